@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+//
+// MemoryBudget: asked before anything big is allocated, so that a request that cannot fit is
+// refused instead of killing the process.
+//
+// Thread safety: all members may be called from any thread.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+namespace core {
+
+class MemoryBudget {
+ public:
+  virtual ~MemoryBudget() = default;
+  // Bytes that may still be allocated: the least of what `maxmemory` leaves and what the machine
+  // has available. A snapshot of a moving figure, not a reservation.
+  virtual uint64_t available_bytes() const = 0;
+  bool fits(uint64_t bytes) const { return bytes <= available_bytes(); }
+};
+
+class UnlimitedMemory final : public MemoryBudget {
+ public:
+  uint64_t available_bytes() const override { return std::numeric_limits<uint64_t>::max(); }
+};
+
+}  // namespace core

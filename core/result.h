@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+//
+// Result<T>: a value, or what a client or a file did wrong.
+//
+// Invariants: an Error's message is the whole reply line without its leading '-', so it opens
+// with the reply code where Redis has one ("ERR not found", "WRONGTYPE Operation…").
+// Thread safety: values, no shared state.
+// Source: Boost.System result (https://www.boost.org/doc/libs/1_81_0/libs/system/).
+#pragma once
+
+#include <boost/system/result.hpp>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace core {
+
+struct Error {
+  std::string message;
+};
+
+template <class T = void>
+using Result = boost::system::result<T, Error>;
+
+// What value() of a failed Result throws; reaching it is a mistake of ours.
+[[noreturn]] inline void throw_exception_from_error(const Error& error,
+                                                    const boost::source_location&) {
+  throw std::logic_error("unchecked error: " + error.message);
+}
+
+}  // namespace core
