@@ -35,12 +35,13 @@ void fold_into(std::span<uint8_t> out, Bytes source, Fold fold) {
   }
 }
 
+// Complements are spelled as XOR: with ~ on promoted bytes the compiler widens every lane first.
 constexpr auto kReplace = [](unsigned, unsigned from) { return from; };
 constexpr auto kIntersect = [](unsigned target, unsigned from) { return target & from; };
-constexpr auto kExclude = [](unsigned target, unsigned from) { return target ^ from; };
-constexpr auto kComplement = [](unsigned, unsigned from) { return ~from; };
-constexpr auto kOnlyFrom = [](unsigned target, unsigned from) { return from & ~target; };
-constexpr auto kOnlyTarget = [](unsigned target, unsigned from) { return target & ~from; };
+constexpr auto kToggle = [](unsigned target, unsigned from) { return target ^ from; };
+constexpr auto kComplement = [](unsigned, unsigned from) { return from ^ 0xffU; };
+constexpr auto kOnlyFrom = [](unsigned target, unsigned from) { return from & (target ^ 0xffU); };
+constexpr auto kOnlyTarget = [](unsigned target, unsigned from) { return target & (from ^ 0xffU); };
 
 // OR leaves the target as it is where the source has ended, so only the common part is walked.
 void unite_into(std::span<uint8_t> out, Bytes source) {
@@ -87,7 +88,7 @@ void combine_block(BitOperation operation, std::span<const Bytes> sources, size_
       return fold_others(unite);
     case BitOperation::kXor:
       fold_into(out, first, kReplace);
-      return fold_others([&](Bytes block) { fold_into(out.first(block.size()), block, kExclude); });
+      return fold_others([&](Bytes block) { fold_into(out.first(block.size()), block, kToggle); });
     case BitOperation::kNot:
       return fold_into(out, first, kComplement);
     case BitOperation::kDiff:

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "core/bitmap/bitfield.h"
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cassert>
@@ -116,8 +115,12 @@ int64_t read_field(std::span<const uint8_t> bytes, FieldType type, uint64_t bit_
   const uint64_t index = bit_offset / 8;
   if (index >= bytes.size()) return 0;
   Window window;
-  std::memcpy(window.bytes.data(), bytes.data() + index,
-              std::min(kWindowBytes, bytes.size() - index));
+  // A copy of constant size is two loads; only near the end is it worth a call.
+  if (bytes.size() - index >= kWindowBytes) {
+    std::memcpy(window.bytes.data(), bytes.data() + index, kWindowBytes);
+  } else {
+    std::memcpy(window.bytes.data(), bytes.data() + index, bytes.size() - index);
+  }
   const auto shift = static_cast<unsigned>(bit_offset % 8);
   // The ninth byte fills what the shift to the left emptied; for shift 0 that is nothing.
   const uint64_t word = (window.head() << shift) | (unsigned{window.bytes[8]} >> (8 - shift));
