@@ -130,6 +130,9 @@ class Entry {
     bloom::ScalableFilter* filter;
   };
 
+  // Where the key starts: in key_head_, behind everything else.
+  static constexpr size_t kKeyOffset = 34;
+
   explicit Entry(std::string_view key);
   ~Entry() { reset_value(); }
   char* key_bytes();

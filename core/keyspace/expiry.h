@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "core/clock.h"
@@ -42,7 +41,7 @@ class ActiveExpiry {
   double stale_ratio() const { return stale_ratio_; }
 
  private:
-  void expire_bite(int64_t now_ms, size_t entries_max, ExpiryReport& report);
+  void expire_bite(int64_t now_ms, ExpiryReport& report);
   void advance();
 
   Keyspace& keyspace_;
@@ -52,7 +51,7 @@ class ActiveExpiry {
   uint64_t cursor_ = 0;
   uint64_t expired_count_ = 0;
   double stale_ratio_ = 0;
-  std::vector<std::string> doomed_;  // names found in one bite, kept for its memory
+  std::vector<const Entry*> doomed_;  // found in one bite; a member to keep its memory
 };
 
 }  // namespace core::keyspace

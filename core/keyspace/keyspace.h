@@ -175,9 +175,9 @@ class Keyspace {
     return stripe(key).databases[database];
   }
   Table& table_for_insert(Database& slot);
-  void detach_stripe(Stripe& stripe, unsigned database, DetachedTables& out);
-  void mark_existing_watched(Stripe& stripe, unsigned database, unsigned other);
-  Entry* random_entry_in(Database& slot, std::mt19937_64& random, int64_t now_ms) const;
+  void detach_tables(unsigned database, DetachedTables& out);
+  void mark_replaced(Stripe& stripe, unsigned database, unsigned other);
+  std::optional<std::string> first_live_key(unsigned database, int64_t now_ms, Locking locking);
 
   const unsigned database_count_;
   const uint64_t seed_;
@@ -194,21 +194,22 @@ uint64_t Keyspace::scan(unsigned database, const ScanOptions& options, Visitor&&
   uint64_t cursor = options.cursor / kStripeCount;
   size_t visited = 0;
   // Sparse tables have many empty buckets: they count too, or a scan could hold up its thread.
-  size_t steps_left = options.count * 10;
+  size_t steps = 0;
+  const auto done = [&] { return visited >= options.count || steps / 10 >= options.count; };
   for (; index < kStripeCount; ++index, cursor = 0) {
-    Stripe& current = stripes_[index];
-    if (current.databases[database].size.load(std::memory_order_relaxed) == 0) continue;
+    const Database& share = stripes_[index].databases[database];
+    if (share.size.load(std::memory_order_relaxed) == 0) continue;
+    if (steps > 0 && done()) return cursor * kStripeCount + index;
     const bool take = options.locking == Locking::kTake;
     const StripeLock guard = lock(take ? StripeMask{1} << index : 0, LockMode::kShared);
-    const Table* table = current.databases[database].table.get();
-    if (table == nullptr) continue;
+    if (share.table == nullptr) continue;
     do {
-      if (visited >= options.count || steps_left == 0) return cursor * kStripeCount + index;
-      cursor = table->scan(cursor, [&](const Entry& entry) {
+      if (steps > 0 && done()) return cursor * kStripeCount + index;
+      cursor = share.table->scan(cursor, [&](const Entry& entry) {
         ++visited;
         visitor(entry);
       });
-      --steps_left;
+      ++steps;
     } while (cursor != 0);
   }
   return 0;

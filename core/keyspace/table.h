@@ -62,16 +62,28 @@ class Table {
 
  private:
   static constexpr unsigned kSlots = 7;
+  // Bits of Bucket::state: one per slot that holds an entry, and whether the last holds a child.
+  static constexpr unsigned kAllSlots = 0x7F;
+  static constexpr unsigned kChildSlotBit = 0x40;
   static constexpr uint8_t kChained = 0x80;
   struct alignas(64) Bucket {
     std::array<uint8_t, kSlots> tags;
-    uint8_t state;  // bit i: slot i holds an entry; kChained: the last slot holds the child
+    uint8_t state;
     std::array<void*, kSlots> slots;
 
     bool chained() const { return (state & kChained) != 0; }
     bool has(unsigned slot) const { return (state >> slot & 1) != 0; }
+    // One bit per slot that can take an entry.
+    unsigned free_slots() const {
+      return ~unsigned{state} & (chained() ? kChildSlotBit - 1 : kAllSlots);
+    }
     Bucket* child() const { return chained() ? static_cast<Bucket*>(slots[kSlots - 1]) : nullptr; }
     Entry* entry(unsigned slot) const { return static_cast<Entry*>(slots[slot]); }
+    void set(unsigned slot, Entry* entry, uint8_t tag) {
+      slots[slot] = entry;
+      tags[slot] = tag;
+      state = static_cast<uint8_t>(state | 1U << slot);
+    }
   };
   static_assert(sizeof(Bucket) == 64, "a bucket is one cache line");
 
@@ -91,14 +103,15 @@ class Table {
 
   static Buckets allocate_buckets(size_t count);
   static void free_buckets(Buckets& buckets);
-  static Place find_in(const Buckets& buckets, std::string_view key, uint64_t hash);
+  const Buckets& home(uint64_t hash) const;
   Place locate(std::string_view key, uint64_t hash) const;
-  void place(Buckets& buckets, Entry* entry, uint64_t hash);
+  void place(const Buckets& buckets, Entry* entry, uint64_t hash);
   void remove(const Place& place);
-  void move_bucket(Bucket& head);
+  void move_chain(Bucket& head) noexcept;
   void resize_step();
   void start_resize(size_t count);
-  void resize_if_needed();
+  void grow_if_needed();
+  void shrink_if_needed();
   template <class Visitor>
   static void visit_chain(const Bucket* bucket, Visitor&& visitor);
 
