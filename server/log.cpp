@@ -25,7 +25,7 @@ class LevelMark final : public spdlog::custom_flag_formatter {
 
 }  // namespace
 
-core::Result<> open_log(std::string_view level, const std::string& file) {
+core::Result<> open_log(LogLevel level, const std::string& file) {
   try {
     std::shared_ptr<spdlog::logger> logger;
     if (file.empty()) {
@@ -47,17 +47,13 @@ core::Result<> open_log(std::string_view level, const std::string& file) {
   return {};
 }
 
-void set_log_level(std::string_view level) {
-  if (level == "debug") {
-    spdlog::set_level(spdlog::level::trace);
-  } else if (level == "verbose") {
-    spdlog::set_level(spdlog::level::debug);
-  } else if (level == "warning") {
-    spdlog::set_level(spdlog::level::warn);
-  } else if (level == "nothing") {
-    spdlog::set_level(spdlog::level::off);
-  } else {
-    spdlog::set_level(spdlog::level::info);
+void set_log_level(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug: return spdlog::set_level(spdlog::level::trace);
+    case LogLevel::kVerbose: return spdlog::set_level(spdlog::level::debug);
+    case LogLevel::kNotice: return spdlog::set_level(spdlog::level::info);
+    case LogLevel::kWarning: return spdlog::set_level(spdlog::level::warn);
+    case LogLevel::kNothing: return spdlog::set_level(spdlog::level::off);
   }
 }
 

@@ -13,12 +13,13 @@
 #include <string_view>
 
 #include "core/result.h"
+#include "server/config/config.h"
 
 namespace server {
 
-// `level`: debug, verbose, notice, warning or nothing. `file`: a path, or empty for standard output.
-core::Result<> open_log(std::string_view level, const std::string& file);
-void set_log_level(std::string_view level);
+// `file`: a path, or empty for standard output. Errors: the file cannot be opened.
+core::Result<> open_log(LogLevel level, const std::string& file);
+void set_log_level(LogLevel level);
 void flush_log();
 
 // Redis' four levels. Errors, too, carry Redis' mark of warnings, '#'.

@@ -21,7 +21,7 @@ void Periodic::stop() {
 
 net::Awaitable<> Periodic::run() {
   while (!stopped_) {
-    const int hz = std::max(1, services_.config.hz());
+    const int64_t hz = std::max<int64_t>(1, services_.config.hz());
     timer_.expires_after(std::chrono::milliseconds(1000 / hz));
     const auto [error] = co_await timer_.async_wait(net::kAsValue);
     if (error || stopped_) break;
@@ -37,7 +37,7 @@ void Periodic::tick() {
   Gauges& gauges = services_.gauges;
   const uint64_t clients = services_.clients.count();
   if (clients > gauges.clients_peak.load()) gauges.clients_peak.store(clients);
-  const auto hz = static_cast<uint64_t>(std::max(1, services_.config.hz()));
+  const auto hz = static_cast<uint64_t>(std::max<int64_t>(1, services_.config.hz()));
   if (ticks_ % hz == 0) close_idle_clients();
 }
 
@@ -46,9 +46,8 @@ void Periodic::expire_keys() {
   // A quarter of the time at most, as Redis' slow cycle spends.
   constexpr int64_t kShareOfSecond = 4;
   core::keyspace::ExpiryBudget budget;
-  budget.duration_us_max = 1'000'000 / kShareOfSecond / std::max(1, services_.config.hz());
-  const auto report = expiry_.tick(budget);
-  (void)report;
+  budget.duration_us_max = 1'000'000 / kShareOfSecond / std::max<int64_t>(1, services_.config.hz());
+  expiry_.tick(budget);
   Gauges& gauges = services_.gauges;
   gauges.expired_stale_percent.store(expiry_.stale_ratio() * 100);
   gauges.expire_cycle_us.fetch_add(
@@ -80,7 +79,7 @@ void Periodic::sample_rates() {
 }
 
 void Periodic::close_idle_clients() {
-  const int64_t timeout_ms = int64_t{services_.config.timeout_s()} * 1000;
+  const int64_t timeout_ms = services_.config.timeout_s() * 1000;
   if (timeout_ms == 0) return;
   const int64_t now_ms = services_.clock.wall_ms();
   threads_.post_to_each([now_ms, timeout_ms](net::IoThread& thread) {

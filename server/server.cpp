@@ -36,7 +36,7 @@ std::string random_run_id() {
 // Lets the process open a descriptor per client; lowers maxclients when the system does not.
 void raise_descriptor_limit(Config& config) {
   constexpr rlim_t kReserved = 32;
-  const rlim_t wanted = config.maxclients() + kReserved;
+  const rlim_t wanted = static_cast<rlim_t>(config.max_clients()) + kReserved;
   struct rlimit limit {};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
   struct rlimit raised = limit;
@@ -46,10 +46,15 @@ void raise_descriptor_limit(Config& config) {
   raised.rlim_cur = raised.rlim_max = limit.rlim_max;
   (void)setrlimit(RLIMIT_NOFILE, &raised);
   const rlim_t clients = raised.rlim_cur > kReserved ? raised.rlim_cur - kReserved : 1;
-  if (clients >= config.maxclients()) return;
+  if (clients >= static_cast<rlim_t>(config.max_clients())) return;
   log_warning("maxclients has been reduced to {}: the limit of open files is {}", clients,
               raised.rlim_cur);
-  config.reduce_maxclients(clients);
+  const NamedValue reduced{"maxclients", std::to_string(clients)};
+  if (auto set = config.set({&reduced, 1}); !set) log_warning("{}", set.error().message);
+}
+
+size_t thread_count(const Config& config) {
+  return static_cast<size_t>(config.io_thread_count());
 }
 
 std::string executable_path() {
@@ -63,11 +68,11 @@ std::string executable_path() {
 struct Server::Parts {
   Parts(Config& config, std::unique_ptr<Registry> commands)
       : registry(std::move(commands)),
-        keyspace(config.databases(), random_seed()),
-        statistics(config.io_threads(), registry->size()),
-        facts{random_run_id(), executable_path(), clock.wall_ms(), config.io_threads(),
+        keyspace(static_cast<unsigned>(config.database_count()), random_seed()),
+        statistics(thread_count(config), registry->size()),
+        facts{random_run_id(), executable_path(), clock.wall_ms(), thread_count(config),
               config.file_path()},
-        threads(config.io_threads()),
+        threads(thread_count(config)),
         services{config,     clock,  ticks, keyspace, reclaimer, *registry,
                  clients,    statistics, memory, pause, gauges, facts,
                  changes,    {}},
@@ -105,9 +110,16 @@ core::Result<> Server::start() {
   parts_ = std::make_unique<Parts>(config_, std::move(*registry));
   Parts& parts = *parts_;
   parts.keyspace.set_reclaimer(&parts.reclaimer);
-  parts.memory.set_limit(config_.maxmemory_bytes());
-  config_.on_change("maxmemory", [&parts, this] { parts.memory.set_limit(config_.maxmemory_bytes()); });
-  config_.on_change("loglevel", [this] { set_log_level(config_.loglevel()); });
+  const auto apply_memory_limit = [&parts, this]() -> core::Result<> {
+    parts.memory.set_limit(static_cast<uint64_t>(config_.max_memory_bytes()));
+    return {};
+  };
+  (void)apply_memory_limit();
+  config_.on_change(OptionId::kMaxMemory, apply_memory_limit);
+  config_.on_change(OptionId::kLogLevel, [this]() -> core::Result<> {
+    set_log_level(config_.log_level());
+    return {};
+  });
   parts.services.request_shutdown = [this] { request_stop(); };
   parts.pause.wake_all = [&parts] {
     parts.threads.post_to_each([](net::IoThread& thread) {

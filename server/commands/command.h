@@ -85,17 +85,17 @@ struct KeyRange {
 using Arguments = std::span<const std::string_view>;
 
 struct Command {
-  std::string_view name;  // lower case, without its container's name
+  std::string_view name{};  // lower case, without its container's name
   int arity = 0;          // counts the name (and the subcommand's); -n means n or more
   uint32_t flags = 0;
   std::array<KeyRange, 2> keys{};  // unused ranges have first == 0
   uint32_t categories = 0;
-  std::string_view group;    // one of Redis' groups: string, bitmap, generic, server…; or bf
-  std::string_view since;    // first Redis (or module) version with this command
-  std::string_view summary;  // one sentence without a full stop
+  std::string_view group{};    // one of Redis' groups: string, bitmap, generic, server…; or bf
+  std::string_view since{};    // first Redis (or module) version with this command
+  std::string_view summary{};  // one sentence without a full stop
   // Arguments in the notation of docs/commands.md: lower-case words are values, upper-case ones
   // are literal words, [x] is optional, a | b a choice, `...` repeats the item before it.
-  std::string_view syntax;
+  std::string_view syntax{};
   Handler handler = nullptr;  // null in a container, whose subcommands have the handlers
   std::span<const Command> subcommands{};
   // The exact use of the keys where it depends on the arguments (SET … GET, BITFIELD … GET).

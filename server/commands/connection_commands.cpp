@@ -51,7 +51,7 @@ void reset(Context& ctx) {
   session.reply_mode = ReplyMode::kOn;
   session.no_touch = false;
   session.no_evict.store(false, std::memory_order_relaxed);
-  session.authenticated = ctx.services.config.requirepass().empty();
+  session.authenticated = ctx.services.config.password().empty();
   session.change_names([](Session::Names& names) { names.name.clear(); });
   ctx.reply.set_version(session.resp);
   ctx.reply.simple("RESET");
@@ -74,7 +74,7 @@ void select(Context& ctx) {
 }
 
 bool credentials_are_right(const Context& ctx, std::string_view user, std::string_view password) {
-  const std::string secret = ctx.services.config.requirepass();
+  const std::string secret = ctx.services.config.password();
   // Compared for unknown users, too, so that the time does not tell which users exist.
   const bool same = is_same_password(password, secret);
   return user == kDefaultUser && (same || secret.empty());
@@ -84,7 +84,7 @@ bool credentials_are_right(const Context& ctx, std::string_view user, std::strin
 void auth(Context& ctx) {
   if (ctx.args.size() > 3) return ctx.reply.error(kSyntaxError);
   const bool named = ctx.args.size() == 3;
-  if (!named && ctx.services.config.requirepass().empty()) {
+  if (!named && ctx.services.config.password().empty()) {
     return ctx.reply.error(
         "ERR AUTH <password> called without any password configured for the default user. Are you "
         "sure your configuration is correct?");

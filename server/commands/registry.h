@@ -8,6 +8,7 @@
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -61,7 +62,13 @@ class Registry {
 
   std::vector<std::unique_ptr<RegisteredCommand>> all_;
   std::vector<const RegisteredCommand*> top_level_;
-  boost::unordered_flat_map<std::string, const RegisteredCommand*> by_name_;
+  // Found by view, without making a string.
+  struct NameHash {
+    using is_transparent = void;
+    size_t operator()(std::string_view name) const { return std::hash<std::string_view>{}(name); }
+  };
+  boost::unordered_flat_map<std::string, const RegisteredCommand*, NameHash, std::equal_to<>>
+      by_name_;
 };
 
 // Empty when the row is sound; otherwise what is wrong with it.

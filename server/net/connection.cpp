@@ -23,6 +23,12 @@ void log_failure(const std::exception_ptr& failure) {
   }
 }
 
+protocol::Limits parser_limits(const Config& config) {
+  protocol::Limits limits;
+  limits.bulk_size_max_bytes = static_cast<size_t>(config.max_bulk_bytes());
+  return limits;
+}
+
 }  // namespace
 
 Connection::Connection(Socket socket, IoThread& thread, Services& services,
@@ -33,7 +39,7 @@ Connection::Connection(Socket socket, IoThread& thread, Services& services,
       session_(std::move(session)),
       dispatcher_(services, services.statistics.thread(thread.index), *session_),
       wake_timer_(thread.context) {
-  parser_.set_limits(services_.config.parser_limits());
+  parser_.set_limits(parser_limits(services_.config));
   parser_.set_authenticated(session_->authenticated);
   thread_.connections.emplace(session_->id, this);
 }
@@ -136,7 +142,7 @@ Connection::Stop Connection::execute(std::string_view fresh) {
   const Stop stop = execute_complete(input_, consumed);
   input_.erase(0, consumed);
   if (input_.empty() && input_.capacity() > IoThread::kReadBufferBytes) input_ = {};
-  if (input_.size() > services_.config.client_query_buffer_limit_bytes()) {
+  if (input_.size() > static_cast<uint64_t>(services_.config.query_buffer_limit_bytes())) {
     log_warning("Closing client {} that reached the query buffer limit", session_->address);
     services_.statistics.thread(thread_.index).query_buffer_disconnections.add();
     close();
@@ -209,7 +215,8 @@ void Connection::send_replies() {
 }
 
 bool Connection::over_output_limit() {
-  const uint64_t limit = services_.config.client_output_hard_limit_bytes();
+  const auto limit = static_cast<uint64_t>(
+      services_.config.output_buffer_limit(ClientClass::kNormal).hard_bytes);
   if (limit == 0 || unsent_.size() <= limit) return false;
   log_warning("Closing client {} that reached its output buffer limit", session_->address);
   services_.statistics.thread(thread_.index).output_buffer_disconnections.add();

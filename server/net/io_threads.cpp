@@ -14,7 +14,7 @@ IoThreads::IoThreads(size_t count) {
 }
 
 IoThreads::~IoThreads() {
-  for (auto& thread : threads_) assert(!thread->thread.joinable());
+  for ([[maybe_unused]] auto& thread : threads_) assert(!thread->thread.joinable());
 }
 
 void IoThreads::run() {

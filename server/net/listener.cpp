@@ -89,7 +89,8 @@ core::Result<> Listener::open() {
     }
   }
   if (!config.unix_socket().empty()) {
-    if (auto opened = open_unix(config.unix_socket(), config.unix_socket_permissions()); !opened) {
+    const auto mode = static_cast<unsigned>(config.unix_socket_mode());
+    if (auto opened = open_unix(config.unix_socket(), mode); !opened) {
       return opened;
     }
   }
@@ -120,7 +121,7 @@ core::Result<> Listener::open_tcp(const std::string& address, int port) {
   set_option(descriptor, SOL_SOCKET, SO_REUSEADDR, 1);
   if (found->ai_family == AF_INET6) set_option(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, 1);
   if (::bind(descriptor, found->ai_addr, found->ai_addrlen) != 0) return system_error(where);
-  if (::listen(descriptor, services_.config.tcp_backlog()) != 0) return system_error(where);
+  if (::listen(descriptor, static_cast<int>(services_.config.tcp_backlog())) != 0) return system_error(where);
   endpoints_.push_back(std::move(endpoint));
   return {};
 }
@@ -202,11 +203,11 @@ bool Listener::accept_waiting(Endpoint& endpoint) {
 }
 
 std::string Listener::refusal(int descriptor, bool is_unix) const {
-  if (services_.clients.count() >= services_.config.maxclients()) {
+  if (services_.clients.count() >= static_cast<size_t>(services_.config.max_clients())) {
     return "-ERR max number of clients reached\r\n";
   }
   const bool open_to_all =
-      services_.config.protected_mode() && services_.config.requirepass().empty();
+      services_.config.protected_mode() && services_.config.password().empty();
   if (open_to_all && !is_unix && !is_loopback(socket_address(descriptor, true))) {
     return "-DENIED Bloomery is running in protected mode because protected mode is enabled and "
            "no password is set. Connections are accepted from the loopback interface only. Set "
@@ -231,10 +232,11 @@ void Listener::admit(int descriptor, bool is_unix) {
   session->local_address = address_text(socket_address(descriptor, false), unix_path_);
   session->created_ms = services_.clock.wall_ms();
   session->last_interaction_ms.store(session->created_ms);
-  session->authenticated = services_.config.requirepass().empty();
+  session->authenticated = services_.config.password().empty();
   if (!is_unix) {
     set_option(descriptor, IPPROTO_TCP, TCP_NODELAY, 1);
-    if (const int keepalive_s = services_.config.tcp_keepalive_s(); keepalive_s > 0) {
+    const auto keepalive_s = static_cast<int>(services_.config.tcp_keepalive_s());
+    if (keepalive_s > 0) {
       set_option(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1);
       set_option(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, keepalive_s);
       set_option(descriptor, IPPROTO_TCP, TCP_KEEPINTVL, std::max(1, keepalive_s / 3));
