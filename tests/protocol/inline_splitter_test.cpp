@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "protocol/inline_splitter.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -57,10 +58,10 @@ TEST(InlineSplitterTest, UnbalancedQuotesAreRefused) {
 
 TEST(InlineSplitterTest, EarlierWordsSurviveLaterOnes) {
   std::string line;
-  for (int i = 0; i < 500; ++i) line += "\"w" + std::to_string(i) + "\" ";
+  for (int i = 0; i < 500; ++i) line += fmt::format("\"w{}\" ", i);
   const auto words = split(line);
   ASSERT_TRUE(words.has_value());
-  for (int i = 0; i < 500; ++i) EXPECT_EQ((*words)[i], "w" + std::to_string(i));
+  for (int i = 0; i < 500; ++i) EXPECT_EQ((*words)[i], fmt::format("w{}", i));
 }
 
 TEST(InlineSplitterTest, SplitterIsReusable) {

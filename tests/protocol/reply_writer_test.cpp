@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "protocol/reply_writer.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -56,7 +57,7 @@ TEST(ReplyWriterTest, IntegersOfEverySizeAreWritten) {
   for (const int64_t value :
        {int64_t{0}, int64_t{1}, int64_t{9}, int64_t{10}, int64_t{-1}, int64_t{-10}, int64_t{99},
         int64_t{100}, std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()}) {
-    expect_both([=](auto& w) { w.integer(value); }, ":" + std::to_string(value) + "\r\n");
+    expect_both([=](auto& w) { w.integer(value); }, fmt::format(":{}\r\n", value));
   }
 }
 
@@ -113,8 +114,9 @@ TEST(ReplyWriterTest, NoLineBreakOfACallerReachesAReplyLine) {
     std::string expected = text;
     std::replace(expected.begin(), expected.end(), '\r', ' ');
     std::replace(expected.begin(), expected.end(), '\n', ' ');
-    ASSERT_EQ(resp2([&](auto& w) { w.error(text); }), "-" + expected + "\r\n") << "seed " << kSeed;
-    ASSERT_EQ(resp3([&](auto& w) { w.simple(text); }), "+" + expected + "\r\n");
+    ASSERT_EQ(resp2([&](auto& w) { w.error(text); }), fmt::format("-{}\r\n", expected))
+        << "seed " << kSeed;
+    ASSERT_EQ(resp3([&](auto& w) { w.simple(text); }), fmt::format("+{}\r\n", expected));
   }
 }
 

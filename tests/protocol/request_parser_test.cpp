@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "protocol/request_parser.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -88,9 +89,9 @@ std::string error(std::string_view bytes, const Conditions& conditions = {}) {
 }
 
 std::string encode(const Arguments& arguments) {
-  std::string out = "*" + std::to_string(arguments.size()) + "\r\n";
+  std::string out = fmt::format("*{}\r\n", arguments.size());
   for (const auto& argument : arguments) {
-    out += "$" + std::to_string(argument.size()) + "\r\n" + argument + "\r\n";
+    out += fmt::format("${}\r\n{}\r\n", argument.size(), argument);
   }
   return out;
 }
