@@ -17,7 +17,7 @@ namespace core::keyspace {
 namespace {
 
 // Freeing less than this is cheaper than handing it to another thread.
-constexpr size_t kHeavyBytes = 64 * 1024;
+constexpr size_t kHeavyBytes = size_t{64} * 1024;
 // "-9223372036854775808"
 constexpr size_t kIntegerTextMax = 20;
 
