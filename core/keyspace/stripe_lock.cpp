@@ -9,7 +9,9 @@
 // ThreadSanitizer's deadlock detector aborts when a thread holds more than 64 locks, which all
 // stripes and any one besides are. Races are still found; TSAN_OPTIONS overrides this.
 extern "C" const char* __tsan_default_options();
-extern "C" const char* __tsan_default_options() { return "detect_deadlocks=0"; }
+extern "C" const char* __tsan_default_options() {
+  return "detect_deadlocks=0";
+}
 #endif
 
 namespace core::keyspace {
