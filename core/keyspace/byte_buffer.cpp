@@ -11,7 +11,7 @@ namespace core::keyspace {
 namespace {
 
 // From here on calloc hands out untouched pages instead of clearing memory.
-constexpr size_t kFreshPagesMin = 256 * 1024;
+constexpr size_t kFreshPagesMin = size_t{256} * 1024;
 // Larger requests can only fail; rounding them up could overflow.
 constexpr size_t kRoundedMax = size_t{1} << 62;
 
@@ -39,17 +39,18 @@ ByteBuffer::~ByteBuffer() {
 }
 
 bool ByteBuffer::assign(std::string_view bytes) {
+  if (bytes.empty()) {
+    shrink(0);
+    return true;
+  }
   // A different size class means a new block: realloc would copy the old content for nothing.
   if (data_ == nullptr || allocation_size(bytes.size()) != allocation_size(size_)) {
-    char* fresh = nullptr;
-    if (!bytes.empty()) {
-      fresh = static_cast<char*>(std::malloc(allocation_size(bytes.size())));
-      if (fresh == nullptr) return false;
-    }
+    auto* fresh = static_cast<char*>(std::malloc(allocation_size(bytes.size())));
+    if (fresh == nullptr) return false;
     std::free(data_);
     data_ = fresh;
   }
-  if (!bytes.empty()) std::memcpy(data_, bytes.data(), bytes.size());
+  std::memcpy(data_, bytes.data(), bytes.size());
   size_ = bytes.size();
   return true;
 }

@@ -17,7 +17,7 @@ namespace core::keyspace {
 namespace {
 
 // Freeing less than this is cheaper than handing it to another thread.
-constexpr size_t kHeavyBytes = 64 * 1024;
+constexpr size_t kHeavyBytes = size_t{64} * 1024;
 // "-9223372036854775808"
 constexpr size_t kIntegerTextMax = 20;
 
@@ -190,7 +190,7 @@ EntryPtr Entry::detach_value() {
 
 bool Entry::is_heavy() const {
   if (kind_ == ValueKind::kBytes) return payload_.bytes.size() >= kHeavyBytes;
-  return kind_ == ValueKind::kFilter && payload_.filter->memory_bytes() >= kHeavyBytes;
+  return kind_ == ValueKind::kFilter && payload_.filter->size_bytes() >= kHeavyBytes;
 }
 
 std::string_view Entry::encoding() const {
@@ -204,7 +204,7 @@ std::string_view Entry::encoding() const {
 size_t Entry::memory_bytes() const {
   const size_t own = allocation_size(block_size(kKeyOffset, key_size_));
   if (kind_ == ValueKind::kBytes) return own + payload_.bytes.memory_bytes();
-  if (kind_ == ValueKind::kFilter) return own + payload_.filter->memory_bytes();
+  if (kind_ == ValueKind::kFilter) return own + payload_.filter->size_bytes();
   return own;
 }
 

@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -50,8 +51,9 @@ Table::Buckets Table::allocate_buckets(size_t count) {
   } else {
     buckets.allocation = std::calloc(size_bytes + kCacheLineBytes, 1);
     if (buckets.allocation == nullptr) return {};
-    const auto address = reinterpret_cast<uintptr_t>(buckets.allocation);
-    buckets.at = reinterpret_cast<Bucket*>((address + kCacheLineBytes - 1) & -kCacheLineBytes);
+    void* aligned = buckets.allocation;
+    size_t space = size_bytes + kCacheLineBytes;
+    buckets.at = static_cast<Bucket*>(std::align(kCacheLineBytes, size_bytes, aligned, space));
   }
   buckets.count = count;
   return buckets;

@@ -53,19 +53,16 @@ TEST(ByteBufferTest, FollowsAStringThroughRandomChanges) {
   }
 }
 
+// The sanitizers abort on, or shadow, what these two ask for.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST(ByteBufferTest, RefusesWhatNoMemoryCanHold) {
   ByteBuffer buffer;
   ASSERT_TRUE(buffer.assign("kept"));
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   EXPECT_FALSE(buffer.resize_zeroed(size_t{1} << 60));
-#endif
   EXPECT_EQ(buffer.view(), "kept");
 }
 
 TEST(ByteBufferTest, GrowsBeyondFourGibibytesWithoutTouchingThem) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "the sanitizers shadow what they allocate";
-#endif
   constexpr size_t kSize = (size_t{1} << 32) + 12345;
   ByteBuffer buffer;
   ASSERT_TRUE(buffer.assign("head"));
@@ -74,6 +71,7 @@ TEST(ByteBufferTest, GrowsBeyondFourGibibytesWithoutTouchingThem) {
   EXPECT_EQ(std::string_view(buffer.data(), 5), std::string_view("head\0", 5));
   EXPECT_EQ(buffer.data()[kSize - 1], '\0');
 }
+#endif
 
 TEST(ByteBufferTest, MovesWithoutCopying) {
   ByteBuffer first;

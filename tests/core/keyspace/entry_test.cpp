@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
+
+#include "core/bloom/scalable_filter.h"
 
 namespace core::keyspace {
 namespace {
@@ -145,6 +148,47 @@ TEST(EntryTest, ExpiresAfterItsLastMillisecond) {
   EXPECT_FALSE(entry->expired(100));
   EXPECT_TRUE(entry->expired(101));
   EXPECT_FALSE(entry->expired(kIgnoreExpiry));
+}
+
+std::unique_ptr<bloom::ScalableFilter> make_filter(uint64_t capacity) {
+  const UnlimitedMemory budget;
+  bloom::FilterParameters parameters;
+  parameters.capacity = capacity;
+  auto filter = bloom::ScalableFilter::create(parameters, budget);
+  return filter ? std::move(*filter) : nullptr;
+}
+
+TEST(EntryTest, FiltersAreOwnedMovedAndCloned) {
+  const UnlimitedMemory budget;
+  EntryPtr entry = Entry::create("filter");
+  ASSERT_TRUE(entry->set_string(std::string(100, 'x')));
+  entry->set_filter(make_filter(1000));
+  ASSERT_TRUE(entry->is_filter());
+  EXPECT_FALSE(entry->is_string());
+  EXPECT_EQ(entry->encoding(), "raw");
+  EXPECT_FALSE(entry->is_heavy());
+  EXPECT_GT(entry->memory_bytes(), entry->filter().size_bytes());
+  entry->filter().add("item", budget);
+
+  const EntryPtr copy = entry->clone("copy");
+  ASSERT_NE(copy, nullptr);
+  entry->filter().add("later", budget);
+  EXPECT_TRUE(copy->filter().may_contain("item"));
+  EXPECT_FALSE(copy->filter().may_contain("later"));
+
+  entry = Entry::with_key(std::move(entry), "renamed");
+  EXPECT_TRUE(entry->filter().may_contain("later"));
+  entry->set_integer(1);
+  EXPECT_EQ(text_of(*entry), "1");
+}
+
+TEST(EntryTest, BigFiltersAreHeavyUntilDetached) {
+  const EntryPtr entry = Entry::create("filter");
+  entry->set_filter(make_filter(1000000));
+  EXPECT_TRUE(entry->is_heavy());
+  const EntryPtr value = entry->detach_value();
+  EXPECT_TRUE(value->is_filter());
+  EXPECT_TRUE(entry->is_string());
 }
 
 TEST(EntryTest, MemoryCountsTheHeapValue) {
