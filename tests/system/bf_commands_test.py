@@ -315,7 +315,8 @@ class BfCommandsTest(ServerTest):
             rb"\+Capacity\r\n:100\r\n\+Size\r\n:\d{3,}\r\n\+Number of filters\r\n:1\r\n"
             rb"\+Number of items inserted\r\n:2\r\n\+Expansion rate\r\n:2\r\n"
         )
-        self.assertRegex(self.client.call_raw("BF.INFO", "k"), b"^" + re.escape(head) + scaling + b"$")
+        pattern = b"^" + re.escape(head) + scaling + b"$"
+        self.assertRegex(self.client.call_raw("BF.INFO", "k"), pattern)
         fixed = self.client.call_raw("BF.INFO", "n")
         self.assertTrue(fixed.startswith(head + b"+Capacity\r\n:100\r\n"), fixed)
         self.assertTrue(fixed.endswith(b"+Expansion rate\r\n" + null), fixed)

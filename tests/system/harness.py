@@ -31,6 +31,8 @@ SERVER = pathlib.Path(
 ).absolute()
 # The same tests may run against a Redis, to tell a wrong test from a wrong server.
 SERVER_IS_REDIS = SERVER.name.startswith("redis")
+# A sanitizer's quarantine and shadow count as the server's memory, and it is many times slower.
+SANITIZED = "BLOOMERY_SANITIZED" in os.environ
 START_TIMEOUT_S = 60
 STOP_TIMEOUT_S = 60
 
@@ -115,6 +117,7 @@ class Process:
         self._ready.wait(START_TIMEOUT_S)
         if not any("Ready to accept connections" in line for line in self.log):
             self.kill()
+            self.wait_for_exit()
             shutil.rmtree(self.directory, ignore_errors=True)
             raise AssertionError(
                 f"{self.command} did not get ready; its output:\n" + "\n".join(self.log)
