@@ -1,0 +1,350 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The house rules that a compiler does not check; every message says how to mend it.
+
+Usage: check_tree.py [--root DIR] [--build DIR]
+  --root   the tree to check (default: the one this script lies in)
+  --build  a configured build folder; with it, sources that no target builds are found too
+
+Rules: which folder may include which (LAYERS, SERVER_LAYERS), includes written from the root, no
+include cycle, sizes of files, functions and lines, how a file opens, and words never to commit.
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+SPDX = "SPDX-License-Identifier: MIT"
+FILE_LINES_MAX = 500
+FUNCTION_LINES_MAX = 70
+LINE_COLUMNS_MAX = 100
+PRODUCT_FOLDERS = ("core", "protocol", "persistence", "server")
+SOURCE_FOLDERS = (*PRODUCT_FOLDERS, "tests", "bench")
+
+# folder: (own folders it may include, beginnings of <...> includes it may use besides std)
+BOOST_IN_CORE = ("boost/container/", "boost/unordered/", "boost/system/")
+LAYERS = {
+    "core": (("core",), ("xxhash.h", "fmt/", *BOOST_IN_CORE)),
+    "protocol": (("protocol",), ("fmt/",)),
+    "persistence": (
+        ("persistence", "core", "protocol"),
+        ("fmt/", "xxhash.h", "isa-l", "lzf.h", "liblzf/", *BOOST_IN_CORE),
+    ),
+    "server": (PRODUCT_FOLDERS, ("",)),
+}
+# Inside server/: main -> server -> net, replication, admin -> commands -> the rest.
+SERVER_UPPER = ("net", "replication", "admin")
+ASIO_ALLOWED = ("server/net/", "server/replication/", "server/admin/", "server/server.",
+                "server/main.cpp")  # fmt: skip
+ASIO = re.compile(r"boost/(asio|beast)\b")
+
+# System headers without a dot are the standard library's; these are the C library's and Linux'.
+POSIX_HEADERS = re.compile(
+    r"^(sys|netinet|arpa|linux|asm)/|^(unistd|fcntl|poll|signal|pthread|time|errno|string|stdio"
+    r"|stdlib|stdint|stddef|limits|math|float|sched|netdb|dirent|malloc|[a-z0-9]*intrin)\.h$"
+)
+POSIX_ALLOWED = {
+    # Memory and locks come from the system even for a filter; files and sockets do not.
+    "core": re.compile(r"^(sys/mman\.h|unistd\.h|pthread\.h|[a-z0-9]*intrin\.h)$"),
+    "protocol": re.compile(r"^[a-z0-9]*intrin\.h$"),
+    "persistence": POSIX_HEADERS,
+    "server": POSIX_HEADERS,
+}
+
+BANNED = [
+    # Joined from pieces, so that this file does not find itself.
+    (re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b(?!\s*\(?#\d+)"),
+     "an unfinished mark needs an issue number, e.g. TO" "DO(#12); or finish it"),
+    (re.compile(r"(?<![\w.])/(ho" r"me|Us" r"ers)/[A-Za-z]|(?<![\w.])/ro" r"ot/"),
+     "a path of one machine: write it relative to the tree, or take it as an option"),
+]  # fmt: skip
+INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
+# Opens a body without being a function.
+NOT_A_FUNCTION = re.compile(
+    r"\b(namespace|class|struct|union|enum|extern)\b[^()]*$|=\s*$|\b(return|do|else|try)\s*$"
+)
+
+
+class Tree:
+    """The files git knows (or all, outside a repository) and what is wrong with them."""
+
+    def __init__(self, root):
+        self.root = pathlib.Path(root)
+        self.problems = []
+        self.files = self._list_files()
+        self.sources = [
+            path for path in self.files
+            if path.suffix in (".h", ".cpp") and path.parts[0] in SOURCE_FOLDERS
+        ]  # fmt: skip
+        self.texts = {path: self._read(path) for path in self.files}
+        self.includes = {
+            path: [(match[1], match[2], self._line(path, match.start()))
+                   for match in INCLUDE.finditer(self.texts[path])]
+            for path in self.sources
+        }  # fmt: skip
+
+    def _list_files(self):
+        done = subprocess.run(
+            ["git", "-C", self.root, "ls-files", "-z", "-c", "-o", "--exclude-standard"],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False,
+        )  # fmt: skip
+        if done.returncode == 0:
+            names = [name for name in done.stdout.decode().split("\0") if name]
+        else:
+            names = [str(path.relative_to(self.root)) for path in self.root.rglob("*")]
+        paths = map(pathlib.Path, sorted(names))
+        return [path for path in paths if (self.root / path).is_file()]
+
+    def _read(self, path):
+        try:
+            return (self.root / path).read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            # Samples of binary formats have no lines to look at.
+            return ""
+
+    def _line(self, path, position):
+        return self.texts[path].count("\n", 0, position) + 1
+
+    def complain(self, path, line, message):
+        self.problems.append(f"{path}:{line}: {message}")
+
+    # Rules.
+
+    def check_opening(self):
+        for path in self.files:
+            if path.suffix in (".h", ".cpp", ".py", ".sh", ".mjs", ".cjs", ".rb", ".php"):
+                head = "\n".join(self.texts[path].split("\n")[:4])
+                if SPDX not in head:
+                    self.complain(path, 1, f"no licence line: open the file with `{SPDX}`")
+        for path in self.sources:
+            if path.suffix == ".h":
+                self._check_header_opening(path)
+
+    def _check_header_opening(self, path):
+        text = self.texts[path]
+        if not re.search(r"^#pragma once$", text, re.MULTILINE):
+            self.complain(path, 1, "no include guard: add `#pragma once` after the opening comment")
+        opening = text.split("#pragma once")[0].split("\n")
+        said = [line for line in opening if re.match(r"// *\S", line) and "SPDX" not in line]
+        if not said:
+            self.complain(path, 1, "no opening comment: say in a sentence what this header is for")
+
+    def check_includes(self):
+        for path in self.sources:
+            for own, system, line in self.includes[path]:
+                if own:
+                    self._check_own_include(path, own, line)
+                elif path.parts[0] in LAYERS:
+                    self._check_system_include(path, system, line)
+
+    def _check_own_include(self, path, include, line):
+        if include.split("/")[0] not in SOURCE_FOLDERS or not (self.root / include).is_file():
+            self.complain(
+                path, line,
+                f'"{include}" is not a path from the root: write e.g. "core/bloom/hash.h", and '
+                "<...> for a library",
+            )  # fmt: skip
+            return
+        folder, target = path.parts[0], include.split("/")[0]
+        if folder not in LAYERS:
+            return
+        allowed = LAYERS[folder][0]
+        if target not in allowed:
+            self.complain(
+                path, line,
+                f'{folder}/ may not include "{include}" (only {", ".join(allowed)}): move the '
+                "shared part down or pass it in from above",
+            )  # fmt: skip
+        elif folder == target == "server":
+            self._check_server_include(path, include, line)
+
+    def _check_server_include(self, path, include, line):
+        if path.name == "main.cpp":
+            return
+        from_part, to_part = path.parts[1], include.split("/")[1]
+        is_top = lambda part: part.split(".")[0] in ("server", "main")  # noqa: E731
+        if is_top(from_part):
+            return
+        if is_top(to_part):
+            wrong = "what server.h composes may not know it"
+        elif to_part in SERVER_UPPER and from_part not in SERVER_UPPER:
+            wrong = f"{to_part}/ stands above {from_part.split('.')[0]}"
+        elif to_part == "commands" and from_part not in (*SERVER_UPPER, "commands"):
+            wrong = f"commands/ stands above {from_part.split('.')[0]}"
+        else:
+            return
+        self.complain(
+            path, line, f'no "{include}" here, {wrong}: pass a callback or an interface down'
+        )
+
+    def _check_system_include(self, path, include, line):
+        if ASIO.match(include):
+            if not str(path).startswith(ASIO_ALLOWED):
+                self.complain(
+                    path, line,
+                    f"<{include}>: Asio only in {', '.join(ASIO_ALLOWED)}, so that handlers cannot "
+                    "suspend: hand the waiting to the connection",
+                )  # fmt: skip
+            return
+        folder = path.parts[0]
+        is_std = re.fullmatch(r"[a-z_0-9]+", include)
+        is_posix = POSIX_HEADERS.match(include)
+        if is_std:
+            return
+        if is_posix:
+            if not POSIX_ALLOWED[folder].match(include):
+                self.complain(
+                    path, line, f"<{include}> in {folder}/: files and sockets belong further up"
+                )
+        elif not include.startswith(LAYERS[folder][1]):
+            self.complain(
+                path, line,
+                f"<{include}> is not on the list of {folder}/ in scripts/check_tree.py: do without "
+                "or move the code to the folder that may use it",
+            )  # fmt: skip
+
+    def check_cycles(self):
+        graph = {
+            str(path): [own for own, _, _ in self.includes[path] if own] for path in self.sources
+        }
+        done, reported = set(), set()
+        for start in sorted(graph):
+            self._walk(graph, start, [], done, reported)
+
+    def _walk(self, graph, node, trail, done, reported):
+        if node in trail:
+            cycle = trail[trail.index(node) :]
+            if frozenset(cycle) not in reported:
+                reported.add(frozenset(cycle))
+                self.complain(
+                    cycle[0], 1,
+                    f"include cycle {' -> '.join([*cycle, node])}: declare forward, or move what "
+                    "both need into a third header",
+                )  # fmt: skip
+            return
+        if node in done or node not in graph:
+            return
+        for target in graph[node]:
+            self._walk(graph, target, [*trail, node], done, reported)
+        done.add(node)
+
+    def check_sizes(self):
+        for path in self.sources:
+            lines = self.texts[path].split("\n")
+            if len(lines) - 1 > FILE_LINES_MAX:
+                self.complain(
+                    path, 1,
+                    f"{len(lines) - 1} lines, {FILE_LINES_MAX} are allowed: split it by noun",
+                )  # fmt: skip
+            for name, start, length in functions(self.texts[path]):
+                if length > FUNCTION_LINES_MAX:
+                    self.complain(
+                        path, start,
+                        f"`{name}` has {length} lines, {FUNCTION_LINES_MAX} are allowed: give its "
+                        "parts names of their own",
+                    )  # fmt: skip
+        for path in self.files:
+            if path.suffix not in (".h", ".cpp", ".py", ".sh", ".cjs", ".mjs", ".rb", ".php"):
+                continue
+            for number, line in enumerate(self.texts[path].split("\n"), 1):
+                if len(line) > LINE_COLUMNS_MAX:
+                    self.complain(
+                        path, number,
+                        f"{len(line)} columns, {LINE_COLUMNS_MAX} are allowed: run clang-format or "
+                        "break the line",
+                    )  # fmt: skip
+
+    def check_words(self):
+        for path in self.files:
+            for number, line in enumerate(self.texts[path].split("\n"), 1):
+                for pattern, message in BANNED:
+                    if found := pattern.search(line):
+                        self.complain(path, number, f"`{found[0]}`: {message}")
+
+    def check_all_built(self, build):
+        database = pathlib.Path(build) / "compile_commands.json"
+        if not database.is_file():
+            self.complain(database, 1, "missing: configure first, e.g. cmake --preset release")
+            return
+        root = self.root.resolve()
+        built = {
+            pathlib.Path(entry["directory"], entry["file"]).resolve()
+            for entry in json.loads(database.read_text(encoding="utf-8"))
+        }
+        for path in self.sources:
+            # The fuzzers have a preset of their own.
+            if path.suffix == ".cpp" and path.parts[:2] != ("tests", "fuzz"):
+                if root / path not in built:
+                    self.complain(path, 1, "no target builds this: add it to one or delete it")
+
+
+def strip_code(text):
+    """The text with comments, strings and preprocessor lines blanked, line breaks kept."""
+    pattern = re.compile(
+        r"//[^\n]*|/\*.*?\*/|R\"(?P<tag>[^(\s]*)\(.*?\)(?P=tag)\"|\"(?:\\.|[^\"\\\n])*\""
+        r"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'|^\s*#(?:[^\n\\]|\\.|\\\n)*",
+        re.DOTALL | re.MULTILINE,
+    )
+    return pattern.sub(lambda match: "\n" * match[0].count("\n"), text)
+
+
+def functions(text):
+    """(name, first line, lines) of each function body, by counting braces; lambdas belong to
+    the function around them."""
+    found, depth_stack, code = [], [], strip_code(text)
+    line, statement, statement_line, inside = 1, "", 1, None
+    for char in code:
+        if char == "\n":
+            line += 1
+        if char == "{":
+            is_function = inside is None and is_function_head(statement)
+            depth_stack.append(is_function)
+            if is_function:
+                inside = (function_name(statement), statement_line, len(depth_stack))
+        elif char == "}" and depth_stack:
+            depth_stack.pop()
+            if inside and len(depth_stack) < inside[2]:
+                found.append((inside[0], inside[1], line - inside[1] + 1))
+                inside = None
+        if char in "{};":
+            statement = ""
+            continue
+        if not statement.strip():
+            statement_line = line
+        statement += char
+    return found
+
+
+def is_function_head(statement):
+    return "(" in statement and not NOT_A_FUNCTION.search(statement.strip())
+
+
+def function_name(statement):
+    match = re.search(r"([~\w:]+)\s*\(", statement)
+    return match[1] if match else statement.strip()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--root", default=pathlib.Path(__file__).resolve().parents[1])
+    parser.add_argument("--build")
+    options = parser.parse_args()
+    tree = Tree(options.root)
+    tree.check_opening()
+    tree.check_includes()
+    tree.check_cycles()
+    tree.check_sizes()
+    tree.check_words()
+    if options.build:
+        tree.check_all_built(options.build)
+    for problem in tree.problems:
+        print(problem)
+    print(f"{len(tree.files)} files, {len(tree.problems)} problems")
+    return 1 if tree.problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# Installs the Node clients that the system tests drive, each in a folder of its own, because
+# several major versions of one package are tested side by side. Does nothing for those there.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+# folder suffix, then the packages with their pinned major versions
+clients=(
+  'redis6 redis@6'
+  'redis5 redis@5'
+  'redis4 redis@4'
+  'ioredis6 ioredis@6'
+  'ioredis5 ioredis@5'
+  'valkey_glide @valkey/valkey-glide@2'
+)
+
+for client in "${clients[@]}"; do
+  read -r -a words <<<"$client"
+  folder=build/node_modules_${words[0]}
+  # The stamp is written last, so a broken download is tried again.
+  [ -e "$folder/.installed" ] && continue
+  mkdir -p "$folder"
+  echo "installing ${words[*]:1} into $folder"
+  npm install --prefix "$folder" --no-save --no-audit --no-fund --loglevel=error \
+    "${words[@]:1}"
+  touch "$folder/.installed"
+done

@@ -1,0 +1,404 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""What BF.* commands answer, byte for byte, in RESP2 and RESP3.
+
+A row is (command, RESP2 reply, RESP3 reply); one reply means that both are the same. Rows of one
+table run in their order on one server, once per protocol.
+"""
+
+import re
+import unittest
+
+from harness import ServerTest
+from resp import ErrorReply
+
+WRONG_TYPE = b"-WRONGTYPE Operation against a key holding the wrong kind of value\r\n"
+NOT_FOUND = b"-ERR not found\r\n"
+OK = b"+OK\r\n"
+YES = (b":1\r\n", b"#t\r\n")
+NO = (b":0\r\n", b"#f\r\n")
+
+
+def error(text):
+    return b"-" + text.encode() + b"\r\n"
+
+
+def arity(name):
+    return error(f"ERR wrong number of arguments for '{name}' command")
+
+
+def answers(*flags):
+    """An array of what BF.ADD or BF.EXISTS says of each item."""
+    head = b"*%d\r\n" % len(flags)
+    return tuple(head + b"".join((NO, YES)[flag][i] for flag in flags) for i in (0, 1))
+
+
+def full_after(*flags):
+    """The same, ended by the error of a full filter."""
+    both = answers(*flags)
+    head = b"*%d\r\n" % (len(flags) + 1)
+    tail = error("ERR non scaling filter is full")
+    return tuple(head + one.split(b"\r\n", 1)[1] + tail for one in both)
+
+
+RATE_RANGE = error("ERR error rate must be in the range (0.000000, 1.000000)")
+EXPANSION_RANGE = error("ERR expansion must be in the range [0, 32768]")
+UNKNOWN = error("Unknown argument received")
+
+RESERVE = [
+    ("BF.RESERVE", arity("bf.reserve")),
+    ("BF.RESERVE k 0.01", arity("bf.reserve")),
+    ("BF.RESERVE k 0.01 100", OK),
+    ("BF.RESERVE k 0.01 100", error("ERR item exists")),
+    ("BF.RESERVE k x 100", error("ERR bad error rate")),
+    ("BF.RESERVE k 0 100", RATE_RANGE),
+    ("BF.RESERVE k 1 100", RATE_RANGE),
+    ("BF.RESERVE k -0.5 100", RATE_RANGE),
+    ("BF.RESERVE k inf 100", RATE_RANGE),
+    ("BF.RESERVE k nan 100", error("ERR bad error rate")),
+    ("BF.RESERVE k 0.01 x", error("ERR bad capacity")),
+    ("BF.RESERVE k 0.01 +5", error("ERR bad capacity")),
+    ("BF.RESERVE k 0.01 05", error("ERR bad capacity")),
+    ("BF.RESERVE k 0.01 1.5", error("ERR bad capacity")),
+    ("BF.RESERVE k 0.01 9223372036854775808", error("ERR bad capacity")),
+    ("BF.RESERVE k 0.01 100 EXPANSION", error("ERR no expansion")),
+    ("BF.RESERVE k 0.01 100 EXPANSION x", error("ERR bad expansion")),
+    ("BF.RESERVE k 0.01 100 EXPANSION -1", EXPANSION_RANGE),
+    ("BF.RESERVE k 0.01 100 EXPANSION 32769", EXPANSION_RANGE),
+    ("BF.RESERVE k 0.01 100 NONSCALING EXPANSION 2", error("Nonscaling filters cannot expand")),
+    ("BF.RESERVE k 0.01 100 EXPANSION 2 NONSCALING", error("Nonscaling filters cannot expand")),
+    ("BF.RESERVE k 0.01 100 NOSCALING", UNKNOWN),
+    ("BF.RESERVE k 0.01 100 NO", UNKNOWN),
+    ("SET s text", OK),
+    ("BF.RESERVE s 0.01 100", WRONG_TYPE),
+    # A bad number hides the wrong type: numbers are looked at first.
+    ("BF.RESERVE s x 100", error("ERR bad error rate")),
+    ("BF.RESERVE a 0.01 100 expansion 4", OK),
+    ("BF.RESERVE b 0.01 100 nonscaling", OK),
+    ("BF.RESERVE c 0.01 100 EXPANSION 0", OK),
+    ("BF.RESERVE d 0.01 100 EXPANSION 0 NONSCALING", OK),
+    ("BF.RESERVE e 1.0E-4 100", OK),
+    ("BF.RESERVE f .5 100", OK),
+    ("BF.RESERVE g 0x0.1 100", OK),
+    ("BF.RESERVE h 0.01 1", OK),
+    ("BF.RESERVE i 0.01 100 EXPANSION 32768", OK),
+    ("BF.RESERVE NONSCALING 0.01 100", OK),
+    ("BF.RESERVE EXPANSION 0.01 100", OK),
+    ("BF.INFO NONSCALING EXPANSION", b"*1\r\n:2\r\n", b"%1\r\n+Expansion rate\r\n:2\r\n"),
+    ("BF.INFO a EXPANSION", b"*1\r\n:4\r\n", b"%1\r\n+Expansion rate\r\n:4\r\n"),
+    ("BF.INFO b EXPANSION", b"*1\r\n$-1\r\n", b"%1\r\n+Expansion rate\r\n_\r\n"),
+    ("BF.INFO c EXPANSION", b"*1\r\n$-1\r\n", b"%1\r\n+Expansion rate\r\n_\r\n"),
+]
+
+ADD_AND_EXISTS = [
+    ("BF.ADD k", arity("bf.add")),
+    ("BF.ADD k a b", arity("bf.add")),
+    ("BF.MADD k", arity("bf.madd")),
+    ("BF.EXISTS k", arity("bf.exists")),
+    ("BF.EXISTS k a b", arity("bf.exists")),
+    ("BF.MEXISTS k", arity("bf.mexists")),
+    ("BF.CARD", arity("bf.card")),
+    ("BF.CARD k x", arity("bf.card")),
+    ("BF.EXISTS none a", *NO),
+    ("BF.MEXISTS none a b", *answers(0, 0)),
+    ("BF.CARD none", b":0\r\n"),
+    ("EXISTS none", b":0\r\n"),
+    ("BF.ADD k a", *YES),
+    ("BF.ADD k a", *NO),
+    ("bf.add k b", *YES),
+    ("BF.MADD k a b c d", *answers(0, 0, 1, 1)),
+    ("BF.MADD k e e", *answers(1, 0)),
+    ("BF.EXISTS k a", *YES),
+    ("BF.MEXISTS k a b c d e", *answers(1, 1, 1, 1, 1)),
+    ("BF.CARD k", b":5\r\n"),
+    (["BF.ADD", "k", b""], *YES),
+    (["BF.ADD", "k", b""], *NO),
+    (["BF.ADD", "k", b"\x00\xff\r\n"], *YES),
+    (["BF.EXISTS", "k", b"\x00\xff\r\n"], *YES),
+    (["BF.ADD", b"bin\x00\xff", b"x"], *YES),
+    ("SET s text", OK),
+    ("BF.ADD s a", WRONG_TYPE),
+    ("BF.MADD s a b", WRONG_TYPE),
+    ("BF.INSERT s ITEMS a", WRONG_TYPE),
+    ("BF.CARD s", WRONG_TYPE),
+    ("BF.INFO s", WRONG_TYPE),
+    ("BF.EXISTS s a", *NO),
+    ("BF.MEXISTS s a b", *answers(0, 0)),
+    ("GET k", WRONG_TYPE),
+    ("SETBIT k 1 1", WRONG_TYPE),
+    ("INCR k", WRONG_TYPE),
+    ("APPEND k x", WRONG_TYPE),
+]
+
+FULL_FILTER = [
+    ("BF.RESERVE k 0.0001 3 NONSCALING", OK),
+    ("BF.MADD k a b a c d e", *full_after(1, 1, 0, 1)),
+    ("BF.ADD k f", error("ERR non scaling filter is full")),
+    ("BF.ADD k a", *NO),
+    ("BF.MADD k a b", *answers(0, 0)),
+    ("BF.INSERT k ITEMS b f a", *full_after(0)),
+    ("BF.CARD k", b":3\r\n"),
+    ("BF.MEXISTS k a b c", *answers(1, 1, 1)),
+]
+
+INSERT = [
+    ("BF.INSERT", arity("bf.insert")),
+    ("BF.INSERT k ITEMS", arity("bf.insert")),
+    ("BF.INSERT k CAPACITY", arity("bf.insert")),
+    ("BF.INSERT k CAPACITY 10 ITEMS", arity("bf.insert")),
+    ("BF.INSERT k NOCREATE ITEMS a", NOT_FOUND),
+    ("EXISTS k", b":0\r\n"),
+    ("BF.INSERT k ERROR x ITEMS a", error("Bad error rate")),
+    ("BF.INSERT k ERROR 0 ITEMS a", error("Bad error rate")),
+    ("BF.INSERT k ERROR 1 ITEMS a", error("Bad error rate")),
+    ("BF.INSERT k CAPACITY x ITEMS a", error("Bad capacity")),
+    ("BF.INSERT k CAPACITY 0 ITEMS a", error("Bad capacity")),
+    ("BF.INSERT k CAPACITY -1 ITEMS a", error("Bad capacity")),
+    ("BF.INSERT k EXPANSION x ITEMS a", error("Bad expansion")),
+    ("BF.INSERT k EXPANSION -1 ITEMS a", error("Bad expansion")),
+    ("BF.INSERT k EXPANSION 32769 ITEMS a", error("Bad expansion")),
+    ("BF.INSERT k BOGUS ITEMS a", UNKNOWN),
+    ("BF.INSERT k NO ITEMS a", UNKNOWN),
+    ("EXISTS k", b":0\r\n"),
+    ("BF.INSERT k ITEMS a b a", *answers(1, 1, 0)),
+    ("BF.INSERT k CAPACITY 5000 NOCREATE ITEMS a c", *answers(0, 1)),
+    ("BF.INFO k CAPACITY", b"*1\r\n:100\r\n", b"%1\r\n+Capacity\r\n:100\r\n"),
+    ("BF.INSERT o nonscaling capacity 7 error 0.001 items a", *answers(1)),
+    ("BF.INFO o CAPACITY", b"*1\r\n:7\r\n", b"%1\r\n+Capacity\r\n:7\r\n"),
+    ("BF.INFO o EXPANSION", b"*1\r\n$-1\r\n", b"%1\r\n+Expansion rate\r\n_\r\n"),
+    ("BF.INSERT p EXPANSION 0 ITEMS a", *answers(1)),
+    ("BF.INFO p EXPANSION", b"*1\r\n$-1\r\n", b"%1\r\n+Expansion rate\r\n_\r\n"),
+    ("BF.INSERT q CAPACITY 1 CAPACITY 9 ITEMS CAPACITY 20", *answers(1, 1)),
+    ("BF.INFO q CAPACITY", b"*1\r\n:9\r\n", b"%1\r\n+Capacity\r\n:9\r\n"),
+    ("BF.INSERT r CAPACITY 30", b"*0\r\n"),
+    ("BF.CARD r", b":0\r\n"),
+    ("BF.INFO r CAPACITY", b"*1\r\n:30\r\n", b"%1\r\n+Capacity\r\n:30\r\n"),
+    ("BF.INSERT r CAPACITY 99", b"*0\r\n"),
+    ("BF.INSERT t NONSCALING EXPANSION 3 ITEMS a", *answers(1)),
+    ("BF.INFO t EXPANSION", b"*1\r\n$-1\r\n", b"%1\r\n+Expansion rate\r\n_\r\n"),
+]
+
+INFO = [
+    ("BF.INFO", arity("bf.info")),
+    ("BF.INFO none", NOT_FOUND),
+    # A missing key is told before a bad field.
+    ("BF.INFO none NOSUCH", NOT_FOUND),
+    ("BF.RESERVE k 0.01 2 EXPANSION 3", OK),
+    ("BF.INFO k NOSUCH", error("Invalid information value")),
+    ("BF.INFO k CAPACITY ITEMS", arity("bf.info")),
+    ("BF.MADD k a b c", *answers(1, 1, 1)),
+    ("BF.INFO k CAPACITY", b"*1\r\n:8\r\n", b"%1\r\n+Capacity\r\n:8\r\n"),
+    ("BF.INFO k filters", b"*1\r\n:2\r\n", b"%1\r\n+Number of filters\r\n:2\r\n"),
+    ("BF.INFO k Items", b"*1\r\n:3\r\n", b"%1\r\n+Number of items inserted\r\n:3\r\n"),
+    ("BF.INFO k EXPANSION", b"*1\r\n:3\r\n", b"%1\r\n+Expansion rate\r\n:3\r\n"),
+]
+
+KEYSPACE = [
+    ("BF.ADD k a", *YES),
+    ("TYPE k", b"+MBbloom--\r\n"),
+    ("OBJECT ENCODING k", b"$3\r\nraw\r\n"),
+    ("COPY k l", b":1\r\n"),
+    ("BF.ADD l b", *YES),
+    ("BF.EXISTS k b", *NO),
+    ("BF.EXISTS l a", *YES),
+    ("RENAME l m", OK),
+    ("BF.EXISTS m b", *YES),
+    ("EXPIRE m 1000", b":1\r\n"),
+    ("TTL m", b":1000\r\n"),
+    ("BF.ADD m c", *YES),
+    ("TTL m", b":1000\r\n"),
+    ("PERSIST m", b":1\r\n"),
+    ("SCAN 0 TYPE MBbloom-- MATCH k", b"*2\r\n$1\r\n0\r\n*1\r\n$1\r\nk\r\n"),
+    ("SCAN 0 TYPE string", b"*2\r\n$1\r\n0\r\n*0\r\n"),
+    ("SET k x", OK),
+    ("TYPE k", b"+string\r\n"),
+    ("DEL m", b":1\r\n"),
+    ("BF.EXISTS m b", *NO),
+]
+
+TRANSACTION = [
+    ("WATCH k", OK),
+    ("BF.ADD k a", *YES),
+    ("MULTI", OK),
+    ("PING", b"+QUEUED\r\n"),
+    ("EXEC", b"*-1\r\n", b"_\r\n"),
+    # Nothing changes, so nothing is lost.
+    ("WATCH k", OK),
+    ("BF.ADD k a", *NO),
+    ("MULTI", OK),
+    ("BF.MADD k a b", b"+QUEUED\r\n"),
+    ("EXEC", *[b"*1\r\n" + one for one in answers(0, 1)]),
+    ("MULTI", OK),
+    ("BF.ADD k", arity("bf.add")),
+    ("EXEC", error("EXECABORT Transaction discarded because of previous errors.")),
+]
+
+SCANDUMP = [
+    ("BF.SCANDUMP none 0", NOT_FOUND),
+    ("BF.SCANDUMP none x", NOT_FOUND),
+    ("BF.SCANDUMP none", arity("bf.scandump")),
+    ("BF.LOADCHUNK k x data", error("ERR Second argument must be numeric")),
+    ("BF.LOADCHUNK k 2 data", NOT_FOUND),
+    ("BF.LOADCHUNK k 1 data", error("ERR received bad data")),
+    ("EXISTS k", b":0\r\n"),
+    ("SET s text", OK),
+    ("BF.SCANDUMP s 0", WRONG_TYPE),
+    ("BF.LOADCHUNK s 1 data", WRONG_TYPE),
+    ("BF.ADD k a", *YES),
+    ("BF.SCANDUMP k x", error("Second argument must be numeric")),
+    ("BF.SCANDUMP k -1", b"*2\r\n:0\r\n$0\r\n\r\n"),
+    ("BF.SCANDUMP k 99999999999", b"*2\r\n:0\r\n$0\r\n\r\n"),
+    ("BF.LOADCHUNK k 1 data", error("ERR received bad data")),
+    ("BF.LOADCHUNK k 0 data", error("ERR received bad data")),
+    ("BF.LOADCHUNK k -5 data", error("ERR received bad data")),
+    ("BF.LOADCHUNK k 99999999999 data", error("ERR invalid offset - no link found")),
+    ("BF.EXISTS k a", *YES),
+]
+
+TABLES = {
+    "reserve": RESERVE,
+    "add and exists": ADD_AND_EXISTS,
+    "full filter": FULL_FILTER,
+    "insert": INSERT,
+    "info": INFO,
+    "keyspace": KEYSPACE,
+    "transaction": TRANSACTION,
+    "scandump": SCANDUMP,
+}
+
+
+class BfCommandsTest(ServerTest):
+    def setUp(self):
+        self.server = self.start_server()
+        self.client = self.server.connect()
+        self.addCleanup(self.client.close)
+
+    def fresh(self, protocol):
+        self.client.call("FLUSHALL")
+        self.client.call("HELLO", protocol)
+
+    def test_tables(self):
+        for name, rows in TABLES.items():
+            for protocol in (2, 3):
+                self.fresh(protocol)
+                for number, (command, *replies) in enumerate(rows):
+                    words = command.split() if isinstance(command, str) else command
+                    expected = replies[min(protocol - 2, len(replies) - 1)]
+                    with self.subTest(table=name, row=number, protocol=protocol, command=words):
+                        self.assertEqual(self.client.call_raw(*words), expected)
+
+    def test_capacity_out_of_range_names_the_range(self):
+        for capacity in ("0", "-1", "9223372036854775807"):
+            with self.subTest(capacity=capacity):
+                reply = self.client.call("BF.RESERVE", "k", "0.01", capacity)
+                self.assertIsInstance(reply, ErrorReply)
+                self.assertRegex(
+                    reply.text,
+                    r"^ERR (capacity must be in the range \[1, \d+\]"
+                    r"|Insufficient memory to create filter)$",
+                )
+        self.assertEqual(self.client.call("EXISTS", "k"), 0)
+
+    def test_info_has_the_five_fields_of_redisbloom(self):
+        for protocol in (2, 3):
+            with self.subTest(protocol=protocol):
+                self.fresh(protocol)
+                self.check_info(protocol)
+
+    def check_info(self, protocol):
+        self.client.call("BF.RESERVE", "k", "0.01", "100")
+        self.client.call("BF.RESERVE", "n", "0.01", "100", "NONSCALING")
+        self.client.call("BF.MADD", "k", "a", "b")
+        head = (b"*10\r\n", b"%5\r\n")[protocol - 2]
+        null = (b"$-1\r\n", b"_\r\n")[protocol - 2]
+        scaling = (
+            rb"\+Capacity\r\n:100\r\n\+Size\r\n:\d{3,}\r\n\+Number of filters\r\n:1\r\n"
+            rb"\+Number of items inserted\r\n:2\r\n\+Expansion rate\r\n:2\r\n"
+        )
+        pattern = b"^" + re.escape(head) + scaling + b"$"
+        self.assertRegex(self.client.call_raw("BF.INFO", "k"), pattern)
+        fixed = self.client.call_raw("BF.INFO", "n")
+        self.assertTrue(fixed.startswith(head + b"+Capacity\r\n:100\r\n"), fixed)
+        self.assertTrue(fixed.endswith(b"+Expansion rate\r\n" + null), fixed)
+
+    def test_filter_grows_and_forgets_nothing(self):
+        items = [b"item:%d" % number for number in range(20000)]
+        self.client.call("BF.RESERVE", "k", "0.001", "100")
+        added = 0
+        for start in range(0, len(items), 1000):
+            added += sum(self.client.call("BF.MADD", "k", *items[start : start + 1000]))
+        self.assertEqual(self.client.call("BF.CARD", "k"), added)
+        self.assertEqual(set(self.client.call("BF.MEXISTS", "k", *items)), {1})
+        strangers = [b"other:%d" % number for number in range(100_000)]
+        false_positives = sum(self.client.call("BF.MEXISTS", "k", *strangers))
+        # The bound is 100; five standard deviations above it is 150.
+        self.assertLessEqual(false_positives, 150)
+        self.assertGreater(self.client.call("BF.INFO", "k", "FILTERS")[0], 1)
+
+    def test_config_sets_what_new_filters_get(self):
+        defaults = {"bf-error-rate": b"0.01", "bf-initial-size": b"100",
+                    "bf-expansion-factor": b"2"}  # fmt: skip
+        for name, value in defaults.items():
+            self.assertEqual(self.client.call("CONFIG", "GET", name), [name.encode(), value])
+        self.assertEqual(self.client.call("CONFIG", "SET", "bf-initial-size", "500"), b"OK")
+        self.assertEqual(self.client.call("CONFIG", "SET", "bf-expansion-factor", "4"), b"OK")
+        self.client.call("BF.ADD", "k", "a")
+        self.assertEqual(self.client.call("BF.INFO", "k", "CAPACITY"), [500])
+        self.assertEqual(self.client.call("BF.INFO", "k", "EXPANSION"), [4])
+        self.client.call("CONFIG", "SET", "bf-expansion-factor", "0")
+        self.client.call("BF.ADD", "l", "a")
+        self.assertEqual(self.client.call("BF.INFO", "l", "EXPANSION"), [None])
+        for name, bad in (("bf-error-rate", "1"), ("bf-error-rate", "x"), ("bf-initial-size", "0"),
+                          ("bf-expansion-factor", "32769")):  # fmt: skip
+            with self.subTest(name=name, bad=bad):
+                reply = self.client.call("CONFIG", "SET", name, bad)
+                self.assertIsInstance(reply, ErrorReply)
+                self.assertTrue(reply.text.startswith(
+                    f"ERR CONFIG SET failed (possibly related to argument '{name}') - "), reply)
+
+    def test_config_takes_the_names_of_valkey_bloom(self):
+        for name, value in (("bf.bloom-capacity", "700"), ("bf.bloom-expansion", "8")):
+            self.assertEqual(self.client.call("CONFIG", "SET", name, value), b"OK", name)
+            self.assertEqual(
+                self.client.call("CONFIG", "GET", name), [name.encode(), value.encode()]
+            )
+        self.client.call("BF.ADD", "k", "a")
+        self.assertEqual(self.client.call("BF.INFO", "k", "CAPACITY"), [700])
+        self.assertEqual(self.client.call("BF.INFO", "k", "EXPANSION"), [8])
+        self.assertEqual(self.client.call("CONFIG", "SET", "bf.bloom-fp-rate", "0.001"), b"OK")
+
+    def test_command_info_names_keys_and_flags(self):
+        writes = {"bf.reserve": -4, "bf.add": 3, "bf.madd": -3, "bf.loadchunk": 4}
+        reads = {"bf.exists": 3, "bf.mexists": -3, "bf.info": -2, "bf.card": 2}
+        for name, expected_arity in {**writes, **reads}.items():
+            with self.subTest(command=name):
+                (row,) = self.client.call("COMMAND", "INFO", name)
+                self.assertIsNotNone(row)
+                self.assertEqual(row[0], name.encode())
+                self.assertEqual(row[1], expected_arity)
+                self.assertIn(b"write" if name in writes else b"readonly", row[2])
+                self.assertEqual(row[3:6], [1, 1, 1])
+
+    def test_module_list_names_bf(self):
+        modules = self.client.call("MODULE", "LIST")
+        fields = dict(zip(modules[0][::2], modules[0][1::2]))
+        self.assertEqual(fields[b"name"], b"bf")
+        self.assertGreaterEqual(fields[b"ver"], 20820)
+
+    def test_scandump_moves_a_filter(self):
+        self.client.call("BF.RESERVE", "from", "0.01", "50")
+        items = [b"item:%d" % number for number in range(500)]
+        self.client.call("BF.MADD", "from", *items)
+        iterator = 0
+        while True:
+            iterator, chunk = self.client.call("BF.SCANDUMP", "from", iterator)
+            if iterator == 0:
+                self.assertEqual(chunk, b"")
+                break
+            self.assertEqual(self.client.call("BF.LOADCHUNK", "to", iterator, chunk), b"OK")
+        self.assertEqual(set(self.client.call("BF.MEXISTS", "to", *items)), {1})
+        self.assertEqual(self.client.call("BF.INFO", "to"), self.client.call("BF.INFO", "from"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,369 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The process and its sockets: odd clients, limits, configuration, start and end."""
+
+import itertools
+import os
+import resource
+import select
+import shutil
+import signal
+import socket
+import stat
+import tempfile
+import threading
+import time
+import unittest
+
+from harness import SANITIZED, ServerTest, wait_until
+from resp import Connection, ErrorReply, encode
+
+STORM = 2000
+UNREAD_LIMIT_BYTES = (1 << 30) if SANITIZED else (128 << 20)
+
+
+class ClientsTest(ServerTest):
+    def setUp(self):
+        self.server = self.start_server()
+
+    def connect(self, **options):
+        connection = self.server.connect(**options)
+        self.addCleanup(connection.close)
+        return connection
+
+    def assert_alive(self):
+        with self.server.connect() as other:
+            self.assertEqual(other.call("PING"), b"PONG")
+
+    def test_half_closed_client_gets_its_answers(self):
+        client = self.connect()
+        client.send(b"".join(encode("ECHO", "x%d" % i) for i in range(1000)))
+        client.socket.shutdown(socket.SHUT_WR)
+        expected = b"".join(b"$%d\r\nx%d\r\n" % (len(b"x%d" % i), i) for i in range(1000))
+        self.assertEqual(client.read_to_end(), expected)
+
+    def test_slow_loris_is_answered_and_holds_up_nobody(self):
+        slow = self.connect()
+        for byte in encode("SET", "slow", "value"):
+            slow.send(bytes([byte]))
+            self.assert_alive()
+        self.assertEqual(slow.read_reply()[0], b"OK")
+
+    def test_abandoned_requests_hold_up_nobody(self):
+        cut = encode("SET", "key", "value")
+        for size in range(1, len(cut)):
+            self.connect().send(cut[:size])
+        self.assert_alive()
+
+    def test_storm_of_connections(self):
+        # Both ends need a descriptor; the test's own limit may be the default of 1024.
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 65536), hard))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        clients = [self.server.connect() for _ in range(STORM)]
+        for client in clients:
+            client.send(encode("INCR", "storm"))
+        numbers = {client.read_reply()[0] for client in clients}
+        self.assertEqual(numbers, set(range(1, STORM + 1)))
+        for client in clients:
+            client.close()
+        self.assert_alive()
+
+    def test_client_that_never_reads_costs_bounded_memory(self):
+        self.connect().call("SET", "big", b"x" * (1 << 20))
+        client = self.connect()
+        before = self.server.resident_bytes()
+        client.socket.setblocking(False)
+        request = encode("GET", "big") * 100
+        deadline = time.monotonic() + 4
+        worst = 0
+        while time.monotonic() < deadline:
+            _, writable, _ = select.select([], [client.socket], [], 0.1)
+            try:
+                if writable:
+                    client.socket.send(request)
+            except ConnectionError:
+                break
+            worst = max(worst, self.server.resident_bytes() - before)
+        self.assertLess(worst, UNREAD_LIMIT_BYTES)
+        self.assert_alive()
+
+    def test_pipeline_is_answered_in_order(self):
+        client = self.connect()
+        commands = [("ECHO", b"%d" % number) for number in range(20_000)]
+        sender = threading.Thread(
+            target=client.send, args=(b"".join(encode(*command) for command in commands),)
+        )
+        sender.start()
+        replies = [client.read_reply()[0] for _ in commands]
+        sender.join()
+        self.assertEqual(replies, [value for _, value in commands])
+
+    def test_pipelines_of_many_clients_meet_without_loss(self):
+        clients = [self.connect() for _ in range(20)]
+        for client in clients:
+            client.send(encode("INCR", "n") * 500 + encode("BF.ADD", "f", "x"))
+        for client in clients:
+            values = [client.read_reply()[0] for _ in range(500)]
+            self.assertEqual(values, sorted(values))
+            client.read_reply()
+        self.assertEqual(self.connect().call("GET", "n"), b"10000")
+
+    def test_protocol_errors_are_told_and_end_the_connection(self):
+        cases = [
+            (b"*1\r\n+3\r\n", b"-ERR Protocol error: expected '$', got '+'\r\n"),
+            (b"*x\r\n", b"-ERR Protocol error: invalid multibulk length\r\n"),
+            (b"*2147483648\r\n", b"-ERR Protocol error: invalid multibulk length\r\n"),
+            (b"*1\r\n$-1\r\n", b"-ERR Protocol error: invalid bulk length\r\n"),
+            (b"*1\r\n$x\r\n", b"-ERR Protocol error: invalid bulk length\r\n"),
+            (b"*1\r\n$99999999999\r\n", b"-ERR Protocol error: invalid bulk length\r\n"),
+            (b'SET "x\r\n', b"-ERR Protocol error: unbalanced quotes in request\r\n"),
+            (b"x" * 70_000, b"-ERR Protocol error: too big inline request\r\n"),
+            (b"*" + b"1" * 70_000, b"-ERR Protocol error: too big mbulk count string\r\n"),
+            (b"*1\r\n$" + b"1" * 70_000, b"-ERR Protocol error: too big bulk count string\r\n"),
+        ]
+        for request, expected in cases:
+            with self.subTest(request=request[:40]):
+                client = self.connect(timeout_s=10)
+                client.send(encode("PING") + request)
+                self.assertEqual(client.read_to_end(), b"+PONG\r\n" + expected)
+        self.assert_alive()
+
+    def test_empty_inline_and_array_requests_mix(self):
+        """27 orders of three requests, each sent whole and byte by byte."""
+        kinds = {
+            "empty inline": (b"\r\n", b""),
+            "inline": (b'ECHO "in line"\r\n', b"$7\r\nin line\r\n"),
+            "array": (encode("ECHO", "ar\r\nray"), b"$7\r\nar\r\nray\r\n"),
+        }
+        empties = {**kinds, "empty inline": (b"*0\r\n", b"")}
+        for table in (kinds, empties):
+            for order in itertools.product(table, repeat=3):
+                request = b"".join(table[kind][0] for kind in order)
+                expected = b"".join(table[kind][1] for kind in order)
+                with self.subTest(order=order, empty=table["empty inline"][0]):
+                    self.check_request(request, expected)
+
+    def check_request(self, request, expected):
+        for step in (len(request), 1):
+            with self.server.connect(timeout_s=10) as client:
+                for start in range(0, len(request), step):
+                    client.send(request[start : start + step])
+                client.socket.shutdown(socket.SHUT_WR)
+                self.assertEqual(client.read_to_end(), expected)
+
+    def test_reply_line_never_holds_the_clients_line_break(self):
+        for words in ((b"x\r\n+OK", b"a"), (b"x", b"\r\n-ERR forged\r\n"), (b"SET\r\n", b"\n")):
+            with self.subTest(words=words):
+                raw = self.connect().call_raw(*words)
+                self.assertTrue(raw.startswith(b"-ERR unknown command"), raw)
+                self.assertEqual(raw.count(b"\r") + raw.count(b"\n"), 2)
+
+    def test_hello_tells_what_clients_ask_for(self):
+        client = self.connect()
+        reply = client.call("HELLO", "3")
+        self.assertEqual(reply[b"server"], b"redis")
+        self.assertEqual(reply[b"proto"], 3)
+        self.assertEqual(reply[b"role"], b"master")
+        self.assertEqual(
+            set(reply), {b"server", b"version", b"proto", b"id", b"mode", b"role", b"modules"}
+        )
+        self.assertIsInstance(client.call("HELLO", "2"), list)
+        self.assertEqual(
+            client.call("HELLO", "4"), ErrorReply("NOPROTO unsupported protocol version")
+        )
+
+    def test_quit_answers_then_closes(self):
+        client = self.connect()
+        client.send(encode("QUIT"))
+        self.assertEqual(client.read_to_end(), b"+OK\r\n")
+
+
+class OptionsTest(ServerTest):
+    def test_sigterm_under_load_ends_with_zero(self):
+        server = self.start_server()
+        clients = [server.connect() for _ in range(20)]
+        for client in clients:
+            client.send(encode("INCR", "n") * 1000)
+        os.kill(server.pid, signal.SIGTERM)
+        self.assertEqual(server.wait_for_exit(), 0)
+        for client in clients:
+            client.close()
+
+    def test_too_many_descriptors_leave_the_others_served(self):
+        server = self.start_server(prefix=["prlimit", "--nofile=64:64"])
+        server.expect_log(r"accept|descriptor|Too many open files|maxclients|max number of clients")
+        first = server.connect()
+        self.assertEqual(first.call("PING"), b"PONG")
+        crowd = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(120)]
+        time.sleep(0.5)
+        busy_before_s = self.cpu_seconds(server.pid)
+        time.sleep(1)
+        self.assertLess(self.cpu_seconds(server.pid) - busy_before_s, 0.5)
+        self.assertEqual(first.call("SET", "k", "v"), b"OK")
+        for member in crowd:
+            member.close()
+        first.close()
+        wait_until(lambda: self.answers(server), what="a new client being served")
+
+    def answers(self, server):
+        try:
+            with server.connect(timeout_s=2) as client:
+                return client.call("PING") == b"PONG"
+        except (OSError, EOFError):
+            return False
+
+    def cpu_seconds(self, pid):
+        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def test_maxclients(self):
+        server = self.start_server("--maxclients", "3")
+        clients = [server.connect() for _ in range(3)]
+        for client in clients:
+            self.assertEqual(client.call("PING"), b"PONG")
+        with server.connect() as fourth:
+            self.assertEqual(
+                fourth.read_to_end(), b"-ERR max number of clients reached\r\n"
+            )
+        clients.pop().close()
+        wait_until(lambda: self.answers(server), what="a place becoming free")
+        for client in clients:
+            client.close()
+
+    def test_timeout_closes_idle_clients_only(self):
+        server = self.start_server("--timeout", "1")
+        idle, busy = server.connect(), server.connect()
+        deadline = time.monotonic() + 3
+        while time.monotonic() < deadline:
+            self.assertEqual(busy.call("PING"), b"PONG")
+            time.sleep(0.2)
+        self.assertTrue(idle.is_closed_by_server())
+        idle.close()
+        busy.close()
+
+    def test_unix_socket_is_never_wider_than_asked(self):
+        self.addCleanup(os.umask, os.umask(0))
+        modes = set()
+        for _ in range(5):
+            self.watch_one_start(modes)
+        self.assertEqual(modes, {0o700})
+
+    def watch_one_start(self, modes):
+        directory = tempfile.mkdtemp(prefix="bloomery-test-")
+        self.addCleanup(shutil.rmtree, directory)
+        path = os.path.join(directory, "server.sock")
+        ended = threading.Event()
+
+        def watch():
+            while not ended.is_set():
+                try:
+                    modes.add(stat.S_IMODE(os.stat(path).st_mode))
+                except FileNotFoundError:
+                    pass
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        try:
+            self.start_server("--unixsocket", path, "--unixsocketperm", "700")
+            with Connection(unix_path=path) as client:
+                self.assertEqual(client.call("PING"), b"PONG")
+        finally:
+            ended.set()
+            watcher.join()
+
+    def test_renamed_commands(self):
+        server = self.start_server(
+            "--rename-command", "FLUSHALL", "", "--rename-command", "GET", "FETCH"
+        )
+        with server.connect() as client:
+            self.assertEqual(client.call("SET", "k", "v"), b"OK")
+            self.assertEqual(client.call("FETCH", "k"), b"v")
+            for command in (("FLUSHALL",), ("GET", "k")):
+                reply = client.call(*command)
+                self.assertTrue(reply.text.startswith(f"ERR unknown command '{command[0]}'"), reply)
+
+    def test_unknown_option_refuses_to_start(self):
+        with self.assertRaisesRegex(AssertionError, "did not get ready"):
+            self.start_server("--no-such-option", "1")
+
+
+class PasswordTest(ServerTest):
+    def setUp(self):
+        self.server = self.start_server("--requirepass", "secret")
+        self.client = self.server.connect()
+        self.addCleanup(self.client.close)
+
+    def test_nothing_but_authentication_is_answered_before_it(self):
+        no_auth = ErrorReply("NOAUTH Authentication required.")
+        for command in (("PING",), ("GET", "k"), ("BF.ADD", "f", "x"), ("CONFIG", "GET", "*")):
+            self.assertEqual(self.client.call(*command), no_auth, command)
+        self.assertEqual(
+            self.client.call("HELLO", "3"),
+            ErrorReply(
+                "NOAUTH HELLO must be called with the client already authenticated, otherwise the "
+                "HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client "
+                "and select the RESP protocol version at the same time"
+            ),
+        )
+
+    def test_auth(self):
+        wrong = ErrorReply("WRONGPASS invalid username-password pair or user is disabled.")
+        self.assertEqual(self.client.call("AUTH", "bad"), wrong)
+        self.assertEqual(self.client.call("AUTH", "nobody", "secret"), wrong)
+        self.assertEqual(self.client.call("AUTH", "default", "bad"), wrong)
+        self.assertEqual(
+            self.client.call("AUTH"),
+            ErrorReply("ERR wrong number of arguments for 'auth' command"),
+        )
+        self.assertEqual(self.client.call("PING"), ErrorReply("NOAUTH Authentication required."))
+        self.assertEqual(self.client.call("AUTH", "secret"), b"OK")
+        self.assertEqual(self.client.call("PING"), b"PONG")
+        # A failed attempt does not take back what was granted.
+        self.assertEqual(self.client.call("AUTH", "bad"), wrong)
+        self.assertEqual(self.client.call("PING"), b"PONG")
+        self.assertEqual(self.client.call("AUTH", "default", "secret"), b"OK")
+
+    def test_hello_auth(self):
+        wrong = ErrorReply("WRONGPASS invalid username-password pair or user is disabled.")
+        self.assertEqual(self.client.call("HELLO", "3", "AUTH", "default", "bad"), wrong)
+        # A refused HELLO changes nothing: the protocol is still RESP2.
+        self.assertEqual(self.client.call("AUTH", "secret"), b"OK")
+        self.assertEqual(self.client.call_raw("GET", "none"), b"$-1\r\n")
+        with self.server.connect() as other:
+            reply = other.call("HELLO", "3", "AUTH", "default", "secret", "SETNAME", "me")
+            self.assertEqual(reply[b"proto"], 3)
+            self.assertEqual(other.call("CLIENT", "GETNAME"), b"me")
+            self.assertEqual(other.call_raw("GET", "none"), b"_\r\n")
+
+    def test_failed_auth_in_a_pipeline_keeps_the_order(self):
+        ping, bad = ("PING",), ("AUTH", "bad")
+        replies = self.client.pipeline(
+            [bad, ping, ("AUTH", "secret"), ("ECHO", "x"), bad, ping]
+        )
+        kinds = [type(value).__name__ for value, _ in replies]
+        self.assertEqual(
+            kinds, ["ErrorReply", "ErrorReply", "Simple", "bytes", "ErrorReply", "Simple"]
+        )
+
+    def test_big_requests_are_refused_before_authentication(self):
+        for request in (b"*11\r\n", b"*1\r\n$16385\r\n"):
+            with self.server.connect(timeout_s=10) as client:
+                client.send(request)
+                self.assertRegex(client.read_to_end(), rb"^-ERR Protocol error: unauthenticated ")
+
+    def test_auth_without_a_password_set(self):
+        open_server = self.start_server()
+        with open_server.connect() as client:
+            self.assertEqual(
+                client.call("AUTH", "x"),
+                ErrorReply(
+                    "ERR AUTH <password> called without any password configured for the default "
+                    "user. Are you sure your configuration is correct?"
+                ),
+            )
+
+
+if __name__ == "__main__":
+    unittest.main()
