@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cstdlib>
 #include <cstring>
@@ -22,11 +23,15 @@ uint64_t* allocate_small(size_t size_bytes) {
   return static_cast<uint64_t*>(memory);
 }
 
+std::atomic<uint64_t> mapped_total{0};
+
 uint64_t* map_big(size_t size_bytes) {
   // NORESERVE: a filter sized for years may exceed what is free today; MemoryBudget has been asked.
   void* memory = ::mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return memory == MAP_FAILED ? nullptr : static_cast<uint64_t*>(memory);
+  if (memory == MAP_FAILED) return nullptr;
+  mapped_total.fetch_add(size_bytes, std::memory_order_relaxed);
+  return static_cast<uint64_t*>(memory);
 }
 
 }  // namespace
@@ -35,6 +40,7 @@ BitArray::~BitArray() {
   if (words_ == nullptr) return;
   if (size_bytes() >= kMappedBytes) {
     ::munmap(words_, size_bytes());
+    mapped_total.fetch_sub(size_bytes(), std::memory_order_relaxed);
   } else {
     std::free(words_);
   }
@@ -62,6 +68,8 @@ std::optional<BitArray> BitArray::clone() const {
   }
   return copy;
 }
+
+uint64_t mapped_bytes() { return mapped_total.load(std::memory_order_relaxed); }
 
 uint64_t BitArray::count_ones() const {
   const uint64_t word_count = size_bytes() / sizeof(uint64_t);

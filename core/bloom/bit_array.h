@@ -60,4 +60,7 @@ class BitArray {
   uint64_t bit_count_ = 0;
 };
 
+// Bytes of all mapped arrays of the process, touched or not. Callable from any thread.
+uint64_t mapped_bytes();
+
 }  // namespace core::bloom
