@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The Asio types of this server: every socket and timer is bound to one io_context by type, which
+// The Asio types of this server: every descriptor and timer is bound to one io_context by type, which
 // spares the type-erased executor on the hot path.
 //
 // Source: https://www.boost.org/doc/libs/1_81_0/doc/html/boost_asio/overview/composition/cpp20_coroutines.html
@@ -8,9 +8,7 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/awaitable.hpp>
-#include <boost/asio/basic_stream_socket.hpp>
 #include <boost/asio/basic_waitable_timer.hpp>
-#include <boost/asio/generic/stream_protocol.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <chrono>
@@ -22,8 +20,6 @@ using ErrorCode = boost::system::error_code;
 using Executor = asio::io_context::executor_type;
 template <class T = void>
 using Awaitable = asio::awaitable<T, Executor>;
-// TCP and unix sockets alike.
-using Socket = asio::basic_stream_socket<asio::generic::stream_protocol, Executor>;
 using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
                                          asio::wait_traits<std::chrono::steady_clock>, Executor>;
 // Errors arrive as values: auto [error, …] = co_await operation(…, kAsValue).

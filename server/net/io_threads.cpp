@@ -18,6 +18,7 @@ IoThreads::~IoThreads() {
 }
 
 void IoThreads::run() {
+  for (auto& thread : threads_) thread->readiness.start();
   for (size_t i = 1; i < threads_.size(); ++i) {
     IoThread& thread = *threads_[i];
     thread.thread = std::thread([&thread] {
@@ -31,8 +32,8 @@ void IoThreads::run() {
 
 void IoThreads::stop() {
   post_to_each([](IoThread& thread) {
-    // close() takes the connection out of the set only after its coroutine has ended.
     for (const auto& [id, connection] : thread.connections) connection->close();
+    thread.readiness.close();
     thread.work.reset();
   });
 }

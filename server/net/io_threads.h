@@ -17,6 +17,7 @@
 
 #include "protocol/reply_writer.h"
 #include "server/net/asio_types.h"
+#include "server/net/readiness.h"
 
 namespace server::net {
 
@@ -28,6 +29,7 @@ struct IoThread {
         // One thread runs it, and sockets are used from that thread only: no locks around I/O.
         context(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO),
         work(asio::make_work_guard(context)),
+        readiness(context),
         read_buffer(kReadBufferBytes) {}
 
   template <class Function>
@@ -41,10 +43,11 @@ struct IoThread {
   const size_t index;
   asio::io_context context;
   asio::executor_work_guard<Executor> work;
+  Readiness readiness;
   // Shared by the thread's connections, which use them only between two suspensions.
   std::vector<char> read_buffer;
   protocol::OutputBuffer replies;
-  std::unordered_map<uint64_t, Connection*> connections;  // by session id
+  std::unordered_map<uint64_t, std::shared_ptr<Connection>> connections;  // by session id
   std::thread thread;
 };
 

@@ -252,11 +252,10 @@ void Listener::admit(int descriptor, bool is_unix) {
   };
   // Counted at once, so that a storm cannot pass maxclients before the threads catch up.
   services_.clients.add(session);
-  thread.post([&thread, &services = services_, descriptor, session = std::move(session)] {
-    const int family = session->is_unix_socket ? AF_UNIX : AF_INET;
-    Socket socket(thread.context, asio::generic::stream_protocol(family, 0), descriptor);
-    auto connection =
-        std::make_shared<Connection>(std::move(socket), thread, services, std::move(session));
+  thread.post([&thread, &services = services_, session = std::move(session)] {
+    const uint64_t id = session->id;
+    auto connection = std::make_shared<Connection>(thread, services, std::move(session));
+    thread.connections.emplace(id, connection);
     connection->start();
   });
 }
