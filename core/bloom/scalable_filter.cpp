@@ -21,6 +21,9 @@ namespace {
 // measured in bench/bloom_bench.cpp; more gains nothing.
 constexpr size_t kGroupItems = 32;
 
+// Arrays below this are likely in a core's own cache while their filter is in use.
+constexpr uint64_t kCachedBytes = 256 << 10;
+
 // Probes per lookup that an imported filter may ask for; RedisBloom's strictest rate needs 1,075.
 constexpr uint16_t kMaxHashCount = 2048;
 
@@ -39,6 +42,12 @@ decltype(auto) with_layout(LayoutId layout, Function&& function) {
 
 template <class Layout>
 bool check_layers(std::span<const Layer> layers, ItemHash hash) {
+  // All misses at once: layers that the cache holds anyway are left out.
+  if (layers.size() > 1) {
+    for (const Layer& layer : layers) {
+      if (layer.bits().size_bytes() >= kCachedBytes) layer.prefetch<Layout>(hash);
+    }
+  }
   // The newest layer holds the most items, so it is the likeliest to end the search.
   for (const Layer& layer : layers | std::views::reverse) {
     if (layer.check<Layout>(hash)) return true;
