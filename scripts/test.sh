@@ -87,7 +87,7 @@ fuzz_all() {
     corpus=build/fuzz-corpus/$name
     mkdir -p "$corpus"
     seeds=("$corpus")
-    [ -d "tests/fuzz/corpus/$name" ] && seeds+=("tests/fuzz/corpus/$name")
+    [ -d "tests/fuzz/corpus/${name%_fuzzer}" ] && seeds+=("tests/fuzz/corpus/${name%_fuzzer}")
     if part "fuzz $name" "$fuzzer" -max_total_time="$fuzz_seconds" -timeout=10 -verbosity=0 \
       -artifact_prefix="build/fuzz-findings/$name-" "${seeds[@]}"; then
       passed=$((passed + 1))
