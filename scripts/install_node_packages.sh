@@ -16,6 +16,11 @@ clients=(
   'valkey_glide @valkey/valkey-glide@2'
 )
 
+# Debian 12's Node is 18; the newest clients want 20. The package `node` is just the program.
+if [ "$(node -p 'parseInt(process.versions.node)')" -lt 20 ]; then
+  clients=('node node@22' "${clients[@]}")
+fi
+
 for client in "${clients[@]}"; do
   read -r -a words <<<"$client"
   folder=build/node_modules_${words[0]}

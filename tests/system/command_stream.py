@@ -153,7 +153,8 @@ class CommandStream:
             [
                 [], ["PERSIST"], ["EX", self.ttl_s()], ["PX", self.ttl_s() * 1000],
                 ["EXAT", self.start_s + self.ttl_s()],
-        return self.rng.choice("u1 u2 u7 u8 i8 u16 i5 u63 i64 i1 u31".split())
+                ["PXAT", (self.start_s + self.ttl_s()) * 1000], ["EXAT", 1], ["PXAT", 5],
+                ["EX", 0], ["EX", -1], ["EX", "x"], ["NX"],
                 ["PERSIST", "EX", 10], ["EX"],
             ]
         )  # fmt: skip

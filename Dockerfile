@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+# docker build -t bloomery . && docker run -p 6379:6379 -v bloomery:/data bloomery
+FROM debian:12-slim AS build
+WORKDIR /src
+# The packages change more rarely than the sources: a layer of their own.
+COPY scripts/install_deps.sh scripts/
+RUN scripts/install_deps.sh run
+COPY . .
+RUN cmake --preset release \
+    && cmake --build --preset release --target bloomery-server --parallel "$(nproc)" \
+    && strip build/release/bloomery-server
+
+FROM debian:12-slim
+# redis-tools: probes and people expect redis-cli beside a server.
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends \
+        libfmt9 libjemalloc2 libspdlog1.10 libxxhash0 redis-tools \
+    && rm -rf /var/lib/apt/lists/* \
+    && groupadd --system --gid 999 bloomery \
+    && useradd --system --uid 999 --gid bloomery --home-dir /data --no-create-home bloomery \
+    && mkdir /data \
+    && chown bloomery:bloomery /data
+COPY --from=build /src/build/release/bloomery-server /usr/local/bin/
+COPY scripts/docker-entrypoint.sh /usr/local/bin/
+# Charts and compose files name the server they were written for.
+RUN ln -s bloomery-server /usr/local/bin/redis-server \
+    && ln -s bloomery-server /usr/local/bin/valkey-server \
+    && ln -s /usr/bin/redis-cli /usr/local/bin/valkey-cli
+VOLUME /data
+WORKDIR /data
+EXPOSE 6379
+# The entrypoint starts as root, hands /data to the user bloomery (uid 999) and becomes it.
+ENTRYPOINT ["docker-entrypoint.sh"]
+CMD ["bloomery-server"]

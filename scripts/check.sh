@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# Before a commit: format, clang-tidy on what changed, house rules.
+# Usage: scripts/check.sh [BASE]   (default: where this branch left main, or the commit before)
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+failed=0
+
+mapfile -t sources < <(git ls-files --cached --others --exclude-standard -- '*.h' '*.cpp')
+echo "format: ${#sources[@]} files"
+if [ ${#sources[@]} -gt 0 ] && ! clang-format-14 --dry-run -Werror "${sources[@]}"; then
+  echo 'cure: clang-format-14 -i on the files named above'
+  failed=1
+fi
+
+base=${1:-$(git merge-base HEAD main 2>/dev/null || true)}
+if [ -z "$base" ] || [ "$base" = "$(git rev-parse HEAD)" ]; then
+  base=$(git rev-parse --verify --quiet HEAD~1 || git rev-parse HEAD)
+fi
+# Headers are looked at through the sources that include them.
+mapfile -t changed < <(
+  {
+    git diff --name-only --diff-filter=d "$base" -- '*.cpp'
+    git ls-files --others --exclude-standard -- '*.cpp'
+  } | grep -v '^tests/fuzz/' | sort -u
+)
+if [ ${#changed[@]} -gt 0 ]; then
+  echo "clang-tidy since ${base:0:12}: ${#changed[@]} files"
+  # g++'s warning options are not all clang's.
+  cmake --preset release >/dev/null &&
+    printf '%s\0' "${changed[@]}" | xargs -0 -n 1 -P "$(nproc)" clang-tidy-14 --quiet \
+      -p build/release --extra-arg=-Wno-unknown-warning-option || failed=1
+fi
+
+python3 scripts/check_tree.py || failed=1
+exit "$failed"

@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# Installs the Debian 12 packages that are missing; says nothing when none is.
+# Usage: scripts/install_deps.sh [run|test]
+#   run   what building and running the server needs (default)
+#   test  that, and the tools and clients the tests use
+set -euo pipefail
+
+build_packages=(
+  build-essential ccache cmake ninja-build
+  libbenchmark-dev libboost1.81-dev libfmt-dev libgmock-dev libgtest-dev libjemalloc-dev
+  libspdlog-dev libxxhash-dev redis-tools
+)
+test_packages=(
+  clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev git
+  php-cli php-redis procps python3 python3-redis redis-server ruby ruby-redis util-linux
+)
+
+packages=("${build_packages[@]}")
+case ${1:-run} in
+  run) ;;
+  test) packages+=("${test_packages[@]}") ;;
+  *)
+    echo "usage: $0 [run|test]" >&2
+    exit 2
+    ;;
+esac
+
+missing=()
+for package in "${packages[@]}"; do
+  status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+  [ "$status" = installed ] || missing+=("$package")
+done
+# Any Node will do, and other packagers' nodejs brings npm along, which Debian's npm conflicts with.
+if [ "${1:-run}" = test ]; then
+  command -v node >/dev/null || missing+=(nodejs)
+  command -v npm >/dev/null || missing+=(npm)
+fi
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+  if ! command -v sudo >/dev/null; then
+    echo "missing: ${missing[*]}; run this script as root, or install sudo" >&2
+    exit 1
+  fi
+  as_root=(sudo)
+fi
+
+# redis-server's package starts a service; the tests start servers of their own on other ports.
+# invoke-rc.d asks policy-rc.d, whose 101 means "do not". An existing policy is left in charge.
+policy=/usr/sbin/policy-rc.d
+if [ ! -e "$policy" ]; then
+  trap '"${as_root[@]}" rm -f "$policy"' EXIT
+  printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee "$policy" >/dev/null
+  "${as_root[@]}" chmod 755 "$policy"
+fi
+
+echo "installing: ${missing[*]}"
+apt() {
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get -qq -y "$@"
+}
+apt update
+apt install --no-install-recommends "${missing[@]}" >/dev/null
+
+# Nor at the next boot, if it was this script that brought it.
+if [[ " ${missing[*]} " == *' redis-server '* ]] && command -v systemctl >/dev/null; then
+  "${as_root[@]}" systemctl disable --now redis-server >/dev/null 2>&1 || true
+fi

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# Builds the server if need be and runs it in the foreground.
+# Usage: scripts/run.sh [server options], e.g. scripts/run.sh --port 7000
+set -euo pipefail
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+server=$top/build/release/bloomery-server
+
+"$top/scripts/install_deps.sh" run
+(
+  cd "$top"
+  mkdir -p build
+  cmake --preset release >build/configure.log 2>&1 || {
+    cat build/configure.log >&2
+    exit 1
+  }
+  cmake --build --preset release --target bloomery-server --parallel "$(nproc)"
+)
+
+# Only for the hint below; the server reads its options itself.
+port=6379
+previous=
+for option in "$@"; do
+  [ "$previous" = --port ] && port=$option
+  previous=$option
+done
+
+cat <<HINT
+
+bloomery-server listens on port $port; Ctrl-C stops it. In another terminal:
+  redis-cli -p $port BF.ADD visitors alice
+  python3 -c 'import redis; print(redis.Redis(port=$port).bf().exists("visitors", "alice"))'
+
+HINT
+exec "$server" "$@"

@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# Every test there is; what the CI runs. The last line is `N passed, N failed`.
+#   release      all tests: unit, scripts, system, clients
+#   asan, tsan   unit tests and the quick system tests
+#   fuzz         each fuzzer for a short while
+# Environment: BLOOMERY_FUZZ_SECONDS (default 30), BLOOMERY_SEED to replay a random test.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+jobs=$(nproc)
+fuzz_seconds=${BLOOMERY_FUZZ_SECONDS:-30}
+passed=0
+failed=0
+export GTEST_COLOR=no CTEST_OUTPUT_ON_FAILURE=1
+mkdir -p build
+
+# Runs a part, says how long it took; a part that fails counts as one failed test.
+part() { # name, command...
+  local name=$1 started=$SECONDS
+  shift
+  echo "== $name"
+  if "$@"; then
+    echo "== $name: ok, $((SECONDS - started)) s"
+  else
+    echo "== $name: FAILED, $((SECONDS - started)) s"
+    failed=$((failed + 1))
+    return 1
+  fi
+}
+
+build() { # preset
+  cmake --preset "$1" >"build/configure-$1.log" 2>&1 || {
+    cat "build/configure-$1.log"
+    return 1
+  }
+  cmake --build --preset "$1" --parallel "$jobs"
+}
+
+# Runs ctest and adds what its report says to the sums.
+run_ctest() { # preset, jobs, ctest options...
+  local preset=$1 parallel=$2 report=$PWD/build/ctest-$1.xml started=$SECONDS
+  shift 2
+  echo "== tests of $preset"
+  rm -f "$report"
+  ctest --preset "$preset" --parallel "$parallel" --output-junit "$report" "$@" || true
+  local counts
+  if ! counts=$(count_tests "$report"); then
+    echo "no report of $preset: $counts"
+    failed=$((failed + 1))
+    return
+  fi
+  read -r good bad <<<"$counts"
+  passed=$((passed + good))
+  failed=$((failed + bad))
+  echo "== tests of $preset: $good passed, $bad failed, $((SECONDS - started)) s"
+}
+
+# ctest leaves tests that were not run (a binary is missing) and skipped ones out of `failures`;
+# neither has passed. A report without any test is a failure too.
+count_tests() { # junit file
+  /usr/bin/python3 - "$1" <<'PYTHON'
+import sys
+import xml.etree.ElementTree
+
+suite = xml.etree.ElementTree.parse(sys.argv[1]).getroot()
+cases = suite.findall("testcase")
+good = sum(case.get("status") == "run" for case in cases)
+if not cases:
+    sys.exit("no test ran")
+print(good, len(cases) - good)
+PYTHON
+}
+
+# A crash leaves its input in build/fuzz-findings, to be put into the corpus.
+fuzz_all() {
+  local fuzzers fuzzer name corpus
+  mapfile -t fuzzers < <(find build/fuzz -maxdepth 4 -type f -name '*_fuzzer' -perm -u+x | sort)
+  if [ ${#fuzzers[@]} -eq 0 ]; then
+    echo 'no fuzzer was built'
+    failed=$((failed + 1))
+    return
+  fi
+  mkdir -p build/fuzz-findings
+  for fuzzer in "${fuzzers[@]}"; do
+    name=$(basename "$fuzzer")
+    corpus=build/fuzz-corpus/$name
+    mkdir -p "$corpus"
+    seeds=("$corpus")
+    [ -d "tests/fuzz/corpus/${name%_fuzzer}" ] && seeds+=("tests/fuzz/corpus/${name%_fuzzer}")
+    if part "fuzz $name" "$fuzzer" -max_total_time="$fuzz_seconds" -timeout=10 -verbosity=0 \
+      -artifact_prefix="build/fuzz-findings/$name-" "${seeds[@]}"; then
+      passed=$((passed + 1))
+    fi
+  done
+}
+
+part 'packages' scripts/install_deps.sh test
+part 'node packages' scripts/install_node_packages.sh
+
+if part 'build release' build release; then
+  run_ctest release "$jobs"
+fi
+for preset in asan tsan; do
+  if part "build $preset" build "$preset"; then
+    run_ctest "$preset" "$jobs" --label-exclude release-only
+  fi
+done
+if [ -e tests/fuzz/CMakeLists.txt ]; then
+  part 'build fuzz' build fuzz && fuzz_all
+fi
+
+echo "== everything: $SECONDS s"
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,113 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The entrypoint's rules, with stand-ins for what it calls; no Docker engine is needed."""
+
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ENTRYPOINT = ROOT / "scripts" / "docker-entrypoint.sh"
+
+# Each prints its own name and arguments, one per line; servers print their umask too.
+SAY = '#!/bin/sh\nfor word in "$(basename "$0")" "$@"; do echo "$word"; done\numask\n'
+# Becomes the user by name only: what follows sees another uid.
+SETPRIV = """#!/bin/sh
+echo "setpriv $1 $2 $3" >> "$STAND_IN_LOG"
+while [ "$1" != -- ]; do shift; done
+shift
+STAND_IN_UID=999 exec "$@"
+"""
+FIND = '#!/bin/sh\necho "find $*" >> "$STAND_IN_LOG"\n'
+ID = '#!/bin/sh\necho "$STAND_IN_UID"\n'
+
+
+class DockerEntrypointTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+        self.log = self.root / "log"
+        stand_ins = {"setpriv": SETPRIV, "find": FIND, "id": ID}
+        for name in ("bloomery-server", "redis-server", "valkey-server", "redis-cli"):
+            stand_ins[name] = SAY
+        (self.root / "bin").mkdir()
+        for name, text in stand_ins.items():
+            path = self.root / "bin" / name
+            path.write_text(text, encoding="ascii")
+            path.chmod(0o755)
+
+    def run_entrypoint(self, *arguments, uid=999, umask=0o022, **environment):
+        """Returns (command and arguments, umask) of what it became."""
+        done = subprocess.run(
+            [ENTRYPOINT, *arguments],
+            cwd=self.root, umask=umask, stdout=subprocess.PIPE, text=True, check=True,
+            env={"PATH": f"{self.root}/bin:{os.environ['PATH']}", "STAND_IN_LOG": str(self.log),
+                 "STAND_IN_UID": str(uid), **environment},
+        )  # fmt: skip
+        *words, mask = done.stdout.splitlines()
+        return words, mask
+
+    def assert_becomes(self, expected, *arguments, **options):
+        self.assertEqual(self.run_entrypoint(*arguments, **options)[0], expected)
+
+    def test_no_argument_is_the_server(self):
+        self.assert_becomes(["bloomery-server", "--protected-mode", "no"])
+
+    def test_options_go_to_the_server(self):
+        expected = ["bloomery-server", "--protected-mode", "no", "--save", "", "--port", "7000"]
+        self.assert_becomes(expected, "--save", "", "--port", "7000")
+
+    def test_conf_file_goes_to_the_server(self):
+        conf = self.root / "my own.conf"
+        conf.write_text("port 7000\n", encoding="ascii")
+        expected = ["bloomery-server", str(conf), "--protected-mode", "no", "--port", "1"]
+        self.assert_becomes(expected, str(conf), "--port", "1")
+        conf.write_text("port 7000\n  Protected-Mode yes\n", encoding="ascii")
+        self.assert_becomes(["bloomery-server", str(conf)], str(conf))
+
+    def test_names_of_other_servers_are_servers_too(self):
+        for name in ("redis-server", "valkey-server", "bloomery-server"):
+            self.assert_becomes([name, "--protected-mode", "no", "--port", "1"], name, "--port", "1")
+
+    def test_other_commands_run_as_they_are(self):
+        self.assert_becomes(["redis-cli", "PING"], "redis-cli", "PING", VALKEY_EXTRA_FLAGS="--x")
+        self.assert_becomes(["redis-cli", "PING"], "redis-cli", "PING", uid=0)
+        self.assertFalse(self.log.exists(), "nobody asked to change the user")
+
+    def test_extra_flags_are_appended_word_by_word(self):
+        expected = ["bloomery-server", "--protected-mode", "no", "--port", "1"]
+        expected += ["--bind", "*", "--a", "b", "--c", "d"]
+        self.assert_becomes(
+            expected, "--port", "1",
+            BLOOM_EXTRA_FLAGS="--bind *", VALKEY_EXTRA_FLAGS="--a b", REDIS_ARGS="--c  d",
+        )  # fmt: skip
+
+    def test_root_hands_over_the_directory_and_becomes_bloomery(self):
+        expected = ["bloomery-server", "--protected-mode", "no", "--x", "y z", "--flag"]
+        self.assert_becomes(expected, "--x", "y z", uid=0, VALKEY_EXTRA_FLAGS="--flag")
+        log = self.log.read_text(encoding="ascii")
+        self.assertRegex(log, r"^find \. ! -user bloomery -exec chown bloomery")
+        self.assertIn("setpriv --reuid=bloomery --regid=bloomery --clear-groups", log)
+
+    def test_umask_is_tightened_unless_chosen(self):
+        self.assertEqual(self.run_entrypoint("--x")[1], "0077")
+        self.assertEqual(self.run_entrypoint("--x", umask=0o002)[1], "0002")
+
+    def test_dockerfile_keeps_what_charts_expect(self):
+        text = (ROOT / "Dockerfile").read_text(encoding="ascii")
+        for line in (
+            r"^FROM debian:12-slim AS build$", r"^FROM debian:12-slim$", r"--uid 999 .*bloomery",
+            r"^VOLUME /data$", r"^WORKDIR /data$", r"^EXPOSE 6379$",
+            r'^ENTRYPOINT \["docker-entrypoint.sh"\]$', r'^CMD \["bloomery-server"\]$',
+            r"bloomery-server /usr/local/bin/redis-server",
+            r"bloomery-server /usr/local/bin/valkey-server", r"\bredis-tools\b",
+        ):  # fmt: skip
+            self.assertTrue(re.search(line, text, re.MULTILINE), line)
+
+
+if __name__ == "__main__":
+    unittest.main()

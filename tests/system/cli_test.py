@@ -1,0 +1,107 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""redis-cli and redis-benchmark: everyday tools that stop at the first surprise."""
+
+import subprocess
+import unittest
+
+from harness import SANITIZED, ServerTest
+from resp import encode
+
+TROUBLE = r"(?i)error|warning|could not|unknown"
+# The commands of the tests below; a sanitized server is given a twentieth of them.
+SHARE = 20 if SANITIZED else 1
+
+
+class CliTest(ServerTest):
+    def setUp(self):
+        self.server = self.start_server()
+
+    def cli(self, *arguments, **options):
+        return self.run_client(["redis-cli", "-p", self.server.port, *arguments], **options)
+
+    def test_one_command(self):
+        self.assertEqual(self.cli("SET", "k", "v"), "OK\n")
+        self.assertEqual(self.cli("GET", "k"), "v\n")
+        self.assertEqual(self.cli("--no-raw", "BF.ADD", "f", "a"), "(integer) 1\n")
+        self.assertEqual(self.cli("-3", "--no-raw", "BF.EXISTS", "f", "a"), "(true)\n")
+        self.assertEqual(self.cli("-x", "SET", "k", stdin=b"from stdin"), "OK\n")
+        self.assertEqual(self.cli("GET", "k"), "from stdin\n")
+
+    def test_session_on_stdin(self):
+        session = b"""SET "a key" "line\\r\\nbreak"
+STRLEN "a key"
+MULTI
+INCR n
+EXEC
+SELECT 1
+DBSIZE
+"""
+        self.assertEqual(self.cli(stdin=session), "OK\n11\nOK\nQUEUED\n1\nOK\n0\n")
+
+    def test_pipe_loads_many_commands(self):
+        count = 100_000 // SHARE
+        data = b"".join(encode("SET", f"key:{number}", number) for number in range(count))
+        said = self.cli("--pipe", stdin=data)
+        self.assertIn(f"errors: 0, replies: {count}", said)
+        # The same as inline commands.
+        data = b"".join(b"INCR n\r\n" for _ in range(count))
+        self.assertIn(f"errors: 0, replies: {count}", self.cli("--pipe", stdin=data))
+        self.assertEqual(self.cli("GET", "n"), f"{count}\n")
+        self.assertEqual(self.cli("DBSIZE"), f"{count + 1}\n")
+
+    def test_bigkeys_and_scan(self):
+        self.cli("SET", "small", "x")
+        self.cli("SETBIT", "big", "80000", "1")
+        self.cli("BF.ADD", "f", "a")
+        said = self.cli("--bigkeys")
+        self.assertRegex(said, r'Biggest string found .*"big".* has 10001 bytes')
+        self.assertNotRegex(said, TROUBLE)
+        self.assertEqual(set(self.cli("--scan").split()), {"small", "big", "f"})
+        self.assertNotRegex(self.cli("--memkeys"), TROUBLE)
+
+    def test_stat_shows_what_info_says(self):
+        self.cli("SET", "k", "v")
+        # It runs until it is ended, and would take what it has not flushed along.
+        stat = subprocess.run(
+            ["timeout", "2", "stdbuf", "-oL",
+             "redis-cli", "-p", str(self.server.port), "--stat", "-i", "0.2"],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+        )  # fmt: skip
+        lines = stat.stdout.splitlines()
+        self.assertIn("keys", lines[1])
+        self.assertEqual(lines[2].split()[0], "1", stat.stdout)
+        self.assertGreater(len(lines), 5)
+
+    def test_latency_and_info(self):
+        info = self.cli("INFO")
+        for field in ("redis_version:", "role:master", "loading:0", "used_memory:", "run_id:"):
+            self.assertIn(field, info)
+        self.assertNotRegex(self.cli("INFO", "keyspace"), TROUBLE)
+
+    def benchmark(self, *arguments):
+        said = self.run_client(
+            ["redis-benchmark", "-p", self.server.port, "-q", *arguments], timeout_s=240
+        )
+        self.assertNotRegex(said, TROUBLE)
+        self.assertIn("requests per second", said)
+        return said
+
+    def test_benchmark_of_strings(self):
+        said = self.benchmark(
+            "-n", 100_000 // SHARE, "-P", 350, "-t", "ping,set,get,incr,mset"
+        )
+        for name in ("PING_INLINE", "PING_MBULK", "SET", "GET", "INCR", "MSET (10 keys)"):
+            self.assertIn(f"{name}: ", said)
+
+    def test_benchmark_of_filters(self):
+        count = 1_000_000 // SHARE
+        self.benchmark("-r", 100_000_000, "-n", count, "-P", 16, "BF.ADD", "f", "item:__rand_int__")
+        # About half a percent of the random numbers come twice, one in a hundred is taken for one.
+        added = int(self.cli("BF.CARD", "f"))
+        self.assertGreater(added, count * 0.97)
+        self.assertLessEqual(added, count)
+
+
+if __name__ == "__main__":
+    unittest.main()

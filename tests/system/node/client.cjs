@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+//
+// What the scripts for the Node clients share: arguments and where a client is installed.
+// Arguments: PORT PROTOCOL FOLDER, the latter holding the node_modules of one client version.
+'use strict';
+const assert = require('node:assert/strict');
+const path = require('node:path');
+const { createRequire } = require('node:module');
+
+const [port, protocol, folder] = process.argv.slice(2);
+
+// Loads a package from the client's own folder and not from wherever this script lies.
+function load(name) {
+  return createRequire(path.join(path.resolve(folder), 'x.cjs'))(name);
+}
+
+async function rejects(promise, pattern) {
+  await assert.rejects(promise, (error) => {
+    assert.match(String(error.message), pattern);
+    return true;
+  });
+}
+
+// Runs the test; any failure ends the process with a message and code 1.
+function run(test) {
+  test().then(
+    () => process.exit(0),
+    (error) => {
+      console.error(error);
+      process.exit(1);
+    }
+  );
+}
+
+module.exports = { assert, load, port: Number(port), protocol: Number(protocol), rejects, run };

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+//
+// ioredis 5 (RESP2) and 6 (RESP2 and RESP3): ready check by INFO, pipelines, MULTI, BF.* by call().
+'use strict';
+const { assert, load, port, protocol, rejects, run } = require('./client.cjs');
+const Redis = load('ioredis');
+
+function flag(value) {
+  return typeof value === 'boolean' ? Number(value) : value;
+}
+
+run(async () => {
+  const client = new Redis({ host: '127.0.0.1', port, protocol, maxRetriesPerRequest: 0 });
+  client.on('error', (error) => {
+    throw error;
+  });
+  assert.equal(await client.ping(), 'PONG');
+  assert.equal(await client.set('s', 'v', 'EX', 100), 'OK');
+  assert.equal(await client.get('s'), 'v');
+
+  assert.equal(await client.call('BF.RESERVE', 'f', '0.01', '100'), 'OK');
+  await rejects(client.call('BF.RESERVE', 'f', '0.01', '100'), /item exists/);
+  assert.equal(flag(await client.call('bf.add', 'f', 'a')), 1);
+  const added = await client.call('BF.MADD', 'f', 'a', 'b');
+  assert.deepEqual(added.map(flag), [0, 1]);
+  const binary = Buffer.from([0, 255, 13, 10]);
+  assert.equal(flag(await client.call('BF.ADD', 'f', binary)), 1);
+  assert.equal(flag(await client.call('BF.EXISTS', 'f', binary)), 1);
+
+  const pipeline = client.pipeline();
+  for (let index = 0; index < 1000; index++) {
+    pipeline.setbit('bits', index * 7, 1);
+  }
+  const replies = await pipeline.bitcount('bits').exec();
+  assert.ok(replies.every(([error]) => error === null));
+  assert.equal(replies[1000][1], 1000);
+
+  const result = await client.multi().set('t', '1').incr('t').call('BF.ADD', 'f', 'c').exec();
+  assert.deepEqual(result.map(([error, value]) => [error, flag(value)]), [
+    [null, 'OK'],
+    [null, 2],
+    [null, 1],
+  ]);
+  await client.quit();
+});

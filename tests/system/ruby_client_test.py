@@ -1,0 +1,19 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""ruby-redis as Debian ships it."""
+
+import pathlib
+import unittest
+
+from harness import ServerTest
+
+
+class RubyClientTest(ServerTest):
+    def test_script(self):
+        server = self.start_server()
+        script = pathlib.Path(__file__).parent / "ruby" / "client.rb"
+        self.run_client(["ruby", "-W0", script, server.port])
+
+
+if __name__ == "__main__":
+    unittest.main()
