@@ -1,2 +1,99 @@
 // SPDX-License-Identifier: MIT
-int main() { return 0; }
+//
+// bloomery-server: reads the configuration, opens the log, builds the server and runs it.
+#include <fmt/format.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+
+#include "server/config/config.h"
+#include "server/log.h"
+#include "server/server.h"
+
+namespace {
+
+int fail(std::string_view message) {
+  fmt::print(stderr, "{}\n", message);
+  return EXIT_FAILURE;
+}
+
+// Detaches from the terminal, as Redis' daemonize does. False in the process that must end.
+bool become_daemon() {
+  if (fork() != 0) return false;
+  setsid();
+  for (FILE* stream : {stdin, stdout, stderr}) {
+    if (std::freopen("/dev/null", stream == stdin ? "r" : "w", stream) == nullptr) return false;
+  }
+  return true;
+}
+
+// The pid file exists while the server runs; it is a help, so failing to write it is no error.
+class PidFile {
+ public:
+  explicit PidFile(std::string path) : path_(std::move(path)) {
+    if (path_.empty()) return;
+    std::ofstream file(path_);
+    file << getpid() << '\n';
+    if (!file.flush()) server::log_warning("Failed to write PID file '{}'", path_);
+  }
+  ~PidFile() {
+    if (!path_.empty()) ::unlink(path_.c_str());
+  }
+  PidFile(const PidFile&) = delete;
+  PidFile& operator=(const PidFile&) = delete;
+
+ private:
+  std::string path_;
+};
+
+int serve(server::Config& config) {
+  for (const std::string& warning : config.take_warnings()) server::log_warning("{}", warning);
+  server::Server server(config);
+  if (auto started = server.start(); !started) {
+    server::log_error("{}", started.error().message);
+    server::flush_log();
+    return fail(started.error().message);
+  }
+  const PidFile pid_file(config.pid_file());
+  server.run();
+  server::flush_log();
+  return EXIT_SUCCESS;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // A peer that closes its socket must not end the process.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGHUP, SIG_IGN);
+  server::Config config;
+  const auto launch = config.load(argc, argv);
+  if (!launch) return fail(launch.error().message);
+  if (*launch == server::Launch::kShowVersion) {
+    fmt::print("{}\n", server::version_text());
+    return EXIT_SUCCESS;
+  }
+  if (*launch == server::Launch::kShowHelp) {
+    fmt::print("{}\n", server::help_text());
+    return EXIT_SUCCESS;
+  }
+  if (::chdir(config.directory().c_str()) != 0) {
+    return fail(fmt::format("Can't chdir to '{}'", config.directory()));
+  }
+  if (config.daemonize() && !become_daemon()) return EXIT_SUCCESS;
+  if (auto opened = server::open_log(config.log_level(), config.log_file()); !opened) {
+    return fail(opened.error().message);
+  }
+  server::log_notice("Bloomery {} is starting, pid {}, {} I/O threads", BLOOMERY_VERSION, getpid(),
+                     config.io_thread_count());
+  try {
+    return serve(config);
+  } catch (const std::exception& error) {
+    server::log_error("Ended by an unexpected error: {}", error.what());
+    return EXIT_FAILURE;
+  }
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+#include "core/bitmap/bit_operations.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cstddef>
+
+namespace core::bitmap {
+namespace {
+
+using Bytes = std::span<const uint8_t>;
+
+// Small enough that the block of `out` stays in the first-level cache while every source in turn
+// is folded into it.
+constexpr size_t kBlockBytes = 8192;
+
+// What a source has in the block [start, start + length): less than `length` bytes near its end.
+Bytes block_of(Bytes source, size_t start, size_t length) {
+  if (start >= source.size()) return {};
+  return source.subspan(start, std::min(length, source.size() - start));
+}
+
+// out[i] = fold(out[i], source[i]) with the source's tail read as zeros. A plain loop over bytes
+// that do not alias: the compiler turns it into vector instructions.
+template <class Fold>
+void fold_into(std::span<uint8_t> out, Bytes source, Fold fold) {
+  assert(source.size() <= out.size());
+  uint8_t* __restrict target = out.data();
+  const uint8_t* __restrict from = source.data();
+  const size_t common = source.size();
+  for (size_t i = 0; i < common; ++i) target[i] = static_cast<uint8_t>(fold(target[i], from[i]));
+  for (size_t i = common; i < out.size(); ++i) {
+    target[i] = static_cast<uint8_t>(fold(target[i], uint8_t{0}));
+  }
+}
+
+// Complements are spelled as XOR: with ~ on promoted bytes the compiler widens every lane first.
+constexpr auto kReplace = [](unsigned, unsigned from) { return from; };
+constexpr auto kIntersect = [](unsigned target, unsigned from) { return target & from; };
+constexpr auto kToggle = [](unsigned target, unsigned from) { return target ^ from; };
+constexpr auto kComplement = [](unsigned, unsigned from) { return from ^ 0xffU; };
+constexpr auto kOnlyFrom = [](unsigned target, unsigned from) { return from & (target ^ 0xffU); };
+constexpr auto kOnlyTarget = [](unsigned target, unsigned from) { return target & (from ^ 0xffU); };
+
+// OR leaves the target as it is where the source has ended, so only the common part is walked.
+void unite_into(std::span<uint8_t> out, Bytes source) {
+  fold_into(out.first(source.size()), source,
+            [](unsigned target, unsigned from) { return target | from; });
+}
+
+// A bit seen again is remembered in `repeated` and taken out at the end.
+void keep_single(std::span<const Bytes> sources, size_t start, std::span<uint8_t> out) {
+  std::array<uint8_t, kBlockBytes> repeated{};
+  std::fill(out.begin(), out.end(), uint8_t{0});
+  for (const Bytes source : sources) {
+    const Bytes block = block_of(source, start, out.size());
+    uint8_t* __restrict seen = out.data();
+    uint8_t* __restrict again = repeated.data();
+    const uint8_t* __restrict from = block.data();
+    for (size_t i = 0; i < block.size(); ++i) {
+      again[i] = static_cast<uint8_t>(again[i] | (seen[i] & from[i]));
+      seen[i] = static_cast<uint8_t>(seen[i] | from[i]);
+    }
+  }
+  fold_into(out, Bytes(repeated).first(out.size()), kOnlyTarget);
+}
+
+// One block of the result: `out` is the part of it that begins at byte `start`.
+void combine_block(BitOperation operation, std::span<const Bytes> sources, size_t start,
+                   std::span<uint8_t> out) {
+  if (operation == BitOperation::kOne) return keep_single(sources, start, out);
+  const Bytes first = block_of(sources[0], start, out.size());
+  const auto fold_others = [&](auto fold) {
+    for (const Bytes source : sources.subspan(1)) fold(block_of(source, start, out.size()));
+  };
+  const auto unite = [&](Bytes block) { unite_into(out, block); };
+  const auto collect_others = [&] {
+    std::fill(out.begin(), out.end(), uint8_t{0});
+    fold_others(unite);
+  };
+  switch (operation) {
+    case BitOperation::kAnd:
+      fold_into(out, first, kReplace);
+      return fold_others([&](Bytes block) { fold_into(out, block, kIntersect); });
+    case BitOperation::kOr:
+      fold_into(out, first, kReplace);
+      return fold_others(unite);
+    case BitOperation::kXor:
+      fold_into(out, first, kReplace);
+      return fold_others([&](Bytes block) { fold_into(out.first(block.size()), block, kToggle); });
+    case BitOperation::kNot:
+      return fold_into(out, first, kComplement);
+    case BitOperation::kDiff:
+      collect_others();
+      return fold_into(out, first, kOnlyFrom);
+    case BitOperation::kDiff1:
+      collect_others();
+      return fold_into(out, first, kOnlyTarget);
+    case BitOperation::kAndOr:
+      collect_others();
+      return fold_into(out, first, kIntersect);
+    case BitOperation::kOne:
+      return;
+  }
+}
+
+}  // namespace
+
+void combine(BitOperation operation, std::span<const std::span<const uint8_t>> sources,
+             std::span<uint8_t> out) {
+  assert(operation != BitOperation::kNot || sources.size() == 1);
+  if (sources.empty()) {
+    std::fill(out.begin(), out.end(), uint8_t{0});
+    return;
+  }
+  for (size_t start = 0; start < out.size(); start += kBlockBytes) {
+    combine_block(operation, sources, start,
+                  out.subspan(start, std::min(kBlockBytes, out.size() - start)));
+  }
+}
+
+}  // namespace core::bitmap

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+//
+// DoubleHashing: marking and checking over a sequence of bit indices that two hashes span, as the
+// layouts of RedisBloom and valkey-bloom do, and their common error formula.
+//
+// Thread safety: check() may run beside check(); mark() needs the array to itself.
+// Source: Kirsch, Mitzenmacher 2006, "Less Hashing, Same Performance".
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/bloom/hash.h"
+#include "core/bloom/parameters.h"
+
+namespace core::bloom {
+
+// Error rate of `item_count` items in a classic array, with the chance that a double-hashed item
+// repeats another's whole sequence.
+double double_hashing_error(const Geometry& geometry, uint64_t item_count);
+
+// Probes is a type with `Probes(hash, geometry)` and `uint64_t next()`, the next bit index.
+template <class Probes>
+struct DoubleHashing {
+  // Bits of a sequence worth fetching ahead: an absent item seldom needs more.
+  static constexpr unsigned kPrefetchedProbes = 8;
+
+  static void prefetch(const uint64_t* words, const Geometry& geometry, ItemHash hash) {
+    Probes probes(hash, geometry);
+    const unsigned count = std::min<unsigned>(geometry.hash_count, kPrefetchedProbes);
+    for (unsigned i = 0; i < count; ++i) __builtin_prefetch(words + probes.next() / 64);
+  }
+
+  static bool check(const uint64_t* words, const Geometry& geometry, ItemHash hash) {
+    Probes probes(hash, geometry);
+    for (unsigned i = 0; i < geometry.hash_count; ++i) {
+      const uint64_t bit = probes.next();
+      if ((words[bit / 64] >> (bit % 64) & 1) == 0) return false;
+    }
+    return true;
+  }
+
+  // True when some bit was clear before.
+  static bool mark(uint64_t* words, const Geometry& geometry, ItemHash hash) {
+    Probes probes(hash, geometry);
+    uint64_t newly_set = 0;
+    for (unsigned i = 0; i < geometry.hash_count; ++i) {
+      const uint64_t bit = probes.next();
+      const uint64_t mask = uint64_t{1} << (bit % 64);
+      newly_set |= ~words[bit / 64] & mask;
+      words[bit / 64] |= mask;
+    }
+    return newly_set != 0;
+  }
+
+  static double predicted_error(const Geometry& geometry, uint64_t item_count) {
+    return double_hashing_error(geometry, item_count);
+  }
+};
+
+}  // namespace core::bloom

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+//
+// The 128 bits each layout makes of an item, before any of them becomes a bit index.
+//
+// Invariants: an ItemHash depends on the item and the filter's hasher alone, so it may be computed
+// before the filter is locked and used on every layer.
+// Thread safety: pure functions and values.
+// Source: XXH3 (xxHash 0.8); MurmurHash2 and MurmurHash64A (A. Appleby 2008, public domain);
+// SipHash (Aumasson, Bernstein 2012), with 1 and 3 rounds.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "core/bloom/parameters.h"
+
+namespace core::bloom {
+
+struct ItemHash {
+  uint64_t first = 0;
+  uint64_t second = 0;
+  bool operator==(const ItemHash&) const = default;
+};
+
+ItemHash hash_native(std::string_view item);
+ItemHash hash_redisbloom(std::string_view item);
+ItemHash hash_redisbloom_32(std::string_view item);
+// `keys`: the seed as four little-endian words.
+ItemHash hash_valkeybloom(std::string_view item, const std::array<uint64_t, 4>& keys);
+
+std::array<uint64_t, 4> seed_keys(const Seed& seed);
+
+// What must be known of a filter to hash for it; a copy outlives the filter.
+class ItemHasher {
+ public:
+  ItemHasher(LayoutId layout, bool hashes_32_bits, const Seed& seed);
+  ItemHash operator()(std::string_view item) const;
+
+ private:
+  LayoutId layout_;
+  bool hashes_32_bits_;
+  std::array<uint64_t, 4> keys_;
+};
+
+}  // namespace core::bloom

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+#include "core/bloom/line_model.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+namespace core::bloom {
+namespace {
+
+constexpr unsigned kMaxMoment = 2 * kMaxBitsPerLine;
+using MomentRow = std::array<double, kMaxMoment + 1>;
+using MomentTable = std::array<MomentRow, kMaxMoment + 1>;
+
+// table[q][d]: probability that q throws into kLineBits bits hit exactly d different ones.
+constexpr MomentTable make_distinct_table() {
+  MomentTable table{};
+  table[0][0] = 1;
+  for (unsigned q = 1; q <= kMaxMoment; ++q) {
+    for (unsigned d = 1; d <= q; ++d) {
+      table[q][d] = (table[q - 1][d] * d + table[q - 1][d - 1] * (kLineBits - d + 1)) / kLineBits;
+    }
+  }
+  return table;
+}
+constexpr MomentTable kDistinct = make_distinct_table();
+
+// Moments of the fill of one line: E[fill^q] is the chance that q probes of it all find a set bit.
+class LineFill {
+ public:
+  LineFill(const LineModel& model, double item_count) {
+    // An item marks this line Binomial(lines_per_lookup, 1 / line_count) times. The chance that
+    // i given bits are all clear is a binomial mixture of (1 - i/512)^(bits per line x marks),
+    // which has a closed form; differences of it give the chance that d given bits are all set.
+    const double throws = item_count * model.lines_per_lookup;
+    MomentRow set_chance{};
+    for (unsigned i = 0; i <= kMaxMoment; ++i) {
+      const double clear = std::pow(1.0 - double(i) / kLineBits, int(model.bits_per_line));
+      set_chance[i] = std::exp(throws * std::log1p(-(1.0 - clear) / model.line_count));
+    }
+    for (unsigned d = 1; d <= kMaxMoment; ++d) {
+      for (unsigned i = kMaxMoment; i >= d; --i) set_chance[i] = set_chance[i - 1] - set_chance[i];
+    }
+    mean_ = set_chance[1];
+    for (unsigned d = 0; d <= kMaxMoment; ++d) set_chance_[d] = set_chance[d];
+  }
+
+  double moment(unsigned q) const {
+    double sum = 0;
+    for (unsigned d = 1; d <= q; ++d) sum += kDistinct[q][d] * set_chance_[d];
+    // Jensen's inequality bounds the moment from below; it takes over where a nearly empty line
+    // leaves only rounding errors of the differences.
+    return std::clamp(sum, std::pow(mean_, int(q)), 1.0);
+  }
+
+ private:
+  double mean_ = 0;
+  MomentRow set_chance_{};
+};
+
+// E[fill^(s * bits_per_line)] for s = 0, 1, 2…: exact up to two, beyond that the logarithm is
+// continued as a parabola. Lookups whose lines coincide thrice matter in the smallest filters only.
+using Moments = std::array<double, kMaxLinesPerLookup + 1>;
+Moments same_line_moments(const LineModel& model, double item_count) {
+  const LineFill fill(model, item_count);
+  Moments moments{1, fill.moment(model.bits_per_line), 0};
+  if (model.lines_per_lookup < 2) return moments;
+  moments[2] = fill.moment(2 * model.bits_per_line);
+  const double log1 = std::log(moments[1]);
+  const double curvature = std::max(0.0, (std::log(moments[2]) - 2 * log1) / 2);
+  for (unsigned s = 3; s <= model.lines_per_lookup; ++s) {
+    const double continued = std::exp(s * (log1 - curvature) + double(s) * s * curvature);
+    moments[s] = std::min(continued, moments[s - 1]);
+  }
+  return moments;
+}
+
+double ideal_bit_count(double capacity, double error_rate) {
+  return -capacity * std::log(error_rate) / (std::numbers::ln2 * std::numbers::ln2);
+}
+
+// The least whole number of lines that keeps the promise, at most `line_limit`.
+std::optional<double> solve_line_count(LineModel model, double capacity, double error_rate,
+                                       double line_limit) {
+  const auto excess = [&](double line_count) {
+    model.line_count = line_count;
+    return std::log(model.error_rate(capacity) / error_rate);
+  };
+  double high = line_limit;
+  double high_excess = excess(high);
+  if (!(high_excess <= 0)) return std::nullopt;
+  double low = 1;
+  double low_excess = excess(low);
+  if (low_excess <= 0) return low;
+  // Illinois' variant of the false position: the log of the error is nearly straight.
+  const double tolerance = 1e-9;
+  for (int step = 0; step < 100 && high - low > std::max(0.5, high * tolerance); ++step) {
+    double middle = high - high_excess * (high - low) / (high_excess - low_excess);
+    if (!(middle > low && middle < high) || step % 8 == 7) middle = (low + high) / 2;
+    const double middle_excess = excess(middle);
+    if (middle_excess <= 0) {
+      high = middle;
+      high_excess = middle_excess;
+      low_excess /= 2;
+    } else {
+      low = middle;
+      low_excess = middle_excess;
+      high_excess /= 2;
+    }
+  }
+  double whole = std::min(std::ceil(high), line_limit);
+  while (whole > 1 && whole - 1 > low && excess(whole - 1) <= 0) --whole;
+  return whole;
+}
+
+}  // namespace
+
+double LineModel::error_rate(double item_count) const {
+  if (item_count <= 0) return 0;
+  const unsigned g = lines_per_lookup;
+  const Moments moments = same_line_moments(*this, item_count);
+  // The g lines of a lookup fall among line_count lines as g balls among urns; an urn hit s times
+  // contributes moments[s], and fills of different lines are negatively associated. So the error
+  // is at most g! [z^g] (sum_s moments[s] (z/line_count)^s / s!)^line_count, whose power series is
+  // raised to line_count by Euler's recurrence.
+  Moments base{1};
+  double factor = 1;
+  for (unsigned s = 1; s <= g; ++s) {
+    factor /= s * line_count;
+    base[s] = moments[s] * factor;
+  }
+  Moments power{1};
+  double factorial = 1;
+  for (unsigned m = 1; m <= g; ++m) {
+    double sum = 0;
+    for (unsigned i = 1; i <= m; ++i) sum += (i * (line_count + 1) - m) * base[i] * power[m - i];
+    power[m] = sum / m;
+    factorial *= m;
+  }
+  return std::clamp(power[g] * factorial, 0.0, 1.0);
+}
+
+std::optional<LineModel> solve_line_model(uint64_t capacity, double error_rate) {
+  const double items = double(capacity);
+  const double ideal_lines = ideal_bit_count(items, error_rate) / kLineBits;
+  const double slack_limit = std::ceil(ideal_lines * (1 + kMemorySlack));
+  const double ideal_bits_per_item = -std::log2(error_rate);
+  std::optional<LineModel> best;
+  // First within the slack; if no shape meets that (few lines, rounded), whatever needs least.
+  for (const double limit : {slack_limit, std::ceil(2 * ideal_lines) + 2}) {
+    for (unsigned g = 1; g <= kMaxLinesPerLookup; ++g) {
+      const int ideal = int(ideal_bits_per_item / g);
+      const int most = std::min<int>(ideal + 2, kMaxBitsPerLine);
+      for (int bits = std::clamp<int>(ideal - 1, 1, most); bits <= most; ++bits) {
+        LineModel model{1, g, unsigned(bits)};
+        const auto lines = solve_line_count(model, items, error_rate, limit);
+        if (!lines || (best && *lines >= best->line_count)) continue;
+        model.line_count = *lines;
+        best = model;
+      }
+      if (best && limit == slack_limit) return best;
+    }
+    if (best) return best;
+  }
+  return best;
+}
+
+}  // namespace core::bloom

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+//
+// FilterParameters: what a filter is asked to be, and the series of error rates its layers get.
+//
+// Invariants: for the native layout the errors of all layers, however many, sum to at most the
+// error rate asked for; layer_error_rate() alone decides them.
+// Thread safety: values and pure functions.
+// Source: docs/bloom_math.md, "The series of layer errors".
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+namespace core::bloom {
+
+// Where an item's bits may fall. The numbers are stored in files: never reuse one.
+enum class LayoutId : uint8_t { kNative = 1, kRedisBloom = 2, kValkeyBloom = 3 };
+
+using Seed = std::array<uint8_t, 32>;
+
+// The seed of every valkey-bloom filter that was not given a random one.
+inline constexpr Seed kFixedSeed = {
+    0x59, 0x0F, 0xF5, 0x22, 0xEA, 0x78, 0x11, 0xDA, 0xA7, 0x14, 0xD8, 0x09, 0x3B, 0x3E, 0x7B, 0xD9,
+    0x1D, 0x89, 0x8A, 0x73, 0x3E, 0x98, 0x88, 0x87, 0x30, 0x7F, 0x97, 0xCD, 0x28, 0x07, 0x33, 0x83};
+
+inline constexpr uint64_t kMaxLayerCapacity = uint64_t{1} << 48;
+// A lookup visits every layer; the other layouts end near here because their rates underflow.
+inline constexpr uint32_t kMaxNativeLayers = 1024;
+
+struct FilterParameters {
+  double error_rate = 0.01;
+  uint64_t capacity = 100;
+  // Capacity of a new layer over that of the last one; 0 makes a filter that never grows.
+  uint32_t expansion = 2;
+  // Error rate of layer i+1 over layer i; 0 asks for the layout's own series.
+  double tightening_ratio = 0;
+  LayoutId layout = LayoutId::kNative;
+  // Only the valkey-bloom layout hashes with it.
+  Seed seed = kFixedSeed;
+  // The two older forms of the redisbloom layout, met only in imported filters.
+  bool hashes_32_bits = false;
+  bool rounds_to_power_of_two = false;
+
+  bool is_scaling() const { return expansion != 0; }
+  bool operator==(const FilterParameters&) const = default;
+};
+
+// The shape of a layer's bit array.
+struct Geometry {
+  // Also the modulus of the layouts that take one.
+  uint64_t bit_count = 0;
+  uint16_t hash_count = 0;
+  // Independent cache lines the hash_count bits are spread over; 0 where the layout has no lines.
+  uint8_t lines_per_lookup = 0;
+  // redisbloom only: bit_count is a power of two because it was rounded up to one.
+  bool is_rounded = false;
+
+  uint64_t size_bytes() const { return (bit_count + 63) / 64 * 8; }
+  bool operator==(const Geometry&) const = default;
+};
+
+// A layer before memory is found for it.
+struct LayerPlan {
+  uint64_t capacity = 0;
+  double error_rate = 0;
+  Geometry geometry;
+};
+
+// Error rate of layer `index` of a filter made with `parameters`; 0 when it underflows.
+double layer_error_rate(const FilterParameters& parameters, uint32_t index);
+
+// The first layer; nothing when no array of an addressable size can keep the promise.
+std::optional<LayerPlan> plan_first_layer(const FilterParameters& parameters);
+
+// Layer `index`, which follows `last`; nothing when capacity or error rate leave their range.
+std::optional<LayerPlan> plan_next_layer(const FilterParameters& parameters, uint32_t index,
+                                         const LayerPlan& last);
+
+// Bytes of the bit array a new filter starts with; the largest uint64_t when it cannot exist.
+uint64_t planned_bytes(const FilterParameters& parameters);
+
+enum class ScalingLimit : uint8_t { kNone, kMemory, kErrorRate };
+
+struct ScalingForecast {
+  // Sum over the layers that can exist; at least the capacity wanted when limit is kNone.
+  uint64_t capacity = 0;
+  ScalingLimit limit = ScalingLimit::kNone;
+};
+
+// Grows a filter on paper until its capacity reaches `capacity_wanted` or a limit stops it.
+// Bytes are counted as accounted_bytes() does.
+ScalingForecast forecast_scaling(const FilterParameters& parameters, uint64_t capacity_wanted,
+                                 uint64_t limit_bytes);
+
+// What a filter of `layer_count` layers over arrays of `bits_bytes` in all is charged. The
+// valkey-bloom layout is charged by that module's formula, so that limits mean the same there.
+inline constexpr uint64_t kFilterBytes = 48;
+inline constexpr uint64_t kChainBytes = 120;
+inline constexpr uint64_t kLayerBytes = 48;
+uint64_t accounted_bytes(LayoutId layout, uint64_t layer_count, uint64_t bits_bytes);
+
+}  // namespace core::bloom

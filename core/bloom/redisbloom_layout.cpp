@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+#include "core/bloom/redisbloom_layout.h"
+
+#include <cmath>
+#include <limits>
+
+#include "core/bloom/bit_array.h"
+
+namespace core::bloom {
+namespace {
+
+// RedisBloom's own roundings of ln(2)^2 and ln(2); other digits would give other sizes.
+constexpr double kLn2Squared = 0.480453013918201;
+constexpr double kLn2 = 0.693147180559945;
+
+std::optional<uint16_t> hash_count_for(double bits_per_item) {
+  const double hashes = std::ceil(kLn2 * bits_per_item);
+  if (!(hashes >= 1 && hashes <= std::numeric_limits<uint16_t>::max())) return std::nullopt;
+  return static_cast<uint16_t>(hashes);
+}
+
+}  // namespace
+
+double RedisBloomLayout::bits_per_item(double error_rate) {
+  return std::fabs(std::log(error_rate) / kLn2Squared);
+}
+
+std::optional<Geometry> RedisBloomLayout::size(uint64_t capacity, double error_rate) {
+  const double per_item = bits_per_item(error_rate);
+  const auto hash_count = hash_count_for(per_item);
+  const double bits = std::max(1.0, std::trunc(static_cast<double>(capacity) * per_item));
+  if (!hash_count || !(bits < static_cast<double>(BitArray::kMaxBits))) return std::nullopt;
+  Geometry geometry;
+  geometry.bit_count = (static_cast<uint64_t>(bits) + 63) / 64 * 64;
+  geometry.hash_count = *hash_count;
+  return geometry;
+}
+
+std::optional<LayerPlan> RedisBloomLayout::size_rounded(uint64_t capacity, double error_rate) {
+  const double per_item = bits_per_item(error_rate);
+  const auto hash_count = hash_count_for(per_item);
+  const double wanted = static_cast<double>(capacity) * per_item;
+  if (!hash_count || !(wanted < static_cast<double>(BitArray::kMaxBits))) return std::nullopt;
+  const int exponent = std::max(1, static_cast<int>(std::floor(std::log2(wanted))) + 1);
+  LayerPlan plan;
+  plan.error_rate = error_rate;
+  plan.geometry.bit_count = uint64_t{1} << exponent;
+  plan.geometry.hash_count = *hash_count;
+  plan.geometry.is_rounded = true;
+  const double spare_bits = std::trunc(static_cast<double>(plan.geometry.bit_count) - wanted);
+  plan.capacity = capacity + static_cast<uint64_t>(spare_bits / per_item);
+  return plan;
+}
+
+}  // namespace core::bloom

@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: MIT
+#include "core/bloom/scalable_filter.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+#include <limits>
+#include <ranges>
+
+#include "core/bloom/native_layout.h"
+#include "core/bloom/redisbloom_layout.h"
+#include "core/bloom/valkeybloom_layout.h"
+
+namespace core::bloom {
+namespace {
+
+// Items whose cache lines are fetched together: enough to keep every miss buffer of a core busy,
+// measured in bench/bloom_bench.cpp; more gains nothing.
+constexpr size_t kGroupItems = 32;
+
+// Arrays below this are likely in a core's own cache while their filter is in use.
+constexpr uint64_t kCachedBytes = 256 << 10;
+
+template <class Function>
+decltype(auto) with_layout(LayoutId layout, Function&& function) {
+  switch (layout) {
+    case LayoutId::kRedisBloom:
+      return function.template operator()<RedisBloomLayout>();
+    case LayoutId::kValkeyBloom:
+      return function.template operator()<ValkeyBloomLayout>();
+    case LayoutId::kNative:
+      break;
+  }
+  return function.template operator()<NativeLayout>();
+}
+
+template <class Layout>
+bool check_layers(std::span<const Layer> layers, ItemHash hash) {
+  // All misses at once: layers that the cache holds anyway are left out.
+  if (layers.size() > 1) {
+    for (const Layer& layer : layers) {
+      if (layer.bits().size_bytes() >= kCachedBytes) layer.prefetch<Layout>(hash);
+    }
+  }
+  // The newest layer holds the most items, so it is the likeliest to end the search.
+  for (const Layer& layer : layers | std::views::reverse) {
+    if (layer.check<Layout>(hash)) return true;
+  }
+  return false;
+}
+
+double predicted_error_of(LayoutId layout, const Layer& layer) {
+  return with_layout(layout, [&]<class Layout>() {
+    return Layout::predicted_error(layer.geometry(), layer.item_count());
+  });
+}
+
+}  // namespace
+
+ScalableFilter::Chain& ScalableFilter::make_chain() {
+  if (is_chain()) return *chain_;
+  auto chain = std::make_unique<Chain>();
+  chain->parameters = parameters();
+  chain->error_rates.push_back(layer_error_rate_of(0));
+  chain->layers.push_back(std::move(first_));
+  become_chain(std::move(chain));
+  return *chain_;
+}
+
+std::span<const Layer> ScalableFilter::layers() const {
+  return is_chain() ? std::span<const Layer>(chain_->layers) : std::span<const Layer>(&first_, 1);
+}
+
+std::span<Layer> ScalableFilter::layers() {
+  return is_chain() ? std::span<Layer>(chain_->layers) : std::span<Layer>(&first_, 1);
+}
+
+FilterParameters ScalableFilter::parameters() const {
+  if (is_chain()) return chain_->parameters;
+  FilterParameters parameters;
+  parameters.error_rate = error_rate_;
+  parameters.capacity = first_.capacity();
+  parameters.expansion = first_.filter_expansion_;
+  parameters.layout = layout();
+  return parameters;
+}
+
+double ScalableFilter::layer_error_rate_of(size_t index) const {
+  return is_chain() ? chain_->error_rates[index] : layer_error_rate(parameters(), 0);
+}
+
+std::optional<LayerPlan> ScalableFilter::next_plan() const {
+  const Layer& last = layers().back();
+  const LayerPlan last_plan{last.capacity(), layer_error_rate_of(layer_count() - 1),
+                            last.geometry()};
+  return plan_next_layer(parameters(), static_cast<uint32_t>(layer_count()), last_plan);
+}
+
+std::optional<uint64_t> ScalableFilter::next_layer_bytes() const {
+  const auto plan = next_plan();
+  if (!plan) return std::nullopt;
+  return plan->geometry.size_bytes();
+}
+
+bool ScalableFilter::grow(const MemoryBudget& budget) {
+  const auto plan = next_plan();
+  if (!plan || !budget.fits(plan->geometry.size_bytes())) return false;
+  auto layer = Layer::create(*plan);
+  if (!layer) return false;
+  Chain& chain = make_chain();
+  chain.layers.push_back(std::move(*layer));
+  chain.error_rates.push_back(plan->error_rate);
+  return true;
+}
+
+ItemHasher ScalableFilter::hasher() const {
+  if (!is_chain()) return ItemHasher(layout(), false, kFixedSeed);
+  return ItemHasher(layout(), chain_->parameters.hashes_32_bits, chain_->parameters.seed);
+}
+
+template <class Layout>
+AddOutcome ScalableFilter::mark_in_new_layer(ItemHash hash, const MemoryBudget& budget) {
+  if (!is_scaling()) return AddOutcome::kFull;
+  if (!grow(budget)) return AddOutcome::kCannotGrow;
+  layers().back().mark_counted<Layout>(hash);
+  return AddOutcome::kAdded;
+}
+
+template <class Layout>
+AddOutcome ScalableFilter::add_as(ItemHash hash, const MemoryBudget& budget) {
+  const std::span<Layer> all = layers();
+  Layer& last = all.back();
+  if (all.size() > 1) last.prefetch<Layout>(hash);
+  if (check_layers<Layout>(all.first(all.size() - 1), hash)) return AddOutcome::kPresent;
+  if (!last.is_full()) {
+    // Marking tells whether the item was there, which saves checking this layer first.
+    return last.mark<Layout>(hash) ? AddOutcome::kAdded : AddOutcome::kPresent;
+  }
+  if (last.check<Layout>(hash)) return AddOutcome::kPresent;
+  return mark_in_new_layer<Layout>(hash, budget);
+}
+
+AddOutcome ScalableFilter::add(std::string_view item, const MemoryBudget& budget) {
+  return add(hasher()(item), budget);
+}
+
+AddOutcome ScalableFilter::add(ItemHash hash, const MemoryBudget& budget) {
+  return with_layout(layout(), [&]<class Layout>() { return add_as<Layout>(hash, budget); });
+}
+
+AddOutcome ScalableFilter::replay_add(ItemHash hash, const MemoryBudget& budget) {
+  return with_layout(layout(), [&]<class Layout>() {
+    Layer& last = layers().back();
+    if (last.is_full()) return mark_in_new_layer<Layout>(hash, budget);
+    last.mark_counted<Layout>(hash);
+    return AddOutcome::kAdded;
+  });
+}
+
+bool ScalableFilter::may_contain(std::string_view item) const {
+  return may_contain(hasher()(item));
+}
+
+bool ScalableFilter::may_contain(ItemHash hash) const {
+  return with_layout(layout(),
+                     [&]<class Layout>() { return check_layers<Layout>(layers(), hash); });
+}
+
+template <class Layout>
+void ScalableFilter::prefetch_group(std::span<const ItemHash> hashes) const {
+  for (const Layer& layer : layers()) {
+    for (const ItemHash& hash : hashes) layer.prefetch<Layout>(hash);
+  }
+}
+
+template <class Layout>
+void ScalableFilter::check_group(std::span<const ItemHash> hashes, std::span<bool> found) const {
+  std::ranges::fill(found, false);
+  for (const Layer& layer : layers() | std::views::reverse) {
+    for (size_t i = 0; i < hashes.size(); ++i) {
+      if (!found[i]) layer.prefetch<Layout>(hashes[i]);
+    }
+    for (size_t i = 0; i < hashes.size(); ++i) {
+      if (!found[i]) found[i] = layer.check<Layout>(hashes[i]);
+    }
+  }
+}
+
+size_t ScalableFilter::add_many(std::span<const ItemHash> hashes, std::span<AddOutcome> outcomes,
+                                const MemoryBudget& budget) {
+  assert(outcomes.size() >= hashes.size());
+  return with_layout(layout(), [&]<class Layout>() {
+    for (size_t i = 0; i < hashes.size(); ++i) {
+      if (i % kGroupItems == 0) {
+        prefetch_group<Layout>(hashes.subspan(i, std::min(kGroupItems, hashes.size() - i)));
+      }
+      outcomes[i] = add_as<Layout>(hashes[i], budget);
+      if (outcomes[i] == AddOutcome::kFull) return i + 1;
+    }
+    return hashes.size();
+  });
+}
+
+size_t ScalableFilter::add_many(std::span<const std::string_view> items,
+                                std::span<AddOutcome> outcomes, const MemoryBudget& budget) {
+  const ItemHasher hash = hasher();
+  std::array<ItemHash, kGroupItems> hashes;
+  for (size_t start = 0; start < items.size(); start += kGroupItems) {
+    const size_t count = std::min(kGroupItems, items.size() - start);
+    for (size_t i = 0; i < count; ++i) hashes[i] = hash(items[start + i]);
+    const size_t done = add_many(std::span(hashes).first(count), outcomes.subspan(start), budget);
+    if (outcomes[start + done - 1] == AddOutcome::kFull) return start + done;
+  }
+  return items.size();
+}
+
+void ScalableFilter::may_contain_many(std::span<const ItemHash> hashes,
+                                      std::span<bool> found) const {
+  assert(found.size() >= hashes.size());
+  with_layout(layout(), [&]<class Layout>() {
+    for (size_t start = 0; start < hashes.size(); start += kGroupItems) {
+      const size_t count = std::min(kGroupItems, hashes.size() - start);
+      check_group<Layout>(hashes.subspan(start, count), found.subspan(start, count));
+    }
+  });
+}
+
+void ScalableFilter::may_contain_many(std::span<const std::string_view> items,
+                                      std::span<bool> found) const {
+  const ItemHasher hash = hasher();
+  std::array<ItemHash, kGroupItems> hashes;
+  for (size_t start = 0; start < items.size(); start += kGroupItems) {
+    const size_t count = std::min(kGroupItems, items.size() - start);
+    for (size_t i = 0; i < count; ++i) hashes[i] = hash(items[start + i]);
+    may_contain_many(std::span<const ItemHash>(hashes).first(count), found.subspan(start, count));
+  }
+}
+
+uint64_t ScalableFilter::item_count() const {
+  uint64_t sum = 0;
+  for (const Layer& layer : layers()) sum += layer.item_count();
+  return sum;
+}
+
+uint64_t ScalableFilter::capacity() const {
+  constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
+  uint64_t sum = 0;
+  for (const Layer& layer : layers()) sum += std::min(layer.capacity(), kMost - sum);
+  return sum;
+}
+
+uint64_t ScalableFilter::size_bytes() const {
+  uint64_t bits_bytes = 0;
+  for (const Layer& layer : layers()) bits_bytes += layer.bits().bytes().size();
+  return accounted_bytes(layout(), layer_count(), bits_bytes);
+}
+
+LayerInfo ScalableFilter::layer_info(size_t index) const {
+  const Layer& layer = layers()[index];
+  return {layer.capacity(), layer.item_count(), layer_error_rate_of(index), layer.geometry(),
+          predicted_error_of(layout(), layer)};
+}
+
+std::span<const std::byte> ScalableFilter::layer_bytes(size_t index) const {
+  return layers()[index].bits().bytes();
+}
+
+std::span<std::byte> ScalableFilter::mutable_layer_bytes(size_t index) {
+  return layers()[index].bits().bytes();
+}
+
+double ScalableFilter::fill_ratio(size_t index) const {
+  const BitArray& bits = layers()[index].bits();
+  return static_cast<double>(bits.count_ones()) / static_cast<double>(bits.bit_count());
+}
+
+double ScalableFilter::predicted_error_rate() const {
+  double all_absent = 0;
+  for (const Layer& layer : layers()) {
+    all_absent += std::log1p(-predicted_error_of(layout(), layer));
+  }
+  return -std::expm1(all_absent);
+}
+
+double ScalableFilter::estimated_cardinality() const {
+  double sum = 0;
+  for (const Layer& layer : layers()) {
+    const Geometry geometry = layer.geometry();
+    const double bits = static_cast<double>(geometry.bit_count);
+    // A full array has no estimate; one clear bit gives the largest that means anything.
+    const double ones = std::min(static_cast<double>(layer.bits().count_ones()), bits - 1);
+    sum -= bits / geometry.hash_count * std::log1p(-ones / bits);
+  }
+  return sum;
+}
+
+}  // namespace core::bloom

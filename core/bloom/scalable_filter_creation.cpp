@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+//
+// How filters come to be: new, from parts that are not trusted, or as copies.
+#include <fmt/format.h>
+
+#include "core/bloom/line_model.h"
+#include "core/bloom/scalable_filter.h"
+
+namespace core::bloom {
+namespace {
+
+// Probes per lookup that an imported filter may ask for; RedisBloom's strictest rate needs 1,075.
+constexpr uint16_t kMaxHashCount = 2048;
+
+// Only what differs from these defaults needs a chain to remember it.
+bool is_usual(const FilterParameters& parameters) {
+  FilterParameters usual;
+  usual.error_rate = parameters.error_rate;
+  usual.capacity = parameters.capacity;
+  usual.expansion = parameters.expansion;
+  usual.layout = parameters.layout;
+  return parameters == usual;
+}
+
+bool is_rate(double rate) {
+  return rate > 0 && rate < 1;
+}
+
+Result<> check_parameters(const FilterParameters& parameters) {
+  if (!is_rate(parameters.error_rate)) {
+    return Error{"ERR error rate must be in the range (0.000000, 1.000000)"};
+  }
+  if (parameters.capacity == 0) return Error{"ERR (capacity should be larger than 0)"};
+  const double ratio = parameters.tightening_ratio;
+  if (ratio != 0 && !is_rate(ratio)) return Error{"ERR (0 < tightening ratio range < 1)"};
+  return {};
+}
+
+bool is_valid_geometry(LayoutId layout, const Geometry& geometry) {
+  if (geometry.bit_count == 0 || geometry.bit_count > BitArray::kMaxBits) return false;
+  if (geometry.hash_count == 0 || geometry.hash_count > kMaxHashCount) return false;
+  if (layout != LayoutId::kNative) return true;
+  const unsigned lines = geometry.lines_per_lookup;
+  return geometry.bit_count % kLineBits == 0 && lines >= 1 && lines <= kMaxLinesPerLookup &&
+         geometry.hash_count % lines == 0 && geometry.hash_count / lines <= kMaxBitsPerLine;
+}
+
+Result<> check_parts(LayoutId layout, std::span<const LayerParts> parts) {
+  if (parts.empty()) return Error{"ERR filter without layers"};
+  uint64_t total = 0;
+  for (const LayerParts& part : parts) {
+    if (!is_valid_geometry(layout, part.geometry)) return Error{"ERR layer of an invalid shape"};
+    if (part.bits.bit_count() != part.geometry.bit_count) {
+      return Error{"ERR layer with an array of another size"};
+    }
+    if (part.capacity == 0 || !is_rate(part.error_rate)) {
+      return Error{"ERR layer of an invalid capacity or error rate"};
+    }
+    if (__builtin_add_overflow(total, part.item_count, &total)) {
+      return Error{"ERR filter with an impossible item count"};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+static_assert(sizeof(ScalableFilter) == kFilterBytes);
+static_assert(sizeof(Layer) + sizeof(double) == kLayerBytes);
+
+Result<std::unique_ptr<ScalableFilter>> ScalableFilter::create(const FilterParameters& parameters,
+                                                               const MemoryBudget& budget) {
+  static_assert(sizeof(Chain) == kChainBytes);
+  if (auto checked = check_parameters(parameters); !checked) return checked.error();
+  const auto plan = plan_first_layer(parameters);
+  if (!plan && !is_rate(layer_error_rate(parameters, 0))) {
+    return Error{"ERR could not create filter"};
+  }
+  const uint64_t size_bytes = planned_bytes(parameters);
+  const auto does_not_fit = [&] {
+    return Error{fmt::format("ERR Insufficient memory to create filter of {} bytes", size_bytes)};
+  };
+  if (!plan || !budget.fits(size_bytes)) return does_not_fit();
+  auto layer = Layer::create(*plan);
+  if (!layer) return does_not_fit();
+
+  std::unique_ptr<ScalableFilter> filter(new ScalableFilter);
+  if (is_usual(parameters) && plan->capacity == parameters.capacity) {
+    filter->become_single(parameters, std::move(*layer));
+  } else {
+    auto chain = std::make_unique<Chain>();
+    chain->parameters = parameters;
+    chain->layers.push_back(std::move(*layer));
+    chain->error_rates.push_back(plan->error_rate);
+    filter->become_chain(std::move(chain));
+  }
+  return filter;
+}
+
+Result<std::unique_ptr<ScalableFilter>> ScalableFilter::assemble(const FilterParameters& parameters,
+                                                                 std::vector<LayerParts> parts) {
+  if (auto checked = check_parts(parameters.layout, parts); !checked) return checked.error();
+  FilterParameters own = parameters;
+  own.capacity = parts.front().capacity;
+  if (auto checked = check_parameters(own); !checked) return checked.error();
+
+  auto chain = std::make_unique<Chain>();
+  chain->parameters = own;
+  for (LayerParts& part : parts) {
+    chain->layers.emplace_back(std::move(part.bits), part.geometry, part.capacity, part.item_count);
+    chain->error_rates.push_back(part.error_rate);
+  }
+  std::unique_ptr<ScalableFilter> filter(new ScalableFilter);
+  const bool is_single =
+      parts.size() == 1 && is_usual(own) && chain->error_rates.front() == layer_error_rate(own, 0);
+  if (is_single) {
+    filter->become_single(own, std::move(chain->layers.front()));
+  } else {
+    filter->become_chain(std::move(chain));
+  }
+  return filter;
+}
+
+ScalableFilter::~ScalableFilter() {
+  if (is_chain()) delete chain_;
+}
+
+std::unique_ptr<ScalableFilter> ScalableFilter::clone() const {
+  std::vector<Layer> copies;
+  for (const Layer& layer : layers()) {
+    auto copy = layer.clone();
+    if (!copy) return nullptr;
+    copies.push_back(std::move(*copy));
+  }
+  std::unique_ptr<ScalableFilter> filter(new ScalableFilter);
+  if (!is_chain()) {
+    filter->become_single(parameters(), std::move(copies.front()));
+    return filter;
+  }
+  auto chain = std::make_unique<Chain>();
+  chain->parameters = chain_->parameters;
+  chain->layers = std::move(copies);
+  chain->error_rates = chain_->error_rates;
+  filter->become_chain(std::move(chain));
+  return filter;
+}
+
+void ScalableFilter::become_single(const FilterParameters& parameters, Layer layer) {
+  first_ = std::move(layer);
+  first_.filter_layout_ = static_cast<uint8_t>(parameters.layout);
+  first_.filter_expansion_ = parameters.expansion;
+  first_.filter_is_chain_ = false;
+  error_rate_ = parameters.error_rate;
+}
+
+void ScalableFilter::become_chain(std::unique_ptr<Chain> chain) {
+  first_ = Layer();
+  first_.filter_layout_ = static_cast<uint8_t>(chain->parameters.layout);
+  first_.filter_is_chain_ = true;
+  chain_ = chain.release();
+}
+
+}  // namespace core::bloom

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+#include "core/keyspace/byte_buffer.h"
+
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+namespace core::keyspace {
+
+namespace {
+
+// From here on calloc hands out untouched pages instead of clearing memory.
+constexpr size_t kFreshPagesMin = size_t{256} * 1024;
+// Larger requests can only fail; rounding them up could overflow.
+constexpr size_t kRoundedMax = size_t{1} << 62;
+
+}  // namespace
+
+size_t allocation_size(size_t bytes) {
+  if (bytes <= 8) return 8;
+  if (bytes > kRoundedMax) return bytes;
+  const size_t doubling = std::bit_width(bytes - 1) - 1;
+  const size_t spacing = bytes <= 128 ? 16 : size_t{1} << (doubling - 2);
+  return (bytes + spacing - 1) & ~(spacing - 1);
+}
+
+ByteBuffer::ByteBuffer(ByteBuffer&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+ByteBuffer& ByteBuffer::operator=(ByteBuffer&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+ByteBuffer::~ByteBuffer() {
+  std::free(data_);
+}
+
+bool ByteBuffer::assign(std::string_view bytes) {
+  if (bytes.empty()) {
+    shrink(0);
+    return true;
+  }
+  // A different size class means a new block: realloc would copy the old content for nothing.
+  if (data_ == nullptr || allocation_size(bytes.size()) != allocation_size(size_)) {
+    auto* fresh = static_cast<char*>(std::malloc(allocation_size(bytes.size())));
+    if (fresh == nullptr) return false;
+    std::free(data_);
+    data_ = fresh;
+  }
+  std::memcpy(data_, bytes.data(), bytes.size());
+  size_ = bytes.size();
+  return true;
+}
+
+bool ByteBuffer::append(std::string_view bytes) {
+  if (bytes.empty()) return true;
+  if (bytes.size() > SIZE_MAX - size_) return false;
+  const size_t old_size = size_;
+  if (!reallocate(old_size + bytes.size())) return false;
+  std::memcpy(data_ + old_size, bytes.data(), bytes.size());
+  return true;
+}
+
+bool ByteBuffer::resize_zeroed(size_t size) {
+  if (size <= size_) {
+    shrink(size);
+    return true;
+  }
+  const size_t growth = size - size_;
+  // Copying what is there pays as long as it is not much more than what stays untouched.
+  if (growth >= kFreshPagesMin && growth >= size_ / 2) return grow_with_fresh_pages(size);
+  const size_t old_size = size_;
+  if (!reallocate(size)) return false;
+  std::memset(data_ + old_size, 0, growth);
+  return true;
+}
+
+void ByteBuffer::shrink(size_t size) {
+  if (size == 0) {
+    std::free(std::exchange(data_, nullptr));
+    size_ = 0;
+  } else if (!reallocate(size)) {
+    // The allocator would not move it to a smaller block; the larger one serves as well.
+    size_ = size;
+  }
+}
+
+// Leaves new bytes unspecified. REQUIRES: size > 0.
+bool ByteBuffer::reallocate(size_t size) {
+  if (data_ == nullptr || allocation_size(size) != allocation_size(size_)) {
+    void* moved = std::realloc(data_, allocation_size(size));
+    if (moved == nullptr) return false;
+    data_ = static_cast<char*>(moved);
+  }
+  size_ = size;
+  return true;
+}
+
+bool ByteBuffer::grow_with_fresh_pages(size_t size) {
+  auto* fresh = static_cast<char*>(std::calloc(allocation_size(size), 1));
+  if (fresh == nullptr) return false;
+  if (size_ != 0) std::memcpy(fresh, data_, size_);
+  std::free(data_);
+  data_ = fresh;
+  size_ = size;
+  return true;
+}
+
+}  // namespace core::keyspace

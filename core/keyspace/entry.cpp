@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT
+#include "core/keyspace/entry.h"
+
+#include <algorithm>
+#include <cassert>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+#include <optional>
+#include <utility>
+
+#include "core/bloom/scalable_filter.h"
+
+namespace core::keyspace {
+
+namespace {
+
+// Freeing less than this is cheaper than handing it to another thread.
+constexpr size_t kHeavyBytes = size_t{64} * 1024;
+// "-9223372036854775808"
+constexpr size_t kIntegerTextMax = 20;
+
+// The number when `text` is exactly what printing that number gives: no '+', no leading zeros, no
+// "-0". Only then may the text be dropped and made again from the number.
+std::optional<int64_t> parse_canonical_integer(std::string_view text) {
+  if (text.empty() || text.size() > kIntegerTextMax) return std::nullopt;
+  const size_t first_digit = text[0] == '-' ? 1 : 0;
+  if (text.size() == first_digit) return std::nullopt;
+  if (text[first_digit] == '0' && text.size() > 1) return std::nullopt;
+  int64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc{} || stop != end) return std::nullopt;
+  return value;
+}
+
+size_t block_size(size_t key_offset, size_t key_size) {
+  // A short key leaves part of the object's own tail unused, but the object is there in full.
+  return std::max(sizeof(Entry), key_offset + key_size);
+}
+
+}  // namespace
+
+void EntryDeleter::operator()(Entry* entry) const noexcept {
+  entry->~Entry();
+  std::free(entry);
+}
+
+Entry::Entry(std::string_view key) : key_size_(static_cast<uint32_t>(key.size())) {
+  static_assert(sizeof(Entry) == 40, "34 bytes of header, 6 of the key");
+  assert(key.size() <= UINT32_MAX);
+  if (!key.empty()) std::memcpy(key_bytes(), key.data(), key.size());
+}
+
+EntryPtr Entry::create(std::string_view key) {
+  void* block = std::malloc(block_size(kKeyOffset, key.size()));
+  if (block == nullptr) throw std::bad_alloc();
+  return EntryPtr(new (block) Entry(key));
+}
+
+EntryPtr Entry::with_key(EntryPtr source, std::string_view key) {
+  EntryPtr renamed = create(key);
+  renamed->take_value(*source);
+  renamed->expires_at_ms_ = source->expires_at_ms_;
+  renamed->touch(source->access_clock_s());
+  return renamed;
+}
+
+EntryPtr Entry::clone(std::string_view key) const {
+  EntryPtr copy = create(key);
+  copy->expires_at_ms_ = expires_at_ms_;
+  copy->touch(access_clock_s());
+  switch (kind_) {
+    case ValueKind::kInteger:
+      copy->set_integer(payload_.integer);
+      break;
+    case ValueKind::kShort:
+      copy->payload_.short_text = payload_.short_text;
+      break;
+    case ValueKind::kBytes: {
+      ByteBuffer bytes;
+      if (!bytes.assign(payload_.bytes.view())) return nullptr;
+      copy->set_bytes(std::move(bytes), raw_);
+      break;
+    }
+    case ValueKind::kFilter: {
+      auto filter_copy = payload_.filter->clone();
+      if (filter_copy == nullptr) return nullptr;
+      copy->set_filter(std::move(filter_copy));
+      break;
+    }
+  }
+  return copy;
+}
+
+// The key starts inside the object, in key_head_, and goes on behind it.
+char* Entry::key_bytes() {
+  return reinterpret_cast<char*>(this) + kKeyOffset;
+}
+
+std::string_view Entry::key() const {
+  return {reinterpret_cast<const char*>(this) + kKeyOffset, key_size_};
+}
+
+std::string_view Entry::text(IntegerText& scratch) const {
+  assert(is_string());
+  if (kind_ == ValueKind::kShort) {
+    return {payload_.short_text.bytes.data(), payload_.short_text.size};
+  }
+  if (kind_ == ValueKind::kBytes) return payload_.bytes.view();
+  const auto [end, error] =
+      std::to_chars(scratch.data(), scratch.data() + scratch.size(), payload_.integer);
+  assert(error == std::errc{});
+  return {scratch.data(), static_cast<size_t>(end - scratch.data())};
+}
+
+size_t Entry::string_size() const {
+  IntegerText scratch;
+  return text(scratch).size();
+}
+
+bool Entry::set_string(std::string_view text) {
+  if (const auto integer = parse_canonical_integer(text)) {
+    set_integer(*integer);
+    return true;
+  }
+  return set_plain_string(text);
+}
+
+void Entry::set_integer(int64_t value) {
+  reset_value();
+  payload_.integer = value;
+  kind_ = ValueKind::kInteger;
+}
+
+bool Entry::set_plain_string(std::string_view text) {
+  if (text.size() <= payload_.short_text.bytes.size()) {
+    set_short(text);
+    return true;
+  }
+  if (kind_ == ValueKind::kBytes) {
+    if (!payload_.bytes.assign(text)) return false;
+    raw_ = false;
+    return true;
+  }
+  ByteBuffer bytes;
+  if (!bytes.assign(text)) return false;
+  set_bytes(std::move(bytes), false);
+  return true;
+}
+
+void Entry::set_raw(ByteBuffer bytes) {
+  set_bytes(std::move(bytes), true);
+}
+
+ByteBuffer& Entry::make_raw() {
+  if (kind_ != ValueKind::kBytes) {
+    IntegerText scratch;
+    ByteBuffer bytes;
+    if (!bytes.assign(text(scratch))) throw std::bad_alloc();
+    set_bytes(std::move(bytes), true);
+  }
+  raw_ = true;
+  return payload_.bytes;
+}
+
+bloom::ScalableFilter& Entry::filter() {
+  assert(is_filter());
+  return *payload_.filter;
+}
+
+const bloom::ScalableFilter& Entry::filter() const {
+  assert(is_filter());
+  return *payload_.filter;
+}
+
+void Entry::set_filter(std::unique_ptr<bloom::ScalableFilter> filter) {
+  assert(filter != nullptr);
+  reset_value();
+  payload_.filter = filter.release();
+  kind_ = ValueKind::kFilter;
+}
+
+EntryPtr Entry::detach_value() {
+  EntryPtr holder = create({});
+  holder->take_value(*this);
+  return holder;
+}
+
+bool Entry::is_heavy() const {
+  if (kind_ == ValueKind::kBytes) return payload_.bytes.size() >= kHeavyBytes;
+  return kind_ == ValueKind::kFilter && payload_.filter->size_bytes() >= kHeavyBytes;
+}
+
+std::string_view Entry::encoding() const {
+  if (kind_ == ValueKind::kInteger) return "int";
+  if (kind_ == ValueKind::kShort) return "embstr";
+  const bool embedded =
+      kind_ == ValueKind::kBytes && !raw_ && payload_.bytes.size() <= kEmbeddedStringSizeMax;
+  return embedded ? "embstr" : "raw";
+}
+
+size_t Entry::memory_bytes() const {
+  const size_t own = allocation_size(block_size(kKeyOffset, key_size_));
+  if (kind_ == ValueKind::kBytes) return own + payload_.bytes.memory_bytes();
+  if (kind_ == ValueKind::kFilter) return own + payload_.filter->size_bytes();
+  return own;
+}
+
+// Leaves the empty short string behind.
+void Entry::reset_value() {
+  if (kind_ == ValueKind::kBytes) payload_.bytes.~ByteBuffer();
+  if (kind_ == ValueKind::kFilter) delete payload_.filter;
+  payload_.short_text = ShortText{};
+  kind_ = ValueKind::kShort;
+  raw_ = false;
+}
+
+// Moves the value over; `source` is left holding the empty string.
+void Entry::take_value(Entry& source) {
+  switch (source.kind_) {
+    case ValueKind::kInteger:
+      set_integer(source.payload_.integer);
+      break;
+    case ValueKind::kShort:
+      reset_value();
+      payload_.short_text = source.payload_.short_text;
+      break;
+    case ValueKind::kBytes:
+      set_bytes(std::move(source.payload_.bytes), source.raw_);
+      break;
+    case ValueKind::kFilter:
+      set_filter(std::unique_ptr<bloom::ScalableFilter>(source.payload_.filter));
+      source.kind_ = ValueKind::kShort;
+      break;
+  }
+  source.reset_value();
+}
+
+void Entry::set_short(std::string_view text) {
+  reset_value();
+  if (!text.empty()) std::memcpy(payload_.short_text.bytes.data(), text.data(), text.size());
+  payload_.short_text.size = static_cast<uint8_t>(text.size());
+}
+
+void Entry::set_bytes(ByteBuffer bytes, bool raw) {
+  reset_value();
+  new (&payload_.bytes) ByteBuffer(std::move(bytes));
+  kind_ = ValueKind::kBytes;
+  raw_ = raw;
+}
+
+}  // namespace core::keyspace

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+#include "core/keyspace/keyspace.h"
+
+#include <cassert>
+#include <utility>
+
+#include "core/keyspace/reclaimer.h"
+
+namespace core::keyspace {
+
+namespace {
+
+// Draws of random_key before it looks for a live key in order.
+constexpr int kRandomDrawsMax = 100;
+
+// The writer holds the stripe exclusively, so a plain load and store will do; atomics only let
+// others read along.
+void adjust(std::atomic<uint64_t>& counter, int64_t delta) {
+  const uint64_t value = counter.load(std::memory_order_relaxed);
+  counter.store(value + static_cast<uint64_t>(delta), std::memory_order_relaxed);
+}
+
+void swap_counters(std::atomic<uint64_t>& first, std::atomic<uint64_t>& second) {
+  const uint64_t value = first.load(std::memory_order_relaxed);
+  first.store(second.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  second.store(value, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+Keyspace::Keyspace(unsigned database_count, uint64_t seed)
+    : database_count_(database_count),
+      seed_(seed),
+      stripes_(std::make_unique<Stripe[]>(kStripeCount)) {
+  for (unsigned i = 0; i < kStripeCount; ++i) {
+    stripes_[i].databases = std::make_unique<Database[]>(database_count);
+  }
+}
+
+Keyspace::~Keyspace() = default;
+
+Table& Keyspace::table_for_insert(Database& slot) {
+  if (slot.table == nullptr) slot.table = std::make_unique<Table>(seed_);
+  return *slot.table;
+}
+
+Entry* Keyspace::find_for_write(unsigned database, const KeyRef& key, int64_t now_ms) {
+  Entry* entry = find_any(database, key);
+  if (entry == nullptr || !entry->expired(now_ms)) return entry;
+  expire(database, key);
+  return nullptr;
+}
+
+Entry& Keyspace::upsert(unsigned database, const KeyRef& key, int64_t now_ms) {
+  Entry* entry = find_for_write(database, key, now_ms);
+  return entry != nullptr ? *entry : insert(database, key);
+}
+
+Entry& Keyspace::insert(unsigned database, const KeyRef& key) {
+  Database& share = slot(database, key);
+  Entry& entry = table_for_insert(share).insert(Entry::create(key.name), key.hash);
+  adjust(share.size, 1);
+  return entry;
+}
+
+EntryPtr Keyspace::put(unsigned database, const KeyRef& key, EntryPtr entry) {
+  assert(entry->key() == key.name);
+  Database& share = slot(database, key);
+  const bool expires = entry->has_expiry();
+  EntryPtr old = table_for_insert(share).replace(std::move(entry), key.hash);
+  if (old == nullptr) adjust(share.size, 1);
+  const bool old_expires = old != nullptr && old->has_expiry();
+  adjust(share.expires, int{expires} - int{old_expires});
+  return old;
+}
+
+EntryPtr Keyspace::erase(unsigned database, const KeyRef& key) {
+  Database& share = slot(database, key);
+  if (share.table == nullptr) return nullptr;
+  EntryPtr entry = share.table->erase(key.name, key.hash);
+  if (entry == nullptr) return nullptr;
+  adjust(share.size, -1);
+  if (entry->has_expiry()) adjust(share.expires, -1);
+  return entry;
+}
+
+EntryPtr Keyspace::rename(unsigned database, const KeyRef& from, const KeyRef& to) {
+  EntryPtr entry = erase(database, from);
+  assert(entry != nullptr);
+  return put(database, to, Entry::with_key(std::move(entry), to.name));
+}
+
+void Keyspace::set_expiry(unsigned database, const KeyRef& key, Entry& entry,
+                          int64_t expires_at_ms) {
+  const bool had = entry.has_expiry();
+  entry.set_expires_at_ms(expires_at_ms);
+  if (had != entry.has_expiry()) adjust(slot(database, key).expires, had ? -1 : 1);
+}
+
+void Keyspace::expire(unsigned database, const KeyRef& key) {
+  // key.name may be a view of the entry itself: it stays alive until the end.
+  EntryPtr entry = erase(database, key);
+  if (entry == nullptr) return;
+  expired_total_.fetch_add(1, std::memory_order_relaxed);
+  WatchTable& watches = stripe(key).watches;
+  if (!watches.empty()) watches.mark_expired(database, key.name);
+  if (expired_hook_) expired_hook_(database, key.name);
+  if (reclaimer_ != nullptr) reclaimer_->drop(std::move(entry));
+}
+
+void Keyspace::watch(unsigned database, const KeyRef& key, WatchFlagPtr flag, int64_t now_ms) {
+  const Entry* entry = find_any(database, key);
+  const bool was_expired = entry != nullptr && entry->expired(now_ms);
+  stripe(key).watches.add(database, key.name, std::move(flag), was_expired);
+}
+
+void Keyspace::unwatch(unsigned database, const KeyRef& key, const WatchFlagPtr& flag) {
+  stripe(key).watches.remove(database, key.name, flag);
+}
+
+bool Keyspace::watched_key_expired(unsigned database, const KeyRef& key, const WatchFlagPtr& flag,
+                                   int64_t now_ms) const {
+  const Entry* entry = find_any(database, key);
+  return entry != nullptr && entry->expired(now_ms) &&
+         stripe(key).watches.watches_alive(database, key.name, flag);
+}
+
+uint64_t Keyspace::db_size(unsigned database) const {
+  uint64_t total = 0;
+  for (unsigned i = 0; i < kStripeCount; ++i) {
+    total += stripes_[i].databases[database].size.load(std::memory_order_relaxed);
+  }
+  return total;
+}
+
+uint64_t Keyspace::expires_count(unsigned database) const {
+  uint64_t total = 0;
+  for (unsigned i = 0; i < kStripeCount; ++i) {
+    total += stripes_[i].databases[database].expires.load(std::memory_order_relaxed);
+  }
+  return total;
+}
+
+// Tells who watches a key of `database` that is about to be replaced by what `other` holds under
+// that name; `other` equal to `database` means by nothing.
+void Keyspace::mark_replaced(Stripe& stripe, unsigned database, unsigned other) {
+  stripe.watches.for_each_key(database, [&](std::string_view name) {
+    const uint64_t hash = ref(name).hash;
+    const auto holds = [&](unsigned index) {
+      const Table* table = stripe.databases[index].table.get();
+      return table != nullptr && table->find(name, hash) != nullptr;
+    };
+    if (other != database && holds(other)) {
+      stripe.watches.mark_modified(database, name);
+    } else if (holds(database)) {
+      stripe.watches.mark_expired(database, name);
+    }
+  });
+}
+
+void Keyspace::detach_tables(unsigned database, DetachedTables& out) {
+  for (unsigned i = 0; i < kStripeCount; ++i) {
+    Stripe& current = stripes_[i];
+    if (!current.watches.empty()) mark_replaced(current, database, database);
+    Database& share = current.databases[database];
+    if (share.table != nullptr) out.push_back(std::move(share.table));
+    share.size.store(0, std::memory_order_relaxed);
+    share.expires.store(0, std::memory_order_relaxed);
+  }
+}
+
+DetachedTables Keyspace::flush(unsigned database) {
+  DetachedTables tables;
+  tables.reserve(kStripeCount);
+  detach_tables(database, tables);
+  return tables;
+}
+
+DetachedTables Keyspace::flush_all() {
+  DetachedTables tables;
+  for (unsigned database = 0; database < database_count_; ++database) {
+    detach_tables(database, tables);
+  }
+  return tables;
+}
+
+void Keyspace::swap(unsigned first, unsigned second) {
+  if (first == second) return;
+  for (unsigned i = 0; i < kStripeCount; ++i) {
+    Stripe& current = stripes_[i];
+    if (!current.watches.empty()) {
+      mark_replaced(current, first, second);
+      mark_replaced(current, second, first);
+    }
+    Database& one = current.databases[first];
+    Database& two = current.databases[second];
+    std::swap(one.table, two.table);
+    swap_counters(one.size, two.size);
+    swap_counters(one.expires, two.expires);
+  }
+}
+
+std::optional<std::string> Keyspace::random_key(unsigned database, std::mt19937_64& random,
+                                                int64_t now_ms, Locking locking) {
+  const bool take = locking == Locking::kTake;
+  for (int draw = 0; draw < kRandomDrawsMax; ++draw) {
+    const uint64_t size = db_size(database);
+    if (size == 0) return std::nullopt;
+    // A stripe's chance is its share of the keys.
+    uint64_t nth = random() % size;
+    unsigned index = 0;
+    for (; index + 1 < kStripeCount; ++index) {
+      const auto& counter = stripes_[index].databases[database].size;
+      const uint64_t in_stripe = counter.load(std::memory_order_relaxed);
+      if (nth < in_stripe) break;
+      nth -= in_stripe;
+    }
+    const StripeLock guard = lock(take ? StripeMask{1} << index : 0, LockMode::kShared);
+    const Table* table = stripes_[index].databases[database].table.get();
+    const Entry* entry = table == nullptr ? nullptr : table->random_entry(random);
+    if (entry != nullptr && !entry->expired(now_ms)) return std::string(entry->key());
+  }
+  return first_live_key(database, now_ms, locking);
+}
+
+// Nearly everything has expired: the first key that has not.
+std::optional<std::string> Keyspace::first_live_key(unsigned database, int64_t now_ms,
+                                                    Locking locking) {
+  std::optional<std::string> found;
+  ScanOptions options{.cursor = 0, .count = 100, .locking = locking};
+  do {
+    options.cursor = scan(database, options, [&](const Entry& entry) {
+      if (!found && !entry.expired(now_ms)) found.emplace(entry.key());
+    });
+  } while (options.cursor != 0 && !found);
+  return found;
+}
+
+size_t Keyspace::table_memory_bytes() const {
+  size_t total = kStripeCount * (sizeof(Stripe) + database_count_ * sizeof(Database));
+  for (unsigned i = 0; i < kStripeCount; ++i) {
+    for (unsigned database = 0; database < database_count_; ++database) {
+      const Table* table = stripes_[i].databases[database].table.get();
+      if (table != nullptr) total += table->memory_bytes();
+    }
+  }
+  return total;
+}
+
+}  // namespace core::keyspace

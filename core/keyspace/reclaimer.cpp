@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+#include "core/keyspace/reclaimer.h"
+
+#include <utility>
+
+namespace core::keyspace {
+
+Reclaimer::Reclaimer() : thread_([this] { run(); }) {}
+
+Reclaimer::~Reclaimer() {
+  {
+    const std::lock_guard guard(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+void Reclaimer::drop(EntryPtr entry) {
+  if (entry != nullptr && entry->is_heavy()) enqueue(std::move(entry));
+}
+
+void Reclaimer::drop(DetachedTables tables) {
+  if (!tables.empty()) enqueue(std::move(tables));
+}
+
+size_t Reclaimer::pending() const {
+  const std::lock_guard guard(mutex_);
+  return queue_.size() + (busy_ ? 1 : 0);
+}
+
+void Reclaimer::enqueue(Item item) {
+  {
+    const std::lock_guard guard(mutex_);
+    // A full queue leaves the item to this scope: its producer pays, and so slows down.
+    if (queue_.size() >= kQueueMax) return;
+    queue_.push_back(std::move(item));
+  }
+  wake_.notify_one();
+}
+
+void Reclaimer::run() {
+  std::unique_lock guard(mutex_);
+  for (;;) {
+    wake_.wait(guard, [this] { return stopping_ || !queue_.empty(); });
+    if (queue_.empty()) return;
+    {
+      const Item item = std::move(queue_.front());
+      queue_.pop_front();
+      busy_ = true;
+      guard.unlock();
+    }
+    guard.lock();
+    busy_ = false;
+  }
+}
+
+}  // namespace core::keyspace

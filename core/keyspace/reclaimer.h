@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+//
+// Reclaimer: frees big values and whole tables on a thread of its own, so that DEL of a 6 GB filter
+// or FLUSHALL costs its caller nothing.
+//
+// Invariants: the queue is bounded; what does not fit is freed by the caller. Everything queued is
+// freed before the destructor returns.
+// Thread safety: drop() may be called from any thread, best after unlocking.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <variant>
+
+#include "core/keyspace/keyspace.h"
+
+namespace core::keyspace {
+
+class Reclaimer {
+ public:
+  static constexpr size_t kQueueMax = 1024;
+
+  Reclaimer();
+  ~Reclaimer();
+  Reclaimer(const Reclaimer&) = delete;
+  Reclaimer& operator=(const Reclaimer&) = delete;
+
+  // Light entries are freed at once; null is fine.
+  void drop(EntryPtr entry);
+  void drop(DetachedTables tables);
+  // Items queued or being freed: INFO's lazyfree_pending_objects.
+  size_t pending() const;
+
+ private:
+  using Item = std::variant<EntryPtr, DetachedTables>;
+  void enqueue(Item item);
+  void run();
+
+  mutable std::mutex mutex_;  // guards queue_, busy_ and stopping_
+  std::condition_variable wake_;
+  std::deque<Item> queue_;
+  bool busy_ = false;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace core::keyspace

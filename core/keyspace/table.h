@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+//
+// Table: the hash table of one (database, stripe). A bucket is one cache line: seven entry
+// pointers, a one-byte hash tag for each and an occupancy byte, so a lookup reads one bucket and
+// one entry.
+//
+// Invariants: bucket counts are powers of two; while resizing, entries move from main_ to next_ a
+// few buckets per write, a bucket chain always as a whole; a chained bucket keeps the pointer to
+// its child in its last slot. Thread safety: guarded by the stripe lock; const members may run
+// under a shared lock. Source: buckets of one cache line as in Fan, Andersen, Kaminsky 2013
+// "MemC3"; the scan cursor is Pieter Noordhuis' reverse-binary increment, which survives resizes by
+// powers of two.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <string_view>
+
+#include "core/keyspace/entry.h"
+
+namespace core::keyspace {
+
+class Table {
+ public:
+  // `seed` is the one the callers' hashes were made with: resizing hashes keys again.
+  explicit Table(uint64_t seed) : seed_(seed) {}
+  ~Table();
+  Table(const Table&) = delete;
+  Table& operator=(const Table&) = delete;
+
+  size_t size() const { return size_; }
+  // The entry of `key` or null.
+  Entry* find(std::string_view key, uint64_t hash) const;
+  // REQUIRES: no entry of that key is present.
+  Entry& insert(EntryPtr entry, uint64_t hash);
+  // Puts `entry` in the place of the one with the same key, which is returned; null when there was
+  // none and `entry` was inserted.
+  EntryPtr replace(EntryPtr entry, uint64_t hash);
+  // Takes the entry out; null when absent. The caller drops it after unlocking.
+  EntryPtr erase(std::string_view key, uint64_t hash);
+  // Asks for the bucket's cache line ahead of find().
+  void prefetch(uint64_t hash) const;
+
+  // Calls visitor(Entry&) for the entries of one cursor position and returns the next cursor, 0 at
+  // the end. An entry present from a scan's start to its end is visited at least once, whatever is
+  // inserted, erased or resized between the calls. The visitor must not change the table. Any
+  // cursor value is safe.
+  template <class Visitor>
+  uint64_t scan(uint64_t cursor, Visitor&& visitor) const;
+  // Calls visitor(Entry&) for every entry. The visitor must not change the table.
+  template <class Visitor>
+  void for_each(Visitor&& visitor) const;
+  // Some entry, each about equally likely; null when empty.
+  Entry* random_entry(std::mt19937_64& random) const;
+
+  // Bytes of the buckets, without the entries.
+  size_t memory_bytes() const;
+  bool is_resizing() const { return next_.count != 0; }
+  size_t bucket_count() const { return main_.count + next_.count; }
+
+ private:
+  static constexpr unsigned kSlots = 7;
+  // Bits of Bucket::state: one per slot that holds an entry, and whether the last holds a child.
+  static constexpr unsigned kAllSlots = 0x7F;
+  static constexpr unsigned kChildSlotBit = 0x40;
+  static constexpr uint8_t kChained = 0x80;
+  struct alignas(64) Bucket {
+    std::array<uint8_t, kSlots> tags;
+    uint8_t state;
+    std::array<void*, kSlots> slots;
+
+    bool chained() const { return (state & kChained) != 0; }
+    bool has(unsigned slot) const { return (state >> slot & 1) != 0; }
+    // One bit per slot that can take an entry.
+    unsigned free_slots() const {
+      return ~unsigned{state} & (chained() ? kChildSlotBit - 1 : kAllSlots);
+    }
+    Bucket* child() const { return chained() ? static_cast<Bucket*>(slots[kSlots - 1]) : nullptr; }
+    Entry* entry(unsigned slot) const { return static_cast<Entry*>(slots[slot]); }
+    void set(unsigned slot, Entry* entry, uint8_t tag) {
+      slots[slot] = entry;
+      tags[slot] = tag;
+      state = static_cast<uint8_t>(state | 1U << slot);
+    }
+  };
+  static_assert(sizeof(Bucket) == 64, "a bucket is one cache line");
+
+  // One power-of-two array of buckets; count 0 and no memory when unused.
+  struct Buckets {
+    Bucket* at = nullptr;
+    void* allocation = nullptr;
+    size_t count = 0;
+    size_t mask() const { return count - 1; }
+  };
+  // Where an entry sits.
+  struct Place {
+    Bucket* head = nullptr;
+    Bucket* bucket = nullptr;
+    unsigned slot = 0;
+  };
+
+  static Buckets allocate_buckets(size_t count);
+  static void free_buckets(Buckets& buckets);
+  const Buckets& home(uint64_t hash) const;
+  Place locate(std::string_view key, uint64_t hash) const;
+  void place(const Buckets& buckets, Entry* entry, uint64_t hash);
+  void remove(const Place& place);
+  void move_chain(Bucket& head) noexcept;
+  void resize_step();
+  void start_resize(size_t count);
+  void grow_if_needed();
+  void shrink_if_needed();
+  template <class Visitor>
+  static void visit_chain(const Bucket* bucket, Visitor&& visitor);
+
+  Buckets main_;
+  Buckets next_;
+  size_t moved_ = 0;  // buckets of main_ already moved to next_
+  size_t size_ = 0;
+  size_t child_count_ = 0;
+  uint64_t seed_;
+};
+
+// The cursor after `cursor` in reverse-binary order under `mask`.
+inline uint64_t next_scan_cursor(uint64_t cursor, uint64_t mask) {
+  // Incrementing from the highest bit down visits all larger-table images of a bucket in a row, so
+  // a table that doubles or halves between two calls is neither skipped nor started over.
+  const auto reverse = [](uint64_t bits) {
+    bits = (bits >> 1 & 0x5555555555555555U) | (bits & 0x5555555555555555U) << 1;
+    bits = (bits >> 2 & 0x3333333333333333U) | (bits & 0x3333333333333333U) << 2;
+    bits = (bits >> 4 & 0x0F0F0F0F0F0F0F0FU) | (bits & 0x0F0F0F0F0F0F0F0FU) << 4;
+    return __builtin_bswap64(bits);
+  };
+  return reverse(reverse(cursor | ~mask) + 1);
+}
+
+template <class Visitor>
+void Table::visit_chain(const Bucket* bucket, Visitor&& visitor) {
+  for (; bucket != nullptr; bucket = bucket->child()) {
+    for (unsigned slot = 0; slot < kSlots; ++slot) {
+      if (bucket->has(slot)) visitor(*bucket->entry(slot));
+    }
+  }
+}
+
+template <class Visitor>
+uint64_t Table::scan(uint64_t cursor, Visitor&& visitor) const {
+  if (size_ == 0) return 0;
+  if (!is_resizing()) {
+    visit_chain(&main_.at[cursor & main_.mask()], visitor);
+    return next_scan_cursor(cursor, main_.mask());
+  }
+  const Buckets& small = main_.count < next_.count ? main_ : next_;
+  const Buckets& large = main_.count < next_.count ? next_ : main_;
+  visit_chain(&small.at[cursor & small.mask()], visitor);
+  // All images of the small bucket in the large array, until the bits above the small mask wrap.
+  do {
+    visit_chain(&large.at[cursor & large.mask()], visitor);
+    cursor = next_scan_cursor(cursor, large.mask());
+  } while ((cursor & (small.mask() ^ large.mask())) != 0);
+  return cursor;
+}
+
+template <class Visitor>
+void Table::for_each(Visitor&& visitor) const {
+  for (const Buckets* buckets : {&main_, &next_}) {
+    for (size_t i = 0; i < buckets->count; ++i) visit_chain(&buckets->at[i], visitor);
+  }
+}
+
+}  // namespace core::keyspace

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+#include "core/keyspace/watch.h"
+
+#include <algorithm>
+
+namespace core::keyspace {
+
+namespace {
+
+using KeyView = std::pair<unsigned, std::string_view>;
+
+}  // namespace
+
+void WatchTable::add(unsigned database, std::string_view key, WatchFlagPtr flag, bool was_expired) {
+  auto row = rows_.find(KeyView(database, key));
+  if (row == rows_.end()) row = rows_.try_emplace(Key(database, key)).first;
+  auto& watchers = row->second;
+  // A second WATCH of the same key by the same connection changes nothing.
+  const bool known = std::any_of(watchers.begin(), watchers.end(),
+                                 [&](const Watcher& watcher) { return watcher.flag == flag; });
+  if (!known) watchers.push_back({std::move(flag), was_expired});
+}
+
+void WatchTable::remove(unsigned database, std::string_view key, const WatchFlagPtr& flag) {
+  const auto row = rows_.find(KeyView(database, key));
+  if (row == rows_.end()) return;
+  std::erase_if(row->second, [&](const Watcher& watcher) { return watcher.flag == flag; });
+  if (row->second.empty()) rows_.erase(row);
+}
+
+void WatchTable::mark_modified(unsigned database, std::string_view key) {
+  const auto row = rows_.find(KeyView(database, key));
+  if (row == rows_.end()) return;
+  for (const Watcher& watcher : row->second) {
+    watcher.flag->dirty.store(true, std::memory_order_release);
+  }
+}
+
+void WatchTable::mark_expired(unsigned database, std::string_view key) {
+  const auto row = rows_.find(KeyView(database, key));
+  if (row == rows_.end()) return;
+  for (Watcher& watcher : row->second) {
+    // For who saw the key expired already it was, and stays, absent; a later one is a change.
+    if (!watcher.was_expired) watcher.flag->dirty.store(true, std::memory_order_release);
+    watcher.was_expired = false;
+  }
+}
+
+bool WatchTable::watches_alive(unsigned database, std::string_view key,
+                               const WatchFlagPtr& flag) const {
+  const auto row = rows_.find(KeyView(database, key));
+  if (row == rows_.end()) return false;
+  return std::any_of(row->second.begin(), row->second.end(), [&](const Watcher& watcher) {
+    return watcher.flag == flag && !watcher.was_expired;
+  });
+}
+
+}  // namespace core::keyspace

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+#include "core/number.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+#include <system_error>
+
+namespace core {
+namespace {
+
+// Redis' bound for the text of a long double: room for 4933 digits, sign, point and fraction.
+constexpr size_t kLongDoubleChars = 5 * 1024;
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+// Denormals raise ERANGE too, yet are numbers; only what became infinite or zero is refused.
+template <class Float>
+bool is_usable(Float value, int error) {
+  if (std::isnan(value)) return false;
+  return error != ERANGE || (!std::isinf(value) && value != 0);
+}
+
+// `text` must be terminated; strto… may stop early, at a zero byte for one, and skips spaces.
+template <class Float>
+std::optional<Float> parse_float(const char* text, size_t size,
+                                 Float (*convert)(const char*, char**)) {
+  if (size == 0 || std::isspace(static_cast<unsigned char>(text[0]))) return std::nullopt;
+  char* end = nullptr;
+  errno = 0;
+  const Float value = convert(text, &end);
+  if (end != text + size || !is_usable(value, errno)) return std::nullopt;
+  return value;
+}
+
+struct MemoryUnit {
+  std::string_view name;
+  uint64_t bytes;
+};
+
+constexpr std::array kMemoryUnits = {
+    MemoryUnit{"", 1},
+    MemoryUnit{"b", 1},
+    MemoryUnit{"k", 1000},
+    MemoryUnit{"kb", 1024},
+    MemoryUnit{"m", 1000 * 1000},
+    MemoryUnit{"mb", 1024 * 1024},
+    MemoryUnit{"g", 1000 * 1000 * 1000},
+    MemoryUnit{"gb", 1024 * 1024 * 1024},
+};
+
+bool equals_ignoring_case(std::string_view text, std::string_view lower) {
+  if (text.size() != lower.size()) return false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (std::tolower(static_cast<unsigned char>(text[i])) != lower[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<int64_t> parse_int64(std::string_view text) {
+  if (text == "0") return 0;
+  const size_t first_digit = text.starts_with('-') ? 1 : 0;
+  if (text.size() == first_digit) return std::nullopt;
+  if (!is_digit(text[first_digit]) || text[first_digit] == '0') return std::nullopt;
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::optional<double> parse_double(std::string_view text) {
+  // strtod wants a terminator. Usual numbers are short; long ones are legal and pay for a copy.
+  std::array<char, 128> buffer;
+  if (text.size() >= buffer.size()) {
+    const std::string copy(text);
+    return parse_float<double>(copy.c_str(), copy.size(), std::strtod);
+  }
+  std::copy(text.begin(), text.end(), buffer.begin());
+  buffer[text.size()] = '\0';
+  return parse_float<double>(buffer.data(), text.size(), std::strtod);
+}
+
+std::optional<long double> parse_long_double(std::string_view text) {
+  std::array<char, kLongDoubleChars> buffer;
+  if (text.size() >= buffer.size()) return std::nullopt;
+  std::copy(text.begin(), text.end(), buffer.begin());
+  buffer[text.size()] = '\0';
+  return parse_float<long double>(buffer.data(), text.size(), std::strtold);
+}
+
+std::string format_long_double(long double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  std::array<char, kLongDoubleChars> buffer;
+  const int length = std::snprintf(buffer.data(), buffer.size(), "%.17Lf", value);
+  std::string_view text(buffer.data(), static_cast<size_t>(length));
+  // There is always a point, so that cutting zeros cannot reach the integer part.
+  text.remove_suffix(text.size() - 1 - text.find_last_not_of('0'));
+  if (text.ends_with('.')) text.remove_suffix(1);
+  return std::string(text == "-0" ? "0" : text);
+}
+
+std::string format_double(double value) {
+  if (std::isnan(value)) return "nan";
+  return fmt::format("{:.17g}", value);
+}
+
+std::optional<uint64_t> parse_memory_size(std::string_view text) {
+  size_t digit_count = 0;
+  while (digit_count < text.size() && is_digit(text[digit_count])) ++digit_count;
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + digit_count, number);
+  if (error != std::errc()) return std::nullopt;
+  const std::string_view unit = text.substr(digit_count);
+  for (const MemoryUnit& known : kMemoryUnits) {
+    if (!equals_ignoring_case(unit, known.name)) continue;
+    // Redis would wrap around here and run with a tiny limit.
+    if (number > std::numeric_limits<uint64_t>::max() / known.bytes) return std::nullopt;
+    return number * known.bytes;
+  }
+  return std::nullopt;
+}
+
+}  // namespace core

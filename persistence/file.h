@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+//
+// Whole files in and out: what the configuration and the snapshots need of a file system.
+//
+// Invariants: after write_file_atomically the path holds either all of the new bytes or, on any
+// failure, what it held before; no temporary file is left behind by a failure.
+// Thread safety: free functions without shared state; two writers of one path each write a
+// temporary file of their own and the later rename wins.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "core/result.h"
+
+namespace persistence {
+
+// All bytes up to the end. Errors: `ERR can't open …`, `ERR can't read …`, and one when there are
+// more than `limit_bytes`. The path may be a pipe, so the size is never asked for beforehand.
+core::Result<std::string> read_whole_file(const std::string& path, size_t limit_bytes);
+
+// The same from an open descriptor, which stays open; `name` is used in messages only.
+core::Result<std::string> read_descriptor(int descriptor, const std::string& name,
+                                          size_t limit_bytes);
+
+// Writes to a temporary file in the same directory, syncs it, renames it over `path` and syncs
+// the directory. An existing file's permissions are kept.
+core::Result<> write_file_atomically(const std::string& path, std::string_view bytes);
+
+}  // namespace persistence

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+//
+// ArgumentCursor reads a command's arguments in order: parse everything, latch the first error,
+// check once at the end.
+//
+//   ArgumentCursor cursor(arguments.subspan(1));
+//   const auto key = cursor.next();
+//   while (!cursor.done()) {
+//     if (cursor.eat_keyword("EX")) ttl_s = cursor.take_int64();
+//     else if (cursor.eat_keyword("NX")) only_if_missing = true;
+//     else cursor.fail(kSyntaxError);
+//   }
+//   if (!cursor.ok()) return reply.error(cursor.error());
+//
+// Invariants: after the first error done() is true, so loops end, and taking yields empty values;
+// later errors do not replace the first.
+// Thread safety: a value; it views the arguments and the error texts, which must outlive it.
+// Source: texts as Redis 7.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string_view>
+
+#include "protocol/numbers.h"
+
+namespace protocol {
+
+inline constexpr std::string_view kSyntaxError = "ERR syntax error";
+inline constexpr std::string_view kNotAnInteger = "ERR value is not an integer or out of range";
+inline constexpr std::string_view kNotAFloat = "ERR value is not a valid float";
+
+// ASCII only, whatever the locale: keywords are ASCII.
+inline bool equals_ignore_case(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (lower(a[i]) != lower(b[i])) return false;
+  }
+  return true;
+}
+
+class ArgumentCursor {
+ public:
+  explicit ArgumentCursor(std::span<const std::string_view> arguments) : rest_(arguments) {}
+
+  bool done() const { return rest_.empty(); }
+  size_t remaining() const { return rest_.size(); }
+  std::span<const std::string_view> rest() const { return rest_; }
+
+  // The next argument without taking it; empty at the end.
+  std::string_view peek() const { return done() ? std::string_view{} : rest_.front(); }
+
+  // Errors: syntax error when nothing is left.
+  std::string_view next() {
+    if (done()) {
+      fail(kSyntaxError);
+      return {};
+    }
+    const std::string_view argument = rest_.front();
+    rest_ = rest_.subspan(1);
+    return argument;
+  }
+
+  // Takes the next argument if it is this word, in any case.
+  bool eat_keyword(std::string_view keyword) {
+    if (done() || !equals_ignore_case(rest_.front(), keyword)) return false;
+    rest_ = rest_.subspan(1);
+    return true;
+  }
+
+  // Errors: syntax error when nothing is left, `error` when it is not an integer.
+  int64_t take_int64(std::string_view error = kNotAnInteger) {
+    return value_or_fail(parse_int64(next()), error);
+  }
+
+  // As take_int64(), and the same error outside [min, max].
+  int64_t take_int64_between(int64_t min, int64_t max, std::string_view error = kNotAnInteger) {
+    const int64_t value = take_int64(error);
+    if (ok() && (value < min || value > max)) {
+      fail(error);
+      return 0;
+    }
+    return value;
+  }
+
+  double take_double(std::string_view error = kNotAFloat) {
+    return value_or_fail(parse_double(next()), error);
+  }
+
+  // Errors: syntax error when something is left.
+  void expect_end() {
+    if (!done()) fail(kSyntaxError);
+  }
+
+  // Latches `error` unless one is latched already. REQUIRES: `error` is not empty.
+  void fail(std::string_view error) {
+    if (ok()) error_ = error;
+    rest_ = {};
+  }
+
+  bool ok() const { return error_.empty(); }
+  std::string_view error() const { return error_; }
+
+ private:
+  template <class T>
+  T value_or_fail(const std::optional<T>& value, std::string_view error) {
+    if (value && ok()) return *value;
+    fail(error);
+    return T{};
+  }
+
+  std::span<const std::string_view> rest_;
+  std::string_view error_;
+};
+
+}  // namespace protocol

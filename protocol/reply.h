@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+//
+// Reply: one parsed reply of a server, as a tree.
+//
+// Invariants: `text` holds the bytes of strings, errors, big numbers and doubles as they were sent;
+// a map's elements are key, value, key, value…
+// Thread safety: values.
+// Source: RESP3 (https://github.com/redis/redis-specifications/blob/master/protocol/RESP3.md).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace protocol {
+
+struct Reply {
+  enum class Type : uint8_t {
+    kNull,  // "_", and RESP2's "$-1" and "*-1".
+    kSimple,
+    kError,
+    kInteger,
+    kBulk,
+    kArray,
+    kBoolean,
+    kDouble,
+    kBigNumber,
+    kBulkError,
+    kVerbatim,
+    kMap,
+    kSet,
+    kPush,
+    kAttribute,  // Only while parsing: a finished one is in `attributes` of what it describes.
+  };
+
+  bool is_error() const { return type == Type::kError || type == Type::kBulkError; }
+
+  Type type = Type::kNull;
+  int64_t integer = 0;  // Of integers and booleans.
+  double number = 0;
+  std::string text;
+  std::string format;  // Of verbatim strings: "txt", "mkd".
+  std::vector<Reply> elements;
+  std::vector<Reply> attributes;  // Key, value, key, value…
+};
+
+}  // namespace protocol

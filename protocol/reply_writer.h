@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+//
+// ReplyWriter appends replies to an OutputBuffer, in RESP2 or RESP3 as the client asked.
+//
+// Invariants: one call writes one whole reply or the header of one aggregate. Types that RESP2
+// lacks become what Redis 7 makes of them. No CR or LF of a caller reaches a simple or error line,
+// so no client can forge a reply by putting line breaks into a name that is echoed.
+// Thread safety: none; one writer per connection.
+// Source: RESP3 (https://github.com/redis/redis-specifications/blob/master/protocol/RESP3.md).
+#pragma once
+
+#include <cassert>
+#include <charconv>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "protocol/output_buffer.h"
+
+namespace protocol {
+
+enum class RespVersion : uint8_t { kResp2 = 2, kResp3 = 3 };
+
+class ReplyWriter {
+ public:
+  ReplyWriter(OutputBuffer& buffer, RespVersion version) : buffer_(buffer), version_(version) {}
+
+  OutputBuffer& buffer() { return buffer_; }
+  RespVersion version() const { return version_; }
+  void set_version(RespVersion version) { version_ = version; }
+
+  void ok() { literal("+OK\r\n"); }
+  void simple(std::string_view text) { line('+', text); }
+  // `text` opens with its code: "ERR syntax error".
+  void error(std::string_view text) { line('-', text); }
+
+  void integer(int64_t value) {
+    char* const out = buffer_.prepare(kHeaderSizeMax);
+    out[0] = ':';
+    // The answers of nearly all commands: 0, 1, small counts.
+    if (static_cast<uint64_t>(value) < 10) {
+      out[1] = static_cast<char>('0' + value);
+      return end_line(out, out + 2);
+    }
+    end_line(out, std::to_chars(out + 1, out + kHeaderSizeMax, value).ptr);
+  }
+
+  void bulk(std::string_view text) {
+    buffer_.reserve(text.size() + kHeaderSizeMax + 2);
+    header('$', text.size());
+    char* const out = buffer_.prepare(text.size() + 2);
+    if (!text.empty()) std::memcpy(out, text.data(), text.size());
+    end_line(out, out + text.size());
+  }
+
+  void null() { resp3() ? literal("_\r\n") : literal("$-1\r\n"); }
+  // Where RESP2 has a null of its own for a missing array.
+  void null_array() { resp3() ? literal("_\r\n") : literal("*-1\r\n"); }
+
+  // The elements follow; for a map, `count` keys each with its value.
+  void array(size_t count) { header('*', count); }
+  void map(size_t count) { resp3() ? header('%', count) : header('*', count * 2); }
+  void set(size_t count) { header(resp3() ? '~' : '*', count); }
+  void push(size_t count) { header(resp3() ? '>' : '*', count); }
+
+  void boolean(bool value) {
+    if (!resp3()) return integer(value ? 1 : 0);
+    value ? literal("#t\r\n") : literal("#f\r\n");
+  }
+
+  // Seventeen significant digits as Redis 7.0, which tell every double apart.
+  void number(double value);
+  // `format` has three characters, such as "txt" or "mkd"; RESP2 has no room for it.
+  void verbatim(std::string_view text, std::string_view format);
+  // `digits` is a decimal integer of any size, with an optional '-'.
+  void big_number(std::string_view digits);
+
+ private:
+  // A type byte, 20 characters of a 64-bit number and a line end.
+  static constexpr size_t kHeaderSizeMax = 24;
+
+  bool resp3() const { return version_ == RespVersion::kResp3; }
+
+  void literal(std::string_view text) { buffer_.append(text); }
+
+  void header(char type, size_t count) {
+    char* const out = buffer_.prepare(kHeaderSizeMax);
+    out[0] = type;
+    if (count < 10) {
+      out[1] = static_cast<char>('0' + count);
+      return end_line(out, out + 2);
+    }
+    end_line(out, std::to_chars(out + 1, out + kHeaderSizeMax, count).ptr);
+  }
+
+  // Closes and commits what was written from `begin` up to `end`.
+  void end_line(const char* begin, char* end) {
+    end[0] = '\r';
+    end[1] = '\n';
+    buffer_.commit(static_cast<size_t>(end + 2 - begin));
+  }
+
+  void line(char type, std::string_view text);
+
+  OutputBuffer& buffer_;
+  RespVersion version_;
+};
+
+}  // namespace protocol

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: MIT
+#include "protocol/request_parser.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+
+#include "protocol/numbers.h"
+
+namespace protocol {
+namespace {
+
+// Even an empty bulk string takes this much: "$0\r\n\r\n".
+constexpr size_t kArgumentSizeMin = 6;
+constexpr size_t kLineEndSize = 2;
+// Storage for more arguments than this is given back after the request.
+constexpr size_t kArgumentsKept = 256;
+constexpr size_t kArgumentsAtStart = 8;
+
+struct Length {
+  const char* next;  // Behind the line, or null: not in the fast form, or not all here.
+  size_t value;
+};
+
+uint32_t load32(const char* bytes) {
+  uint32_t word;
+  std::memcpy(&word, bytes, sizeof word);
+  return word;
+}
+
+// Three to nine digits. REQUIRES: at least two bytes at `line`.
+[[gnu::noinline]] Length read_long_length(const char* line, const char* end) {
+  constexpr ptrdiff_t kDigitsMax = 9;
+  const char* const first = line + 1;
+  if (*first < '1' || *first > '9') return {nullptr, 0};
+  const char* const last = end - first > kDigitsMax ? first + kDigitsMax : end;
+  const char* at = first;
+  size_t value = 0;
+  for (; at != last && *at >= '0' && *at <= '9'; ++at) {
+    value = value * 10 + static_cast<size_t>(*at - '0');
+  }
+  if (end - at < 2 || at[0] != '\r' || at[1] != '\n') return {nullptr, 0};
+  return {at + kLineEndSize, value};
+}
+
+// Reads "<type><digits>\r\n". Nearly all lengths have one or two digits, so these are compared as
+// one word each instead of byte by byte.
+inline Length read_length(const char* line, const char* end, char type) {
+  if (end - line < static_cast<ptrdiff_t>(kArgumentSizeMin)) return {nullptr, 0};
+  const char mask1[] = {'\xff', 0, '\xff', '\xff'};
+  const char form1[] = {type, 0, '\r', '\n'};
+  const unsigned tens = static_cast<unsigned char>(line[1]) - unsigned{'0'};
+  if ((load32(line) & load32(mask1)) == load32(form1) && tens <= 9) return {line + 4, tens};
+  if (line[0] != type) return {nullptr, 0};
+  const unsigned ones = static_cast<unsigned char>(line[2]) - unsigned{'0'};
+  if (tens - 1 <= 8 && ones <= 9 && line[3] == '\r' && line[4] == '\n') {
+    return {line + 5, tens * 10 + ones};
+  }
+  return read_long_length(line, end);
+}
+
+}  // namespace
+
+RequestParser::RequestParser(const Limits& limits) : views_(kArgumentsAtStart), limits_(limits) {
+  refresh_maxima();
+}
+
+RequestParser::Status RequestParser::parse(std::string_view buffered) {
+  if (views_.size() > kArgumentsKept) [[unlikely]]
+    release_large_storage();
+  if (phase_ == Phase::kStart && parse_whole_array(buffered)) [[likely]]
+    return Status::kRequest;
+  return resume(buffered);
+}
+
+// The hot path: a command that is all here, in one pass. Anything unusual, wrong or incomplete
+// returns false without a trace, and resume() starts over; that happens once per request.
+bool RequestParser::parse_whole_array(std::string_view buffered) {
+  const char* const end = buffered.data() + buffered.size();
+  const Length count = read_length(buffered.data(), end, '*');
+  if (count.next == nullptr || count.value - 1 >= count_max_) return false;
+  if (count.value > views_.size()) [[unlikely]] {
+    // The division keeps an announced count from taking memory for bytes that are not here.
+    if (count.value > buffered.size() / kArgumentSizeMin) return false;
+    views_.resize(count.value);
+  }
+  const char* at = count.next;
+  std::string_view* view = views_.data();
+  std::string_view* const last = view + count.value;
+  for (; view != last; ++view) {
+    const Length bulk = read_length(at, end, '$');
+    if (bulk.next == nullptr || bulk.value > bulk_size_max_bytes_) return false;
+    if (static_cast<size_t>(end - bulk.next) < bulk.value + kLineEndSize) return false;
+    *view = {bulk.next, bulk.value};
+    at = bulk.next + bulk.value + kLineEndSize;
+  }
+  arguments_ = {views_.data(), count.value};
+  consumed_ = static_cast<size_t>(at - buffered.data());
+  return true;
+}
+
+RequestParser::Status RequestParser::resume(std::string_view buffered) {
+  assert(buffered.size() >= position_);
+  size_t skipped = 0;
+  arguments_ = {};
+  if (phase_ == Phase::kStart) inline_.release_if_large();
+  for (;;) {
+    switch (step(buffered)) {
+      case Step::kContinue:
+        break;
+      case Step::kEmptyRequest:
+        skipped += position_;
+        buffered.remove_prefix(position_);
+        start_request();
+        break;
+      case Step::kRequest:
+        consumed_ = skipped + position_;
+        start_request();
+        return Status::kRequest;
+      case Step::kNeedMore:
+        consumed_ = skipped;
+        return Status::kNeedMore;
+      case Step::kError:
+        consumed_ = skipped;
+        return Status::kError;
+    }
+  }
+}
+
+RequestParser::Step RequestParser::step(std::string_view buffered) {
+  bytes_wanted_ = 1;
+  switch (phase_) {
+    case Phase::kStart:
+      if (buffered.empty()) return Step::kNeedMore;
+      phase_ = buffered.front() == '*' ? Phase::kCount : Phase::kInline;
+      return Step::kContinue;
+    case Phase::kCount:
+      return read_count(buffered);
+    case Phase::kBulkHeader:
+      return read_bulk_header(buffered);
+    case Phase::kBulkBody:
+      return read_bulk_body(buffered);
+    case Phase::kInline:
+      return read_inline(buffered);
+    case Phase::kFailed:
+      break;
+  }
+  return Step::kError;
+}
+
+// Offset of the terminator that ends the line at position_, or npos when it is not here yet.
+size_t RequestParser::find_line_end(std::string_view buffered, char terminator) {
+  const size_t found = buffered.find(terminator, std::max(searched_, position_));
+  searched_ = std::min(found, buffered.size());
+  return found;
+}
+
+RequestParser::Step RequestParser::read_count(std::string_view buffered) {
+  const size_t line_end = find_line_end(buffered, '\r');
+  if (searched_ - position_ > limits_.inline_size_max_bytes) {
+    return fail("too big mbulk count string");
+  }
+  // The byte behind '\r' must be here but is not looked at, as in Redis.
+  if (line_end == std::string_view::npos || buffered.size() - line_end < kLineEndSize) {
+    return Step::kNeedMore;
+  }
+  const std::string_view text = buffered.substr(position_ + 1, line_end - position_ - 1);
+  position_ = line_end + kLineEndSize;
+  return accept_count(text);
+}
+
+RequestParser::Step RequestParser::accept_count(std::string_view text) {
+  const auto count = parse_int64(text);
+  if (!count || (*count > 0 && static_cast<size_t>(*count) > limits_.argument_count_max)) {
+    return fail("invalid multibulk length");
+  }
+  if (*count <= 0) return Step::kEmptyRequest;
+  arguments_left_ = static_cast<size_t>(*count);
+  if (!authenticated_ && arguments_left_ > limits_.unauthenticated_argument_count_max) {
+    return fail("unauthenticated multibulk length");
+  }
+  phase_ = Phase::kBulkHeader;
+  return Step::kContinue;
+}
+
+RequestParser::Step RequestParser::read_bulk_header(std::string_view buffered) {
+  const size_t line_end = find_line_end(buffered, '\r');
+  if (searched_ - position_ > limits_.inline_size_max_bytes) {
+    return fail("too big bulk count string");
+  }
+  if (line_end == std::string_view::npos || buffered.size() - line_end < kLineEndSize) {
+    return Step::kNeedMore;
+  }
+  const char type = buffered[position_];
+  if (type != '$') {
+    // A line break must not reach the reply line.
+    const char shown = type == '\r' || type == '\n' ? ' ' : type;
+    return fail(std::string("expected '$', got '") + shown + '\'');
+  }
+  const std::string_view text = buffered.substr(position_ + 1, line_end - position_ - 1);
+  position_ = line_end + kLineEndSize;
+  return accept_bulk_size(text);
+}
+
+RequestParser::Step RequestParser::accept_bulk_size(std::string_view text) {
+  const auto size = parse_int64(text);
+  if (!size || *size < 0 || static_cast<size_t>(*size) > limits_.bulk_size_max_bytes) {
+    return fail("invalid bulk length");
+  }
+  bulk_size_bytes_ = static_cast<size_t>(*size);
+  if (!authenticated_ && bulk_size_bytes_ > limits_.unauthenticated_bulk_size_max_bytes) {
+    return fail("unauthenticated bulk length");
+  }
+  phase_ = Phase::kBulkBody;
+  return Step::kContinue;
+}
+
+RequestParser::Step RequestParser::read_bulk_body(std::string_view buffered) {
+  const size_t here = buffered.size() - position_;
+  if (here < bulk_size_bytes_ + kLineEndSize) {
+    bytes_wanted_ = bulk_size_bytes_ + kLineEndSize - here;
+    return Step::kNeedMore;
+  }
+  slices_.push_back({position_, bulk_size_bytes_});
+  // The two bytes behind the string are not looked at, as in Redis.
+  position_ += bulk_size_bytes_ + kLineEndSize;
+  if (--arguments_left_ > 0) {
+    phase_ = Phase::kBulkHeader;
+    return Step::kContinue;
+  }
+  publish(buffered);
+  return Step::kRequest;
+}
+
+RequestParser::Step RequestParser::read_inline(std::string_view buffered) {
+  const size_t line_end = find_line_end(buffered, '\n');
+  if (searched_ > limits_.inline_size_max_bytes) return fail("too big inline request");
+  if (line_end == std::string_view::npos) return Step::kNeedMore;
+  std::string_view line = buffered.substr(0, line_end);
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  position_ = line_end + 1;
+  if (!inline_.split(line)) return fail("unbalanced quotes in request");
+  arguments_ = inline_.arguments();
+  return arguments_.empty() ? Step::kEmptyRequest : Step::kRequest;
+}
+
+// Turns the offsets of a request that is now complete into views.
+void RequestParser::publish(std::string_view buffered) {
+  if (views_.size() < slices_.size()) views_.resize(slices_.size());
+  for (size_t i = 0; i < slices_.size(); ++i) {
+    views_[i] = {buffered.data() + slices_[i].offset, slices_[i].size_bytes};
+  }
+  arguments_ = {views_.data(), slices_.size()};
+}
+
+RequestParser::Step RequestParser::fail(std::string_view reason) {
+  phase_ = Phase::kFailed;
+  error_ = "ERR Protocol error: ";
+  error_ += reason;
+  return Step::kError;
+}
+
+// Every byte of per-request state goes back, whatever kind of request came before.
+void RequestParser::start_request() {
+  phase_ = Phase::kStart;
+  position_ = 0;
+  searched_ = 0;
+  arguments_left_ = 0;
+  bulk_size_bytes_ = 0;
+  slices_.clear();
+  if (slices_.capacity() > kArgumentsKept) slices_ = {};
+}
+
+void RequestParser::reset() {
+  start_request();
+  release_large_storage();
+  arguments_ = {};
+  consumed_ = 0;
+  error_.clear();
+}
+
+void RequestParser::release_large_storage() {
+  views_ = std::vector<std::string_view>(kArgumentsAtStart);
+}
+
+void RequestParser::set_authenticated(bool authenticated) {
+  authenticated_ = authenticated;
+  refresh_maxima();
+}
+
+void RequestParser::set_limits(const Limits& limits) {
+  limits_ = limits;
+  refresh_maxima();
+}
+
+void RequestParser::refresh_maxima() {
+  count_max_ = limits_.argument_count_max;
+  bulk_size_max_bytes_ = limits_.bulk_size_max_bytes;
+  if (authenticated_) return;
+  count_max_ = std::min(count_max_, limits_.unauthenticated_argument_count_max);
+  bulk_size_max_bytes_ =
+      std::min(bulk_size_max_bytes_, limits_.unauthenticated_bulk_size_max_bytes);
+}
+
+}  // namespace protocol

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+//
+// Clients: every connected session, by its id.
+//
+// Invariants: a session is listed from its first byte read until its connection is closed.
+// Thread safety: all members may be called from any thread.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "server/session.h"
+
+namespace server {
+
+class Clients {
+ public:
+  uint64_t next_id() { return last_id_.fetch_add(1, std::memory_order_relaxed) + 1; }
+
+  void add(std::shared_ptr<Session> session) {
+    const std::scoped_lock lock(mutex_);
+    sessions_.emplace(session->id, std::move(session));
+    count_.store(sessions_.size(), std::memory_order_relaxed);
+  }
+  void remove(uint64_t id) {
+    const std::scoped_lock lock(mutex_);
+    sessions_.erase(id);
+    count_.store(sessions_.size(), std::memory_order_relaxed);
+  }
+  std::shared_ptr<Session> find(uint64_t id) const {
+    const std::scoped_lock lock(mutex_);
+    const auto found = sessions_.find(id);
+    return found == sessions_.end() ? nullptr : found->second;
+  }
+  // In the order of their ids.
+  std::vector<std::shared_ptr<Session>> list() const {
+    const std::scoped_lock lock(mutex_);
+    std::vector<std::shared_ptr<Session>> result;
+    result.reserve(sessions_.size());
+    for (const auto& [id, session] : sessions_) result.push_back(session);
+    return result;
+  }
+  size_t count() const { return count_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<uint64_t> last_id_{0};
+  std::atomic<size_t> count_{0};
+  mutable std::mutex mutex_;  // guards sessions_
+  std::map<uint64_t, std::shared_ptr<Session>> sessions_;
+};
+
+}  // namespace server

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+//
+// Command: one row of the command table, all that the server knows of a command.
+//
+// A family file (`*_commands.cpp`) defines its handlers and, at its end, its rows; registry.cpp
+// lists the families. Arity, authentication, memory and pause checks, locking in EXEC, COMMAND,
+// HELP, statistics and docs/commands.md read the row; nothing else names a command.
+//
+// Invariants: checked by Registry when the server starts; a wrong row ends the process there.
+// Thread safety: rows are constants.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace server {
+
+class Context;
+
+// REQUIRES: the row's arity holds for the arguments.
+using Handler = void (*)(Context&);
+
+// What dispatch must know. The first group is told to clients by COMMAND, under Redis' names.
+enum Flag : uint32_t {
+  kWrite = 1U << 0,         // may change keys: exclusive locks, refused while writes are paused
+  kReadOnly = 1U << 1,      // reads keys: shared locks
+  kDenyOom = 1U << 2,       // refused when memory is above maxmemory
+  kAdmin = 1U << 3,
+  kPubSub = 1U << 4,
+  kNoScript = 1U << 5,
+  kBlocking = 1U << 6,
+  kLoading = 1U << 7,       // allowed while data is being loaded
+  kStale = 1U << 8,         // allowed on a replica without its leader
+  kSkipMonitor = 1U << 9,
+  kSkipSlowlog = 1U << 10,
+  kFast = 1U << 11,
+  kNoAuth = 1U << 12,       // allowed before authentication
+  kMayReplicate = 1U << 13,
+  kNoMulti = 1U << 14,      // refused inside MULTI
+  kAllowBusy = 1U << 15,
+  // For us only:
+  kImmediate = 1U << 24,    // runs at once inside MULTI instead of being queued
+  kWholeKeyspace = 1U << 25,  // reaches keys it does not name: EXEC locks every stripe
+  kNotPaused = 1U << 26,    // runs during CLIENT PAUSE ALL
+  kRunsQueue = 1U << 27,    // has the flags of the queued commands as well
+};
+
+// ACL categories beyond those that follow from the flags (@read @write @fast @slow @admin
+// @dangerous @pubsub @blocking), in the order in which Redis prints them.
+enum Category : uint32_t {
+  kKeyspace = 1U << 0,
+  kSet = 1U << 3,
+  kString = 1U << 7,
+  kBitmap = 1U << 8,
+  kDangerous = 1U << 16,
+  kConnection = 1U << 17,
+  kTransaction = 1U << 18,
+  kBloom = 1U << 20,
+};
+
+// What a command does to the keys of one range, under the names of COMMAND's key specifications.
+enum KeyUse : uint16_t {
+  kKeyRo = 1U << 0,
+  kKeyRw = 1U << 1,
+  kKeyOw = 1U << 2,
+  kKeyRm = 1U << 3,
+  kKeyAccess = 1U << 4,
+  kKeyUpdate = 1U << 5,
+  kKeyInsert = 1U << 6,
+  kKeyDelete = 1U << 7,
+  kKeyVariable = 1U << 11,
+};
+
+// Keys at arguments first, first + step … last; the command name is argument 0. A negative last
+// counts from the end: -1 is the last argument.
+struct KeyRange {
+  int first = 0;
+  int last = 0;
+  int step = 1;
+  uint16_t use = 0;
+};
+
+using Arguments = std::span<const std::string_view>;
+
+struct Command {
+  std::string_view name{};  // lower case, without its container's name
+  int arity = 0;          // counts the name (and the subcommand's); -n means n or more
+  uint32_t flags = 0;
+  std::array<KeyRange, 2> keys{};  // unused ranges have first == 0
+  uint32_t categories = 0;
+  std::string_view group{};    // one of Redis' groups: string, bitmap, generic, server…; or bf
+  std::string_view since{};    // first Redis (or module) version with this command
+  std::string_view summary{};  // one sentence without a full stop
+  // Arguments in the notation of docs/commands.md: lower-case words are values, upper-case ones
+  // are literal words, [x] is optional, a | b a choice, `...` repeats the item before it.
+  std::string_view syntax{};
+  Handler handler = nullptr;  // null in a container, whose subcommands have the handlers
+  std::span<const Command> subcommands{};
+  // The exact use of the keys where it depends on the arguments (SET … GET, BITFIELD … GET).
+  uint16_t (*key_use)(Arguments) = nullptr;
+};
+
+// Shorthands for the common shapes of `keys`.
+constexpr std::array<KeyRange, 2> one_key(uint16_t use) { return {{{1, 1, 1, use}, {}}}; }
+constexpr std::array<KeyRange, 2> keys_to_end(int first, int step, uint16_t use) {
+  return {{{first, -1, step, use}, {}}};
+}
+
+}  // namespace server

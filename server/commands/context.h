@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+//
+// Context: what a handler sees of the command it runs: arguments, session, keyspace, reply.
+//
+// A handler parses all arguments, then locks, acts, and writes its reply:
+//
+//   /* STRLEN key */
+//   void strlen(Context& ctx) {
+//     const KeyRef key = ctx.key(1);
+//     const auto lock = ctx.lock(key);
+//     const auto entry = ctx.find_string(key);
+//     if (!entry) return;  // WRONGTYPE was answered
+//     ctx.reply.integer(*entry == nullptr ? 0 : (*entry)->string_size());
+//   }
+//
+// Invariants: keys are reached under their stripe lock, whose mode the command's row decides;
+// inside EXEC all locks are held already and lock…() take none.
+// Thread safety: belongs to the thread that runs the command.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "core/keyspace/keyspace.h"
+#include "core/keyspace/reclaimer.h"
+#include "protocol/arguments.h"
+#include "protocol/reply_writer.h"
+#include "server/commands/registry.h"
+#include "server/services.h"
+#include "server/session.h"
+
+namespace server {
+
+using core::keyspace::Entry;
+using core::keyspace::EntryPtr;
+using core::keyspace::KeyRef;
+using core::keyspace::StripeLock;
+using core::keyspace::StripeMask;
+using protocol::kNotAFloat;
+using protocol::kNotAnInteger;
+using protocol::kSyntaxError;
+
+class Dispatcher;
+
+// Reply texts that more than one family answers.
+inline constexpr std::string_view kWrongType =
+    "WRONGTYPE Operation against a key holding the wrong kind of value";
+inline constexpr std::string_view kNoSuchKey = "ERR no such key";
+inline constexpr std::string_view kOutOfMemory =
+    "OOM command not allowed when used memory > 'maxmemory'.";
+inline constexpr std::string_view kStringTooLong =
+    "ERR string exceeds maximum allowed size (proto-max-bulk-len)";
+
+class Context {
+ public:
+  struct Parts {
+    Services& services;
+    ThreadStatistics& counters;
+    Session& session;
+    Dispatcher& dispatcher;
+  };
+  Context(const Parts& parts, protocol::ReplyWriter reply_writer, int64_t time_ms)
+      : services(parts.services),
+        counters(parts.counters),
+        session(parts.session),
+        dispatcher(parts.dispatcher),
+        reply(reply_writer),
+        now_ms(time_ms) {}
+
+  Services& services;
+  ThreadStatistics& counters;
+  Session& session;
+  Dispatcher& dispatcher;
+  protocol::ReplyWriter reply;
+  const int64_t now_ms;  // wall clock, one value for all commands of a read batch
+  Arguments args;
+  const RegisteredCommand* command = nullptr;
+  bool in_exec = false;  // all locks are held
+
+  core::keyspace::Keyspace& keyspace() const { return services.keyspace; }
+  unsigned database() const { return static_cast<unsigned>(session.database); }
+  KeyRef key(size_t argument_index) const { return services.keyspace.ref(args[argument_index]); }
+
+  core::keyspace::LockMode lock_mode() const {
+    return command->has(kWrite) ? core::keyspace::LockMode::kExclusive
+                                : core::keyspace::LockMode::kShared;
+  }
+  [[nodiscard]] StripeLock lock(const KeyRef& key) const {
+    return in_exec ? StripeLock{}
+                   : services.keyspace.lock(core::keyspace::Keyspace::mask_of(key), lock_mode());
+  }
+  // The stripes of every key that the command names.
+  [[nodiscard]] StripeLock lock_keys() const;
+  [[nodiscard]] StripeLock lock_everything() const {
+    return in_exec ? StripeLock{}
+                   : services.keyspace.lock(core::keyspace::kAllStripes, lock_mode());
+  }
+  core::keyspace::Locking locking() const {
+    return in_exec ? core::keyspace::Locking::kHeld : core::keyspace::Locking::kTake;
+  }
+
+  // The live entry or null. Under a write command an expired one is deleted; under a read command
+  // hits and misses are counted. REQUIRES: the key's lock.
+  Entry* find(const KeyRef& key) {
+    if (command->has(kWrite)) {
+      return services.keyspace.find_for_write(database(), key, now_ms);
+    }
+    Entry* entry = services.keyspace.find(database(), key, now_ms);
+    (entry != nullptr ? counters.keyspace_hits : counters.keyspace_misses).add();
+    if (entry != nullptr && !session.no_touch) entry->touch(access_clock_s());
+    return entry;
+  }
+  // As find(); nothing when the key holds something else, which has been answered.
+  std::optional<Entry*> find_string(const KeyRef& key) {
+    Entry* entry = find(key);
+    if (entry == nullptr || entry->is_string()) return entry;
+    reply.error(kWrongType);
+    return std::nullopt;
+  }
+
+  // To be called for every key that a command changed, under its lock: tells watchers and counts.
+  void changed(const KeyRef& key) const {
+    services.keyspace.notify_modified(database(), key);
+    services.changes.fetch_add(1, std::memory_order_relaxed);
+  }
+  void drop(EntryPtr entry) const { services.reclaimer.drop(std::move(entry)); }
+
+  // Seconds, for Entry::touch and OBJECT IDLETIME.
+  uint32_t access_clock_s() const { return static_cast<uint32_t>(now_ms / 1000); }
+};
+
+// Calls visit(argument index, use) for every key that `args` names according to the row.
+template <class Visit>
+void for_each_key(const Command& row, Arguments args, Visit&& visit) {
+  for (const KeyRange& range : row.keys) {
+    if (range.first == 0) continue;
+    const auto count = static_cast<int>(args.size());
+    const int last = range.last >= 0 ? range.last : count + range.last;
+    for (int i = range.first; i <= last && i < count; i += range.step) {
+      visit(static_cast<size_t>(i), range.use);
+    }
+  }
+}
+
+}  // namespace server

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: MIT
+#include "server/commands/families.h"
+
+namespace server {
+
+std::span<const Command> counter_commands() { return {}; }
+
+}  // namespace server

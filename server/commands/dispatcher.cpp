@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+#include "server/commands/dispatcher.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+namespace server {
+namespace {
+
+// Redis quotes at most 128 bytes of the command and of all its arguments together.
+constexpr size_t kQuotedBytesMax = 128;
+
+std::string unknown_command_text(Arguments args) {
+  std::string arguments;
+  for (size_t i = 1; i < args.size() && arguments.size() < kQuotedBytesMax; ++i) {
+    const size_t room = kQuotedBytesMax - arguments.size();
+    arguments += fmt::format("'{}' ", args[i].substr(0, room));
+  }
+  return fmt::format("ERR unknown command '{}', with args beginning with: {}",
+                     args[0].substr(0, kQuotedBytesMax), arguments);
+}
+
+std::string upper_case(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 32);
+  }
+  return result;
+}
+
+std::string unknown_subcommand_text(const RegisteredCommand& container, Arguments args) {
+  return fmt::format("ERR unknown subcommand '{}'. Try {} HELP.",
+                     args[1].substr(0, kQuotedBytesMax), upper_case(container.row->name));
+}
+
+std::string arity_text(const RegisteredCommand& command) {
+  return fmt::format("ERR wrong number of arguments for '{}' command", command.full_name);
+}
+
+// "WRONGTYPE" of "-WRONGTYPE Operation…".
+std::string_view error_code(std::string_view reply_line) {
+  reply_line.remove_prefix(1);
+  return reply_line.substr(0, reply_line.find_first_of(" \r"));
+}
+
+}  // namespace
+
+const RegisteredCommand* Dispatcher::find(Arguments args) {
+  const std::string_view name = args[0];
+  if (last_name_size_ == name.size() &&
+      std::memcmp(last_name_.data(), name.data(), name.size()) == 0) {
+    return last_command_;
+  }
+  const RegisteredCommand* command = services_.registry.find(name);
+  if (command != nullptr && name.size() <= last_name_.size()) {
+    std::memcpy(last_name_.data(), name.data(), name.size());
+    last_name_size_ = name.size();
+    last_command_ = command;
+  }
+  return command;
+}
+
+std::string Dispatcher::refusal(const RegisteredCommand* command, Arguments args,
+                                uint32_t flags) const {
+  if (!command->arity_fits(args.size())) return arity_text(*command);
+  if (!session_.authenticated && !command->has(kNoAuth)) return "NOAUTH Authentication required.";
+  if (session_.transaction.active && command->has(kNoMulti)) {
+    return fmt::format("ERR Command '{}' not allowed inside a transaction", command->full_name);
+  }
+  if ((flags & kDenyOom) != 0 && services_.memory.over_limit()) return std::string(kOutOfMemory);
+  return "";
+}
+
+Outcome Dispatcher::execute(Arguments args, int64_t now_ms, protocol::OutputBuffer& replies) {
+  const size_t mark = replies.size();
+  Context ctx({services_, counters_, session_, *this},
+              protocol::ReplyWriter(replies, session_.resp), now_ms);
+  ctx.args = args;
+  const RegisteredCommand* command = find(args);
+  if (command != nullptr && !command->row->subcommands.empty() && args.size() > 1) {
+    const RegisteredCommand* subcommand = services_.registry.find_subcommand(*command, args[1]);
+    if (subcommand == nullptr) {
+      refuse(ctx, unknown_subcommand_text(*command, args));
+      return Outcome::kDone;
+    }
+    command = subcommand;
+  }
+  if (command == nullptr) {
+    refuse(ctx, unknown_command_text(args));
+    return Outcome::kDone;
+  }
+  ctx.command = command;
+  Transaction& transaction = session_.transaction;
+  const bool queues = transaction.active && !command->has(kImmediate);
+  const uint32_t flags =
+      command->row->flags | (command->has(kRunsQueue) ? transaction.queued_flags : 0);
+  if (!queues && services_.pause.holds_back(flags, now_ms)) return Outcome::kHeldBack;
+  if (std::string error = refusal(command, args, flags); !error.empty()) [[unlikely]] {
+    counters_.commands[command->index].rejected.add();
+    refuse(ctx, error);
+  } else if (queues) {
+    queue(ctx);
+  } else {
+    run(ctx);
+  }
+  if (session_.reply_mode != ReplyMode::kOn) [[unlikely]] apply_reply_mode(replies, mark);
+  return session_.close_after_reply ? Outcome::kClose : Outcome::kDone;
+}
+
+void Dispatcher::refuse(Context& ctx, std::string_view error) {
+  services_.statistics.count_error(error.substr(0, error.find(' ')));
+  if (ctx.command != nullptr && ctx.command->has(kRunsQueue)) {
+    discard_transaction(services_, session_);
+    if (error.starts_with("ERR ")) error.remove_prefix(4);
+    ctx.reply.error(fmt::format("EXECABORT Transaction discarded because of: {}", error));
+    return;
+  }
+  if (session_.transaction.active) session_.transaction.aborted = true;
+  ctx.reply.error(error);
+}
+
+void Dispatcher::queue(Context& ctx) {
+  Transaction& transaction = session_.transaction;
+  QueuedCommand queued{ctx.command, {ctx.args.begin(), ctx.args.end()}};
+  for (const std::string& argument : queued.arguments) transaction.queued_bytes += argument.size();
+  transaction.queued_flags |= ctx.command->row->flags;
+  transaction.queue.push_back(std::move(queued));
+  session_.queued_commands.store(static_cast<int64_t>(transaction.queue.size()),
+                                 std::memory_order_relaxed);
+  ctx.reply.simple("QUEUED");
+}
+
+void Dispatcher::run(Context& ctx) {
+  const protocol::OutputBuffer& replies = ctx.reply.buffer();
+  const size_t mark = replies.size();
+  session_.last_command.store(ctx.command, std::memory_order_relaxed);
+  const uint64_t start = TickClock::now();
+  ctx.command->row->handler(ctx);
+  CommandCounters& counters = counters_.commands[ctx.command->index];
+  counters.ticks.add(TickClock::now() - start);
+  counters.calls.add();
+  counters_.commands_processed.add();
+  if (replies.size() > mark && replies.data()[mark] == '-') [[unlikely]] {
+    counters.failed.add();
+    services_.statistics.count_error(
+        error_code({replies.data() + mark, replies.size() - mark}));
+  }
+}
+
+void Dispatcher::run_queued(Context& ctx, const QueuedCommand& queued) {
+  const std::vector<std::string_view> args(queued.arguments.begin(), queued.arguments.end());
+  ctx.args = args;
+  ctx.command = queued.command;
+  run(ctx);
+}
+
+void Dispatcher::apply_reply_mode(protocol::OutputBuffer& replies, size_t mark) {
+  switch (session_.reply_mode) {
+    case ReplyMode::kOn: break;
+    case ReplyMode::kOff: replies.truncate(mark); break;
+    case ReplyMode::kSkipNext:
+      // CLIENT REPLY SKIP itself: silent, and so is the next command.
+      replies.truncate(mark);
+      session_.reply_mode = ReplyMode::kSkipThis;
+      break;
+    case ReplyMode::kSkipThis:
+      replies.truncate(mark);
+      session_.reply_mode = ReplyMode::kOn;
+      break;
+  }
+}
+
+void Dispatcher::end_session() { discard_transaction(services_, session_); }
+
+void unwatch_all(Services& services, Session& session) {
+  Transaction& transaction = session.transaction;
+  for (const auto& watched : transaction.watched) {
+    const KeyRef key = services.keyspace.ref(watched.key);
+    const auto lock = services.keyspace.lock_exclusive(key);
+    services.keyspace.unwatch(static_cast<unsigned>(watched.database), key,
+                              transaction.watch_flag);
+  }
+  transaction.watched.clear();
+  transaction.watch_flag.reset();
+  session.watched_keys.store(0, std::memory_order_relaxed);
+}
+
+void discard_transaction(Services& services, Session& session) {
+  unwatch_all(services, session);
+  session.transaction = {};
+  session.queued_commands.store(-1, std::memory_order_relaxed);
+}
+
+}  // namespace server

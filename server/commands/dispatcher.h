@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+//
+// Dispatcher: takes one request of one session to its handler. It finds the row, makes the checks
+// that the row asks for, queues inside MULTI, runs the handler and counts.
+//
+// Invariants: every request gets exactly one reply, unless CLIENT REPLY silences it or it is held
+// back; no command is named here.
+// Thread safety: belongs to its session's thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "protocol/reply_writer.h"
+#include "server/commands/context.h"
+
+namespace server {
+
+enum class Outcome : uint8_t {
+  kDone,
+  kClose,     // close the connection once the replies are sent
+  kHeldBack,  // nothing has happened; try the same request again later
+};
+
+class Dispatcher {
+ public:
+  Dispatcher(Services& services, ThreadStatistics& counters, Session& session)
+      : services_(services), counters_(counters), session_(session) {}
+  Dispatcher(const Dispatcher&) = delete;
+  Dispatcher& operator=(const Dispatcher&) = delete;
+
+  Outcome execute(Arguments args, int64_t now_ms, protocol::OutputBuffer& replies);
+
+  // Runs one queued command of EXEC. REQUIRES: the locks of its keys; ctx.in_exec.
+  void run_queued(Context& ctx, const QueuedCommand& queued);
+
+  // Lets go of what the session holds in shared structures (watches).
+  void end_session();
+
+ private:
+  const RegisteredCommand* find(Arguments args);
+  // The text of the error when the command must not run; empty when it may.
+  std::string refusal(const RegisteredCommand* command, Arguments args, uint32_t flags) const;
+  void refuse(Context& ctx, std::string_view error);
+  void queue(Context& ctx);
+  void run(Context& ctx);
+  void apply_reply_mode(protocol::OutputBuffer& replies, size_t mark);
+
+  Services& services_;
+  ThreadStatistics& counters_;
+  Session& session_;
+  // The last command found: pipelines repeat the same one.
+  const RegisteredCommand* last_command_ = nullptr;
+  std::array<char, 16> last_name_{};
+  size_t last_name_size_ = 0;
+};
+
+// Forgets all watches of the session. Takes the stripe locks it needs: call with none held.
+void unwatch_all(Services& services, Session& session);
+// Leaves MULTI, drops the queue and the watches.
+void discard_transaction(Services& services, Session& session);
+
+}  // namespace server

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+#include "server/commands/families.h"
+
+#include <array>
+
+namespace server {
+
+std::span<const std::span<const Command>> command_families() {
+  static const std::array kFamilies{
+      string_commands(), counter_commands(),    bitmap_commands(),       bloom_commands(),
+      key_commands(),    expiry_commands(),     transaction_commands(),  connection_commands(),
+      client_commands(), server_commands(),     introspection_commands(),
+  };
+  return kFamilies;
+}
+
+}  // namespace server

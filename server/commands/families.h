@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+//
+// The rows of each command family. A new family is a function here and a line in families.cpp.
+#pragma once
+
+#include <span>
+
+#include "server/commands/command.h"
+
+namespace server {
+
+std::span<const Command> bitmap_commands();
+std::span<const Command> bloom_commands();
+std::span<const Command> client_commands();
+std::span<const Command> connection_commands();
+std::span<const Command> introspection_commands();
+std::span<const Command> key_commands();
+std::span<const Command> expiry_commands();
+std::span<const Command> string_commands();
+std::span<const Command> counter_commands();
+std::span<const Command> server_commands();
+std::span<const Command> transaction_commands();
+
+// All of the above, in the order in which COMMAND lists them.
+std::span<const std::span<const Command>> command_families();
+
+}  // namespace server

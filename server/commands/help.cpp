@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#include "server/commands/help.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+#include "server/commands/context.h"
+
+namespace server {
+namespace {
+
+std::string upper_case(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 32);
+  }
+  return result;
+}
+
+/* CLIENT HELP */
+void container_help(Context& ctx) {
+  const RegisteredCommand& container = *ctx.command->container;
+  std::vector<std::string> lines{
+      fmt::format("{} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+                  upper_case(container.row->name))};
+  for (const RegisteredCommand* subcommand : container.subcommands) {
+    const Command& row = *subcommand->row;
+    std::string line = upper_case(row.name);
+    if (!row.syntax.empty()) line += fmt::format(" {}", row.syntax);
+    lines.push_back(std::move(line));
+    lines.push_back(fmt::format("    {}.", row.summary));
+  }
+  ctx.reply.array(lines.size());
+  for (const std::string& line : lines) ctx.reply.simple(line);
+}
+
+}  // namespace
+
+const Command kHelpRow{
+    .name = "help",
+    .arity = 2,
+    .flags = kLoading | kStale,
+    .group = "server",
+    .since = "5.0.0",
+    .summary = "Prints this help",
+    .handler = container_help,
+};
+
+}  // namespace server

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+//
+// client-output-buffer-limit: how much may wait for a slow reader, per class of client.
+//
+// Invariants: the canonical text names all three classes in the order of ClientClass, sizes in
+// bytes, and calls the second one "slave" as Redis' CONFIG GET does.
+// Thread safety: free functions without shared state.
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "server/config/option.h"
+
+namespace server {
+
+enum class ClientClass : uint8_t { kNormal, kReplica, kPubSub };
+inline constexpr size_t kClientClassCount = 3;
+
+// A client is cut off above hard_bytes, or when above soft_bytes for soft_seconds; 0 = no limit.
+struct BufferLimit {
+  int64_t hard_bytes = 0;
+  int64_t soft_bytes = 0;
+  int64_t soft_seconds = 0;
+
+  bool operator==(const BufferLimit&) const = default;
+};
+using BufferLimits = std::array<BufferLimit, kClientClassCount>;
+
+// REQUIRES: `text` is canonical.
+BufferLimits buffer_limits_of(const std::string& text);
+
+// `class hard soft seconds`, four words for each class to change; the other classes keep `current`.
+Parsed<Value> parse_buffer_limits(const Option& option, Words words, const std::string& current);
+std::vector<std::string> write_buffer_limits(const Option& option, const std::string& text);
+
+}  // namespace server

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include "server/config/command_line.h"
+
+#include <fmt/format.h>
+
+#include "server/config/words.h"
+
+namespace server {
+namespace {
+
+bool is_option_name(const std::string& argument) {
+  return argument.starts_with("--");
+}
+
+// Collects options as lines. The word right after a lone option name is always its value, even
+// when it begins with "--": a password may.
+class OptionLines {
+ public:
+  void add(const std::string& argument, bool more_follow, bool next_is_option) {
+    if (expects_value_ || !is_option_name(argument)) {
+      text_ += quote_word(argument) + ' ';
+      expects_value_ = false;
+      return;
+    }
+    if (!text_.empty()) text_ += '\n';
+    // Taken bare, so that `"--port 7000"` in one argument works as in Redis.
+    text_ += argument.substr(2) + ' ';
+    const auto words = split_words(argument);
+    const bool lone_name = words && words->size() == 1;
+    if (lone_name && lower_case(words->front()) == "--save" && (!more_follow || next_is_option)) {
+      text_ += "\"\"";
+      return;
+    }
+    expects_value_ = lone_name;
+  }
+
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+  bool expects_value_ = false;
+};
+
+}  // namespace
+
+CommandLine parse_command_line(std::span<const std::string> arguments) {
+  CommandLine command_line;
+  if (arguments.empty()) return command_line;
+  const std::string& first = arguments.front();
+  if (arguments.size() == 1 && (first == "-v" || first == "--version")) {
+    command_line.launch = Launch::kShowVersion;
+    return command_line;
+  }
+  if (arguments.size() == 1 && (first == "-h" || first == "--help")) {
+    command_line.launch = Launch::kShowHelp;
+    return command_line;
+  }
+  size_t next = 0;
+  if (!first.starts_with('-')) {
+    command_line.config_path = first;
+    next = 1;
+  }
+  OptionLines lines;
+  for (size_t i = next; i < arguments.size(); ++i) {
+    const bool more_follow = i + 1 < arguments.size();
+    if (arguments[i] == "-" && (i == 0 || !more_follow)) {
+      command_line.reads_stdin = true;
+      continue;
+    }
+    lines.add(arguments[i], more_follow, more_follow && is_option_name(arguments[i + 1]));
+  }
+  command_line.options_text = lines.take();
+  return command_line;
+}
+
+std::string version_text() {
+  return fmt::format("Bloomery server v={}\n", BLOOMERY_VERSION);
+}
+
+std::string_view help_text() {
+  return
+      R"(Usage: bloomery-server [/path/to/bloomery.conf] [--option value ...] [-]
+       bloomery-server - (read the configuration from standard input)
+       bloomery-server -v or --version
+       bloomery-server -h or --help
+
+Every directive of the configuration file is also an option: `port 7000` is `--port 7000`.
+Options override the file, and later ones override earlier ones.
+
+Examples:
+       bloomery-server
+       bloomery-server /etc/bloomery/bloomery.conf
+       bloomery-server --port 7777 --bind 127.0.0.1 ::1 --save ""
+       echo 'maxmemory 128mb' | bloomery-server -
+       bloomery-server /etc/bloomery/bloomery.conf --loglevel verbose -
+)";
+}
+
+}  // namespace server

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+//
+// Directives of redis.conf 7.0 that have no effect here. They are kept, checked and shown as Redis
+// does, so that existing files load and tools that read them find what they expect. Names, kinds,
+// ranges and defaults are those that redis-server 7.0.15 reports over CONFIG GET and SET.
+#include "server/config/option_table.h"
+
+namespace server {
+namespace {
+
+constexpr int64_t kInt32Min = std::numeric_limits<int32_t>::min();
+constexpr int64_t kInt32Max = std::numeric_limits<int32_t>::max();
+constexpr int64_t kUint32Max = std::numeric_limits<uint32_t>::max();
+constexpr int64_t kInt64Max = std::numeric_limits<int64_t>::max();
+constexpr Mutability kFree = Mutability::kMutable;
+constexpr Mutability kFixed = Mutability::kImmutable;
+constexpr Mutability kGuarded = Mutability::kProtected;
+
+struct BoolRow {
+  std::string_view name, alias, default_text;
+  Mutability mutability;
+};
+
+struct NumberRow {
+  std::string_view name, alias, default_text;
+  int64_t min, max;
+  Mutability mutability;
+};
+
+struct EnumRow {
+  std::string_view name, default_text;
+  std::vector<std::string_view> choices;
+  Mutability mutability;
+};
+
+enum class WordCount : uint8_t { kOneWord, kSeveralWords };
+enum class Secrecy : uint8_t { kPublic, kSecret };
+using enum WordCount;
+using enum Secrecy;
+
+struct TextRow {
+  std::string_view name, alias, default_text;
+  Mutability mutability;
+  WordCount word_count;
+  Secrecy secrecy;
+};
+
+constexpr BoolRow kBools[] = {
+    {"activedefrag", "", "no", kFree},
+    {"activerehashing", "", "yes", kFree},
+    {"always-show-logo", "", "no", kFixed},
+    {"aof-disable-auto-gc", "", "no", kFree},
+    {"aof-load-truncated", "", "yes", kFree},
+    {"aof-rewrite-incremental-fsync", "", "yes", kFree},
+    {"aof-timestamp-enabled", "", "no", kFree},
+    {"aof-use-rdb-preamble", "", "yes", kFree},
+    {"cluster-allow-pubsubshard-when-down", "", "yes", kFree},
+    {"cluster-allow-reads-when-down", "", "no", kFree},
+    {"cluster-allow-replica-migration", "", "yes", kFree},
+    {"cluster-enabled", "", "no", kFixed},
+    {"cluster-replica-no-failover", "cluster-slave-no-failover", "no", kFree},
+    {"cluster-require-full-coverage", "", "yes", kFree},
+    {"crash-log-enabled", "", "yes", kFree},
+    {"crash-memcheck-enabled", "", "yes", kFree},
+    {"disable-thp", "", "yes", kFixed},
+    {"dynamic-hz", "", "yes", kFree},
+    {"io-threads-do-reads", "", "no", kFixed},
+    {"jemalloc-bg-thread", "", "yes", kFree},
+    {"latency-tracking", "", "yes", kFree},
+    {"lazyfree-lazy-eviction", "", "no", kFree},
+    {"lazyfree-lazy-expire", "", "no", kFree},
+    {"lazyfree-lazy-server-del", "", "no", kFree},
+    {"lazyfree-lazy-user-del", "", "no", kFree},
+    {"lazyfree-lazy-user-flush", "", "no", kFree},
+    {"no-appendfsync-on-rewrite", "", "no", kFree},
+    {"rdb-del-sync-files", "", "no", kFree},
+    {"rdb-save-incremental-fsync", "", "yes", kFree},
+    {"rdbchecksum", "", "yes", kFixed},
+    {"rdbcompression", "", "yes", kFree},
+    {"repl-disable-tcp-nodelay", "", "no", kFree},
+    {"repl-diskless-sync", "", "yes", kFree},
+    {"replica-announced", "", "yes", kFree},
+    {"replica-ignore-disk-write-errors", "", "no", kFree},
+    {"replica-ignore-maxmemory", "slave-ignore-maxmemory", "yes", kFree},
+    {"replica-lazy-flush", "slave-lazy-flush", "no", kFree},
+    {"replica-read-only", "slave-read-only", "yes", kFree},
+    {"replica-serve-stale-data", "slave-serve-stale-data", "yes", kFree},
+    {"set-proc-title", "", "yes", kFixed},
+    {"stop-writes-on-bgsave-error", "", "yes", kFree},
+    {"syslog-enabled", "", "no", kFixed},
+    {"tls-cluster", "", "no", kFree},
+    {"tls-prefer-server-ciphers", "", "no", kFree},
+    {"tls-replication", "", "no", kFree},
+    {"tls-session-caching", "", "yes", kFree},
+};
+
+constexpr NumberRow kIntegers[] = {
+    {"acllog-max-len", "", "128", 0, kInt64Max, kFree},
+    {"active-defrag-cycle-max", "", "25", 1, 99, kFree},
+    {"active-defrag-cycle-min", "", "1", 1, 99, kFree},
+    {"active-defrag-max-scan-fields", "", "1000", 1, kInt64Max, kFree},
+    {"active-defrag-threshold-lower", "", "10", 0, 1000, kFree},
+    {"active-defrag-threshold-upper", "", "100", 0, 1000, kFree},
+    {"active-expire-effort", "", "1", 1, 10, kFree},
+    {"auto-aof-rewrite-percentage", "", "100", 0, kInt32Max, kFree},
+    {"busy-reply-threshold", "lua-time-limit", "5000", 0, kInt64Max, kFree},
+    {"cluster-announce-bus-port", "", "0", 0, 65535, kFree},
+    {"cluster-announce-port", "", "0", 0, 65535, kFree},
+    {"cluster-announce-tls-port", "", "0", 0, 65535, kFree},
+    {"cluster-migration-barrier", "", "1", 0, kInt32Max, kFree},
+    {"cluster-node-timeout", "", "15000", 0, kInt64Max, kFree},
+    {"cluster-port", "", "0", 0, 65535, kFixed},
+    {"cluster-replica-validity-factor", "cluster-slave-validity-factor", "10", 0, kInt32Max, kFree},
+    {"hash-max-listpack-entries", "hash-max-ziplist-entries", "512", 0, kInt64Max, kFree},
+    {"latency-monitor-threshold", "", "0", 0, kInt64Max, kFree},
+    {"lfu-decay-time", "", "1", 0, kInt32Max, kFree},
+    {"lfu-log-factor", "", "10", 0, kInt32Max, kFree},
+    {"list-compress-depth", "", "0", 0, kInt32Max, kFree},
+    {"list-max-listpack-size", "list-max-ziplist-size", "-2", kInt32Min, kInt32Max, kFree},
+    {"maxmemory-eviction-tenacity", "", "10", 0, 100, kFree},
+    {"maxmemory-samples", "", "5", 1, kInt32Max, kFree},
+    {"min-replicas-max-lag", "min-slaves-max-lag", "10", 0, kInt32Max, kFree},
+    {"min-replicas-to-write", "min-slaves-to-write", "0", 0, kInt32Max, kFree},
+    {"repl-backlog-ttl", "", "3600", 0, kInt64Max, kFree},
+    {"repl-diskless-sync-delay", "", "5", 0, kInt32Max, kFree},
+    {"repl-diskless-sync-max-replicas", "", "0", 0, kInt32Max, kFree},
+    {"repl-ping-replica-period", "repl-ping-slave-period", "10", 1, kInt32Max, kFree},
+    {"repl-timeout", "", "60", 1, kInt32Max, kFree},
+    {"replica-announce-port", "slave-announce-port", "0", 0, 65535, kFree},
+    {"replica-priority", "slave-priority", "100", 0, kInt32Max, kFree},
+    {"set-max-intset-entries", "", "512", 0, kInt64Max, kFree},
+    {"shutdown-timeout", "", "10", 0, kInt32Max, kFree},
+    {"slowlog-log-slower-than", "", "10000", -1, kInt64Max, kFree},
+    {"slowlog-max-len", "", "128", 0, kInt64Max, kFree},
+    {"socket-mark-id", "", "0", 0, kUint32Max, kFixed},
+    {"stream-node-max-entries", "", "100", 0, kInt64Max, kFree},
+    {"tls-port", "", "0", 0, 65535, kFree},
+    {"tls-session-cache-size", "", "20480", 0, kInt32Max, kFree},
+    {"tls-session-cache-timeout", "", "300", 0, kInt32Max, kFree},
+    {"tracking-table-max-keys", "", "1000000", 0, kInt64Max, kFree},
+    {"zset-max-listpack-entries", "zset-max-ziplist-entries", "128", 0, kInt64Max, kFree},
+};
+
+constexpr NumberRow kSizes[] = {
+    {"active-defrag-ignore-bytes", "", "104857600", 1, kInt64Max, kFree},
+    {"auto-aof-rewrite-min-size", "", "67108864", 0, kInt64Max, kFree},
+    {"cluster-link-sendbuf-limit", "", "0", 0, kInt64Max, kFree},
+    {"hash-max-listpack-value", "hash-max-ziplist-value", "64", 0, kInt64Max, kFree},
+    {"hll-sparse-max-bytes", "", "3000", 0, kInt64Max, kFree},
+    {"repl-backlog-size", "", "1048576", 1, kInt64Max, kFree},
+    {"stream-node-max-bytes", "", "4096", 0, kInt64Max, kFree},
+    {"zset-max-listpack-value", "zset-max-ziplist-value", "64", 0, kInt64Max, kFree},
+};
+
+const EnumRow kEnums[] = {
+    {"acl-pubsub-default", "resetchannels", {"allchannels", "resetchannels"}, kFree},
+    {"appendfsync", "everysec", {"everysec", "always", "no"}, kFree},
+    {"cluster-preferred-endpoint-type", "ip", {"ip", "hostname", "unknown-endpoint"}, kFree},
+    {"enable-debug-command", "no", {"no", "yes", "local"}, kFixed},
+    {"enable-module-command", "no", {"no", "yes", "local"}, kFixed},
+    {"oom-score-adj", "no", {"no", "yes", "relative", "absolute"}, kFree},
+    {"propagation-error-behavior", "ignore", {"ignore", "panic", "panic-on-replicas"}, kFree},
+    {"repl-diskless-load", "disabled", {"disabled", "on-empty-db", "swapdb"}, kFree},
+    {"sanitize-dump-payload", "no", {"no", "yes", "clients"}, kFree},
+    {"shutdown-on-sigint", "default", {"default", "save", "nosave", "now", "force"}, kFree},
+    {"shutdown-on-sigterm", "default", {"default", "save", "nosave", "now", "force"}, kFree},
+    {"syslog-facility",
+     "local0",
+     {"user", "local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7"},
+     kFixed},
+    {"tls-auth-clients", "yes", {"no", "yes", "optional"}, kFree},
+};
+
+constexpr TextRow kTexts[] = {
+    {"aclfile", "", "", kFixed, kOneWord, kPublic},
+    {"aof_rewrite_cpulist", "", "", kFixed, kOneWord, kPublic},
+    {"appenddirname", "", "appendonlydir", kFixed, kOneWord, kPublic},
+    {"appendfilename", "", "appendonly.aof", kFixed, kOneWord, kPublic},
+    {"bgsave_cpulist", "", "", kFixed, kOneWord, kPublic},
+    {"bind-source-addr", "", "", kFree, kOneWord, kPublic},
+    {"bio_cpulist", "", "", kFixed, kOneWord, kPublic},
+    {"cluster-announce-hostname", "", "", kFree, kOneWord, kPublic},
+    {"cluster-announce-ip", "", "", kFree, kOneWord, kPublic},
+    {"cluster-config-file", "", "nodes.conf", kFixed, kOneWord, kPublic},
+    {"dbfilename", "", "dump.rdb", kGuarded, kOneWord, kPublic},
+    {"ignore-warnings", "", "", kFree, kOneWord, kPublic},
+    {"latency-tracking-info-percentiles", "", "50 99 99.9", kFree, kSeveralWords, kPublic},
+    {"masterauth", "", "", kFree, kOneWord, kSecret},
+    {"masteruser", "", "", kFree, kOneWord, kSecret},
+    {"maxmemory-clients", "", "0", kFree, kOneWord, kPublic},
+    {"notify-keyspace-events", "", "", kFree, kOneWord, kPublic},
+    {"oom-score-adj-values", "", "0 200 800", kFree, kSeveralWords, kPublic},
+    {"proc-title-template", "", "{title} {listen-addr} {server-mode}", kFree, kOneWord, kPublic},
+    {"replica-announce-ip", "slave-announce-ip", "", kFree, kOneWord, kPublic},
+    {"replicaof", "slaveof", "", kFixed, kSeveralWords, kPublic},
+    {"server_cpulist", "", "", kFixed, kOneWord, kPublic},
+    {"syslog-ident", "", "redis", kFixed, kOneWord, kPublic},
+    {"tls-ca-cert-dir", "", "", kFree, kOneWord, kPublic},
+    {"tls-ca-cert-file", "", "", kFree, kOneWord, kPublic},
+    {"tls-cert-file", "", "", kFree, kOneWord, kPublic},
+    {"tls-ciphers", "", "", kFree, kOneWord, kPublic},
+    {"tls-ciphersuites", "", "", kFree, kOneWord, kPublic},
+    {"tls-client-cert-file", "", "", kFree, kOneWord, kPublic},
+    {"tls-client-key-file", "", "", kFree, kOneWord, kPublic},
+    {"tls-client-key-file-pass", "", "", kFree, kOneWord, kSecret},
+    {"tls-dh-params-file", "", "", kFree, kOneWord, kPublic},
+    {"tls-key-file", "", "", kFree, kOneWord, kPublic},
+    {"tls-key-file-pass", "", "", kFree, kOneWord, kSecret},
+    {"tls-protocols", "", "", kFree, kOneWord, kPublic},
+};
+
+template <class Row>
+Option inert_option(const Row& row, Kind kind) {
+  Option option{.name = row.name,
+                .kind = kind,
+                .default_text = std::string(row.default_text),
+                .mutability = row.mutability,
+                .inert = true};
+  if constexpr (requires { row.alias; }) {
+    if (!row.alias.empty()) option.aliases = {row.alias};
+  }
+  return option;
+}
+
+Option inert_number(const NumberRow& row, Kind kind) {
+  Option option = inert_option(row, kind);
+  option.min = row.min;
+  option.max = row.max;
+  return option;
+}
+
+Option inert_enum(const EnumRow& row) {
+  Option option = inert_option(row, Kind::kEnum);
+  option.choices = row.choices;
+  return option;
+}
+
+Option inert_text(const TextRow& row) {
+  const bool several = row.word_count == kSeveralWords;
+  Option option = inert_option(row, several ? Kind::kList : Kind::kString);
+  option.multi_argument = several;
+  option.sensitive = row.secrecy == kSecret;
+  return option;
+}
+
+}  // namespace
+
+std::vector<Option> compatibility_options() {
+  std::vector<Option> options;
+  for (const BoolRow& row : kBools) options.push_back(inert_option(row, Kind::kBool));
+  for (const NumberRow& row : kIntegers) options.push_back(inert_number(row, Kind::kInteger));
+  for (const NumberRow& row : kSizes) options.push_back(inert_number(row, Kind::kMemory));
+  for (const EnumRow& row : kEnums) options.push_back(inert_enum(row));
+  for (const TextRow& row : kTexts) options.push_back(inert_text(row));
+  return options;
+}
+
+}  // namespace server

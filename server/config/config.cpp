@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT
+#include "server/config/config.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <cassert>
+#include <filesystem>
+#include <set>
+#include <system_error>
+
+#include "persistence/file.h"
+#include "server/config/option_table.h"
+#include "server/config/rewrite.h"
+#include "server/config/value.h"
+#include "server/config/words.h"
+
+namespace server {
+namespace {
+
+core::Error set_error(std::string_view name, std::string_view reason) {
+  return {fmt::format("ERR CONFIG SET failed (possibly related to argument '{}') - {}",
+                      without_line_ends(name), without_line_ends(reason))};
+}
+
+bool has_wildcard(std::string_view pattern) {
+  return pattern.find_first_of("*?[") != std::string_view::npos;
+}
+
+// Names are short, so even a hostile pattern costs little.
+bool matches(const std::string& pattern, std::string_view name) {
+  return ::fnmatch(pattern.c_str(), std::string(name).c_str(), FNM_CASEFOLD) == 0;
+}
+
+// The name of row `index` that the caller used, in lower case.
+std::string spelled_name(const std::string& name) {
+  return lower_case(name);
+}
+
+}  // namespace
+
+Config::Config() : texts_(option_table().size()) {
+  const auto& table = option_table();
+  for (size_t i = 0; i < table.size(); ++i) {
+    Value value{table[i].default_text, 0};
+    if (!value.text.empty()) {
+      // The empty text is every string's default and needs no parser, which may dislike it.
+      auto parsed = parse_single_text(table[i], value.text, "");
+      // The start directory may have vanished; everything else is our own table.
+      assert(parsed || i == static_cast<size_t>(OptionId::kDir));
+      if (parsed) value = std::move(*parsed);
+    }
+    store(i, value);
+  }
+}
+
+void Config::store(size_t index, const Value& value) {
+  {
+    const std::lock_guard lock(mutex_);
+    texts_[index] = value.text;
+  }
+  if (index >= kOptionIdCount) return;
+  scalars_[index].store(value.scalar, std::memory_order_relaxed);
+  if (index == static_cast<size_t>(OptionId::kClientOutputBufferLimit)) {
+    const BufferLimits limits = buffer_limits_of(value.text);
+    for (size_t i = 0; i < kClientClassCount; ++i) {
+      buffer_limits_[i][0].store(limits[i].hard_bytes, std::memory_order_relaxed);
+      buffer_limits_[i][1].store(limits[i].soft_bytes, std::memory_order_relaxed);
+      buffer_limits_[i][2].store(limits[i].soft_seconds, std::memory_order_relaxed);
+    }
+  }
+}
+
+std::string Config::text_at(size_t index) const {
+  const std::lock_guard lock(mutex_);
+  return texts_[index];
+}
+
+std::string Config::text(OptionId id) const {
+  return text_at(static_cast<size_t>(id));
+}
+
+std::vector<std::string> Config::bind_addresses() const {
+  return split_at_spaces(text(OptionId::kBind));
+}
+
+BufferLimit Config::output_buffer_limit(ClientClass client_class) const noexcept {
+  const AtomicLimit& limit = buffer_limits_[static_cast<size_t>(client_class)];
+  return {limit[0].load(std::memory_order_relaxed), limit[1].load(std::memory_order_relaxed),
+          limit[2].load(std::memory_order_relaxed)};
+}
+
+bool Config::is_sensitive(std::string_view name) {
+  const auto index = find_option(name);
+  return index && option_table()[*index].sensitive;
+}
+
+void Config::warn(std::string message) {
+  const std::lock_guard lock(mutex_);
+  warnings_.push_back(std::move(message));
+}
+
+std::vector<std::string> Config::take_warnings() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(warnings_, {});
+}
+
+void Config::on_change(OptionId id, Hook hook) {
+  const std::lock_guard lock(mutex_);
+  hooks_[static_cast<size_t>(id)].push_back(std::move(hook));
+}
+
+std::vector<NamedValue> Config::get(std::span<const std::string_view> patterns) const {
+  std::vector<NamedValue> found;
+  std::set<std::string, std::less<>> seen;
+  const auto add = [&](std::string_view name, size_t index) {
+    if (seen.emplace(name).second) found.emplace_back(std::string(name), text_at(index));
+  };
+  const auto& table = option_table();
+  for (const std::string_view pattern : patterns) {
+    if (!has_wildcard(pattern)) {
+      // Redis answers under the name as it was asked for.
+      if (const auto index = find_option(pattern)) add(pattern, *index);
+      continue;
+    }
+    // fnmatch would read only what stands before a zero byte, which no name has.
+    if (pattern.find('\0') != std::string_view::npos) continue;
+    const std::string glob(pattern);
+    for (size_t i = 0; i < table.size(); ++i) {
+      if (matches(glob, table[i].name)) add(table[i].name, i);
+      for (const auto alias : table[i].aliases) {
+        if (matches(glob, alias)) add(alias, i);
+      }
+    }
+  }
+  return found;
+}
+
+core::Result<> Config::check_mutable(size_t index, const std::string& name, Origin origin) const {
+  const Option& option = option_table()[index];
+  if (option.mutability == Mutability::kImmutable) {
+    return set_error(name, "can't set immutable config");
+  }
+  if (option.mutability == Mutability::kProtected) {
+    const std::string allowed = text(OptionId::kEnableProtectedConfigs);
+    if (allowed == "no" || (allowed == "local" && origin == Origin::kRemote)) {
+      return set_error(name, "can't set protected config");
+    }
+  }
+  if (option.mutability == Mutability::kWithHook) {
+    const std::lock_guard lock(mutex_);
+    if (hooks_[index].empty()) return set_error(name, "can't set immutable config");
+  }
+  return {};
+}
+
+core::Result<std::vector<Config::Change>> Config::prepare(std::span<const NamedValue> pairs,
+                                                          Origin origin) const {
+  // Redis reports an unknown name before anything else is wrong.
+  for (const auto& [name, value] : pairs) {
+    if (!find_option(name)) {
+      return core::Error{
+          fmt::format("ERR Unknown option or number of arguments for CONFIG SET - '{}'",
+                      without_line_ends(name))};
+    }
+  }
+  std::set<std::string> seen;
+  for (const auto& [name, value] : pairs) {
+    const size_t index = *find_option(name);
+    if (auto allowed = check_mutable(index, name, origin); !allowed) return allowed.error();
+    if (!seen.insert(spelled_name(name)).second) return set_error(name, "duplicate parameter");
+  }
+  std::vector<Change> changes;
+  for (const auto& [name, value] : pairs) {
+    const size_t index = *find_option(name);
+    const Option& option = option_table()[index];
+    // What accumulates over the lines of a file is replaced by CONFIG SET.
+    const std::string current = option.accumulates ? std::string() : text_at(index);
+    auto parsed = parse_single_text(option, value, current);
+    if (!parsed) return set_error(spelled_name(name), parsed.error().reason);
+    changes.push_back({index, spelled_name(name), std::move(*parsed)});
+  }
+  return changes;
+}
+
+core::Result<> Config::run_hooks(const Change& change) {
+  if (change.index >= kOptionIdCount) return {};
+  std::vector<Hook> hooks;
+  {
+    const std::lock_guard lock(mutex_);
+    hooks = hooks_[change.index];
+  }
+  for (const Hook& hook : hooks) {
+    if (auto done = hook(); !done) return set_error(change.name, done.error().message);
+  }
+  return {};
+}
+
+core::Result<> Config::commit(const std::vector<Change>& changes) {
+  std::vector<Change> old;
+  for (const Change& change : changes) {
+    const int64_t scalar = change.index < kOptionIdCount ? scalars_[change.index].load() : 0;
+    old.push_back({change.index, change.name, {text_at(change.index), scalar}});
+    store(change.index, change.value);
+  }
+  for (size_t i = 0; i < changes.size(); ++i) {
+    if (old[i].value.text == changes[i].value.text) continue;
+    const auto done = run_hooks(changes[i]);
+    if (done) continue;
+    // Backwards, so that a row named twice by its aliases ends with its first value.
+    for (size_t j = old.size(); j-- > 0;) store(old[j].index, old[j].value);
+    // The hooks that already acted see the old values now; what they say no longer matters.
+    for (size_t j = 0; j <= i; ++j) {
+      if (old[j].value.text != changes[j].value.text) (void)run_hooks(old[j]);
+    }
+    return done.error();
+  }
+  return {};
+}
+
+core::Result<> Config::set(std::span<const NamedValue> pairs, Origin origin) {
+  const std::lock_guard lock(set_mutex_);
+  const auto changes = prepare(pairs, origin);
+  if (!changes) return changes.error();
+  if (auto done = commit(*changes); !done) return done.error();
+  for (const Change& change : *changes) warn_if_without_effect(change.index, change.value);
+  return {};
+}
+
+core::Result<> Config::rewrite() {
+  const std::lock_guard lock(set_mutex_);
+  if (file_path_.empty()) return core::Error{"ERR The server is running without a config file"};
+  const auto failed = [](const core::Error& error) {
+    return core::Error{"ERR Rewriting config file: " +
+                       without_line_ends(error.message.substr(error.message.find(' ') + 1))};
+  };
+  std::error_code error;
+  std::string old_text;
+  // Somebody may have removed the file; then it is written anew. A link is written through.
+  const auto target = std::filesystem::canonical(file_path_, error);
+  const std::string path = error ? file_path_ : target.string();
+  if (!error) {
+    auto read = persistence::read_whole_file(path, kConfigFileLimitBytes);
+    if (!read) return failed(read.error());
+    old_text = std::move(*read);
+  }
+  std::vector<std::string> texts;
+  {
+    const std::lock_guard texts_lock(mutex_);
+    texts = texts_;
+  }
+  const std::string new_text = rewrite_config_text(old_text, texts);
+  if (auto written = persistence::write_file_atomically(path, new_text); !written) {
+    return failed(written.error());
+  }
+  return {};
+}
+
+}  // namespace server

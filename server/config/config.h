@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+//
+// Config: the values of all options; read at start, by CONFIG GET, SET and REWRITE, and by the hot
+// paths of every thread.
+//
+// Invariants: every value passed its row's parser; set() changes all of its pairs or none.
+// Thread safety: after load() all members may be called from any thread. Numbers are atomics;
+// strings are copied under a lock. A reader may see a value that a refusing hook takes back.
+// Hooks run on the thread of set(), one set() at a time, and must not call set() or rewrite().
+// Source: conf/bloomery.conf explains the options.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <functional>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/result.h"
+#include "server/config/buffer_limits.h"
+#include "server/config/command_line.h"
+#include "server/config/directives.h"
+#include "server/config/option.h"
+
+namespace server {
+
+enum class LogLevel : int64_t { kDebug, kVerbose, kNotice, kWarning, kNothing };
+enum class Supervised : int64_t { kUpstart, kSystemd, kAuto, kNo };
+enum class BloomLayout : int64_t { kNative, kRedisBloom, kValkeyBloom };
+// What enable-protected-configs local asks about a client.
+enum class Origin { kLocal, kRemote };
+
+using NamedValue = std::pair<std::string, std::string>;
+
+class Config {
+ public:
+  // Carries a change out. An error takes the whole set() back; its message ends the reply.
+  using Hook = std::function<core::Result<>()>;
+
+  // Every option at its default.
+  Config();
+  Config(const Config&) = delete;
+  Config& operator=(const Config&) = delete;
+
+  // The file, then standard input, then the options of a command line; argv[0] is skipped.
+  // Errors: the text to print before exiting. For kShowVersion and kShowHelp nothing is loaded.
+  core::Result<Launch> load(int argc, const char* const* argv, int stdin_descriptor = 0);
+
+  // What a person should hear about: directives without effect here. Each is handed out once.
+  std::vector<std::string> take_warnings();
+
+  // CONFIG GET pattern [pattern …]: names and aliases that match, each once.
+  std::vector<NamedValue> get(std::span<const std::string_view> patterns) const;
+  // CONFIG SET name value [name value …].
+  core::Result<> set(std::span<const NamedValue> pairs, Origin origin = Origin::kRemote);
+  // CONFIG REWRITE.
+  core::Result<> rewrite();
+
+  // Called after each set() that changed `id`, in order of registration.
+  void on_change(OptionId id, Hook hook);
+
+  // Whether values of this name or alias must not be shown, as in MONITOR or SLOWLOG.
+  static bool is_sensitive(std::string_view name);
+
+  // Absolute; empty when started without a file. For INFO.
+  const std::string& file_path() const { return file_path_; }
+  // rename-command lines in order; an empty second name removes the command.
+  const std::vector<NamedValue>& renamed_commands() const { return renamed_commands_; }
+
+  int64_t integer(OptionId id) const noexcept {
+    return scalars_[static_cast<size_t>(id)].load(std::memory_order_relaxed);
+  }
+  bool flag(OptionId id) const noexcept { return integer(id) != 0; }
+  double number(OptionId id) const noexcept { return std::bit_cast<double>(integer(id)); }
+  std::string text(OptionId id) const;
+
+  std::vector<std::string> bind_addresses() const;
+  uint16_t port() const noexcept { return static_cast<uint16_t>(integer(OptionId::kPort)); }
+  std::string unix_socket() const { return text(OptionId::kUnixSocket); }
+  int64_t unix_socket_mode() const noexcept { return integer(OptionId::kUnixSocketPerm); }
+  int64_t timeout_s() const noexcept { return integer(OptionId::kTimeout); }
+  int64_t tcp_keepalive_s() const noexcept { return integer(OptionId::kTcpKeepalive); }
+  int64_t tcp_backlog() const noexcept { return integer(OptionId::kTcpBacklog); }
+  int64_t max_clients() const noexcept { return integer(OptionId::kMaxClients); }
+  int64_t io_thread_count() const noexcept { return integer(OptionId::kIoThreads); }
+  bool protected_mode() const noexcept { return flag(OptionId::kProtectedMode); }
+  std::string password() const { return text(OptionId::kRequirePass); }
+  int64_t max_bulk_bytes() const noexcept { return integer(OptionId::kProtoMaxBulkLen); }
+  int64_t query_buffer_limit_bytes() const noexcept {
+    return integer(OptionId::kClientQueryBufferLimit);
+  }
+  BufferLimit output_buffer_limit(ClientClass client_class) const noexcept;
+  int64_t max_memory_bytes() const noexcept { return integer(OptionId::kMaxMemory); }
+  LogLevel log_level() const noexcept { return LogLevel{integer(OptionId::kLogLevel)}; }
+  std::string log_file() const { return text(OptionId::kLogFile); }
+  std::string pid_file() const { return text(OptionId::kPidFile); }
+  std::string directory() const { return text(OptionId::kDir); }
+  int64_t database_count() const noexcept { return integer(OptionId::kDatabases); }
+  int64_t hz() const noexcept { return integer(OptionId::kHz); }
+  bool daemonize() const noexcept { return flag(OptionId::kDaemonize); }
+  Supervised supervised() const noexcept { return Supervised{integer(OptionId::kSupervised)}; }
+  double bloom_error_rate() const noexcept { return number(OptionId::kBloomErrorRate); }
+  int64_t bloom_capacity() const noexcept { return integer(OptionId::kBloomInitialSize); }
+  // 0 means a filter that does not scale.
+  int64_t bloom_expansion() const noexcept { return integer(OptionId::kBloomExpansionFactor); }
+  double bloom_tightening_ratio() const noexcept { return number(OptionId::kBloomTighteningRatio); }
+  BloomLayout bloom_layout() const noexcept { return BloomLayout{integer(OptionId::kBloomLayout)}; }
+  // 0 means no limit but maxmemory's.
+  int64_t bloom_memory_limit_bytes() const noexcept {
+    return integer(OptionId::kBloomMemoryUsageLimit);
+  }
+  bool bloom_random_seed() const noexcept { return flag(OptionId::kBloomUseRandomSeed); }
+
+ private:
+  struct Change {
+    size_t index;
+    std::string name;  // as the reply shall call it
+    Value value;
+  };
+  using AtomicLimit = std::array<std::atomic<int64_t>, 3>;
+
+  core::Result<> load_directives(const core::Result<std::vector<Directive>>& directives);
+  core::Result<> apply(const Directive& directive);
+  core::Result<> apply_other(const Directive& directive);
+  void warn_if_without_effect(size_t index, const Value& value);
+  core::Result<std::vector<Change>> prepare(std::span<const NamedValue> pairs, Origin origin) const;
+  core::Result<> check_mutable(size_t index, const std::string& name, Origin origin) const;
+  core::Result<> commit(const std::vector<Change>& changes);
+  core::Result<> run_hooks(const Change& change);
+  void store(size_t index, const Value& value);
+  std::string text_at(size_t index) const;
+  void warn(std::string message);
+
+  std::mutex set_mutex_;            // held through set() and rewrite()
+  mutable std::mutex mutex_;        // guards texts_, hooks_, warnings_
+  std::vector<std::string> texts_;  // canonical, by row of the option table
+  std::array<std::vector<Hook>, kOptionIdCount> hooks_;
+  std::vector<std::string> warnings_;
+
+  std::array<std::atomic<int64_t>, kOptionIdCount> scalars_{};
+  std::array<AtomicLimit, kClientClassCount> buffer_limits_{};
+
+  // Written by load() only.
+  std::string file_path_;
+  std::vector<NamedValue> renamed_commands_;
+};
+
+}  // namespace server

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+//
+// Config::load and what it alone needs; the other members are in config.cpp.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <system_error>
+
+#include "persistence/file.h"
+#include "server/config/config.h"
+#include "server/config/option_table.h"
+#include "server/config/value.h"
+#include "server/config/words.h"
+
+namespace server {
+namespace {
+
+// redis.conf of older days; Redis 7.0 reads these and does nothing.
+constexpr std::array<std::string_view, 3> kForgotten = {
+    "list-max-ziplist-entries", "list-max-ziplist-value", "lua-replicate-commands"};
+
+constexpr std::string_view kBadDirective = "Bad directive or wrong number of arguments";
+
+// Directives whose absence somebody relying on them must notice.
+std::string_view missing_feature(std::string_view name) {
+  if (name == "save" || name == "appendonly") return "persistence is not in this version";
+  if (name == "aclfile" || name == "user") {
+    return "users are not in this version, only requirepass guards the server";
+  }
+  if (name == "tls-port") return "TLS is not in this version, the port is not opened";
+  if (name == "replicaof") return "replication is not in this version";
+  if (name == "cluster-enabled") return "clusters are not in this version";
+  if (name == "loadmodule") return "modules are not loaded, BF.* is built in";
+  return {};
+}
+
+std::string effect_warning(std::string_view name, std::string_view feature) {
+  return fmt::format("the directive '{}' has no effect: {}", name, feature);
+}
+
+// The message without the reply code, of which a start-up error has no use.
+std::string start_up_error(const core::Error& error) {
+  return "Fatal error, " + error.message.substr(error.message.find(' ') + 1);
+}
+
+}  // namespace
+
+void Config::warn_if_without_effect(size_t index, const Value& value) {
+  const Option& option = option_table()[index];
+  // A value that Redis would have had anyway disappoints nobody.
+  if (value.text == option.default_text) return;
+  if (const auto feature = missing_feature(option.name); !feature.empty()) {
+    warn(effect_warning(option.name, feature));
+  } else if (option.inert) {
+    warn(effect_warning(option.name, "it is accepted for the sake of existing files"));
+  }
+}
+
+core::Result<> Config::apply_other(const Directive& directive) {
+  const auto& words = directive.words;
+  const std::string& name = words[0];
+  if (name == "rename-command" && words.size() == 3) {
+    renamed_commands_.emplace_back(words[1], words[2]);
+    return {};
+  }
+  const bool forgotten = std::find(kForgotten.begin(), kForgotten.end(), name) != kForgotten.end();
+  if (forgotten && words.size() == 2) return {};
+  if ((name == "user" || name == "loadmodule") && words.size() >= 2) {
+    warn(effect_warning(name, missing_feature(name)));
+    return {};
+  }
+  return fatal_config_error(directive, kBadDirective);
+}
+
+core::Result<> Config::apply(const Directive& directive) {
+  const auto index = find_option(directive.words[0]);
+  if (!index) return apply_other(directive);
+  const Option& option = option_table()[*index];
+  const Words values = Words(directive.words).subspan(1);
+  if (values.empty() || (values.size() > 1 && !option.multi_argument)) {
+    return fatal_config_error(directive, "wrong number of arguments");
+  }
+  const std::string current = text_at(*index);
+  // A list may also come between one pair of quotes.
+  const auto parsed = values.size() == 1 ? parse_single_text(option, values[0], current)
+                                         : parse_value(option, values, current);
+  if (!parsed) return fatal_config_error(directive, parsed.error().reason);
+  store(*index, *parsed);
+  warn_if_without_effect(*index, *parsed);
+  return {};
+}
+
+core::Result<> Config::load_directives(const core::Result<std::vector<Directive>>& directives) {
+  if (!directives) return directives.error();
+  for (const Directive& directive : *directives) {
+    if (auto applied = apply(directive); !applied) return applied.error();
+  }
+  return {};
+}
+
+core::Result<Launch> Config::load(int argc, const char* const* argv, int stdin_descriptor) {
+  const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  const CommandLine command_line = parse_command_line(arguments);
+  if (command_line.launch != Launch::kServe) return command_line.launch;
+  if (!command_line.config_path.empty()) {
+    std::error_code error;
+    const auto path = std::filesystem::absolute(command_line.config_path, error);
+    file_path_ = error ? command_line.config_path : path.string();
+    if (auto done = load_directives(read_config_file(file_path_)); !done) return done.error();
+  }
+  if (command_line.reads_stdin) {
+    const std::string source = "standard input";
+    const auto text = persistence::read_descriptor(stdin_descriptor, source, kConfigFileLimitBytes);
+    if (!text) return core::Error{start_up_error(text.error())};
+    if (auto done = load_directives(read_config_text(*text, source)); !done) return done.error();
+  }
+  const auto options = read_config_text(command_line.options_text, "the command line");
+  if (auto done = load_directives(options); !done) return done.error();
+  return Launch::kServe;
+}
+
+}  // namespace server

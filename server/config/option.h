@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+//
+// Option: one row of the option table, from which parsing, CONFIG GET, SET and REWRITE all follow.
+//
+// Invariants: names and aliases are lower case and unique over the table; `default_text` is a text
+// the row's own parser accepts and returns unchanged.
+// Thread safety: rows are constant once built.
+// Source: redis.conf 7.0; conf/bloomery.conf explains every option to its user.
+#pragma once
+
+#include <boost/system/result.hpp>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace server {
+
+// Options the server itself reads; the order is that of the table's first rows.
+enum class OptionId : uint8_t {
+  kBind,
+  kPort,
+  kUnixSocket,
+  kUnixSocketPerm,
+  kTimeout,
+  kTcpKeepalive,
+  kTcpBacklog,
+  kMaxClients,
+  kIoThreads,
+  kProtectedMode,
+  kRequirePass,
+  kEnableProtectedConfigs,
+  kProtoMaxBulkLen,
+  kClientQueryBufferLimit,
+  kClientOutputBufferLimit,
+  kMaxMemory,
+  kMaxMemoryPolicy,
+  kLogLevel,
+  kLogFile,
+  kPidFile,
+  kDir,
+  kDatabases,
+  kHz,
+  kDaemonize,
+  kSupervised,
+  kSave,
+  kAppendOnly,
+  kBloomErrorRate,
+  kBloomInitialSize,
+  kBloomExpansionFactor,
+  kBloomTighteningRatio,
+  kBloomLayout,
+  kBloomMemoryUsageLimit,
+  kBloomUseRandomSeed,
+  kBloomDefragEnabled,
+  kCount,
+};
+inline constexpr size_t kOptionIdCount = static_cast<size_t>(OptionId::kCount);
+
+enum class Kind : uint8_t { kBool, kInteger, kMemory, kOctal, kFloat, kEnum, kString, kList };
+
+enum class Mutability : uint8_t {
+  kMutable,
+  kImmutable,
+  kProtected,  // as enable-protected-configs allows
+  kWithHook,   // mutable only when somebody registered to carry the change out
+};
+
+// A value in canonical form: what CONFIG GET says, and the number behind it (bool 0/1, enum index,
+// bits of a double), which is 0 for strings and lists.
+struct Value {
+  std::string text;
+  int64_t scalar = 0;
+};
+
+// Why a value was refused, without the words that CONFIG SET or the file reader put before it.
+struct Refusal {
+  std::string reason;
+};
+
+template <class T>
+using Parsed = boost::system::result<T, Refusal>;
+
+[[noreturn]] inline void throw_exception_from_error(const Refusal& refusal,
+                                                    const boost::source_location&) {
+  throw std::logic_error("unchecked refusal: " + refusal.reason);
+}
+
+struct Option;
+using Words = std::span<const std::string>;
+// `current` is the value so far, which options that accumulate or merge build upon.
+using ValueParser = Parsed<Value> (*)(const Option&, Words, const std::string& current);
+// The lines of a configuration file that say `text`.
+using LineWriter = std::vector<std::string> (*)(const Option&, const std::string& text);
+
+struct Option {
+  std::string_view name{};
+  std::vector<std::string_view> aliases{};
+  Kind kind = Kind::kString;
+  std::string default_text{};
+  int64_t min = 0;
+  int64_t max = std::numeric_limits<int64_t>::max();
+  std::vector<std::string_view> choices{};  // Kind::kEnum, in the order of the C++ enum
+  Mutability mutability = Mutability::kMutable;
+  bool multi_argument = false;
+  bool accumulates = false;  // a repeated line adds to the earlier ones instead of replacing them
+  bool sensitive = false;    // never shown in a message or a log
+  bool inert = false;        // known to Redis, kept for CONFIG GET, without effect here
+  ValueParser parser = nullptr;  // instead of the kind's own
+  LineWriter line_writer = nullptr;
+};
+
+}  // namespace server

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+#include "server/config/option_table.h"
+
+#include <algorithm>
+#include <cassert>
+#include <filesystem>
+#include <system_error>
+#include <thread>
+#include <unordered_map>
+
+#include "server/config/buffer_limits.h"
+#include "server/config/special_values.h"
+#include "server/config/words.h"
+
+namespace server {
+namespace {
+
+constexpr int64_t kInt32Max = std::numeric_limits<int32_t>::max();
+constexpr int64_t kUint32Max = std::numeric_limits<uint32_t>::max();
+constexpr int64_t kMebibyte = int64_t{1} << 20;
+constexpr Mutability kImmutable = Mutability::kImmutable;
+constexpr Mutability kProtected = Mutability::kProtected;
+constexpr Mutability kWithHook = Mutability::kWithHook;
+
+std::string default_io_threads() {
+  constexpr unsigned kMost = 8;
+  return std::to_string(std::clamp(std::thread::hardware_concurrency(), 1U, kMost));
+}
+
+// Where the process was started; empty when that directory is gone.
+std::string start_directory() {
+  std::error_code error;
+  return std::filesystem::current_path(error).string();
+}
+
+std::vector<Option> network_options() {
+  return {
+      {.name = "bind",
+       .kind = Kind::kList,
+       .default_text = "* -::*",
+       .mutability = kWithHook,
+       .multi_argument = true,
+       .parser = parse_bind},
+      {.name = "port",
+       .kind = Kind::kInteger,
+       .default_text = "6379",
+       .max = 65535,
+       .mutability = kWithHook},
+      {.name = "unixsocket", .kind = Kind::kString, .mutability = kImmutable},
+      {.name = "unixsocketperm",
+       .kind = Kind::kOctal,
+       .default_text = "0",
+       .max = 0777,
+       .mutability = kImmutable},
+      {.name = "timeout", .kind = Kind::kInteger, .default_text = "0", .max = kInt32Max},
+      {.name = "tcp-keepalive", .kind = Kind::kInteger, .default_text = "300", .max = kInt32Max},
+      {.name = "tcp-backlog",
+       .kind = Kind::kInteger,
+       .default_text = "511",
+       .max = kInt32Max,
+       .mutability = kImmutable},
+      {.name = "maxclients",
+       .kind = Kind::kInteger,
+       .default_text = "10000",
+       .min = 1,
+       .max = kUint32Max},
+      {.name = "io-threads",
+       .kind = Kind::kInteger,
+       .default_text = default_io_threads(),
+       .min = 1,
+       .max = 128,
+       .mutability = kImmutable},
+  };
+}
+
+std::vector<Option> security_options() {
+  return {
+      {.name = "protected-mode", .kind = Kind::kBool, .default_text = "yes"},
+      {.name = "requirepass", .kind = Kind::kString, .sensitive = true},
+      {.name = "enable-protected-configs",
+       .kind = Kind::kEnum,
+       .default_text = "no",
+       .choices = {"no", "yes", "local"},
+       .mutability = kImmutable},
+  };
+}
+
+std::vector<Option> limit_options() {
+  return {
+      {.name = "proto-max-bulk-len",
+       .kind = Kind::kMemory,
+       .default_text = "536870912",
+       .min = kMebibyte},
+      {.name = "client-query-buffer-limit",
+       .kind = Kind::kMemory,
+       .default_text = "1073741824",
+       .min = kMebibyte},
+      {.name = "client-output-buffer-limit",
+       .kind = Kind::kList,
+       .default_text = "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60",
+       .multi_argument = true,
+       .parser = parse_buffer_limits,
+       .line_writer = write_buffer_limits},
+      {.name = "maxmemory", .kind = Kind::kMemory, .default_text = "0"},
+      {.name = "maxmemory-policy",
+       .kind = Kind::kEnum,
+       .default_text = "noeviction",
+       .choices = {"noeviction"},
+       .parser = parse_maxmemory_policy},
+  };
+}
+
+std::vector<Option> process_options() {
+  return {
+      {.name = "loglevel",
+       .kind = Kind::kEnum,
+       .default_text = "notice",
+       .choices = {"debug", "verbose", "notice", "warning", "nothing"}},
+      {.name = "logfile", .kind = Kind::kString, .mutability = kImmutable},
+      {.name = "pidfile", .kind = Kind::kString, .mutability = kImmutable},
+      {.name = "dir",
+       .kind = Kind::kString,
+       .default_text = start_directory(),
+       .mutability = kProtected,
+       .parser = parse_directory},
+      {.name = "databases",
+       .kind = Kind::kInteger,
+       .default_text = "16",
+       .min = 1,
+       .max = kInt32Max,
+       .mutability = kImmutable},
+      {.name = "hz",
+       .kind = Kind::kInteger,
+       .default_text = "10",
+       .max = kInt32Max,
+       .parser = parse_hz},
+      {.name = "daemonize", .kind = Kind::kBool, .default_text = "no", .mutability = kImmutable},
+      {.name = "supervised",
+       .kind = Kind::kEnum,
+       .default_text = "no",
+       .choices = {"upstart", "systemd", "auto", "no"},
+       .mutability = kImmutable},
+      {.name = "save",
+       .kind = Kind::kList,
+       .multi_argument = true,
+       .accumulates = true,
+       .parser = parse_save,
+       .line_writer = write_save},
+      {.name = "appendonly", .kind = Kind::kBool, .default_text = "no"},
+  };
+}
+
+std::vector<Option> bloom_options() {
+  return {
+      {.name = "bf-error-rate",
+       .aliases = {"bf.bloom-fp-rate"},
+       .kind = Kind::kFloat,
+       .default_text = "0.01",
+       .parser = parse_bloom_error_rate},
+      {.name = "bf-initial-size",
+       .aliases = {"bf.bloom-capacity"},
+       .kind = Kind::kInteger,
+       .default_text = "100",
+       .min = 1,
+       .max = int64_t{1} << 48,
+       .parser = parse_bloom_integer},
+      {.name = "bf-expansion-factor",
+       .aliases = {"bf.bloom-expansion"},
+       .kind = Kind::kInteger,
+       .default_text = "2",
+       .max = 32768,
+       .parser = parse_bloom_integer},
+      {.name = "bf-tightening-ratio",
+       .aliases = {"bf.bloom-tightening-ratio"},
+       .kind = Kind::kFloat,
+       .default_text = "0.5",
+       .parser = parse_bloom_ratio},
+      {.name = "bf-layout",
+       .kind = Kind::kEnum,
+       .default_text = "native",
+       .choices = {"native", "redisbloom", "valkey-bloom"}},
+      {.name = "bf.bloom-memory-usage-limit", .kind = Kind::kMemory, .default_text = "0"},
+      {.name = "bf.bloom-use-random-seed", .kind = Kind::kBool, .default_text = "yes"},
+      {.name = "bf.bloom-defrag-enabled", .kind = Kind::kBool, .default_text = "yes"},
+  };
+}
+
+std::vector<Option> build_table() {
+  std::vector<Option> table;
+  for (auto make :
+       {network_options, security_options, limit_options, process_options, bloom_options}) {
+    const auto rows = make();
+    table.insert(table.end(), rows.begin(), rows.end());
+  }
+  assert(table.size() == kOptionIdCount);
+  const auto rows = compatibility_options();
+  table.insert(table.end(), rows.begin(), rows.end());
+  return table;
+}
+
+std::unordered_map<std::string_view, size_t> build_index() {
+  std::unordered_map<std::string_view, size_t> index;
+  const auto& table = option_table();
+  for (size_t i = 0; i < table.size(); ++i) {
+    [[maybe_unused]] bool fresh = index.emplace(table[i].name, i).second;
+    assert(fresh);
+    for (const auto alias : table[i].aliases) {
+      fresh = index.emplace(alias, i).second;
+      assert(fresh);
+    }
+  }
+  return index;
+}
+
+}  // namespace
+
+const std::vector<Option>& option_table() {
+  static const std::vector<Option> table = build_table();
+  return table;
+}
+
+const Option& option_row(OptionId id) {
+  return option_table()[static_cast<size_t>(id)];
+}
+
+std::optional<size_t> find_option(std::string_view name) {
+  static const auto index = build_index();
+  const auto found = index.find(lower_case(name));
+  if (found == index.end()) return std::nullopt;
+  return found->second;
+}
+
+}  // namespace server

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+//
+// The option table: every directive the server knows.
+//
+// Invariants: row i of option_table() is OptionId i for i < kOptionIdCount; after those come the
+// directives that only Redis gives a meaning.
+// Thread safety: the tables are built once, at first use, and never change.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "server/config/option.h"
+
+namespace server {
+
+const std::vector<Option>& option_table();
+const Option& option_row(OptionId id);
+
+// By name or alias in any case; the index is the row's place in option_table().
+std::optional<size_t> find_option(std::string_view name);
+
+// Directives of redis.conf 7.0 that are accepted so that existing files load. In
+// compatibility_table.cpp.
+std::vector<Option> compatibility_options();
+
+}  // namespace server

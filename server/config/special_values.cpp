@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+#include "server/config/special_values.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstdlib>
+#include <memory>
+#include <system_error>
+
+#include "server/config/value.h"
+#include "server/config/words.h"
+
+namespace server {
+namespace {
+
+constexpr size_t kMaxBindAddresses = 16;
+constexpr int64_t kMinHz = 1;
+constexpr int64_t kMaxHz = 500;
+// RedisBloom stores nothing above this: a filter that errs more often is of no use.
+constexpr double kMaxErrorRate = 0.25;
+
+bool is_address_character(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
+         std::string_view(".:*-_%").find(c) != std::string_view::npos;
+}
+
+bool looks_like_address(const std::string& word) {
+  return !word.empty() && std::all_of(word.begin(), word.end(), is_address_character);
+}
+
+Parsed<double> parse_open_unit_interval(const Option& option, const std::string& text) {
+  const auto number = parse_float(text);
+  if (!number) return Refusal{fmt::format("Invalid value for `{}`", option.name)};
+  if (*number <= 0 || *number >= 1) {
+    return Refusal{
+        fmt::format("Value for `{}` must be in the range ({:f}, {:f})", option.name, 0.0, 1.0)};
+  }
+  return *number;
+}
+
+}  // namespace
+
+Parsed<Value> parse_bind(const Option&, Words words, const std::string&) {
+  if (words.size() == 1 && words[0].empty()) return Value{};
+  if (words.size() > kMaxBindAddresses) return Refusal{"Too many bind addresses specified."};
+  if (!std::all_of(words.begin(), words.end(), looks_like_address)) {
+    return Refusal{"Failed to bind to specified addresses."};
+  }
+  return Value{fmt::format("{}", fmt::join(words, " ")), 0};
+}
+
+Parsed<Value> parse_directory(const Option&, Words words, const std::string&) {
+  const std::string& path = words[0];
+  const auto because = [](int error_number) {
+    return Refusal{std::generic_category().message(error_number)};
+  };
+  if (path.find('\0') != std::string::npos) return because(ENOENT);
+  const std::unique_ptr<char, decltype(&std::free)> absolute(::realpath(path.c_str(), nullptr),
+                                                             &std::free);
+  if (absolute == nullptr) return because(errno);
+  struct stat status {};
+  if (::stat(absolute.get(), &status) != 0) return because(errno);
+  if (!S_ISDIR(status.st_mode)) return because(ENOTDIR);
+  return Value{absolute.get(), 0};
+}
+
+Parsed<Value> parse_hz(const Option& option, Words words, const std::string&) {
+  auto value = parse_ranged_integer(option, words[0]);
+  if (!value) return value;
+  const int64_t hz = std::clamp(value->scalar, kMinHz, kMaxHz);
+  return Value{std::to_string(hz), hz};
+}
+
+Parsed<Value> parse_maxmemory_policy(const Option& option, Words words, const std::string&) {
+  constexpr std::string_view kEvicting[] = {"volatile-lru",  "volatile-lfu", "volatile-random",
+                                            "volatile-ttl",  "allkeys-lru",  "allkeys-lfu",
+                                            "allkeys-random"};
+  const std::string policy = lower_case(words[0]);
+  if (policy == option.choices[0]) return Value{policy, 0};
+  if (std::find(std::begin(kEvicting), std::end(kEvicting), policy) != std::end(kEvicting)) {
+    return Refusal{
+        fmt::format("'{}' would evict keys, which this version does not do; "
+                    "the only policy is noeviction",
+                    policy)};
+  }
+  return Refusal{
+      fmt::format("argument(s) must be one of the following: {}", fmt::join(option.choices, ", "))};
+}
+
+Parsed<Value> parse_save(const Option&, Words words, const std::string& current) {
+  if (words.size() == 1 && words[0].empty()) return Value{};
+  if (words.size() % 2 != 0) return Refusal{"Invalid save parameters"};
+  for (size_t i = 0; i < words.size(); i += 2) {
+    const auto seconds = parse_integer(words[i]);
+    const auto changes = parse_integer(words[i + 1]);
+    if (!seconds || !changes || *seconds < 1 || *changes < 0) {
+      return Refusal{"Invalid save parameters"};
+    }
+  }
+  const char* separator = current.empty() ? "" : " ";
+  return Value{fmt::format("{}{}{}", current, separator, fmt::join(words, " ")), 0};
+}
+
+std::vector<std::string> write_save(const Option& option, const std::string& text) {
+  if (text.empty()) return {fmt::format("{} \"\"", option.name)};
+  std::vector<std::string> lines;
+  const auto words = split_at_spaces(text);
+  for (size_t i = 0; i + 1 < words.size(); i += 2) {
+    lines.push_back(fmt::format("{} {} {}", option.name, words[i], words[i + 1]));
+  }
+  return lines;
+}
+
+Parsed<Value> parse_bloom_error_rate(const Option& option, Words words, const std::string&) {
+  const auto rate = parse_open_unit_interval(option, words[0]);
+  if (!rate) return rate.error();
+  return float_value(std::min(*rate, kMaxErrorRate));
+}
+
+Parsed<Value> parse_bloom_ratio(const Option& option, Words words, const std::string&) {
+  const auto ratio = parse_open_unit_interval(option, words[0]);
+  if (!ratio) return ratio.error();
+  return float_value(*ratio);
+}
+
+Parsed<Value> parse_bloom_integer(const Option& option, Words words, const std::string&) {
+  const auto number = parse_integer(words[0]);
+  if (!number) return Refusal{"argument couldn't be parsed into an integer"};
+  if (*number < option.min || *number > option.max) {
+    return Refusal{fmt::format("Value for `{}` must be in the range [{}, {}]", option.name,
+                               option.min, option.max)};
+  }
+  return Value{std::to_string(*number), *number};
+}
+
+}  // namespace server

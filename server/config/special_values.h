@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+//
+// Parsers for the options whose rules no Kind covers; the option table points at them.
+//
+// Thread safety: free functions; parse_directory asks the file system, the others nothing.
+#pragma once
+
+#include "server/config/option.h"
+
+namespace server {
+
+// At most 16 addresses; '-' before one means that it may be missing on this machine.
+Parsed<Value> parse_bind(const Option& option, Words words, const std::string& current);
+// An existing directory, made absolute. Errors: the system's own text, as in Redis.
+Parsed<Value> parse_directory(const Option& option, Words words, const std::string& current);
+// Pulled into 1..500 instead of refused, as Redis does.
+Parsed<Value> parse_hz(const Option& option, Words words, const std::string& current);
+// Tells a policy that Redis has and we have not from a word nobody knows.
+Parsed<Value> parse_maxmemory_policy(const Option& option, Words words, const std::string& current);
+// `seconds changes` pairs that add to `current`; "" forgets all of them.
+Parsed<Value> parse_save(const Option& option, Words words, const std::string& current);
+std::vector<std::string> write_save(const Option& option, const std::string& text);
+
+// 0 < rate < 1, with RedisBloom's texts; the first also lowers what exceeds 0.25 to 0.25.
+Parsed<Value> parse_bloom_error_rate(const Option& option, Words words, const std::string& current);
+Parsed<Value> parse_bloom_ratio(const Option& option, Words words, const std::string& current);
+// An integer with RedisBloom's text for the range.
+Parsed<Value> parse_bloom_integer(const Option& option, Words words, const std::string& current);
+
+}  // namespace server

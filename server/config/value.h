@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+//
+// Values of options: from words to canonical text, and back to lines of a file.
+//
+// Invariants: parse_value(option, {value.text}) gives the same value again; write_lines(…) read
+// again gives the same value.
+// Thread safety: free functions without shared state.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/config/option.h"
+
+namespace server {
+
+// Errors are Redis 7.0's reasons, such as `argument must be 'yes' or 'no'`. REQUIRES: words is not
+// empty, and holds one word unless the option takes several.
+Parsed<Value> parse_value(const Option& option, Words words, const std::string& current);
+
+// CONFIG SET and a quoted list in a file hand several words over as one.
+Parsed<Value> parse_single_text(const Option& option, const std::string& text,
+                                const std::string& current);
+
+std::vector<std::string> write_lines(const Option& option, const std::string& text);
+
+// Bytes with an optional unit: k = 1000, kb = 1024 and so on up to gb. Empty when malformed or
+// when the product exceeds 2^63-1 (`overflowed` tells which).
+struct MemoryText {
+  std::optional<int64_t> bytes;
+  bool overflowed = false;
+};
+MemoryText parse_memory(std::string_view text);
+// 1073741824 -> "1gb", but only where that is exact.
+std::string format_memory(int64_t bytes);
+
+// Strict as Redis is: no sign '+', no spaces, no leading zeros.
+std::optional<int64_t> parse_integer(std::string_view text);
+std::optional<double> parse_float(std::string_view text);
+
+Refusal out_of_range(int64_t min, int64_t max);
+Parsed<Value> parse_ranged_integer(const Option& option, std::string_view text);
+Value float_value(double number);
+
+}  // namespace server

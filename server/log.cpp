@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#include "server/log.h"
+
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
+
+#include <memory>
+
+namespace server {
+namespace {
+
+// %* in the pattern: Redis' one-character level.
+class LevelMark final : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&,
+              spdlog::memory_buf_t& out) override {
+    constexpr std::string_view kMarks = ".-*###";
+    out.push_back(kMarks[std::min<size_t>(message.level, kMarks.size() - 1)]);
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<LevelMark>();
+  }
+};
+
+}  // namespace
+
+core::Result<> open_log(LogLevel level, const std::string& file) {
+  try {
+    std::shared_ptr<spdlog::logger> logger;
+    if (file.empty()) {
+      logger = std::make_shared<spdlog::logger>(
+          "bloomery", std::make_shared<spdlog::sinks::stdout_sink_mt>());
+    } else {
+      logger = std::make_shared<spdlog::logger>(
+          "bloomery", std::make_shared<spdlog::sinks::basic_file_sink_mt>(file));
+    }
+    auto formatter = std::make_unique<spdlog::pattern_formatter>();
+    formatter->add_flag<LevelMark>('*').set_pattern("%P:M %d %b %Y %H:%M:%S.%e %* %v");
+    logger->set_formatter(std::move(formatter));
+    logger->flush_on(spdlog::level::info);
+    spdlog::set_default_logger(std::move(logger));
+  } catch (const spdlog::spdlog_ex& error) {
+    return core::Error{fmt::format("Can't open the log file '{}': {}", file, error.what())};
+  }
+  set_log_level(level);
+  return {};
+}
+
+void set_log_level(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug: return spdlog::set_level(spdlog::level::trace);
+    case LogLevel::kVerbose: return spdlog::set_level(spdlog::level::debug);
+    case LogLevel::kNotice: return spdlog::set_level(spdlog::level::info);
+    case LogLevel::kWarning: return spdlog::set_level(spdlog::level::warn);
+    case LogLevel::kNothing: return spdlog::set_level(spdlog::level::off);
+  }
+}
+
+void flush_log() { spdlog::default_logger_raw()->flush(); }
+
+}  // namespace server

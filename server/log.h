@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+//
+// Log: lines in Redis' form, "PID:M 20 Nov 2026 09:37:03.456 * text", through spdlog.
+//
+// Invariants: a line holds no line break from a client's bytes.
+// Thread safety: all functions may be called from any thread.
+// Source: https://github.com/gabime/spdlog
+#pragma once
+
+#include <spdlog/spdlog.h>
+
+#include <string>
+#include <string_view>
+
+#include "core/result.h"
+#include "server/config/config.h"
+
+namespace server {
+
+// `file`: a path, or empty for standard output. Errors: the file cannot be opened.
+core::Result<> open_log(LogLevel level, const std::string& file);
+void set_log_level(LogLevel level);
+void flush_log();
+
+// Redis' four levels. Errors, too, carry Redis' mark of warnings, '#'.
+template <class... Args>
+void log_debug(spdlog::format_string_t<Args...> format, Args&&... args) {
+  spdlog::trace(format, std::forward<Args>(args)...);
+}
+template <class... Args>
+void log_verbose(spdlog::format_string_t<Args...> format, Args&&... args) {
+  spdlog::debug(format, std::forward<Args>(args)...);
+}
+template <class... Args>
+void log_notice(spdlog::format_string_t<Args...> format, Args&&... args) {
+  spdlog::info(format, std::forward<Args>(args)...);
+}
+template <class... Args>
+void log_warning(spdlog::format_string_t<Args...> format, Args&&... args) {
+  spdlog::warn(format, std::forward<Args>(args)...);
+}
+template <class... Args>
+void log_error(spdlog::format_string_t<Args...> format, Args&&... args) {
+  spdlog::error(format, std::forward<Args>(args)...);
+}
+
+}  // namespace server

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#include "server/memory_monitor.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <string>
+
+#include "core/bloom/bit_array.h"
+
+#ifdef BLOOMERY_JEMALLOC
+#include <jemalloc/jemalloc.h>
+#else
+#include <malloc.h>
+#endif
+
+namespace server {
+namespace {
+
+// Bytes that the allocator has handed out.
+uint64_t allocated_bytes() {
+#ifdef BLOOMERY_JEMALLOC
+  // Statistics are of the last epoch; setting it starts a new one.
+  uint64_t epoch = 1;
+  size_t size = sizeof epoch;
+  mallctl("epoch", &epoch, &size, &epoch, size);
+  size_t allocated = 0;
+  size = sizeof allocated;
+  mallctl("stats.allocated", &allocated, &size, nullptr, 0);
+  return allocated;
+#else
+  const struct mallinfo2 info = mallinfo2();
+  return info.uordblks + info.hblkhd;
+#endif
+}
+
+// A "Name:   123 kB" line of /proc/meminfo in bytes; 0 when it is missing.
+uint64_t meminfo_bytes(const std::string& name) {
+  std::ifstream file("/proc/meminfo");
+  std::string word;
+  while (file >> word) {
+    uint64_t kibibytes = 0;
+    if (word == name && file >> kibibytes) return kibibytes * 1024;
+    file.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
+  }
+  return 0;
+}
+
+}  // namespace
+
+MemoryMonitor::MemoryMonitor()
+    : machine_bytes_(meminfo_bytes("MemTotal:")), startup_bytes_(refresh()) {}
+
+uint64_t MemoryMonitor::refresh() const {
+  const uint64_t used = allocated_bytes() + core::bloom::mapped_bytes();
+  used_bytes_.store(used, std::memory_order_relaxed);
+  uint64_t peak = peak_bytes();
+  while (used > peak && !peak_bytes_.compare_exchange_weak(peak, used)) {
+  }
+  return used;
+}
+
+uint64_t MemoryMonitor::available_bytes() const {
+  const uint64_t used = refresh();
+  uint64_t available = std::numeric_limits<uint64_t>::max();
+  const auto left_of = [used](uint64_t total) { return total > used ? total - used : 0; };
+  if (const uint64_t limit = limit_bytes(); limit != 0) available = left_of(limit);
+  // Mapped filters are promised memory even while untouched, so the machine's size counts too.
+  if (machine_bytes_ != 0) available = std::min(available, left_of(machine_bytes_));
+  if (const uint64_t free = meminfo_bytes("MemAvailable:"); free != 0) {
+    available = std::min(available, free);
+  }
+  return available;
+}
+
+ResidentMemory resident_memory() {
+  std::ifstream file("/proc/self/statm");
+  uint64_t size = 0;
+  uint64_t resident = 0;
+  uint64_t shared = 0;
+  file >> size >> resident >> shared;
+  const auto page_bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  return {resident * page_bytes, shared * page_bytes};
+}
+
+}  // namespace server

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+#include "server/net/connection.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "server/log.h"
+
+namespace server::net {
+namespace {
+
+protocol::Limits parser_limits(const Config& config) {
+  protocol::Limits limits;
+  limits.bulk_size_max_bytes = static_cast<size_t>(config.max_bulk_bytes());
+  return limits;
+}
+
+bool is_temporary(int error) {
+  return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
+}
+
+}  // namespace
+
+Connection::Connection(IoThread& thread, Services& services, std::shared_ptr<Session> session)
+    : thread_(thread),
+      services_(services),
+      session_(std::move(session)),
+      counters_(services.statistics.thread(thread.index)),
+      dispatcher_(services, counters_, *session_),
+      timer_(thread.context) {
+  parser_.set_limits(parser_limits(services_.config));
+  parser_.set_authenticated(session_->authenticated);
+}
+
+Connection::~Connection() {
+  dispatcher_.end_session();
+  services_.clients.remove(session_->id);
+}
+
+void Connection::start() {
+  if (!thread_.readiness.add(session_->descriptor, *this, interest_)) {
+    log_warning("Cannot wait for client {}", session_->address);
+    return close();
+  }
+  wake();  // CLIENT KILL may have come before the connection had started
+}
+
+void Connection::close() {
+  if (!open_) return;
+  open_ = false;
+  thread_.readiness.remove(session_->descriptor, *this);
+  ::close(session_->descriptor);
+  timer_.cancel();
+  // Posted, because the caller may be a member function of this object.
+  thread_.post([&thread = thread_, id = session_->id] { thread.connections.erase(id); });
+}
+
+void Connection::wake() {
+  if (session_->kill_requested.load(std::memory_order_acquire)) {
+    close();
+  } else if (wait_ == Wait::kEndOfPause) {
+    timer_.cancel();
+    on_timer();
+  }
+}
+
+void Connection::close_if_idle(int64_t now_ms, int64_t timeout_ms) {
+  const int64_t last_ms = session_->last_interaction_ms.load(std::memory_order_relaxed);
+  if (timeout_ms > 0 && now_ms - last_ms > timeout_ms && wait_ == Wait::kNothing) {
+    log_verbose("Closing idle client {}", session_->address);
+    close();
+  }
+}
+
+void Connection::on_ready(uint32_t events) {
+  if ((events & EPOLLOUT) != 0) send_unsent();
+  if (!open_ || (events & ~uint32_t{EPOLLOUT}) == 0) return;
+  if (wait_ != Wait::kNothing) {
+    // Only a broken connection is told while input is not asked for.
+    if ((events & (EPOLLHUP | EPOLLERR)) != 0) close();
+    return;
+  }
+  proceed(read_available());
+}
+
+std::string_view Connection::read_available() {
+  auto& buffer = thread_.read_buffer;
+  const ssize_t size = ::recv(session_->descriptor, buffer.data(), buffer.size(), 0);
+  if (size > 0) {
+    counters_.input_bytes.add(static_cast<uint64_t>(size));
+    counters_.reads_processed.add();
+    return {buffer.data(), static_cast<size_t>(size)};
+  }
+  if (size == 0) {
+    end_of_input_ = true;
+  } else if (!is_temporary(errno)) {
+    close();
+  }
+  return {};
+}
+
+void Connection::proceed(std::string_view fresh) {
+  while (open_) {
+    const Stop stop = execute(fresh);
+    fresh = {};
+    send_replies();
+    if (!open_) return;
+    // A client that has closed its writing side still gets the replies it waits for.
+    if (stop == Stop::kClose || (end_of_input_ && stop == Stop::kNeedInput)) {
+      return wait_for(Wait::kLastReplies);
+    }
+    if (stop == Stop::kHeldBack) return wait_for(Wait::kEndOfPause);
+    if (unsent_.size() > kUnsentBytesMax) return wait_for(Wait::kReader);
+    if (stop == Stop::kNeedInput) return publish_buffer_sizes();
+  }
+}
+
+Connection::Stop Connection::execute(std::string_view fresh) {
+  size_t consumed = 0;
+  if (input_.empty()) {
+    // The usual case: whole commands, executed where they were read to.
+    const Stop stop = execute_complete(fresh, consumed);
+    input_.assign(fresh.substr(consumed));
+    return stop;
+  }
+  input_.append(fresh);
+  const Stop stop = execute_complete(input_, consumed);
+  input_.erase(0, consumed);
+  if (input_.empty() && input_.capacity() > IoThread::kReadBufferBytes) input_ = {};
+  if (input_.size() > static_cast<uint64_t>(services_.config.query_buffer_limit_bytes())) {
+    log_warning("Closing client {} that reached the query buffer limit", session_->address);
+    counters_.query_buffer_disconnections.add();
+    close();
+  }
+  return stop;
+}
+
+Connection::Stop Connection::execute_complete(std::string_view data, size_t& consumed) {
+  if (data.empty()) return Stop::kNeedInput;
+  const int64_t now_ms = services_.clock.wall_ms();
+  session_->last_interaction_ms.store(now_ms, std::memory_order_relaxed);
+  protocol::OutputBuffer& replies = thread_.replies;
+  while (true) {
+    const auto status = parser_.parse(data.substr(consumed));
+    if (status == protocol::RequestParser::Status::kNeedMore) {
+      consumed += parser_.consumed();
+      return Stop::kNeedInput;
+    }
+    if (status == protocol::RequestParser::Status::kError) {
+      protocol::ReplyWriter(replies, session_->resp).error(parser_.error());
+      services_.statistics.count_error("ERR");
+      consumed = data.size();
+      return Stop::kClose;
+    }
+    const Outcome outcome = dispatcher_.execute(parser_.arguments(), now_ms, replies);
+    if (outcome == Outcome::kHeldBack) return Stop::kHeldBack;
+    consumed += parser_.consumed();
+    if (outcome == Outcome::kClose) return Stop::kClose;
+    if (session_->kill_requested.load(std::memory_order_relaxed)) return Stop::kClose;
+    if (replies.size() >= kReplyBatchBytes) return Stop::kOutputFull;
+  }
+}
+
+void Connection::send_replies() {
+  parser_.set_authenticated(session_->authenticated);
+  protocol::OutputBuffer& replies = thread_.replies;
+  if (replies.empty()) return;
+  size_t sent = 0;
+  if (open_ && unsent_.empty()) sent = send_now(replies.view());
+  if (open_ && sent < replies.size()) {
+    unsent_.append(replies.view().substr(sent));
+    if (over_output_limit()) {
+      close();
+    } else {
+      update_interest();
+    }
+  }
+  replies.clear();
+  replies.shrink(2 * kReplyBatchBytes);
+}
+
+size_t Connection::send_now(std::string_view bytes) {
+  const ssize_t size = ::send(session_->descriptor, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  if (size >= 0) {
+    counters_.output_bytes.add(static_cast<uint64_t>(size));
+    counters_.writes_processed.add();
+    return static_cast<size_t>(size);
+  }
+  if (!is_temporary(errno)) close();
+  return 0;
+}
+
+void Connection::send_unsent() {
+  if (unsent_.empty()) return;
+  unsent_.consume(send_now(unsent_.view()));
+  if (!open_) return;
+  if (unsent_.empty()) {
+    unsent_.shrink(0);
+    if (wait_ == Wait::kLastReplies) return close();
+  }
+  if (wait_ == Wait::kReader && unsent_.size() <= kUnsentBytesMax / 2) {
+    wait_ = Wait::kNothing;
+    timer_.cancel();
+    proceed({});
+  }
+  if (open_) update_interest();
+}
+
+bool Connection::over_output_limit() {
+  const auto limit = static_cast<uint64_t>(
+      services_.config.output_buffer_limit(ClientClass::kNormal).hard_bytes);
+  if (limit == 0 || unsent_.size() <= limit) return false;
+  log_warning("Closing client {} that reached its output buffer limit", session_->address);
+  counters_.output_buffer_disconnections.add();
+  return true;
+}
+
+void Connection::wait_for(Wait wait) {
+  if (wait == Wait::kLastReplies && unsent_.empty()) return close();
+  wait_ = wait;
+  update_interest();
+  publish_buffer_sizes();
+  if (wait == Wait::kEndOfPause) {
+    session_->paused.store(true);
+    // A bound keeps a wall clock that jumps from holding clients for ever.
+    constexpr int64_t kWaitMaxMs = 1000;
+    const int64_t left_ms = services_.pause.end_ms() - services_.clock.wall_ms();
+    return arm_timer(std::chrono::milliseconds(std::clamp<int64_t>(left_ms, 1, kWaitMaxMs)));
+  }
+  unsent_at_timer_ = unsent_.size();
+  arm_timer(kStalledMax);
+}
+
+void Connection::arm_timer(std::chrono::milliseconds delay) {
+  timer_.expires_after(delay);
+  timer_.async_wait([weak = weak_from_this()](const ErrorCode& error) {
+    if (error) return;  // cancelled
+    if (const auto self = weak.lock()) self->on_timer();
+  });
+}
+
+void Connection::on_timer() {
+  if (!open_ || wait_ == Wait::kNothing) return;
+  if (wait_ == Wait::kEndOfPause) {
+    wait_ = Wait::kNothing;
+    session_->paused.store(false);
+    update_interest();
+    return proceed({});
+  }
+  if (unsent_.size() >= unsent_at_timer_) {
+    log_warning("Closing client {} that does not read its replies", session_->address);
+    return close();
+  }
+  unsent_at_timer_ = unsent_.size();
+  arm_timer(kStalledMax);
+}
+
+void Connection::update_interest() {
+  uint32_t interest = 0;
+  if (wait_ == Wait::kNothing) interest |= EPOLLIN;
+  if (!unsent_.empty()) interest |= EPOLLOUT;
+  if (interest == interest_) return;
+  interest_ = interest;
+  thread_.readiness.change(session_->descriptor, *this, interest);
+}
+
+void Connection::publish_buffer_sizes() {
+  session_->query_buffer_bytes.store(input_.size(), std::memory_order_relaxed);
+  session_->query_buffer_free_bytes.store(input_.capacity() - input_.size(),
+                                          std::memory_order_relaxed);
+  session_->output_buffer_bytes.store(unsent_.size(), std::memory_order_relaxed);
+}
+
+}  // namespace server::net

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+//
+// Connection: one client's socket. Reads what has come, has every complete command executed in
+// order, and sends the replies of one read in one write.
+//
+// A client that does not read is bounded: past kUnsentBytesMax nothing more of it is executed or
+// read until it has taken half of that.
+//
+// Invariants: lives on one I/O thread; its thread's map holds it until it is closed.
+// Thread safety: all members from that thread only.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "protocol/request_parser.h"
+#include "server/commands/dispatcher.h"
+#include "server/net/asio_types.h"
+#include "server/net/io_threads.h"
+#include "server/net/readiness.h"
+#include "server/services.h"
+
+namespace server::net {
+
+class Connection final : public Readiness::Watcher,
+                         public std::enable_shared_from_this<Connection> {
+ public:
+  // Takes over the session's descriptor.
+  Connection(IoThread& thread, Services& services, std::shared_ptr<Session> session);
+  ~Connection();
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+
+  // Begins to read. REQUIRES: the thread's map holds the connection.
+  void start();
+  // Ends the connection without sending what is unsent.
+  void close();
+  // A client idle for longer than this is closed; 0 is never.
+  void close_if_idle(int64_t now_ms, int64_t timeout_ms);
+  // After CLIENT KILL or UNPAUSE: closes, or lets a held-back command try again.
+  void wake();
+
+  void on_ready(uint32_t events) override;
+
+ private:
+  // Why execution of buffered commands stopped.
+  enum class Stop : uint8_t { kNeedInput, kHeldBack, kOutputFull, kClose };
+  // What the connection waits for besides input.
+  enum class Wait : uint8_t {
+    kNothing,
+    kEndOfPause,   // a command is held back by CLIENT PAUSE
+    kReader,       // the client must take replies first
+    kLastReplies,  // the connection closes when all is sent
+  };
+
+  // Reads once into the thread's buffer; empty when nothing was there and at the end of the input.
+  std::string_view read_available();
+  // Executes what is buffered and `fresh`, sends replies, decides what to wait for.
+  void proceed(std::string_view fresh);
+  Stop execute(std::string_view fresh);
+  Stop execute_complete(std::string_view data, size_t& consumed);
+  void send_replies();
+  // Hands bytes to the kernel; how many it took.
+  size_t send_now(std::string_view bytes);
+  void send_unsent();
+  bool over_output_limit();
+  void wait_for(Wait wait);
+  void arm_timer(std::chrono::milliseconds delay);
+  void on_timer();
+  void update_interest();
+  void publish_buffer_sizes();
+
+  // Replies gathered before a write in the midst of a read batch.
+  static constexpr size_t kReplyBatchBytes = 1 << 20;
+  // Unsent replies above which a client's commands wait.
+  static constexpr size_t kUnsentBytesMax = 32 << 20;
+  // A client that takes no byte for so long, with its commands waiting, is closed.
+  static constexpr std::chrono::milliseconds kStalledMax{60'000};
+
+  IoThread& thread_;
+  Services& services_;
+  std::shared_ptr<Session> session_;
+  ThreadStatistics& counters_;
+  Dispatcher dispatcher_;
+  protocol::RequestParser parser_;
+  std::string input_;  // bytes of commands not yet complete, or held back
+  protocol::OutputBuffer unsent_;
+  Timer timer_;
+  size_t unsent_at_timer_ = 0;  // to see whether a waiting client took anything
+  uint32_t interest_ = EPOLLIN;
+  Wait wait_ = Wait::kNothing;
+  bool open_ = true;
+  bool end_of_input_ = false;
+};
+
+}  // namespace server::net

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+//
+// IoThreads: the threads that serve connections, each with an io_context of its own.
+//
+// Invariants: a connection lives on one thread from accept to close; what it needs from others
+// is posted to that thread.
+// Thread safety: post() from any thread; everything else of an IoThread from that thread only.
+#pragma once
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
+#include <memory>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "protocol/reply_writer.h"
+#include "server/net/asio_types.h"
+#include "server/net/readiness.h"
+
+namespace server::net {
+
+class Connection;
+
+struct IoThread {
+  explicit IoThread(size_t thread_index)
+      : index(thread_index),
+        // One thread runs it, and sockets are used from that thread only: no locks around I/O.
+        context(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO),
+        work(asio::make_work_guard(context)),
+        readiness(context),
+        read_buffer(kReadBufferBytes) {}
+
+  template <class Function>
+  void post(Function&& function) {
+    asio::post(context, std::forward<Function>(function));
+  }
+
+  // One read batch: about 2,000 small commands; fits the second-level cache.
+  static constexpr size_t kReadBufferBytes = 64 * 1024;
+
+  const size_t index;
+  asio::io_context context;
+  asio::executor_work_guard<Executor> work;
+  Readiness readiness;
+  // Shared by the thread's connections, which use them only between two suspensions.
+  std::vector<char> read_buffer;
+  protocol::OutputBuffer replies;
+  std::unordered_map<uint64_t, std::shared_ptr<Connection>> connections;  // by session id
+  std::thread thread;
+};
+
+class IoThreads {
+ public:
+  explicit IoThreads(size_t count);
+  ~IoThreads();
+  IoThreads(const IoThreads&) = delete;
+  IoThreads& operator=(const IoThreads&) = delete;
+
+  IoThread& at(size_t index) { return *threads_[index]; }
+  size_t count() const { return threads_.size(); }
+  // Round robin.
+  IoThread& next() { return *threads_[next_++ % threads_.size()]; }
+
+  // Runs thread 0 on the caller, the others on threads of their own; returns after stop().
+  void run();
+  // Closes every connection and lets run() return once their coroutines have ended.
+  // Callable from any thread.
+  void stop();
+
+  template <class Function>
+  void post_to_each(Function function) {
+    for (auto& thread : threads_) thread->post([&t = *thread, function] { function(t); });
+  }
+
+ private:
+  std::vector<std::unique_ptr<IoThread>> threads_;
+  size_t next_ = 0;
+};
+
+}  // namespace server::net

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+//
+// PauseGate: CLIENT PAUSE. A held-back command waits in its connection, without a lock.
+//
+// Invariants: a pause of writes only never shortens or weakens a pause of everything.
+// Thread safety: all members may be called from any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+
+#include "server/commands/command.h"
+
+namespace server {
+
+class PauseGate {
+ public:
+  enum class Mode : uint8_t { kNone, kWrites, kAll };
+
+  // `flags` of a command; the hot path is one relaxed load.
+  bool holds_back(uint32_t flags, int64_t now_ms) const {
+    const Mode mode = mode_.load(std::memory_order_relaxed);
+    if (mode == Mode::kNone || now_ms >= end_ms_.load(std::memory_order_relaxed)) return false;
+    if (mode == Mode::kAll) return (flags & kNotPaused) == 0;
+    return (flags & (kWrite | kMayReplicate)) != 0;
+  }
+
+  void pause(Mode mode, int64_t end_ms, int64_t now_ms) {
+    const std::scoped_lock lock(mutex_);
+    const bool running = mode_.load() != Mode::kNone && now_ms < end_ms_.load();
+    if (running && mode_.load() > mode) mode = mode_.load();
+    if (running && end_ms_.load() > end_ms) end_ms = end_ms_.load();
+    end_ms_.store(end_ms);
+    mode_.store(mode);
+  }
+
+  void end() {
+    {
+      const std::scoped_lock lock(mutex_);
+      mode_.store(Mode::kNone);
+    }
+    if (wake_all) wake_all();
+  }
+
+  int64_t end_ms() const { return end_ms_.load(); }
+
+  // Makes every held-back connection look again; set once, before the first connection.
+  std::function<void()> wake_all;
+
+ private:
+  std::mutex mutex_;  // orders pause() and end()
+  std::atomic<Mode> mode_{Mode::kNone};
+  std::atomic<int64_t> end_ms_{0};
+};
+
+}  // namespace server

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include "server/periodic.h"
+
+#include <boost/asio/co_spawn.hpp>
+
+#include "server/log.h"
+#include "server/net/connection.h"
+
+namespace server {
+
+void Periodic::start() {
+  boost::asio::co_spawn(threads_.at(0).context, run(), [](const std::exception_ptr& failure) {
+    if (failure) log_error("Periodic tasks ended unexpectedly");
+  });
+}
+
+void Periodic::stop() {
+  stopped_ = true;
+  timer_.cancel();
+}
+
+net::Awaitable<> Periodic::run() {
+  while (!stopped_) {
+    const int64_t hz = std::max<int64_t>(1, services_.config.hz());
+    timer_.expires_after(std::chrono::milliseconds(1000 / hz));
+    const auto [error] = co_await timer_.async_wait(net::kAsValue);
+    if (error || stopped_) break;
+    tick();
+  }
+}
+
+void Periodic::tick() {
+  ++ticks_;
+  services_.memory.refresh();
+  expire_keys();
+  sample_rates();
+  Gauges& gauges = services_.gauges;
+  const uint64_t clients = services_.clients.count();
+  if (clients > gauges.clients_peak.load()) gauges.clients_peak.store(clients);
+  const auto hz = static_cast<uint64_t>(std::max<int64_t>(1, services_.config.hz()));
+  if (ticks_ % hz == 0) close_idle_clients();
+}
+
+void Periodic::expire_keys() {
+  const int64_t start_us = services_.clock.monotonic_us();
+  // A quarter of the time at most, as Redis' slow cycle spends.
+  constexpr int64_t kShareOfSecond = 4;
+  core::keyspace::ExpiryBudget budget;
+  budget.duration_us_max = 1'000'000 / kShareOfSecond / std::max<int64_t>(1, services_.config.hz());
+  expiry_.tick(budget);
+  Gauges& gauges = services_.gauges;
+  gauges.expired_stale_percent.store(expiry_.stale_ratio() * 100);
+  gauges.expire_cycle_us.fetch_add(
+      static_cast<uint64_t>(services_.clock.monotonic_us() - start_us));
+}
+
+void Periodic::sample_rates() {
+  const int64_t now_us = services_.clock.monotonic_us();
+  const Statistics& statistics = services_.statistics;
+  const uint64_t commands = statistics.total(&ThreadStatistics::commands_processed);
+  const uint64_t input = statistics.total(&ThreadStatistics::input_bytes);
+  const uint64_t output = statistics.total(&ThreadStatistics::output_bytes);
+  const int64_t elapsed_us = now_us - sampled_us_;
+  // After CONFIG RESETSTAT a total is below its last sample: that interval counts nothing.
+  const auto rate = [elapsed_us](uint64_t now, uint64_t before) -> uint64_t {
+    if (elapsed_us <= 0 || now < before) return 0;
+    return (now - before) * 1'000'000 / static_cast<uint64_t>(elapsed_us);
+  };
+  if (sampled_us_ != 0) {
+    Gauges& gauges = services_.gauges;
+    gauges.operations_per_second.store(rate(commands, sampled_commands_));
+    gauges.input_bytes_per_second.store(rate(input, sampled_input_));
+    gauges.output_bytes_per_second.store(rate(output, sampled_output_));
+  }
+  sampled_us_ = now_us;
+  sampled_commands_ = commands;
+  sampled_input_ = input;
+  sampled_output_ = output;
+}
+
+void Periodic::close_idle_clients() {
+  const int64_t timeout_ms = services_.config.timeout_s() * 1000;
+  if (timeout_ms == 0) return;
+  const int64_t now_ms = services_.clock.wall_ms();
+  threads_.post_to_each([now_ms, timeout_ms](net::IoThread& thread) {
+    for (const auto& [id, connection] : thread.connections) {
+      connection->close_if_idle(now_ms, timeout_ms);
+    }
+  });
+}
+
+}  // namespace server

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+//
+// Server: owns everything the process consists of, starts it in order and ends it in reverse.
+//
+// Invariants: run() returns only when no connection, coroutine or thread of ours is left.
+// Thread safety: request_stop() may be called from any thread; the rest from the main thread.
+#pragma once
+
+#include <memory>
+
+#include "core/result.h"
+#include "server/config/config.h"
+
+namespace server {
+
+class Server {
+ public:
+  explicit Server(Config& config);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  // Builds the parts and binds the sockets.
+  core::Result<> start();
+  // Serves until SIGTERM, SIGINT or SHUTDOWN.
+  void run();
+  void request_stop();
+
+ private:
+  struct Parts;
+  Config& config_;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace server

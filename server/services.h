@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+//
+// Services: what command handlers may use of the process, by reference.
+//
+// Built once by Server, which owns all of it. No logic lives here.
+// Thread safety: each member says its own.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "core/clock.h"
+#include "core/keyspace/keyspace.h"
+#include "core/keyspace/reclaimer.h"
+#include "server/clients.h"
+#include "server/commands/registry.h"
+#include "server/config/config.h"
+#include "server/memory_monitor.h"
+#include "server/pause_gate.h"
+#include "server/statistics.h"
+#include "server/tick_clock.h"
+
+namespace server {
+
+// Facts that do not change while the process runs.
+struct ProcessFacts {
+  std::string run_id;  // 40 hexadecimal digits, new at every start
+  std::string executable;
+  int64_t started_ms = 0;
+  size_t io_thread_count = 1;
+  std::string config_file;  // empty when there is none
+};
+
+// Figures that the periodic tasks keep for INFO.
+struct Gauges {
+  std::atomic<uint64_t> operations_per_second{0};
+  std::atomic<uint64_t> input_bytes_per_second{0};
+  std::atomic<uint64_t> output_bytes_per_second{0};
+  std::atomic<uint64_t> clients_peak{0};
+  std::atomic<uint64_t> expire_cycle_us{0};
+  std::atomic<double> expired_stale_percent{0};
+};
+
+struct Services {
+  Config& config;
+  const core::Clock& clock;
+  const TickClock& ticks;
+  core::keyspace::Keyspace& keyspace;
+  core::keyspace::Reclaimer& reclaimer;
+  const Registry& registry;
+  Clients& clients;
+  Statistics& statistics;
+  MemoryMonitor& memory;
+  PauseGate& pause;
+  Gauges& gauges;
+  const ProcessFacts& facts;
+  // Effective changes since the start; INFO's rdb_changes_since_last_save.
+  std::atomic<uint64_t>& changes;
+  // Ends the process cleanly, soon.
+  std::function<void()> request_shutdown;
+};
+
+}  // namespace server

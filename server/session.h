@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+//
+// Session: what the server remembers of one client between its commands.
+//
+// Invariants: `id` is never used twice in one process.
+// Thread safety: a session belongs to the I/O thread of its connection. Other threads (CLIENT
+// LIST, CLIENT KILL) may use only what is marked `shared`: atomics, names() and request_kill().
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/keyspace/watch.h"
+#include "protocol/reply_writer.h"
+
+namespace server {
+
+struct RegisteredCommand;
+
+struct QueuedCommand {
+  const RegisteredCommand* command = nullptr;
+  std::vector<std::string> arguments;
+};
+
+// MULTI … EXEC and WATCH of one session.
+struct Transaction {
+  bool active = false;
+  bool aborted = false;  // a command could not be queued: EXEC must refuse
+  uint32_t queued_flags = 0;  // union of the flags of the queued commands
+  size_t queued_bytes = 0;
+  std::vector<QueuedCommand> queue;
+
+  struct WatchedKey {
+    int database = 0;
+    std::string key;
+  };
+  std::vector<WatchedKey> watched;
+  std::shared_ptr<core::keyspace::WatchFlag> watch_flag;  // null when nothing is watched
+};
+
+enum class ReplyMode : uint8_t { kOn, kOff, kSkipNext, kSkipThis };
+
+class Session {
+ public:
+  explicit Session(uint64_t session_id) : id(session_id) {}
+
+  const uint64_t id;
+
+  // Owned by the connection's thread.
+  protocol::RespVersion resp = protocol::RespVersion::kResp2;
+  ReplyMode reply_mode = ReplyMode::kOn;
+  bool authenticated = false;
+  bool close_after_reply = false;
+  bool no_touch = false;
+  int database = 0;
+  Transaction transaction;
+
+  // Shared. Fixed before the session is registered.
+  std::string address;        // "127.0.0.1:50000", or "<socket path>:0"
+  std::string local_address;
+  int descriptor = -1;
+  bool is_unix_socket = false;
+  int64_t created_ms = 0;
+  std::function<void()> wake;  // makes the connection notice `kill_requested`
+
+  // Shared counters, written by the owning thread.
+  std::atomic<int64_t> last_interaction_ms{0};
+  std::atomic<int> shown_database{0};
+  std::atomic<int> shown_resp{2};
+  std::atomic<int64_t> queued_commands{-1};  // -1 outside MULTI
+  std::atomic<uint64_t> watched_keys{0};
+  std::atomic<uint64_t> query_buffer_bytes{0};
+  std::atomic<uint64_t> query_buffer_free_bytes{0};
+  std::atomic<uint64_t> output_buffer_bytes{0};
+  std::atomic<const RegisteredCommand*> last_command{nullptr};
+  std::atomic<bool> no_evict{false};
+  std::atomic<bool> paused{false};
+
+  // Shared, written by any thread.
+  std::atomic<bool> kill_requested{false};
+
+  void request_kill() {
+    kill_requested.store(true, std::memory_order_release);
+    if (wake) wake();
+  }
+
+  struct Names {
+    std::string name;
+    std::string library;
+    std::string library_version;
+  };
+  Names names() const {
+    const std::scoped_lock lock(names_mutex_);
+    return names_;
+  }
+  template <class Change>
+  void change_names(Change&& change) {
+    const std::scoped_lock lock(names_mutex_);
+    std::forward<Change>(change)(names_);
+  }
+
+ private:
+  mutable std::mutex names_mutex_;  // guards names_
+  Names names_;
+};
+
+}  // namespace server

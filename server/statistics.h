@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+//
+// Statistics: counters that every I/O thread keeps for itself and INFO adds up.
+//
+// Invariants: a Counter has one writing thread, so adding needs no locked instruction.
+// Thread safety: reading a Counter is allowed from every thread and gives a recent value.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace server {
+
+class Counter {
+ public:
+  void add(uint64_t n = 1) {
+    value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+  }
+  void raise_to(uint64_t n) {
+    if (n > value()) value_.store(n, std::memory_order_relaxed);
+  }
+  uint64_t value() const { return value_.load(std::memory_order_relaxed); }
+  void reset() { value_.store(0, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<uint64_t> value_{0};
+};
+
+struct CommandCounters {
+  Counter calls;
+  Counter ticks;     // of TickClock
+  Counter rejected;  // refused before the handler ran
+  Counter failed;    // answered with an error by the handler
+};
+
+// What one thread counts.
+struct alignas(64) ThreadStatistics {
+  explicit ThreadStatistics(size_t command_count) : commands(command_count) {}
+
+  Counter commands_processed;
+  Counter connections_received;
+  Counter connections_rejected;
+  Counter input_bytes;
+  Counter output_bytes;
+  Counter reads_processed;
+  Counter writes_processed;
+  Counter keyspace_hits;
+  Counter keyspace_misses;
+  Counter query_buffer_disconnections;
+  Counter output_buffer_disconnections;
+  std::vector<CommandCounters> commands;  // by RegisteredCommand::index
+};
+
+class Statistics {
+ public:
+  Statistics(size_t thread_count, size_t command_count) {
+    for (size_t i = 0; i < thread_count; ++i) {
+      threads_.push_back(std::make_unique<ThreadStatistics>(command_count));
+    }
+  }
+
+  ThreadStatistics& thread(size_t index) { return *threads_[index]; }
+
+  // The sum over all threads of one counter.
+  uint64_t total(Counter ThreadStatistics::* counter) const {
+    uint64_t sum = 0;
+    for (const auto& thread : threads_) sum += ((*thread).*counter).value();
+    return sum;
+  }
+  uint64_t total(size_t command_index, Counter CommandCounters::* counter) const {
+    uint64_t sum = 0;
+    for (const auto& thread : threads_) sum += (thread->commands[command_index].*counter).value();
+    return sum;
+  }
+
+  // Counts one error reply under its code ("ERR", "WRONGTYPE"). Errors are rare: a lock is fine.
+  void count_error(std::string_view code) {
+    const std::scoped_lock lock(errors_mutex_);
+    ++total_errors_;
+    // Codes can come from clients' input, so their number is bounded (as in Redis 7.0.15).
+    if (errors_.size() < kErrorCodesMax || errors_.contains(std::string(code))) {
+      ++errors_[std::string(code)];
+    }
+  }
+  std::map<std::string, uint64_t> errors() const {
+    const std::scoped_lock lock(errors_mutex_);
+    return errors_;
+  }
+  uint64_t total_errors() const {
+    const std::scoped_lock lock(errors_mutex_);
+    return total_errors_;
+  }
+
+  // CONFIG RESETSTAT. A thread that counts at this moment may keep a count of before.
+  void reset();
+
+ private:
+  static constexpr size_t kErrorCodesMax = 128;
+  std::vector<std::unique_ptr<ThreadStatistics>> threads_;
+  mutable std::mutex errors_mutex_;  // guards errors_ and total_errors_
+  std::map<std::string, uint64_t> errors_;
+  uint64_t total_errors_ = 0;
+};
+
+}  // namespace server

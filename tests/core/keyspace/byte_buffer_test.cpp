@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#include "core/keyspace/byte_buffer.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <utility>
+
+namespace core::keyspace {
+namespace {
+
+TEST(AllocationSizeTest, FollowsTheSizeClasses) {
+  EXPECT_EQ(allocation_size(1), 8U);
+  EXPECT_EQ(allocation_size(9), 16U);
+  EXPECT_EQ(allocation_size(44), 48U);
+  EXPECT_EQ(allocation_size(128), 128U);
+  EXPECT_EQ(allocation_size(129), 160U);
+  EXPECT_EQ(allocation_size(1025), 1280U);
+  EXPECT_EQ(allocation_size(size_t{1} << 32), size_t{1} << 32);
+  for (size_t bytes = 1; bytes < 100000; bytes += 7) {
+    ASSERT_GE(allocation_size(bytes), bytes);
+    ASSERT_LE(allocation_size(bytes), bytes + bytes / 4 + 16);
+  }
+}
+
+TEST(ByteBufferTest, FollowsAStringThroughRandomChanges) {
+  constexpr uint64_t kSeed = 20240611;
+  SCOPED_TRACE(kSeed);
+  std::mt19937_64 random(kSeed);
+  ByteBuffer buffer;
+  std::string model;
+  for (int i = 0; i < 3000; ++i) {
+    const size_t size = random() % (i % 50 == 0 ? 1000000 : 600);
+    switch (random() % 4) {
+      case 0:
+        ASSERT_TRUE(buffer.append(std::string(size, static_cast<char>('a' + i % 26))));
+        model.append(size, static_cast<char>('a' + i % 26));
+        break;
+      case 1:
+        ASSERT_TRUE(buffer.resize_zeroed(model.size() + size));
+        model.resize(model.size() + size, '\0');
+        break;
+      case 2:
+        model.resize(std::min(model.size(), size));
+        buffer.shrink(model.size());
+        break;
+      default:
+        ASSERT_TRUE(buffer.assign(std::string(size, 'x')));
+        model.assign(size, 'x');
+    }
+    ASSERT_EQ(buffer.view(), model);
+  }
+}
+
+// The sanitizers abort on, or shadow, what these two ask for.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST(ByteBufferTest, RefusesWhatNoMemoryCanHold) {
+  ByteBuffer buffer;
+  ASSERT_TRUE(buffer.assign("kept"));
+  EXPECT_FALSE(buffer.resize_zeroed(size_t{1} << 60));
+  EXPECT_EQ(buffer.view(), "kept");
+}
+
+TEST(ByteBufferTest, GrowsBeyondFourGibibytesWithoutTouchingThem) {
+  constexpr size_t kSize = (size_t{1} << 32) + 12345;
+  ByteBuffer buffer;
+  ASSERT_TRUE(buffer.assign("head"));
+  ASSERT_TRUE(buffer.resize_zeroed(kSize));
+  EXPECT_EQ(buffer.size(), kSize);
+  EXPECT_EQ(std::string_view(buffer.data(), 5), std::string_view("head\0", 5));
+  EXPECT_EQ(buffer.data()[kSize - 1], '\0');
+}
+#endif
+
+TEST(ByteBufferTest, MovesWithoutCopying) {
+  ByteBuffer first;
+  ASSERT_TRUE(first.assign("content"));
+  const char* data = first.data();
+  ByteBuffer second(std::move(first));
+  EXPECT_EQ(second.data(), data);
+  ByteBuffer third;
+  third = std::move(second);
+  EXPECT_EQ(third.view(), "content");
+}
+
+}  // namespace
+}  // namespace core::keyspace

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+#include "core/keyspace/keyspace.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace core::keyspace {
+namespace {
+
+constexpr int64_t kNow = 1000;
+
+class KeyspaceTest : public ::testing::Test {
+ protected:
+  Entry& add(unsigned database, const std::string& name, int64_t expires_at_ms = kNoExpiry) {
+    const KeyRef key = keyspace_.ref(name);
+    const StripeLock guard = keyspace_.lock_exclusive(key);
+    Entry& entry = keyspace_.upsert(database, key, kNow);
+    keyspace_.set_expiry(database, key, entry, expires_at_ms);
+    return entry;
+  }
+  bool has(unsigned database, const std::string& name, int64_t now_ms = kNow) {
+    const KeyRef key = keyspace_.ref(name);
+    const StripeLock guard = keyspace_.lock_shared(key);
+    return keyspace_.find(database, key, now_ms) != nullptr;
+  }
+  std::set<std::string> scan_all(unsigned database, ScanOptions options = {}) {
+    std::set<std::string> names;
+    do {
+      options.cursor = keyspace_.scan(database, options,
+                                      [&](const Entry& entry) { names.emplace(entry.key()); });
+    } while (options.cursor != 0);
+    return names;
+  }
+
+  Keyspace keyspace_{16, 99};
+};
+
+TEST_F(KeyspaceTest, DatabasesAreSeparate) {
+  add(0, "a");
+  add(1, "a");
+  add(1, "b");
+  EXPECT_EQ(keyspace_.db_size(0), 1U);
+  EXPECT_EQ(keyspace_.db_size(1), 2U);
+  EXPECT_TRUE(has(0, "a"));
+  EXPECT_FALSE(has(0, "b"));
+}
+
+TEST_F(KeyspaceTest, ExpiryCountersFollowEveryChange) {
+  add(0, "a", 5000);
+  add(0, "b", 5000);
+  EXPECT_EQ(keyspace_.expires_count(0), 2U);
+  add(0, "a", 6000);
+  EXPECT_EQ(keyspace_.expires_count(0), 2U);
+  add(0, "a", kNoExpiry);
+  EXPECT_EQ(keyspace_.expires_count(0), 1U);
+  const KeyRef b = keyspace_.ref("b");
+  const StripeLock guard = keyspace_.lock_exclusive(b);
+  EntryPtr entry = keyspace_.erase(0, b);
+  EXPECT_EQ(keyspace_.expires_count(0), 0U);
+  EXPECT_EQ(keyspace_.put(1, b, std::move(entry)), nullptr);
+  EXPECT_EQ(keyspace_.expires_count(1), 1U);
+  EXPECT_NE(keyspace_.put(1, b, Entry::create("b")), nullptr);
+  EXPECT_EQ(keyspace_.expires_count(1), 0U);
+  EXPECT_EQ(keyspace_.db_size(1), 1U);
+}
+
+TEST_F(KeyspaceTest, ReadersSeeAnExpiredKeyAsAbsentAndWritersDeleteIt) {
+  std::vector<std::string> expired;
+  keyspace_.set_expired_hook([&](unsigned database, std::string_view key) {
+    expired.push_back(fmt::format("{}:{}", database, key));
+  });
+  add(3, "a", kNow + 1);
+  EXPECT_TRUE(has(3, "a", kNow + 1));
+  EXPECT_FALSE(has(3, "a", kNow + 2));
+  EXPECT_EQ(keyspace_.db_size(3), 1U);
+  const KeyRef key = keyspace_.ref("a");
+  const StripeLock guard = keyspace_.lock_exclusive(key);
+  EXPECT_NE(keyspace_.find_for_write(3, key, kIgnoreExpiry), nullptr);
+  EXPECT_EQ(keyspace_.find_for_write(3, key, kNow + 2), nullptr);
+  EXPECT_EQ(keyspace_.db_size(3), 0U);
+  EXPECT_EQ(keyspace_.expires_count(3), 0U);
+  EXPECT_EQ(keyspace_.expired_total(), 1U);
+  EXPECT_EQ(expired, std::vector<std::string>{"3:a"});
+}
+
+TEST_F(KeyspaceTest, RenameReplacesTheTargetAndKeepsTheExpiry) {
+  ASSERT_TRUE(add(0, "from", 5000).set_string("value"));
+  add(0, "to", 7000);
+  const KeyRef from = keyspace_.ref("from");
+  const KeyRef to = keyspace_.ref("to");
+  const StripeLock guard =
+      keyspace_.lock(Keyspace::mask_of(from) | Keyspace::mask_of(to), LockMode::kExclusive);
+  const EntryPtr replaced = keyspace_.rename(0, from, to);
+  EXPECT_EQ(replaced->expires_at_ms(), 7000);
+  EXPECT_EQ(keyspace_.find(0, from, kNow), nullptr);
+  const Entry* entry = keyspace_.find(0, to, kNow);
+  ASSERT_NE(entry, nullptr);
+  EXPECT_EQ(entry->expires_at_ms(), 5000);
+  EXPECT_EQ(entry->string_size(), 5U);
+  EXPECT_EQ(keyspace_.db_size(0), 1U);
+  EXPECT_EQ(keyspace_.expires_count(0), 1U);
+}
+
+TEST_F(KeyspaceTest, FlushDetachesAndSwapExchanges) {
+  for (int i = 0; i < 300; ++i) add(0, fmt::format("k{}", i), i % 2 == 0 ? 5000 : kNoExpiry);
+  add(1, "other");
+  {
+    const StripeLock guard = keyspace_.lock(kAllStripes, LockMode::kExclusive);
+    keyspace_.swap(0, 1);
+  }
+  EXPECT_EQ(keyspace_.db_size(0), 1U);
+  EXPECT_EQ(keyspace_.db_size(1), 300U);
+  EXPECT_EQ(keyspace_.expires_count(1), 150U);
+  EXPECT_TRUE(has(1, "k7"));
+  DetachedTables tables;
+  {
+    const StripeLock guard = keyspace_.lock(kAllStripes, LockMode::kExclusive);
+    tables = keyspace_.flush(1);
+  }
+  size_t detached = 0;
+  for (const auto& table : tables) detached += table->size();
+  EXPECT_EQ(detached, 300U);
+  EXPECT_EQ(keyspace_.db_size(1), 0U);
+  EXPECT_EQ(keyspace_.expires_count(1), 0U);
+  EXPECT_EQ(keyspace_.db_size(0), 1U);
+  const StripeLock guard = keyspace_.lock(kAllStripes, LockMode::kExclusive);
+  keyspace_.flush_all();
+  EXPECT_EQ(keyspace_.db_size(0), 0U);
+}
+
+TEST_F(KeyspaceTest, ScanVisitsEveryKeyOnceWhenNothingChanges) {
+  std::set<std::string> names;
+  for (int i = 0; i < 5000; ++i) names.insert(fmt::format("k{}", i));
+  for (const auto& name : names) add(2, name);
+  for (const size_t count : {1, 10, 100000}) {
+    EXPECT_EQ(scan_all(2, {.count = count}), names);
+  }
+  size_t visited = 0;
+  ScanOptions options;
+  do {
+    const size_t before = visited;
+    options.cursor = keyspace_.scan(2, options, [&](const Entry&) { ++visited; });
+    EXPECT_LE(visited - before, 60U);
+  } while (options.cursor != 0);
+  EXPECT_EQ(visited, names.size());
+}
+
+TEST_F(KeyspaceTest, ScanAndRandomKeyWorkUnderLocksHeldAndOnOddCursors) {
+  for (int i = 0; i < 100; ++i) add(0, fmt::format("k{}", i));
+  std::mt19937_64 random(7);
+  for (int i = 0; i < 1000; ++i) {
+    keyspace_.scan(0, {.cursor = random()}, [](const Entry&) {});
+  }
+  const StripeLock guard = keyspace_.lock(kAllStripes, LockMode::kExclusive);
+  EXPECT_EQ(scan_all(0, {.locking = Locking::kHeld}).size(), 100U);
+  EXPECT_TRUE(keyspace_.random_key(0, random, kNow, Locking::kHeld));
+  size_t visited = 0;
+  keyspace_.for_each(0, [&](const Entry&) { ++visited; });
+  EXPECT_EQ(visited, 100U);
+}
+
+TEST_F(KeyspaceTest, RandomKeyFindsTheOneThatLives) {
+  std::mt19937_64 random(7);
+  EXPECT_FALSE(keyspace_.random_key(0, random, kNow));
+  for (int i = 0; i < 2000; ++i) add(0, fmt::format("k{}", i), kNow);
+  EXPECT_FALSE(keyspace_.random_key(0, random, kNow + 1));
+  add(0, "alive");
+  EXPECT_EQ(keyspace_.random_key(0, random, kNow + 1), "alive");
+}
+
+TEST_F(KeyspaceTest, TenThousandKeysInAllStripesCostAbout68BytesEach) {
+  const size_t empty_bytes = keyspace_.table_memory_bytes();
+  EXPECT_LE(empty_bytes, 64U * 1024U);
+  size_t entry_bytes = 0;
+  for (int i = 0; i < 10000; ++i) {
+    entry_bytes += add(0, fmt::format("key:{}", 100000 + i)).memory_bytes();
+  }
+  const size_t total = entry_bytes + keyspace_.table_memory_bytes() - empty_bytes;
+  EXPECT_LE(static_cast<double>(total) / 10000, 70.0);
+}
+
+}  // namespace
+}  // namespace core::keyspace

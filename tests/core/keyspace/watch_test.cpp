@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include "core/keyspace/watch.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "core/keyspace/keyspace.h"
+
+namespace core::keyspace {
+namespace {
+
+constexpr int64_t kNow = 1000;
+
+// One thread, so all stripes stay locked throughout.
+class WatchTest : public ::testing::Test {
+ protected:
+  WatchFlagPtr watch(unsigned database, std::string_view name, int64_t now_ms = kNow) {
+    auto flag = std::make_shared<WatchFlag>();
+    keyspace_.watch(database, keyspace_.ref(name), flag, now_ms);
+    return flag;
+  }
+  void add(unsigned database, std::string_view name, int64_t expires_at_ms = kNoExpiry) {
+    const KeyRef key = keyspace_.ref(name);
+    keyspace_.set_expiry(database, key, keyspace_.insert(database, key), expires_at_ms);
+  }
+
+  Keyspace keyspace_{4, 1};
+  StripeLock guard_ = keyspace_.lock(kAllStripes, LockMode::kExclusive);
+};
+
+TEST_F(WatchTest, OnlyWatchersOfTheKeyAndDatabaseAreTold) {
+  const auto mine = watch(0, "a");
+  const auto twin = watch(0, "a");
+  const auto elsewhere = watch(1, "a");
+  const auto other = watch(0, "b");
+  keyspace_.notify_modified(0, keyspace_.ref("a"));
+  EXPECT_TRUE(mine->dirty);
+  EXPECT_TRUE(twin->dirty);
+  EXPECT_FALSE(elsewhere->dirty);
+  EXPECT_FALSE(other->dirty);
+}
+
+TEST_F(WatchTest, UnwatchEndsIt) {
+  const auto flag = watch(0, "a");
+  keyspace_.watch(0, keyspace_.ref("a"), flag, kNow);
+  keyspace_.unwatch(0, keyspace_.ref("a"), flag);
+  keyspace_.unwatch(0, keyspace_.ref("never"), flag);
+  keyspace_.notify_modified(0, keyspace_.ref("a"));
+  EXPECT_FALSE(flag->dirty);
+  EXPECT_EQ(flag.use_count(), 1);
+}
+
+TEST_F(WatchTest, ExpiryCountsForThoseWhoSawTheKeyAlive) {
+  add(0, "a", kNow);
+  const auto alive = watch(0, "a", kNow);
+  const auto late = watch(0, "a", kNow + 5);
+  const KeyRef key = keyspace_.ref("a");
+  EXPECT_FALSE(keyspace_.watched_key_expired(0, key, alive, kNow));
+  EXPECT_TRUE(keyspace_.watched_key_expired(0, key, alive, kNow + 5));
+  EXPECT_FALSE(keyspace_.watched_key_expired(0, key, late, kNow + 5));
+  EXPECT_EQ(keyspace_.find_for_write(0, key, kNow + 5), nullptr);
+  EXPECT_TRUE(alive->dirty);
+  EXPECT_FALSE(late->dirty);
+}
+
+TEST_F(WatchTest, FlushTellsWatchersOfExistingKeys) {
+  add(0, "there");
+  const auto there = watch(0, "there");
+  const auto absent = watch(0, "absent");
+  const auto elsewhere = watch(1, "there");
+  keyspace_.flush(0);
+  EXPECT_TRUE(there->dirty);
+  EXPECT_FALSE(absent->dirty);
+  EXPECT_FALSE(elsewhere->dirty);
+}
+
+TEST_F(WatchTest, SwapTellsWatchersOfKeysOnEitherSide) {
+  add(0, "a");
+  add(1, "b");
+  const auto leaves = watch(0, "a");
+  const auto arrives = watch(0, "b");
+  const auto arrives_there = watch(1, "a");
+  const auto absent = watch(0, "c");
+  const auto other = watch(2, "a");
+  keyspace_.swap(0, 1);
+  EXPECT_TRUE(leaves->dirty);
+  EXPECT_TRUE(arrives->dirty);
+  EXPECT_TRUE(arrives_there->dirty);
+  EXPECT_FALSE(absent->dirty);
+  EXPECT_FALSE(other->dirty);
+}
+
+}  // namespace
+}  // namespace core::keyspace

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+//
+// Expected answers were given by Redis 7.0.15, but for parse_memory_size where said.
+#include "core/number.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <random>
+
+namespace core {
+namespace {
+
+using namespace std::string_view_literals;
+
+constexpr uint64_t kSeed = 0x2b3;
+
+TEST(ParseInt64, TakesTheWholeRange) {
+  EXPECT_EQ(parse_int64("0"), 0);
+  EXPECT_EQ(parse_int64("-1"), -1);
+  EXPECT_EQ(parse_int64("9223372036854775807"), std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(parse_int64("-9223372036854775808"), std::numeric_limits<int64_t>::min());
+}
+
+TEST(ParseInt64, RefusesWhatIsNotCanonical) {
+  for (const auto text :
+       {""sv, "-"sv, "+1"sv, "-0"sv, "00"sv, "01"sv, "-01"sv, " 1"sv, "1 "sv, "1\0"sv, "--1"sv,
+        "1.0"sv, "0x1"sv, "a"sv, "9223372036854775808"sv, "-9223372036854775809"sv,
+        "99999999999999999999"sv, "999999999999999999999999999999"sv}) {
+    EXPECT_EQ(parse_int64(text), std::nullopt) << text;
+  }
+}
+
+TEST(ParseInt64, ReadsBackWhatWasWritten) {
+  SCOPED_TRACE(kSeed);
+  std::mt19937_64 random(kSeed);
+  for (int round = 0; round < 10'000; ++round) {
+    const int64_t value = static_cast<int64_t>(random()) >> (random() % 64);
+    ASSERT_EQ(parse_int64(std::to_string(value)), value);
+  }
+}
+
+TEST(ParseDouble, TakesWhatStrtodTakes) {
+  EXPECT_EQ(parse_double("1.5"), 1.5);
+  EXPECT_EQ(parse_double("+1.5e3"), 1500.0);
+  EXPECT_EQ(parse_double(".5"), 0.5);
+  EXPECT_EQ(parse_double("5."), 5.0);
+  EXPECT_EQ(parse_double("0x1p3"), 8.0);
+  EXPECT_EQ(parse_double("-inf"), -std::numeric_limits<double>::infinity());
+  EXPECT_EQ(parse_double("Infinity"), std::numeric_limits<double>::infinity());
+  EXPECT_EQ(parse_double("5e-324"), std::numeric_limits<double>::denorm_min());
+  EXPECT_EQ(parse_double("0." + std::string(1'000, '0') + "1e1001"), 1.0);
+}
+
+TEST(ParseDouble, RefusesSpacesRestsAndNan) {
+  for (const auto text : {""sv, " 1"sv, "\t1"sv, "1 "sv, "1\0"sv, "1x"sv, "."sv, "1e"sv, "nan"sv,
+                          "-nan"sv, "NAN(1)"sv, "1e400"sv, "-1e400"sv, "1e-400"sv, "1,5"sv}) {
+    EXPECT_EQ(parse_double(text), std::nullopt) << text;
+  }
+  EXPECT_EQ(parse_double(std::string(1'000, '9')), std::nullopt);
+}
+
+TEST(ParseLongDouble, TakesWhatStrtoldTakes) {
+  EXPECT_EQ(parse_long_double("3.0e3"), 3000.0L);
+  EXPECT_EQ(parse_long_double("-0x10"), -16.0L);
+  EXPECT_EQ(parse_long_double("1e400"), 1e400L);
+  EXPECT_TRUE(std::isinf(parse_long_double("inf").value()));
+}
+
+TEST(ParseLongDouble, RefusesSpacesRestsAndNan) {
+  for (const auto text :
+       {""sv, " 1"sv, "1 "sv, "1\0"sv, "1x"sv, "nan"sv, "1e5000"sv, "1e-5000"sv}) {
+    EXPECT_EQ(parse_long_double(text), std::nullopt) << text;
+  }
+}
+
+TEST(ParseLongDouble, TextsMustBeShorterThanFiveKilobytes) {
+  EXPECT_EQ(parse_long_double(std::string(5'118, '0') + "1"), 1.0L);
+  EXPECT_EQ(parse_long_double(std::string(5'119, '0') + "1"), std::nullopt);
+}
+
+TEST(FormatLongDouble, IsPlainAndTrimmed) {
+  EXPECT_EQ(format_long_double(0.0L), "0");
+  EXPECT_EQ(format_long_double(-0.0L), "0");
+  EXPECT_EQ(format_long_double(-1e-20L), "0");
+  EXPECT_EQ(format_long_double(3.0L), "3");
+  EXPECT_EQ(format_long_double(100.0L), "100");
+  EXPECT_EQ(format_long_double(10.5L + 0.1L), "10.6");
+  EXPECT_EQ(format_long_double(5e3L), "5000");
+  EXPECT_EQ(format_long_double(-1.25L), "-1.25");
+  EXPECT_EQ(format_long_double(std::numeric_limits<long double>::infinity()), "inf");
+  EXPECT_EQ(format_long_double(-std::numeric_limits<long double>::infinity()), "-inf");
+}
+
+TEST(FormatLongDouble, HasRoomForTheLargestValue) {
+  const std::string text = format_long_double(std::numeric_limits<long double>::lowest());
+  EXPECT_EQ(text.size(), 4'934U);
+  EXPECT_EQ(parse_long_double(text), std::numeric_limits<long double>::lowest());
+}
+
+TEST(FormatDouble, EqualsPrintfWithSeventeenDigits) {
+  SCOPED_TRACE(kSeed);
+  std::mt19937_64 random(kSeed);
+  for (int round = 0; round < 20'000; ++round) {
+    const double value = round < 1'000 ? (round - 500) / 8.0 : std::bit_cast<double>(random());
+    if (std::isnan(value)) continue;
+    std::array<char, 64> expected;
+    std::snprintf(expected.data(), expected.size(), "%.17g", value);
+    ASSERT_EQ(format_double(value), expected.data());
+  }
+  EXPECT_EQ(format_double(0.1), "0.10000000000000001");
+  EXPECT_EQ(format_double(-0.0), "-0");
+  EXPECT_EQ(format_double(1e20), "1e+20");
+  EXPECT_EQ(format_double(std::numeric_limits<double>::infinity()), "inf");
+  EXPECT_EQ(format_double(-std::numeric_limits<double>::infinity()), "-inf");
+  EXPECT_EQ(format_double(-std::numeric_limits<double>::quiet_NaN()), "nan");
+}
+
+TEST(ParseMemorySize, UnitsAreThoseOfRedisConf) {
+  EXPECT_EQ(parse_memory_size("512"), 512U);
+  EXPECT_EQ(parse_memory_size("512b"), 512U);
+  EXPECT_EQ(parse_memory_size("1k"), 1'000U);
+  EXPECT_EQ(parse_memory_size("1kb"), 1'024U);
+  EXPECT_EQ(parse_memory_size("5m"), 5'000'000U);
+  EXPECT_EQ(parse_memory_size("100mb"), 104'857'600U);
+  EXPECT_EQ(parse_memory_size("1g"), 1'000'000'000U);
+  EXPECT_EQ(parse_memory_size("1GB"), 1'073'741'824U);
+  EXPECT_EQ(parse_memory_size("007Kb"), 7'168U);
+  EXPECT_EQ(parse_memory_size("18446744073709551615"), std::numeric_limits<uint64_t>::max());
+}
+
+// Redis takes "gb" and "" for zero, stops at a zero byte, and wraps around or caps what is too
+// large; none of these can be meant.
+TEST(ParseMemorySize, RefusesAllElse) {
+  for (const auto text : {""sv, "gb"sv, "-1"sv, "+1"sv, " 1"sv, "1 gb"sv, "1tb"sv, "1.5gb"sv,
+                          "1gb\0"sv, "18446744073709551616"sv, "17179869184gb"sv}) {
+    EXPECT_EQ(parse_memory_size(text), std::nullopt) << text;
+  }
+}
+
+}  // namespace
+}  // namespace core

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT
+#include "protocol/request_parser.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace {
+
+using protocol::Limits;
+using protocol::RequestParser;
+using testing::ElementsAre;
+using Status = RequestParser::Status;
+using Arguments = std::vector<std::string>;
+using Requests = std::vector<Arguments>;
+
+struct Outcome {
+  Requests requests;
+  std::string error;
+  size_t consumed = 0;
+
+  bool operator==(const Outcome&) const = default;
+};
+
+std::ostream& operator<<(std::ostream& out, const Outcome& outcome) {
+  return out << testing::PrintToString(outcome.requests) << " error '" << outcome.error
+             << "' consumed " << outcome.consumed;
+}
+
+// Feeds `bytes` in pieces ending at the given offsets, the buffer being a fresh block of exactly
+// the pending size each time, so that a stale view or a read past the end shows under ASan.
+Outcome feed(RequestParser& parser, std::string_view bytes, const std::vector<size_t>& cuts) {
+  Outcome outcome;
+  size_t begin = 0;
+  for (const size_t end : cuts) {
+    for (;;) {
+      const auto block = std::make_unique<char[]>(end - begin);
+      bytes.copy(block.get(), end - begin, begin);
+      const Status status = parser.parse({block.get(), end - begin});
+      begin += parser.consumed();
+      if (status == Status::kError) outcome.error = parser.error();
+      if (status != Status::kRequest) break;
+      outcome.requests.emplace_back(parser.arguments().begin(), parser.arguments().end());
+    }
+    if (!outcome.error.empty()) break;
+    EXPECT_GE(parser.bytes_wanted(), 1u);
+  }
+  outcome.consumed = begin;
+  return outcome;
+}
+
+struct Conditions {
+  bool authenticated = true;
+  Limits limits = {};
+};
+
+Outcome parse(std::string_view bytes, std::vector<size_t> cuts, const Conditions& conditions = {}) {
+  RequestParser parser(conditions.limits);
+  parser.set_authenticated(conditions.authenticated);
+  cuts.push_back(bytes.size());
+  return feed(parser, bytes, cuts);
+}
+
+// Whole, byte by byte, and cut in two at each offset: all must agree.
+Outcome parse_every_way(std::string_view bytes, const Conditions& conditions = {}) {
+  const Outcome whole = parse(bytes, {}, conditions);
+  std::vector<size_t> every;
+  for (size_t cut = 0; cut < bytes.size(); ++cut) {
+    every.push_back(cut);
+    EXPECT_EQ(parse(bytes, {cut}, conditions), whole) << "cut at " << cut << " of " << bytes;
+  }
+  EXPECT_EQ(parse(bytes, every, conditions), whole) << "byte by byte: " << bytes;
+  return whole;
+}
+
+Requests requests(std::string_view bytes) {
+  const Outcome outcome = parse_every_way(bytes);
+  EXPECT_EQ(outcome.error, "");
+  return outcome.requests;
+}
+
+std::string error(std::string_view bytes, const Conditions& conditions = {}) {
+  return parse_every_way(bytes, conditions).error;
+}
+
+std::string encode(const Arguments& arguments) {
+  std::string out = fmt::format("*{}\r\n", arguments.size());
+  for (const auto& argument : arguments) {
+    out += fmt::format("${}\r\n{}\r\n", argument.size(), argument);
+  }
+  return out;
+}
+
+TEST(RequestParserTest, ArrayOfBulkStringsIsARequest) {
+  EXPECT_THAT(requests("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$0\r\n\r\n"),
+              ElementsAre(ElementsAre("SET", "k", "")));
+}
+
+TEST(RequestParserTest, LengthsOfEveryDigitCountAreRead) {
+  for (const size_t size : {0, 1, 9, 10, 11, 99, 100, 101, 999, 1000}) {
+    const Arguments arguments{"SET", std::string(size, 'x')};
+    EXPECT_EQ(requests(encode(arguments)), Requests{arguments});
+  }
+  const Arguments large{"SET", std::string(1234567, 'x'), "EX"};
+  EXPECT_EQ(parse(encode(large), {}).requests, Requests{large});
+  EXPECT_EQ(parse(encode(large), {12, 20, 1000, 1234567}).requests, Requests{large});
+}
+
+TEST(RequestParserTest, ArgumentsHoldAnyBytes) {
+  const Arguments arguments{std::string("\0\r\n$1\r\n", 7), "\xff*3\r\n"};
+  EXPECT_EQ(requests(encode(arguments)), Requests{arguments});
+}
+
+TEST(RequestParserTest, PipelineYieldsItsRequestsInOrder) {
+  EXPECT_THAT(requests("*1\r\n$4\r\nPING\r\nGET a\r\n*2\r\n$3\r\nGET\r\n$1\r\nb\r\n"),
+              ElementsAre(ElementsAre("PING"), ElementsAre("GET", "a"), ElementsAre("GET", "b")));
+}
+
+TEST(RequestParserTest, ManyArgumentsAreRead) {
+  for (const size_t count : {8, 9, 10, 99, 100, 255, 256, 257, 5000}) {
+    const Arguments arguments(count, "item");
+    const std::string bytes = encode(arguments);
+    EXPECT_EQ(parse(bytes, {}).requests, Requests{arguments});
+    EXPECT_EQ(parse(bytes, {bytes.size() / 2}).requests, Requests{arguments});
+    EXPECT_EQ(parse(bytes + bytes, {bytes.size() + 7}).requests, (Requests{arguments, arguments}));
+  }
+}
+
+TEST(RequestParserTest, EmptyRequestsAreSkippedAndConsumed) {
+  for (const char* bytes : {"*0\r\n", "*-1\r\n", "*-5\r\n", "\r\n", "\n", "  \t\r\n"}) {
+    const Outcome outcome = parse_every_way(bytes);
+    EXPECT_TRUE(outcome.requests.empty());
+    EXPECT_EQ(outcome.consumed, std::string_view(bytes).size()) << bytes;
+  }
+}
+
+TEST(RequestParserTest, NoRequestLeavesStateForTheNext) {
+  const std::vector<std::string> pieces{"*0\r\n",   "\r\n",      "*-1\r\n",
+                                        "PING\r\n", "'a' b\r\n", "*1\r\n$4\r\nECHO\r\n"};
+  const Requests meanings{{}, {}, {}, {"PING"}, {"a", "b"}, {"ECHO"}};
+  for (size_t i = 0; i < pieces.size() * pieces.size() * pieces.size(); ++i) {
+    std::string bytes;
+    Requests expected;
+    for (size_t rest = i, n = 0; n < 3; ++n, rest /= pieces.size()) {
+      bytes += pieces[rest % pieces.size()];
+      const auto& meaning = meanings[rest % pieces.size()];
+      if (!meaning.empty()) expected.push_back(meaning);
+    }
+    for (const bool authenticated : {false, true}) {
+      EXPECT_EQ(parse_every_way(bytes, {.authenticated = authenticated}).requests, expected);
+    }
+  }
+}
+
+TEST(RequestParserTest, LineEndsAreAsLenientAsRedis) {
+  EXPECT_THAT(requests("*1\r\n$4\rXPINGab"), ElementsAre(ElementsAre("PING")));
+  EXPECT_THAT(requests("*1\rX$4\r\nPING\r\n"), ElementsAre(ElementsAre("PING")));
+  EXPECT_THAT(requests("PING\nPING\r\r\n"), ElementsAre(ElementsAre("PING"), ElementsAre("PING")));
+}
+
+TEST(RequestParserTest, MalformedHeadersAreRefusedInTheWordsOfRedis) {
+  const std::string multibulk = "ERR Protocol error: invalid multibulk length";
+  for (const char* count : {"x", "", "+1", "01", "-0", " 1", "1 ", "2147483648",
+                            "9223372036854775808", "-9223372036854775809"}) {
+    EXPECT_EQ(error(std::string("*") + count + "\r\n"), multibulk) << count;
+  }
+  const std::string bulk = "ERR Protocol error: invalid bulk length";
+  for (const char* size : {"x", "", "-1", "+1", "04", "-0", "4\nPING", "536870913",
+                           "9223372036854775808", "10000000000"}) {
+    EXPECT_EQ(error(std::string("*1\r\n$") + size + "\r\n"), bulk) << size;
+  }
+  EXPECT_EQ(error("*1\r\nx4\r\n"), "ERR Protocol error: expected '$', got 'x'");
+  EXPECT_EQ(error("*2\r\n$1\r\na\r\n:1\r\n"), "ERR Protocol error: expected '$', got ':'");
+  EXPECT_EQ(error("*1\r\n'\r\n"), "ERR Protocol error: expected '$', got '''");
+}
+
+TEST(RequestParserTest, ErrorNeverHoldsALineBreak) {
+  EXPECT_EQ(error("*1\r\n\r\n"), "ERR Protocol error: expected '$', got ' '");
+  EXPECT_EQ(error("*1\r\n\n\r\n"), "ERR Protocol error: expected '$', got ' '");
+}
+
+TEST(RequestParserTest, LargestLegalAnnouncementsAreAwaited) {
+  EXPECT_EQ(error("*2147483647\r\n"), "");
+  EXPECT_EQ(error("*1\r\n$536870912\r\n"), "");
+}
+
+TEST(RequestParserTest, UnauthenticatedClientsAnnounceLittle) {
+  const Conditions stranger{.authenticated = false};
+  EXPECT_EQ(error("*10\r\n", stranger), "");
+  EXPECT_EQ(error("*11\r\n", stranger), "ERR Protocol error: unauthenticated multibulk length");
+  EXPECT_EQ(error("*2147483648\r\n", stranger), "ERR Protocol error: invalid multibulk length");
+  EXPECT_EQ(error("*1\r\n$16384\r\n", stranger), "");
+  EXPECT_EQ(error("*1\r\n$16385\r\n", stranger), "ERR Protocol error: unauthenticated bulk length");
+  EXPECT_EQ(error("*1\r\n$536870913\r\n", stranger), "ERR Protocol error: invalid bulk length");
+  const std::string whole = encode({"AUTH", std::string(16385, 'x')});
+  EXPECT_EQ(parse(whole, {}, stranger).error, "ERR Protocol error: unauthenticated bulk length");
+}
+
+TEST(RequestParserTest, LoggingInLiftsTheLimitsAtOnce) {
+  RequestParser parser;
+  parser.set_authenticated(false);
+  const std::string many = encode(Arguments(11, "x"));
+  EXPECT_EQ(parser.parse("*2\r\n$4\r\nAUTH\r\n$2\r\npw\r\n"), Status::kRequest);
+  parser.set_authenticated(true);
+  EXPECT_EQ(parser.parse(many), Status::kRequest);
+  parser.set_authenticated(false);
+  EXPECT_EQ(parser.parse(many), Status::kError);
+}
+
+TEST(RequestParserTest, LimitsChangeAtRunTime) {
+  RequestParser parser;
+  Limits limits;
+  limits.bulk_size_max_bytes = 3;
+  parser.set_limits(limits);
+  EXPECT_EQ(parser.parse("*1\r\n$3\r\nGET\r\n"), Status::kRequest);
+  EXPECT_EQ(parser.parse("*1\r\n$4\r\nPING\r\n"), Status::kError);
+  parser.reset();
+  limits.bulk_size_max_bytes = 4;
+  parser.set_limits(limits);
+  EXPECT_EQ(parser.parse("*1\r\n$4\r\nPING\r\n"), Status::kRequest);
+}
+
+TEST(RequestParserTest, EndlessLinesAreRefused) {
+  Conditions conditions;
+  conditions.limits.inline_size_max_bytes = 64;
+  const std::string digits(64, '1');
+  EXPECT_EQ(error("a" + digits, conditions), "ERR Protocol error: too big inline request");
+  EXPECT_EQ(error(digits, conditions), "");
+  EXPECT_EQ(error(digits + "\n", conditions), "");
+  EXPECT_EQ(error(digits + "1\n", conditions), "ERR Protocol error: too big inline request");
+  EXPECT_EQ(error("*" + digits, conditions), "ERR Protocol error: too big mbulk count string");
+  EXPECT_EQ(error("*1\r\n$" + digits, conditions), "ERR Protocol error: too big bulk count string");
+  EXPECT_EQ(error("*1\r\n$" + digits.substr(1), conditions), "");
+}
+
+TEST(RequestParserTest, ErrorStaysUntilReset) {
+  RequestParser parser;
+  EXPECT_EQ(parser.parse("*x\r\n"), Status::kError);
+  EXPECT_EQ(parser.parse("PING\r\n"), Status::kError);
+  EXPECT_EQ(parser.consumed(), 0u);
+  parser.reset();
+  EXPECT_EQ(parser.parse("PING\r\n"), Status::kRequest);
+}
+
+TEST(RequestParserTest, MissingBytesOfABulkStringAreKnown) {
+  RequestParser parser;
+  EXPECT_EQ(parser.parse("*1\r\n$1000\r\nabc"), Status::kNeedMore);
+  EXPECT_EQ(parser.bytes_wanted(), 999u);
+  EXPECT_EQ(parser.parse("*1\r\n$1000\r\nabcd"), Status::kNeedMore);
+  EXPECT_EQ(parser.bytes_wanted(), 998u);
+}
+
+// A quadratic parser would need minutes for this: 400,000 calls on up to 2 MB.
+TEST(RequestParserTest, TricklingCommandTakesLinearTime) {
+  const Arguments arguments(200000, "item");
+  const std::string bytes = encode(arguments);
+  RequestParser parser;
+  for (size_t end = 0; end < bytes.size(); end += 5) {
+    ASSERT_EQ(parser.parse(std::string_view(bytes).substr(0, end)), Status::kNeedMore);
+  }
+  ASSERT_EQ(parser.parse(bytes), Status::kRequest);
+  EXPECT_EQ(parser.arguments().size(), arguments.size());
+}
+
+TEST(RequestParserTest, RandomGarbageIsReadTheSameHoweverItIsCut) {
+  constexpr uint32_t kSeed = 20240601;
+  RecordProperty("seed", static_cast<int>(kSeed));
+  std::mt19937 random(kSeed);
+  const std::string_view alphabet = "**$$\r\n\r\n\r\n0011239-x\"'\\ \xff";
+  for (int round = 0; round < 20000; ++round) {
+    std::string bytes;
+    for (size_t left = random() % 60; left > 0; --left) {
+      if (random() % 8 == 0) {
+        bytes += encode({"GET", std::string(random() % 12, 'k')});
+      } else {
+        bytes += alphabet[random() % alphabet.size()];
+      }
+    }
+    Conditions conditions{.authenticated = random() % 2 == 0};
+    conditions.limits.inline_size_max_bytes = 24;
+    const Outcome whole = parse(bytes, {}, conditions);
+    std::vector<size_t> cuts;
+    for (size_t cut = 0; cut < bytes.size(); cut += 1 + random() % 5) cuts.push_back(cut);
+    ASSERT_EQ(parse(bytes, cuts, conditions), whole) << "seed " << kSeed << " round " << round;
+    ASSERT_EQ(whole.error.find_first_of("\r\n"), std::string::npos);
+  }
+}
+
+}  // namespace

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#include "server/config/command_line.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace server {
+namespace {
+
+CommandLine parse(const std::vector<std::string>& arguments) {
+  return parse_command_line(arguments);
+}
+
+TEST(CommandLine, FirstPathIsTheConfigFile) {
+  const auto parsed = parse({"/etc/a.conf", "--port", "7000"});
+  EXPECT_EQ(parsed.config_path, "/etc/a.conf");
+  EXPECT_EQ(parsed.options_text, "port \"7000\" ");
+  EXPECT_FALSE(parsed.reads_stdin);
+}
+
+TEST(CommandLine, OptionsTakeWordsUntilTheNextOne) {
+  EXPECT_EQ(parse({"--bind", "127.0.0.1", "::1", "--save", "", "--port", "1"}).options_text,
+            "bind \"127.0.0.1\" \"::1\" \nsave \"\" \nport \"1\" ");
+}
+
+TEST(CommandLine, WordRightAfterAnOptionIsItsValue) {
+  EXPECT_EQ(parse({"--requirepass", "--secret", "--port", "1"}).options_text,
+            "requirepass \"--secret\" \nport \"1\" ");
+}
+
+TEST(CommandLine, BareSaveMeansNoSaving) {
+  EXPECT_EQ(parse({"--save", "--port", "1"}).options_text, "save \"\"\nport \"1\" ");
+  EXPECT_EQ(parse({"--save"}).options_text, "save \"\"");
+}
+
+TEST(CommandLine, OptionAndValueMayBeOneArgument) {
+  EXPECT_EQ(parse({"--port 7000", "--hz 3"}).options_text, "port 7000 \nhz 3 ");
+}
+
+TEST(CommandLine, LoneDashIsStandardInput) {
+  EXPECT_TRUE(parse({"-"}).reads_stdin);
+  EXPECT_TRUE(parse({"-", "--port", "1"}).reads_stdin);
+  EXPECT_TRUE(parse({"a.conf", "--loglevel", "verbose", "-"}).reads_stdin);
+  EXPECT_FALSE(parse({"a.conf", "--loglevel", "-", "x"}).reads_stdin);
+}
+
+TEST(CommandLine, VersionAndHelpAreRecognised) {
+  EXPECT_EQ(parse({"-v"}).launch, Launch::kShowVersion);
+  EXPECT_EQ(parse({"--version"}).launch, Launch::kShowVersion);
+  EXPECT_EQ(parse({"-h"}).launch, Launch::kShowHelp);
+  EXPECT_EQ(parse({"--help"}).launch, Launch::kShowHelp);
+  EXPECT_EQ(parse({}).launch, Launch::kServe);
+  EXPECT_NE(help_text().find("--port"), std::string_view::npos);
+  EXPECT_NE(version_text().find("v="), std::string::npos);
+}
+
+TEST(CommandLine, LineEndsInAValueStartNoNewOption) {
+  const auto parsed = parse({"--requirepass", "a\nport 1"});
+  EXPECT_EQ(parsed.options_text.find('\n'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace server

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+//
+// ConfigTest: a Config and a directory of its own for the files it reads.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "persistence/file.h"
+#include "server/config/config.h"
+
+namespace server {
+
+class ConfigTest : public ::testing::Test {
+ protected:
+  ConfigTest() {
+    std::string pattern = ::testing::TempDir() + "bloomery_config_XXXXXX";
+    directory_ = ::mkdtemp(pattern.data());
+  }
+  ~ConfigTest() override { std::filesystem::remove_all(directory_); }
+
+  std::string write(const std::string& name, const std::string& text) const {
+    const std::string path = directory_ + "/" + name;
+    EXPECT_TRUE(persistence::write_file_atomically(path, text));
+    return path;
+  }
+  static std::string read(const std::string& path) {
+    return persistence::read_whole_file(path, 1 << 20).value();
+  }
+
+  // "" when the arguments loaded, else what would be printed.
+  static std::string load(Config& config, const std::vector<std::string>& arguments,
+                          int stdin_descriptor = -1) {
+    std::vector<const char*> argv = {"bloomery-server"};
+    for (const auto& argument : arguments) argv.push_back(argument.c_str());
+    const auto loaded = config.load(static_cast<int>(argv.size()), argv.data(), stdin_descriptor);
+    return loaded ? "" : loaded.error().message;
+  }
+  std::string load(const std::vector<std::string>& arguments) { return load(config_, arguments); }
+
+  // The reply of CONFIG SET: "OK" or the error.
+  std::string set(const std::vector<NamedValue>& pairs, Origin origin = Origin::kRemote) {
+    const auto done = config_.set(pairs, origin);
+    return done ? "OK" : done.error().message;
+  }
+  static std::string get(const Config& config, std::string_view name) {
+    const std::string_view patterns[] = {name};
+    const auto found = config.get(patterns);
+    return found.size() == 1 ? found[0].second : "(" + std::to_string(found.size()) + " found)";
+  }
+  std::string get(std::string_view name) const { return get(config_, name); }
+
+  std::string directory_;
+  Config config_;
+};
+
+}  // namespace server

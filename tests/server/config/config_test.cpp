@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: MIT
+//
+// CONFIG GET, SET and REWRITE. The error texts are those redis-server 7.0.15 gave.
+#include "server/config/config.h"
+
+#include <thread>
+
+#include "server/config/option_table.h"
+#include "server/config/value.h"
+#include "tests/server/config/config_fixture.h"
+
+namespace server {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::Pair;
+using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
+
+std::string failed(const std::string& name, const std::string& reason) {
+  return "ERR CONFIG SET failed (possibly related to argument '" + name + "') - " + reason;
+}
+
+TEST_F(ConfigTest, DefaultsAreRedisDefaults) {
+  EXPECT_EQ(config_.port(), 6379);
+  EXPECT_THAT(config_.bind_addresses(), ElementsAre("*", "-::*"));
+  EXPECT_EQ(config_.max_clients(), 10000);
+  EXPECT_EQ(config_.max_bulk_bytes(), 512 << 20);
+  EXPECT_EQ(config_.log_level(), LogLevel::kNotice);
+  EXPECT_EQ(config_.supervised(), Supervised::kNo);
+  EXPECT_TRUE(config_.protected_mode());
+  EXPECT_EQ(config_.bloom_error_rate(), 0.01);
+  EXPECT_EQ(config_.bloom_layout(), BloomLayout::kNative);
+  EXPECT_EQ(config_.output_buffer_limit(ClientClass::kReplica),
+            (BufferLimit{256 << 20, 64 << 20, 60}));
+  EXPECT_GE(config_.io_thread_count(), 1);
+  EXPECT_LE(config_.io_thread_count(), 8);
+  EXPECT_EQ(get("client-output-buffer-limit"),
+            "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60");
+}
+
+TEST_F(ConfigTest, EveryDefaultIsInCanonicalForm) {
+  for (const Option& option : option_table()) {
+    if (option.default_text.empty()) continue;
+    const auto parsed = parse_single_text(option, option.default_text, "");
+    ASSERT_TRUE(parsed) << option.name;
+    EXPECT_EQ(parsed->text, option.default_text) << option.name;
+  }
+  EXPECT_EQ(option_row(OptionId::kBind).name, "bind");
+  EXPECT_EQ(option_row(OptionId::kMaxMemory).name, "maxmemory");
+  EXPECT_EQ(option_row(OptionId::kAppendOnly).name, "appendonly");
+  EXPECT_EQ(option_row(OptionId::kBloomDefragEnabled).name, "bf.bloom-defrag-enabled");
+}
+
+TEST_F(ConfigTest, GetMatchesNamesAndAliases) {
+  const std::string_view both[] = {"BF*SIZE", "bf.bloom-cap*"};
+  EXPECT_THAT(config_.get(both), UnorderedElementsAre(Pair("bf-initial-size", "100"),
+                                                      Pair("bf.bloom-capacity", "100")));
+  const std::string_view repeated[] = {"port", "por*", "P[o]rt", "nothing", "no*thing"};
+  EXPECT_THAT(config_.get(repeated), ElementsAre(Pair("port", "6379")));
+  const std::string_view upper[] = {"PORT"};
+  EXPECT_THAT(config_.get(upper), ElementsAre(Pair("PORT", "6379")));
+  const std::string_view all[] = {"*"};
+  EXPECT_GT(config_.get(all).size(), 192U);
+  const std::string_view odd[] = {std::string_view("*\0", 2), "", "[", "\\", "*rename*"};
+  EXPECT_TRUE(config_.get(odd).empty());
+}
+
+TEST_F(ConfigTest, HostilePatternEndsSoon) {
+  std::string pattern;
+  for (int i = 0; i < 200; ++i) pattern += "*a";
+  const std::string_view patterns[] = {pattern};
+  EXPECT_TRUE(config_.get(patterns).empty());
+}
+
+TEST_F(ConfigTest, SetRefusesWithTheTextsOfRedis) {
+  const std::string integer = "argument couldn't be parsed into an integer";
+  const std::string boolean = "argument must be 'yes' or 'no'";
+  const struct {
+    std::string name, value, reason;
+  } kCases[] = {
+      {"timeout", "abc", integer},
+      {"timeout", "", integer},
+      {"timeout", " 5", integer},
+      {"timeout", "05", integer},
+      {"timeout", "+5", integer},
+      {"timeout", "5\r\n", integer},
+      {"timeout", "-1", "argument must be between 0 and 2147483647 inclusive"},
+      {"maxclients", "0", "argument must be between 1 and 4294967295 inclusive"},
+      {"maxclients", "99999999999999999999", integer},
+      {"slave-priority", "abc", integer},
+      {"protected-mode", "maybe", boolean},
+      {"protected-mode", "", boolean},
+      {"appendonly", "1", boolean},
+      {"loglevel", "loud",
+       "argument(s) must be one of the following: debug, verbose, notice, warning, nothing"},
+      {"appendfsync", "x", "argument(s) must be one of the following: everysec, always, no"},
+      {"maxmemory", "1x", "argument must be a memory value"},
+      {"maxmemory", "-1", "argument must be a memory value"},
+      {"maxmemory", "1.5gb", "argument must be a memory value"},
+      {"maxmemory", "99999999999999gb",
+       "argument must be between 0 and 9223372036854775807 inclusive"},
+      {"proto-max-bulk-len", "1",
+       "argument must be between 1048576 and 9223372036854775807 inclusive"},
+      {"databases", "3", "can't set immutable config"},
+      {"unixsocketperm", "700", "can't set immutable config"},
+      {"enable-protected-configs", "yes", "can't set immutable config"},
+      {"dir", "/", "can't set protected config"},
+      {"dbfilename", "x", "can't set protected config"},
+      {"save", "100", "Invalid save parameters"},
+      {"save", "0 1", "Invalid save parameters"},
+      {"save", "a b", "Invalid save parameters"},
+      {"client-output-buffer-limit", "normal 0 0",
+       "Wrong number of arguments in buffer limit configuration."},
+      {"client-output-buffer-limit", "normal 1mb 1k  10",
+       "Wrong number of arguments in buffer limit configuration."},
+      {"client-output-buffer-limit", "master 0 0 0",
+       "Invalid client class specified in buffer limit configuration."},
+      {"client-output-buffer-limit", "normal x 0 0",
+       "Error in hard, soft or soft_seconds setting in buffer limit configuration."},
+      {"client-output-buffer-limit", "normal 0 0 -1",
+       "Error in hard, soft or soft_seconds setting in buffer limit configuration."},
+  };
+  for (const auto& c : kCases) {
+    const std::string before = get(c.name);
+    EXPECT_EQ(set({{c.name, c.value}}), failed(c.name, c.reason));
+    EXPECT_EQ(get(c.name), before);
+  }
+}
+
+TEST_F(ConfigTest, BloomOptionsRefuseWithTheTextsOfRedisBloom) {
+  EXPECT_EQ(set({{"bf-error-rate", "x"}}),
+            failed("bf-error-rate", "Invalid value for `bf-error-rate`"));
+  for (const char* rate : {"0", "1", "-0.5", "1.5"}) {
+    EXPECT_EQ(set({{"bf-error-rate", rate}}),
+              failed("bf-error-rate",
+                     "Value for `bf-error-rate` must be in the range (0.000000, 1.000000)"));
+  }
+  for (const char* rate : {"", "nan", "inf", "0.1 ", "1e-999", "0x1p-3"}) {
+    EXPECT_EQ(set({{"bf.bloom-fp-rate", rate}}),
+              failed("bf.bloom-fp-rate", "Invalid value for `bf-error-rate`"));
+  }
+  EXPECT_EQ(set({{"bf-initial-size", "0"}}),
+            failed("bf-initial-size",
+                   "Value for `bf-initial-size` must be in the range [1, 281474976710656]"));
+  EXPECT_EQ(set({{"bf-expansion-factor", "32769"}}),
+            failed("bf-expansion-factor",
+                   "Value for `bf-expansion-factor` must be in the range [0, 32768]"));
+  EXPECT_EQ(set({{"bf-error-rate", "0.9"}, {"bf.bloom-capacity", "281474976710656"}}), "OK");
+  EXPECT_EQ(get("bf-error-rate"), "0.25");
+  EXPECT_EQ(config_.bloom_error_rate(), 0.25);
+  EXPECT_EQ(config_.bloom_capacity(), int64_t{1} << 48);
+  EXPECT_EQ(set({{"bf-error-rate", "1e-9"}, {"bf-layout", "valkey-bloom"}}), "OK");
+  EXPECT_EQ(config_.bloom_error_rate(), 1e-9);
+  EXPECT_EQ(config_.bloom_layout(), BloomLayout::kValkeyBloom);
+}
+
+TEST_F(ConfigTest, UnknownNameIsReportedFirst) {
+  EXPECT_EQ(set({{"databases", "1"}, {"f\r\noo", "1"}}),
+            "ERR Unknown option or number of arguments for CONFIG SET - 'f  oo'");
+  EXPECT_EQ(set({{"rename-command", "x"}}),
+            "ERR Unknown option or number of arguments for CONFIG SET - 'rename-command'");
+}
+
+TEST_F(ConfigTest, RepeatedPairIsRefused) {
+  EXPECT_EQ(set({{"TIMEOUT", "1"}, {"timeout", "2"}}), failed("timeout", "duplicate parameter"));
+  EXPECT_EQ(config_.timeout_s(), 0);
+}
+
+TEST_F(ConfigTest, SetIsAllOrNothing) {
+  EXPECT_EQ(set({{"timeout", "7"}, {"hz", "x"}}),
+            failed("hz", "argument couldn't be parsed into an integer"));
+  EXPECT_EQ(config_.timeout_s(), 0);
+  EXPECT_EQ(set({{"timeout", "7"}, {"maxmemory", "1gB"}, {"hz", "100000"}}), "OK");
+  EXPECT_EQ(config_.timeout_s(), 7);
+  EXPECT_EQ(config_.max_memory_bytes(), 1 << 30);
+  EXPECT_EQ(get("maxmemory"), "1073741824");
+  EXPECT_EQ(config_.hz(), 500);
+  EXPECT_EQ(set({{"hz", "0"}, {"maxmemory", "1k"}, {"loglevel", "NOTHING"}}), "OK");
+  EXPECT_EQ(config_.hz(), 1);
+  EXPECT_EQ(config_.max_memory_bytes(), 1000);
+  EXPECT_EQ(config_.log_level(), LogLevel::kNothing);
+}
+
+TEST_F(ConfigTest, EvictingPoliciesAreRefusedClearly) {
+  EXPECT_EQ(set({{"maxmemory-policy", "NoEviction"}}), "OK");
+  EXPECT_THAT(set({{"maxmemory-policy", "allkeys-lru"}}),
+              StartsWith(failed("maxmemory-policy", "'allkeys-lru' would evict keys")));
+  EXPECT_EQ(set({{"maxmemory-policy", "foo"}}),
+            failed("maxmemory-policy", "argument(s) must be one of the following: noeviction"));
+}
+
+TEST_F(ConfigTest, BufferLimitsChangeOnlyTheNamedClasses) {
+  EXPECT_EQ(set({{"client-output-buffer-limit", "NORMAL 1mb 1k 10 replica 1 2 3"}}), "OK");
+  EXPECT_EQ(get("client-output-buffer-limit"),
+            "normal 1048576 1000 10 slave 1 2 3 pubsub 33554432 8388608 60");
+  EXPECT_EQ(config_.output_buffer_limit(ClientClass::kNormal), (BufferLimit{1 << 20, 1000, 10}));
+  EXPECT_EQ(set({{"client-output-buffer-limit", ""}}), "OK");
+  EXPECT_EQ(config_.output_buffer_limit(ClientClass::kReplica), (BufferLimit{1, 2, 3}));
+}
+
+TEST_F(ConfigTest, SaveIsReplacedBySetAndWarnedAbout) {
+  EXPECT_EQ(set({{"save", "100 1 200 2"}}), "OK");
+  EXPECT_EQ(set({{"save", "100 0"}}), "OK");
+  EXPECT_EQ(get("save"), "100 0");
+  EXPECT_EQ(config_.take_warnings().size(), 2U);
+  EXPECT_EQ(set({{"save", ""}, {"appendonly", "no"}}), "OK");
+  EXPECT_TRUE(config_.take_warnings().empty());
+}
+
+TEST_F(ConfigTest, ListenerOptionsNeedSomebodyToActOnThem) {
+  EXPECT_EQ(set({{"port", "1"}}), failed("port", "can't set immutable config"));
+  config_.on_change(OptionId::kPort, [] { return core::Result<>(); });
+  EXPECT_EQ(set({{"port", "99999"}}),
+            failed("port", "argument must be between 0 and 65535 inclusive"));
+  EXPECT_EQ(set({{"port", "7000"}}), "OK");
+  EXPECT_EQ(config_.port(), 7000);
+}
+
+TEST_F(ConfigTest, BindTakesAddressesOnly) {
+  config_.on_change(OptionId::kBind, [] { return core::Result<>(); });
+  EXPECT_EQ(set({{"bind", "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17"}}),
+            failed("bind", "Too many bind addresses specified."));
+  for (const char* value : {"a\r\nb", "a  b", "a\"b", "/x"}) {
+    EXPECT_EQ(set({{"bind", value}}), failed("bind", "Failed to bind to specified addresses."));
+  }
+  EXPECT_EQ(set({{"bind", "127.0.0.1 -::1"}}), "OK");
+  EXPECT_THAT(config_.bind_addresses(), ElementsAre("127.0.0.1", "-::1"));
+  EXPECT_EQ(set({{"bind", ""}}), "OK");
+  EXPECT_TRUE(config_.bind_addresses().empty());
+}
+
+TEST_F(ConfigTest, ProtectedOptionsFollowTheOriginOfTheClient) {
+  ASSERT_EQ(load({"--enable-protected-configs", "local"}), "");
+  EXPECT_EQ(set({{"dir", directory_}}, Origin::kRemote),
+            failed("dir", "can't set protected config"));
+  EXPECT_EQ(set({{"dir", "/nonexistent"}}, Origin::kLocal),
+            failed("dir", "No such file or directory"));
+  EXPECT_EQ(set({{"dir", "/etc/passwd"}}, Origin::kLocal), failed("dir", "Not a directory"));
+  EXPECT_EQ(set({{"dir", directory_ + "/."}}, Origin::kLocal), "OK");
+  EXPECT_EQ(config_.directory(), directory_);
+}
+
+TEST_F(ConfigTest, HooksRunAfterTheValueChanged) {
+  std::vector<int64_t> seen;
+  config_.on_change(OptionId::kMaxClients, [&]() -> core::Result<> {
+    seen.push_back(config_.max_clients());
+    return {};
+  });
+  EXPECT_EQ(set({{"maxclients", "5"}}), "OK");
+  EXPECT_EQ(set({{"maxclients", "5"}}), "OK");
+  EXPECT_EQ(set({{"maxclients", "0"}, {"hz", "3"}}).substr(0, 3), "ERR");
+  EXPECT_THAT(seen, ElementsAre(5));
+}
+
+TEST_F(ConfigTest, RefusingHookTakesEverythingBack) {
+  std::vector<int64_t> seen;
+  config_.on_change(OptionId::kTimeout, [&]() -> core::Result<> {
+    seen.push_back(config_.timeout_s());
+    return {};
+  });
+  config_.on_change(OptionId::kMaxClients,
+                    []() -> core::Result<> { return core::Error{"too many\r\nfor me"}; });
+  EXPECT_EQ(set({{"timeout", "9"}, {"maxclients", "5"}, {"hz", "77"}}),
+            failed("maxclients", "too many  for me"));
+  EXPECT_THAT(seen, ElementsAre(9, 0));
+  EXPECT_EQ(config_.max_clients(), 10000);
+  EXPECT_EQ(config_.hz(), 10);
+}
+
+TEST_F(ConfigTest, SensitiveNamesAreKnown) {
+  EXPECT_TRUE(Config::is_sensitive("REQUIREPASS"));
+  EXPECT_TRUE(Config::is_sensitive("masterauth"));
+  EXPECT_FALSE(Config::is_sensitive("port"));
+  EXPECT_FALSE(Config::is_sensitive("nothing"));
+}
+
+TEST_F(ConfigTest, RewriteNeedsAFile) {
+  EXPECT_EQ(config_.rewrite().error().message, "ERR The server is running without a config file");
+}
+
+TEST_F(ConfigTest, RewrittenFileLoadsToTheSameValues) {
+  const auto path = write("a.conf", "# keep me\nport 7000\nmaxmemory 64mb\nslave-priority 50\n");
+  ASSERT_EQ(load({path, "--bind", "::1", "--save", "60", "5"}), "");
+  const std::string odd = "a \"b'\r\n\t\x01\xff\\ #z";
+  ASSERT_EQ(set({{"requirepass", odd},
+                 {"maxmemory", "123456789"},
+                 {"client-output-buffer-limit", "pubsub 1gb 1mb 1000"},
+                 {"bf-error-rate", "0.0001"},
+                 {"oom-score-adj-values", "1 2 \n"},
+                 {"save", "1 2 3 4"},
+                 {"proc-title-template", ""}}),
+            "OK");
+  ASSERT_TRUE(config_.rewrite());
+  const std::string text = read(path);
+  EXPECT_THAT(text, StartsWith("# keep me\nport 7000\nmaxmemory 123456789\nslave-priority 50\n"));
+  Config again;
+  ASSERT_EQ(load(again, {path}), "");
+  const std::string_view all[] = {"*"};
+  EXPECT_EQ(again.get(all), config_.get(all));
+  EXPECT_EQ(again.password(), odd);
+  ASSERT_TRUE(again.rewrite());
+  EXPECT_EQ(read(path), text);
+}
+
+TEST_F(ConfigTest, RewriteMakesALostFileAnewAndWritesThroughLinks) {
+  const auto path = write("a.conf", "port 7000\n");
+  const auto link = directory_ + "/link.conf";
+  std::filesystem::create_symlink(path, link);
+  ASSERT_EQ(load({link}), "");
+  ASSERT_EQ(set({{"hz", "20"}}), "OK");
+  ASSERT_TRUE(config_.rewrite());
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_THAT(read(path), StartsWith("port 7000\n#"));
+  std::filesystem::remove(path);
+  std::filesystem::remove(link);
+  ASSERT_TRUE(config_.rewrite());
+  EXPECT_EQ(read(link), "# Generated by CONFIG REWRITE\nport 7000\nhz 20\n");
+  std::filesystem::remove_all(directory_);
+  EXPECT_THAT(config_.rewrite().error().message, StartsWith("ERR Rewriting config file: can't "));
+}
+
+TEST_F(ConfigTest, ManyThreadsReadWhileOneWrites) {
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> readers;
+  for (int i = 0; i < 3; ++i) {
+    readers.emplace_back([&] {
+      while (!stop) {
+        const int64_t timeout = config_.timeout_s();
+        EXPECT_TRUE(timeout >= 0 && timeout < 300);
+        const std::string password = config_.password();
+        EXPECT_EQ(password, std::string(password.size(), 'x'));
+        EXPECT_FALSE(get("client-output-buffer-limit").empty());
+      }
+    });
+  }
+  for (int i = 0; i < 300; ++i) {
+    EXPECT_EQ(set({{"timeout", std::to_string(i)},
+                   {"requirepass", std::string(static_cast<size_t>(i % 40), 'x')}}),
+              "OK");
+  }
+  stop = true;
+  for (auto& reader : readers) reader.join();
+}
+
+}  // namespace
+}  // namespace server

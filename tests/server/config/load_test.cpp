@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+//
+// What the server starts with: files, includes, standard input and the command line.
+#include <fmt/format.h>
+
+#include "server/config/option_table.h"
+#include "server/config/words.h"
+#include "tests/server/config/config_fixture.h"
+
+namespace server {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::Pair;
+using ::testing::StartsWith;
+
+TEST_F(ConfigTest, LaterSourcesOverrideEarlierOnes) {
+  const auto path = write("a.conf", "PORT 1\nhz 11\ntimeout 3\ntimeout 4\r\n");
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  ASSERT_EQ(::write(ends[1], "hz 12\nport 2\n", 13), 13);
+  ::close(ends[1]);
+  EXPECT_EQ(load(config_, {path, "--port", "3", "-"}, ends[0]), "");
+  ::close(ends[0]);
+  EXPECT_EQ(config_.port(), 3);
+  EXPECT_EQ(config_.hz(), 12);
+  EXPECT_EQ(config_.timeout_s(), 4);
+  EXPECT_EQ(config_.file_path(), path);
+}
+
+TEST_F(ConfigTest, RepeatedDirectivesAddUpWhereTheyShould) {
+  const auto path = write("a.conf",
+                          "save 900 1\nsave 300 10 60 1000\n"
+                          "client-output-buffer-limit normal 1 0 0\n"
+                          "client-output-buffer-limit pubsub 2mb 1mb 5\n"
+                          "rename-command GET \"\"\nrename-command SET put\n"
+                          "bind \"127.0.0.1 ::1\"\n");
+  ASSERT_EQ(load({path}), "");
+  EXPECT_EQ(get("save"), "900 1 300 10 60 1000");
+  EXPECT_EQ(get("client-output-buffer-limit"),
+            "normal 1 0 0 slave 268435456 67108864 60 pubsub 2097152 1048576 5");
+  EXPECT_THAT(config_.renamed_commands(), ElementsAre(Pair("GET", ""), Pair("SET", "put")));
+  EXPECT_THAT(config_.bind_addresses(), ElementsAre("127.0.0.1", "::1"));
+  Config reset;
+  ASSERT_EQ(load(reset, {path, "--save", ""}), "");
+  EXPECT_EQ(get(reset, "save"), "");
+}
+
+TEST_F(ConfigTest, BadLinesAreFatalWithTheirPlace) {
+  const struct {
+    std::string line, reason;
+  } kCases[] = {
+      {"foo bar", "Bad directive or wrong number of arguments"},
+      {"include", "Bad directive or wrong number of arguments"},
+      {"loadmodule", "Bad directive or wrong number of arguments"},
+      {"rename-command a", "Bad directive or wrong number of arguments"},
+      {"bf.foo 1", "Bad directive or wrong number of arguments"},
+      {"port \"1", "Unbalanced quotes in configuration line"},
+      {"port \"a\"b", "Unbalanced quotes in configuration line"},
+      {"port", "wrong number of arguments"},
+      {"port 1 2", "wrong number of arguments"},
+      {"bind", "wrong number of arguments"},
+      {"port abc", "argument couldn't be parsed into an integer"},
+      {"port 99999", "argument must be between 0 and 65535 inclusive"},
+      {"unixsocketperm 9", "argument couldn't be parsed as an octal number"},
+      {"unixsocketperm 1777", "argument must be between 0 and 777 inclusive"},
+      {"dir /nonexistent", "No such file or directory"},
+      {"supervised x", "argument(s) must be one of the following: upstart, systemd, auto, no"},
+      {"client-output-buffer-limit normal 0 0",
+       "Wrong number of arguments in buffer limit configuration."},
+  };
+  for (const auto& c : kCases) {
+    const auto path = write("a.conf", "# first\n  " + c.line + " \r\n");
+    Config config;
+    EXPECT_EQ(load(config, {path}), "\n*** FATAL CONFIG FILE ERROR (Bloomery " BLOOMERY_VERSION
+                                    ") ***\nReading the configuration file, at line 2 of " +
+                                        path + "\n>>> '" + c.line + "'\n" + c.reason + "\n");
+  }
+}
+
+TEST_F(ConfigTest, EveryOptionRefusesTooFewAndTooManyWords) {
+  for (const Option& option : option_table()) {
+    Config config;
+    const std::string name = fmt::format("--{}", option.name);
+    // A bare --save is Redis' way to say `save ""`.
+    if (option.name == "save") continue;
+    EXPECT_THAT(load(config, {name}), HasSubstr("wrong number of arguments"));
+    if (option.multi_argument) continue;
+    EXPECT_THAT(load(config, {name, "a", "b"}), HasSubstr("wrong number of arguments"));
+  }
+}
+
+TEST_F(ConfigTest, EveryTypedOptionRefusesOddValues) {
+  for (const Option& option : option_table()) {
+    if (option.kind == Kind::kString || option.kind == Kind::kList) continue;
+    for (const char* value : {"", "zzz", "--", "1\n2", "99999999999999999999999999x", "\xff"}) {
+      Config config;
+      EXPECT_THAT(load(config, {fmt::format("--{}", option.name), value}), HasSubstr("FATAL"))
+          << option.name << " " << value;
+    }
+  }
+}
+
+TEST_F(ConfigTest, SecretsAreNotPrinted) {
+  EXPECT_THAT(load({"--requirepass", "hush", "hush"}), Not(HasSubstr("hush")));
+  EXPECT_THAT(load({write("a.conf", "masterauth \"hush\n")}), Not(HasSubstr("hush")));
+}
+
+TEST_F(ConfigTest, CommandLineErrorsNameTheCommandLine) {
+  EXPECT_THAT(load({"--hz", "1", "--bar", "1"}),
+              HasSubstr("at line 2 of the command line\n>>> 'bar \"1\"'\nBad directive"));
+  EXPECT_THAT(load({"-x"}), HasSubstr(">>> '\"-x\"'\nBad directive"));
+}
+
+TEST_F(ConfigTest, MissingFileIsFatal) {
+  EXPECT_EQ(load({directory_ + "/none.conf"}),
+            "Fatal error, can't open '" + directory_ + "/none.conf': No such file or directory");
+}
+
+TEST_F(ConfigTest, IncludeReadsItsFilesInPlace) {
+  write("part1.inc", "port 1\n");
+  write("part2.inc", "port 2\nhz 22\n");
+  const auto path =
+      write("a.conf", "include " + directory_ + "/part*.inc\nhz 33\ninclude /none*\n");
+  ASSERT_EQ(load({path}), "");
+  EXPECT_EQ(config_.port(), 2);
+  EXPECT_EQ(config_.hz(), 33);
+}
+
+TEST_F(ConfigTest, IncludeOfAMissingFileIsFatal) {
+  EXPECT_THAT(load({write("a.conf", "include /nonexistent\n")}),
+              StartsWith("Fatal error, can't open '/nonexistent'"));
+}
+
+TEST_F(ConfigTest, ErrorInAnIncludedFileNamesThatFile) {
+  const auto part = write("part.inc", "\nfoo bar\n");
+  EXPECT_THAT(load({write("a.conf", "include " + part + "\n")}),
+              HasSubstr("at line 2 of " + part + "\n"));
+}
+
+TEST_F(ConfigTest, IncludeCyclesAndDepthAreRefused) {
+  const auto path = directory_ + "/a.conf";
+  write("b.conf", "include " + path + "\n");
+  write("a.conf", "include " + directory_ + "/b.conf\n");
+  EXPECT_THAT(load({path}), HasSubstr("includes itself"));
+  for (int i = 0; i < 20; ++i) {
+    write(fmt::format("d{}", i), fmt::format("include {}/d{}\n", directory_, i + 1));
+  }
+  write("d20", "port 1\n");
+  EXPECT_THAT(load({directory_ + "/d0"}), HasSubstr("nested deeper than 16 files"));
+  EXPECT_EQ(load({directory_ + "/d10"}), "");
+}
+
+TEST_F(ConfigTest, IncludesThatDoubleAreBounded) {
+  for (int i = 0; i < 14; ++i) {
+    const std::string line = fmt::format("include {}/d{}\n", directory_, i + 1);
+    write(fmt::format("d{}", i), line + line);
+  }
+  write("d14", "port 1\n");
+  EXPECT_THAT(load({directory_ + "/d0"}), HasSubstr("more than 1024 files"));
+}
+
+TEST_F(ConfigTest, RedisDirectivesWithoutEffectAreKeptAndWarnedAbout) {
+  const auto path = write("a.conf",
+                          "appendfsync always\nslave-priority 5\nrdbcompression yes\n"
+                          "aclfile /etc/users\nreplicaof 10.0.0.1 6379\nsave 60 1\n"
+                          "appendonly yes\nloadmodule x.so\nuser a on\nlua-replicate-commands 1\n");
+  ASSERT_EQ(load({path}), "");
+  EXPECT_EQ(get("appendfsync"), "always");
+  EXPECT_EQ(get("replica-priority"), "5");
+  EXPECT_EQ(get("replicaof"), "10.0.0.1 6379");
+  EXPECT_EQ(get("appendonly"), "yes");
+  const auto warnings = config_.take_warnings();
+  EXPECT_EQ(warnings.size(), 8U);
+  EXPECT_THAT(warnings, Not(::testing::Contains(HasSubstr("rdbcompression"))));
+  EXPECT_THAT(warnings, ::testing::Contains(HasSubstr("persistence is not in this version")));
+}
+
+TEST_F(ConfigTest, VersionAndHelpLoadNothing) {
+  const char* const version[] = {"bloomery-server", "--version"};
+  EXPECT_EQ(config_.load(2, version).value(), Launch::kShowVersion);
+  const char* const help[] = {"bloomery-server", "-h"};
+  EXPECT_EQ(config_.load(2, help).value(), Launch::kShowHelp);
+  EXPECT_EQ(config_.load(0, nullptr).value(), Launch::kServe);
+}
+
+// The tests run somewhere below the root of the tree.
+std::string shipped_config() {
+  for (auto place = std::filesystem::current_path();; place = place.parent_path()) {
+    if (exists(place / "conf/bloomery.conf")) return (place / "conf/bloomery.conf").string();
+    if (place == place.parent_path()) return "";
+  }
+}
+
+TEST_F(ConfigTest, ShippedFileLoadsToTheDefaults) {
+  ASSERT_EQ(load({shipped_config()}), "");
+  EXPECT_TRUE(config_.take_warnings().empty());
+  const std::string_view all[] = {"*"};
+  EXPECT_EQ(config_.get(all), Config().get(all));
+}
+
+// Options of ours open a line, bare or commented out; the others stand in a list.
+bool is_explained(const std::string& text, const Option& option) {
+  const std::string name(option.name);
+  for (const char* before : {"\n", "\n# ", " "}) {
+    if (!option.inert && std::string_view(before) == " ") continue;
+    for (const char* after : {" ", "\n"}) {
+      if (text.find(before + name + after) != std::string::npos) return true;
+    }
+  }
+  return false;
+}
+
+TEST_F(ConfigTest, ShippedFileExplainsEveryOption) {
+  const std::string text = read(shipped_config());
+  for (const Option& option : option_table()) {
+    EXPECT_TRUE(is_explained(text, option)) << option.name;
+    if (option.inert) continue;
+    for (const auto alias : option.aliases) EXPECT_THAT(text, HasSubstr(std::string(alias)));
+  }
+}
+
+}  // namespace
+}  // namespace server

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+//
+// CommandTest: a fixture that speaks commands to handlers, without a socket.
+//
+//   EXPECT_EQ(run({"SET", "a", "1"}), "+OK\r\n");
+//
+// Time stands still until advance_ms() moves it. Each test has a keyspace of its own; `other()`
+// is a second session on the same one.
+// Thread safety: one thread.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/commands/dispatcher.h"
+#include "server/services.h"
+
+namespace server {
+
+class ManualClock final : public core::Clock {
+ public:
+  int64_t wall_ms() const override { return now_ms; }
+  int64_t monotonic_us() const override { return now_ms * 1000; }
+  int64_t now_ms = 1'700'000'000'000;
+};
+
+class CommandTest : public ::testing::Test {
+ protected:
+  // A session with its dispatcher.
+  struct Client {
+    explicit Client(CommandTest& test)
+        : session(std::make_shared<Session>(test.clients_.next_id())),
+          dispatcher(test.services_, test.statistics_.thread(0), *session),
+          owner(test) {
+      session->authenticated = true;
+      session->created_ms = test.clock_.now_ms;
+      session->last_interaction_ms = test.clock_.now_ms;
+      session->address = "127.0.0.1:1";
+      session->local_address = "127.0.0.1:2";
+      test.clients_.add(session);
+    }
+    ~Client() {
+      dispatcher.end_session();
+      owner.clients_.remove(session->id);
+    }
+    Client(const Client&) = delete;
+    Client& operator=(const Client&) = delete;
+
+    // The reply's bytes.
+    std::string run(const std::vector<std::string>& command) {
+      const std::vector<std::string_view> args(command.begin(), command.end());
+      protocol::OutputBuffer replies;
+      last_outcome = dispatcher.execute(args, owner.clock_.now_ms, replies);
+      return std::string(replies.view());
+    }
+
+    std::shared_ptr<Session> session;
+    Dispatcher dispatcher;
+    CommandTest& owner;
+    Outcome last_outcome = Outcome::kDone;
+  };
+
+  CommandTest()
+      : registry_(std::move(*Registry::create({}))),
+        statistics_(1, registry_->size()),
+        services_{config_,     clock_,  ticks_,  keyspace_, reclaimer_, *registry_,
+                  clients_,    statistics_, memory_, pause_, gauges_, facts_,
+                  changes_,    [this] { ++shutdowns_requested_; }} {
+    client_ = std::make_unique<Client>(*this);
+    other_ = std::make_unique<Client>(*this);
+  }
+
+  std::string run(const std::vector<std::string>& command) { return client_->run(command); }
+  std::string run_as_other(const std::vector<std::string>& command) { return other_->run(command); }
+  void advance_ms(int64_t ms) { clock_.now_ms += ms; }
+
+  // What a reply looks like, to keep expectations short.
+  static std::string bulk(std::string_view text) {
+    return "$" + std::to_string(text.size()) + "\r\n" + std::string(text) + "\r\n";
+  }
+  static std::string integer(int64_t value) { return ":" + std::to_string(value) + "\r\n"; }
+  static std::string error(std::string_view text) { return "-" + std::string(text) + "\r\n"; }
+  static std::string array(const std::vector<std::string>& replies) {
+    std::string text = "*" + std::to_string(replies.size()) + "\r\n";
+    for (const std::string& reply : replies) text += reply;
+    return text;
+  }
+  static inline const std::string kOk = "+OK\r\n";
+  static inline const std::string kNull = "$-1\r\n";
+
+  Config config_;
+  ManualClock clock_;
+  TickClock ticks_;
+  core::keyspace::Reclaimer reclaimer_;
+  core::keyspace::Keyspace keyspace_{16, 1};
+  std::unique_ptr<Registry> registry_;
+  Clients clients_;
+  Statistics statistics_;
+  MemoryMonitor memory_;
+  PauseGate pause_;
+  Gauges gauges_;
+  ProcessFacts facts_{std::string(40, 'a'), "bloomery-server", 1'700'000'000'000, 1, ""};
+  std::atomic<uint64_t> changes_{0};
+  int shutdowns_requested_ = 0;
+  Services services_;
+  std::unique_ptr<Client> client_;
+  std::unique_ptr<Client> other_;
+};
+
+}  // namespace server
