@@ -10,7 +10,7 @@ set -euo pipefail
 build_packages=(
   build-essential ccache cmake ninja-build
   libbenchmark-dev libboost1.81-dev libfmt-dev libgmock-dev libgtest-dev libjemalloc-dev
-  libspdlog-dev libxxhash-dev redis-tools
+  libspdlog-dev libssl-dev libxxhash-dev redis-tools
 )
 test_packages=(
   clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev git

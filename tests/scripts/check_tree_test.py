@@ -138,6 +138,7 @@ class CheckTreeTest(unittest.TestCase):
     def test_long_line(self):
         self.assert_accepted({"core/a.cpp": SPDX + "//" + "x" * 98 + "\n"})
         self.assert_refused({"core/a.cpp": SPDX + "//" + "x" * 99 + "\n"}, "101 columns")
+        self.assert_accepted({"core/a.cpp": SPDX + "// https://example.org/" + "x" * 99 + "\n"})
         script = "# SPDX-License-Identifier: MIT\n#" + "x" * 100 + "\n"
         self.assert_refused({"scripts/a.py": script}, "break the line")
 

@@ -71,7 +71,8 @@ class DockerEntrypointTest(unittest.TestCase):
 
     def test_names_of_other_servers_are_servers_too(self):
         for name in ("redis-server", "valkey-server", "bloomery-server"):
-            self.assert_becomes([name, "--protected-mode", "no", "--port", "1"], name, "--port", "1")
+            expected = [name, "--protected-mode", "no", "--port", "1"]
+            self.assert_becomes(expected, name, "--port", "1")
 
     def test_other_commands_run_as_they_are(self):
         self.assert_becomes(["redis-cli", "PING"], "redis-cli", "PING", VALKEY_EXTRA_FLAGS="--x")

@@ -1,0 +1,134 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The harness itself: a check that cannot fail proves nothing."""
+
+import pathlib
+import random
+import socket
+import tempfile
+import unittest
+
+from command_stream import CommandStream
+from differential_test import values_match
+from harness import Process, free_port
+from resp import Connection, ErrorReply, Push, encode
+
+# Behaves as its options say; `--exit N` is the code it ends with on SIGTERM.
+STAND_IN = """#!/usr/bin/python3
+import signal, sys, time
+options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(int(options.get("--exit", 0))))
+for text in options.get("--say", "").split("|"):
+    print("1:M 20 Nov 2026 09:37:03.456 " + text, flush=True)
+print("1:M 20 Nov 2026 09:37:03.456 * Ready to accept connections", flush=True)
+while True:
+    time.sleep(1)
+"""
+
+
+class ProcessTest(unittest.TestCase):
+    def problems(self, *options, announce=None):
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder, "stand-in")
+            program.write_text(STAND_IN, encoding="ascii")
+            program.chmod(0o755)
+            process = Process(program, options)
+            process.wait_until_ready()
+            if announce:
+                process.expect_log(announce)
+            return process.stop()
+
+    def test_clean_end(self):
+        self.assertEqual(self.problems("--say", "* fine|- detail|. chatter"), [])
+
+    def test_exit_code(self):
+        self.assertIn("exit code 3 instead of 0 after SIGTERM", self.problems("--exit", "3"))
+
+    def test_warning_has_to_be_announced(self):
+        self.assertIn("unannounced warning", self.problems("--say", "# disk on fire")[0])
+        self.assertEqual(self.problems("--say", "# disk on fire", announce="on fire"), [])
+
+    def test_sanitizer_report_is_never_accepted(self):
+        said = "* ==1==ERROR: AddressSanitizer: heap-use-after-free"
+        self.assertIn("sanitizer report", self.problems("--say", said, announce=".*")[0])
+
+
+class RespTest(unittest.TestCase):
+    """Every reply whole and byte by byte."""
+
+    REPLIES = [
+        (b"+OK\r\n", b"OK"),
+        (b"-ERR no\r\n", ErrorReply("ERR no")),
+        (b":-5\r\n", -5),
+        (b"$-1\r\n", None),
+        (b"*-1\r\n", None),
+        (b"_\r\n", None),
+        (b"$0\r\n\r\n", b""),
+        (b"$4\r\na\r\nb\r\n", b"a\r\nb"),
+        (b"#t\r\n", True),
+        (b",0.5\r\n", 0.5),
+        (b"=6\r\ntxt:hi\r\n", b"hi"),
+        (b"*2\r\n:1\r\n*1\r\n$1\r\nx\r\n", [1, [b"x"]]),
+        (b"%1\r\n+k\r\n*0\r\n", {b"k": []}),
+        (b"~1\r\n#f\r\n", [False]),
+        (b">1\r\n+note\r\n", Push([b"note"])),
+    ]
+
+    def test_replies(self):
+        for raw, value in self.REPLIES:
+            for step in (len(raw), 1):
+                with self.subTest(raw=raw, step=step):
+                    self.assertEqual(self.read(raw, step), (value, raw))
+
+    def read(self, raw, step):
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            with Connection(listener.getsockname()[1], timeout_s=5) as client:
+                peer, _ = listener.accept()
+                with peer:
+                    peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                    for start in range(0, len(raw), step):
+                        peer.sendall(raw[start : start + step])
+                    return client.read_reply()
+
+    def test_encode(self):
+        self.assertEqual(encode("SET", b"\xff", 1), b"*3\r\n$3\r\nSET\r\n$1\r\n\xff\r\n$1\r\n1\r\n")
+
+
+class DifferentialRulesTest(unittest.TestCase):
+    def test_only_what_a_clock_may_change_may_differ(self):
+        self.assertTrue(values_match(b"TTL", 100, 101, []))
+        self.assertFalse(values_match(b"TTL", 100, 200, []))
+        self.assertFalse(values_match(b"TTL", -1, -2, []))
+        self.assertFalse(values_match(b"TTL", ErrorReply("a"), ErrorReply("b"), []))
+        self.assertFalse(values_match(b"GET", b"100", b"101", []))
+        self.assertTrue(values_match(b"KEYS", [b"a", b"b"], [b"b", b"a"], []))
+        self.assertFalse(values_match(b"MGET", [b"a", b"b"], [b"b", b"a"], []))
+
+    def test_transactions_are_compared_by_what_they_queued(self):
+        self.assertTrue(values_match(b"EXEC", [b"OK", 100], [b"OK", 101], [b"SET", b"TTL"]))
+        self.assertFalse(values_match(b"EXEC", [b"OK", 100], [b"OK", 101], [b"SET", b"INCR"]))
+        self.assertFalse(values_match(b"EXEC", [1], [1, 2], [b"INCR", b"INCR"]))
+
+    def test_same_seed_gives_same_commands(self):
+        streams = [CommandStream(random.Random(7)) for _ in range(2)]
+        for stream in streams:
+            stream.start_s = 1_800_000_000
+        commands = [[stream.next() for _ in range(5000)] for stream in streams]
+        self.assertEqual(*commands)
+        names = {command[0].upper() for command in commands[0] if command}
+        wanted = """SETBIT GETBIT BITCOUNT BITPOS BITOP BITFIELD BITFIELD_RO GET SET GETSET GETDEL
+            GETEX SETNX SETEX PSETEX MGET MSET MSETNX APPEND STRLEN GETRANGE SETRANGE SUBSTR INCR
+            DECR INCRBY DECRBY INCRBYFLOAT LCS DEL UNLINK EXISTS TYPE TOUCH RENAME RENAMENX COPY
+            MOVE KEYS SCAN DBSIZE FLUSHDB SWAPDB SELECT EXPIRE PEXPIRE EXPIREAT PEXPIREAT TTL PTTL
+            EXPIRETIME PEXPIRETIME PERSIST OBJECT MULTI EXEC DISCARD WATCH ECHO PING"""
+        self.assertEqual({name.encode() for name in wanted.split()} - names, set())
+
+
+class FreePortTest(unittest.TestCase):
+    def test_port_can_be_bound(self):
+        with socket.create_server(("127.0.0.1", free_port())) as server:
+            self.assertGreater(server.getsockname()[1], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
