@@ -103,12 +103,21 @@ class Context {
   // The live entry or null. Under a write command an expired one is deleted; under a read command
   // hits and misses are counted. REQUIRES: the key's lock.
   Entry* find(const KeyRef& key) {
-    if (command->has(kWrite)) {
-      return services.keyspace.find_for_write(database(), key, now_ms);
-    }
-    Entry* entry = services.keyspace.find(database(), key, now_ms);
-    (entry != nullptr ? counters.keyspace_hits : counters.keyspace_misses).add();
+    const bool writes = command->has(kWrite);
+    Entry* entry = writes ? services.keyspace.find_for_write(database(), key, now_ms)
+                          : services.keyspace.find(database(), key, now_ms);
+    if (!writes) count_lookup(entry != nullptr);
     if (entry != nullptr && !session.no_touch) entry->touch(access_clock_s());
+    return entry;
+  }
+  // For write commands that answer what the key held: find() counts only under read commands.
+  void count_lookup(bool hit) {
+    (hit ? counters.keyspace_hits : counters.keyspace_misses).add();
+  }
+  // A new entry holding the empty string. REQUIRES: the key's lock, and that it is absent.
+  Entry& insert(const KeyRef& key) {
+    Entry& entry = services.keyspace.insert(database(), key);
+    entry.touch(access_clock_s());
     return entry;
   }
   // As find(); nothing when the key holds something else, which has been answered.

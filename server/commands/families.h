@@ -17,7 +17,10 @@ std::span<const Command> introspection_commands();
 std::span<const Command> key_commands();
 std::span<const Command> expiry_commands();
 std::span<const Command> string_commands();
+std::span<const Command> multi_string_commands();
+std::span<const Command> substring_commands();
 std::span<const Command> counter_commands();
+std::span<const Command> lcs_commands();
 std::span<const Command> server_commands();
 std::span<const Command> transaction_commands();
 
