@@ -103,12 +103,15 @@ class Context {
   // The live entry or null. Under a write command an expired one is deleted; under a read command
   // hits and misses are counted. REQUIRES: the key's lock.
   Entry* find(const KeyRef& key) {
-    if (command->has(kWrite)) {
-      return services.keyspace.find_for_write(database(), key, now_ms);
-    }
+    Entry* entry = command->has(kWrite) ? services.keyspace.find_for_write(database(), key, now_ms)
+                                        : peek(key);
+    if (entry != nullptr && !session.no_touch) entry->touch(access_clock_s());
+    return entry;
+  }
+  // As find() under a read command, but leaves the access time alone.
+  Entry* peek(const KeyRef& key) const {
     Entry* entry = services.keyspace.find(database(), key, now_ms);
     (entry != nullptr ? counters.keyspace_hits : counters.keyspace_misses).add();
-    if (entry != nullptr && !session.no_touch) entry->touch(access_clock_s());
     return entry;
   }
   // As find(); nothing when the key holds something else, which has been answered.
@@ -120,8 +123,9 @@ class Context {
   }
 
   // To be called for every key that a command changed, under its lock: tells watchers and counts.
-  void changed(const KeyRef& key) const {
-    services.keyspace.notify_modified(database(), key);
+  void changed(const KeyRef& key) const { changed(database(), key); }
+  void changed(unsigned in_database, const KeyRef& key) const {
+    services.keyspace.notify_modified(in_database, key);
     services.changes.fetch_add(1, std::memory_order_relaxed);
   }
   void drop(EntryPtr entry) const { services.reclaimer.drop(std::move(entry)); }

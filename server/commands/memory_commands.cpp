@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: MIT
+#include "server/commands/families.h"
+namespace server {
+std::span<const Command> memory_commands() { return {}; }
+}  // namespace server
