@@ -103,15 +103,19 @@ class Context {
   // The live entry or null. Under a write command an expired one is deleted; under a read command
   // hits and misses are counted. REQUIRES: the key's lock.
   Entry* find(const KeyRef& key) {
-    const bool writes = command->has(kWrite);
-    Entry* entry = writes ? services.keyspace.find_for_write(database(), key, now_ms)
-                          : services.keyspace.find(database(), key, now_ms);
-    if (!writes) count_lookup(entry != nullptr);
+    Entry* entry = command->has(kWrite) ? services.keyspace.find_for_write(database(), key, now_ms)
+                                        : peek(key);
     if (entry != nullptr && !session.no_touch) entry->touch(access_clock_s());
     return entry;
   }
+  // As find() under a read command, but leaves the access time alone.
+  Entry* peek(const KeyRef& key) const {
+    Entry* entry = services.keyspace.find(database(), key, now_ms);
+    count_lookup(entry != nullptr);
+    return entry;
+  }
   // For write commands that answer what the key held: find() counts only under read commands.
-  void count_lookup(bool hit) {
+  void count_lookup(bool hit) const {
     (hit ? counters.keyspace_hits : counters.keyspace_misses).add();
   }
   // A new entry holding the empty string. REQUIRES: the key's lock, and that it is absent.
@@ -129,8 +133,9 @@ class Context {
   }
 
   // To be called for every key that a command changed, under its lock: tells watchers and counts.
-  void changed(const KeyRef& key) const {
-    services.keyspace.notify_modified(database(), key);
+  void changed(const KeyRef& key) const { changed(database(), key); }
+  void changed(unsigned in_database, const KeyRef& key) const {
+    services.keyspace.notify_modified(in_database, key);
     services.changes.fetch_add(1, std::memory_order_relaxed);
   }
   void drop(EntryPtr entry) const { services.reclaimer.drop(std::move(entry)); }

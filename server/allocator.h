@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+//
+// What can be asked of the allocator beyond memory: its figures, its report, and free pages back.
+//
+// Thread safety: all functions may be called from any thread.
+// Source: jemalloc's mallctl (https://jemalloc.net/jemalloc.3.html); without it, mallinfo2(3).
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace server {
+
+struct AllocatorFigures {
+  uint64_t allocated_bytes = 0;  // handed out
+  uint64_t active_bytes = 0;     // pages with something handed out
+  uint64_t resident_bytes = 0;   // pages kept, the allocator's own included
+};
+
+AllocatorFigures allocator_figures();
+// Gives pages that hold nothing back to the system.
+void purge_allocator();
+// The allocator's own long report; empty when it has none.
+std::string allocator_report();
+
+}  // namespace server

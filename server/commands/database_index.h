@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+//
+// The number of a database, as COPY, MOVE and SWAPDB take it.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string_view>
+
+#include "core/result.h"
+#include "protocol/arguments.h"
+
+namespace server {
+
+inline constexpr std::string_view kNotADatabase = "ERR DB index is out of range";
+
+// Errors: not an integer, not a database; a number beyond 32 bits has a text of its own.
+inline core::Result<unsigned> parse_database_index(std::string_view text, unsigned count) {
+  const auto index = protocol::parse_int64(text);
+  if (!index) return core::Error{std::string(protocol::kNotAnInteger)};
+  if (*index < std::numeric_limits<int>::min() || *index > std::numeric_limits<int>::max()) {
+    return core::Error{"ERR value is out of range, value must between -2147483648 and 2147483647"};
+  }
+  if (*index < 0 || *index >= int64_t{count}) return core::Error{std::string(kNotADatabase)};
+  return static_cast<unsigned>(*index);
+}
+
+}  // namespace server

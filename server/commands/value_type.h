@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+//
+// The name of a value's type, as TYPE answers it and SCAN TYPE asks for it.
+//
+// Thread safety: a pure function; the entry needs its key's lock.
+// Source: "MBbloom--" is the name under which RedisBloom registers its filters.
+#pragma once
+
+#include <string_view>
+
+#include "core/keyspace/entry.h"
+
+namespace server {
+
+inline std::string_view type_name(const core::keyspace::Entry& entry) {
+  return entry.is_filter() ? "MBbloom--" : "string";
+}
+
+}  // namespace server
