@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+#include "core/bloom/bit_array.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <limits>
+
+namespace core::bloom {
+namespace {
+
+uint64_t resident_bytes() {
+  uint64_t total_pages = 0, resident_pages = 0;
+  std::ifstream("/proc/self/statm") >> total_pages >> resident_pages;
+  return resident_pages * 4096;
+}
+
+TEST(BitArrayTest, IsZeroedAndSizedInWholeWords) {
+  for (const uint64_t bit_count : {1ULL, 16ULL, 64ULL, 65ULL, 512ULL, 1024ULL, 9'000'000ULL}) {
+    const auto array = BitArray::allocate(bit_count);
+    ASSERT_TRUE(array);
+    EXPECT_EQ(array->bit_count(), bit_count);
+    EXPECT_EQ(array->bytes().size(), (bit_count + 7) / 8);
+    EXPECT_EQ(array->count_ones(), 0U);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(array->words()) % 8, 0U);
+  }
+}
+
+TEST(BitArrayTest, WholeLinesAreAlignedToThem) {
+  for (const uint64_t lines : {1, 2, 3, 20, 40000}) {
+    const auto array = BitArray::allocate(lines * 512);
+    ASSERT_TRUE(array);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(array->words()) % 64, 0U);
+  }
+}
+
+TEST(BitArrayTest, ImpossibleSizesAreRefused) {
+  EXPECT_FALSE(BitArray::allocate(0));
+  EXPECT_FALSE(BitArray::allocate(BitArray::kMaxBits));
+  EXPECT_FALSE(BitArray::allocate(std::numeric_limits<uint64_t>::max()));
+}
+
+TEST(BitArrayTest, SixGigabytesAreReservedAtOnceAndCostOnlyTouchedPages) {
+  const uint64_t before_bytes = resident_bytes();
+  const auto start = std::chrono::steady_clock::now();
+  auto array = BitArray::allocate(uint64_t{6} * 1000 * 1000 * 1000 * 8);
+  const auto elapsed = std::chrono::steady_clock::now() - start;
+  ASSERT_TRUE(array);
+  EXPECT_LT(elapsed, std::chrono::milliseconds(100));
+  const uint64_t word_count = array->size_bytes() / 8;
+  for (uint64_t i = 0; i < 100; ++i) array->words()[word_count / 100 * i] = i;
+  EXPECT_EQ(array->words()[word_count / 100 * 99], 99U);
+  EXPECT_LT(resident_bytes() - before_bytes, 8U << 20);
+}
+
+TEST(BitArrayTest, CloneIsEqualAndSeparate) {
+  for (const uint64_t bit_count : {777ULL, 1024ULL, 20'000'000ULL}) {
+    auto array = *BitArray::allocate(bit_count);
+    array.words()[0] = 5;
+    array.words()[array.size_bytes() / 8 - 1] = 3;
+    const auto copy = array.clone();
+    ASSERT_TRUE(copy);
+    EXPECT_TRUE(std::ranges::equal(array.bytes(), copy->bytes()));
+    array.words()[0] = 0;
+    EXPECT_EQ(copy->words()[0], 5U);
+  }
+}
+
+TEST(BitArrayTest, MappedArrayIsSharedWithAForkedChild) {
+  auto array = *BitArray::allocate(BitArray::kMappedBytes * 8);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    array.words()[17] = 42;
+    ::_exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(array.words()[17], 42U);
+}
+
+TEST(BitArrayTest, MovedFromArrayIsEmpty) {
+  auto array = *BitArray::allocate(512);
+  const BitArray other = std::move(array);
+  EXPECT_EQ(other.bit_count(), 512U);
+  EXPECT_EQ(array.bit_count(), 0U);  // NOLINT: the state after a move is part of the contract.
+}
+
+}  // namespace
+}  // namespace core::bloom
