@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#include "server/commands/bloom_memory.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace server {
+namespace {
+
+using core::bloom::accounted_bytes;
+
+uint64_t limit_bytes_of(const Services& services) {
+  const int64_t limit_bytes = services.config.bloom_memory_limit_bytes();
+  return limit_bytes > 0 ? static_cast<uint64_t>(limit_bytes)
+                         : std::numeric_limits<uint64_t>::max();
+}
+
+}  // namespace
+
+uint64_t FilterBudget::available_bytes() const {
+  const uint64_t limit_bytes = limit_bytes_of(services_);
+  const core::bloom::LayoutId layout = filter_.layout();
+  const size_t layer_count = filter_.layer_count();
+  const uint64_t bits_bytes = filter_.size_bytes() - accounted_bytes(layout, layer_count, 0);
+  const uint64_t grown_bytes = accounted_bytes(layout, layer_count + 1, bits_bytes);
+  const uint64_t left_bytes = limit_bytes > grown_bytes ? limit_bytes - grown_bytes : 0;
+  hit_limit_ = filter_.next_layer_bytes().value_or(0) > left_bytes;
+  return std::min(services_.memory.available_bytes(), left_bytes);
+}
+
+core::Result<std::unique_ptr<core::bloom::ScalableFilter>> create_filter(
+    const Services& services, const core::bloom::FilterParameters& parameters) {
+  const uint64_t limit_bytes = limit_bytes_of(services);
+  const uint64_t bits_bytes = planned_bytes(parameters);
+  // A size that has no number is refused by create(), which says so; it also must not overflow.
+  const bool is_possible = bits_bytes != std::numeric_limits<uint64_t>::max();
+  if (is_possible && accounted_bytes(parameters.layout, 1, bits_bytes) > limit_bytes) {
+    return core::Error{std::string(kFilterTooLarge)};
+  }
+  return core::bloom::ScalableFilter::create(parameters, services.memory);
+}
+
+}  // namespace server

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+//
+// FilterBudget: what one filter may still grow by, the least of what the server has left and of
+// what bf.bloom-memory-usage-limit leaves this filter.
+//
+// Invariants: the limit is on the whole filter, as BF.INFO's Size counts it.
+// Thread safety: asked under the filter's exclusive lock.
+#pragma once
+
+#include <string_view>
+
+#include "core/bloom/scalable_filter.h"
+#include "core/memory_budget.h"
+#include "server/services.h"
+
+namespace server {
+
+inline constexpr std::string_view kFilterTooLarge =
+    "ERR operation exceeds bloom object memory limit";
+
+class FilterBudget final : public core::MemoryBudget {
+ public:
+  // Both must outlive the budget.
+  FilterBudget(const Services& services, const core::bloom::ScalableFilter& filter)
+      : services_(services), filter_(filter) {}
+
+  uint64_t available_bytes() const override;
+
+  // Why the filter could not grow, once it could not.
+  std::string_view refusal() const {
+    return hit_limit_ ? kFilterTooLarge : "ERR problem inserting into filter";
+  }
+
+ private:
+  const Services& services_;
+  const core::bloom::ScalableFilter& filter_;
+  mutable bool hit_limit_ = false;
+};
+
+// A new filter, if both limits allow it. Errors: texts that name what is too much.
+core::Result<std::unique_ptr<core::bloom::ScalableFilter>> create_filter(
+    const Services& services, const core::bloom::FilterParameters& parameters);
+
+}  // namespace server

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+//
+// FilterRequest: the filter that BF.RESERVE or BF.INSERT asks for. Both take the same options,
+// which are parsed here alone; what a command leaves out comes from the bf-* options of the server.
+//
+// Invariants: the parameters of a parsed request are in range; only memory can still refuse them.
+// Thread safety: values; the functions read the configuration's atomics.
+// Source: https://redis.io/docs/latest/commands/bf.reserve and bf.insert; TIGHTENING, SEED and
+// VALIDATESCALETO are valkey-bloom's.
+#pragma once
+
+#include "core/bloom/parameters.h"
+#include "core/result.h"
+#include "server/commands/command.h"
+#include "server/services.h"
+
+namespace server {
+
+// RedisBloom builds no filter that errs more often; asking for more is answered with this.
+inline constexpr double kErrorRateMax = 0.25;
+inline constexpr int64_t kExpansionMax = 32768;
+
+struct FilterRequest {
+  core::bloom::FilterParameters parameters;
+  Arguments items{};       // BF.INSERT: may be empty
+  bool no_create = false;  // BF.INSERT
+};
+
+// What a filter gets that is made by adding to a missing key. Draws a random seed where the layout
+// uses one and the configuration wants it.
+core::bloom::FilterParameters default_filter_parameters(const Config& config);
+
+// BF.RESERVE key error_rate capacity [option ...].
+core::Result<FilterRequest> parse_reserve(const Services& services, Arguments args);
+// BF.INSERT key [option ...] [ITEMS item ...].
+core::Result<FilterRequest> parse_insert(const Services& services, Arguments args);
+
+}  // namespace server

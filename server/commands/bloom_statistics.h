@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+//
+// BloomTotals: sums over all filters of a keyspace, for INFO.
+//
+// Thread safety: bloom_totals() may run beside all commands; each stripe is summed at a moment of
+// its own.
+#pragma once
+
+#include <cstdint>
+
+#include "core/keyspace/keyspace.h"
+
+namespace server {
+
+struct BloomTotals {
+  uint64_t object_count = 0;
+  uint64_t layer_count = 0;
+  uint64_t item_count = 0;
+  uint64_t capacity = 0;
+  uint64_t memory_bytes = 0;  // as BF.INFO's Size
+  bool operator==(const BloomTotals&) const = default;
+};
+
+// Visits every key of every database: O(keys). With Locking::kTake it locks one stripe at a time,
+// so the caller must hold none; kHeld is for EXEC, which must hold them all.
+BloomTotals bloom_totals(core::keyspace::Keyspace& keyspace,
+                         core::keyspace::Locking locking = core::keyspace::Locking::kTake);
+
+}  // namespace server

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+//
+// ItemBatch: room for the hashes and answers of one command with many items, reused by all the
+// commands of a thread.
+//
+// Invariants: hashes, outcomes and found are as long as the items of the last hash().
+// Thread safety: of_thread() gives each thread its own.
+#pragma once
+
+#include <boost/container/vector.hpp>
+#include <span>
+
+#include "core/bloom/hash.h"
+#include "core/bloom/scalable_filter.h"
+#include "server/commands/command.h"
+
+namespace server {
+
+class ItemBatch {
+ public:
+  static ItemBatch& of_thread() {
+    thread_local ItemBatch batch;
+    return batch;
+  }
+
+  void hash(const core::bloom::ItemHasher& hasher, Arguments items) {
+    resize(hashes_, items.size());
+    for (size_t i = 0; i < items.size(); ++i) hashes_[i] = hasher(items[i]);
+  }
+
+  std::span<const core::bloom::ItemHash> hashes() const { return {hashes_.data(), hashes_.size()}; }
+
+  std::span<core::bloom::AddOutcome> outcomes() {
+    resize(outcomes_, hashes_.size());
+    return {outcomes_.data(), outcomes_.size()};
+  }
+
+  std::span<bool> found() {
+    resize(found_, hashes_.size());
+    return {found_.data(), found_.size()};
+  }
+
+ private:
+  // One huge command must not hold its megabytes until the thread ends.
+  static constexpr size_t kKeptItemsMax = 16384;
+
+  // Boost's vector holds real bools and can grow without writing to the new elements.
+  template <class T>
+  static void resize(boost::container::vector<T>& values, size_t size) {
+    if (values.capacity() > kKeptItemsMax && size <= kKeptItemsMax) values = {};
+    values.resize(size, boost::container::default_init);
+  }
+
+  boost::container::vector<core::bloom::ItemHash> hashes_;
+  boost::container::vector<core::bloom::AddOutcome> outcomes_;
+  boost::container::vector<bool> found_;
+};
+
+}  // namespace server
