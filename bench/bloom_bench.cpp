@@ -10,6 +10,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -186,6 +187,8 @@ void print_growth(double tightening_ratio, LayoutId layout, std::string_view nam
 }  // namespace
 
 int main(int argc, char** argv) {
+  // A long run shows each row as soon as it is there, also in a file.
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   const uint64_t items = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1'000'000;
   if (items < kBatchItems) {
     fmt::print(stderr, "usage: bloom_bench [items >= {} [error_rate...]]\n", kBatchItems);

@@ -118,8 +118,18 @@ uint64_t accounted_bytes(LayoutId layout, uint64_t layer_count, uint64_t bits_by
     const uint64_t slots = layer_count <= 1 ? 1 : std::max<uint64_t>(4, std::bit_ceil(layer_count));
     return 48 + 8 * slots + 208 * layer_count + bits_bytes;
   }
+  if (layout == LayoutId::kRedisBloom) return 32 + 64 * layer_count + bits_bytes;
   if (layer_count <= 1) return kFilterBytes + bits_bytes;
   return kFilterBytes + kChainBytes + kLayerBytes * layer_count + bits_bytes;
+}
+
+FilterParameters without_unused(FilterParameters parameters) {
+  if (parameters.layout != LayoutId::kValkeyBloom) parameters.seed = kFixedSeed;
+  if (parameters.layout != LayoutId::kRedisBloom) {
+    parameters.hashes_32_bits = false;
+    parameters.rounds_to_power_of_two = false;
+  }
+  return parameters;
 }
 
 uint64_t planned_bytes(const FilterParameters& parameters) {

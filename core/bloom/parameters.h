@@ -67,6 +67,9 @@ struct LayerPlan {
   Geometry geometry;
 };
 
+// The same with what the layout never looks at set to its default.
+FilterParameters without_unused(FilterParameters parameters);
+
 // Error rate of layer `index` of a filter made with `parameters`; 0 when it underflows.
 double layer_error_rate(const FilterParameters& parameters, uint32_t index);
 
@@ -93,8 +96,9 @@ struct ScalingForecast {
 ScalingForecast forecast_scaling(const FilterParameters& parameters, uint64_t capacity_wanted,
                                  uint64_t limit_bytes);
 
-// What a filter of `layer_count` layers over arrays of `bits_bytes` in all is charged. The
-// valkey-bloom layout is charged by that module's formula, so that limits mean the same there.
+// What a filter of `layer_count` layers over arrays of `bits_bytes` in all is charged. The foreign
+// layouts are charged by their modules' formulas, a little above what they take here, so that
+// BF.INFO's SIZE and memory limits mean the same as there.
 inline constexpr uint64_t kFilterBytes = 48;
 inline constexpr uint64_t kChainBytes = 120;
 inline constexpr uint64_t kLayerBytes = 48;

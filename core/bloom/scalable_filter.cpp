@@ -16,7 +16,7 @@ namespace core::bloom {
 namespace {
 
 // Items whose cache lines are fetched together: enough to keep every miss buffer of a core busy,
-// measured in bench/bloom_bench.cpp; more gains nothing.
+// while their hashes and lines stay in its first-level cache.
 constexpr size_t kGroupItems = 32;
 
 // Arrays below this are likely in a core's own cache while their filter is in use.

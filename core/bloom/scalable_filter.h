@@ -49,7 +49,7 @@ struct LayerParts {
 class ScalableFilter {
  public:
   // Errors: a rate or capacity out of range; memory that the budget or the system refuses.
-  static Result<std::unique_ptr<ScalableFilter>> create(const FilterParameters& parameters,
+  static Result<std::unique_ptr<ScalableFilter>> create(const FilterParameters& asked,
                                                         const MemoryBudget& budget);
   // Builds a filter from parts, the oldest layer first. Errors: parts that no filter can have.
   static Result<std::unique_ptr<ScalableFilter>> assemble(const FilterParameters& parameters,

@@ -68,9 +68,10 @@ Result<> check_parts(LayoutId layout, std::span<const LayerParts> parts) {
 static_assert(sizeof(ScalableFilter) == kFilterBytes);
 static_assert(sizeof(Layer) + sizeof(double) == kLayerBytes);
 
-Result<std::unique_ptr<ScalableFilter>> ScalableFilter::create(const FilterParameters& parameters,
+Result<std::unique_ptr<ScalableFilter>> ScalableFilter::create(const FilterParameters& asked,
                                                                const MemoryBudget& budget) {
   static_assert(sizeof(Chain) == kChainBytes);
+  const FilterParameters parameters = without_unused(asked);
   if (auto checked = check_parameters(parameters); !checked) return checked.error();
   const auto plan = plan_first_layer(parameters);
   if (!plan && !is_rate(layer_error_rate(parameters, 0))) {
@@ -100,7 +101,7 @@ Result<std::unique_ptr<ScalableFilter>> ScalableFilter::create(const FilterParam
 Result<std::unique_ptr<ScalableFilter>> ScalableFilter::assemble(const FilterParameters& parameters,
                                                                  std::vector<LayerParts> parts) {
   if (auto checked = check_parts(parameters.layout, parts); !checked) return checked.error();
-  FilterParameters own = parameters;
+  FilterParameters own = without_unused(parameters);
   own.capacity = parts.front().capacity;
   if (auto checked = check_parameters(own); !checked) return checked.error();
 

@@ -380,8 +380,15 @@ TEST(ValkeyBloomFilterTest, BitsEqualARealFilter) {
   EXPECT_EQ(bytes, expected);
 }
 
-TEST(ValkeyBloomFilterTest, SizeIsThatOfTheModule) {
+TEST(ForeignFilterTest, SizeIsThatOfTheModule) {
   EXPECT_EQ(create(make(LayoutId::kValkeyBloom, 100, 0.01))->size_bytes(), 384U);
+  EXPECT_EQ(create(make(LayoutId::kRedisBloom, 100, 0.01))->size_bytes(), 240U);
+}
+
+TEST(NativeScalableFilterTest, SeedItNeverUsesCostsNothing) {
+  auto parameters = make(LayoutId::kNative, 100, 0.01);
+  parameters.seed.fill(7);
+  EXPECT_EQ(create(parameters)->size_bytes(), 176U);
 }
 
 }  // namespace

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+#include "core/bloom/line_model.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+namespace core::bloom {
+namespace {
+
+TEST(LineModelTest, SmallestCasesEqualCountingByHand) {
+  // One item, one line: a probe hits one of the item's bits.
+  EXPECT_NEAR((LineModel{1, 1, 1}.error_rate(1)), 1.0 / 512, 1e-15);
+  // Two bits coincide once in 512; two probes must both fall on them.
+  const double two = (511.0 / 512 * 4 + 1.0 / 512) / (512.0 * 512);
+  EXPECT_NEAR((LineModel{1, 1, 2}.error_rate(1)), two, 1e-13);
+  // Two lookups of one bit in a single line are the same as one lookup of two.
+  EXPECT_NEAR((LineModel{1, 2, 1}.error_rate(1)), two, 1e-13);
+  // Two lines: the item is in the probed one half of the time.
+  EXPECT_NEAR((LineModel{2, 1, 1}.error_rate(1)), 0.5 / 512, 1e-15);
+  EXPECT_EQ((LineModel{2, 1, 1}.error_rate(0)), 0.0);
+}
+
+// Throws random bits instead of evaluating the formula.
+double simulated_error(const LineModel& model, unsigned item_count, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const unsigned line_count = unsigned(model.line_count);
+  const unsigned rounds = 3000, probes = 300;
+  unsigned found = 0;
+  for (unsigned round = 0; round < rounds; ++round) {
+    std::vector<bool> bits(line_count * kLineBits);
+    const auto each_bit = [&](auto function) {
+      for (unsigned line = 0; line < model.lines_per_lookup; ++line) {
+        const size_t start = random() % line_count * kLineBits;
+        for (unsigned bit = 0; bit < model.bits_per_line; ++bit) {
+          function(start + random() % kLineBits);
+        }
+      }
+    };
+    for (unsigned item = 0; item < item_count; ++item) each_bit([&](size_t x) { bits[x] = true; });
+    for (unsigned probe = 0; probe < probes; ++probe) {
+      bool all_set = true;
+      each_bit([&](size_t x) { all_set = all_set && bits[x]; });
+      found += all_set;
+    }
+  }
+  return double(found) / (double(rounds) * probes);
+}
+
+TEST(LineModelTest, FewLinesBehaveAsSimulated) {
+  constexpr uint64_t kSeed = 4711;
+  struct Case {
+    LineModel model;
+    unsigned item_count;
+  };
+  const Case cases[] = {{{1, 1, 5}, 60},  {{1, 3, 2}, 60},  {{2, 1, 6}, 110},
+                        {{2, 2, 3}, 110}, {{3, 2, 5}, 110}, {{4, 4, 2}, 180},
+                        {{8, 1, 4}, 500}, {{8, 3, 3}, 400}, {{20, 2, 4}, 900}};
+  for (const auto& [model, item_count] : cases) {
+    const double simulated = simulated_error(model, item_count, kSeed);
+    const double slack = 5 * std::sqrt(simulated / 900000);
+    EXPECT_NEAR(model.error_rate(item_count), simulated, 0.02 * simulated + slack)
+        << model.line_count << " lines, " << model.lines_per_lookup << " per lookup, seed "
+        << kSeed;
+  }
+}
+
+// Nearly empty lines are left out: there only the rounding of doubles is left, at 1e-15 per line.
+TEST(LineModelTest, ErrorFallsWithLinesAndRisesWithItems) {
+  for (const unsigned lines_per_lookup : {1U, 2U, 5U, 16U}) {
+    double last = 1;
+    for (double lines = 1; lines < 300 * lines_per_lookup; lines *= 1.5) {
+      const LineModel model{lines, lines_per_lookup, 4};
+      EXPECT_LE(model.error_rate(1000), last * (1 + 1e-9));
+      last = model.error_rate(1000);
+    }
+    const LineModel model{1000, lines_per_lookup, 4};
+    last = 0;
+    for (double items = 4000; items < 1e7; items *= 2) {
+      EXPECT_GE(model.error_rate(items), last);
+      last = model.error_rate(items);
+    }
+    EXPECT_NEAR(last, 1, 1e-3);
+  }
+}
+
+TEST(LineModelTest, SolutionKeepsTheErrorWithTheFewestLines) {
+  for (const uint64_t capacity : {1ULL, 7ULL, 100ULL, 12345ULL, 1ULL << 40}) {
+    for (const double rate : {0.9, 0.1, 0.01, 1e-5, 1e-9, 1e-20}) {
+      auto model = solve_line_model(capacity, rate);
+      ASSERT_TRUE(model) << capacity << " at " << rate;
+      EXPECT_LE(model->error_rate(double(capacity)), rate);
+      EXPECT_EQ(model->line_count, std::floor(model->line_count));
+      if (model->line_count > 1 && model->line_count < 1e6) {
+        model->line_count -= 1;
+        EXPECT_GT(model->error_rate(double(capacity)), rate) << capacity << " at " << rate;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace core::bloom
