@@ -29,8 +29,8 @@ core::Result<> open_log(LogLevel level, const std::string& file) {
   try {
     std::shared_ptr<spdlog::logger> logger;
     if (file.empty()) {
-      logger = std::make_shared<spdlog::logger>(
-          "bloomery", std::make_shared<spdlog::sinks::stdout_sink_mt>());
+      logger = std::make_shared<spdlog::logger>("bloomery",
+                                                std::make_shared<spdlog::sinks::stdout_sink_mt>());
     } else {
       logger = std::make_shared<spdlog::logger>(
           "bloomery", std::make_shared<spdlog::sinks::basic_file_sink_mt>(file));
@@ -49,14 +49,21 @@ core::Result<> open_log(LogLevel level, const std::string& file) {
 
 void set_log_level(LogLevel level) {
   switch (level) {
-    case LogLevel::kDebug: return spdlog::set_level(spdlog::level::trace);
-    case LogLevel::kVerbose: return spdlog::set_level(spdlog::level::debug);
-    case LogLevel::kNotice: return spdlog::set_level(spdlog::level::info);
-    case LogLevel::kWarning: return spdlog::set_level(spdlog::level::warn);
-    case LogLevel::kNothing: return spdlog::set_level(spdlog::level::off);
+    case LogLevel::kDebug:
+      return spdlog::set_level(spdlog::level::trace);
+    case LogLevel::kVerbose:
+      return spdlog::set_level(spdlog::level::debug);
+    case LogLevel::kNotice:
+      return spdlog::set_level(spdlog::level::info);
+    case LogLevel::kWarning:
+      return spdlog::set_level(spdlog::level::warn);
+    case LogLevel::kNothing:
+      return spdlog::set_level(spdlog::level::off);
   }
 }
 
-void flush_log() { spdlog::default_logger_raw()->flush(); }
+void flush_log() {
+  spdlog::default_logger_raw()->flush();
+}
 
 }  // namespace server

@@ -10,12 +10,12 @@
 #include <filesystem>
 #include <random>
 
+#include "server/commands/services.h"
 #include "server/log.h"
 #include "server/net/connection.h"
 #include "server/net/io_threads.h"
 #include "server/net/listener.h"
-#include "server/periodic.h"
-#include "server/services.h"
+#include "server/net/periodic.h"
 
 namespace server {
 namespace {
@@ -73,9 +73,8 @@ struct Server::Parts {
         facts{random_run_id(), executable_path(), clock.wall_ms(), thread_count(config),
               config.file_path()},
         threads(thread_count(config)),
-        services{config,     clock,  ticks, keyspace, reclaimer, *registry,
-                 clients,    statistics, memory, pause, gauges, facts,
-                 changes,    {}},
+        services{config,     clock,  ticks, keyspace, reclaimer, *registry, clients,
+                 statistics, memory, pause, gauges,   facts,     changes,   {}},
         listener(threads, services),
         periodic(threads, services),
         signals(threads.at(0).context, SIGTERM, SIGINT) {}
@@ -95,7 +94,7 @@ struct Server::Parts {
   net::IoThreads threads;
   Services services;
   net::Listener listener;
-  Periodic periodic;
+  net::Periodic periodic;
   boost::asio::signal_set signals;
   bool stopping = false;
 };

@@ -31,7 +31,7 @@ struct QueuedCommand {
 // MULTI … EXEC and WATCH of one session.
 struct Transaction {
   bool active = false;
-  bool aborted = false;  // a command could not be queued: EXEC must refuse
+  bool aborted = false;       // a command could not be queued: EXEC must refuse
   uint32_t queued_flags = 0;  // union of the flags of the queued commands
   size_t queued_bytes = 0;
   std::vector<QueuedCommand> queue;
@@ -62,7 +62,7 @@ class Session {
   Transaction transaction;
 
   // Shared. Fixed before the session is registered.
-  std::string address;        // "127.0.0.1:50000", or "<socket path>:0"
+  std::string address;  // "127.0.0.1:50000", or "<socket path>:0"
   std::string local_address;
   int descriptor = -1;
   bool is_unix_socket = false;

@@ -69,12 +69,12 @@ class Statistics {
   ThreadStatistics& thread(size_t index) { return *threads_[index]; }
 
   // The sum over all threads of one counter.
-  uint64_t total(Counter ThreadStatistics::* counter) const {
+  uint64_t total(Counter ThreadStatistics::*counter) const {
     uint64_t sum = 0;
     for (const auto& thread : threads_) sum += ((*thread).*counter).value();
     return sum;
   }
-  uint64_t total(size_t command_index, Counter CommandCounters::* counter) const {
+  uint64_t total(size_t command_index, Counter CommandCounters::*counter) const {
     uint64_t sum = 0;
     for (const auto& thread : threads_) sum += (thread->commands[command_index].*counter).value();
     return sum;

@@ -33,8 +33,9 @@ class TickClock {
     const auto elapsed = std::chrono::steady_clock::now() - start_;
     const double elapsed_us = std::chrono::duration<double, std::micro>(elapsed).count();
     const uint64_t elapsed_ticks = now() - start_ticks_;
-    return elapsed_ticks == 0 ? 0 : static_cast<double>(ticks) * elapsed_us /
-                                        static_cast<double>(elapsed_ticks);
+    return elapsed_ticks == 0
+               ? 0
+               : static_cast<double>(ticks) * elapsed_us / static_cast<double>(elapsed_ticks);
   }
 
  private:

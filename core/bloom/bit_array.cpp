@@ -69,7 +69,9 @@ std::optional<BitArray> BitArray::clone() const {
   return copy;
 }
 
-uint64_t mapped_bytes() { return mapped_total.load(std::memory_order_relaxed); }
+uint64_t mapped_bytes() {
+  return mapped_total.load(std::memory_order_relaxed);
+}
 
 uint64_t BitArray::count_ones() const {
   const uint64_t word_count = size_bytes() / sizeof(uint64_t);

@@ -11,7 +11,7 @@
 
 #include "core/bloom/scalable_filter.h"
 #include "core/memory_budget.h"
-#include "server/services.h"
+#include "server/commands/services.h"
 
 namespace server {
 

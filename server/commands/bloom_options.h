@@ -12,7 +12,7 @@
 #include "core/bloom/parameters.h"
 #include "core/result.h"
 #include "server/commands/command.h"
-#include "server/services.h"
+#include "server/commands/services.h"
 
 namespace server {
 

@@ -3,6 +3,8 @@
 
 namespace server {
 
-std::span<const Command> client_commands() { return {}; }
+std::span<const Command> client_commands() {
+  return {};
+}
 
 }  // namespace server

@@ -24,27 +24,27 @@ using Handler = void (*)(Context&);
 
 // What dispatch must know. The first group is told to clients by COMMAND, under Redis' names.
 enum Flag : uint32_t {
-  kWrite = 1U << 0,         // may change keys: exclusive locks, refused while writes are paused
-  kReadOnly = 1U << 1,      // reads keys: shared locks
-  kDenyOom = 1U << 2,       // refused when memory is above maxmemory
+  kWrite = 1U << 0,     // may change keys: exclusive locks, refused while writes are paused
+  kReadOnly = 1U << 1,  // reads keys: shared locks
+  kDenyOom = 1U << 2,   // refused when memory is above maxmemory
   kAdmin = 1U << 3,
   kPubSub = 1U << 4,
   kNoScript = 1U << 5,
   kBlocking = 1U << 6,
-  kLoading = 1U << 7,       // allowed while data is being loaded
-  kStale = 1U << 8,         // allowed on a replica without its leader
+  kLoading = 1U << 7,  // allowed while data is being loaded
+  kStale = 1U << 8,    // allowed on a replica without its leader
   kSkipMonitor = 1U << 9,
   kSkipSlowlog = 1U << 10,
   kFast = 1U << 11,
-  kNoAuth = 1U << 12,       // allowed before authentication
+  kNoAuth = 1U << 12,  // allowed before authentication
   kMayReplicate = 1U << 13,
-  kNoMulti = 1U << 14,      // refused inside MULTI
+  kNoMulti = 1U << 14,  // refused inside MULTI
   kAllowBusy = 1U << 15,
   // For us only:
-  kImmediate = 1U << 24,    // runs at once inside MULTI instead of being queued
+  kImmediate = 1U << 24,      // runs at once inside MULTI instead of being queued
   kWholeKeyspace = 1U << 25,  // reaches keys it does not name: EXEC locks every stripe
-  kNotPaused = 1U << 26,    // runs during CLIENT PAUSE ALL
-  kRunsQueue = 1U << 27,    // has the flags of the queued commands as well
+  kNotPaused = 1U << 26,      // runs during CLIENT PAUSE ALL
+  kRunsQueue = 1U << 27,      // has the flags of the queued commands as well
 };
 
 // ACL categories beyond those that follow from the flags (@read @write @fast @slow @admin
@@ -86,7 +86,7 @@ using Arguments = std::span<const std::string_view>;
 
 struct Command {
   std::string_view name{};  // lower case, without its container's name
-  int arity = 0;          // counts the name (and the subcommand's); -n means n or more
+  int arity = 0;            // counts the name (and the subcommand's); -n means n or more
   uint32_t flags = 0;
   std::array<KeyRange, 2> keys{};  // unused ranges have first == 0
   uint32_t categories = 0;
@@ -103,7 +103,9 @@ struct Command {
 };
 
 // Shorthands for the common shapes of `keys`.
-constexpr std::array<KeyRange, 2> one_key(uint16_t use) { return {{{1, 1, 1, use}, {}}}; }
+constexpr std::array<KeyRange, 2> one_key(uint16_t use) {
+  return {{{1, 1, 1, use}, {}}};
+}
 constexpr std::array<KeyRange, 2> keys_to_end(int first, int step, uint16_t use) {
   return {{{first, -1, step, use}, {}}};
 }

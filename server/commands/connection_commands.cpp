@@ -32,7 +32,9 @@ void ping(Context& ctx) {
 }
 
 /* ECHO message */
-void echo(Context& ctx) { ctx.reply.bulk(ctx.args[1]); }
+void echo(Context& ctx) {
+  ctx.reply.bulk(ctx.args[1]);
+}
 
 /* QUIT */
 void quit(Context& ctx) {
@@ -181,33 +183,73 @@ void hello(Context& ctx) {
 constexpr uint32_t kAnytime = kNoScript | kLoading | kStale | kFast | kNoAuth | kAllowBusy;
 
 const Command kRows[] = {
-    {.name = "auth", .arity = -2, .flags = kAnytime | kSkipMonitor, .categories = kConnection,
-     .group = "connection", .since = "1.0.0", .summary = "Logs the connection in",
-     .syntax = "[username] password", .handler = auth},
-    {.name = "echo", .arity = 2, .flags = kLoading | kStale | kFast, .categories = kConnection,
-     .group = "connection", .since = "1.0.0", .summary = "Returns the message",
-     .syntax = "message", .handler = echo},
-    {.name = "hello", .arity = -1, .flags = kAnytime | kSkipMonitor, .categories = kConnection,
-     .group = "connection", .since = "6.0.0",
+    {.name = "auth",
+     .arity = -2,
+     .flags = kAnytime | kSkipMonitor,
+     .categories = kConnection,
+     .group = "connection",
+     .since = "1.0.0",
+     .summary = "Logs the connection in",
+     .syntax = "[username] password",
+     .handler = auth},
+    {.name = "echo",
+     .arity = 2,
+     .flags = kLoading | kStale | kFast,
+     .categories = kConnection,
+     .group = "connection",
+     .since = "1.0.0",
+     .summary = "Returns the message",
+     .syntax = "message",
+     .handler = echo},
+    {.name = "hello",
+     .arity = -1,
+     .flags = kAnytime | kSkipMonitor,
+     .categories = kConnection,
+     .group = "connection",
+     .since = "6.0.0",
      .summary = "Chooses the protocol version and tells about the server",
      .syntax = "[protover [AUTH username password:string] [SETNAME clientname]]",
      .handler = hello},
-    {.name = "ping", .arity = -1, .flags = kFast, .categories = kConnection,
-     .group = "connection", .since = "1.0.0", .summary = "Answers PONG, or the message",
-     .syntax = "[message]", .handler = ping},
-    {.name = "quit", .arity = -1, .flags = kAnytime | kImmediate, .categories = kConnection,
-     .group = "connection", .since = "1.0.0", .summary = "Closes the connection",
+    {.name = "ping",
+     .arity = -1,
+     .flags = kFast,
+     .categories = kConnection,
+     .group = "connection",
+     .since = "1.0.0",
+     .summary = "Answers PONG, or the message",
+     .syntax = "[message]",
+     .handler = ping},
+    {.name = "quit",
+     .arity = -1,
+     .flags = kAnytime | kImmediate,
+     .categories = kConnection,
+     .group = "connection",
+     .since = "1.0.0",
+     .summary = "Closes the connection",
      .handler = quit},
-    {.name = "reset", .arity = 1, .flags = kAnytime | kImmediate, .categories = kConnection,
-     .group = "connection", .since = "6.2.0", .summary = "Puts the connection back to its start",
+    {.name = "reset",
+     .arity = 1,
+     .flags = kAnytime | kImmediate,
+     .categories = kConnection,
+     .group = "connection",
+     .since = "6.2.0",
+     .summary = "Puts the connection back to its start",
      .handler = reset},
-    {.name = "select", .arity = 2, .flags = kLoading | kStale | kFast, .categories = kConnection,
-     .group = "connection", .since = "1.0.0", .summary = "Chooses the database",
-     .syntax = "index", .handler = select},
+    {.name = "select",
+     .arity = 2,
+     .flags = kLoading | kStale | kFast,
+     .categories = kConnection,
+     .group = "connection",
+     .since = "1.0.0",
+     .summary = "Chooses the database",
+     .syntax = "index",
+     .handler = select},
 };
 
 }  // namespace
 
-std::span<const Command> connection_commands() { return kRows; }
+std::span<const Command> connection_commands() {
+  return kRows;
+}
 
 }  // namespace server

@@ -27,7 +27,7 @@
 #include "protocol/arguments.h"
 #include "protocol/reply_writer.h"
 #include "server/commands/registry.h"
-#include "server/services.h"
+#include "server/commands/services.h"
 #include "server/session.h"
 
 namespace server {

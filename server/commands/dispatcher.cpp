@@ -104,7 +104,8 @@ Outcome Dispatcher::execute(Arguments args, int64_t now_ms, protocol::OutputBuff
   } else {
     run(ctx);
   }
-  if (session_.reply_mode != ReplyMode::kOn) [[unlikely]] apply_reply_mode(replies, mark);
+  if (session_.reply_mode != ReplyMode::kOn) [[unlikely]]
+    apply_reply_mode(replies, mark);
   return session_.close_after_reply ? Outcome::kClose : Outcome::kDone;
 }
 
@@ -143,8 +144,7 @@ void Dispatcher::run(Context& ctx) {
   counters_.commands_processed.add();
   if (replies.size() > mark && replies.data()[mark] == '-') [[unlikely]] {
     counters.failed.add();
-    services_.statistics.count_error(
-        error_code({replies.data() + mark, replies.size() - mark}));
+    services_.statistics.count_error(error_code({replies.data() + mark, replies.size() - mark}));
   }
 }
 
@@ -157,8 +157,11 @@ void Dispatcher::run_queued(Context& ctx, const QueuedCommand& queued) {
 
 void Dispatcher::apply_reply_mode(protocol::OutputBuffer& replies, size_t mark) {
   switch (session_.reply_mode) {
-    case ReplyMode::kOn: break;
-    case ReplyMode::kOff: replies.truncate(mark); break;
+    case ReplyMode::kOn:
+      break;
+    case ReplyMode::kOff:
+      replies.truncate(mark);
+      break;
     case ReplyMode::kSkipNext:
       // CLIENT REPLY SKIP itself: silent, and so is the next command.
       replies.truncate(mark);
@@ -171,15 +174,16 @@ void Dispatcher::apply_reply_mode(protocol::OutputBuffer& replies, size_t mark) 
   }
 }
 
-void Dispatcher::end_session() { discard_transaction(services_, session_); }
+void Dispatcher::end_session() {
+  discard_transaction(services_, session_);
+}
 
 void unwatch_all(Services& services, Session& session) {
   Transaction& transaction = session.transaction;
   for (const auto& watched : transaction.watched) {
     const KeyRef key = services.keyspace.ref(watched.key);
     const auto lock = services.keyspace.lock_exclusive(key);
-    services.keyspace.unwatch(static_cast<unsigned>(watched.database), key,
-                              transaction.watch_flag);
+    services.keyspace.unwatch(static_cast<unsigned>(watched.database), key, transaction.watch_flag);
   }
   transaction.watched.clear();
   transaction.watch_flag.reset();

@@ -3,6 +3,8 @@
 
 namespace server {
 
-std::span<const Command> server_commands() { return {}; }
+std::span<const Command> server_commands() {
+  return {};
+}
 
 }  // namespace server

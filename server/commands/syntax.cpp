@@ -12,28 +12,48 @@ namespace {
 using Kind = Syntax::Kind;
 
 constexpr std::array<std::pair<std::string_view, Kind>, 33> kKindOfName{{
-    {"key", Kind::kKey},           {"newkey", Kind::kKey},
-    {"source", Kind::kKey},        {"destination", Kind::kKey},
-    {"destkey", Kind::kKey},       {"key1", Kind::kKey},
-    {"key2", Kind::kKey},          {"pattern", Kind::kPattern},
-    {"seconds", Kind::kInteger},   {"milliseconds", Kind::kInteger},
-    {"offset", Kind::kInteger},    {"start", Kind::kInteger},
-    {"end", Kind::kInteger},       {"bit", Kind::kInteger},
-    {"count", Kind::kInteger},     {"cursor", Kind::kInteger},
-    {"index", Kind::kInteger},     {"increment", Kind::kInteger},
-    {"decrement", Kind::kInteger}, {"capacity", Kind::kInteger},
-    {"expansion", Kind::kInteger}, {"timeout", Kind::kInteger},
-    {"protover", Kind::kInteger},  {"client-id", Kind::kInteger},
-    {"len", Kind::kInteger},       {"samples", Kind::kInteger},
-    {"version", Kind::kInteger},   {"error", Kind::kDouble},
-    {"ratio", Kind::kDouble},      {"unix-time-seconds", Kind::kUnixTime},
+    {"key", Kind::kKey},
+    {"newkey", Kind::kKey},
+    {"source", Kind::kKey},
+    {"destination", Kind::kKey},
+    {"destkey", Kind::kKey},
+    {"key1", Kind::kKey},
+    {"key2", Kind::kKey},
+    {"pattern", Kind::kPattern},
+    {"seconds", Kind::kInteger},
+    {"milliseconds", Kind::kInteger},
+    {"offset", Kind::kInteger},
+    {"start", Kind::kInteger},
+    {"end", Kind::kInteger},
+    {"bit", Kind::kInteger},
+    {"count", Kind::kInteger},
+    {"cursor", Kind::kInteger},
+    {"index", Kind::kInteger},
+    {"increment", Kind::kInteger},
+    {"decrement", Kind::kInteger},
+    {"capacity", Kind::kInteger},
+    {"expansion", Kind::kInteger},
+    {"timeout", Kind::kInteger},
+    {"protover", Kind::kInteger},
+    {"client-id", Kind::kInteger},
+    {"len", Kind::kInteger},
+    {"samples", Kind::kInteger},
+    {"version", Kind::kInteger},
+    {"error", Kind::kDouble},
+    {"ratio", Kind::kDouble},
+    {"unix-time-seconds", Kind::kUnixTime},
     {"unix-time-milliseconds", Kind::kUnixTime},
-    {"value", Kind::kString},      {"item", Kind::kString},
+    {"value", Kind::kString},
+    {"item", Kind::kString},
 }};
 
 constexpr std::array<std::pair<std::string_view, Kind>, 7> kKindOfType{{
-    {"string", Kind::kString}, {"integer", Kind::kInteger}, {"double", Kind::kDouble},
-    {"key", Kind::kKey}, {"pattern", Kind::kPattern}, {"unix-time", Kind::kUnixTime},
+    {"string", Kind::kString},
+    {"integer", Kind::kInteger},
+    {"double", Kind::kDouble},
+    {"key", Kind::kKey},
+    {"pattern", Kind::kPattern},
+    {"unix-time", Kind::kUnixTime},
     {"pure-token", Kind::kToken},
 }};
 
@@ -106,8 +126,10 @@ class Parser {
     std::vector<Syntax> parts;
     while (fault_.empty() && !at_end_of_list() && word_ != "|") {
       if (word_ == "...") {
-        if (parts.empty()) fault_ = "nothing to repeat";
-        else parts.back().multiple = true;
+        if (parts.empty())
+          fault_ = "nothing to repeat";
+        else
+          parts.back().multiple = true;
         advance();
         continue;
       }
@@ -161,8 +183,10 @@ class Parser {
       const std::string type = word_.substr(colon + 1);
       const auto* const found = std::find_if(kKindOfType.begin(), kKindOfType.end(),
                                              [&](const auto& row) { return row.first == type; });
-      if (found == kKindOfType.end()) fault_ = "unknown type '" + type + "'";
-      else result.kind = found->second;
+      if (found == kKindOfType.end())
+        fault_ = "unknown type '" + type + "'";
+      else
+        result.kind = found->second;
     }
     advance();
     return result;
@@ -177,15 +201,24 @@ class Parser {
 
 std::string_view kind_name(Syntax::Kind kind) {
   switch (kind) {
-    case Kind::kString: return "string";
-    case Kind::kInteger: return "integer";
-    case Kind::kDouble: return "double";
-    case Kind::kKey: return "key";
-    case Kind::kPattern: return "pattern";
-    case Kind::kUnixTime: return "unix-time";
-    case Kind::kToken: return "pure-token";
-    case Kind::kOneOf: return "oneof";
-    case Kind::kBlock: return "block";
+    case Kind::kString:
+      return "string";
+    case Kind::kInteger:
+      return "integer";
+    case Kind::kDouble:
+      return "double";
+    case Kind::kKey:
+      return "key";
+    case Kind::kPattern:
+      return "pattern";
+    case Kind::kUnixTime:
+      return "unix-time";
+    case Kind::kToken:
+      return "pure-token";
+    case Kind::kOneOf:
+      return "oneof";
+    case Kind::kBlock:
+      return "block";
   }
   return "string";
 }

@@ -34,8 +34,8 @@ bool end_watches(const Context& ctx, Transaction& transaction) {
   for (const auto& watched : transaction.watched) {
     const KeyRef key = ctx.keyspace().ref(watched.key);
     const auto database = static_cast<unsigned>(watched.database);
-    changed = changed || ctx.keyspace().watched_key_expired(database, key, transaction.watch_flag,
-                                                            ctx.now_ms);
+    changed = changed ||
+              ctx.keyspace().watched_key_expired(database, key, transaction.watch_flag, ctx.now_ms);
     ctx.keyspace().unwatch(database, key, transaction.watch_flag);
   }
   return changed;
@@ -65,8 +65,8 @@ void exec(Context& ctx) {
   const bool exclusive =
       (transaction.queued_flags & kWrite) != 0 || transaction.watch_flag != nullptr;
   const StripeLock lock = ctx.keyspace().lock(
-      stripes_of(ctx, transaction), exclusive ? core::keyspace::LockMode::kExclusive
-                                              : core::keyspace::LockMode::kShared);
+      stripes_of(ctx, transaction),
+      exclusive ? core::keyspace::LockMode::kExclusive : core::keyspace::LockMode::kShared);
   if (end_watches(ctx, transaction)) return ctx.reply.null_array();
   ctx.reply.array(transaction.queue.size());
   Context inner({ctx.services, ctx.counters, session, ctx.dispatcher}, ctx.reply, ctx.now_ms);
@@ -93,10 +93,9 @@ void watch(Context& ctx) {
     transaction.watch_flag = std::make_shared<core::keyspace::WatchFlag>();
   }
   for (const std::string_view name : ctx.args.subspan(1)) {
-    const bool known =
-        std::any_of(transaction.watched.begin(), transaction.watched.end(), [&](const auto& w) {
-          return w.database == ctx.session.database && w.key == name;
-        });
+    const bool known = std::any_of(
+        transaction.watched.begin(), transaction.watched.end(),
+        [&](const auto& w) { return w.database == ctx.session.database && w.key == name; });
     if (known) continue;
     const KeyRef key = ctx.keyspace().ref(name);
     const auto lock = ctx.keyspace().lock_exclusive(key);
@@ -117,27 +116,54 @@ void unwatch(Context& ctx) {
 constexpr uint32_t kCommon = kNoScript | kLoading | kStale | kFast;
 
 const Command kRows[] = {
-    {.name = "multi", .arity = 1, .flags = kCommon | kImmediate, .categories = kTransaction,
-     .group = "transactions", .since = "1.2.0", .summary = "Starts a transaction",
+    {.name = "multi",
+     .arity = 1,
+     .flags = kCommon | kImmediate,
+     .categories = kTransaction,
+     .group = "transactions",
+     .since = "1.2.0",
+     .summary = "Starts a transaction",
      .handler = multi},
-    {.name = "exec", .arity = 1, .flags = kNoScript | kLoading | kStale | kSkipSlowlog |
-                                          kImmediate | kRunsQueue,
-     .categories = kTransaction, .group = "transactions", .since = "1.2.0",
-     .summary = "Runs all queued commands as one", .handler = exec},
-    {.name = "discard", .arity = 1, .flags = kCommon | kImmediate, .categories = kTransaction,
-     .group = "transactions", .since = "2.0.0", .summary = "Forgets the queued commands",
+    {.name = "exec",
+     .arity = 1,
+     .flags = kNoScript | kLoading | kStale | kSkipSlowlog | kImmediate | kRunsQueue,
+     .categories = kTransaction,
+     .group = "transactions",
+     .since = "1.2.0",
+     .summary = "Runs all queued commands as one",
+     .handler = exec},
+    {.name = "discard",
+     .arity = 1,
+     .flags = kCommon | kImmediate,
+     .categories = kTransaction,
+     .group = "transactions",
+     .since = "2.0.0",
+     .summary = "Forgets the queued commands",
      .handler = discard},
-    {.name = "watch", .arity = -2, .flags = kCommon | kImmediate, .keys = keys_to_end(1, 1, kKeyRo),
-     .categories = kTransaction, .group = "transactions", .since = "2.2.0",
+    {.name = "watch",
+     .arity = -2,
+     .flags = kCommon | kImmediate,
+     .keys = keys_to_end(1, 1, kKeyRo),
+     .categories = kTransaction,
+     .group = "transactions",
+     .since = "2.2.0",
      .summary = "Lets EXEC run only if the keys have not changed until then",
-     .syntax = "key ...", .handler = watch},
-    {.name = "unwatch", .arity = 1, .flags = kCommon, .categories = kTransaction,
-     .group = "transactions", .since = "2.2.0", .summary = "Forgets the watched keys",
+     .syntax = "key ...",
+     .handler = watch},
+    {.name = "unwatch",
+     .arity = 1,
+     .flags = kCommon,
+     .categories = kTransaction,
+     .group = "transactions",
+     .since = "2.2.0",
+     .summary = "Forgets the watched keys",
      .handler = unwatch},
 };
 
 }  // namespace
 
-std::span<const Command> transaction_commands() { return kRows; }
+std::span<const Command> transaction_commands() {
+  return kRows;
+}
 
 }  // namespace server

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// The Asio types of this server: every descriptor and timer is bound to one io_context by type, which
+// The Asio types of this server: descriptors and timers are bound to one io_context by type, which
 // spares the type-erased executor on the hot path.
 //
-// Source: https://www.boost.org/doc/libs/1_81_0/doc/html/boost_asio/overview/composition/cpp20_coroutines.html
+// Source:
+// https://www.boost.org/doc/libs/1_81_0/doc/html/boost_asio/overview/composition/cpp20_coroutines.html
 #pragma once
 
 #include <boost/asio/as_tuple.hpp>

@@ -210,8 +210,8 @@ void Connection::send_unsent() {
 }
 
 bool Connection::over_output_limit() {
-  const auto limit = static_cast<uint64_t>(
-      services_.config.output_buffer_limit(ClientClass::kNormal).hard_bytes);
+  const auto limit =
+      static_cast<uint64_t>(services_.config.output_buffer_limit(ClientClass::kNormal).hard_bytes);
   if (limit == 0 || unsent_.size() <= limit) return false;
   log_warning("Closing client {} that reached its output buffer limit", session_->address);
   counters_.output_buffer_disconnections.add();

@@ -16,10 +16,10 @@
 
 #include "protocol/request_parser.h"
 #include "server/commands/dispatcher.h"
+#include "server/commands/services.h"
 #include "server/net/asio_types.h"
 #include "server/net/io_threads.h"
 #include "server/net/readiness.h"
-#include "server/services.h"
 
 namespace server::net {
 

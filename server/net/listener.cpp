@@ -66,15 +66,17 @@ sockaddr_storage socket_address(int descriptor, bool of_peer) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
   auto* const target = reinterpret_cast<sockaddr*>(&address);
-  const int failed = of_peer ? ::getpeername(descriptor, target, &size)
-                             : ::getsockname(descriptor, target, &size);
+  const int failed =
+      of_peer ? ::getpeername(descriptor, target, &size) : ::getsockname(descriptor, target, &size);
   if (failed != 0) address.ss_family = AF_UNSPEC;
   return address;
 }
 
 }  // namespace
 
-Listener::~Listener() { close(); }
+Listener::~Listener() {
+  close();
+}
 
 core::Result<> Listener::open() {
   const Config& config = services_.config;
@@ -108,8 +110,8 @@ core::Result<> Listener::open_tcp(const std::string& address, int port) {
   const std::string service = std::to_string(port);
   const int failed = getaddrinfo(any ? nullptr : address.c_str(), service.c_str(), &hints, &found);
   if (failed != 0) {
-    return core::Error{fmt::format("Could not resolve bind address '{}': {}", address,
-                                   gai_strerror(failed))};
+    return core::Error{
+        fmt::format("Could not resolve bind address '{}': {}", address, gai_strerror(failed))};
   }
   const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> guard(found, freeaddrinfo);
   const int descriptor =
@@ -121,7 +123,8 @@ core::Result<> Listener::open_tcp(const std::string& address, int port) {
   set_option(descriptor, SOL_SOCKET, SO_REUSEADDR, 1);
   if (found->ai_family == AF_INET6) set_option(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, 1);
   if (::bind(descriptor, found->ai_addr, found->ai_addrlen) != 0) return system_error(where);
-  if (::listen(descriptor, static_cast<int>(services_.config.tcp_backlog())) != 0) return system_error(where);
+  if (::listen(descriptor, static_cast<int>(services_.config.tcp_backlog())) != 0)
+    return system_error(where);
   endpoints_.push_back(std::move(endpoint));
   return {};
 }
@@ -188,8 +191,8 @@ bool Listener::accept_waiting(Endpoint& endpoint) {
   // A bound leaves room for the clients of this thread during a storm of connections.
   constexpr int kAcceptsPerWakeUp = 256;
   for (int i = 0; i < kAcceptsPerWakeUp; ++i) {
-    const int descriptor = ::accept4(endpoint.socket.native_handle(), nullptr, nullptr,
-                                     SOCK_NONBLOCK | SOCK_CLOEXEC);
+    const int descriptor =
+        ::accept4(endpoint.socket.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (descriptor >= 0) {
       admit(descriptor, endpoint.is_unix);
       continue;
@@ -206,8 +209,7 @@ std::string Listener::refusal(int descriptor, bool is_unix) const {
   if (services_.clients.count() >= static_cast<size_t>(services_.config.max_clients())) {
     return "-ERR max number of clients reached\r\n";
   }
-  const bool open_to_all =
-      services_.config.protected_mode() && services_.config.password().empty();
+  const bool open_to_all = services_.config.protected_mode() && services_.config.password().empty();
   if (open_to_all && !is_unix && !is_loopback(socket_address(descriptor, true))) {
     return "-DENIED Bloomery is running in protected mode because protected mode is enabled and "
            "no password is set. Connections are accepted from the loopback interface only. Set "

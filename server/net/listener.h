@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "core/result.h"
+#include "server/commands/services.h"
 #include "server/net/io_threads.h"
-#include "server/services.h"
 
 namespace server::net {
 

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "server/commands/dispatcher.h"
-#include "server/services.h"
+#include "server/commands/services.h"
 
 namespace server {
 
@@ -68,9 +68,13 @@ class CommandTest : public ::testing::Test {
   CommandTest()
       : registry_(std::move(*Registry::create({}))),
         statistics_(1, registry_->size()),
-        services_{config_,     clock_,  ticks_,  keyspace_, reclaimer_, *registry_,
-                  clients_,    statistics_, memory_, pause_, gauges_, facts_,
-                  changes_,    [this] { ++shutdowns_requested_; }} {
+        services_{config_,    clock_,
+                  ticks_,     keyspace_,
+                  reclaimer_, *registry_,
+                  clients_,   statistics_,
+                  memory_,    pause_,
+                  gauges_,    facts_,
+                  changes_,   [this] { ++shutdowns_requested_; }} {
     client_ = std::make_unique<Client>(*this);
     other_ = std::make_unique<Client>(*this);
   }

@@ -14,10 +14,10 @@
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/reclaimer.h"
 #include "server/clients.h"
+#include "server/commands/pause_gate.h"
 #include "server/commands/registry.h"
 #include "server/config/config.h"
 #include "server/memory_monitor.h"
-#include "server/pause_gate.h"
 #include "server/statistics.h"
 #include "server/tick_clock.h"
 

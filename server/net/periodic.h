@@ -7,14 +7,14 @@
 #pragma once
 
 #include "core/keyspace/expiry.h"
+#include "server/commands/services.h"
 #include "server/net/io_threads.h"
-#include "server/services.h"
 
-namespace server {
+namespace server::net {
 
 class Periodic {
  public:
-  Periodic(net::IoThreads& threads, Services& services)
+  Periodic(IoThreads& threads, Services& services)
       : threads_(threads),
         services_(services),
         expiry_(services.keyspace, services.clock),
@@ -24,16 +24,16 @@ class Periodic {
   void stop();
 
  private:
-  net::Awaitable<> run();
+  Awaitable<> run();
   void tick();
   void expire_keys();
   void sample_rates();
   void close_idle_clients();
 
-  net::IoThreads& threads_;
+  IoThreads& threads_;
   Services& services_;
   core::keyspace::ActiveExpiry expiry_;
-  net::Timer timer_;
+  Timer timer_;
   bool stopped_ = false;
   uint64_t ticks_ = 0;
   int64_t sampled_us_ = 0;
@@ -42,4 +42,4 @@ class Periodic {
   uint64_t sampled_output_ = 0;
 };
 
-}  // namespace server
+}  // namespace server::net

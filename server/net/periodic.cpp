@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "server/periodic.h"
+#include "server/net/periodic.h"
 
 #include <boost/asio/co_spawn.hpp>
 
 #include "server/log.h"
 #include "server/net/connection.h"
 
-namespace server {
+namespace server::net {
 
 void Periodic::start() {
   boost::asio::co_spawn(threads_.at(0).context, run(), [](const std::exception_ptr& failure) {
@@ -19,11 +19,11 @@ void Periodic::stop() {
   timer_.cancel();
 }
 
-net::Awaitable<> Periodic::run() {
+Awaitable<> Periodic::run() {
   while (!stopped_) {
     const int64_t hz = std::max<int64_t>(1, services_.config.hz());
     timer_.expires_after(std::chrono::milliseconds(1000 / hz));
-    const auto [error] = co_await timer_.async_wait(net::kAsValue);
+    const auto [error] = co_await timer_.async_wait(kAsValue);
     if (error || stopped_) break;
     tick();
   }
@@ -82,11 +82,11 @@ void Periodic::close_idle_clients() {
   const int64_t timeout_ms = services_.config.timeout_s() * 1000;
   if (timeout_ms == 0) return;
   const int64_t now_ms = services_.clock.wall_ms();
-  threads_.post_to_each([now_ms, timeout_ms](net::IoThread& thread) {
+  threads_.post_to_each([now_ms, timeout_ms](IoThread& thread) {
     for (const auto& [id, connection] : thread.connections) {
       connection->close_if_idle(now_ms, timeout_ms);
     }
   });
 }
 
-}  // namespace server
+}  // namespace server::net
