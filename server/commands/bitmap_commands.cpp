@@ -55,24 +55,42 @@ struct BitRange {
   bool in_bits = false;
 };
 
-// [start [end [BYTE | BIT]]]; a lone start only where `end_is_optional`. Errors are left in the
-// cursor: a missing key is answered before them.
-BitRange parse_range(ArgumentCursor& cursor, bool end_is_optional) {
+std::optional<bool> parse_unit(std::string_view word) {
+  if (protocol::equals_ignore_case(word, "BIT")) return true;
+  if (protocol::equals_ignore_case(word, "BYTE")) return false;
+  return std::nullopt;
+}
+
+// start end [BYTE | BIT] of BITCOUNT. Errors stay in the cursor: other answers come before them.
+BitRange parse_count_range(ArgumentCursor& cursor) {
   BitRange range;
-  if (cursor.done()) {
-    range.has_end = !end_is_optional;
-    return range;
-  }
   const size_t count = cursor.remaining();
-  if (count > 3 || (count == 1 && !end_is_optional)) cursor.fail(kSyntaxError);
+  if (count == 0) return range;
+  if (count != 2 && count != 3) cursor.fail(kSyntaxError);
   range.start = cursor.take_int64();
-  range.has_end = count > 1;
-  if (!range.has_end) return range;
   range.end = cursor.take_int64();
-  if (count == 3 && !cursor.eat_keyword("BYTE")) {
-    range.in_bits = cursor.eat_keyword("BIT");
-    if (!range.in_bits) cursor.fail(kSyntaxError);
+  if (count == 3) {
+    const auto unit = parse_unit(cursor.next());
+    if (!unit) cursor.fail(kSyntaxError);
+    range.in_bits = unit.value_or(false);
   }
+  return range;
+}
+
+// [start [end [BYTE | BIT]]] of BITPOS, which looks at the unit before the end.
+BitRange parse_position_range(ArgumentCursor& cursor) {
+  BitRange range;
+  const size_t count = cursor.remaining();
+  range.has_end = count > 1;
+  if (count == 0) return range;
+  if (count > 3) cursor.fail(kSyntaxError);
+  range.start = cursor.take_int64();
+  if (cursor.ok() && count == 3) {
+    const auto unit = parse_unit(cursor.rest()[1]);
+    if (!unit) cursor.fail(kSyntaxError);
+    range.in_bits = unit.value_or(false);
+  }
+  if (range.has_end) range.end = cursor.take_int64();
   return range;
 }
 
@@ -89,24 +107,24 @@ std::optional<BitSpan> resolve(const BitRange& range, size_t size_bytes) {
   };
   const int64_t first = from_front(range.start);
   const int64_t last = std::min(from_front(range.end), total - 1);
-  // Two negative ends in reverse order may both be cut to the first byte, and still hold nothing.
-  const bool is_reversed = range.start < 0 && range.end < 0 && range.start > range.end;
   if (first > last) return std::nullopt;
   const auto from = static_cast<uint64_t>(first);
   const auto to = static_cast<uint64_t>(last);
-  if (range.in_bits) return is_reversed ? std::nullopt : std::optional(BitSpan{from, to});
-  return is_reversed ? std::nullopt : std::optional(BitSpan{from * 8, to * 8 + 7});
+  return range.in_bits ? BitSpan{from, to} : BitSpan{from * 8, to * 8 + 7};
 }
 
 /* BITCOUNT key [start end [BYTE | BIT]] */
 void bitcount(Context& ctx) {
   ArgumentCursor cursor(ctx.args.subspan(2));
-  const BitRange range = parse_range(cursor, false);
+  const BitRange range = parse_count_range(cursor);
   const KeyRef key = ctx.key(1);
   const auto lock = ctx.lock(key);
   const auto found = ctx.find_string(key);
   if (!found) return;
   if (*found == nullptr) return ctx.reply.integer(0);
+  // Two negative ends in reverse order hold nothing, even where both are cut to the first byte;
+  // BITPOS does not see it that way.
+  if (range.end < range.start && range.start < 0) return ctx.reply.integer(0);
   if (!cursor.ok()) return ctx.reply.error(cursor.error());
   IntegerText scratch;
   const auto bytes = bits_of(*found, scratch);
@@ -131,7 +149,7 @@ void bitpos(Context& ctx) {
   const int64_t bit = cursor.take_int64();
   if (!cursor.ok()) return ctx.reply.error(cursor.error());
   if (bit != 0 && bit != 1) return ctx.reply.error("ERR The bit argument must be 1 or 0.");
-  const BitRange range = parse_range(cursor, true);
+  const BitRange range = parse_position_range(cursor);
   const KeyRef key = ctx.key(1);
   const auto lock = ctx.lock(key);
   const auto found = ctx.find_string(key);
