@@ -70,8 +70,7 @@ void touch(Context& ctx) {
 
 enum class IfTaken : uint8_t { kReplace, kRefuse };
 
-// True when `from` has the name `to` now; false when that was taken. Unless nothing happened the
-// reply is left to the caller.
+// RENAME answers OK also when both names are the same; RENAMENX tells whether anything happened.
 void rename_key(Context& ctx, IfTaken if_taken) {
   const KeyRef from = ctx.key(1);
   const KeyRef to = ctx.key(2);
