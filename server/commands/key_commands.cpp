@@ -168,6 +168,7 @@ void move(Context& ctx) {
   if (ctx.keyspace().find_for_write(*target, key, ctx.now_ms) != nullptr) {
     return ctx.reply.integer(0);
   }
+  // One hash, one stripe: the same entry can go from table to table.
   ctx.keyspace().put(*target, key, ctx.keyspace().erase(ctx.database(), key));
   ctx.changed(key);
   ctx.changed(*target, key);
