@@ -138,8 +138,7 @@ int64_t kill_clients(Context& ctx, const KillFilter& filter) {
   return killed;
 }
 
-/* CLIENT KILL ip:port | [ID client-id] [TYPE type] [USER name] [ADDR a] [LADDR a] [SKIPME yes|no]
- */
+/* CLIENT KILL address | [ID id] [TYPE type] [USER name] [ADDR a] [LADDR a] [SKIPME YES|NO] */
 void client_kill(Context& ctx) {
   KillFilter filter;
   if (ctx.args.size() == 3) {
@@ -297,8 +296,8 @@ constexpr Command kSubcommands[] = {
      .group = "connection",
      .since = "2.4.0",
      .summary = "Closes connections",
-     .syntax = "ip:port:string | ([ID client-id] [TYPE (NORMAL | MASTER | REPLICA | PUBSUB)] "
-               "[USER username] [ADDR ip:port:string] [LADDR ip:port:string] "
+     .syntax = "address | ([ID client-id] [TYPE (NORMAL | MASTER | REPLICA | PUBSUB)] "
+               "[USER username] [ADDR address] [LADDR address] "
                "[SKIPME (YES | NO)]) ...",
      .handler = client_kill},
     {.name = "list",
