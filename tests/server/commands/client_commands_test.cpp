@@ -14,8 +14,7 @@ TEST_F(ClientCommandsTest, NamesAreKeptAndForgeNoLine) {
   EXPECT_EQ(run({"CLIENT", "GETNAME"}), bulk("worker"));
   EXPECT_EQ(run({"CLIENT", "SETINFO", "lib-name", "x\n"}),
             error("ERR lib-name cannot contain spaces, newlines or special characters."));
-  EXPECT_EQ(run({"CLIENT", "SETINFO", "colour", "red"}),
-            error("ERR Unrecognized option 'colour'"));
+  EXPECT_EQ(run({"CLIENT", "SETINFO", "colour", "red"}), error("ERR Unrecognized option 'colour'"));
   EXPECT_EQ(run({"CLIENT", "SETINFO", "LIB-VER", "1.2"}), kOk);
   EXPECT_NE(run({"CLIENT", "INFO"}).find(" lib-name= lib-ver=1.2\n"), std::string::npos);
 }
@@ -41,8 +40,7 @@ TEST_F(ClientCommandsTest, KillSparesItsCallerUnlessToldOtherwise) {
 TEST_F(ClientCommandsTest, KillRefusesWhatItDoesNotKnow) {
   EXPECT_EQ(run({"CLIENT", "KILL", "1.2.3.4:1"}), error("ERR No such client"));
   EXPECT_EQ(run({"CLIENT", "KILL", ""}), error("ERR No such client"));
-  EXPECT_EQ(run({"CLIENT", "KILL", "ID", "0"}),
-            error("ERR client-id should be greater than 0"));
+  EXPECT_EQ(run({"CLIENT", "KILL", "ID", "0"}), error("ERR client-id should be greater than 0"));
   EXPECT_EQ(run({"CLIENT", "KILL", "USER", "x"}), error("ERR No such user 'x'"));
   EXPECT_EQ(run({"CLIENT", "KILL", "ID", "2", "ADDR"}), error("ERR syntax error"));
 }

@@ -53,8 +53,7 @@ TEST_F(ConfigCommandsTest, GetAndSetTakeSeveral) {
   EXPECT_EQ(run({"CONFIG", "GET", "timeout"}), array({bulk("timeout"), bulk("7")}));
   EXPECT_EQ(run({"CONFIG", "SET", "timeout", "7", "hz"}),
             error("ERR wrong number of arguments for 'config|set' command"));
-  EXPECT_EQ(run({"CONFIG", "REWRITE"}),
-            error("ERR The server is running without a config file"));
+  EXPECT_EQ(run({"CONFIG", "REWRITE"}), error("ERR The server is running without a config file"));
   EXPECT_EQ(run({"CONFIG", "RESETSTAT"}), kOk);
 }
 
