@@ -16,6 +16,8 @@ class Clock {
   virtual ~Clock() = default;
   // Milliseconds since 1970-01-01 UTC; what expiries are measured in.
   virtual int64_t wall_ms() const = 0;
+  // The same time in microseconds, where the clock has them.
+  virtual int64_t wall_us() const { return wall_ms() * 1000; }
   // Microseconds since an arbitrary start; what durations are measured in.
   virtual int64_t monotonic_us() const = 0;
 };
@@ -25,6 +27,10 @@ class SystemClock final : public Clock {
   int64_t wall_ms() const override {
     using namespace std::chrono;
     return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
+  }
+  int64_t wall_us() const override {
+    using namespace std::chrono;
+    return duration_cast<microseconds>(system_clock::now().time_since_epoch()).count();
   }
   int64_t monotonic_us() const override {
     using namespace std::chrono;

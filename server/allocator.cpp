@@ -30,6 +30,12 @@ AllocatorFigures allocator_figures() {
   return {figure("stats.allocated"), figure("stats.active"), figure("stats.resident")};
 }
 
+std::string allocator_name() {
+  const std::string version = JEMALLOC_VERSION;
+  // A suffix names the commit it was built from.
+  return "jemalloc-" + version.substr(0, version.find('-'));
+}
+
 void purge_allocator() {
   const std::string name = fmt::format("arena.{}.purge", MALLCTL_ARENAS_ALL);
   mallctl(name.c_str(), nullptr, nullptr, nullptr, 0);
@@ -50,6 +56,10 @@ AllocatorFigures allocator_figures() {
   const struct mallinfo2 info = mallinfo2();
   const uint64_t allocated = info.uordblks + info.hblkhd;
   return {allocated, allocated, info.arena + info.hblkhd};
+}
+
+std::string allocator_name() {
+  return "libc";
 }
 
 void purge_allocator() {

@@ -18,6 +18,8 @@ struct AllocatorFigures {
 };
 
 AllocatorFigures allocator_figures();
+// "jemalloc-5.3.0", or "libc".
+std::string allocator_name();
 // Gives pages that hold nothing back to the system.
 void purge_allocator();
 // The allocator's own long report; empty when it has none.

@@ -9,32 +9,10 @@
 #include <string>
 
 #include "core/bloom/bit_array.h"
-
-#ifdef BLOOMERY_JEMALLOC
-#include <jemalloc/jemalloc.h>
-#else
-#include <malloc.h>
-#endif
+#include "server/allocator.h"
 
 namespace server {
 namespace {
-
-// Bytes that the allocator has handed out.
-uint64_t allocated_bytes() {
-#ifdef BLOOMERY_JEMALLOC
-  // Statistics are of the last epoch; setting it starts a new one.
-  uint64_t epoch = 1;
-  size_t size = sizeof epoch;
-  mallctl("epoch", &epoch, &size, &epoch, size);
-  size_t allocated = 0;
-  size = sizeof allocated;
-  mallctl("stats.allocated", &allocated, &size, nullptr, 0);
-  return allocated;
-#else
-  const struct mallinfo2 info = mallinfo2();
-  return info.uordblks + info.hblkhd;
-#endif
-}
 
 // A "Name:   123 kB" line of /proc/meminfo in bytes; 0 when it is missing.
 uint64_t meminfo_bytes(const std::string& name) {
@@ -54,7 +32,7 @@ MemoryMonitor::MemoryMonitor()
     : machine_bytes_(meminfo_bytes("MemTotal:")), startup_bytes_(refresh()) {}
 
 uint64_t MemoryMonitor::refresh() const {
-  const uint64_t used = allocated_bytes() + core::bloom::mapped_bytes();
+  const uint64_t used = allocator_figures().allocated_bytes + core::bloom::mapped_bytes();
   used_bytes_.store(used, std::memory_order_relaxed);
   uint64_t peak = peak_bytes();
   while (used > peak && !peak_bytes_.compare_exchange_weak(peak, used)) {

@@ -6,7 +6,7 @@
 // untouched pages are counted too: they were promised.
 // Invariants: available_bytes() never exceeds what maxmemory or the machine leaves.
 // Thread safety: all members may be called from any thread.
-// Source: jemalloc's mallctl stats (https://jemalloc.net/jemalloc.3.html), proc(5).
+// Source: server/allocator.h, proc(5).
 #pragma once
 
 #include <atomic>

@@ -57,7 +57,6 @@ class Session {
   ReplyMode reply_mode = ReplyMode::kOn;
   bool authenticated = false;
   bool close_after_reply = false;
-  bool no_touch = false;
   int database = 0;
   Transaction transaction;
 
@@ -80,6 +79,7 @@ class Session {
   std::atomic<uint64_t> output_buffer_bytes{0};
   std::atomic<const RegisteredCommand*> last_command{nullptr};
   std::atomic<bool> no_evict{false};
+  std::atomic<bool> no_touch{false};
   std::atomic<bool> paused{false};
 
   // Shared, written by any thread.

@@ -1,10 +1,400 @@
 // SPDX-License-Identifier: MIT
+//
+// CLIENT: what a connection may ask and say about itself and about the others.
+#include <fmt/format.h>
+
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "server/commands/client_list.h"
+#include "server/commands/client_name.h"
+#include "server/commands/context.h"
 #include "server/commands/families.h"
 
 namespace server {
+namespace {
+
+using protocol::equals_ignore_case;
+
+// "normal", "master"…: false for a word that is no type. Every client of ours is a normal one
+// until replicas and subscribers exist.
+bool is_client_type(std::string_view type) {
+  for (const std::string_view known : {"normal", "master", "replica", "slave", "pubsub"}) {
+    if (equals_ignore_case(type, known)) return true;
+  }
+  return false;
+}
+
+// ON or OFF; an error was answered when there is no value.
+std::optional<bool> on_or_off(Context& ctx, std::string_view word) {
+  if (equals_ignore_case(word, "on")) return true;
+  if (equals_ignore_case(word, "off")) return false;
+  ctx.reply.error(kSyntaxError);
+  return std::nullopt;
+}
+
+/* CLIENT ID */
+void client_id(Context& ctx) {
+  ctx.reply.integer(static_cast<int64_t>(ctx.session.id));
+}
+
+/* CLIENT INFO */
+void client_info(Context& ctx) {
+  ctx.reply.verbatim(client_line(ctx.session, ctx.now_ms), "txt");
+}
+
+/* CLIENT LIST [TYPE type | ID client-id ...] */
+void client_list(Context& ctx) {
+  const Arguments options = ctx.args.subspan(2);
+  std::string lines;
+  if (options.size() >= 2 && equals_ignore_case(options[0], "id")) {
+    std::vector<uint64_t> ids;
+    for (const std::string_view text : options.subspan(1)) {
+      const auto id = protocol::parse_int64(text);
+      if (!id) return ctx.reply.error("ERR Invalid client ID");
+      ids.push_back(static_cast<uint64_t>(*id));
+    }
+    for (const uint64_t id : ids) {
+      const auto session = ctx.services.clients.find(id);
+      if (session != nullptr) lines += client_line(*session, ctx.now_ms);
+    }
+    return ctx.reply.verbatim(lines, "txt");
+  }
+  bool wanted = true;
+  if (options.size() == 2 && equals_ignore_case(options[0], "type")) {
+    if (!is_client_type(options[1])) {
+      return ctx.reply.error(fmt::format("ERR Unknown client type '{}'", options[1]));
+    }
+    wanted = equals_ignore_case(options[1], "normal");
+  } else if (!options.empty()) {
+    return ctx.reply.error(kSyntaxError);
+  }
+  if (wanted) {
+    for (const auto& session : ctx.services.clients.list()) {
+      lines += client_line(*session, ctx.now_ms);
+    }
+  }
+  ctx.reply.verbatim(lines, "txt");
+}
+
+// Which clients CLIENT KILL means; an empty field accepts all.
+struct KillFilter {
+  std::optional<uint64_t> id;
+  std::string_view address;
+  std::string_view local_address;
+  bool normal_type = true;
+  bool skip_me = true;
+
+  bool accepts(const Session& session, const Session& self) const {
+    return normal_type && (!id || session.id == *id) &&
+           (address.empty() || session.address == address) &&
+           (local_address.empty() || session.local_address == local_address) &&
+           !(skip_me && session.id == self.id);
+  }
+};
+
+// Reads one `option value` pair. Errors: the reply.
+core::Result<> read_kill_option(KillFilter& filter, std::string_view option,
+                                std::string_view value) {
+  if (equals_ignore_case(option, "id")) {
+    const auto id = protocol::parse_int64(value);
+    if (!id || *id < 1) return core::Error{"ERR client-id should be greater than 0"};
+    filter.id = static_cast<uint64_t>(*id);
+  } else if (equals_ignore_case(option, "type")) {
+    if (!is_client_type(value)) {
+      return core::Error{fmt::format("ERR Unknown client type '{}'", value)};
+    }
+    filter.normal_type = equals_ignore_case(value, "normal");
+  } else if (equals_ignore_case(option, "addr")) {
+    filter.address = value;
+  } else if (equals_ignore_case(option, "laddr")) {
+    filter.local_address = value;
+  } else if (equals_ignore_case(option, "user")) {
+    // The only user there is; all clients are his.
+    if (value != "default") return core::Error{fmt::format("ERR No such user '{}'", value)};
+  } else if (equals_ignore_case(option, "skipme")) {
+    const bool yes = equals_ignore_case(value, "yes");
+    if (!yes && !equals_ignore_case(value, "no")) return core::Error{std::string(kSyntaxError)};
+    filter.skip_me = yes;
+  } else {
+    return core::Error{std::string(kSyntaxError)};
+  }
+  return {};
+}
+
+// Returns how many. The caller itself still gets its reply.
+int64_t kill_clients(Context& ctx, const KillFilter& filter) {
+  int64_t killed = 0;
+  for (const auto& session : ctx.services.clients.list()) {
+    if (!filter.accepts(*session, ctx.session)) continue;
+    ++killed;
+    if (session->id == ctx.session.id) {
+      ctx.session.close_after_reply = true;
+    } else {
+      session->request_kill();
+    }
+  }
+  return killed;
+}
+
+/* CLIENT KILL address | [ID id] [TYPE type] [USER name] [ADDR a] [LADDR a] [SKIPME YES|NO] */
+void client_kill(Context& ctx) {
+  KillFilter filter;
+  if (ctx.args.size() == 3) {
+    filter.address = ctx.args[2];
+    filter.skip_me = false;
+    // An empty address is nobody's, while an empty filter would be everybody's.
+    if (filter.address.empty() || kill_clients(ctx, filter) == 0) {
+      return ctx.reply.error("ERR No such client");
+    }
+    return ctx.reply.ok();
+  }
+  for (size_t i = 2; i < ctx.args.size(); i += 2) {
+    if (i + 1 == ctx.args.size()) return ctx.reply.error(kSyntaxError);
+    const auto read = read_kill_option(filter, ctx.args[i], ctx.args[i + 1]);
+    if (!read) return ctx.reply.error(read.error().message);
+  }
+  ctx.reply.integer(kill_clients(ctx, filter));
+}
+
+/* CLIENT SETNAME connection-name */
+void client_setname(Context& ctx) {
+  const std::string_view name = ctx.args[2];
+  if (!is_valid_client_name(name)) return ctx.reply.error(kInvalidClientName);
+  ctx.session.change_names([&](Session::Names& names) { names.name = name; });
+  ctx.reply.ok();
+}
+
+/* CLIENT GETNAME */
+void client_getname(Context& ctx) {
+  const std::string name = ctx.session.names().name;
+  if (name.empty()) return ctx.reply.null();
+  ctx.reply.bulk(name);
+}
+
+/* CLIENT SETINFO LIB-NAME name | LIB-VER version */
+void client_setinfo(Context& ctx) {
+  const std::string_view attribute = ctx.args[2];
+  const std::string_view value = ctx.args[3];
+  const bool is_name = equals_ignore_case(attribute, "lib-name");
+  if (!is_name && !equals_ignore_case(attribute, "lib-ver")) {
+    return ctx.reply.error(fmt::format("ERR Unrecognized option '{}'", attribute));
+  }
+  if (!is_valid_client_name(value)) {
+    return ctx.reply.error(
+        fmt::format("ERR {} cannot contain spaces, newlines or special characters.", attribute));
+  }
+  ctx.session.change_names(
+      [&](Session::Names& names) { (is_name ? names.library : names.library_version) = value; });
+  ctx.reply.ok();
+}
+
+/* CLIENT REPLY ON | OFF | SKIP */
+void client_reply(Context& ctx) {
+  ReplyMode& mode = ctx.session.reply_mode;
+  if (equals_ignore_case(ctx.args[2], "on")) {
+    mode = ReplyMode::kOn;
+    return ctx.reply.ok();
+  }
+  if (equals_ignore_case(ctx.args[2], "off")) {
+    mode = ReplyMode::kOff;
+  } else if (equals_ignore_case(ctx.args[2], "skip")) {
+    if (mode != ReplyMode::kOff) mode = ReplyMode::kSkipNext;
+  } else {
+    ctx.reply.error(kSyntaxError);
+  }
+}
+
+/* CLIENT NO-EVICT ON | OFF */
+void client_no_evict(Context& ctx) {
+  const auto on = on_or_off(ctx, ctx.args[2]);
+  if (!on) return;
+  ctx.session.no_evict.store(*on, std::memory_order_relaxed);
+  ctx.reply.ok();
+}
+
+/* CLIENT NO-TOUCH ON | OFF */
+void client_no_touch(Context& ctx) {
+  const auto on = on_or_off(ctx, ctx.args[2]);
+  if (!on) return;
+  ctx.session.no_touch.store(*on, std::memory_order_relaxed);
+  ctx.reply.ok();
+}
+
+/* CLIENT PAUSE timeout [WRITE | ALL] */
+void client_pause(Context& ctx) {
+  if (ctx.args.size() > 4) return ctx.reply.error(kSyntaxError);
+  PauseGate::Mode mode = PauseGate::Mode::kAll;
+  if (ctx.args.size() == 4) {
+    if (equals_ignore_case(ctx.args[3], "write")) {
+      mode = PauseGate::Mode::kWrites;
+    } else if (!equals_ignore_case(ctx.args[3], "all")) {
+      return ctx.reply.error("ERR CLIENT PAUSE mode must be WRITE or ALL");
+    }
+  }
+  const auto timeout_ms = protocol::parse_int64(ctx.args[2]);
+  if (!timeout_ms) return ctx.reply.error("ERR timeout is not an integer or out of range");
+  if (*timeout_ms < 0) return ctx.reply.error("ERR timeout is negative");
+  if (*timeout_ms > std::numeric_limits<int64_t>::max() - ctx.now_ms) {
+    return ctx.reply.error("ERR timeout is out of range");
+  }
+  ctx.services.pause.pause(mode, ctx.now_ms + *timeout_ms, ctx.now_ms);
+  ctx.reply.ok();
+}
+
+/* CLIENT UNPAUSE */
+void client_unpause(Context& ctx) {
+  ctx.services.pause.end();
+  ctx.reply.ok();
+}
+
+/* CLIENT UNBLOCK client-id [TIMEOUT | ERROR] */
+void client_unblock(Context& ctx) {
+  if (ctx.args.size() > 4) return ctx.reply.error(kSyntaxError);
+  if (ctx.args.size() == 4 && !equals_ignore_case(ctx.args[3], "timeout") &&
+      !equals_ignore_case(ctx.args[3], "error")) {
+    return ctx.reply.error("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR");
+  }
+  if (!protocol::parse_int64(ctx.args[2])) return ctx.reply.error(kNotAnInteger);
+  // No command of ours blocks.
+  ctx.reply.integer(0);
+}
+
+constexpr uint32_t kOwn = kNoScript | kLoading | kStale;
+constexpr uint32_t kOthers = kOwn | kAdmin;
+
+constexpr Command kSubcommands[] = {
+    {.name = "getname",
+     .arity = 2,
+     .flags = kOwn,
+     .categories = kConnection,
+     .group = "connection",
+     .since = "2.6.9",
+     .summary = "Returns the name of the connection",
+     .handler = client_getname},
+    {.name = "id",
+     .arity = 2,
+     .flags = kOwn,
+     .categories = kConnection,
+     .group = "connection",
+     .since = "5.0.0",
+     .summary = "Returns the id of the connection",
+     .handler = client_id},
+    {.name = "info",
+     .arity = 2,
+     .flags = kOwn,
+     .categories = kConnection,
+     .group = "connection",
+     .since = "6.2.0",
+     .summary = "Describes the connection",
+     .handler = client_info},
+    {.name = "kill",
+     .arity = -3,
+     .flags = kOthers,
+     .categories = kConnection,
+     .group = "connection",
+     .since = "2.4.0",
+     .summary = "Closes connections",
+     .syntax = "address | ([ID client-id] [TYPE (NORMAL | MASTER | REPLICA | PUBSUB)] "
+               "[USER username] [ADDR address] [LADDR address] "
+               "[SKIPME (YES | NO)]) ...",
+     .handler = client_kill},
+    {.name = "list",
+     .arity = -2,
+     .flags = kOthers,
+     .categories = kConnection,
+     .group = "connection",
+     .since = "2.4.0",
+     .summary = "Describes the connections",
+     .syntax = "[TYPE (NORMAL | MASTER | REPLICA | PUBSUB) | ID client-id ...]",
+     .handler = client_list},
+    {.name = "no-evict",
+     .arity = 3,
+     .flags = kOthers,
+     .categories = kConnection,
+     .group = "connection",
+     .since = "7.0.0",
+     .summary = "Keeps the connection when memory for clients is short",
+     .syntax = "ON | OFF",
+     .handler = client_no_evict},
+    {.name = "no-touch",
+     .arity = 3,
+     .flags = kOwn,
+     .categories = kConnection,
+     .group = "connection",
+     .since = "7.2.0",
+     .summary = "Leaves the idle time of keys alone when this connection reads them",
+     .syntax = "ON | OFF",
+     .handler = client_no_touch},
+    {.name = "pause",
+     .arity = -3,
+     .flags = kOthers,
+     .categories = kConnection,
+     .group = "connection",
+     .since = "3.0.0",
+     .summary = "Holds commands back for a while",
+     .syntax = "timeout [WRITE | ALL]",
+     .handler = client_pause},
+    {.name = "reply",
+     .arity = 3,
+     .flags = kOwn,
+     .categories = kConnection,
+     .group = "connection",
+     .since = "3.2.0",
+     .summary = "Chooses whether commands are answered",
+     .syntax = "ON | OFF | SKIP",
+     .handler = client_reply},
+    {.name = "setinfo",
+     .arity = 4,
+     .flags = kOwn,
+     .categories = kConnection,
+     .group = "connection",
+     .since = "7.2.0",
+     .summary = "Tells which library the client uses",
+     .syntax = "LIB-NAME libname | LIB-VER libver",
+     .handler = client_setinfo},
+    {.name = "setname",
+     .arity = 3,
+     .flags = kOwn,
+     .categories = kConnection,
+     .group = "connection",
+     .since = "2.6.9",
+     .summary = "Names the connection",
+     .syntax = "connection-name",
+     .handler = client_setname},
+    {.name = "unblock",
+     .arity = -3,
+     .flags = kOthers,
+     .categories = kConnection,
+     .group = "connection",
+     .since = "5.0.0",
+     .summary = "Ends the waiting of a client in a blocking command",
+     .syntax = "client-id [TIMEOUT | ERROR]",
+     .handler = client_unblock},
+    {.name = "unpause",
+     .arity = 2,
+     .flags = kOthers | kNotPaused,
+     .categories = kConnection,
+     .group = "connection",
+     .since = "6.2.0",
+     .summary = "Ends what CLIENT PAUSE began",
+     .handler = client_unpause},
+};
+
+const Command kRows[] = {
+    {.name = "client",
+     .arity = -2,
+     .group = "connection",
+     .since = "2.4.0",
+     .summary = "Groups the commands about connections",
+     .subcommands = kSubcommands},
+};
+
+}  // namespace
 
 std::span<const Command> client_commands() {
-  return {};
+  return kRows;
 }
 
 }  // namespace server

@@ -96,7 +96,7 @@ struct Command {
   // Arguments in the notation of docs/commands.md: lower-case words are values, upper-case ones
   // are literal words, [x] is optional, a | b a choice, `...` repeats the item before it.
   std::string_view syntax{};
-  Handler handler = nullptr;  // null in a container, whose subcommands have the handlers
+  Handler handler = nullptr;  // in a container: of its bare name, or null when that is an error
   std::span<const Command> subcommands{};
   // The exact use of the keys where it depends on the arguments (SET … GET, BITFIELD … GET).
   uint16_t (*key_use)(Arguments) = nullptr;

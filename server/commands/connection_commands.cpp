@@ -51,7 +51,7 @@ void reset(Context& ctx) {
   session.resp = protocol::RespVersion::kResp2;
   session.shown_resp.store(2, std::memory_order_relaxed);
   session.reply_mode = ReplyMode::kOn;
-  session.no_touch = false;
+  session.no_touch.store(false, std::memory_order_relaxed);
   session.no_evict.store(false, std::memory_order_relaxed);
   session.authenticated = ctx.services.config.password().empty();
   session.change_names([](Session::Names& names) { names.name.clear(); });

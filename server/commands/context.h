@@ -105,7 +105,9 @@ class Context {
   Entry* find(const KeyRef& key) {
     Entry* entry = command->has(kWrite) ? services.keyspace.find_for_write(database(), key, now_ms)
                                         : peek(key);
-    if (entry != nullptr && !session.no_touch) entry->touch(access_clock_s());
+    if (entry != nullptr && !session.no_touch.load(std::memory_order_relaxed)) {
+      entry->touch(access_clock_s());
+    }
     return entry;
   }
   // As find() under a read command, but leaves the access time alone.

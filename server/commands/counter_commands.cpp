@@ -3,6 +3,7 @@
 // INCR, DECR, INCRBY, DECRBY, INCRBYFLOAT: strings that are numbers.
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "core/number.h"

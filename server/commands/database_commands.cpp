@@ -11,6 +11,7 @@ namespace {
 using core::keyspace::DetachedTables;
 
 /* DBSIZE */
+// Expired keys count until they are deleted, as in Redis.
 void dbsize(Context& ctx) {
   ctx.reply.integer(static_cast<int64_t>(ctx.keyspace().db_size(ctx.database())));
 }
@@ -40,6 +41,7 @@ void flush(Context& ctx, Detach&& detach) {
   uint64_t removed = 0;
   for (const auto& table : tables) removed += table->size();
   ctx.services.changes.fetch_add(removed, std::memory_order_relaxed);
+  // Only who asks for SYNC pays for the freeing, and even then without any lock.
   if (mode.wait) {
     tables.clear();
   } else {

@@ -82,13 +82,13 @@ Outcome Dispatcher::execute(Arguments args, int64_t now_ms, protocol::OutputBuff
     const RegisteredCommand* subcommand = services_.registry.find_subcommand(*command, args[1]);
     if (subcommand == nullptr) {
       refuse(ctx, unknown_subcommand_text(*command, args));
-      return Outcome::kDone;
+      return finish(replies, mark);
     }
     command = subcommand;
   }
   if (command == nullptr) {
     refuse(ctx, unknown_command_text(args));
-    return Outcome::kDone;
+    return finish(replies, mark);
   }
   ctx.command = command;
   Transaction& transaction = session_.transaction;
@@ -104,6 +104,10 @@ Outcome Dispatcher::execute(Arguments args, int64_t now_ms, protocol::OutputBuff
   } else {
     run(ctx);
   }
+  return finish(replies, mark);
+}
+
+Outcome Dispatcher::finish(protocol::OutputBuffer& replies, size_t mark) {
   if (session_.reply_mode != ReplyMode::kOn) [[unlikely]]
     apply_reply_mode(replies, mark);
   return session_.close_after_reply ? Outcome::kClose : Outcome::kDone;

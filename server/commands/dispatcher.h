@@ -45,6 +45,8 @@ class Dispatcher {
   void refuse(Context& ctx, std::string_view error);
   void queue(Context& ctx);
   void run(Context& ctx);
+  // After every request, refused ones too: CLIENT REPLY, and whether the session goes on.
+  Outcome finish(protocol::OutputBuffer& replies, size_t mark);
   void apply_reply_mode(protocol::OutputBuffer& replies, size_t mark);
 
   Services& services_;

@@ -71,6 +71,7 @@ std::optional<int64_t> absolute_ms(int64_t time, Unit unit, int64_t base_ms) {
 // What was deleted is returned, to be dropped without the lock.
 EntryPtr apply_expiry(const Context& ctx, const KeyRef& key, int64_t expires_at_ms) {
   EntryPtr removed;
+  // Kept, it would be seen as expired only a millisecond after its time.
   if (expires_at_ms <= ctx.now_ms) {
     removed = ctx.keyspace().erase(ctx.database(), key);
   } else {
@@ -81,6 +82,7 @@ EntryPtr apply_expiry(const Context& ctx, const KeyRef& key, int64_t expires_at_
   return removed;
 }
 
+// The options are read before the time: Redis complains about them first.
 void set_expiry(Context& ctx, Unit unit, Base base) {
   const auto conditions = parse_conditions(ctx.args.subspan(3));
   if (!conditions) return ctx.reply.error(conditions.error().message);

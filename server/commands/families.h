@@ -12,6 +12,8 @@ namespace server {
 std::span<const Command> bitmap_commands();
 std::span<const Command> bloom_commands();
 std::span<const Command> client_commands();
+std::span<const Command> cluster_commands();
+std::span<const Command> config_commands();
 std::span<const Command> connection_commands();
 std::span<const Command> introspection_commands();
 std::span<const Command> key_commands();

@@ -70,8 +70,7 @@ void touch(Context& ctx) {
 
 enum class IfTaken : uint8_t { kReplace, kRefuse };
 
-// True when `from` has the name `to` now; false when that was taken. Unless nothing happened the
-// reply is left to the caller.
+// RENAME answers OK also when both names are the same; RENAMENX tells whether anything happened.
 void rename_key(Context& ctx, IfTaken if_taken) {
   const KeyRef from = ctx.key(1);
   const KeyRef to = ctx.key(2);
@@ -169,6 +168,7 @@ void move(Context& ctx) {
   if (ctx.keyspace().find_for_write(*target, key, ctx.now_ms) != nullptr) {
     return ctx.reply.integer(0);
   }
+  // One hash, one stripe: the same entry can go from table to table.
   ctx.keyspace().put(*target, key, ctx.keyspace().erase(ctx.database(), key));
   ctx.changed(key);
   ctx.changed(*target, key);

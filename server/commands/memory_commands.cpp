@@ -47,6 +47,7 @@ void memory_usage(Context& ctx) {
   if (!cursor.ok()) return ctx.reply.error(cursor.error());
   const KeyRef key = ctx.key(2);
   const auto lock = ctx.lock(key);
+  // As in Redis this counts neither as a hit nor as a use.
   const Entry* entry = ctx.keyspace().find(ctx.database(), key, ctx.now_ms);
   if (entry == nullptr) return ctx.reply.null();
   ctx.reply.integer(static_cast<int64_t>(usage_bytes(ctx, key, *entry)));
@@ -83,6 +84,7 @@ MemoryFigures measure(const Context& ctx) {
   for (unsigned i = 0; i < ctx.keyspace().database_count(); ++i) {
     figures.key_count += ctx.keyspace().db_size(i);
   }
+  // Last, so that the locks are held for the tables alone.
   const auto lock = ctx.lock_everything();
   figures.table_bytes = ctx.keyspace().table_memory_bytes();
   return figures;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // MGET, MSET, MSETNX: many strings at once, under the locks of all their keys.
+#include <optional>
+#include <utility>
+#include <vector>
+
 #include "server/commands/context.h"
 #include "server/commands/families.h"
 #include "server/commands/new_value.h"

@@ -47,11 +47,11 @@ std::string check_row(const Command& row) {
   if (row.name.size() > Registry::kNameSizeMax) return "name is too long";
   if (row.summary.empty() || row.summary.back() == '.') return "summary must be a bare sentence";
   if (row.group.empty() || row.since.empty()) return "group and since are needed";
-  if ((row.handler == nullptr) != !row.subcommands.empty()) {
-    return "needs either a handler or subcommands";
-  }
+  if (row.handler == nullptr && row.subcommands.empty()) return "needs a handler or subcommands";
   if ((row.flags & kWrite) != 0 && (row.flags & kReadOnly) != 0) return "cannot read and write";
-  if (!row.subcommands.empty() && row.arity != -2) return "a container has arity -2";
+  if (!row.subcommands.empty() && row.arity != (row.handler == nullptr ? -2 : -1)) {
+    return "a container has arity -2, or -1 when its bare name does something";
+  }
   if (row.arity == 0) return "arity counts the name, so it is never 0";
   if (row.handler != nullptr) {
     const auto syntax = parse_syntax(row.syntax);

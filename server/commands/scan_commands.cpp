@@ -44,6 +44,8 @@ class ReplyList {
 };
 
 /* KEYS pattern */
+// Outside of EXEC one stripe is locked at a time: a key renamed meanwhile may be missed or listed
+// twice, but nobody waits for the whole listing.
 void keys(Context& ctx) {
   const std::string_view pattern = ctx.args[1];
   ReplyList names(ctx.reply.version());
@@ -103,6 +105,7 @@ ScanArguments parse_scan(const Context& ctx) {
 void scan(Context& ctx) {
   const ScanArguments wanted = parse_scan(ctx);
   if (!wanted.error.empty()) return ctx.reply.error(wanted.error);
+  // Filters come after the visit, so that COUNT bounds the work and not the answer.
   ReplyList names(ctx.reply.version());
   const auto fits = [&](const Entry& entry) {
     if (entry.expired(ctx.now_ms) || !name_fits(wanted.pattern, entry.key())) return false;

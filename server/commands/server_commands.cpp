@@ -1,10 +1,198 @@
 // SPDX-License-Identifier: MIT
+//
+// INFO, LOLWUT, MODULE, ROLE, SHUTDOWN, TIME: the process as a whole.
+#include <fmt/format.h>
+
+#include <string>
+
+#include "server/commands/context.h"
 #include "server/commands/families.h"
+#include "server/commands/info/info.h"
+#include "server/commands/module_list.h"
 
 namespace server {
+namespace {
+
+/* INFO [section ...] */
+void info_command(Context& ctx) {
+  const info::Source source{ctx.services, ctx.now_ms, ctx.locking()};
+  ctx.reply.verbatim(info::text_of(source, ctx.args.subspan(1)), "txt");
+}
+
+/* LOLWUT [VERSION version] */
+void lolwut(Context& ctx) {
+  if (ctx.args.size() > 2 && protocol::equals_ignore_case(ctx.args[1], "version") &&
+      !protocol::parse_int64(ctx.args[2])) {
+    return ctx.reply.error(kNotAnInteger);
+  }
+  // A bloom; each petal is a bit that some hash has set.
+  constexpr std::string_view kBloom =
+      "      .-.\n"
+      "   .-(1 0)-.\n"
+      "  (0 1)@(1 1)\n"
+      "   '-(0 1)-'\n"
+      "      '|'\n"
+      "     ~\\|/~\n";
+  ctx.reply.verbatim(fmt::format("{}\nMaybe a flower, certainly no rose. Bloomery ver. {}\n",
+                                 kBloom, BLOOMERY_VERSION),
+                     "txt");
+}
+
+/* MODULE LIST */
+void module_list(Context& ctx) {
+  write_module_list(ctx.reply);
+}
+
+/* MODULE LOAD path [arg ...] */
+void module_refusal(Context& ctx) {
+  ctx.reply.error("ERR Modules cannot be loaded or unloaded: the bf commands are built in");
+}
+
+/* ROLE */
+void role(Context& ctx) {
+  ctx.reply.array(3);
+  ctx.reply.bulk("master");
+  ctx.reply.integer(0);
+  ctx.reply.array(0);
+}
+
+struct ShutdownOptions {
+  bool save = false;
+  bool nosave = false;
+  bool now = false;
+  bool force = false;
+  bool abort = false;
+
+  bool are_contradictory() const {
+    return (save && nosave) || (abort && (save || nosave || now || force));
+  }
+};
+
+/* SHUTDOWN [NOSAVE | SAVE] [NOW] [FORCE] [ABORT] */
+void shutdown(Context& ctx) {
+  ShutdownOptions options;
+  protocol::ArgumentCursor cursor(ctx.args.subspan(1));
+  while (!cursor.done()) {
+    if (cursor.eat_keyword("nosave"))
+      options.nosave = true;
+    else if (cursor.eat_keyword("save"))
+      options.save = true;
+    else if (cursor.eat_keyword("now"))
+      options.now = true;
+    else if (cursor.eat_keyword("force"))
+      options.force = true;
+    else if (cursor.eat_keyword("abort"))
+      options.abort = true;
+    else
+      cursor.fail(kSyntaxError);
+  }
+  if (options.are_contradictory()) cursor.fail(kSyntaxError);
+  if (!cursor.ok()) return ctx.reply.error(cursor.error());
+  // Nothing has to be waited for, so a shutdown is never seen in progress.
+  if (options.abort) return ctx.reply.error("ERR No shutdown in progress.");
+  // The end of the connection is the reply.
+  ctx.session.close_after_reply = true;
+  ctx.services.request_shutdown();
+}
+
+/* TIME */
+void time_command(Context& ctx) {
+  constexpr int64_t kMicrosecondsPerSecond = 1'000'000;
+  const int64_t now_us = ctx.services.clock.wall_us();
+  ctx.reply.array(2);
+  ctx.reply.bulk(std::to_string(now_us / kMicrosecondsPerSecond));
+  ctx.reply.bulk(std::to_string(now_us % kMicrosecondsPerSecond));
+}
+
+constexpr uint32_t kModuleFlags = kAdmin | kNoScript;
+
+constexpr Command kModuleSubcommands[] = {
+    {.name = "list",
+     .arity = 2,
+     .flags = kModuleFlags,
+     .group = "server",
+     .since = "4.0.0",
+     .summary = "Returns the modules whose commands are served",
+     .handler = module_list},
+    {.name = "load",
+     .arity = -3,
+     .flags = kModuleFlags,
+     .group = "server",
+     .since = "4.0.0",
+     .summary = "Is refused: nothing can be loaded",
+     .syntax = "path [arg ...]",
+     .handler = module_refusal},
+    {.name = "loadex",
+     .arity = -3,
+     .flags = kModuleFlags,
+     .group = "server",
+     .since = "7.0.0",
+     .summary = "Is refused: nothing can be loaded",
+     .syntax = "path [(CONFIG name value) ...] [ARGS arg ...]",
+     .handler = module_refusal},
+    {.name = "unload",
+     .arity = 3,
+     .flags = kModuleFlags,
+     .group = "server",
+     .since = "4.0.0",
+     .summary = "Is refused: nothing can be unloaded",
+     .syntax = "name",
+     .handler = module_refusal},
+};
+
+const Command kRows[] = {
+    {.name = "info",
+     .arity = -1,
+     .flags = kLoading | kStale | kWholeKeyspace,
+     .categories = kDangerous,
+     .group = "server",
+     .since = "1.0.0",
+     .summary = "Returns figures about the server",
+     .syntax = "[section ...]",
+     .handler = info_command},
+    {.name = "lolwut",
+     .arity = -1,
+     .flags = kReadOnly | kFast,
+     .group = "server",
+     .since = "5.0.0",
+     .summary = "Draws something and tells the version",
+     .syntax = "[VERSION version]",
+     .handler = lolwut},
+    {.name = "module",
+     .arity = -2,
+     .group = "server",
+     .since = "4.0.0",
+     .summary = "Groups the commands about modules",
+     .subcommands = kModuleSubcommands},
+    {.name = "role",
+     .arity = 1,
+     .flags = kNoScript | kLoading | kStale | kFast,
+     .categories = kDangerous,
+     .group = "server",
+     .since = "2.8.12",
+     .summary = "Returns the part that the server plays in replication",
+     .handler = role},
+    {.name = "shutdown",
+     .arity = -1,
+     .flags = kAdmin | kNoScript | kLoading | kStale | kNoMulti | kAllowBusy,
+     .group = "server",
+     .since = "1.0.0",
+     .summary = "Ends the server",
+     .syntax = "[NOSAVE | SAVE] [NOW] [FORCE] [ABORT]",
+     .handler = shutdown},
+    {.name = "time",
+     .arity = 1,
+     .flags = kLoading | kStale | kFast,
+     .group = "server",
+     .since = "2.6.0",
+     .summary = "Returns the time in seconds and microseconds",
+     .handler = time_command},
+};
+
+}  // namespace
 
 std::span<const Command> server_commands() {
-  return {};
+  return kRows;
 }
 
 }  // namespace server

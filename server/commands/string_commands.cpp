@@ -3,7 +3,8 @@
 // GET, SET and their kin: whole string values, with or without an expiry.
 #include <fmt/format.h>
 
-#include <limits>
+#include <optional>
+#include <string>
 
 #include "server/commands/context.h"
 #include "server/commands/families.h"

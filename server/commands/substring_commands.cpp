@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // APPEND, STRLEN, GETRANGE, SETRANGE, SUBSTR: parts of one string.
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -21,7 +22,7 @@ bool is_allowed_size(const Context& ctx, uint64_t size, uint64_t added) {
   return total <= static_cast<uint64_t>(ctx.services.config.max_bulk_bytes());
 }
 
-// Sets a key that does not exist; the text, or an error, is all that it needs.
+// APPEND to a key that does not exist: the value gets the encoding that SET would give it.
 void append_to_nothing(Context& ctx, const KeyRef& key, std::string_view text) {
   auto value = NewValue::prepare(ctx, text);
   if (!value || value->store(ctx, key, nullptr) == nullptr) return ctx.reply.error(kOutOfMemory);

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+//
+// CLUSTER: refused in Redis' words, by which clients see that this is a single server.
+#include "server/commands/context.h"
+#include "server/commands/families.h"
+
+namespace server {
+namespace {
+
+/* CLUSTER INFO */
+void cluster_refusal(Context& ctx) {
+  ctx.reply.error("ERR This instance has cluster support disabled");
+}
+
+constexpr Command refused(std::string_view name, std::string_view summary) {
+  return {.name = name,
+          .arity = 2,
+          .flags = kStale,
+          .group = "cluster",
+          .since = "3.0.0",
+          .summary = summary,
+          .handler = cluster_refusal};
+}
+
+constexpr Command kSubcommands[] = {
+    refused("info", "Is refused: would describe the cluster"),
+    {.name = "keyslot",
+     .arity = 3,
+     .flags = kStale,
+     .group = "cluster",
+     .since = "3.0.0",
+     .summary = "Is refused: would return the slot of a key",
+     .syntax = "key:string",
+     .handler = cluster_refusal},
+    refused("myid", "Is refused: would return the id of the node"),
+    refused("nodes", "Is refused: would describe the nodes"),
+    refused("shards", "Is refused: would return slots by shard"),
+    refused("slots", "Is refused: would return slots by node"),
+};
+
+const Command kRows[] = {
+    {.name = "cluster",
+     .arity = -2,
+     .group = "cluster",
+     .since = "3.0.0",
+     .summary = "Groups the commands about clusters, which this server is no part of",
+     .subcommands = kSubcommands},
+};
+
+}  // namespace
+
+std::span<const Command> cluster_commands() {
+  return kRows;
+}
+
+}  // namespace server

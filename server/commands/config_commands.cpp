@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+//
+// CONFIG: reads and changes the options of the running server.
+#include <string>
+#include <vector>
+
+#include "server/commands/context.h"
+#include "server/commands/families.h"
+#include "server/log.h"
+
+namespace server {
+namespace {
+
+// Local as enable-protected-configs means it: the loopback interface or a unix socket.
+Origin origin_of(const Session& session) {
+  const std::string_view address = session.address;
+  const bool local = session.is_unix_socket || address.starts_with("127.") ||
+                     address.starts_with("[::1]:") || address.starts_with("::1:");
+  return local ? Origin::kLocal : Origin::kRemote;
+}
+
+/* CONFIG GET parameter [parameter ...] */
+void config_get(Context& ctx) {
+  const auto found = ctx.services.config.get(ctx.args.subspan(2));
+  ctx.reply.map(found.size());
+  for (const auto& [name, value] : found) {
+    ctx.reply.bulk(name);
+    ctx.reply.bulk(value);
+  }
+}
+
+/* CONFIG SET parameter value [parameter value ...] */
+void config_set(Context& ctx) {
+  if (ctx.args.size() % 2 != 0) {
+    return ctx.reply.error("ERR wrong number of arguments for 'config|set' command");
+  }
+  std::vector<NamedValue> pairs;
+  for (size_t i = 2; i < ctx.args.size(); i += 2) {
+    pairs.emplace_back(ctx.args[i], ctx.args[i + 1]);
+  }
+  const auto set = ctx.services.config.set(pairs, origin_of(ctx.session));
+  if (!set) return ctx.reply.error(set.error().message);
+  ctx.reply.ok();
+}
+
+/* CONFIG RESETSTAT */
+void config_resetstat(Context& ctx) {
+  ctx.services.statistics.reset();
+  ctx.reply.ok();
+}
+
+/* CONFIG REWRITE */
+void config_rewrite(Context& ctx) {
+  const auto rewritten = ctx.services.config.rewrite();
+  if (!rewritten) {
+    log_warning("CONFIG REWRITE failed: {}", rewritten.error().message);
+    return ctx.reply.error(rewritten.error().message);
+  }
+  log_notice("CONFIG REWRITE executed with success.");
+  ctx.reply.ok();
+}
+
+constexpr uint32_t kAdministration = kAdmin | kNoScript | kLoading | kStale;
+
+constexpr Command kSubcommands[] = {
+    {.name = "get",
+     .arity = -3,
+     .flags = kAdministration,
+     .group = "server",
+     .since = "2.0.0",
+     .summary = "Returns the options that match the patterns",
+     .syntax = "parameter ...",
+     .handler = config_get},
+    {.name = "resetstat",
+     .arity = 2,
+     .flags = kAdministration,
+     .group = "server",
+     .since = "2.0.0",
+     .summary = "Puts the counters of INFO back to zero",
+     .handler = config_resetstat},
+    {.name = "rewrite",
+     .arity = 2,
+     .flags = kAdministration,
+     .group = "server",
+     .since = "2.8.0",
+     .summary = "Writes the options in use into the configuration file",
+     .handler = config_rewrite},
+    {.name = "set",
+     .arity = -4,
+     .flags = kAdministration,
+     .group = "server",
+     .since = "2.0.0",
+     .summary = "Changes options, all of them or none",
+     .syntax = "(parameter value) ...",
+     .handler = config_set},
+};
+
+const Command kRows[] = {
+    {.name = "config",
+     .arity = -2,
+     .group = "server",
+     .since = "2.0.0",
+     .summary = "Groups the commands about the configuration",
+     .subcommands = kSubcommands},
+};
+
+}  // namespace
+
+std::span<const Command> config_commands() {
+  return kRows;
+}
+
+}  // namespace server

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+//
+// INFO about the process: server, clients, persistence, replication, cpu, modules, cluster.
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "server/commands/info/section.h"
+#include "server/compatibility.h"
+
+namespace server::info {
+namespace {
+
+std::string operating_system() {
+  struct utsname name {};
+  if (uname(&name) != 0) return "";
+  return fmt::format("{} {} {}", name.sysname, name.release, name.machine);
+}
+
+std::string_view supervisor_name(Supervised supervised) {
+  switch (supervised) {
+    case Supervised::kUpstart:
+      return "upstart";
+    case Supervised::kSystemd:
+      return "systemd";
+    case Supervised::kAuto:
+      return "unknown";
+    case Supervised::kNo:
+      return "no";
+  }
+  return "no";
+}
+
+std::string seconds_text(const timeval& time) {
+  return fmt::format("{}.{:06}", time.tv_sec, time.tv_usec);
+}
+
+struct Usage {
+  explicit Usage(int who) { getrusage(who, &figures); }
+  struct rusage figures {};
+};
+
+}  // namespace
+
+void write_server(const Source& source, Lines& lines) {
+  constexpr int64_t kSecondsPerDay = 86400;
+  const Services& services = source.services;
+  const ProcessFacts& facts = services.facts;
+  const int64_t now_s = source.now_ms / 1000;
+  const int64_t uptime_s = std::max<int64_t>(0, (source.now_ms - facts.started_ms) / 1000);
+  lines.field("redis_version", kCompatibleRedisVersion);
+  lines.field("redis_git_sha1", "00000000");
+  lines.zeros({"redis_git_dirty"});
+  lines.field("redis_mode", "standalone");
+  lines.field("server_name", "bloomery");
+  lines.field("bloomery_version", BLOOMERY_VERSION);
+  lines.field("os", operating_system());
+  lines.field("arch_bits", sizeof(void*) * 8);
+  lines.field("monotonic_clock", "POSIX clock_gettime");
+  lines.field("multiplexing_api", "epoll");
+  lines.field("atomicvar_api", "c11-builtin");
+  lines.field("gcc_version",
+              fmt::format("{}.{}.{}", __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__));
+  lines.field("process_id", getpid());
+  lines.field("process_supervised", supervisor_name(services.config.supervised()));
+  lines.field("run_id", facts.run_id);
+  lines.field("tcp_port", services.config.port());
+  lines.field("server_time_usec", services.clock.wall_us());
+  lines.field("uptime_in_seconds", uptime_s);
+  lines.field("uptime_in_days", uptime_s / kSecondsPerDay);
+  lines.field("hz", services.config.hz());
+  lines.field("configured_hz", services.config.hz());
+  // 24 bits of seconds, as in Redis.
+  lines.field("lru_clock", now_s & 0xffffff);
+  lines.field("executable", facts.executable);
+  lines.field("config_file", facts.config_file);
+  lines.field("io_threads_active", facts.io_thread_count > 1 ? 1 : 0);
+}
+
+void write_clients(const Source& source, Lines& lines) {
+  uint64_t input_max = 0;
+  uint64_t output_max = 0;
+  for (const auto& session : source.services.clients.list()) {
+    input_max = std::max(input_max, session->query_buffer_bytes.load(std::memory_order_relaxed) +
+                                        session->query_buffer_free_bytes.load());
+    output_max = std::max(output_max, session->output_buffer_bytes.load());
+  }
+  lines.field("connected_clients", source.services.clients.count());
+  lines.zeros({"cluster_connections"});
+  lines.field("maxclients", source.services.config.max_clients());
+  lines.field("client_recent_max_input_buffer", input_max);
+  lines.field("client_recent_max_output_buffer", output_max);
+  lines.zeros({"blocked_clients", "tracking_clients", "clients_in_timeout_table"});
+}
+
+// Nothing is kept on disk: as a Redis without save points and without an append-only file.
+void write_persistence(const Source& source, Lines& lines) {
+  lines.zeros(
+      {"loading", "async_loading", "current_cow_peak", "current_cow_size", "current_cow_size_age"});
+  lines.ratio("current_fork_perc", 0);
+  lines.zeros({"current_save_keys_processed", "current_save_keys_total"});
+  lines.field("rdb_changes_since_last_save", source.services.changes.load());
+  lines.zeros({"rdb_bgsave_in_progress"});
+  lines.field("rdb_last_save_time", source.services.facts.started_ms / 1000);
+  lines.field("rdb_last_bgsave_status", "ok");
+  lines.field("rdb_last_bgsave_time_sec", -1);
+  lines.field("rdb_current_bgsave_time_sec", -1);
+  lines.zeros({"rdb_saves", "rdb_last_cow_size", "rdb_last_load_keys_expired",
+               "rdb_last_load_keys_loaded", "aof_enabled", "aof_rewrite_in_progress",
+               "aof_rewrite_scheduled"});
+  lines.field("aof_last_rewrite_time_sec", -1);
+  lines.field("aof_current_rewrite_time_sec", -1);
+  lines.field("aof_last_bgrewrite_status", "ok");
+  lines.zeros({"aof_rewrites", "aof_rewrites_consecutive_failures"});
+  lines.field("aof_last_write_status", "ok");
+  lines.zeros({"aof_last_cow_size", "module_fork_in_progress", "module_fork_last_cow_size"});
+}
+
+void write_replication(const Source& source, Lines& lines) {
+  lines.field("role", "master");
+  lines.zeros({"connected_slaves"});
+  lines.field("master_failover_state", "no-failover");
+  lines.field("master_replid", source.services.facts.run_id);
+  lines.field("master_replid2", std::string(40, '0'));
+  lines.zeros({"master_repl_offset"});
+  lines.field("second_repl_offset", -1);
+  lines.zeros({"repl_backlog_active", "repl_backlog_size", "repl_backlog_first_byte_offset",
+               "repl_backlog_histlen"});
+}
+
+void write_cpu(const Source&, Lines& lines) {
+  const Usage process(RUSAGE_SELF);
+  const Usage children(RUSAGE_CHILDREN);
+  // Of the thread that serves this INFO: there is no main thread that does the work.
+  const Usage thread(RUSAGE_THREAD);
+  lines.field("used_cpu_sys", seconds_text(process.figures.ru_stime));
+  lines.field("used_cpu_user", seconds_text(process.figures.ru_utime));
+  lines.field("used_cpu_sys_children", seconds_text(children.figures.ru_stime));
+  lines.field("used_cpu_user_children", seconds_text(children.figures.ru_utime));
+  lines.field("used_cpu_sys_main_thread", seconds_text(thread.figures.ru_stime));
+  lines.field("used_cpu_user_main_thread", seconds_text(thread.figures.ru_utime));
+}
+
+void write_module_list(const Source&, Lines& lines) {
+  lines.field("module", fmt::format("name=bf,ver={},api=1,filters=0,usedby=[],using=[],options=[]",
+                                    kCompatibleModuleVersion));
+}
+
+void write_cluster(const Source&, Lines& lines) {
+  lines.zeros({"cluster_enabled"});
+}
+
+}  // namespace server::info

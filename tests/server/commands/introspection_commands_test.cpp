@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#include "tests/support/command_test.h"
+
+namespace server {
+namespace {
+
+using IntrospectionCommandsTest = CommandTest;
+
+TEST_F(IntrospectionCommandsTest, InfoHasTheTenElementsOfRedis) {
+  EXPECT_EQ(
+      run({"COMMAND", "INFO", "get", "nope"}),
+      "*2\r\n*10\r\n$3\r\nget\r\n:2\r\n*2\r\n+readonly\r\n+fast\r\n:1\r\n:1\r\n:1\r\n"
+      "*3\r\n+@read\r\n+@string\r\n+@fast\r\n*0\r\n*1\r\n*6\r\n$5\r\nflags\r\n*2\r\n+RO\r\n"
+      "+access\r\n$12\r\nbegin_search\r\n*4\r\n$4\r\ntype\r\n$5\r\nindex\r\n$4\r\nspec\r\n"
+      "*2\r\n$5\r\nindex\r\n:1\r\n$9\r\nfind_keys\r\n*4\r\n$4\r\ntype\r\n$5\r\nrange\r\n"
+      "$4\r\nspec\r\n*6\r\n$7\r\nlastkey\r\n:0\r\n$7\r\nkeystep\r\n:1\r\n$5\r\nlimit\r\n:0\r\n"
+      "*0\r\n$-1\r\n");
+}
+
+TEST_F(IntrospectionCommandsTest, BareCommandListsWhatCountCounts) {
+  const std::string count = run({"COMMAND", "COUNT"});
+  EXPECT_TRUE(run({"COMMAND"}).starts_with("*" + count.substr(1)));
+}
+
+TEST_F(IntrospectionCommandsTest, KeysFollowTheRow) {
+  EXPECT_EQ(run({"COMMAND", "GETKEYS", "MSET", "a", "1", "b", "2"}), array({bulk("a"), bulk("b")}));
+  EXPECT_EQ(run({"COMMAND", "GETKEYS", "nope", "a"}), error("ERR Invalid command specified"));
+  EXPECT_EQ(run({"COMMAND", "GETKEYS", "ECHO", "a"}),
+            error("ERR The command has no key arguments"));
+  EXPECT_EQ(run({"COMMAND", "GETKEYSANDFLAGS", "SET", "a", "1"}),
+            array({array({bulk("a"), array({"+OW\r\n", "+update\r\n"})})}));
+}
+
+TEST_F(IntrospectionCommandsTest, ListFilters) {
+  EXPECT_EQ(run({"COMMAND", "LIST", "FILTERBY", "PATTERN", "ec?o"}), array({bulk("echo")}));
+  EXPECT_EQ(run({"COMMAND", "LIST", "FILTERBY", "ACLCAT", "nope"}), array({}));
+  EXPECT_EQ(run({"COMMAND", "LIST", "FILTERBY", "MODULE"}), error("ERR syntax error"));
+}
+
+}  // namespace
+}  // namespace server

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#include "tests/support/key_test.h"
+
+namespace server {
+namespace {
+
+class MemoryCommandsTest : public KeyTest {
+ protected:
+  int64_t usage(const std::string& key) {
+    return std::stoll(run({"MEMORY", "USAGE", key}).substr(1));
+  }
+};
+
+TEST_F(MemoryCommandsTest, UsageIsEntryAndShareOfTheTable) {
+  put("a", std::string(1000, 'x'));
+  EXPECT_GT(usage("a"), static_cast<int64_t>(entry_of("a")->memory_bytes()));
+  EXPECT_LT(usage("a"), 4096);
+  EXPECT_EQ(run({"MEMORY", "USAGE", "none"}), kNull);
+}
+
+TEST_F(MemoryCommandsTest, UsagesAddUpToTheKeyspace) {
+  uint64_t entries = 0;
+  for (int i = 0; i < 5000; ++i) {
+    entries += put("key:" + std::to_string(i), "v").memory_bytes();
+  }
+  uint64_t usages = 0;
+  for (int i = 0; i < 5000; ++i) {
+    usages += static_cast<uint64_t>(usage("key:" + std::to_string(i)));
+  }
+  // Shares are rounded up, one byte a key at most; the empty stripes are nobody's.
+  EXPECT_GT(usages, entries);
+  EXPECT_LE(usages, entries + keyspace_.table_memory_bytes() + 5000);
+}
+
+TEST_F(MemoryCommandsTest, UsageTakesSamplesForCompatibility) {
+  put("a", "1");
+  EXPECT_EQ(run({"MEMORY", "USAGE", "a", "SAMPLES", "0"}), run({"MEMORY", "USAGE", "a"}));
+  EXPECT_EQ(run({"MEMORY", "USAGE", "a", "SAMPLES", "-1"}), error("ERR syntax error"));
+  EXPECT_EQ(run({"MEMORY", "USAGE", "a", "SAMPLES"}), error("ERR syntax error"));
+  EXPECT_EQ(run({"MEMORY", "USAGE", "a", "SAMPLES", "x"}),
+            error("ERR value is not an integer or out of range"));
+}
+
+TEST_F(MemoryCommandsTest, StatsAreAMapOfNumbers) {
+  put("a", "1");
+  const std::string stats = run({"MEMORY", "STATS"});
+  EXPECT_TRUE(stats.starts_with("*54\r\n"));
+  EXPECT_NE(stats.find(bulk("keys.count") + integer(1)), std::string::npos);
+  EXPECT_NE(stats.find(bulk("total.allocated")), std::string::npos);
+}
+
+TEST_F(MemoryCommandsTest, DoctorPurgeAndReportAnswer) {
+  EXPECT_TRUE(run({"MEMORY", "DOCTOR"}).starts_with("$"));
+  EXPECT_TRUE(run({"MEMORY", "MALLOC-STATS"}).starts_with("$"));
+  EXPECT_EQ(run({"MEMORY", "PURGE"}), kOk);
+}
+
+TEST_F(MemoryCommandsTest, StatsRunInsideExec) {
+  run({"MULTI"});
+  run({"MEMORY", "STATS"});
+  run({"MEMORY", "DOCTOR"});
+  EXPECT_TRUE(run({"EXEC"}).starts_with("*2\r\n*54\r\n"));
+}
+
+}  // namespace
+}  // namespace server

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#include "tests/support/key_test.h"
+
+namespace server {
+namespace {
+
+using ObjectCommandsTest = KeyTest;
+
+TEST_F(ObjectCommandsTest, EncodingFollowsTheValue) {
+  put("int", "12345");
+  put("short", "abc");
+  put("embedded", std::string(44, 'x'));
+  put("raw", std::string(45, 'x'));
+  put_filter("filter", "item");
+  EXPECT_EQ(run({"OBJECT", "ENCODING", "int"}), bulk("int"));
+  EXPECT_EQ(run({"OBJECT", "ENCODING", "short"}), bulk("embstr"));
+  EXPECT_EQ(run({"OBJECT", "ENCODING", "embedded"}), bulk("embstr"));
+  EXPECT_EQ(run({"OBJECT", "ENCODING", "raw"}), bulk("raw"));
+  EXPECT_EQ(run({"OBJECT", "ENCODING", "filter"}), bulk("raw"));
+  EXPECT_EQ(run({"OBJECT", "ENCODING", "none"}), kNull);
+}
+
+TEST_F(ObjectCommandsTest, SmallIntegersCountAsShared) {
+  put("a", "9999");
+  put("b", "10000");
+  put("c", "-1");
+  EXPECT_EQ(run({"OBJECT", "REFCOUNT", "a"}), integer(2'147'483'647));
+  EXPECT_EQ(run({"OBJECT", "REFCOUNT", "b"}), integer(1));
+  EXPECT_EQ(run({"OBJECT", "REFCOUNT", "c"}), integer(1));
+}
+
+TEST_F(ObjectCommandsTest, LookingDoesNotEndTheIdleTime) {
+  put("a", "1");
+  advance_ms(7000);
+  run({"OBJECT", "ENCODING", "a"});
+  run({"OBJECT", "REFCOUNT", "a"});
+  EXPECT_EQ(run({"OBJECT", "IDLETIME", "a"}), integer(7));
+  EXPECT_EQ(run({"OBJECT", "IDLETIME", "a"}), integer(7));
+  run({"TOUCH", "a"});
+  EXPECT_EQ(run({"OBJECT", "IDLETIME", "a"}), integer(0));
+}
+
+TEST_F(ObjectCommandsTest, FreqNeedsALfuPolicy) {
+  put("a", "1");
+  EXPECT_EQ(run({"OBJECT", "FREQ", "a"}),
+            error("ERR An LFU maxmemory policy is not selected, access frequency not tracked. "
+                  "Please note that when switching between policies at runtime LRU and LFU data "
+                  "will take some time to adjust."));
+  EXPECT_EQ(run({"OBJECT", "FREQ", "none"}), kNull);
+}
+
+TEST_F(ObjectCommandsTest, HelpListsTheSubcommands) {
+  const std::string help = run({"OBJECT", "HELP"});
+  EXPECT_NE(help.find("ENCODING key"), std::string::npos);
+  EXPECT_EQ(run({"OBJECT", "nope"}), error("ERR unknown subcommand 'nope'. Try OBJECT HELP."));
+}
+
+}  // namespace
+}  // namespace server

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+//
+// KeyTest: CommandTest with keys made directly in the keyspace, so that a family's tests need no
+// other family.
+// Thread safety: one thread.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "core/bloom/scalable_filter.h"
+#include "tests/support/command_test.h"
+
+namespace server {
+
+class KeyTest : public CommandTest {
+ protected:
+  core::keyspace::Entry& put(std::string_view name, std::string_view value) {
+    const auto key = keyspace_.ref(name);
+    const auto lock = keyspace_.lock_exclusive(key);
+    core::keyspace::Entry& entry =
+        keyspace_.upsert(static_cast<unsigned>(client_->session->database), key, clock_.now_ms);
+    EXPECT_TRUE(entry.set_string(value));
+    entry.touch(static_cast<uint32_t>(clock_.now_ms / 1000));
+    return entry;
+  }
+  // A filter that holds `item`.
+  core::keyspace::Entry& put_filter(std::string_view name, std::string_view item) {
+    const core::UnlimitedMemory budget;
+    core::bloom::FilterParameters parameters;
+    parameters.capacity = 100;
+    auto filter = core::bloom::ScalableFilter::create(parameters, budget);
+    EXPECT_TRUE(filter.has_value());
+    (*filter)->add(item, budget);
+    core::keyspace::Entry& entry = put(name, "");
+    entry.set_filter(std::move(*filter));
+    return entry;
+  }
+  // The entry in a database, expired or not; null when there is none.
+  core::keyspace::Entry* entry_of(std::string_view name, unsigned database = 0) {
+    return keyspace_.find_any(database, keyspace_.ref(name));
+  }
+  std::string text_of(std::string_view name, unsigned database = 0) {
+    core::keyspace::IntegerText scratch;
+    const core::keyspace::Entry* entry = entry_of(name, database);
+    return entry == nullptr ? "(none)" : std::string(entry->text(scratch));
+  }
+  // Whether EXEC of the other client, which watches `key` in its database, refuses after `action`.
+  template <class Action>
+  bool watcher_notices(const std::string& key, Action&& action) {
+    run_as_other({"WATCH", key});
+    action();
+    run_as_other({"MULTI"});
+    return run_as_other({"EXEC"}) == "*-1\r\n";
+  }
+};
+
+}  // namespace server

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+//
+// What tests of one command family put into the keyspace without the commands of another.
+//
+// Thread safety: one thread, no locks taken.
+#pragma once
+
+#include <string_view>
+#include <utility>
+
+#include "core/bloom/scalable_filter.h"
+#include "core/keyspace/keyspace.h"
+#include "core/memory_budget.h"
+
+namespace server {
+
+// A small Bloom filter under `name` in database 0: a key that is no string.
+inline void put_filter(core::keyspace::Keyspace& keyspace, std::string_view name) {
+  const core::UnlimitedMemory budget;
+  core::bloom::FilterParameters parameters;
+  parameters.capacity = 100;
+  auto filter = core::bloom::ScalableFilter::create(parameters, budget);
+  keyspace.insert(0, keyspace.ref(name)).set_filter(std::move(*filter));
+}
+
+}  // namespace server
