@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Prints what the native layout costs beside a classic filter: nanoseconds per add and lookup, bits
-// per item, measured error; on demand also the peers' layouts and the cost of growth.
+// per item, measured error; on demand also the peers' layouts.
 //
-// Usage: bloom_bench [--items N] [--peers] [--growth] [error_rate...]
+// Usage: bloom_bench [--items N] [--peers] [error_rate...]
 // The default of a million items is a smoke test; --items 100000000 leaves every cache and takes
 // some minutes and 800 MB. The filters take turns chunk by chunk, so that a busy neighbour slows
 // all of them: read the ratios.
@@ -230,13 +230,6 @@ struct Tally {
   }
 };
 
-template <class Function>
-double nanoseconds_per_item(uint64_t items, Function&& function) {
-  Tally tally;
-  tally.time(items, function);
-  return tally.per_item();
-}
-
 struct Figures {
   std::array<Tally, kWays> add, present, absent;
   uint64_t hits = 0;
@@ -347,52 +340,13 @@ void compare(uint64_t items, double error_rate, bool with_peers) {
   print_ratios(native.figures, classic.figures);
 }
 
-// Fills a filter layer by layer and prints its cost after some of them.
-void print_growth(double tightening_ratio, LayoutId layout, std::string_view name) {
-  FilterParameters parameters;
-  parameters.capacity = 1000;
-  parameters.tightening_ratio = tightening_ratio;
-  parameters.layout = layout;
-  const core::UnlimitedMemory budget;
-  const auto filter = std::move(ScalableFilter::create(parameters, budget).value());
-  uint64_t added = 0;
-  for (const size_t layers : {1, 3, 8, 14}) {
-    const uint64_t capacity = ((uint64_t{1} << layers) - 1) * parameters.capacity;
-    for (; filter->item_count() < capacity; ++added) filter->add(Item(1, added).view(), budget);
-    uint64_t bits = 0;
-    for (size_t i = 0; i < filter->layer_count(); ++i) bits += filter->layer_bytes(i).size() * 8;
-    const uint64_t probes = 500'000;
-    uint64_t found = 0, wrong = 0;
-    const double present_ns = nanoseconds_per_item(probes, [&] {
-      for (uint64_t i = 0; i < probes; ++i) found += filter->may_contain(Item(1, i % added).view());
-    });
-    const double absent_ns = nanoseconds_per_item(probes, [&] {
-      for (uint64_t i = 0; i < probes; ++i) wrong += filter->may_contain(Item(2, i).view());
-    });
-    fmt::print("{:<18} {:>6} {:>9} {:>8.2f} {:>9.2e} {:>9.1f} {:>8.1f}{}\n", name, layers, capacity,
-               double(bits) / double(capacity), double(wrong) / double(probes), present_ns,
-               absent_ns, found == probes ? "" : "  FALSE NEGATIVES");
-  }
-}
-
-void print_all_growth() {
-  fmt::print("\nGrowth from 1000 items at 1 %, every layer full\n");
-  fmt::print("{:<18} {:>6} {:>9} {:>8} {:>9} {:>9} {:>8}\n", "series", "layers", "items", "bits/it",
-             "measured", "present", "absent");
-  print_growth(0, LayoutId::kNative, "native");
-  print_growth(0.5, LayoutId::kNative, "geometric 0.5");
-  print_growth(0.8, LayoutId::kNative, "geometric 0.8");
-  print_growth(0.9, LayoutId::kNative, "geometric 0.9");
-  print_growth(0, LayoutId::kRedisBloom, "redisbloom");
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   // A long run shows each row as soon as it is there, also in a file.
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   uint64_t items = 1'000'000;
-  bool with_peers = false, with_growth = false, is_valid = true;
+  bool with_peers = false, is_valid = true;
   std::vector<double> error_rates;
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
@@ -400,15 +354,13 @@ int main(int argc, char** argv) {
       items = std::strtoull(argv[++i], nullptr, 10) / kBatchItems * kBatchItems;
     } else if (argument == "--peers") {
       with_peers = true;
-    } else if (argument == "--growth") {
-      with_growth = true;
     } else {
       error_rates.push_back(std::strtod(argv[i], nullptr));
       is_valid &= error_rates.back() > 0 && error_rates.back() < 1;
     }
   }
   if (!is_valid || items < kBatchItems || items > 10'000'000'000) {
-    fmt::print(stderr, "usage: bloom_bench [--items N] [--peers] [--growth] [error_rate...]\n");
+    fmt::print(stderr, "usage: bloom_bench [--items N] [--peers] [error_rate...]\n");
     return 1;
   }
   if (error_rates.empty()) error_rates = {0.01, 1e-4, 1e-6};
@@ -416,6 +368,5 @@ int main(int argc, char** argv) {
              kBatchItems);
   print_head();
   for (const double error_rate : error_rates) compare(items, error_rate, with_peers);
-  if (with_growth) print_all_growth();
   return 0;
 }
