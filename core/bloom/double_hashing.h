@@ -8,7 +8,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "core/bloom/hash.h"
 #include "core/bloom/parameters.h"
@@ -38,6 +40,17 @@ struct DoubleHashing {
       if ((words[bit / 64] >> (bit % 64) & 1) == 0) return false;
     }
     return true;
+  }
+
+  // Sets found[i] of the items that are there; items found already are not looked up.
+  static void check_group(const uint64_t* words, const Geometry& geometry,
+                          std::span<const ItemHash> hashes, std::span<bool> found) {
+    for (size_t i = 0; i < hashes.size(); ++i) {
+      if (!found[i]) prefetch(words, geometry, hashes[i]);
+    }
+    for (size_t i = 0; i < hashes.size(); ++i) {
+      if (!found[i]) found[i] = check(words, geometry, hashes[i]);
+    }
   }
 
   // True when some bit was clear before.

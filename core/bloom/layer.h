@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "core/bloom/bit_array.h"
@@ -55,6 +56,11 @@ class Layer {
   template <class Layout>
   bool check(ItemHash hash) const {
     return Layout::check(bits_.words(), geometry(), hash);
+  }
+  // Sets found[i] of the items that are here; items found already are not looked up.
+  template <class Layout>
+  void check_group(std::span<const ItemHash> hashes, std::span<bool> found) const {
+    Layout::check_group(bits_.words(), geometry(), hashes, found);
   }
   // True, and counted, when some bit was clear before.
   template <class Layout>

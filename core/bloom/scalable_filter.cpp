@@ -6,7 +6,6 @@
 #include <cassert>
 #include <cmath>
 #include <limits>
-#include <ranges>
 
 #include "core/bloom/native_layout.h"
 #include "core/bloom/redisbloom_layout.h"
@@ -14,10 +13,6 @@
 
 namespace core::bloom {
 namespace {
-
-// Items whose cache lines are fetched together: enough to keep every miss buffer of a core busy,
-// while their hashes and lines stay in its first-level cache.
-constexpr size_t kGroupItems = 32;
 
 // Arrays below this are likely in a core's own cache while their filter is in use.
 constexpr uint64_t kCachedBytes = 256 << 10;
@@ -44,10 +39,19 @@ bool check_layers(std::span<const Layer> layers, ItemHash hash) {
     }
   }
   // The newest layer holds the most items, so it is the likeliest to end the search.
-  for (const Layer& layer : layers | std::views::reverse) {
-    if (layer.check<Layout>(hash)) return true;
+  for (size_t i = layers.size(); i > 0; --i) {
+    if (layers[i - 1].check<Layout>(hash)) return true;
   }
   return false;
+}
+
+// Sets found[i] of the items that are in some layer; items found already are not looked up.
+template <class Layout>
+void check_layers_group(std::span<const Layer> layers, std::span<const ItemHash> hashes,
+                        std::span<bool> found) {
+  for (size_t i = layers.size(); i > 0; --i) {
+    layers[i - 1].check_group<Layout>(hashes, found);
+  }
 }
 
 double predicted_error_of(LayoutId layout, const Layer& layer) {
@@ -128,17 +132,45 @@ AddOutcome ScalableFilter::mark_in_new_layer(ItemHash hash, const MemoryBudget& 
 }
 
 template <class Layout>
-AddOutcome ScalableFilter::add_as(ItemHash hash, const MemoryBudget& budget) {
-  const std::span<Layer> all = layers();
-  Layer& last = all.back();
-  if (all.size() > 1) last.prefetch<Layout>(hash);
-  if (check_layers<Layout>(all.first(all.size() - 1), hash)) return AddOutcome::kPresent;
+AddOutcome ScalableFilter::add_to_last(ItemHash hash, const MemoryBudget& budget) {
+  Layer& last = layers().back();
   if (!last.is_full()) {
     // Marking tells whether the item was there, which saves checking this layer first.
     return last.mark<Layout>(hash) ? AddOutcome::kAdded : AddOutcome::kPresent;
   }
   if (last.check<Layout>(hash)) return AddOutcome::kPresent;
   return mark_in_new_layer<Layout>(hash, budget);
+}
+
+template <class Layout>
+AddOutcome ScalableFilter::add_as(ItemHash hash, const MemoryBudget& budget) {
+  const std::span<const Layer> all = layers();
+  if (all.back().bits().size_bytes() >= kCachedBytes) all.back().prefetch<Layout>(hash);
+  if (check_layers<Layout>(all.first(all.size() - 1), hash)) return AddOutcome::kPresent;
+  return add_to_last<Layout>(hash, budget);
+}
+
+template <class Layout>
+size_t ScalableFilter::add_group(std::span<const ItemHash> hashes, std::span<AddOutcome> outcomes,
+                                 const MemoryBudget& budget) {
+  std::array<bool, kGroupItems> found;
+  size_t done = 0;
+  while (done < hashes.size()) {
+    const std::span<const Layer> all = layers();
+    const size_t layers_before = all.size();
+    const auto rest = hashes.subspan(done);
+    for (const ItemHash& hash : rest) all.back().prefetch<Layout>(hash);
+    const auto found_of_rest = std::span(found).subspan(done, rest.size());
+    std::ranges::fill(found_of_rest, false);
+    check_layers_group<Layout>(all.first(layers_before - 1), rest, found_of_rest);
+    // Growth makes an old layer of the last one, which the rest must then be looked up in.
+    for (; done < hashes.size() && layer_count() == layers_before; ++done) {
+      outcomes[done] =
+          found[done] ? AddOutcome::kPresent : add_to_last<Layout>(hashes[done], budget);
+      if (outcomes[done] == AddOutcome::kFull) return done + 1;
+    }
+  }
+  return done;
 }
 
 AddOutcome ScalableFilter::add(std::string_view item, const MemoryBudget& budget) {
@@ -167,36 +199,14 @@ bool ScalableFilter::may_contain(ItemHash hash) const {
                      [&]<class Layout>() { return check_layers<Layout>(layers(), hash); });
 }
 
-template <class Layout>
-void ScalableFilter::prefetch_group(std::span<const ItemHash> hashes) const {
-  for (const Layer& layer : layers()) {
-    for (const ItemHash& hash : hashes) layer.prefetch<Layout>(hash);
-  }
-}
-
-template <class Layout>
-void ScalableFilter::check_group(std::span<const ItemHash> hashes, std::span<bool> found) const {
-  std::ranges::fill(found, false);
-  for (const Layer& layer : layers() | std::views::reverse) {
-    for (size_t i = 0; i < hashes.size(); ++i) {
-      if (!found[i]) layer.prefetch<Layout>(hashes[i]);
-    }
-    for (size_t i = 0; i < hashes.size(); ++i) {
-      if (!found[i]) found[i] = layer.check<Layout>(hashes[i]);
-    }
-  }
-}
-
 size_t ScalableFilter::add_many(std::span<const ItemHash> hashes, std::span<AddOutcome> outcomes,
                                 const MemoryBudget& budget) {
   assert(outcomes.size() >= hashes.size());
   return with_layout(layout(), [&]<class Layout>() {
-    for (size_t i = 0; i < hashes.size(); ++i) {
-      if (i % kGroupItems == 0) {
-        prefetch_group<Layout>(hashes.subspan(i, std::min(kGroupItems, hashes.size() - i)));
-      }
-      outcomes[i] = add_as<Layout>(hashes[i], budget);
-      if (outcomes[i] == AddOutcome::kFull) return i + 1;
+    for (size_t start = 0; start < hashes.size(); start += kGroupItems) {
+      const auto group = hashes.subspan(start, std::min(kGroupItems, hashes.size() - start));
+      const size_t done = add_group<Layout>(group, outcomes.subspan(start), budget);
+      if (outcomes[start + done - 1] == AddOutcome::kFull) return start + done;
     }
     return hashes.size();
   });
@@ -221,7 +231,9 @@ void ScalableFilter::may_contain_many(std::span<const ItemHash> hashes,
   with_layout(layout(), [&]<class Layout>() {
     for (size_t start = 0; start < hashes.size(); start += kGroupItems) {
       const size_t count = std::min(kGroupItems, hashes.size() - start);
-      check_group<Layout>(hashes.subspan(start, count), found.subspan(start, count));
+      const auto found_of_group = found.subspan(start, count);
+      std::ranges::fill(found_of_group, false);
+      check_layers_group<Layout>(layers(), hashes.subspan(start, count), found_of_group);
     }
   });
 }

@@ -128,13 +128,16 @@ class ScalableFilter {
   bool grow(const MemoryBudget& budget);
 
   template <class Layout>
-  void prefetch_group(std::span<const ItemHash> hashes) const;
-  template <class Layout>
   AddOutcome add_as(ItemHash hash, const MemoryBudget& budget);
+  // Adds an item that the other layers do not hold.
+  template <class Layout>
+  AddOutcome add_to_last(ItemHash hash, const MemoryBudget& budget);
+  // Adds at most kGroupItems; returns how many it dealt with.
+  template <class Layout>
+  size_t add_group(std::span<const ItemHash> hashes, std::span<AddOutcome> outcomes,
+                   const MemoryBudget& budget);
   template <class Layout>
   AddOutcome mark_in_new_layer(ItemHash hash, const MemoryBudget& budget);
-  template <class Layout>
-  void check_group(std::span<const ItemHash> hashes, std::span<bool> found) const;
 
   // The only layer, or empty beside a chain; its spare bits hold what both forms need.
   Layer first_;

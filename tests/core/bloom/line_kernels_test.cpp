@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+//
+// Every set of line kernels does what a naive walk over the item's bits does.
+#include "core/bloom/line_kernels.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "core/bloom/bit_array.h"
+#include "core/bloom/line_walk.h"
+
+namespace core::bloom {
+namespace {
+
+constexpr uint64_t kSeed = 20240612;
+
+std::vector<uint64_t> naive_bits(const Geometry& geometry, ItemHash hash) {
+  std::vector<uint64_t> bits;
+  LineWalk walk(hash, geometry);
+  for (unsigned line = 0; line < geometry.lines_per_lookup; ++line, walk.advance()) {
+    for (unsigned i = 0; i < geometry.hash_count / unsigned{geometry.lines_per_lookup}; ++i) {
+      bits.push_back(walk.word_index() * 64 + (walk.positions() >> (9 * i) & 511));
+    }
+  }
+  return bits;
+}
+
+std::vector<const LineKernels*> all_kernels() {
+  std::vector<const LineKernels*> kernels{&portable_line_kernels()};
+  if (avx2_line_kernels() != nullptr) kernels.push_back(avx2_line_kernels());
+  return kernels;
+}
+
+bool has_bit(const BitArray& bits, uint64_t bit) {
+  return (bits.words()[bit / 64] >> (bit % 64) & 1) != 0;
+}
+
+void compare_with_naive(const LineKernels& kernels, const Geometry& geometry) {
+  BitArray bits = *BitArray::allocate(geometry.bit_count);
+  BitArray naive = *BitArray::allocate(geometry.bit_count);
+  std::mt19937_64 random(kSeed);
+  for (int round = 0; round < 30; ++round) {
+    std::array<ItemHash, kGroupItems> hashes;
+    for (ItemHash& hash : hashes) hash = {random(), random()};
+    std::array<bool, kGroupItems> found{};
+    const size_t count = 1 + random() % kGroupItems;
+    kernels.check_group(bits.words(), geometry, std::span(hashes).first(count), found);
+    for (size_t i = 0; i < count; ++i) {
+      const std::vector<uint64_t> wanted = naive_bits(geometry, hashes[i]);
+      const bool is_there = std::ranges::all_of(wanted, [&](auto b) { return has_bit(naive, b); });
+      ASSERT_EQ(found[i], is_there);
+      ASSERT_EQ(kernels.check(bits.words(), geometry, hashes[i]), is_there);
+    }
+    for (size_t i = 0; i < count; i += 3) {
+      bool is_new = false;
+      for (const uint64_t bit : naive_bits(geometry, hashes[i])) {
+        is_new |= !has_bit(naive, bit);
+        naive.words()[bit / 64] |= uint64_t{1} << (bit % 64);
+      }
+      ASSERT_EQ(kernels.mark(bits.words(), geometry, hashes[i]), is_new);
+      ASSERT_TRUE(kernels.check(bits.words(), geometry, hashes[i]));
+    }
+    ASSERT_TRUE(std::ranges::equal(bits.bytes(), naive.bytes()));
+  }
+}
+
+TEST(LineKernelsTest, EveryShapeMatchesTheNaiveWalk) {
+  SCOPED_TRACE(kSeed);
+  for (const LineKernels* kernels : all_kernels()) {
+    for (unsigned lines = 1; lines <= kMaxLinesPerLookup; ++lines) {
+      for (unsigned bits_per_line = 1; bits_per_line <= kMaxBitsPerLine; ++bits_per_line) {
+        Geometry geometry;
+        geometry.bit_count = kLineBits * (1 + (lines * bits_per_line) % 5);
+        geometry.lines_per_lookup = static_cast<uint8_t>(lines);
+        geometry.hash_count = static_cast<uint16_t>(lines * bits_per_line);
+        compare_with_naive(*kernels, geometry);
+      }
+    }
+  }
+}
+
+TEST(LineKernelsTest, GroupLeavesItemsFoundAlreadyAlone) {
+  Geometry geometry;
+  geometry.bit_count = kLineBits;
+  geometry.lines_per_lookup = 2;
+  geometry.hash_count = 8;
+  const BitArray empty = *BitArray::allocate(geometry.bit_count);
+  const std::array<ItemHash, 3> hashes{ItemHash{1, 2}, ItemHash{3, 4}, ItemHash{5, 6}};
+  for (const LineKernels* kernels : all_kernels()) {
+    std::array<bool, 3> found{false, true, false};
+    kernels->check_group(empty.words(), geometry, hashes, found);
+    EXPECT_EQ(found, (std::array{false, true, false}));
+  }
+}
+
+TEST(LineKernelsTest, BestKernelsAreOneOfTheSets) {
+  EXPECT_TRUE(std::ranges::count(all_kernels(), &line_kernels()) == 1);
+}
+
+}  // namespace
+}  // namespace core::bloom
