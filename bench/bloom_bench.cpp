@@ -94,6 +94,7 @@ struct Chunk {
 // alone: each item waits for the one before, as when other work lies between two commands. loop:
 // one by one, but the processor may overlap as many items as it can look ahead. batch: by groups.
 enum Way : size_t { kAlone, kLoop, kBatch, kWays };
+constexpr uint64_t kLeastItems = kWays * kBatchItems;
 
 template <Way way>
 void finish_item() {
@@ -311,8 +312,9 @@ void print_ratios(const Figures& native, const Figures& classic) {
 template <class... Filters>
 void run(uint64_t items, double error_rate, Contestant<Filters>&... contestants) {
   uint64_t turn = 0;
-  for (uint64_t start = 0; start < items; start += kChunkItems, ++turn) {
-    const uint64_t count = std::min(kChunkItems, items - start);
+  const uint64_t added_at_once = std::min(kChunkItems, items / kLeastItems * kBatchItems);
+  for (uint64_t start = 0; start < items; start += added_at_once, ++turn) {
+    const uint64_t count = std::min(added_at_once, items - start);
     (contestants.add({kPresent, start, 1, count}, Way(turn % kWays)), ...);
   }
   // Twelve expected errors at one in a million; different absent items for each way.
@@ -359,7 +361,7 @@ int main(int argc, char** argv) {
       is_valid &= error_rates.back() > 0 && error_rates.back() < 1;
     }
   }
-  if (!is_valid || items < kBatchItems || items > 10'000'000'000) {
+  if (!is_valid || items < kLeastItems || items > 10'000'000'000) {
     fmt::print(stderr, "usage: bloom_bench [--items N] [--peers] [error_rate...]\n");
     return 1;
   }

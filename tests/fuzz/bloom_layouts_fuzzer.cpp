@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+//
+// Aborts when two ways of doing the same to a Bloom filter differ: portable and SIMD kernels,
+// items in batches and one by one, a filter and its clone.
+//
+// The first byte of an input chooses the layout and whether the filter scales, the second the
+// capacity, the third the error rate; each further byte is an item or, from 0xF0 on, a batch end.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/bloom/bit_array.h"
+#include "core/bloom/line_kernels.h"
+#include "core/bloom/line_walk.h"
+#include "core/bloom/scalable_filter.h"
+
+namespace {
+
+using namespace core::bloom;
+const core::UnlimitedMemory kBudget;
+
+void require(bool condition, const char* what) {
+  if (condition) return;
+  std::fprintf(stderr, "%s\n", what);
+  std::abort();
+}
+
+bool same_bits(const ScalableFilter& left, const ScalableFilter& right) {
+  if (left.layer_count() != right.layer_count()) return false;
+  for (size_t i = 0; i < left.layer_count(); ++i) {
+    if (left.layer_info(i).item_count != right.layer_info(i).item_count) return false;
+    if (!std::ranges::equal(left.layer_bytes(i), right.layer_bytes(i))) return false;
+  }
+  return true;
+}
+
+// Items repeat in an input as bytes do; neighbours make them differ enough to fill layers.
+std::vector<ItemHash> hashes_of(std::span<const uint8_t> bytes, const ItemHasher& hash) {
+  std::vector<ItemHash> hashes;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    const std::string item(bytes.begin() + ptrdiff_t(i & ~size_t{3}),
+                           bytes.begin() + ptrdiff_t(i) + 1);
+    hashes.push_back(hash(item));
+  }
+  return hashes;
+}
+
+void compare_batch(ScalableFilter& batched, ScalableFilter& single,
+                   std::span<const ItemHash> hashes) {
+  const auto found = std::make_unique<bool[]>(hashes.size());
+  const std::span answers(found.get(), hashes.size());
+  std::vector<AddOutcome> outcomes(hashes.size());
+  batched.may_contain_many(hashes, answers);
+  for (size_t i = 0; i < hashes.size(); ++i) {
+    require(answers[i] == single.may_contain(hashes[i]), "batched lookup differs");
+  }
+  const size_t done = batched.add_many(hashes, outcomes, kBudget);
+  require(done == hashes.size() || outcomes[done - 1] == AddOutcome::kFull, "batch cut short");
+  for (size_t i = 0; i < done; ++i) {
+    require(outcomes[i] == single.add(hashes[i], kBudget), "batched add differs");
+    if (outcomes[i] != AddOutcome::kFull) require(batched.may_contain(hashes[i]), "item lost");
+  }
+  require(same_bits(batched, single), "batched adds leave other bits");
+}
+
+void compare_kernels(const Geometry& geometry, std::span<const ItemHash> hashes) {
+  const LineKernels& portable = portable_line_kernels();
+  const LineKernels* simd = avx2_line_kernels();
+  if (simd == nullptr) return;
+  auto left = *BitArray::allocate(geometry.bit_count);
+  auto right = *BitArray::allocate(geometry.bit_count);
+  for (size_t start = 0; start < hashes.size(); start += kGroupItems) {
+    const auto group = hashes.subspan(start, std::min(kGroupItems, hashes.size() - start));
+    std::array<bool, kGroupItems> left_found{}, right_found{};
+    portable.check_group(left.words(), geometry, group, left_found);
+    simd->check_group(right.words(), geometry, group, right_found);
+    require(left_found == right_found, "SIMD group differs");
+    for (const ItemHash& hash : group) {
+      require(portable.check(left.words(), geometry, hash) ==
+                  simd->check(right.words(), geometry, hash),
+              "SIMD check differs");
+      require(
+          portable.mark(left.words(), geometry, hash) == simd->mark(right.words(), geometry, hash),
+          "SIMD mark differs");
+    }
+  }
+  require(std::ranges::equal(left.bytes(), right.bytes()), "SIMD leaves other bits");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size < 4) return 0;
+  FilterParameters parameters;
+  constexpr std::array kLayouts{LayoutId::kNative, LayoutId::kRedisBloom, LayoutId::kValkeyBloom};
+  parameters.layout = kLayouts[data[0] % kLayouts.size()];
+  parameters.expansion = (data[0] & 0x80) != 0 ? 0 : 1 + (data[0] >> 4 & 3);
+  parameters.capacity = 1 + data[1];
+  parameters.error_rate = std::exp2(-(1 + data[2] % 60));
+  const auto batched = ScalableFilter::create(parameters, kBudget).value();
+  const auto single = ScalableFilter::create(parameters, kBudget).value();
+
+  const std::span<const uint8_t> bytes(data + 3, std::min<size_t>(size - 3, 4096));
+  const std::vector<ItemHash> hashes = hashes_of(bytes, batched->hasher());
+  size_t start = 0;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    if (bytes[i] < 0xF0 && i + 1 < bytes.size()) continue;
+    compare_batch(*batched, *single, std::span(hashes).subspan(start, i + 1 - start));
+    start = i + 1;
+  }
+  const auto copy = batched->clone();
+  require(copy != nullptr && same_bits(*copy, *batched), "clone differs");
+  for (const ItemHash& hash : hashes) {
+    require(copy->may_contain(hash) == batched->may_contain(hash), "clone answers differently");
+  }
+  if (parameters.layout == LayoutId::kNative) {
+    compare_kernels(batched->layer_info(0).geometry, hashes);
+  }
+  return 0;
+}
