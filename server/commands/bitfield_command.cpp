@@ -133,17 +133,22 @@ void run_all(Context& ctx, const FieldProgram& program) {
   const auto bits = writable_bits(ctx, key, (program.bits_needed + 7) / 8);
   if (!bits) return;
   // A write that fails for overflow has made room all the same.
-  bool changed = bits->grew;
+  bool wrote = false;
   ctx.reply.array(program.operations.size());
   for (const FieldOperation& operation : program.operations) {
     if (operation.action == Action::kGet) {
       ctx.reply.integer(
           core::bitmap::read_field(bits->bytes, operation.type, operation.bit_offset));
     } else {
-      changed |= run_write(ctx, operation, bits->bytes);
+      wrote |= run_write(ctx, operation, bits->bytes);
     }
   }
-  if (changed) ctx.changed(key);
+  // A string that only grew, because every write overflowed, is no change to watchers of Redis.
+  if (wrote) {
+    ctx.changed(key);
+  } else if (bits->grew) {
+    ctx.services.changes.fetch_add(1, std::memory_order_relaxed);
+  }
 }
 
 }  // namespace
