@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Prints what the layouts cost: bits per item, measured error, nanoseconds per add and lookup; then
-// what the series of layer errors costs as a filter grows.
+// Prints what the native layout costs beside a classic filter: nanoseconds per add and lookup, bits
+// per item, measured error; on demand also the peers' layouts.
 //
-// Usage: bloom_bench [items [error_rate…]]   (default 1000000; 100000000 for figures out of cache)
+// Usage: bloom_bench [--items N] [--peers] [error_rate...]
+// The default of a million items is a smoke test; --items 100000000 leaves every cache and takes
+// some minutes and 800 MB. The filters take turns chunk by chunk, so that a busy neighbour slows
+// all of them: read the ratios.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -48,16 +51,23 @@ class ClassicProbes {
 
 struct ClassicLayout : DoubleHashing<ClassicProbes> {
   static constexpr LayoutId kId = LayoutId::kNative;
-  static std::optional<Geometry> size(uint64_t capacity, double error_rate) {
+  static Geometry size(uint64_t capacity, double error_rate) {
     const double bits = -double(capacity) * std::log2(error_rate) / std::log(2.0);
     Geometry geometry;
     geometry.bit_count = static_cast<uint64_t>(std::ceil(bits));
     geometry.hash_count = static_cast<uint16_t>(std::lround(-std::log2(error_rate)));
     return geometry;
   }
+  // An add needs all its bits, where a lookup of an absent item needs two.
+  static void prefetch_all(const uint64_t* words, const Geometry& geometry, ItemHash hash) {
+    ClassicProbes probes(hash, geometry);
+    for (unsigned i = 0; i < geometry.hash_count; ++i)
+      __builtin_prefetch(words + probes.next() / 64);
+  }
 };
 
 constexpr size_t kBatchItems = 32;
+constexpr uint64_t kChunkItems = 1024 * kBatchItems;
 
 // Items are numbers as 16 bytes; kind keeps present and absent ones apart.
 struct Item {
@@ -69,119 +79,265 @@ struct Item {
   }
   std::string_view view() const { return {bytes.data(), bytes.size()}; }
 };
+constexpr uint64_t kPresent = 1;
+constexpr uint64_t kAbsent = 2;
 
-template <class Function>
-double nanoseconds_per_item(uint64_t items, Function&& function) {
-  const auto start = std::chrono::steady_clock::now();
-  function();
-  const std::chrono::duration<double, std::nano> elapsed = std::chrono::steady_clock::now() - start;
-  return elapsed.count() / double(items);
+// `count` items from number `start` on, `step` apart; count is a multiple of kBatchItems.
+struct Chunk {
+  uint64_t kind = kPresent;
+  uint64_t start = 0;
+  uint64_t step = 1;
+  uint64_t count = 0;
+  Item item(uint64_t index) const { return Item(kind, start + index * step); }
+};
+
+// alone: each item waits for the one before, as when other work lies between two commands. loop:
+// one by one, but the processor may overlap as many items as it can look ahead. batch: by groups.
+enum Way : size_t { kAlone, kLoop, kBatch, kWays };
+
+template <Way way>
+void finish_item() {
+#if defined(__x86_64__)
+  if (way == kAlone) __builtin_ia32_lfence();
+#endif
 }
 
-template <class Layout>
-uint64_t look_up(const Layer& layer, uint64_t kind, uint64_t count, uint64_t step) {
-  const ItemHasher hash(Layout::kId, false, kFixedSeed);
-  uint64_t found = 0;
-  for (uint64_t i = 0; i < count; ++i) {
-    found += layer.check<Layout>(hash(Item(kind, i * step).view()));
+// A filter that has been in use has all its pages; a new one pays for them once.
+void touch_pages(std::span<std::byte> bytes) {
+  for (size_t i = 0; i < bytes.size(); i += 4096) static_cast<volatile std::byte&>(bytes[i]) = {};
+}
+
+// The product: a filter as the server uses it, which hashes before it locks.
+class Product {
+ public:
+  Product(LayoutId layout, uint64_t items, double error_rate) {
+    FilterParameters parameters;
+    parameters.capacity = items;
+    parameters.error_rate = error_rate;
+    parameters.expansion = 0;
+    parameters.layout = layout;
+    filter_ = std::move(ScalableFilter::create(parameters, budget_).value());
+    touch_pages(filter_->mutable_layer_bytes(0));
+    hash_ = filter_->hasher();
   }
-  return found;
-}
+  Geometry geometry() const { return filter_->layer_info(0).geometry; }
 
-template <class Layout>
-uint64_t look_up_batched(const Layer& layer, uint64_t kind, uint64_t count, uint64_t step) {
-  const ItemHasher hash(Layout::kId, false, kFixedSeed);
-  std::array<ItemHash, kBatchItems> hashes;
-  uint64_t found = 0;
-  for (uint64_t start = 0; start < count; start += kBatchItems) {
-    for (size_t i = 0; i < kBatchItems; ++i) {
-      hashes[i] = hash(Item(kind, (start + i) * step).view());
-      layer.prefetch<Layout>(hashes[i]);
+  template <Way way>
+  void add(const Chunk& chunk) {
+    for (uint64_t i = 0; i < chunk.count; ++i, finish_item<way>()) {
+      filter_->add(hash_(chunk.item(i).view()), budget_);
     }
-    for (const ItemHash& item : hashes) found += layer.check<Layout>(item);
   }
-  return found;
-}
-
-template <class Layout>
-void add_batched(Layer& layer, uint64_t count) {
-  const ItemHasher hash(Layout::kId, false, kFixedSeed);
-  std::array<ItemHash, kBatchItems> hashes;
-  for (uint64_t start = 0; start < count; start += kBatchItems) {
-    for (size_t i = 0; i < kBatchItems; ++i) {
-      hashes[i] = hash(Item(1, start + i).view());
-      layer.prefetch<Layout>(hashes[i]);
+  void add_batched(const Chunk& chunk) {
+    std::array<AddOutcome, kBatchItems> outcomes;
+    for (uint64_t i = 0; i < chunk.count; i += kBatchItems) {
+      filter_->add_many(hashes_of(chunk, i), outcomes, budget_);
     }
-    for (const ItemHash& item : hashes) layer.mark<Layout>(item);
   }
-}
-
-template <class Layout>
-void print_layout(std::string_view name, uint64_t items, double error_rate) {
-  const auto geometry = Layout::size(items, error_rate);
-  auto layer = Layer::create({items, error_rate, *geometry});
-  if (!layer) return;
-  const double classic_bits = -std::log2(error_rate) / std::log(2.0);
-  const double bits = double(geometry->bit_count) / double(items);
-  const double add_ns = nanoseconds_per_item(items, [&] { add_batched<Layout>(*layer, items); });
-  const uint64_t probes = std::min<uint64_t>(items, 10'000'000) / kBatchItems * kBatchItems;
-  const uint64_t step = items / probes;
-  uint64_t found = 0, wrong = 0;
-  const auto timed = [&](uint64_t& hits, auto function, uint64_t kind) {
-    return nanoseconds_per_item(probes, [&] { hits += function(*layer, kind, probes, step); });
-  };
-  const double present_ns = timed(found, look_up<Layout>, 1);
-  const double absent_ns = timed(wrong, look_up<Layout>, 2);
-  const double present_batched_ns = timed(found, look_up_batched<Layout>, 1);
-  const double absent_batched_ns = timed(wrong, look_up_batched<Layout>, 2);
-  fmt::print(
-      "{:<12} {:>8.0e} {:>4} {:>5} {:>7.2f} {:>+6.1f}% {:>9.2e} {:>7.1f} {:>8.1f} {:>7.1f} "
-      "{:>9.1f} {:>8.1f}{}\n",
-      name, error_rate, geometry->hash_count, geometry->lines_per_lookup, bits,
-      (bits / classic_bits - 1) * 100, double(wrong) / double(2 * probes), add_ns, present_ns,
-      absent_ns, present_batched_ns, absent_batched_ns,
-      found == 2 * probes ? "" : "  FALSE NEGATIVES");
-}
-
-void print_layouts(uint64_t items, std::span<const double> error_rates) {
-  fmt::print("{} items in one layer; ns per item; batches of {}\n", items, kBatchItems);
-  fmt::print("{:<12} {:>8} {:>4} {:>5} {:>7} {:>7} {:>9} {:>7} {:>8} {:>7} {:>9} {:>8}\n", "layout",
-             "asked", "k", "lines", "bits/it", "memory", "measured", "add", "present", "absent",
-             "present/b", "absent/b");
-  for (const double error_rate : error_rates) {
-    print_layout<ClassicLayout>("classic", items, error_rate);
-    print_layout<NativeLayout>("native", items, error_rate);
-    print_layout<RedisBloomLayout>("redisbloom", items, error_rate);
-    print_layout<ValkeyBloomLayout>("valkey-bloom", items, error_rate);
+  template <Way way>
+  uint64_t find(const Chunk& chunk) const {
+    uint64_t found = 0;
+    for (uint64_t i = 0; i < chunk.count; ++i, finish_item<way>()) {
+      found += filter_->may_contain(hash_(chunk.item(i).view()));
+    }
+    return found;
   }
-}
+  uint64_t find_batched(const Chunk& chunk) const {
+    std::array<bool, kBatchItems> answers;
+    uint64_t found = 0;
+    for (uint64_t i = 0; i < chunk.count; i += kBatchItems) {
+      filter_->may_contain_many(hashes_of(chunk, i), answers);
+      for (const bool answer : answers) found += answer;
+    }
+    return found;
+  }
 
-// Fills a filter layer by layer and prints its cost after some of them.
-void print_growth(double tightening_ratio, LayoutId layout, std::string_view name) {
-  FilterParameters parameters;
-  parameters.capacity = 1000;
-  parameters.tightening_ratio = tightening_ratio;
-  parameters.layout = layout;
-  const core::UnlimitedMemory budget;
-  const auto filter = std::move(ScalableFilter::create(parameters, budget).value());
-  uint64_t added = 0;
-  for (const size_t layers : {1, 3, 8, 14}) {
-    const uint64_t capacity = ((uint64_t{1} << layers) - 1) * parameters.capacity;
-    for (; filter->item_count() < capacity; ++added) filter->add(Item(1, added).view(), budget);
-    uint64_t bits = 0;
-    for (size_t i = 0; i < filter->layer_count(); ++i) bits += filter->layer_bytes(i).size() * 8;
-    const uint64_t probes = 500'000;
-    uint64_t found = 0, wrong = 0;
-    const double present_ns = nanoseconds_per_item(probes, [&] {
-      for (uint64_t i = 0; i < probes; ++i) found += filter->may_contain(Item(1, i % added).view());
+ private:
+  std::array<ItemHash, kBatchItems> hashes_of(const Chunk& chunk, uint64_t first) const {
+    std::array<ItemHash, kBatchItems> hashes;
+    for (size_t i = 0; i < kBatchItems; ++i) hashes[i] = hash_(chunk.item(first + i).view());
+    return hashes;
+  }
+
+  core::UnlimitedMemory budget_;
+  std::unique_ptr<ScalableFilter> filter_;
+  ItemHasher hash_{LayoutId::kNative, false, kFixedSeed};
+};
+
+// The yardstick, with nothing around it.
+class Classic {
+ public:
+  Classic(uint64_t items, double error_rate)
+      : layer_(*Layer::create({items, error_rate, ClassicLayout::size(items, error_rate)})) {
+    touch_pages(layer_.bits().bytes());
+  }
+  Geometry geometry() const { return layer_.geometry(); }
+
+  template <Way way>
+  void add(const Chunk& chunk) {
+    for (uint64_t i = 0; i < chunk.count; ++i, finish_item<way>()) {
+      layer_.mark<ClassicLayout>(hash_native(chunk.item(i).view()));
+    }
+  }
+  void add_batched(const Chunk& chunk) {
+    std::array<ItemHash, kBatchItems> hashes;
+    for (uint64_t start = 0; start < chunk.count; start += kBatchItems) {
+      for (size_t i = 0; i < kBatchItems; ++i) {
+        hashes[i] = hash_native(chunk.item(start + i).view());
+        ClassicLayout::prefetch_all(layer_.bits().words(), geometry(), hashes[i]);
+      }
+      for (const ItemHash& hash : hashes) layer_.mark<ClassicLayout>(hash);
+    }
+  }
+  template <Way way>
+  uint64_t find(const Chunk& chunk) const {
+    uint64_t found = 0;
+    for (uint64_t i = 0; i < chunk.count; ++i, finish_item<way>()) {
+      found += layer_.check<ClassicLayout>(hash_native(chunk.item(i).view()));
+    }
+    return found;
+  }
+  uint64_t find_batched(const Chunk& chunk) const {
+    std::array<ItemHash, kBatchItems> hashes;
+    uint64_t found = 0;
+    for (uint64_t start = 0; start < chunk.count; start += kBatchItems) {
+      for (size_t i = 0; i < kBatchItems; ++i) {
+        hashes[i] = hash_native(chunk.item(start + i).view());
+        layer_.prefetch<ClassicLayout>(hashes[i]);
+      }
+      for (const ItemHash& hash : hashes) found += layer_.check<ClassicLayout>(hash);
+    }
+    return found;
+  }
+
+ private:
+  Layer layer_;
+};
+
+// Nanoseconds and items so far of one operation.
+struct Tally {
+  double nanoseconds = 0;
+  uint64_t items = 0;
+  double per_item() const { return nanoseconds / double(items); }
+
+  template <class Function>
+  void time(uint64_t count, Function&& function) {
+    const auto start = std::chrono::steady_clock::now();
+    function();
+    const std::chrono::duration<double, std::nano> spent = std::chrono::steady_clock::now() - start;
+    nanoseconds += spent.count();
+    items += count;
+  }
+};
+
+struct Figures {
+  std::array<Tally, kWays> add, present, absent;
+  uint64_t hits = 0;
+  uint64_t wrong_hits = 0;
+};
+
+template <class Filter>
+struct Contestant {
+  std::string_view name;
+  Filter filter;
+  Figures figures;
+
+  void add(const Chunk& chunk, Way way) {
+    figures.add[way].time(chunk.count, [&] {
+      if (way == kAlone) filter.template add<kAlone>(chunk);
+      if (way == kLoop) filter.template add<kLoop>(chunk);
+      if (way == kBatch) filter.add_batched(chunk);
     });
-    const double absent_ns = nanoseconds_per_item(probes, [&] {
-      for (uint64_t i = 0; i < probes; ++i) wrong += filter->may_contain(Item(2, i).view());
-    });
-    fmt::print("{:<18} {:>6} {:>9} {:>8.2f} {:>9.2e} {:>9.1f} {:>8.1f}{}\n", name, layers, capacity,
-               double(bits) / double(capacity), double(wrong) / double(probes), present_ns,
-               absent_ns, found == probes ? "" : "  FALSE NEGATIVES");
   }
+  void find(const Chunk& chunk, Way way) {
+    Tally& tally = (chunk.kind == kPresent ? figures.present : figures.absent)[way];
+    uint64_t& hits = chunk.kind == kPresent ? figures.hits : figures.wrong_hits;
+    tally.time(chunk.count, [&] {
+      if (way == kAlone) hits += filter.template find<kAlone>(chunk);
+      if (way == kLoop) hits += filter.template find<kLoop>(chunk);
+      if (way == kBatch) hits += filter.find_batched(chunk);
+    });
+  }
+};
+
+void print_head() {
+  fmt::print("{:>6} {:<12} {:>3} {:>2} {:>6} {:>6} {:>9}", "asked", "layout", "k", "g", "bits/i",
+             "memory", "measured");
+  for (const auto operation : {"add", "present", "absent"}) {
+    fmt::print(" | {:>7} {:>6} {:>6}", operation, "loop", "batch");
+  }
+  fmt::print("\n");
+}
+
+uint64_t count_items(const std::array<Tally, kWays>& tallies) {
+  uint64_t sum = 0;
+  for (const Tally& tally : tallies) sum += tally.items;
+  return sum;
+}
+
+template <class Filter>
+void print_contestant(const Contestant<Filter>& contestant, uint64_t items, double error_rate) {
+  const Geometry geometry = contestant.filter.geometry();
+  const Figures& figures = contestant.figures;
+  const double optimum = -std::log2(error_rate) / std::log(2.0);
+  const double bits = double(geometry.bit_count) / double(items);
+  fmt::print("{:>6.0e} {:<12} {:>3} {:>2} {:>6.2f} {:>+5.1f}% {:>9.2e}", error_rate,
+             contestant.name, geometry.hash_count, geometry.lines_per_lookup, bits,
+             (bits / optimum - 1) * 100,
+             double(figures.wrong_hits) / double(count_items(figures.absent)));
+  for (const auto& ways : {figures.add, figures.present, figures.absent}) {
+    fmt::print(" | {:>7.1f} {:>6.1f} {:>6.1f}", ways[kAlone].per_item(), ways[kLoop].per_item(),
+               ways[kBatch].per_item());
+  }
+  fmt::print("{}\n", figures.hits == count_items(figures.present) ? "" : "  FALSE NEGATIVES");
+}
+
+// How many times as fast as classic native is: first each way against the same way, then native in
+// batches against classic in either way of one by one, which is how the peers work.
+void print_ratios(const Figures& native, const Figures& classic) {
+  for (const bool against_batches : {false, true}) {
+    fmt::print("       {:<43}", against_batches ? "classic / native batch" : "classic / native");
+    for (const auto operation : {&Figures::add, &Figures::present, &Figures::absent}) {
+      const auto ratio = [&](Way way) {
+        const Tally& ours = (native.*operation)[against_batches ? kBatch : way];
+        return (classic.*operation)[way].per_item() / ours.per_item();
+      };
+      fmt::print(" | {:>6.2f}x {:>5.2f}x {:>5.2f}x", ratio(kAlone), ratio(kLoop), ratio(kBatch));
+    }
+    fmt::print("\n");
+  }
+}
+
+template <class... Filters>
+void run(uint64_t items, double error_rate, Contestant<Filters>&... contestants) {
+  uint64_t turn = 0;
+  for (uint64_t start = 0; start < items; start += kChunkItems, ++turn) {
+    const uint64_t count = std::min(kChunkItems, items - start);
+    (contestants.add({kPresent, start, 1, count}, Way(turn % kWays)), ...);
+  }
+  // Twelve expected errors at one in a million; different absent items for each way.
+  const auto per_way = std::clamp(uint64_t(4 / error_rate), uint64_t{1} << 20, uint64_t{4'000'000});
+  const uint64_t chunk_items = std::min(kChunkItems, items);
+  const uint64_t step = items / chunk_items;
+  for (turn = 0; turn < (per_way / chunk_items + 1) * kWays; ++turn) {
+    const Way way = Way(turn % kWays);
+    (contestants.find({kPresent, turn % step, step, chunk_items}, way), ...);
+    (contestants.find({kAbsent, turn * chunk_items, 1, chunk_items}, way), ...);
+  }
+  (print_contestant(contestants, items, error_rate), ...);
+}
+
+void compare(uint64_t items, double error_rate, bool with_peers) {
+  Contestant<Product> native{"native", {LayoutId::kNative, items, error_rate}, {}};
+  Contestant<Classic> classic{"classic", {items, error_rate}, {}};
+  if (with_peers) {
+    Contestant<Product> redisbloom{"redisbloom", {LayoutId::kRedisBloom, items, error_rate}, {}};
+    Contestant<Product> valkey{"valkey-bloom", {LayoutId::kValkeyBloom, items, error_rate}, {}};
+    run(items, error_rate, native, classic, redisbloom, valkey);
+  } else {
+    run(items, error_rate, native, classic);
+  }
+  print_ratios(native.figures, classic.figures);
 }
 
 }  // namespace
@@ -189,23 +345,28 @@ void print_growth(double tightening_ratio, LayoutId layout, std::string_view nam
 int main(int argc, char** argv) {
   // A long run shows each row as soon as it is there, also in a file.
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  const uint64_t items = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1'000'000;
-  if (items < kBatchItems) {
-    fmt::print(stderr, "usage: bloom_bench [items >= {} [error_rate...]]\n", kBatchItems);
+  uint64_t items = 1'000'000;
+  bool with_peers = false, is_valid = true;
+  std::vector<double> error_rates;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument == "--items" && i + 1 < argc) {
+      items = std::strtoull(argv[++i], nullptr, 10) / kBatchItems * kBatchItems;
+    } else if (argument == "--peers") {
+      with_peers = true;
+    } else {
+      error_rates.push_back(std::strtod(argv[i], nullptr));
+      is_valid &= error_rates.back() > 0 && error_rates.back() < 1;
+    }
+  }
+  if (!is_valid || items < kBatchItems || items > 10'000'000'000) {
+    fmt::print(stderr, "usage: bloom_bench [--items N] [--peers] [error_rate...]\n");
     return 1;
   }
-  std::vector<double> error_rates;
-  for (int i = 2; i < argc; ++i) error_rates.push_back(std::strtod(argv[i], nullptr));
   if (error_rates.empty()) error_rates = {0.01, 1e-4, 1e-6};
-  print_layouts(items, error_rates);
-
-  fmt::print("\nGrowth from 1000 items at 1 %, every layer full\n");
-  fmt::print("{:<18} {:>6} {:>9} {:>8} {:>9} {:>9} {:>8}\n", "series", "layers", "items", "bits/it",
-             "measured", "present", "absent");
-  print_growth(0, LayoutId::kNative, "native");
-  print_growth(0.5, LayoutId::kNative, "geometric 0.5");
-  print_growth(0.8, LayoutId::kNative, "geometric 0.8");
-  print_growth(0.9, LayoutId::kNative, "geometric 0.9");
-  print_growth(0, LayoutId::kRedisBloom, "redisbloom");
+  fmt::print("{} items in one layer; ns per item: alone, in a loop, in batches of {}\n", items,
+             kBatchItems);
+  print_head();
+  for (const double error_rate : error_rates) compare(items, error_rate, with_peers);
   return 0;
 }
