@@ -9,6 +9,14 @@
 namespace protocol {
 
 void ReplyWriter::number(double value) {
+  formatted_number(value, "{:.17g}");
+}
+
+void ReplyWriter::shortest_number(double value) {
+  formatted_number(value, "{}");
+}
+
+void ReplyWriter::formatted_number(double value, const char* format) {
   // Enough for "-1.2345678901234567e-308".
   char text[32];
   size_t size = 0;
@@ -18,7 +26,7 @@ void ReplyWriter::number(double value) {
   } else if (std::isinf(value)) {
     size = std::string_view(value > 0 ? "inf" : "-inf").copy(text, sizeof text);
   } else {
-    size = fmt::format_to_n(text, sizeof text, "{:.17g}", value).size;
+    size = fmt::format_to_n(text, sizeof text, fmt::runtime(format), value).size;
   }
   if (resp3()) return line(',', {text, size});
   bulk({text, size});

@@ -70,6 +70,8 @@ class ReplyWriter {
 
   // Seventeen significant digits as Redis 7.0, which tell every double apart.
   void number(double value);
+  // The fewest digits that read back as the same double: 0.01 and not 0.01000000000000000021.
+  void shortest_number(double value);
   // `format` has three characters, such as "txt" or "mkd"; RESP2 has no room for it.
   void verbatim(std::string_view text, std::string_view format);
   // `digits` is a decimal integer of any size, with an optional '-'.
@@ -101,6 +103,7 @@ class ReplyWriter {
   }
 
   void line(char type, std::string_view text);
+  void formatted_number(double value, const char* format);
 
   OutputBuffer& buffer_;
   RespVersion version_;

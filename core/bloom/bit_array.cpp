@@ -5,9 +5,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cstdlib>
 #include <cstring>
+
+#include "core/bitmap/bitmap.h"
 
 namespace core::bloom {
 namespace {
@@ -21,6 +22,10 @@ uint64_t* allocate_small(size_t size_bytes) {
   void* memory = std::aligned_alloc(kLineBytes, size_bytes);
   if (memory != nullptr) std::memset(memory, 0, size_bytes);
   return static_cast<uint64_t*>(memory);
+}
+
+uint64_t count_ones_of(std::span<const uint64_t> words) {
+  return bitmap::count_bits({reinterpret_cast<const uint8_t*>(words.data()), words.size_bytes()});
 }
 
 std::atomic<uint64_t> mapped_total{0};
@@ -74,10 +79,28 @@ uint64_t mapped_bytes() {
 }
 
 uint64_t BitArray::count_ones() const {
+  return count_ones_of({words_, size_bytes() / sizeof(uint64_t)});
+}
+
+double BitArray::fill_ratio(uint64_t max_bytes) const {
+  if (size_bytes() <= max_bytes) {
+    return static_cast<double>(count_ones()) / static_cast<double>(bit_count_);
+  }
   const uint64_t word_count = size_bytes() / sizeof(uint64_t);
+  const uint64_t page_count = (word_count + kPageWords - 1) / kPageWords;
+  const uint64_t sample_count =
+      std::clamp<uint64_t>(max_bytes / (kPageWords * sizeof(uint64_t)), 1, page_count);
+  // In doubles, where the product cannot overflow; they are exact far past any page count.
+  const double step = static_cast<double>(page_count) / static_cast<double>(sample_count);
   uint64_t ones = 0;
-  for (uint64_t i = 0; i < word_count; ++i) ones += std::popcount(words_[i]);
-  return ones;
+  uint64_t bits = 0;
+  for (uint64_t i = 0; i < sample_count; ++i) {
+    const uint64_t start = static_cast<uint64_t>(static_cast<double>(i) * step) * kPageWords;
+    const uint64_t length = std::min<uint64_t>(kPageWords, word_count - start);
+    ones += count_ones_of({words_ + start, length});
+    bits += std::min((start + length) * 64, bit_count_) - start * 64;
+  }
+  return static_cast<double>(ones) / static_cast<double>(bits);
 }
 
 }  // namespace core::bloom

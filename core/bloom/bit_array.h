@@ -42,6 +42,10 @@ class BitArray {
   uint64_t bit_count() const { return bit_count_; }
   uint64_t size_bytes() const { return (bit_count_ + 63) / 64 * 8; }
   uint64_t count_ones() const;
+  // Ones over bits. An array above max_bytes is sampled: whole pages, evenly spread, at most that
+  // much and at least one. Pages and not lines, because reading an untouched page makes it cost
+  // memory. The same array gives the same figure.
+  double fill_ratio(uint64_t max_bytes) const;
 
   uint64_t* words() { return words_; }
   const uint64_t* words() const { return words_; }

@@ -79,6 +79,32 @@ double next_error_rate(const FilterParameters& parameters, uint32_t index, doubl
 
 }  // namespace
 
+std::string_view layout_name(LayoutId layout) {
+  switch (layout) {
+    case LayoutId::kRedisBloom:
+      return "redisbloom";
+    case LayoutId::kValkeyBloom:
+      return "valkey-bloom";
+    case LayoutId::kNative:
+      break;
+  }
+  return "native";
+}
+
+uint64_t lookup_lines(const Geometry& geometry) {
+  const bool has_lines = geometry.lines_per_lookup != 0;
+  const uint64_t lines = has_lines ? geometry.lines_per_lookup : geometry.hash_count;
+  // A small array has not so many.
+  return std::min(lines, (geometry.bit_count + kLineBits - 1) / kLineBits);
+}
+
+double estimated_items(const Geometry& geometry, double fill_ratio) {
+  const double bits = static_cast<double>(geometry.bit_count);
+  // A full array has no estimate; one clear bit gives the largest that means anything.
+  const double share = std::min(fill_ratio, (bits - 1) / bits);
+  return -bits / geometry.hash_count * std::log1p(-share);
+}
+
 double layer_error_rate(const FilterParameters& parameters, uint32_t index) {
   const double rate = parameters.error_rate;
   if (!parameters.is_scaling()) return rate;

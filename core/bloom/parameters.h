@@ -11,11 +11,15 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 namespace core::bloom {
 
 // Where an item's bits may fall. The numbers are stored in files: never reuse one.
 enum class LayoutId : uint8_t { kNative = 1, kRedisBloom = 2, kValkeyBloom = 3 };
+
+// "native", "redisbloom" or "valkey-bloom", as in the configuration.
+std::string_view layout_name(LayoutId layout);
 
 using Seed = std::array<uint8_t, 32>;
 
@@ -59,6 +63,12 @@ struct Geometry {
   uint64_t size_bytes() const { return (bit_count + 63) / 64 * 8; }
   bool operator==(const Geometry&) const = default;
 };
+
+// Cache lines that a lookup of an item touches, where no two probes share a line by chance.
+uint64_t lookup_lines(const Geometry& geometry);
+
+// Different items added, estimated from the share of bits set alone (Swamidass, Baldi 2007).
+double estimated_items(const Geometry& geometry, double fill_ratio);
 
 // A layer before memory is found for it.
 struct LayerPlan {

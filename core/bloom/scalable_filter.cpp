@@ -283,8 +283,11 @@ std::span<std::byte> ScalableFilter::mutable_layer_bytes(size_t index) {
 }
 
 double ScalableFilter::fill_ratio(size_t index) const {
-  const BitArray& bits = layers()[index].bits();
-  return static_cast<double>(bits.count_ones()) / static_cast<double>(bits.bit_count());
+  return sampled_fill_ratio(index, std::numeric_limits<uint64_t>::max());
+}
+
+double ScalableFilter::sampled_fill_ratio(size_t index, uint64_t max_bytes) const {
+  return layers()[index].bits().fill_ratio(max_bytes);
 }
 
 double ScalableFilter::predicted_error_rate() const {
@@ -297,12 +300,8 @@ double ScalableFilter::predicted_error_rate() const {
 
 double ScalableFilter::estimated_cardinality() const {
   double sum = 0;
-  for (const Layer& layer : layers()) {
-    const Geometry geometry = layer.geometry();
-    const double bits = static_cast<double>(geometry.bit_count);
-    // A full array has no estimate; one clear bit gives the largest that means anything.
-    const double ones = std::min(static_cast<double>(layer.bits().count_ones()), bits - 1);
-    sum -= bits / geometry.hash_count * std::log1p(-ones / bits);
+  for (size_t i = 0; i < layer_count(); ++i) {
+    sum += estimated_items(layers()[i].geometry(), fill_ratio(i));
   }
   return sum;
 }

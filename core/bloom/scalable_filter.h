@@ -51,6 +51,8 @@ class ScalableFilter {
   // Errors: a rate or capacity out of range; memory that the budget or the system refuses.
   static Result<std::unique_ptr<ScalableFilter>> create(const FilterParameters& asked,
                                                         const MemoryBudget& budget);
+  // The first layer that create() would make, without making it. Errors: as there, but for memory.
+  static Result<LayerPlan> plan(const FilterParameters& asked);
   // Builds a filter from parts, the oldest layer first. Errors: parts that no filter can have.
   static Result<std::unique_ptr<ScalableFilter>> assemble(const FilterParameters& parameters,
                                                           std::vector<LayerParts> parts);
@@ -102,6 +104,8 @@ class ScalableFilter {
   std::span<std::byte> mutable_layer_bytes(size_t index);
   // Reads the whole array.
   double fill_ratio(size_t index) const;
+  // As BitArray::fill_ratio: at most max_bytes of it are read.
+  double sampled_fill_ratio(size_t index, uint64_t max_bytes) const;
   // Probability that an item never added is found now, all layers together.
   double predicted_error_rate() const;
   // Different items added, estimated from the bits alone (Swamidass, Baldi 2007). Reads all arrays.

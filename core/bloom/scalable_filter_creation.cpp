@@ -63,27 +63,33 @@ Result<> check_parts(LayoutId layout, std::span<const LayerParts> parts) {
   return {};
 }
 
+Error does_not_fit(uint64_t size_bytes) {
+  return Error{fmt::format("ERR Insufficient memory to create filter of {} bytes", size_bytes)};
+}
+
 }  // namespace
 
 static_assert(sizeof(ScalableFilter) == kFilterBytes);
 static_assert(sizeof(Layer) + sizeof(double) == kLayerBytes);
 
+Result<LayerPlan> ScalableFilter::plan(const FilterParameters& asked) {
+  if (auto checked = check_parameters(asked); !checked) return checked.error();
+  const auto plan = plan_first_layer(asked);
+  if (plan) return *plan;
+  if (!is_rate(layer_error_rate(asked, 0))) return Error{"ERR could not create filter"};
+  return does_not_fit(planned_bytes(asked));
+}
+
 Result<std::unique_ptr<ScalableFilter>> ScalableFilter::create(const FilterParameters& asked,
                                                                const MemoryBudget& budget) {
   static_assert(sizeof(Chain) == kChainBytes);
   const FilterParameters parameters = without_unused(asked);
-  if (auto checked = check_parameters(parameters); !checked) return checked.error();
-  const auto plan = plan_first_layer(parameters);
-  if (!plan && !is_rate(layer_error_rate(parameters, 0))) {
-    return Error{"ERR could not create filter"};
-  }
-  const uint64_t size_bytes = planned_bytes(parameters);
-  const auto does_not_fit = [&] {
-    return Error{fmt::format("ERR Insufficient memory to create filter of {} bytes", size_bytes)};
-  };
-  if (!plan || !budget.fits(size_bytes)) return does_not_fit();
+  const auto plan = ScalableFilter::plan(parameters);
+  if (!plan) return plan.error();
+  const uint64_t size_bytes = plan->geometry.size_bytes();
+  if (!budget.fits(size_bytes)) return does_not_fit(size_bytes);
   auto layer = Layer::create(*plan);
-  if (!layer) return does_not_fit();
+  if (!layer) return does_not_fit(size_bytes);
 
   std::unique_ptr<ScalableFilter> filter(new ScalableFilter);
   if (is_usual(parameters) && plan->capacity == parameters.capacity) {

@@ -97,8 +97,10 @@ core::Result<FieldProgram> parse_program(Arguments words, uint64_t limit_bits) {
   return program;
 }
 
-// Answers one write; true when the field has another value now.
-bool run_write(Context& ctx, const FieldOperation& operation, std::span<uint8_t> bytes) {
+enum class WriteOutcome : uint8_t { kRefused, kSameValue, kNewValue };
+
+// Answers one write; kRefused when the value overflows under OVERFLOW FAIL.
+WriteOutcome run_write(Context& ctx, const FieldOperation& operation, std::span<uint8_t> bytes) {
   const FieldType type = operation.type;
   const int64_t old = core::bitmap::read_field(bytes, type, operation.bit_offset);
   const bool is_set = operation.action == Action::kSet;
@@ -107,11 +109,11 @@ bool run_write(Context& ctx, const FieldOperation& operation, std::span<uint8_t>
              : core::bitmap::increment_value(type, old, operation.operand, operation.overflow);
   if (!value) {
     ctx.reply.null();
-    return false;
+    return WriteOutcome::kRefused;
   }
   ctx.reply.integer(is_set ? old : *value);
   core::bitmap::write_field(bytes, type, operation.bit_offset, *value);
-  return old != *value;
+  return old == *value ? WriteOutcome::kSameValue : WriteOutcome::kNewValue;
 }
 
 void run_reads(Context& ctx, const FieldProgram& program) {
@@ -133,17 +135,25 @@ void run_all(Context& ctx, const FieldProgram& program) {
   const auto bits = writable_bits(ctx, key, (program.bits_needed + 7) / 8);
   if (!bits) return;
   // A write that fails for overflow has made room all the same.
-  bool changed = bits->grew;
+  bool changed = false;
   ctx.reply.array(program.operations.size());
   for (const FieldOperation& operation : program.operations) {
     if (operation.action == Action::kGet) {
       ctx.reply.integer(
           core::bitmap::read_field(bits->bytes, operation.type, operation.bit_offset));
     } else {
-      changed |= run_write(ctx, operation, bits->bytes);
+      const WriteOutcome outcome = run_write(ctx, operation, bits->bytes);
+      // Writing the same value into a string that had to grow for it is a change.
+      changed |=
+          outcome == WriteOutcome::kNewValue || (outcome == WriteOutcome::kSameValue && bits->grew);
     }
   }
-  if (changed) ctx.changed(key);
+  // A string that only grew, because every write overflowed, is no change to watchers of Redis.
+  if (changed) {
+    ctx.changed(key);
+  } else if (bits->grew) {
+    ctx.services.changes.fetch_add(1, std::memory_order_relaxed);
+  }
 }
 
 }  // namespace

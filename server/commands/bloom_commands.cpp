@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "core/bloom/scalable_filter.h"
+#include "server/commands/bloom_access.h"
 #include "server/commands/bloom_memory.h"
 #include "server/commands/bloom_options.h"
 #include "server/commands/context.h"
@@ -25,7 +26,6 @@ using core::bloom::ItemHasher;
 using core::bloom::LayoutId;
 using core::bloom::ScalableFilter;
 
-constexpr std::string_view kNotFound = "ERR not found";
 constexpr std::string_view kFilterFull = "ERR non scaling filter is full";
 
 ItemHasher native_hasher() {
@@ -72,15 +72,6 @@ class EarlyBatch {
   Arguments items_;
   bool guessed_;
 };
-
-// The filter, or null when the key is missing; nothing when it holds a string, which is answered.
-std::optional<ScalableFilter*> find_filter(Context& ctx, const KeyRef& key) {
-  Entry* entry = ctx.find(key);
-  if (entry == nullptr) return nullptr;
-  if (entry->is_filter()) return &entry->filter();
-  ctx.reply.error(kWrongType);
-  return std::nullopt;
-}
 
 // As find_filter, for the lookups that answer "no" for keys that hold something else.
 const ScalableFilter* find_filter_or_nothing(Context& ctx, const KeyRef& key) {
@@ -159,7 +150,7 @@ void add_items(Context& ctx, Arguments items, const FilterRequest* request) {
   if (!found) return;
   ScalableFilter* filter = *found;
   const bool is_new = filter == nullptr;
-  if (is_new && request != nullptr && request->no_create) return ctx.reply.error(kNotFound);
+  if (is_new && request != nullptr && request->no_create) return ctx.reply.error(kFilterNotFound);
   if (is_new) {
     filter = make_filter(
         ctx, key,
@@ -277,7 +268,7 @@ void info(Context& ctx) {
   const auto lock = ctx.lock(key);
   const auto found = find_filter(ctx, key);
   if (!found) return;
-  if (*found == nullptr) return ctx.reply.error(kNotFound);
+  if (*found == nullptr) return ctx.reply.error(kFilterNotFound);
   const ScalableFilter& filter = **found;
   if (ctx.args.size() == 3) return reply_info_field(ctx, filter, ctx.args[2]);
   ctx.reply.map(std::size(kInfoNames));

@@ -47,6 +47,12 @@ constexpr OptionTexts kReserveTexts = {
     .arity = "ERR wrong number of arguments for 'bf.reserve' command",
 };
 
+constexpr OptionTexts kPlanTexts = [] {
+  OptionTexts texts = kReserveTexts;
+  texts.arity = "ERR wrong number of arguments for 'bf.plan' command";
+  return texts;
+}();
+
 constexpr std::string_view kInsertArity = "ERR wrong number of arguments for 'bf.insert' command";
 constexpr OptionTexts kInsertTexts = {
     .bad_error_rate = "Bad error rate",
@@ -67,6 +73,7 @@ struct Settings {
   std::optional<double> tightening_ratio;
   std::optional<Seed> seed;
   std::optional<uint64_t> scale_to;
+  std::optional<LayoutId> layout;
   bool non_scaling = false;
 };
 
@@ -91,15 +98,24 @@ class SettingsParser {
     settings_.capacity = static_cast<uint64_t>(capacity);
   }
 
-  // Takes one of the options that both commands have. False when the next word is none of them.
-  bool take_shared_option() {
+  // Takes one of the options that all commands have. False when the next word is none of them.
+  bool take_growth_option() {
     if (cursor_.eat_keyword("EXPANSION")) {
       take_expansion();
     } else if (cursor_.eat_keyword("NONSCALING")) {
       settings_.non_scaling = true;
     } else if (cursor_.eat_keyword("TIGHTENING")) {
       take_tightening();
-    } else if (cursor_.eat_keyword("SEED")) {
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  // As take_growth_option(), for the options of the commands that make filters.
+  bool take_shared_option() {
+    if (take_growth_option()) return true;
+    if (cursor_.eat_keyword("SEED")) {
       take_seed();
     } else if (cursor_.eat_keyword("VALIDATESCALETO")) {
       take_scale_to();
@@ -107,6 +123,25 @@ class SettingsParser {
       return false;
     }
     return true;
+  }
+
+  bool take_layout_option() {
+    if (!cursor_.eat_keyword("LAYOUT")) return false;
+    if (!has_value(texts_.arity)) return true;
+    for (const LayoutId layout :
+         {LayoutId::kNative, LayoutId::kRedisBloom, LayoutId::kValkeyBloom}) {
+      if (!cursor_.eat_keyword(core::bloom::layout_name(layout))) continue;
+      settings_.layout = layout;
+      return true;
+    }
+    cursor_.fail("ERR layout must be native, redisbloom or valkey-bloom");
+    return true;
+  }
+
+  void check_growth() {
+    if (settings_.non_scaling && settings_.expansion.value_or(0) > 0) {
+      cursor_.fail("Nonscaling filters cannot expand");
+    }
   }
 
   bool has_value(std::string_view error) {
@@ -183,7 +218,7 @@ LayoutId layout_of(BloomLayout layout) {
 // Only what the layout heeds is kept: a filter with nothing unusual takes less memory.
 FilterParameters merge(const Config& config, const Settings& settings) {
   FilterParameters parameters;
-  parameters.layout = layout_of(config.bloom_layout());
+  parameters.layout = settings.layout.value_or(layout_of(config.bloom_layout()));
   parameters.error_rate = settings.error_rate.value_or(config.bloom_error_rate());
   parameters.capacity = settings.capacity.value_or(static_cast<uint64_t>(config.bloom_capacity()));
   parameters.expansion =
@@ -252,11 +287,22 @@ core::Result<FilterRequest> parse_reserve(const Services& services, Arguments ar
   while (!cursor.done()) {
     if (!parser.take_shared_option()) cursor.fail("Unknown argument received");
   }
-  const Settings& settings = parser.settings();
-  if (settings.non_scaling && settings.expansion.value_or(0) > 0) {
-    cursor.fail("Nonscaling filters cannot expand");
+  parser.check_growth();
+  return finish(services, cursor, parser.settings());
+}
+
+core::Result<FilterRequest> parse_plan(const Services& services, Arguments args) {
+  ArgumentCursor cursor(args.subspan(1));
+  SettingsParser parser(cursor, kPlanTexts);
+  parser.take_error_rate();
+  parser.take_capacity();
+  while (!cursor.done()) {
+    if (!parser.take_growth_option() && !parser.take_layout_option()) {
+      cursor.fail("Unknown argument received");
+    }
   }
-  return finish(services, cursor, settings);
+  parser.check_growth();
+  return finish(services, cursor, parser.settings());
 }
 
 core::Result<FilterRequest> parse_insert(const Services& services, Arguments args) {

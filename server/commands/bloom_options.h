@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// FilterRequest: the filter that BF.RESERVE or BF.INSERT asks for. Both take the same options,
-// which are parsed here alone; what a command leaves out comes from the bf-* options of the server.
+// FilterRequest: the filter that BF.RESERVE, BF.INSERT or BF.PLAN asks for. Their options are
+// parsed here alone; what a command leaves out comes from the bf-* options of the server.
 //
 // Invariants: the parameters of a parsed request are in range; only memory can still refuse them.
 // Thread safety: values; the functions read the configuration's atomics.
@@ -34,5 +34,7 @@ core::bloom::FilterParameters default_filter_parameters(const Config& config);
 core::Result<FilterRequest> parse_reserve(const Services& services, Arguments args);
 // BF.INSERT key [option ...] [ITEMS item ...].
 core::Result<FilterRequest> parse_insert(const Services& services, Arguments args);
+// BF.PLAN error_rate capacity [option ...].
+core::Result<FilterRequest> parse_plan(const Services& services, Arguments args);
 
 }  // namespace server

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 namespace server {
@@ -11,14 +12,18 @@ namespace {
 // Redis quotes at most 128 bytes of the command and of all its arguments together.
 constexpr size_t kQuotedBytesMax = 128;
 
+// What Redis quotes of a word: it ends at a zero byte.
+std::string_view quoted(std::string_view word, size_t room) {
+  return word.substr(0, std::min(room, word.find('\0')));
+}
+
 std::string unknown_command_text(Arguments args) {
   std::string arguments;
   for (size_t i = 1; i < args.size() && arguments.size() < kQuotedBytesMax; ++i) {
-    const size_t room = kQuotedBytesMax - arguments.size();
-    arguments += fmt::format("'{}' ", args[i].substr(0, room));
+    arguments += fmt::format("'{}' ", quoted(args[i], kQuotedBytesMax - arguments.size()));
   }
   return fmt::format("ERR unknown command '{}', with args beginning with: {}",
-                     args[0].substr(0, kQuotedBytesMax), arguments);
+                     quoted(args[0], kQuotedBytesMax), arguments);
 }
 
 std::string upper_case(std::string_view text) {
@@ -30,8 +35,8 @@ std::string upper_case(std::string_view text) {
 }
 
 std::string unknown_subcommand_text(const RegisteredCommand& container, Arguments args) {
-  return fmt::format("ERR unknown subcommand '{}'. Try {} HELP.",
-                     args[1].substr(0, kQuotedBytesMax), upper_case(container.row->name));
+  return fmt::format("ERR unknown subcommand '{}'. Try {} HELP.", quoted(args[1], kQuotedBytesMax),
+                     upper_case(container.row->name));
 }
 
 std::string arity_text(const RegisteredCommand& command) {

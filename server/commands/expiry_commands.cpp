@@ -44,7 +44,9 @@ core::Result<Conditions> parse_conditions(Arguments args) {
     } else if (protocol::equals_ignore_case(option, "LT")) {
       conditions.only_earlier = true;
     } else {
-      return core::Error{fmt::format("ERR Unsupported option {}", option)};
+      // As Redis, which quotes the word up to a zero byte.
+      return core::Error{
+          fmt::format("ERR Unsupported option {}", option.substr(0, option.find('\0')))};
     }
   }
   if (conditions.only_without &&

@@ -11,6 +11,7 @@ namespace server {
 
 std::span<const Command> bitmap_commands();
 std::span<const Command> bloom_commands();
+std::span<const Command> bloom_insight_commands();
 std::span<const Command> client_commands();
 std::span<const Command> cluster_commands();
 std::span<const Command> config_commands();

@@ -91,6 +91,24 @@ TEST(ReplyWriterTest, NumbersAreSpelledAsInRedis) {
   EXPECT_EQ(resp2([](auto& w) { w.number(kInfinity); }), "$3\r\ninf\r\n");
 }
 
+TEST(ReplyWriterTest, ShortestNumbersReadBackAsTheSameDouble) {
+  const auto text = [](double value) { return resp3([=](auto& w) { w.shortest_number(value); }); };
+  EXPECT_EQ(text(0.01), ",0.01\r\n");
+  EXPECT_EQ(text(0), ",0\r\n");
+  EXPECT_EQ(text(9.5), ",9.5\r\n");
+  EXPECT_EQ(text(1e-9), ",1e-09\r\n");
+  EXPECT_EQ(resp2([](auto& w) { w.shortest_number(0.01); }), "$4\r\n0.01\r\n");
+  EXPECT_EQ(text(-std::numeric_limits<double>::infinity()), ",-inf\r\n");
+  constexpr uint64_t kSeed = 17;
+  RecordProperty("seed", static_cast<int>(kSeed));
+  std::mt19937_64 random(kSeed);
+  for (int i = 0; i < 20000; ++i) {
+    const double value = std::bit_cast<double>(random());
+    if (!std::isfinite(value)) continue;
+    ASSERT_EQ(std::strtod(text(value).c_str() + 1, nullptr), value) << "seed " << kSeed;
+  }
+}
+
 TEST(ReplyWriterTest, NumbersEqualPrintfOfRandomBits) {
   constexpr uint64_t kSeed = 11;
   RecordProperty("seed", static_cast<int>(kSeed));

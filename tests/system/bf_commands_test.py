@@ -233,28 +233,6 @@ TRANSACTION = [
     ("EXEC", error("EXECABORT Transaction discarded because of previous errors.")),
 ]
 
-SCANDUMP = [
-    ("BF.SCANDUMP none 0", NOT_FOUND),
-    ("BF.SCANDUMP none x", NOT_FOUND),
-    ("BF.SCANDUMP none", arity("bf.scandump")),
-    ("BF.LOADCHUNK k x data", error("ERR Second argument must be numeric")),
-    ("BF.LOADCHUNK k 2 data", NOT_FOUND),
-    ("BF.LOADCHUNK k 1 data", error("ERR received bad data")),
-    ("EXISTS k", b":0\r\n"),
-    ("SET s text", OK),
-    ("BF.SCANDUMP s 0", WRONG_TYPE),
-    ("BF.LOADCHUNK s 1 data", WRONG_TYPE),
-    ("BF.ADD k a", *YES),
-    ("BF.SCANDUMP k x", error("Second argument must be numeric")),
-    ("BF.SCANDUMP k -1", b"*2\r\n:0\r\n$0\r\n\r\n"),
-    ("BF.SCANDUMP k 99999999999", b"*2\r\n:0\r\n$0\r\n\r\n"),
-    ("BF.LOADCHUNK k 1 data", error("ERR received bad data")),
-    ("BF.LOADCHUNK k 0 data", error("ERR received bad data")),
-    ("BF.LOADCHUNK k -5 data", error("ERR received bad data")),
-    ("BF.LOADCHUNK k 99999999999 data", error("ERR invalid offset - no link found")),
-    ("BF.EXISTS k a", *YES),
-]
-
 TABLES = {
     "reserve": RESERVE,
     "add and exists": ADD_AND_EXISTS,
@@ -263,7 +241,6 @@ TABLES = {
     "info": INFO,
     "keyspace": KEYSPACE,
     "transaction": TRANSACTION,
-    "scandump": SCANDUMP,
 }
 
 
@@ -374,7 +351,7 @@ class BfCommandsTest(ServerTest):
         self.assertEqual(self.client.call("CONFIG", "SET", "bf.bloom-fp-rate", "0.001"), b"OK")
 
     def test_command_info_names_keys_and_flags(self):
-        writes = {"bf.reserve": -4, "bf.add": 3, "bf.madd": -3, "bf.loadchunk": 4}
+        writes = {"bf.reserve": -4, "bf.add": 3, "bf.madd": -3}
         reads = {"bf.exists": 3, "bf.mexists": -3, "bf.info": -2, "bf.card": 2}
         for name, expected_arity in {**writes, **reads}.items():
             with self.subTest(command=name):
@@ -390,20 +367,6 @@ class BfCommandsTest(ServerTest):
         fields = dict(zip(modules[0][::2], modules[0][1::2]))
         self.assertEqual(fields[b"name"], b"bf")
         self.assertGreaterEqual(fields[b"ver"], 20820)
-
-    def test_scandump_moves_a_filter(self):
-        self.client.call("BF.RESERVE", "from", "0.01", "50")
-        items = [b"item:%d" % number for number in range(500)]
-        self.client.call("BF.MADD", "from", *items)
-        iterator = 0
-        while True:
-            iterator, chunk = self.client.call("BF.SCANDUMP", "from", iterator)
-            if iterator == 0:
-                self.assertEqual(chunk, b"")
-                break
-            self.assertEqual(self.client.call("BF.LOADCHUNK", "to", iterator, chunk), b"OK")
-        self.assertEqual(set(self.client.call("BF.MEXISTS", "to", *items)), {1})
-        self.assertEqual(self.client.call("BF.INFO", "to"), self.client.call("BF.INFO", "from"))
 
 
 if __name__ == "__main__":

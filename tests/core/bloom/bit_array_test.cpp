@@ -7,8 +7,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <fstream>
 #include <limits>
+#include <random>
 
 namespace core::bloom {
 namespace {
@@ -55,6 +57,44 @@ TEST(BitArrayTest, SixGigabytesAreReservedAtOnceAndCostOnlyTouchedPages) {
   for (uint64_t i = 0; i < 100; ++i) array->words()[word_count / 100 * i] = i;
   EXPECT_EQ(array->words()[word_count / 100 * 99], 99U);
   EXPECT_LT(resident_bytes() - before_bytes, 8U << 20);
+}
+
+TEST(BitArrayTest, SampledFillIsNearTheExactOne) {
+  constexpr uint32_t kSeed = 5;
+  RecordProperty("seed", static_cast<int>(kSeed));
+  std::mt19937_64 random(kSeed);
+  // The last page and the last word are not whole.
+  auto array = BitArray::allocate(9'000'001);
+  ASSERT_TRUE(array);
+  for (uint64_t i = 0; i < array->bit_count() / 2; ++i) {
+    const uint64_t bit = random() % array->bit_count();
+    array->words()[bit / 64] |= uint64_t{1} << (bit % 64);
+  }
+  const double exact = double(array->count_ones()) / double(array->bit_count());
+  EXPECT_EQ(array->fill_ratio(array->size_bytes()), exact);
+  for (const uint64_t max_bytes : {0, 4096, 65536, 700'000, 1'100'000}) {
+    const double bits = double(std::max<uint64_t>(max_bytes, 4096)) * 8;
+    const double slack = 4 * std::sqrt(exact * (1 - exact) / bits);
+    EXPECT_NEAR(array->fill_ratio(max_bytes), exact, slack) << max_bytes << " seed " << kSeed;
+    EXPECT_EQ(array->fill_ratio(max_bytes), array->fill_ratio(max_bytes));
+  }
+}
+
+TEST(BitArrayTest, SampleReachesTheWholeArray) {
+  auto array = BitArray::allocate(uint64_t{4096} * 8 * 1900);
+  ASSERT_TRUE(array);
+  // The last quarter is full: a sample that stopped short would not see it.
+  const uint64_t word_count = array->size_bytes() / 8;
+  std::fill(array->words() + word_count / 4 * 3, array->words() + word_count, ~uint64_t{0});
+  EXPECT_NEAR(array->fill_ratio(4'096'000), 0.25, 0.002);
+}
+
+TEST(BitArrayTest, SamplingAHugeArrayTouchesOnlyTheSample) {
+  auto array = BitArray::allocate(uint64_t{6} * 1000 * 1000 * 1000 * 8);
+  ASSERT_TRUE(array);
+  const uint64_t before_bytes = resident_bytes();
+  EXPECT_EQ(array->fill_ratio(4 << 20), 0);
+  EXPECT_LT(resident_bytes() - before_bytes, 16U << 20);
 }
 
 TEST(BitArrayTest, CloneIsEqualAndSeparate) {

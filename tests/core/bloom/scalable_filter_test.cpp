@@ -87,6 +87,13 @@ TEST_P(ScalableFilterTest, GrownFilterKeepsItsPromiseAndForgetsNothing) {
   EXPECT_LE(observed, promised + slack);
   EXPECT_NEAR(filter->predicted_error_rate(), observed, 0.2 * observed + slack);
   EXPECT_NEAR(filter->estimated_cardinality(), double(added), 0.005 * double(added));
+  double from_samples = 0;
+  for (size_t i = 0; i < filter->layer_count(); ++i) {
+    const double sampled = filter->sampled_fill_ratio(i, 16384);
+    EXPECT_NEAR(sampled, filter->fill_ratio(i), 0.006) << i;
+    from_samples += estimated_items(filter->layer_info(i).geometry, sampled);
+  }
+  EXPECT_NEAR(from_samples, double(added), 0.02 * double(added));
 }
 
 TEST_P(ScalableFilterTest, AddAnswersPresentForWhatMayBeContained) {
