@@ -199,6 +199,14 @@ bool ScalableFilter::may_contain(ItemHash hash) const {
                      [&]<class Layout>() { return check_layers<Layout>(layers(), hash); });
 }
 
+void ScalableFilter::prefetch(ItemHash hash) const {
+  with_layout(layout(), [&]<class Layout>() {
+    for (const Layer& layer : layers()) {
+      if (layer.bits().size_bytes() >= kCachedBytes) layer.prefetch<Layout>(hash);
+    }
+  });
+}
+
 size_t ScalableFilter::add_many(std::span<const ItemHash> hashes, std::span<AddOutcome> outcomes,
                                 const MemoryBudget& budget) {
   assert(outcomes.size() >= hashes.size());

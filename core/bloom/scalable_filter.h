@@ -67,6 +67,8 @@ class ScalableFilter {
   AddOutcome add(ItemHash hash, const MemoryBudget& budget);
   bool may_contain(std::string_view item) const;
   bool may_contain(ItemHash hash) const;
+  // Asks for the cache lines that a lookup or add of this item will touch, if they are many.
+  void prefetch(ItemHash hash) const;
 
   // Repeats an add that a journal of ours says was new: no check, only count and growth decide.
   // The bits may be there already when a snapshot was taken while they were being set.

@@ -71,6 +71,11 @@ class Entry {
   std::string_view text(IntegerText& scratch) const;
   // Length of the string value. REQUIRES: is_string().
   size_t string_size() const;
+  // Asks for the cache line of a value that lives outside the entry.
+  void prefetch_value() const {
+    if (kind_ == ValueKind::kBytes) __builtin_prefetch(payload_.bytes.data());
+    if (kind_ == ValueKind::kFilter) __builtin_prefetch(payload_.filter);
+  }
   // The number when kind() is kInteger.
   int64_t integer() const { return payload_.integer; }
 

@@ -105,6 +105,15 @@ class Keyspace {
   void prefetch(unsigned database, const KeyRef& key) const {
     if (const Table* table = slot(database, key).table.get()) table->prefetch(key.hash);
   }
+  // The next step ahead of find(): the entry itself.
+  void prefetch_entry(unsigned database, const KeyRef& key) const {
+    if (const Table* table = slot(database, key).table.get()) table->prefetch_entry(key.hash);
+  }
+  // Whether the database is too big for the caches, so that asking ahead pays. No lock needed.
+  bool is_worth_prefetching(unsigned database, const KeyRef& key) const {
+    constexpr uint64_t kStripeSizeMin = 128;
+    return slot(database, key).size.load(std::memory_order_relaxed) >= kStripeSizeMin;
+  }
   // As find, but deletes an expired entry: counted, its watchers told, the hook called.
   Entry* find_for_write(unsigned database, const KeyRef& key, int64_t now_ms);
   // The live entry, or a new one holding the empty string.

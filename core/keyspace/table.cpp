@@ -78,18 +78,22 @@ const Table::Buckets& Table::home(uint64_t hash) const {
   return is_resizing() && (hash & main_.mask()) < moved_ ? next_ : main_;
 }
 
+// The slots of `bucket` that hold an entry with this tag, as a bit in each slot's byte.
+uint64_t Table::matching_slots(const Bucket& bucket, uint64_t hash) {
+  uint64_t bytes;
+  std::memcpy(&bytes, &bucket, sizeof(bytes));
+  // The high bit of each byte that equals the tag (Warren, "Hacker's Delight", 6-1); the state
+  // byte on top is no tag.
+  const uint64_t difference = bytes ^ (tag_of(hash) * kEveryByte);
+  return ~(((difference & kLowBits) + kLowBits) | difference | kLowBits) << 8 >> 8;
+}
+
 Table::Place Table::locate(std::string_view key, uint64_t hash) const {
   if (size_ == 0) return {};
   const Buckets& buckets = home(hash);
   Bucket* head = &buckets.at[hash & buckets.mask()];
-  const uint64_t wanted = tag_of(hash) * kEveryByte;
   for (Bucket* bucket = head; bucket != nullptr; bucket = bucket->child()) {
-    uint64_t bytes;
-    std::memcpy(&bytes, bucket, sizeof(bytes));
-    // The high bit of each byte that equals the tag (Warren, "Hacker's Delight", 6-1); the state
-    // byte on top is no tag.
-    const uint64_t difference = bytes ^ wanted;
-    uint64_t matches = ~(((difference & kLowBits) + kLowBits) | difference | kLowBits) << 8 >> 8;
+    uint64_t matches = matching_slots(*bucket, hash);
     const unsigned used = bucket->state & (bucket->chained() ? kChildSlotBit - 1 : kAllSlots);
     for (; matches != 0; matches &= matches - 1) {
       const unsigned slot = static_cast<unsigned>(std::countr_zero(matches)) / 8;
@@ -143,6 +147,15 @@ void Table::prefetch(uint64_t hash) const {
   if (size_ == 0) return;
   const Buckets& buckets = home(hash);
   __builtin_prefetch(&buckets.at[hash & buckets.mask()]);
+}
+
+void Table::prefetch_entry(uint64_t hash) const {
+  if (size_ == 0) return;
+  const Buckets& buckets = home(hash);
+  const Bucket& bucket = buckets.at[hash & buckets.mask()];
+  // A tag left behind in an empty slot costs a useless prefetch, nothing more.
+  const uint64_t matches = matching_slots(bucket, hash);
+  if (matches != 0) __builtin_prefetch(bucket.slots[std::countr_zero(matches) / 8]);
 }
 
 Entry* Table::random_entry(std::mt19937_64& random) const {

@@ -42,6 +42,8 @@ class Table {
   EntryPtr erase(std::string_view key, uint64_t hash);
   // Asks for the bucket's cache line ahead of find().
   void prefetch(uint64_t hash) const;
+  // Asks for the cache lines of the entry that find() will probably return; touches the bucket.
+  void prefetch_entry(uint64_t hash) const;
 
   // Calls visitor(Entry&) for the entries of one cursor position and returns the next cursor, 0 at
   // the end. An entry present from a scan's start to its end is visited at least once, whatever is
@@ -104,6 +106,7 @@ class Table {
   static Buckets allocate_buckets(size_t count);
   static void free_buckets(Buckets& buckets);
   const Buckets& home(uint64_t hash) const;
+  static uint64_t matching_slots(const Bucket& bucket, uint64_t hash);
   Place locate(std::string_view key, uint64_t hash) const;
   void place(const Buckets& buckets, Entry* entry, uint64_t hash);
   void remove(const Place& place);

@@ -292,6 +292,10 @@ constexpr uint32_t kLooks = kReadOnly | kFast;
 constexpr auto kAddKey = one_key(kKeyRw | kKeyAccess | kKeyUpdate);
 constexpr auto kLookKey = one_key(kKeyRo | kKeyAccess);
 
+void prefetch_item(const Entry& entry, Arguments args) {
+  if (entry.is_filter()) entry.filter().prefetch(entry.filter().hasher()(args[2]));
+}
+
 const Command kRows[] = {
     {.name = "bf.reserve",
      .arity = -4,
@@ -313,7 +317,8 @@ const Command kRows[] = {
      .since = "1.0.0",
      .summary = "Adds an item to a Bloom filter, which is created if it is missing",
      .syntax = "key item",
-     .handler = add},
+     .handler = add,
+     .prefetch = prefetch_item},
     {.name = "bf.madd",
      .arity = -3,
      .flags = kAdds,
@@ -345,7 +350,8 @@ const Command kRows[] = {
      .since = "1.0.0",
      .summary = "Tells whether an item may have been added to a Bloom filter",
      .syntax = "key item",
-     .handler = exists},
+     .handler = exists,
+     .prefetch = prefetch_item},
     {.name = "bf.mexists",
      .arity = -3,
      .flags = kLooks,

@@ -15,6 +15,10 @@
 #include <span>
 #include <string_view>
 
+namespace core::keyspace {
+class Entry;
+}
+
 namespace server {
 
 class Context;
@@ -98,6 +102,9 @@ struct Command {
   std::string_view syntax{};
   Handler handler = nullptr;  // in a container: of its bare name, or null when that is an error
   std::span<const Command> subcommands{};
+  // Asks for the cache lines, beyond the value's first, that the handler will touch in a big
+  // value; called under the key's shared lock while a pipeline's earlier commands still wait.
+  void (*prefetch)(const core::keyspace::Entry&, Arguments) = nullptr;
   // The exact use of the keys where it depends on the arguments (SET … GET, BITFIELD … GET).
   uint16_t (*key_use)(Arguments) = nullptr;
 };

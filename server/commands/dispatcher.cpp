@@ -118,6 +118,57 @@ Outcome Dispatcher::finish(protocol::OutputBuffer& replies, size_t mark) {
   return session_.close_after_reply ? Outcome::kClose : Outcome::kDone;
 }
 
+void Dispatcher::look_ahead(std::span<const Arguments> requests, int64_t now_ms) {
+  if (session_.transaction.active) return;
+  auto& keyspace = services_.keyspace;
+  const auto database = static_cast<unsigned>(session_.database);
+  std::array<Ahead, kLookAheadMax> ahead;
+  size_t count = 0;
+  for (const Arguments args : requests.first(std::min(requests.size(), kLookAheadMax))) {
+    const RegisteredCommand* command = find(args);
+    if (command == nullptr || command->row->keys[0].first != 1 || args.size() < 2) continue;
+    ahead[count++] = {command, args, keyspace.ref(args[1])};
+  }
+  const std::span<const Ahead> all(ahead.data(), count);
+  // The second of two neighbours with one key finds what the first has fetched.
+  const auto is_cold = [&](size_t i) {
+    return (i == 0 || all[i].key.hash != all[i - 1].key.hash) &&
+           keyspace.is_worth_prefetching(database, all[i].key);
+  };
+  for (size_t i = 0; i < count; ++i) {
+    if (!is_cold(i)) continue;
+    const auto lock = keyspace.lock_shared(all[i].key);
+    keyspace.prefetch(database, all[i].key);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (!is_cold(i)) continue;
+    const auto lock = keyspace.lock_shared(all[i].key);
+    keyspace.prefetch_entry(database, all[i].key);
+  }
+  for (size_t i = 0; i < count;) {
+    size_t end = i + 1;
+    while (end < count && all[end].key.hash == all[i].key.hash) ++end;
+    if (is_cold(i) || all[i].command->row->prefetch != nullptr) {
+      prefetch_values(all.subspan(i, end - i), now_ms);
+    }
+    i = end;
+  }
+}
+
+void Dispatcher::prefetch_values(std::span<const Ahead> same_key, int64_t now_ms) {
+  const KeyRef& key = same_key.front().key;
+  const auto lock = services_.keyspace.lock_shared(key);
+  const Entry* entry =
+      services_.keyspace.find(static_cast<unsigned>(session_.database), key, now_ms);
+  if (entry == nullptr) return;
+  entry->prefetch_value();
+  for (const Ahead& one : same_key) {
+    if (one.command->row->prefetch != nullptr && one.command->arity_fits(one.args.size())) {
+      one.command->row->prefetch(*entry, one.args);
+    }
+  }
+}
+
 void Dispatcher::refuse(Context& ctx, std::string_view error) {
   services_.statistics.count_error(error.substr(0, error.find(' ')));
   if (ctx.command != nullptr && ctx.command->has(kRunsQueue)) {

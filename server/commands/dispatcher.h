@@ -32,6 +32,11 @@ class Dispatcher {
 
   Outcome execute(Arguments args, int64_t now_ms, protocol::OutputBuffer& replies);
 
+  // Fetches into the cache what the commands of a pipeline are about to touch: first all their
+  // buckets, then all entries, then all values, so that the waits for memory overlap.
+  void look_ahead(std::span<const Arguments> requests, int64_t now_ms);
+  static constexpr size_t kLookAheadMax = 16;
+
   // Runs one queued command of EXEC. REQUIRES: the locks of its keys; ctx.in_exec.
   void run_queued(Context& ctx, const QueuedCommand& queued);
 
@@ -39,7 +44,15 @@ class Dispatcher {
   void end_session();
 
  private:
+  // A command of the pipeline and its first key.
+  struct Ahead {
+    const RegisteredCommand* command;
+    Arguments args;
+    KeyRef key;
+  };
+
   const RegisteredCommand* find(Arguments args);
+  void prefetch_values(std::span<const Ahead> same_key, int64_t now_ms);
   // The text of the error when the command must not run; empty when it may.
   std::string refusal(const RegisteredCommand* command, Arguments args, uint32_t flags) const;
   void refuse(Context& ctx, std::string_view error);

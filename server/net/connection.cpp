@@ -139,33 +139,74 @@ Connection::Stop Connection::execute(std::string_view fresh) {
 }
 
 Connection::Stop Connection::execute_complete(std::string_view data, size_t& consumed) {
+  using Status = protocol::RequestParser::Status;
   if (data.empty()) return Stop::kNeedInput;
   const int64_t now_ms = services_.clock.wall_ms();
   session_->last_interaction_ms.store(now_ms, std::memory_order_relaxed);
-  protocol::OutputBuffer& replies = thread_.replies;
   while (true) {
-    const auto status = parser_.parse(data.substr(consumed));
-    if (status == protocol::RequestParser::Status::kNeedMore) {
-      consumed += parser_.consumed();
-      return Stop::kNeedInput;
+    const Gathered gathered = gather(data.substr(consumed));
+    size_t executed = 0;
+    const Stop stop = execute_batch(now_ms, executed);
+    if (stop != Stop::kNeedInput) {
+      // What was parsed ahead is parsed again when its time has come.
+      parser_.reset();
+      consumed += executed;
+      return stop;
     }
-    if (status == protocol::RequestParser::Status::kError) {
-      protocol::ReplyWriter(replies, session_->resp).error(parser_.error());
+    consumed += gathered.size_bytes;
+    if (gathered.last == Status::kNeedMore) return Stop::kNeedInput;
+    if (gathered.last == Status::kError) {
+      protocol::ReplyWriter(thread_.replies, session_->resp).error(parser_.error());
       services_.statistics.count_error("ERR");
-      consumed = data.size();
       return Stop::kClose;
     }
-    const Outcome outcome = dispatcher_.execute(parser_.arguments(), now_ms, replies);
-    if (outcome == Outcome::kHeldBack) return Stop::kHeldBack;
-    consumed += parser_.consumed();
-    if (outcome == Outcome::kClose) return Stop::kClose;
-    if (session_->kill_requested.load(std::memory_order_relaxed)) return Stop::kClose;
-    if (replies.size() >= kReplyBatchBytes) return Stop::kOutputFull;
   }
 }
 
-void Connection::send_replies() {
+Connection::Gathered Connection::gather(std::string_view data) {
+  RequestBatch& batch = thread_.batch;
+  batch.words.clear();
+  batch.requests.clear();
+  Gathered gathered{protocol::RequestParser::Status::kRequest, 0};
+  // A login decides what the next request may be, so until then there is no looking ahead.
+  const size_t requests_max = session_->authenticated ? Dispatcher::kLookAheadMax : 1;
+  // The words of some inline requests live in the parser, until it is asked again.
+  const auto is_stable = [data](std::string_view word) {
+    return word.data() >= data.data() && word.data() <= data.data() + data.size();
+  };
+  bool stable = true;
+  while (stable && batch.requests.size() < requests_max) {
+    gathered.last = parser_.parse(data.substr(gathered.size_bytes));
+    gathered.size_bytes += parser_.consumed();
+    if (gathered.last != protocol::RequestParser::Status::kRequest) break;
+    const auto arguments = parser_.arguments();
+    batch.requests.push_back({batch.words.size(), arguments.size(), gathered.size_bytes});
+    batch.words.insert(batch.words.end(), arguments.begin(), arguments.end());
+    stable = std::all_of(arguments.begin(), arguments.end(), is_stable);
+  }
+  return gathered;
+}
+
+Connection::Stop Connection::execute_batch(int64_t now_ms, size_t& consumed) {
+  RequestBatch& batch = thread_.batch;
+  batch.arguments.clear();
+  for (const auto& request : batch.requests) {
+    batch.arguments.push_back(std::span(batch.words).subspan(request.first, request.count));
+  }
+  if (batch.requests.size() > 1) dispatcher_.look_ahead(batch.arguments, now_ms);
+  for (size_t i = 0; i < batch.requests.size(); ++i) {
+    const Outcome outcome = dispatcher_.execute(batch.arguments[i], now_ms, thread_.replies);
+    if (outcome == Outcome::kHeldBack) return Stop::kHeldBack;
+    consumed = batch.requests[i].end;
+    if (outcome == Outcome::kClose) return Stop::kClose;
+    if (session_->kill_requested.load(std::memory_order_relaxed)) return Stop::kClose;
+    if (thread_.replies.size() >= kReplyBatchBytes) return Stop::kOutputFull;
+  }
   parser_.set_authenticated(session_->authenticated);
+  return Stop::kNeedInput;
+}
+
+void Connection::send_replies() {
   protocol::OutputBuffer& replies = thread_.replies;
   if (replies.empty()) return;
   size_t sent = 0;

@@ -60,6 +60,14 @@ class Connection final : public Readiness::Watcher,
   void proceed(std::string_view fresh);
   Stop execute(std::string_view fresh);
   Stop execute_complete(std::string_view data, size_t& consumed);
+  // Parses the next requests of `data` into the thread's batch; what ended it, and after how many
+  // bytes.
+  struct Gathered {
+    protocol::RequestParser::Status last;
+    size_t size_bytes;
+  };
+  Gathered gather(std::string_view data);
+  Stop execute_batch(int64_t now_ms, size_t& consumed);
   void send_replies();
   // Hands bytes to the kernel; how many it took.
   size_t send_now(std::string_view bytes);

@@ -10,6 +10,8 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 #include <memory>
+#include <span>
+#include <string_view>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -22,6 +24,18 @@
 namespace server::net {
 
 class Connection;
+
+// Requests parsed ahead of their execution; the views are into the bytes they were parsed from.
+struct RequestBatch {
+  struct Request {
+    size_t first = 0;  // of `words`
+    size_t count = 0;
+    size_t end = 0;  // bytes from the start of the batch to the end of this request
+  };
+  std::vector<std::string_view> words;
+  std::vector<Request> requests;
+  std::vector<std::span<const std::string_view>> arguments;  // of each request
+};
 
 struct IoThread {
   explicit IoThread(size_t thread_index)
@@ -47,6 +61,7 @@ struct IoThread {
   // Shared by the thread's connections, which use them only between two suspensions.
   std::vector<char> read_buffer;
   protocol::OutputBuffer replies;
+  RequestBatch batch;
   std::unordered_map<uint64_t, std::shared_ptr<Connection>> connections;  // by session id
   std::thread thread;
 };
