@@ -7,7 +7,7 @@
 // line_kernels_test compare them.
 // Thread safety: check() and check_group() may run beside each other; mark() needs the array to
 // itself. Choosing is safe from any thread.
-// Source: docs/bloom_math.md, "The native layout" and "Speed".
+// Source: docs/bloom_math.md, "The native layout" and "Measured".
 #pragma once
 
 #include <cstddef>
