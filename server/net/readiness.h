@@ -46,6 +46,8 @@ class Readiness {
 
  private:
   Awaitable<> run();
+  // Asks the kernel once and calls the watchers of what is ready; how many there were.
+  size_t deliver();
 
   static constexpr size_t kEventsPerWakeUp = 256;
   asio::io_context& context_;
