@@ -64,11 +64,7 @@ class Server:
     def command(self, *words):
         """One command, its raw first reply line."""
         with socket.create_connection(("127.0.0.1", self.port), 60) as connection:
-            request = b"*%d\r\n" % len(words)
-            for word in words:
-                word = str(word).encode()
-                request += b"$%d\r\n%s\r\n" % (len(word), word)
-            connection.sendall(request)
+            connection.sendall(encode(*words))
             return connection.makefile("rb").readline().decode().strip()
 
     def load(self, words, requests, pipeline, clients, keyspace):
@@ -132,9 +128,65 @@ def print_header(title):
           f"{'redis ns':>9} {'CPU':>7}")
 
 
-def run(options):
-    binary = os.environ.get("BLOOMERY_SERVER", "build/release/bloomery-server")
-    ours = Server("bloomery", [binary, "--io-threads", "1", "--loglevel", "warning"], options.pin)
+class OurServer(Server):
+    def __init__(self, options, io_threads=1):
+        binary = os.environ.get("BLOOMERY_SERVER", "build/release/bloomery-server")
+        super().__init__("bloomery", [binary, "--io-threads", str(io_threads), "--loglevel",
+                                      "warning"], options.pin)
+
+    def info(self, field):
+        """One integer of INFO."""
+        for line in self.bulk("INFO", "everything").splitlines():
+            if line.startswith(field + ":"):
+                return int(line.split(":")[1])
+        raise SystemExit(f"INFO has no {field}")
+
+    def bulk(self, *words):
+        with socket.create_connection(("127.0.0.1", self.port), 60) as connection:
+            connection.sendall(encode(*words))
+            stream = connection.makefile("rb")
+            return stream.read(int(stream.readline()[1:])).decode()
+
+    def replies(self, requests, batch=200):
+        """Sends many requests in pipelines; their first reply lines."""
+        lines = []
+        with socket.create_connection(("127.0.0.1", self.port), 60) as connection:
+            stream = connection.makefile("rb")
+            for start in range(0, len(requests), batch):
+                part = requests[start:start + batch]
+                connection.sendall(b"".join(encode(*request) for request in part))
+                lines += [stream.readline().decode().strip() for _ in part]
+        return lines
+
+    def filter_field(self, key, field):
+        """One field of BF.INFO."""
+        with socket.create_connection(("127.0.0.1", self.port), 60) as connection:
+            connection.sendall(encode("BF.INFO", key, field))
+            stream = connection.makefile("rb")
+            stream.readline()
+            return int(stream.readline()[1:])
+
+
+def encode(*words):
+    request = b"*%d\r\n" % len(words)
+    for word in words:
+        word = str(word).encode()
+        request += b"$%d\r\n%s\r\n" % (len(word), word)
+    return request
+
+
+BATCH = 100
+
+
+def batch_cost(server, command, key, requests, prefix, rounds):
+    """Server CPU per item, in ns, of batches at pipeline 16 (the median of the rounds)."""
+    words = [command, key] + [prefix + "__rand_int__"] * BATCH
+    costs = [server.load(words, requests, 16, 20, 999_999_999)[1] / BATCH for _ in range(rounds)]
+    return statistics.median(costs)
+
+
+def bench_commands(options):
+    ours = OurServer(options)
     theirs = Server("redis", ["redis-server", "--loglevel", "warning"], options.pin)
     try:
         for server in (ours, theirs):
@@ -156,6 +208,124 @@ def run(options):
         theirs.stop()
 
 
+def bench_batches(options):
+    print(f"\nBatches of {BATCH} on a filter of 100 M at 1 %, pipeline 16: server CPU per item")
+    ours = OurServer(options)
+    try:
+        ours.command("BF.RESERVE", "big", "0.01", 100_000_000)
+        requests = int(40_000 * options.scale)
+        batch_cost(ours, "BF.MADD", "big", 20_000, "warm:", 1)  # touches the pages
+        for command in ("BF.MADD", "BF.MEXISTS"):
+            cost = batch_cost(ours, command, "big", requests, "item:", options.rounds)
+            print(f"{command:<12} {cost:6.0f} ns", flush=True)
+    finally:
+        ours.stop()
+
+
+def bench_memory(options):
+    print("\nMemory")
+    ours = OurServer(options)
+    try:
+        # INFO's own buffers are allocated before the first figure is taken.
+        for _ in range(300):
+            before = ours.info("used_memory")
+        count = 10_000
+        ours.replies([("BF.RESERVE", f"f:{i:05}", "0.01", 100) for i in range(count)])
+        each = (ours.info("used_memory") - before) / count
+        print(f"10,000 filters of 100 at 1 %: {each:.0f} bytes each, key included")
+        ours.command("BF.RESERVE", "ten-million", "0.01", 10_000_000)
+        bits = ours.filter_field("ten-million", "SIZE") * 8 / 10_000_000
+        print(f"10 M items at 1 %: {bits:.2f} bits per item", flush=True)
+    finally:
+        ours.stop()
+
+
+def fill(server, key, count):
+    """Adds items until BF.CARD is `count`."""
+    done = 0
+    with socket.create_connection(("127.0.0.1", server.port), 60) as connection:
+        stream = connection.makefile("rb")
+        while (missing := count - server.filter_field(key, "ITEMS")) > 0:
+            size = min(missing, 50_000)
+            connection.sendall(encode("BF.MADD", key, *range(done, done + size)))
+            done += size
+            for _ in range(size + 1):
+                stream.readline()
+
+
+def bench_growth(options):
+    print("\nA filter grown to 1 M items at 1 %, against a right-sized one")
+    ours = OurServer(options)
+    try:
+        count = 1_000_000
+        for key, capacity in (("right", count), ("from-1000", 1000), ("from-100", 100)):
+            ours.command("BF.RESERVE", key, "0.01", capacity)
+            fill(ours, key, count)
+        requests = int(20_000 * options.scale)
+        figures = {}
+        for _ in range(options.rounds):
+            for key in ("right", "from-1000", "from-100"):
+                cost = batch_cost(ours, "BF.MEXISTS", key, requests, "absent:", 1)
+                figures.setdefault(key, []).append(cost)
+        right = statistics.median(figures["right"])
+        for key, costs in figures.items():
+            cost = statistics.median(costs)
+            bits = ours.filter_field(key, "SIZE") * 8 / count
+            absent = [["BF.MEXISTS", key] + [f"gone:{n}" for n in range(i * BATCH, (i + 1) * BATCH)]
+                      for i in range(2000)]
+            found = count_ones(ours, absent)
+            print(f"{key:<10} layers {ours.filter_field(key, 'FILTERS'):>2}  {bits:5.2f} bits per "
+                  f"item  MEXISTS x{BATCH} absent {cost:5.0f} ns per item ({cost / right:.2f}x)  "
+                  f"error {found / (len(absent) * BATCH):.4%}", flush=True)
+    finally:
+        ours.stop()
+
+
+def count_ones(server, requests):
+    ones = 0
+    with socket.create_connection(("127.0.0.1", server.port), 60) as connection:
+        stream = connection.makefile("rb")
+        for request in requests:
+            connection.sendall(encode(*request))
+            stream.readline()
+            ones += sum(stream.readline() == b":1\r\n" for _ in range(BATCH))
+    return ones
+
+
+def bench_threads(options):
+    print("\nOne hot filter, BF.MADD x100, load from a second process: I/O threads")
+    load = os.path.join(os.path.dirname(os.environ.get(
+        "BLOOMERY_SERVER", "build/release/bloomery-server")), "bench", "hot_filter_load")
+    rates = {1: [], 2: []}
+    batches = max(8, int(8_000 * options.scale) // 8 * 8)
+    for _ in range(options.rounds):
+        for threads, figures in rates.items():
+            ours = OurServer(options, threads)
+            try:
+                ours.command("BF.RESERVE", "hot", "0.01", 100_000_000)
+                output = subprocess.run([load, str(ours.port), "hot", "4", str(batches), str(BATCH)],
+                                        check=True, capture_output=True, text=True).stdout
+                rate, ones = output.split()
+                card = int(ours.command("BF.CARD", "hot")[1:])
+                if card != int(ones):
+                    raise SystemExit(f"lost updates: BF.CARD {card}, replies of 1: {ones}")
+                figures.append(float(rate))
+            finally:
+                ours.stop()
+    one, two = (statistics.median(rates[threads]) for threads in (1, 2))
+    print(f"1 thread {one:,.0f} items/s, 2 threads {two:,.0f} items/s ({two / one:.2f}x); "
+          "BF.CARD equals the 1 replies in every run", flush=True)
+
+
+SECTIONS = {
+    "commands": bench_commands,
+    "batches": bench_batches,
+    "memory": bench_memory,
+    "growth": bench_growth,
+    "threads": bench_threads,
+}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -164,7 +334,10 @@ def main():
     parser.add_argument("--pipelines", type=int, nargs="+", default=[1, 16, 350],
                         choices=[1, 16, 350])
     parser.add_argument("--pin", type=int, help="processor for the servers")
-    run(parser.parse_args())
+    parser.add_argument("--only", nargs="+", default=list(SECTIONS), choices=list(SECTIONS))
+    options = parser.parse_args()
+    for section in options.only:
+        SECTIONS[section](options)
 
 
 if __name__ == "__main__":

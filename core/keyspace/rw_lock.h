@@ -1,35 +1,71 @@
 // SPDX-License-Identifier: MIT
 //
-// RwLock: a reader/writer lock that lets a waiting writer in before new readers. std::shared_mutex
-// on Linux prefers readers, so one hot key read by all threads could keep its writers out forever.
+// RwLock: a reader/writer lock for critical sections of microseconds. It spins before it sleeps,
+// because putting a thread to sleep and waking it costs more than such a section lasts, and it
+// lets a waiting writer in before new readers, so that a hot key's readers cannot starve it.
 //
-// Invariants: not recursive: a thread that holds it in any mode must not take it again.
+// Invariants: not recursive: a thread that holds it in any mode must not take it again. Low bits
+// of `state_` count readers; a writer holds it alone.
 // Thread safety: all members may be called from any thread.
+// Source: the futex behind std::atomic::wait; Drepper 2011, "Futexes Are Tricky", for parking.
 #pragma once
 
-#include <pthread.h>
+#include <atomic>
+#include <cstdint>
 
 namespace core::keyspace {
 
 class RwLock {
  public:
-  RwLock() {
-    pthread_rwlockattr_t attributes;
-    pthread_rwlockattr_init(&attributes);
-    pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
-    pthread_rwlock_init(&lock_, &attributes);
-    pthread_rwlockattr_destroy(&attributes);
-  }
-  ~RwLock() { pthread_rwlock_destroy(&lock_); }
+  RwLock() = default;
   RwLock(const RwLock&) = delete;
   RwLock& operator=(const RwLock&) = delete;
 
-  void lock() { pthread_rwlock_wrlock(&lock_); }
-  void lock_shared() { pthread_rwlock_rdlock(&lock_); }
-  void unlock() { pthread_rwlock_unlock(&lock_); }
+  void lock() {
+    uint32_t free = 0;
+    if (!state_.compare_exchange_strong(free, kWriter, std::memory_order_acquire)) lock_slowly();
+  }
+  void unlock() {
+    // Keeps kWaiting: whoever waits decides by it.
+    state_.fetch_and(~kWriter, std::memory_order_seq_cst);
+    wake_parked();
+  }
+
+  void lock_shared() {
+    uint32_t state = state_.load(std::memory_order_relaxed);
+    if ((state & (kWriter | kWaiting)) != 0 ||
+        !state_.compare_exchange_strong(state, state + 1, std::memory_order_acquire)) {
+      lock_shared_slowly();
+    }
+  }
+  void unlock_shared() {
+    state_.fetch_sub(1, std::memory_order_seq_cst);
+    wake_parked();
+  }
 
  private:
-  pthread_rwlock_t lock_;
+  static constexpr uint32_t kWriter = 1U << 31;
+  static constexpr uint32_t kWaiting = 1U << 30;  // some writer waits: no new readers
+
+  bool try_lock_now() {
+    uint32_t state = state_.load(std::memory_order_relaxed);
+    // Taking it clears kWaiting; other waiting writers set it again.
+    return (state & ~kWaiting) == 0 &&
+           state_.compare_exchange_strong(state, kWriter, std::memory_order_acquire);
+  }
+  bool try_lock_shared_now() {
+    uint32_t state = state_.load(std::memory_order_relaxed);
+    return (state & (kWriter | kWaiting)) == 0 &&
+           state_.compare_exchange_strong(state, state + 1, std::memory_order_acquire);
+  }
+  void wake_parked() {
+    if (parked_.load(std::memory_order_seq_cst) != 0) state_.notify_all();
+  }
+  void lock_slowly();
+  void lock_shared_slowly();
+
+  std::atomic<uint32_t> state_{0};
+  std::atomic<uint32_t> parked_{0};  // threads asleep, or about to be
 };
 
 }  // namespace core::keyspace

@@ -39,7 +39,14 @@ StripeLock& StripeLock::operator=(StripeLock&& other) noexcept {
 }
 
 void StripeLock::unlock() {
-  for (; mask_ != 0; mask_ &= mask_ - 1) stripes_[std::countr_zero(mask_)].lock.unlock();
+  for (; mask_ != 0; mask_ &= mask_ - 1) {
+    RwLock& lock = stripes_[std::countr_zero(mask_)].lock;
+    if (mode_ == LockMode::kShared) {
+      lock.unlock_shared();
+    } else {
+      lock.unlock();
+    }
+  }
 }
 
 }  // namespace core::keyspace

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#include "core/keyspace/rw_lock.h"
+
+#include <sched.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace core::keyspace {
+namespace {
+
+void pause() {
+#if defined(__x86_64__)
+  _mm_pause();
+#endif
+}
+
+// Spins for some microseconds, then lets other threads of this processor run a few times: the
+// holder may be one of them. True once `try_now` succeeds.
+template <class TryNow>
+bool spin(TryNow&& try_now) {
+  constexpr int kSpins = 128;
+  constexpr int kYields = 4;
+  for (int i = 0; i < kSpins; ++i) {
+    if (try_now()) return true;
+    pause();
+  }
+  for (int i = 0; i < kYields; ++i) {
+    sched_yield();
+    if (try_now()) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void RwLock::lock_slowly() {
+  const auto announce_and_try = [this] {
+    if (try_lock_now()) return true;
+    if ((state_.load(std::memory_order_relaxed) & kWaiting) == 0) {
+      state_.fetch_or(kWaiting, std::memory_order_relaxed);
+    }
+    return false;
+  };
+  if (spin(announce_and_try)) return;
+  parked_.fetch_add(1, std::memory_order_seq_cst);
+  while (!announce_and_try()) {
+    const uint32_t state = state_.load(std::memory_order_seq_cst);
+    if ((state & ~kWaiting) != 0) state_.wait(state, std::memory_order_seq_cst);
+  }
+  parked_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void RwLock::lock_shared_slowly() {
+  const auto try_now = [this] { return try_lock_shared_now(); };
+  if (spin(try_now)) return;
+  parked_.fetch_add(1, std::memory_order_seq_cst);
+  while (!try_now()) {
+    const uint32_t state = state_.load(std::memory_order_seq_cst);
+    if ((state & (kWriter | kWaiting)) != 0) state_.wait(state, std::memory_order_seq_cst);
+  }
+  parked_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+}  // namespace core::keyspace
