@@ -303,8 +303,8 @@ def bench_threads(options):
             ours = OurServer(options, threads)
             try:
                 ours.command("BF.RESERVE", "hot", "0.01", 100_000_000)
-                output = subprocess.run([load, str(ours.port), "hot", "4", str(batches), str(BATCH)],
-                                        check=True, capture_output=True, text=True).stdout
+                words = [load, str(ours.port), "hot", "4", str(batches), str(BATCH)]
+                output = subprocess.run(words, check=True, capture_output=True, text=True).stdout
                 rate, ones = output.split()
                 card = int(ours.command("BF.CARD", "hot")[1:])
                 if card != int(ones):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "core/keyspace/rw_lock.h"
 
-#include <sched.h>
+#include <thread>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -26,7 +26,7 @@ bool spin(TryNow&& try_now) {
     pause();
   }
   for (int i = 0; i < kYields; ++i) {
-    sched_yield();
+    std::this_thread::yield();
     if (try_now()) return true;
   }
   return false;
