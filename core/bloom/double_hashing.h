@@ -14,6 +14,7 @@
 
 #include "core/bloom/hash.h"
 #include "core/bloom/parameters.h"
+#include "core/prefetch.h"
 
 namespace core::bloom {
 
@@ -30,7 +31,7 @@ struct DoubleHashing {
   static void prefetch(const uint64_t* words, const Geometry& geometry, ItemHash hash) {
     Probes probes(hash, geometry);
     const unsigned count = std::min<unsigned>(geometry.hash_count, kPrefetchedProbes);
-    for (unsigned i = 0; i < count; ++i) __builtin_prefetch(words + probes.next() / 64);
+    for (unsigned i = 0; i < count; ++i) core::prefetch(words + probes.next() / 64);
   }
 
   static bool check(const uint64_t* words, const Geometry& geometry, ItemHash hash) {

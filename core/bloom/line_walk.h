@@ -17,6 +17,7 @@
 
 #include "core/bloom/line_kernels.h"
 #include "core/bloom/line_model.h"
+#include "core/prefetch.h"
 
 namespace core::bloom {
 
@@ -53,7 +54,7 @@ class LineWalk {
 // Begins to fetch the lines that the walk has yet to visit, `count` of them.
 [[gnu::always_inline]] inline void prefetch_lines(const uint64_t* words, LineWalk walk,
                                                   unsigned count) {
-  for (; count > 0; --count, walk.advance()) __builtin_prefetch(words + walk.word_index());
+  for (; count > 0; --count, walk.advance()) core::prefetch(words + walk.word_index());
 }
 
 template <class Line>

@@ -18,6 +18,7 @@
 #include <string_view>
 
 #include "core/keyspace/byte_buffer.h"
+#include "core/prefetch.h"
 
 namespace core::bloom {
 class ScalableFilter;
@@ -73,8 +74,8 @@ class Entry {
   size_t string_size() const;
   // Asks for the cache line of a value that lives outside the entry.
   void prefetch_value() const {
-    if (kind_ == ValueKind::kBytes) __builtin_prefetch(payload_.bytes.data());
-    if (kind_ == ValueKind::kFilter) __builtin_prefetch(payload_.filter);
+    if (kind_ == ValueKind::kBytes) core::prefetch(payload_.bytes.data());
+    if (kind_ == ValueKind::kFilter) core::prefetch(payload_.filter);
   }
   // The number when kind() is kInteger.
   int64_t integer() const { return payload_.integer; }

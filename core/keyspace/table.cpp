@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/keyspace/key_hash.h"
+#include "core/prefetch.h"
 
 namespace core::keyspace {
 
@@ -146,7 +147,7 @@ EntryPtr Table::erase(std::string_view key, uint64_t hash) {
 void Table::prefetch(uint64_t hash) const {
   if (size_ == 0) return;
   const Buckets& buckets = home(hash);
-  __builtin_prefetch(&buckets.at[hash & buckets.mask()]);
+  core::prefetch(&buckets.at[hash & buckets.mask()]);
 }
 
 void Table::prefetch_entry(uint64_t hash) const {
@@ -155,7 +156,7 @@ void Table::prefetch_entry(uint64_t hash) const {
   const Bucket& bucket = buckets.at[hash & buckets.mask()];
   // A tag left behind in an empty slot costs a useless prefetch, nothing more.
   const uint64_t matches = matching_slots(bucket, hash);
-  if (matches != 0) __builtin_prefetch(bucket.slots[std::countr_zero(matches) / 8]);
+  if (matches != 0) core::prefetch(bucket.slots[std::countr_zero(matches) / 8]);
 }
 
 Entry* Table::random_entry(std::mt19937_64& random) const {
@@ -224,7 +225,7 @@ void Table::remove(const Place& place) {
 
 // Moves one chain of main_ to next_. A process that cannot get 64 bytes for a child ends here.
 void Table::move_chain(Bucket& head) noexcept {
-  visit_chain(&head, [](const Entry& entry) { __builtin_prefetch(&entry); });
+  visit_chain(&head, [](const Entry& entry) { core::prefetch(&entry); });
   visit_chain(&head, [this](Entry& entry) { place(next_, &entry, hash_key(entry.key(), seed_)); });
   for (Bucket* child = head.child(); child != nullptr;) {
     Bucket* next = child->child();
