@@ -44,8 +44,13 @@ struct DoubleHashing {
   }
 
   // Sets found[i] of the items that are there; items found already are not looked up.
-  static void check_group(const uint64_t* words, const Geometry& geometry,
-                          std::span<const ItemHash> hashes, std::span<bool> found) {
+  struct Group {
+    explicit Group(std::span<const ItemHash> items) : hashes(items) {}
+    std::span<const ItemHash> hashes;
+  };
+  static void check_group(const uint64_t* words, const Geometry& geometry, const Group& group,
+                          std::span<bool> found) {
+    const std::span<const ItemHash> hashes = group.hashes;
     for (size_t i = 0; i < hashes.size(); ++i) {
       if (!found[i]) prefetch(words, geometry, hashes[i]);
     }

@@ -59,8 +59,8 @@ class Layer {
   }
   // Sets found[i] of the items that are here; items found already are not looked up.
   template <class Layout>
-  void check_group(std::span<const ItemHash> hashes, std::span<bool> found) const {
-    Layout::check_group(bits_.words(), geometry(), hashes, found);
+  void check_group(const typename Layout::Group& group, std::span<bool> found) const {
+    Layout::check_group(bits_.words(), geometry(), group, found);
   }
   // True, and counted, when some bit was clear before.
   template <class Layout>

@@ -19,6 +19,14 @@ class PortableLine {
     return (all & 1) != 0;
   }
 
+  struct Pattern {
+    explicit Pattern(uint64_t item_positions) : positions(item_positions) {}
+    uint64_t positions;
+  };
+  bool all_set(const uint64_t* words, const Pattern& pattern) const {
+    return all_set(words, pattern.positions);
+  }
+
   bool set(uint64_t* words, uint64_t positions) const {
     uint64_t newly_set = 0;
     for (unsigned bit = 0; bit < bits_per_line_; ++bit, positions >>= 9) {
@@ -42,15 +50,19 @@ bool mark(uint64_t* words, const Geometry& geometry, ItemHash hash) {
   return mark_item<PortableLine>(words, geometry, hash);
 }
 
+void prepare(std::span<const ItemHash> hashes, LinePatterns& patterns) {
+  prepare_items<PortableLine>(hashes, patterns);
+}
+
 void check_group(const uint64_t* words, const Geometry& geometry, std::span<const ItemHash> hashes,
-                 std::span<bool> found) {
-  check_items<PortableLine>(words, geometry, hashes, found);
+                 const LinePatterns& patterns, std::span<bool> found) {
+  check_items<PortableLine>(words, geometry, hashes, patterns, found);
 }
 
 }  // namespace
 
 const LineKernels& portable_line_kernels() {
-  static constexpr LineKernels kKernels{check, mark, check_group};
+  static constexpr LineKernels kKernels{check, mark, prepare, check_group};
   return kKernels;
 }
 

@@ -10,6 +10,7 @@
 // Source: docs/bloom_math.md, "The native layout" and "Measured".
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -19,18 +20,29 @@
 
 namespace core::bloom {
 
-// Items whose cache lines are fetched together: enough to keep every miss buffer of a core busy,
-// while their hashes and lines stay in its first-level cache. 16 to 64 measure alike.
-inline constexpr size_t kGroupItems = 32;
+// Items whose cache lines are fetched together: more than enough to keep every miss buffer of a
+// core busy, and so many that a batch of a hundred sets up each layer of a filter once; their
+// hashes, patterns and lines still fit the first-level cache.
+inline constexpr size_t kGroupItems = 128;
+
+// What a kernel works out once for a group of items and uses in every layer: an item's first line
+// has the same pattern of bits everywhere. Only the kernel that wrote it can read it.
+struct alignas(32) LinePatterns {
+  static constexpr size_t kBytesPerItem = 64;
+  std::array<std::byte, kGroupItems * kBytesPerItem> bytes;
+};
 
 struct LineKernels {
   bool (*check)(const uint64_t* words, const Geometry& geometry, ItemHash hash);
   // True when some bit was clear before.
   bool (*mark)(uint64_t* words, const Geometry& geometry, ItemHash hash);
+  // REQUIRES: at most kGroupItems hashes.
+  void (*prepare)(std::span<const ItemHash> hashes, LinePatterns& patterns);
   // Sets found[i] of the items that are there and leaves the others; items found already are not
-  // looked up. REQUIRES: at most kGroupItems hashes, and as many `found`.
+  // looked up. REQUIRES: `patterns` as prepare() wrote them for `hashes`, and as many `found`.
   void (*check_group)(const uint64_t* words, const Geometry& geometry,
-                      std::span<const ItemHash> hashes, std::span<bool> found);
+                      std::span<const ItemHash> hashes, const LinePatterns& patterns,
+                      std::span<bool> found);
 };
 
 const LineKernels& portable_line_kernels();

@@ -13,14 +13,16 @@
 namespace core::bloom {
 namespace {
 
-// Row n has ones in the lanes of the first n positions. spread() leaves them in the order
+// Row n has all bits set in the lanes of the first n positions. spread() leaves them in the order
 // 0 1 4 5 2 3 6 7, since AVX2 shuffles within its halves.
 using LaneRow = std::array<uint32_t, 8>;
 constexpr auto make_used_lanes() {
   constexpr LaneRow kPositionOfLane{0, 1, 4, 5, 2, 3, 6, 7};
   std::array<LaneRow, kMaxBitsPerLine + 1> rows{};
   for (unsigned n = 0; n < rows.size(); ++n) {
-    for (unsigned lane = 0; lane < 8; ++lane) rows[n][lane] = kPositionOfLane[lane] < n;
+    for (unsigned lane = 0; lane < 8; ++lane) {
+      rows[n][lane] = kPositionOfLane[lane] < n ? ~uint32_t{0} : 0;
+    }
   }
   return rows;
 }
@@ -31,12 +33,27 @@ class Avx2Line {
   explicit Avx2Line(unsigned bits_per_line) : bits_per_line_(bits_per_line) {}
 
   BLOOMERY_AVX2 bool all_set(const uint64_t* words, uint64_t positions) const {
-    const __m256i spread = spread_positions(positions);
+    return all_set(words, Pattern(positions));
+  }
+
+  // The bit of each position in its 32-bit word, and which word that is. A line has sixteen: three
+  // bits choose one of a half, the fourth the half.
+  struct Pattern {
+    BLOOMERY_AVX2 explicit Pattern(uint64_t positions) {
+      const __m256i spread = spread_positions(positions);
+      const __m256i shift = _mm256_and_si256(spread, _mm256_set1_epi32(31));
+      bits = _mm256_sllv_epi32(_mm256_set1_epi32(1), shift);
+      word_index = _mm256_srli_epi32(spread, 5);
+    }
+    __m256i bits;
+    __m256i word_index;
+  };
+
+  BLOOMERY_AVX2 bool all_set(const uint64_t* words, const Pattern& pattern) const {
     const __m256i used =
         _mm256_load_si256(reinterpret_cast<const __m256i*>(kUsedLanes[bits_per_line_].data()));
-    const __m256i wanted = _mm256_sllv_epi32(used, _mm256_and_si256(spread, _mm256_set1_epi32(31)));
-    // A line is sixteen 32-bit words: three bits choose one of a half, the fourth the half.
-    const __m256i word_index = _mm256_srli_epi32(spread, 5);
+    const __m256i wanted = _mm256_and_si256(pattern.bits, used);
+    const __m256i word_index = pattern.word_index;
     const auto* const halves = reinterpret_cast<const __m256i*>(words);
     const __m256i low = _mm256_permutevar8x32_epi32(_mm256_loadu_si256(halves), word_index);
     const __m256i high = _mm256_permutevar8x32_epi32(_mm256_loadu_si256(halves + 1), word_index);
@@ -89,15 +106,20 @@ BLOOMERY_AVX2 bool mark(uint64_t* words, const Geometry& geometry, ItemHash hash
   return mark_item<Avx2Line>(words, geometry, hash);
 }
 
+BLOOMERY_AVX2 void prepare(std::span<const ItemHash> hashes, LinePatterns& patterns) {
+  prepare_items<Avx2Line>(hashes, patterns);
+}
+
 BLOOMERY_AVX2 void check_group(const uint64_t* words, const Geometry& geometry,
-                               std::span<const ItemHash> hashes, std::span<bool> found) {
-  check_items<Avx2Line>(words, geometry, hashes, found);
+                               std::span<const ItemHash> hashes, const LinePatterns& patterns,
+                               std::span<bool> found) {
+  check_items<Avx2Line>(words, geometry, hashes, patterns, found);
 }
 
 }  // namespace
 
 const LineKernels* avx2_line_kernels() {
-  static constexpr LineKernels kKernels{check, mark, check_group};
+  static constexpr LineKernels kKernels{check, mark, prepare, check_group};
   return __builtin_cpu_supports("avx2") ? &kKernels : nullptr;
 }
 

@@ -13,6 +13,7 @@
 #include <array>
 #include <cassert>
 #include <cstdint>
+#include <new>
 #include <span>
 
 #include "core/bloom/line_kernels.h"
@@ -93,30 +94,51 @@ template <class Line>
   return has_changed;
 }
 
+// Writes a Line::Pattern for the first line of every item.
+template <class Line>
+[[gnu::always_inline]] inline void prepare_items(std::span<const ItemHash> hashes,
+                                                 LinePatterns& patterns) {
+  using Pattern = typename Line::Pattern;
+  static_assert(sizeof(Pattern) <= LinePatterns::kBytesPerItem);
+  assert(hashes.size() <= kGroupItems);
+  constexpr Geometry kAnyGeometry;
+  for (size_t i = 0; i < hashes.size(); ++i) {
+    new (patterns.bytes.data() + i * sizeof(Pattern))
+        Pattern(LineWalk(hashes[i], kAnyGeometry).positions());
+  }
+}
+
 // Two rounds of misses: the first line of every item, which nearly all absent items end at, then
 // the other lines of those that are left.
 template <class Line>
 [[gnu::always_inline]] inline void check_items(const uint64_t* words, const Geometry& geometry,
                                                std::span<const ItemHash> hashes,
+                                               const LinePatterns& patterns,
                                                std::span<bool> found) {
+  using Pattern = typename Line::Pattern;
+  const auto* const pattern_of = reinterpret_cast<const Pattern*>(patterns.bytes.data());
   assert(hashes.size() <= kGroupItems && found.size() >= hashes.size());
   const unsigned lines = geometry.lines_per_lookup;
   const Line line(geometry.hash_count / lines);
+  // Arrays below this are likely in the core's own cache while their filter is in use: the older
+  // layers of a filter that has grown. Fetching for them would cost as much as looking.
+  constexpr uint64_t kCachedBytes = 256 << 10;
+  const bool fetches = geometry.size_bytes() >= kCachedBytes;
   std::array<uint8_t, kGroupItems> open;
   size_t open_count = 0;
   for (size_t i = 0; i < hashes.size(); ++i) {
-    if (found[i]) continue;
-    open[open_count++] = static_cast<uint8_t>(i);
-    prefetch_lines(words, LineWalk(hashes[i], geometry), 1);
+    open[open_count] = static_cast<uint8_t>(i);
+    open_count += !found[i];
+    if (fetches && !found[i]) prefetch_lines(words, LineWalk(hashes[i], geometry), 1);
   }
   size_t left = 0;
   for (size_t i = 0; i < open_count; ++i) {
     const LineWalk walk(hashes[open[i]], geometry);
     // No branch on the answer, which nobody can guess.
     open[left] = open[i];
-    left += line.all_set(words + walk.word_index(), walk.positions());
+    left += line.all_set(words + walk.word_index(), pattern_of[open[i]]);
   }
-  for (size_t i = 0; i < left && lines > 1; ++i) {
+  for (size_t i = 0; i < left && lines > 1 && fetches; ++i) {
     LineWalk walk(hashes[open[i]], geometry);
     walk.advance();
     prefetch_lines(words, walk, lines - 1);

@@ -49,8 +49,9 @@ bool check_layers(std::span<const Layer> layers, ItemHash hash) {
 template <class Layout>
 void check_layers_group(std::span<const Layer> layers, std::span<const ItemHash> hashes,
                         std::span<bool> found) {
+  const typename Layout::Group group(hashes);
   for (size_t i = layers.size(); i > 0; --i) {
-    layers[i - 1].check_group<Layout>(hashes, found);
+    layers[i - 1].check_group<Layout>(group, found);
   }
 }
 

@@ -79,8 +79,11 @@ void compare_kernels(const Geometry& geometry, std::span<const ItemHash> hashes)
   for (size_t start = 0; start < hashes.size(); start += kGroupItems) {
     const auto group = hashes.subspan(start, std::min(kGroupItems, hashes.size() - start));
     std::array<bool, kGroupItems> left_found{}, right_found{};
-    portable.check_group(left.words(), geometry, group, left_found);
-    simd->check_group(right.words(), geometry, group, right_found);
+    LinePatterns patterns;
+    portable.prepare(group, patterns);
+    portable.check_group(left.words(), geometry, group, patterns, left_found);
+    simd->prepare(group, patterns);
+    simd->check_group(right.words(), geometry, group, patterns, right_found);
     require(left_found == right_found, "SIMD group differs");
     for (const ItemHash& hash : group) {
       require(portable.check(left.words(), geometry, hash) ==

@@ -49,7 +49,10 @@ void compare_with_naive(const LineKernels& kernels, const Geometry& geometry) {
     for (ItemHash& hash : hashes) hash = {random(), random()};
     std::array<bool, kGroupItems> found{};
     const size_t count = 1 + random() % kGroupItems;
-    kernels.check_group(bits.words(), geometry, std::span(hashes).first(count), found);
+    const auto group = std::span<const ItemHash>(hashes).first(count);
+    LinePatterns patterns;
+    kernels.prepare(group, patterns);
+    kernels.check_group(bits.words(), geometry, group, patterns, found);
     for (size_t i = 0; i < count; ++i) {
       const std::vector<uint64_t> wanted = naive_bits(geometry, hashes[i]);
       const bool is_there = std::ranges::all_of(wanted, [&](auto b) { return has_bit(naive, b); });
@@ -93,7 +96,9 @@ TEST(LineKernelsTest, GroupLeavesItemsFoundAlreadyAlone) {
   const std::array<ItemHash, 3> hashes{ItemHash{1, 2}, ItemHash{3, 4}, ItemHash{5, 6}};
   for (const LineKernels* kernels : all_kernels()) {
     std::array<bool, 3> found{false, true, false};
-    kernels->check_group(empty.words(), geometry, hashes, found);
+    LinePatterns patterns;
+    kernels->prepare(hashes, patterns);
+    kernels->check_group(empty.words(), geometry, hashes, patterns, found);
     EXPECT_EQ(found, (std::array{false, true, false}));
   }
 }
