@@ -5,7 +5,7 @@
 //
 // Invariants: all layers of a filter have the first one's seed.
 // Thread safety: pure functions; the filter needs its key's lock.
-// Source: docs/formats.md, "valkey-bloom".
+// Source: docs/formats.md, "Filters".
 #pragma once
 
 #include <memory>
