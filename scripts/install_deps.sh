@@ -9,7 +9,8 @@ set -euo pipefail
 
 build_packages=(
   build-essential ccache cmake ninja-build
-  libbenchmark-dev libboost1.81-dev libfmt-dev libgmock-dev libgtest-dev libjemalloc-dev
+  libbenchmark-dev libboost1.81-dev libfmt-dev libgmock-dev libgtest-dev libisal-dev
+  libjemalloc-dev liblzf-dev
   libspdlog-dev libssl-dev libxxhash-dev redis-tools
 )
 test_packages=(

@@ -25,8 +25,7 @@ double RedisBloomLayout::bits_per_item(double error_rate) {
   return std::fabs(std::log(error_rate) / kLn2Squared);
 }
 
-std::optional<Geometry> RedisBloomLayout::size(uint64_t capacity, double error_rate) {
-  const double per_item = bits_per_item(error_rate);
+std::optional<Geometry> RedisBloomLayout::size_with(uint64_t capacity, double per_item) {
   const auto hash_count = hash_count_for(per_item);
   const double bits = std::max(1.0, std::trunc(static_cast<double>(capacity) * per_item));
   if (!hash_count || !(bits < static_cast<double>(BitArray::kMaxBits))) return std::nullopt;

@@ -34,7 +34,11 @@ struct RedisBloomLayout : DoubleHashing<RedisBloomProbes> {
   static constexpr LayoutId kId = LayoutId::kRedisBloom;
 
   static double bits_per_item(double error_rate);
-  static std::optional<Geometry> size(uint64_t capacity, double error_rate);
+  static std::optional<Geometry> size(uint64_t capacity, double error_rate) {
+    return size_with(capacity, bits_per_item(error_rate));
+  }
+  // The same from bits_per_item() of an error rate, for layers that have it stored.
+  static std::optional<Geometry> size_with(uint64_t capacity, double bits_per_item);
   // The older form: rounding the array up leaves room for more items, which `capacity` then counts.
   static std::optional<LayerPlan> size_rounded(uint64_t capacity, double error_rate);
 };

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "server/commands/context.h"
+
 namespace server {
 namespace {
 
@@ -26,6 +28,17 @@ uint64_t FilterBudget::available_bytes() const {
   const uint64_t left_bytes = limit_bytes > grown_bytes ? limit_bytes - grown_bytes : 0;
   hit_limit_ = filter_.next_layer_bytes().value_or(0) > left_bytes;
   return std::min(services_.memory.available_bytes(), left_bytes);
+}
+
+LoadBudget::LoadBudget(const Services& services)
+    : memory_bytes_(services.memory.available_bytes()), limit_bytes_(limit_bytes_of(services)) {}
+
+uint64_t LoadBudget::available_bytes() const {
+  return std::min(memory_bytes_, limit_bytes_);
+}
+
+std::string_view LoadBudget::refusal() const {
+  return limit_bytes_ < memory_bytes_ ? kFilterTooLarge : kOutOfMemory;
 }
 
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> create_filter(

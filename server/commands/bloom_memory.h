@@ -37,6 +37,19 @@ class FilterBudget final : public core::MemoryBudget {
   mutable bool hit_limit_ = false;
 };
 
+// What a filter that comes from outside may take, by the same two limits.
+class LoadBudget final : public core::MemoryBudget {
+ public:
+  explicit LoadBudget(const Services& services);
+  uint64_t available_bytes() const override;
+  // Why a filter did not fit, once it did not.
+  std::string_view refusal() const;
+
+ private:
+  uint64_t memory_bytes_;
+  uint64_t limit_bytes_;
+};
+
 // A new filter, if both limits allow it. Errors: texts that name what is too much.
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> create_filter(
     const Services& services, const core::bloom::FilterParameters& parameters);

@@ -11,6 +11,7 @@ namespace server {
 
 std::span<const Command> bitmap_commands();
 std::span<const Command> bloom_commands();
+std::span<const Command> bloom_chunk_commands();
 std::span<const Command> bloom_insight_commands();
 std::span<const Command> client_commands();
 std::span<const Command> cluster_commands();
@@ -20,6 +21,7 @@ std::span<const Command> introspection_commands();
 std::span<const Command> key_commands();
 std::span<const Command> scan_commands();
 std::span<const Command> database_commands();
+std::span<const Command> dump_commands();
 std::span<const Command> expiry_commands();
 std::span<const Command> object_commands();
 std::span<const Command> memory_commands();

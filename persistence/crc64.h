@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+//
+// CRC-64 "Jones", the check sum behind snapshots and DUMP payloads.
+//
+// Invariants: crc64(crc64(0, a), b) == crc64(0, a + b); crc64(0, "123456789") is E9C6D914C4B8D9CA.
+// Thread safety: pure functions.
+// Source: docs/formats.md, "Check sum".
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace persistence {
+
+// Continues `crc`, which is 0 at the beginning, over `bytes`.
+uint64_t crc64(uint64_t crc, std::string_view bytes);
+
+}  // namespace persistence

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+#include "persistence/filter_builder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/bloom/native_layout.h"
+#include "core/bloom/redisbloom_layout.h"
+#include "core/bloom/valkeybloom_layout.h"
+
+namespace persistence {
+namespace {
+
+using core::bloom::BitArray;
+using core::bloom::FilterParameters;
+using core::bloom::Geometry;
+using core::bloom::LayoutId;
+using core::bloom::NativeLayout;
+using core::bloom::RedisBloomLayout;
+using core::bloom::ValkeyBloomLayout;
+
+// More layers than any series of error rates has; a lookup visits them all.
+constexpr size_t kMaxLayers = 4096;
+constexpr uint64_t kMaxCapacity = std::numeric_limits<int64_t>::max();
+constexpr uint64_t kMaxHashCount = 2048;
+
+bool is_rate(double rate) {
+  return rate > 0 && rate < 1;
+}
+
+// Another machine's logarithm may differ in its last digit.
+bool is_close(double a, double b) {
+  return std::fabs(a - b) <= 1e-9 * b;
+}
+
+uint64_t whole_bytes(uint64_t bit_count) {
+  return (bit_count + 7) / 8;
+}
+
+// A layer whose modulus is 2^exponent. Rounding up left room, which its capacity counts, so that
+// the bits wanted lie within one item of the modulus or below it, but above the half.
+std::optional<Geometry> rounded_geometry(const LayerClaim& claim, Geometry geometry) {
+  constexpr uint64_t kExponentMax = 54;
+  if (claim.exponent > kExponentMax) return std::nullopt;
+  geometry.bit_count = uint64_t{1} << claim.exponent;
+  geometry.is_rounded = true;
+  const double wanted = static_cast<double>(claim.capacity) * claim.bits_per_item;
+  const double modulus = static_cast<double>(geometry.bit_count);
+  const bool wants_it =
+      wanted <= modulus * (1 + 1e-9) && wanted >= modulus / 2 - claim.bits_per_item - 1;
+  // Releases before 2.2 stored 0 in place of the bit count.
+  const bool counts_agree = claim.bit_count == 0 || claim.bit_count == geometry.bit_count ||
+                            claim.bit_count == geometry.size_bytes() * 8;
+  const bool sizes_agree = claim.array_bytes == geometry.size_bytes() ||
+                           claim.array_bytes == whole_bytes(geometry.bit_count);
+  if (!wants_it || !counts_agree || !sizes_agree) return std::nullopt;
+  return geometry;
+}
+
+std::optional<Geometry> redisbloom_geometry(const LayerClaim& claim, bool may_be_rounded) {
+  const double per_item = claim.bits_per_item;
+  if (!is_close(per_item, RedisBloomLayout::bits_per_item(claim.error_rate))) return std::nullopt;
+  auto geometry = RedisBloomLayout::size_with(claim.capacity, per_item);
+  if (!geometry || claim.hash_count != geometry->hash_count) return std::nullopt;
+  if (claim.exponent != 0) {
+    return may_be_rounded ? rounded_geometry(claim, *geometry) : std::nullopt;
+  }
+  // Releases before 2.2 took the modulus as it came.
+  const double wanted = std::trunc(static_cast<double>(claim.capacity) * per_item);
+  const auto exact_bits = static_cast<uint64_t>(std::max(1.0, wanted));
+  const bool is_exact = claim.bit_count == exact_bits;
+  if (!is_exact && claim.bit_count != geometry->bit_count) return std::nullopt;
+  const bool sizes_agree = claim.array_bytes == geometry->size_bytes() ||
+                           (is_exact && claim.array_bytes == whole_bytes(exact_bits));
+  if (!sizes_agree) return std::nullopt;
+  geometry->bit_count = claim.bit_count;
+  return geometry;
+}
+
+std::optional<Geometry> valkeybloom_geometry(const LayerClaim& claim) {
+  const auto geometry = ValkeyBloomLayout::size(claim.capacity, claim.error_rate);
+  if (!geometry || claim.hash_count != geometry->hash_count) return std::nullopt;
+  if (claim.array_bytes != whole_bytes(geometry->bit_count)) return std::nullopt;
+  return geometry;
+}
+
+// How many bits are best is a model that later versions may refine, so that only the order of
+// magnitude is compared; the shape itself is checked by ScalableFilter::assemble.
+std::optional<Geometry> native_geometry(const LayerClaim& claim) {
+  if (claim.capacity > core::bloom::kMaxLayerCapacity) return std::nullopt;
+  const auto expected = NativeLayout::size(claim.capacity, claim.error_rate);
+  if (!expected || claim.bit_count > BitArray::kMaxBits) return std::nullopt;
+  if (claim.bit_count / 2 > expected->bit_count || claim.bit_count < expected->bit_count / 2) {
+    return std::nullopt;
+  }
+  if (claim.hash_count > kMaxHashCount || claim.lines_per_lookup > 255) return std::nullopt;
+  if (claim.array_bytes != whole_bytes(claim.bit_count)) return std::nullopt;
+  Geometry geometry;
+  geometry.bit_count = claim.bit_count;
+  geometry.hash_count = static_cast<uint16_t>(claim.hash_count);
+  geometry.lines_per_lookup = static_cast<uint8_t>(claim.lines_per_lookup);
+  return geometry;
+}
+
+bool fill(BitArray& bits, const StoredString& array) {
+  const std::span<std::byte> out = bits.bytes();
+  const std::span<char> chars(reinterpret_cast<char*>(out.data()), out.size());
+  if (array.size() == chars.size()) return array.unpack(chars);
+  // A few bytes of padding that no probe reaches.
+  if (array.size() < chars.size()) return false;
+  std::string padded(array.size(), '\0');
+  if (!array.unpack(padded)) return false;
+  std::copy_n(padded.begin(), chars.size(), chars.begin());
+  return true;
+}
+
+// The rate that was asked for, of which RedisBloom gives the first layer a half if it may grow.
+double redisbloom_rate(const FilterParameters& parameters, double first_layer_rate) {
+  if (!parameters.is_scaling()) return first_layer_rate;
+  return std::min(2 * first_layer_rate, std::nextafter(1.0, 0.0));
+}
+
+}  // namespace
+
+uint64_t stored_array_bytes(const Geometry& geometry) {
+  return geometry.is_rounded ? geometry.size_bytes() : whole_bytes(geometry.bit_count);
+}
+
+void clear_spare_bits(std::span<std::byte> array, uint64_t bit_count) {
+  const uint64_t used_bits = bit_count % 8;
+  if (used_bits != 0) array.back() &= static_cast<std::byte>((1U << used_bits) - 1);
+}
+
+void FilterBuilder::fail(std::string_view reason) {
+  if (ok()) error_ = core::Error{std::string(reason)};
+  left_bytes_ = 0;
+}
+
+bool FilterBuilder::reserve(uint64_t size_bytes) {
+  if (!ok()) return false;
+  if (size_bytes > left_bytes_) {
+    fail(kDoesNotFit);
+    return false;
+  }
+  left_bytes_ -= size_bytes;
+  return true;
+}
+
+std::optional<Geometry> FilterBuilder::checked_geometry(const LayerClaim& claim) const {
+  const bool has_room = layers_.empty() || (parameters.is_scaling() && layers_.size() < kMaxLayers);
+  if (!has_room || !is_rate(claim.error_rate)) return std::nullopt;
+  if (claim.capacity == 0 || claim.capacity > kMaxCapacity) return std::nullopt;
+  if (claim.item_count > claim.capacity) return std::nullopt;
+  switch (parameters.layout) {
+    case LayoutId::kNative:
+      return native_geometry(claim);
+    case LayoutId::kRedisBloom:
+      return redisbloom_geometry(claim, parameters.rounds_to_power_of_two);
+    case LayoutId::kValkeyBloom:
+      return valkeybloom_geometry(claim);
+  }
+  return std::nullopt;
+}
+
+bool FilterBuilder::add_layer(const LayerClaim& claim) {
+  if (!ok()) return false;
+  const auto geometry = checked_geometry(claim);
+  if (!geometry) {
+    fail(fmt::format("ERR layer {} of the filter is not one that its layout has", layers_.size()));
+    return false;
+  }
+  if (!reserve(geometry->size_bytes() + core::bloom::kLayerBytes)) return false;
+  auto bits = BitArray::allocate(geometry->bit_count);
+  if (!bits) {
+    fail(kDoesNotFit);
+    return false;
+  }
+  layers_.push_back(
+      {*geometry, claim.capacity, claim.item_count, claim.error_rate, std::move(*bits)});
+  return true;
+}
+
+bool FilterBuilder::add_layer(const LayerClaim& claim, const StoredString& array) {
+  if (!add_layer(claim)) return false;
+  BitArray& bits = layers_.back().bits;
+  if (!fill(bits, array)) {
+    fail("ERR the bits of the filter are damaged");
+    return false;
+  }
+  clear_spare_bits(bits.bytes(), bits.bit_count());
+  return true;
+}
+
+core::Result<std::unique_ptr<core::bloom::ScalableFilter>> FilterBuilder::finish() {
+  if (ok() && layers_.empty()) fail("ERR filter without layers");
+  if (!ok()) return *error_;
+  if (parameters.layout == LayoutId::kRedisBloom) {
+    parameters.error_rate = redisbloom_rate(parameters, layers_.front().error_rate);
+  }
+  return core::bloom::ScalableFilter::assemble(parameters, std::move(layers_));
+}
+
+}  // namespace persistence

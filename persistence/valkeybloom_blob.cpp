@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+#include "persistence/valkeybloom_blob.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace persistence {
+namespace {
+
+using core::bloom::FilterParameters;
+using core::bloom::LayoutId;
+using core::bloom::ScalableFilter;
+
+constexpr std::string_view kDamaged = "ERR damaged filter";
+constexpr std::string_view kLoadFailed = "ERR bloom object decoding failed";
+constexpr std::string_view kLoadVersion = "ERR bloom object decoding failed. Unsupported version";
+
+constexpr uint8_t kBlobVersion = 1;
+constexpr uint8_t kLoadPayloadVersion = 1;
+constexpr uint64_t kBlobHeaderBytes = 45;
+constexpr double kDefaultTightening = 0.5;
+
+bool is_rate(double rate) {
+  return rate > 0 && rate < 1;
+}
+
+bool take_seed(std::string_view bytes, SeedRules rules, FilterParameters& parameters) {
+  core::bloom::Seed seed;
+  std::copy_n(bytes.begin(), seed.size(), seed.begin());
+  if (!rules.may_be_random && seed != core::bloom::kFixedSeed) return false;
+  if (rules.is_first_layer) parameters.seed = seed;
+  return seed == parameters.seed;
+}
+
+}  // namespace
+
+bool read_valkeybloom_claim(const ValkeyBloomClaim& claim, FilterParameters& parameters) {
+  if (claim.expansion > std::numeric_limits<uint32_t>::max()) return false;
+  if (!is_rate(claim.error_rate) || !is_rate(claim.tightening_ratio)) return false;
+  if (claim.has_random_seed > 1) return false;
+  parameters.layout = LayoutId::kValkeyBloom;
+  parameters.expansion = static_cast<uint32_t>(claim.expansion);
+  parameters.error_rate = claim.error_rate;
+  // The layout's own series needs no remembering.
+  const bool is_default = claim.tightening_ratio == kDefaultTightening;
+  parameters.tightening_ratio = is_default ? 0 : claim.tightening_ratio;
+  return true;
+}
+
+double valkeybloom_tightening_of(const FilterParameters& parameters) {
+  return parameters.tightening_ratio > 0 ? parameters.tightening_ratio : kDefaultTightening;
+}
+
+std::string encode_valkeybloom_blob(const ScalableFilter& filter, size_t index) {
+  const std::span<const std::byte> array = filter.layer_bytes(index);
+  const core::bloom::Seed seed = filter.parameters().seed;
+  std::string blob;
+  blob.reserve(kBlobHeaderBytes + array.size());
+  ByteWriter out(blob);
+  out.u8(kBlobVersion);
+  out.u64(array.size());
+  out.u32(filter.layer_info(index).geometry.hash_count);
+  out.bytes({reinterpret_cast<const char*>(seed.data()), seed.size()});
+  out.bytes({reinterpret_cast<const char*>(array.data()), array.size()});
+  return blob;
+}
+
+bool add_valkeybloom_layer(FilterBuilder& builder, LayerClaim layer, const StoredString& blob,
+                           SeedRules rules) {
+  std::string unpacked;
+  std::string_view bytes = blob.view();
+  if (blob.is_packed()) {
+    // The array's size stands inside, so the whole blob is unpacked before it is known.
+    if (!builder.reserve(blob.size())) return false;
+    unpacked.resize(blob.size());
+    if (!blob.unpack(unpacked)) builder.fail(kDamaged);
+    bytes = unpacked;
+  }
+  ByteReader in(bytes);
+  const uint8_t version = in.u8();
+  layer.array_bytes = in.u64();
+  layer.hash_count = in.u32();
+  const std::string_view seed = in.take(std::tuple_size_v<core::bloom::Seed>);
+  const bool is_sound = in.ok() && version == kBlobVersion &&
+                        layer.array_bytes == in.rest().size() &&
+                        take_seed(seed, rules, builder.parameters);
+  if (!is_sound) builder.fail(kDamaged);
+  return builder.add_layer(layer, StoredString::plain(in.rest()));
+}
+
+std::string encode_load_payload(const ScalableFilter& filter) {
+  const FilterParameters parameters = filter.parameters();
+  std::string payload;
+  ByteWriter out(payload);
+  out.u8(kLoadPayloadVersion);
+  out.u32(parameters.expansion);
+  out.f64(parameters.error_rate);
+  out.f64(valkeybloom_tightening_of(parameters));
+  out.u8(parameters.seed != core::bloom::kFixedSeed);
+  out.u64(filter.layer_count());
+  for (size_t i = 0; i < filter.layer_count(); ++i) {
+    const std::string blob = encode_valkeybloom_blob(filter, i);
+    out.u64(blob.size());
+    out.bytes(blob);
+    out.u64(filter.layer_info(i).item_count);
+    out.u64(filter.layer_info(i).capacity);
+  }
+  return payload;
+}
+
+core::Result<std::unique_ptr<ScalableFilter>> decode_load_payload(
+    std::string_view payload, const core::MemoryBudget& budget) {
+  ByteReader in(payload);
+  const uint8_t version = in.u8();
+  if (in.ok() && version != kLoadPayloadVersion) return core::Error{std::string(kLoadVersion)};
+  FilterBuilder builder(budget);
+  ValkeyBloomClaim claim;
+  claim.expansion = in.u32();
+  claim.error_rate = in.f64();
+  claim.tightening_ratio = in.f64();
+  claim.has_random_seed = in.u8();
+  const uint64_t layer_count = in.u64();
+  if (!read_valkeybloom_claim(claim, builder.parameters)) builder.fail(kLoadFailed);
+  for (uint64_t i = 0; i < layer_count && in.ok() && builder.ok(); ++i) {
+    const StoredString blob = StoredString::plain(in.take(in.u64()));
+    LayerClaim layer;
+    layer.item_count = in.u64();
+    layer.capacity = in.u64();
+    layer.error_rate = layer_error_rate(builder.parameters, static_cast<uint32_t>(i));
+    if (in.ok()) add_valkeybloom_layer(builder, layer, blob, {i == 0, claim.has_random_seed != 0});
+  }
+  if (!in.ok()) builder.fail(kLoadFailed);
+  auto filter = builder.finish();
+  if (!filter && filter.error().message != kDoesNotFit) {
+    return core::Error{std::string(kLoadFailed)};
+  }
+  return filter;
+}
+
+}  // namespace persistence

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+//
+// Layers of valkey-bloom filters as that module stores them, and the payload of BF.LOAD made of
+// them.
+//
+// Invariants: all layers of a filter have the first one's seed.
+// Thread safety: pure functions; the filter needs its key's lock.
+// Source: docs/formats.md, "Filters".
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "persistence/filter_builder.h"
+
+namespace persistence {
+
+// What is said of a filter as a whole, not yet trusted.
+struct ValkeyBloomClaim {
+  uint64_t expansion = 0;
+  double error_rate = 0;
+  double tightening_ratio = 0;
+  uint64_t has_random_seed = 0;
+};
+
+// False when no filter can be so.
+bool read_valkeybloom_claim(const ValkeyBloomClaim& claim,
+                            core::bloom::FilterParameters& parameters);
+double valkeybloom_tightening_of(const core::bloom::FilterParameters& parameters);
+
+// A header of 45 bytes and the bits.
+std::string encode_valkeybloom_blob(const core::bloom::ScalableFilter& filter, size_t index);
+
+struct SeedRules {
+  bool is_first_layer = false;  // its seed becomes the filter's
+  bool may_be_random = false;
+};
+// Adds a layer of which `layer` knows all but what the blob says.
+bool add_valkeybloom_layer(FilterBuilder& builder, LayerClaim layer, const StoredString& blob,
+                           SeedRules rules);
+
+// The payload of BF.LOAD. REQUIRES: a filter of the valkey-bloom layout.
+std::string encode_load_payload(const core::bloom::ScalableFilter& filter);
+// Errors: texts of that command; kDoesNotFit when the budget refuses.
+core::Result<std::unique_ptr<core::bloom::ScalableFilter>> decode_load_payload(
+    std::string_view payload, const core::MemoryBudget& budget);
+
+}  // namespace persistence

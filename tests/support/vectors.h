@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+//
+// Files under tests/vectors, written by other servers, and the false positives that those servers
+// answer for the filters in them.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace vectors {
+
+inline std::filesystem::path path(const std::string& name) {
+  return std::filesystem::path(BLOOMERY_VECTORS) / name;
+}
+
+inline std::string read(const std::string& name) {
+  std::ifstream file(path(name), std::ios::binary);
+  EXPECT_TRUE(file.is_open()) << name;
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+struct Expected {
+  std::string name;
+  uint64_t capacity = 0;
+  uint64_t layer_count = 0;
+  uint64_t item_count = 0;
+  uint64_t expansion = 0;  // 0: none
+  // The numbers n of 0 to 999 for which "absent:n" is found.
+  std::vector<int> false_positives;
+};
+
+// expected.txt of "redisbloom" or "valkey-bloom": name, capacity, layers, items, expansion, then
+// the false positives, one filter in a line.
+inline std::vector<Expected> expected(const std::string& writer) {
+  std::ifstream file(path(writer + "/expected.txt"));
+  std::vector<Expected> filters;
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    Expected filter;
+    words >> filter.name >> filter.capacity >> filter.layer_count >> filter.item_count >>
+        filter.expansion;
+    for (int number = 0; words >> number;) filter.false_positives.push_back(number);
+    filters.push_back(filter);
+  }
+  EXPECT_FALSE(filters.empty());
+  return filters;
+}
+
+}  // namespace vectors
