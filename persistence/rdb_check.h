@@ -19,11 +19,14 @@
 
 namespace persistence {
 
+// Keys by type, for each database.
+using RdbCounts = std::map<uint64_t, std::map<std::string, uint64_t>>;
+
 struct RdbSummary {
   RdbReadResult file;  // of a file with an error: nothing but the defaults
   std::vector<std::pair<std::string, std::string>> aux;
-  // Per database: keys by type, foreign ones among them.
-  std::map<uint64_t, std::map<std::string, uint64_t>> keys;
+  RdbCounts keys;
+  RdbCounts foreign;  // what a server without these types leaves out
   uint64_t keys_with_expiry = 0;
   std::optional<core::Error> error;  // what is told of keys is then what came before it
 };
