@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT
+#include "persistence/rdb_writer.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <random>
+
+#include "persistence/file.h"
+#include "tests/support/filters.h"
+#include "tests/support/snapshots.h"
+
+namespace persistence {
+namespace {
+
+using core::keyspace::Keyspace;
+using filters::parameters_of;
+using snapshots::contents;
+
+constexpr unsigned kDatabases = 5;
+constexpr uint64_t kHashSeed = 7;
+
+std::string random_text(std::mt19937_64& random) {
+  const size_t size = random() % (random() % 8 == 0 ? 5000 : 60);
+  const unsigned alphabet = random() % 2 == 0 ? 256 : 2;
+  std::string text;
+  for (size_t i = 0; i < size; ++i) text.push_back(static_cast<char>('0' + random() % alphabet));
+  return text;
+}
+
+std::string random_string_value(std::mt19937_64& random) {
+  switch (random() % 4) {
+    case 0:
+      return std::to_string(static_cast<int64_t>(random()) >> random() % 64);
+    case 1:
+      return "0" + std::to_string(random() % 100);
+    default:
+      return random_text(random);
+  }
+}
+
+std::unique_ptr<core::bloom::ScalableFilter> random_filter(std::mt19937_64& random) {
+  auto parameters =
+      parameters_of(filters::kLayouts[random() % 3], random() % 2 == 0 ? 0.01 : 0.0003,
+                    1 + random() % 100, static_cast<uint32_t>(random() % 4));
+  parameters.rounds_to_power_of_two = random() % 4 == 0;
+  parameters.hashes_32_bits = random() % 4 == 0;
+  if (random() % 3 == 0) parameters.seed[random() % 32] ^= 1;
+  return filters::make(parameters, "item", static_cast<int>(random() % 300));
+}
+
+void fill(Keyspace& keyspace, uint64_t seed, int keys) {
+  std::mt19937_64 random(seed);
+  for (int i = 0; i < keys; ++i) {
+    const auto database = static_cast<unsigned>(random() % (kDatabases - 1));
+    const std::string name = random() % 10 == 0 ? std::to_string(i) : random_text(random);
+    const auto key = keyspace.ref(name);
+    auto& entry = keyspace.upsert(database, key, core::keyspace::kIgnoreExpiry);
+    if (random() % 3 == 0) {
+      entry.set_filter(random_filter(random));
+    } else {
+      ASSERT_TRUE(entry.set_string(random_string_value(random)));
+    }
+    if (random() % 3 == 0) {
+      keyspace.set_expiry(database, key, entry,
+                          static_cast<int64_t>(random() >> (1 + random() % 60)));
+    }
+  }
+}
+
+std::string written(const Keyspace& keyspace, const RdbWriteOptions& options) {
+  std::string bytes;
+  StringSink sink(bytes);
+  const auto total = write_rdb(sink, keyspace, options);
+  EXPECT_TRUE(total) << total.error().message;
+  EXPECT_EQ(total->bytes, bytes.size());
+  return bytes;
+}
+
+TEST(RdbWriter, KeyspacesComeBackAsTheyWere) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE(seed);
+    Keyspace keyspace(kDatabases, kHashSeed);
+    fill(keyspace, seed, 100);
+    RdbWriteOptions options;
+    options.compresses = seed % 2 == 0;
+    options.has_sum = seed % 3 != 0;
+    options.buffer_bytes = seed % 5 == 0 ? 10 : size_t{64} << 10;
+    const std::string bytes = written(keyspace, options);
+    Keyspace loaded(kDatabases, kHashSeed + 1);
+    RdbReadOptions read_options;
+    read_options.buffer_bytes = seed % 7 == 0 ? 16 : 5000;
+    const auto result = snapshots::load(bytes, loaded, read_options);
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_EQ(result->version, 10U);
+    EXPECT_EQ(result->has_sum, options.has_sum);
+    EXPECT_EQ(result->total.bytes, bytes.size());
+    EXPECT_EQ(contents(loaded), contents(keyspace));
+    for (unsigned database = 0; database < kDatabases; ++database) {
+      EXPECT_EQ(loaded.db_size(database), keyspace.db_size(database));
+      EXPECT_EQ(loaded.expires_count(database), keyspace.expires_count(database));
+    }
+  }
+}
+
+TEST(RdbWriter, AuxFieldsStandInRedisOrder) {
+  Keyspace keyspace(1, kHashSeed);
+  RdbWriteOptions options;
+  options.server_version = "7.4.1";
+  options.created_at_s = 1700000000;
+  options.used_memory_bytes = 12345;
+  options.is_aof_base = true;
+  options.replication = {3, std::string(40, 'a'), 99};
+  options.more_aux = {{"mine", "yes"}};
+  snapshots::Container expected;
+  const auto aux = [&](std::string_view name, std::string_view value) {
+    expected.u8(rdb::kAux);
+    expected.string(name, Packing::kIfSmaller);
+    expected.string(value, Packing::kIfSmaller);
+  };
+  aux("redis-ver", "7.4.1");
+  aux("redis-bits", "64");
+  aux("ctime", "1700000000");
+  aux("used-mem", "12345");
+  aux("repl-stream-db", "3");
+  aux("repl-id", std::string(40, 'a'));
+  aux("repl-offset", "99");
+  aux("aof-base", "1");
+  aux("bloomery-ver", BLOOMERY_VERSION);
+  aux("mine", "yes");
+  EXPECT_EQ(written(keyspace, options), expected.sealed());
+}
+
+TEST(RdbWriter, WithoutASumTheFileEndsInZeros) {
+  Keyspace keyspace(1, kHashSeed);
+  RdbWriteOptions options;
+  options.has_sum = false;
+  EXPECT_TRUE(written(keyspace, options).ends_with("\xFF" + std::string(8, '\0')));
+}
+
+TEST(RdbWriter, OnlyDatabasesWithKeysAreWritten) {
+  Keyspace keyspace(16, kHashSeed);
+  ASSERT_TRUE(keyspace.insert(9, keyspace.ref("k")).set_string("v"));
+  auto& entry = keyspace.insert(9, keyspace.ref("t"));
+  keyspace.set_expiry(9, keyspace.ref("t"), entry, 1000);
+  const std::string bytes = written(keyspace, {});
+  EXPECT_NE(bytes.find("\xFE\x09\xFB\x02\x01"), std::string::npos);
+  EXPECT_EQ(std::ranges::count(bytes, '\xFE'), 1);
+}
+
+// Counts pieces; refuses from the n-th on.
+class LimitedSink final : public ByteSink {
+ public:
+  explicit LimitedSink(int writes) : left_(writes) {}
+  core::Result<> write(std::string_view bytes) override {
+    ++pieces;
+    longest = std::max(longest, bytes.size());
+    if (left_-- <= 0) return core::Error{"ERR can't write: No space left on device"};
+    return {};
+  }
+  int pieces = 0;
+  size_t longest = 0;
+
+ private:
+  int left_;
+};
+
+TEST(RdbWriter, AnyWriteThatFailsIsTheError) {
+  Keyspace keyspace(kDatabases, kHashSeed);
+  fill(keyspace, 3, 100);
+  RdbWriteOptions options;
+  options.buffer_bytes = 500;
+  LimitedSink whole(1 << 30);
+  ASSERT_TRUE(write_rdb(whole, keyspace, options));
+  EXPECT_GT(whole.pieces, 50);
+  EXPECT_EQ(whole.longest, 500U);
+  for (int n = 0; n < whole.pieces; ++n) {
+    LimitedSink sink(n);
+    const auto result = write_rdb(sink, keyspace, options);
+    ASSERT_FALSE(result) << n;
+    EXPECT_EQ(result.error().message, "ERR can't write: No space left on device");
+    EXPECT_EQ(sink.pieces, n + 1) << "written to after an error";
+  }
+}
+
+TEST(RdbWriter, ProgressIsToldPieceByPiece) {
+  Keyspace keyspace(1, kHashSeed);
+  fill(keyspace, 0, 0);
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_TRUE(keyspace.insert(0, keyspace.ref(std::to_string(i))).set_string("value"));
+  }
+  std::vector<RdbProgress> told;
+  RdbWriteOptions options;
+  options.buffer_bytes = 1000;
+  options.on_progress = [&](const RdbProgress& progress) { told.push_back(progress); };
+  const std::string bytes = written(keyspace, options);
+  ASSERT_GT(told.size(), 5U);
+  for (size_t i = 1; i < told.size(); ++i) {
+    EXPECT_GT(told[i].bytes, told[i - 1].bytes);
+    EXPECT_GE(told[i].keys, told[i - 1].keys);
+  }
+  EXPECT_EQ(told.back().bytes, bytes.size());
+  EXPECT_EQ(told.back().keys, 1000U);
+}
+
+// Sets bits of a filter while it is being written, as a parent does to arrays that it shares with
+// the child that saves them.
+class BusySink final : public ByteSink {
+ public:
+  BusySink(std::string& out, core::bloom::ScalableFilter& filter) : out_(out), filter_(filter) {}
+  core::Result<> write(std::string_view bytes) override {
+    out_.append(bytes);
+    const auto array = filter_.mutable_layer_bytes(0);
+    for (int i = 0; i < 5000; ++i) array[random_() % array.size()] |= std::byte{0x10};
+    return {};
+  }
+
+ private:
+  std::string& out_;
+  core::bloom::ScalableFilter& filter_;
+  std::mt19937_64 random_{kHashSeed};
+};
+
+TEST(RdbWriter, BitsMayBeSetWhileTheyAreWritten) {
+  constexpr int kItems = 20000;
+  for (const auto layout : filters::kLayouts) {
+    Keyspace keyspace(1, kHashSeed);
+    const auto parameters = parameters_of(layout, 0.01, 2000000, 2);
+    auto& entry = keyspace.insert(0, keyspace.ref("big"));
+    entry.set_filter(filters::make(parameters, "item", kItems));
+    ASSERT_GE(entry.filter().layer_bytes(0).size(), core::bloom::BitArray::kMappedBytes);
+    std::string bytes;
+    BusySink sink(bytes, entry.filter());
+    RdbWriteOptions options;
+    options.buffer_bytes = size_t{64} << 10;
+    ASSERT_TRUE(write_rdb(sink, keyspace, options));
+    Keyspace loaded(1, kHashSeed);
+    const auto result = snapshots::load(bytes, loaded);
+    ASSERT_TRUE(result) << result.error().message;
+    const auto& filter = loaded.find_any(0, loaded.ref("big"))->filter();
+    EXPECT_EQ(filter.item_count(), static_cast<uint64_t>(kItems));
+    for (int i = 0; i < kItems; ++i) ASSERT_TRUE(filter.may_contain(fmt::format("item:{}", i)));
+  }
+}
+
+class SaveRdbTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "snapshot-XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    directory_ = pattern;
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+  size_t files() const {
+    return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(directory_), {}));
+  }
+  std::filesystem::path directory_;
+};
+
+TEST_F(SaveRdbTest, TheFileHoldsTheSnapshot) {
+  Keyspace keyspace(kDatabases, kHashSeed);
+  fill(keyspace, 5, 50);
+  const std::string path = directory_ / "dump.rdb";
+  ASSERT_TRUE(write_file_atomically(path, "an older snapshot"));
+  const auto saved = save_rdb(path, keyspace, {});
+  ASSERT_TRUE(saved) << saved.error().message;
+  const auto bytes = read_whole_file(path, 1 << 30);
+  ASSERT_TRUE(bytes);
+  EXPECT_EQ(saved->bytes, bytes->size());
+  EXPECT_EQ(files(), 1U);
+  Keyspace loaded(kDatabases, kHashSeed);
+  ASSERT_TRUE(snapshots::load(*bytes, loaded));
+  EXPECT_EQ(contents(loaded), contents(keyspace));
+}
+
+TEST_F(SaveRdbTest, AFailureKeepsTheOldFileAndLeavesNoOther) {
+  Keyspace keyspace(kDatabases, kHashSeed);
+  fill(keyspace, 5, 50);
+  const std::string path = directory_ / "dump.rdb";
+  ASSERT_TRUE(write_file_atomically(path, "an older snapshot"));
+  // Thrown in the middle of writing, as when memory ends.
+  RdbWriteOptions options;
+  options.buffer_bytes = 100;
+  options.on_progress = [](const RdbProgress&) { throw std::bad_alloc(); };
+  const auto saved = save_rdb(path, keyspace, options);
+  ASSERT_FALSE(saved);
+  EXPECT_EQ(saved.error().message, "OOM not enough memory to write a snapshot");
+  EXPECT_EQ(*read_whole_file(path, 100), "an older snapshot");
+  EXPECT_EQ(files(), 1U);
+  EXPECT_FALSE(save_rdb(directory_ / "absent" / "dump.rdb", keyspace, {}));
+}
+
+}  // namespace
+}  // namespace persistence
