@@ -208,11 +208,12 @@ TEST(RdbReader, ExpiredKeysAreDroppedWhenAsked) {
   const std::string bytes = container.sealed();
   for (const int64_t now_ms : {int64_t{1000}, int64_t{1001}, core::keyspace::kIgnoreExpiry}) {
     Keyspace keyspace(1, kHashSeed);
-    KeyspaceLoader loader(keyspace, now_ms);
+    KeyspaceLoader loader(keyspace, now_ms, 77);
     MemorySource source(bytes);
     ASSERT_TRUE(read_rdb(source, loader, core::UnlimitedMemory(), {}));
     EXPECT_EQ(loader.expired_keys(), now_ms == 1001 ? 1U : 0U);
     EXPECT_EQ(keyspace.db_size(0), loader.loaded_keys());
+    keyspace.for_each(0, [](const auto& entry) { EXPECT_EQ(entry.access_clock_s(), 77U); });
     EXPECT_EQ(loader.loaded_keys() + loader.expired_keys(), 1U);
   }
 }
