@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <system_error>
 
+#include "persistence/file_system.h"
+
 namespace persistence {
 namespace {
 
@@ -55,12 +57,6 @@ core::Result<> write_all(int descriptor, std::string_view bytes, const std::stri
     bytes.remove_prefix(static_cast<size_t>(written));
   }
   return {};
-}
-
-std::string directory_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
 }
 
 std::string temporary_name(const std::string& path) {
