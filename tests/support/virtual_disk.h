@@ -232,9 +232,7 @@ class VirtualDisk final : public FileSystem {
         return failure("sync", path_);
       }
       node_->synced = node_->bytes;
-      for (const auto& [begin, end] : node_->given_up) {
-        for (size_t at = begin; at < std::min(end, size()); ++at) node_->synced[at] = '\0';
-      }
+      wipe_given_up(*node_, node_->synced);
       return {};
     }
 
@@ -242,6 +240,7 @@ class VirtualDisk final : public FileSystem {
       const std::lock_guard lock(disk_.mutex_);
       if (disk_.fails() || boot_ != disk_.boot_) return failure("truncate", path_);
       node_->bytes.resize(size_bytes);
+      for (auto& [begin, end] : node_->given_up) end = std::min<size_t>(end, size_bytes);
       return {};
     }
 
@@ -339,14 +338,22 @@ class VirtualDisk final : public FileSystem {
     directory.names = directory.synced;
   }
 
+  static void wipe_given_up(const Node& node, std::string& bytes) {
+    for (const auto& [begin, end] : node.given_up) {
+      for (size_t at = begin; at < std::min(end, bytes.size()); ++at) bytes[at] = '\0';
+    }
+  }
+
   void settle(Node& node, Unsynced unsynced) {
-    const bool grew_only = node.bytes.starts_with(node.synced);
+    const bool grew_only =
+        node.bytes.starts_with(node.synced) && node.bytes.size() > node.synced.size();
     if (unsynced == Unsynced::kPartial && grew_only) {
       node.bytes.resize(node.synced.size() + random_up_to(node.bytes.size() - node.synced.size()));
       lose_blocks(node);
     } else if (unsynced != Unsynced::kKept) {
       node.bytes = node.synced;
     }
+    wipe_given_up(node, node.bytes);
     node.synced = node.bytes;
     node.given_up.clear();
   }
