@@ -7,6 +7,9 @@
 // what was synced, of a directory the entries that were synced, and of the rest what `Unsynced`
 // says. A write that fails leaves half of its bytes in the file, on a full disk what fits.
 //
+// Changes of names reach the disk in their order, as a journalling file system has it: syncing a
+// directory takes along what was changed before its last change, a rename is done or not.
+//
 // Invariants: a failed sync is never made good by a later one: its bytes are lost with the power.
 // Files that are open across cut_power() belong to a process that died: they fail from then on.
 // Thread safety: all members, one lock around each operation.
@@ -73,7 +76,7 @@ class VirtualDisk final : public FileSystem {
   void cut_power(Unsynced unsynced) {
     change([&] {
       ++boot_;
-      for (auto& [path, directory] : directories_) settle(directory, unsynced);
+      settle_names(unsynced);
       for (auto& [path, directory] : directories_) {
         for (auto& [name, node] : directory.names) settle(*node, unsynced);
       }
@@ -109,7 +112,7 @@ class VirtualDisk final : public FileSystem {
     auto& node = directory->second.names[leaf(path)];
     if (node == nullptr) {
       node = std::make_shared<Node>();
-      note(directory->second, leaf(path), node);
+      changes_.push_back({{parent(path), leaf(path), node}});
     } else if (mode == OpenMode::kCreate) {
       node->bytes.clear();
     }
@@ -146,8 +149,7 @@ class VirtualDisk final : public FileSystem {
     auto node = source.names[leaf(from)];
     source.names.erase(leaf(from));
     target.names[leaf(to)] = node;
-    note(source, leaf(from), nullptr);
-    note(target, leaf(to), node);
+    changes_.push_back({{parent(from), leaf(from), nullptr}, {parent(to), leaf(to), node}});
     return {};
   }
 
@@ -157,7 +159,7 @@ class VirtualDisk final : public FileSystem {
     if (find(path) == nullptr) return {};
     auto& directory = directories_[parent(path)];
     directory.names.erase(leaf(path));
-    note(directory, leaf(path), nullptr);
+    changes_.push_back({{parent(path), leaf(path), nullptr}});
     return {};
   }
 
@@ -186,10 +188,13 @@ class VirtualDisk final : public FileSystem {
   core::Result<> sync_directory(const std::string& path) override {
     const std::lock_guard lock(mutex_);
     if (fails()) return failure("sync directory", path);
-    const auto directory = directories_.find(path);
-    if (directory == directories_.end()) return missing("open directory", path);
-    directory->second.synced = directory->second.names;
-    directory->second.changes.clear();
+    if (!directories_.contains(path)) return missing("open directory", path);
+    const auto touches = [&](const Change& change) {
+      return std::ranges::any_of(change, [&](const Edit& edit) { return edit.directory == path; });
+    };
+    size_t count = changes_.size();
+    while (count > 0 && !touches(changes_[count - 1])) --count;
+    commit(count);
     return {};
   }
 
@@ -204,9 +209,13 @@ class VirtualDisk final : public FileSystem {
   struct Directory {
     std::map<std::string, NodePtr> names;
     std::map<std::string, NodePtr> synced;
-    // In their order; no node: the name went away.
-    std::vector<std::pair<std::string, NodePtr>> changes;
   };
+  struct Edit {
+    std::string directory;
+    std::string name;
+    NodePtr node;  // none: the name went away
+  };
+  using Change = std::vector<Edit>;
 
   class Appender final : public AppendFile {
    public:
@@ -314,28 +323,29 @@ class VirtualDisk final : public FileSystem {
     return node == directory->second.names.end() ? nullptr : node->second.get();
   }
 
-  static void note(Directory& directory, const std::string& name, NodePtr node) {
-    directory.changes.emplace_back(name, std::move(node));
+  // Brings the first `count` changes of names to the disk.
+  void commit(size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+      for (const auto& [directory, name, node] : changes_[i]) {
+        auto& synced = directories_[directory].synced;
+        synced.erase(name);
+        if (node != nullptr) synced.emplace(name, node);
+      }
+    }
+    changes_.erase(changes_.begin(), changes_.begin() + static_cast<std::ptrdiff_t>(count));
   }
 
   size_t random_up_to(size_t limit) {
     return std::uniform_int_distribution<size_t>(0, limit)(random_);
   }
 
-  void settle(Directory& directory, Unsynced unsynced) {
-    size_t kept = directory.changes.size();
+  void settle_names(Unsynced unsynced) {
+    size_t kept = changes_.size();
     if (unsynced == Unsynced::kLost) kept = 0;
     if (unsynced == Unsynced::kPartial) kept = random_up_to(kept);
-    for (size_t i = 0; i < kept; ++i) {
-      const auto& [name, node] = directory.changes[i];
-      if (node == nullptr) {
-        directory.synced.erase(name);
-      } else {
-        directory.synced[name] = node;
-      }
-    }
-    directory.changes.clear();
-    directory.names = directory.synced;
+    commit(kept);
+    changes_.clear();
+    for (auto& [path, directory] : directories_) directory.names = directory.synced;
   }
 
   static void wipe_given_up(const Node& node, std::string& bytes) {
@@ -377,6 +387,8 @@ class VirtualDisk final : public FileSystem {
   mutable std::mutex mutex_;
   // All below: under mutex_.
   std::map<std::string, Directory> directories_;
+  // Of names, not yet on the disk.
+  std::vector<Change> changes_;
   std::minstd_rand random_;
   uint64_t operations_ = 0;
   uint64_t failing_ = kNever;
