@@ -50,7 +50,7 @@ class Config {
   Config& operator=(const Config&) = delete;
 
   // The file, then standard input, then the options of a command line; argv[0] is skipped.
-  // Errors: the text to print before exiting. For kShowVersion and kShowHelp nothing is loaded.
+  // Errors: the text to print before exiting. Unless it is kServe nothing is loaded.
   core::Result<Launch> load(int argc, const char* const* argv, int stdin_descriptor = 0);
 
   // What a person should hear about: directives without effect here. Each is handed out once.
