@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "persistence/descriptor.h"
+#include "persistence/file_system.h"
 
 namespace persistence {
 namespace {
@@ -20,12 +21,6 @@ namespace {
 core::Error failure(std::string_view act, const std::string& path, int error_number) {
   return {fmt::format("ERR can't {} '{}': {}", act, path,
                       std::generic_category().message(error_number))};
-}
-
-std::string directory_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
 }
 
 std::string temporary_name(const std::string& path) {

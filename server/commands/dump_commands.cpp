@@ -166,13 +166,20 @@ std::optional<EntryPtr> put_restored(Context& ctx, const KeyRef& key, EntryPtr& 
   const bool exists = ctx.find(key) != nullptr;
   if (exists && !replace) return std::nullopt;
   EntryPtr old;
-  const bool is_over = entry->has_expiry() && entry->expires_at_ms() <= ctx.now_ms;
+  const int64_t expires_at_ms = entry->expires_at_ms();
+  const bool is_over = entry->has_expiry() && expires_at_ms <= ctx.expiry_now_ms;
   if (!is_over) {
     old = ctx.keyspace().put(ctx.database(), key, std::move(entry));
   } else if (exists) {
     old = ctx.keyspace().erase(ctx.database(), key);
   }
   if (exists || !is_over) ctx.changed(key);
+  if (is_over) {
+    if (exists) ctx.journal({"DEL", key.name});
+  } else {
+    const int64_t at_ms = expires_at_ms == core::keyspace::kNoExpiry ? 0 : expires_at_ms;
+    ctx.journal({"RESTORE", key.name, Decimal(at_ms).text(), ctx.args[3], "REPLACE", "ABSTTL"});
+  }
   return old;
 }
 
@@ -214,7 +221,8 @@ const Command kRows[] = {
      .since = "2.6.0",
      .summary = "Makes a key from what DUMP gave",
      .syntax = "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
-     .handler = restore},
+     .handler = restore,
+     .journalled = Journalled::kEffects},
 };
 
 }  // namespace
