@@ -167,7 +167,8 @@ TEST(RdbVectors, WrittenAgainTheyHoldTheSame) {
 }
 
 TEST(RdbCheck, TellsWhatAFileHolds) {
-  const RdbVerdict sound = check_rdb_file(vectors::path("redisbloom/mixed-types.rdb"));
+  const RdbVerdict sound =
+      check_rdb_file(posix_file_system(), vectors::path("redisbloom/mixed-types.rdb"));
   EXPECT_TRUE(sound.is_sound);
   for (const char* line :
        {"redis-ver: 7.0.15\n", "database 0: 2 string\n", "database 0: 2 redisbloom filter\n",
@@ -175,7 +176,8 @@ TEST(RdbCheck, TellsWhatAFileHolds) {
         "keys with an expiry: 1\n", "REDIS version 10, 5639 bytes, check sum ok\n", "OK\n"}) {
     EXPECT_NE(sound.text.find(line), std::string::npos) << line << " in\n" << sound.text;
   }
-  const RdbVerdict unsummed = check_rdb_file(vectors::path("redisbloom/dump-nochecksum.rdb"));
+  const RdbVerdict unsummed =
+      check_rdb_file(posix_file_system(), vectors::path("redisbloom/dump-nochecksum.rdb"));
   EXPECT_TRUE(unsummed.is_sound);
   EXPECT_NE(unsummed.text.find("check sum not written"), std::string::npos);
 }
@@ -188,7 +190,7 @@ TEST(RdbCheck, NamesTheFaultAndItsOffset) {
   ASSERT_TRUE(summary.error);
   EXPECT_TRUE(summary.error->message.starts_with("offset ")) << summary.error->message;
   EXPECT_NE(describe(summary).find("ERROR: offset "), std::string::npos);
-  const RdbVerdict absent = check_rdb_file("/nonexistent/dump.rdb");
+  const RdbVerdict absent = check_rdb_file(posix_file_system(), "/nonexistent/dump.rdb");
   EXPECT_FALSE(absent.is_sound);
   EXPECT_EQ(absent.text, "ERROR: can't open '/nonexistent/dump.rdb': No such file or directory\n");
 }

@@ -3,12 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <random>
 
-#include "persistence/file.h"
 #include "tests/support/filters.h"
 #include "tests/support/snapshots.h"
+#include "tests/support/virtual_disk.h"
 
 namespace persistence {
 namespace {
@@ -243,51 +242,83 @@ TEST(RdbWriter, BitsMayBeSetWhileTheyAreWritten) {
   }
 }
 
+const RdbPlace kPlace = {"dir/dump.rdb", "dir/temp-1.rdb"};
+
+// A disk with an older snapshot.
 class SaveRdbTest : public testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = testing::TempDir() + "snapshot-XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
+    fill(old_, 4, 20);
+    fill(new_, 5, 50);
+    disk_.add_directory("dir");
+    disk_.put(kPlace.path, written(old_, {}));
+    options_.buffer_bytes = 1000;
   }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
-  size_t files() const {
-    return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(directory_), {}));
+  auto save() { return save_rdb(disk_, kPlace, new_, options_); }
+  snapshots::Contents content_of_disk() const {
+    Keyspace loaded(kDatabases, kHashSeed);
+    const auto bytes = disk_.content(kPlace.path);
+    EXPECT_TRUE(bytes);
+    const auto result = snapshots::load(bytes.value_or(""), loaded);
+    EXPECT_TRUE(result) << result.error().message;
+    return contents(loaded);
   }
-  std::filesystem::path directory_;
+
+  virtual_disk::VirtualDisk disk_{kHashSeed};
+  Keyspace old_{kDatabases, kHashSeed};
+  Keyspace new_{kDatabases, kHashSeed};
+  RdbWriteOptions options_;
 };
 
-TEST_F(SaveRdbTest, TheFileHoldsTheSnapshot) {
-  Keyspace keyspace(kDatabases, kHashSeed);
-  fill(keyspace, 5, 50);
-  const std::string path = directory_ / "dump.rdb";
-  ASSERT_TRUE(write_file_atomically(path, "an older snapshot"));
-  const auto saved = save_rdb(path, keyspace, {});
+TEST_F(SaveRdbTest, TheFileHoldsTheSnapshotAndSurvivesAPowerCut) {
+  const auto saved = save();
   ASSERT_TRUE(saved) << saved.error().message;
-  const auto bytes = read_whole_file(path, 1 << 30);
-  ASSERT_TRUE(bytes);
-  EXPECT_EQ(saved->bytes, bytes->size());
-  EXPECT_EQ(files(), 1U);
-  Keyspace loaded(kDatabases, kHashSeed);
-  ASSERT_TRUE(snapshots::load(*bytes, loaded));
-  EXPECT_EQ(contents(loaded), contents(keyspace));
+  disk_.cut_power(virtual_disk::Unsynced::kLost);
+  EXPECT_EQ(disk_.content(kPlace.path)->size(), saved->bytes);
+  EXPECT_EQ(content_of_disk(), contents(new_));
+  EXPECT_EQ(disk_.list("dir")->size(), 1U);
 }
 
-TEST_F(SaveRdbTest, AFailureKeepsTheOldFileAndLeavesNoOther) {
-  Keyspace keyspace(kDatabases, kHashSeed);
-  fill(keyspace, 5, 50);
-  const std::string path = directory_ / "dump.rdb";
-  ASSERT_TRUE(write_file_atomically(path, "an older snapshot"));
-  // Thrown in the middle of writing, as when memory ends.
-  RdbWriteOptions options;
-  options.buffer_bytes = 100;
-  options.on_progress = [](const RdbProgress&) { throw std::bad_alloc(); };
-  const auto saved = save_rdb(path, keyspace, options);
+TEST_F(SaveRdbTest, AnyOperationThatFailsLeavesOneOfBoth) {
+  ASSERT_TRUE(save());
+  const uint64_t operations = disk_.operation_count();
+  ASSERT_GT(operations, 10U);
+  for (uint64_t failing = 1; failing <= operations; ++failing) {
+    disk_.put(kPlace.path, written(old_, {}));
+    disk_.restart_count();
+    disk_.fail_operation(failing);
+    EXPECT_FALSE(save()) << failing;
+    // Only syncing the directory comes after the new file is in its place.
+    EXPECT_EQ(content_of_disk(), contents(failing == operations ? new_ : old_)) << failing;
+    disk_.restart_count();
+    EXPECT_EQ(disk_.list("dir")->size(), 1U) << "a temporary file is left";
+  }
+}
+
+TEST_F(SaveRdbTest, APowerCutAtAnyTimeLeavesOneOfBoth) {
+  ASSERT_TRUE(save());
+  const uint64_t operations = disk_.operation_count();
+  using virtual_disk::Unsynced;
+  for (const auto unsynced : {Unsynced::kLost, Unsynced::kKept, Unsynced::kPartial}) {
+    for (uint64_t failing = 1; failing <= operations; ++failing) {
+      disk_.put(kPlace.path, written(old_, {}));
+      disk_.restart_count();
+      disk_.fail_from_operation(failing);
+      EXPECT_FALSE(save());
+      disk_.cut_power(unsynced);
+      const auto found = content_of_disk();
+      EXPECT_TRUE(found == contents(old_) || found == contents(new_)) << failing;
+    }
+  }
+}
+
+TEST_F(SaveRdbTest, MemoryThatEndsInTheMiddleIsAnErrorToo) {
+  options_.on_progress = [](const RdbProgress&) { throw std::bad_alloc(); };
+  const auto saved = save();
   ASSERT_FALSE(saved);
   EXPECT_EQ(saved.error().message, "OOM not enough memory to write a snapshot");
-  EXPECT_EQ(*read_whole_file(path, 100), "an older snapshot");
-  EXPECT_EQ(files(), 1U);
-  EXPECT_FALSE(save_rdb(directory_ / "absent" / "dump.rdb", keyspace, {}));
+  EXPECT_EQ(content_of_disk(), contents(old_));
+  EXPECT_EQ(disk_.list("dir")->size(), 1U);
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 //                                   hexadecimal what may be any bytes; then `foreign TYPE COUNT`
 //   snapshot_tool copy FROM TO [no-compression] [no-checksum]
 //                                   loads a file, foreign types left out, and saves it
-#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -14,8 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "persistence/descriptor.h"
-#include "persistence/file_stream.h"
+#include "persistence/input_file_source.h"
 #include "persistence/rdb_loader.h"
 #include "persistence/rdb_writer.h"
 #include "tests/support/snapshots.h"
@@ -40,9 +38,9 @@ int fail(std::string_view message) {
 }
 
 core::Result<> load(const std::string& path, persistence::KeyspaceLoader& loader) {
-  const persistence::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.is_open()) return core::Error{"cannot open " + path};
-  persistence::FileSource source(file.number(), path);
+  const auto file = persistence::posix_file_system().open_input(path);
+  if (!file) return file.error();
+  persistence::InputFileSource source(**file);
   persistence::RdbReadOptions options;
   options.foreign_types = persistence::ForeignTypes::kSkip;
   const auto read = persistence::read_rdb(source, loader, core::UnlimitedMemory(), options);
@@ -82,6 +80,7 @@ int main(int argc, char** argv) {
     if (arguments[i] == "no-compression") options.compresses = false;
     if (arguments[i] == "no-checksum") options.has_sum = false;
   }
-  const auto saved = persistence::save_rdb(arguments[2], keyspace, options);
+  const auto saved = persistence::write_rdb_file(persistence::posix_file_system(), arguments[2],
+                                                 keyspace, options);
   return saved ? EXIT_SUCCESS : fail(saved.error().message);
 }
