@@ -242,6 +242,31 @@ TEST(RdbWriter, BitsMayBeSetWhileTheyAreWritten) {
   }
 }
 
+// Size of the file that an empty filter of this capacity makes, and of its array.
+std::pair<size_t, size_t> sizes_of(core::bloom::LayoutId layout, uint64_t capacity) {
+  Keyspace keyspace(1, kHashSeed);
+  auto& entry = keyspace.insert(0, keyspace.ref("f"));
+  entry.set_filter(filters::make(parameters_of(layout, 0.01, capacity, 2), "", 0));
+  return {written(keyspace, {}).size(), entry.filter().layer_bytes(0).size()};
+}
+
+TEST(RdbWriter, ArraysThatOthersMayChangeAreNeverPacked) {
+  constexpr size_t kShared = core::bloom::BitArray::kMappedBytes;
+  for (const auto layout : filters::kLayouts) {
+    const auto [private_file, private_array] = sizes_of(layout, 400000);
+    EXPECT_LT(private_array, kShared);
+    EXPECT_LT(private_file, private_array / 50);
+    const auto [shared_file, shared_array] = sizes_of(layout, 2000000);
+    EXPECT_GE(shared_array, kShared);
+    EXPECT_GT(shared_file, shared_array);
+  }
+  // Its last word is not full, so that its bytes are fewer than its memory.
+  const auto [file, array] = sizes_of(core::bloom::LayoutId::kValkeyBloom, 875173);
+  EXPECT_LT(array, kShared);
+  EXPECT_GT(array, kShared - sizeof(uint64_t));
+  EXPECT_GT(file, array);
+}
+
 const RdbPlace kPlace = {"dir/dump.rdb", "dir/temp-1.rdb"};
 
 // A disk with an older snapshot.
