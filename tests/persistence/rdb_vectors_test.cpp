@@ -24,7 +24,7 @@ const std::string kFullFiles[] = {
 
 class Loaded {
  public:
-  explicit Loaded(std::string_view bytes, RdbReadOptions options = {})
+  explicit Loaded(std::string_view bytes, const RdbReadOptions& options = {})
       : keyspace(2, 1), loader(keyspace, core::keyspace::kIgnoreExpiry) {
     MemorySource source(bytes);
     result = read_rdb(source, loader, core::UnlimitedMemory(), options);
@@ -67,8 +67,9 @@ void expect_strings(const Loaded& loaded) {
 TEST(RdbVectors, EveryKeyAnswersAsItDidThere) {
   for (const std::string& writer : kWriters) {
     for (const std::string& file : kFullFiles) {
-      SCOPED_TRACE(writer + "/" + file);
-      const Loaded loaded(vectors::read(writer + "/" + file));
+      const std::string path = fmt::format("{}/{}", writer, file);
+      SCOPED_TRACE(path);
+      const Loaded loaded(vectors::read(path));
       ASSERT_TRUE(loaded.result) << loaded.result.error().message;
       expect_strings(loaded);
       const auto all = vectors::expected(writer);
