@@ -60,9 +60,9 @@ int serve(server::Config& config) {
     return fail(started.error().message);
   }
   const PidFile pid_file(config.pid_file());
-  server.run();
+  const int exit_code = server.run();
   server::flush_log();
-  return EXIT_SUCCESS;
+  return exit_code;
 }
 
 }  // namespace

@@ -49,6 +49,7 @@ enum Flag : uint32_t {
   kWholeKeyspace = 1U << 25,  // reaches keys it does not name: EXEC locks every stripe
   kNotPaused = 1U << 26,      // runs during CLIENT PAUSE ALL
   kRunsQueue = 1U << 27,      // has the flags of the queued commands as well
+  kTellsTrouble = 1U << 28,   // answers MISCONF when writes do, for those who watch the server
 };
 
 // ACL categories beyond those that follow from the flags (@read @write @fast @slow @admin

@@ -18,6 +18,7 @@
 #include "server/commands/pause_gate.h"
 #include "server/commands/registry.h"
 #include "server/config/config.h"
+#include "server/durability/durability.h"
 #include "server/memory_monitor.h"
 #include "server/statistics.h"
 #include "server/tick_clock.h"
@@ -50,6 +51,7 @@ struct Services {
   core::keyspace::Keyspace& keyspace;
   core::keyspace::Reclaimer& reclaimer;
   persistence::Journal& journal;
+  Durability& durability;
   const Registry& registry;
   Clients& clients;
   Statistics& statistics;
