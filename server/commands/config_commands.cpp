@@ -46,6 +46,8 @@ void config_set(Context& ctx) {
 /* CONFIG RESETSTAT */
 void config_resetstat(Context& ctx) {
   ctx.services.statistics.reset();
+  ctx.services.gauges.reset();
+  ctx.keyspace().expiry_statistics().reset();
   ctx.reply.ok();
 }
 

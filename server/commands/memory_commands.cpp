@@ -78,8 +78,7 @@ MemoryFigures measure(const Context& ctx) {
   figures.resident_bytes = resident_memory().total_bytes;
   figures.allocator = allocator_figures();
   for (const auto& session : ctx.services.clients.list()) {
-    figures.client_bytes += session->query_buffer_bytes.load(std::memory_order_relaxed) +
-                            session->output_buffer_bytes.load(std::memory_order_relaxed);
+    figures.client_bytes += session->memory_bytes();
   }
   for (unsigned i = 0; i < ctx.keyspace().database_count(); ++i) {
     figures.key_count += ctx.keyspace().db_size(i);

@@ -69,6 +69,11 @@ void Connection::close_if_idle(int64_t now_ms, int64_t timeout_ms) {
   }
 }
 
+void Connection::restart_output_peak() {
+  output_peak_bytes_ = unsent_.size();
+  publish_buffer_sizes();
+}
+
 void Connection::on_ready(uint32_t events) {
   if ((events & EPOLLOUT) != 0) send_unsent();
   if (!open_ || (events & ~uint32_t{EPOLLOUT}) == 0) return;
@@ -213,6 +218,7 @@ Connection::Stop Connection::execute_batch(int64_t now_ms, size_t& consumed) {
 void Connection::send_replies() {
   protocol::OutputBuffer& replies = thread_.replies;
   if (replies.empty()) return;
+  output_peak_bytes_ = std::max(output_peak_bytes_, unsent_.size() + replies.size());
   size_t sent = 0;
   if (open_ && unsent_.empty()) sent = send_now(replies.view());
   if (open_ && sent < replies.size()) {
@@ -315,6 +321,8 @@ void Connection::publish_buffer_sizes() {
   session_->query_buffer_free_bytes.store(input_.capacity() - input_.size(),
                                           std::memory_order_relaxed);
   session_->output_buffer_bytes.store(unsent_.size(), std::memory_order_relaxed);
+  session_->output_buffer_capacity_bytes.store(unsent_.capacity(), std::memory_order_relaxed);
+  session_->output_buffer_peak_bytes.store(output_peak_bytes_, std::memory_order_relaxed);
 }
 
 }  // namespace server::net

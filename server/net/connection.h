@@ -41,6 +41,8 @@ class Connection final : public Readiness::Watcher,
   void close_if_idle(int64_t now_ms, int64_t timeout_ms);
   // A client over its output limit is closed, even if nothing has happened on its socket.
   void close_if_over_output_limit();
+  // Begins a new interval for the peak of the output buffer.
+  void restart_output_peak();
   // After CLIENT KILL or UNPAUSE: closes, or lets a held-back command try again.
   void wake();
 
@@ -101,6 +103,7 @@ class Connection final : public Readiness::Watcher,
   protocol::OutputBuffer unsent_;
   OutputLimit output_limit_;
   Timer timer_;
+  size_t output_peak_bytes_ = 0;
   size_t unsent_at_timer_ = 0;  // to see whether a waiting client took anything
   uint32_t interest_ = EPOLLIN;
   Wait wait_ = Wait::kNothing;

@@ -37,6 +37,7 @@ class Periodic {
   Timer timer_;
   bool stopped_ = false;
   uint64_t ticks_ = 0;
+  int64_t client_checks_ = 0;
   int64_t sampled_us_ = 0;
   uint64_t sampled_commands_ = 0;
   uint64_t sampled_input_ = 0;
