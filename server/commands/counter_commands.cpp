@@ -99,60 +99,46 @@ void incrbyfloat(Context& ctx) {
   ctx.reply.bulk(text);
 }
 
-constexpr uint32_t kCommon = kWrite | kDenyOom | kFast;
-constexpr uint16_t kUse = kKeyRw | kKeyAccess | kKeyUpdate;
+// A row whose fields are those of every counter but for the given ones.
+constexpr Command counter(Command row) {
+  row.flags = kWrite | kDenyOom | kFast;
+  row.keys = one_key(kKeyRw | kKeyAccess | kKeyUpdate);
+  row.categories = kString;
+  row.group = "string";
+  return row;
+}
 
 const Command kRows[] = {
-    {.name = "incr",
-     .arity = 2,
-     .flags = kCommon,
-     .keys = one_key(kUse),
-     .categories = kString,
-     .group = "string",
-     .since = "1.0.0",
-     .summary = "Adds one to the integer at a key",
-     .syntax = "key",
-     .handler = incr},
-    {.name = "decr",
-     .arity = 2,
-     .flags = kCommon,
-     .keys = one_key(kUse),
-     .categories = kString,
-     .group = "string",
-     .since = "1.0.0",
-     .summary = "Takes one from the integer at a key",
-     .syntax = "key",
-     .handler = decr},
-    {.name = "incrby",
-     .arity = 3,
-     .flags = kCommon,
-     .keys = one_key(kUse),
-     .categories = kString,
-     .group = "string",
-     .since = "1.0.0",
-     .summary = "Adds a number to the integer at a key",
-     .syntax = "key increment",
-     .handler = incrby},
-    {.name = "decrby",
-     .arity = 3,
-     .flags = kCommon,
-     .keys = one_key(kUse),
-     .categories = kString,
-     .group = "string",
-     .since = "1.0.0",
-     .summary = "Takes a number from the integer at a key",
-     .syntax = "key decrement",
-     .handler = decrby},
-    {.name = "incrbyfloat",
-     .arity = 3,
-     .flags = kCommon,
-     .keys = one_key(kUse),
-     .categories = kString,
-     .group = "string",
-     .since = "2.6.0",
-     .summary = "Adds a number to the decimal fraction at a key",
-     .syntax = "key increment:double",
-     .handler = incrbyfloat},
+    counter({.name = "incr",
+             .arity = 2,
+             .since = "1.0.0",
+             .summary = "Adds one to the integer at a key",
+             .syntax = "key",
+             .handler = incr}),
+    counter({.name = "decr",
+             .arity = 2,
+             .since = "1.0.0",
+             .summary = "Takes one from the integer at a key",
+             .syntax = "key",
+             .handler = decr}),
+    counter({.name = "incrby",
+             .arity = 3,
+             .since = "1.0.0",
+             .summary = "Adds a number to the integer at a key",
+             .syntax = "key increment",
+             .handler = incrby}),
+    counter({.name = "decrby",
+             .arity = 3,
+             .since = "1.0.0",
+             .summary = "Takes a number from the integer at a key",
+             .syntax = "key decrement",
+             .handler = decrby}),
+    counter({.name = "incrbyfloat",
+             .arity = 3,
+             .since = "2.6.0",
+             .summary = "Adds a number to the decimal fraction at a key",
+             .syntax = "key increment:double",
+             .handler = incrbyfloat}),
 };
 
 }  // namespace
