@@ -94,6 +94,7 @@ constexpr Command kSubcommands[] = {
      .since = "2.0.0",
      .summary = "Changes options, all of them or none",
      .syntax = "(parameter value) ...",
+     .tips = "request_policy:all_nodes response_policy:all_succeeded",
      .handler = config_set},
 };
 

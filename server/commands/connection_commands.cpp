@@ -211,6 +211,7 @@ const Command kRows[] = {
      .since = "1.0.0",
      .summary = "Answers PONG, or the message",
      .syntax = "[message]",
+     .tips = "request_policy:all_shards response_policy:all_succeeded",
      .handler = ping},
     {.name = "quit",
      .arity = -1,

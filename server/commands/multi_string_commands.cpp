@@ -92,6 +92,7 @@ const Command kRows[] = {
      .since = "1.0.0",
      .summary = "Returns the strings at several keys",
      .syntax = "key ...",
+     .tips = "request_policy:multi_shard",
      .handler = mget},
     {.name = "mset",
      .arity = -3,
@@ -102,6 +103,7 @@ const Command kRows[] = {
      .since = "1.0.1",
      .summary = "Stores several strings at once",
      .syntax = "(key value) ...",
+     .tips = "request_policy:multi_shard response_policy:all_succeeded",
      .handler = mset},
     {.name = "msetnx",
      .arity = -3,
@@ -112,6 +114,7 @@ const Command kRows[] = {
      .since = "1.0.1",
      .summary = "Stores several strings unless one of the keys exists",
      .syntax = "(key value) ...",
+     .tips = "request_policy:multi_shard response_policy:agg_min",
      .handler = msetnx},
 };
 

@@ -113,7 +113,7 @@ void unwatch(Context& ctx) {
   ctx.reply.ok();
 }
 
-constexpr uint32_t kCommon = kNoScript | kLoading | kStale | kFast;
+constexpr uint32_t kCommon = kNoScript | kLoading | kStale | kFast | kAllowBusy;
 
 const Command kRows[] = {
     {.name = "multi",
