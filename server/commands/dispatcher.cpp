@@ -200,11 +200,13 @@ void Dispatcher::refuse(Context& ctx, std::string_view error) {
 void Dispatcher::queue(Context& ctx) {
   Transaction& transaction = session_.transaction;
   QueuedCommand queued{ctx.command, {ctx.args.begin(), ctx.args.end()}};
-  for (const std::string& argument : queued.arguments) transaction.queued_bytes += argument.size();
+  transaction.queued_bytes += sizeof queued;
+  for (const std::string& argument : queued.arguments) {
+    transaction.queued_bytes += sizeof argument + argument.size();
+  }
   transaction.queued_flags |= ctx.command->row->flags;
   transaction.queue.push_back(std::move(queued));
-  session_.queued_commands.store(static_cast<int64_t>(transaction.queue.size()),
-                                 std::memory_order_relaxed);
+  session_.publish_transaction();
   ctx.reply.simple("QUEUED");
 }
 
@@ -270,7 +272,7 @@ void unwatch_all(Services& services, Session& session) {
 void discard_transaction(Services& services, Session& session) {
   unwatch_all(services, session);
   session.transaction = {};
-  session.queued_commands.store(-1, std::memory_order_relaxed);
+  session.publish_transaction();
 }
 
 }  // namespace server

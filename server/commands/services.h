@@ -41,7 +41,14 @@ struct Gauges {
   std::atomic<uint64_t> output_bytes_per_second{0};
   std::atomic<uint64_t> clients_peak{0};
   std::atomic<uint64_t> expire_cycle_us{0};
-  std::atomic<double> expired_stale_percent{0};
+
+  // CONFIG RESETSTAT: all but the peak, which Redis keeps too.
+  void reset() {
+    for (auto* gauge : {&operations_per_second, &input_bytes_per_second, &output_bytes_per_second,
+                        &expire_cycle_us}) {
+      gauge->store(0);
+    }
+  }
 };
 
 struct Services {

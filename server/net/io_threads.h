@@ -60,7 +60,7 @@ struct IoThread {
   void release_safe();
 
   // One read batch: about 2,000 small commands; fits the second-level cache.
-  static constexpr size_t kReadBufferBytes = 64 * 1024;
+  static constexpr size_t kReadBufferBytes = size_t{64} * 1024;
 
   const size_t index;
   asio::io_context context;
