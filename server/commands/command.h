@@ -49,6 +49,7 @@ enum Flag : uint32_t {
   kWholeKeyspace = 1U << 25,  // reaches keys it does not name: EXEC locks every stripe
   kNotPaused = 1U << 26,      // runs during CLIENT PAUSE ALL
   kRunsQueue = 1U << 27,      // has the flags of the queued commands as well
+  kTellsTrouble = 1U << 28,   // answers MISCONF when writes do, for those who watch the server
 };
 
 // ACL categories beyond those that follow from the flags (@read @write @fast @slow @admin
@@ -88,6 +89,12 @@ struct KeyRange {
 
 using Arguments = std::span<const std::string_view>;
 
+// What the journal holds of a command that changed something.
+enum class Journalled : uint8_t {
+  kVerbatim,  // its own words: repeating them changes the same
+  kEffects,   // what the handler gives to Context::journal
+};
+
 struct Command {
   std::string_view name{};  // lower case, without its container's name
   int arity = 0;            // counts the name (and the subcommand's); -n means n or more
@@ -107,6 +114,7 @@ struct Command {
   void (*prefetch)(const core::keyspace::Entry&, Arguments) = nullptr;
   // The exact use of the keys where it depends on the arguments (SET … GET, BITFIELD … GET).
   uint16_t (*key_use)(Arguments) = nullptr;
+  Journalled journalled = Journalled::kVerbatim;
 };
 
 // Shorthands for the common shapes of `keys`.

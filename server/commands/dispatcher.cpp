@@ -73,8 +73,21 @@ std::string Dispatcher::refusal(const RegisteredCommand* command, Arguments args
   if (session_.transaction.active && command->has(kNoMulti)) {
     return fmt::format("ERR Command '{}' not allowed inside a transaction", command->full_name);
   }
+  if (session_.origin != CommandOrigin::kClient) return "";
+  if (services_.durability.availability.any()) [[unlikely]] {
+    if (std::string text = trouble(flags); !text.empty()) return text;
+  }
   if ((flags & kDenyOom) != 0 && services_.memory.over_limit()) return std::string(kOutOfMemory);
   return "";
+}
+
+std::string Dispatcher::trouble(uint32_t flags) const {
+  const Availability& availability = services_.durability.availability;
+  if (availability.has(Availability::kLoading) && (flags & kLoading) == 0) {
+    return "LOADING Redis is loading the dataset in memory";
+  }
+  if ((flags & (kWrite | kTellsTrouble)) == 0) return "";
+  return availability.write_refusal(services_.config.flag(OptionId::kStopWritesOnBgsaveError));
 }
 
 Outcome Dispatcher::execute(Arguments args, int64_t now_ms, protocol::OutputBuffer& replies) {
@@ -100,7 +113,10 @@ Outcome Dispatcher::execute(Arguments args, int64_t now_ms, protocol::OutputBuff
   const bool queues = transaction.active && !command->has(kImmediate);
   const uint32_t flags =
       command->row->flags | (command->has(kRunsQueue) ? transaction.queued_flags : 0);
-  if (!queues && services_.pause.holds_back(flags, now_ms)) return Outcome::kHeldBack;
+  if (!queues && session_.origin == CommandOrigin::kClient &&
+      services_.pause.holds_back(flags, now_ms)) {
+    return Outcome::kHeldBack;
+  }
   if (std::string error = refusal(command, args, flags); !error.empty()) [[unlikely]] {
     counters_.commands[command->index].rejected.add();
     refuse(ctx, error);
@@ -197,6 +213,7 @@ void Dispatcher::run(Context& ctx) {
   const size_t mark = replies.size();
   session_.last_command.store(ctx.command, std::memory_order_relaxed);
   const uint64_t start = TickClock::now();
+  ctx.is_journalled = false;
   ctx.command->row->handler(ctx);
   CommandCounters& counters = counters_.commands[ctx.command->index];
   counters.ticks.add(TickClock::now() - start);

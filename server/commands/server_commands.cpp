@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// INFO, LOLWUT, MODULE, ROLE, SHUTDOWN, TIME: the process as a whole.
+// INFO, LOLWUT, MODULE, ROLE, TIME: the process as a whole.
 #include <fmt/format.h>
 
 #include <string>
@@ -54,45 +54,6 @@ void role(Context& ctx) {
   ctx.reply.bulk("master");
   ctx.reply.integer(0);
   ctx.reply.array(0);
-}
-
-struct ShutdownOptions {
-  bool save = false;
-  bool nosave = false;
-  bool now = false;
-  bool force = false;
-  bool abort = false;
-
-  bool are_contradictory() const {
-    return (save && nosave) || (abort && (save || nosave || now || force));
-  }
-};
-
-/* SHUTDOWN [NOSAVE | SAVE] [NOW] [FORCE] [ABORT] */
-void shutdown(Context& ctx) {
-  ShutdownOptions options;
-  protocol::ArgumentCursor cursor(ctx.args.subspan(1));
-  while (!cursor.done()) {
-    if (cursor.eat_keyword("nosave"))
-      options.nosave = true;
-    else if (cursor.eat_keyword("save"))
-      options.save = true;
-    else if (cursor.eat_keyword("now"))
-      options.now = true;
-    else if (cursor.eat_keyword("force"))
-      options.force = true;
-    else if (cursor.eat_keyword("abort"))
-      options.abort = true;
-    else
-      cursor.fail(kSyntaxError);
-  }
-  if (options.are_contradictory()) cursor.fail(kSyntaxError);
-  if (!cursor.ok()) return ctx.reply.error(cursor.error());
-  // Nothing has to be waited for, so a shutdown is never seen in progress.
-  if (options.abort) return ctx.reply.error("ERR No shutdown in progress.");
-  // The end of the connection is the reply.
-  ctx.session.close_after_reply = true;
-  ctx.services.request_shutdown();
 }
 
 /* TIME */
@@ -172,14 +133,6 @@ const Command kRows[] = {
      .since = "2.8.12",
      .summary = "Returns the part that the server plays in replication",
      .handler = role},
-    {.name = "shutdown",
-     .arity = -1,
-     .flags = kAdmin | kNoScript | kLoading | kStale | kNoMulti | kAllowBusy,
-     .group = "server",
-     .since = "1.0.0",
-     .summary = "Ends the server",
-     .syntax = "[NOSAVE | SAVE] [NOW] [FORCE] [ABORT]",
-     .handler = shutdown},
     {.name = "time",
      .arity = 1,
      .flags = kLoading | kStale | kFast,

@@ -13,10 +13,12 @@
 #include "core/clock.h"
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/reclaimer.h"
+#include "persistence/journal.h"
 #include "server/clients.h"
 #include "server/commands/pause_gate.h"
 #include "server/commands/registry.h"
 #include "server/config/config.h"
+#include "server/durability/durability.h"
 #include "server/memory_monitor.h"
 #include "server/statistics.h"
 #include "server/tick_clock.h"
@@ -48,6 +50,8 @@ struct Services {
   const TickClock& ticks;
   core::keyspace::Keyspace& keyspace;
   core::keyspace::Reclaimer& reclaimer;
+  persistence::Journal& journal;
+  Durability& durability;
   const Registry& registry;
   Clients& clients;
   Statistics& statistics;

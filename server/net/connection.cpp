@@ -76,12 +76,13 @@ void Connection::close_if_idle(int64_t now_ms, int64_t timeout_ms) {
 }
 
 void Connection::on_ready(uint32_t events) {
-  if ((events & EPOLLOUT) != 0) send_unsent();
+  if ((events & EPOLLOUT) != 0 && wait_ != Wait::kLog) send_unsent();
   if (!open_ || (events & ~uint32_t{EPOLLOUT}) == 0) return;
   if (wait_ != Wait::kNothing) {
     // Only a broken connection is told while input is not asked for.
-    if ((events & (EPOLLHUP | EPOLLERR)) != 0) close();
-    return;
+    if ((events & (EPOLLHUP | EPOLLERR)) != 0) return close();
+    // A wait for the log is short: that input waits too is told to the kernel only if some comes.
+    return update_interest();
   }
   proceed(read_available());
 }
@@ -103,19 +104,56 @@ std::string_view Connection::read_available() {
 }
 
 void Connection::proceed(std::string_view fresh) {
-  while (open_) {
-    const Stop stop = execute(fresh);
+  bool goes_on = true;
+  while (open_ && goes_on) {
+    const uint64_t log_mark = persistence::Journal::end_of_last_append();
+    stop_ = execute(fresh);
     fresh = {};
-    send_replies();
-    if (!open_) return;
-    // A client that has closed its writing side still gets the replies it waits for.
-    if (stop == Stop::kClose || (end_of_input_ && stop == Stop::kNeedInput)) {
-      return wait_for(Wait::kLastReplies);
-    }
-    if (stop == Stop::kHeldBack) return wait_for(Wait::kEndOfPause);
-    if (unsent_.size() > kUnsentBytesMax) return wait_for(Wait::kReader);
-    if (stop == Stop::kNeedInput) return publish_buffer_sizes();
+    if (open_ && holds_replies(log_mark)) return;
+    goes_on = settle();
   }
+}
+
+bool Connection::settle() {
+  send_replies();
+  if (!open_) return false;
+  // A client that has closed its writing side still gets the replies it waits for.
+  if (stop_ == Stop::kClose || (end_of_input_ && stop_ == Stop::kNeedInput)) {
+    wait_for(Wait::kLastReplies);
+  } else if (stop_ == Stop::kHeldBack) {
+    wait_for(Wait::kEndOfPause);
+  } else if (unsent_.size() > kUnsentBytesMax) {
+    wait_for(Wait::kReader);
+  } else if (stop_ == Stop::kNeedInput) {
+    publish_buffer_sizes();
+  } else {
+    return true;
+  }
+  return false;
+}
+
+bool Connection::holds_replies(uint64_t log_mark) {
+  const AppendLog& log = services_.durability.append_log();
+  const uint64_t offset = log.offset_of_replies(log_mark);
+  if (thread_.replies.empty() || log.is_safe(offset)) return false;
+  unsent_.append(thread_.replies.view());
+  thread_.replies.clear();
+  held_until_ = offset;
+  wait_ = Wait::kLog;
+  thread_.await_log(shared_from_this());
+  return true;
+}
+
+bool Connection::release() {
+  if (!open_ || wait_ != Wait::kLog) return true;
+  if (!services_.durability.append_log().is_safe(held_until_)) return false;
+  wait_ = Wait::kNothing;
+  send_unsent();
+  if (open_ && !unsent_.empty() && over_output_limit()) close();
+  if (!open_) return true;
+  update_interest();
+  if (settle()) proceed({});
+  return true;
 }
 
 Connection::Stop Connection::execute(std::string_view fresh) {
@@ -302,7 +340,7 @@ void Connection::on_timer() {
 void Connection::update_interest() {
   uint32_t interest = 0;
   if (wait_ == Wait::kNothing) interest |= EPOLLIN;
-  if (!unsent_.empty()) interest |= EPOLLOUT;
+  if (!unsent_.empty() && wait_ != Wait::kLog) interest |= EPOLLOUT;
   if (interest == interest_) return;
   interest_ = interest;
   thread_.readiness.change(session_->descriptor, *this, interest);

@@ -41,6 +41,9 @@ class Connection final : public Readiness::Watcher,
   // After CLIENT KILL or UNPAUSE: closes, or lets a held-back command try again.
   void wake();
 
+  // Sends the replies that waited for the append log, if it has come far enough; else false.
+  bool release();
+
   void on_ready(uint32_t events) override;
 
  private:
@@ -51,6 +54,7 @@ class Connection final : public Readiness::Watcher,
     kNothing,
     kEndOfPause,   // a command is held back by CLIENT PAUSE
     kReader,       // the client must take replies first
+    kLog,          // the replies answer writes that are not in the append log yet
     kLastReplies,  // the connection closes when all is sent
   };
 
@@ -58,6 +62,10 @@ class Connection final : public Readiness::Watcher,
   std::string_view read_available();
   // Executes what is buffered and `fresh`, sends replies, decides what to wait for.
   void proceed(std::string_view fresh);
+  // What follows once the replies of execute() may leave; true when there may be more to execute.
+  bool settle();
+  // True when the replies must wait; then they do.
+  bool holds_replies(uint64_t log_mark);
   Stop execute(std::string_view fresh);
   Stop execute_complete(std::string_view data, size_t& consumed);
   // Parses the next requests of `data` into the thread's batch; what ended it, and after how many
@@ -98,6 +106,8 @@ class Connection final : public Readiness::Watcher,
   size_t unsent_at_timer_ = 0;  // to see whether a waiting client took anything
   uint32_t interest_ = EPOLLIN;
   Wait wait_ = Wait::kNothing;
+  Stop stop_ = Stop::kNeedInput;  // how the last execute() ended
+  uint64_t held_until_ = 0;       // the journal offset that Wait::kLog waits for
   bool open_ = true;
   bool end_of_input_ = false;
 };

@@ -32,7 +32,10 @@ Awaitable<> Periodic::run() {
 void Periodic::tick() {
   ++ticks_;
   services_.memory.refresh();
-  expire_keys();
+  if (!services_.durability.availability.has(Availability::kLoading)) {
+    expire_keys();
+    services_.durability.tick();
+  }
   sample_rates();
   Gauges& gauges = services_.gauges;
   const uint64_t clients = services_.clients.count();
