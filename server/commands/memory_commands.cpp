@@ -72,6 +72,7 @@ struct MemoryFigures {
 MemoryFigures measure(const Context& ctx) {
   const MemoryMonitor& memory = ctx.services.memory;
   MemoryFigures figures;
+  flush_thread_cache();
   figures.used_bytes = memory.refresh();
   figures.peak_bytes = memory.peak_bytes();
   figures.startup_bytes = memory.startup_bytes();

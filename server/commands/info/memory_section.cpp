@@ -73,6 +73,7 @@ void Lines::bytes(std::string_view name, uint64_t value) {
 
 void write_memory(const Source& source, Lines& lines) {
   const MemoryMonitor& memory = source.services.memory;
+  flush_thread_cache();
   const uint64_t used = memory.refresh();
   const uint64_t peak = memory.peak_bytes();
   const uint64_t startup = memory.startup_bytes();
