@@ -83,7 +83,7 @@ int main(int argc, char** argv) {
     return EXIT_SUCCESS;
   }
   if (*launch == server::Launch::kCheckSnapshot) {
-    const auto verdict = persistence::check_rdb_file(argv[2]);
+    const auto verdict = persistence::check_rdb_file(persistence::posix_file_system(), argv[2]);
     fmt::print("{}", verdict.text);
     return verdict.is_sound ? EXIT_SUCCESS : EXIT_FAILURE;
   }
