@@ -5,6 +5,8 @@
 
 #include "persistence/aof_manifest.h"
 #include "persistence/aof_reader.h"
+#include "persistence/input_file_source.h"
+#include "persistence/rdb_reader.h"
 
 namespace persistence {
 namespace {
@@ -25,9 +27,31 @@ core::Result<bool> is_manifest(FileSystem& files, const std::string& path) {
   return rest.starts_with("file ");
 }
 
+class Discarding final : public RdbVisitor {
+ public:
+  core::Result<> entry(uint64_t /*database*/, core::keyspace::EntryPtr /*entry*/) override {
+    return {};
+  }
+};
+
+// The size of the snapshot that the file begins with, once all of it was read.
+core::Result<uint64_t> check_snapshot(FileSystem& files, const std::string& path) {
+  auto file = files.open_input(path);
+  if (!file) return file.error();
+  InputFileSource source(**file);
+  Discarding visitor;
+  const core::UnlimitedMemory bounded_by_the_file;
+  RdbReadOptions options;
+  options.foreign_types = ForeignTypes::kSkip;
+  options.may_be_followed = true;
+  auto read = read_rdb(source, visitor, bounded_by_the_file, options);
+  if (!read) return read.error();
+  return read->total.bytes;
+}
+
 class Checker {
  public:
-  Checker(FileSystem& files, const AofCheckOptions& options) : files_(files), options_(options) {}
+  Checker(FileSystem& files, bool fix) : files_(files), fix_(fix) {}
 
   AofCheckReport run(const std::string& path) {
     const auto done = check_any(path);
@@ -74,7 +98,7 @@ class Checker {
     if (!begins) return begins.error();
     uint64_t preamble_bytes = 0;
     if (*begins) {
-      auto size = options_.check_snapshot(path);
+      auto size = check_snapshot(files_, path);
       if (!size) return core::Error{fmt::format("{}: {}", path, size.error().message)};
       preamble_bytes = *size;
     }
@@ -99,7 +123,7 @@ class Checker {
 
   core::Result<> mend(const std::string& path, const AofScan& scan) {
     const uint64_t torn_bytes = scan.size_bytes - scan.sound_bytes;
-    if (!options_.fix) {
+    if (!fix_) {
       is_sound_ = false;
       say("{}: --fix would cut off the last {} bytes", path, torn_bytes);
       return {};
@@ -110,16 +134,15 @@ class Checker {
   }
 
   FileSystem& files_;
-  const AofCheckOptions& options_;
+  const bool fix_;
   AofCheckReport report_;
   bool is_sound_ = true;
 };
 
 }  // namespace
 
-AofCheckReport check_aof(FileSystem& files, const std::string& path,
-                         const AofCheckOptions& options) {
-  return Checker(files, options).run(path);
+AofCheckReport check_aof(FileSystem& files, const std::string& path, bool fix) {
+  return Checker(files, fix).run(path);
 }
 
 }  // namespace persistence
