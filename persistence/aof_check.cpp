@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <vector>
+
 #include "persistence/aof_manifest.h"
 #include "persistence/aof_reader.h"
 #include "persistence/input_file_source.h"
@@ -70,7 +72,9 @@ class Checker {
   core::Result<> check_any(const std::string& path) {
     auto manifest = is_manifest(files_, path);
     if (!manifest) return manifest.error();
-    return *manifest ? check_manifest(path) : check_file(path, true);
+    auto checked = *manifest ? check_manifest(path) : check_file(path);
+    if (!checked) return checked;
+    return judge_torn_tails();
   }
 
   core::Result<> check_manifest(const std::string& path) {
@@ -81,9 +85,8 @@ class Checker {
     std::vector<AofFile> files;
     if (manifest->base()) files.push_back(*manifest->base());
     files.insert(files.end(), manifest->incrementals().begin(), manifest->incrementals().end());
-    for (size_t i = 0; i < files.size(); ++i) {
-      const bool is_last = i + 1 == files.size();
-      const auto checked = check_file(directory_of(path) + "/" + files[i].name, is_last);
+    for (const AofFile& file : files) {
+      const auto checked = check_file(directory_of(path) + "/" + file.name);
       // The other files are worth a look even when one cannot be read.
       if (!checked) {
         is_sound_ = false;
@@ -93,7 +96,7 @@ class Checker {
     return {};
   }
 
-  core::Result<> check_file(const std::string& path, bool is_last) {
+  core::Result<> check_file(const std::string& path) {
     auto begins = begins_with_snapshot(files_, path);
     if (!begins) return begins.error();
     uint64_t preamble_bytes = 0;
@@ -105,10 +108,22 @@ class Checker {
     auto scan = scan_aof(files_, path, preamble_bytes);
     if (!scan) return scan.error();
     describe(path, *scan);
+    paths_.push_back(path);
+    scans_.push_back(*scan);
     if (scan->condition == Condition::kWhole) return {};
     say("{}", aof_error(path, *scan).message);
-    if (scan->condition == Condition::kTorn && is_last) return mend(path, *scan);
-    is_sound_ = false;
+    return {};
+  }
+
+  core::Result<> judge_torn_tails() {
+    for (size_t i = 0; i < scans_.size(); ++i) {
+      if (scans_[i].condition == Condition::kWhole) continue;
+      if (!may_be_cut(scans_, i)) {
+        is_sound_ = false;
+      } else if (auto mended = mend(paths_[i], scans_[i]); !mended) {
+        return mended;
+      }
+    }
     return {};
   }
 
@@ -136,6 +151,9 @@ class Checker {
   FileSystem& files_;
   const bool fix_;
   AofCheckReport report_;
+  // Of the files that could be read, in the order of loading.
+  std::vector<std::string> paths_;
+  std::vector<AofScan> scans_;
   bool is_sound_ = true;
 };
 

@@ -2,8 +2,8 @@
 //
 // check_aof: looks through an append log without loading it, and mends a torn tail when told to.
 //
-// Invariants: without `fix` no byte is changed; with it only the torn tail of the last file is cut
-// off. Damage is told, never mended.
+// Invariants: without `fix` no byte is changed; with it only a torn tail is cut off, and only that
+// of the last file with commands. Damage is told, never mended.
 // Thread safety: none; the server must not be running on the same log.
 // Source: docs/formats.md, "Append log".
 #pragma once

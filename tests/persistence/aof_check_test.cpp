@@ -80,6 +80,15 @@ TEST_F(AofCheckTest, TornTailOfAnEarlierFileIsNotMended) {
   EXPECT_EQ(disk_.content("d/a.1.incr.aof"), file_.bytes() + "*3");
 }
 
+TEST_F(AofCheckTest, TornTailInFrontOfAFileWithoutCommandsIsMended) {
+  // The power went while a rewrite was about to go over to the file it had made.
+  disk_.put("d/a.1.incr.aof", file_.bytes() + "*3");
+  disk_.put("d/a.2.incr.aof", aof_files::OwnFile().bytes());
+  EXPECT_FALSE(check("d/a.manifest").is_sound);
+  EXPECT_TRUE(check("d/a.manifest", true).is_sound);
+  EXPECT_EQ(disk_.content("d/a.1.incr.aof"), file_.bytes());
+}
+
 TEST_F(AofCheckTest, DamageIsToldWithItsPlaceAndNotMended) {
   std::string bytes = file_.bytes();
   bytes[bytes.find("\r\nv") + 2] = 'w';
