@@ -3,8 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <vector>
+
 #include "persistence/aof_manifest.h"
 #include "persistence/aof_reader.h"
+#include "persistence/input_file_source.h"
+#include "persistence/rdb_reader.h"
 
 namespace persistence {
 namespace {
@@ -25,9 +29,31 @@ core::Result<bool> is_manifest(FileSystem& files, const std::string& path) {
   return rest.starts_with("file ");
 }
 
+class Discarding final : public RdbVisitor {
+ public:
+  core::Result<> entry(uint64_t /*database*/, core::keyspace::EntryPtr /*entry*/) override {
+    return {};
+  }
+};
+
+// The size of the snapshot that the file begins with, once all of it was read.
+core::Result<uint64_t> check_snapshot(FileSystem& files, const std::string& path) {
+  auto file = files.open_input(path);
+  if (!file) return file.error();
+  InputFileSource source(**file);
+  Discarding visitor;
+  const core::UnlimitedMemory bounded_by_the_file;
+  RdbReadOptions options;
+  options.foreign_types = ForeignTypes::kSkip;
+  options.may_be_followed = true;
+  auto read = read_rdb(source, visitor, bounded_by_the_file, options);
+  if (!read) return read.error();
+  return read->total.bytes;
+}
+
 class Checker {
  public:
-  Checker(FileSystem& files, const AofCheckOptions& options) : files_(files), options_(options) {}
+  Checker(FileSystem& files, bool fix) : files_(files), fix_(fix) {}
 
   AofCheckReport run(const std::string& path) {
     const auto done = check_any(path);
@@ -46,7 +72,9 @@ class Checker {
   core::Result<> check_any(const std::string& path) {
     auto manifest = is_manifest(files_, path);
     if (!manifest) return manifest.error();
-    return *manifest ? check_manifest(path) : check_file(path, true);
+    auto checked = *manifest ? check_manifest(path) : check_file(path);
+    if (!checked) return checked;
+    return judge_torn_tails();
   }
 
   core::Result<> check_manifest(const std::string& path) {
@@ -57,9 +85,8 @@ class Checker {
     std::vector<AofFile> files;
     if (manifest->base()) files.push_back(*manifest->base());
     files.insert(files.end(), manifest->incrementals().begin(), manifest->incrementals().end());
-    for (size_t i = 0; i < files.size(); ++i) {
-      const bool is_last = i + 1 == files.size();
-      const auto checked = check_file(directory_of(path) + "/" + files[i].name, is_last);
+    for (const AofFile& file : files) {
+      const auto checked = check_file(directory_of(path) + "/" + file.name);
       // The other files are worth a look even when one cannot be read.
       if (!checked) {
         is_sound_ = false;
@@ -69,22 +96,34 @@ class Checker {
     return {};
   }
 
-  core::Result<> check_file(const std::string& path, bool is_last) {
+  core::Result<> check_file(const std::string& path) {
     auto begins = begins_with_snapshot(files_, path);
     if (!begins) return begins.error();
     uint64_t preamble_bytes = 0;
     if (*begins) {
-      auto size = options_.check_snapshot(path);
+      auto size = check_snapshot(files_, path);
       if (!size) return core::Error{fmt::format("{}: {}", path, size.error().message)};
       preamble_bytes = *size;
     }
     auto scan = scan_aof(files_, path, preamble_bytes);
     if (!scan) return scan.error();
     describe(path, *scan);
+    paths_.push_back(path);
+    scans_.push_back(*scan);
     if (scan->condition == Condition::kWhole) return {};
     say("{}", aof_error(path, *scan).message);
-    if (scan->condition == Condition::kTorn && is_last) return mend(path, *scan);
-    is_sound_ = false;
+    return {};
+  }
+
+  core::Result<> judge_torn_tails() {
+    for (size_t i = 0; i < scans_.size(); ++i) {
+      if (scans_[i].condition == Condition::kWhole) continue;
+      if (!may_be_cut(scans_, i)) {
+        is_sound_ = false;
+      } else if (auto mended = mend(paths_[i], scans_[i]); !mended) {
+        return mended;
+      }
+    }
     return {};
   }
 
@@ -99,7 +138,7 @@ class Checker {
 
   core::Result<> mend(const std::string& path, const AofScan& scan) {
     const uint64_t torn_bytes = scan.size_bytes - scan.sound_bytes;
-    if (!options_.fix) {
+    if (!fix_) {
       is_sound_ = false;
       say("{}: --fix would cut off the last {} bytes", path, torn_bytes);
       return {};
@@ -110,16 +149,18 @@ class Checker {
   }
 
   FileSystem& files_;
-  const AofCheckOptions& options_;
+  const bool fix_;
   AofCheckReport report_;
+  // Of the files that could be read, in the order of loading.
+  std::vector<std::string> paths_;
+  std::vector<AofScan> scans_;
   bool is_sound_ = true;
 };
 
 }  // namespace
 
-AofCheckReport check_aof(FileSystem& files, const std::string& path,
-                         const AofCheckOptions& options) {
-  return Checker(files, options).run(path);
+AofCheckReport check_aof(FileSystem& files, const std::string& path, bool fix) {
+  return Checker(files, fix).run(path);
 }
 
 }  // namespace persistence

@@ -26,7 +26,7 @@ struct AofStart {
   struct File {
     std::string path;
     bool is_base = false;
-    // Only the last file may be torn: it alone was being written.
+    // Nothing follows it.
     bool is_last = false;
   };
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 
@@ -244,6 +245,13 @@ core::Result<> replay_aof(FileSystem& files, const std::string& path, const AofS
   }
   if (checksum != scan.checksum) return changed(path, checksum.size_bytes());
   return {};
+}
+
+bool may_be_cut(std::span<const AofScan> scans, size_t index) {
+  return scans[index].condition == Condition::kTorn &&
+         std::ranges::all_of(scans.subspan(index + 1), [](const AofScan& later) {
+           return later.condition != Condition::kDamaged && later.command_count == 0;
+         });
 }
 
 core::Result<> cut_torn_tail(FileSystem& files, const std::string& path, const AofScan& scan) {

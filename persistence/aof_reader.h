@@ -86,6 +86,11 @@ core::Result<AofScan> scan_aof(FileSystem& files, const std::string& path,
 core::Result<> replay_aof(FileSystem& files, const std::string& path, const AofScan& scan,
                           const AofCommandHandler& handler, const AofLimits& limits = {});
 
+// Whether the torn tail of `scans[index]` may be cut off, `scans` being those of all files of a log
+// in the order of loading. Only in front of files without commands: a rewrite makes the next file
+// before it leaves the old one.
+bool may_be_cut(std::span<const AofScan> scans, size_t index);
+
 // Cuts the file at the end of its sound part and syncs it. REQUIRES: `scan` is torn.
 core::Result<> cut_torn_tail(FileSystem& files, const std::string& path, const AofScan& scan);
 

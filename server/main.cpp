@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "persistence/aof_check.h"
 #include "persistence/rdb_check.h"
 #include "server/config/config.h"
 #include "server/log.h"
@@ -60,9 +61,9 @@ int serve(server::Config& config) {
     return fail(started.error().message);
   }
   const PidFile pid_file(config.pid_file());
-  server.run();
+  const int exit_code = server.run();
   server::flush_log();
-  return EXIT_SUCCESS;
+  return exit_code;
 }
 
 }  // namespace
@@ -86,6 +87,12 @@ int main(int argc, char** argv) {
     const auto verdict = persistence::check_rdb_file(persistence::posix_file_system(), argv[2]);
     fmt::print("{}", verdict.text);
     return verdict.is_sound ? EXIT_SUCCESS : EXIT_FAILURE;
+  }
+  if (*launch == server::Launch::kCheckLog) {
+    const bool fix = argc > 3;
+    const auto report = persistence::check_aof(persistence::posix_file_system(), argv[2], fix);
+    fmt::print("{}", report.text);
+    return report.is_sound ? EXIT_SUCCESS : EXIT_FAILURE;
   }
   if (::chdir(config.directory().c_str()) != 0) {
     return fail(fmt::format("Can't chdir to '{}'", config.directory()));

@@ -59,6 +59,11 @@ CommandLine parse_command_line(std::span<const std::string> arguments) {
     command_line.launch = Launch::kCheckSnapshot;
     return command_line;
   }
+  if (first == "--check-aof" &&
+      (arguments.size() == 2 || (arguments.size() == 3 && arguments[2] == "--fix"))) {
+    command_line.launch = Launch::kCheckLog;
+    return command_line;
+  }
   size_t next = 0;
   if (!first.starts_with('-')) {
     command_line.config_path = first;
@@ -86,6 +91,7 @@ std::string_view help_text() {
       R"(Usage: bloomery-server [/path/to/bloomery.conf] [--option value ...] [-]
        bloomery-server - (read the configuration from standard input)
        bloomery-server --check-rdb /path/to/dump.rdb (tell what it holds, and if it is whole)
+       bloomery-server --check-aof /path/to/appendonly.aof.manifest [--fix] (--fix cuts a torn end)
        bloomery-server -v or --version
        bloomery-server -h or --help
 

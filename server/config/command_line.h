@@ -13,8 +13,9 @@
 
 namespace server {
 
-// kCheckSnapshot: the second argument is its path.
-enum class Launch { kServe, kShowVersion, kShowHelp, kCheckSnapshot };
+// kCheckSnapshot and kCheckLog: the first argument after the option is the path. kCheckLog: a
+// second one means that a torn end is to be cut off.
+enum class Launch { kServe, kShowVersion, kShowHelp, kCheckSnapshot, kCheckLog };
 
 struct CommandLine {
   Launch launch = Launch::kServe;

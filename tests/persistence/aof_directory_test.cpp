@@ -58,12 +58,6 @@ TEST_F(AofDirectoryTest, FilesComeInTheOrderOfLoading) {
   EXPECT_TRUE(files[2].is_last);
 }
 
-TEST_F(AofDirectoryTest, BaseAloneIsTheLastFile) {
-  put_manifest("file b seq 1 type b\n");
-  disk_.put("d/logs/b", "");
-  EXPECT_TRUE(log().find().value().files[0].is_last);
-}
-
 TEST_F(AofDirectoryTest, MissingFileIsAnError) {
   put_manifest("file a.1.base.rdb seq 1 type b\nfile a.1.incr.aof seq 1 type i\n");
   EXPECT_THAT(paths(), ElementsAre(HasSubstr("'d/logs/a.1.base.rdb' is named by")));

@@ -52,6 +52,14 @@ TEST(CommandLine, ASnapshotIsCheckedInsteadOfServed) {
   EXPECT_NE(help_text().find("--check-rdb"), std::string_view::npos);
 }
 
+TEST(CommandLine, AnAppendLogIsCheckedInsteadOfServed) {
+  EXPECT_EQ(parse({"--check-aof", "a.manifest"}).launch, Launch::kCheckLog);
+  EXPECT_EQ(parse({"--check-aof", "a.manifest", "--fix"}).launch, Launch::kCheckLog);
+  EXPECT_EQ(parse({"--check-aof", "a.manifest", "--mend"}).launch, Launch::kServe);
+  EXPECT_EQ(parse({"--check-aof"}).launch, Launch::kServe);
+  EXPECT_NE(help_text().find("--check-aof"), std::string_view::npos);
+}
+
 TEST(CommandLine, VersionAndHelpAreRecognised) {
   EXPECT_EQ(parse({"-v"}).launch, Launch::kShowVersion);
   EXPECT_EQ(parse({"--version"}).launch, Launch::kShowVersion);
