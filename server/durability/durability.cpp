@@ -8,7 +8,7 @@
 #include <charconv>
 #include <utility>
 
-#include "persistence/snapshot.h"
+#include "persistence/rdb_writer.h"
 #include "server/compatibility.h"
 #include "server/log.h"
 
@@ -155,9 +155,8 @@ core::Result<> Durability::fork_child(Task task, Locking locking) {
     if (auto rotated = writer_.rotate(); !rotated) return rotated;
   }
   const bool is_save = task == Task::kSave;
-  const std::string target = is_save ? snapshot_path() : temporary_base();
-  const std::string temporary = is_save ? temporary_snapshot() : temporary_base() + ".part";
   const auto options = write_options(!is_save);
+  const persistence::RdbPlace place{snapshot_path(), temporary_snapshot()};
   auto child = SaveChild::start(parts_.clock, [&](SaveChild::Figures& figures) -> core::Result<> {
     auto child_options = options;
     child_options.on_progress = [&figures](const persistence::RdbProgress& progress) {
@@ -165,7 +164,9 @@ core::Result<> Durability::fork_child(Task task, Locking locking) {
       figures.written_keys = progress.keys;
     };
     const auto saved =
-        persistence::save_snapshot(parts_.files, target, temporary, parts_.keyspace, child_options);
+        is_save ? persistence::save_rdb(parts_.files, place, parts_.keyspace, child_options)
+                : persistence::write_rdb_file(parts_.files, temporary_base(), parts_.keyspace,
+                                              child_options);
     if (!saved) return saved.error();
     return {};
   });
@@ -193,8 +194,8 @@ core::Result<> Durability::save(Locking locking) {
   {
     const auto stripes =
         parts_.keyspace.lock(locking == Locking::kTake ? kAllStripes : 0, LockMode::kShared);
-    saved = persistence::save_snapshot(parts_.files, snapshot_path(), temporary_snapshot(),
-                                       parts_.keyspace, write_options(false));
+    saved = persistence::save_rdb(parts_.files, {snapshot_path(), temporary_snapshot()},
+                                  parts_.keyspace, write_options(false));
   }
   release();
   const std::scoped_lock lock(mutex_);
@@ -282,7 +283,6 @@ void Durability::finish_rewrite(core::Result<> result) {
   }
   log_warning("Background append only file rewriting failed: {}", result.error().message);
   (void)parts_.files.remove(temporary_base());
-  (void)parts_.files.remove(temporary_base() + ".part");
   next_rewrite_us_ = parts_.clock.monotonic_us() +
                      std::max(kSecondUs, rewrite_delay_us(rewrite_record_.failures_in_a_row));
 }

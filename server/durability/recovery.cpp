@@ -8,8 +8,9 @@
 
 #include "core/memory_budget.h"
 #include "persistence/aof_reader.h"
+#include "persistence/input_file_source.h"
 #include "persistence/rdb_loader.h"
-#include "persistence/snapshot.h"
+#include "persistence/rdb_reader.h"
 #include "server/log.h"
 
 namespace server {
@@ -204,9 +205,11 @@ class Recovery {
       parts_.figures.loaded_keys = progress.keys;
       report_progress();
     };
-    const auto read =
-        persistence::load_snapshot(parts_.files, path, loader, core::UnlimitedMemory(), options);
-    if (!read) return read.error();
+    auto file = parts_.files.open_input(path);
+    if (!file) return file.error();
+    persistence::InputFileSource source(**file);
+    const auto read = persistence::read_rdb(source, loader, core::UnlimitedMemory(), options);
+    if (!read) return core::Error{fmt::format("'{}': {}", path, read.error().message)};
     parts_.figures.loaded_keys = loader.loaded_keys();
     parts_.figures.expired_keys += loader.expired_keys();
     for (const auto& [type, count] : loader.foreign_types()) {

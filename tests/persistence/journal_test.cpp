@@ -29,7 +29,7 @@ std::string taken(Journal& journal) {
 
 TEST(AppendCommand, WritesBulkStringsOfAnyBytes) {
   EXPECT_EQ(command({"SET", string_view("a\r\n\0", 4), ""}),
-            string_view("*3\r\n$3\r\nSET\r\n$4\r\na\r\n\0\r\n$0\r\n\r\n", 33));
+            string_view("*3\r\n$3\r\nSET\r\n$4\r\na\r\n\0\r\n$0\r\n\r\n", 29));
 }
 
 TEST(Journal, TakesNothingWhileInactive) {
