@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
 // Prints what the series of layer errors costs as a filter grows: bits per item, measured error and
-// nanoseconds per lookup after some layers.
+// nanoseconds per lookup after some layers; then what batches of absent items cost in a filter that
+// grew to a million items, against one sized right.
 //
 // Usage: bloom_growth_bench
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <ctime>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "core/bloom/scalable_filter.h"
 
@@ -29,12 +32,18 @@ struct Item {
   }
   std::string_view view() const { return {bytes.data(), bytes.size()}; }
 };
+
+// CPU time, which leaves out what other programs took.
+double cpu_ns() {
+  timespec time{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return double(time.tv_sec) * 1e9 + double(time.tv_nsec);
+}
 template <class Function>
 double nanoseconds_per_item(uint64_t items, Function&& function) {
-  const auto start = std::chrono::steady_clock::now();
+  const double start = cpu_ns();
   function();
-  const std::chrono::duration<double, std::nano> spent = std::chrono::steady_clock::now() - start;
-  return spent.count() / double(items);
+  return (cpu_ns() - start) / double(items);
 }
 
 // Fills a filter layer by layer and prints its cost after some of them.
@@ -65,6 +74,60 @@ void print_growth(double tightening_ratio, LayoutId layout, std::string_view nam
   }
 }
 
+// One filter that grew to kItems, and what each turn of looking absent items up in it cost.
+struct Grown {
+  static constexpr uint64_t kItems = 1'000'000;
+  static constexpr size_t kBatchItems = 100;
+  static constexpr uint64_t kBatchesPerTurn = 5'000;
+
+  explicit Grown(uint64_t capacity) {
+    FilterParameters parameters;
+    parameters.capacity = capacity;
+    const core::UnlimitedMemory budget;
+    filter = std::move(ScalableFilter::create(parameters, budget).value());
+    for (uint64_t i = 0; filter->item_count() < kItems; ++i) filter->add(Item(1, i).view(), budget);
+  }
+
+  void look_up_absent(uint64_t turn) {
+    const ItemHasher hash = filter->hasher();
+    std::array<ItemHash, kBatchItems> hashes;
+    std::array<bool, kBatchItems> found;
+    turns_ns.push_back(nanoseconds_per_item(kBatchesPerTurn * kBatchItems, [&] {
+      for (uint64_t batch = 0; batch < kBatchesPerTurn; ++batch) {
+        const uint64_t first = (turn * kBatchesPerTurn + batch) * kBatchItems;
+        for (size_t i = 0; i < kBatchItems; ++i) hashes[i] = hash(Item(2, first + i).view());
+        filter->may_contain_many(hashes, found);
+        wrong += static_cast<uint64_t>(std::ranges::count(found, true));
+      }
+    }));
+  }
+
+  std::unique_ptr<ScalableFilter> filter;
+  std::vector<double> turns_ns;
+  uint64_t wrong = 0;
+};
+
+void print_batches() {
+  fmt::print("\n{} items at 1 %, absent items in batches of {}, ns per item\n", Grown::kItems,
+             Grown::kBatchItems);
+  std::vector<Grown> filters;
+  for (const uint64_t capacity : {1'000'000, 1000, 100}) filters.emplace_back(capacity);
+  constexpr uint64_t kTurns = 25;
+  for (uint64_t turn = 0; turn < kTurns; ++turn) {
+    for (Grown& grown : filters) grown.look_up_absent(turn);
+  }
+  double right_ns = 0;
+  for (Grown& grown : filters) {
+    std::ranges::nth_element(grown.turns_ns, grown.turns_ns.begin() + kTurns / 2);
+    const double median_ns = grown.turns_ns[kTurns / 2];
+    if (right_ns == 0) right_ns = median_ns;
+    const double probes = double(kTurns * Grown::kBatchesPerTurn * Grown::kBatchItems);
+    fmt::print("from {:>9} layers {:>2} {:>6.1f} ns ({:.2f}x)  measured {:.2e}\n",
+               grown.filter->parameters().capacity, grown.filter->layer_count(), median_ns,
+               median_ns / right_ns, double(grown.wrong) / probes);
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -76,5 +139,6 @@ int main() {
   print_growth(0.8, LayoutId::kNative, "geometric 0.8");
   print_growth(0.9, LayoutId::kNative, "geometric 0.9");
   print_growth(0, LayoutId::kRedisBloom, "redisbloom");
+  print_batches();
   return 0;
 }

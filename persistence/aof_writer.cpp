@@ -12,7 +12,7 @@ AofWriter::AofWriter(FileSystem& files, Journal& journal, const core::Clock& clo
 AofWriter::~AofWriter() = default;
 
 core::Result<> AofWriter::open(AofManifest manifest, const std::optional<Tail>& tail,
-                               uint64_t files_bytes) {
+                               uint64_t files_bytes, Begin begin) {
   if (auto made = files_.make_directory(place_.directory); !made) return made;
   manifest_ = std::move(manifest);
   OpenFile opened;
@@ -26,12 +26,13 @@ core::Result<> AofWriter::open(AofManifest manifest, const std::optional<Tail>& 
     auto created = create_file(entry.name);
     if (!created) return created.error();
     opened = std::move(*created);
-    if (auto saved = save_manifest(files_, place_.directory, place_.names, manifest_); !saved) {
-      return saved;
+    if (begin == Begin::kNow) {
+      auto saved = save_manifest(files_, place_.directory, place_.names, manifest_);
+      if (!saved) return saved;
     }
     files_bytes += opened.size_bytes;
   }
-  remove_history();
+  needs_base_ = begin == Begin::kWithBase;
   const std::scoped_lock lock(mutex_);
   current_ = std::move(opened);
   older_bytes_ = files_bytes - current_.size_bytes;
@@ -101,7 +102,7 @@ core::Result<> AofWriter::write_locked() {
   // One big batch must not hold its memory for ever.
   constexpr size_t kKeptBytes = size_t{4} << 20;
   if (batch_.capacity() > kKeptBytes) batch_ = {};
-  written_.store(batch_end_, std::memory_order_release);
+  written_.store(batch_end_);
   return {};
 }
 
@@ -136,7 +137,7 @@ core::Result<> AofWriter::sync() {
   const std::scoped_lock lock(mutex_);
   // Those that a rotation has added meanwhile stay.
   unsynced_.erase(unsynced_.begin(), unsynced_.begin() + static_cast<ptrdiff_t>(files.size() - 1));
-  synced_.store(written, std::memory_order_release);
+  synced_.store(written);
   return {};
 }
 
@@ -147,7 +148,9 @@ core::Result<> AofWriter::prepare_rotation() {
   auto created = create_file(name);
   if (!created) return created.error();
   auto ready = created->file->sync();
-  if (ready) ready = save_manifest(files_, place_.directory, place_.names, manifest);
+  if (ready && !needs_base_) {
+    ready = save_manifest(files_, place_.directory, place_.names, manifest);
+  }
   if (!ready) return ready;
   manifest_ = std::move(manifest);
   next_ = std::move(*created);
@@ -186,6 +189,7 @@ core::Result<> AofWriter::replace_base(const std::string& new_base_path, AofBase
     if (is_replacing_lost_) has_lost_sync_.store(false, std::memory_order_release);
     is_replacing_lost_ = false;
   }
+  needs_base_ = false;
   remove_history();
   return {};
 }

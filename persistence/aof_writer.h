@@ -47,9 +47,16 @@ class AofWriter {
     uint64_t size_bytes = 0;
     RunningChecksum checksum;
   };
+  enum class Begin : uint8_t {
+    kNow,       // the files that the manifest names hold all the data
+    kWithBase,  // they do not: the new file is named by no manifest before replace_base()
+  };
   // Opens the log; `files_bytes` is the size of all files read. Without a tail a new incremental
   // file is begun. The journal may then become active.
-  core::Result<> open(AofManifest manifest, const std::optional<Tail>& tail, uint64_t files_bytes);
+  core::Result<> open(AofManifest manifest, const std::optional<Tail>& tail, uint64_t files_bytes,
+                      Begin begin);
+  // Until the first replace_base() after kWithBase.
+  bool needs_base() const { return is_open() && needs_base_.load(std::memory_order_relaxed); }
   bool is_open() const { return is_open_.load(std::memory_order_acquire); }
   // Forgets the files, after a last write and sync by the caller.
   void close();
@@ -97,6 +104,7 @@ class AofWriter {
   std::optional<OpenFile> next_;  // prepared by prepare_rotation()
 
   std::atomic<bool> is_open_{false};
+  std::atomic<bool> needs_base_{false};
   std::atomic<bool> has_timestamps_{false};
   std::atomic<bool> has_lost_sync_{false};
   std::atomic<uint64_t> written_{0};

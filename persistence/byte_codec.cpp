@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <new>
 
 #include "core/number.h"
 
@@ -131,7 +132,8 @@ bool ByteWriter::packed_string(std::string_view text) {
     return false;
   }
   const size_t room = text.size() - kPackingGainMin;
-  const std::unique_ptr<char[]> packed(new char[room]);
+  const std::unique_ptr<char[]> packed(new (std::nothrow) char[room]);
+  if (packed == nullptr) return false;
   const unsigned packed_size = lzf_compress(text.data(), static_cast<unsigned>(text.size()),
                                             packed.get(), static_cast<unsigned>(room));
   if (packed_size == 0) return false;

@@ -43,14 +43,14 @@ class FilterWriter {
 
   void array(const ScalableFilter& filter, size_t index) {
     const std::string_view array = stored_array(filter, index, padded_);
-    if (packing_of(array) == Packing::kIfSmaller) return fields_.string(array, packing_);
+    if (packing_of(filter, index) == Packing::kIfSmaller) return fields_.string(array, packing_);
     fields_.string_head(array.size());
     writer_.bytes(array);
   }
   void valkeybloom_blob(const ScalableFilter& filter, size_t index) {
     const std::string head = encode_valkeybloom_blob_head(filter, index);
     const std::string_view array = stored_array(filter, index, padded_);
-    if (packing_of(array) == Packing::kIfSmaller) {
+    if (packing_of(filter, index) == Packing::kIfSmaller) {
       return fields_.string(head + std::string(array), packing_);
     }
     fields_.string_head(head.size() + array.size());
@@ -61,9 +61,10 @@ class FilterWriter {
  private:
   // Packing reads bytes several times: if they change meanwhile, bits would be lost that were set
   // all along. Besides it takes a copy.
-  Packing packing_of(std::string_view array) const {
+  Packing packing_of(const ScalableFilter& filter, size_t index) const {
+    const uint64_t memory_bytes = filter.layer_info(index).geometry.size_bytes();
     const bool may_change =
-        writer_.is_chunked() && array.size() >= core::bloom::BitArray::kMappedBytes;
+        writer_.is_chunked() && memory_bytes >= core::bloom::BitArray::kMappedBytes;
     return may_change ? Packing::kNever : packing_;
   }
 

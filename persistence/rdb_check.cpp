@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "persistence/rdb_check.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <boost/unordered/unordered_flat_set.hpp>
-#include <cerrno>
-#include <system_error>
 
 #include "core/bloom/hash.h"
 #include "core/bloom/scalable_filter.h"
-#include "persistence/descriptor.h"
-#include "persistence/file_stream.h"
+#include "persistence/input_file_source.h"
+#include "persistence/stream_reader.h"
 
 namespace persistence {
 namespace {
@@ -117,13 +114,10 @@ std::string describe(const RdbSummary& summary) {
   return text + "OK\n";
 }
 
-RdbVerdict check_rdb_file(const std::string& path) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.is_open()) {
-    const std::string reason = std::generic_category().message(errno);
-    return {fmt::format("ERROR: can't open '{}': {}\n", path, reason), false};
-  }
-  FileSource source(file.number(), path);
+RdbVerdict check_rdb_file(FileSystem& files, const std::string& path) {
+  const auto file = files.open_input(path);
+  if (!file) return {fmt::format("ERROR: {}\n", without_code(file.error().message)), false};
+  InputFileSource source(**file);
   const RdbSummary summary = check_rdb(source);
   return {fmt::format("{}:\n{}", path, describe(summary)), !summary.error};
 }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/result.h"
+#include "persistence/file_system.h"
 #include "persistence/rdb_reader.h"
 
 namespace persistence {
@@ -41,6 +42,6 @@ struct RdbVerdict {
   std::string text;
   bool is_sound = false;
 };
-RdbVerdict check_rdb_file(const std::string& path);
+RdbVerdict check_rdb_file(FileSystem& files, const std::string& path);
 
 }  // namespace persistence

@@ -21,6 +21,7 @@ core::Result<> KeyspaceLoader::entry(uint64_t database, core::keyspace::EntryPtr
     ++expired_keys_;
     return {};
   }
+  entry->touch(access_clock_s_);
   const auto index = static_cast<unsigned>(database);
   const core::keyspace::KeyRef key = keyspace_.ref(entry->key());
   const auto lock = keyspace_.lock_exclusive(key);

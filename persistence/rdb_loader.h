@@ -20,9 +20,9 @@ namespace persistence {
 class KeyspaceLoader : public RdbVisitor {
  public:
   // Keys that have expired at `now_ms` are dropped; kIgnoreExpiry keeps them, as replicas and the
-  // base of a journal must.
-  KeyspaceLoader(core::keyspace::Keyspace& keyspace, int64_t now_ms)
-      : keyspace_(keyspace), now_ms_(now_ms) {}
+  // base of a journal must. `access_clock_s`: what the keys count as last used at.
+  KeyspaceLoader(core::keyspace::Keyspace& keyspace, int64_t now_ms, uint32_t access_clock_s = 0)
+      : keyspace_(keyspace), now_ms_(now_ms), access_clock_s_(access_clock_s) {}
 
   core::Result<> aux(std::string_view name, std::string_view value) override;
   core::Result<> entry(uint64_t database, core::keyspace::EntryPtr entry) override;
@@ -39,6 +39,7 @@ class KeyspaceLoader : public RdbVisitor {
  private:
   core::keyspace::Keyspace& keyspace_;
   int64_t now_ms_;
+  uint32_t access_clock_s_;
   uint64_t loaded_keys_ = 0;
   uint64_t expired_keys_ = 0;
   std::map<std::string, uint64_t, std::less<>> foreign_types_;

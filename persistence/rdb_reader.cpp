@@ -81,8 +81,8 @@ class RdbReader {
   bool key_attribute(uint8_t opcode);
   void file_record(uint8_t opcode);
   void key(uint8_t type);
-  void string_key(std::string name);
-  void module_key(std::string name);
+  void string_key(const std::string& name);
+  void module_key(const std::string& name);
   void foreign_key(uint8_t type);
   void aux();
   void resize();
@@ -235,13 +235,13 @@ void RdbReader::key_meta_or_slot_import() {
 
 void RdbReader::key(uint8_t type) {
   if (type != kStringType && type != kModuleType) return foreign_key(type);
-  std::string name = text(kKeyBytesMax, "a key's name is too long");
+  const std::string name = text(kKeyBytesMax, "a key's name is too long");
   if (!reader_.ok()) return;
-  if (type == kStringType) return string_key(std::move(name));
-  module_key(std::move(name));
+  if (type == kStringType) return string_key(name);
+  module_key(name);
 }
 
-void RdbReader::string_key(std::string name) {
+void RdbReader::string_key(const std::string& name) {
   StringReader text = reader_.string();
   if (!reader_.ok() || !fits(text.size())) return;
   EntryPtr entry = Entry::create(name);
@@ -250,7 +250,7 @@ void RdbReader::string_key(std::string name) {
   if (outcome == StringOutcome::kRead) hand_over(std::move(entry));
 }
 
-void RdbReader::module_key(std::string name) {
+void RdbReader::module_key(const std::string& name) {
   const uint64_t id = reader_.length();
   if (!reader_.ok()) return;
   if (!is_filter_module(id)) {

@@ -5,11 +5,10 @@
 
 #include <new>
 
+#include "persistence/append_file_sink.h"
 #include "persistence/byte_codec.h"
 #include "persistence/chunked_output.h"
 #include "persistence/dump_payload.h"
-#include "persistence/file.h"
-#include "persistence/file_stream.h"
 #include "persistence/filter_codec.h"
 #include "persistence/rdb_format.h"
 
@@ -111,17 +110,33 @@ core::Result<RdbProgress> write_rdb(ByteSink& sink, const Keyspace& keyspace,
   }
 }
 
-core::Result<RdbProgress> save_rdb(const std::string& path, const Keyspace& keyspace,
-                                   const RdbWriteOptions& options) {
-  RdbProgress total;
-  const auto fill = [&](int descriptor) -> core::Result<> {
-    FileSink sink(descriptor, path);
-    const auto written = write_rdb(sink, keyspace, options);
-    if (!written) return written.error();
-    total = *written;
-    return {};
+core::Result<RdbProgress> write_rdb_file(FileSystem& files, const std::string& path,
+                                         const Keyspace& keyspace, const RdbWriteOptions& options) {
+  const auto fill = [&]() -> core::Result<RdbProgress> {
+    const auto file = files.open_append(path, OpenMode::kCreate);
+    if (!file) return file.error();
+    AppendFileSink sink(**file);
+    auto total = write_rdb(sink, keyspace, options);
+    if (!total) return total;
+    if (auto synced = (*file)->sync(); !synced) return synced.error();
+    return total;
   };
-  if (auto replaced = replace_file_atomically(path, fill); !replaced) return replaced.error();
+  auto total = fill();
+  if (!total) (void)files.remove(path);
+  return total;
+}
+
+core::Result<RdbProgress> save_rdb(FileSystem& files, const RdbPlace& place,
+                                   const Keyspace& keyspace, const RdbWriteOptions& options) {
+  auto total = write_rdb_file(files, place.temporary, keyspace, options);
+  if (!total) return total;
+  if (auto renamed = files.rename(place.temporary, place.path); !renamed) {
+    (void)files.remove(place.temporary);
+    return renamed.error();
+  }
+  // Without this the rename itself may be lost with the power.
+  const auto synced = files.sync_directory(directory_of(place.path));
+  if (!synced) return synced.error();
   return total;
 }
 

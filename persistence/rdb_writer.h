@@ -21,6 +21,7 @@
 #include "core/keyspace/keyspace.h"
 #include "core/result.h"
 #include "persistence/byte_stream.h"
+#include "persistence/file_system.h"
 
 namespace persistence {
 
@@ -53,13 +54,24 @@ struct RdbWriteOptions {
   RdbProgressCallback on_progress;
 };
 
+struct RdbPlace {
+  std::string path;
+  std::string temporary;
+};
+
 // Returns what was written in all. Errors: those of the sink, which is not written to again.
 core::Result<RdbProgress> write_rdb(ByteSink& sink, const core::keyspace::Keyspace& keyspace,
                                     const RdbWriteOptions& options);
 
-// Writes to a temporary file beside `path`, syncs it, renames it over `path` and syncs the
-// directory. Errors: as of write_file_atomically; the old file then stays.
-core::Result<RdbProgress> save_rdb(const std::string& path,
+// Writes a file of its own and syncs it; what was at `path` is overwritten. For a base of the
+// append log, which its manifest puts in place. Errors: those of `files`; the file is then removed.
+core::Result<RdbProgress> write_rdb_file(FileSystem& files, const std::string& path,
+                                         const core::keyspace::Keyspace& keyspace,
+                                         const RdbWriteOptions& options);
+
+// Puts a snapshot in the place of the one at `path`: after any failure or power cut one of both is
+// there, whole. `temporary` is in the same directory. Errors: as above.
+core::Result<RdbProgress> save_rdb(FileSystem& files, const RdbPlace& place,
                                    const core::keyspace::Keyspace& keyspace,
                                    const RdbWriteOptions& options);
 

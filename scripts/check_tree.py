@@ -88,13 +88,19 @@ class Tree:
 
     def _list_files(self):
         done = subprocess.run(
-            ["git", "-C", self.root, "ls-files", "-z", "-c", "-o", "--exclude-standard"],
+            # Whoever runs this may not be the owner: root in a container, on a mounted folder.
+            ["git", "-c", "safe.directory=*", "-C", self.root,
+             "ls-files", "-z", "-c", "-o", "--exclude-standard"],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False,
         )  # fmt: skip
         if done.returncode == 0:
             names = [name for name in done.stdout.decode().split("\0") if name]
         else:
-            names = [str(path.relative_to(self.root)) for path in self.root.rglob("*")]
+            names = [
+                str(path.relative_to(self.root))
+                for folder in self.root.iterdir() if folder.name not in (".git", "build")
+                for path in (folder, *folder.rglob("*"))
+            ]  # fmt: skip
         paths = map(pathlib.Path, sorted(names))
         return [path for path in paths if (self.root / path).is_file()]
 

@@ -30,6 +30,10 @@ AllocatorFigures allocator_figures() {
   return {figure("stats.allocated"), figure("stats.active"), figure("stats.resident")};
 }
 
+void flush_thread_cache() {
+  mallctl("thread.tcache.flush", nullptr, nullptr, nullptr, 0);
+}
+
 std::string allocator_name() {
   const std::string version = JEMALLOC_VERSION;
   // A suffix names the commit it was built from.
@@ -57,6 +61,8 @@ AllocatorFigures allocator_figures() {
   const uint64_t allocated = info.uordblks + info.hblkhd;
   return {allocated, allocated, info.arena + info.hblkhd};
 }
+
+void flush_thread_cache() {}
 
 std::string allocator_name() {
   return "libc";

@@ -18,6 +18,9 @@ struct AllocatorFigures {
 };
 
 AllocatorFigures allocator_figures();
+// Returns the freed blocks that the calling thread keeps for its next allocations: the figures
+// count them as handed out.
+void flush_thread_cache();
 // "jemalloc-5.3.0", or "libc".
 std::string allocator_name();
 // Gives pages that hold nothing back to the system.

@@ -61,9 +61,9 @@ int serve(server::Config& config) {
     return fail(started.error().message);
   }
   const PidFile pid_file(config.pid_file());
-  server.run();
+  const int exit_code = server.run();
   server::flush_log();
-  return EXIT_SUCCESS;
+  return exit_code;
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ int main(int argc, char** argv) {
     return EXIT_SUCCESS;
   }
   if (*launch == server::Launch::kCheckSnapshot) {
-    const auto verdict = persistence::check_rdb_file(argv[2]);
+    const auto verdict = persistence::check_rdb_file(persistence::posix_file_system(), argv[2]);
     fmt::print("{}", verdict.text);
     return verdict.is_sound ? EXIT_SUCCESS : EXIT_FAILURE;
   }

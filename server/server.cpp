@@ -7,10 +7,17 @@
 
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <random>
+#include <thread>
 
+#include "persistence/file_system.h"
+#include "server/command_replayer.h"
 #include "server/commands/services.h"
+#include "server/commands/shutdown.h"
+#include "server/durability/directory_lock.h"
+#include "server/durability/durability.h"
 #include "server/log.h"
 #include "server/net/connection.h"
 #include "server/net/io_threads.h"
@@ -69,12 +76,13 @@ struct Server::Parts {
   Parts(Config& config, std::unique_ptr<Registry> commands)
       : registry(std::move(commands)),
         keyspace(static_cast<unsigned>(config.database_count()), random_seed()),
+        durability({config, clock, keyspace, journal, persistence::posix_file_system(), changes}),
         statistics(thread_count(config), registry->size()),
         facts{random_run_id(), executable_path(), clock.wall_ms(), thread_count(config),
               config.file_path()},
         threads(thread_count(config)),
-        services{config,     clock,  ticks, keyspace, reclaimer, journal, *registry, clients,
-                 statistics, memory, pause, gauges,   facts,     changes, {}},
+        services{config,  clock,      ticks,  keyspace, reclaimer, journal, durability, *registry,
+                 clients, statistics, memory, pause,    gauges,    facts,   changes,    {}},
         listener(threads, services),
         periodic(threads, services),
         signals(threads.at(0).context, SIGTERM, SIGINT) {}
@@ -85,19 +93,23 @@ struct Server::Parts {
   core::keyspace::Reclaimer reclaimer;
   core::keyspace::Keyspace keyspace;
   persistence::Journal journal;
+  std::atomic<uint64_t> changes{0};
+  Durability durability;
   Clients clients;
   Statistics statistics;
   MemoryMonitor memory;
   PauseGate pause;
   Gauges gauges;
   ProcessFacts facts;
-  std::atomic<uint64_t> changes{0};
   net::IoThreads threads;
   Services services;
   net::Listener listener;
   net::Periodic periodic;
   boost::asio::signal_set signals;
-  bool stopping = false;
+  std::atomic<bool> stopping{false};
+  std::thread recovery;
+  std::atomic<int> exit_code{EXIT_SUCCESS};
+  DirectoryLock directory_lock;
 };
 
 Server::Server(Config& config) : config_(config) {}
@@ -109,6 +121,7 @@ core::Result<> Server::start() {
   if (!registry) return registry.error();
   parts_ = std::make_unique<Parts>(config_, std::move(*registry));
   Parts& parts = *parts_;
+  if (auto locked = parts.directory_lock.take(); !locked) return locked;
   parts.keyspace.set_reclaimer(&parts.reclaimer);
   parts.keyspace.set_expired_hook([&parts](unsigned database, std::string_view key) {
     parts.journal.append(database, std::array<std::string_view, 2>{"DEL", key});
@@ -129,21 +142,98 @@ core::Result<> Server::start() {
       for (const auto& [id, connection] : thread.connections) connection->wake();
     });
   };
+  prepare_durability();
   return parts.listener.open();
 }
 
-void Server::run() {
+void Server::prepare_durability() {
   Parts& parts = *parts_;
-  parts.signals.async_wait([this](const boost::system::error_code& error, int signal) {
-    if (error) return;
-    log_notice("Received {}, shutting down", signal == SIGINT ? "SIGINT" : "SIGTERM");
-    request_stop();
+  Durability& durability = parts.durability;
+  durability.availability.begin(Availability::kLoading);
+  AppendLog& log = durability.append_log();
+  for (size_t i = 0; i < parts.threads.count(); ++i) {
+    parts.threads.at(i).commit_log = [&log] { log.commit(); };
+  }
+  log.on_progress = [&parts] {
+    for (size_t i = 0; i < parts.threads.count(); ++i) {
+      net::IoThread& thread = parts.threads.at(i);
+      if (thread.is_awaiting_log.exchange(false)) thread.post([&thread] { thread.release_safe(); });
+    }
+  };
+  log.on_fatal = [](const std::string& reason) {
+    log_error(
+        "The append log fails and appendfsync is always: ending before anything is answered "
+        "that is not on the disk: {}",
+        reason);
+    flush_log();
+    std::_Exit(EXIT_FAILURE);
+  };
+  config_.on_change(OptionId::kAppendOnly, [this, &durability]() -> core::Result<> {
+    durability.want_append_log(config_.flag(OptionId::kAppendOnly));
+    return {};
   });
+  const auto apply_timestamps = [this, &durability]() -> core::Result<> {
+    durability.set_timestamps(config_.flag(OptionId::kAofTimestampEnabled));
+    return {};
+  };
+  (void)apply_timestamps();
+  config_.on_change(OptionId::kAofTimestampEnabled, apply_timestamps);
+}
+
+void Server::recover() {
+  Parts& parts = *parts_;
+  const auto make_replayer = [&parts](CommandOrigin origin) -> std::unique_ptr<Replayer> {
+    return std::make_unique<CommandReplayer>(parts.services, origin);
+  };
+  if (auto recovered = parts.durability.recover(make_replayer); !recovered) {
+    if (!parts.stopping) {
+      log_error("Can't load the data, the server ends and changes nothing: {}",
+                recovered.error().message);
+      parts.exit_code = EXIT_FAILURE;
+    }
+    return request_stop();
+  }
+  parts.durability.append_log().start();
+  parts.durability.availability.end(Availability::kLoading);
+  log_notice("Ready to accept connections");
+}
+
+int Server::run() {
+  Parts& parts = *parts_;
+  await_signal();
   parts.listener.start();
   parts.periodic.start();
-  log_notice("Ready to accept connections");
+  parts.recovery = std::thread([this] { recover(); });
   parts.threads.run();
-  log_notice("Bloomery is now ready to exit, bye bye...");
+  parts.recovery.join();
+  if (auto finished = parts.durability.finish(); !finished) {
+    log_error("The last bytes of the append log: {}", finished.error().message);
+    parts.exit_code = EXIT_FAILURE;
+  }
+  if (parts.exit_code == EXIT_SUCCESS) log_notice("Bloomery is now ready to exit, bye bye...");
+  return parts.exit_code;
+}
+
+void Server::await_signal() {
+  parts_->signals.async_wait([this](const boost::system::error_code& error, int signal) {
+    if (error) return;
+    log_notice("Received {}, shutting down", signal == SIGINT ? "SIGINT" : "SIGTERM");
+    on_signal();
+  });
+}
+
+// As SHUTDOWN without options: a snapshot is saved if save points are configured.
+void Server::on_signal() {
+  Parts& parts = *parts_;
+  if (parts.stopping) return;
+  if (!parts.durability.availability.has(Availability::kLoading)) {
+    const bool saves = !config_.text(OptionId::kSave).empty();
+    if (auto ready = prepare_shutdown(parts.services, saves); !ready) {
+      log_error("Can't shut down, what is in memory would be lost: {}", ready.error().message);
+      return await_signal();
+    }
+  }
+  request_stop();
 }
 
 void Server::request_stop() {
@@ -152,6 +242,7 @@ void Server::request_stop() {
     Parts& parts = *parts_;
     if (parts.stopping) return;
     parts.stopping = true;
+    parts.durability.cancel_recovery();
     parts.listener.close();
     parts.periodic.stop();
     parts.signals.cancel();

@@ -22,12 +22,16 @@ class Server {
 
   // Builds the parts and binds the sockets.
   core::Result<> start();
-  // Serves until SIGTERM, SIGINT or SHUTDOWN.
-  void run();
+  // Loads the data and serves until SIGTERM, SIGINT or SHUTDOWN; the process' exit code.
+  int run();
   void request_stop();
 
  private:
   struct Parts;
+  void prepare_durability();
+  void recover();
+  void await_signal();
+  void on_signal();
   Config& config_;
   std::unique_ptr<Parts> parts_;
 };

@@ -81,14 +81,35 @@ class Session {
   std::atomic<int> shown_database{0};
   std::atomic<int> shown_resp{2};
   std::atomic<int64_t> queued_commands{-1};  // -1 outside MULTI
+  std::atomic<uint64_t> queued_bytes{0};
   std::atomic<uint64_t> watched_keys{0};
   std::atomic<uint64_t> query_buffer_bytes{0};
   std::atomic<uint64_t> query_buffer_free_bytes{0};
   std::atomic<uint64_t> output_buffer_bytes{0};
+  std::atomic<uint64_t> output_buffer_capacity_bytes{0};
+  std::atomic<uint64_t> output_buffer_peak_bytes{0};  // of the last seconds
   std::atomic<const RegisteredCommand*> last_command{nullptr};
   std::atomic<bool> no_evict{false};
   std::atomic<bool> no_touch{false};
   std::atomic<bool> paused{false};
+
+  // Tells other threads how far the transaction is.
+  void publish_transaction() {
+    const auto count = static_cast<int64_t>(transaction.queue.size());
+    queued_commands.store(transaction.active ? count : -1, std::memory_order_relaxed);
+    queued_bytes.store(transaction.queued_bytes, std::memory_order_relaxed);
+  }
+
+  // Shared: what the client costs. Its arguments are views of its query buffer, and replies are
+  // gathered in a buffer of the thread until the socket takes no more.
+  uint64_t memory_bytes() const {
+    uint64_t sum = sizeof(Session);
+    for (const auto* part : {&queued_bytes, &query_buffer_bytes, &query_buffer_free_bytes,
+                             &output_buffer_capacity_bytes}) {
+      sum += part->load(std::memory_order_relaxed);
+    }
+    return sum;
+  }
 
   // Shared, written by any thread.
   std::atomic<bool> kill_requested{false};

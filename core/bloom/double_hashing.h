@@ -43,19 +43,16 @@ struct DoubleHashing {
     return true;
   }
 
-  // Sets found[i] of the items that are there; items found already are not looked up.
-  struct Group {
-    explicit Group(std::span<const ItemHash> items) : hashes(items) {}
-    std::span<const ItemHash> hashes;
-  };
-  static void check_group(const uint64_t* words, const Geometry& geometry, const Group& group,
+  // Sets found[i] of the items that are in some array; items found already are not looked up.
+  static void check_group(std::span<const ArrayView> arrays, std::span<const ItemHash> hashes,
                           std::span<bool> found) {
-    const std::span<const ItemHash> hashes = group.hashes;
-    for (size_t i = 0; i < hashes.size(); ++i) {
-      if (!found[i]) prefetch(words, geometry, hashes[i]);
-    }
-    for (size_t i = 0; i < hashes.size(); ++i) {
-      if (!found[i]) found[i] = check(words, geometry, hashes[i]);
+    for (const ArrayView& array : arrays) {
+      for (size_t i = 0; i < hashes.size(); ++i) {
+        if (!found[i]) prefetch(array.words, array.geometry, hashes[i]);
+      }
+      for (size_t i = 0; i < hashes.size(); ++i) {
+        if (!found[i]) found[i] = check(array.words, array.geometry, hashes[i]);
+      }
     }
   }
 

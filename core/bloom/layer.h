@@ -57,11 +57,7 @@ class Layer {
   bool check(ItemHash hash) const {
     return Layout::check(bits_.words(), geometry(), hash);
   }
-  // Sets found[i] of the items that are here; items found already are not looked up.
-  template <class Layout>
-  void check_group(const typename Layout::Group& group, std::span<bool> found) const {
-    Layout::check_group(bits_.words(), geometry(), group, found);
-  }
+  ArrayView view() const { return {bits_.words(), geometry()}; }
   // True, and counted, when some bit was clear before.
   template <class Layout>
   bool mark(ItemHash hash) {

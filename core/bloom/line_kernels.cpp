@@ -8,6 +8,7 @@ namespace {
 
 class PortableLine {
  public:
+  PortableLine() = default;
   explicit PortableLine(unsigned bits_per_line) : bits_per_line_(bits_per_line) {}
 
   bool all_set(const uint64_t* words, uint64_t positions) const {
@@ -39,7 +40,7 @@ class PortableLine {
   }
 
  private:
-  unsigned bits_per_line_;
+  unsigned bits_per_line_ = 0;
 };
 
 bool check(const uint64_t* words, const Geometry& geometry, ItemHash hash) {
@@ -50,19 +51,15 @@ bool mark(uint64_t* words, const Geometry& geometry, ItemHash hash) {
   return mark_item<PortableLine>(words, geometry, hash);
 }
 
-void prepare(std::span<const ItemHash> hashes, LinePatterns& patterns) {
-  prepare_items<PortableLine>(hashes, patterns);
-}
-
-void check_group(const uint64_t* words, const Geometry& geometry, std::span<const ItemHash> hashes,
-                 const LinePatterns& patterns, std::span<bool> found) {
-  check_items<PortableLine>(words, geometry, hashes, patterns, found);
+void check_group(std::span<const ArrayView> arrays, std::span<const ItemHash> hashes,
+                 std::span<bool> found) {
+  check_items<PortableLine>(arrays, hashes, found);
 }
 
 }  // namespace
 
 const LineKernels& portable_line_kernels() {
-  static constexpr LineKernels kKernels{check, mark, prepare, check_group};
+  static constexpr LineKernels kKernels{check, mark, check_group};
   return kKernels;
 }
 

@@ -10,7 +10,6 @@
 // Source: docs/bloom_math.md, "The native layout" and "Measured".
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -25,23 +24,14 @@ namespace core::bloom {
 // hashes, patterns and lines still fit the first-level cache.
 inline constexpr size_t kGroupItems = 128;
 
-// What a kernel works out once for a group of items and uses in every layer: an item's first line
-// has the same pattern of bits everywhere. Only the kernel that wrote it can read it.
-struct alignas(32) LinePatterns {
-  static constexpr size_t kBytesPerItem = 64;
-  std::array<std::byte, kGroupItems * kBytesPerItem> bytes;
-};
-
 struct LineKernels {
   bool (*check)(const uint64_t* words, const Geometry& geometry, ItemHash hash);
   // True when some bit was clear before.
   bool (*mark)(uint64_t* words, const Geometry& geometry, ItemHash hash);
-  // REQUIRES: at most kGroupItems hashes.
-  void (*prepare)(std::span<const ItemHash> hashes, LinePatterns& patterns);
-  // Sets found[i] of the items that are there and leaves the others; items found already are not
-  // looked up. REQUIRES: `patterns` as prepare() wrote them for `hashes`, and as many `found`.
-  void (*check_group)(const uint64_t* words, const Geometry& geometry,
-                      std::span<const ItemHash> hashes, const LinePatterns& patterns,
+  // Sets found[i] of the items that are in some array and leaves the others; items found already
+  // are not looked up. The arrays are visited about in their order.
+  // REQUIRES: at most kGroupArrays arrays and kGroupItems hashes, as many `found` as hashes.
+  void (*check_group)(std::span<const ArrayView> arrays, std::span<const ItemHash> hashes,
                       std::span<bool> found);
 };
 

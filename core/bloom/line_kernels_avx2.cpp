@@ -30,7 +30,9 @@ alignas(32) constexpr auto kUsedLanes = make_used_lanes();
 
 class Avx2Line {
  public:
-  explicit Avx2Line(unsigned bits_per_line) : bits_per_line_(bits_per_line) {}
+  Avx2Line() = default;
+  explicit Avx2Line(unsigned bits_per_line)
+      : used_lanes_(&kUsedLanes[bits_per_line]), bits_per_line_(bits_per_line) {}
 
   BLOOMERY_AVX2 bool all_set(const uint64_t* words, uint64_t positions) const {
     return all_set(words, Pattern(positions));
@@ -50,8 +52,7 @@ class Avx2Line {
   };
 
   BLOOMERY_AVX2 bool all_set(const uint64_t* words, const Pattern& pattern) const {
-    const __m256i used =
-        _mm256_load_si256(reinterpret_cast<const __m256i*>(kUsedLanes[bits_per_line_].data()));
+    const __m256i used = _mm256_load_si256(reinterpret_cast<const __m256i*>(used_lanes_->data()));
     const __m256i wanted = _mm256_and_si256(pattern.bits, used);
     const __m256i word_index = pattern.word_index;
     const auto* const halves = reinterpret_cast<const __m256i*>(words);
@@ -95,7 +96,8 @@ class Avx2Line {
         _mm256_shuffle_ps(_mm256_castsi256_ps(first), _mm256_castsi256_ps(second), 0x88));
   }
 
-  unsigned bits_per_line_;
+  const LaneRow* used_lanes_ = nullptr;
+  unsigned bits_per_line_ = 0;
 };
 
 BLOOMERY_AVX2 bool check(const uint64_t* words, const Geometry& geometry, ItemHash hash) {
@@ -106,20 +108,15 @@ BLOOMERY_AVX2 bool mark(uint64_t* words, const Geometry& geometry, ItemHash hash
   return mark_item<Avx2Line>(words, geometry, hash);
 }
 
-BLOOMERY_AVX2 void prepare(std::span<const ItemHash> hashes, LinePatterns& patterns) {
-  prepare_items<Avx2Line>(hashes, patterns);
-}
-
-BLOOMERY_AVX2 void check_group(const uint64_t* words, const Geometry& geometry,
-                               std::span<const ItemHash> hashes, const LinePatterns& patterns,
+BLOOMERY_AVX2 void check_group(std::span<const ArrayView> arrays, std::span<const ItemHash> hashes,
                                std::span<bool> found) {
-  check_items<Avx2Line>(words, geometry, hashes, patterns, found);
+  check_items<Avx2Line>(arrays, hashes, found);
 }
 
 }  // namespace
 
 const LineKernels* avx2_line_kernels() {
-  static constexpr LineKernels kKernels{check, mark, prepare, check_group};
+  static constexpr LineKernels kKernels{check, mark, check_group};
   return __builtin_cpu_supports("avx2") ? &kKernels : nullptr;
 }
 

@@ -10,10 +10,12 @@
 // an interval"; Steele, Vigna 2021, "Computationally easy, spectrally good multipliers".
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cassert>
+#include <cstddef>
 #include <cstdint>
-#include <new>
 #include <span>
 
 #include "core/bloom/line_kernels.h"
@@ -24,6 +26,11 @@ namespace core::bloom {
 
 __extension__ using uint128_t = unsigned __int128;
 
+// Index of the first word of the line that `place` falls on.
+inline uint64_t line_word_index(uint64_t place, uint64_t line_count) {
+  return static_cast<uint64_t>((uint128_t{place} * line_count) >> 64) * 8;
+}
+
 // Walks the lines of one item: where each is, and which bits of it are the item's.
 class LineWalk {
  public:
@@ -31,9 +38,7 @@ class LineWalk {
       : place_(hash.first), pattern_(hash.second), line_count_(geometry.bit_count / kLineBits) {}
 
   // Index of the current line's first word.
-  uint64_t word_index() const {
-    return static_cast<uint64_t>((uint128_t{place_} * line_count_) >> 64) * 8;
-  }
+  uint64_t word_index() const { return line_word_index(place_, line_count_); }
   // Nine-bit positions, lowest first.
   uint64_t positions() const {
     uint64_t mixed = pattern_;
@@ -94,49 +99,41 @@ template <class Line>
   return has_changed;
 }
 
-// Writes a Line::Pattern for the first line of every item.
-template <class Line>
-[[gnu::always_inline]] inline void prepare_items(std::span<const ItemHash> hashes,
-                                                 LinePatterns& patterns) {
-  using Pattern = typename Line::Pattern;
-  static_assert(sizeof(Pattern) <= LinePatterns::kBytesPerItem);
-  assert(hashes.size() <= kGroupItems);
-  constexpr Geometry kAnyGeometry;
+// Begins to fetch the first line of every item not found yet.
+[[gnu::always_inline]] inline void prefetch_first_lines(const ArrayView& array,
+                                                        std::span<const ItemHash> hashes,
+                                                        std::span<const bool> found) {
+  // Fetching from an array that is in the cache would cost as much as looking.
+  if (array.geometry.size_bytes() < kCachedBytes) return;
   for (size_t i = 0; i < hashes.size(); ++i) {
-    new (patterns.bytes.data() + i * sizeof(Pattern))
-        Pattern(LineWalk(hashes[i], kAnyGeometry).positions());
+    if (!found[i]) prefetch_lines(array.words, LineWalk(hashes[i], array.geometry), 1);
   }
 }
 
 // Two rounds of misses: the first line of every item, which nearly all absent items end at, then
 // the other lines of those that are left.
 template <class Line>
-[[gnu::always_inline]] inline void check_items(const uint64_t* words, const Geometry& geometry,
-                                               std::span<const ItemHash> hashes,
-                                               const LinePatterns& patterns,
-                                               std::span<bool> found) {
-  using Pattern = typename Line::Pattern;
-  const auto* const pattern_of = reinterpret_cast<const Pattern*>(patterns.bytes.data());
-  assert(hashes.size() <= kGroupItems && found.size() >= hashes.size());
+[[gnu::always_inline]] inline void check_in_array(const ArrayView& array,
+                                                  std::span<const ItemHash> hashes,
+                                                  std::span<bool> found) {
+  const uint64_t* const words = array.words;
+  const Geometry& geometry = array.geometry;
   const unsigned lines = geometry.lines_per_lookup;
   const Line line(geometry.hash_count / lines);
-  // Arrays below this are likely in the core's own cache while their filter is in use: the older
-  // layers of a filter that has grown. Fetching for them would cost as much as looking.
-  constexpr uint64_t kCachedBytes = 256 << 10;
   const bool fetches = geometry.size_bytes() >= kCachedBytes;
+  prefetch_first_lines(array, hashes, found);
   std::array<uint8_t, kGroupItems> open;
   size_t open_count = 0;
   for (size_t i = 0; i < hashes.size(); ++i) {
     open[open_count] = static_cast<uint8_t>(i);
     open_count += !found[i];
-    if (fetches && !found[i]) prefetch_lines(words, LineWalk(hashes[i], geometry), 1);
   }
   size_t left = 0;
   for (size_t i = 0; i < open_count; ++i) {
     const LineWalk walk(hashes[open[i]], geometry);
     // No branch on the answer, which nobody can guess.
     open[left] = open[i];
-    left += line.all_set(words + walk.word_index(), pattern_of[open[i]]);
+    left += line.all_set(words + walk.word_index(), walk.positions());
   }
   for (size_t i = 0; i < left && lines > 1 && fetches; ++i) {
     LineWalk walk(hashes[open[i]], geometry);
@@ -148,6 +145,84 @@ template <class Line>
     walk.advance();
     found[open[i]] = check_lines(words, walk, lines - 1, line);
   }
+}
+
+// An array as check_together() needs it, in few registers.
+template <class Line>
+struct LineArray {
+  const uint64_t* words = nullptr;
+  uint64_t line_count = 0;
+  Line line;
+};
+
+// The items that the first line of some array has the bits of, and which arrays those are.
+struct Passed {
+  uint32_t item;
+  uint32_t arrays;  // one bit each, the first array's on top
+};
+
+// Small arrays all at once: here the work counts, not the misses, so what an item needs stays in
+// registers while its first line is looked at in every array. Returns how many passed somewhere.
+template <class Line>
+[[gnu::always_inline]] inline size_t check_first_lines(std::span<const LineArray<Line>> arrays,
+                                                       std::span<const ItemHash> hashes,
+                                                       std::span<const bool> found,
+                                                       std::array<Passed, kGroupItems>& passed) {
+  size_t passed_count = 0;
+  for (size_t i = 0; i < hashes.size(); ++i) {
+    if (found[i]) continue;
+    const typename Line::Pattern pattern(LineWalk(hashes[i], {}).positions());
+    uint32_t passes = 0;
+    for (const LineArray<Line>& array : arrays) {
+      const uint64_t* const line = array.words + line_word_index(hashes[i].first, array.line_count);
+      passes = 2 * passes + array.line.all_set(line, pattern);
+    }
+    // No branch on the answer, which nobody can guess.
+    passed[passed_count] = {static_cast<uint32_t>(i), passes};
+    passed_count += passes != 0;
+  }
+  return passed_count;
+}
+
+template <class Line>
+[[gnu::always_inline]] inline void check_together(std::span<const ArrayView> views,
+                                                  std::span<const ItemHash> hashes,
+                                                  std::span<bool> found) {
+  assert(views.size() <= kGroupArrays);
+  std::array<LineArray<Line>, kGroupArrays> arrays;
+  for (size_t i = 0; i < views.size(); ++i) {
+    const Geometry& geometry = views[i].geometry;
+    arrays[i] = {views[i].words, geometry.bit_count / kLineBits,
+                 Line(geometry.hash_count / geometry.lines_per_lookup)};
+    prefetch_first_lines(views[i], hashes, found);
+  }
+  std::array<Passed, kGroupItems> passed;
+  const size_t passed_count =
+      check_first_lines<Line>(std::span(arrays).first(views.size()), hashes, found, passed);
+  for (const Passed& item : std::span(passed).first(passed_count)) {
+    for (uint32_t left = item.arrays; left != 0 && !found[item.item]; left &= left - 1) {
+      const size_t i = views.size() - 1 - static_cast<size_t>(std::countr_zero(left));
+      LineWalk walk(hashes[item.item], views[i].geometry);
+      walk.advance();
+      const unsigned others = views[i].geometry.lines_per_lookup - 1U;
+      found[item.item] = check_lines(views[i].words, walk, others, arrays[i].line);
+    }
+  }
+}
+
+template <class Line>
+[[gnu::always_inline]] inline void check_items(std::span<const ArrayView> arrays,
+                                               std::span<const ItemHash> hashes,
+                                               std::span<bool> found) {
+  assert(hashes.size() <= kGroupItems && found.size() >= hashes.size());
+  // Later arrays are older and smaller. In a big array an item found spares misses further on.
+  constexpr uint64_t kTogetherBytes = 2 << 20;
+  const auto big_end = std::ranges::find_if(
+      arrays, [](const ArrayView& array) { return array.geometry.size_bytes() < kTogetherBytes; });
+  size_t alone = static_cast<size_t>(big_end - arrays.begin());
+  if (arrays.size() - alone == 1) ++alone;
+  for (const ArrayView& array : arrays.first(alone)) check_in_array<Line>(array, hashes, found);
+  if (alone < arrays.size()) check_together<Line>(arrays.subspan(alone), hashes, found);
 }
 
 }  // namespace core::bloom

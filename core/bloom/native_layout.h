@@ -34,18 +34,9 @@ struct NativeLayout {
   static bool check(const uint64_t* words, const Geometry& geometry, ItemHash hash) {
     return line_kernels().check(words, geometry, hash);
   }
-  // A group of items on its way through the layers. REQUIRES: at most kGroupItems hashes, which
-  // outlive it.
-  struct Group {
-    explicit Group(std::span<const ItemHash> items) : hashes(items) {
-      line_kernels().prepare(hashes, patterns);
-    }
-    std::span<const ItemHash> hashes;
-    LinePatterns patterns;
-  };
-  static void check_group(const uint64_t* words, const Geometry& geometry, const Group& group,
+  static void check_group(std::span<const ArrayView> arrays, std::span<const ItemHash> hashes,
                           std::span<bool> found) {
-    line_kernels().check_group(words, geometry, group.hashes, group.patterns, found);
+    line_kernels().check_group(arrays, hashes, found);
   }
   // True when some bit was clear before.
   static bool mark(uint64_t* words, const Geometry& geometry, ItemHash hash) {

@@ -64,6 +64,17 @@ struct Geometry {
   bool operator==(const Geometry&) const = default;
 };
 
+// A layer's bits for reading, with the shape that says how.
+struct ArrayView {
+  const uint64_t* words = nullptr;
+  Geometry geometry;
+};
+// Arrays below this are likely in a core's own cache while their filter is in use: the older layers
+// of a filter that has grown. Fetching for them would cost as much as looking.
+inline constexpr uint64_t kCachedBytes = 256 << 10;
+// Arrays that a group of items is looked up in at once.
+inline constexpr size_t kGroupArrays = 16;
+
 // Cache lines that a lookup of an item touches, where no two probes share a line by chance.
 uint64_t lookup_lines(const Geometry& geometry);
 

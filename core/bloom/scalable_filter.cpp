@@ -14,9 +14,6 @@
 namespace core::bloom {
 namespace {
 
-// Arrays below this are likely in a core's own cache while their filter is in use.
-constexpr uint64_t kCachedBytes = 256 << 10;
-
 template <class Function>
 decltype(auto) with_layout(LayoutId layout, Function&& function) {
   switch (layout) {
@@ -49,9 +46,13 @@ bool check_layers(std::span<const Layer> layers, ItemHash hash) {
 template <class Layout>
 void check_layers_group(std::span<const Layer> layers, std::span<const ItemHash> hashes,
                         std::span<bool> found) {
-  const typename Layout::Group group(hashes);
-  for (size_t i = layers.size(); i > 0; --i) {
-    layers[i - 1].check_group<Layout>(group, found);
+  // Newest first, as for one item.
+  while (!layers.empty()) {
+    std::array<ArrayView, kGroupArrays> arrays;
+    const size_t count = std::min(layers.size(), arrays.size());
+    for (size_t i = 0; i < count; ++i) arrays[i] = layers[layers.size() - 1 - i].view();
+    Layout::check_group(std::span<const ArrayView>(arrays).first(count), hashes, found);
+    layers = layers.first(layers.size() - count);
   }
 }
 

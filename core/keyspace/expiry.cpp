@@ -26,7 +26,8 @@ ExpiryReport ActiveExpiry::tick(const ExpiryBudget& budget) {
       --tables_left;
       continue;
     }
-    if (report.looked_at >= budget.entries_max || clock_.monotonic_us() >= deadline_us) {
+    report.timed_out = clock_.monotonic_us() >= deadline_us;
+    if (report.timed_out || report.looked_at >= budget.entries_max) {
       report.exhausted = true;
       break;
     }
@@ -36,10 +37,13 @@ ExpiryReport ActiveExpiry::tick(const ExpiryBudget& budget) {
       --tables_left;
     }
   }
-  expired_count_ += report.expired;
+  publish_ttl();
+  ExpiryStatistics& statistics = keyspace_.expiry_statistics();
+  if (report.timed_out) statistics.ticks_cut_by_time.fetch_add(1);
   if (report.expiring > 0) {
     const double ratio = static_cast<double>(report.expired) / static_cast<double>(report.expiring);
-    stale_ratio_ += kSmoothing * (ratio - stale_ratio_);
+    const double before = statistics.stale_ratio.load();
+    statistics.stale_ratio.store(before + kSmoothing * (ratio - before));
   }
   return report;
 }
@@ -57,8 +61,11 @@ void ActiveExpiry::expire_bite(int64_t now_ms, ExpiryReport& report) {
   do {
     cursor_ = table->scan(cursor_, [&](Entry& entry) {
       ++looked_at;
-      if (entry.has_expiry()) ++report.expiring;
-      if (entry.expired(now_ms)) doomed_.push_back(&entry);
+      if (!entry.has_expiry()) return;
+      ++report.expiring;
+      if (entry.expired(now_ms)) return doomed_.push_back(&entry);
+      ttl_.sum_ms += entry.expires_at_ms() - now_ms;
+      ++ttl_.count;
     });
   } while (cursor_ != 0 && looked_at < kBiteEntriesMax && ++steps < kBiteStepsMax);
   for (const Entry* entry : doomed_) keyspace_.expire(database_, keyspace_.ref(entry->key()));
@@ -69,7 +76,15 @@ void ActiveExpiry::expire_bite(int64_t now_ms, ExpiryReport& report) {
 void ActiveExpiry::advance() {
   cursor_ = 0;
   stripe_ = (stripe_ + 1) % kStripeCount;
-  if (stripe_ == 0) database_ = (database_ + 1) % keyspace_.database_count();
+  if (stripe_ != 0) return;
+  publish_ttl();
+  database_ = (database_ + 1) % keyspace_.database_count();
+}
+
+void ActiveExpiry::publish_ttl() {
+  const bool any_expiring = keyspace_.expires_count(database_) > 0;
+  keyspace_.expiry_statistics().observe(database_, ttl_, any_expiring);
+  ttl_ = {};
 }
 
 }  // namespace core::keyspace

@@ -27,30 +27,29 @@ struct ExpiryReport {
   size_t expiring = 0;     // of these, entries with an expiry
   size_t expired = 0;      // of these, deleted
   bool exhausted = false;  // a limit ended the tick before the whole keyspace was seen
+  bool timed_out = false;  // that limit was the time
 };
 
 class ActiveExpiry {
  public:
   ActiveExpiry(Keyspace& keyspace, const Clock& clock) : keyspace_(keyspace), clock_(clock) {}
 
-  // Deleted keys are reported through the keyspace's expired hook.
+  // Deleted keys are reported through the keyspace's expired hook, figures through its
+  // statistics.
   ExpiryReport tick(const ExpiryBudget& budget);
-
-  uint64_t expired_count() const { return expired_count_; }
-  // Share of expiring keys that had expired when looked at, smoothed over ticks: 0 to 1.
-  double stale_ratio() const { return stale_ratio_; }
 
  private:
   void expire_bite(int64_t now_ms, ExpiryReport& report);
   void advance();
+  // Hands over what was seen of the current database.
+  void publish_ttl();
 
   Keyspace& keyspace_;
   const Clock& clock_;
   unsigned database_ = 0;
   unsigned stripe_ = 0;
   uint64_t cursor_ = 0;
-  uint64_t expired_count_ = 0;
-  double stale_ratio_ = 0;
+  TtlSample ttl_;                     // of the current database, in this tick
   std::vector<const Entry*> doomed_;  // found in one bite; a member to keep its memory
 };
 

@@ -31,7 +31,8 @@ void swap_counters(std::atomic<uint64_t>& first, std::atomic<uint64_t>& second) 
 Keyspace::Keyspace(unsigned database_count, uint64_t seed)
     : database_count_(database_count),
       seed_(seed),
-      stripes_(std::make_unique<Stripe[]>(kStripeCount)) {
+      stripes_(std::make_unique<Stripe[]>(kStripeCount)),
+      expiry_statistics_(database_count) {
   for (unsigned i = 0; i < kStripeCount; ++i) {
     stripes_[i].databases = std::make_unique<Database[]>(database_count);
   }
@@ -101,7 +102,7 @@ void Keyspace::expire(unsigned database, const KeyRef& key) {
   // key.name may be a view of the entry itself: it stays alive until the end.
   EntryPtr entry = erase(database, key);
   if (entry == nullptr) return;
-  expired_total_.fetch_add(1, std::memory_order_relaxed);
+  expiry_statistics_.expired.fetch_add(1, std::memory_order_relaxed);
   WatchTable& watches = stripe(key).watches;
   if (!watches.empty()) watches.mark_expired(database, key.name);
   if (expired_hook_) expired_hook_(database, key.name);
@@ -198,6 +199,7 @@ void Keyspace::swap(unsigned first, unsigned second) {
     swap_counters(one.size, two.size);
     swap_counters(one.expires, two.expires);
   }
+  expiry_statistics_.swap(first, second);
 }
 
 std::optional<std::string> Keyspace::random_key(unsigned database, std::mt19937_64& random,

@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "core/keyspace/entry.h"
+#include "core/keyspace/expiry_statistics.h"
 #include "core/keyspace/key_hash.h"
 #include "core/keyspace/rw_lock.h"
 #include "core/keyspace/stripe_lock.h"
@@ -149,7 +150,8 @@ class Keyspace {
   // Counters. Expired entries count until they are deleted.
   uint64_t db_size(unsigned database) const;
   uint64_t expires_count(unsigned database) const;
-  uint64_t expired_total() const { return expired_total_.load(std::memory_order_relaxed); }
+  ExpiryStatistics& expiry_statistics() { return expiry_statistics_; }
+  const ExpiryStatistics& expiry_statistics() const { return expiry_statistics_; }
 
   // Whole databases. REQUIRES: all stripes, exclusive. Watchers of existing keys are told.
   DetachedTables flush(unsigned database);
@@ -191,7 +193,7 @@ class Keyspace {
   const unsigned database_count_;
   const uint64_t seed_;
   std::unique_ptr<Stripe[]> stripes_;
-  std::atomic<uint64_t> expired_total_{0};
+  ExpiryStatistics expiry_statistics_;
   ExpiredHook expired_hook_;
   Reclaimer* reclaimer_ = nullptr;
 };

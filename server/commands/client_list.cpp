@@ -45,10 +45,12 @@ std::string client_line(const Session& session, int64_t now_ms) {
                  flag_letters(session), session.shown_database.load(std::memory_order_relaxed));
   fmt::format_to(out, " sub=0 psub=0 ssub=0 multi={} qbuf={} qbuf-free={}",
                  session.queued_commands.load(std::memory_order_relaxed), query, query_free);
-  // Arguments are views of the query buffer, and replies are gathered in a buffer of the thread:
-  // what a session has of its own is its query and output buffers and itself.
-  fmt::format_to(out, " argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl={} oll=0 omem={} tot-mem={}", output,
-                 output, sizeof(Session) + query + query_free + output);
+  // Redis' argv-mem counts arguments that have left the query buffer: ours never do.
+  fmt::format_to(out, " argv-mem=0 multi-mem={} rbs={} rbp={} obl={} oll=0 omem={} tot-mem={}",
+                 session.queued_bytes.load(std::memory_order_relaxed),
+                 session.output_buffer_capacity_bytes.load(std::memory_order_relaxed),
+                 session.output_buffer_peak_bytes.load(std::memory_order_relaxed), output, output,
+                 session.memory_bytes());
   fmt::format_to(out, " events={} cmd={} user=default redir=-1 resp={} lib-name={} lib-ver={}\n",
                  output == 0 ? "r" : "rw", command == nullptr ? "NULL" : command->full_name,
                  session.shown_resp.load(std::memory_order_relaxed), names.library,

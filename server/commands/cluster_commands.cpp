@@ -12,13 +12,15 @@ void cluster_refusal(Context& ctx) {
   ctx.reply.error("ERR This instance has cluster support disabled");
 }
 
-constexpr Command refused(std::string_view name, std::string_view summary) {
+constexpr Command refused(std::string_view name, std::string_view summary,
+                          std::string_view tips = kVaryingOutput) {
   return {.name = name,
           .arity = 2,
           .flags = kStale,
           .group = "cluster",
           .since = "3.0.0",
           .summary = summary,
+          .tips = tips,
           .handler = cluster_refusal};
 }
 
@@ -32,9 +34,16 @@ constexpr Command kSubcommands[] = {
      .summary = "Is refused: would return the slot of a key",
      .syntax = "key:string",
      .handler = cluster_refusal},
-    refused("myid", "Is refused: would return the id of the node"),
+    refused("myid", "Is refused: would return the id of the node", ""),
     refused("nodes", "Is refused: would describe the nodes"),
-    refused("shards", "Is refused: would return slots by shard"),
+    {.name = "shards",
+     .arity = 2,
+     .flags = kStale,
+     .group = "cluster",
+     .since = "7.0.0",
+     .summary = "Is refused: would return slots by shard",
+     .tips = kVaryingOutput,
+     .handler = cluster_refusal},
     refused("slots", "Is refused: would return slots by node"),
 };
 

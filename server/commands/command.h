@@ -49,6 +49,7 @@ enum Flag : uint32_t {
   kWholeKeyspace = 1U << 25,  // reaches keys it does not name: EXEC locks every stripe
   kNotPaused = 1U << 26,      // runs during CLIENT PAUSE ALL
   kRunsQueue = 1U << 27,      // has the flags of the queued commands as well
+  kTellsTrouble = 1U << 28,   // answers MISCONF when writes do, for those who watch the server
 };
 
 // ACL categories beyond those that follow from the flags (@read @write @fast @slow @admin
@@ -62,6 +63,7 @@ enum Category : uint32_t {
   kConnection = 1U << 17,
   kTransaction = 1U << 18,
   kBloom = 1U << 20,
+  kAdministrative = 1U << 21,  // @admin without the flag of that name
 };
 
 // What a command does to the keys of one range, under the names of COMMAND's key specifications.
@@ -84,6 +86,7 @@ struct KeyRange {
   int last = 0;
   int step = 1;
   uint16_t use = 0;
+  std::string_view note{};  // why the use is what it is, where that is not plain
 };
 
 using Arguments = std::span<const std::string_view>;
@@ -106,6 +109,8 @@ struct Command {
   // Arguments in the notation of docs/commands.md: lower-case words are values, upper-case ones
   // are literal words, [x] is optional, a | b a choice, `...` repeats the item before it.
   std::string_view syntax{};
+  // For proxies and cluster clients: Redis' command tips, with a space between two.
+  std::string_view tips{};
   Handler handler = nullptr;  // in a container: of its bare name, or null when that is an error
   std::span<const Command> subcommands{};
   // Asks for the cache lines, beyond the value's first, that the handler will touch in a big
@@ -116,9 +121,12 @@ struct Command {
   Journalled journalled = Journalled::kVerbatim;
 };
 
+// The tip of commands whose reply depends on more than their keys' values.
+inline constexpr std::string_view kVaryingOutput = "nondeterministic_output";
+
 // Shorthands for the common shapes of `keys`.
-constexpr std::array<KeyRange, 2> one_key(uint16_t use) {
-  return {{{1, 1, 1, use}, {}}};
+constexpr std::array<KeyRange, 2> one_key(uint16_t use, std::string_view note = {}) {
+  return {{{1, 1, 1, use, note}, {}}};
 }
 constexpr std::array<KeyRange, 2> keys_to_end(int first, int step, uint16_t use) {
   return {{{first, -1, step, use}, {}}};

@@ -55,7 +55,7 @@ constexpr CategoryRule kCategories[] = {
     {"@string", kString, 0},
     {"@bitmap", kBitmap, 0},
     {"@pubsub", 0, kPubSub},
-    {"@admin", 0, kAdmin},
+    {"@admin", kAdministrative, kAdmin},
     {"@fast", 0, kFast},
     {"@slow", 0, 0},
     {"@blocking", 0, kBlocking},
@@ -93,8 +93,24 @@ KeyRange joined_range(const Command& row) {
   return joined;
 }
 
+void write_field(ReplyWriter& reply, std::string_view name, std::string_view value) {
+  reply.bulk(name);
+  reply.bulk(value);
+}
+
+void write_tips(ReplyWriter& reply, std::string_view tips) {
+  const auto words = std::ranges::count(tips, ' ') + (tips.empty() ? 0 : 1);
+  reply.set(static_cast<size_t>(words));
+  for (size_t start = 0; start < tips.size();) {
+    const size_t end = std::min(tips.find(' ', start), tips.size());
+    reply.bulk(tips.substr(start, end - start));
+    start = end + 1;
+  }
+}
+
 void write_key_specification(const KeyRange& range, ReplyWriter& reply) {
-  reply.map(3);
+  reply.map(3 + size_t{!range.note.empty()});
+  if (!range.note.empty()) write_field(reply, "notes", range.note);
   reply.bulk("flags");
   write_simple_set(reply, key_use_names(range.use));
   reply.bulk("begin_search");
@@ -118,11 +134,6 @@ void write_key_specification(const KeyRange& range, ReplyWriter& reply) {
   reply.integer(range.step);
   reply.bulk("limit");
   reply.integer(0);
-}
-
-void write_field(ReplyWriter& reply, std::string_view name, std::string_view value) {
-  reply.bulk(name);
-  reply.bulk(value);
 }
 
 // Writes the argument tree of one command; counts its keys on the way.
@@ -208,8 +219,7 @@ void write_command_info(const RegisteredCommand& command, ReplyWriter& reply) {
   reply.integer(keys.last);
   reply.integer(keys.step);
   write_simple_set(reply, category_names(row));
-  // Hints for proxies and cluster clients: there is nothing to hint at.
-  reply.set(0);
+  write_tips(reply, row.tips);
   reply.set(range_count(row));
   for (const KeyRange& range : row.keys) {
     if (range.first != 0) write_key_specification(range, reply);

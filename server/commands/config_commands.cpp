@@ -46,6 +46,8 @@ void config_set(Context& ctx) {
 /* CONFIG RESETSTAT */
 void config_resetstat(Context& ctx) {
   ctx.services.statistics.reset();
+  ctx.services.gauges.reset();
+  ctx.keyspace().expiry_statistics().reset();
   ctx.reply.ok();
 }
 
@@ -92,6 +94,7 @@ constexpr Command kSubcommands[] = {
      .since = "2.0.0",
      .summary = "Changes options, all of them or none",
      .syntax = "(parameter value) ...",
+     .tips = "request_policy:all_nodes response_policy:all_succeeded",
      .handler = config_set},
 };
 

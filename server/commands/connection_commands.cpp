@@ -3,11 +3,11 @@
 // PING, ECHO, QUIT, RESET, SELECT, HELLO, AUTH: the life of a connection.
 #include <fmt/format.h>
 
-#include <limits>
 #include <string>
 
 #include "server/commands/client_name.h"
 #include "server/commands/context.h"
+#include "server/commands/database_index.h"
 #include "server/commands/dispatcher.h"
 #include "server/commands/families.h"
 #include "server/commands/module_list.h"
@@ -61,15 +61,8 @@ void reset(Context& ctx) {
 
 /* SELECT index */
 void select(Context& ctx) {
-  const auto index = protocol::parse_int64(ctx.args[1]);
-  if (!index) return ctx.reply.error(kNotAnInteger);
-  if (*index < std::numeric_limits<int>::min() || *index > std::numeric_limits<int>::max()) {
-    return ctx.reply.error(
-        "ERR value is out of range, value must between -2147483648 and 2147483647");
-  }
-  if (*index < 0 || *index >= static_cast<int64_t>(ctx.keyspace().database_count())) {
-    return ctx.reply.error("ERR DB index is out of range");
-  }
+  const auto index = parse_database_index(ctx.args[1], ctx.keyspace().database_count());
+  if (!index) return ctx.reply.error(index.error().message);
   ctx.session.database = static_cast<int>(*index);
   ctx.session.shown_database.store(ctx.session.database, std::memory_order_relaxed);
   ctx.reply.ok();
@@ -212,12 +205,13 @@ const Command kRows[] = {
      .handler = hello},
     {.name = "ping",
      .arity = -1,
-     .flags = kFast,
+     .flags = kFast | kTellsTrouble,
      .categories = kConnection,
      .group = "connection",
      .since = "1.0.0",
      .summary = "Answers PONG, or the message",
      .syntax = "[message]",
+     .tips = "request_policy:all_shards response_policy:all_succeeded",
      .handler = ping},
     {.name = "quit",
      .arity = -1,

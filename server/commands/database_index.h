@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The number of a database, as COPY, MOVE and SWAPDB take it.
+// The number of a database, as SELECT, COPY, MOVE and SWAPDB take it.
 //
 // Thread safety: pure functions.
 #pragma once

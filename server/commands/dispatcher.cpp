@@ -73,8 +73,21 @@ std::string Dispatcher::refusal(const RegisteredCommand* command, Arguments args
   if (session_.transaction.active && command->has(kNoMulti)) {
     return fmt::format("ERR Command '{}' not allowed inside a transaction", command->full_name);
   }
+  if (session_.origin != CommandOrigin::kClient) return "";
+  if (services_.durability.availability.any()) [[unlikely]] {
+    if (std::string text = trouble(flags); !text.empty()) return text;
+  }
   if ((flags & kDenyOom) != 0 && services_.memory.over_limit()) return std::string(kOutOfMemory);
   return "";
+}
+
+std::string Dispatcher::trouble(uint32_t flags) const {
+  const Availability& availability = services_.durability.availability;
+  if (availability.has(Availability::kLoading) && (flags & kLoading) == 0) {
+    return "LOADING Redis is loading the dataset in memory";
+  }
+  if ((flags & (kWrite | kTellsTrouble)) == 0) return "";
+  return availability.write_refusal(services_.config.flag(OptionId::kStopWritesOnBgsaveError));
 }
 
 Outcome Dispatcher::execute(Arguments args, int64_t now_ms, protocol::OutputBuffer& replies) {
@@ -100,7 +113,10 @@ Outcome Dispatcher::execute(Arguments args, int64_t now_ms, protocol::OutputBuff
   const bool queues = transaction.active && !command->has(kImmediate);
   const uint32_t flags =
       command->row->flags | (command->has(kRunsQueue) ? transaction.queued_flags : 0);
-  if (!queues && services_.pause.holds_back(flags, now_ms)) return Outcome::kHeldBack;
+  if (!queues && session_.origin == CommandOrigin::kClient &&
+      services_.pause.holds_back(flags, now_ms)) {
+    return Outcome::kHeldBack;
+  }
   if (std::string error = refusal(command, args, flags); !error.empty()) [[unlikely]] {
     counters_.commands[command->index].rejected.add();
     refuse(ctx, error);
@@ -184,11 +200,13 @@ void Dispatcher::refuse(Context& ctx, std::string_view error) {
 void Dispatcher::queue(Context& ctx) {
   Transaction& transaction = session_.transaction;
   QueuedCommand queued{ctx.command, {ctx.args.begin(), ctx.args.end()}};
-  for (const std::string& argument : queued.arguments) transaction.queued_bytes += argument.size();
+  transaction.queued_bytes += sizeof queued;
+  for (const std::string& argument : queued.arguments) {
+    transaction.queued_bytes += sizeof argument + argument.size();
+  }
   transaction.queued_flags |= ctx.command->row->flags;
   transaction.queue.push_back(std::move(queued));
-  session_.queued_commands.store(static_cast<int64_t>(transaction.queue.size()),
-                                 std::memory_order_relaxed);
+  session_.publish_transaction();
   ctx.reply.simple("QUEUED");
 }
 
@@ -254,7 +272,7 @@ void unwatch_all(Services& services, Session& session) {
 void discard_transaction(Services& services, Session& session) {
   unwatch_all(services, session);
   session.transaction = {};
-  session.queued_commands.store(-1, std::memory_order_relaxed);
+  session.publish_transaction();
 }
 
 }  // namespace server

@@ -55,6 +55,8 @@ class Dispatcher {
   void prefetch_values(std::span<const Ahead> same_key, int64_t now_ms);
   // The text of the error when the command must not run; empty when it may.
   std::string refusal(const RegisteredCommand* command, Arguments args, uint32_t flags) const;
+  // As refusal(), for the availability of the server. `flags` are the row's and the queue's.
+  std::string trouble(uint32_t flags) const;
   void refuse(Context& ctx, std::string_view error);
   void queue(Context& ctx);
   void run(Context& ctx);

@@ -211,6 +211,7 @@ const Command kRows[] = {
      .since = "2.6.0",
      .summary = "Gives the value of a key in the form that RESTORE takes",
      .syntax = "key",
+     .tips = kVaryingOutput,
      .handler = dump},
     {.name = "restore",
      .arity = -4,

@@ -260,6 +260,7 @@ const Command kRows[] = {
      .since = "2.6.0",
      .summary = "Tells how many milliseconds a key has left",
      .syntax = "key",
+     .tips = kVaryingOutput,
      .handler = pttl},
     {.name = "ttl",
      .arity = 2,
@@ -270,6 +271,7 @@ const Command kRows[] = {
      .since = "1.0.0",
      .summary = "Tells how many seconds a key has left",
      .syntax = "key",
+     .tips = kVaryingOutput,
      .handler = ttl},
 };
 

@@ -14,7 +14,8 @@ std::span<const std::span<const Command>> command_families() {
       scan_commands(),          object_commands(),       database_commands(),
       transaction_commands(),   connection_commands(),   client_commands(),
       config_commands(),        server_commands(),       memory_commands(),
-      introspection_commands(), cluster_commands(),
+      introspection_commands(), cluster_commands(),      persistence_commands(),
+      debug_commands(),
   };
   return kFamilies;
 }

@@ -38,14 +38,19 @@ void container_help(Context& ctx) {
 
 }  // namespace
 
-const Command kHelpRow{
-    .name = "help",
-    .arity = 2,
-    .flags = kLoading | kStale,
-    .group = "server",
-    .since = "5.0.0",
-    .summary = "Prints this help",
-    .handler = container_help,
-};
+Command help_row(const Command& container) {
+  uint32_t categories = ~uint32_t{0};
+  for (const Command& subcommand : container.subcommands) categories &= subcommand.categories;
+  return {
+      .name = "help",
+      .arity = 2,
+      .flags = kLoading | kStale,
+      .categories = categories,
+      .group = container.group,
+      .since = "5.0.0",
+      .summary = "Prints this help",
+      .handler = container_help,
+  };
+}
 
 }  // namespace server

@@ -2,13 +2,14 @@
 //
 // The HELP subcommand that every container command gets, written from the rows beside it.
 //
-// Thread safety: a constant.
+// Thread safety: a free function without state.
 #pragma once
 
 #include "server/commands/command.h"
 
 namespace server {
 
-extern const Command kHelpRow;
+// The row for one container: it belongs to the categories that all of its siblings belong to.
+Command help_row(const Command& container);
 
 }  // namespace server

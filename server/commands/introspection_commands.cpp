@@ -194,6 +194,7 @@ constexpr Command kSubcommands[] = {
      .since = "7.0.0",
      .summary = "Returns what commands do and take",
      .syntax = "[command-name ...]",
+     .tips = "nondeterministic_output_order",
      .handler = command_docs},
     {.name = "getkeys",
      .arity = -4,
@@ -221,6 +222,7 @@ constexpr Command kSubcommands[] = {
      .since = "2.8.13",
      .summary = "Returns arity, flags and keys of commands",
      .syntax = "[command-name ...]",
+     .tips = "nondeterministic_output_order",
      .handler = command_info},
     {.name = "list",
      .arity = -2,
@@ -230,6 +232,7 @@ constexpr Command kSubcommands[] = {
      .since = "7.0.0",
      .summary = "Returns the names of commands",
      .syntax = "[FILTERBY (MODULE module-name | ACLCAT category | PATTERN pattern)]",
+     .tips = "nondeterministic_output_order",
      .handler = command_list},
 };
 
@@ -241,6 +244,7 @@ const Command kRows[] = {
      .group = "server",
      .since = "2.8.13",
      .summary = "Describes all commands, or does what its subcommand says",
+     .tips = "nondeterministic_output_order",
      .handler = command_all,
      .subcommands = kSubcommands},
 };

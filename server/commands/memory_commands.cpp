@@ -72,14 +72,14 @@ struct MemoryFigures {
 MemoryFigures measure(const Context& ctx) {
   const MemoryMonitor& memory = ctx.services.memory;
   MemoryFigures figures;
+  flush_thread_cache();
   figures.used_bytes = memory.refresh();
   figures.peak_bytes = memory.peak_bytes();
   figures.startup_bytes = memory.startup_bytes();
   figures.resident_bytes = resident_memory().total_bytes;
   figures.allocator = allocator_figures();
   for (const auto& session : ctx.services.clients.list()) {
-    figures.client_bytes += session->query_buffer_bytes.load(std::memory_order_relaxed) +
-                            session->output_buffer_bytes.load(std::memory_order_relaxed);
+    figures.client_bytes += session->memory_bytes();
   }
   for (unsigned i = 0; i < ctx.keyspace().database_count(); ++i) {
     figures.key_count += ctx.keyspace().db_size(i);
@@ -202,18 +202,21 @@ const Command kSubcommands[] = {
      .group = "server",
      .since = "4.0.0",
      .summary = "Looks for problems with memory",
+     .tips = "nondeterministic_output request_policy:all_shards response_policy:special",
      .handler = memory_doctor},
     {.name = "malloc-stats",
      .arity = 2,
      .group = "server",
      .since = "4.0.0",
      .summary = "Prints the allocator's own report",
+     .tips = "nondeterministic_output request_policy:all_shards response_policy:special",
      .handler = memory_malloc_stats},
     {.name = "purge",
      .arity = 2,
      .group = "server",
      .since = "4.0.0",
      .summary = "Gives unused pages back to the system",
+     .tips = "request_policy:all_shards response_policy:all_succeeded",
      .handler = memory_purge},
     {.name = "stats",
      .arity = 2,
@@ -221,6 +224,7 @@ const Command kSubcommands[] = {
      .group = "server",
      .since = "4.0.0",
      .summary = "Tells what memory is used for",
+     .tips = "nondeterministic_output request_policy:all_shards response_policy:special",
      .handler = memory_stats},
     {.name = "usage",
      .arity = -3,

@@ -107,7 +107,8 @@ core::Result<> Registry::add(const Command& row, const RegisteredCommand* contai
   }
   if (!row.subcommands.empty()) {
     const size_t index = all_.size();
-    if (auto result = add(kHelpRow, added); !result) return result.error();
+    help_rows_.push_back(std::make_unique<const Command>(help_row(row)));
+    if (auto result = add(*help_rows_.back(), added); !result) return result.error();
     added->subcommands.push_back(all_[index].get());
   }
   return {};

@@ -61,6 +61,7 @@ class Registry {
   core::Result<> add(const Command& row, const RegisteredCommand* container);
 
   std::vector<std::unique_ptr<RegisteredCommand>> all_;
+  std::vector<std::unique_ptr<const Command>> help_rows_;
   std::vector<const RegisteredCommand*> top_level_;
   // Found by view, without making a string.
   struct NameHash {

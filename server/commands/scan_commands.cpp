@@ -138,6 +138,7 @@ const Command kRows[] = {
      .since = "1.0.0",
      .summary = "Lists all keys that match a pattern",
      .syntax = "pattern",
+     .tips = "request_policy:all_shards nondeterministic_output_order",
      .handler = keys},
     {.name = "randomkey",
      .arity = 1,
@@ -146,6 +147,7 @@ const Command kRows[] = {
      .group = "generic",
      .since = "1.0.0",
      .summary = "Names some key of the database",
+     .tips = "request_policy:all_shards nondeterministic_output",
      .handler = randomkey},
     {.name = "scan",
      .arity = -2,
@@ -155,6 +157,7 @@ const Command kRows[] = {
      .since = "2.8.0",
      .summary = "Lists keys a few at a time",
      .syntax = "cursor [MATCH pattern] [COUNT count] [TYPE type:string]",
+     .tips = "nondeterministic_output request_policy:special",
      .handler = scan},
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// INFO, LOLWUT, MODULE, ROLE, SHUTDOWN, TIME: the process as a whole.
+// INFO, LOLWUT, MODULE, ROLE, TIME: the process as a whole.
 #include <fmt/format.h>
 
 #include <string>
@@ -56,45 +56,6 @@ void role(Context& ctx) {
   ctx.reply.array(0);
 }
 
-struct ShutdownOptions {
-  bool save = false;
-  bool nosave = false;
-  bool now = false;
-  bool force = false;
-  bool abort = false;
-
-  bool are_contradictory() const {
-    return (save && nosave) || (abort && (save || nosave || now || force));
-  }
-};
-
-/* SHUTDOWN [NOSAVE | SAVE] [NOW] [FORCE] [ABORT] */
-void shutdown(Context& ctx) {
-  ShutdownOptions options;
-  protocol::ArgumentCursor cursor(ctx.args.subspan(1));
-  while (!cursor.done()) {
-    if (cursor.eat_keyword("nosave"))
-      options.nosave = true;
-    else if (cursor.eat_keyword("save"))
-      options.save = true;
-    else if (cursor.eat_keyword("now"))
-      options.now = true;
-    else if (cursor.eat_keyword("force"))
-      options.force = true;
-    else if (cursor.eat_keyword("abort"))
-      options.abort = true;
-    else
-      cursor.fail(kSyntaxError);
-  }
-  if (options.are_contradictory()) cursor.fail(kSyntaxError);
-  if (!cursor.ok()) return ctx.reply.error(cursor.error());
-  // Nothing has to be waited for, so a shutdown is never seen in progress.
-  if (options.abort) return ctx.reply.error("ERR No shutdown in progress.");
-  // The end of the connection is the reply.
-  ctx.session.close_after_reply = true;
-  ctx.services.request_shutdown();
-}
-
 /* TIME */
 void time_command(Context& ctx) {
   constexpr int64_t kMicrosecondsPerSecond = 1'000'000;
@@ -113,6 +74,7 @@ constexpr Command kModuleSubcommands[] = {
      .group = "server",
      .since = "4.0.0",
      .summary = "Returns the modules whose commands are served",
+     .tips = "nondeterministic_output_order",
      .handler = module_list},
     {.name = "load",
      .arity = -3,
@@ -149,6 +111,7 @@ const Command kRows[] = {
      .since = "1.0.0",
      .summary = "Returns figures about the server",
      .syntax = "[section ...]",
+     .tips = "nondeterministic_output request_policy:all_shards response_policy:special",
      .handler = info_command},
     {.name = "lolwut",
      .arity = -1,
@@ -167,25 +130,18 @@ const Command kRows[] = {
     {.name = "role",
      .arity = 1,
      .flags = kNoScript | kLoading | kStale | kFast,
-     .categories = kDangerous,
+     .categories = kAdministrative | kDangerous,
      .group = "server",
      .since = "2.8.12",
      .summary = "Returns the part that the server plays in replication",
      .handler = role},
-    {.name = "shutdown",
-     .arity = -1,
-     .flags = kAdmin | kNoScript | kLoading | kStale | kNoMulti | kAllowBusy,
-     .group = "server",
-     .since = "1.0.0",
-     .summary = "Ends the server",
-     .syntax = "[NOSAVE | SAVE] [NOW] [FORCE] [ABORT]",
-     .handler = shutdown},
     {.name = "time",
      .arity = 1,
      .flags = kLoading | kStale | kFast,
      .group = "server",
      .since = "2.6.0",
      .summary = "Returns the time in seconds and microseconds",
+     .tips = kVaryingOutput,
      .handler = time_command},
 };
 

@@ -18,6 +18,7 @@
 #include "server/commands/pause_gate.h"
 #include "server/commands/registry.h"
 #include "server/config/config.h"
+#include "server/durability/durability.h"
 #include "server/memory_monitor.h"
 #include "server/statistics.h"
 #include "server/tick_clock.h"
@@ -40,7 +41,14 @@ struct Gauges {
   std::atomic<uint64_t> output_bytes_per_second{0};
   std::atomic<uint64_t> clients_peak{0};
   std::atomic<uint64_t> expire_cycle_us{0};
-  std::atomic<double> expired_stale_percent{0};
+
+  // CONFIG RESETSTAT: all but the peak, which Redis keeps too.
+  void reset() {
+    for (auto* gauge : {&operations_per_second, &input_bytes_per_second, &output_bytes_per_second,
+                        &expire_cycle_us}) {
+      gauge->store(0);
+    }
+  }
 };
 
 struct Services {
@@ -50,6 +58,7 @@ struct Services {
   core::keyspace::Keyspace& keyspace;
   core::keyspace::Reclaimer& reclaimer;
   persistence::Journal& journal;
+  Durability& durability;
   const Registry& registry;
   Clients& clients;
   Statistics& statistics;

@@ -45,7 +45,7 @@ bool end_watches(const Context& ctx, Transaction& transaction) {
 void multi(Context& ctx) {
   if (ctx.session.transaction.active) return ctx.reply.error("ERR MULTI calls can not be nested");
   ctx.session.transaction.active = true;
-  ctx.session.queued_commands.store(0, std::memory_order_relaxed);
+  ctx.session.publish_transaction();
   ctx.reply.ok();
 }
 
@@ -59,7 +59,7 @@ void exec(Context& ctx) {
   }
   Transaction transaction = std::move(session.transaction);
   session.transaction = {};
-  session.queued_commands.store(-1, std::memory_order_relaxed);
+  session.publish_transaction();
   session.watched_keys.store(0, std::memory_order_relaxed);
 
   const bool exclusive =
@@ -114,7 +114,7 @@ void unwatch(Context& ctx) {
   ctx.reply.ok();
 }
 
-constexpr uint32_t kCommon = kNoScript | kLoading | kStale | kFast;
+constexpr uint32_t kCommon = kNoScript | kLoading | kStale | kFast | kAllowBusy;
 
 const Command kRows[] = {
     {.name = "multi",

@@ -6,108 +6,12 @@
 #include <algorithm>
 #include <iterator>
 
+#include "protocol/inline_splitter.h"
+
 namespace server {
 namespace {
 
 constexpr std::string_view kWhiteSpace = " \t\r\n\v\f";
-
-bool is_space(char c) {
-  return kWhiteSpace.find(c) != std::string_view::npos;
-}
-
-// The value of a hexadecimal digit, or -1.
-int hex_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
-char unescaped(char c) {
-  switch (c) {
-    case 'n':
-      return '\n';
-    case 'r':
-      return '\r';
-    case 't':
-      return '\t';
-    case 'b':
-      return '\b';
-    case 'a':
-      return '\a';
-    default:
-      return c;
-  }
-}
-
-// Reads one line from left to right; each member function leaves position_ after what it took.
-class WordReader {
- public:
-  explicit WordReader(std::string_view line) : line_(line) {}
-
-  void skip_spaces() {
-    while (!at_end() && is_space(line_[position_])) ++position_;
-  }
-  bool at_end() const { return position_ == line_.size(); }
-
-  std::optional<std::string> next_word() {
-    std::string word;
-    while (!at_end() && !is_space(line_[position_])) {
-      const char c = line_[position_++];
-      if (c != '"' && c != '\'') {
-        word += c;
-        continue;
-      }
-      const bool closed = c == '"' ? take_double_quoted(word) : take_single_quoted(word);
-      if (!closed) return std::nullopt;
-      // A closing quote ends the word, and the line must agree.
-      if (!at_end() && !is_space(line_[position_])) return std::nullopt;
-    }
-    return word;
-  }
-
- private:
-  bool take_double_quoted(std::string& word) {
-    while (!at_end()) {
-      const char c = line_[position_++];
-      if (c == '"') return true;
-      if (c == '\\' && !at_end()) {
-        word += take_escape();
-      } else {
-        word += c;
-      }
-    }
-    return false;
-  }
-
-  char take_escape() {
-    if (line_[position_] == 'x' && position_ + 2 < line_.size()) {
-      const int high = hex_value(line_[position_ + 1]);
-      const int low = hex_value(line_[position_ + 2]);
-      if (high >= 0 && low >= 0) {
-        position_ += 3;
-        return static_cast<char>(high * 16 + low);
-      }
-    }
-    return unescaped(line_[position_++]);
-  }
-
-  bool take_single_quoted(std::string& word) {
-    while (!at_end()) {
-      const char c = line_[position_++];
-      if (c == '\'') return true;
-      if (c == '\\' && !at_end() && line_[position_] == '\'') {
-        word += line_[position_++];
-      } else {
-        word += c;
-      }
-    }
-    return false;
-  }
-
-  std::string_view line_;
-  size_t position_ = 0;
-};
 
 void append_escaped(std::string& out, char c) {
   switch (c) {
@@ -144,14 +48,10 @@ void append_escaped(std::string& out, char c) {
 }  // namespace
 
 std::optional<std::vector<std::string>> split_words(std::string_view line) {
-  std::vector<std::string> words;
-  WordReader reader(line);
-  for (reader.skip_spaces(); !reader.at_end(); reader.skip_spaces()) {
-    auto word = reader.next_word();
-    if (!word) return std::nullopt;
-    words.push_back(std::move(*word));
-  }
-  return words;
+  protocol::InlineSplitter splitter;
+  if (!splitter.split(line)) return std::nullopt;
+  const auto words = splitter.arguments();
+  return std::vector<std::string>(words.begin(), words.end());
 }
 
 std::vector<std::string> split_at_spaces(std::string_view text) {

@@ -12,12 +12,6 @@
 namespace server::net {
 namespace {
 
-protocol::Limits parser_limits(const Config& config) {
-  protocol::Limits limits;
-  limits.bulk_size_max_bytes = static_cast<size_t>(config.max_bulk_bytes());
-  return limits;
-}
-
 bool is_temporary(int error) {
   return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
 }
@@ -31,7 +25,7 @@ Connection::Connection(IoThread& thread, Services& services, std::shared_ptr<Ses
       counters_(services.statistics.thread(thread.index)),
       dispatcher_(services, counters_, *session_),
       timer_(thread.context) {
-  parser_.set_limits(parser_limits(services_.config));
+  apply_parser_limits();
   parser_.set_authenticated(session_->authenticated);
 }
 
@@ -75,15 +69,30 @@ void Connection::close_if_idle(int64_t now_ms, int64_t timeout_ms) {
   }
 }
 
+void Connection::restart_output_peak() {
+  output_peak_bytes_ = unsent_.size();
+  publish_buffer_sizes();
+}
+
 void Connection::on_ready(uint32_t events) {
-  if ((events & EPOLLOUT) != 0) send_unsent();
+  if ((events & EPOLLOUT) != 0 && wait_ != Wait::kLog) send_unsent();
   if (!open_ || (events & ~uint32_t{EPOLLOUT}) == 0) return;
   if (wait_ != Wait::kNothing) {
     // Only a broken connection is told while input is not asked for.
-    if ((events & (EPOLLHUP | EPOLLERR)) != 0) close();
-    return;
+    if ((events & (EPOLLHUP | EPOLLERR)) != 0) return close();
+    // A wait for the log is short: that input waits too is told to the kernel only if some comes.
+    return update_interest();
   }
   proceed(read_available());
+}
+
+void Connection::apply_parser_limits() {
+  const int64_t bulk_bytes_max = services_.config.max_bulk_bytes();
+  if (bulk_bytes_max == bulk_bytes_max_) return;
+  bulk_bytes_max_ = bulk_bytes_max;
+  protocol::Limits limits;
+  limits.bulk_size_max_bytes = static_cast<size_t>(bulk_bytes_max);
+  parser_.set_limits(limits);
 }
 
 std::string_view Connection::read_available() {
@@ -103,19 +112,56 @@ std::string_view Connection::read_available() {
 }
 
 void Connection::proceed(std::string_view fresh) {
-  while (open_) {
-    const Stop stop = execute(fresh);
+  bool goes_on = true;
+  while (open_ && goes_on) {
+    const uint64_t log_mark = persistence::Journal::end_of_last_append();
+    stop_ = execute(fresh);
     fresh = {};
-    send_replies();
-    if (!open_) return;
-    // A client that has closed its writing side still gets the replies it waits for.
-    if (stop == Stop::kClose || (end_of_input_ && stop == Stop::kNeedInput)) {
-      return wait_for(Wait::kLastReplies);
-    }
-    if (stop == Stop::kHeldBack) return wait_for(Wait::kEndOfPause);
-    if (unsent_.size() > kUnsentBytesMax) return wait_for(Wait::kReader);
-    if (stop == Stop::kNeedInput) return publish_buffer_sizes();
+    if (open_ && holds_replies(log_mark)) return;
+    goes_on = settle();
   }
+}
+
+bool Connection::settle() {
+  send_replies();
+  if (!open_) return false;
+  // A client that has closed its writing side still gets the replies it waits for.
+  if (stop_ == Stop::kClose || (end_of_input_ && stop_ == Stop::kNeedInput)) {
+    wait_for(Wait::kLastReplies);
+  } else if (stop_ == Stop::kHeldBack) {
+    wait_for(Wait::kEndOfPause);
+  } else if (unsent_.size() > kUnsentBytesMax) {
+    wait_for(Wait::kReader);
+  } else if (stop_ == Stop::kNeedInput) {
+    publish_buffer_sizes();
+  } else {
+    return true;
+  }
+  return false;
+}
+
+bool Connection::holds_replies(uint64_t log_mark) {
+  const AppendLog& log = services_.durability.append_log();
+  const uint64_t offset = log.offset_of_replies(log_mark);
+  if (thread_.replies.empty() || log.is_safe(offset)) return false;
+  unsent_.append(thread_.replies.view());
+  thread_.replies.clear();
+  held_until_ = offset;
+  wait_ = Wait::kLog;
+  thread_.await_log(shared_from_this());
+  return true;
+}
+
+bool Connection::release() {
+  if (!open_ || wait_ != Wait::kLog) return true;
+  if (!services_.durability.append_log().is_safe(held_until_)) return false;
+  wait_ = Wait::kNothing;
+  send_unsent();
+  if (open_ && !unsent_.empty() && over_output_limit()) close();
+  if (!open_) return true;
+  update_interest();
+  if (settle()) proceed({});
+  return true;
 }
 
 Connection::Stop Connection::execute(std::string_view fresh) {
@@ -167,6 +213,7 @@ Connection::Gathered Connection::gather(std::string_view data) {
   RequestBatch& batch = thread_.batch;
   batch.words.clear();
   batch.requests.clear();
+  apply_parser_limits();
   Gathered gathered{protocol::RequestParser::Status::kRequest, 0};
   // A login decides what the next request may be, so until then there is no looking ahead.
   const size_t requests_max = session_->authenticated ? Dispatcher::kLookAheadMax : 1;
@@ -209,15 +256,13 @@ Connection::Stop Connection::execute_batch(int64_t now_ms, size_t& consumed) {
 void Connection::send_replies() {
   protocol::OutputBuffer& replies = thread_.replies;
   if (replies.empty()) return;
+  output_peak_bytes_ = std::max(output_peak_bytes_, unsent_.size() + replies.size());
   size_t sent = 0;
   if (open_ && unsent_.empty()) sent = send_now(replies.view());
   if (open_ && sent < replies.size()) {
     unsent_.append(replies.view().substr(sent));
-    if (over_output_limit()) {
-      close();
-    } else {
-      update_interest();
-    }
+    close_if_over_output_limit();
+    if (open_) update_interest();
   }
   replies.clear();
   replies.shrink(2 * kReplyBatchBytes);
@@ -237,6 +282,7 @@ size_t Connection::send_now(std::string_view bytes) {
 void Connection::send_unsent() {
   if (unsent_.empty()) return;
   unsent_.consume(send_now(unsent_.view()));
+  close_if_over_output_limit();
   if (!open_) return;
   if (unsent_.empty()) {
     unsent_.shrink(0);
@@ -250,13 +296,13 @@ void Connection::send_unsent() {
   if (open_) update_interest();
 }
 
-bool Connection::over_output_limit() {
-  const auto limit =
-      static_cast<uint64_t>(services_.config.output_buffer_limit(ClientClass::kNormal).hard_bytes);
-  if (limit == 0 || unsent_.size() <= limit) return false;
+void Connection::close_if_over_output_limit() {
+  if (!open_) return;
+  const BufferLimit limit = services_.config.output_buffer_limit(ClientClass::kNormal);
+  if (!output_limit_.is_broken(unsent_.size(), limit, services_.clock.monotonic_us())) return;
   log_warning("Closing client {} that reached its output buffer limit", session_->address);
   counters_.output_buffer_disconnections.add();
-  return true;
+  close();
 }
 
 void Connection::wait_for(Wait wait) {
@@ -302,7 +348,7 @@ void Connection::on_timer() {
 void Connection::update_interest() {
   uint32_t interest = 0;
   if (wait_ == Wait::kNothing) interest |= EPOLLIN;
-  if (!unsent_.empty()) interest |= EPOLLOUT;
+  if (!unsent_.empty() && wait_ != Wait::kLog) interest |= EPOLLOUT;
   if (interest == interest_) return;
   interest_ = interest;
   thread_.readiness.change(session_->descriptor, *this, interest);
@@ -313,6 +359,8 @@ void Connection::publish_buffer_sizes() {
   session_->query_buffer_free_bytes.store(input_.capacity() - input_.size(),
                                           std::memory_order_relaxed);
   session_->output_buffer_bytes.store(unsent_.size(), std::memory_order_relaxed);
+  session_->output_buffer_capacity_bytes.store(unsent_.capacity(), std::memory_order_relaxed);
+  session_->output_buffer_peak_bytes.store(output_peak_bytes_, std::memory_order_relaxed);
 }
 
 }  // namespace server::net

@@ -19,6 +19,7 @@
 #include "server/commands/services.h"
 #include "server/net/asio_types.h"
 #include "server/net/io_threads.h"
+#include "server/net/output_limit.h"
 #include "server/net/readiness.h"
 
 namespace server::net {
@@ -38,8 +39,15 @@ class Connection final : public Readiness::Watcher,
   void close();
   // A client idle for longer than this is closed; 0 is never.
   void close_if_idle(int64_t now_ms, int64_t timeout_ms);
+  // A client over its output limit is closed, even if nothing has happened on its socket.
+  void close_if_over_output_limit();
+  // Begins a new interval for the peak of the output buffer.
+  void restart_output_peak();
   // After CLIENT KILL or UNPAUSE: closes, or lets a held-back command try again.
   void wake();
+
+  // Sends the replies that waited for the append log, if it has come far enough; else false.
+  bool release();
 
   void on_ready(uint32_t events) override;
 
@@ -51,13 +59,20 @@ class Connection final : public Readiness::Watcher,
     kNothing,
     kEndOfPause,   // a command is held back by CLIENT PAUSE
     kReader,       // the client must take replies first
+    kLog,          // the replies answer writes that are not in the append log yet
     kLastReplies,  // the connection closes when all is sent
   };
 
   // Reads once into the thread's buffer; empty when nothing was there and at the end of the input.
   std::string_view read_available();
+  // CONFIG SET reaches clients that are already there.
+  void apply_parser_limits();
   // Executes what is buffered and `fresh`, sends replies, decides what to wait for.
   void proceed(std::string_view fresh);
+  // What follows once the replies of execute() may leave; true when there may be more to execute.
+  bool settle();
+  // True when the replies must wait; then they do.
+  bool holds_replies(uint64_t log_mark);
   Stop execute(std::string_view fresh);
   Stop execute_complete(std::string_view data, size_t& consumed);
   // Parses the next requests of `data` into the thread's batch; what ended it, and after how many
@@ -72,7 +87,6 @@ class Connection final : public Readiness::Watcher,
   // Hands bytes to the kernel; how many it took.
   size_t send_now(std::string_view bytes);
   void send_unsent();
-  bool over_output_limit();
   void wait_for(Wait wait);
   void arm_timer(std::chrono::milliseconds delay);
   void on_timer();
@@ -92,12 +106,17 @@ class Connection final : public Readiness::Watcher,
   ThreadStatistics& counters_;
   Dispatcher dispatcher_;
   protocol::RequestParser parser_;
-  std::string input_;  // bytes of commands not yet complete, or held back
+  int64_t bulk_bytes_max_ = 0;  // what parser_ was told
+  std::string input_;           // bytes of commands not yet complete, or held back
   protocol::OutputBuffer unsent_;
+  OutputLimit output_limit_;
   Timer timer_;
+  size_t output_peak_bytes_ = 0;
   size_t unsent_at_timer_ = 0;  // to see whether a waiting client took anything
   uint32_t interest_ = EPOLLIN;
   Wait wait_ = Wait::kNothing;
+  Stop stop_ = Stop::kNeedInput;  // how the last execute() ended
+  uint64_t held_until_ = 0;       // the journal offset that Wait::kLog waits for
   bool open_ = true;
   bool end_of_input_ = false;
 };

@@ -9,6 +9,28 @@
 
 namespace server::net {
 
+void IoThread::await_log(std::shared_ptr<Connection> connection) {
+  awaiting_log.push_back(std::move(connection));
+  if (commit_is_posted) return;
+  commit_is_posted = true;
+  post([this] {
+    commit_is_posted = false;
+    commit_log();
+    release_safe();
+  });
+}
+
+void IoThread::release_safe() {
+  // Before the first look, so that no progress goes by untold.
+  is_awaiting_log = true;
+  releasing.swap(awaiting_log);
+  for (auto& connection : releasing) {
+    if (!connection->release()) awaiting_log.push_back(std::move(connection));
+  }
+  releasing.clear();
+  if (awaiting_log.empty()) is_awaiting_log = false;
+}
+
 IoThreads::IoThreads(size_t count) {
   for (size_t i = 0; i < count; ++i) threads_.push_back(std::make_unique<IoThread>(i));
 }

@@ -7,8 +7,10 @@
 // Thread safety: post() from any thread; everything else of an IoThread from that thread only.
 #pragma once
 
+#include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -51,8 +53,14 @@ struct IoThread {
     asio::post(context, std::forward<Function>(function));
   }
 
+  // Keeps a connection whose replies wait for the append log, and has the log committed once all
+  // that is ready has been served: one write for all of them.
+  void await_log(std::shared_ptr<Connection> connection);
+  // Sends what has become safe. From this thread.
+  void release_safe();
+
   // One read batch: about 2,000 small commands; fits the second-level cache.
-  static constexpr size_t kReadBufferBytes = 64 * 1024;
+  static constexpr size_t kReadBufferBytes = size_t{64} * 1024;
 
   const size_t index;
   asio::io_context context;
@@ -63,6 +71,13 @@ struct IoThread {
   protocol::OutputBuffer replies;
   RequestBatch batch;
   std::unordered_map<uint64_t, std::shared_ptr<Connection>> connections;  // by session id
+  // Has the append log written and perhaps synced. Set before the thread starts.
+  std::function<void()> commit_log;
+  std::vector<std::shared_ptr<Connection>> awaiting_log;
+  std::vector<std::shared_ptr<Connection>> releasing;  // room for release_safe()
+  bool commit_is_posted = false;
+  // Whether the log's progress must be told to this thread.
+  std::atomic<bool> is_awaiting_log{false};
   std::thread thread;
 };
 

@@ -32,13 +32,16 @@ Awaitable<> Periodic::run() {
 void Periodic::tick() {
   ++ticks_;
   services_.memory.refresh();
-  expire_keys();
+  if (!services_.durability.availability.has(Availability::kLoading)) {
+    expire_keys();
+    services_.durability.tick();
+  }
   sample_rates();
   Gauges& gauges = services_.gauges;
   const uint64_t clients = services_.clients.count();
   if (clients > gauges.clients_peak.load()) gauges.clients_peak.store(clients);
   const auto hz = static_cast<uint64_t>(std::max<int64_t>(1, services_.config.hz()));
-  if (ticks_ % hz == 0) close_idle_clients();
+  if (ticks_ % hz == 0) check_clients();
 }
 
 void Periodic::expire_keys() {
@@ -49,7 +52,6 @@ void Periodic::expire_keys() {
   budget.duration_us_max = 1'000'000 / kShareOfSecond / std::max<int64_t>(1, services_.config.hz());
   expiry_.tick(budget);
   Gauges& gauges = services_.gauges;
-  gauges.expired_stale_percent.store(expiry_.stale_ratio() * 100);
   gauges.expire_cycle_us.fetch_add(
       static_cast<uint64_t>(services_.clock.monotonic_us() - start_us));
 }
@@ -78,13 +80,17 @@ void Periodic::sample_rates() {
   sampled_output_ = output;
 }
 
-void Periodic::close_idle_clients() {
+void Periodic::check_clients() {
   const int64_t timeout_ms = services_.config.timeout_s() * 1000;
-  if (timeout_ms == 0) return;
   const int64_t now_ms = services_.clock.wall_ms();
-  threads_.post_to_each([now_ms, timeout_ms](IoThread& thread) {
+  // The interval of Redis' rbp.
+  constexpr int64_t kPeakIntervalS = 5;
+  const bool new_peak = ++client_checks_ % kPeakIntervalS == 0;
+  threads_.post_to_each([now_ms, timeout_ms, new_peak](IoThread& thread) {
     for (const auto& [id, connection] : thread.connections) {
       connection->close_if_idle(now_ms, timeout_ms);
+      connection->close_if_over_output_limit();
+      if (new_peak) connection->restart_output_peak();
     }
   });
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Periodic: what the server does by the clock: active expiry, gauges, idle clients.
+// Periodic: what the server does by the clock: active expiry, gauges, clients that are
+// idle or do not read.
 //
 // Invariants: a tick is bounded (see ExpiryBudget), so that it delays no client for long.
 // Thread safety: belongs to I/O thread 0.
@@ -28,7 +29,7 @@ class Periodic {
   void tick();
   void expire_keys();
   void sample_rates();
-  void close_idle_clients();
+  void check_clients();
 
   IoThreads& threads_;
   Services& services_;
@@ -36,6 +37,7 @@ class Periodic {
   Timer timer_;
   bool stopped_ = false;
   uint64_t ticks_ = 0;
+  int64_t client_checks_ = 0;
   int64_t sampled_us_ = 0;
   uint64_t sampled_commands_ = 0;
   uint64_t sampled_input_ = 0;

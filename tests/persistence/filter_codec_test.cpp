@@ -14,6 +14,7 @@
 #include "persistence/dump_payload.h"
 #include "persistence/filter_chunks.h"
 #include "persistence/valkeybloom_blob.h"
+#include "tests/support/filters.h"
 #include "tests/support/vectors.h"
 
 namespace persistence {
@@ -22,6 +23,9 @@ namespace {
 using core::bloom::FilterParameters;
 using core::bloom::LayoutId;
 using core::bloom::ScalableFilter;
+using filters::expect_as_described;
+using filters::make;
+using filters::parameters_of;
 using FilterPtr = std::unique_ptr<ScalableFilter>;
 
 const core::UnlimitedMemory kUnlimited;
@@ -52,40 +56,8 @@ std::string dump(const ScalableFilter& filter, Packing packing) {
   return payload;
 }
 
-std::vector<int> false_positives(const ScalableFilter& filter) {
-  std::vector<int> found;
-  for (int n = 0; n < 1000; ++n) {
-    if (filter.may_contain(fmt::format("absent:{}", n))) found.push_back(n);
-  }
-  return found;
-}
-
-void expect_as_described(const ScalableFilter& filter, const vectors::Expected& expected) {
-  EXPECT_EQ(filter.capacity(), expected.capacity);
-  EXPECT_EQ(filter.layer_count(), expected.layer_count);
-  EXPECT_EQ(filter.item_count(), expected.item_count);
-  EXPECT_EQ(filter.expansion(), expected.expansion);
-  EXPECT_EQ(false_positives(filter), expected.false_positives);
-}
-
 void expect_equal(const ScalableFilter& a, const ScalableFilter& b) {
   EXPECT_EQ(dump(a, Packing::kNever), dump(b, Packing::kNever));
-}
-
-FilterPtr make(const FilterParameters& parameters, std::string_view prefix, int item_count) {
-  auto filter = std::move(*ScalableFilter::create(parameters, kUnlimited));
-  for (int i = 0; i < item_count; ++i) filter->add(fmt::format("{}:{}", prefix, i), kUnlimited);
-  return filter;
-}
-
-FilterParameters parameters_of(LayoutId layout, double error_rate, uint64_t capacity,
-                               uint32_t expansion) {
-  FilterParameters parameters;
-  parameters.layout = layout;
-  parameters.error_rate = error_rate;
-  parameters.capacity = capacity;
-  parameters.expansion = expansion;
-  return parameters;
 }
 
 std::string resealed(std::string payload) {

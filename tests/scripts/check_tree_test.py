@@ -3,6 +3,7 @@
 """Bad trees for check_tree: each rule must find its own kind of badness, and say the fix."""
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -15,9 +16,11 @@ HEADER = SPDX + "//\n// Something: what it is.\n#pragma once\n"
 
 
 class CheckTreeTest(unittest.TestCase):
-    def check(self, files, *options):
+    def check(self, files, *options, repository=False):
         """Lays the files down and returns (exit code, output)."""
         with tempfile.TemporaryDirectory() as root:
+            if repository:
+                subprocess.run(["git", "init", "-q", root], check=True)
             for name, text in files.items():
                 path = pathlib.Path(root, name)
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -25,6 +28,8 @@ class CheckTreeTest(unittest.TestCase):
             done = subprocess.run(
                 [sys.executable, SCRIPT, "--root", root, *[o.format(root=root) for o in options]],
                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+                # Git then takes the folder for somebody else's.
+                env={**os.environ, "GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"},
             )  # fmt: skip
         return done.returncode, done.stdout
 
@@ -37,6 +42,13 @@ class CheckTreeTest(unittest.TestCase):
 
     def assert_accepted(self, files, *options):
         code, output = self.check(files, *options)
+        self.assertEqual(code, 0, output)
+
+    def test_only_what_git_knows_is_looked_at(self):
+        long_line = "// " + "x" * 200 + "\n"
+        self.assert_accepted({"core/clock.h": HEADER, "build/release/other.h": long_line})
+        ignored = {".gitignore": "/ignored/\n", "ignored/other.h": long_line}
+        code, output = self.check({"core/clock.h": HEADER, **ignored}, repository=True)
         self.assertEqual(code, 0, output)
 
     def assert_include(self, path, include, *, refused):

@@ -19,6 +19,7 @@
 
 #include "server/commands/dispatcher.h"
 #include "server/commands/services.h"
+#include "tests/support/virtual_disk.h"
 
 namespace server {
 
@@ -68,9 +69,10 @@ class CommandTest : public ::testing::Test {
   CommandTest()
       : registry_(std::move(*Registry::create({}))),
         statistics_(1, registry_->size()),
-        services_{config_,  clock_,     ticks_,   keyspace_,   reclaimer_,
-                  journal_, *registry_, clients_, statistics_, memory_,
-                  pause_,   gauges_,    facts_,   changes_,    [this] { ++shutdowns_requested_; }} {
+        services_{config_,    clock_,      ticks_,      keyspace_,
+                  reclaimer_, journal_,    durability_, *registry_,
+                  clients_,   statistics_, memory_,     pause_,
+                  gauges_,    facts_,      changes_,    [this] { ++shutdowns_requested_; }} {
     client_ = std::make_unique<Client>(*this);
     other_ = std::make_unique<Client>(*this);
   }
@@ -107,6 +109,8 @@ class CommandTest : public ::testing::Test {
   Gauges gauges_;
   ProcessFacts facts_{std::string(40, 'a'), "bloomery-server", 1'700'000'000'000, 1, ""};
   std::atomic<uint64_t> changes_{0};
+  virtual_disk::VirtualDisk disk_;
+  Durability durability_{{config_, clock_, keyspace_, journal_, disk_, changes_}};
   int shutdowns_requested_ = 0;
   Services services_;
   std::unique_ptr<Client> client_;

@@ -2,7 +2,15 @@
 # SPDX-License-Identifier: MIT
 """redis-cli and redis-benchmark: everyday tools that stop at the first surprise."""
 
+import fcntl
+import os
+import pty
+import select
+import signal
+import struct
 import subprocess
+import termios
+import time
 import unittest
 
 from harness import SANITIZED, ServerTest
@@ -11,6 +19,37 @@ from resp import encode
 TROUBLE = r"(?i)error|warning|could not|unknown"
 # The commands of the tests below; a sanitized server is given a twentieth of them.
 SHARE = 20 if SANITIZED else 1
+
+
+class Terminal:
+    """A program that believes to be used by a person. `shown` is all that it has written."""
+
+    def __init__(self, command):
+        self.pid, self.descriptor = pty.fork()
+        if self.pid == 0:
+            # No history or settings of whoever runs the tests.
+            environment = {**os.environ, "TERM": "xterm", "REDISCLI_HISTFILE": "/dev/null",
+                           "REDISCLI_RCFILE": "/dev/null"}  # fmt: skip
+            os.execvpe(command[0], [str(word) for word in command], environment)
+        # Without a size redis-cli would ask the terminal for one and wait for the answer.
+        fcntl.ioctl(self.descriptor, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 200, 0, 0))
+        self.shown = b""
+
+    def type(self, keys):
+        os.write(self.descriptor, keys)
+
+    def wait_for(self, text, timeout_s=20):
+        deadline = time.monotonic() + timeout_s
+        while text not in self.shown:
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{text!r} is not in {self.shown!r}")
+            if select.select([self.descriptor], [], [], 0.1)[0]:
+                self.shown += os.read(self.descriptor, 4096)
+
+    def close(self):
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        os.close(self.descriptor)
 
 
 class CliTest(ServerTest):
@@ -27,6 +66,20 @@ class CliTest(ServerTest):
         self.assertEqual(self.cli("-3", "--no-raw", "BF.EXISTS", "f", "a"), "(true)\n")
         self.assertEqual(self.cli("-x", "SET", "k", stdin=b"from stdin"), "OK\n")
         self.assertEqual(self.cli("GET", "k"), "from stdin\n")
+
+    def test_hints_while_typing(self):
+        """redis-cli learns them from COMMAND DOCS; of BF.* it knows nothing by itself."""
+        terminal = Terminal(["redis-cli", "-p", self.server.port])
+        self.addCleanup(terminal.close)
+        terminal.wait_for(b"> ")
+        terminal.type(b"bf.reserve ")
+        terminal.wait_for(b"key error_rate capacity [EXPANSION expansion] [NONSCALING]")
+        terminal.type(b"f 0.01 ")
+        terminal.wait_for(b"\x1b[0;90;49mcapacity [EXPANSION expansion] [NONSCALING]")
+        terminal.type(b"1000\r")
+        terminal.wait_for(b"OK")
+        terminal.type(b"bf.mexists ")
+        terminal.wait_for(b"key item [item ...]")
 
     def test_session_on_stdin(self):
         session = b"""SET "a key" "line\\r\\nbreak"

@@ -35,10 +35,7 @@ uint64_t table_bytes(const Source& source) {
 
 uint64_t client_bytes(const Clients& clients) {
   uint64_t sum = 0;
-  for (const auto& session : clients.list()) {
-    sum += sizeof(Session) + session->query_buffer_bytes.load() +
-           session->query_buffer_free_bytes.load() + session->output_buffer_bytes.load();
-  }
+  for (const auto& session : clients.list()) sum += session->memory_bytes();
   return sum;
 }
 
@@ -76,6 +73,7 @@ void Lines::bytes(std::string_view name, uint64_t value) {
 
 void write_memory(const Source& source, Lines& lines) {
   const MemoryMonitor& memory = source.services.memory;
+  flush_thread_cache();
   const uint64_t used = memory.refresh();
   const uint64_t peak = memory.peak_bytes();
   const uint64_t startup = memory.startup_bytes();

@@ -95,27 +95,78 @@ void write_clients(const Source& source, Lines& lines) {
   lines.zeros({"blocked_clients", "tracking_clients", "clients_in_timeout_table"});
 }
 
-// Nothing is kept on disk: as a Redis without save points and without an append-only file.
+void write_saves(const Source& source, Lines& lines) {
+  const Durability& durability = source.services.durability;
+  const SaveRecord record = durability.snapshot_record();
+  const Durability::Child child = durability.child();
+  const bool runs = durability.running_task() == Durability::Task::kSave;
+  lines.field("rdb_changes_since_last_save", durability.changes_since_save());
+  lines.field("rdb_bgsave_in_progress", runs ? 1 : 0);
+  lines.field("rdb_last_save_time", durability.last_save_s());
+  lines.field("rdb_last_bgsave_status", record.last_was_ok ? "ok" : "err");
+  lines.field("rdb_last_bgsave_time_sec", record.last_time_s);
+  lines.field("rdb_current_bgsave_time_sec", runs ? child.running_s : -1);
+  lines.field("rdb_saves", record.count);
+  lines.field("rdb_last_cow_size", record.last_copied_bytes);
+  lines.field("rdb_last_load_keys_expired", durability.load_figures().expired_keys.load());
+  lines.field("rdb_last_load_keys_loaded", durability.load_figures().loaded_keys.load());
+}
+
+void write_append_log(const Source& source, Lines& lines) {
+  Durability& durability = source.services.durability;
+  const SaveRecord record = durability.rewrite_record();
+  const Durability::Child child = durability.child();
+  const bool runs = durability.running_task() == Durability::Task::kRewrite;
+  lines.field("aof_enabled", durability.log_is_on() ? 1 : 0);
+  lines.field("aof_rewrite_in_progress", runs ? 1 : 0);
+  lines.field("aof_rewrite_scheduled", durability.rewrite_is_scheduled() ? 1 : 0);
+  lines.field("aof_last_rewrite_time_sec", record.last_time_s);
+  lines.field("aof_current_rewrite_time_sec", runs ? child.running_s : -1);
+  lines.field("aof_last_bgrewrite_status", record.last_was_ok ? "ok" : "err");
+  lines.field("aof_rewrites", record.count);
+  lines.field("aof_rewrites_consecutive_failures", record.failures_in_a_row);
+  const bool fails = durability.availability.has(Availability::kAppendLogFails);
+  lines.field("aof_last_write_status", fails ? "err" : "ok");
+  lines.field("aof_last_cow_size", record.last_copied_bytes);
+  lines.zeros({"module_fork_in_progress", "module_fork_last_cow_size"});
+  if (!durability.log_is_on()) return;
+  lines.field("aof_current_size", durability.log_writer().size_bytes());
+  lines.field("aof_base_size", durability.log_writer().base_size_bytes());
+  lines.zeros({"aof_pending_rewrite"});
+  lines.field("aof_buffer_length", durability.log_writer().buffered_bytes());
+  lines.field("aof_pending_bio_fsync", durability.append_log().is_syncing() ? 1 : 0);
+  lines.field("aof_delayed_fsync", durability.append_log().delayed_syncs());
+}
+
+void write_loading(const Source& source, Lines& lines) {
+  const LoadFigures& figures = source.services.durability.load_figures();
+  const uint64_t total = figures.total_bytes;
+  const uint64_t loaded = std::min<uint64_t>(figures.loaded_bytes, total);
+  const int64_t elapsed_us = source.services.clock.monotonic_us() - figures.started_us;
+  const int64_t elapsed_s = elapsed_us / 1'000'000;
+  lines.field("loading_start_time", source.now_ms / 1000 - elapsed_s);
+  lines.field("loading_total_bytes", total);
+  lines.field("loading_loaded_bytes", loaded);
+  const double share = total == 0 ? 0 : static_cast<double>(loaded) / static_cast<double>(total);
+  lines.field("loading_loaded_perc", fmt::format("{:.2f}", share * 100));
+  const double left_s = share > 0 ? static_cast<double>(elapsed_us) / 1e6 * (1 - share) / share : 1;
+  lines.field("loading_eta_seconds", static_cast<int64_t>(left_s));
+}
+
 void write_persistence(const Source& source, Lines& lines) {
-  lines.zeros(
-      {"loading", "async_loading", "current_cow_peak", "current_cow_size", "current_cow_size_age"});
-  lines.ratio("current_fork_perc", 0);
-  lines.zeros({"current_save_keys_processed", "current_save_keys_total"});
-  lines.field("rdb_changes_since_last_save", source.services.changes.load());
-  lines.zeros({"rdb_bgsave_in_progress"});
-  lines.field("rdb_last_save_time", source.services.facts.started_ms / 1000);
-  lines.field("rdb_last_bgsave_status", "ok");
-  lines.field("rdb_last_bgsave_time_sec", -1);
-  lines.field("rdb_current_bgsave_time_sec", -1);
-  lines.zeros({"rdb_saves", "rdb_last_cow_size", "rdb_last_load_keys_expired",
-               "rdb_last_load_keys_loaded", "aof_enabled", "aof_rewrite_in_progress",
-               "aof_rewrite_scheduled"});
-  lines.field("aof_last_rewrite_time_sec", -1);
-  lines.field("aof_current_rewrite_time_sec", -1);
-  lines.field("aof_last_bgrewrite_status", "ok");
-  lines.zeros({"aof_rewrites", "aof_rewrites_consecutive_failures"});
-  lines.field("aof_last_write_status", "ok");
-  lines.zeros({"aof_last_cow_size", "module_fork_in_progress", "module_fork_last_cow_size"});
+  const Durability& durability = source.services.durability;
+  const Durability::Child child = durability.child();
+  const bool is_loading = durability.availability.has(Availability::kLoading);
+  lines.field("loading", is_loading ? 1 : 0);
+  lines.zeros({"async_loading", "current_cow_peak", "current_cow_size", "current_cow_size_age"});
+  const auto share = static_cast<double>(child.written_keys) /
+                     static_cast<double>(std::max<uint64_t>(child.total_keys, 1));
+  lines.ratio("current_fork_perc", share * 100);
+  lines.field("current_save_keys_processed", child.written_keys);
+  lines.field("current_save_keys_total", child.total_keys);
+  write_saves(source, lines);
+  write_append_log(source, lines);
+  if (is_loading) write_loading(source, lines);
 }
 
 void write_replication(const Source& source, Lines& lines) {

@@ -37,9 +37,10 @@ void write_stats(const Source& source, Lines& lines) {
   const Gauges& gauges = source.services.gauges;
   const auto total = [&](Counter ThreadStatistics::*counter) { return statistics.total(counter); };
   write_traffic(source, lines);
-  lines.field("expired_keys", source.services.keyspace.expired_total());
-  lines.ratio("expired_stale_perc", gauges.expired_stale_percent.load());
-  lines.zeros({"expired_time_cap_reached_count"});
+  const core::keyspace::ExpiryStatistics& expiry = source.services.keyspace.expiry_statistics();
+  lines.field("expired_keys", expiry.expired.load());
+  lines.ratio("expired_stale_perc", expiry.stale_ratio.load() * 100);
+  lines.field("expired_time_cap_reached_count", expiry.ticks_cut_by_time.load());
   lines.field("expire_cycle_cpu_milliseconds", gauges.expire_cycle_us.load() / 1000);
   lines.zeros({"evicted_keys", "evicted_clients", "total_eviction_exceeded_time",
                "current_eviction_exceeded_time"});
@@ -102,8 +103,9 @@ void write_keyspace(const Source& source, Lines& lines) {
   for (unsigned database = 0; database < keyspace.database_count(); ++database) {
     const uint64_t keys = keyspace.db_size(database);
     if (keys == 0) continue;
-    lines.field(fmt::format("db{}", database), fmt::format("keys={},expires={},avg_ttl=0", keys,
-                                                           keyspace.expires_count(database)));
+    lines.field(fmt::format("db{}", database),
+                fmt::format("keys={},expires={},avg_ttl={}", keys, keyspace.expires_count(database),
+                            keyspace.expiry_statistics().average_ttl_ms(database)));
   }
 }
 

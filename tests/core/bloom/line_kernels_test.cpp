@@ -50,9 +50,8 @@ void compare_with_naive(const LineKernels& kernels, const Geometry& geometry) {
     std::array<bool, kGroupItems> found{};
     const size_t count = 1 + random() % kGroupItems;
     const auto group = std::span<const ItemHash>(hashes).first(count);
-    LinePatterns patterns;
-    kernels.prepare(group, patterns);
-    kernels.check_group(bits.words(), geometry, group, patterns, found);
+    const std::array views{ArrayView{bits.words(), geometry}};
+    kernels.check_group(views, group, found);
     for (size_t i = 0; i < count; ++i) {
       const std::vector<uint64_t> wanted = naive_bits(geometry, hashes[i]);
       const bool is_there = std::ranges::all_of(wanted, [&](auto b) { return has_bit(naive, b); });
@@ -87,6 +86,43 @@ TEST(LineKernelsTest, EveryShapeMatchesTheNaiveWalk) {
   }
 }
 
+// Arrays of every size class side by side: those looked at together, and the big ones before them.
+TEST(LineKernelsTest, ItemsAreFoundInWhicheverArrayHoldsThem) {
+  SCOPED_TRACE(kSeed);
+  constexpr std::array<uint64_t, 7> kLineCounts{80'000, 40'000, 20'000, 5'000, 40, 2, 1};
+  std::mt19937_64 random(kSeed);
+  std::vector<BitArray> arrays;
+  std::vector<ArrayView> views;
+  for (const uint64_t line_count : kLineCounts) {
+    Geometry geometry;
+    geometry.bit_count = line_count * kLineBits;
+    geometry.lines_per_lookup = static_cast<uint8_t>(1 + random() % 3);
+    geometry.hash_count =
+        static_cast<uint16_t>(geometry.lines_per_lookup * (1 + random() % kMaxBitsPerLine));
+    arrays.push_back(*BitArray::allocate(geometry.bit_count));
+    views.push_back({arrays.back().words(), geometry});
+  }
+  for (int round = 0; round < 40; ++round) {
+    std::array<ItemHash, kGroupItems> hashes;
+    for (ItemHash& hash : hashes) hash = {random(), random()};
+    for (size_t i = 0; i < hashes.size(); i += 2) {
+      const size_t where = random() % arrays.size();
+      portable_line_kernels().mark(arrays[where].words(), views[where].geometry, hashes[i]);
+    }
+    for (const LineKernels* kernels : all_kernels()) {
+      const auto used = std::span<const ArrayView>(views).subspan(random() % views.size());
+      std::array<bool, kGroupItems> found{};
+      kernels->check_group(used, hashes, found);
+      for (size_t i = 0; i < hashes.size(); ++i) {
+        const bool is_there = std::ranges::any_of(used, [&](const ArrayView& view) {
+          return portable_line_kernels().check(view.words, view.geometry, hashes[i]);
+        });
+        ASSERT_EQ(found[i], is_there);
+      }
+    }
+  }
+}
+
 TEST(LineKernelsTest, GroupLeavesItemsFoundAlreadyAlone) {
   Geometry geometry;
   geometry.bit_count = kLineBits;
@@ -96,10 +132,11 @@ TEST(LineKernelsTest, GroupLeavesItemsFoundAlreadyAlone) {
   const std::array<ItemHash, 3> hashes{ItemHash{1, 2}, ItemHash{3, 4}, ItemHash{5, 6}};
   for (const LineKernels* kernels : all_kernels()) {
     std::array<bool, 3> found{false, true, false};
-    LinePatterns patterns;
-    kernels->prepare(hashes, patterns);
-    kernels->check_group(empty.words(), geometry, hashes, patterns, found);
-    EXPECT_EQ(found, (std::array{false, true, false}));
+    const ArrayView view{empty.words(), geometry};
+    for (const std::vector<ArrayView>& views : {std::vector{view}, std::vector{view, view}}) {
+      kernels->check_group(views, hashes, found);
+      EXPECT_EQ(found, (std::array{false, true, false}));
+    }
   }
 }
 

@@ -52,8 +52,8 @@ TEST_F(ExpiryTest, DeletesWhatHasExpiredAndNothingElse) {
   EXPECT_EQ(keyspace_.db_size(1), 1000U);
   EXPECT_EQ(keyspace_.expires_count(1), 1000U);
   EXPECT_EQ(keyspace_.db_size(2), 1000U);
-  EXPECT_EQ(expiry_.expired_count(), 1000U);
-  EXPECT_GT(expiry_.stale_ratio(), 0.0);
+  EXPECT_EQ(keyspace_.expiry_statistics().expired.load(), 1000U);
+  EXPECT_GT(keyspace_.expiry_statistics().stale_ratio.load(), 0.0);
 }
 
 TEST_F(ExpiryTest, SkipsDatabasesWithoutExpiringKeys) {
@@ -73,6 +73,46 @@ TEST_F(ExpiryTest, TicksAreBoundedAndResumeWhereTheLastEnded) {
   add(3, "a", 500);
   add(3, "b", 500);
   EXPECT_TRUE(expiry_.tick({.entries_max = 500, .duration_us_max = 1}).exhausted);
+}
+
+TEST_F(ExpiryTest, AverageTtlFollowsTheKeys) {
+  const ExpiryStatistics& statistics = keyspace_.expiry_statistics();
+  const ExpiryBudget everything{.entries_max = 100000, .duration_us_max = 1'000'000};
+  const int64_t now_ms = clock_.wall_ms();
+  for (int i = 0; i < 100; ++i) {
+    add(1, fmt::format("short{}", i), now_ms + 1000);
+    add(1, fmt::format("long{}", i), now_ms + 3000);
+    add(2, fmt::format("other{}", i), now_ms + 500);
+    add(3, fmt::format("stays{}", i), kNoExpiry);
+  }
+  expiry_.tick(everything);
+  EXPECT_EQ(statistics.average_ttl_ms(1), 2000);
+  EXPECT_EQ(statistics.average_ttl_ms(2), 500);
+  EXPECT_EQ(statistics.average_ttl_ms(3), 0);
+  // A change counts little by little.
+  for (int i = 0; i < 100; ++i) add(2, fmt::format("later{}", i), now_ms + 1500);
+  expiry_.tick(everything);
+  EXPECT_EQ(statistics.average_ttl_ms(2), 510);
+  keyspace_.swap(1, 2);
+  EXPECT_EQ(statistics.average_ttl_ms(1), 510);
+  EXPECT_EQ(statistics.average_ttl_ms(2), 2000);
+  // Without expiring keys there is no average.
+  clock_.wall_ms_value += 10'000;
+  expiry_.tick(everything);
+  expiry_.tick(everything);
+  EXPECT_EQ(statistics.average_ttl_ms(1), 0);
+  EXPECT_EQ(statistics.average_ttl_ms(2), 0);
+}
+
+TEST_F(ExpiryTest, TicksCutByTimeAreCounted) {
+  for (int i = 0; i < 1000; ++i) add(0, fmt::format("k{}", i), 500);
+  EXPECT_TRUE(expiry_.tick({.entries_max = 100, .duration_us_max = 1'000'000}).exhausted);
+  EXPECT_EQ(keyspace_.expiry_statistics().ticks_cut_by_time.load(), 0U);
+  EXPECT_TRUE(expiry_.tick({.entries_max = 100, .duration_us_max = 0}).timed_out);
+  EXPECT_EQ(keyspace_.expiry_statistics().ticks_cut_by_time.load(), 1U);
+  keyspace_.expiry_statistics().reset();
+  EXPECT_EQ(keyspace_.expiry_statistics().ticks_cut_by_time.load(), 0U);
+  EXPECT_EQ(keyspace_.expiry_statistics().stale_ratio.load(), 0.0);
 }
 
 TEST_F(ExpiryTest, RunsBesideWriters) {

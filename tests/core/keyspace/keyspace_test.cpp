@@ -84,7 +84,7 @@ TEST_F(KeyspaceTest, ReadersSeeAnExpiredKeyAsAbsentAndWritersDeleteIt) {
   EXPECT_EQ(keyspace_.find_for_write(3, key, kNow + 2), nullptr);
   EXPECT_EQ(keyspace_.db_size(3), 0U);
   EXPECT_EQ(keyspace_.expires_count(3), 0U);
-  EXPECT_EQ(keyspace_.expired_total(), 1U);
+  EXPECT_EQ(keyspace_.expiry_statistics().expired.load(), 1U);
   EXPECT_EQ(expired, std::vector<std::string>{"3:a"});
 }
 

@@ -22,7 +22,7 @@ TEST_F(KeyCommandsTest, ExpiredKeysAreNeitherDeletedNorFound) {
   EXPECT_EQ(run({"EXISTS", "a"}), integer(0));
   EXPECT_EQ(run({"TYPE", "a"}), "+none\r\n");
   EXPECT_EQ(run({"DEL", "a"}), integer(0));
-  EXPECT_EQ(keyspace_.expired_total(), 1U);
+  EXPECT_EQ(keyspace_.expiry_statistics().expired.load(), 1U);
 }
 
 TEST_F(KeyCommandsTest, ExistsAndTouchCountEachMention) {

@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: MIT
+#include "server/durability/durability.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "persistence/snapshot.h"
+#include "server/compatibility.h"
+#include "server/log.h"
+
+namespace server {
+namespace {
+
+using core::keyspace::kAllStripes;
+using core::keyspace::LockMode;
+
+constexpr int64_t kSecondUs = 1'000'000;
+// After a failure, so that a full disk is not asked all the time.
+constexpr int64_t kRetrySaveUs = 5 * kSecondUs;
+constexpr int64_t kReportEveryUs = 10 * kSecondUs;
+
+std::string temporary_snapshot() {
+  return fmt::format("temp-{}.rdb", ::getpid());
+}
+
+std::string temporary_base() {
+  return persistence::aof_finished_rewrite_name(::getpid());
+}
+
+// One, two, four … minutes, at most an hour; the first two failures are tried again at once.
+int64_t rewrite_delay_us(uint64_t failures) {
+  constexpr uint64_t kFreeFailures = 3;
+  if (failures < kFreeFailures) return 0;
+  const uint64_t minutes = uint64_t{1} << std::min<uint64_t>(failures - kFreeFailures, 6);
+  return static_cast<int64_t>(std::min<uint64_t>(minutes, 60)) * 60 * kSecondUs;
+}
+
+}  // namespace
+
+Durability::Durability(const Parts& parts)
+    : parts_(parts),
+      log_directory_(parts.files, ".", parts.config.text(OptionId::kAppendDirName),
+                     persistence::AofNames(parts.config.text(OptionId::kAppendFileName))),
+      writer_(parts.files, parts.journal, parts.clock,
+              {log_directory_.path(), log_directory_.names()}),
+      append_log_(parts.config, parts.clock, parts.journal, writer_, availability) {}
+
+Durability::~Durability() = default;
+
+core::Result<> Durability::recover(ReplayerFactory make_replayer) {
+  make_replayer_ = std::move(make_replayer);
+  auto recovered = server::recover(recovery_parts());
+  if (!recovered) return recovered.error();
+  last_save_s_ = parts_.clock.wall_ms() / 1000;
+  changes_at_save_ = parts_.changes.load();
+  wants_log_ = parts_.config.flag(OptionId::kAppendOnly);
+  if (!wants_log_) return {};
+  if (auto swept = log_directory_.sweep(recovered->manifest); !swept) return swept;
+  const auto begin = recovered->needs_base ? persistence::AofWriter::Begin::kWithBase
+                                           : persistence::AofWriter::Begin::kNow;
+  if (auto opened = writer_.open(std::move(recovered->manifest), recovered->tail,
+                                 recovered->log_bytes, begin);
+      !opened) {
+    return opened;
+  }
+  if (recovered->needs_base) {
+    if (auto written = write_first_base(); !written) return written;
+  }
+  parts_.journal.set_active(true);
+  return {};
+}
+
+// A log that begins behind a snapshot is worth nothing before that snapshot is its base.
+core::Result<> Durability::write_first_base() {
+  const auto saved =
+      persistence::save_snapshot(parts_.files, temporary_base(), temporary_base() + ".part",
+                                 parts_.keyspace, write_options(true));
+  if (!saved) return saved.error();
+  return writer_.replace_base(temporary_base(), persistence::AofBaseFormat::kRdb);
+}
+
+persistence::RdbWriteOptions Durability::write_options(bool is_aof_base) const {
+  persistence::RdbWriteOptions options;
+  options.compresses = parts_.config.flag(OptionId::kRdbCompression);
+  options.has_sum = parts_.config.flag(OptionId::kRdbChecksum);
+  options.server_version = kCompatibleRedisVersion;
+  options.created_at_s = parts_.clock.wall_ms() / 1000;
+  options.is_aof_base = is_aof_base;
+  return options;
+}
+
+bool Durability::claim(Task task) {
+  Task none = Task::kNone;
+  return task_.compare_exchange_strong(none, task);
+}
+
+void Durability::release() {
+  append_log_.suspend_syncs(false);
+  task_ = Task::kNone;
+}
+
+core::Result<Durability::Start> Durability::start_save(Locking locking, bool may_wait) {
+  if (!claim(Task::kSave)) {
+    if (task_ == Task::kSave) return core::Error{"ERR Background save already in progress"};
+    if (!may_wait) {
+      return core::Error{
+          "ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE SCHEDULE "
+          "in order to schedule a BGSAVE whenever possible."};
+    }
+    save_is_scheduled_ = true;
+    return Start::kScheduled;
+  }
+  if (auto forked = fork_child(Task::kSave, locking); !forked) {
+    const std::scoped_lock lock(mutex_);
+    record(snapshot_record_, false);
+    availability.begin(Availability::kSnapshotFailed);
+    release();
+    return forked.error();
+  }
+  return Start::kStarted;
+}
+
+core::Result<Durability::Start> Durability::start_rewrite(Locking locking) {
+  if (!writer_.is_open()) {
+    return core::Error{"ERR the append log is off (appendonly no): there is nothing to rewrite"};
+  }
+  if (!claim(Task::kRewrite)) {
+    if (task_ == Task::kRewrite) {
+      return core::Error{"ERR Background append only file rewriting already in progress"};
+    }
+    rewrite_is_scheduled_ = true;
+    return Start::kScheduled;
+  }
+  rewrite_is_scheduled_ = false;
+  auto ready = writer_.prepare_rotation();
+  if (ready) ready = fork_child(Task::kRewrite, locking);
+  if (!ready) {
+    log_warning("Can't rewrite the append log: {}", ready.error().message);
+    const std::scoped_lock lock(mutex_);
+    record(rewrite_record_, false);
+    release();
+    return ready.error();
+  }
+  return Start::kStarted;
+}
+
+core::Result<> Durability::fork_child(Task task, Locking locking) {
+  const auto stripes =
+      parts_.keyspace.lock(locking == Locking::kTake ? kAllStripes : 0, LockMode::kShared);
+  if (task == Task::kRewrite) {
+    if (auto rotated = writer_.rotate(); !rotated) return rotated;
+  }
+  const bool is_save = task == Task::kSave;
+  const std::string target = is_save ? snapshot_path() : temporary_base();
+  const std::string temporary = is_save ? temporary_snapshot() : temporary_base() + ".part";
+  const auto options = write_options(!is_save);
+  auto child = SaveChild::start(parts_.clock, [&](SaveChild::Figures& figures) -> core::Result<> {
+    auto child_options = options;
+    child_options.on_progress = [&figures](const persistence::RdbProgress& progress) {
+      figures.written_bytes = progress.bytes;
+      figures.written_keys = progress.keys;
+    };
+    const auto saved =
+        persistence::save_snapshot(parts_.files, target, temporary, parts_.keyspace, child_options);
+    if (!saved) return saved.error();
+    return {};
+  });
+  if (!child) return child.error();
+  last_fork_us_ = (*child)->fork_us();
+  ++fork_count_;
+  log_notice("Background {} started by pid {}, the fork took {} us",
+             is_save ? "saving" : "append only file rewriting", (*child)->process_id(),
+             (*child)->fork_us());
+  append_log_.suspend_syncs(parts_.config.flag(OptionId::kNoAppendFsyncOnRewrite));
+  const std::scoped_lock lock(mutex_);
+  child_ = std::move(*child);
+  changes_at_fork_ = parts_.changes;
+  keys_at_fork_ = 0;
+  for (unsigned i = 0; i < parts_.keyspace.database_count(); ++i) {
+    keys_at_fork_ += parts_.keyspace.db_size(i);
+  }
+  return {};
+}
+
+core::Result<> Durability::save(Locking locking) {
+  if (!claim(Task::kSave)) return core::Error{"ERR Background save already in progress"};
+  const uint64_t changes = parts_.changes;
+  core::Result<persistence::RdbProgress> saved = core::Error{};
+  {
+    const auto stripes =
+        parts_.keyspace.lock(locking == Locking::kTake ? kAllStripes : 0, LockMode::kShared);
+    saved = persistence::save_snapshot(parts_.files, snapshot_path(), temporary_snapshot(),
+                                       parts_.keyspace, write_options(false));
+  }
+  release();
+  const std::scoped_lock lock(mutex_);
+  snapshot_record_.last_was_ok = saved.has_value();
+  if (!saved) {
+    log_warning("Error saving DB on disk: {}", saved.error().message);
+    return saved.error();
+  }
+  ++snapshot_record_.count;
+  changes_at_save_ = changes;
+  last_save_s_ = parts_.clock.wall_ms() / 1000;
+  availability.end(Availability::kSnapshotFailed);
+  log_notice("DB saved on disk");
+  return {};
+}
+
+void Durability::tick() {
+  poll_child();
+  follow_log_switch();
+  start_what_is_due();
+}
+
+void Durability::poll_child() {
+  const std::scoped_lock one_at_a_time(poll_mutex_);
+  std::unique_lock lock(mutex_);
+  if (child_ == nullptr) return;
+  const auto result = child_->poll();
+  if (!result) {
+    const int64_t now_us = parts_.clock.monotonic_us();
+    if (now_us - child_->started_us() > kReportEveryUs && now_us >= next_report_us_) {
+      next_report_us_ = now_us + kReportEveryUs;
+      log_notice("Background save: {} of {} keys, {} bytes written",
+                 child_->figures().written_keys.load(), keys_at_fork_,
+                 child_->figures().written_bytes.load());
+    }
+    return;
+  }
+  if (task_ == Task::kSave) {
+    finish_save(*result);
+    child_.reset();
+  } else {
+    // Renames and syncs: not under the mutex that INFO waits for.
+    lock.unlock();
+    finish_rewrite(*result);
+    lock.lock();
+    child_.reset();
+  }
+  release();
+}
+
+// REQUIRES: mutex_.
+void Durability::record(SaveRecord& record, bool is_ok) {
+  record.last_was_ok = is_ok;
+  if (child_ != nullptr) {
+    record.last_time_s = (parts_.clock.monotonic_us() - child_->started_us()) / kSecondUs;
+    record.last_copied_bytes = child_->figures().copied_bytes;
+  }
+  record.count += is_ok ? 1 : 0;
+  record.failures_in_a_row = is_ok ? 0 : record.failures_in_a_row + 1;
+}
+
+// REQUIRES: mutex_.
+void Durability::finish_save(const core::Result<>& result) {
+  record(snapshot_record_, result.has_value());
+  if (!result) {
+    log_warning("Background saving failed: {}", result.error().message);
+    availability.begin(Availability::kSnapshotFailed);
+    next_save_us_ = parts_.clock.monotonic_us() + kRetrySaveUs;
+    return;
+  }
+  log_notice("Background saving terminated with success, {} MB of memory were copied meanwhile",
+             child_->figures().copied_bytes.load() >> 20);
+  availability.end(Availability::kSnapshotFailed);
+  changes_at_save_ = changes_at_fork_;
+  last_save_s_ = parts_.clock.wall_ms() / 1000;
+}
+
+void Durability::finish_rewrite(core::Result<> result) {
+  if (result) result = writer_.replace_base(temporary_base(), persistence::AofBaseFormat::kRdb);
+  const std::scoped_lock lock(mutex_);
+  record(rewrite_record_, result.has_value());
+  if (result) {
+    log_notice("Background append only file rewriting finished successfully");
+    return;
+  }
+  log_warning("Background append only file rewriting failed: {}", result.error().message);
+  (void)parts_.files.remove(temporary_base());
+  (void)parts_.files.remove(temporary_base() + ".part");
+  next_rewrite_us_ = parts_.clock.monotonic_us() +
+                     std::max(kSecondUs, rewrite_delay_us(rewrite_record_.failures_in_a_row));
+}
+
+void Durability::start_what_is_due() {
+  if (task_ != Task::kNone) return;
+  const int64_t now_us = parts_.clock.monotonic_us();
+  if (writer_.is_open() &&
+      (rewrite_is_scheduled_ || (now_us >= next_rewrite_us_ && rewrite_is_due()))) {
+    if (!start_rewrite(Locking::kTake)) next_rewrite_us_ = now_us + kRetrySaveUs;
+    return;
+  }
+  if (save_is_scheduled_.exchange(false) || (now_us >= next_save_us_ && save_is_due())) {
+    if (!start_save(Locking::kTake, false)) next_save_us_ = now_us + kRetrySaveUs;
+  }
+}
+
+bool Durability::save_is_due() const {
+  const uint64_t changes = changes_since_save();
+  const int64_t elapsed_s = parts_.clock.wall_ms() / 1000 - last_save_s_;
+  const std::string points = parts_.config.text(OptionId::kSave);
+  const char* at = points.data();
+  const char* const end = at + points.size();
+  const auto number = [&] {
+    uint64_t value = 0;
+    at = std::from_chars(at, end, value).ptr;
+    if (at != end) ++at;
+    return value;
+  };
+  while (at != end) {
+    const auto seconds = static_cast<int64_t>(number());
+    const uint64_t changes_needed = number();
+    if (elapsed_s > seconds && changes > 0 && changes >= changes_needed) return true;
+  }
+  return false;
+}
+
+bool Durability::rewrite_is_due() const {
+  if (writer_.needs_base()) return true;
+  const auto percentage =
+      static_cast<uint64_t>(parts_.config.integer(OptionId::kAutoAofRewritePercentage));
+  const uint64_t size = writer_.size_bytes();
+  if (percentage == 0 ||
+      size < static_cast<uint64_t>(parts_.config.integer(OptionId::kAutoAofRewriteMinSize))) {
+    return false;
+  }
+  const uint64_t base = std::max<uint64_t>(writer_.base_size_bytes(), 1);
+  return static_cast<double>(size - std::min(size, base)) * 100 >=
+         static_cast<double>(percentage) * static_cast<double>(base);
+}
+
+void Durability::follow_log_switch() {
+  if (wants_log_ == writer_.is_open()) return;
+  if (!wants_log_) {
+    // A rewrite would have nothing left to put its base into.
+    if (task_ == Task::kRewrite) {
+      const std::scoped_lock lock(mutex_);
+      if (child_ != nullptr) child_->kill();
+      return;
+    }
+    {
+      const auto stripes = parts_.keyspace.lock(kAllStripes, LockMode::kShared);
+      if (auto flushed = append_log_.flush(); !flushed) {
+        log_warning("The last bytes of the append log: {}", flushed.error().message);
+      }
+      parts_.journal.set_active(false);
+      writer_.close();
+    }
+    availability.end(Availability::kAppendLogFails);
+    append_log_.on_progress();
+    log_notice("The append log is off");
+    return;
+  }
+  if (task_ != Task::kNone || parts_.clock.monotonic_us() < next_rewrite_us_) return;
+  if (auto begun = begin_log(); !begun) {
+    log_warning("Can't switch the append log on: {}", begun.error().message);
+    next_rewrite_us_ = parts_.clock.monotonic_us() + kRetrySaveUs;
+  }
+}
+
+// The new file is named by no manifest before its base is there: until then a start would find what
+// was there before.
+core::Result<> Durability::begin_log() {
+  auto start = log_directory_.find();
+  if (!start) return start.error();
+  {
+    const auto stripes = parts_.keyspace.lock(kAllStripes, LockMode::kShared);
+    if (auto opened = writer_.open(std::move(start->manifest), std::nullopt, 0,
+                                   persistence::AofWriter::Begin::kWithBase);
+        !opened) {
+      return opened;
+    }
+    parts_.journal.set_active(true);
+  }
+  rewrite_is_scheduled_ = true;
+  log_notice("The append log is on; its base is being written");
+  return {};
+}
+
+RecoveryParts Durability::recovery_parts() {
+  return {parts_.config,  parts_.clock,  parts_.keyspace,        parts_.files,
+          log_directory_, load_figures_, recovery_is_cancelled_, make_replayer_};
+}
+
+core::Result<> Durability::reload(const std::function<core::Result<>()>& load) {
+  if (!claim(Task::kSave)) return core::Error{"ERR Background save already in progress"};
+  availability.begin(Availability::kLoading);
+  const bool was_active = parts_.journal.is_active();
+  core::keyspace::DetachedTables tables;
+  {
+    const auto stripes = parts_.keyspace.lock(kAllStripes, LockMode::kExclusive);
+    parts_.journal.set_active(false);
+    tables = parts_.keyspace.flush_all();
+  }
+  tables.clear();
+  auto loaded = load();
+  parts_.journal.set_active(was_active);
+  availability.end(Availability::kLoading);
+  release();
+  return loaded;
+}
+
+core::Result<> Durability::reload_snapshot(bool saves) {
+  if (saves) {
+    if (auto saved = save(Locking::kTake); !saved) return saved;
+  }
+  return reload([this] { return server::recover_snapshot(recovery_parts()); });
+}
+
+core::Result<> Durability::reload_log() {
+  if (!writer_.is_open() || writer_.needs_base()) {
+    return core::Error{"ERR the append log is not on"};
+  }
+  if (auto flushed = append_log_.flush(); !flushed) return flushed;
+  return reload([this]() -> core::Result<> {
+    const auto recovered = server::recover(recovery_parts());
+    if (!recovered) return recovered.error();
+    return {};
+  });
+}
+
+core::Result<> Durability::prepare_end(bool saves) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (child_ != nullptr) {
+      log_warning("There is a child saving. Killing it!");
+      child_->kill();
+    }
+  }
+  poll_until_idle();
+  if (auto flushed = append_log_.flush(); !flushed) return flushed;
+  return saves ? save(Locking::kTake) : core::Result<>();
+}
+
+void Durability::poll_until_idle() {
+  constexpr useconds_t kPauseUs = 1000;
+  while (task_ != Task::kNone) {
+    poll_child();
+    if (task_ != Task::kNone) ::usleep(kPauseUs);
+  }
+}
+
+core::Result<> Durability::finish() {
+  append_log_.stop();
+  return append_log_.flush();
+}
+
+SaveRecord Durability::snapshot_record() const {
+  const std::scoped_lock lock(mutex_);
+  return snapshot_record_;
+}
+
+SaveRecord Durability::rewrite_record() const {
+  const std::scoped_lock lock(mutex_);
+  return rewrite_record_;
+}
+
+Durability::Child Durability::child() const {
+  const std::scoped_lock lock(mutex_);
+  if (child_ == nullptr) return {};
+  return {(parts_.clock.monotonic_us() - child_->started_us()) / kSecondUs,
+          child_->figures().written_bytes, child_->figures().written_keys, keys_at_fork_};
+}
+
+}  // namespace server

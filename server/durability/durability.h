@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+//
+// Durability: what the data directory is used for: recovery, the append log and its rewrites,
+// snapshots, and when each happens.
+//
+// Invariants: at most one child saves at a time. A rewrite switches the log to a new file and forks
+// while no command runs, so that the child's snapshot and the new file meet exactly. Whatever
+// fails, the files on the disk stay a complete set.
+// Thread safety: all members may be called from any thread, tick() and the functions that start
+// or end the log from one at a time. Those that take Locking must not be called by a thread that
+// holds some stripes but not all.
+// Source: docs/architecture.md, "Durability".
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "core/clock.h"
+#include "core/keyspace/keyspace.h"
+#include "persistence/aof_directory.h"
+#include "persistence/aof_writer.h"
+#include "persistence/file_system.h"
+#include "persistence/journal.h"
+#include "persistence/rdb_writer.h"
+#include "server/config/config.h"
+#include "server/durability/append_log.h"
+#include "server/durability/availability.h"
+#include "server/durability/recovery.h"
+#include "server/durability/save_child.h"
+
+namespace server {
+
+// What INFO shows of one kind of save.
+struct SaveRecord {
+  int64_t last_time_s = -1;  // how long the last one took
+  uint64_t last_copied_bytes = 0;
+  uint64_t count = 0;  // that have succeeded
+  uint64_t failures_in_a_row = 0;
+  bool last_was_ok = true;
+};
+
+class Durability {
+ public:
+  struct Parts {
+    Config& config;
+    const core::Clock& clock;
+    core::keyspace::Keyspace& keyspace;
+    persistence::Journal& journal;
+    persistence::FileSystem& files;
+    std::atomic<uint64_t>& changes;
+  };
+  enum class Task : uint8_t { kNone, kSave, kRewrite };
+  enum class Start : uint8_t { kStarted, kScheduled };
+  using Locking = core::keyspace::Locking;
+
+  explicit Durability(const Parts& parts);
+  ~Durability();
+  Durability(const Durability&) = delete;
+  Durability& operator=(const Durability&) = delete;
+
+  Availability availability;
+  AppendLog& append_log() { return append_log_; }
+
+  // Loads what is there and opens the log. Errors end the process.
+  core::Result<> recover(ReplayerFactory make_replayer);
+  // Makes recover() end soon, with an error.
+  void cancel_recovery() { recovery_is_cancelled_ = true; }
+  // What is due: finished children, scheduled work, save points, rewrites. Not during recovery.
+  void tick();
+
+  // BGSAVE, BGREWRITEAOF, SAVE.
+  core::Result<Start> start_save(Locking locking, bool may_wait);
+  core::Result<Start> start_rewrite(Locking locking);
+  core::Result<> save(Locking locking);
+  // DEBUG RELOAD and LOADAOF: forgets all keys and loads them from the files. Clients are told
+  // LOADING meanwhile.
+  core::Result<> reload_snapshot(bool saves);
+  core::Result<> reload_log();
+  // CONFIG SET appendonly: carried out by the next tick.
+  void want_append_log(bool on) { wants_log_ = on; }
+
+  void set_timestamps(bool enabled) { writer_.set_timestamps(enabled); }
+
+  // Before the process ends, while clients are still connected but no writes happen: ends a child,
+  // flushes the log, saves if asked. Errors: what could not be saved.
+  core::Result<> prepare_end(bool saves);
+  // When nothing runs any more: the last bytes of the log.
+  core::Result<> finish();
+
+  // For INFO.
+  Task running_task() const { return task_; }
+  bool rewrite_is_scheduled() const { return rewrite_is_scheduled_; }
+  bool log_is_on() const { return writer_.is_open(); }
+  const persistence::AofWriter& log_writer() const { return writer_; }
+  const LoadFigures& load_figures() const { return load_figures_; }
+  SaveRecord snapshot_record() const;
+  SaveRecord rewrite_record() const;
+  int64_t last_save_s() const { return last_save_s_; }
+  uint64_t changes_since_save() const { return parts_.changes - changes_at_save_; }
+  int64_t last_fork_us() const { return last_fork_us_; }
+  uint64_t fork_count() const { return fork_count_; }
+  struct Child {
+    int64_t running_s = -1;
+    uint64_t written_bytes = 0;
+    uint64_t written_keys = 0;
+    uint64_t total_keys = 0;
+  };
+  Child child() const;
+
+ private:
+  RecoveryParts recovery_parts();
+  bool claim(Task task);
+  void release();
+  persistence::RdbWriteOptions write_options(bool is_aof_base) const;
+  std::string snapshot_path() const { return parts_.config.text(OptionId::kDbFileName); }
+  core::Result<> fork_child(Task task, Locking locking);
+  void poll_child();
+  void poll_until_idle();
+  void finish_save(const core::Result<>& result);
+  void finish_rewrite(core::Result<> result);
+  void record(SaveRecord& record, bool is_ok);
+  void start_what_is_due();
+  bool save_is_due() const;
+  bool rewrite_is_due() const;
+  void follow_log_switch();
+  core::Result<> begin_log();
+  core::Result<> reload(const std::function<core::Result<>()>& load);
+  core::Result<> write_first_base();
+
+  const Parts parts_;
+  persistence::AofDirectory log_directory_;
+  persistence::AofWriter writer_;
+  AppendLog append_log_;
+  LoadFigures load_figures_;
+  ReplayerFactory make_replayer_;
+  std::atomic<bool> recovery_is_cancelled_{false};
+
+  std::atomic<Task> task_{Task::kNone};
+  std::atomic<bool> save_is_scheduled_{false};
+  std::atomic<bool> rewrite_is_scheduled_{false};
+  std::atomic<bool> wants_log_{false};
+  std::atomic<int64_t> last_save_s_{0};
+  std::atomic<uint64_t> changes_at_save_{0};
+  std::atomic<int64_t> last_fork_us_{0};
+  std::atomic<uint64_t> fork_count_{0};
+
+  std::mutex poll_mutex_;     // one thread deals with an ended child; taken before mutex_
+  mutable std::mutex mutex_;  // guards what follows
+  std::unique_ptr<SaveChild> child_;
+  uint64_t keys_at_fork_ = 0;
+  uint64_t changes_at_fork_ = 0;
+  SaveRecord snapshot_record_;
+  SaveRecord rewrite_record_;
+
+  // Of tick().
+  int64_t next_save_us_ = 0;
+  int64_t next_rewrite_us_ = 0;
+  int64_t next_report_us_ = 0;
+};
+
+}  // namespace server

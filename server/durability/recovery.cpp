@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: MIT
+#include "server/durability/recovery.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "core/memory_budget.h"
+#include "persistence/aof_reader.h"
+#include "persistence/rdb_loader.h"
+#include "persistence/snapshot.h"
+#include "server/log.h"
+
+namespace server {
+namespace {
+
+using persistence::AofCommand;
+using persistence::AofScan;
+using persistence::AofStart;
+
+constexpr int64_t kProgressEveryUs = 5'000'000;
+
+constexpr std::string_view kCancelled = "loading was cancelled";
+
+class CancellableLoader final : public persistence::KeyspaceLoader {
+ public:
+  CancellableLoader(core::keyspace::Keyspace& keyspace, int64_t now_ms,
+                    const std::atomic<bool>& is_cancelled)
+      : KeyspaceLoader(keyspace, now_ms), is_cancelled_(is_cancelled) {}
+
+  core::Result<> entry(uint64_t database, core::keyspace::EntryPtr entry) override {
+    if (is_cancelled_) return core::Error{std::string(kCancelled)};
+    return KeyspaceLoader::entry(database, std::move(entry));
+  }
+
+ private:
+  const std::atomic<bool>& is_cancelled_;
+};
+
+// Files that were judged before the first one is loaded.
+struct JudgedFile {
+  AofStart::File file;
+  bool is_snapshot = false;
+  AofScan scan;  // of commands
+};
+
+class Recovery {
+ public:
+  explicit Recovery(const RecoveryParts& parts) : parts_(parts) {}
+
+  core::Result<Recovered> run() {
+    parts_.figures.started_us = parts_.clock.monotonic_us();
+    const std::string snapshot = parts_.config.text(OptionId::kDbFileName);
+    if (!parts_.config.flag(OptionId::kAppendOnly)) return run_snapshot(snapshot);
+    auto start = parts_.log_directory.find();
+    if (!start) return start.error();
+    if (start->took_in_single_file) {
+      log_notice("Took in the append log of an earlier kind, one file, as the base of a new one");
+    }
+    if (start->files.empty() && !start->manifest.names_data()) {
+      // Redis would begin with nothing here; whoever moves in with a snapshot expects its data.
+      auto recovered = run_snapshot(snapshot);
+      if (recovered) recovered->manifest = std::move(start->manifest);
+      return recovered;
+    }
+    return run_log(*start);
+  }
+
+  core::Result<Recovered> run_snapshot(const std::string& path) {
+    Recovered recovered;
+    if (!parts_.files.exists(path)) return recovered;
+    const auto size = parts_.files.size_bytes(path);
+    if (!size) return size.error();
+    parts_.figures.total_bytes = *size;
+    if (auto loaded = load_snapshot(path, parts_.clock.wall_ms(), false); !loaded)
+      return loaded.error();
+    recovered.needs_base = true;
+    report_loaded("snapshot");
+    return recovered;
+  }
+
+ private:
+  core::Result<Recovered> run_log(const AofStart& start) {
+    std::vector<JudgedFile> files;
+    for (const AofStart::File& file : start.files) {
+      auto judged = judge(file);
+      if (!judged) return judged.error();
+      files.push_back(std::move(*judged));
+    }
+    if (auto accepted = accept_torn(files); !accepted) return accepted.error();
+    for (const JudgedFile& file : files) {
+      if (auto loaded = load(file); !loaded) return loaded.error();
+    }
+    report_loaded("append log");
+    return finish(start, files);
+  }
+
+  core::Result<JudgedFile> judge(const AofStart::File& file) {
+    JudgedFile judged{file, false, {}};
+    const auto size = parts_.files.size_bytes(file.path);
+    if (!size) return size.error();
+    parts_.figures.total_bytes += *size;
+    auto snapshot = persistence::begins_with_snapshot(parts_.files, file.path);
+    if (!snapshot) return snapshot.error();
+    judged.is_snapshot = *snapshot;
+    judged.scan.size_bytes = *size;
+    // What follows a snapshot in a file of an earlier kind is judged when it has been loaded.
+    if (judged.is_snapshot) return judged;
+    auto scan = persistence::scan_aof(parts_.files, file.path);
+    if (!scan) return scan.error();
+    if (scan->condition == AofScan::Condition::kDamaged) {
+      return persistence::aof_error(file.path, *scan);
+    }
+    judged.scan = std::move(*scan);
+    return judged;
+  }
+
+  // A crash tears what was written last: nothing may follow a torn place but empty files.
+  core::Result<> accept_torn(std::vector<JudgedFile>& files) {
+    for (size_t i = 0; i < files.size(); ++i) {
+      const AofScan& scan = files[i].scan;
+      if (files[i].is_snapshot || scan.condition != AofScan::Condition::kTorn) continue;
+      const bool is_last = std::all_of(files.begin() + static_cast<ptrdiff_t>(i) + 1, files.end(),
+                                       [](const JudgedFile& later) {
+                                         return !later.is_snapshot && later.scan.command_count == 0;
+                                       });
+      if (files[i].file.is_base || !is_last || !parts_.config.flag(OptionId::kAofLoadTruncated)) {
+        return persistence::aof_error(files[i].file.path, scan);
+      }
+    }
+    return {};
+  }
+
+  core::Result<> load(const JudgedFile& judged) {
+    log_notice("Loading {}", judged.file.path);
+    uint64_t preamble_bytes = 0;
+    AofScan scan = judged.scan;
+    if (judged.is_snapshot) {
+      const auto read = load_snapshot(judged.file.path, core::keyspace::kIgnoreExpiry, true);
+      if (!read) return read.error();
+      preamble_bytes = *read;
+      if (preamble_bytes == judged.scan.size_bytes) return {};
+      auto rest = persistence::scan_aof(parts_.files, judged.file.path, preamble_bytes);
+      if (!rest) return rest.error();
+      if (rest->condition == AofScan::Condition::kDamaged ||
+          (rest->condition == AofScan::Condition::kTorn && !judged.file.is_last)) {
+        return persistence::aof_error(judged.file.path, *rest);
+      }
+      scan = std::move(*rest);
+    }
+    if (auto replayed = replay(judged.file.path, scan); !replayed) return replayed;
+    if (scan.condition != AofScan::Condition::kTorn) return {};
+    log_warning("{} is torn: {}; its last {} bytes are cut off at offset {}", judged.file.path,
+                scan.reason, scan.size_bytes - scan.sound_bytes, scan.sound_bytes);
+    return persistence::cut_torn_tail(parts_.files, judged.file.path, scan);
+  }
+
+  core::Result<> replay(const std::string& path, const AofScan& scan) {
+    const auto origin =
+        scan.has_effect_semantics ? CommandOrigin::kOwnJournal : CommandOrigin::kForeignJournal;
+    const auto replayer = parts_.make_replayer(origin);
+    uint64_t refused = 0;
+    const uint64_t bytes_before = parts_.figures.loaded_bytes;
+    const auto execute = [&](const AofCommand& command) -> core::Result<> {
+      parts_.figures.loaded_bytes = bytes_before + command.offset;
+      report_progress();
+      if (parts_.is_cancelled) return core::Error{std::string(kCancelled)};
+      const std::string_view reply = replayer->execute(command.arguments);
+      if (!reply.starts_with('-')) return {};
+      const std::string text(reply.substr(1, reply.find('\r') - 1));
+      if (text.starts_with("ERR unknown command")) {
+        if (parts_.config.integer(OptionId::kRdbForeignTypes) == 0) return core::Error{text};
+        ++parts_.figures.foreign_keys;
+        return {};
+      }
+      // RedisBloom writes down what failed half way too.
+      ++refused;
+      if (origin == CommandOrigin::kForeignJournal) return {};
+      return core::Error{fmt::format("the command {} failed: {}", command.arguments[0], text)};
+    };
+    auto replayed = persistence::replay_aof(parts_.files, path, scan, execute);
+    parts_.figures.loaded_bytes = bytes_before + scan.size_bytes;
+    if (replayed && refused > 0) {
+      log_warning("{} commands of {} failed, as they may have when they were written", refused,
+                  path);
+    }
+    return replayed;
+  }
+
+  // How long the snapshot is. Commands may follow it in an append log of an earlier kind.
+  core::Result<uint64_t> load_snapshot(const std::string& path, int64_t now_ms,
+                                       bool may_be_followed) {
+    CancellableLoader loader(parts_.keyspace, now_ms, parts_.is_cancelled);
+    persistence::RdbReadOptions options;
+    options.foreign_types = parts_.config.integer(OptionId::kRdbForeignTypes) == 0
+                                ? persistence::ForeignTypes::kRefuse
+                                : persistence::ForeignTypes::kSkip;
+    options.checks_sum = parts_.config.flag(OptionId::kRdbChecksum);
+    options.may_be_followed = may_be_followed;
+    const uint64_t bytes_before = parts_.figures.loaded_bytes;
+    options.on_progress = [&](const persistence::RdbProgress& progress) {
+      parts_.figures.loaded_bytes = bytes_before + progress.bytes;
+      parts_.figures.loaded_keys = progress.keys;
+      report_progress();
+    };
+    const auto read =
+        persistence::load_snapshot(parts_.files, path, loader, core::UnlimitedMemory(), options);
+    if (!read) return read.error();
+    parts_.figures.loaded_keys = loader.loaded_keys();
+    parts_.figures.expired_keys += loader.expired_keys();
+    for (const auto& [type, count] : loader.foreign_types()) {
+      parts_.figures.foreign_keys += count;
+      log_warning("Skipped {} of type {}: this server does not serve it", count, type);
+    }
+    return read->total.bytes;
+  }
+
+  core::Result<Recovered> finish(const AofStart& start, const std::vector<JudgedFile>& files) {
+    Recovered recovered;
+    recovered.manifest = start.manifest;
+    for (const JudgedFile& file : files) {
+      const AofScan& scan = file.scan;
+      recovered.log_bytes += file.is_snapshot ? scan.size_bytes : scan.sound_bytes;
+    }
+    if (!files.empty()) {
+      const JudgedFile& last = files.back();
+      // One that another server has written is not gone on with: its commands mean less.
+      if (!last.file.is_base && !last.is_snapshot && last.scan.has_effect_semantics) {
+        recovered.tail = {last.scan.sound_bytes, last.scan.checksum};
+      }
+    }
+    return recovered;
+  }
+
+  void report_progress() {
+    const int64_t now_us = parts_.clock.monotonic_us();
+    if (now_us < next_report_us_) return;
+    if (next_report_us_ != 0) {
+      const uint64_t total = std::max<uint64_t>(parts_.figures.total_bytes, 1);
+      log_notice(
+          "Loaded {} of {} bytes ({:.1f} %)", parts_.figures.loaded_bytes.load(), total,
+          100.0 * static_cast<double>(parts_.figures.loaded_bytes) / static_cast<double>(total));
+    }
+    next_report_us_ = now_us + kProgressEveryUs;
+  }
+
+  void report_loaded(std::string_view what) {
+    const int64_t elapsed_us = parts_.clock.monotonic_us() - parts_.figures.started_us;
+    log_notice("DB loaded from the {}: {:.3f} seconds, {} keys expired, {} foreign skipped", what,
+               static_cast<double>(elapsed_us) / 1e6, parts_.figures.expired_keys.load(),
+               parts_.figures.foreign_keys.load());
+  }
+
+  const RecoveryParts& parts_;
+  int64_t next_report_us_ = 0;
+};
+
+}  // namespace
+
+core::Result<> recover_snapshot(const RecoveryParts& parts) {
+  const std::string path = parts.config.text(OptionId::kDbFileName);
+  if (!parts.files.exists(path)) return core::Error{"ERR there is no snapshot file"};
+  const auto recovered = Recovery(parts).run_snapshot(path);
+  if (!recovered) return recovered.error();
+  return {};
+}
+
+core::Result<Recovered> recover(const RecoveryParts& parts) {
+  return Recovery(parts).run();
+}
+
+}  // namespace server

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+//
+// recover: brings back what the data directory holds, before the server serves.
+//
+//   append log on:  its base, then its incremental files in order; a torn tail is cut
+//   no log yet, or off:  the snapshot file
+//
+// Invariants: a damaged file ends the recovery with its name and the place, and nothing on the disk
+// is changed then. After success the keyspace holds all that a file said.
+// Thread safety: one call, while no client is served; figures may be read meanwhile.
+// Source: docs/formats.md, "Snapshots" and "Append log".
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "core/clock.h"
+#include "core/keyspace/keyspace.h"
+#include "core/result.h"
+#include "persistence/aof_directory.h"
+#include "persistence/aof_writer.h"
+#include "persistence/file_system.h"
+#include "persistence/journal.h"
+#include "server/config/config.h"
+#include "server/session.h"
+
+namespace server {
+
+// Executes the commands of one file as a client would send them.
+class Replayer {
+ public:
+  virtual ~Replayer() = default;
+  // The reply; a view until the next call.
+  virtual std::string_view execute(persistence::Words words) = 0;
+};
+using ReplayerFactory = std::function<std::unique_ptr<Replayer>(CommandOrigin)>;
+
+// How far loading is. Times are monotonic.
+struct LoadFigures {
+  std::atomic<uint64_t> total_bytes{0};
+  std::atomic<uint64_t> loaded_bytes{0};
+  std::atomic<uint64_t> loaded_keys{0};
+  std::atomic<uint64_t> expired_keys{0};
+  std::atomic<uint64_t> foreign_keys{0};
+  std::atomic<int64_t> started_us{0};
+};
+
+struct RecoveryParts {
+  const Config& config;
+  const core::Clock& clock;
+  core::keyspace::Keyspace& keyspace;
+  persistence::FileSystem& files;
+  persistence::AofDirectory& log_directory;
+  LoadFigures& figures;
+  const std::atomic<bool>& is_cancelled;
+  ReplayerFactory make_replayer;
+};
+
+struct Recovered {
+  // Of the append log, when it is on.
+  persistence::AofManifest manifest;
+  std::optional<persistence::AofWriter::Tail> tail;
+  uint64_t log_bytes = 0;
+  // The data came from a snapshot: the log that begins now needs a base.
+  bool needs_base = false;
+};
+
+core::Result<Recovered> recover(const RecoveryParts& parts);
+// The snapshot file alone, which must be there.
+core::Result<> recover_snapshot(const RecoveryParts& parts);
+
+}  // namespace server

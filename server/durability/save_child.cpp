@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include "server/durability/save_child.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <new>
+#include <system_error>
+
+namespace server {
+namespace {
+
+// Bytes of this process that no other shares any more.
+uint64_t private_dirty_bytes() {
+  std::FILE* const file = std::fopen("/proc/self/smaps_rollup", "re");
+  if (file == nullptr) return 0;
+  uint64_t kibibytes = 0;
+  char line[256];
+  while (std::fgets(line, sizeof line, file) != nullptr) {
+    unsigned long long value = 0;
+    if (std::sscanf(line, "Private_Dirty: %llu kB", &value) == 1) kibibytes = value;
+  }
+  std::fclose(file);
+  return kibibytes * 1024;
+}
+
+std::string system_message(int error_number) {
+  return std::generic_category().message(error_number);
+}
+
+}  // namespace
+
+core::Result<std::unique_ptr<SaveChild>> SaveChild::start(const core::Clock& clock,
+                                                          const Work& work) {
+  void* const memory =
+      ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return core::Error{"ERR " + system_message(errno)};
+  auto* const shared = new (memory) Shared;
+  const int64_t start_us = clock.monotonic_us();
+  const pid_t parent = ::getpid();
+  const pid_t process_id = ::fork();
+  if (process_id < 0) {
+    const int error_number = errno;
+    ::munmap(memory, sizeof(Shared));
+    return core::Error{"ERR can't fork: " + system_message(error_number)};
+  }
+  if (process_id == 0) {
+    // A parent that died before this line has left the child to another process.
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(EXIT_FAILURE);
+    std::signal(SIGTERM, SIG_DFL);
+    std::signal(SIGINT, SIG_IGN);  // of the terminal: the parent decides
+    constexpr unsigned kFirstOwn = 3;
+    ::close_range(kFirstOwn, ~0U, 0);
+    const auto done = work(shared->figures);
+    shared->figures.copied_bytes = private_dirty_bytes();
+    if (done) ::_exit(EXIT_SUCCESS);
+    const std::string& message = done.error().message;
+    const size_t size = std::min(message.size(), sizeof(shared->error) - 1);
+    std::memcpy(shared->error, message.data(), size);
+    ::_exit(EXIT_FAILURE);
+  }
+  std::unique_ptr<SaveChild> child(new SaveChild(shared, process_id));
+  child->started_us_ = start_us;
+  child->fork_us_ = clock.monotonic_us() - start_us;
+  return child;
+}
+
+SaveChild::~SaveChild() {
+  if (!has_ended_) {
+    kill();
+    while (::waitpid(process_id_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+  ::munmap(shared_, sizeof(Shared));
+}
+
+std::optional<core::Result<>> SaveChild::poll() {
+  int status = 0;
+  const pid_t ended = ::waitpid(process_id_, &status, WNOHANG);
+  if (ended == 0 || (ended < 0 && errno == EINTR)) return std::nullopt;
+  has_ended_ = true;
+  if (ended > 0 && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS) {
+    return core::Result<>();
+  }
+  if (was_killed_) return core::Result<>(core::Error{"ERR it was stopped"});
+  if (ended > 0 && WIFSIGNALED(status)) {
+    return core::Result<>(
+        core::Error{fmt::format("ERR it was ended by signal {}", WTERMSIG(status))});
+  }
+  return core::Result<>(core::Error{shared_->error[0] != '\0' ? std::string(shared_->error)
+                                                              : "ERR it ended unexpectedly"});
+}
+
+void SaveChild::kill() {
+  was_killed_ = true;
+  ::kill(process_id_, SIGKILL);
+}
+
+}  // namespace server

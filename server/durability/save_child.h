@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+//
+// SaveChild: a forked copy of the process that saves the keyspace as it was at the fork.
+//
+// Big bit arrays are shared with the child and not copied (see core/bloom/bit_array.h), so the
+// fork takes no longer for a big filter than for a small one.
+//
+// Invariants: the child holds no socket, log or lock file, so that those end with the parent, and
+// it ends when the parent does. Its temporary file is removed by whoever finds it unfinished.
+// Thread safety: one thread at a time; figures() from any thread.
+// Source: fork(2): only the forking thread lives on in the child; malloc is made ready for that by
+// the allocator's own pthread_atfork handlers, so the child allocates but takes no lock of ours.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/clock.h"
+#include "core/result.h"
+
+namespace server {
+
+class SaveChild {
+ public:
+  // What the child tells while it works.
+  struct Figures {
+    std::atomic<uint64_t> written_bytes{0};
+    std::atomic<uint64_t> written_keys{0};
+    std::atomic<uint64_t> copied_bytes{0};  // memory that writes of either side made its own
+  };
+  // Saves; runs in the child. An error's message goes to the parent.
+  using Work = std::function<core::Result<>(Figures&)>;
+
+  // REQUIRES: nothing changes the keyspace meanwhile. Errors: the fork failed.
+  static core::Result<std::unique_ptr<SaveChild>> start(const core::Clock& clock, const Work& work);
+  // Kills a child that still runs.
+  ~SaveChild();
+  SaveChild(const SaveChild&) = delete;
+  SaveChild& operator=(const SaveChild&) = delete;
+
+  // Once the child has ended: nothing wrong, or what. Nothing while it runs.
+  std::optional<core::Result<>> poll();
+  // Asks the child to end at once; poll() then tells of it.
+  void kill();
+
+  pid_t process_id() const { return process_id_; }
+  int64_t fork_us() const { return fork_us_; }
+  int64_t started_us() const { return started_us_; }  // monotonic
+  const Figures& figures() const { return shared_->figures; }
+
+ private:
+  struct Shared {
+    Figures figures;
+    char error[512] = {};
+  };
+  SaveChild(Shared* shared, pid_t process_id) : shared_(shared), process_id_(process_id) {}
+
+  Shared* shared_;  // a mapping that both processes see
+  pid_t process_id_;
+  int64_t fork_us_ = 0;
+  int64_t started_us_ = 0;
+  bool has_ended_ = false;
+  bool was_killed_ = false;
+};
+
+}  // namespace server

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+//
+// OutputLimit: whether one client's unsent replies have broken client-output-buffer-limit.
+//
+// Invariants: the soft limit counts from the first check that found it reached, and only while
+// every check since found the same.
+// Thread safety: none; belongs to one connection.
+// Source: Redis 7.0.15, conf/bloomery.conf under client-output-buffer-limit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "server/config/buffer_limits.h"
+
+namespace server::net {
+
+class OutputLimit {
+ public:
+  // `now_us` is monotonic.
+  bool is_broken(size_t unsent_bytes, const BufferLimit& limit, int64_t now_us) {
+    const auto reached = [unsent_bytes](int64_t bytes) {
+      return bytes > 0 && unsent_bytes >= static_cast<uint64_t>(bytes);
+    };
+    if (reached(limit.hard_bytes)) return true;
+    if (!reached(limit.soft_bytes)) {
+      soft_since_us_.reset();
+      return false;
+    }
+    if (!soft_since_us_) soft_since_us_ = now_us;
+    const double elapsed_s = static_cast<double>(now_us - *soft_since_us_) / 1e6;
+    return elapsed_s > static_cast<double>(limit.soft_seconds);
+  }
+
+ private:
+  std::optional<int64_t> soft_since_us_;
+};
+
+}  // namespace server::net

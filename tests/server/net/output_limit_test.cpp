@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#include "server/net/output_limit.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace server::net {
+namespace {
+
+constexpr int64_t kSecondUs = 1'000'000;
+
+TEST(OutputLimitTest, ZeroIsNoLimit) {
+  OutputLimit limit;
+  EXPECT_FALSE(limit.is_broken(std::numeric_limits<size_t>::max(), {0, 0, 0}, 0));
+  EXPECT_FALSE(limit.is_broken(std::numeric_limits<size_t>::max(), {0, 0, 1}, 100 * kSecondUs));
+}
+
+TEST(OutputLimitTest, HardLimitIsBrokenAtOnce) {
+  OutputLimit limit;
+  EXPECT_FALSE(limit.is_broken(99, {100, 0, 0}, 0));
+  EXPECT_TRUE(limit.is_broken(100, {100, 0, 0}, 0));
+}
+
+TEST(OutputLimitTest, SoftLimitIsBrokenAfterItsSeconds) {
+  constexpr BufferLimit kLimit{0, 100, 2};
+  OutputLimit limit;
+  EXPECT_FALSE(limit.is_broken(100, kLimit, 0));
+  EXPECT_FALSE(limit.is_broken(500, kLimit, kSecondUs));
+  EXPECT_FALSE(limit.is_broken(100, kLimit, 2 * kSecondUs));
+  EXPECT_TRUE(limit.is_broken(100, kLimit, 2 * kSecondUs + 1));
+}
+
+TEST(OutputLimitTest, SoftSecondsStartAnewOnceTheClientHasRead) {
+  constexpr BufferLimit kLimit{0, 100, 2};
+  OutputLimit limit;
+  EXPECT_FALSE(limit.is_broken(100, kLimit, 0));
+  EXPECT_FALSE(limit.is_broken(99, kLimit, 2 * kSecondUs));
+  EXPECT_FALSE(limit.is_broken(100, kLimit, 3 * kSecondUs));
+  EXPECT_FALSE(limit.is_broken(100, kLimit, 5 * kSecondUs));
+  EXPECT_TRUE(limit.is_broken(100, kLimit, 6 * kSecondUs));
+}
+
+TEST(OutputLimitTest, ALimitSetLaterCountsFromThen) {
+  OutputLimit limit;
+  EXPECT_FALSE(limit.is_broken(100, {0, 0, 0}, 0));
+  EXPECT_FALSE(limit.is_broken(100, {0, 50, 1}, 9 * kSecondUs));
+  EXPECT_TRUE(limit.is_broken(100, {0, 50, 1}, 11 * kSecondUs));
+}
+
+TEST(OutputLimitTest, AnyNumberOfSecondsIsFine) {
+  constexpr BufferLimit kForEver{0, 100, std::numeric_limits<int64_t>::max()};
+  OutputLimit limit;
+  EXPECT_FALSE(limit.is_broken(100, kForEver, 0));
+  EXPECT_FALSE(limit.is_broken(100, kForEver, 1'000'000 * kSecondUs));
+}
+
+}  // namespace
+}  // namespace server::net

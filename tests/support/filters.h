@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+//
+// Filters for tests: made from a few figures, or compared with what other servers say of theirs.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/bloom/scalable_filter.h"
+#include "core/memory_budget.h"
+#include "tests/support/vectors.h"
+
+namespace filters {
+
+using core::bloom::FilterParameters;
+using core::bloom::LayoutId;
+using core::bloom::ScalableFilter;
+
+inline constexpr LayoutId kLayouts[] = {LayoutId::kNative, LayoutId::kRedisBloom,
+                                        LayoutId::kValkeyBloom};
+
+inline FilterParameters parameters_of(LayoutId layout, double error_rate, uint64_t capacity,
+                                      uint32_t expansion) {
+  FilterParameters parameters;
+  parameters.layout = layout;
+  parameters.error_rate = error_rate;
+  parameters.capacity = capacity;
+  parameters.expansion = expansion;
+  return parameters;
+}
+
+// Holds `prefix`:0, `prefix`:1 and so on.
+inline std::unique_ptr<ScalableFilter> make(const FilterParameters& parameters,
+                                            std::string_view prefix, int item_count) {
+  const core::UnlimitedMemory budget;
+  auto filter = std::move(*ScalableFilter::create(parameters, budget));
+  for (int i = 0; i < item_count; ++i) filter->add(fmt::format("{}:{}", prefix, i), budget);
+  return filter;
+}
+
+inline std::vector<int> false_positives(const ScalableFilter& filter) {
+  std::vector<int> found;
+  for (int n = 0; n < 1000; ++n) {
+    if (filter.may_contain(fmt::format("absent:{}", n))) found.push_back(n);
+  }
+  return found;
+}
+
+inline void expect_as_described(const ScalableFilter& filter, const vectors::Expected& expected) {
+  EXPECT_EQ(filter.capacity(), expected.capacity);
+  EXPECT_EQ(filter.layer_count(), expected.layer_count);
+  EXPECT_EQ(filter.item_count(), expected.item_count);
+  EXPECT_EQ(filter.expansion(), expected.expansion);
+  EXPECT_EQ(false_positives(filter), expected.false_positives);
+}
+
+}  // namespace filters

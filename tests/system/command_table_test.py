@@ -1,0 +1,141 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""What COMMAND tells of every command that redis-server 7.0 has too, compared with redis-server."""
+
+import unittest
+
+from harness import ServerTest
+
+# The fields of COMMAND INFO, in order; subcommands stand at the end and are compared on their own.
+FIELDS = (
+    "name",
+    "arity",
+    "flags",
+    "first key",
+    "last key",
+    "step",
+    "categories",
+    "tips",
+    "key specifications",
+)
+OURS_ONLY_PREFIX = b"bf."
+NEWER_THAN_ORACLE = {b"client|no-touch", b"client|setinfo"}
+
+# Every difference that is meant: (command, field) to what ours has more, and Redis has more.
+DELIBERATE = {
+    # Redis takes passwords out of what MONITOR shows; ours are not shown at all.
+    (b"auth", "flags"): ({b"skip_monitor"}, set()),
+    (b"hello", "flags"): ({b"skip_monitor"}, set()),
+    # Modules are refused, at any time.
+    (b"module|load", "flags"): (set(), {b"no_async_loading"}),
+    (b"module|loadex", "flags"): (set(), {b"no_async_loading"}),
+    (b"module|unload", "flags"): (set(), {b"no_async_loading"}),
+}
+
+
+def command_table(connection):
+    """Every command and subcommand by its full name."""
+    table = {}
+
+    def add(command):
+        *fields, subcommands = command
+        table[bytes(fields[0])] = dict(zip(FIELDS, fields))
+        for subcommand in subcommands:
+            add(subcommand)
+
+    for command in connection.call("COMMAND"):
+        add(command)
+    return table
+
+
+def without_note(specification):
+    """Notes are prose, and each server has its own; that there is one is compared."""
+    words = list(specification)
+    if words[0] == b"notes":
+        words[1] = b"..." if words[1] else b""
+    return words
+
+
+class CommandTableTest(ServerTest):
+    def setUp(self):
+        self.ours = self.start_server().connect()
+        self.addCleanup(self.ours.close)
+        self.theirs = self.start_redis().connect()
+        self.addCleanup(self.theirs.close)
+
+    def shared_tables(self):
+        ours, theirs = command_table(self.ours), command_table(self.theirs)
+        own = {name for name in ours if not name.startswith(OURS_ONLY_PREFIX)} - theirs.keys()
+        self.assertEqual(own, NEWER_THAN_ORACLE)
+        shared = ours.keys() & theirs.keys()
+        self.assertGreater(len(shared), 100)
+        return {name: (ours[name], theirs[name]) for name in sorted(shared)}
+
+    def test_every_difference_to_redis_is_meant(self):
+        found = set()
+        for name, (ours, theirs) in self.shared_tables().items():
+            for specifications in (ours, theirs):
+                specifications["key specifications"] = [
+                    without_note(one) for one in specifications["key specifications"]
+                ]
+            for field in FIELDS:
+                mine, other = ours[field], theirs[field]
+                if mine == other:
+                    continue
+                with self.subTest(command=name, field=field):
+                    self.assertIn((name, field), DELIBERATE, f"ours {mine}, Redis {other}")
+                    found.add((name, field))
+                    more, less = set(mine) - set(other), set(other) - set(mine)
+                    self.assertEqual((more, less), DELIBERATE[name, field])
+        self.assertEqual(found, set(DELIBERATE), "a listed difference is none any more")
+
+    def test_replies_are_the_same_bytes(self):
+        """Strings or simple strings, sets or arrays: clients' parsers see the difference."""
+        different = {name for name, _ in DELIBERATE}
+        noted = {b"bitfield", b"getex", b"set"}
+        for protocol in ("2", "3"):
+            for connection in (self.ours, self.theirs):
+                connection.call("HELLO", protocol)
+            for name in self.shared_tables():
+                if name in different | noted or self.has_subcommands(name):
+                    continue
+                raw = [c.call_raw("COMMAND", "INFO", name) for c in (self.ours, self.theirs)]
+                self.assertEqual(raw[0], raw[1], name)
+
+    def has_subcommands(self, name):
+        ((*_, subcommands),) = self.ours.call("COMMAND", "INFO", name)
+        return len(subcommands) > 0
+
+    def test_groups_and_versions_are_those_of_redis(self):
+        documents = []
+        for connection in (self.ours, self.theirs):
+            connection.call("HELLO", "3")
+            documents.append(connection.call("COMMAND", "DOCS"))
+        compared = 0
+        for name in documents[0].keys() & documents[1].keys():
+            ours, theirs = (self.flatten(name, one[name]) for one in documents)
+            for full_name in ours.keys() & theirs.keys():
+                with self.subTest(command=full_name):
+                    self.assertEqual(ours[full_name], theirs[full_name])
+                compared += 1
+        self.assertGreater(compared, 100)
+
+    def flatten(self, name, document):
+        """Group and version of a command and of its subcommands."""
+        flat = {name: (document[b"group"], document[b"since"])}
+        for sub_name, one in document.get(b"subcommands", {}).items():
+            # Ours has one row for every HELP, so one version.
+            version = None if sub_name.endswith(b"|help") else one[b"since"]
+            flat[sub_name] = (one[b"group"], version)
+        return flat
+
+    def test_own_commands_carry_no_tips(self):
+        """As RedisBloom's: what they answer follows from the keys that they name."""
+        for name, row in command_table(self.ours).items():
+            if name.startswith(OURS_ONLY_PREFIX):
+                self.assertEqual(row["tips"], [], name)
+                self.assertIn(b"module", row["flags"], name)
+
+
+if __name__ == "__main__":
+    unittest.main()

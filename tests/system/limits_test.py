@@ -1,0 +1,134 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Limits on what one client may send and leave unread, and that CONFIG SET reaches everybody."""
+
+import socket
+import time
+import unittest
+
+from harness import SERVER_IS_REDIS, ServerTest
+from resp import encode
+
+MIB = 1 << 20
+# Bigger than what the kernel's buffers of both ends take.
+REPLY_BYTES = 16 * MIB
+
+
+class OutputLimitTest(ServerTest):
+    def setUp(self):
+        self.server = self.start_server()
+        self.server.expect_log("output buffer limits?|Client .* overcoming of output buffer")
+        self.admin = self.server.connect()
+        self.addCleanup(self.admin.close)
+        self.admin.call("SET", "big", b"x" * REPLY_BYTES)
+
+    def limit(self, words):
+        reply = self.admin.call("CONFIG", "SET", "client-output-buffer-limit", words)
+        self.assertEqual(reply, b"OK")
+
+    def slow_client(self):
+        """A client that has asked for more than the kernel holds for it and reads nothing yet."""
+        client = self.server.connect()
+        self.addCleanup(client.close)
+        client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 << 10)
+        # Answered means accepted, so it is listed from here on.
+        self.assertEqual(client.call("PING"), b"PONG")
+        client.send(encode("GET", "big"))
+        return client
+
+    def disconnections(self):
+        for line in self.admin.call("INFO", "stats").decode().splitlines():
+            if line.startswith("client_output_buffer_limit_disconnections:"):
+                return int(line.split(":")[1])
+        self.assertTrue(SERVER_IS_REDIS, "INFO does not count closed clients")
+        return None
+
+    def is_listed(self, client):
+        port = client.socket.getsockname()[1]
+        return f"addr=127.0.0.1:{port} " in self.admin.call("CLIENT", "LIST").decode()
+
+    def wait_until_gone(self, client, timeout_s):
+        deadline = time.monotonic() + timeout_s
+        while self.is_listed(client):
+            self.assertLess(time.monotonic(), deadline, "the client is still served")
+            time.sleep(0.05)
+
+    def test_silent_client_over_the_soft_limit_is_found(self):
+        self.limit("normal 0 1mb 1")
+        start_s = time.monotonic()
+        client = self.slow_client()
+        self.wait_until_gone(client, 10)
+        self.assertGreater(time.monotonic() - start_s, 1)
+        self.assertLess(len(client.read_to_end()), REPLY_BYTES)
+        self.assertIn(self.disconnections(), (1, None))
+
+    def test_client_that_drains_in_time_is_left_alone(self):
+        self.limit("normal 0 1mb 2")
+        client = self.slow_client()
+        # Over the limit three times, longer in sum than the limit allows at once.
+        for _ in range(3):
+            time.sleep(0.8)
+            self.assertEqual(len(client.read_reply()[0]), REPLY_BYTES)
+            client.send(encode("GET", "big"))
+        self.assertEqual(len(client.read_reply()[0]), REPLY_BYTES)
+        self.assertEqual(client.call("PING"), b"PONG")
+        self.assertIn(self.disconnections(), (0, None))
+
+    def test_hard_limit_closes_at_once(self):
+        self.limit("normal 1mb 0 0")
+        client = self.slow_client()
+        self.wait_until_gone(client, 10)
+        self.assertLess(len(client.read_to_end()), REPLY_BYTES)
+
+    def test_hard_limit_set_later_finds_a_silent_client(self):
+        client = self.slow_client()
+        self.assertTrue(self.is_listed(client))
+        self.limit("normal 1mb 0 0")
+        self.wait_until_gone(client, 10)
+
+
+class InputLimitTest(ServerTest):
+    def setUp(self):
+        self.server = self.start_server()
+        self.admin, self.client = self.server.connect(), self.server.connect()
+        self.addCleanup(self.admin.close)
+        self.addCleanup(self.client.close)
+        self.assertEqual(self.client.call("PING"), b"PONG")
+
+    def set(self, name, value):
+        self.assertEqual(self.admin.call("CONFIG", "SET", name, value), b"OK")
+
+    def test_bulk_limit_reaches_clients_that_are_there(self):
+        value = b"x" * (MIB + 1)
+        self.set("proto-max-bulk-len", "1mb")
+        self.set("proto-max-bulk-len", "2mb")
+        self.assertEqual(self.client.call("SET", "k", value), b"OK")
+        self.set("proto-max-bulk-len", "1mb")
+        self.assertEqual(self.client.call("SET", "k", value[:MIB]), b"OK")
+        self.client.send(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$%d\r\n" % len(value))
+        self.assertEqual(
+            self.client.read_to_end(), b"-ERR Protocol error: invalid bulk length\r\n"
+        )
+
+    def test_raised_bulk_limit_reaches_a_client_that_came_before(self):
+        self.set("proto-max-bulk-len", "1mb")
+        with self.server.connect() as early:
+            self.assertEqual(early.call("PING"), b"PONG")
+            self.set("proto-max-bulk-len", "2mb")
+            self.assertEqual(early.call("SET", "k", b"x" * (MIB + 1)), b"OK")
+
+    def test_query_buffer_limit_reaches_clients_that_are_there(self):
+        self.server.expect_log("query buffer limit|max query buffer")
+        self.set("client-query-buffer-limit", "1mb")
+        # Not one argument that is too big, but a command that never ends.
+        request = b"*1000000\r\n" + b"$1024\r\n%b\r\n" % (b"x" * 1024) * 4096
+        try:
+            self.client.send(request)
+        except ConnectionError:
+            pass
+        self.assertTrue(self.client.is_closed_by_server())
+        self.assertEqual(self.admin.call("PING"), b"PONG")
+
+
+if __name__ == "__main__":
+    unittest.main()
