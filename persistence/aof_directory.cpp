@@ -113,7 +113,8 @@ core::Result<> AofDirectory::remove_temporaries(const std::string& directory,
                                                       name == names_.temporary_incremental()));
     // appendfilename may be any word, also one that looks like a temporary name of ours.
     if (!is_temporary || name == names_.name() || manifest.lists(name)) continue;
-    if (auto removed = files_.remove(directory + "/" + name); !removed) return removed;
+    const std::string path = fmt::format("{}/{}", directory, name);
+    if (auto removed = files_.remove(path); !removed) return removed;
   }
   return {};
 }

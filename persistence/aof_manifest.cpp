@@ -36,12 +36,12 @@ std::string_view trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kWhiteSpace) + 1 - begin);
 }
 
-bool is_plain(char c) {
-  return c > ' ' && c < 0x7f && c != '"' && c != '\'' && c != '\\';
+bool is_plain(unsigned char c) {
+  return c > ' ' && c != 0x7f && c != '"' && c != '\'' && c != '\\';
 }
 
 std::string quoted_if_needed(const std::string& name) {
-  if (!name.empty() && std::ranges::all_of(name, is_plain)) return name;
+  if (std::ranges::all_of(name, is_plain)) return name;
   std::string quoted = "\"";
   for (const char c : name) {
     if (is_plain(c) || c == ' ' || c == '\'') {
@@ -53,10 +53,14 @@ std::string quoted_if_needed(const std::string& name) {
   return quoted + '"';
 }
 
-bool is_file_name(std::string_view name) {
+// A name must also fit, escaped, in a line of ours.
+bool is_file_name(const std::string& name) {
   constexpr std::string_view kForbidden("/\\\0", 3);
-  return !name.empty() && name != "." && name != ".." &&
-         name.find_first_of(kForbidden) == std::string_view::npos;
+  constexpr size_t kNameMaxBytes = 255;
+  constexpr size_t kRestOfLineBytes = 40;
+  return !name.empty() && name != "." && name != ".." && name.size() <= kNameMaxBytes &&
+         name.find_first_of(kForbidden) == std::string::npos &&
+         quoted_if_needed(name).size() <= kLineMaxBytes - kRestOfLineBytes;
 }
 
 struct Entry {
@@ -75,8 +79,8 @@ core::Result<Entry> parse_entry(std::string_view line, const std::string& place)
   for (size_t i = 0; i < words.size(); i += 2) {
     const std::string_view value = words[i + 1];
     if (equal_ignoring_case(words[i], "file")) {
-      if (!is_file_name(value)) return wrong(place, "file is not the name of a file");
       entry.file.name = value;
+      if (!is_file_name(entry.file.name)) return wrong(place, "file is not the name of a file");
     } else if (equal_ignoring_case(words[i], "seq")) {
       const auto sequence = protocol::parse_int64(value);
       if (!sequence || *sequence <= 0 || *sequence > kSequenceMax) {

@@ -2,6 +2,7 @@
 //
 // What a crash or a failing disk makes of an append log file: torn tails keep all whole commands,
 // damage is refused, and never is other data read.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "persistence/aof_reader.h"
@@ -220,11 +221,12 @@ TEST_F(AofDamageTest, TornTailOfAForeignFile) {
     EXPECT_EQ(reading.commands, Commands(command_count, {"SET", "k", "v"}));
   }
   for (const size_t zeros : {1U, 511U, 512U, 300'000U}) {
-    const Reading reading = read(whole + std::string(zeros, '\0'));
+    const std::string tail(zeros, '\0');
+    const Reading reading = read(whole + tail);
     EXPECT_EQ(reading.scan.condition, Condition::kTorn) << zeros;
     EXPECT_EQ(reading.scan.sound_bytes, whole.size());
-    EXPECT_EQ(read(whole + "*3\r\n" + std::string(zeros, '\0')).scan.condition, Condition::kTorn);
-    EXPECT_EQ(read(whole + std::string(zeros, '\0') + kSet).scan.condition, Condition::kDamaged);
+    EXPECT_EQ(read(fmt::format("{}*3\r\n{}", whole, tail)).scan.condition, Condition::kTorn);
+    EXPECT_EQ(read(whole + tail + kSet).scan.condition, Condition::kDamaged);
   }
 }
 

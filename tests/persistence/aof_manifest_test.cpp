@@ -37,7 +37,7 @@ TEST(AofManifestTest, AcceptsAndRefusesAsRedisDoes) {
   const std::string base = "file a.1.base.rdb seq 1 type b\n";
   const std::string incr = "file a.1.incr.aof seq 1 type i\n";
   // Its line has 1024 bytes.
-  const std::string x997(997, 'x');
+  const std::string x999(999, 'x');
   const Case cases[] = {
       {base + incr, ""},
       {base, ""},
@@ -50,7 +50,6 @@ TEST(AofManifestTest, AcceptsAndRefusesAsRedisDoes) {
       {base + base, "line 2: a second base"},
       {"file a seq 1 type x\n", "line 1: unknown type of file"},
       {"file a seq 1 type B\n", "line 1: unknown type of file"},
-      // Lines.
       {"", "it is empty"},
       {"\n", "line 1: not a list of names and values"},
       {base + "\n" + incr, "line 2: not a list of names and values"},
@@ -61,11 +60,12 @@ TEST(AofManifestTest, AcceptsAndRefusesAsRedisDoes) {
       {"# comment\n", ""},
       {"# comment", "line 1: the line has no end"},
       {"  file a seq 1 type b \t\r\n", ""},
-      {"file " + x997 + " seq 123456789 type b\n", ""},
-      {"file x" + x997 + " seq 123456789 type b\n", "line 1: the line is too long"},
+      {"file a seq 1 type b pad " + x999 + "\n", ""},
+      {"file a seq 1 type b pad x" + x999 + "\n", "line 1: the line is too long"},
+      {"file " + x999.substr(0, 255) + " seq 1 type b\n", ""},
+      {"file " + x999.substr(0, 256) + " seq 1 type b\n", "file is not the name of a file"},
       {"#" + std::string(1023, 'c') + "\n" + base, "line 1: the line is too long"},
       {"#" + std::string(1022, 'c') + "\n" + base, ""},
-      // Fields.
       {"type b seq 1 file a\n", ""},
       {"FILE a Seq 1 tYPE b\n", ""},
       {"file a seq 1 type b newkey newvalue\n", ""},
@@ -155,6 +155,15 @@ TEST(AofManifestTest, NamesOfAnyBytesAreKept) {
     ASSERT_TRUE(again) << name << ": " << again.error().message;
     EXPECT_EQ(*again, manifest) << name;
   }
+}
+
+TEST(AofManifestTest, LongNameInAnyAlphabetFitsInItsLine) {
+  std::string name;
+  while (name.size() < 240) name += "\xd0\xb6";
+  AofManifest manifest;
+  manifest.add_incremental(AofNames(name));
+  EXPECT_EQ(parse(manifest.encode()).value(), manifest);
+  EXPECT_FALSE(parse("file \"" + std::string(255, '\x07') + "\" seq 1 type b\n"));
 }
 
 TEST(AofManifestTest, NoPartOfAManifestOfOursIsAccepted) {
