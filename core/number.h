@@ -6,6 +6,8 @@
 // Thread safety: pure functions. They follow LC_NUMERIC, which the process leaves at "C".
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -28,6 +30,16 @@ std::string format_long_double(long double value);
 
 // The spelling of RESP3 doubles: 17 significant digits, "inf", "-inf" or "nan".
 std::string format_double(double value);
+
+// An integer's digits without an allocation; the text is a view of the object.
+class Decimal {
+ public:
+  explicit Decimal(int64_t value) : digits_(value) {}
+  std::string_view text() const { return {digits_.data(), digits_.size()}; }
+
+ private:
+  fmt::format_int digits_;
+};
 
 // A size as redis.conf writes it: digits and an optional unit in any case. "k", "m", "g" are
 // powers of 1000; "kb", "mb", "gb" powers of 1024; "b" or none is bytes.

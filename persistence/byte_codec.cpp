@@ -3,10 +3,8 @@
 
 #include <liblzf/lzf.h>
 
-#include <algorithm>
+#include <array>
 #include <bit>
-#include <cassert>
-#include <charconv>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -21,44 +19,20 @@ static_assert(std::endian::native == std::endian::little, "numbers are stored as
 // The two high bits of a length's first byte.
 constexpr unsigned kShortLength = 0;
 constexpr unsigned kMiddleLength = 1;
-constexpr unsigned kSpecial = 3;
 constexpr uint8_t kLength32 = 0x80;
 constexpr uint8_t kLength64 = 0x81;
-// Strings in other forms.
-constexpr uint8_t kSpecialMark = 0xC0;
-constexpr unsigned kInt8 = 0;
-constexpr unsigned kInt16 = 1;
-constexpr unsigned kInt32 = 2;
-constexpr unsigned kLzf = 3;
 
 constexpr size_t kIntegerTextMax = 11;
 // Shorter ones are not worth the try, and packing must save this much.
 constexpr size_t kPackedSizeMin = 21;
 constexpr size_t kPackingGainMin = 4;
-// Three bytes of LZF give at most 264: a payload that claims more lies.
-constexpr uint64_t kLzfRatioMax = 88;
 
 }  // namespace
 
-StoredString StoredString::integer(int32_t value) {
-  StoredString result;
-  result.is_integer_ = true;
-  char* first = result.digits_.data();
-  const auto end = std::to_chars(first, first + result.digits_.size(), value);
-  result.size_ = static_cast<uint64_t>(end.ptr - first);
-  return result;
-}
-
-bool StoredString::unpack(std::span<char> out) const {
-  assert(out.size() == size_);
-  if (!packed_) {
-    std::ranges::copy(view(), out.begin());
-    return true;
-  }
-  // Sizes beyond 32 bits were refused when the string was read.
-  const auto written = lzf_decompress(bytes_.data(), static_cast<unsigned>(bytes_.size()),
-                                      out.data(), static_cast<unsigned>(out.size()));
-  return written == out.size();
+size_t encoded_length_bytes(uint8_t first) {
+  if (first >> 6 == kMiddleLength) return 2;
+  if (first == kLength32) return 5;
+  return first == kLength64 ? 9 : 1;
 }
 
 std::string_view ByteReader::take(uint64_t count) {
@@ -102,52 +76,11 @@ uint64_t ByteReader::length() {
   return 0;
 }
 
-StoredString ByteReader::string() {
-  if (rest_.empty()) {
-    fail();
-    return {};
-  }
-  const auto first = static_cast<uint8_t>(rest_.front());
-  if (first >> 6 != kSpecial) return StoredString::plain(take(length()));
-  u8();
-  const StoredString stored = special_string(first & 0x3F);
-  return ok_ ? stored : StoredString();
-}
-
-StoredString ByteReader::special_string(unsigned kind) {
-  switch (kind) {
-    case kInt8:
-      return StoredString::integer(static_cast<int8_t>(u8()));
-    case kInt16:
-      return StoredString::integer(static_cast<int16_t>(u16()));
-    case kInt32:
-      return StoredString::integer(static_cast<int32_t>(u32()));
-    case kLzf:
-      return packed_string();
-    default:
-      fail();
-      return {};
-  }
-}
-
-StoredString ByteReader::packed_string() {
-  const uint64_t packed_size = length();
-  const uint64_t size = length();
-  const std::string_view bytes = take(packed_size);
-  const bool is_possible = size > 0 && size <= std::numeric_limits<unsigned>::max() &&
-                           size <= bytes.size() * kLzfRatioMax;
-  if (!is_possible) {
-    fail();
-    return {};
-  }
-  return StoredString::packed(bytes, size);
-}
-
 template <class Number>
 void ByteWriter::number(Number value) {
-  std::array<char, sizeof(Number)> bytes;
-  std::memcpy(bytes.data(), &value, sizeof(Number));
-  out_.append(bytes.data(), bytes.size());
+  std::array<char, sizeof(Number)> stored;
+  std::memcpy(stored.data(), &value, sizeof(Number));
+  bytes({stored.data(), stored.size()});
 }
 template void ByteWriter::number(uint8_t);
 template void ByteWriter::number(uint16_t);
@@ -181,13 +114,13 @@ bool ByteWriter::integer_string(std::string_view text) {
   if (!value || *value != static_cast<int32_t>(*value)) return false;
   const auto number32 = static_cast<int32_t>(*value);
   if (number32 == static_cast<int8_t>(number32)) {
-    u8(kSpecialMark | kInt8);
+    u8(static_cast<uint8_t>(SpecialString::kInt8));
     u8(static_cast<uint8_t>(number32));
   } else if (number32 == static_cast<int16_t>(number32)) {
-    u8(kSpecialMark | kInt16);
+    u8(static_cast<uint8_t>(SpecialString::kInt16));
     u16(static_cast<uint16_t>(number32));
   } else {
-    u8(kSpecialMark | kInt32);
+    u8(static_cast<uint8_t>(SpecialString::kInt32));
     u32(static_cast<uint32_t>(number32));
   }
   return true;
@@ -202,7 +135,7 @@ bool ByteWriter::packed_string(std::string_view text) {
   const unsigned packed_size = lzf_compress(text.data(), static_cast<unsigned>(text.size()),
                                             packed.get(), static_cast<unsigned>(room));
   if (packed_size == 0) return false;
-  u8(kSpecialMark | kLzf);
+  u8(static_cast<uint8_t>(SpecialString::kLzf));
   length(packed_size);
   length(text.size());
   bytes({packed.get(), packed_size});

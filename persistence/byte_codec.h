@@ -1,56 +1,37 @@
 // SPDX-License-Identifier: MIT
 //
-// ByteReader and ByteWriter: the lengths, strings and numbers that snapshots, DUMP payloads and
-// filter headers are made of.
+// ByteReader and ByteWriter: the numbers and lengths that snapshots, DUMP payloads and filter
+// headers are made of, and the writing of strings. StreamReader reads those.
 //
 //   ByteReader reader(payload);
 //   const uint64_t count = reader.length();
-//   const StoredString name = reader.string();
+//   const double rate = reader.f64();
 //   if (!reader.ok()) return Error{"ERR Bad data format"};
 //
 // Invariants: a reader never passes the end of its bytes; after the first fault ok() is false for
 // good and every read gives zeros or nothing, so one check at the end suffices. A length read is
 // only a claim: nothing is allocated here.
-// Thread safety: values; a reader views bytes that must outlive it, a writer a string.
+// Thread safety: values; a reader views bytes that must outlive it, a writer its target.
 // Source: docs/formats.md, "Lengths and strings".
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 
+#include "persistence/chunked_output.h"
+
 namespace persistence {
 
-// A string as it is stored: its size is known before it is unpacked.
-class StoredString {
- public:
-  StoredString() = default;
-  static StoredString plain(std::string_view bytes) { return {bytes, bytes.size(), false}; }
-  static StoredString packed(std::string_view bytes, uint64_t size) { return {bytes, size, true}; }
-  static StoredString integer(int32_t value);
+// The first bytes of strings that are not plain.
+enum class SpecialString : uint8_t { kInt8 = 0xC0, kInt16 = 0xC1, kInt32 = 0xC2, kLzf = 0xC3 };
+inline bool is_special_string(uint8_t first) {
+  return first >> 6 == 3;
+}
 
-  uint64_t size() const { return size_; }
-  // The bytes themselves, when they need no unpacking; they live as long as this and the payload.
-  bool is_packed() const { return packed_; }
-  std::string_view view() const {
-    return is_integer_ ? std::string_view(digits_.data(), size_) : bytes_;
-  }
-  // False when the packed bytes are damaged. REQUIRES: out.size() == size().
-  [[nodiscard]] bool unpack(std::span<char> out) const;
-
- private:
-  StoredString(std::string_view bytes, uint64_t size, bool is_packed)
-      : bytes_(bytes), size_(size), packed_(is_packed) {}
-
-  std::string_view bytes_;
-  uint64_t size_ = 0;
-  bool packed_ = false;
-  bool is_integer_ = false;
-  std::array<char, 11> digits_{};  // the decimal text of any int32_t
-};
+// Bytes of a length that begins so; 1 when none does.
+size_t encoded_length_bytes(uint8_t first);
 
 class ByteReader {
  public:
@@ -73,14 +54,11 @@ class ByteReader {
   int64_t i64() { return number<int64_t>(); }
   double f64() { return number<double>(); }
   uint64_t length();
-  StoredString string();
 
  private:
   template <class Number>
   Number number();
   uint64_t big_endian(size_t byte_count);
-  StoredString special_string(unsigned kind);
-  StoredString packed_string();
 
   std::string_view rest_;
   bool ok_ = true;
@@ -91,9 +69,19 @@ enum class Packing : uint8_t { kNever, kIfSmaller };
 class ByteWriter {
  public:
   // Appends to `out`. Throws std::bad_alloc as the string does.
-  explicit ByteWriter(std::string& out) : out_(out) {}
+  explicit ByteWriter(std::string& out) : text_(&out) {}
+  explicit ByteWriter(ChunkedOutput& out) : chunks_(&out) {}
 
-  void bytes(std::string_view bytes) { out_.append(bytes); }
+  bool is_chunked() const { return chunks_ != nullptr; }
+  // False when nothing written now arrives anywhere.
+  bool ok() const { return chunks_ == nullptr || chunks_->ok(); }
+  void bytes(std::string_view bytes) {
+    if (chunks_ != nullptr) {
+      chunks_->append(bytes);
+    } else {
+      text_->append(bytes);
+    }
+  }
   void u8(uint8_t value) { number(value); }
   void u16(uint16_t value) { number(value); }
   void u32(uint32_t value) { number(value); }
@@ -102,7 +90,8 @@ class ByteWriter {
   void f64(double value) { number(value); }
   // In the shortest form.
   void length(uint64_t value);
-  // In the form that Redis would choose.
+  // In the form that Redis would choose. REQUIRES: nobody changes `text` meanwhile; of text that
+  // may change, write length() and bytes().
   void string(std::string_view text, Packing packing);
 
  private:
@@ -112,7 +101,8 @@ class ByteWriter {
   bool integer_string(std::string_view text);
   bool packed_string(std::string_view text);
 
-  std::string& out_;
+  std::string* text_ = nullptr;
+  ChunkedOutput* chunks_ = nullptr;
 };
 
 }  // namespace persistence

@@ -12,55 +12,15 @@
 #include <cstdint>
 #include <system_error>
 
+#include "persistence/descriptor.h"
+#include "persistence/file_system.h"
+
 namespace persistence {
 namespace {
-
-// A descriptor that is closed when it goes out of scope.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  bool is_open() const { return number_ >= 0; }
-  int number() const { return number_; }
-  // A late write error may show up only here (NFS), so the result counts.
-  int close() {
-    const int result = ::close(number_);
-    number_ = -1;
-    return result;
-  }
-
- private:
-  int number_;
-};
 
 core::Error failure(std::string_view act, const std::string& path, int error_number) {
   return {fmt::format("ERR can't {} '{}': {}", act, path,
                       std::generic_category().message(error_number))};
-}
-
-core::Result<> write_all(int descriptor, std::string_view bytes, const std::string& path) {
-  // One write() moves at most 2 GiB on Linux; asking for less keeps short writes ordinary.
-  constexpr size_t kChunkBytes = size_t{1} << 30;
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(descriptor, bytes.data(), std::min(bytes.size(), kChunkBytes));
-    if (written < 0) {
-      if (errno == EINTR) continue;
-      return failure("write", path, errno);
-    }
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
-  return {};
-}
-
-std::string directory_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
 }
 
 std::string temporary_name(const std::string& path) {
@@ -69,14 +29,14 @@ std::string temporary_name(const std::string& path) {
   return fmt::format("{}.tmp-{}-{}", path, ::getpid(), counter.fetch_add(1));
 }
 
-core::Result<> fill_temporary(Descriptor& file, const std::string& path, std::string_view bytes) {
+core::Result<> fill_temporary(Descriptor& file, const std::string& path, const FileFiller& fill) {
   struct stat existing {};
   // Before the first byte, so that a secret never sits in a file more readable than the old one.
   if (::stat(path.c_str(), &existing) == 0 &&
       ::fchmod(file.number(), existing.st_mode & 07777) != 0) {
     return failure("set the permissions of", path, errno);
   }
-  if (auto written = write_all(file.number(), bytes, path); !written) return written.error();
+  if (auto filled = fill(file.number()); !filled) return filled.error();
   if (::fsync(file.number()) != 0) return failure("sync", path, errno);
   if (file.close() != 0) return failure("close", path, errno);
   return {};
@@ -116,11 +76,30 @@ core::Result<std::string> read_whole_file(const std::string& path, size_t limit_
   return read_descriptor(file.number(), path, limit_bytes);
 }
 
+core::Result<> write_descriptor(int descriptor, std::string_view bytes, const std::string& name) {
+  // One write() moves at most 2 GiB on Linux; asking for less keeps short writes ordinary.
+  constexpr size_t kChunkBytes = size_t{1} << 30;
+  while (!bytes.empty()) {
+    const ssize_t written = ::write(descriptor, bytes.data(), std::min(bytes.size(), kChunkBytes));
+    if (written < 0) {
+      if (errno == EINTR) continue;
+      return failure("write", name, errno);
+    }
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return {};
+}
+
 core::Result<> write_file_atomically(const std::string& path, std::string_view bytes) {
+  return replace_file_atomically(
+      path, [&](int descriptor) { return write_descriptor(descriptor, bytes, path); });
+}
+
+core::Result<> replace_file_atomically(const std::string& path, const FileFiller& fill) {
   const std::string temporary = temporary_name(path);
   Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (!file.is_open()) return failure("create", temporary, errno);
-  auto filled = fill_temporary(file, path, bytes);
+  auto filled = fill_temporary(file, path, fill);
   if (filled && ::rename(temporary.c_str(), path.c_str()) != 0) {
     filled = failure("replace", path, errno);
   }

@@ -2,13 +2,14 @@
 //
 // Whole files in and out: what the configuration and the snapshots need of a file system.
 //
-// Invariants: after write_file_atomically the path holds either all of the new bytes or, on any
-// failure, what it held before; no temporary file is left behind by a failure.
-// Thread safety: free functions without shared state; two writers of one path each write a
+// Invariants: after write_file_atomically or replace_file_atomically the path holds either all of
+// the new bytes or, on any failure, what it held before; no temporary file is left behind by a
+// failure. Thread safety: free functions without shared state; two writers of one path each write a
 // temporary file of their own and the later rename wins.
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,14 @@ core::Result<std::string> read_whole_file(const std::string& path, size_t limit_
 // The same from an open descriptor, which stays open; `name` is used in messages only.
 core::Result<std::string> read_descriptor(int descriptor, const std::string& name,
                                           size_t limit_bytes);
+
+// Writes all bytes to an open descriptor. Errors: `ERR can't write …`.
+core::Result<> write_descriptor(int descriptor, std::string_view bytes, const std::string& name);
+
+using FileFiller = std::function<core::Result<>(int descriptor)>;
+
+// As write_file_atomically, with whatever `fill` writes. Errors: also those of `fill`.
+core::Result<> replace_file_atomically(const std::string& path, const FileFiller& fill);
 
 // Writes to a temporary file in the same directory, syncs it, renames it over `path` and syncs
 // the directory. An existing file's permissions are kept.

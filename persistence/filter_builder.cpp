@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <limits>
 
@@ -105,15 +106,13 @@ std::optional<Geometry> native_geometry(const LayerClaim& claim) {
   return geometry;
 }
 
-bool fill(BitArray& bits, const StoredString& array) {
-  const std::span<std::byte> out = bits.bytes();
-  const std::span<char> chars(reinterpret_cast<char*>(out.data()), out.size());
-  if (array.size() == chars.size()) return array.unpack(chars);
-  // A few bytes of padding that no probe reaches.
-  if (array.size() < chars.size()) return false;
-  std::string padded(array.size(), '\0');
-  if (!array.unpack(padded)) return false;
-  std::copy_n(padded.begin(), chars.size(), chars.begin());
+// The bits may be stored as whole words, of which the memory has as many.
+bool fill(BitArray& bits, StringReader& array) {
+  auto* words = reinterpret_cast<std::byte*>(bits.words());
+  if (array.size() < bits.bytes().size() || array.size() > bits.size_bytes()) return false;
+  if (!array.read({reinterpret_cast<char*>(words), array.size()})) return false;
+  std::fill(words + bits.bytes().size(), words + array.size(), std::byte{0});
+  clear_spare_bits(bits.bytes(), bits.bit_count());
   return true;
 }
 
@@ -165,33 +164,51 @@ std::optional<Geometry> FilterBuilder::checked_geometry(const LayerClaim& claim)
   return std::nullopt;
 }
 
-bool FilterBuilder::add_layer(const LayerClaim& claim) {
-  if (!ok()) return false;
+std::optional<Geometry> FilterBuilder::accepted_geometry(const LayerClaim& claim) {
+  if (!ok()) return std::nullopt;
   const auto geometry = checked_geometry(claim);
   if (!geometry) {
     fail(fmt::format("ERR layer {} of the filter is not one that its layout has", layers_.size()));
-    return false;
   }
-  if (!reserve(geometry->size_bytes() + core::bloom::kLayerBytes)) return false;
-  auto bits = BitArray::allocate(geometry->bit_count);
-  if (!bits) {
-    fail(kDoesNotFit);
-    return false;
-  }
+  return geometry;
+}
+
+bool FilterBuilder::add_layer(const LayerClaim& claim) {
+  const auto geometry = accepted_geometry(claim);
+  if (!geometry) return false;
+  auto bits = allocate(geometry->bit_count);
+  if (!bits) return false;
   layers_.push_back(
       {*geometry, claim.capacity, claim.item_count, claim.error_rate, std::move(*bits)});
   return true;
 }
 
-bool FilterBuilder::add_layer(const LayerClaim& claim, const StoredString& array) {
+bool FilterBuilder::add_layer(const LayerClaim& claim, StringReader& array) {
   if (!add_layer(claim)) return false;
-  BitArray& bits = layers_.back().bits;
-  if (!fill(bits, array)) {
-    fail("ERR the bits of the filter are damaged");
-    return false;
-  }
-  clear_spare_bits(bits.bytes(), bits.bit_count());
+  if (!fill(layers_.back().bits, array)) fail("ERR the bits of the filter are damaged");
+  return ok();
+}
+
+bool FilterBuilder::add_layer(const LayerClaim& claim, BitArray bits) {
+  const auto geometry = accepted_geometry(claim);
+  if (!geometry) return false;
+  assert(bits.bit_count() == geometry->bit_count);
+  layers_.push_back(
+      {*geometry, claim.capacity, claim.item_count, claim.error_rate, std::move(bits)});
   return true;
+}
+
+void FilterBuilder::set_item_count(uint64_t item_count) {
+  if (!ok() || layers_.empty()) return;
+  if (item_count > layers_.back().capacity) return fail("ERR a layer of the filter is overfull");
+  layers_.back().item_count = item_count;
+}
+
+std::optional<BitArray> FilterBuilder::allocate(uint64_t bit_count) {
+  if (!reserve((bit_count + 63) / 64 * 8 + core::bloom::kLayerBytes)) return std::nullopt;
+  auto bits = BitArray::allocate(bit_count);
+  if (!bits) fail(kDoesNotFit);
+  return bits;
 }
 
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> FilterBuilder::finish() {

@@ -24,7 +24,7 @@
 #include "core/bloom/scalable_filter.h"
 #include "core/memory_budget.h"
 #include "core/result.h"
-#include "persistence/byte_codec.h"
+#include "persistence/stream_reader.h"
 
 namespace persistence {
 
@@ -64,15 +64,23 @@ class FilterBuilder {
   // False, and failed, when the budget does not allow so much more.
   bool reserve(uint64_t size_bytes);
 
+  // Zeros to be read into. Nothing, and failed, when the budget or the system refuses them.
+  // REQUIRES: bit_count <= core::bloom::BitArray::kMaxBits.
+  std::optional<core::bloom::BitArray> allocate(uint64_t bit_count);
   // Adds a layer of zeros. False when it cannot be.
   bool add_layer(const LayerClaim& claim);
-  // Adds a layer with these bits.
-  bool add_layer(const LayerClaim& claim, const StoredString& array);
+  // Adds a layer whose bits are read into their place.
+  bool add_layer(const LayerClaim& claim, StringReader& array);
+  // Adds a layer with bits that came from allocate().
+  bool add_layer(const LayerClaim& claim, core::bloom::BitArray bits);
+  // Corrects the newest layer's, where it is stored behind the bits.
+  void set_item_count(uint64_t item_count);
   // The filter, or the first fault.
   core::Result<std::unique_ptr<core::bloom::ScalableFilter>> finish();
 
  private:
   std::optional<core::bloom::Geometry> checked_geometry(const LayerClaim& claim) const;
+  std::optional<core::bloom::Geometry> accepted_geometry(const LayerClaim& claim);
 
   uint64_t left_bytes_;
   std::vector<core::bloom::LayerParts> layers_;

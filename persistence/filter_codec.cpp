@@ -31,13 +31,54 @@ constexpr unsigned kSinceBits = 1;
 constexpr unsigned kSinceOptions = 2;
 constexpr unsigned kSinceGrowth = 4;
 
-void encode_redisbloom(ModuleWriter& out, const ScalableFilter& filter, Packing packing) {
+// Writes the fields of a module's value, and bit arrays in the way that their memory asks for.
+class FilterWriter {
+ public:
+  FilterWriter(ByteWriter& writer, uint64_t id, Packing packing)
+      : writer_(writer), fields_(writer, id), packing_(packing) {}
+
+  void unsigned_number(uint64_t value) { fields_.unsigned_number(value); }
+  void real_number(double value) { fields_.real_number(value); }
+  void end() { fields_.end(); }
+
+  void array(const ScalableFilter& filter, size_t index) {
+    const std::string_view array = stored_array(filter, index, padded_);
+    if (packing_of(array) == Packing::kIfSmaller) return fields_.string(array, packing_);
+    fields_.string_head(array.size());
+    writer_.bytes(array);
+  }
+  void valkeybloom_blob(const ScalableFilter& filter, size_t index) {
+    const std::string head = encode_valkeybloom_blob_head(filter, index);
+    const std::string_view array = stored_array(filter, index, padded_);
+    if (packing_of(array) == Packing::kIfSmaller) {
+      return fields_.string(head + std::string(array), packing_);
+    }
+    fields_.string_head(head.size() + array.size());
+    writer_.bytes(head);
+    writer_.bytes(array);
+  }
+
+ private:
+  // Packing reads bytes several times: if they change meanwhile, bits would be lost that were set
+  // all along. Besides it takes a copy.
+  Packing packing_of(std::string_view array) const {
+    const bool may_change =
+        writer_.is_chunked() && array.size() >= core::bloom::BitArray::kMappedBytes;
+    return may_change ? Packing::kNever : packing_;
+  }
+
+  ByteWriter& writer_;
+  ModuleWriter fields_;
+  Packing packing_;
+  std::string padded_;
+};
+
+void encode_redisbloom(FilterWriter& out, const ScalableFilter& filter) {
   const FilterParameters parameters = filter.parameters();
   out.unsigned_number(filter.item_count());
   out.unsigned_number(filter.layer_count());
   out.unsigned_number(redisbloom_options_of(parameters));
   out.unsigned_number(redisbloom_growth_of(parameters));
-  std::string padded;
   for (size_t i = 0; i < filter.layer_count(); ++i) {
     const LayerClaim layer = claim_of(filter, i);
     out.unsigned_number(layer.capacity);
@@ -46,12 +87,12 @@ void encode_redisbloom(ModuleWriter& out, const ScalableFilter& filter, Packing 
     out.real_number(layer.bits_per_item);
     out.unsigned_number(layer.bit_count);
     out.unsigned_number(layer.exponent);
-    out.string(stored_array(filter, i, padded), packing);
+    out.array(filter, i);
     out.unsigned_number(layer.item_count);
   }
 }
 
-void encode_valkeybloom(ModuleWriter& out, const ScalableFilter& filter, Packing packing) {
+void encode_valkeybloom(FilterWriter& out, const ScalableFilter& filter) {
   const FilterParameters parameters = filter.parameters();
   out.unsigned_number(filter.layer_count());
   out.unsigned_number(parameters.expansion);
@@ -59,20 +100,19 @@ void encode_valkeybloom(ModuleWriter& out, const ScalableFilter& filter, Packing
   out.real_number(valkeybloom_tightening_of(parameters));
   out.unsigned_number(parameters.seed != core::bloom::kFixedSeed);
   for (size_t i = 0; i < filter.layer_count(); ++i) {
-    out.string(encode_valkeybloom_blob(filter, i), packing);
+    out.valkeybloom_blob(filter, i);
     out.unsigned_number(filter.layer_info(i).capacity);
     // The older layers are full.
     if (i + 1 == filter.layer_count()) out.unsigned_number(filter.layer_info(i).item_count);
   }
 }
 
-void encode_native(ModuleWriter& out, const ScalableFilter& filter, Packing packing) {
+void encode_native(FilterWriter& out, const ScalableFilter& filter) {
   const FilterParameters parameters = filter.parameters();
   out.unsigned_number(filter.layer_count());
   out.unsigned_number(parameters.expansion);
   out.real_number(parameters.error_rate);
   out.real_number(parameters.tightening_ratio);
-  std::string padded;
   for (size_t i = 0; i < filter.layer_count(); ++i) {
     const LayerClaim layer = claim_of(filter, i);
     out.unsigned_number(layer.capacity);
@@ -81,12 +121,13 @@ void encode_native(ModuleWriter& out, const ScalableFilter& filter, Packing pack
     out.unsigned_number(layer.bit_count);
     out.unsigned_number(layer.hash_count);
     out.unsigned_number(layer.lines_per_lookup);
-    out.string(stored_array(filter, i, padded), packing);
+    out.array(filter, i);
   }
 }
 
 FilterResult finish(ModuleReader& in, FilterBuilder& builder) {
-  in.end();
+  // Where the builder stopped, the field that follows is not the end.
+  if (builder.ok()) in.end();
   if (!in.ok()) builder.fail(kDamaged);
   return builder.finish();
 }
@@ -119,10 +160,9 @@ FilterResult decode_redisbloom(ModuleReader& in, unsigned version,
   if (!read_redisbloom_options(options, growth, builder.parameters)) builder.fail(kDamaged);
   for (uint64_t i = 0; i < layer_count && in.ok() && builder.ok(); ++i) {
     LayerClaim layer = read_redisbloom_layer(in, version);
-    const StoredString array = in.string();
+    StringReader array = in.string();
     layer.array_bytes = array.size();
-    layer.item_count = in.unsigned_number();
-    if (in.ok()) builder.add_layer(layer, array);
+    if (in.ok() && builder.add_layer(layer, array)) builder.set_item_count(in.unsigned_number());
   }
   return finish(in, builder);
 }
@@ -137,12 +177,14 @@ FilterResult decode_valkeybloom(ModuleReader& in, const core::MemoryBudget& budg
   claim.has_random_seed = in.unsigned_number();
   if (!read_valkeybloom_claim(claim, builder.parameters)) builder.fail(kDamaged);
   for (uint64_t i = 0; i < layer_count && in.ok() && builder.ok(); ++i) {
-    const StoredString blob = in.string();
-    LayerClaim layer;
-    layer.capacity = in.unsigned_number();
-    layer.item_count = i + 1 == layer_count ? in.unsigned_number() : layer.capacity;
-    layer.error_rate = layer_error_rate(builder.parameters, static_cast<uint32_t>(i));
-    if (in.ok()) add_valkeybloom_layer(builder, layer, blob, {i == 0, claim.has_random_seed != 0});
+    StringReader blob = in.string();
+    if (!in.ok()) break;
+    auto layer = read_valkeybloom_blob(builder, blob, {i == 0, claim.has_random_seed != 0});
+    if (!layer) break;
+    layer->claim.capacity = in.unsigned_number();
+    layer->claim.item_count = i + 1 == layer_count ? in.unsigned_number() : layer->claim.capacity;
+    layer->claim.error_rate = layer_error_rate(builder.parameters, static_cast<uint32_t>(i));
+    if (in.ok()) builder.add_layer(layer->claim, std::move(layer->bits));
   }
   return finish(in, builder);
 }
@@ -165,7 +207,7 @@ FilterResult decode_native(ModuleReader& in, const core::MemoryBudget& budget) {
     layer.bit_count = in.unsigned_number();
     layer.hash_count = in.unsigned_number();
     layer.lines_per_lookup = in.unsigned_number();
-    const StoredString array = in.string();
+    StringReader array = in.string();
     layer.array_bytes = array.size();
     if (in.ok()) builder.add_layer(layer, array);
   }
@@ -228,26 +270,35 @@ std::string_view stored_array(const ScalableFilter& filter, size_t index, std::s
 void encode_filter(ByteWriter& writer, const ScalableFilter& filter, Packing packing) {
   switch (filter.layout()) {
     case LayoutId::kNative: {
-      ModuleWriter out(writer, module_id(kNativeName, kNativeVersion));
-      encode_native(out, filter, packing);
+      FilterWriter out(writer, module_id(kNativeName, kNativeVersion), packing);
+      encode_native(out, filter);
       return out.end();
     }
     case LayoutId::kRedisBloom: {
-      ModuleWriter out(writer, module_id(kRedisBloomName, kRedisBloomVersion));
-      encode_redisbloom(out, filter, packing);
+      FilterWriter out(writer, module_id(kRedisBloomName, kRedisBloomVersion), packing);
+      encode_redisbloom(out, filter);
       return out.end();
     }
     case LayoutId::kValkeyBloom: {
-      ModuleWriter out(writer, module_id(kValkeyBloomName, kValkeyBloomVersion));
-      encode_valkeybloom(out, filter, packing);
+      FilterWriter out(writer, module_id(kValkeyBloomName, kValkeyBloomVersion), packing);
+      encode_valkeybloom(out, filter);
       return out.end();
     }
   }
 }
 
-FilterResult decode_filter(ByteReader& reader, const core::MemoryBudget& budget) {
+bool is_filter_module(uint64_t id) {
+  const std::string name = module_name(id);
+  return name == kRedisBloomName || name == kValkeyBloomName || name == kNativeName;
+}
+
+FilterResult decode_filter(StreamReader& reader, const core::MemoryBudget& budget) {
   const uint64_t id = reader.length();
   if (!reader.ok()) return core::Error{std::string(kDamaged)};
+  return decode_filter_of(id, reader, budget);
+}
+
+FilterResult decode_filter_of(uint64_t id, StreamReader& reader, const core::MemoryBudget& budget) {
   ModuleReader in(reader);
   const std::string name = module_name(id);
   const unsigned version = module_version(id);

@@ -16,13 +16,20 @@
 
 namespace persistence {
 
-// Writes the module's id, the fields and the end mark.
+// Writes the module's id, the fields and the end mark. Arrays that forked processes share are read
+// once, in order, and never packed when `writer` writes to chunks: their bits may change meanwhile.
 void encode_filter(ByteWriter& writer, const core::bloom::ScalableFilter& filter, Packing packing);
 
-// Reads what follows the type byte. Errors: a module other than the three, a newer encoding,
-// anything that no filter can be; kDoesNotFit when the budget refuses.
+// Reads what follows the type byte; the bits go straight into their final place. Errors: a module
+// other than the three, a newer encoding, anything that no filter can be; kDoesNotFit when the
+// budget refuses. When the bytes themselves ended or were damaged, !reader.ok().
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> decode_filter(
-    ByteReader& reader, const core::MemoryBudget& budget);
+    StreamReader& reader, const core::MemoryBudget& budget);
+// The same when the module's id was read already.
+core::Result<std::unique_ptr<core::bloom::ScalableFilter>> decode_filter_of(
+    uint64_t id, StreamReader& reader, const core::MemoryBudget& budget);
+// Whether values of this module are filters, in whatever version.
+bool is_filter_module(uint64_t id);
 
 // Bits of the options field of redisbloom filters; also in the header of BF.SCANDUMP.
 namespace redisbloom_options {

@@ -36,7 +36,7 @@ std::string module_name(uint64_t id) {
 }
 
 bool ModuleReader::expect(uint64_t tag) {
-  if (reader_.length() != tag) reader_.fail();
+  if (reader_.length() != tag) reader_.fail("a module's value has another field than expected");
   return reader_.ok();
 }
 
@@ -48,8 +48,8 @@ double ModuleReader::real_number() {
   return expect(kDouble) ? reader_.f64() : 0;
 }
 
-StoredString ModuleReader::string() {
-  return expect(kString) ? reader_.string() : StoredString();
+StringReader ModuleReader::string() {
+  return expect(kString) ? reader_.string() : StringReader::plain(reader_, 0);
 }
 
 void ModuleReader::end() {
@@ -72,10 +72,10 @@ void ModuleReader::skip_to_end() {
         reader_.u64();
         break;
       case kString:
-        reader_.string();
+        reader_.string().skip();
         break;
       default:
-        reader_.fail();
+        reader_.fail("a module's value has a field of an unknown kind");
     }
   }
 }
@@ -93,6 +93,11 @@ void ModuleWriter::real_number(double value) {
 void ModuleWriter::string(std::string_view bytes, Packing packing) {
   writer_.length(kString);
   writer_.string(bytes, packing);
+}
+
+void ModuleWriter::string_head(uint64_t size_bytes) {
+  writer_.length(kString);
+  writer_.length(size_bytes);
 }
 
 void ModuleWriter::end() {

@@ -5,7 +5,7 @@
 //
 // Invariants: a field whose tag is not the expected one is a fault, and so is anything else than
 // the end mark after the last field. An unknown module's value can always be skipped.
-// Thread safety: as ByteReader and ByteWriter, which they view.
+// Thread safety: as StreamReader and ByteWriter, which they view.
 // Source: docs/formats.md, "Module values".
 #pragma once
 
@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "persistence/byte_codec.h"
+#include "persistence/stream_reader.h"
 
 namespace persistence {
 
@@ -26,12 +27,13 @@ inline unsigned module_version(uint64_t id) {
 
 class ModuleReader {
  public:
-  explicit ModuleReader(ByteReader& reader) : reader_(reader) {}
+  explicit ModuleReader(StreamReader& reader) : reader_(reader) {}
 
   bool ok() const { return reader_.ok(); }
   uint64_t unsigned_number();
   double real_number();
-  StoredString string();
+  // To be read or skipped before the next field.
+  StringReader string();
   // Takes the end mark.
   void end();
   // Takes all fields that are left and the end mark.
@@ -40,7 +42,7 @@ class ModuleReader {
  private:
   bool expect(uint64_t tag);
 
-  ByteReader& reader_;
+  StreamReader& reader_;
 };
 
 class ModuleWriter {
@@ -51,6 +53,8 @@ class ModuleWriter {
   void unsigned_number(uint64_t value);
   void real_number(double value);
   void string(std::string_view bytes, Packing packing);
+  // The beginning of a plain string; its bytes are then written to the ByteWriter.
+  void string_head(uint64_t size_bytes);
   void end();
 
  private:

@@ -2,6 +2,7 @@
 #include "persistence/valkeybloom_blob.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 namespace persistence {
@@ -51,41 +52,40 @@ double valkeybloom_tightening_of(const FilterParameters& parameters) {
   return parameters.tightening_ratio > 0 ? parameters.tightening_ratio : kDefaultTightening;
 }
 
-std::string encode_valkeybloom_blob(const ScalableFilter& filter, size_t index) {
-  const std::span<const std::byte> array = filter.layer_bytes(index);
+std::string encode_valkeybloom_blob_head(const ScalableFilter& filter, size_t index) {
   const core::bloom::Seed seed = filter.parameters().seed;
-  std::string blob;
-  blob.reserve(kBlobHeaderBytes + array.size());
-  ByteWriter out(blob);
+  std::string head;
+  ByteWriter out(head);
   out.u8(kBlobVersion);
-  out.u64(array.size());
+  out.u64(filter.layer_bytes(index).size());
   out.u32(filter.layer_info(index).geometry.hash_count);
   out.bytes({reinterpret_cast<const char*>(seed.data()), seed.size()});
-  out.bytes({reinterpret_cast<const char*>(array.data()), array.size()});
-  return blob;
+  return head;
 }
 
-bool add_valkeybloom_layer(FilterBuilder& builder, LayerClaim layer, const StoredString& blob,
-                           SeedRules rules) {
-  std::string unpacked;
-  std::string_view bytes = blob.view();
-  if (blob.is_packed()) {
-    // The array's size stands inside, so the whole blob is unpacked before it is known.
-    if (!builder.reserve(blob.size())) return false;
-    unpacked.resize(blob.size());
-    if (!blob.unpack(unpacked)) builder.fail(kDamaged);
-    bytes = unpacked;
+std::optional<ValkeyBloomLayer> read_valkeybloom_blob(FilterBuilder& builder, StringReader& blob,
+                                                      SeedRules rules) {
+  std::array<char, kBlobHeaderBytes> head{};
+  ValkeyBloomLayer layer;
+  bool is_sound = blob.size() > head.size() && blob.read(head);
+  if (is_sound) {
+    ByteReader in({head.data(), head.size()});
+    const uint8_t version = in.u8();
+    layer.claim.array_bytes = in.u64();
+    layer.claim.hash_count = in.u32();
+    is_sound = version == kBlobVersion && layer.claim.array_bytes == blob.size() - head.size() &&
+               layer.claim.array_bytes <= core::bloom::BitArray::kMaxBits / 8 &&
+               take_seed(in.rest(), rules, builder.parameters);
   }
-  ByteReader in(bytes);
-  const uint8_t version = in.u8();
-  layer.array_bytes = in.u64();
-  layer.hash_count = in.u32();
-  const std::string_view seed = in.take(std::tuple_size_v<core::bloom::Seed>);
-  const bool is_sound = in.ok() && version == kBlobVersion &&
-                        layer.array_bytes == in.rest().size() &&
-                        take_seed(seed, rules, builder.parameters);
   if (!is_sound) builder.fail(kDamaged);
-  return builder.add_layer(layer, StoredString::plain(in.rest()));
+  if (!builder.ok()) return std::nullopt;
+  auto bits = builder.allocate(layer.claim.array_bytes * 8);
+  if (!bits) return std::nullopt;
+  layer.bits = std::move(*bits);
+  const std::span<std::byte> array = layer.bits.bytes();
+  if (!blob.read({reinterpret_cast<char*>(array.data()), array.size()})) builder.fail(kDamaged);
+  if (!builder.ok()) return std::nullopt;
+  return layer;
 }
 
 std::string encode_load_payload(const ScalableFilter& filter) {
@@ -99,9 +99,11 @@ std::string encode_load_payload(const ScalableFilter& filter) {
   out.u8(parameters.seed != core::bloom::kFixedSeed);
   out.u64(filter.layer_count());
   for (size_t i = 0; i < filter.layer_count(); ++i) {
-    const std::string blob = encode_valkeybloom_blob(filter, i);
-    out.u64(blob.size());
-    out.bytes(blob);
+    const std::string head = encode_valkeybloom_blob_head(filter, i);
+    const std::span<const std::byte> array = filter.layer_bytes(i);
+    out.u64(head.size() + array.size());
+    out.bytes(head);
+    out.bytes({reinterpret_cast<const char*>(array.data()), array.size()});
     out.u64(filter.layer_info(i).item_count);
     out.u64(filter.layer_info(i).capacity);
   }
@@ -110,7 +112,7 @@ std::string encode_load_payload(const ScalableFilter& filter) {
 
 core::Result<std::unique_ptr<ScalableFilter>> decode_load_payload(
     std::string_view payload, const core::MemoryBudget& budget) {
-  ByteReader in(payload);
+  StreamReader in(payload);
   const uint8_t version = in.u8();
   if (in.ok() && version != kLoadPayloadVersion) return core::Error{std::string(kLoadVersion)};
   FilterBuilder builder(budget);
@@ -122,12 +124,14 @@ core::Result<std::unique_ptr<ScalableFilter>> decode_load_payload(
   const uint64_t layer_count = in.u64();
   if (!read_valkeybloom_claim(claim, builder.parameters)) builder.fail(kLoadFailed);
   for (uint64_t i = 0; i < layer_count && in.ok() && builder.ok(); ++i) {
-    const StoredString blob = StoredString::plain(in.take(in.u64()));
-    LayerClaim layer;
-    layer.item_count = in.u64();
-    layer.capacity = in.u64();
-    layer.error_rate = layer_error_rate(builder.parameters, static_cast<uint32_t>(i));
-    if (in.ok()) add_valkeybloom_layer(builder, layer, blob, {i == 0, claim.has_random_seed != 0});
+    StringReader blob = StringReader::plain(in, in.u64());
+    if (!in.ok()) break;
+    auto layer = read_valkeybloom_blob(builder, blob, {i == 0, claim.has_random_seed != 0});
+    if (!layer) break;
+    layer->claim.item_count = in.u64();
+    layer->claim.capacity = in.u64();
+    layer->claim.error_rate = layer_error_rate(builder.parameters, static_cast<uint32_t>(i));
+    if (in.ok()) builder.add_layer(layer->claim, std::move(layer->bits));
   }
   if (!in.ok()) builder.fail(kLoadFailed);
   auto filter = builder.finish();

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -29,16 +30,21 @@ bool read_valkeybloom_claim(const ValkeyBloomClaim& claim,
                             core::bloom::FilterParameters& parameters);
 double valkeybloom_tightening_of(const core::bloom::FilterParameters& parameters);
 
-// A header of 45 bytes and the bits.
-std::string encode_valkeybloom_blob(const core::bloom::ScalableFilter& filter, size_t index);
+// The 45 bytes before a layer's bits; both together are its blob.
+std::string encode_valkeybloom_blob_head(const core::bloom::ScalableFilter& filter, size_t index);
 
 struct SeedRules {
   bool is_first_layer = false;  // its seed becomes the filter's
   bool may_be_random = false;
 };
-// Adds a layer of which `layer` knows all but what the blob says.
-bool add_valkeybloom_layer(FilterBuilder& builder, LayerClaim layer, const StoredString& blob,
-                           SeedRules rules);
+// What a blob says of a layer: its array's size and its hash count; the capacity stands elsewhere.
+struct ValkeyBloomLayer {
+  LayerClaim claim;
+  core::bloom::BitArray bits;
+};
+// Nothing, and `builder` failed, when the blob is damaged or does not fit.
+std::optional<ValkeyBloomLayer> read_valkeybloom_blob(FilterBuilder& builder, StringReader& blob,
+                                                      SeedRules rules);
 
 // The payload of BF.LOAD. REQUIRES: a filter of the valkey-bloom layout.
 std::string encode_load_payload(const core::bloom::ScalableFilter& filter);

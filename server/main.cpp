@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "persistence/rdb_check.h"
 #include "server/config/config.h"
 #include "server/log.h"
 #include "server/server.h"
@@ -80,6 +81,11 @@ int main(int argc, char** argv) {
   if (*launch == server::Launch::kShowHelp) {
     fmt::print("{}\n", server::help_text());
     return EXIT_SUCCESS;
+  }
+  if (*launch == server::Launch::kCheckSnapshot) {
+    const auto verdict = persistence::check_rdb_file(argv[2]);
+    fmt::print("{}", verdict.text);
+    return verdict.is_sound ? EXIT_SUCCESS : EXIT_FAILURE;
   }
   if (::chdir(config.directory().c_str()) != 0) {
     return fail(fmt::format("Can't chdir to '{}'", config.directory()));

@@ -73,8 +73,8 @@ struct Server::Parts {
         facts{random_run_id(), executable_path(), clock.wall_ms(), thread_count(config),
               config.file_path()},
         threads(thread_count(config)),
-        services{config,     clock,  ticks, keyspace, reclaimer, *registry, clients,
-                 statistics, memory, pause, gauges,   facts,     changes,   {}},
+        services{config,     clock,  ticks, keyspace, reclaimer, journal, *registry, clients,
+                 statistics, memory, pause, gauges,   facts,     changes, {}},
         listener(threads, services),
         periodic(threads, services),
         signals(threads.at(0).context, SIGTERM, SIGINT) {}
@@ -84,6 +84,7 @@ struct Server::Parts {
   std::unique_ptr<Registry> registry;
   core::keyspace::Reclaimer reclaimer;
   core::keyspace::Keyspace keyspace;
+  persistence::Journal journal;
   Clients clients;
   Statistics statistics;
   MemoryMonitor memory;
@@ -109,6 +110,9 @@ core::Result<> Server::start() {
   parts_ = std::make_unique<Parts>(config_, std::move(*registry));
   Parts& parts = *parts_;
   parts.keyspace.set_reclaimer(&parts.reclaimer);
+  parts.keyspace.set_expired_hook([&parts](unsigned database, std::string_view key) {
+    parts.journal.append(database, std::array<std::string_view, 2>{"DEL", key});
+  });
   const auto apply_memory_limit = [&parts, this]() -> core::Result<> {
     parts.memory.set_limit(static_cast<uint64_t>(config_.max_memory_bytes()));
     return {};

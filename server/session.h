@@ -44,6 +44,13 @@ struct Transaction {
   std::shared_ptr<core::keyspace::WatchFlag> watch_flag;  // null when nothing is watched
 };
 
+// Whose commands a session brings.
+enum class CommandOrigin : uint8_t {
+  kClient,
+  kOwnJournal,      // effects that a server of ours has written: not refused, not judged again
+  kForeignJournal,  // commands that another kind of server has written
+};
+
 enum class ReplyMode : uint8_t { kOn, kOff, kSkipNext, kSkipThis };
 
 class Session {
@@ -51,6 +58,7 @@ class Session {
   explicit Session(uint64_t session_id) : id(session_id) {}
 
   const uint64_t id;
+  CommandOrigin origin = CommandOrigin::kClient;
 
   // Owned by the connection's thread.
   protocol::RespVersion resp = protocol::RespVersion::kResp2;

@@ -152,7 +152,7 @@ void run_all(Context& ctx, const FieldProgram& program) {
   if (changed) {
     ctx.changed(key);
   } else if (bits->grew) {
-    ctx.services.changes.fetch_add(1, std::memory_order_relaxed);
+    ctx.grew_only();
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "core/bloom/scalable_filter.h"
 #include "server/commands/bloom_access.h"
+#include "server/commands/bloom_journal.h"
 #include "server/commands/bloom_memory.h"
 #include "server/commands/bloom_options.h"
 #include "server/commands/context.h"
@@ -81,7 +82,10 @@ const ScalableFilter* find_filter_or_nothing(Context& ctx, const KeyRef& key) {
 
 // Null when it cannot be made, which is answered. REQUIRES: the key is absent and locked.
 ScalableFilter* make_filter(Context& ctx, const KeyRef& key, const FilterParameters& parameters) {
-  auto filter = create_filter(ctx.services, parameters);
+  // What is repeated from the journal was allowed once.
+  auto filter = ctx.session.origin == CommandOrigin::kOwnJournal
+                    ? ScalableFilter::create(parameters, core::UnlimitedMemory())
+                    : create_filter(ctx.services, parameters);
   if (!filter) {
     ctx.reply.error(filter.error().message);
     return nullptr;
@@ -107,17 +111,19 @@ void reply_outcome(Context& ctx, AddOutcome outcome, std::string_view refusal) {
 }
 
 /* BF.RESERVE key error_rate capacity [EXPANSION expansion | NONSCALING] [TIGHTENING ratio]
-   [SEED seed] [VALIDATESCALETO capacity] */
+   [SEED seed] [VALIDATESCALETO capacity] [LAYOUT layout] */
 void reserve(Context& ctx) {
-  const auto request = parse_reserve(ctx.services, ctx.args);
+  const auto request = parse_reserve(ctx.services, ctx.args, ctx.session.origin);
   if (!request) return ctx.reply.error(request.error().message);
   const KeyRef key = ctx.key(1);
   const auto lock = ctx.lock(key);
   const auto found = find_filter(ctx, key);
   if (!found) return;
   if (*found != nullptr) return ctx.reply.error("ERR item exists");
-  if (make_filter(ctx, key, request->parameters) == nullptr) return;
+  const ScalableFilter* const filter = make_filter(ctx, key, request->parameters);
+  if (filter == nullptr) return;
   ctx.changed(key);
+  journal_reserved(ctx, key, *filter);
   ctx.reply.ok();
 }
 
@@ -125,12 +131,19 @@ void reserve(Context& ctx) {
 // most of them in a stream with repeats, need no exclusive lock; for the others the look has
 // fetched the cache lines, so that the exclusive lock is short.
 bool looks_first(const Context& ctx) {
-  return ctx.services.facts.io_thread_count > 1 && !ctx.in_exec;
+  return ctx.services.facts.io_thread_count > 1 && !ctx.in_exec &&
+         ctx.session.origin == CommandOrigin::kClient;
+}
+
+// A journal of ours lists what was new, so it is counted and not judged again; and a limit that the
+// configuration has got since must not lose it.
+AddOutcome replay(ScalableFilter& filter, ItemHash hash) {
+  return filter.replay_add(hash, core::UnlimitedMemory());
 }
 
 // The filter for such a look; null when there is none. REQUIRES: the key's shared lock.
 const ScalableFilter* peek_filter(const Context& ctx, const KeyRef& key) {
-  const Entry* entry = ctx.keyspace().find(ctx.database(), key, ctx.now_ms);
+  const Entry* entry = ctx.keyspace().find(ctx.database(), key, ctx.expiry_now_ms);
   return entry != nullptr && entry->is_filter() ? &entry->filter() : nullptr;
 }
 
@@ -165,8 +178,14 @@ void add(Context& ctx) {
     if (filter == nullptr) return;
   }
   const FilterBudget budget(ctx.services, *filter);
-  const AddOutcome outcome = filter->add(hash.for_filter(*filter), budget);
-  if (is_new || outcome == AddOutcome::kAdded) ctx.changed(key);
+  const ItemHash item = hash.for_filter(*filter);
+  const AddOutcome outcome = ctx.session.origin == CommandOrigin::kOwnJournal
+                                 ? replay(*filter, item)
+                                 : filter->add(item, budget);
+  if (is_new || outcome == AddOutcome::kAdded) {
+    ctx.changed(key);
+    journal_added(ctx, key, *filter, is_new, ctx.args.subspan(2), {&outcome, 1});
+  }
   reply_outcome(ctx, outcome, budget.refusal());
 }
 
@@ -195,10 +214,16 @@ void add_items(Context& ctx, Arguments items, const FilterRequest* request) {
   ItemBatch& batch = early.for_filter(*filter);
   auto outcomes = batch.outcomes();
   const FilterBudget budget(ctx.services, *filter);
-  // A full filter ends the list: the reply is as long as what was tried.
-  outcomes = outcomes.first(filter->add_many(batch.hashes(), outcomes, budget));
+  if (ctx.session.origin == CommandOrigin::kOwnJournal) {
+    std::ranges::transform(batch.hashes(), outcomes.begin(),
+                           [&](const ItemHash& hash) { return replay(*filter, hash); });
+  } else {
+    // A full filter ends the list: the reply is as long as what was tried.
+    outcomes = outcomes.first(filter->add_many(batch.hashes(), outcomes, budget));
+  }
   if (is_new || std::ranges::find(outcomes, AddOutcome::kAdded) != outcomes.end()) {
     ctx.changed(key);
+    journal_added(ctx, key, *filter, is_new, items, outcomes);
   }
   const std::string_view refusal = budget.refusal();
   lock.unlock();
@@ -212,9 +237,10 @@ void madd(Context& ctx) {
 }
 
 /* BF.INSERT key [CAPACITY capacity] [ERROR error] [EXPANSION expansion] [NOCREATE] [NONSCALING]
-   [TIGHTENING ratio] [SEED seed] [VALIDATESCALETO capacity] [ITEMS item [item ...]] */
+   [TIGHTENING ratio] [SEED seed] [VALIDATESCALETO capacity] [LAYOUT layout]
+   [ITEMS item [item ...]] */
 void insert(Context& ctx) {
-  const auto request = parse_insert(ctx.services, ctx.args);
+  const auto request = parse_insert(ctx.services, ctx.args, ctx.session.origin);
   if (!request) return ctx.reply.error(request.error().message);
   add_items(ctx, request->items, &*request);
 }
@@ -341,8 +367,10 @@ const Command kRows[] = {
      .since = "1.0.0",
      .summary = "Creates an empty Bloom filter of a given error rate and capacity",
      .syntax = "key error_rate:double capacity [EXPANSION expansion] [NONSCALING] "
-               "[TIGHTENING ratio] [SEED seed] [VALIDATESCALETO capacity]",
-     .handler = reserve},
+               "[TIGHTENING ratio] [SEED seed] [VALIDATESCALETO capacity] "
+               "[LAYOUT native | redisbloom | valkey-bloom]",
+     .handler = reserve,
+     .journalled = Journalled::kEffects},
     {.name = "bf.add",
      .arity = 3,
      .flags = kAdds,
@@ -353,7 +381,8 @@ const Command kRows[] = {
      .summary = "Adds an item to a Bloom filter, which is created if it is missing",
      .syntax = "key item",
      .handler = add,
-     .prefetch = prefetch_item},
+     .prefetch = prefetch_item,
+     .journalled = Journalled::kEffects},
     {.name = "bf.madd",
      .arity = -3,
      .flags = kAdds,
@@ -363,7 +392,8 @@ const Command kRows[] = {
      .since = "1.0.0",
      .summary = "Adds items to a Bloom filter, which is created if it is missing",
      .syntax = "key item ...",
-     .handler = madd},
+     .handler = madd,
+     .journalled = Journalled::kEffects},
     {.name = "bf.insert",
      .arity = -2,
      .flags = kAdds,
@@ -374,8 +404,9 @@ const Command kRows[] = {
      .summary = "Adds items to a Bloom filter, which is created as the options say",
      .syntax = "key [CAPACITY capacity] [ERROR error] [EXPANSION expansion] [NOCREATE] "
                "[NONSCALING] [TIGHTENING ratio] [SEED seed] [VALIDATESCALETO capacity] "
-               "[ITEMS item ...]",
-     .handler = insert},
+               "[LAYOUT native | redisbloom | valkey-bloom] [ITEMS item ...]",
+     .handler = insert,
+     .journalled = Journalled::kEffects},
     {.name = "bf.exists",
      .arity = 3,
      .flags = kLooks,

@@ -120,7 +120,7 @@ class SettingsParser {
     } else if (cursor_.eat_keyword("VALIDATESCALETO")) {
       take_scale_to();
     } else {
-      return false;
+      return take_layout_option();
     }
     return true;
   }
@@ -216,7 +216,7 @@ LayoutId layout_of(BloomLayout layout) {
 }
 
 // Only what the layout heeds is kept: a filter with nothing unusual takes less memory.
-FilterParameters merge(const Config& config, const Settings& settings) {
+FilterParameters merge(const Config& config, const Settings& settings, CommandOrigin origin) {
   FilterParameters parameters;
   parameters.layout = settings.layout.value_or(layout_of(config.bloom_layout()));
   parameters.error_rate = settings.error_rate.value_or(config.bloom_error_rate());
@@ -226,7 +226,8 @@ FilterParameters merge(const Config& config, const Settings& settings) {
   if (settings.non_scaling) parameters.expansion = 0;
   if (parameters.layout != LayoutId::kRedisBloom && parameters.is_scaling()) {
     const double configured = config.bloom_tightening_ratio();
-    const double usual = configured == kUsualTightening ? 0 : configured;
+    const bool is_usual = configured == kUsualTightening || origin == CommandOrigin::kOwnJournal;
+    const double usual = is_usual ? 0 : configured;
     parameters.tightening_ratio = settings.tightening_ratio.value_or(usual);
   }
   if (parameters.layout == LayoutId::kValkeyBloom) {
@@ -260,10 +261,10 @@ core::Result<> check_scale_to(const Services& services, const FilterParameters& 
 }
 
 core::Result<FilterRequest> finish(const Services& services, const ArgumentCursor& cursor,
-                                   const Settings& settings) {
+                                   const Settings& settings, CommandOrigin origin) {
   if (!cursor.ok()) return core::Error{std::string(cursor.error())};
   FilterRequest request;
-  request.parameters = merge(services.config, settings);
+  request.parameters = merge(services.config, settings, origin);
   if (settings.scale_to) {
     const auto checked = check_scale_to(services, request.parameters, *settings.scale_to);
     if (!checked) return checked.error();
@@ -274,10 +275,11 @@ core::Result<FilterRequest> finish(const Services& services, const ArgumentCurso
 }  // namespace
 
 FilterParameters default_filter_parameters(const Config& config) {
-  return merge(config, {});
+  return merge(config, {}, CommandOrigin::kClient);
 }
 
-core::Result<FilterRequest> parse_reserve(const Services& services, Arguments args) {
+core::Result<FilterRequest> parse_reserve(const Services& services, Arguments args,
+                                          CommandOrigin origin) {
   ArgumentCursor cursor(args.subspan(2));
   SettingsParser parser(cursor, kReserveTexts);
   parser.take_error_rate();
@@ -288,7 +290,7 @@ core::Result<FilterRequest> parse_reserve(const Services& services, Arguments ar
     if (!parser.take_shared_option()) cursor.fail("Unknown argument received");
   }
   parser.check_growth();
-  return finish(services, cursor, parser.settings());
+  return finish(services, cursor, parser.settings(), origin);
 }
 
 core::Result<FilterRequest> parse_plan(const Services& services, Arguments args) {
@@ -302,10 +304,11 @@ core::Result<FilterRequest> parse_plan(const Services& services, Arguments args)
     }
   }
   parser.check_growth();
-  return finish(services, cursor, parser.settings());
+  return finish(services, cursor, parser.settings(), CommandOrigin::kClient);
 }
 
-core::Result<FilterRequest> parse_insert(const Services& services, Arguments args) {
+core::Result<FilterRequest> parse_insert(const Services& services, Arguments args,
+                                         CommandOrigin origin) {
   ArgumentCursor cursor(args.subspan(2));
   SettingsParser parser(cursor, kInsertTexts);
   Arguments items;
@@ -326,7 +329,7 @@ core::Result<FilterRequest> parse_insert(const Services& services, Arguments arg
       cursor.fail("Unknown argument received");
     }
   }
-  auto request = finish(services, cursor, parser.settings());
+  auto request = finish(services, cursor, parser.settings(), origin);
   if (request) {
     request->items = items;
     request->no_create = no_create;

@@ -13,6 +13,7 @@
 #include "core/result.h"
 #include "server/commands/command.h"
 #include "server/commands/services.h"
+#include "server/session.h"
 
 namespace server {
 
@@ -31,9 +32,12 @@ struct FilterRequest {
 core::bloom::FilterParameters default_filter_parameters(const Config& config);
 
 // BF.RESERVE key error_rate capacity [option ...].
-core::Result<FilterRequest> parse_reserve(const Services& services, Arguments args);
+// A journal of ours spells out whatever matters, so what it leaves out is not the configuration's.
+core::Result<FilterRequest> parse_reserve(const Services& services, Arguments args,
+                                          CommandOrigin origin);
 // BF.INSERT key [option ...] [ITEMS item ...].
-core::Result<FilterRequest> parse_insert(const Services& services, Arguments args);
+core::Result<FilterRequest> parse_insert(const Services& services, Arguments args,
+                                         CommandOrigin origin);
 // BF.PLAN error_rate capacity [option ...].
 core::Result<FilterRequest> parse_plan(const Services& services, Arguments args);
 

@@ -90,6 +90,12 @@ struct KeyRange {
 
 using Arguments = std::span<const std::string_view>;
 
+// What the journal holds of a command that changed something.
+enum class Journalled : uint8_t {
+  kVerbatim,  // its own words: repeating them changes the same
+  kEffects,   // what the handler gives to Context::journal
+};
+
 struct Command {
   std::string_view name{};  // lower case, without its container's name
   int arity = 0;            // counts the name (and the subcommand's); -n means n or more
@@ -111,6 +117,7 @@ struct Command {
   void (*prefetch)(const core::keyspace::Entry&, Arguments) = nullptr;
   // The exact use of the keys where it depends on the arguments (SET … GET, BITFIELD … GET).
   uint16_t (*key_use)(Arguments) = nullptr;
+  Journalled journalled = Journalled::kVerbatim;
 };
 
 // The tip of commands whose reply depends on more than their keys' values.

@@ -19,11 +19,13 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string_view>
 
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/reclaimer.h"
+#include "core/number.h"
 #include "protocol/arguments.h"
 #include "protocol/reply_writer.h"
 #include "server/commands/registry.h"
@@ -32,6 +34,7 @@
 
 namespace server {
 
+using core::Decimal;
 using core::keyspace::Entry;
 using core::keyspace::EntryPtr;
 using core::keyspace::KeyRef;
@@ -66,7 +69,10 @@ class Context {
         session(parts.session),
         dispatcher(parts.dispatcher),
         reply(reply_writer),
-        now_ms(time_ms) {}
+        now_ms(time_ms),
+        expiry_now_ms(parts.session.origin == CommandOrigin::kClient
+                          ? time_ms
+                          : core::keyspace::kIgnoreExpiry) {}
 
   Services& services;
   ThreadStatistics& counters;
@@ -74,9 +80,12 @@ class Context {
   Dispatcher& dispatcher;
   protocol::ReplyWriter reply;
   const int64_t now_ms;  // wall clock, one value for all commands of a read batch
+  // What expiries are compared with: a journal says itself, by a DEL, when a key has expired.
+  const int64_t expiry_now_ms;
   Arguments args;
   const RegisteredCommand* command = nullptr;
   bool in_exec = false;  // all locks are held
+  bool is_journalled = false;
 
   core::keyspace::Keyspace& keyspace() const { return services.keyspace; }
   unsigned database() const { return static_cast<unsigned>(session.database); }
@@ -103,8 +112,9 @@ class Context {
   // The live entry or null. Under a write command an expired one is deleted; under a read command
   // hits and misses are counted. REQUIRES: the key's lock.
   Entry* find(const KeyRef& key) {
-    Entry* entry = command->has(kWrite) ? services.keyspace.find_for_write(database(), key, now_ms)
-                                        : peek(key);
+    Entry* entry = command->has(kWrite)
+                       ? services.keyspace.find_for_write(database(), key, expiry_now_ms)
+                       : peek(key);
     if (entry != nullptr && !session.no_touch.load(std::memory_order_relaxed)) {
       entry->touch(access_clock_s());
     }
@@ -112,7 +122,7 @@ class Context {
   }
   // As find() under a read command, but leaves the access time alone.
   Entry* peek(const KeyRef& key) const {
-    Entry* entry = services.keyspace.find(database(), key, now_ms);
+    Entry* entry = services.keyspace.find(database(), key, expiry_now_ms);
     count_lookup(entry != nullptr);
     return entry;
   }
@@ -134,11 +144,26 @@ class Context {
     return std::nullopt;
   }
 
-  // To be called for every key that a command changed, under its lock: tells watchers and counts.
-  void changed(const KeyRef& key) const { changed(database(), key); }
-  void changed(unsigned in_database, const KeyRef& key) const {
+  // To be called for every key that a command changed, under its lock: tells watchers, counts, and
+  // journals the command's own words with the first change, unless its row says kEffects.
+  void changed(const KeyRef& key) { changed(database(), key); }
+  void changed(unsigned in_database, const KeyRef& key) {
     services.keyspace.notify_modified(in_database, key);
+    grew_only();
+  }
+  // As changed(), for a change that watchers are not told of.
+  void grew_only() {
     services.changes.fetch_add(1, std::memory_order_relaxed);
+    if (command->row->journalled == Journalled::kVerbatim && !is_journalled) {
+      journal(args);
+      is_journalled = true;
+    }
+  }
+  // What repeating the change takes, for rows of kEffects: absolute times, settings spelled out,
+  // nothing that had no effect. REQUIRES: the locks of the changed keys.
+  void journal(Arguments words) const { services.journal.append(database(), words); }
+  void journal(std::initializer_list<std::string_view> words) const {
+    journal(Arguments(words.begin(), words.size()));
   }
   void drop(EntryPtr entry) const { services.reclaimer.drop(std::move(entry)); }
 

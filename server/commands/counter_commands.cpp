@@ -96,6 +96,8 @@ void incrbyfloat(Context& ctx) {
     return ctx.reply.error(kOutOfMemory);
   }
   ctx.changed(key);
+  // The sum, for another processor may round another way.
+  ctx.journal({"SET", key.name, text, "KEEPTTL"});
   ctx.reply.bulk(text);
 }
 
@@ -138,7 +140,8 @@ const Command kRows[] = {
              .since = "2.6.0",
              .summary = "Adds a number to the decimal fraction at a key",
              .syntax = "key increment:double",
-             .handler = incrbyfloat}),
+             .handler = incrbyfloat,
+             .journalled = Journalled::kEffects}),
 };
 
 }  // namespace

@@ -37,6 +37,7 @@ void flush(Context& ctx, Detach&& detach) {
   {
     const auto lock = ctx.lock_everything();
     tables = detach();
+    ctx.journal(ctx.args);
   }
   uint64_t removed = 0;
   for (const auto& table : tables) removed += table->size();
@@ -80,6 +81,7 @@ void swapdb(Context& ctx) {
   {
     const auto lock = ctx.lock_everything();
     ctx.keyspace().swap(*first, *second);
+    ctx.journal(ctx.args);
     ctx.services.changes.fetch_add(1, std::memory_order_relaxed);
   }
   ctx.reply.ok();
@@ -104,7 +106,8 @@ const Command kRows[] = {
      .summary = "Deletes the keys of all databases",
      .syntax = "[ASYNC | SYNC]",
      .tips = "request_policy:all_shards response_policy:all_succeeded",
-     .handler = flushall},
+     .handler = flushall,
+     .journalled = Journalled::kEffects},
     {.name = "flushdb",
      .arity = -1,
      .flags = kWrite | kWholeKeyspace,
@@ -114,7 +117,8 @@ const Command kRows[] = {
      .summary = "Deletes the keys of the database",
      .syntax = "[ASYNC | SYNC]",
      .tips = "request_policy:all_shards response_policy:all_succeeded",
-     .handler = flushdb},
+     .handler = flushdb,
+     .journalled = Journalled::kEffects},
     {.name = "swapdb",
      .arity = 3,
      .flags = kWrite | kFast | kWholeKeyspace,
@@ -123,7 +127,8 @@ const Command kRows[] = {
      .since = "4.0.0",
      .summary = "Exchanges the keys of two databases",
      .syntax = "index1:integer index2:integer",
-     .handler = swapdb},
+     .handler = swapdb,
+     .journalled = Journalled::kEffects},
 };
 
 }  // namespace

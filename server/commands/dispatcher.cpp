@@ -199,6 +199,7 @@ void Dispatcher::run(Context& ctx) {
   const size_t mark = replies.size();
   session_.last_command.store(ctx.command, std::memory_order_relaxed);
   const uint64_t start = TickClock::now();
+  ctx.is_journalled = false;
   ctx.command->row->handler(ctx);
   CommandCounters& counters = counters_.commands[ctx.command->index];
   counters.ticks.add(TickClock::now() - start);

@@ -9,6 +9,7 @@
 
 #include "persistence/dump_payload.h"
 #include "persistence/filter_codec.h"
+#include "persistence/string_value.h"
 #include "server/commands/bloom_memory.h"
 #include "server/commands/context.h"
 #include "server/commands/families.h"
@@ -108,24 +109,26 @@ core::Result<int64_t> restored_expiry(const Context& ctx, bool absolute) {
   return expires_at_ms;
 }
 
-core::Result<> restore_string(const Context& ctx, persistence::ByteReader& reader, Entry& entry) {
-  const persistence::StoredString stored = reader.string();
+core::Result<> restore_string(const Context& ctx, persistence::StreamReader& reader, Entry& entry) {
+  persistence::StringReader text = reader.string();
   if (!reader.ok()) return core::Error{std::string(kBadFormat)};
-  if (stored.size() > static_cast<uint64_t>(ctx.services.config.max_bulk_bytes())) {
+  if (text.size() > static_cast<uint64_t>(ctx.services.config.max_bulk_bytes())) {
     return core::Error{std::string(kStringTooLong)};
   }
   const core::Error out_of_memory{std::string(kOutOfMemory)};
-  if (!memory_suffices(ctx, 2 * stored.size())) return out_of_memory;
-  std::string unpacked;
-  if (stored.is_packed()) {
-    unpacked.resize(stored.size());
-    if (!stored.unpack(unpacked)) return core::Error{std::string(kBadFormat)};
+  if (!memory_suffices(ctx, text.size())) return out_of_memory;
+  switch (persistence::read_string_value(text, entry)) {
+    case persistence::StringOutcome::kRead:
+      return {};
+    case persistence::StringOutcome::kDamaged:
+      return core::Error{std::string(kBadFormat)};
+    case persistence::StringOutcome::kNoMemory:
+      break;
   }
-  if (!entry.set_string(stored.is_packed() ? unpacked : stored.view())) return out_of_memory;
-  return {};
+  return out_of_memory;
 }
 
-core::Result<> restore_filter(const Context& ctx, persistence::ByteReader& reader, Entry& entry) {
+core::Result<> restore_filter(const Context& ctx, persistence::StreamReader& reader, Entry& entry) {
   const LoadBudget budget(ctx.services);
   auto filter = persistence::decode_filter(reader, budget);
   if (!filter) {
@@ -139,7 +142,7 @@ core::Result<> restore_filter(const Context& ctx, persistence::ByteReader& reade
 core::Result<EntryPtr> restored_entry(const Context& ctx) {
   const auto body = persistence::checked_dump_body(ctx.args[3]);
   if (!body) return core::Error{std::string(kWrongFooter)};
-  persistence::ByteReader reader(*body);
+  persistence::StreamReader reader(*body);
   const bool has_type = !body->empty();
   const uint8_t type = reader.u8();
   EntryPtr entry = Entry::create(ctx.args[1]);
@@ -163,13 +166,20 @@ std::optional<EntryPtr> put_restored(Context& ctx, const KeyRef& key, EntryPtr& 
   const bool exists = ctx.find(key) != nullptr;
   if (exists && !replace) return std::nullopt;
   EntryPtr old;
-  const bool is_over = entry->has_expiry() && entry->expires_at_ms() <= ctx.now_ms;
+  const int64_t expires_at_ms = entry->expires_at_ms();
+  const bool is_over = entry->has_expiry() && expires_at_ms <= ctx.expiry_now_ms;
   if (!is_over) {
     old = ctx.keyspace().put(ctx.database(), key, std::move(entry));
   } else if (exists) {
     old = ctx.keyspace().erase(ctx.database(), key);
   }
   if (exists || !is_over) ctx.changed(key);
+  if (is_over) {
+    if (exists) ctx.journal({"DEL", key.name});
+  } else {
+    const int64_t at_ms = expires_at_ms == core::keyspace::kNoExpiry ? 0 : expires_at_ms;
+    ctx.journal({"RESTORE", key.name, Decimal(at_ms).text(), ctx.args[3], "REPLACE", "ABSTTL"});
+  }
   return old;
 }
 
@@ -212,7 +222,8 @@ const Command kRows[] = {
      .since = "2.6.0",
      .summary = "Makes a key from what DUMP gave",
      .syntax = "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
-     .handler = restore},
+     .handler = restore,
+     .journalled = Journalled::kEffects},
 };
 
 }  // namespace

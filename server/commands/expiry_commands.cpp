@@ -71,14 +71,16 @@ std::optional<int64_t> absolute_ms(int64_t time, Unit unit, int64_t base_ms) {
 
 // Sets the expiry; a key that has reached it is deleted at once. REQUIRES: the key's lock.
 // What was deleted is returned, to be dropped without the lock.
-EntryPtr apply_expiry(const Context& ctx, const KeyRef& key, int64_t expires_at_ms) {
+EntryPtr apply_expiry(Context& ctx, const KeyRef& key, int64_t expires_at_ms) {
   EntryPtr removed;
   // Kept, it would be seen as expired only a millisecond after its time.
   if (expires_at_ms <= ctx.now_ms) {
     removed = ctx.keyspace().erase(ctx.database(), key);
+    ctx.journal({"DEL", key.name});
   } else {
     Entry* entry = ctx.keyspace().find_any(ctx.database(), key);
     ctx.keyspace().set_expiry(ctx.database(), key, *entry, expires_at_ms);
+    ctx.journal({"PEXPIREAT", key.name, Decimal(expires_at_ms).text()});
   }
   ctx.changed(key);
   return removed;
@@ -184,7 +186,8 @@ const Command kRows[] = {
      .since = "1.0.0",
      .summary = "Lets a key end after so many seconds",
      .syntax = "key seconds [NX | XX | GT | LT]",
-     .handler = expire},
+     .handler = expire,
+     .journalled = Journalled::kEffects},
     {.name = "expireat",
      .arity = -3,
      .flags = kSets,
@@ -194,7 +197,8 @@ const Command kRows[] = {
      .since = "1.2.0",
      .summary = "Lets a key end at a time in seconds",
      .syntax = "key unix-time-seconds [NX | XX | GT | LT]",
-     .handler = expireat},
+     .handler = expireat,
+     .journalled = Journalled::kEffects},
     {.name = "expiretime",
      .arity = 2,
      .flags = kTells,
@@ -224,7 +228,8 @@ const Command kRows[] = {
      .since = "2.6.0",
      .summary = "Lets a key end after so many milliseconds",
      .syntax = "key milliseconds [NX | XX | GT | LT]",
-     .handler = pexpire},
+     .handler = pexpire,
+     .journalled = Journalled::kEffects},
     {.name = "pexpireat",
      .arity = -3,
      .flags = kSets,
@@ -234,7 +239,8 @@ const Command kRows[] = {
      .since = "2.6.0",
      .summary = "Lets a key end at a time in milliseconds",
      .syntax = "key unix-time-milliseconds [NX | XX | GT | LT]",
-     .handler = pexpireat},
+     .handler = pexpireat,
+     .journalled = Journalled::kEffects},
     {.name = "pexpiretime",
      .arity = 2,
      .flags = kTells,

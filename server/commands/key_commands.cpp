@@ -25,7 +25,8 @@ void remove(Context& ctx) {
     const auto lock = ctx.lock_keys();
     for (size_t i = 1; i < ctx.args.size(); ++i) {
       const KeyRef key = ctx.key(i);
-      if (ctx.keyspace().find_for_write(ctx.database(), key, ctx.now_ms) == nullptr) continue;
+      if (ctx.keyspace().find_for_write(ctx.database(), key, ctx.expiry_now_ms) == nullptr)
+        continue;
       EntryPtr entry = ctx.keyspace().erase(ctx.database(), key);
       if (entry->is_heavy()) heavy.push_back(std::move(entry));
       ctx.changed(key);
@@ -146,7 +147,8 @@ void copy(Context& ctx) {
   StripeLock lock = ctx.lock_keys();
   const Entry* source = ctx.find(from);
   if (source == nullptr) return ctx.reply.integer(0);
-  const bool taken = ctx.keyspace().find_for_write(options->database, to, ctx.now_ms) != nullptr;
+  const bool taken =
+      ctx.keyspace().find_for_write(options->database, to, ctx.expiry_now_ms) != nullptr;
   if (taken && !options->replace) return ctx.reply.integer(0);
   EntryPtr made = copy_of(ctx, *source, to.name);
   if (made == nullptr) return ctx.reply.error(kOutOfMemory);
@@ -165,7 +167,7 @@ void move(Context& ctx) {
   const KeyRef key = ctx.key(1);
   const auto lock = ctx.lock(key);
   if (ctx.find(key) == nullptr) return ctx.reply.integer(0);
-  if (ctx.keyspace().find_for_write(*target, key, ctx.now_ms) != nullptr) {
+  if (ctx.keyspace().find_for_write(*target, key, ctx.expiry_now_ms) != nullptr) {
     return ctx.reply.integer(0);
   }
   // One hash, one stripe: the same entry can go from table to table.

@@ -48,7 +48,7 @@ void memory_usage(Context& ctx) {
   const KeyRef key = ctx.key(2);
   const auto lock = ctx.lock(key);
   // As in Redis this counts neither as a hit nor as a use.
-  const Entry* entry = ctx.keyspace().find(ctx.database(), key, ctx.now_ms);
+  const Entry* entry = ctx.keyspace().find(ctx.database(), key, ctx.expiry_now_ms);
   if (entry == nullptr) return ctx.reply.null();
   ctx.reply.integer(static_cast<int64_t>(usage_bytes(ctx, key, *entry)));
 }

@@ -52,10 +52,14 @@ bool store_pairs(Context& ctx, std::vector<NewValue>& values) {
   for (size_t i = 1; i < ctx.args.size(); i += 2) {
     const KeyRef key = ctx.key(i);
     Entry* const entry = values[i / 2].store(ctx, key, ctx.find(key));
-    if (entry == nullptr) return false;
+    if (entry == nullptr) {
+      if (i > 1) ctx.journal(ctx.args.first(i));
+      return false;
+    }
     ctx.keyspace().clear_expiry(ctx.database(), key, *entry);
     ctx.changed(key);
   }
+  ctx.journal(ctx.args);
   return true;
 }
 
@@ -104,7 +108,8 @@ const Command kRows[] = {
      .summary = "Stores several strings at once",
      .syntax = "(key value) ...",
      .tips = "request_policy:multi_shard response_policy:all_succeeded",
-     .handler = mset},
+     .handler = mset,
+     .journalled = Journalled::kEffects},
     {.name = "msetnx",
      .arity = -3,
      .flags = kWrite | kDenyOom,
@@ -115,7 +120,8 @@ const Command kRows[] = {
      .summary = "Stores several strings unless one of the keys exists",
      .syntax = "(key value) ...",
      .tips = "request_policy:multi_shard response_policy:agg_min",
-     .handler = msetnx},
+     .handler = msetnx,
+     .journalled = Journalled::kEffects},
 };
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "core/clock.h"
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/reclaimer.h"
+#include "persistence/journal.h"
 #include "server/clients.h"
 #include "server/commands/pause_gate.h"
 #include "server/commands/registry.h"
@@ -55,6 +56,7 @@ struct Services {
   const TickClock& ticks;
   core::keyspace::Keyspace& keyspace;
   core::keyspace::Reclaimer& reclaimer;
+  persistence::Journal& journal;
   const Registry& registry;
   Clients& clients;
   Statistics& statistics;

@@ -105,6 +105,13 @@ void get(Context& ctx) {
   if (const auto entry = ctx.find_string(key)) answer_value(ctx, *entry);
 }
 
+void journal_set(Context& ctx, std::string_view text, bool keeps_expiry, int64_t expires_at_ms) {
+  const std::string_view key = ctx.args[1];
+  if (keeps_expiry) return ctx.journal({"SET", key, text, "KEEPTTL"});
+  if (expires_at_ms == core::keyspace::kNoExpiry) return ctx.journal({"SET", key, text});
+  ctx.journal({"SET", key, text, "PXAT", Decimal(expires_at_ms).text()});
+}
+
 // Sets the key of argument 1. True when the value was stored, false when the condition forbade it,
 // nothing when an error has been answered. With options.get the old value has been answered.
 std::optional<bool> set_key(Context& ctx, const SetOptions& options, std::string_view text) {
@@ -136,6 +143,7 @@ std::optional<bool> set_key(Context& ctx, const SetOptions& options, std::string
     ctx.keyspace().set_expiry(ctx.database(), key, *entry, expires_at_ms);
   }
   ctx.changed(key);
+  journal_set(ctx, text, options.ttl.kind == Ttl::kKeep, expires_at_ms);
   return true;
 }
 
@@ -210,6 +218,7 @@ void getset(Context& ctx) {
 void remove(Context& ctx, const KeyRef& key) {
   ctx.drop(ctx.keyspace().erase(ctx.database(), key));
   ctx.changed(key);
+  ctx.journal({"DEL", key.name});
 }
 
 /* GETDEL key */
@@ -230,6 +239,8 @@ void change_expiry(Context& ctx, const KeyRef& key, const TtlOption& option, int
   if (option.kind == Ttl::kPersist && !entry.has_expiry()) return;
   ctx.keyspace().set_expiry(ctx.database(), key, entry, at_ms);
   ctx.changed(key);
+  if (option.kind == Ttl::kPersist) return ctx.journal({"PERSIST", key.name});
+  ctx.journal({"PEXPIREAT", key.name, Decimal(at_ms).text()});
 }
 
 /* GETEX key [EX s | PX ms | EXAT unix-s | PXAT unix-ms | PERSIST] */
@@ -282,7 +293,8 @@ const Command kRows[] = {
                "EXAT unix-time-seconds | PXAT unix-time-milliseconds | "
                "KEEPTTL]",
      .handler = set,
-     .key_use = set_key_use},
+     .key_use = set_key_use,
+     .journalled = Journalled::kEffects},
     {.name = "getset",
      .arity = 3,
      .flags = kWrite | kDenyOom | kFast,
@@ -292,7 +304,8 @@ const Command kRows[] = {
      .since = "1.0.0",
      .summary = "Stores a string and returns the one before it",
      .syntax = "key value",
-     .handler = getset},
+     .handler = getset,
+     .journalled = Journalled::kEffects},
     {.name = "getdel",
      .arity = 2,
      .flags = kWrite | kFast,
@@ -302,7 +315,8 @@ const Command kRows[] = {
      .since = "6.2.0",
      .summary = "Returns the string at a key and deletes the key",
      .syntax = "key",
-     .handler = getdel},
+     .handler = getdel,
+     .journalled = Journalled::kEffects},
     {.name = "getex",
      .arity = -2,
      .flags = kWrite | kFast,
@@ -314,7 +328,8 @@ const Command kRows[] = {
      .syntax = "key [EX seconds | PX milliseconds | "
                "EXAT unix-time-seconds | PXAT unix-time-milliseconds | "
                "PERSIST]",
-     .handler = getex},
+     .handler = getex,
+     .journalled = Journalled::kEffects},
     {.name = "setnx",
      .arity = 3,
      .flags = kWrite | kDenyOom | kFast,
@@ -324,7 +339,8 @@ const Command kRows[] = {
      .since = "1.0.0",
      .summary = "Stores a string unless the key exists",
      .syntax = "key value",
-     .handler = setnx},
+     .handler = setnx,
+     .journalled = Journalled::kEffects},
     {.name = "setex",
      .arity = 4,
      .flags = kWrite | kDenyOom,
@@ -334,7 +350,8 @@ const Command kRows[] = {
      .since = "2.0.0",
      .summary = "Stores a string that expires after some seconds",
      .syntax = "key seconds value",
-     .handler = setex},
+     .handler = setex,
+     .journalled = Journalled::kEffects},
     {.name = "psetex",
      .arity = 4,
      .flags = kWrite | kDenyOom,
@@ -344,7 +361,8 @@ const Command kRows[] = {
      .since = "2.6.0",
      .summary = "Stores a string that expires after some milliseconds",
      .syntax = "key milliseconds value",
-     .handler = psetex},
+     .handler = psetex,
+     .journalled = Journalled::kEffects},
 };
 
 }  // namespace

@@ -68,6 +68,7 @@ void exec(Context& ctx) {
       stripes_of(ctx, transaction),
       exclusive ? core::keyspace::LockMode::kExclusive : core::keyspace::LockMode::kShared);
   if (end_watches(ctx, transaction)) return ctx.reply.null_array();
+  const persistence::Journal::Group group(ctx.services.journal);
   ctx.reply.array(transaction.queue.size());
   Context inner({ctx.services, ctx.counters, session, ctx.dispatcher}, ctx.reply, ctx.now_ms);
   inner.in_exec = true;

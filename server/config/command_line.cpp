@@ -55,6 +55,10 @@ CommandLine parse_command_line(std::span<const std::string> arguments) {
     command_line.launch = Launch::kShowHelp;
     return command_line;
   }
+  if (arguments.size() == 2 && first == "--check-rdb") {
+    command_line.launch = Launch::kCheckSnapshot;
+    return command_line;
+  }
   size_t next = 0;
   if (!first.starts_with('-')) {
     command_line.config_path = first;
@@ -81,6 +85,7 @@ std::string_view help_text() {
   return
       R"(Usage: bloomery-server [/path/to/bloomery.conf] [--option value ...] [-]
        bloomery-server - (read the configuration from standard input)
+       bloomery-server --check-rdb /path/to/dump.rdb (tell what it holds, and if it is whole)
        bloomery-server -v or --version
        bloomery-server -h or --help
 

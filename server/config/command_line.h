@@ -13,7 +13,8 @@
 
 namespace server {
 
-enum class Launch { kServe, kShowVersion, kShowHelp };
+// kCheckSnapshot: the second argument is its path.
+enum class Launch { kServe, kShowVersion, kShowHelp, kCheckSnapshot };
 
 struct CommandLine {
   Launch launch = Launch::kServe;

@@ -31,6 +31,8 @@ namespace server {
 
 enum class LogLevel : int64_t { kDebug, kVerbose, kNotice, kWarning, kNothing };
 enum class Supervised : int64_t { kUpstart, kSystemd, kAuto, kNo };
+enum class AppendFsync : int64_t { kEverySecond, kAlways, kNo };
+enum class DebugCommand : int64_t { kNo, kYes, kLocal };
 enum class BloomLayout : int64_t { kNative, kRedisBloom, kValkeyBloom };
 // What enable-protected-configs local asks about a client.
 enum class Origin { kLocal, kRemote };
@@ -48,7 +50,7 @@ class Config {
   Config& operator=(const Config&) = delete;
 
   // The file, then standard input, then the options of a command line; argv[0] is skipped.
-  // Errors: the text to print before exiting. For kShowVersion and kShowHelp nothing is loaded.
+  // Errors: the text to print before exiting. Unless it is kServe nothing is loaded.
   core::Result<Launch> load(int argc, const char* const* argv, int stdin_descriptor = 0);
 
   // What a person should hear about: directives without effect here. Each is handed out once.
@@ -104,6 +106,10 @@ class Config {
   int64_t hz() const noexcept { return integer(OptionId::kHz); }
   bool daemonize() const noexcept { return flag(OptionId::kDaemonize); }
   Supervised supervised() const noexcept { return Supervised{integer(OptionId::kSupervised)}; }
+  AppendFsync append_fsync() const noexcept { return AppendFsync{integer(OptionId::kAppendFsync)}; }
+  DebugCommand debug_command() const noexcept {
+    return DebugCommand{integer(OptionId::kEnableDebugCommand)};
+  }
   double bloom_error_rate() const noexcept { return number(OptionId::kBloomErrorRate); }
   int64_t bloom_capacity() const noexcept { return integer(OptionId::kBloomInitialSize); }
   // 0 means a filter that does not scale.

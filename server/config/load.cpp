@@ -25,7 +25,6 @@ constexpr std::string_view kBadDirective = "Bad directive or wrong number of arg
 
 // Directives whose absence somebody relying on them must notice.
 std::string_view missing_feature(std::string_view name) {
-  if (name == "save" || name == "appendonly") return "persistence is not in this version";
   if (name == "aclfile" || name == "user") {
     return "users are not in this version, only requirepass guards the server";
   }

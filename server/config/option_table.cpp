@@ -140,13 +140,64 @@ std::vector<Option> process_options() {
        .default_text = "no",
        .choices = {"upstart", "systemd", "auto", "no"},
        .mutability = kImmutable},
+  };
+}
+
+std::vector<Option> persistence_options() {
+  return {
       {.name = "save",
        .kind = Kind::kList,
        .multi_argument = true,
        .accumulates = true,
        .parser = parse_save,
        .line_writer = write_save},
-      {.name = "appendonly", .kind = Kind::kBool, .default_text = "no"},
+      {.name = "appendonly",
+       .kind = Kind::kBool,
+       .default_text = "yes",
+       .mutability = kWithHook},
+      {.name = "appendfsync",
+       .kind = Kind::kEnum,
+       .default_text = "everysec",
+       .choices = {"everysec", "always", "no"}},
+      {.name = "appenddirname",
+       .kind = Kind::kString,
+       .default_text = "appendonlydir",
+       .mutability = kImmutable,
+       .parser = parse_file_name},
+      {.name = "appendfilename",
+       .kind = Kind::kString,
+       .default_text = "appendonly.aof",
+       .mutability = kImmutable,
+       .parser = parse_file_name},
+      {.name = "aof-load-truncated", .kind = Kind::kBool, .default_text = "yes"},
+      {.name = "aof-use-rdb-preamble", .kind = Kind::kBool, .default_text = "yes"},
+      {.name = "aof-timestamp-enabled", .kind = Kind::kBool, .default_text = "no"},
+      {.name = "auto-aof-rewrite-percentage",
+       .kind = Kind::kInteger,
+       .default_text = "100",
+       .max = kInt32Max},
+      {.name = "auto-aof-rewrite-min-size", .kind = Kind::kMemory, .default_text = "67108864"},
+      {.name = "no-appendfsync-on-rewrite", .kind = Kind::kBool, .default_text = "no"},
+      {.name = "dbfilename",
+       .kind = Kind::kString,
+       .default_text = "dump.rdb",
+       .mutability = kProtected,
+       .parser = parse_file_name},
+      {.name = "rdbcompression", .kind = Kind::kBool, .default_text = "yes"},
+      {.name = "rdbchecksum",
+       .kind = Kind::kBool,
+       .default_text = "yes",
+       .mutability = kImmutable},
+      {.name = "rdb-foreign-types",
+       .kind = Kind::kEnum,
+       .default_text = "refuse",
+       .choices = {"refuse", "skip"}},
+      {.name = "stop-writes-on-bgsave-error", .kind = Kind::kBool, .default_text = "yes"},
+      {.name = "enable-debug-command",
+       .kind = Kind::kEnum,
+       .default_text = "no",
+       .choices = {"no", "yes", "local"},
+       .mutability = kImmutable},
   };
 }
 
@@ -188,7 +239,8 @@ std::vector<Option> bloom_options() {
 std::vector<Option> build_table() {
   std::vector<Option> table;
   for (auto make :
-       {network_options, security_options, limit_options, process_options, bloom_options}) {
+       {network_options, security_options, limit_options, process_options, persistence_options,
+        bloom_options}) {
     const auto rows = make();
     table.insert(table.end(), rows.begin(), rows.end());
   }

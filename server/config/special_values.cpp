@@ -91,6 +91,14 @@ Parsed<Value> parse_maxmemory_policy(const Option& option, Words words, const st
       fmt::format("argument(s) must be one of the following: {}", fmt::join(option.choices, ", "))};
 }
 
+Parsed<Value> parse_file_name(const Option& option, Words words, const std::string&) {
+  const std::string& name = words[0];
+  if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) {
+    return Refusal{fmt::format("{} can't be a path, just a filename", option.name)};
+  }
+  return Value{name, 0};
+}
+
 Parsed<Value> parse_save(const Option&, Words words, const std::string& current) {
   if (words.size() == 1 && words[0].empty()) return Value{};
   if (words.size() % 2 != 0) return Refusal{"Invalid save parameters"};

@@ -17,6 +17,8 @@ Parsed<Value> parse_directory(const Option& option, Words words, const std::stri
 Parsed<Value> parse_hz(const Option& option, Words words, const std::string& current);
 // Tells a policy that Redis has and we have not from a word nobody knows.
 Parsed<Value> parse_maxmemory_policy(const Option& option, Words words, const std::string& current);
+// A name without a slash, so that no file outside `dir` can be meant.
+Parsed<Value> parse_file_name(const Option& option, Words words, const std::string& current);
 // `seconds changes` pairs that add to `current`; "" forgets all of them.
 Parsed<Value> parse_save(const Option& option, Words words, const std::string& current);
 std::vector<std::string> write_save(const Option& option, const std::string& text);

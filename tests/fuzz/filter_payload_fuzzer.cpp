@@ -30,7 +30,7 @@ void require(bool condition, const char* what) {
 }
 
 core::Result<FilterPtr> decode_value(std::string_view bytes) {
-  persistence::ByteReader reader(bytes);
+  persistence::StreamReader reader(bytes);
   return persistence::decode_filter(reader, kBudget);
 }
 

@@ -39,7 +39,7 @@ core::Result<FilterPtr> load(std::string_view payload,
                              const core::MemoryBudget& budget = kUnlimited) {
   const auto body = checked_dump_body(payload);
   if (!body) return core::Error{"check sum"};
-  ByteReader reader(*body);
+  StreamReader reader(*body);
   if (reader.u8() != kModuleType) return core::Error{"type"};
   return decode_filter(reader, budget);
 }

@@ -68,13 +68,9 @@ class CommandTest : public ::testing::Test {
   CommandTest()
       : registry_(std::move(*Registry::create({}))),
         statistics_(1, registry_->size()),
-        services_{config_,    clock_,
-                  ticks_,     keyspace_,
-                  reclaimer_, *registry_,
-                  clients_,   statistics_,
-                  memory_,    pause_,
-                  gauges_,    facts_,
-                  changes_,   [this] { ++shutdowns_requested_; }} {
+        services_{config_,  clock_,     ticks_,   keyspace_,   reclaimer_,
+                  journal_, *registry_, clients_, statistics_, memory_,
+                  pause_,   gauges_,    facts_,   changes_,    [this] { ++shutdowns_requested_; }} {
     client_ = std::make_unique<Client>(*this);
     other_ = std::make_unique<Client>(*this);
   }
@@ -102,6 +98,7 @@ class CommandTest : public ::testing::Test {
   TickClock ticks_;
   core::keyspace::Reclaimer reclaimer_;
   core::keyspace::Keyspace keyspace_{16, 1};
+  persistence::Journal journal_;
   std::unique_ptr<Registry> registry_;
   Clients clients_;
   Statistics statistics_;

@@ -45,6 +45,13 @@ TEST(CommandLine, LoneDashIsStandardInput) {
   EXPECT_FALSE(parse({"a.conf", "--loglevel", "-", "x"}).reads_stdin);
 }
 
+TEST(CommandLine, ASnapshotIsCheckedInsteadOfServed) {
+  EXPECT_EQ(parse({"--check-rdb", "dump.rdb"}).launch, Launch::kCheckSnapshot);
+  EXPECT_EQ(parse({"--check-rdb"}).launch, Launch::kServe);
+  EXPECT_EQ(parse({"--port", "7000", "--check-rdb", "x"}).launch, Launch::kServe);
+  EXPECT_NE(help_text().find("--check-rdb"), std::string_view::npos);
+}
+
 TEST(CommandLine, VersionAndHelpAreRecognised) {
   EXPECT_EQ(parse({"-v"}).launch, Launch::kShowVersion);
   EXPECT_EQ(parse({"--version"}).launch, Launch::kShowVersion);

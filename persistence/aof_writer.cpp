@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+#include "persistence/aof_writer.h"
+
+#include <cassert>
+#include <utility>
+
+namespace persistence {
+
+AofWriter::AofWriter(FileSystem& files, Journal& journal, const core::Clock& clock, AofPlace place)
+    : files_(files), journal_(journal), clock_(clock), place_(std::move(place)) {}
+
+AofWriter::~AofWriter() = default;
+
+core::Result<> AofWriter::open(AofManifest manifest, const std::optional<Tail>& tail,
+                               uint64_t files_bytes) {
+  if (auto made = files_.make_directory(place_.directory); !made) return made;
+  manifest_ = std::move(manifest);
+  OpenFile opened;
+  if (tail && !manifest_.incrementals().empty()) {
+    auto file =
+        files_.open_append(path_of(manifest_.incrementals().back().name), OpenMode::kAppend);
+    if (!file) return file.error();
+    opened = {std::move(*file), tail->size_bytes, tail->checksum};
+  } else {
+    const AofFile& entry = manifest_.add_incremental(place_.names);
+    auto created = create_file(entry.name);
+    if (!created) return created.error();
+    opened = std::move(*created);
+    if (auto saved = save_manifest(files_, place_.directory, place_.names, manifest_); !saved) {
+      return saved;
+    }
+    files_bytes += opened.size_bytes;
+  }
+  remove_history();
+  const std::scoped_lock lock(mutex_);
+  current_ = std::move(opened);
+  older_bytes_ = files_bytes - current_.size_bytes;
+  base_size_bytes_ = files_bytes;
+  journal_.restate_database();
+  written_ = synced_ = journal_.end_offset();
+  is_open_ = true;
+  return {};
+}
+
+void AofWriter::close() {
+  is_open_ = false;
+  const std::scoped_lock lock(mutex_);
+  current_ = {};
+  unsynced_.clear();
+  batch_.clear();
+  next_.reset();
+  must_cut_ = false;
+  has_lost_sync_ = false;
+  manifest_ = {};
+}
+
+core::Result<AofWriter::OpenFile> AofWriter::create_file(const std::string& name) {
+  auto file = files_.open_append(path_of(name), OpenMode::kCreate);
+  if (!file) return file.error();
+  OpenFile created{std::move(*file), 0, {}};
+  std::string header;
+  append_aof_header(header, created.checksum);
+  created.size_bytes = header.size();
+  if (auto written = created.file->write(header); !written) return written.error();
+  return created;
+}
+
+core::Result<> AofWriter::write() {
+  // Most calls find that another thread has written their bytes too.
+  if (journal_.end_offset() == written_offset()) return {};
+  const std::scoped_lock lock(mutex_);
+  return write_locked();
+}
+
+core::Result<> AofWriter::write_locked() {
+  if (!is_open()) return core::Error{"ERR the append log is closed"};
+  if (batch_.empty()) {
+    batch_end_ = journal_.take(batch_);
+  } else {
+    std::string more;
+    batch_end_ = journal_.take(more);
+    batch_ += more;
+  }
+  if (batch_.empty()) return {};
+  if (must_cut_) {
+    if (auto cut = current_.file->truncate(current_.size_bytes); !cut) return cut;
+    must_cut_ = false;
+  }
+  append_timestamp();
+  const size_t commands_bytes = batch_.size();
+  RunningChecksum checksum = current_.checksum;
+  end_aof_batch(batch_, checksum);
+  if (auto written = current_.file->write(batch_); !written) {
+    batch_.resize(commands_bytes);
+    must_cut_ = !current_.file->truncate(current_.size_bytes);
+    return written;
+  }
+  current_.size_bytes += batch_.size();
+  current_.checksum = checksum;
+  batch_.clear();
+  // One big batch must not hold its memory for ever.
+  constexpr size_t kKeptBytes = size_t{4} << 20;
+  if (batch_.capacity() > kKeptBytes) batch_ = {};
+  written_.store(batch_end_, std::memory_order_release);
+  return {};
+}
+
+void AofWriter::append_timestamp() {
+  if (!has_timestamps_.load(std::memory_order_relaxed)) return;
+  const int64_t now_s = clock_.wall_ms() / 1000;
+  if (now_s == timestamp_s_) return;
+  timestamp_s_ = now_s;
+  std::string line;
+  append_timestamp_line(line, now_s);
+  batch_.insert(0, line);
+}
+
+core::Result<> AofWriter::sync() {
+  const std::scoped_lock one_at_a_time(sync_mutex_);
+  if (has_lost_sync()) return core::Error{"ERR the append log's files are not trusted any more"};
+  std::vector<std::shared_ptr<AppendFile>> files;
+  uint64_t written = 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!is_open()) return {};
+    files = unsynced_;
+    files.push_back(current_.file);
+    written = written_offset();
+  }
+  for (const auto& file : files) {
+    if (auto synced = file->sync(); !synced) {
+      has_lost_sync_.store(true, std::memory_order_release);
+      return synced;
+    }
+  }
+  const std::scoped_lock lock(mutex_);
+  // Those that a rotation has added meanwhile stay.
+  unsynced_.erase(unsynced_.begin(), unsynced_.begin() + static_cast<ptrdiff_t>(files.size() - 1));
+  synced_.store(written, std::memory_order_release);
+  return {};
+}
+
+core::Result<> AofWriter::prepare_rotation() {
+  if (next_) return {};  // of an attempt that ended before its rotation
+  AofManifest manifest = manifest_;
+  const std::string name = manifest.add_incremental(place_.names).name;
+  auto created = create_file(name);
+  if (!created) return created.error();
+  auto ready = created->file->sync();
+  if (ready) ready = save_manifest(files_, place_.directory, place_.names, manifest);
+  if (!ready) return ready;
+  manifest_ = std::move(manifest);
+  next_ = std::move(*created);
+  return {};
+}
+
+core::Result<> AofWriter::rotate() {
+  assert(next_);
+  const std::scoped_lock lock(mutex_);
+  // What the new base will hold must not be repeated after it.
+  if (auto written = write_locked(); !written) return written;
+  journal_.restate_database();
+  older_bytes_ += current_.size_bytes;
+  unsynced_.push_back(std::move(current_.file));
+  current_ = std::move(*next_);
+  next_.reset();
+  is_replacing_lost_ = has_lost_sync();
+  return {};
+}
+
+core::Result<> AofWriter::replace_base(const std::string& new_base_path, AofBaseFormat format) {
+  AofManifest manifest = manifest_;
+  const std::string name = manifest.replace_base(place_.names, format).name;
+  const auto size = files_.size_bytes(new_base_path);
+  if (!size) return size.error();
+  if (auto renamed = files_.rename(new_base_path, path_of(name)); !renamed) return renamed;
+  // On failure the disk may have either manifest, so the files of both stay.
+  auto saved = save_manifest(files_, place_.directory, place_.names, manifest);
+  if (!saved) return saved;
+  manifest_ = std::move(manifest);
+  {
+    const std::scoped_lock lock(mutex_);
+    older_bytes_ = *size;
+    base_size_bytes_ = *size + current_.size_bytes;
+    unsynced_.clear();
+    if (is_replacing_lost_) has_lost_sync_.store(false, std::memory_order_release);
+    is_replacing_lost_ = false;
+  }
+  remove_history();
+  return {};
+}
+
+// What cannot be removed is tried again at the next start: it is not named any more, or as history.
+void AofWriter::remove_history() {
+  if (manifest_.history().empty()) return;
+  for (const AofFile& file : manifest_.history()) (void)files_.remove(path_of(file.name));
+  AofManifest manifest = manifest_;
+  manifest.drop_history();
+  if (save_manifest(files_, place_.directory, place_.names, manifest)) manifest_ = manifest;
+}
+
+uint64_t AofWriter::size_bytes() const {
+  const std::scoped_lock lock(mutex_);
+  return older_bytes_ + current_.size_bytes;
+}
+
+uint64_t AofWriter::base_size_bytes() const {
+  const std::scoped_lock lock(mutex_);
+  return base_size_bytes_;
+}
+
+uint64_t AofWriter::buffered_bytes() const {
+  const std::scoped_lock lock(mutex_);
+  return batch_.size();
+}
+
+}  // namespace persistence

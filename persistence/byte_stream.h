@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+//
+// ByteSink and ByteSource: where a snapshot goes to and comes from, be it a file, a socket or
+// memory.
+//
+// Invariants: a write takes all bytes or fails; a read that gives nothing means the end.
+// Thread safety: none; one user at a time.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/result.h"
+
+namespace persistence {
+
+class ByteSink {
+ public:
+  virtual ~ByteSink() = default;
+  virtual core::Result<> write(std::string_view bytes) = 0;
+};
+
+class ByteSource {
+ public:
+  static constexpr uint64_t kUnknownSize = std::numeric_limits<uint64_t>::max();
+
+  virtual ~ByteSource() = default;
+  // Reads at least one byte, unless the source has ended or `out` is empty; returns how many.
+  virtual core::Result<size_t> read(std::span<char> out) = 0;
+  // A source gives no more bytes than this, from its beginning. What a length claims beyond it is
+  // refused before anything is allocated.
+  virtual uint64_t size_bound() const { return kUnknownSize; }
+};
+
+class StringSink final : public ByteSink {
+ public:
+  // Appends to `out`.
+  explicit StringSink(std::string& out) : out_(out) {}
+  core::Result<> write(std::string_view bytes) override {
+    out_.append(bytes);
+    return {};
+  }
+
+ private:
+  std::string& out_;
+};
+
+class MemorySource final : public ByteSource {
+ public:
+  // `bytes` must outlive it.
+  explicit MemorySource(std::string_view bytes) : rest_(bytes), size_(bytes.size()) {}
+  core::Result<size_t> read(std::span<char> out) override {
+    const size_t count = std::min(out.size(), rest_.size());
+    std::copy_n(rest_.begin(), count, out.begin());
+    rest_.remove_prefix(count);
+    return count;
+  }
+  uint64_t size_bound() const override { return size_; }
+
+ private:
+  std::string_view rest_;
+  uint64_t size_;
+};
+
+}  // namespace persistence

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+#include "persistence/journal.h"
+
+#include <array>
+#include <cassert>
+#include <charconv>
+#include <cstring>
+#include <utility>
+
+namespace persistence {
+namespace {
+
+thread_local Journal::Group* open_group = nullptr;
+thread_local uint64_t last_append_end = 0;
+
+// "*12\r\n" or "$5\r\n".
+void append_header(std::string& out, char kind, uint64_t number) {
+  std::array<char, 24> text;
+  text[0] = kind;
+  char* end = std::to_chars(text.data() + 1, text.data() + text.size(), number).ptr;
+  *end++ = '\r';
+  *end++ = '\n';
+  out.append(text.data(), static_cast<size_t>(end - text.data()));
+}
+
+}  // namespace
+
+void append_command(std::string& out, Words words) {
+  append_header(out, '*', words.size());
+  for (const std::string_view word : words) {
+    append_header(out, '$', word.size());
+    out.append(word);
+    out.append("\r\n", 2);
+  }
+}
+
+Journal::Group::Group(Journal& journal) : journal_(journal) {
+  assert(open_group == nullptr);
+  open_group = this;
+}
+
+Journal::Group::~Group() {
+  open_group = nullptr;
+  if (!commands_.empty()) journal_.append_group(*this);
+}
+
+uint64_t Journal::end_of_last_append() {
+  return last_append_end;
+}
+
+void Journal::append_active(unsigned database, Words words) {
+  if (open_group != nullptr) {
+    append_command(open_group->bytes_, words);
+    open_group->commands_.push_back({database, open_group->bytes_.size()});
+    return;
+  }
+  const std::scoped_lock lock(mutex_);
+  select(database);
+  append_command(pending_, words);
+  publish_end();
+}
+
+void Journal::append_group(const Group& group) {
+  const std::scoped_lock lock(mutex_);
+  // Before MULTI, as Redis has it: a lone command needs no transaction for its SELECT.
+  select(group.commands_.front().database);
+  const bool is_transaction = group.commands_.size() > 1;
+  if (is_transaction) append_command(pending_, std::array<std::string_view, 1>{"MULTI"});
+  size_t begin = 0;
+  for (const Group::Command& command : group.commands_) {
+    select(command.database);
+    pending_.append(group.bytes_, begin, command.end - begin);
+    begin = command.end;
+  }
+  if (is_transaction) append_command(pending_, std::array<std::string_view, 1>{"EXEC"});
+  publish_end();
+}
+
+void Journal::select(unsigned database) {
+  if (database_ == database) return;
+  database_ = database;
+  const std::string index = std::to_string(database);
+  append_command(pending_, std::array<std::string_view, 2>{"SELECT", index});
+}
+
+void Journal::publish_end() {
+  last_append_end = taken_ + pending_.size();
+  end_.store(last_append_end, std::memory_order_release);
+}
+
+uint64_t Journal::take(std::string& out) {
+  assert(out.empty());
+  const std::scoped_lock lock(mutex_);
+  pending_.swap(out);
+  taken_ += out.size();
+  return taken_;
+}
+
+void Journal::restate_database() {
+  const std::scoped_lock lock(mutex_);
+  database_.reset();
+}
+
+}  // namespace persistence

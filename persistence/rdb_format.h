@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+//
+// The numbers of the snapshot container, shared by its writer and its reader.
+//
+// Thread safety: constants.
+// Source: docs/formats.md, "Snapshots".
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace persistence::rdb {
+
+inline constexpr std::string_view kMagic = "REDIS";
+inline constexpr std::string_view kValkeyMagic = "VALKEY";
+// Magic and version together: REDIS0010, VALKEY080.
+inline constexpr size_t kHeaderBytes = 9;
+// Redis 7.0's: the newest that all servers in use take.
+inline constexpr unsigned kWrittenVersion = 10;
+// From this one on there is a check sum, ...
+inline constexpr unsigned kFirstVersionWithSum = 5;
+// ... and from these on type ids have other meanings than before.
+inline constexpr unsigned kFirstValkeyVersion = 80;
+inline constexpr size_t kSumBytes = 8;
+
+// Opcodes.
+inline constexpr uint8_t kEnd = 255;
+inline constexpr uint8_t kSelectDatabase = 254;
+inline constexpr uint8_t kExpirySeconds = 253;
+inline constexpr uint8_t kExpiryMilliseconds = 252;
+inline constexpr uint8_t kResizeDatabase = 251;
+inline constexpr uint8_t kAux = 250;
+inline constexpr uint8_t kFrequency = 249;
+inline constexpr uint8_t kIdle = 248;
+inline constexpr uint8_t kModuleAux = 247;
+inline constexpr uint8_t kFunctionUnreleased = 246;
+inline constexpr uint8_t kFunction = 245;
+inline constexpr uint8_t kSlotInfo = 244;
+// Redis: a key's metadata; Valkey: the import of slots.
+inline constexpr uint8_t kKeyMetaOrSlotImport = 243;
+inline constexpr uint8_t kValkeyUpdate = 242;
+
+// AUX fields.
+inline constexpr std::string_view kServerVersionAux = "redis-ver";
+inline constexpr std::string_view kBitsAux = "redis-bits";
+inline constexpr std::string_view kTimeAux = "ctime";
+inline constexpr std::string_view kUsedMemoryAux = "used-mem";
+inline constexpr std::string_view kAofBaseAux = "aof-base";
+inline constexpr std::string_view kStreamDatabaseAux = "repl-stream-db";
+inline constexpr std::string_view kReplicationIdAux = "repl-id";
+inline constexpr std::string_view kReplicationOffsetAux = "repl-offset";
+// Tells a snapshot of ours: what follows it in a journal counts items by effect.
+inline constexpr std::string_view kBloomeryVersionAux = "bloomery-ver";
+
+}  // namespace persistence::rdb

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+#include "server/durability/append_log.h"
+
+#include "server/log.h"
+
+namespace server {
+namespace {
+
+constexpr int64_t kSecondUs = 1'000'000;
+
+// Reply texts open with their code; a log line does not.
+std::string without_code(const std::string& message) {
+  return message.starts_with("ERR ") ? message.substr(4) : message;
+}
+
+}  // namespace
+
+void AppendLog::start() {
+  thread_ = std::thread([this] { run(); });
+}
+
+void AppendLog::stop() {
+  if (!thread_.joinable()) return;
+  {
+    const std::scoped_lock lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+void AppendLog::commit() {
+  if (!writer_.is_open()) return;
+  if (!is_always()) {
+    // A disk that fails is tried again by the log's thread, not by every client.
+    if (!availability_.has(Availability::kAppendLogFails)) write_and_report();
+    return;
+  }
+  {
+    const std::scoped_lock lock(mutex_);
+    wanted_ = true;
+  }
+  wake_.notify_one();
+}
+
+core::Result<> AppendLog::flush() {
+  if (!writer_.is_open()) return {};
+  if (auto written = writer_.write(); !written) return written;
+  return writer_.sync();
+}
+
+void AppendLog::run() {
+  // Between requests the thread looks whether a second has passed.
+  constexpr std::chrono::milliseconds kTick{100};
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    wake_.wait_for(lock, kTick, [this] { return stopping_ || wanted_; });
+    wanted_ = false;
+    lock.unlock();
+    if (writer_.is_open()) step();
+    lock.lock();
+  }
+}
+
+void AppendLog::step() {
+  const uint64_t safe_before = is_always() ? writer_.synced_offset() : writer_.written_offset();
+  const int64_t now_us = clock_.monotonic_us();
+  const bool fails = availability_.has(Availability::kAppendLogFails);
+  if (is_always() || (fails && now_us >= next_retry_us_)) {
+    next_retry_us_ = now_us + kSecondUs;
+    write_and_report();
+  }
+  const bool is_behind = writer_.synced_offset() < writer_.written_offset();
+  const bool is_due = config_.append_fsync() == AppendFsync::kEverySecond &&
+                      now_us >= next_sync_us_ && !syncs_suspended_;
+  if (is_behind && !writer_.has_lost_sync() && (is_always() || is_due)) {
+    next_sync_us_ = now_us + kSecondUs;
+    sync_and_report();
+    if (clock_.monotonic_us() - now_us > 2 * kSecondUs) ++delayed_syncs_;
+  }
+  const uint64_t safe_now = is_always() ? writer_.synced_offset() : writer_.written_offset();
+  if (safe_now != safe_before) on_progress();
+}
+
+void AppendLog::write_and_report() {
+  if (auto written = writer_.write(); !written) return fail(written.error().message);
+  if (!availability_.has(Availability::kAppendLogFails) || writer_.has_lost_sync()) return;
+  availability_.end(Availability::kAppendLogFails);
+  log_notice("The append log takes writes again");
+}
+
+void AppendLog::sync_and_report() {
+  is_syncing_ = true;
+  const auto synced = writer_.sync();
+  is_syncing_ = false;
+  if (!synced) fail(synced.error().message);
+}
+
+void AppendLog::fail(const std::string& reason) {
+  if (is_always()) on_fatal(without_code(reason));
+  if (!availability_.append_log_failed(without_code(reason))) return;
+  log_error("The append log fails, writes are refused until it works: {}", without_code(reason));
+  on_progress();
+}
+
+}  // namespace server

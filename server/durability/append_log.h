@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+//
+// AppendLog: when journal bytes go to the file and to the disk, and from when on replies may leave.
+//
+// With `appendfsync everysec` and `no` the I/O thread that has replies waiting writes for all;
+// once a second the log's own thread syncs. With `always` that thread writes and syncs for all who
+// wait, so that no I/O thread waits for the disk.
+//
+// Invariants: a reply leaves only when is_safe() says so of the journal's end behind its command.
+// When the file takes no bytes, replies to the writes that are in it wait, new writes are refused
+// (Availability) and reads go on. With `always` a failure ends the process: what it had not
+// answered, nobody relies on.
+// Thread safety: all members may be called from any thread.
+// Source: docs/architecture.md, "The journal".
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include "core/clock.h"
+#include "persistence/aof_writer.h"
+#include "persistence/journal.h"
+#include "server/config/config.h"
+#include "server/durability/availability.h"
+
+namespace server {
+
+class AppendLog {
+ public:
+  AppendLog(const Config& config, const core::Clock& clock, persistence::Journal& journal,
+            persistence::AofWriter& writer, Availability& availability)
+      : config_(config),
+        clock_(clock),
+        journal_(journal),
+        writer_(writer),
+        availability_(availability) {}
+  ~AppendLog() { stop(); }
+  AppendLog(const AppendLog&) = delete;
+  AppendLog& operator=(const AppendLog&) = delete;
+
+  // Called when waiting replies may have become safe. Set before start().
+  std::function<void()> on_progress = [] {};
+  // Called with what went wrong when the process must end. Does not return.
+  std::function<void(const std::string&)> on_fatal;
+
+  void start();
+  void stop();
+
+  // The offset that replies made now depend on, if the thread's commands since `mark` (its
+  // end_of_last_append() then) are what they answer. A reader depends on what it may have seen.
+  uint64_t offset_of_replies(uint64_t mark) const {
+    const uint64_t own = persistence::Journal::end_of_last_append();
+    if (availability_.has(Availability::kAppendLogFails)) return own == mark ? 0 : own;
+    return journal_.end_offset();
+  }
+  bool is_safe(uint64_t offset) const {
+    if (!writer_.is_open()) return true;
+    return offset <= (is_always() ? writer_.synced_offset() : writer_.written_offset());
+  }
+  // Brings the journal's end nearer to safety: writes, or has it written and synced.
+  void commit();
+  // Writes and syncs all there is, on this thread.
+  core::Result<> flush();
+  // While a child saves, if no-appendfsync-on-rewrite says so.
+  void suspend_syncs(bool suspended) { syncs_suspended_ = suspended; }
+
+  // For INFO.
+  bool is_syncing() const { return is_syncing_; }
+  uint64_t delayed_syncs() const { return delayed_syncs_; }
+
+ private:
+  bool is_always() const { return config_.append_fsync() == AppendFsync::kAlways; }
+  void run();
+  void step();
+  void write_and_report();
+  void sync_and_report();
+  void fail(const std::string& reason);
+
+  const Config& config_;
+  const core::Clock& clock_;
+  persistence::Journal& journal_;
+  persistence::AofWriter& writer_;
+  Availability& availability_;
+  std::atomic<bool> syncs_suspended_{false};
+  std::atomic<bool> is_syncing_{false};
+  std::atomic<uint64_t> delayed_syncs_{0};
+
+  std::mutex mutex_;  // guards wanted_ and stopping_
+  std::condition_variable wake_;
+  bool wanted_ = false;
+  bool stopping_ = false;
+  int64_t next_sync_us_ = 0;   // of the log's thread
+  int64_t next_retry_us_ = 0;  // of the log's thread
+  std::thread thread_;
+};
+
+}  // namespace server

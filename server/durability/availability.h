@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+//
+// Availability: what keeps the server from serving everything: data being loaded, a disk that does
+// not take writes.
+//
+// Invariants: any() is one load, so that every command can ask it.
+// Thread safety: all members may be called from any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+namespace server {
+
+class Availability {
+ public:
+  enum Trouble : uint32_t {
+    kLoading = 1U << 0,
+    kAppendLogFails = 1U << 1,
+    kSnapshotFailed = 1U << 2,
+  };
+
+  bool any() const { return troubles_.load(std::memory_order_relaxed) != 0; }
+  bool has(Trouble trouble) const {
+    return (troubles_.load(std::memory_order_acquire) & trouble) != 0;
+  }
+  void begin(Trouble trouble) { troubles_.fetch_or(trouble, std::memory_order_acq_rel); }
+  void end(Trouble trouble) { troubles_.fetch_and(~uint32_t{trouble}, std::memory_order_acq_rel); }
+
+  // True when the append log had worked until now.
+  bool append_log_failed(const std::string& reason) {
+    const std::scoped_lock lock(mutex_);
+    append_log_reason_ = reason;
+    return (troubles_.fetch_or(kAppendLogFails, std::memory_order_acq_rel) & kAppendLogFails) == 0;
+  }
+
+  // Why writes are refused now; empty when they are not.
+  std::string write_refusal(bool stops_on_snapshot_error) const {
+    if (has(kAppendLogFails)) {
+      const std::scoped_lock lock(mutex_);
+      return "MISCONF Errors writing to the AOF file: " + append_log_reason_;
+    }
+    if (has(kSnapshotFailed) && stops_on_snapshot_error) {
+      return "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to "
+             "persist to disk. Commands that may modify the data set are disabled, because this "
+             "instance is configured to report errors during writes if RDB snapshotting fails "
+             "(stop-writes-on-bgsave-error option). Please check the Redis logs for details about "
+             "the RDB error.";
+    }
+    return "";
+  }
+
+ private:
+  std::atomic<uint32_t> troubles_{0};
+  mutable std::mutex mutex_;  // guards append_log_reason_
+  std::string append_log_reason_;
+};
+
+}  // namespace server

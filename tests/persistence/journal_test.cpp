@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+#include "persistence/journal.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <thread>
+
+namespace persistence {
+namespace {
+
+using std::string_view;
+
+std::string command(std::initializer_list<string_view> words) {
+  std::string text;
+  append_command(text, Words(words.begin(), words.size()));
+  return text;
+}
+
+void append(Journal& journal, unsigned database, std::initializer_list<string_view> words) {
+  journal.append(database, Words(words.begin(), words.size()));
+}
+
+std::string taken(Journal& journal) {
+  std::string bytes;
+  journal.take(bytes);
+  return bytes;
+}
+
+TEST(AppendCommand, WritesBulkStringsOfAnyBytes) {
+  EXPECT_EQ(command({"SET", string_view("a\r\n\0", 4), ""}),
+            string_view("*3\r\n$3\r\nSET\r\n$4\r\na\r\n\0\r\n$0\r\n\r\n", 33));
+}
+
+TEST(Journal, TakesNothingWhileInactive) {
+  Journal journal;
+  append(journal, 0, {"SET", "a", "1"});
+  EXPECT_EQ(taken(journal), "");
+  EXPECT_EQ(journal.end_offset(), 0);
+}
+
+TEST(Journal, SelectsADatabaseOnlyWhenItChanges) {
+  Journal journal;
+  journal.set_active(true);
+  append(journal, 0, {"SET", "a", "1"});
+  append(journal, 0, {"SET", "b", "1"});
+  append(journal, 3, {"SET", "c", "1"});
+  const std::string expected = command({"SELECT", "0"}) + command({"SET", "a", "1"}) +
+                               command({"SET", "b", "1"}) + command({"SELECT", "3"}) +
+                               command({"SET", "c", "1"});
+  EXPECT_EQ(journal.end_offset(), expected.size());
+  EXPECT_EQ(Journal::end_of_last_append(), expected.size());
+  EXPECT_EQ(taken(journal), expected);
+  append(journal, 3, {"DEL", "c"});
+  EXPECT_EQ(taken(journal), command({"DEL", "c"}));
+  journal.restate_database();
+  append(journal, 3, {"DEL", "d"});
+  EXPECT_EQ(taken(journal), command({"SELECT", "3"}) + command({"DEL", "d"}));
+}
+
+TEST(Journal, WrapsAGroupOfTwoOrMore) {
+  Journal journal;
+  journal.set_active(true);
+  {
+    const Journal::Group group(journal);
+    append(journal, 0, {"SET", "a", "1"});
+    append(journal, 1, {"SET", "b", "2"});
+    EXPECT_EQ(journal.end_offset(), 0) << "nothing may be visible before the group is whole";
+  }
+  EXPECT_EQ(taken(journal), command({"SELECT", "0"}) + command({"MULTI"}) +
+                                command({"SET", "a", "1"}) + command({"SELECT", "1"}) +
+                                command({"SET", "b", "2"}) + command({"EXEC"}));
+}
+
+TEST(Journal, LeavesALoneCommandOfAGroupUnwrapped) {
+  Journal journal;
+  journal.set_active(true);
+  {
+    const Journal::Group group(journal);
+    append(journal, 0, {"SET", "a", "1"});
+  }
+  { const Journal::Group empty(journal); }
+  EXPECT_EQ(taken(journal), command({"SELECT", "0"}) + command({"SET", "a", "1"}));
+}
+
+TEST(Journal, CountsWhatIsTakenBeforeAndAfter) {
+  Journal journal;
+  journal.set_active(true);
+  append(journal, 0, {"SET", "a", "1"});
+  std::string first;
+  const uint64_t end = journal.take(first);
+  EXPECT_EQ(end, first.size());
+  append(journal, 0, {"SET", "a", "2"});
+  std::string second;
+  const uint64_t second_end = journal.take(second);
+  EXPECT_EQ(second_end, first.size() + second.size());
+}
+
+TEST(Journal, KeepsGroupsWholeAmongThreads) {
+  Journal journal;
+  journal.set_active(true);
+  constexpr int kRounds = 2000;
+  const auto write = [&](string_view name) {
+    for (int i = 0; i < kRounds; ++i) {
+      const Journal::Group group(journal);
+      append(journal, 0, {"INCR", name});
+      append(journal, 0, {"INCR", name});
+    }
+  };
+  {
+    const std::jthread first(write, "a");
+    const std::jthread second(write, "b");
+  }
+  const auto group_of = [](string_view name) {
+    return command({"MULTI"}) + command({"INCR", name}) + command({"INCR", name}) +
+           command({"EXEC"});
+  };
+  std::string bytes = taken(journal).substr(command({"SELECT", "0"}).size());
+  const size_t size = group_of("a").size();
+  ASSERT_EQ(bytes.size(), 2 * kRounds * size);
+  for (size_t at = 0; at < bytes.size(); at += size) {
+    const string_view one = string_view(bytes).substr(at, size);
+    ASSERT_TRUE(one == group_of("a") || one == group_of("b")) << one;
+  }
+}
+
+}  // namespace
+}  // namespace persistence

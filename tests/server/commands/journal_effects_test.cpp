@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+//
+// What commands put into the journal: the effects, and nothing where there was none.
+#include "tests/support/command_test.h"
+
+namespace server {
+namespace {
+
+class JournalEffects : public CommandTest {
+ protected:
+  JournalEffects() {
+    keyspace_.set_expired_hook([this](unsigned database, std::string_view key) {
+      journal_.append(database, std::array<std::string_view, 2>{"DEL", key});
+    });
+    journal_.set_active(true);
+    run({"SET", "first", "1"});  // so that SELECT 0 is behind us
+    journalled();
+  }
+
+  // The commands since the last call, words joined by spaces, each followed by a `;`.
+  std::string journalled() {
+    std::string bytes;
+    journal_.take(bytes);
+    std::string text;
+    size_t at = 0;
+    const auto number = [&] {
+      const size_t end = bytes.find("\r\n", at);
+      const int value = std::stoi(bytes.substr(at + 1, end - at - 1));
+      at = end + 2;
+      return value;
+    };
+    while (at < bytes.size()) {
+      const int words = number();
+      for (int i = 0; i < words; ++i) {
+        const auto size = static_cast<size_t>(number());
+        text += (i > 0 ? " " : "") + bytes.substr(at, size);
+        at += size + 2;
+      }
+      text += ';';
+    }
+    return text;
+  }
+
+  // Runs the command and tells what it journalled.
+  std::string effect(const std::vector<std::string>& command) {
+    run(command);
+    return journalled();
+  }
+
+  std::string at(int64_t ms_from_now) const { return std::to_string(clock_.now_ms + ms_from_now); }
+};
+
+TEST_F(JournalEffects, SetStatesItsExpiryAbsolutely) {
+  EXPECT_EQ(effect({"SET", "a", "1"}), "SET a 1;");
+  EXPECT_EQ(effect({"SET", "a", "1", "EX", "10"}), "SET a 1 PXAT " + at(10'000) + ";");
+  EXPECT_EQ(effect({"SET", "a", "2", "KEEPTTL"}), "SET a 2 KEEPTTL;");
+  EXPECT_EQ(effect({"SETEX", "a", "5", "x"}), "SET a x PXAT " + at(5'000) + ";");
+  EXPECT_EQ(effect({"PSETEX", "a", "5", "x"}), "SET a x PXAT " + at(5) + ";");
+  EXPECT_EQ(effect({"GETSET", "a", "y"}), "SET a y;");
+  EXPECT_EQ(effect({"SETNX", "a", "z"}), "");
+  EXPECT_EQ(effect({"SET", "a", "z", "NX"}), "");
+  EXPECT_EQ(effect({"SET", "new", "z", "XX"}), "");
+  EXPECT_EQ(effect({"SET", "a", "z", "XX", "GET"}), "SET a z;");
+}
+
+TEST_F(JournalEffects, ExpiriesAreAbsoluteAndPastOnesDelete) {
+  run({"SET", "a", "1"});
+  journalled();
+  EXPECT_EQ(effect({"EXPIRE", "a", "10"}), "PEXPIREAT a " + at(10'000) + ";");
+  EXPECT_EQ(effect({"EXPIRE", "a", "10", "NX"}), "");
+  EXPECT_EQ(effect({"GETEX", "a", "PX", "7"}), "PEXPIREAT a " + at(7) + ";");
+  EXPECT_EQ(effect({"GETEX", "a"}), "");
+  EXPECT_EQ(effect({"GETEX", "a", "PERSIST"}), "PERSIST a;");
+  EXPECT_EQ(effect({"PERSIST", "a"}), "");
+  EXPECT_EQ(effect({"PEXPIRE", "a", "-1"}), "DEL a;");
+  EXPECT_EQ(effect({"EXPIRE", "a", "10"}), "");
+}
+
+TEST_F(JournalEffects, AnExpiredKeyIsDeletedBeforeWhatFollows) {
+  run({"SET", "a", "5", "PX", "10"});
+  journalled();
+  advance_ms(20);
+  EXPECT_EQ(effect({"GET", "a"}), "") << "a read deletes nothing";
+  EXPECT_EQ(effect({"INCR", "a"}), "DEL a;INCR a;");
+}
+
+TEST_F(JournalEffects, AnExpiryInsideATransactionStaysInItsPlace) {
+  run({"MULTI"});
+  run({"SET", "a", "5", "PXAT", at(-10)});
+  run({"INCR", "a"});
+  EXPECT_EQ(effect({"EXEC"}), "MULTI;SET a 5 PXAT " + at(-10) + ";DEL a;INCR a;EXEC;");
+}
+
+TEST_F(JournalEffects, ManyKeysMakeOneCommand) {
+  EXPECT_EQ(effect({"MSET", "a", "1", "b", "2"}), "MSET a 1 b 2;");
+  EXPECT_EQ(effect({"MSETNX", "a", "1", "c", "2"}), "");
+  EXPECT_EQ(effect({"RENAME", "a", "c"}), "RENAME a c;");
+  EXPECT_EQ(effect({"COPY", "c", "d", "DB", "2"}), "COPY c d DB 2;");
+  EXPECT_EQ(effect({"MOVE", "b", "3"}), "MOVE b 3;");
+  EXPECT_EQ(effect({"DEL", "c", "none"}), "DEL c none;");
+  EXPECT_EQ(effect({"DEL", "none"}), "");
+  EXPECT_EQ(effect({"FLUSHALL"}), "FLUSHALL;");
+  EXPECT_EQ(effect({"SWAPDB", "0", "1"}), "SWAPDB 0 1;");
+}
+
+TEST_F(JournalEffects, BitsAreWrittenOnlyWhenTheyChange) {
+  EXPECT_EQ(effect({"SETBIT", "b", "7", "1"}), "SETBIT b 7 1;");
+  EXPECT_EQ(effect({"SETBIT", "b", "7", "1"}), "");
+  EXPECT_EQ(effect({"BITFIELD", "b", "SET", "u8", "0", "1"}), "");
+  EXPECT_EQ(effect({"BITFIELD", "b", "INCRBY", "u8", "0", "1"}), "BITFIELD b INCRBY u8 0 1;");
+  EXPECT_EQ(effect({"BITFIELD", "b", "OVERFLOW", "FAIL", "SET", "u8", "80", "300"}),
+            "BITFIELD b OVERFLOW FAIL SET u8 80 300;")
+      << "it grew";
+}
+
+TEST_F(JournalEffects, FloatsAreJournalledAsTheirSum) {
+  EXPECT_EQ(effect({"INCRBYFLOAT", "f", "1.5"}), "SET f 1.5 KEEPTTL;");
+}
+
+TEST_F(JournalEffects, FiltersAreSpelledOutWhenMade) {
+  EXPECT_EQ(effect({"BF.RESERVE", "f", "0.01", "100"}),
+            "BF.RESERVE f 0.01 100 EXPANSION 2 LAYOUT native;");
+  EXPECT_EQ(effect({"BF.RESERVE", "g", "0.001", "50", "NONSCALING"}),
+            "BF.RESERVE g 0.001 50 NONSCALING LAYOUT native;");
+  EXPECT_EQ(effect({"BF.ADD", "f", "x"}), "BF.ADD f x;");
+  EXPECT_EQ(effect({"BF.ADD", "f", "x"}), "");
+  EXPECT_EQ(effect({"BF.MADD", "f", "x", "y", "x", "z"}), "BF.MADD f y z;");
+  EXPECT_EQ(effect({"BF.MADD", "h", "x", "x"}),
+            "BF.INSERT h ERROR 0.01 CAPACITY 100 EXPANSION 2 LAYOUT native ITEMS x;");
+  EXPECT_EQ(effect({"BF.INSERT", "i", "CAPACITY", "9", "LAYOUT", "redisbloom"}),
+            "BF.RESERVE i 0.01 9 EXPANSION 2 LAYOUT redisbloom;");
+  EXPECT_EQ(effect({"BF.EXISTS", "f", "x"}), "");
+}
+
+TEST_F(JournalEffects, RestoreStatesItsExpiryAbsolutely) {
+  run({"SET", "a", "1"});
+  const std::string reply = run({"DUMP", "a"});
+  const size_t begin = reply.find("\r\n") + 2;
+  const std::string payload = reply.substr(begin, reply.size() - begin - 2);
+  journalled();
+  EXPECT_EQ(effect({"RESTORE", "r", "50", payload}),
+            "RESTORE r " + at(50) + " " + payload + " REPLACE ABSTTL;");
+}
+
+}  // namespace
+}  // namespace server

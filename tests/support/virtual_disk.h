@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: MIT
+//
+// VirtualDisk: a FileSystem in memory whose operations fail and whose power goes when a test wants.
+//
+// Each operation has a number, from 1 on; one may fail, or all from one on, as after a power cut
+// that the process has not noticed yet. cut_power() then leaves what a real disk would: of a file
+// what was synced, of a directory the entries that were synced, and of the rest what `Unsynced`
+// says. A write that fails leaves half of its bytes in the file, on a full disk what fits.
+//
+// Changes of names reach the disk in their order, as a journalling file system has it: syncing a
+// directory takes along what was changed before its last change, a rename is done or not.
+//
+// Invariants: a failed sync is never made good by a later one: its bytes are lost with the power.
+// Files that are open across cut_power() belong to a process that died: they fail from then on.
+// Thread safety: all members, one lock around each operation.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "persistence/file_system.h"
+
+namespace virtual_disk {
+
+using persistence::AppendFile;
+using persistence::FileSystem;
+using persistence::InputFile;
+using persistence::OpenMode;
+
+// What a power cut leaves of bytes and directory changes that no sync covered.
+enum class Unsynced : uint8_t {
+  kLost,     // nothing
+  kKept,     // all
+  kPartial,  // a random beginning of the bytes, perhaps up to a block, perhaps holes of zeros; of
+             // a directory's changes a random beginning
+};
+
+inline constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
+inline constexpr size_t kBlockBytes = 512;
+
+class VirtualDisk final : public FileSystem {
+ public:
+  explicit VirtualDisk(uint64_t seed = 1) : random_(seed) { make_root(); }
+
+  // Faults. Numbers count from the last call of restart_count().
+  void fail_operation(uint64_t number) {
+    change([&] { failing_ = number; });
+  }
+  void fail_from_operation(uint64_t number) {
+    change([&] { failing_from_ = number; });
+  }
+  void restart_count() {
+    change([&] { operations_ = 0, failing_ = kNever, failing_from_ = kNever; });
+  }
+  uint64_t operation_count() const {
+    const std::lock_guard lock(mutex_);
+    return operations_;
+  }
+  // Bytes that all files together may still grow by.
+  void set_free_bytes(uint64_t bytes) {
+    change([&] { free_bytes_ = bytes; });
+  }
+
+  // What a start after the cut would find. Ends all planned faults.
+  void cut_power(Unsynced unsynced) {
+    change([&] {
+      ++boot_;
+      settle_names(unsynced);
+      for (auto& [path, directory] : directories_) {
+        for (auto& [name, node] : directory.names) settle(*node, unsynced);
+      }
+      operations_ = 0, failing_ = kNever, failing_from_ = kNever;
+    });
+  }
+
+  // The same, told without faults and at once on the disk.
+  std::optional<std::string> content(const std::string& path) const {
+    const std::lock_guard lock(mutex_);
+    const Node* node = find(path);
+    return node == nullptr ? std::nullopt : std::optional(node->bytes);
+  }
+  void put(const std::string& path, std::string bytes) {
+    const std::lock_guard lock(mutex_);
+    auto node = std::make_shared<Node>();
+    node->synced = bytes;
+    node->bytes = std::move(bytes);
+    Directory& directory = directories_[parent(path)];
+    directory.names[leaf(path)] = node;
+    directory.synced[leaf(path)] = node;
+  }
+  void add_directory(const std::string& path) {
+    change([&] { directories_.try_emplace(path); });
+  }
+
+  core::Result<std::unique_ptr<AppendFile>> open_append(const std::string& path,
+                                                        OpenMode mode) override {
+    const std::lock_guard lock(mutex_);
+    if (fails()) return failure("open", path);
+    const auto directory = directories_.find(parent(path));
+    if (directory == directories_.end()) return missing("open", path);
+    auto& node = directory->second.names[leaf(path)];
+    if (node == nullptr) {
+      node = std::make_shared<Node>();
+      changes_.push_back({{parent(path), leaf(path), node}});
+    } else if (mode == OpenMode::kCreate) {
+      node->bytes.clear();
+    }
+    return std::unique_ptr<AppendFile>(std::make_unique<Appender>(*this, node, path));
+  }
+
+  core::Result<std::unique_ptr<InputFile>> open_input(const std::string& path) override {
+    const std::lock_guard lock(mutex_);
+    if (fails()) return failure("open", path);
+    if (find(path) == nullptr) return missing("open", path);
+    auto node = directories_[parent(path)].names[leaf(path)];
+    return std::unique_ptr<InputFile>(std::make_unique<Input>(*this, std::move(node), path));
+  }
+
+  bool exists(const std::string& path) override {
+    const std::lock_guard lock(mutex_);
+    return find(path) != nullptr || directories_.contains(path);
+  }
+
+  core::Result<uint64_t> size_bytes(const std::string& path) override {
+    const std::lock_guard lock(mutex_);
+    if (fails()) return failure("look at", path);
+    const Node* node = find(path);
+    if (node == nullptr) return missing("look at", path);
+    return node->bytes.size();
+  }
+
+  core::Result<> rename(const std::string& from, const std::string& to) override {
+    const std::lock_guard lock(mutex_);
+    if (fails()) return failure("replace", to);
+    if (find(from) == nullptr || !directories_.contains(parent(to))) return missing("replace", to);
+    auto& source = directories_[parent(from)];
+    auto& target = directories_[parent(to)];
+    auto node = source.names[leaf(from)];
+    source.names.erase(leaf(from));
+    target.names[leaf(to)] = node;
+    changes_.push_back({{parent(from), leaf(from), nullptr}, {parent(to), leaf(to), node}});
+    return {};
+  }
+
+  core::Result<> remove(const std::string& path) override {
+    const std::lock_guard lock(mutex_);
+    if (fails()) return failure("remove", path);
+    if (find(path) == nullptr) return {};
+    auto& directory = directories_[parent(path)];
+    directory.names.erase(leaf(path));
+    changes_.push_back({{parent(path), leaf(path), nullptr}});
+    return {};
+  }
+
+  core::Result<std::vector<std::string>> list(const std::string& path) override {
+    const std::lock_guard lock(mutex_);
+    if (fails()) return failure("list", path);
+    std::vector<std::string> names;
+    const auto directory = directories_.find(path);
+    if (directory == directories_.end()) return names;
+    for (const auto& [name, node] : directory->second.names) names.push_back(name);
+    for (const auto& [other, unused] : directories_) {
+      if (other != path && parent(other) == path) names.push_back(leaf(other));
+    }
+    std::ranges::sort(names);
+    return names;
+  }
+
+  // A directory is on the disk once it is made; its entries are not.
+  core::Result<> make_directory(const std::string& path) override {
+    const std::lock_guard lock(mutex_);
+    if (fails()) return failure("create directory", path);
+    directories_.try_emplace(path);
+    return {};
+  }
+
+  core::Result<> sync_directory(const std::string& path) override {
+    const std::lock_guard lock(mutex_);
+    if (fails()) return failure("sync directory", path);
+    if (!directories_.contains(path)) return missing("open directory", path);
+    const auto touches = [&](const Change& change) {
+      return std::ranges::any_of(change, [&](const Edit& edit) { return edit.directory == path; });
+    };
+    size_t count = changes_.size();
+    while (count > 0 && !touches(changes_[count - 1])) --count;
+    commit(count);
+    return {};
+  }
+
+ private:
+  struct Node {
+    std::string bytes;
+    std::string synced;
+    // Begins and ends of what failed syncs gave up; as zeros on the disk.
+    std::vector<std::pair<size_t, size_t>> given_up;
+  };
+  using NodePtr = std::shared_ptr<Node>;
+  struct Directory {
+    std::map<std::string, NodePtr> names;
+    std::map<std::string, NodePtr> synced;
+  };
+  struct Edit {
+    std::string directory;
+    std::string name;
+    NodePtr node;  // none: the name went away
+  };
+  using Change = std::vector<Edit>;
+
+  class Appender final : public AppendFile {
+   public:
+    Appender(VirtualDisk& disk, NodePtr node, std::string path)
+        : disk_(disk), node_(std::move(node)), path_(std::move(path)), boot_(disk.boot_) {}
+
+    core::Result<> write(std::string_view bytes) override {
+      const std::lock_guard lock(disk_.mutex_);
+      if (disk_.fails() || boot_ != disk_.boot_) {
+        if (boot_ == disk_.boot_) disk_.grow(*node_, bytes.substr(0, bytes.size() / 2));
+        return failure("write", path_);
+      }
+      if (disk_.grow(*node_, bytes) < bytes.size()) {
+        return core::Error{"ERR can't write '" + path_ + "': No space left on device"};
+      }
+      return {};
+    }
+
+    core::Result<> sync() override {
+      const std::lock_guard lock(disk_.mutex_);
+      if (disk_.fails() || boot_ != disk_.boot_) {
+        if (boot_ == disk_.boot_) node_->given_up.emplace_back(node_->synced.size(), size());
+        return failure("sync", path_);
+      }
+      node_->synced = node_->bytes;
+      wipe_given_up(*node_, node_->synced);
+      return {};
+    }
+
+    core::Result<> truncate(uint64_t size_bytes) override {
+      const std::lock_guard lock(disk_.mutex_);
+      if (disk_.fails() || boot_ != disk_.boot_) return failure("truncate", path_);
+      node_->bytes.resize(size_bytes);
+      for (auto& [begin, end] : node_->given_up) end = std::min<size_t>(end, size_bytes);
+      return {};
+    }
+
+   private:
+    size_t size() const { return node_->bytes.size(); }
+
+    VirtualDisk& disk_;
+    const NodePtr node_;
+    const std::string path_;
+    const uint64_t boot_;
+  };
+
+  class Input final : public InputFile {
+   public:
+    Input(VirtualDisk& disk, NodePtr node, std::string path)
+        : disk_(disk), node_(std::move(node)), path_(std::move(path)), size_(node_->bytes.size()) {}
+
+    core::Result<size_t> read(std::span<char> buffer) override {
+      const std::lock_guard lock(disk_.mutex_);
+      if (disk_.fails()) return failure("read", path_);
+      if (position_ >= node_->bytes.size()) return size_t{0};
+      const size_t count = node_->bytes.copy(buffer.data(), buffer.size(), position_);
+      position_ += count;
+      return count;
+    }
+    uint64_t size_bytes() const override { return size_; }
+
+   private:
+    VirtualDisk& disk_;
+    const NodePtr node_;
+    const std::string path_;
+    const uint64_t size_;
+    size_t position_ = 0;
+  };
+
+  static core::Error failure(std::string_view act, const std::string& path) {
+    return {"ERR can't " + std::string(act) + " '" + path + "': Input/output error"};
+  }
+  static core::Error missing(std::string_view act, const std::string& path) {
+    return {"ERR can't " + std::string(act) + " '" + path + "': No such file or directory"};
+  }
+  static std::string parent(const std::string& path) { return persistence::directory_of(path); }
+  static std::string leaf(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+  template <class Change>
+  void change(Change change) {
+    const std::lock_guard lock(mutex_);
+    change();
+  }
+  void make_root() {
+    directories_.try_emplace(".");
+    directories_.try_emplace("/");
+  }
+
+  bool fails() {
+    ++operations_;
+    return operations_ == failing_ || operations_ >= failing_from_;
+  }
+
+  size_t grow(Node& node, std::string_view bytes) {
+    const size_t count = std::min<uint64_t>(bytes.size(), free_bytes_);
+    if (free_bytes_ != kNever) free_bytes_ -= count;
+    node.bytes.append(bytes.substr(0, count));
+    return count;
+  }
+
+  const Node* find(const std::string& path) const {
+    const auto directory = directories_.find(parent(path));
+    if (directory == directories_.end()) return nullptr;
+    const auto node = directory->second.names.find(leaf(path));
+    return node == directory->second.names.end() ? nullptr : node->second.get();
+  }
+
+  // Brings the first `count` changes of names to the disk.
+  void commit(size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+      for (const auto& [directory, name, node] : changes_[i]) {
+        auto& synced = directories_[directory].synced;
+        synced.erase(name);
+        if (node != nullptr) synced.emplace(name, node);
+      }
+    }
+    changes_.erase(changes_.begin(), changes_.begin() + static_cast<std::ptrdiff_t>(count));
+  }
+
+  size_t random_up_to(size_t limit) {
+    return std::uniform_int_distribution<size_t>(0, limit)(random_);
+  }
+
+  void settle_names(Unsynced unsynced) {
+    size_t kept = changes_.size();
+    if (unsynced == Unsynced::kLost) kept = 0;
+    if (unsynced == Unsynced::kPartial) kept = random_up_to(kept);
+    commit(kept);
+    changes_.clear();
+    for (auto& [path, directory] : directories_) directory.names = directory.synced;
+  }
+
+  static void wipe_given_up(const Node& node, std::string& bytes) {
+    for (const auto& [begin, end] : node.given_up) {
+      for (size_t at = begin; at < std::min(end, bytes.size()); ++at) bytes[at] = '\0';
+    }
+  }
+
+  void settle(Node& node, Unsynced unsynced) {
+    const bool grew_only =
+        node.bytes.starts_with(node.synced) && node.bytes.size() > node.synced.size();
+    if (unsynced == Unsynced::kPartial && grew_only) {
+      node.bytes.resize(node.synced.size() + random_up_to(node.bytes.size() - node.synced.size()));
+      lose_blocks(node);
+    } else if (unsynced != Unsynced::kKept) {
+      node.bytes = node.synced;
+    }
+    wipe_given_up(node, node.bytes);
+    node.synced = node.bytes;
+    node.given_up.clear();
+  }
+
+  // The size of a file may reach the disk before its bytes do: what is missing reads as zeros.
+  void lose_blocks(Node& node) {
+    const size_t size = node.bytes.size();
+    const size_t choice = random_up_to(3);
+    if (choice == 0) {
+      const size_t begin = node.synced.size() + random_up_to(size - node.synced.size());
+      std::fill(node.bytes.begin() + static_cast<std::ptrdiff_t>(begin), node.bytes.end(), '\0');
+    } else if (choice == 1) {
+      node.bytes.resize((size + kBlockBytes - 1) / kBlockBytes * kBlockBytes, '\0');
+    } else if (choice == 2) {
+      // From the synced end on: an unsynced block in front of one that was written.
+      const size_t end = std::min(size, (node.synced.size() / kBlockBytes + 1) * kBlockBytes);
+      for (size_t at = node.synced.size(); at < end; ++at) node.bytes[at] = '\0';
+    }
+  }
+
+  mutable std::mutex mutex_;
+  // All below: under mutex_.
+  std::map<std::string, Directory> directories_;
+  // Of names, not yet on the disk.
+  std::vector<Change> changes_;
+  std::minstd_rand random_;
+  uint64_t operations_ = 0;
+  uint64_t failing_ = kNever;
+  uint64_t failing_from_ = kNever;
+  uint64_t free_bytes_ = kNever;
+  // Counts power cuts, so that files opened before one are known.
+  uint64_t boot_ = 0;
+};
+
+}  // namespace virtual_disk
