@@ -47,7 +47,9 @@ void AofWriter::close() {
   is_open_ = false;
   const std::scoped_lock lock(mutex_);
   current_ = {};
-  unsynced_.clear();
+  older_.reset();
+  lost_.reset();
+  awaits_sync_ = false;
   batch_.clear();
   next_.reset();
   must_cut_ = false;
@@ -75,6 +77,7 @@ core::Result<> AofWriter::write() {
 
 core::Result<> AofWriter::write_locked() {
   if (!is_open()) return core::Error{"ERR the append log is closed"};
+  if (older_ != nullptr) return {};
   if (batch_.empty()) {
     batch_end_ = journal_.take(batch_);
   } else {
@@ -119,24 +122,26 @@ void AofWriter::append_timestamp() {
 core::Result<> AofWriter::sync() {
   const std::scoped_lock one_at_a_time(sync_mutex_);
   if (has_lost_sync()) return core::Error{"ERR the append log's files are not trusted any more"};
-  std::vector<std::shared_ptr<AppendFile>> files;
+  std::shared_ptr<AppendFile> file;
   uint64_t written = 0;
   {
     const std::scoped_lock lock(mutex_);
     if (!is_open()) return {};
-    files = unsynced_;
-    files.push_back(current_.file);
+    // While there is an older file, all that was written is in it.
+    file = older_ != nullptr ? older_ : current_.file;
     written = written_offset();
   }
-  for (const auto& file : files) {
-    if (auto synced = file->sync(); !synced) {
-      has_lost_sync_.store(true, std::memory_order_release);
-      return synced;
-    }
-  }
+  auto synced = file->sync();
   const std::scoped_lock lock(mutex_);
-  // Those that a rotation has added meanwhile stay.
-  unsynced_.erase(unsynced_.begin(), unsynced_.begin() + static_cast<ptrdiff_t>(files.size() - 1));
+  if (!synced) {
+    lost_ = std::move(file);
+    has_lost_sync_.store(true, std::memory_order_release);
+    return synced;
+  }
+  if (older_ == file) {
+    older_.reset();
+    awaits_sync_ = false;
+  }
   synced_.store(written);
   return {};
 }
@@ -160,14 +165,15 @@ core::Result<> AofWriter::prepare_rotation() {
 core::Result<> AofWriter::rotate() {
   assert(next_);
   const std::scoped_lock lock(mutex_);
+  if (older_ != nullptr) return core::Error{"ERR the file of the last rewrite is not synced yet"};
   // What the new base will hold must not be repeated after it.
   if (auto written = write_locked(); !written) return written;
   journal_.restate_database();
   older_bytes_ += current_.size_bytes;
-  unsynced_.push_back(std::move(current_.file));
+  older_ = std::move(current_.file);
+  awaits_sync_ = true;
   current_ = std::move(*next_);
   next_.reset();
-  is_replacing_lost_ = has_lost_sync();
   return {};
 }
 
@@ -185,9 +191,13 @@ core::Result<> AofWriter::replace_base(const std::string& new_base_path, AofBase
     const std::scoped_lock lock(mutex_);
     older_bytes_ = *size;
     base_size_bytes_ = *size + current_.size_bytes;
-    unsynced_.clear();
-    if (is_replacing_lost_) has_lost_sync_.store(false, std::memory_order_release);
-    is_replacing_lost_ = false;
+    // The base holds what the older file did.
+    older_.reset();
+    awaits_sync_ = false;
+    if (lost_ != current_.file) {
+      lost_.reset();
+      has_lost_sync_.store(false, std::memory_order_release);
+    }
   }
   needs_base_ = false;
   remove_history();

@@ -6,12 +6,13 @@
 //
 // Invariants: a batch is in the file whole, its checksum line included, or the file is cut back to
 // where it was and the batch waits for the next write(). written_offset() ≥ synced_offset(); both
-// are offsets of the journal. The manifest on the disk always names a set of files that holds all
-// that synced_offset() promises. Once a sync has failed nobody knows what the disk holds: no later
-// sync is believed until a new base has replaced those files.
-// Thread safety: write(), sync() and the figures from any thread; opening, rotating and replacing
-// from one thread at a time.
-// Source: docs/formats.md, "Append log"; PostgreSQL's "fsyncgate" (Ringer 2018) for failed syncs.
+// are offsets of the journal. A new file takes no bytes before the one before it is on the disk, so
+// a power cut tears the newest file only. The manifest on the disk always names a set of files that
+// holds all that synced_offset() promises. Once a sync has failed nobody knows what the disk holds:
+// no later sync is believed until a new base has replaced those files. Thread safety: write(),
+// sync() and the figures from any thread; opening, rotating and replacing from one thread at a
+// time. Source: docs/formats.md, "Append log"; PostgreSQL's "fsyncgate" (Ringer 2018) for failed
+// syncs.
 #pragma once
 
 #include <atomic>
@@ -61,12 +62,14 @@ class AofWriter {
   // Forgets the files, after a last write and sync by the caller.
   void close();
 
-  // Writes all that the journal holds; one write for all threads that wait for it.
+  // Writes all that the journal holds; one write for all threads that wait for it. After a rotation
+  // it waits, without an error, until a sync() has dealt with the file before.
   core::Result<> write();
   // Waits until all that had been written before the call is on the disk.
   core::Result<> sync();
   uint64_t written_offset() const { return written_.load(std::memory_order_acquire); }
   uint64_t synced_offset() const { return synced_.load(std::memory_order_acquire); }
+  bool awaits_sync() const { return awaits_sync_.load(std::memory_order_acquire); }
   // True from a failed sync on, until replace_base() has succeeded.
   bool has_lost_sync() const { return has_lost_sync_.load(std::memory_order_acquire); }
   // `aof-timestamp-enabled`
@@ -107,6 +110,7 @@ class AofWriter {
   std::atomic<bool> needs_base_{false};
   std::atomic<bool> has_timestamps_{false};
   std::atomic<bool> has_lost_sync_{false};
+  std::atomic<bool> awaits_sync_{false};  // older_ is set
   std::atomic<uint64_t> written_{0};
   std::atomic<uint64_t> synced_{0};
 
@@ -114,11 +118,11 @@ class AofWriter {
 
   mutable std::mutex mutex_;  // guards what follows
   OpenFile current_;
-  std::vector<std::shared_ptr<AppendFile>> unsynced_;  // written before current_, oldest first
-  std::string batch_;                                  // taken from the journal
-  uint64_t batch_end_ = 0;                             // the journal's offset behind it
-  bool must_cut_ = false;                              // the file may hold part of a batch
-  bool is_replacing_lost_ = false;  // what follows rotate() is not what the failed sync lost
+  std::shared_ptr<AppendFile> older_;  // written before current_ and not yet synced, or null
+  std::shared_ptr<AppendFile> lost_;   // whose sync has failed
+  std::string batch_;                  // taken from the journal
+  uint64_t batch_end_ = 0;             // the journal's offset behind it
+  bool must_cut_ = false;              // the file may hold part of a batch
   int64_t timestamp_s_ = 0;
   uint64_t older_bytes_ = 0;  // of the files before current_
   uint64_t base_size_bytes_ = 0;

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "persistence/file_system.h"
-#include "server/command_replayer.h"
+#include "server/commands/command_replayer.h"
 #include "server/commands/services.h"
 #include "server/commands/shutdown.h"
 #include "server/durability/directory_lock.h"

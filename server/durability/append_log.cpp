@@ -34,7 +34,8 @@ void AppendLog::commit() {
   if (!is_always()) {
     // A disk that fails is tried again by the log's thread, not by every client.
     if (!availability_.has(Availability::kAppendLogFails)) write_and_report();
-    return;
+    // Right after a rewrite has begun, the file before is synced first, by the log's thread.
+    if (!writer_.awaits_sync()) return;
   }
   {
     const std::scoped_lock lock(mutex_);
@@ -65,6 +66,10 @@ void AppendLog::run() {
 void AppendLog::step() {
   const uint64_t safe_before = is_always() ? writer_.synced_offset() : writer_.written_offset();
   const int64_t now_us = clock_.monotonic_us();
+  if (writer_.awaits_sync() && !writer_.has_lost_sync()) {
+    sync_and_report();
+    write_and_report();
+  }
   const bool fails = availability_.has(Availability::kAppendLogFails);
   if (is_always() || (fails && now_us >= next_retry_us_)) {
     next_retry_us_ = now_us + kSecondUs;

@@ -126,7 +126,9 @@ class Recovery {
                                        [](const JudgedFile& later) {
                                          return !later.is_snapshot && later.scan.command_count == 0;
                                        });
-      if (files[i].file.is_base || !is_last || !parts_.config.flag(OptionId::kAofLoadTruncated)) {
+      // A base is written whole, but for a log of an earlier kind, which is one file.
+      if ((files[i].file.is_base && files.size() > 1) || !is_last ||
+          !parts_.config.flag(OptionId::kAofLoadTruncated)) {
         return persistence::aof_error(files[i].file.path, scan);
       }
     }

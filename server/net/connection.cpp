@@ -157,7 +157,6 @@ bool Connection::release() {
   if (!services_.durability.append_log().is_safe(held_until_)) return false;
   wait_ = Wait::kNothing;
   send_unsent();
-  if (open_ && !unsent_.empty() && over_output_limit()) close();
   if (!open_) return true;
   update_interest();
   if (settle()) proceed({});
@@ -285,7 +284,7 @@ void Connection::send_unsent() {
   close_if_over_output_limit();
   if (!open_) return;
   if (unsent_.empty()) {
-    unsent_.shrink(0);
+    unsent_.shrink(kKeptBytes);
     if (wait_ == Wait::kLastReplies) return close();
   }
   if (wait_ == Wait::kReader && unsent_.size() <= kUnsentBytesMax / 2) {
