@@ -34,7 +34,7 @@ void bgsave(Context& ctx) {
 
 /* BGREWRITEAOF */
 void bgrewriteaof(Context& ctx) {
-  const auto started = ctx.services.durability.start_rewrite(ctx.locking());
+  const auto started = ctx.services.durability.request_rewrite();
   if (!started) return ctx.reply.error(started.error().message);
   ctx.reply.simple(*started == Durability::Start::kStarted
                        ? "Background append only file rewriting started"
