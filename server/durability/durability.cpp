@@ -156,6 +156,8 @@ core::Result<> Durability::fork_child(Task task, Locking locking) {
   const bool is_save = task == Task::kSave;
   const auto options = write_options(!is_save);
   const persistence::RdbPlace place{snapshot_path(), temporary_snapshot()};
+  // Named before the fork: the child's process id is another.
+  const std::string base_path = temporary_base();
   auto child = SaveChild::start(parts_.clock, [&](SaveChild::Figures& figures) -> core::Result<> {
     auto child_options = options;
     child_options.on_progress = [&figures](const persistence::RdbProgress& progress) {
@@ -163,9 +165,9 @@ core::Result<> Durability::fork_child(Task task, Locking locking) {
       figures.written_keys = progress.keys;
     };
     const auto saved =
-        is_save ? persistence::save_rdb(parts_.files, place, parts_.keyspace, child_options)
-                : persistence::write_rdb_file(parts_.files, temporary_base(), parts_.keyspace,
-                                              child_options);
+        is_save
+            ? persistence::save_rdb(parts_.files, place, parts_.keyspace, child_options)
+            : persistence::write_rdb_file(parts_.files, base_path, parts_.keyspace, child_options);
     if (!saved) return saved.error();
     return {};
   });
@@ -274,6 +276,8 @@ void Durability::finish_save(const core::Result<>& result) {
 
 void Durability::finish_rewrite(core::Result<> result) {
   if (result) result = writer_.replace_base(temporary_base(), persistence::AofBaseFormat::kRdb);
+  // Replies may have waited for the file that the new base replaces.
+  append_log_.wake();
   const std::scoped_lock lock(mutex_);
   record(rewrite_record_, result.has_value());
   if (result) {
@@ -320,7 +324,8 @@ bool Durability::save_is_due() const {
 }
 
 bool Durability::rewrite_is_due() const {
-  if (writer_.needs_base()) return true;
+  // Only a new base makes good for a failed sync.
+  if (writer_.needs_base() || writer_.has_lost_sync()) return true;
   const auto percentage =
       static_cast<uint64_t>(parts_.config.integer(OptionId::kAutoAofRewritePercentage));
   const uint64_t size = writer_.size_bytes();
