@@ -138,7 +138,8 @@ core::Result<> AofWriter::sync() {
     has_lost_sync_.store(true, std::memory_order_release);
     return synced;
   }
-  if (older_ == file) {
+  // A rotation may have written its last bytes after this sync had begun.
+  if (older_ == file && written == written_offset()) {
     older_.reset();
     awaits_sync_ = false;
   }
