@@ -231,7 +231,9 @@ class Writer:
         those since `lost_since` only. Goes on from what the server holds."""
         actual = self.read_actual(connection)
         prefix = self.find_prefix(actual, self.least_prefix(lost_since))
-        missing = sum(step.acked_at is not None for step in self.steps[prefix:])
+        missing = sum(
+            step.acked_at is not None and not step.was_refused for step in self.steps[prefix:]
+        )
         if missing == 0:
             self.check_items(connection)
         self.items.clear()
@@ -301,9 +303,8 @@ class Observer:
 
     def __init__(self):
         self.mutex = threading.Lock()  # guards what follows
-        self.acked = 0
         self.sent = 0
-        self.largest_seen = 0
+        self.seen = [(0, 0)]  # when, and what value
 
     def run(self, port, stop=None):
         try:
@@ -323,18 +324,24 @@ class Observer:
                 if isinstance(reply, ErrorReply):
                     self.sent -= is_write
                     continue
-                self.acked += is_write
-                self.largest_seen = max(self.largest_seen, int(reply or 0))
+                self.seen.append((time.monotonic(), int(reply or 0)))
 
-    def check(self, connection, *, may_be_lost=False):
+    def check(self, connection, *, lost_since=None):
         value = int(connection.call("GET", self.KEY) or 0)
-        least = 0 if may_be_lost else max(self.acked, self.largest_seen)
+        least = max(v for at, v in self.seen if lost_since is None or at < lost_since)
         if not least <= value <= self.sent:
-            raise AssertionError(
-                f"{self.KEY} is {value}: acknowledged {self.acked}, seen {self.largest_seen}, "
-                f"sent {self.sent}"
-            )
-        self.acked = self.sent = self.largest_seen = value
+            raise AssertionError(f"{self.KEY} is {value}: seen {least}, sent {self.sent}")
+        self.sent = value
+        self.seen = [(0, value)]
+
+
+def disturb(server, rng, run_s):
+    """Saves and rewrites at random moments for a while."""
+    end = time.monotonic() + run_s
+    with server.connect() as connection:
+        while (left := end - time.monotonic()) > 0:
+            time.sleep(min(left, rng.uniform(0, 0.15)))
+            connection.call(rng.choice(["BGREWRITEAOF", "BGREWRITEAOF", "BGSAVE"]))
 
 
 class Load:
@@ -382,7 +389,7 @@ class Load:
     def check(self, connection, *, lost_since=None):
         """Returns how many acknowledged writes are missing; only some since `lost_since` may."""
         missing = sum(w.check(connection, lost_since=lost_since) for w in self.writers)
-        self.observer.check(connection, may_be_lost=lost_since is not None)
+        self.observer.check(connection, lost_since=lost_since)
         known = {self.observer.KEY}.union(*(writer.base.values for writer in self.writers))
         held = {key.decode() for key in connection.call("KEYS", "*")}
         if held - known:
