@@ -96,6 +96,7 @@ class AofWriter {
   core::Result<OpenFile> create_file(const std::string& name);
   // REQUIRES: mutex_.
   core::Result<> write_locked();
+  void take_journal();
   void append_timestamp();
   void remove_history();
 
@@ -122,6 +123,7 @@ class AofWriter {
   std::shared_ptr<AppendFile> lost_;   // whose sync has failed
   std::string batch_;                  // taken from the journal
   uint64_t batch_end_ = 0;             // the journal's offset behind it
+  size_t covered_bytes_ = 0;           // of the batch: those that the next base holds
   bool must_cut_ = false;              // the file may hold part of a batch
   int64_t timestamp_s_ = 0;
   uint64_t older_bytes_ = 0;  // of the files before current_

@@ -87,7 +87,10 @@ std::string Dispatcher::trouble(uint32_t flags) const {
     return "LOADING Redis is loading the dataset in memory";
   }
   if ((flags & (kWrite | kTellsTrouble)) == 0) return "";
-  return availability.write_refusal(services_.config.flag(OptionId::kStopWritesOnBgsaveError));
+  // Who asks for no snapshots does not mind one that failed.
+  const bool stops_on_snapshot_error = services_.config.flag(OptionId::kStopWritesOnBgsaveError) &&
+                                       !services_.config.text(OptionId::kSave).empty();
+  return availability.write_refusal(stops_on_snapshot_error);
 }
 
 Outcome Dispatcher::execute(Arguments args, int64_t now_ms, protocol::OutputBuffer& replies) {

@@ -24,7 +24,7 @@ constexpr int64_t kRetrySaveUs = 5 * kSecondUs;
 constexpr int64_t kReportEveryUs = 10 * kSecondUs;
 
 std::string temporary_snapshot() {
-  return fmt::format("temp-{}.rdb", ::getpid());
+  return persistence::temporary_snapshot_name(::getpid());
 }
 
 std::string temporary_base() {
@@ -57,6 +57,10 @@ core::Result<> Durability::recover(ReplayerFactory make_replayer) {
   make_replayer_ = std::move(make_replayer);
   auto recovered = server::recover(recovery_parts());
   if (!recovered) return recovered.error();
+  if (auto swept = persistence::remove_temporary_snapshots(parts_.files, ".", snapshot_path());
+      !swept) {
+    return swept;
+  }
   last_save_s_ = parts_.clock.wall_ms() / 1000;
   changes_at_save_ = parts_.changes.load();
   wants_log_ = parts_.config.flag(OptionId::kAppendOnly);
@@ -300,6 +304,7 @@ void Durability::finish_save(const core::Result<>& result) {
   record(snapshot_record_, result.has_value());
   if (!result) {
     log_warning("Background saving failed: {}", result.error().message);
+    (void)parts_.files.remove(temporary_snapshot());  // of a child that was killed
     availability.begin(Availability::kSnapshotFailed);
     next_save_us_ = parts_.clock.monotonic_us() + kRetrySaveUs;
     return;
@@ -313,6 +318,8 @@ void Durability::finish_save(const core::Result<>& result) {
 
 void Durability::finish_rewrite(core::Result<> result) {
   if (result) result = writer_.replace_base(temporary_base(), persistence::AofBaseFormat::kRdb);
+  // Replies may have waited for the file that the new base replaces.
+  append_log_.wake();
   const std::scoped_lock lock(mutex_);
   record(rewrite_record_, result.has_value());
   if (result) {
@@ -359,7 +366,8 @@ bool Durability::save_is_due() const {
 }
 
 bool Durability::rewrite_is_due() const {
-  if (writer_.needs_base()) return true;
+  // Only a new base makes good for a failed sync.
+  if (writer_.needs_base() || writer_.has_lost_sync()) return true;
   const auto percentage =
       static_cast<uint64_t>(parts_.config.integer(OptionId::kAutoAofRewritePercentage));
   const uint64_t size = writer_.size_bytes();
