@@ -21,6 +21,7 @@ class SlowDisk final : public FileSystem {
   explicit SlowDisk(VirtualDisk& disk) : disk_(disk) {}
 
   std::function<void()> during_sync;
+  bool refuses_removal = false;
 
   core::Result<std::unique_ptr<AppendFile>> open_append(const std::string& path,
                                                         OpenMode mode) override {
@@ -38,7 +39,10 @@ class SlowDisk final : public FileSystem {
   core::Result<> rename(const std::string& from, const std::string& to) override {
     return disk_.rename(from, to);
   }
-  core::Result<> remove(const std::string& path) override { return disk_.remove(path); }
+  core::Result<> remove(const std::string& path) override {
+    if (refuses_removal) return core::Error{"ERR can't remove " + path};
+    return disk_.remove(path);
+  }
   core::Result<std::vector<std::string>> list(const std::string& directory) override {
     return disk_.list(directory);
   }
@@ -175,6 +179,24 @@ TEST_F(AofWriterTest, AfterAFailedSyncARewriteMayBeTriedAgain) {
   ASSERT_TRUE(writer_.sync());
   EXPECT_EQ(writer_.synced_offset(), journal_.end_offset());
   EXPECT_EQ(keys_after_power_cut(), Keys{"after"});
+}
+
+TEST_F(AofWriterTest, WhatCannotBeRemovedStaysNamed) {
+  rotate();
+  replace_base();
+  slow_disk_.refuses_removal = true;
+  rotate();
+  replace_base();
+  const auto named = [&] {
+    return load_manifest(disk_, "d/logs/a.manifest").value().history().size();
+  };
+  EXPECT_EQ(named(), 2U) << "the first base and the file after it";
+  EXPECT_TRUE(disk_.exists("d/logs/a.1.base.rdb"));
+  slow_disk_.refuses_removal = false;
+  rotate();
+  replace_base();
+  EXPECT_EQ(named(), 0U);
+  EXPECT_FALSE(disk_.exists("d/logs/a.1.base.rdb"));
 }
 
 }  // namespace
