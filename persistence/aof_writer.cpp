@@ -153,6 +153,10 @@ core::Result<> AofWriter::sync() {
 }
 
 core::Result<> AofWriter::prepare_rotation() {
+  // So that little is left to be synced when the next file waits for it.
+  if (!has_lost_sync()) {
+    if (auto synced = sync(); !synced) return synced;
+  }
   if (next_) return {};  // of an attempt that ended before its rotation
   AofManifest manifest = manifest_;
   const std::string name = manifest.add_incremental(place_.names).name;
