@@ -6,7 +6,7 @@ Whatever call it is: the next start finds all that was acknowledged, and no left
 counts the calls of each thread and makes the N-th fail or deliver SIGKILL.
 
 Environment:
-  BLOOMERY_FAULT_CALLS  up to which N each call fails (default 3)
+  BLOOMERY_FAULT_CALLS  up to which N each call fails (default 2)
 """
 
 import os
@@ -21,7 +21,7 @@ import unittest
 from harness import Process, SERVER, ServerTest, seed_from_environment
 from write_load import Load
 
-CALLS = int(os.environ.get("BLOOMERY_FAULT_CALLS", 3))
+CALLS = int(os.environ.get("BLOOMERY_FAULT_CALLS", 2))
 # Most calls of openat are the loader's, long before the server begins its own work.
 NAMES = ("rename", "unlink", "fdatasync", "fsync", "ftruncate")
 ANNOUNCED = (
