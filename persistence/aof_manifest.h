@@ -52,6 +52,9 @@ class AofManifest {
   // The old base and all incremental files but the last one become history.
   const AofFile& replace_base(const AofNames& names, AofBaseFormat format);
   void drop_history() { history_.clear(); }
+  void drop_from_history(std::string_view name) {
+    std::erase_if(history_, [name](const AofFile& file) { return file.name == name; });
+  }
 
   bool operator==(const AofManifest&) const = default;
 

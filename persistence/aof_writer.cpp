@@ -233,13 +233,16 @@ core::Result<> AofWriter::replace_base(const std::string& new_base_path, AofBase
   return {};
 }
 
-// What cannot be removed is tried again at the next start: it is not named any more, or as history.
+// What cannot be removed stays named, so that the next rewrite or start tries again.
 void AofWriter::remove_history() {
   if (manifest_.history().empty()) return;
-  for (const AofFile& file : manifest_.history()) (void)files_.remove(path_of(file.name));
   AofManifest manifest = manifest_;
-  manifest.drop_history();
-  if (save_manifest(files_, place_.directory, place_.names, manifest)) manifest_ = manifest;
+  for (const AofFile& file : manifest_.history()) {
+    if (files_.remove(path_of(file.name))) manifest.drop_from_history(file.name);
+  }
+  if (save_manifest(files_, place_.directory, place_.names, manifest)) {
+    manifest_ = std::move(manifest);
+  }
 }
 
 uint64_t AofWriter::size_bytes() const {

@@ -264,7 +264,8 @@ void Durability::poll_child() {
   std::unique_lock lock(mutex_);
   if (child_ == nullptr) return;
   const auto result = child_->poll();
-  if (!writer_.awaits_sync()) child_->let_begin();
+  // A sync that has failed is not waited for: the base is what makes good for it.
+  if (!writer_.awaits_sync() || writer_.has_lost_sync()) child_->let_begin();
   if (!result) {
     const int64_t now_us = parts_.clock.monotonic_us();
     if (now_us - child_->started_us() > kReportEveryUs && now_us >= next_report_us_) {
