@@ -156,7 +156,7 @@ core::Result<> Durability::fork_child(Task task, Locking locking) {
   const bool is_save = task == Task::kSave;
   const auto options = write_options(!is_save);
   const persistence::RdbPlace place{snapshot_path(), temporary_snapshot()};
-  auto child = SaveChild::start(parts_.clock, [&](SaveChild::Figures& figures) -> core::Result<> {
+  auto child = parts_.start_child(parts_.clock, [&](SaveChild::Figures& figures) -> core::Result<> {
     auto child_options = options;
     child_options.on_progress = [&figures](const persistence::RdbProgress& progress) {
       figures.written_bytes = progress.bytes;

@@ -51,6 +51,7 @@ class Durability {
     persistence::Journal& journal;
     persistence::FileSystem& files;
     std::atomic<uint64_t>& changes;
+    SaveChild::Starter start_child = SaveChild::start;
   };
   enum class Task : uint8_t { kNone, kSave, kRewrite };
   enum class Start : uint8_t { kStarted, kScheduled };
