@@ -155,7 +155,9 @@ core::Result<> Durability::fork_child(Task task, Locking locking) {
   }
   const bool is_save = task == Task::kSave;
   const auto options = write_options(!is_save);
+  // Named here: the child has a process id of its own.
   const persistence::RdbPlace place{snapshot_path(), temporary_snapshot()};
+  const std::string base = temporary_base();
   auto child = parts_.start_child(parts_.clock, [&](SaveChild::Figures& figures) -> core::Result<> {
     auto child_options = options;
     child_options.on_progress = [&figures](const persistence::RdbProgress& progress) {
@@ -164,8 +166,7 @@ core::Result<> Durability::fork_child(Task task, Locking locking) {
     };
     const auto saved =
         is_save ? persistence::save_rdb(parts_.files, place, parts_.keyspace, child_options)
-                : persistence::write_rdb_file(parts_.files, temporary_base(), parts_.keyspace,
-                                              child_options);
+                : persistence::write_rdb_file(parts_.files, base, parts_.keyspace, child_options);
     if (!saved) return saved.error();
     return {};
   });

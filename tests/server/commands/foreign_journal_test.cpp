@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "core/bloom/scalable_filter.h"
 #include "server/commands/command_replayer.h"
 #include "tests/support/command_test.h"
 
