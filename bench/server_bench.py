@@ -27,27 +27,34 @@ def free_port():
 class Server:
     """A server process that can tell how much CPU it has used."""
 
-    def __init__(self, name, command, pin):
+    def __init__(self, name, command, pin, persistence=("--appendonly", "no")):
         self.name = name
         self.port = free_port()
         self.directory = tempfile.mkdtemp(prefix="bloomery-bench-")
-        full = command + ["--port", str(self.port), "--bind", "127.0.0.1", "--save", "",
-                          "--appendonly", "no", "--dir", self.directory]
-        self.process = subprocess.Popen(full, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        if pin is not None:
-            os.sched_setaffinity(self.process.pid, {pin})
+        self.full = command + ["--port", str(self.port), "--bind", "127.0.0.1", "--save", "",
+                               *persistence, "--dir", self.directory]
+        self.pin = pin
+        self.restart()
+
+    def restart(self):
+        self.process = subprocess.Popen(self.full, stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL)
+        if self.pin is not None:
+            os.sched_setaffinity(self.process.pid, {self.pin})
         self._wait()
 
     def _wait(self):
-        for _ in range(200):
+        """Until it serves: loading may take a while."""
+        for _ in range(1200):
             try:
-                socket.create_connection(("127.0.0.1", self.port), 0.2).close()
-                return
+                if self.command("PING") == "+PONG" and self.command("DBSIZE").startswith(":"):
+                    return
             except OSError:
-                if self.process.poll() is not None:
-                    raise SystemExit(f"{self.name} ended at start")
-                time.sleep(0.05)
-        raise SystemExit(f"{self.name} does not listen")
+                pass
+            if self.process.poll() is not None:
+                raise SystemExit(f"{self.name} ended at start")
+            time.sleep(0.05)
+        raise SystemExit(f"{self.name} does not serve")
 
     def cpu_ns(self):
         """CPU time of all threads, from the scheduler's own accounting."""
@@ -66,6 +73,12 @@ class Server:
         with socket.create_connection(("127.0.0.1", self.port), 60) as connection:
             connection.sendall(encode(*words))
             return connection.makefile("rb").readline().decode().strip()
+
+    def bulk(self, *words):
+        with socket.create_connection(("127.0.0.1", self.port), 60) as connection:
+            connection.sendall(encode(*words))
+            stream = connection.makefile("rb")
+            return stream.read(int(stream.readline()[1:])).decode()
 
     def load(self, words, requests, pipeline, clients, keyspace):
         """Runs redis-benchmark once; returns (requests per second, server CPU ns per request)."""
@@ -140,12 +153,6 @@ class OurServer(Server):
             if line.startswith(field + ":"):
                 return int(line.split(":")[1])
         raise SystemExit(f"INFO has no {field}")
-
-    def bulk(self, *words):
-        with socket.create_connection(("127.0.0.1", self.port), 60) as connection:
-            connection.sendall(encode(*words))
-            stream = connection.makefile("rb")
-            return stream.read(int(stream.readline()[1:])).decode()
 
     def replies(self, requests, batch=200):
         """Sends many requests in pipelines; their first reply lines."""

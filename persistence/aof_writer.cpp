@@ -90,6 +90,7 @@ void AofWriter::close() {
   lost_.reset();
   awaits_sync_ = false;
   batch_.clear();
+  covered_bytes_ = 0;
   next_.reset();
   must_cut_ = false;
   has_lost_sync_ = false;
@@ -119,13 +120,7 @@ core::Result<> AofWriter::write() {
 core::Result<> AofWriter::write_locked() {
   if (!is_open()) return core::Error{"ERR the append log is closed"};
   if (older_ != nullptr) return {};
-  if (batch_.empty()) {
-    batch_end_ = journal_.take(batch_);
-  } else {
-    std::string more;
-    batch_end_ = journal_.take(more);
-    batch_ += more;
-  }
+  take_journal();
   if (batch_.empty()) return {};
   if (must_cut_) {
     if (auto cut = current_.file->truncate(current_.size_bytes); !cut) return cut;
@@ -148,6 +143,16 @@ core::Result<> AofWriter::write_locked() {
   if (batch_.capacity() > kKeptBytes) batch_ = {};
   written_.store(batch_end_);
   return {};
+}
+
+void AofWriter::take_journal() {
+  if (batch_.empty()) {
+    batch_end_ = journal_.take(batch_);
+    return;
+  }
+  std::string more;
+  batch_end_ = journal_.take(more);
+  batch_ += more;
 }
 
 void AofWriter::append_timestamp() {
@@ -179,7 +184,8 @@ core::Result<> AofWriter::sync() {
     has_lost_sync_.store(true, std::memory_order_release);
     return synced;
   }
-  if (older_ == file) {
+  // A rotation may have written its last bytes after this sync had begun.
+  if (older_ == file && written == written_offset()) {
     older_.reset();
     awaits_sync_ = false;
   }
@@ -188,6 +194,10 @@ core::Result<> AofWriter::sync() {
 }
 
 core::Result<> AofWriter::prepare_rotation() {
+  // So that little is left to be synced when the next file waits for it.
+  if (!has_lost_sync()) {
+    if (auto synced = sync(); !synced) return synced;
+  }
   if (next_) return {};  // of an attempt that ended before its rotation
   AofManifest manifest = manifest_;
   const std::string name = manifest.add_incremental(place_.names).name;
@@ -205,13 +215,22 @@ core::Result<> AofWriter::prepare_rotation() {
 core::Result<> AofWriter::rotate() {
   assert(next_);
   const std::scoped_lock lock(mutex_);
-  if (older_ != nullptr) return core::Error{"ERR the file of the last rewrite is not synced yet"};
+  if (older_ != nullptr && !has_lost_sync()) {
+    return core::Error{"ERR the file of the last rewrite is not synced yet"};
+  }
   // What the new base will hold must not be repeated after it.
-  if (auto written = write_locked(); !written) return written;
+  if (older_ == nullptr) {
+    if (auto written = write_locked(); !written) return written;
+    older_ = std::move(current_.file);
+    awaits_sync_ = true;
+  } else {
+    // The sync of the older file has failed, so that no later file may take bytes: those that wait
+    // are left to the base. The file in between has none.
+    take_journal();
+    covered_bytes_ = batch_.size();
+  }
   journal_.restate_database();
   older_bytes_ += current_.size_bytes;
-  older_ = std::move(current_.file);
-  awaits_sync_ = true;
   current_ = std::move(*next_);
   next_.reset();
   return {};
@@ -234,6 +253,9 @@ core::Result<> AofWriter::replace_base(const std::string& new_base_path, AofBase
     // The base holds what the older file did.
     older_.reset();
     awaits_sync_ = false;
+    batch_.erase(0, covered_bytes_);
+    if (covered_bytes_ > 0 && batch_.empty()) written_.store(batch_end_);
+    covered_bytes_ = 0;
     if (lost_ != current_.file) {
       lost_.reset();
       has_lost_sync_.store(false, std::memory_order_release);

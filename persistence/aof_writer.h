@@ -99,6 +99,7 @@ class AofWriter {
   static core::Result<> seal(OpenFile& opened);
   // REQUIRES: mutex_.
   core::Result<> write_locked();
+  void take_journal();
   void append_timestamp();
   void remove_history();
 
@@ -125,6 +126,7 @@ class AofWriter {
   std::shared_ptr<AppendFile> lost_;   // whose sync has failed
   std::string batch_;                  // taken from the journal
   uint64_t batch_end_ = 0;             // the journal's offset behind it
+  size_t covered_bytes_ = 0;           // of the batch: those that the next base holds
   bool must_cut_ = false;              // the file may hold part of a batch
   int64_t timestamp_s_ = 0;
   uint64_t older_bytes_ = 0;  // of the files before current_

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "persistence/journal.h"
+#include "core/short_bytes.h"
 
 #include <array>
 #include <cassert>
 #include <charconv>
-#include <cstring>
 #include <utility>
 
 namespace persistence {
@@ -13,25 +13,38 @@ namespace {
 thread_local Journal::Group* open_group = nullptr;
 thread_local uint64_t last_append_end = 0;
 
-// "*12\r\n" or "$5\r\n".
-void append_header(std::string& out, char kind, uint64_t number) {
-  std::array<char, 24> text;
-  text[0] = kind;
-  char* end = std::to_chars(text.data() + 1, text.data() + text.size(), number).ptr;
-  *end++ = '\r';
-  *end++ = '\n';
-  out.append(text.data(), static_cast<size_t>(end - text.data()));
+constexpr size_t kHeaderBytesMax = 24;
+
+// "*12\r\n" or "$5\r\n"; returns its end.
+char* write_header(char* to, char kind, uint64_t number) {
+  *to++ = kind;
+  if (number < 10) {
+    *to++ = static_cast<char>('0' + number);
+  } else {
+    to = std::to_chars(to, to + kHeaderBytesMax, number).ptr;
+  }
+  *to++ = '\r';
+  *to++ = '\n';
+  return to;
 }
 
 }  // namespace
 
 void append_command(std::string& out, Words words) {
-  append_header(out, '*', words.size());
+  // One growth and plain stores: this runs under the locks of every change.
+  size_t most = kHeaderBytesMax;
+  for (const std::string_view word : words) most += kHeaderBytesMax + word.size() + 2;
+  const size_t begin = out.size();
+  out.resize(begin + most);
+  char* to = write_header(out.data() + begin, '*', words.size());
   for (const std::string_view word : words) {
-    append_header(out, '$', word.size());
-    out.append(word);
-    out.append("\r\n", 2);
+    to = write_header(to, '$', word.size());
+    core::copy_bytes(to, word);
+    to += word.size();
+    *to++ = '\r';
+    *to++ = '\n';
   }
+  out.resize(static_cast<size_t>(to - out.data()));
 }
 
 Journal::Group::Group(Journal& journal) : journal_(journal) {

@@ -18,6 +18,16 @@ namespace {
 using core::keyspace::Entry;
 using core::keyspace::Keyspace;
 
+constexpr std::string_view kTemporaryPrefix = "temp-";
+constexpr std::string_view kTemporarySuffix = ".rdb";
+
+bool is_temporary_snapshot(std::string_view name) {
+  if (!name.starts_with(kTemporaryPrefix) || !name.ends_with(kTemporarySuffix)) return false;
+  name.remove_prefix(kTemporaryPrefix.size());
+  name.remove_suffix(kTemporarySuffix.size());
+  return !name.empty() && name.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 class RdbWriter {
  public:
   RdbWriter(ByteSink& sink, const RdbWriteOptions& options)
@@ -124,6 +134,23 @@ core::Result<RdbProgress> write_rdb_file(FileSystem& files, const std::string& p
   auto total = fill();
   if (!total) (void)files.remove(path);
   return total;
+}
+
+std::string temporary_snapshot_name(int64_t process_id) {
+  return fmt::format("{}{}{}", kTemporaryPrefix, process_id, kTemporarySuffix);
+}
+
+core::Result<> remove_temporary_snapshots(FileSystem& files, const std::string& directory,
+                                          const std::string& kept) {
+  auto listed = files.list(directory);
+  if (!listed) return listed.error();
+  for (const std::string& name : *listed) {
+    if (name == kept || !is_temporary_snapshot(name)) continue;
+    if (auto removed = files.remove(fmt::format("{}/{}", directory, name)); !removed) {
+      return removed;
+    }
+  }
+  return {};
 }
 
 core::Result<RdbProgress> save_rdb(FileSystem& files, const RdbPlace& place,

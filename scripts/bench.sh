@@ -4,7 +4,7 @@
 # Every figure that README and docs quote, ours beside redis-server in one run.
 #   scripts/bench.sh               all of it, about 15 minutes
 #   scripts/bench.sh --quick       a tenth of the work, coarser figures
-#   scripts/bench.sh --only SECTION...   commands batches memory growth threads engine
+#   scripts/bench.sh --only SECTION...   commands batches memory growth threads durability engine
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 scripts/install_deps.sh test
@@ -14,7 +14,7 @@ cmake --build --preset release --parallel "$(nproc)" \
 
 items=100000000
 server_options=()
-sections=(commands batches memory growth threads engine)
+sections=(commands batches memory growth threads durability engine)
 while [ $# -gt 0 ]; do
   case $1 in
     --quick)
@@ -39,6 +39,8 @@ for section in "${sections[@]}"; do
     printf '\nThe engine in process, native against classic\n'
     build/release/bench/bloom_bench --items "$items"
     build/release/bench/bloom_growth_bench
+  elif [ "$section" = durability ]; then
+    python3 bench/durability_bench.py "${server_options[@]}"
   else
     python3 bench/server_bench.py "${server_options[@]}" --only "$section"
   fi

@@ -14,8 +14,8 @@ build_packages=(
   libspdlog-dev libssl-dev libxxhash-dev redis-tools
 )
 test_packages=(
-  clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev git
-  php-cli php-redis procps python3 python3-redis redis-server ruby ruby-redis util-linux
+  clang-14 clang-format-14 clang-tidy-14 e2fsprogs libclang-rt-14-dev git mount
+  php-cli php-redis procps python3 python3-redis redis-server ruby ruby-redis strace util-linux
 )
 
 packages=("${build_packages[@]}")

@@ -72,6 +72,8 @@ int main(int argc, char** argv) {
   // A peer that closes its socket must not end the process.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGHUP, SIG_IGN);
+  // A file that may not grow is an error of the write then, as a full disk is.
+  std::signal(SIGXFSZ, SIG_IGN);
   server::Config config;
   const auto launch = config.load(argc, argv);
   if (!launch) return fail(launch.error().message);

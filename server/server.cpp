@@ -193,7 +193,7 @@ void Server::recover() {
     }
     return request_stop();
   }
-  parts.durability.append_log().start();
+  parts.durability.start();
   parts.durability.availability.end(Availability::kLoading);
   log_notice("Ready to accept connections");
 }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/bloom/scalable_filter.h"
+#include "core/short_bytes.h"
 
 namespace core::keyspace {
 
@@ -50,7 +51,7 @@ void EntryDeleter::operator()(Entry* entry) const noexcept {
 Entry::Entry(std::string_view key) : key_size_(static_cast<uint32_t>(key.size())) {
   static_assert(sizeof(Entry) == 40, "34 bytes of header, 6 of the key");
   assert(key.size() <= UINT32_MAX);
-  if (!key.empty()) std::memcpy(key_bytes(), key.data(), key.size());
+  copy_bytes(key_bytes(), key);
 }
 
 EntryPtr Entry::create(std::string_view key) {
@@ -240,7 +241,7 @@ void Entry::take_value(Entry& source) {
 
 void Entry::set_short(std::string_view text) {
   reset_value();
-  if (!text.empty()) std::memcpy(payload_.short_text.bytes.data(), text.data(), text.size());
+  copy_bytes(payload_.short_text.bytes.data(), text);
   payload_.short_text.size = static_cast<uint8_t>(text.size());
 }
 

@@ -12,6 +12,7 @@
 
 #include "core/keyspace/key_hash.h"
 #include "core/prefetch.h"
+#include "core/short_bytes.h"
 
 namespace core::keyspace {
 
@@ -98,7 +99,8 @@ Table::Place Table::locate(std::string_view key, uint64_t hash) const {
     const unsigned used = bucket->state & (bucket->chained() ? kChildSlotBit - 1 : kAllSlots);
     for (; matches != 0; matches &= matches - 1) {
       const unsigned slot = static_cast<unsigned>(std::countr_zero(matches)) / 8;
-      if ((used >> slot & 1) != 0 && bucket->entry(slot)->key() == key) return {head, bucket, slot};
+      if ((used >> slot & 1) != 0 && equal_bytes(bucket->entry(slot)->key(), key))
+        return {head, bucket, slot};
     }
   }
   return {};

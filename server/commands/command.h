@@ -44,6 +44,7 @@ enum Flag : uint32_t {
   kMayReplicate = 1U << 13,
   kNoMulti = 1U << 14,  // refused inside MULTI
   kAllowBusy = 1U << 15,
+  kNoAsyncLoading = 1U << 16,  // not while a replica loads beside the data it serves
   // For us only:
   kImmediate = 1U << 24,      // runs at once inside MULTI instead of being queued
   kWholeKeyspace = 1U << 25,  // reaches keys it does not name: EXEC locks every stripe

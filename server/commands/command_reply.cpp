@@ -30,6 +30,7 @@ constexpr FlagName kFlagNames[] = {
     {kFast, "fast"},
     {kNoAuth, "no_auth"},
     {kMayReplicate, "may_replicate"},
+    {kNoAsyncLoading, "no_async_loading"},
     {kNoMulti, "no_multi"},
     {kAllowBusy, "allow_busy"},
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "server/commands/dispatcher.h"
+#include "core/short_bytes.h"
 
 #include <fmt/format.h>
 
@@ -53,8 +54,7 @@ std::string_view error_code(std::string_view reply_line) {
 
 const RegisteredCommand* Dispatcher::find(Arguments args) {
   const std::string_view name = args[0];
-  if (last_name_size_ == name.size() &&
-      std::memcmp(last_name_.data(), name.data(), name.size()) == 0) {
+  if (core::equal_bytes({last_name_.data(), last_name_size_}, name)) {
     return last_command_;
   }
   const RegisteredCommand* command = services_.registry.find(name);
@@ -87,7 +87,10 @@ std::string Dispatcher::trouble(uint32_t flags) const {
     return "LOADING Redis is loading the dataset in memory";
   }
   if ((flags & (kWrite | kTellsTrouble)) == 0) return "";
-  return availability.write_refusal(services_.config.flag(OptionId::kStopWritesOnBgsaveError));
+  // Who asks for no snapshots does not mind one that failed.
+  const bool stops_on_snapshot_error = services_.config.flag(OptionId::kStopWritesOnBgsaveError) &&
+                                       !services_.config.text(OptionId::kSave).empty();
+  return availability.write_refusal(stops_on_snapshot_error);
 }
 
 Outcome Dispatcher::execute(Arguments args, int64_t now_ms, protocol::OutputBuffer& replies) {

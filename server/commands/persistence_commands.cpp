@@ -34,7 +34,7 @@ void bgsave(Context& ctx) {
 
 /* BGREWRITEAOF */
 void bgrewriteaof(Context& ctx) {
-  const auto started = ctx.services.durability.start_rewrite(ctx.locking());
+  const auto started = ctx.services.durability.request_rewrite();
   if (!started) return ctx.reply.error(started.error().message);
   ctx.reply.simple(*started == Durability::Start::kStarted
                        ? "Background append only file rewriting started"
@@ -100,7 +100,7 @@ void shutdown(Context& ctx) {
   services.request_shutdown();
 }
 
-constexpr uint32_t kSaves = kAdmin | kNoScript | kWholeKeyspace;
+constexpr uint32_t kSaves = kAdmin | kNoScript | kNoAsyncLoading | kWholeKeyspace;
 
 const Command kRows[] = {
     {.name = "save",
@@ -128,10 +128,11 @@ const Command kRows[] = {
     {.name = "lastsave",
      .arity = 1,
      .flags = kLoading | kStale | kFast,
-     .categories = kDangerous,
+     .categories = kAdministrative | kDangerous,
      .group = "server",
      .since = "1.0.0",
      .summary = "Tells when the last snapshot was saved",
+     .tips = "nondeterministic_output",
      .handler = lastsave},
     {.name = "shutdown",
      .arity = -1,

@@ -66,6 +66,7 @@ void time_command(Context& ctx) {
 }
 
 constexpr uint32_t kModuleFlags = kAdmin | kNoScript;
+constexpr uint32_t kModuleChangeFlags = kModuleFlags | kNoAsyncLoading;
 
 constexpr Command kModuleSubcommands[] = {
     {.name = "list",
@@ -78,7 +79,7 @@ constexpr Command kModuleSubcommands[] = {
      .handler = module_list},
     {.name = "load",
      .arity = -3,
-     .flags = kModuleFlags,
+     .flags = kModuleChangeFlags,
      .group = "server",
      .since = "4.0.0",
      .summary = "Is refused: nothing can be loaded",
@@ -86,7 +87,7 @@ constexpr Command kModuleSubcommands[] = {
      .handler = module_refusal},
     {.name = "loadex",
      .arity = -3,
-     .flags = kModuleFlags,
+     .flags = kModuleChangeFlags,
      .group = "server",
      .since = "7.0.0",
      .summary = "Is refused: nothing can be loaded",
@@ -94,7 +95,7 @@ constexpr Command kModuleSubcommands[] = {
      .handler = module_refusal},
     {.name = "unload",
      .arity = 3,
-     .flags = kModuleFlags,
+     .flags = kModuleChangeFlags,
      .group = "server",
      .since = "4.0.0",
      .summary = "Is refused: nothing can be unloaded",

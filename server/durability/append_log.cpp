@@ -32,11 +32,16 @@ void AppendLog::stop() {
 void AppendLog::commit() {
   if (!writer_.is_open()) return;
   if (!is_always()) {
+    const uint64_t end = journal_.end_offset();
     // A disk that fails is tried again by the log's thread, not by every client.
     if (!availability_.has(Availability::kAppendLogFails)) write_and_report();
     // Right after a rewrite has begun, the file before is synced first, by the log's thread.
-    if (!writer_.awaits_sync()) return;
+    if (writer_.written_offset() >= end) return;
   }
+  wake();
+}
+
+void AppendLog::wake() {
   {
     const std::scoped_lock lock(mutex_);
     wanted_ = true;
@@ -69,15 +74,12 @@ void AppendLog::run() {
 }
 
 void AppendLog::step() {
-  const uint64_t safe_before = is_always() ? writer_.synced_offset() : writer_.written_offset();
   const int64_t now_us = clock_.monotonic_us();
-  if (writer_.awaits_sync() && !writer_.has_lost_sync()) {
-    sync_and_report();
-    write_and_report();
-  }
+  if (writer_.awaits_sync() && !writer_.has_lost_sync()) sync_and_report();
+  // Also what an I/O thread could not write, because the file before was not synced then.
   const bool fails = availability_.has(Availability::kAppendLogFails);
-  if (is_always() || (fails && now_us >= next_retry_us_)) {
-    next_retry_us_ = now_us + kSecondUs;
+  if (!fails || now_us >= next_retry_us_) {
+    if (fails) next_retry_us_ = now_us + kSecondUs;
     write_and_report();
   }
   const bool is_behind = writer_.synced_offset() < writer_.written_offset();
@@ -88,8 +90,11 @@ void AppendLog::step() {
     sync_and_report();
     if (clock_.monotonic_us() - now_us > 2 * kSecondUs) ++delayed_syncs_;
   }
-  const uint64_t safe_now = is_always() ? writer_.synced_offset() : writer_.written_offset();
-  if (safe_now != safe_before) on_progress();
+  // Other threads write too, and not all of their bytes at once are those that someone waits for.
+  const uint64_t safe = safe_offset();
+  if (safe == told_offset_) return;
+  told_offset_ = safe;
+  on_progress();
 }
 
 void AppendLog::write_and_report() {

@@ -58,10 +58,12 @@ class AppendLog {
   }
   bool is_safe(uint64_t offset) const {
     if (!writer_.is_open()) return true;
-    return offset <= (is_always() ? writer_.synced_offset() : writer_.written_offset());
+    return offset <= safe_offset();
   }
   // Brings the journal's end nearer to safety: writes, or has it written and synced.
   void commit();
+  // Has the log's thread look at once whether it can write what waits, and tell who waits.
+  void wake();
   // Writes and syncs all there is, on this thread.
   core::Result<> flush();
   // While a child saves, if no-appendfsync-on-rewrite says so.
@@ -73,6 +75,9 @@ class AppendLog {
 
  private:
   bool is_always() const { return config_.append_fsync() == AppendFsync::kAlways; }
+  uint64_t safe_offset() const {
+    return is_always() ? writer_.synced_offset() : writer_.written_offset();
+  }
   void run();
   void step();
   void write_and_report();
@@ -92,6 +97,7 @@ class AppendLog {
   std::condition_variable wake_;
   bool wanted_ = false;
   bool stopping_ = false;
+  uint64_t told_offset_ = 0;   // of the log's thread: how far on_progress has told of
   int64_t next_sync_us_ = 0;   // of the log's thread
   int64_t next_retry_us_ = 0;  // of the log's thread
   std::thread thread_;

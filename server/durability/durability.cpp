@@ -24,7 +24,7 @@ constexpr int64_t kRetrySaveUs = 5 * kSecondUs;
 constexpr int64_t kReportEveryUs = 10 * kSecondUs;
 
 std::string temporary_snapshot() {
-  return fmt::format("temp-{}.rdb", ::getpid());
+  return persistence::temporary_snapshot_name(::getpid());
 }
 
 std::string temporary_base() {
@@ -49,12 +49,18 @@ Durability::Durability(const Parts& parts)
               {log_directory_.path(), log_directory_.names()}),
       append_log_(parts.config, parts.clock, parts.journal, writer_, availability) {}
 
-Durability::~Durability() = default;
+Durability::~Durability() {
+  stop();
+}
 
 core::Result<> Durability::recover(ReplayerFactory make_replayer) {
   make_replayer_ = std::move(make_replayer);
   auto recovered = server::recover(recovery_parts());
   if (!recovered) return recovered.error();
+  if (auto swept = persistence::remove_temporary_snapshots(parts_.files, ".", snapshot_path());
+      !swept) {
+    return swept;
+  }
   last_save_s_ = parts_.clock.wall_ms() / 1000;
   changes_at_save_ = parts_.changes.load();
   wants_log_ = parts_.config.flag(OptionId::kAppendOnly);
@@ -123,7 +129,7 @@ core::Result<Durability::Start> Durability::start_save(Locking locking, bool may
   return Start::kStarted;
 }
 
-core::Result<Durability::Start> Durability::start_rewrite(Locking locking) {
+core::Result<Durability::Start> Durability::request_rewrite() {
   if (!writer_.is_open()) {
     return core::Error{"ERR the append log is off (appendonly no): there is nothing to rewrite"};
   }
@@ -134,17 +140,23 @@ core::Result<Durability::Start> Durability::start_rewrite(Locking locking) {
     rewrite_is_scheduled_ = true;
     return Start::kScheduled;
   }
-  rewrite_is_scheduled_ = false;
-  auto ready = writer_.prepare_rotation();
-  if (ready) ready = fork_child(Task::kRewrite, locking);
-  if (!ready) {
-    log_warning("Can't rewrite the append log: {}", ready.error().message);
-    const std::scoped_lock lock(mutex_);
-    record(rewrite_record_, false);
-    release();
-    return ready.error();
-  }
+  rewrite_is_requested_ = true;
+  wake_.notify_one();
   return Start::kStarted;
+}
+
+void Durability::begin_rewrite() {
+  rewrite_is_scheduled_ = false;
+  auto ready = writer_.is_open() ? writer_.prepare_rotation()
+                                 : core::Result<>(core::Error{"ERR the append log is off"});
+  if (ready) ready = fork_child(Task::kRewrite, Locking::kTake);
+  if (ready) return;
+  log_warning("Can't rewrite the append log: {}", ready.error().message);
+  const std::scoped_lock lock(mutex_);
+  record(rewrite_record_, false);
+  next_rewrite_us_ = parts_.clock.monotonic_us() +
+                     std::max(kRetrySaveUs, rewrite_delay_us(rewrite_record_.failures_in_a_row));
+  release();
 }
 
 core::Result<> Durability::fork_child(Task task, Locking locking) {
@@ -159,6 +171,9 @@ core::Result<> Durability::fork_child(Task task, Locking locking) {
   const persistence::RdbPlace place{snapshot_path(), temporary_snapshot()};
   const std::string base = temporary_base();
   auto child = parts_.start_child(parts_.clock, [&](SaveChild::Figures& figures) -> core::Result<> {
+    // Its many bytes would hold up the sync of the log's last file, which clients wait for.
+    constexpr useconds_t kPauseUs = 500;
+    while (!is_save && !figures.may_begin) ::usleep(kPauseUs);
     auto child_options = options;
     child_options.on_progress = [&figures](const persistence::RdbProgress& progress) {
       figures.written_bytes = progress.bytes;
@@ -212,8 +227,35 @@ core::Result<> Durability::save(Locking locking) {
   return {};
 }
 
+void Durability::start() {
+  append_log_.start();
+  thread_ = std::thread([this] { run(); });
+}
+
+void Durability::run() {
+  constexpr std::chrono::milliseconds kTick{50};
+  std::unique_lock lock(wake_mutex_);
+  while (!is_stopping_) {
+    lock.unlock();
+    tick();
+    lock.lock();
+    wake_.wait_for(lock, kTick, [this] { return is_stopping_ || rewrite_is_requested_; });
+  }
+}
+
+void Durability::stop() {
+  {
+    const std::scoped_lock lock(wake_mutex_);
+    is_stopping_ = true;
+  }
+  wake_.notify_one();
+  if (thread_.joinable()) thread_.join();
+  append_log_.stop();
+}
+
 void Durability::tick() {
   poll_child();
+  if (rewrite_is_requested_.exchange(false)) begin_rewrite();
   follow_log_switch();
   start_what_is_due();
 }
@@ -223,6 +265,7 @@ void Durability::poll_child() {
   std::unique_lock lock(mutex_);
   if (child_ == nullptr) return;
   const auto result = child_->poll();
+  if (!writer_.awaits_sync()) child_->let_begin();
   if (!result) {
     const int64_t now_us = parts_.clock.monotonic_us();
     if (now_us - child_->started_us() > kReportEveryUs && now_us >= next_report_us_) {
@@ -262,6 +305,7 @@ void Durability::finish_save(const core::Result<>& result) {
   record(snapshot_record_, result.has_value());
   if (!result) {
     log_warning("Background saving failed: {}", result.error().message);
+    (void)parts_.files.remove(temporary_snapshot());  // of a child that was killed
     availability.begin(Availability::kSnapshotFailed);
     next_save_us_ = parts_.clock.monotonic_us() + kRetrySaveUs;
     return;
@@ -275,6 +319,8 @@ void Durability::finish_save(const core::Result<>& result) {
 
 void Durability::finish_rewrite(core::Result<> result) {
   if (result) result = writer_.replace_base(temporary_base(), persistence::AofBaseFormat::kRdb);
+  // Replies may have waited for the file that the new base replaces.
+  append_log_.wake();
   const std::scoped_lock lock(mutex_);
   record(rewrite_record_, result.has_value());
   if (result) {
@@ -290,9 +336,9 @@ void Durability::finish_rewrite(core::Result<> result) {
 void Durability::start_what_is_due() {
   if (task_ != Task::kNone) return;
   const int64_t now_us = parts_.clock.monotonic_us();
-  if (writer_.is_open() &&
-      (rewrite_is_scheduled_ || (now_us >= next_rewrite_us_ && rewrite_is_due()))) {
-    if (!start_rewrite(Locking::kTake)) next_rewrite_us_ = now_us + kRetrySaveUs;
+  const bool rewrites = rewrite_is_scheduled_ || (now_us >= next_rewrite_us_ && rewrite_is_due());
+  if (writer_.is_open() && rewrites) {
+    if (claim(Task::kRewrite)) begin_rewrite();
     return;
   }
   if (save_is_scheduled_.exchange(false) || (now_us >= next_save_us_ && save_is_due())) {
@@ -321,7 +367,8 @@ bool Durability::save_is_due() const {
 }
 
 bool Durability::rewrite_is_due() const {
-  if (writer_.needs_base()) return true;
+  // Only a new base makes good for a failed sync.
+  if (writer_.needs_base() || writer_.has_lost_sync()) return true;
   const auto percentage =
       static_cast<uint64_t>(parts_.config.integer(OptionId::kAutoAofRewritePercentage));
   const uint64_t size = writer_.size_bytes();
@@ -446,7 +493,7 @@ void Durability::poll_until_idle() {
 }
 
 core::Result<> Durability::finish() {
-  append_log_.stop();
+  stop();
   return append_log_.flush();
 }
 

@@ -6,17 +6,19 @@
 // Invariants: at most one child saves at a time. A rewrite switches the log to a new file and forks
 // while no command runs, so that the child's snapshot and the new file meet exactly. Whatever
 // fails, the files on the disk stay a complete set.
-// Thread safety: all members may be called from any thread, tick() and the functions that start
-// or end the log from one at a time. Those that take Locking must not be called by a thread that
-// holds some stripes but not all.
-// Source: docs/architecture.md, "Durability".
+// Its own thread does what waits for the disk, so that no I/O thread does.
+// Thread safety: all members may be called from any thread. Those that take Locking must not be
+// called by a thread that holds some stripes but not all. Source: docs/architecture.md,
+// "Durability".
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 
 #include "core/clock.h"
 #include "core/keyspace/keyspace.h"
@@ -69,12 +71,12 @@ class Durability {
   core::Result<> recover(ReplayerFactory make_replayer);
   // Makes recover() end soon, with an error.
   void cancel_recovery() { recovery_is_cancelled_ = true; }
-  // What is due: finished children, scheduled work, save points, rewrites. Not during recovery.
-  void tick();
+  // Starts the threads; after recover().
+  void start();
 
-  // BGSAVE, BGREWRITEAOF, SAVE.
+  // BGSAVE, SAVE. BGREWRITEAOF is begun by the own thread: what fails then is in the log and INFO.
   core::Result<Start> start_save(Locking locking, bool may_wait);
-  core::Result<Start> start_rewrite(Locking locking);
+  core::Result<Start> request_rewrite();
   core::Result<> save(Locking locking);
   // DEBUG RELOAD and LOADAOF: forgets all keys and loads them from the files. Clients are told
   // LOADING meanwhile.
@@ -113,10 +115,16 @@ class Durability {
 
  private:
   RecoveryParts recovery_parts();
+  void stop();
+  void run();
+  // What is due: finished children, requested work, save points, rewrites.
+  void tick();
   bool claim(Task task);
   void release();
   persistence::RdbWriteOptions write_options(bool is_aof_base) const;
   std::string snapshot_path() const { return parts_.config.text(OptionId::kDbFileName); }
+  // REQUIRES: the task is claimed.
+  void begin_rewrite();
   core::Result<> fork_child(Task task, Locking locking);
   void poll_child();
   void poll_until_idle();
@@ -142,6 +150,7 @@ class Durability {
   std::atomic<Task> task_{Task::kNone};
   std::atomic<bool> save_is_scheduled_{false};
   std::atomic<bool> rewrite_is_scheduled_{false};
+  std::atomic<bool> rewrite_is_requested_{false};  // and its task claimed
   std::atomic<bool> wants_log_{false};
   std::atomic<int64_t> last_save_s_{0};
   std::atomic<uint64_t> changes_at_save_{0};
@@ -156,7 +165,12 @@ class Durability {
   SaveRecord snapshot_record_;
   SaveRecord rewrite_record_;
 
-  // Of tick().
+  std::mutex wake_mutex_;  // guards is_stopping_
+  std::condition_variable wake_;
+  bool is_stopping_ = false;
+  std::thread thread_;
+
+  // Of the own thread.
   int64_t next_save_us_ = 0;
   int64_t next_rewrite_us_ = 0;
   int64_t next_report_us_ = 0;

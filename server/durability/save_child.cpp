@@ -53,6 +53,7 @@ core::Result<std::unique_ptr<SaveChild>> SaveChild::start_here(const core::Clock
   std::unique_ptr<SaveChild> child(new SaveChild(shared, ::getpid()));
   child->started_us_ = clock.monotonic_us();
   child->has_ended_ = true;
+  shared->figures.may_begin = true;
   child->result_here_ = work(shared->figures);
   return child;
 }

@@ -28,8 +28,9 @@ namespace server {
 
 class SaveChild {
  public:
-  // What the child tells while it works.
+  // What parent and child tell each other.
   struct Figures {
+    std::atomic<bool> may_begin{false};  // set by the parent
     std::atomic<uint64_t> written_bytes{0};
     std::atomic<uint64_t> written_keys{0};
     std::atomic<uint64_t> copied_bytes{0};  // memory that writes of either side made its own
@@ -50,6 +51,8 @@ class SaveChild {
 
   // Once the child has ended: nothing wrong, or what. Nothing while it runs.
   std::optional<core::Result<>> poll();
+  // Lets a child go on that waits for its parent's word.
+  void let_begin() { shared_->figures.may_begin = true; }
   // Asks the child to end at once; poll() then tells of it.
   void kill();
 

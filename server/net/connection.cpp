@@ -284,7 +284,7 @@ void Connection::send_unsent() {
   close_if_over_output_limit();
   if (!open_) return;
   if (unsent_.empty()) {
-    unsent_.shrink(kKeptBytes);
+    unsent_.shrink(0);
     if (wait_ == Wait::kLastReplies) return close();
   }
   if (wait_ == Wait::kReader && unsent_.size() <= kUnsentBytesMax / 2) {

@@ -95,8 +95,6 @@ class Connection final : public Readiness::Watcher,
 
   // Replies gathered before a write in the midst of a read batch.
   static constexpr size_t kReplyBatchBytes = 1 << 20;
-  // Room that a connection keeps for replies that wait, which those to writes mostly do.
-  static constexpr size_t kKeptBytes = 1024;
   // Unsent replies above which a client's commands wait.
   static constexpr size_t kUnsentBytesMax = 32 << 20;
   // A client that takes no byte for so long, with its commands waiting, is closed.

@@ -34,7 +34,6 @@ void Periodic::tick() {
   services_.memory.refresh();
   if (!services_.durability.availability.has(Availability::kLoading)) {
     expire_keys();
-    services_.durability.tick();
   }
   sample_rates();
   Gauges& gauges = services_.gauges;

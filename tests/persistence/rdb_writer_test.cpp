@@ -164,6 +164,16 @@ class LimitedSink final : public ByteSink {
   int left_;
 };
 
+TEST(RdbWriter, OnlyTemporarySnapshotsAreRemoved) {
+  virtual_disk::VirtualDisk disk;
+  const std::string mine = temporary_snapshot_name(12);
+  for (const std::string& name : {mine, std::string("temp-7.rdb")}) disk.put("./" + name, "part");
+  const std::vector<std::string> others = {"dump.rdb", "temp-.rdb", "temp-8.rdb", "temp-x.rdb"};
+  for (const std::string& name : others) disk.put("./" + name, "whole");
+  ASSERT_TRUE(remove_temporary_snapshots(disk, ".", "temp-8.rdb"));
+  EXPECT_EQ(*disk.list("."), others);
+}
+
 TEST(RdbWriter, AnyWriteThatFailsIsTheError) {
   Keyspace keyspace(kDatabases, kHashSeed);
   fill(keyspace, 3, 100);

@@ -76,10 +76,16 @@ def seed_from_environment():
 class Process:
     """A server that runs until stop(). `log` grows while it lives; thread-safe to read."""
 
-    def __init__(self, program, options=(), *, port=None, listen=True, prefix=()):
-        self.directory = tempfile.mkdtemp(prefix="bloomery-test-")
+    def __init__(
+        self, program, options=(), *, port=None, listen=True, prefix=(), directory=None, setup=None
+    ):
+        """`directory` is kept at the end, a temporary one is not. `setup` runs in the new process
+        before the program does."""
+        self.keeps_directory = directory is not None
+        self.directory = str(directory or tempfile.mkdtemp(prefix="bloomery-test-"))
         self.port = port or free_port()
         self.log = []
+        self.expected_exit = 0
         self.announced = list(HARMLESS_WARNINGS)
         if pathlib.Path(program).name.startswith("redis"):
             self.announced += REDIS_WARNINGS
@@ -96,6 +102,7 @@ class Process:
             stderr=subprocess.STDOUT,
             text=True,
             errors="replace",
+            preexec_fn=setup,
         )
         self._ready = threading.Event()
         self._reader = threading.Thread(target=self._read_log, daemon=True)
@@ -118,7 +125,7 @@ class Process:
         if not any("Ready to accept connections" in line for line in self.log):
             self.kill()
             self.wait_for_exit()
-            shutil.rmtree(self.directory, ignore_errors=True)
+            self._remove_directory()
             raise AssertionError(
                 f"{self.command} did not get ready; its output:\n" + "\n".join(self.log)
             )
@@ -141,6 +148,16 @@ class Process:
         """Announces a warning that this test provokes."""
         self.announced.append(pattern)
 
+    def _remove_directory(self):
+        if not self.keeps_directory:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+    def crash(self):
+        """SIGKILL, as part of a test: stop() then finds nothing wrong with it."""
+        self.expected_exit = -signal.SIGKILL
+        self.process.kill()
+        return self.wait_for_exit()
+
     def kill(self):
         if self.process.poll() is None:
             self.process.kill()
@@ -153,15 +170,15 @@ class Process:
             if self.process.poll() is None:
                 self.process.send_signal(signal.SIGTERM)
             code = self.wait_for_exit()
-            if code != 0:
-                problems.append(f"exit code {code} instead of 0 after SIGTERM")
+            if code != self.expected_exit:
+                problems.append(f"exit code {code} instead of {self.expected_exit} at the end")
         except subprocess.TimeoutExpired:
             self.kill()
             problems.append(f"still running {STOP_TIMEOUT_S} s after SIGTERM")
         problems += self.unexpected_lines()
         if problems:
             problems += ["last log lines:"] + self.log[-30:]
-        shutil.rmtree(self.directory, ignore_errors=True)
+        self._remove_directory()
         return problems
 
     def unexpected_lines(self):

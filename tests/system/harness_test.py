@@ -42,7 +42,7 @@ class ProcessTest(unittest.TestCase):
         self.assertEqual(self.problems("--say", "* fine|- detail|. chatter"), [])
 
     def test_exit_code(self):
-        self.assertIn("exit code 3 instead of 0 after SIGTERM", self.problems("--exit", "3"))
+        self.assertIn("exit code 3 instead of 0 at the end", self.problems("--exit", "3"))
 
     def test_warning_has_to_be_announced(self):
         self.assertIn("unannounced warning", self.problems("--say", "# disk on fire")[0])

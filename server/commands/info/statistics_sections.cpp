@@ -46,12 +46,13 @@ void write_stats(const Source& source, Lines& lines) {
                "current_eviction_exceeded_time"});
   lines.field("keyspace_hits", total(&ThreadStatistics::keyspace_hits));
   lines.field("keyspace_misses", total(&ThreadStatistics::keyspace_misses));
-  lines.zeros({"pubsub_channels", "pubsub_patterns", "pubsubshard_channels", "latest_fork_usec",
-               "total_forks", "migrate_cached_sockets", "slave_expires_tracked_keys",
-               "active_defrag_hits", "active_defrag_misses", "active_defrag_key_hits",
-               "active_defrag_key_misses", "total_active_defrag_time", "current_active_defrag_time",
-               "tracking_total_keys", "tracking_total_items", "tracking_total_prefixes",
-               "unexpected_error_replies"});
+  lines.zeros({"pubsub_channels", "pubsub_patterns", "pubsubshard_channels"});
+  lines.field("latest_fork_usec", source.services.durability.last_fork_us());
+  lines.field("total_forks", source.services.durability.fork_count());
+  lines.zeros({"migrate_cached_sockets", "slave_expires_tracked_keys", "active_defrag_hits",
+               "active_defrag_misses", "active_defrag_key_hits", "active_defrag_key_misses",
+               "total_active_defrag_time", "current_active_defrag_time", "tracking_total_keys",
+               "tracking_total_items", "tracking_total_prefixes", "unexpected_error_replies"});
   lines.field("total_error_replies", statistics.total_errors());
   lines.zeros({"dump_payload_sanitizations"});
   const uint64_t reads = total(&ThreadStatistics::reads_processed);

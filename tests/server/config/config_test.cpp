@@ -91,7 +91,7 @@ TEST_F(ConfigTest, SetRefusesWithTheTextsOfRedis) {
       {"slave-priority", "abc", integer},
       {"protected-mode", "maybe", boolean},
       {"protected-mode", "", boolean},
-      {"appendonly", "1", boolean},
+      {"rdbcompression", "1", boolean},
       {"loglevel", "loud",
        "argument(s) must be one of the following: debug, verbose, notice, warning, nothing"},
       {"appendfsync", "x", "argument(s) must be one of the following: everysec, always, no"},
@@ -199,13 +199,25 @@ TEST_F(ConfigTest, BufferLimitsChangeOnlyTheNamedClasses) {
   EXPECT_EQ(config_.output_buffer_limit(ClientClass::kReplica), (BufferLimit{1, 2, 3}));
 }
 
-TEST_F(ConfigTest, SaveIsReplacedBySetAndWarnedAbout) {
+TEST_F(ConfigTest, SaveIsReplacedBySet) {
   EXPECT_EQ(set({{"save", "100 1 200 2"}}), "OK");
   EXPECT_EQ(set({{"save", "100 0"}}), "OK");
   EXPECT_EQ(get("save"), "100 0");
-  EXPECT_EQ(config_.take_warnings().size(), 2U);
-  EXPECT_EQ(set({{"save", ""}, {"appendonly", "no"}}), "OK");
+  EXPECT_EQ(set({{"save", ""}}), "OK");
   EXPECT_TRUE(config_.take_warnings().empty());
+}
+
+TEST_F(ConfigTest, AppendOnlyNeedsSomebodyToActOnIt) {
+  EXPECT_EQ(set({{"appendonly", "no"}}), failed("appendonly", "can't set immutable config"));
+  config_.on_change(OptionId::kAppendOnly, [] { return core::Result<>(); });
+  EXPECT_EQ(set({{"appendonly", "no"}}), "OK");
+}
+
+TEST_F(ConfigTest, FileNamesAreNoPaths) {
+  config_.on_change(OptionId::kDbFileName, [] { return core::Result<>(); });
+  for (const char* name : {"a/b", "..", "."}) {
+    EXPECT_NE(set({{"dbfilename", name}}), "OK") << name;
+  }
 }
 
 TEST_F(ConfigTest, ListenerOptionsNeedSomebodyToActOnThem) {

@@ -164,7 +164,7 @@ TEST_F(ConfigTest, IncludesThatDoubleAreBounded) {
 
 TEST_F(ConfigTest, RedisDirectivesWithoutEffectAreKeptAndWarnedAbout) {
   const auto path = write("a.conf",
-                          "appendfsync always\nslave-priority 5\nrdbcompression yes\n"
+                          "appendfsync always\nslave-priority 5\nactiverehashing yes\n"
                           "aclfile /etc/users\nreplicaof 10.0.0.1 6379\nsave 60 1\n"
                           "appendonly yes\nloadmodule x.so\nuser a on\nlua-replicate-commands 1\n");
   ASSERT_EQ(load({path}), "");
@@ -173,9 +173,9 @@ TEST_F(ConfigTest, RedisDirectivesWithoutEffectAreKeptAndWarnedAbout) {
   EXPECT_EQ(get("replicaof"), "10.0.0.1 6379");
   EXPECT_EQ(get("appendonly"), "yes");
   const auto warnings = config_.take_warnings();
-  EXPECT_EQ(warnings.size(), 8U);
-  EXPECT_THAT(warnings, Not(::testing::Contains(HasSubstr("rdbcompression"))));
-  EXPECT_THAT(warnings, ::testing::Contains(HasSubstr("persistence is not in this version")));
+  EXPECT_EQ(warnings.size(), 5U);
+  EXPECT_THAT(warnings, Not(::testing::Contains(HasSubstr("activerehashing"))));
+  EXPECT_THAT(warnings, ::testing::Contains(HasSubstr("replication is not in this version")));
 }
 
 TEST_F(ConfigTest, VersionAndHelpLoadNothing) {

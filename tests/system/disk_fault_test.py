@@ -1,0 +1,277 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Disks that are full, files that may not grow, calls that fail: nothing acknowledged is lost.
+
+Environment:
+  BLOOMERY_FAULT_ROUNDS  how often each disk is filled (default 2)
+"""
+
+import os
+import pathlib
+import random
+import re
+import resource
+import shutil
+import tempfile
+import time
+import unittest
+
+import disks
+from harness import ServerTest, seed_from_environment, wait_until
+from resp import ErrorReply
+from write_load import Load
+
+ROUNDS = int(os.environ.get("BLOOMERY_FAULT_ROUNDS", 2))
+NO_MOUNTS = disks.why_no_mounts()
+ENDS = "The append log fails and appendfsync is always: ending before"
+REFUSES = "The append log fails, writes are refused until it works"
+REWRITE_FAILS = "Background append only file rewriting failed|Can't rewrite the append log"
+FILE_LIMIT = 256 << 10
+
+
+def limit_file_size():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_LIMIT, FILE_LIMIT))
+
+
+def strace(*calls, path=None):
+    """Runs a program under strace, which makes calls fail; only those on `path`, if given."""
+    options = [word for call in calls for word in ("-e", "inject=" + call)]
+    return ["strace", "-D", "-f", "-o", os.devnull, *(["-P", path] if path else []), *options]
+
+
+class DiskFaultTest(ServerTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.seed = seed_from_environment()
+
+    def setUp(self):
+        self.rng = random.Random(f"{self.seed}/{self.id()}")
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-fault-"))
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+
+    def small_disk(self, size_bytes=4 << 20):
+        if NO_MOUNTS:
+            print(f"full disks are left out: {NO_MOUNTS}", flush=True)
+            return None
+        disk = disks.Tmpfs(size_bytes)
+        self.addCleanup(disk.remove)
+        return disk
+
+    def start(self, fsync, *options, directory=None, **more):
+        return self.start_server(
+            *("--appendonly", "yes", "--appendfsync", fsync, "--bf-initial-size", "50"),
+            *("--auto-aof-rewrite-percentage", "0", "--enable-debug-command", "yes", *options),
+            directory=directory or self.directory,
+            **more,
+        )
+
+    def info(self, connection, field):
+        text = connection.call("INFO", "persistence").decode()
+        return re.search(rf"^{field}:(.*?)\r?$", text, re.MULTILINE)[1]
+
+    def check_restart(self, server, load, fsync, directory=None):
+        """All is there after a kill, and no torn record stayed in the file."""
+        if server.process.poll() is None:
+            server.crash()
+        server = self.start(fsync, directory=directory)
+        with server.connect() as connection:
+            self.assertEqual(load.check(connection), 0)
+        self.assertFalse([line for line in server.log if "is torn" in line])
+        server.crash()
+
+    def check_refusing(self, server):
+        """Writes and PING are refused, reads are served, INFO tells."""
+        with server.connect() as connection:
+            for command in (("SET", "refused", "1"), ("BF.ADD", "refused", "1"), ("PING",)):
+                reply = connection.call(*command)
+                self.assertIsInstance(reply, ErrorReply, command)
+                self.assertTrue(reply.text.startswith("MISCONF"), reply)
+            self.assertIsNone(connection.call("GET", "refused"))
+            self.assertGreater(len(connection.call("KEYS", "w*")), 5)
+            self.assertEqual(self.info(connection, "aof_last_write_status"), "err")
+
+    def wait_until_recovered(self, server, load):
+        server.wait_for_log("The append log takes writes again", 20)
+        before = load.acked_count
+        wait_until(lambda: load.acked_count > before + 100, what="writes after the recovery")
+        with server.connect() as connection:
+            self.assertEqual(connection.call("PING"), b"PONG")
+            self.assertEqual(self.info(connection, "aof_last_write_status"), "ok")
+
+    def fill_and_free(self, fsync):
+        disk = self.small_disk()
+        if disk is None:
+            return
+        load = Load(self.rng.random())
+        for _ in range(ROUNDS):
+            server = self.start(fsync, directory=disk.path)
+            server.expect_log(REFUSES)
+            load.start(server.port)
+            time.sleep(self.rng.uniform(0.05, 0.2))
+            disk.fill(self.rng.randrange(3) * 4096)
+            server.wait_for_log(REFUSES)
+            self.check_refusing(server)
+            disk.free()
+            self.wait_until_recovered(server, load)
+            load.join()
+            with server.connect() as connection:
+                self.assertEqual(load.check(connection), 0)
+            self.check_restart(server, load, fsync, disk.path)
+            shutil.rmtree(disk.path / "appendonlydir")
+            load = Load(self.rng.random())
+
+    def test_full_disk_everysec(self):
+        self.fill_and_free("everysec")
+
+    def test_full_disk_no(self):
+        self.fill_and_free("no")
+
+    def test_full_disk_always(self):
+        disk = self.small_disk()
+        if disk is None:
+            return
+        for _ in range(ROUNDS):
+            load = Load(self.rng.random())
+            server = self.start("always", directory=disk.path)
+            load.start(server.port)
+            time.sleep(self.rng.uniform(0.05, 0.2))
+            disk.fill(self.rng.randrange(3) * 4096)
+            self.expect_end(server, load)
+            disk.free()
+            self.check_restart(server, load, "always", disk.path)
+            shutil.rmtree(disk.path / "appendonlydir")
+
+    def expect_end(self, server, load):
+        server.expect_log(ENDS)
+        server.expected_exit = 1
+        self.assertEqual(server.wait_for_exit(20), 1)
+        self.assertTrue([line for line in server.log if ENDS in line])
+        load.join()
+
+    def test_file_size_limit_always(self):
+        load = Load(self.rng.random())
+        server = self.start("always", setup=limit_file_size)
+        load.start(server.port)
+        self.expect_end(server, load)
+        self.check_restart(server, load, "always")
+
+    def test_file_size_limit_everysec(self):
+        load = Load(self.rng.random())
+        server = self.start("everysec", setup=limit_file_size)
+        server.expect_log(REFUSES)
+        load.start(server.port)
+        server.wait_for_log(REFUSES)
+        self.check_refusing(server)
+        server.crash()
+        load.join()
+        self.check_restart(server, load, "everysec")
+
+    def test_full_disk_while_saving(self):
+        disk = self.small_disk()
+        if disk is None:
+            return
+        server = self.start("everysec", directory=disk.path)
+        server.expect_log(REWRITE_FAILS)
+        server.expect_log("Error saving DB on disk|Background saving failed")
+        with server.connect() as connection:
+            for number in range(200):
+                connection.call("SET", f"key:{number}", self.rng.randbytes(5000))
+            digest = connection.call("DEBUG", "DIGEST")
+            disk.fill(300 << 10)
+            for _ in range(ROUNDS):
+                self.fail_to_save(connection, disk)
+            # A failed snapshot stops writes only where save points ask for snapshots.
+            self.assertEqual(connection.call("SET", "key:0", "1"), b"OK")
+            connection.call("CONFIG", "SET", "save", "1 1")
+            reply = connection.call("SET", "key:0", "2")
+            self.assertTrue(isinstance(reply, ErrorReply) and reply.text.startswith("MISCONF"))
+            disk.free()
+            # Tried again without being asked.
+            wait_until(lambda: self.info(connection, "rdb_last_bgsave_status") == "ok", 30)
+            self.assertEqual(connection.call("SET", "key:0", "2"), b"OK")
+            connection.call("CONFIG", "SET", "save", "")
+            self.assertEqual(connection.call("SAVE"), b"OK")
+            connection.call("BGREWRITEAOF")
+            wait_until(lambda: self.info(connection, "aof_last_bgrewrite_status") == "ok", 30)
+            self.assertNotEqual(connection.call("DEBUG", "DIGEST"), digest)
+            digest = connection.call("DEBUG", "DIGEST")
+        server.crash()
+        server = self.start("everysec", directory=disk.path)
+        with server.connect() as connection:
+            self.assertEqual(connection.call("DEBUG", "DIGEST"), digest)
+
+    def fail_to_save(self, connection, disk):
+        self.assertIsInstance(connection.call("SAVE"), ErrorReply)
+        for command, status, running in (
+            ("BGSAVE", "rdb_last_bgsave_status", "rdb_bgsave_in_progress"),
+            ("BGREWRITEAOF", "aof_last_bgrewrite_status", "aof_rewrite_in_progress"),
+        ):
+            reply = connection.call(command)
+            self.assertTrue(reply.startswith(b"Background"), reply)
+            wait_until(lambda field=running: self.info(connection, field) == "0", 20)
+            self.assertEqual(self.info(connection, status), "err")
+        self.assertEqual(list(disk.path.rglob("temp-*")), [])
+        self.assertEqual(list(disk.path.rglob("*.base.rdb")), [])
+
+    def test_failing_sync_always(self):
+        for count in (2, 3, 5, 30):
+            load = Load(self.rng.random())
+            prefix = strace(f"fdatasync:error=EIO:when={count}")
+            directory = self.directory / str(count)
+            directory.mkdir()
+            server = self.start("always", directory=directory, prefix=prefix)
+            load.start(server.port)
+            self.expect_end(server, load)
+            self.check_restart(server, load, "always", directory)
+
+    def test_failing_sync_everysec(self):
+        """No later sync is believed: a rewrite makes good for it, without being asked."""
+        load = Load(self.rng.random())
+        server = self.start("everysec", prefix=strace("fdatasync:error=EIO:when=2"))
+        server.expect_log(REFUSES)
+        # The thread that prepares the rewrite has a second sync that fails, too.
+        server.expect_log(REWRITE_FAILS)
+        load.start(server.port)
+        server.wait_for_log(REFUSES, 20)
+        server.wait_for_log("rewriting finished successfully", 20)
+        self.wait_until_recovered(server, load)
+        load.join()
+        self.check_restart(server, load, "everysec")
+
+    def test_failing_fork(self):
+        server = self.start("everysec", prefix=strace("clone,fork,vfork:error=ENOMEM"))
+        server.expect_log("Can't rewrite the append log: .*can't fork")
+        server.expect_log("can't fork")
+        with server.connect() as connection:
+            for command in ("BGSAVE", "BGREWRITEAOF", "BGREWRITEAOF"):
+                reply = connection.call(command)
+                self.assertIsInstance(reply, ErrorReply, command)
+                self.assertIn("can't fork", reply.text)
+                self.assertEqual(connection.call("SET", command, "1"), b"OK")
+            self.assertEqual(self.info(connection, "rdb_last_bgsave_status"), "err")
+            self.assertEqual(self.info(connection, "aof_last_bgrewrite_status"), "err")
+        server.crash()
+        server = self.start("everysec")
+        with server.connect() as connection:
+            self.assertEqual(connection.call("DBSIZE"), 2)
+
+    def test_interrupted_calls(self):
+        for fsync in ("always", "everysec"):
+            directory = self.directory / fsync
+            directory.mkdir()
+            path = str(directory / "appendonlydir" / "appendonly.aof.1.incr.aof")
+            prefix = strace(
+                "write:error=EINTR:when=3+5", "fdatasync:error=EINTR:when=1+3", path=path
+            )
+            load = Load(self.rng.random())
+            server = self.start(fsync, directory=directory, prefix=prefix)
+            load.start(server.port)
+            time.sleep(1.5)
+            load.join()
+            with server.connect() as connection:
+                self.assertEqual(load.check(connection), 0)
+            self.check_restart(server, load, fsync, directory)
+
+
+if __name__ == "__main__":
+    unittest.main()

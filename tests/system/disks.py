@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""Disks that tests may fill or cut from power, for tests that run as root.
+
+All mounts are made in a mount namespace of the test's own: they vanish with its last process,
+however that ends, and a loop device vanishes with its mount.
+"""
+
+import array
+import ctypes
+import fcntl
+import os
+import pathlib
+import subprocess
+import tempfile
+
+CLONE_NEWNS = 0x00020000
+# _IOR('X', 125, __u32) of the kernel's ext4.h: from now on no byte reaches the disk.
+EXT4_IOC_SHUTDOWN = 0x8004587D
+EXT4_GOING_FLAGS_NOLOGFLUSH = 2
+
+
+def run(*command):
+    subprocess.run([str(word) for word in command], check=True, stderr=subprocess.PIPE, text=True)
+
+
+def enter_own_namespace():
+    """To be called once, before any thread is started. Raises OSError when it is not allowed."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(CLONE_NEWNS) != 0:
+        raise OSError(ctypes.get_errno(), "unshare")
+    run("mount", "--make-rprivate", "/")
+
+
+def why_no_mounts():
+    """Enters a namespace of its own; empty if mounts work there, else the reason."""
+    try:
+        enter_own_namespace()
+        disk = Tmpfs(1 << 20)
+        disk.remove()
+        return ""
+    except (OSError, subprocess.CalledProcessError) as error:
+        return f"mounts do not work here: {getattr(error, 'stderr', None) or error}"
+
+
+class Disk:
+    """Mounted at `path` until remove()."""
+
+    def __init__(self):
+        self.path = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-disk-"))
+
+    def remove(self):
+        subprocess.run(["umount", "--lazy", self.path], check=False, stderr=subprocess.DEVNULL)
+        self.path.rmdir()
+
+    def free_bytes(self):
+        status = os.statvfs(self.path)
+        return status.f_bavail * status.f_frsize
+
+    def fill(self, leave_bytes=0):
+        """Takes the space that is left, but for some."""
+        filler = self.path / "filler"
+        with open(filler, "ab") as file:
+            size = file.tell() + max(0, self.free_bytes() - leave_bytes)
+            while size > 0:
+                try:
+                    os.posix_fallocate(file.fileno(), 0, size)
+                    return
+                except OSError:
+                    size -= 4096
+
+    def free(self):
+        (self.path / "filler").unlink()
+
+
+class Tmpfs(Disk):
+    def __init__(self, size_bytes):
+        super().__init__()
+        run("mount", "-t", "tmpfs", "-o", f"size={size_bytes}", "bloomery-test", self.path)
+
+
+class PowerDisk(Disk):
+    """An ext4 of its own, whose power can be cut."""
+
+    def __init__(self, size_mib=64):
+        super().__init__()
+        self.image = pathlib.Path(tempfile.mkstemp(prefix="bloomery-image-")[1])
+        os.truncate(self.image, size_mib << 20)
+        run("mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0", self.image)
+        self.mount()
+
+    def mount(self):
+        run("mount", "-o", "loop", self.image, self.path)
+
+    def cut_power(self):
+        """All that was not synced is gone; every call fails from now on."""
+        descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            flags = array.array("I", [EXT4_GOING_FLAGS_NOLOGFLUSH])
+            fcntl.ioctl(descriptor, EXT4_IOC_SHUTDOWN, flags)
+        finally:
+            os.close(descriptor)
+
+    def restore_power(self):
+        """REQUIRES: nobody has a file of it open."""
+        run("umount", self.path)
+        self.mount()
+
+    def remove(self):
+        super().remove()
+        self.image.unlink()
