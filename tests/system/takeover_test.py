@@ -13,7 +13,9 @@ VECTORS = ROOT / "tests" / "vectors"
 FIELDS = ("CAPACITY", "FILTERS", "ITEMS", "EXPANSION")
 SNAPSHOTS = ("dump.rdb", "dump-uncompressed.rdb", "dump-nochecksum.rdb")
 LOGS = tuple(
-    f"aof-preamble-{preamble}-{moment}" for preamble in ("no", "yes") for moment in ("live", "rewritten")
+    f"aof-preamble-{preamble}-{moment}"
+    for preamble in ("no", "yes")
+    for moment in ("live", "rewritten")
 )
 BINARY_KEY = b"bin\x00key\xff"
 
