@@ -74,6 +74,9 @@ class Durability {
   // Starts the threads; after recover().
   void start();
 
+  // What is due: finished children, scheduled work, save points, rewrites. The own thread calls it.
+  void tick();
+
   // BGSAVE, SAVE. BGREWRITEAOF is begun by the own thread: what fails then is in the log and INFO.
   core::Result<Start> start_save(Locking locking, bool may_wait);
   core::Result<Start> request_rewrite();
@@ -117,8 +120,6 @@ class Durability {
   RecoveryParts recovery_parts();
   void stop();
   void run();
-  // What is due: finished children, requested work, save points, rewrites.
-  void tick();
   bool claim(Task task);
   void release();
   persistence::RdbWriteOptions write_options(bool is_aof_base) const;

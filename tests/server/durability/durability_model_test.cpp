@@ -270,8 +270,8 @@ class World {
     } else if (choice < 88) {
       flush();
     } else if (choice < 91) {
-      const auto begun = life_->durability.start_rewrite(Durability::Locking::kTake);
-      if (begun && *begun == Durability::Start::kStarted) rewritten_ = states_.size() - 1;
+      (void)life_->durability.request_rewrite();
+      tick();
     } else if (choice < 95) {
       tick();
     } else if (choice < 96) {
