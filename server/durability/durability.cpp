@@ -167,9 +167,10 @@ core::Result<> Durability::fork_child(Task task, Locking locking) {
   }
   const bool is_save = task == Task::kSave;
   const auto options = write_options(!is_save);
+  // Named here: the child has a process id of its own.
   const persistence::RdbPlace place{snapshot_path(), temporary_snapshot()};
-  const std::string base = temporary_base();  // here, for the child has another process id
-  auto child = SaveChild::start(parts_.clock, [&](SaveChild::Figures& figures) -> core::Result<> {
+  const std::string base = temporary_base();
+  auto child = parts_.start_child(parts_.clock, [&](SaveChild::Figures& figures) -> core::Result<> {
     // Its many bytes would hold up the sync of the log's last file, which clients wait for.
     constexpr useconds_t kPauseUs = 500;
     while (!is_save && !figures.may_begin) ::usleep(kPauseUs);
