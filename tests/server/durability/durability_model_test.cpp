@@ -241,7 +241,7 @@ class World {
       Twin twin = states_[i].twin;
       twin.forget_expired(clock_.now_ms);
       states_ = {{life_->journal.end_offset(), std::move(twin)}};
-      least_ = safe_ = written_ = 0;
+      least_ = safe_ = written_ = rewritten_ = 0;
       return true;
     }
     trouble_ = "found\n" + picture + "which is none of the states from the safe one on,\n" +
@@ -293,14 +293,13 @@ class World {
   }
 
   void tick() {
-    const uint64_t rewrites = life_->durability.rewrite_record().count;
-    const bool was_running = life_->durability.running_task() == Durability::Task::kRewrite;
+    const Durability& durability = life_->durability;
+    const uint64_t rewrites = durability.rewrite_record().count;
+    const uint64_t forks = durability.fork_count();
     life_->durability.tick();
-    if (life_->durability.rewrite_record().count > rewrites) safe_ = std::max(safe_, rewritten_);
-    const bool is_running = life_->durability.running_task() == Durability::Task::kRewrite;
-    if (is_running && (!was_running || life_->durability.rewrite_record().count > rewrites)) {
-      rewritten_ = states_.size() - 1;
-    }
+    // A tick deals with the child that has ended before it forks another.
+    if (durability.rewrite_record().count > rewrites) safe_ = std::max(safe_, rewritten_);
+    if (durability.fork_count() > forks) rewritten_ = states_.size() - 1;
   }
 
   void disturb() {
