@@ -15,6 +15,7 @@
 #include "persistence/filter_chunks.h"
 #include "persistence/valkeybloom_blob.h"
 #include "tests/support/filters.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/vectors.h"
 
 namespace persistence {
@@ -389,7 +390,7 @@ void use(const core::Result<FilterPtr>& loaded) {
 
 TEST(FilterCodec, FlippedBytesGiveAnErrorOrAConsistentFilter) {
   constexpr uint64_t kSeed = 20;
-  constexpr int kFlips = 20000;
+  constexpr int kFlips = support::rounds(5000, 500);
   std::mt19937_64 random(kSeed);
   const Budget budget(1 << 20);
   for (const std::string& payload : small_payloads()) {

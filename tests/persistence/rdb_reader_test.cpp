@@ -9,6 +9,7 @@
 #include "persistence/rdb_check.h"
 #include "persistence/rdb_writer.h"
 #include "tests/support/filters.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/snapshots.h"
 
 namespace persistence {
@@ -346,7 +347,7 @@ TEST(RdbReader, FlippedBitsAreErrorsOrChangeNothing) {
 // Without a sum damage may go unnoticed, but nothing worse.
 TEST(RdbReader, FlippedBytesWithoutASumGiveAnErrorOrAWholeKeyspace) {
   constexpr uint64_t kSeed = 2025;
-  constexpr int kFlips = 20000;
+  constexpr int kFlips = support::rounds(20000, 2000);
   const std::string bytes = small_file(false);
   std::mt19937_64 random(kSeed);
   for (int i = 0; i < kFlips; ++i) {

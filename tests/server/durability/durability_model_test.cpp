@@ -20,6 +20,7 @@
 #include "server/commands/command_replayer.h"
 #include "server/log.h"
 #include "tests/support/command_test.h"
+#include "tests/support/sanitized.h"
 
 namespace server {
 namespace {
@@ -29,11 +30,7 @@ using virtual_disk::Unsynced;
 using virtual_disk::VirtualDisk;
 using Words = std::vector<std::string>;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr uint64_t kSeeds = 300;
-#else
-constexpr uint64_t kSeeds = 10'000;
-#endif
+constexpr auto kSeeds = support::rounds<uint64_t>(10'000, 300);
 
 constexpr int kDatabases = 2;
 const std::vector<std::string> kStrings = {"s0", "s1", "n0"};

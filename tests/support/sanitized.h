@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+//
+// How much of a long random test a sanitized build does: it is many times slower.
+#pragma once
+
+namespace support {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kIsSanitized = true;
+#else
+inline constexpr bool kIsSanitized = false;
+#endif
+
+template <class Count>
+constexpr Count rounds(Count plain, Count sanitized) {
+  return kIsSanitized ? sanitized : plain;
+}
+
+}  // namespace support
