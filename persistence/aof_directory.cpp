@@ -26,7 +26,7 @@ core::Result<AofStart> AofDirectory::find() {
     start.took_in_single_file = true;
     if (auto taken = take_in_single_file(start.manifest); !taken) return taken.error();
   }
-  if (!start.manifest.names_data()) {
+  if (!files_.exists(path_of(names_.manifest()))) {
     if (auto checked = refuse_log_without_manifest(); !checked) return checked.error();
   }
   const auto add = [&](const AofFile& file, bool is_base) {

@@ -14,7 +14,14 @@ AofWriter::~AofWriter() = default;
 core::Result<> AofWriter::open(AofManifest manifest, const std::optional<Tail>& tail,
                                uint64_t files_bytes, Begin begin) {
   if (auto made = files_.make_directory(place_.directory); !made) return made;
+  if (auto synced = files_.sync_directory(directory_of(place_.directory)); !synced) return synced;
   manifest_ = std::move(manifest);
+  if (begin == Begin::kWithBase) {
+    // Says that what the new file will hold is not wanted yet: commands without any manifest would
+    // look to the next start as if the manifest had been lost.
+    auto saved = save_manifest(files_, place_.directory, place_.names, manifest_);
+    if (!saved) return saved;
+  }
   OpenFile opened;
   if (tail && !manifest_.incrementals().empty()) {
     auto file =

@@ -50,7 +50,7 @@ class AofWriter {
   };
   enum class Begin : uint8_t {
     kNow,       // the files that the manifest names hold all the data
-    kWithBase,  // they do not: the new file is named by no manifest before replace_base()
+    kWithBase,  // they do not: the manifest stays as it is before replace_base()
   };
   // Opens the log; `files_bytes` is the size of all files read. Without a tail a new incremental
   // file is begun. The journal may then become active.

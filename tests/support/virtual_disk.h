@@ -115,6 +115,8 @@ class VirtualDisk final : public FileSystem {
       changes_.push_back({{parent(path), leaf(path), node}});
     } else if (mode == OpenMode::kCreate) {
       node->bytes.clear();
+      // Bytes that are written anew are dirty anew.
+      node->given_up.clear();
     }
     return std::unique_ptr<AppendFile>(std::make_unique<Appender>(*this, node, path));
   }
