@@ -135,10 +135,11 @@ def bench_saves(options):
                 during, child_kib = sampler.watch(until=lambda: info(server, running) == "0")
                 after_kib = memory_kib(server.process.pid, "Private_Dirty")
                 usual = statistics.median(before)
+                grown_mb = (after_kib - before_kib) // 1024
                 print(f"{command:<13} fork {int(fork_us) / 1000:.2f} ms, {len(during) / 10:.1f} s, "
                       f"throughput {statistics.median(during) / usual:.2f} of before (median), "
                       f"{min(during) / usual:.2f} (slowest 100 ms), child's own memory "
-                      f"{child_kib // 1024} MB, parent's grew {(after_kib - before_kib) // 1024} MB",
+                      f"{child_kib // 1024} MB, parent's grew {grown_mb} MB",
                       flush=True)
         finally:
             load.terminate()

@@ -23,11 +23,16 @@ core::Result<> AofWriter::open(AofManifest manifest, const std::optional<Tail>& 
     if (!saved) return saved;
   }
   OpenFile opened;
-  if (tail && !manifest_.incrementals().empty()) {
-    auto file =
-        files_.open_append(path_of(manifest_.incrementals().back().name), OpenMode::kAppend);
+  std::unique_ptr<AppendFile> newest;
+  if (begin == Begin::kNow && manifest_.names_data()) {
+    auto file = sync_files();
     if (!file) return file.error();
-    opened = {std::move(*file), tail->size_bytes, tail->checksum};
+    newest = std::move(*file);
+  }
+  if (tail && newest != nullptr) {
+    opened = {std::move(newest), tail->size_bytes, tail->checksum};
+    if (auto sealed = seal(opened); !sealed) return sealed;
+    files_bytes += opened.size_bytes - tail->size_bytes;
   } else {
     const AofFile& entry = manifest_.add_incremental(place_.names);
     auto created = create_file(entry.name);
@@ -50,9 +55,36 @@ core::Result<> AofWriter::open(AofManifest manifest, const std::optional<Tail>& 
   return {};
 }
 
+// What a process that was killed wrote and renamed may have reached no disk yet, and is relied on
+// from now on. Returns the newest incremental file, if there is one.
+core::Result<std::unique_ptr<AppendFile>> AofWriter::sync_files() {
+  std::unique_ptr<AppendFile> newest;
+  for (const AofFile& entry : manifest_.incrementals()) {
+    auto file = files_.open_append(path_of(entry.name), OpenMode::kAppend);
+    if (!file) return file.error();
+    newest = std::move(*file);
+    if (auto synced = newest->sync(); !synced) return synced.error();
+  }
+  if (auto synced = files_.sync_directory(place_.directory); !synced) return synced.error();
+  return newest;
+}
+
+// Where a tail was cut off, whole commands may stand behind the last checksum line. One more line
+// makes that place one that a power cut cannot reach any more, as behind every sync.
+core::Result<> AofWriter::seal(OpenFile& opened) {
+  std::string line;
+  end_aof_batch(line, opened.checksum);
+  opened.size_bytes += line.size();
+  if (auto written = opened.file->write(line); !written) return written;
+  return opened.file->sync();
+}
+
 void AofWriter::close() {
   is_open_ = false;
   const std::scoped_lock lock(mutex_);
+  // What is left would otherwise open the next log, whose base holds it.
+  std::string dropped;
+  (void)journal_.take(dropped);
   current_ = {};
   older_.reset();
   lost_.reset();
@@ -73,6 +105,8 @@ core::Result<AofWriter::OpenFile> AofWriter::create_file(const std::string& name
   append_aof_header(header, created.checksum);
   created.size_bytes = header.size();
   if (auto written = created.file->write(header); !written) return written.error();
+  // A file whose header was lost would pass for a foreign one, and be judged by other rules.
+  if (auto synced = created.file->sync(); !synced) return synced.error();
   return created;
 }
 
@@ -169,11 +203,10 @@ core::Result<> AofWriter::prepare_rotation() {
   const std::string name = manifest.add_incremental(place_.names).name;
   auto created = create_file(name);
   if (!created) return created.error();
-  auto ready = created->file->sync();
-  if (ready && !needs_base_) {
-    ready = save_manifest(files_, place_.directory, place_.names, manifest);
+  if (!needs_base_) {
+    auto saved = save_manifest(files_, place_.directory, place_.names, manifest);
+    if (!saved) return saved;
   }
-  if (!ready) return ready;
   manifest_ = std::move(manifest);
   next_ = std::move(*created);
   return {};

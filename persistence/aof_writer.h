@@ -59,7 +59,8 @@ class AofWriter {
   // Until the first replace_base() after kWithBase.
   bool needs_base() const { return is_open() && needs_base_.load(std::memory_order_relaxed); }
   bool is_open() const { return is_open_.load(std::memory_order_acquire); }
-  // Forgets the files, after a last write and sync by the caller.
+  // Forgets the files, and what the journal still holds, after a last write and sync by the caller.
+  // REQUIRES: the journal is inactive.
   void close();
 
   // Writes all that the journal holds; one write for all threads that wait for it. After a rotation
@@ -94,6 +95,8 @@ class AofWriter {
 
   std::string path_of(const std::string& name) const { return place_.directory + "/" + name; }
   core::Result<OpenFile> create_file(const std::string& name);
+  core::Result<std::unique_ptr<AppendFile>> sync_files();
+  static core::Result<> seal(OpenFile& opened);
   // REQUIRES: mutex_.
   core::Result<> write_locked();
   void take_journal();

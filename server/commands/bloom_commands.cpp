@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "core/bloom/scalable_filter.h"
+#include "persistence/valkeybloom_blob.h"
 #include "server/commands/bloom_access.h"
 #include "server/commands/bloom_journal.h"
 #include "server/commands/bloom_memory.h"
@@ -174,7 +175,8 @@ void add(Context& ctx) {
   ScalableFilter* filter = *found;
   const bool is_new = filter == nullptr;
   if (is_new) {
-    filter = make_filter(ctx, key, default_filter_parameters(ctx.services.config));
+    filter =
+        make_filter(ctx, key, default_filter_parameters(ctx.services.config, ctx.session.origin));
     if (filter == nullptr) return;
   }
   const FilterBudget budget(ctx.services, *filter);
@@ -206,9 +208,10 @@ void add_items(Context& ctx, Arguments items, const FilterRequest* request) {
   const bool is_new = filter == nullptr;
   if (is_new && request != nullptr && request->no_create) return ctx.reply.error(kFilterNotFound);
   if (is_new) {
-    filter = make_filter(
-        ctx, key,
-        request != nullptr ? request->parameters : default_filter_parameters(ctx.services.config));
+    filter = make_filter(ctx, key,
+                         request != nullptr
+                             ? request->parameters
+                             : default_filter_parameters(ctx.services.config, ctx.session.origin));
     if (filter == nullptr) return;
   }
   ItemBatch& batch = early.for_filter(*filter);
@@ -236,12 +239,38 @@ void madd(Context& ctx) {
   add_items(ctx, ctx.args.subspan(2), nullptr);
 }
 
+// valkey-bloom journals a client's BF.LOAD as an insertion whose one item is the whole payload:
+// true when this was one, and the filter it means is there. The payload's own settings prove it.
+bool load_journalled_as_insert(Context& ctx, const FilterRequest& request) {
+  if (ctx.session.origin != CommandOrigin::kForeignJournal || request.items.size() != 1 ||
+      request.parameters.layout != LayoutId::kValkeyBloom) {
+    return false;
+  }
+  auto filter = persistence::decode_load_payload(request.items[0], core::UnlimitedMemory());
+  if (!filter) return false;
+  const FilterParameters& loaded = (*filter)->parameters();
+  const FilterParameters& asked = request.parameters;
+  if (loaded.layout != asked.layout || loaded.seed != asked.seed ||
+      loaded.expansion != asked.expansion || loaded.error_rate != asked.error_rate) {
+    return false;
+  }
+  const KeyRef key = ctx.key(1);
+  const auto lock = ctx.lock(key);
+  if (ctx.find(key) != nullptr) return false;
+  ctx.insert(key).set_filter(std::move(*filter));
+  ctx.changed(key);
+  ctx.reply.array(1);
+  ctx.reply.boolean(true);
+  return true;
+}
+
 /* BF.INSERT key [CAPACITY capacity] [ERROR error] [EXPANSION expansion] [NOCREATE] [NONSCALING]
    [TIGHTENING ratio] [SEED seed] [VALIDATESCALETO capacity] [LAYOUT layout]
    [ITEMS item [item ...]] */
 void insert(Context& ctx) {
   const auto request = parse_insert(ctx.services, ctx.args, ctx.session.origin);
   if (!request) return ctx.reply.error(request.error().message);
+  if (load_journalled_as_insert(ctx, *request)) return;
   add_items(ctx, request->items, &*request);
 }
 

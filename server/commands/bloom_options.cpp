@@ -87,7 +87,7 @@ class SettingsParser {
   void take_error_rate() {
     const double rate = cursor_.take_double(texts_.bad_error_rate);
     if (cursor_.ok() && !(rate > 0 && rate < 1)) cursor_.fail(texts_.error_rate_range);
-    settings_.error_rate = std::min(rate, kErrorRateMax);
+    settings_.error_rate = rate;
   }
 
   void take_capacity() {
@@ -215,11 +215,22 @@ LayoutId layout_of(BloomLayout layout) {
   return LayoutId::kNative;
 }
 
+// Of another server's journal: valkey-bloom spells out ratio and seed of each filter that it makes,
+// RedisBloom writes down what clients typed.
+LayoutId foreign_layout(const Settings& settings) {
+  const bool is_spelled_out = settings.tightening_ratio && settings.seed;
+  return is_spelled_out ? LayoutId::kValkeyBloom : LayoutId::kRedisBloom;
+}
+
 // Only what the layout heeds is kept: a filter with nothing unusual takes less memory.
 FilterParameters merge(const Config& config, const Settings& settings, CommandOrigin origin) {
   FilterParameters parameters;
-  parameters.layout = settings.layout.value_or(layout_of(config.bloom_layout()));
+  const bool is_foreign = origin == CommandOrigin::kForeignJournal;
+  parameters.layout = settings.layout.value_or(is_foreign ? foreign_layout(settings)
+                                                          : layout_of(config.bloom_layout()));
   parameters.error_rate = settings.error_rate.value_or(config.bloom_error_rate());
+  // valkey-bloom and RedisBloom before Redis 8 keep higher rates, and their bits lie accordingly.
+  if (!is_foreign) parameters.error_rate = std::min(parameters.error_rate, kErrorRateMax);
   parameters.capacity = settings.capacity.value_or(static_cast<uint64_t>(config.bloom_capacity()));
   parameters.expansion =
       settings.expansion.value_or(static_cast<uint32_t>(config.bloom_expansion()));
@@ -274,8 +285,8 @@ core::Result<FilterRequest> finish(const Services& services, const ArgumentCurso
 
 }  // namespace
 
-FilterParameters default_filter_parameters(const Config& config) {
-  return merge(config, {}, CommandOrigin::kClient);
+FilterParameters default_filter_parameters(const Config& config, CommandOrigin origin) {
+  return merge(config, {}, origin);
 }
 
 core::Result<FilterRequest> parse_reserve(const Services& services, Arguments args,
@@ -287,7 +298,13 @@ core::Result<FilterRequest> parse_reserve(const Services& services, Arguments ar
   // first error stays.
   parser.take_capacity();
   while (!cursor.done()) {
-    if (!parser.take_shared_option()) cursor.fail("Unknown argument received");
+    if (parser.take_shared_option()) continue;
+    // RedisBloom has passed over the word when it carried the command out.
+    if (origin == CommandOrigin::kForeignJournal) {
+      (void)cursor.next();
+    } else {
+      cursor.fail("Unknown argument received");
+    }
   }
   parser.check_growth();
   return finish(services, cursor, parser.settings(), origin);

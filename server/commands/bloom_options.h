@@ -29,7 +29,8 @@ struct FilterRequest {
 
 // What a filter gets that is made by adding to a missing key. Draws a random seed where the layout
 // uses one and the configuration wants it.
-core::bloom::FilterParameters default_filter_parameters(const Config& config);
+// A foreign journal names no layout: it is that of the server that wrote it.
+core::bloom::FilterParameters default_filter_parameters(const Config& config, CommandOrigin origin);
 
 // BF.RESERVE key error_rate capacity [option ...].
 // A journal of ours spells out whatever matters, so what it leaves out is not the configuration's.

@@ -74,7 +74,7 @@ std::optional<int64_t> absolute_ms(int64_t time, Unit unit, int64_t base_ms) {
 EntryPtr apply_expiry(Context& ctx, const KeyRef& key, int64_t expires_at_ms) {
   EntryPtr removed;
   // Kept, it would be seen as expired only a millisecond after its time.
-  if (expires_at_ms <= ctx.now_ms) {
+  if (expires_at_ms <= ctx.expiry_now_ms) {
     removed = ctx.keyspace().erase(ctx.database(), key);
     ctx.journal({"DEL", key.name});
   } else {

@@ -51,6 +51,11 @@ void AppendLog::wake() {
 
 core::Result<> AppendLog::flush() {
   if (!writer_.is_open()) return {};
+  // Right after a rewrite has begun, the file before is synced first; until then nothing is
+  // written.
+  const bool is_behind_older_file = writer_.awaits_sync();
+  if (auto written = writer_.write(); !written) return written;
+  if (auto synced = writer_.sync(); !synced || !is_behind_older_file) return synced;
   if (auto written = writer_.write(); !written) return written;
   return writer_.sync();
 }

@@ -10,6 +10,7 @@
 
 #include "persistence/rdb_writer.h"
 #include "server/compatibility.h"
+#include "server/durability/file_names.h"
 #include "server/log.h"
 
 namespace server {
@@ -22,14 +23,6 @@ constexpr int64_t kSecondUs = 1'000'000;
 // After a failure, so that a full disk is not asked all the time.
 constexpr int64_t kRetrySaveUs = 5 * kSecondUs;
 constexpr int64_t kReportEveryUs = 10 * kSecondUs;
-
-std::string temporary_snapshot() {
-  return persistence::temporary_snapshot_name(::getpid());
-}
-
-std::string temporary_base() {
-  return persistence::aof_finished_rewrite_name(::getpid());
-}
 
 // One, two, four … minutes, at most an hour; the first two failures are tried again at once.
 int64_t rewrite_delay_us(uint64_t failures) {
@@ -51,41 +44,6 @@ Durability::Durability(const Parts& parts)
 
 Durability::~Durability() {
   stop();
-}
-
-core::Result<> Durability::recover(ReplayerFactory make_replayer) {
-  make_replayer_ = std::move(make_replayer);
-  auto recovered = server::recover(recovery_parts());
-  if (!recovered) return recovered.error();
-  if (auto swept = persistence::remove_temporary_snapshots(parts_.files, ".", snapshot_path());
-      !swept) {
-    return swept;
-  }
-  last_save_s_ = parts_.clock.wall_ms() / 1000;
-  changes_at_save_ = parts_.changes.load();
-  wants_log_ = parts_.config.flag(OptionId::kAppendOnly);
-  if (!wants_log_) return {};
-  if (auto swept = log_directory_.sweep(recovered->manifest); !swept) return swept;
-  const auto begin = recovered->needs_base ? persistence::AofWriter::Begin::kWithBase
-                                           : persistence::AofWriter::Begin::kNow;
-  if (auto opened = writer_.open(std::move(recovered->manifest), recovered->tail,
-                                 recovered->log_bytes, begin);
-      !opened) {
-    return opened;
-  }
-  if (recovered->needs_base) {
-    if (auto written = write_first_base(); !written) return written;
-  }
-  parts_.journal.set_active(true);
-  return {};
-}
-
-// A log that begins behind a snapshot is worth nothing before that snapshot is its base.
-core::Result<> Durability::write_first_base() {
-  const auto saved = persistence::write_rdb_file(parts_.files, temporary_base(), parts_.keyspace,
-                                                 write_options(true));
-  if (!saved) return saved.error();
-  return writer_.replace_base(temporary_base(), persistence::AofBaseFormat::kRdb);
 }
 
 persistence::RdbWriteOptions Durability::write_options(bool is_aof_base) const {
@@ -167,9 +125,10 @@ core::Result<> Durability::fork_child(Task task, Locking locking) {
   }
   const bool is_save = task == Task::kSave;
   const auto options = write_options(!is_save);
+  // Named here: the child has a process id of its own.
   const persistence::RdbPlace place{snapshot_path(), temporary_snapshot()};
-  const std::string base = temporary_base();  // here, for the child has another process id
-  auto child = SaveChild::start(parts_.clock, [&](SaveChild::Figures& figures) -> core::Result<> {
+  const std::string base = temporary_base();
+  auto child = parts_.start_child(parts_.clock, [&](SaveChild::Figures& figures) -> core::Result<> {
     // Its many bytes would hold up the sync of the log's last file, which clients wait for.
     constexpr useconds_t kPauseUs = 500;
     while (!is_save && !figures.may_begin) ::usleep(kPauseUs);
@@ -427,48 +386,6 @@ core::Result<> Durability::begin_log() {
   rewrite_is_scheduled_ = true;
   log_notice("The append log is on; its base is being written");
   return {};
-}
-
-RecoveryParts Durability::recovery_parts() {
-  return {parts_.config,  parts_.clock,  parts_.keyspace,        parts_.files,
-          log_directory_, load_figures_, recovery_is_cancelled_, make_replayer_};
-}
-
-core::Result<> Durability::reload(const std::function<core::Result<>()>& load) {
-  if (!claim(Task::kSave)) return core::Error{"ERR Background save already in progress"};
-  availability.begin(Availability::kLoading);
-  const bool was_active = parts_.journal.is_active();
-  core::keyspace::DetachedTables tables;
-  {
-    const auto stripes = parts_.keyspace.lock(kAllStripes, LockMode::kExclusive);
-    parts_.journal.set_active(false);
-    tables = parts_.keyspace.flush_all();
-  }
-  tables.clear();
-  auto loaded = load();
-  parts_.journal.set_active(was_active);
-  availability.end(Availability::kLoading);
-  release();
-  return loaded;
-}
-
-core::Result<> Durability::reload_snapshot(bool saves) {
-  if (saves) {
-    if (auto saved = save(Locking::kTake); !saved) return saved;
-  }
-  return reload([this] { return server::recover_snapshot(recovery_parts()); });
-}
-
-core::Result<> Durability::reload_log() {
-  if (!writer_.is_open() || writer_.needs_base()) {
-    return core::Error{"ERR the append log is not on"};
-  }
-  if (auto flushed = append_log_.flush(); !flushed) return flushed;
-  return reload([this]() -> core::Result<> {
-    const auto recovered = server::recover(recovery_parts());
-    if (!recovered) return recovered.error();
-    return {};
-  });
 }
 
 core::Result<> Durability::prepare_end(bool saves) {

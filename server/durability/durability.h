@@ -53,6 +53,7 @@ class Durability {
     persistence::Journal& journal;
     persistence::FileSystem& files;
     std::atomic<uint64_t>& changes;
+    SaveChild::Starter start_child = SaveChild::start;
   };
   enum class Task : uint8_t { kNone, kSave, kRewrite };
   enum class Start : uint8_t { kStarted, kScheduled };
@@ -72,6 +73,9 @@ class Durability {
   void cancel_recovery() { recovery_is_cancelled_ = true; }
   // Starts the threads; after recover().
   void start();
+
+  // What is due: finished children, scheduled work, save points, rewrites. The own thread calls it.
+  void tick();
 
   // BGSAVE, SAVE. BGREWRITEAOF is begun by the own thread: what fails then is in the log and INFO.
   core::Result<Start> start_save(Locking locking, bool may_wait);
@@ -116,8 +120,6 @@ class Durability {
   RecoveryParts recovery_parts();
   void stop();
   void run();
-  // What is due: finished children, requested work, save points, rewrites.
-  void tick();
   bool claim(Task task);
   void release();
   persistence::RdbWriteOptions write_options(bool is_aof_base) const;

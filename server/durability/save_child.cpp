@@ -39,18 +39,35 @@ std::string system_message(int error_number) {
 
 }  // namespace
 
-core::Result<std::unique_ptr<SaveChild>> SaveChild::start(const core::Clock& clock,
-                                                          const Work& work) {
+// Null when the system has no memory left.
+SaveChild::Shared* SaveChild::share() {
   void* const memory =
       ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return core::Error{"ERR " + system_message(errno)};
-  auto* const shared = new (memory) Shared;
+  return memory == MAP_FAILED ? nullptr : new (memory) Shared;
+}
+
+core::Result<std::unique_ptr<SaveChild>> SaveChild::start_here(const core::Clock& clock,
+                                                               const Work& work) {
+  Shared* const shared = share();
+  if (shared == nullptr) return core::Error{"ERR " + system_message(errno)};
+  std::unique_ptr<SaveChild> child(new SaveChild(shared, ::getpid()));
+  child->started_us_ = clock.monotonic_us();
+  child->has_ended_ = true;
+  shared->figures.may_begin = true;
+  child->result_here_ = work(shared->figures);
+  return child;
+}
+
+core::Result<std::unique_ptr<SaveChild>> SaveChild::start(const core::Clock& clock,
+                                                          const Work& work) {
+  Shared* const shared = share();
+  if (shared == nullptr) return core::Error{"ERR " + system_message(errno)};
   const int64_t start_us = clock.monotonic_us();
   const pid_t parent = ::getpid();
   const pid_t process_id = ::fork();
   if (process_id < 0) {
     const int error_number = errno;
-    ::munmap(memory, sizeof(Shared));
+    ::munmap(shared, sizeof(Shared));
     return core::Error{"ERR can't fork: " + system_message(error_number)};
   }
   if (process_id == 0) {
@@ -85,6 +102,7 @@ SaveChild::~SaveChild() {
 }
 
 std::optional<core::Result<>> SaveChild::poll() {
+  if (result_here_) return result_here_;
   int status = 0;
   const pid_t ended = ::waitpid(process_id_, &status, WNOHANG);
   if (ended == 0 || (ended < 0 && errno == EINTR)) return std::nullopt;
@@ -103,7 +121,7 @@ std::optional<core::Result<>> SaveChild::poll() {
 
 void SaveChild::kill() {
   was_killed_ = true;
-  ::kill(process_id_, SIGKILL);
+  if (!has_ended_) ::kill(process_id_, SIGKILL);
 }
 
 }  // namespace server

@@ -40,6 +40,10 @@ class SaveChild {
 
   // REQUIRES: nothing changes the keyspace meanwhile. Errors: the fork failed.
   static core::Result<std::unique_ptr<SaveChild>> start(const core::Clock& clock, const Work& work);
+  // Saves at once, in this process: where files are imagined, a child's would not be seen.
+  static core::Result<std::unique_ptr<SaveChild>> start_here(const core::Clock& clock,
+                                                             const Work& work);
+  using Starter = std::function<decltype(start)>;
   // Kills a child that still runs.
   ~SaveChild();
   SaveChild(const SaveChild&) = delete;
@@ -63,9 +67,11 @@ class SaveChild {
     char error[512] = {};
   };
   SaveChild(Shared* shared, pid_t process_id) : shared_(shared), process_id_(process_id) {}
+  static Shared* share();
 
   Shared* shared_;  // a mapping that both processes see
   pid_t process_id_;
+  std::optional<core::Result<>> result_here_;
   int64_t fork_us_ = 0;
   int64_t started_us_ = 0;
   bool has_ended_ = false;

@@ -124,12 +124,13 @@ class AofWriterSyncTest : public testing::Test {
 };
 
 TEST_F(AofWriterSyncTest, WhatARotationWritesDuringASyncWaitsForTheNextOne) {
+  // Prepared before, as in the server: that syncs too, and one sync at a time is made.
+  ASSERT_TRUE(writer_.prepare_rotation());
   set("early");
   ASSERT_TRUE(writer_.write());
   slow_disk_.during_sync = [&] {
     set("late");
-    // Prepared before in the server; its syncs are no matter here.
-    rotate();
+    ASSERT_TRUE(writer_.rotate());
   };
   ASSERT_TRUE(writer_.sync());
   EXPECT_TRUE(writer_.awaits_sync());

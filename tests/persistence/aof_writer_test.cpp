@@ -262,13 +262,12 @@ TEST_F(AofWriterTest, NewFileTakesNothingBeforeTheOldOneIsSynced) {
   EXPECT_EQ(values(2), Values{"c"});
 }
 
-TEST_F(AofWriterTest, SecondRotationWaitsForTheSyncOfTheFirst) {
+TEST_F(AofWriterTest, PreparingTheSecondRotationSyncsTheFileOfTheFirst) {
   open();
   ASSERT_TRUE(writer_->prepare_rotation());
   ASSERT_TRUE(writer_->rotate());
   ASSERT_TRUE(writer_->prepare_rotation());
-  EXPECT_FALSE(writer_->rotate());
-  ASSERT_TRUE(writer_->sync());
+  EXPECT_FALSE(writer_->awaits_sync());
   EXPECT_TRUE(writer_->rotate());
 }
 
@@ -361,7 +360,8 @@ TEST_F(AofWriterTest, TimestampLinesComeWithTheFirstBatchOfASecond) {
   EXPECT_EQ(values(1), (Values{"a", "b", "c"}));
 }
 
-TEST_F(AofWriterTest, CloseForgetsTheFiles) {
+// What was not written when the log was switched off must not open the next one.
+TEST_F(AofWriterTest, CloseForgetsTheFilesAndWhatWaits) {
   open();
   append("a");
   writer_->close();
@@ -369,9 +369,21 @@ TEST_F(AofWriterTest, CloseForgetsTheFiles) {
   set("b");
   EXPECT_FALSE(writer_->write());
   EXPECT_TRUE(writer_->sync());
+  writer_->close();
   ASSERT_TRUE(writer_->open(manifest_on_disk(), std::nullopt, bytes(1).size(), Begin::kNow));
   append("c");
-  EXPECT_EQ(values(2), (Values{"b", "c"}));
+  EXPECT_EQ(values(2), Values{"c"});
+}
+
+TEST_F(AofWriterTest, WhatAKilledProcessWroteIsSyncedAtTheStart) {
+  open();
+  append("a");
+  const auto scan = scan_aof(disk_, "./log/a.aof.1.incr.aof").value();
+  restart_writer();
+  const AofWriter::Tail tail{scan.sound_bytes, scan.checksum};
+  ASSERT_TRUE(writer_->open(manifest_on_disk(), tail, scan.size_bytes, Begin::kNow));
+  disk_.cut_power(Unsynced::kLost);
+  EXPECT_EQ(values(1), Values{"a"});
 }
 
 // What a start finds: the values of all incremental files, in front of them the base's.

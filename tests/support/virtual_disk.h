@@ -84,6 +84,21 @@ class VirtualDisk final : public FileSystem {
     });
   }
 
+  // A failed sync has given up bytes of a file whose name ends so: a process that starts now reads
+  // them, and no sync of its brings them to the disk.
+  bool has_given_up(std::string_view suffix) const {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [path, directory] : directories_) {
+      for (const auto& [name, node] : directory.names) {
+        if (!name.ends_with(suffix)) continue;
+        for (const auto& [begin, end] : node->given_up) {
+          if (begin < end) return true;
+        }
+      }
+    }
+    return false;
+  }
+
   // The same, told without faults and at once on the disk.
   std::optional<std::string> content(const std::string& path) const {
     const std::lock_guard lock(mutex_);

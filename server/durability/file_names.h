@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+//
+// Names of the files that this process writes before they are put in place.
+//
+// Thread safety: pure functions. A forked child has other names: ask before the fork.
+#pragma once
+
+#include <unistd.h>
+
+#include <string>
+
+#include "persistence/aof_format.h"
+#include "persistence/rdb_writer.h"
+
+namespace server {
+
+inline std::string temporary_snapshot() {
+  return persistence::temporary_snapshot_name(::getpid());
+}
+
+inline std::string temporary_base() {
+  return persistence::aof_finished_rewrite_name(::getpid());
+}
+
+}  // namespace server

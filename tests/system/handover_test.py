@@ -1,0 +1,85 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Files of ours for others: Debian's Redis takes our strings, its checker our snapshots."""
+
+import pathlib
+import shutil
+import tempfile
+import unittest
+
+from harness import ServerTest, wait_until
+
+STRINGS = {f"key:{number}": f"value {number} " * (number % 40) for number in range(300)}
+FAR_MS = 4102444800000
+
+
+class HandoverTest(ServerTest):
+    def setUp(self):
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-handover-"))
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+
+    def serve(self, *options):
+        server = self.start_server("--dir", self.directory, *options)
+        connection = server.connect()
+        self.addCleanup(connection.close)
+        return server, connection
+
+    def fill(self, connection):
+        for key, value in STRINGS.items():
+            connection.call("SET", key, value)
+        connection.call("SET", "timed", "t", "PXAT", FAR_MS)
+        connection.call("SETBIT", "bits", "70000", "1")
+
+    def check(self, connection):
+        for key, value in STRINGS.items():
+            self.assertEqual(connection.call("GET", key), value.encode())
+        self.assertEqual(connection.call("PEXPIRETIME", "timed"), FAR_MS)
+        self.assertEqual(connection.call("GETBIT", "bits", "70000"), 1)
+
+    def check_in_redis(self, *options):
+        # The harness switches the log off; what comes later counts.
+        program = shutil.which("redis-server")
+        self.assertIsNotNone(program)
+        redis = self._start(program, ["--dir", self.directory, *options], (), True, {})
+        connection = redis.connect()
+        self.addCleanup(connection.close)
+        self.check(connection)
+        return redis, connection
+
+    def test_snapshot_with_redisbloom_filters_passes_the_checker(self):
+        server, connection = self.serve("--bf-layout", "redisbloom")
+        self.fill(connection)
+        connection.call("BF.RESERVE", "grown", "0.01", "10")
+        connection.call("BF.MADD", "grown", *range(500))
+        self.assertEqual(connection.call("SAVE"), b"OK")
+        self.assertFalse(server.stop())
+        told = self.run_client(["redis-check-rdb", self.directory / "dump.rdb"])
+        self.assertIn("RDB looks OK", told)
+
+    def test_redis_loads_the_strings_of_our_snapshot(self):
+        server, connection = self.serve()
+        self.fill(connection)
+        self.assertEqual(connection.call("SAVE"), b"OK")
+        self.assertFalse(server.stop())
+        self.check_in_redis("--appendonly", "no", "--save", "")
+
+    def test_redis_loads_our_log(self):
+        server, connection = self.serve("--appendonly", "yes")
+        self.fill(connection)
+        connection.call("BGREWRITEAOF")
+        base = self.directory / "appendonlydir" / "appendonly.aof.1.base.rdb"
+        wait_until(base.exists, what="the base")
+        connection.call("SET", "later", "1")
+        connection.call("MULTI")
+        connection.call("INCR", "later")
+        connection.call("INCR", "later")
+        connection.call("EXEC")
+        self.assertFalse(server.stop())
+        log = (self.directory / "appendonlydir" / "appendonly.aof.2.incr.aof").read_bytes()
+        self.assertIn(b"#bloomery-crc64:", log)
+        _, redis = self.check_in_redis("--appendonly", "yes", "--save", "")
+        self.assertEqual(redis.call("GET", "later"), b"3")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,120 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Data directories of Redis + RedisBloom and Valkey + valkey-bloom, served as their owners did."""
+
+import pathlib
+import shutil
+import tempfile
+import unittest
+
+from harness import ROOT, ServerTest
+
+VECTORS = ROOT / "tests" / "vectors"
+FIELDS = ("CAPACITY", "FILTERS", "ITEMS", "EXPANSION")
+SNAPSHOTS = ("dump.rdb", "dump-uncompressed.rdb", "dump-nochecksum.rdb")
+LOGS = tuple(
+    f"aof-preamble-{preamble}-{moment}"
+    for preamble in ("no", "yes")
+    for moment in ("live", "rewritten")
+)
+BINARY_KEY = b"bin\x00key\xff"
+
+
+def expected_filters(vendor):
+    """Name to BF.INFO's figures and the numbers of absent items that answer 1."""
+    filters = {}
+    for line in (VECTORS / vendor / "expected.txt").read_text().splitlines():
+        name, *figures = line.split()
+        figures = [int(figure) for figure in figures]
+        filters[BINARY_KEY if name == "binkey" else name] = (figures[:4], figures[4:])
+    return filters
+
+
+class TakeoverTest(ServerTest):
+    def serve(self, *options):
+        """A server on `self.directory`."""
+        server = self.start_server("--dir", self.directory, *options)
+        connection = server.connect()
+        self.addCleanup(connection.close)
+        return server, connection
+
+    def begin(self):
+        """A new directory; the server on the one before still has its lock."""
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-takeover-"))
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+
+    def check_filter(self, connection, name, figures, absent):
+        answers = [connection.call("BF.INFO", name, field)[0] for field in FIELDS]
+        self.assertEqual([answer or 0 for answer in answers], figures, name)
+        items = [f"absent:{number}" for number in range(1000)]
+        found = connection.call("BF.MEXISTS", name, *items)
+        self.assertEqual([number for number, bit in enumerate(found) if bit], absent, name)
+
+    def check_items(self, connection):
+        for name, prefix, count in (("tiny", "item", 50), ("scaled", "scaled", 200),
+                                    ("nonscaling", "ns", 50), ("wide", "wide", 1000)):
+            items = [f"{prefix}:{number}" for number in range(count)]
+            self.assertEqual(connection.call("BF.MEXISTS", name, *items), [1] * count, name)
+
+    def check_all(self, connection, vendor, changed=()):
+        for name, (figures, absent) in expected_filters(vendor).items():
+            if name not in changed:
+                self.check_filter(connection, name, figures, absent)
+        self.check_items(connection)
+        self.assertEqual(connection.call("GET", "str"), b"hello world")
+        self.assertEqual(connection.call("GET", "bigint"), b"9223372036854775807")
+        self.assertEqual(connection.call("PEXPIRETIME", "ttlbf"), 4102444800000)
+        self.assertEqual(connection.call("GETBIT", "bitmap", "65535"), 1)
+        connection.call("SELECT", "1")
+        self.assertEqual(connection.call("BF.CARD", "db1filter"), 5)
+        self.assertEqual(connection.call("GET", "db1str"), b"one")
+
+    def take_over_snapshot(self, vendor, snapshot):
+        self.begin()
+        shutil.copy(VECTORS / vendor / snapshot, self.directory / "dump.rdb")
+        _, connection = self.serve()
+        self.check_all(connection, vendor)
+
+    def take_over_log(self, vendor, log):
+        self.begin()
+        source = VECTORS / vendor / log / "appendonlydir"
+        shutil.copytree(source, self.directory / "appendonlydir", dirs_exist_ok=True)
+        # Twice: what the first start read, the second finds, with the log that was begun behind it.
+        for _ in range(2):
+            server, connection = self.serve("--appendonly", "yes")
+            changed = ("tiny", "scaled") if log.endswith("rewritten") else ()
+            self.check_all(connection, vendor, changed)
+            connection.call("SELECT", "0")
+            if changed:
+                self.assertEqual(connection.call("BF.EXISTS", "tiny", "item:50"), 1)
+                self.assertEqual(connection.call("BF.EXISTS", "scaled", "scaled:200"), 1)
+                self.assertEqual(connection.call("GET", "after"), b"rewrite")
+            connection.call("SET", "ours", "1")
+            self.assertFalse(server.stop())
+
+    def test_snapshots(self):
+        for vendor in ("redisbloom", "valkey-bloom"):
+            for snapshot in SNAPSHOTS:
+                with self.subTest(vendor=vendor, snapshot=snapshot):
+                    self.take_over_snapshot(vendor, snapshot)
+
+    def test_logs(self):
+        for vendor in ("redisbloom", "valkey-bloom"):
+            for log in LOGS:
+                with self.subTest(vendor=vendor, log=log):
+                    self.take_over_log(vendor, log)
+
+    def test_keys_of_other_types_are_skipped_when_asked(self):
+        for vendor in ("redisbloom", "valkey-bloom"):
+            with self.subTest(vendor=vendor):
+                self.begin()
+                shutil.copy(VECTORS / vendor / "mixed-types.rdb", self.directory / "dump.rdb")
+                server, connection = self.serve("--rdb-foreign-types", "skip")
+                server.expect_log("Skipped .* of type")
+                self.assertEqual(connection.call("GET", "s"), b"v")
+                self.assertEqual(connection.call("BF.EXISTS", "f", "a"), 1)
+                self.assertEqual(connection.call("BF.EXISTS", "g", "b"), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
