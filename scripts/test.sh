@@ -5,11 +5,11 @@
 #   release      all tests: unit, scripts, system, clients
 #   asan, tsan   unit tests and the quick system tests
 #   fuzz         each fuzzer for a short while
-# Environment: BLOOMERY_FUZZ_SECONDS (default 30), BLOOMERY_SEED to replay a random test.
+# Environment: BLOOMERY_FUZZ_SECONDS (default 15), BLOOMERY_SEED to replay a random test.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 jobs=$(nproc)
-fuzz_seconds=${BLOOMERY_FUZZ_SECONDS:-30}
+fuzz_seconds=${BLOOMERY_FUZZ_SECONDS:-15}
 passed=0
 failed=0
 export GTEST_COLOR=no CTEST_OUTPUT_ON_FAILURE=1
