@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "persistence/journal.h"
-#include "core/short_bytes.h"
 
 #include <array>
 #include <cassert>
 #include <charconv>
 #include <utility>
+
+#include "core/short_bytes.h"
 
 namespace persistence {
 namespace {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "server/commands/dispatcher.h"
-#include "core/short_bytes.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
+
+#include "core/short_bytes.h"
 
 namespace server {
 namespace {
