@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import unittest
 
-from harness import ServerTest, wait_until
+from harness import ServerTest
 
 STRINGS = {f"key:{number}": f"value {number} " * (number % 40) for number in range(300)}
 FAR_MS = 4102444800000
@@ -68,7 +68,8 @@ class HandoverTest(ServerTest):
         self.fill(connection)
         connection.call("BGREWRITEAOF")
         base = self.directory / "appendonlydir" / "appendonly.aof.1.base.rdb"
-        wait_until(base.exists, what="the base")
+        server.wait_for_log("rewriting finished successfully")
+        self.assertTrue(base.exists())
         connection.call("SET", "later", "1")
         connection.call("MULTI")
         connection.call("INCR", "later")
