@@ -22,6 +22,7 @@
 #include "server/net/connection.h"
 #include "server/net/io_threads.h"
 #include "server/net/listener.h"
+#include "server/net/message_delivery.h"
 #include "server/net/periodic.h"
 
 namespace server {
@@ -77,12 +78,14 @@ struct Server::Parts {
       : registry(std::move(commands)),
         keyspace(static_cast<unsigned>(config.database_count()), random_seed()),
         durability({config, clock, keyspace, journal, persistence::posix_file_system(), changes}),
+        pubsub(thread_count(config)),
         statistics(thread_count(config), registry->size()),
         facts{random_run_id(), executable_path(), clock.wall_ms(), thread_count(config),
               config.file_path()},
         threads(thread_count(config)),
-        services{config,  clock,      ticks,  keyspace, reclaimer, journal, durability, *registry,
-                 clients, statistics, memory, pause,    gauges,    facts,   changes,    {}},
+        services{config,     clock,     ticks,   keyspace, reclaimer,  journal,
+                 durability, *registry, clients, pubsub,   statistics, memory,
+                 pause,      gauges,    facts,   changes,  {}},
         listener(threads, services),
         periodic(threads, services),
         signals(threads.at(0).context, SIGTERM, SIGINT) {}
@@ -96,6 +99,7 @@ struct Server::Parts {
   std::atomic<uint64_t> changes{0};
   Durability durability;
   Clients clients;
+  PubSub pubsub;
   Statistics statistics;
   MemoryMonitor memory;
   PauseGate pause;
@@ -137,6 +141,10 @@ core::Result<> Server::start() {
     return {};
   });
   parts.services.request_shutdown = [this] { request_stop(); };
+  parts.pubsub.wake = [&parts](size_t thread_index) {
+    net::IoThread& thread = parts.threads.at(thread_index);
+    thread.post([&thread, &parts] { net::deliver_messages(thread, parts.pubsub); });
+  };
   parts.pause.wake_all = [&parts] {
     parts.threads.post_to_each([](net::IoThread& thread) {
       for (const auto& [id, connection] : thread.connections) connection->wake();

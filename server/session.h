@@ -18,6 +18,7 @@
 
 #include "core/keyspace/watch.h"
 #include "protocol/reply_writer.h"
+#include "server/pubsub/subscriptions.h"
 
 namespace server {
 
@@ -67,11 +68,13 @@ class Session {
   bool close_after_reply = false;
   int database = 0;
   Transaction transaction;
+  Subscriptions subscriptions;
 
   // Shared. Fixed before the session is registered.
   std::string address;  // "127.0.0.1:50000", or "<socket path>:0"
   std::string local_address;
   int descriptor = -1;
+  size_t thread_index = 0;  // of its connection
   bool is_unix_socket = false;
   int64_t created_ms = 0;
   std::function<void()> wake;  // makes the connection notice `kill_requested`
@@ -92,6 +95,11 @@ class Session {
   std::atomic<bool> no_evict{false};
   std::atomic<bool> no_touch{false};
   std::atomic<bool> paused{false};
+
+  // RESP2 cannot tell messages from replies: such a subscriber may do little else.
+  bool is_in_subscriber_mode() const {
+    return subscriptions.any() && resp == protocol::RespVersion::kResp2;
+  }
 
   // Tells other threads how far the transaction is.
   void publish_transaction() {

@@ -17,13 +17,24 @@ namespace {
 
 using protocol::equals_ignore_case;
 
-// "normal", "master"…: false for a word that is no type. Every client of ours is a normal one
-// until replicas and subscribers exist.
-bool is_client_type(std::string_view type) {
-  for (const std::string_view known : {"normal", "master", "replica", "slave", "pubsub"}) {
-    if (equals_ignore_case(type, known)) return true;
-  }
-  return false;
+enum class ClientType : uint8_t { kNormal, kMaster, kReplica, kPubSub };
+
+// Nothing for a word that is no type.
+std::optional<ClientType> parse_client_type(std::string_view word) {
+  if (equals_ignore_case(word, "normal")) return ClientType::kNormal;
+  if (equals_ignore_case(word, "master")) return ClientType::kMaster;
+  if (equals_ignore_case(word, "replica")) return ClientType::kReplica;
+  if (equals_ignore_case(word, "slave")) return ClientType::kReplica;
+  if (equals_ignore_case(word, "pubsub")) return ClientType::kPubSub;
+  return std::nullopt;
+}
+
+std::string unknown_type_text(std::string_view word) {
+  return fmt::format("ERR Unknown client type '{}'", word);
+}
+
+ClientType type_of(const Session& session) {
+  return session.subscriptions.shown_any() ? ClientType::kPubSub : ClientType::kNormal;
 }
 
 // ON or OFF; an error was answered when there is no value.
@@ -61,19 +72,15 @@ void client_list(Context& ctx) {
     }
     return ctx.reply.verbatim(lines, "txt");
   }
-  bool wanted = true;
+  std::optional<ClientType> type;
   if (options.size() == 2 && equals_ignore_case(options[0], "type")) {
-    if (!is_client_type(options[1])) {
-      return ctx.reply.error(fmt::format("ERR Unknown client type '{}'", options[1]));
-    }
-    wanted = equals_ignore_case(options[1], "normal");
+    type = parse_client_type(options[1]);
+    if (!type) return ctx.reply.error(unknown_type_text(options[1]));
   } else if (!options.empty()) {
     return ctx.reply.error(kSyntaxError);
   }
-  if (wanted) {
-    for (const auto& session : ctx.services.clients.list()) {
-      lines += client_line(*session, ctx.now_ms);
-    }
+  for (const auto& session : ctx.services.clients.list()) {
+    if (!type || type_of(*session) == *type) lines += client_line(*session, ctx.now_ms);
   }
   ctx.reply.verbatim(lines, "txt");
 }
@@ -83,11 +90,11 @@ struct KillFilter {
   std::optional<uint64_t> id;
   std::string_view address;
   std::string_view local_address;
-  bool normal_type = true;
+  std::optional<ClientType> type;
   bool skip_me = true;
 
   bool accepts(const Session& session, const Session& self) const {
-    return normal_type && (!id || session.id == *id) &&
+    return (!type || type_of(session) == *type) && (!id || session.id == *id) &&
            (address.empty() || session.address == address) &&
            (local_address.empty() || session.local_address == local_address) &&
            !(skip_me && session.id == self.id);
@@ -102,10 +109,8 @@ core::Result<> read_kill_option(KillFilter& filter, std::string_view option,
     if (!id || *id < 1) return core::Error{"ERR client-id should be greater than 0"};
     filter.id = static_cast<uint64_t>(*id);
   } else if (equals_ignore_case(option, "type")) {
-    if (!is_client_type(value)) {
-      return core::Error{fmt::format("ERR Unknown client type '{}'", value)};
-    }
-    filter.normal_type = equals_ignore_case(value, "normal");
+    filter.type = parse_client_type(value);
+    if (!filter.type) return core::Error{unknown_type_text(value)};
   } else if (equals_ignore_case(option, "addr")) {
     filter.address = value;
   } else if (equals_ignore_case(option, "laddr")) {

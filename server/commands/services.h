@@ -20,6 +20,7 @@
 #include "server/config/config.h"
 #include "server/durability/durability.h"
 #include "server/memory_monitor.h"
+#include "server/pubsub/pub_sub.h"
 #include "server/statistics.h"
 #include "server/tick_clock.h"
 
@@ -61,6 +62,7 @@ struct Services {
   Durability& durability;
   const Registry& registry;
   Clients& clients;
+  PubSub& pubsub;
   Statistics& statistics;
   MemoryMonitor& memory;
   PauseGate& pause;

@@ -63,7 +63,8 @@ void Connection::wake() {
 
 void Connection::close_if_idle(int64_t now_ms, int64_t timeout_ms) {
   const int64_t last_ms = session_->last_interaction_ms.load(std::memory_order_relaxed);
-  if (timeout_ms > 0 && now_ms - last_ms > timeout_ms && wait_ == Wait::kNothing) {
+  if (timeout_ms > 0 && now_ms - last_ms > timeout_ms && wait_ == Wait::kNothing &&
+      !session_->subscriptions.any()) {
     log_verbose("Closing idle client {}", session_->address);
     close();
   }
@@ -294,6 +295,7 @@ void Connection::send_or_keep(std::string_view bytes) {
 size_t Connection::send_now(std::string_view bytes) {
   const ssize_t size = ::send(session_->descriptor, bytes.data(), bytes.size(), MSG_NOSIGNAL);
   if (size >= 0) {
+    took_bytes_ = true;
     counters_.output_bytes.add(static_cast<uint64_t>(size));
     counters_.writes_processed.add();
     return static_cast<size_t>(size);
@@ -321,7 +323,9 @@ void Connection::send_unsent() {
 
 void Connection::close_if_over_output_limit() {
   if (!open_) return;
-  const BufferLimit limit = services_.config.output_buffer_limit(ClientClass::kNormal);
+  const ClientClass client_class =
+      session_->subscriptions.any() ? ClientClass::kPubSub : ClientClass::kNormal;
+  const BufferLimit limit = services_.config.output_buffer_limit(client_class);
   if (!output_limit_.is_broken(unsent_.size(), limit, services_.clock.monotonic_us())) return;
   log_warning("Closing client {} that reached its output buffer limit", session_->address);
   counters_.output_buffer_disconnections.add();
@@ -340,11 +344,11 @@ void Connection::wait_for(Wait wait) {
     const int64_t left_ms = services_.pause.end_ms() - services_.clock.wall_ms();
     return arm_timer(std::chrono::milliseconds(std::clamp<int64_t>(left_ms, 1, kWaitMaxMs)));
   }
-  unsent_at_timer_ = unsent_.size();
   arm_timer(kStalledMax);
 }
 
 void Connection::arm_timer(std::chrono::milliseconds delay) {
+  took_bytes_ = false;
   timer_.expires_after(delay);
   timer_.async_wait([weak = weak_from_this()](const ErrorCode& error) {
     if (error) return;  // cancelled
@@ -361,11 +365,10 @@ void Connection::on_timer() {
     update_interest();
     return proceed({});
   }
-  if (unsent_.size() >= unsent_at_timer_) {
+  if (!took_bytes_) {
     log_warning("Closing client {} that does not read its replies", session_->address);
     return close();
   }
-  unsent_at_timer_ = unsent_.size();
   arm_timer(kStalledMax);
 }
 

@@ -6,6 +6,7 @@ A parsed reply is bytes for strings (Simple for `+`), int, None, float, bool, li
 Push, or ErrorReply, which is a value and never raised: error replies are what many tests ask for.
 """
 
+import select
 import socket
 
 
@@ -104,6 +105,12 @@ class Connection:
         del self._buffer[: self._position]
         self._position = 0
         return value, raw
+
+    def has_input(self, timeout_s=0):
+        """Whether read_reply() would find at least the beginning of a reply within the time."""
+        if self._buffer:
+            return True
+        return bool(select.select([self.socket], [], [], timeout_s)[0])
 
     def read_to_end(self):
         """All bytes until the server closes; an abortive close counts as the end too."""
