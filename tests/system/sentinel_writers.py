@@ -55,11 +55,13 @@ class Writer:
 
 
 class PythonWriter(Writer):
-    """python3-redis. With `confirmed` a write counts only when WAIT says that a replica has it."""
+    """python3-redis. With a `filter_key` each write is a transaction that adds its key to that
+    filter too. With `confirmed` a write counts only when WAIT says that a replica has it."""
 
-    def __init__(self, sentinels, service, password, confirmed=False):
+    def __init__(self, sentinels, service, password, *, confirmed=False, filter_key=None):
         super().__init__("python-wait" if confirmed else "python")
         self.confirmed = confirmed
+        self.filter_key = filter_key
         finder = Sentinel(sentinels, socket_timeout=SOCKET_TIMEOUT_S)
         self.client = finder.master_for(
             service, socket_timeout=SOCKET_TIMEOUT_S, password=password
@@ -80,7 +82,11 @@ class PythonWriter(Writer):
 
     def _write(self, key):
         if not self.confirmed:
-            self.client.set(key, key)
+            with self.client.pipeline(transaction=True) as pipeline:
+                pipeline.set(key, key)
+                if self.filter_key is not None:
+                    pipeline.execute_command("BF.ADD", self.filter_key, key)
+                pipeline.execute()
             return self.note(key)
         pipeline = self.client.pipeline(transaction=False)
         pipeline.set(key, key).execute_command("WAIT", 1, SOCKET_TIMEOUT_S * 500)
