@@ -147,7 +147,7 @@ void Server::prepare_durability() {
   durability.availability.begin(Availability::kLoading);
   AppendLog& log = durability.append_log();
   for (size_t i = 0; i < parts.threads.count(); ++i) {
-    parts.threads.at(i).commit_log = [&log] { log.commit(); };
+    parts.threads.at(i).append_log = &log;
   }
   log.on_progress = [&parts] {
     for (size_t i = 0; i < parts.threads.count(); ++i) {

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <utility>
 
+#include "persistence/aof_base_writer.h"
 #include "persistence/rdb_writer.h"
 #include "server/compatibility.h"
 #include "server/durability/file_names.h"
@@ -54,6 +55,21 @@ persistence::RdbWriteOptions Durability::write_options(bool is_aof_base) const {
   options.created_at_s = parts_.clock.wall_ms() / 1000;
   options.is_aof_base = is_aof_base;
   return options;
+}
+
+persistence::AofBaseFormat Durability::wanted_base_format() const {
+  return parts_.config.flag(OptionId::kAofUseRdbPreamble) ? persistence::AofBaseFormat::kRdb
+                                                          : persistence::AofBaseFormat::kCommands;
+}
+
+core::Result<persistence::RdbProgress> Durability::write_base(
+    persistence::AofBaseFormat format, const std::string& path,
+    const persistence::RdbWriteOptions& options) const {
+  if (format == persistence::AofBaseFormat::kCommands) {
+    return persistence::write_command_base_file(parts_.files, path, parts_.keyspace,
+                                                {.on_progress = options.on_progress});
+  }
+  return persistence::write_rdb_file(parts_.files, path, parts_.keyspace, options);
 }
 
 bool Durability::claim(Task task) {
@@ -137,6 +153,7 @@ core::Result<> Durability::fork_child(Task task, Locking locking) {
   }
   const bool is_save = task == Task::kSave;
   auto options = write_options(!is_save);
+  const auto base_format = wanted_base_format();
   // Without the mutex a replica is between applying a change and counting it.
   if (is_save && stream.owns_lock()) options.replication = position();
   // Named here: the child has a process id of its own.
@@ -154,14 +171,17 @@ core::Result<> Durability::fork_child(Task task, Locking locking) {
           figures.written_keys = progress.keys;
         };
         const auto saved =
-            is_save
-                ? persistence::save_rdb(parts_.files, place, parts_.keyspace, child_options)
-                : persistence::write_rdb_file(parts_.files, base, parts_.keyspace, child_options);
+            is_save ? persistence::save_rdb(parts_.files, place, parts_.keyspace, child_options)
+                    : write_base(base_format, base, child_options);
         if (!saved) return saved.error();
         return {};
       },
       {});
   if (!child) return child.error();
+  if (!is_save) {
+    const std::scoped_lock lock(mutex_);
+    base_format_ = base_format;
+  }
   adopt_child(std::move(*child), is_save ? "saving" : "append only file rewriting");
   return {};
 }
@@ -309,7 +329,7 @@ void Durability::finish_save(const core::Result<>& result) {
 }
 
 void Durability::finish_rewrite(core::Result<> result) {
-  if (result) result = writer_.replace_base(temporary_base(), persistence::AofBaseFormat::kRdb);
+  if (result) result = writer_.replace_base(temporary_base(), base_format_);
   // Replies may have waited for the file that the new base replaces.
   append_log_.wake();
   const std::scoped_lock lock(mutex_);

@@ -147,6 +147,10 @@ class Durability {
   bool claim(Task task);
   void release();
   persistence::RdbWriteOptions write_options(bool is_aof_base) const;
+  persistence::AofBaseFormat wanted_base_format() const;
+  core::Result<persistence::RdbProgress> write_base(
+      persistence::AofBaseFormat format, const std::string& path,
+      const persistence::RdbWriteOptions& options) const;
   std::string snapshot_path() const { return parts_.config.text(OptionId::kDbFileName); }
   // REQUIRES: the task is claimed.
   void begin_rewrite();
@@ -206,6 +210,7 @@ class Durability {
   std::thread thread_;
 
   // Of the own thread.
+  persistence::AofBaseFormat base_format_ = persistence::AofBaseFormat::kRdb;  // of child_
   int64_t next_save_us_ = 0;
   int64_t next_rewrite_us_ = 0;
   int64_t next_report_us_ = 0;

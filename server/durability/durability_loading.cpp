@@ -41,10 +41,9 @@ core::Result<> Durability::recover(ReplayerFactory make_replayer) {
 
 // A log that begins behind a snapshot is worth nothing before that snapshot is its base.
 core::Result<> Durability::write_first_base() {
-  const auto saved = persistence::write_rdb_file(parts_.files, temporary_base(), parts_.keyspace,
-                                                 write_options(true));
-  if (!saved) return saved.error();
-  return writer_.replace_base(temporary_base(), persistence::AofBaseFormat::kRdb);
+  const auto format = wanted_base_format();
+  if (auto saved = write_base(format, temporary_base(), write_options(true)); !saved) return saved.error();
+  return writer_.replace_base(temporary_base(), format);
 }
 
 RecoveryParts Durability::recovery_parts() {
