@@ -113,7 +113,8 @@ core::Result<RdbProgress> write_rdb(ByteSink& sink, const Keyspace& keyspace,
   try {
     RdbWriter writer(sink, options);
     writer.header();
-    for (unsigned i = 0; i < keyspace.database_count(); ++i) writer.database(keyspace, i);
+    const unsigned databases = options.has_keys ? keyspace.database_count() : 0;
+    for (unsigned i = 0; i < databases; ++i) writer.database(keyspace, i);
     return writer.finish();
   } catch (const std::bad_alloc&) {
     return core::Error{"OOM not enough memory to write a snapshot"};

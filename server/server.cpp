@@ -33,14 +33,6 @@ uint64_t random_seed() {
   return (uint64_t{device()} << 32) | device();
 }
 
-std::string random_run_id() {
-  constexpr int kDigits = 40;
-  std::mt19937_64 random(random_seed());
-  std::string id;
-  for (int i = 0; i < kDigits; ++i) id += "0123456789abcdef"[random() % 16];
-  return id;
-}
-
 // Lets the process open a descriptor per client; lowers maxclients when the system does not.
 void raise_descriptor_limit(Config& config) {
   constexpr rlim_t kReserved = 32;
@@ -79,13 +71,14 @@ struct Server::Parts {
         keyspace(static_cast<unsigned>(config.database_count()), random_seed()),
         durability({config, clock, keyspace, journal, persistence::posix_file_system(), changes}),
         pubsub(thread_count(config)),
+        replication({config, clock, keyspace, journal, durability}),
         statistics(thread_count(config), registry->size()),
-        facts{random_run_id(), executable_path(), clock.wall_ms(), thread_count(config),
+        facts{random_id(), executable_path(), clock.wall_ms(), thread_count(config),
               config.file_path()},
         threads(thread_count(config)),
-        services{config,     clock,     ticks,   keyspace, reclaimer,  journal,
-                 durability, *registry, clients, pubsub,   statistics, memory,
-                 pause,      gauges,    facts,   changes,  {}},
+        services{config,     clock,       ticks,     keyspace, reclaimer, journal,
+                 durability, replication, *registry, clients,  pubsub,    statistics,
+                 memory,     pause,       gauges,    facts,    changes,   {}},
         listener(threads, services),
         periodic(threads, services),
         signals(threads.at(0).context, SIGTERM, SIGINT) {}
@@ -98,6 +91,7 @@ struct Server::Parts {
   persistence::Journal journal;
   std::atomic<uint64_t> changes{0};
   Durability durability;
+  Replication replication;
   Clients clients;
   PubSub pubsub;
   Statistics statistics;
@@ -200,6 +194,9 @@ void Server::recover() {
       parts.exit_code = EXIT_FAILURE;
     }
     return request_stop();
+  }
+  if (const auto& position = parts.durability.recovered_position()) {
+    parts.replication.restore(*position);
   }
   parts.durability.start();
   parts.durability.availability.end(Availability::kLoading);

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +37,7 @@ struct Transaction {
   uint32_t queued_flags = 0;  // union of the flags of the queued commands
   size_t queued_bytes = 0;
   std::vector<QueuedCommand> queue;
+  uint32_t common_flags = ~uint32_t{0};  // those that all queued commands have
 
   struct WatchedKey {
     int database = 0;
@@ -50,6 +52,29 @@ enum class CommandOrigin : uint8_t {
   kClient,
   kOwnJournal,      // effects that a server of ours has written: not refused, not judged again
   kForeignJournal,  // commands that another kind of server has written
+};
+
+// Who is at the other end of a connection.
+enum class Peer : uint8_t { kClient, kReplica, kLeader };
+
+// What a replica has said of itself by REPLCONF before it asked for the stream.
+struct ReplicaTraits {
+  std::string address;  // its announced one, or empty
+  uint16_t port = 0;    // where it listens
+  bool takes_eof_mark = false;
+  bool knows_psync2 = false;
+  bool wants_snapshot_only = false;
+  bool wants_no_keys = false;
+};
+
+// What WAIT and WAITAOF have to see before they are answered.
+struct AwaitedAcks {
+  uint64_t stream_offset = 0;
+  uint64_t log_offset = 0;  // of the own append log
+  int64_t replica_count = 0;
+  bool is_local_awaited = false;  // the own log must be synced to log_offset
+  bool is_disk_awaited = false;   // WAITAOF: replicas have synced, and the reply is an array
+  int64_t deadline_us = 0;        // monotonic; 0 is never
 };
 
 enum class ReplyMode : uint8_t { kOn, kOff, kSkipNext, kSkipThis };
@@ -69,6 +94,8 @@ class Session {
   int database = 0;
   Transaction transaction;
   Subscriptions subscriptions;
+  ReplicaTraits replica;
+  std::optional<AwaitedAcks> awaited;  // by a command that has not been answered yet
 
   // Shared. Fixed before the session is registered.
   std::string address;  // "127.0.0.1:50000", or "<socket path>:0"
@@ -95,6 +122,7 @@ class Session {
   std::atomic<bool> no_evict{false};
   std::atomic<bool> no_touch{false};
   std::atomic<bool> paused{false};
+  std::atomic<Peer> peer{Peer::kClient};
 
   // RESP2 cannot tell messages from replies: such a subscriber may do little else.
   bool is_in_subscriber_mode() const {

@@ -20,6 +20,7 @@ namespace server {
 enum class Outcome : uint8_t {
   kDone,
   kClose,     // close the connection once the replies are sent
+  kBlocked,   // the reply comes when Session::awaited has been seen, or is too late
   kHeldBack,  // nothing has happened; try the same request again later
 };
 
@@ -57,8 +58,9 @@ class Dispatcher {
   std::string refusal(const RegisteredCommand* command, Arguments args, uint32_t flags) const;
   // Whether the command must wait: for the end of a pause, or for the subscribers' threads.
   bool is_held_back(uint32_t flags, int64_t now_ms) const;
-  // As refusal(), for the availability of the server. `flags` are the row's and the queue's.
-  std::string trouble(uint32_t flags) const;
+  // As refusal(), for the availability of the server. `flags` are the row's and the queue's, the
+  // `permissions` those that both have.
+  std::string trouble(uint32_t flags, uint32_t permissions) const;
   void refuse(Context& ctx, std::string_view error);
   void queue(Context& ctx);
   void run(Context& ctx);

@@ -21,6 +21,7 @@
 #include "server/durability/durability.h"
 #include "server/memory_monitor.h"
 #include "server/pubsub/pub_sub.h"
+#include "server/replication/replication.h"
 #include "server/statistics.h"
 #include "server/tick_clock.h"
 
@@ -60,6 +61,7 @@ struct Services {
   core::keyspace::Reclaimer& reclaimer;
   persistence::Journal& journal;
   Durability& durability;
+  Replication& replication;
   const Registry& registry;
   Clients& clients;
   PubSub& pubsub;

@@ -15,6 +15,7 @@ core::Result<> Durability::recover(ReplayerFactory make_replayer) {
   make_replayer_ = std::move(make_replayer);
   auto recovered = server::recover(recovery_parts());
   if (!recovered) return recovered.error();
+  recovered_position_ = recovered->position;
   if (auto swept = persistence::remove_temporary_snapshots(parts_.files, ".", snapshot_path());
       !swept) {
     return swept;
@@ -54,16 +55,15 @@ RecoveryParts Durability::recovery_parts() {
 core::Result<> Durability::reload(const std::function<core::Result<>()>& load) {
   if (!claim(Task::kSave)) return core::Error{"ERR Background save already in progress"};
   availability.begin(Availability::kLoading);
-  const bool was_active = parts_.journal.is_active();
   core::keyspace::DetachedTables tables;
   {
     const auto stripes = parts_.keyspace.lock(kAllStripes, LockMode::kExclusive);
-    parts_.journal.set_active(false);
+    parts_.journal.suspend(true);
     tables = parts_.keyspace.flush_all();
   }
   tables.clear();
   auto loaded = load();
-  parts_.journal.set_active(was_active);
+  parts_.journal.suspend(false);
   availability.end(Availability::kLoading);
   release();
   return loaded;

@@ -19,8 +19,8 @@
 #include "server/commands/services.h"
 #include "server/net/asio_types.h"
 #include "server/net/io_threads.h"
-#include "server/net/output_limit.h"
 #include "server/net/readiness.h"
+#include "server/output_limit.h"
 
 namespace server::net {
 
