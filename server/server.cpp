@@ -22,7 +22,6 @@
 #include "server/net/connection.h"
 #include "server/net/io_threads.h"
 #include "server/net/listener.h"
-#include "server/net/message_delivery.h"
 #include "server/net/periodic.h"
 
 namespace server {
@@ -70,8 +69,8 @@ struct Server::Parts {
       : registry(std::move(commands)),
         keyspace(static_cast<unsigned>(config.database_count()), random_seed()),
         durability({config, clock, keyspace, journal, persistence::posix_file_system(), changes}),
-        pubsub(thread_count(config)),
         replication({config, clock, keyspace, journal, durability}),
+        pubsub(thread_count(config)),
         statistics(thread_count(config), registry->size()),
         facts{random_id(), executable_path(), clock.wall_ms(), thread_count(config),
               config.file_path()},
@@ -135,9 +134,10 @@ core::Result<> Server::start() {
     return {};
   });
   parts.services.request_shutdown = [this] { request_stop(); };
+  for (size_t i = 0; i < parts.threads.count(); ++i) parts.threads.at(i).pubsub = &parts.pubsub;
   parts.pubsub.wake = [&parts](size_t thread_index) {
     net::IoThread& thread = parts.threads.at(thread_index);
-    thread.post([&thread, &parts] { net::deliver_messages(thread, parts.pubsub); });
+    thread.post([&thread] { thread.has_messages = true; });
   };
   parts.pause.wake_all = [&parts] {
     parts.threads.post_to_each([](net::IoThread& thread) {

@@ -50,7 +50,7 @@ class Round {
 
 }  // namespace
 
-void deliver_messages(IoThread& thread, PubSub& pubsub) {
+bool deliver_messages(IoThread& thread, PubSub& pubsub) {
   thread.send_owed();  // what a client is owed precedes its messages
   Round round(thread);
   size_t total = 0;
@@ -61,7 +61,7 @@ void deliver_messages(IoThread& thread, PubSub& pubsub) {
     if (delivery) total += round.deliver(*delivery) + sizeof(Delivery);
   }
   round.send();
-  if (!is_done) thread.post([&thread, &pubsub] { deliver_messages(thread, pubsub); });
+  return !is_done;
 }
 
 }  // namespace server::net

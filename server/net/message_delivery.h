@@ -2,8 +2,8 @@
 //
 // Brings the messages in a thread's inbox to the thread's connections.
 //
-// Invariants: each call does a bounded amount of work and posts the rest, so that a flood of
-// messages leaves other clients served; connections are written to with no lock held.
+// Invariants: each call does a bounded amount of work, so that a flood of messages leaves other
+// clients served; connections are written to with no lock held.
 // Thread safety: to be called from the thread itself.
 #pragma once
 
@@ -12,6 +12,7 @@
 
 namespace server::net {
 
-void deliver_messages(IoThread& thread, PubSub& pubsub);
+// False when nothing is left to deliver; else there may be more.
+bool deliver_messages(IoThread& thread, PubSub& pubsub);
 
 }  // namespace server::net
