@@ -42,7 +42,8 @@ core::Result<> Durability::recover(ReplayerFactory make_replayer) {
 // A log that begins behind a snapshot is worth nothing before that snapshot is its base.
 core::Result<> Durability::write_first_base() {
   const auto format = wanted_base_format();
-  if (auto saved = write_base(format, temporary_base(), write_options(true)); !saved) return saved.error();
+  if (auto saved = write_base(format, temporary_base(), write_options(true)); !saved)
+    return saved.error();
   return writer_.replace_base(temporary_base(), format);
 }
 
