@@ -34,6 +34,9 @@ std::string unknown_type_text(std::string_view word) {
 }
 
 ClientType type_of(const Session& session) {
+  const Peer peer = session.peer.load(std::memory_order_relaxed);
+  if (peer == Peer::kLeader) return ClientType::kMaster;
+  if (peer == Peer::kReplica) return ClientType::kReplica;
   return session.subscriptions.shown_any() ? ClientType::kPubSub : ClientType::kNormal;
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/short_bytes.h"
 #include "server/commands/unsubscribe_all.h"
+#include "server/replication/leader.h"
 
 namespace server {
 namespace {
@@ -297,6 +298,7 @@ void Dispatcher::apply_reply_mode(Context& ctx, size_t mark) {
 }
 
 void Dispatcher::end_session() {
+  if (session_.peer == Peer::kReplica) services_.replication.leader().detach(session_.id);
   discard_transaction(services_, session_);
   unsubscribe_all(services_.pubsub, session_);
 }

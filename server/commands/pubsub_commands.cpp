@@ -114,6 +114,8 @@ void sunsubscribe(Context& ctx) {
 }
 
 void publish_to(Context& ctx, SubscriptionKind kind) {
+  // Replicas have subscribers too; a file needs no messages.
+  ctx.services.journal.tell_second_sink(ctx.args);
   const size_t receivers = ctx.services.pubsub.publish(kind, ctx.args[1], ctx.args[2]);
   ctx.reply.integer(static_cast<int64_t>(receivers));
 }

@@ -48,14 +48,6 @@ void module_refusal(Context& ctx) {
   ctx.reply.error("ERR Modules cannot be loaded or unloaded: the bf commands are built in");
 }
 
-/* ROLE */
-void role(Context& ctx) {
-  ctx.reply.array(3);
-  ctx.reply.bulk("master");
-  ctx.reply.integer(0);
-  ctx.reply.array(0);
-}
-
 /* TIME */
 void time_command(Context& ctx) {
   constexpr int64_t kMicrosecondsPerSecond = 1'000'000;
@@ -128,14 +120,6 @@ const Command kRows[] = {
      .since = "4.0.0",
      .summary = "Groups the commands about modules",
      .subcommands = kModuleSubcommands},
-    {.name = "role",
-     .arity = 1,
-     .flags = kNoScript | kLoading | kStale | kFast,
-     .categories = kAdministrative | kDangerous,
-     .group = "server",
-     .since = "2.8.12",
-     .summary = "Returns the part that the server plays in replication",
-     .handler = role},
     {.name = "time",
      .arity = 1,
      .flags = kLoading | kStale | kFast,

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "server/replication/leader.h"
+
 namespace server {
 
 Replication::Replication(const Parts& parts) : parts_(parts) {
@@ -20,12 +22,27 @@ Replication::Replication(const Parts& parts) : parts_(parts) {
   }
   if (!parts_.config.text(OptionId::kReplicaOf).empty()) role_ = Role::kReplica;
   parts_.durability.set_stream(this);
+  leader_ = std::make_unique<Leader>(Leader::Parts{parts_.config, parts_.clock, parts_.keyspace,
+                                                   parts_.durability, parts_.files, *this});
   update_availability();
 }
 
 Replication::~Replication() {
+  stop();
   parts_.durability.set_stream(nullptr);
   parts_.journal.set_second_sink(nullptr);
+}
+
+void Replication::start() {
+  leader_->start();
+}
+
+void Replication::stop() {
+  leader_->stop();
+}
+
+void Replication::restate_database() {
+  if (!is_replica()) parts_.journal.restate_database();
 }
 
 ReplicationIds Replication::ids() const {
@@ -48,6 +65,7 @@ void Replication::restore(const persistence::RdbReplicationInfo& position) {
 
 void Replication::begin_backlog() {
   if (backlog_.is_active()) return;
+  if (is_replica()) return backlog_.begin(backlog_.end_offset());
   {
     // What was written without a backlog counts in no offset: this is another history.
     const std::scoped_lock lock(ids_mutex_);
@@ -83,17 +101,17 @@ void Replication::become_leader() {
   parts_.journal.restate_database();
   parts_.journal.set_second_sink(&backlog_);
   update_availability();
-  drop_replicas();
+  leader_->drop_all();
 }
 
-void Replication::adopt(std::string_view id, uint64_t offset) {
+void Replication::adopt(std::string_view id, uint64_t offset, unsigned database) {
   {
     const std::scoped_lock lock(ids_mutex_);
     ids_ = {std::string(id), std::string(kReplicationIdSize, '0'), -1};
   }
   backlog_.begin(offset);
-  stream_database_ = 0;
-  drop_replicas();
+  stream_database_ = database;
+  leader_->drop_all();
 }
 
 void Replication::continue_as(std::string_view new_id) {
@@ -102,7 +120,7 @@ void Replication::continue_as(std::string_view new_id) {
     if (ids_.id == new_id) return;
     ids_.shift_to(new_id, offset());
   }
-  drop_replicas();
+  leader_->drop_all();
 }
 
 void Replication::append_applied(std::string_view bytes, unsigned database) {
@@ -127,6 +145,7 @@ void Replication::update_availability() {
       is_replica() && parts_.config.flag(OptionId::kReplicaReadOnly));
   set(Availability::kStaleReplica,
       is_replica() && !link_is_up_ && !parts_.config.flag(OptionId::kReplicaServeStaleData));
+  leader_->judge_writes();
 }
 
 std::optional<persistence::RdbReplicationInfo> Replication::position() const {

@@ -16,7 +16,7 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -24,6 +24,7 @@
 
 #include "core/clock.h"
 #include "core/keyspace/keyspace.h"
+#include "persistence/file_system.h"
 #include "persistence/journal.h"
 #include "server/config/config.h"
 #include "server/durability/durability.h"
@@ -33,6 +34,8 @@
 
 namespace server {
 
+class Leader;
+
 class Replication final : public StreamPosition {
  public:
   struct Parts {
@@ -41,6 +44,7 @@ class Replication final : public StreamPosition {
     core::keyspace::Keyspace& keyspace;
     persistence::Journal& journal;
     Durability& durability;
+    persistence::FileSystem& files;
   };
   enum class Role : uint8_t { kLeader, kReplica };
 
@@ -56,8 +60,10 @@ class Replication final : public StreamPosition {
   Backlog& backlog() { return backlog_; }
   const Backlog& backlog() const { return backlog_; }
 
-  // Disconnects all replicas: their stream has been replaced. Set once.
-  std::function<void()> drop_replicas = [] {};
+  // What serves this server's replicas. Its thread runs from start() to stop().
+  Leader& leader() { return *leader_; }
+  void start();
+  void stop();
 
   // What the snapshot that was loaded says, before the server serves: a leader's replicas may go on
   // where it ended, a replica asks its leader for that.
@@ -75,8 +81,9 @@ class Replication final : public StreamPosition {
   void become_leader();
 
   // Replica. REQUIRES for all: apply_mutex().
-  // After a full sync: the keyspace is the leader's of that history at `offset`.
-  void adopt(std::string_view id, uint64_t offset);
+  // After a full sync: the keyspace is the leader's of that history at `offset`, behind which the
+  // stream's commands are for that database.
+  void adopt(std::string_view id, uint64_t offset, unsigned database);
   // +CONTINUE under another id, which goes on from here; sub-replicas must ask anew.
   void continue_as(std::string_view new_id);
   // Whole units of the leader's stream that have just been applied; the database selected after
@@ -85,6 +92,10 @@ class Replication final : public StreamPosition {
   unsigned stream_database() const { return stream_database_; }
   // Whether the link to the leader works: READONLY and MASTERDOWN follow from it.
   void set_link_up(bool is_up);
+  bool link_is_up() const { return link_is_up_; }
+
+  // Leader: the next command in the stream states its database.
+  void restate_database();
 
   // StreamPosition.
   std::mutex& apply_mutex() override { return apply_mutex_; }
@@ -101,6 +112,7 @@ class Replication final : public StreamPosition {
   mutable std::mutex ids_mutex_;  // guards ids_
   ReplicationIds ids_;
   Backlog backlog_;
+  std::unique_ptr<Leader> leader_;
 };
 
 }  // namespace server

@@ -115,7 +115,7 @@ class CommandTest : public ::testing::Test {
   std::atomic<uint64_t> changes_{0};
   virtual_disk::VirtualDisk disk_;
   Durability durability_{{config_, clock_, keyspace_, journal_, disk_, changes_}};
-  Replication replication_{{config_, clock_, keyspace_, journal_, durability_}};
+  Replication replication_{{config_, clock_, keyspace_, journal_, durability_, disk_}};
   int shutdowns_requested_ = 0;
   Services services_;
   std::unique_ptr<Client> client_;

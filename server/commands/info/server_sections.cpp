@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// INFO about the process: server, clients, persistence, replication, cpu, modules, cluster.
+// INFO about the process: server, clients, persistence, cpu, modules, cluster.
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -99,7 +99,9 @@ void write_saves(const Source& source, Lines& lines) {
   const Durability& durability = source.services.durability;
   const SaveRecord record = durability.snapshot_record();
   const Durability::Child child = durability.child();
-  const bool runs = durability.running_task() == Durability::Task::kSave;
+  // A snapshot for replicas is none of `dump.rdb`, but a child that saves all the same.
+  const bool runs = durability.running_task() == Durability::Task::kSave ||
+                    durability.running_task() == Durability::Task::kTransfer;
   lines.field("rdb_changes_since_last_save", durability.changes_since_save());
   lines.field("rdb_bgsave_in_progress", runs ? 1 : 0);
   lines.field("rdb_last_save_time", durability.last_save_s());
@@ -167,18 +169,6 @@ void write_persistence(const Source& source, Lines& lines) {
   write_saves(source, lines);
   write_append_log(source, lines);
   if (is_loading) write_loading(source, lines);
-}
-
-void write_replication(const Source& source, Lines& lines) {
-  lines.field("role", "master");
-  lines.zeros({"connected_slaves"});
-  lines.field("master_failover_state", "no-failover");
-  lines.field("master_replid", source.services.facts.run_id);
-  lines.field("master_replid2", std::string(40, '0'));
-  lines.zeros({"master_repl_offset"});
-  lines.field("second_repl_offset", -1);
-  lines.zeros({"repl_backlog_active", "repl_backlog_size", "repl_backlog_first_byte_offset",
-               "repl_backlog_histlen"});
 }
 
 void write_cpu(const Source&, Lines& lines) {

@@ -155,6 +155,21 @@ TEST_F(PubSubCommandsTest, PublishWaitsForTheEndOfAPauseAndOfCongestion) {
   EXPECT_EQ(run_as_other({"PUBLISH", "a", "x"}), integer(1));
 }
 
+TEST_F(PubSubCommandsTest, MessagesGoToReplicasAndIntoNoLog) {
+  struct Stream final : persistence::StreamSink {
+    void append(std::string_view bytes) override { text += bytes; }
+    std::string text;
+  } stream;
+  journal_.set_active(true);
+  journal_.set_second_sink(&stream);
+  run({"PUBLISH", "a", "x"});
+  run({"SPUBLISH", "b", ""});
+  EXPECT_EQ(stream.text, array({bulk("PUBLISH"), bulk("a"), bulk("x")}) +
+                             array({bulk("SPUBLISH"), bulk("b"), bulk("")}));
+  EXPECT_EQ(journal_.end_offset(), 0U);
+  journal_.set_second_sink(nullptr);
+}
+
 TEST_F(PubSubCommandsTest, AJournalCannotSubscribe) {
   client_->session->origin = CommandOrigin::kForeignJournal;
   EXPECT_EQ(run({"SUBSCRIBE", "a"}),

@@ -89,7 +89,7 @@ class Life {
       : clock_(clock),
         statistics_(1, registry.size()),
         durability({config, clock, keyspace_, journal, disk, changes_, SaveChild::start_here}),
-        replication_({config, clock, keyspace_, journal, durability}),
+        replication_({config, clock, keyspace_, journal, durability, disk}),
         services_{config,     clock,        ticks_,   keyspace_, reclaimer_, journal,
                   durability, replication_, registry, clients_,  pubsub_,    statistics_,
                   memory_,    pause_,       gauges_,  facts_,    changes_,   {}},
@@ -161,6 +161,7 @@ class Life {
   Durability durability;
 
  private:
+  Replication replication_;
   Services services_;
   Session session_;
   Dispatcher dispatcher_;

@@ -72,7 +72,7 @@ TEST_F(ReplicationTest, AReplicaTakesTheBytesOfItsLeaderAlone) {
   EXPECT_TRUE(has(Availability::kReadOnlyReplica));
   {
     const std::scoped_lock lock(replication_.apply_mutex());
-    replication_.adopt(std::string(40, 'b'), 5000);
+    replication_.adopt(std::string(40, 'b'), 5000, 0);
     replication_.append_applied("bytes", 3);
   }
   client_->session->origin = CommandOrigin::kOwnJournal;
@@ -84,15 +84,12 @@ TEST_F(ReplicationTest, AReplicaTakesTheBytesOfItsLeaderAlone) {
 }
 
 TEST_F(ReplicationTest, PromotionContinuesTheHistory) {
-  int dropped = 0;
-  replication_.drop_replicas = [&] { ++dropped; };
   become_replica();
   {
     const std::scoped_lock lock(replication_.apply_mutex());
-    replication_.adopt(std::string(40, 'b'), 5000);
+    replication_.adopt(std::string(40, 'b'), 5000, 0);
   }
   become_leader();
-  EXPECT_EQ(dropped, 2);
   EXPECT_FALSE(has(Availability::kReadOnlyReplica));
   EXPECT_EQ(replication_.ids().id2, std::string(40, 'b'));
   EXPECT_EQ(replication_.ids().second_offset, 5001);
@@ -104,7 +101,7 @@ TEST_F(ReplicationTest, PromotionContinuesTheHistory) {
 TEST_F(ReplicationTest, AnotherIdOfTheLeaderKeepsTheBacklog) {
   become_replica();
   const std::scoped_lock lock(replication_.apply_mutex());
-  replication_.adopt(std::string(40, 'b'), 5000);
+  replication_.adopt(std::string(40, 'b'), 5000, 0);
   replication_.append_applied("bytes", 0);
   replication_.continue_as(std::string(40, 'c'));
   EXPECT_EQ(replication_.ids().id, std::string(40, 'c'));
