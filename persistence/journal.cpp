@@ -69,13 +69,15 @@ void Journal::append_active(unsigned database, Words words) {
     return;
   }
   const std::scoped_lock lock(mutex_);
+  const size_t begin = pending_.size();
   select(database);
   append_command(pending_, words);
-  publish_end();
+  publish(begin);
 }
 
 void Journal::append_group(const Group& group) {
   const std::scoped_lock lock(mutex_);
+  const size_t pending_begin = pending_.size();
   // Before MULTI, as Redis has it: a lone command needs no transaction for its SELECT.
   select(group.commands_.front().database);
   const bool is_transaction = group.commands_.size() > 1;
@@ -87,7 +89,7 @@ void Journal::append_group(const Group& group) {
     begin = command.end;
   }
   if (is_transaction) append_command(pending_, std::array<std::string_view, 1>{"EXEC"});
-  publish_end();
+  publish(pending_begin);
 }
 
 void Journal::select(unsigned database) {
@@ -97,9 +99,34 @@ void Journal::select(unsigned database) {
   append_command(pending_, std::array<std::string_view, 2>{"SELECT", index});
 }
 
-void Journal::publish_end() {
+void Journal::publish(size_t begin) {
+  if (second_sink_ != nullptr) second_sink_->append(std::string_view(pending_).substr(begin));
+  if (!is_logged_) return pending_.resize(begin);
   last_append_end = taken_ + pending_.size();
   end_.store(last_append_end, std::memory_order_release);
+}
+
+void Journal::set_active(bool active) {
+  const std::scoped_lock lock(mutex_);
+  is_logged_ = active;
+  update_activity();
+}
+
+void Journal::set_second_sink(StreamSink* sink) {
+  const std::scoped_lock lock(mutex_);
+  second_sink_ = sink;
+  update_activity();
+}
+
+void Journal::suspend(bool suspended) {
+  const std::scoped_lock lock(mutex_);
+  is_suspended_ = suspended;
+  update_activity();
+}
+
+void Journal::update_activity() {
+  active_.store((is_logged_ || second_sink_ != nullptr) && !is_suspended_,
+                std::memory_order_release);
 }
 
 uint64_t Journal::take(std::string& out) {

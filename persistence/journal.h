@@ -3,8 +3,9 @@
 // Journal: the one ordered stream of effective writes, as RESP commands. The append log and the
 // replicas get the same bytes; an offset counts them since the server's first start.
 //
-//   changing thread (holds the key's stripe)    taker (file, replicas)
+//   changing thread (holds the key's stripe)    taker (file)
 //   append() ──► pending bytes ──────────────► take()
+//           └──► second sink (replicas)
 //
 // Invariants: the order of appends is the order of changes for every key, because the key's lock is
 // held around both. A Group reaches the journal whole or not at all. SELECT precedes a command
@@ -28,6 +29,15 @@ using Words = std::span<const std::string_view>;
 
 // Appends the words as an array of bulk strings.
 void append_command(std::string& out, Words words);
+
+// Takes the stream as it is made: whole commands, whole groups.
+class StreamSink {
+ public:
+  virtual void append(std::string_view bytes) = 0;
+
+ protected:
+  ~StreamSink() = default;
+};
 
 class Journal {
  public:
@@ -53,7 +63,13 @@ class Journal {
 
   // An inactive journal takes nothing, and costs its callers one load.
   bool is_active() const { return active_.load(std::memory_order_acquire); }
-  void set_active(bool active) { active_.store(active, std::memory_order_release); }
+  // Whether there is an append log, which will take() what is appended from now on.
+  void set_active(bool active);
+  // Gets the same bytes, under the journal's lock; null for nobody. Bytes that nobody but it wants
+  // are not kept, and do not count in end_offset(). It must outlive its being set.
+  void set_second_sink(StreamSink* sink);
+  // While data is loaded: nothing is taken, for anybody.
+  void suspend(bool suspended);
 
   // REQUIRES: the locks of the keys that the command changes.
   void append(unsigned database, Words words) {
@@ -74,13 +90,17 @@ class Journal {
   void append_group(const Group& group);
   // REQUIRES: mutex_.
   void select(unsigned database);
-  void publish_end();
+  void publish(size_t begin);
+  void update_activity();
 
   std::atomic<bool> active_{false};
   std::atomic<uint64_t> end_{0};
   std::mutex mutex_;  // guards what follows
   std::string pending_;
   uint64_t taken_ = 0;  // stream bytes before pending_
+  bool is_logged_ = false;
+  bool is_suspended_ = false;
+  StreamSink* second_sink_ = nullptr;
   std::optional<unsigned> database_;
 };
 

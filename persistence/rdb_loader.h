@@ -24,6 +24,9 @@ class KeyspaceLoader : public RdbVisitor {
   KeyspaceLoader(core::keyspace::Keyspace& keyspace, int64_t now_ms, uint32_t access_clock_s = 0)
       : keyspace_(keyspace), now_ms_(now_ms), access_clock_s_(access_clock_s) {}
 
+  // From now on keys are kept whether they have expired or not.
+  void keep_expired() { now_ms_ = core::keyspace::kIgnoreExpiry; }
+
   core::Result<> aux(std::string_view name, std::string_view value) override;
   core::Result<> entry(uint64_t database, core::keyspace::EntryPtr entry) override;
   void foreign(uint64_t database, std::string_view type) override;

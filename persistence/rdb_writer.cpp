@@ -116,7 +116,8 @@ core::Result<RdbProgress> write_rdb(ByteSink& sink, const Keyspace& keyspace,
   try {
     RdbWriter writer(sink, options);
     writer.header();
-    for (unsigned i = 0; i < keyspace.database_count(); ++i) writer.database(keyspace, i);
+    const unsigned databases = options.has_keys ? keyspace.database_count() : 0;
+    for (unsigned i = 0; i < databases; ++i) writer.database(keyspace, i);
     return writer.finish();
   } catch (const std::bad_alloc&) {
     return core::Error{"OOM not enough memory to write a snapshot"};
@@ -125,18 +126,8 @@ core::Result<RdbProgress> write_rdb(ByteSink& sink, const Keyspace& keyspace,
 
 core::Result<RdbProgress> write_rdb_file(FileSystem& files, const std::string& path,
                                          const Keyspace& keyspace, const RdbWriteOptions& options) {
-  const auto fill = [&]() -> core::Result<RdbProgress> {
-    const auto file = files.open_append(path, OpenMode::kCreate);
-    if (!file) return file.error();
-    AppendFileSink sink(**file);
-    auto total = write_rdb(sink, keyspace, options);
-    if (!total) return total;
-    if (auto synced = (*file)->sync(); !synced) return synced.error();
-    return total;
-  };
-  auto total = fill();
-  if (!total) (void)files.remove(path);
-  return total;
+  return write_whole_file(files, path,
+                          [&](ByteSink& sink) { return write_rdb(sink, keyspace, options); });
 }
 
 std::string temporary_snapshot_name(int64_t process_id) {

@@ -49,6 +49,7 @@ struct RdbWriteOptions {
   int64_t created_at_s = 0;
   uint64_t used_memory_bytes = 0;
   bool is_aof_base = false;
+  bool has_keys = true;  // without them only the AUX fields are written
   std::optional<RdbReplicationInfo> replication;
   std::vector<std::pair<std::string, std::string>> more_aux;
   size_t buffer_bytes = size_t{256} << 10;

@@ -35,10 +35,9 @@ LAYERS = {
     ),
     "server": (PRODUCT_FOLDERS, ("",)),
 }
-# Inside server/: main -> server -> net, replication, admin -> commands -> the rest.
-SERVER_UPPER = ("net", "replication", "admin")
-ASIO_ALLOWED = ("server/net/", "server/replication/", "server/admin/", "server/server.",
-                "server/main.cpp")  # fmt: skip
+# Inside server/: main -> server -> net, admin -> commands -> the rest.
+SERVER_UPPER = ("net", "admin")
+ASIO_ALLOWED = ("server/net/", "server/admin/", "server/server.", "server/main.cpp")
 ASIO = re.compile(r"boost/(asio|beast)\b")
 
 # System headers without a dot are the standard library's; these are the C library's and Linux'.

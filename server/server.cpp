@@ -32,14 +32,6 @@ uint64_t random_seed() {
   return (uint64_t{device()} << 32) | device();
 }
 
-std::string random_run_id() {
-  constexpr int kDigits = 40;
-  std::mt19937_64 random(random_seed());
-  std::string id;
-  for (int i = 0; i < kDigits; ++i) id += "0123456789abcdef"[random() % 16];
-  return id;
-}
-
 // Lets the process open a descriptor per client; lowers maxclients when the system does not.
 void raise_descriptor_limit(Config& config) {
   constexpr rlim_t kReserved = 32;
@@ -77,12 +69,14 @@ struct Server::Parts {
       : registry(std::move(commands)),
         keyspace(static_cast<unsigned>(config.database_count()), random_seed()),
         durability({config, clock, keyspace, journal, persistence::posix_file_system(), changes}),
+        replication({config, clock, keyspace, journal, durability}),
         statistics(thread_count(config), registry->size()),
-        facts{random_run_id(), executable_path(), clock.wall_ms(), thread_count(config),
+        facts{random_id(), executable_path(), clock.wall_ms(), thread_count(config),
               config.file_path()},
         threads(thread_count(config)),
-        services{config,  clock,      ticks,  keyspace, reclaimer, journal, durability, *registry,
-                 clients, statistics, memory, pause,    gauges,    facts,   changes,    {}},
+        services{config,     clock,       ticks,     keyspace, reclaimer,  journal,
+                 durability, replication, *registry, clients,  statistics, memory,
+                 pause,      gauges,      facts,     changes,  {}},
         listener(threads, services),
         periodic(threads, services),
         signals(threads.at(0).context, SIGTERM, SIGINT) {}
@@ -95,6 +89,7 @@ struct Server::Parts {
   persistence::Journal journal;
   std::atomic<uint64_t> changes{0};
   Durability durability;
+  Replication replication;
   Clients clients;
   Statistics statistics;
   MemoryMonitor memory;
@@ -152,7 +147,7 @@ void Server::prepare_durability() {
   durability.availability.begin(Availability::kLoading);
   AppendLog& log = durability.append_log();
   for (size_t i = 0; i < parts.threads.count(); ++i) {
-    parts.threads.at(i).commit_log = [&log] { log.commit(); };
+    parts.threads.at(i).append_log = &log;
   }
   log.on_progress = [&parts] {
     for (size_t i = 0; i < parts.threads.count(); ++i) {
@@ -192,6 +187,9 @@ void Server::recover() {
       parts.exit_code = EXIT_FAILURE;
     }
     return request_stop();
+  }
+  if (const auto& position = parts.durability.recovered_position()) {
+    parts.replication.restore(*position);
   }
   parts.durability.start();
   parts.durability.availability.end(Availability::kLoading);

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,6 +36,7 @@ struct Transaction {
   uint32_t queued_flags = 0;  // union of the flags of the queued commands
   size_t queued_bytes = 0;
   std::vector<QueuedCommand> queue;
+  uint32_t common_flags = ~uint32_t{0};  // those that all queued commands have
 
   struct WatchedKey {
     int database = 0;
@@ -49,6 +51,29 @@ enum class CommandOrigin : uint8_t {
   kClient,
   kOwnJournal,      // effects that a server of ours has written: not refused, not judged again
   kForeignJournal,  // commands that another kind of server has written
+};
+
+// Who is at the other end of a connection.
+enum class Peer : uint8_t { kClient, kReplica, kLeader };
+
+// What a replica has said of itself by REPLCONF before it asked for the stream.
+struct ReplicaTraits {
+  std::string address;  // its announced one, or empty
+  uint16_t port = 0;    // where it listens
+  bool takes_eof_mark = false;
+  bool knows_psync2 = false;
+  bool wants_snapshot_only = false;
+  bool wants_no_keys = false;
+};
+
+// What WAIT and WAITAOF have to see before they are answered.
+struct AwaitedAcks {
+  uint64_t stream_offset = 0;
+  uint64_t log_offset = 0;  // of the own append log
+  int64_t replica_count = 0;
+  bool is_local_awaited = false;  // the own log must be synced to log_offset
+  bool is_disk_awaited = false;   // WAITAOF: replicas have synced, and the reply is an array
+  int64_t deadline_us = 0;        // monotonic; 0 is never
 };
 
 enum class ReplyMode : uint8_t { kOn, kOff, kSkipNext, kSkipThis };
@@ -67,6 +92,8 @@ class Session {
   bool close_after_reply = false;
   int database = 0;
   Transaction transaction;
+  ReplicaTraits replica;
+  std::optional<AwaitedAcks> awaited;  // by a command that has not been answered yet
 
   // Shared. Fixed before the session is registered.
   std::string address;  // "127.0.0.1:50000", or "<socket path>:0"
@@ -92,6 +119,7 @@ class Session {
   std::atomic<bool> no_evict{false};
   std::atomic<bool> no_touch{false};
   std::atomic<bool> paused{false};
+  std::atomic<Peer> peer{Peer::kClient};
 
   // Tells other threads how far the transaction is.
   void publish_transaction() {

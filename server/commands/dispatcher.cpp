@@ -76,22 +76,41 @@ std::string Dispatcher::refusal(const RegisteredCommand* command, Arguments args
   }
   if (session_.origin != CommandOrigin::kClient) return "";
   if (services_.durability.availability.any()) [[unlikely]] {
-    if (std::string text = trouble(flags); !text.empty()) return text;
+    const uint32_t permissions =
+        command->has(kRunsQueue) ? session_.transaction.common_flags : ~uint32_t{0};
+    std::string text = trouble(flags, command->row->flags & permissions);
+    if (!text.empty()) return text;
   }
   if ((flags & kDenyOom) != 0 && services_.memory.over_limit()) return std::string(kOutOfMemory);
   return "";
 }
 
-std::string Dispatcher::trouble(uint32_t flags) const {
+// In Redis' order.
+std::string Dispatcher::trouble(uint32_t flags, uint32_t permissions) const {
   const Availability& availability = services_.durability.availability;
-  if (availability.has(Availability::kLoading) && (flags & kLoading) == 0) {
+  if ((flags & (kWrite | kTellsTrouble)) != 0) {
+    // Who asks for no snapshots does not mind one that failed.
+    const bool stops_on_snapshot_error =
+        services_.config.flag(OptionId::kStopWritesOnBgsaveError) &&
+        !services_.config.text(OptionId::kSave).empty();
+    std::string text = availability.write_refusal(stops_on_snapshot_error);
+    if (!text.empty()) return text;
+  }
+  if ((flags & kWrite) != 0) {
+    if (availability.has(Availability::kTooFewReplicas)) {
+      return "NOREPLICAS Not enough good replicas to write.";
+    }
+    if (availability.has(Availability::kReadOnlyReplica)) {
+      return "READONLY You can't write against a read only replica.";
+    }
+  }
+  if (availability.has(Availability::kStaleReplica) && (permissions & kStale) == 0) {
+    return "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.";
+  }
+  if (availability.has(Availability::kLoading) && (permissions & kLoading) == 0) {
     return "LOADING Redis is loading the dataset in memory";
   }
-  if ((flags & (kWrite | kTellsTrouble)) == 0) return "";
-  // Who asks for no snapshots does not mind one that failed.
-  const bool stops_on_snapshot_error = services_.config.flag(OptionId::kStopWritesOnBgsaveError) &&
-                                       !services_.config.text(OptionId::kSave).empty();
-  return availability.write_refusal(stops_on_snapshot_error);
+  return "";
 }
 
 Outcome Dispatcher::execute(Arguments args, int64_t now_ms, protocol::OutputBuffer& replies) {
@@ -135,6 +154,8 @@ Outcome Dispatcher::execute(Arguments args, int64_t now_ms, protocol::OutputBuff
 Outcome Dispatcher::finish(protocol::OutputBuffer& replies, size_t mark) {
   if (session_.reply_mode != ReplyMode::kOn) [[unlikely]]
     apply_reply_mode(replies, mark);
+  if (session_.awaited) [[unlikely]]
+    return Outcome::kBlocked;
   return session_.close_after_reply ? Outcome::kClose : Outcome::kDone;
 }
 
@@ -209,6 +230,7 @@ void Dispatcher::queue(Context& ctx) {
     transaction.queued_bytes += sizeof argument + argument.size();
   }
   transaction.queued_flags |= ctx.command->row->flags;
+  transaction.common_flags &= ctx.command->row->flags;
   transaction.queue.push_back(std::move(queued));
   session_.publish_transaction();
   ctx.reply.simple("QUEUED");

@@ -20,6 +20,7 @@ namespace server {
 enum class Outcome : uint8_t {
   kDone,
   kClose,     // close the connection once the replies are sent
+  kBlocked,   // the reply comes when Session::awaited has been seen, or is too late
   kHeldBack,  // nothing has happened; try the same request again later
 };
 
@@ -55,8 +56,9 @@ class Dispatcher {
   void prefetch_values(std::span<const Ahead> same_key, int64_t now_ms);
   // The text of the error when the command must not run; empty when it may.
   std::string refusal(const RegisteredCommand* command, Arguments args, uint32_t flags) const;
-  // As refusal(), for the availability of the server. `flags` are the row's and the queue's.
-  std::string trouble(uint32_t flags) const;
+  // As refusal(), for the availability of the server. `flags` are the row's and the queue's, the
+  // `permissions` those that both have.
+  std::string trouble(uint32_t flags, uint32_t permissions) const;
   void refuse(Context& ctx, std::string_view error);
   void queue(Context& ctx);
   void run(Context& ctx);

@@ -20,6 +20,7 @@
 #include "server/config/config.h"
 #include "server/durability/durability.h"
 #include "server/memory_monitor.h"
+#include "server/replication/replication.h"
 #include "server/statistics.h"
 #include "server/tick_clock.h"
 
@@ -59,6 +60,7 @@ struct Services {
   core::keyspace::Reclaimer& reclaimer;
   persistence::Journal& journal;
   Durability& durability;
+  Replication& replication;
   const Registry& registry;
   Clients& clients;
   Statistics& statistics;

@@ -72,6 +72,14 @@ void Config::store(size_t index, const Value& value) {
   }
 }
 
+void Config::replace(OptionId id, const std::string& text) {
+  const std::scoped_lock one_at_a_time(set_mutex_);
+  const auto index = static_cast<size_t>(id);
+  auto parsed = parse_single_text(option_table()[index], text, "");
+  assert(parsed);
+  if (parsed) store(index, *parsed);
+}
+
 std::string Config::text_at(size_t index) const {
   const std::lock_guard lock(mutex_);
   return texts_[index];

@@ -60,6 +60,8 @@ class Config {
   std::vector<NamedValue> get(std::span<const std::string_view> patterns) const;
   // CONFIG SET name value [name value …].
   core::Result<> set(std::span<const NamedValue> pairs, Origin origin = Origin::kRemote);
+  // The server's own change of what clients may not set: REPLICAOF. Hooks are not called.
+  void replace(OptionId id, const std::string& text);
   // CONFIG REWRITE.
   core::Result<> rewrite();
 

@@ -29,7 +29,6 @@ std::string_view missing_feature(std::string_view name) {
     return "users are not in this version, only requirepass guards the server";
   }
   if (name == "tls-port") return "TLS is not in this version, the port is not opened";
-  if (name == "replicaof") return "replication is not in this version";
   if (name == "cluster-enabled") return "clusters are not in this version";
   if (name == "loadmodule") return "modules are not loaded, BF.* is built in";
   return {};

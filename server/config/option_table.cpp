@@ -151,10 +151,7 @@ std::vector<Option> persistence_options() {
        .accumulates = true,
        .parser = parse_save,
        .line_writer = write_save},
-      {.name = "appendonly",
-       .kind = Kind::kBool,
-       .default_text = "yes",
-       .mutability = kWithHook},
+      {.name = "appendonly", .kind = Kind::kBool, .default_text = "yes", .mutability = kWithHook},
       {.name = "appendfsync",
        .kind = Kind::kEnum,
        .default_text = "everysec",
@@ -184,10 +181,7 @@ std::vector<Option> persistence_options() {
        .mutability = kProtected,
        .parser = parse_file_name},
       {.name = "rdbcompression", .kind = Kind::kBool, .default_text = "yes"},
-      {.name = "rdbchecksum",
-       .kind = Kind::kBool,
-       .default_text = "yes",
-       .mutability = kImmutable},
+      {.name = "rdbchecksum", .kind = Kind::kBool, .default_text = "yes", .mutability = kImmutable},
       {.name = "rdb-foreign-types",
        .kind = Kind::kEnum,
        .default_text = "refuse",
@@ -198,6 +192,78 @@ std::vector<Option> persistence_options() {
        .default_text = "no",
        .choices = {"no", "yes", "local"},
        .mutability = kImmutable},
+  };
+}
+
+std::vector<Option> replica_options() {
+  return {
+      {.name = "replicaof",
+       .aliases = {"slaveof"},
+       .kind = Kind::kList,
+       .mutability = kImmutable,
+       .multi_argument = true,
+       .parser = parse_replicaof,
+       .line_writer = write_replicaof},
+      {.name = "masterauth", .kind = Kind::kString, .sensitive = true},
+      {.name = "masteruser", .kind = Kind::kString, .sensitive = true},
+      {.name = "replica-read-only",
+       .aliases = {"slave-read-only"},
+       .kind = Kind::kBool,
+       .default_text = "yes"},
+      {.name = "replica-serve-stale-data",
+       .aliases = {"slave-serve-stale-data"},
+       .kind = Kind::kBool,
+       .default_text = "yes"},
+      {.name = "replica-priority",
+       .aliases = {"slave-priority"},
+       .kind = Kind::kInteger,
+       .default_text = "100",
+       .max = kInt32Max},
+      {.name = "replica-announced", .kind = Kind::kBool, .default_text = "yes"},
+      {.name = "replica-announce-ip", .aliases = {"slave-announce-ip"}, .kind = Kind::kString},
+      {.name = "replica-announce-port",
+       .aliases = {"slave-announce-port"},
+       .kind = Kind::kInteger,
+       .default_text = "0",
+       .max = 65535},
+  };
+}
+
+std::vector<Option> leader_options() {
+  return {
+      {.name = "repl-diskless-sync", .kind = Kind::kBool, .default_text = "yes"},
+      {.name = "repl-diskless-sync-delay",
+       .kind = Kind::kInteger,
+       .default_text = "5",
+       .max = kInt32Max},
+      {.name = "repl-diskless-sync-max-replicas",
+       .kind = Kind::kInteger,
+       .default_text = "0",
+       .max = kInt32Max},
+      {.name = "repl-ping-replica-period",
+       .aliases = {"repl-ping-slave-period"},
+       .kind = Kind::kInteger,
+       .default_text = "10",
+       .min = 1,
+       .max = kInt32Max},
+      {.name = "repl-timeout",
+       .kind = Kind::kInteger,
+       .default_text = "60",
+       .min = 1,
+       .max = kInt32Max},
+      {.name = "repl-backlog-size", .kind = Kind::kMemory, .default_text = "1048576", .min = 1},
+      {.name = "repl-backlog-ttl", .kind = Kind::kInteger, .default_text = "3600"},
+      {.name = "repl-disable-tcp-nodelay", .kind = Kind::kBool, .default_text = "no"},
+      {.name = "min-replicas-to-write",
+       .aliases = {"min-slaves-to-write"},
+       .kind = Kind::kInteger,
+       .default_text = "0",
+       .max = kInt32Max},
+      {.name = "min-replicas-max-lag",
+       .aliases = {"min-slaves-max-lag"},
+       .kind = Kind::kInteger,
+       .default_text = "10",
+       .max = kInt32Max},
   };
 }
 
@@ -238,9 +304,8 @@ std::vector<Option> bloom_options() {
 
 std::vector<Option> build_table() {
   std::vector<Option> table;
-  for (auto make :
-       {network_options, security_options, limit_options, process_options, persistence_options,
-        bloom_options}) {
+  for (auto make : {network_options, security_options, limit_options, process_options,
+                    persistence_options, replica_options, leader_options, bloom_options}) {
     const auto rows = make();
     table.insert(table.end(), rows.begin(), rows.end());
   }

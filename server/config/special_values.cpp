@@ -53,6 +53,21 @@ Parsed<Value> parse_bind(const Option&, Words words, const std::string&) {
   return Value{fmt::format("{}", fmt::join(words, " ")), 0};
 }
 
+Parsed<Value> parse_replicaof(const Option&, Words words, const std::string&) {
+  if (words.size() == 1 && words[0].empty()) return Value{};
+  if (words.size() != 2) return Refusal{"wrong number of arguments"};
+  if (lower_case(words[0]) == "no" && lower_case(words[1]) == "one") return Value{};
+  constexpr int64_t kPortMax = 65535;
+  const auto port = parse_integer(words[1]);
+  if (!port || *port < 1 || *port > kPortMax) return Refusal{"Invalid master port"};
+  return Value{fmt::format("{} {}", words[0], *port), 0};
+}
+
+std::vector<std::string> write_replicaof(const Option& option, const std::string& text) {
+  if (text.empty()) return {};
+  return {fmt::format("{} {}", option.name, text)};
+}
+
 Parsed<Value> parse_directory(const Option&, Words words, const std::string&) {
   const std::string& path = words[0];
   const auto because = [](int error_number) {

@@ -56,10 +56,9 @@ class AppendLog {
     if (availability_.has(Availability::kAppendLogFails)) return own == mark ? 0 : own;
     return journal_.end_offset();
   }
-  bool is_safe(uint64_t offset) const {
-    if (!writer_.is_open()) return true;
-    return offset <= safe_offset();
-  }
+  bool is_safe(uint64_t offset) const { return !is_open() || offset <= safe_offset(); }
+  // Whether there is a file that replies depend on.
+  bool is_open() const { return writer_.is_open(); }
   // Brings the journal's end nearer to safety: writes, or has it written and synced.
   void commit();
   // Has the log's thread look at once whether it can write what waits, and tell who waits.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Availability: what keeps the server from serving everything: data being loaded, a disk that does
-// not take writes.
+// not take writes, replication.
 //
 // Invariants: any() is one load, so that every command can ask it.
 // Thread safety: all members may be called from any thread.
@@ -20,6 +20,9 @@ class Availability {
     kLoading = 1U << 0,
     kAppendLogFails = 1U << 1,
     kSnapshotFailed = 1U << 2,
+    kTooFewReplicas = 1U << 3,
+    kReadOnlyReplica = 1U << 4,
+    kStaleReplica = 1U << 5,
   };
 
   bool any() const { return troubles_.load(std::memory_order_relaxed) != 0; }

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <utility>
 
+#include "persistence/aof_base_writer.h"
 #include "persistence/rdb_writer.h"
 #include "server/compatibility.h"
 #include "server/durability/file_names.h"
@@ -54,6 +55,21 @@ persistence::RdbWriteOptions Durability::write_options(bool is_aof_base) const {
   options.created_at_s = parts_.clock.wall_ms() / 1000;
   options.is_aof_base = is_aof_base;
   return options;
+}
+
+persistence::AofBaseFormat Durability::wanted_base_format() const {
+  return parts_.config.flag(OptionId::kAofUseRdbPreamble) ? persistence::AofBaseFormat::kRdb
+                                                          : persistence::AofBaseFormat::kCommands;
+}
+
+core::Result<persistence::RdbProgress> Durability::write_base(
+    persistence::AofBaseFormat format, const std::string& path,
+    const persistence::RdbWriteOptions& options) const {
+  if (format == persistence::AofBaseFormat::kCommands) {
+    return persistence::write_command_base_file(parts_.files, path, parts_.keyspace,
+                                                {.on_progress = options.on_progress});
+  }
+  return persistence::write_rdb_file(parts_.files, path, parts_.keyspace, options);
 }
 
 bool Durability::claim(Task task) {
@@ -117,47 +133,72 @@ void Durability::begin_rewrite() {
   release();
 }
 
+std::unique_lock<std::mutex> Durability::hold_stream(Locking locking) const {
+  if (stream_ == nullptr) return {};
+  std::unique_lock lock(stream_->apply_mutex(), std::defer_lock);
+  if (locking == Locking::kTake) {
+    lock.lock();
+  } else {
+    (void)lock.try_lock();
+  }
+  return lock;
+}
+
 core::Result<> Durability::fork_child(Task task, Locking locking) {
+  const auto stream = hold_stream(locking);
   const auto stripes =
       parts_.keyspace.lock(locking == Locking::kTake ? kAllStripes : 0, LockMode::kShared);
   if (task == Task::kRewrite) {
     if (auto rotated = writer_.rotate(); !rotated) return rotated;
   }
   const bool is_save = task == Task::kSave;
-  const auto options = write_options(!is_save);
+  auto options = write_options(!is_save);
+  const auto base_format = wanted_base_format();
+  // Without the mutex a replica is between applying a change and counting it.
+  if (is_save && stream.owns_lock()) options.replication = position();
   // Named here: the child has a process id of its own.
   const persistence::RdbPlace place{snapshot_path(), temporary_snapshot()};
   const std::string base = temporary_base();
-  auto child = parts_.start_child(parts_.clock, [&](SaveChild::Figures& figures) -> core::Result<> {
-    // Its many bytes would hold up the sync of the log's last file, which clients wait for.
-    constexpr useconds_t kPauseUs = 500;
-    while (!is_save && !figures.may_begin) ::usleep(kPauseUs);
-    auto child_options = options;
-    child_options.on_progress = [&figures](const persistence::RdbProgress& progress) {
-      figures.written_bytes = progress.bytes;
-      figures.written_keys = progress.keys;
-    };
-    const auto saved =
-        is_save ? persistence::save_rdb(parts_.files, place, parts_.keyspace, child_options)
-                : persistence::write_rdb_file(parts_.files, base, parts_.keyspace, child_options);
-    if (!saved) return saved.error();
-    return {};
-  });
+  auto child = parts_.start_child(
+      parts_.clock,
+      [&](SaveChild::Figures& figures) -> core::Result<> {
+        // Its many bytes would hold up the sync of the log's last file, which clients wait for.
+        constexpr useconds_t kPauseUs = 500;
+        while (!is_save && !figures.may_begin) ::usleep(kPauseUs);
+        auto child_options = options;
+        child_options.on_progress = [&figures](const persistence::RdbProgress& progress) {
+          figures.written_bytes = progress.bytes;
+          figures.written_keys = progress.keys;
+        };
+        const auto saved =
+            is_save ? persistence::save_rdb(parts_.files, place, parts_.keyspace, child_options)
+                    : write_base(base_format, base, child_options);
+        if (!saved) return saved.error();
+        return {};
+      },
+      {});
   if (!child) return child.error();
-  last_fork_us_ = (*child)->fork_us();
+  if (!is_save) {
+    const std::scoped_lock lock(mutex_);
+    base_format_ = base_format;
+  }
+  adopt_child(std::move(*child), is_save ? "saving" : "append only file rewriting");
+  return {};
+}
+
+void Durability::adopt_child(std::unique_ptr<SaveChild> child, std::string_view purpose) {
+  last_fork_us_ = child->fork_us();
   ++fork_count_;
-  log_notice("Background {} started by pid {}, the fork took {} us",
-             is_save ? "saving" : "append only file rewriting", (*child)->process_id(),
-             (*child)->fork_us());
+  log_notice("Background {} started by pid {}, the fork took {} us", purpose, child->process_id(),
+             child->fork_us());
   append_log_.suspend_syncs(parts_.config.flag(OptionId::kNoAppendFsyncOnRewrite));
   const std::scoped_lock lock(mutex_);
-  child_ = std::move(*child);
+  child_ = std::move(child);
   changes_at_fork_ = parts_.changes;
   keys_at_fork_ = 0;
   for (unsigned i = 0; i < parts_.keyspace.database_count(); ++i) {
     keys_at_fork_ += parts_.keyspace.db_size(i);
   }
-  return {};
 }
 
 core::Result<> Durability::save(Locking locking) {
@@ -165,10 +206,13 @@ core::Result<> Durability::save(Locking locking) {
   const uint64_t changes = parts_.changes;
   core::Result<persistence::RdbProgress> saved = core::Error{};
   {
+    const auto stream = hold_stream(locking);
     const auto stripes =
         parts_.keyspace.lock(locking == Locking::kTake ? kAllStripes : 0, LockMode::kShared);
+    auto options = write_options(false);
+    if (stream.owns_lock()) options.replication = position();
     saved = persistence::save_rdb(parts_.files, {snapshot_path(), temporary_snapshot()},
-                                  parts_.keyspace, write_options(false));
+                                  parts_.keyspace, options);
   }
   release();
   const std::scoped_lock lock(mutex_);
@@ -235,6 +279,14 @@ void Durability::poll_child() {
     }
     return;
   }
+  if (task_ == Task::kTransfer) {
+    child_.reset();
+    const auto finished = std::move(transfer_.finished);
+    transfer_ = {};
+    lock.unlock();
+    release();
+    return finished(*result);
+  }
   if (task_ == Task::kSave) {
     finish_save(*result);
     child_.reset();
@@ -277,7 +329,7 @@ void Durability::finish_save(const core::Result<>& result) {
 }
 
 void Durability::finish_rewrite(core::Result<> result) {
-  if (result) result = writer_.replace_base(temporary_base(), persistence::AofBaseFormat::kRdb);
+  if (result) result = writer_.replace_base(temporary_base(), base_format_);
   // Replies may have waited for the file that the new base replaces.
   append_log_.wake();
   const std::scoped_lock lock(mutex_);

@@ -15,10 +15,13 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "core/clock.h"
 #include "core/keyspace/keyspace.h"
@@ -32,6 +35,7 @@
 #include "server/durability/availability.h"
 #include "server/durability/recovery.h"
 #include "server/durability/save_child.h"
+#include "server/durability/stream_position.h"
 
 namespace server {
 
@@ -42,6 +46,17 @@ struct SaveRecord {
   uint64_t count = 0;  // that have succeeded
   uint64_t failures_in_a_row = 0;
   bool last_was_ok = true;
+};
+
+// A snapshot that goes to replicas instead of `dump.rdb`.
+struct SnapshotTransfer {
+  // Called while nothing moves, with the place that the snapshot will have in the stream. Returns
+  // the descriptors that the child needs. Errors: nobody is left to send to.
+  std::function<core::Result<std::vector<int>>(const persistence::RdbReplicationInfo&)> prepare;
+  // Writes it; runs in the child.
+  std::function<core::Result<>(const persistence::RdbWriteOptions&)> write;
+  // Called once after prepare(), with what went wrong; when no other task runs any more.
+  std::function<void(const core::Result<>&)> finished;
 };
 
 class Durability {
@@ -55,7 +70,7 @@ class Durability {
     std::atomic<uint64_t>& changes;
     SaveChild::Starter start_child = SaveChild::start;
   };
-  enum class Task : uint8_t { kNone, kSave, kRewrite };
+  enum class Task : uint8_t { kNone, kSave, kRewrite, kTransfer };
   enum class Start : uint8_t { kStarted, kScheduled };
   using Locking = core::keyspace::Locking;
 
@@ -65,10 +80,16 @@ class Durability {
   Durability& operator=(const Durability&) = delete;
 
   Availability availability;
+  // Snapshots tell it. Set before recover(); must outlive this object's threads.
+  void set_stream(StreamPosition* stream) { stream_ = stream; }
   AppendLog& append_log() { return append_log_; }
 
   // Loads what is there and opens the log. Errors end the process.
   core::Result<> recover(ReplayerFactory make_replayer);
+  // Where in the replication stream the snapshot that recover() loaded stands, if it says so.
+  const std::optional<persistence::RdbReplicationInfo>& recovered_position() const {
+    return recovered_position_;
+  }
   // Makes recover() end soon, with an error.
   void cancel_recovery() { recovery_is_cancelled_ = true; }
   // Starts the threads; after recover().
@@ -81,6 +102,9 @@ class Durability {
   core::Result<Start> start_save(Locking locking, bool may_wait);
   core::Result<Start> request_rewrite();
   core::Result<> save(Locking locking);
+  // Forks a child that sends a snapshot. Errors: another child saves, no stream, or the fork; then
+  // finished() is not called, unless prepare() was.
+  core::Result<> start_transfer(SnapshotTransfer transfer);
   // DEBUG RELOAD and LOADAOF: forgets all keys and loads them from the files. Clients are told
   // LOADING meanwhile.
   core::Result<> reload_snapshot(bool saves);
@@ -123,10 +147,21 @@ class Durability {
   bool claim(Task task);
   void release();
   persistence::RdbWriteOptions write_options(bool is_aof_base) const;
+  persistence::AofBaseFormat wanted_base_format() const;
+  core::Result<persistence::RdbProgress> write_base(
+      persistence::AofBaseFormat format, const std::string& path,
+      const persistence::RdbWriteOptions& options) const;
   std::string snapshot_path() const { return parts_.config.text(OptionId::kDbFileName); }
   // REQUIRES: the task is claimed.
   void begin_rewrite();
   core::Result<> fork_child(Task task, Locking locking);
+  // Taken before the stripes. Not held when the caller has the stripes and a replica is applying.
+  std::unique_lock<std::mutex> hold_stream(Locking locking) const;
+  std::optional<persistence::RdbReplicationInfo> position() const {
+    return stream_ == nullptr ? std::nullopt : stream_->position();
+  }
+  // Takes in a child that was forked at this moment.
+  void adopt_child(std::unique_ptr<SaveChild> child, std::string_view purpose);
   void poll_child();
   void poll_until_idle();
   void finish_save(const core::Result<>& result);
@@ -141,6 +176,8 @@ class Durability {
   core::Result<> write_first_base();
 
   const Parts parts_;
+  StreamPosition* stream_ = nullptr;
+  std::optional<persistence::RdbReplicationInfo> recovered_position_;
   persistence::AofDirectory log_directory_;
   persistence::AofWriter writer_;
   AppendLog append_log_;
@@ -161,6 +198,7 @@ class Durability {
   std::mutex poll_mutex_;     // one thread deals with an ended child; taken before mutex_
   mutable std::mutex mutex_;  // guards what follows
   std::unique_ptr<SaveChild> child_;
+  SnapshotTransfer transfer_;
   uint64_t keys_at_fork_ = 0;
   uint64_t changes_at_fork_ = 0;
   SaveRecord snapshot_record_;
@@ -172,6 +210,7 @@ class Durability {
   std::thread thread_;
 
   // Of the own thread.
+  persistence::AofBaseFormat base_format_ = persistence::AofBaseFormat::kRdb;  // of child_
   int64_t next_save_us_ = 0;
   int64_t next_rewrite_us_ = 0;
   int64_t next_report_us_ = 0;

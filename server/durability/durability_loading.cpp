@@ -15,6 +15,7 @@ core::Result<> Durability::recover(ReplayerFactory make_replayer) {
   make_replayer_ = std::move(make_replayer);
   auto recovered = server::recover(recovery_parts());
   if (!recovered) return recovered.error();
+  recovered_position_ = recovered->position;
   if (auto swept = persistence::remove_temporary_snapshots(parts_.files, ".", snapshot_path());
       !swept) {
     return swept;
@@ -40,10 +41,9 @@ core::Result<> Durability::recover(ReplayerFactory make_replayer) {
 
 // A log that begins behind a snapshot is worth nothing before that snapshot is its base.
 core::Result<> Durability::write_first_base() {
-  const auto saved = persistence::write_rdb_file(parts_.files, temporary_base(), parts_.keyspace,
-                                                 write_options(true));
-  if (!saved) return saved.error();
-  return writer_.replace_base(temporary_base(), persistence::AofBaseFormat::kRdb);
+  const auto format = wanted_base_format();
+  if (auto saved = write_base(format, temporary_base(), write_options(true)); !saved) return saved.error();
+  return writer_.replace_base(temporary_base(), format);
 }
 
 RecoveryParts Durability::recovery_parts() {
@@ -54,16 +54,15 @@ RecoveryParts Durability::recovery_parts() {
 core::Result<> Durability::reload(const std::function<core::Result<>()>& load) {
   if (!claim(Task::kSave)) return core::Error{"ERR Background save already in progress"};
   availability.begin(Availability::kLoading);
-  const bool was_active = parts_.journal.is_active();
   core::keyspace::DetachedTables tables;
   {
     const auto stripes = parts_.keyspace.lock(kAllStripes, LockMode::kExclusive);
-    parts_.journal.set_active(false);
+    parts_.journal.suspend(true);
     tables = parts_.keyspace.flush_all();
   }
   tables.clear();
   auto loaded = load();
-  parts_.journal.set_active(was_active);
+  parts_.journal.suspend(false);
   availability.end(Availability::kLoading);
   release();
   return loaded;

@@ -18,6 +18,11 @@ inline std::string temporary_snapshot() {
   return persistence::temporary_snapshot_name(::getpid());
 }
 
+// A name that no process has as its own: ids end below 2^22.
+inline std::string temporary_transfer() {
+  return persistence::temporary_snapshot_name((int64_t{1} << 22) + ::getpid());
+}
+
 inline std::string temporary_base() {
   return persistence::aof_finished_rewrite_name(::getpid());
 }

@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "core/memory_budget.h"
+#include "core/number.h"
 #include "persistence/aof_reader.h"
 #include "persistence/input_file_source.h"
+#include "persistence/rdb_format.h"
 #include "persistence/rdb_loader.h"
 #include "persistence/rdb_reader.h"
 #include "server/log.h"
@@ -34,6 +36,11 @@ class CancellableLoader final : public persistence::KeyspaceLoader {
     if (is_cancelled_) return core::Error{std::string(kCancelled)};
     return KeyspaceLoader::entry(database, std::move(entry));
   }
+  // Replicas that go on from this snapshot have its keys until the stream says DEL.
+  core::Result<> aux(std::string_view name, std::string_view value) override {
+    if (name == persistence::rdb::kReplicationIdAux) keep_expired();
+    return KeyspaceLoader::aux(name, value);
+  }
 
  private:
   const std::atomic<bool>& is_cancelled_;
@@ -45,6 +52,19 @@ struct JudgedFile {
   bool is_snapshot = false;
   AofScan scan;  // of commands
 };
+
+// Where in a replication stream the snapshot stands, if its AUX fields say all of it.
+std::optional<persistence::RdbReplicationInfo> position_in(
+    const std::map<std::string, std::string, std::less<>>& aux) {
+  const auto id = aux.find(persistence::rdb::kReplicationIdAux);
+  const auto offset = aux.find(persistence::rdb::kReplicationOffsetAux);
+  const auto database = aux.find(persistence::rdb::kStreamDatabaseAux);
+  if (id == aux.end() || offset == aux.end() || database == aux.end()) return std::nullopt;
+  const auto offset_value = core::parse_int64(offset->second);
+  const auto database_value = core::parse_int64(database->second);
+  if (!offset_value || !database_value) return std::nullopt;
+  return persistence::RdbReplicationInfo{*database_value, id->second, *offset_value};
+}
 
 class Recovery {
  public:
@@ -77,6 +97,7 @@ class Recovery {
     if (auto loaded = load_snapshot(path, parts_.clock.wall_ms(), false); !loaded)
       return loaded.error();
     recovered.needs_base = true;
+    recovered.position = position_;
     report_loaded("snapshot");
     return recovered;
   }
@@ -212,6 +233,7 @@ class Recovery {
     persistence::InputFileSource source(**file);
     const auto read = persistence::read_rdb(source, loader, core::UnlimitedMemory(), options);
     if (!read) return core::Error{fmt::format("'{}': {}", path, read.error().message)};
+    position_ = position_in(loader.aux_fields());
     parts_.figures.loaded_keys = loader.loaded_keys();
     parts_.figures.expired_keys += loader.expired_keys();
     for (const auto& [type, count] : loader.foreign_types()) {
@@ -258,6 +280,7 @@ class Recovery {
   }
 
   const RecoveryParts& parts_;
+  std::optional<persistence::RdbReplicationInfo> position_;  // of the last snapshot
   int64_t next_report_us_ = 0;
 };
 

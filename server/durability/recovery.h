@@ -24,6 +24,7 @@
 #include "persistence/aof_writer.h"
 #include "persistence/file_system.h"
 #include "persistence/journal.h"
+#include "persistence/rdb_writer.h"
 #include "server/config/config.h"
 #include "server/session.h"
 
@@ -66,6 +67,8 @@ struct Recovered {
   uint64_t log_bytes = 0;
   // The data came from a snapshot: the log that begins now needs a base.
   bool needs_base = false;
+  // Of the snapshot file, where it says so.
+  std::optional<persistence::RdbReplicationInfo> position;
 };
 
 core::Result<Recovered> recover(const RecoveryParts& parts);

@@ -33,6 +33,19 @@ uint64_t private_dirty_bytes() {
   return kibibytes * 1024;
 }
 
+// All but the standard ones and those given.
+void close_descriptors_but(std::vector<int> kept) {
+  constexpr unsigned kFirstOwn = 3;
+  unsigned first = kFirstOwn;
+  std::ranges::sort(kept);
+  for (const int descriptor : kept) {
+    const auto next = static_cast<unsigned>(descriptor);
+    if (next > first) ::close_range(first, next - 1, 0);
+    first = std::max(first, next + 1);
+  }
+  ::close_range(first, ~0U, 0);
+}
+
 std::string system_message(int error_number) {
   return std::generic_category().message(error_number);
 }
@@ -47,7 +60,8 @@ SaveChild::Shared* SaveChild::share() {
 }
 
 core::Result<std::unique_ptr<SaveChild>> SaveChild::start_here(const core::Clock& clock,
-                                                               const Work& work) {
+                                                               const Work& work,
+                                                               std::vector<int> /*kept*/) {
   Shared* const shared = share();
   if (shared == nullptr) return core::Error{"ERR " + system_message(errno)};
   std::unique_ptr<SaveChild> child(new SaveChild(shared, ::getpid()));
@@ -59,7 +73,7 @@ core::Result<std::unique_ptr<SaveChild>> SaveChild::start_here(const core::Clock
 }
 
 core::Result<std::unique_ptr<SaveChild>> SaveChild::start(const core::Clock& clock,
-                                                          const Work& work) {
+                                                          const Work& work, std::vector<int> kept) {
   Shared* const shared = share();
   if (shared == nullptr) return core::Error{"ERR " + system_message(errno)};
   const int64_t start_us = clock.monotonic_us();
@@ -76,8 +90,7 @@ core::Result<std::unique_ptr<SaveChild>> SaveChild::start(const core::Clock& clo
     if (::getppid() != parent) ::_exit(EXIT_FAILURE);
     std::signal(SIGTERM, SIG_DFL);
     std::signal(SIGINT, SIG_IGN);  // of the terminal: the parent decides
-    constexpr unsigned kFirstOwn = 3;
-    ::close_range(kFirstOwn, ~0U, 0);
+    close_descriptors_but(std::move(kept));
     const auto done = work(shared->figures);
     shared->figures.copied_bytes = private_dirty_bytes();
     if (done) ::_exit(EXIT_SUCCESS);

@@ -5,11 +5,11 @@
 // Big bit arrays are shared with the child and not copied (see core/bloom/bit_array.h), so the
 // fork takes no longer for a big filter than for a small one.
 //
-// Invariants: the child holds no socket, log or lock file, so that those end with the parent, and
-// it ends when the parent does. Its temporary file is removed by whoever finds it unfinished.
-// Thread safety: one thread at a time; figures() from any thread.
-// Source: fork(2): only the forking thread lives on in the child; malloc is made ready for that by
-// the allocator's own pthread_atfork handlers, so the child allocates but takes no lock of ours.
+// Invariants: the child holds no socket, log or lock file that it was not given, so that those end
+// with the parent, and it ends when the parent does. Its temporary file is removed by whoever finds
+// it unfinished. Thread safety: one thread at a time; figures() from any thread. Source: fork(2):
+// only the forking thread lives on in the child; malloc is made ready for that by the allocator's
+// own pthread_atfork handlers, so the child allocates but takes no lock of ours.
 #pragma once
 
 #include <sys/types.h>
@@ -20,6 +20,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/clock.h"
 #include "core/result.h"
@@ -39,10 +40,13 @@ class SaveChild {
   using Work = std::function<core::Result<>(Figures&)>;
 
   // REQUIRES: nothing changes the keyspace meanwhile. Errors: the fork failed.
-  static core::Result<std::unique_ptr<SaveChild>> start(const core::Clock& clock, const Work& work);
+  // `kept`: descriptors that the child has too.
+  static core::Result<std::unique_ptr<SaveChild>> start(const core::Clock& clock, const Work& work,
+                                                        std::vector<int> kept);
   // Saves at once, in this process: where files are imagined, a child's would not be seen.
   static core::Result<std::unique_ptr<SaveChild>> start_here(const core::Clock& clock,
-                                                             const Work& work);
+                                                             const Work& work,
+                                                             std::vector<int> kept);
   using Starter = std::function<decltype(start)>;
   // Kills a child that still runs.
   ~SaveChild();

@@ -48,8 +48,8 @@ void Connection::close() {
   thread_.readiness.remove(session_->descriptor, *this);
   ::close(session_->descriptor);
   timer_.cancel();
-  // Posted, because the caller may be a member function of this object.
-  thread_.post([&thread = thread_, id = session_->id] { thread.connections.erase(id); });
+  // Not erased here: the caller may be a member function of this object.
+  thread_.closed.push_back(session_->id);
 }
 
 void Connection::wake() {
@@ -115,11 +115,29 @@ void Connection::proceed(std::string_view fresh) {
   bool goes_on = true;
   while (open_ && goes_on) {
     const uint64_t log_mark = persistence::Journal::end_of_last_append();
+    reply_mark_ = thread_.replies.size();
     stop_ = execute(fresh);
     fresh = {};
-    if (open_ && holds_replies(log_mark)) return;
+    if (!open_) return thread_.replies.truncate(reply_mark_);
+    const AppendLog& log = services_.durability.append_log();
+    const uint64_t log_offset = log.is_open() ? log.offset_of_replies(log_mark) : 0;
+    if (owes_replies(log_offset) || holds_replies(log_offset)) return;
     goes_on = settle();
   }
+}
+
+bool Connection::owes_replies(uint64_t log_offset) {
+  if (stop_ != Stop::kNeedInput || end_of_input_ || !unsent_.empty()) return false;
+  output_peak_bytes_ = std::max(output_peak_bytes_, fresh_replies().size());
+  if (!fresh_replies().empty()) thread_.owe(*this, log_offset);
+  publish_buffer_sizes();
+  return true;
+}
+
+void Connection::send_owed(std::string_view replies, uint64_t log_offset) {
+  if (!open_) return;
+  if (services_.durability.append_log().is_safe(log_offset)) return send_or_keep(replies);
+  wait_for_log(replies, log_offset);
 }
 
 bool Connection::settle() {
@@ -140,22 +158,26 @@ bool Connection::settle() {
   return false;
 }
 
-bool Connection::holds_replies(uint64_t log_mark) {
-  const AppendLog& log = services_.durability.append_log();
-  const uint64_t offset = log.offset_of_replies(log_mark);
-  if (thread_.replies.empty() || log.is_safe(offset)) return false;
-  unsent_.append(thread_.replies.view());
-  thread_.replies.clear();
-  held_until_ = offset;
+bool Connection::holds_replies(uint64_t log_offset) {
+  if (fresh_replies().empty()) return false;
+  if (services_.durability.append_log().is_safe(log_offset)) return false;
+  wait_for_log(fresh_replies(), log_offset);
+  thread_.replies.truncate(reply_mark_);
+  return true;
+}
+
+void Connection::wait_for_log(std::string_view replies, uint64_t log_offset) {
+  unsent_.append(replies);
+  held_until_ = log_offset;
   wait_ = Wait::kLog;
   thread_.await_log(shared_from_this());
-  return true;
 }
 
 bool Connection::release() {
   if (!open_ || wait_ != Wait::kLog) return true;
   if (!services_.durability.append_log().is_safe(held_until_)) return false;
   wait_ = Wait::kNothing;
+  reply_mark_ = thread_.replies.size();
   send_unsent();
   if (!open_) return true;
   update_interest();
@@ -246,7 +268,7 @@ Connection::Stop Connection::execute_batch(int64_t now_ms, size_t& consumed) {
     consumed = batch.requests[i].end;
     if (outcome == Outcome::kClose) return Stop::kClose;
     if (session_->kill_requested.load(std::memory_order_relaxed)) return Stop::kClose;
-    if (thread_.replies.size() >= kReplyBatchBytes) return Stop::kOutputFull;
+    if (fresh_replies().size() >= kReplyBatchBytes) return Stop::kOutputFull;
   }
   parser_.set_authenticated(session_->authenticated);
   return Stop::kNeedInput;
@@ -254,17 +276,19 @@ Connection::Stop Connection::execute_batch(int64_t now_ms, size_t& consumed) {
 
 void Connection::send_replies() {
   protocol::OutputBuffer& replies = thread_.replies;
-  if (replies.empty()) return;
-  output_peak_bytes_ = std::max(output_peak_bytes_, unsent_.size() + replies.size());
-  size_t sent = 0;
-  if (open_ && unsent_.empty()) sent = send_now(replies.view());
-  if (open_ && sent < replies.size()) {
-    unsent_.append(replies.view().substr(sent));
-    close_if_over_output_limit();
-    if (open_) update_interest();
-  }
-  replies.clear();
+  if (fresh_replies().empty()) return;
+  output_peak_bytes_ = std::max(output_peak_bytes_, unsent_.size() + fresh_replies().size());
+  if (open_) send_or_keep(fresh_replies());
+  replies.truncate(reply_mark_);
   replies.shrink(2 * kReplyBatchBytes);
+}
+
+void Connection::send_or_keep(std::string_view bytes) {
+  const size_t sent = unsent_.empty() ? send_now(bytes) : 0;
+  if (!open_ || sent == bytes.size()) return;
+  unsent_.append(bytes.substr(sent));
+  close_if_over_output_limit();
+  if (open_) update_interest();
 }
 
 size_t Connection::send_now(std::string_view bytes) {
@@ -330,6 +354,7 @@ void Connection::arm_timer(std::chrono::milliseconds delay) {
 
 void Connection::on_timer() {
   if (!open_ || wait_ == Wait::kNothing) return;
+  thread_.send_owed();  // what this client is owed precedes what it gets now
   if (wait_ == Wait::kEndOfPause) {
     wait_ = Wait::kNothing;
     session_->paused.store(false);

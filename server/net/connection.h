@@ -19,8 +19,8 @@
 #include "server/commands/services.h"
 #include "server/net/asio_types.h"
 #include "server/net/io_threads.h"
-#include "server/net/output_limit.h"
 #include "server/net/readiness.h"
+#include "server/output_limit.h"
 
 namespace server::net {
 
@@ -46,6 +46,9 @@ class Connection final : public Readiness::Watcher,
   // After CLIENT KILL or UNPAUSE: closes, or lets a held-back command try again.
   void wake();
 
+  // Sends the replies that IoThread::owe() was told of, or keeps them until the append log has come
+  // far enough.
+  void send_owed(std::string_view replies, uint64_t log_offset);
   // Sends the replies that waited for the append log, if it has come far enough; else false.
   bool release();
 
@@ -71,8 +74,13 @@ class Connection final : public Readiness::Watcher,
   void proceed(std::string_view fresh);
   // What follows once the replies of execute() may leave; true when there may be more to execute.
   bool settle();
+  // True when the replies can leave at the end of the round, with those of other clients.
+  bool owes_replies(uint64_t log_offset);
   // True when the replies must wait; then they do.
-  bool holds_replies(uint64_t log_mark);
+  bool holds_replies(uint64_t log_offset);
+  void wait_for_log(std::string_view replies, uint64_t log_offset);
+  // The replies of the present execute().
+  std::string_view fresh_replies() const { return thread_.replies.view().substr(reply_mark_); }
   Stop execute(std::string_view fresh);
   Stop execute_complete(std::string_view data, size_t& consumed);
   // Parses the next requests of `data` into the thread's batch; what ended it, and after how many
@@ -84,6 +92,8 @@ class Connection final : public Readiness::Watcher,
   Gathered gather(std::string_view data);
   Stop execute_batch(int64_t now_ms, size_t& consumed);
   void send_replies();
+  // Sends what the socket takes at once and keeps the rest.
+  void send_or_keep(std::string_view bytes);
   // Hands bytes to the kernel; how many it took.
   size_t send_now(std::string_view bytes);
   void send_unsent();
@@ -111,6 +121,7 @@ class Connection final : public Readiness::Watcher,
   protocol::OutputBuffer unsent_;
   OutputLimit output_limit_;
   Timer timer_;
+  size_t reply_mark_ = 0;  // where this client's replies begin in thread_.replies
   size_t output_peak_bytes_ = 0;
   size_t unsent_at_timer_ = 0;  // to see whether a waiting client took anything
   uint32_t interest_ = EPOLLIN;

@@ -3,21 +3,88 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <cassert>
+#include <chrono>
 
 #include "server/net/connection.h"
 
 namespace server::net {
 
+namespace {
+
+// How long a thread without work waits for clients before it sleeps in Asio. Timers and posts of
+// Asio's are late by as much at most, in a thread that was busy until then.
+constexpr int kLingerMs = 10;
+// How often a thread that clients keep busy looks at Asio's timers.
+constexpr std::chrono::milliseconds kAsioInterval{1};
+// Owed replies that are sent before the round ends, lest they leave the cache.
+constexpr size_t kOwedBytesMax = size_t{32} * 1024;
+// Memory for replies that outlives a round.
+constexpr size_t kReplyBytesKept = 2 << 20;
+
+}  // namespace
+
+void IoThread::run() {
+  while (!context.stopped()) {
+    has_posts = false;
+    context.poll();
+    finish_round();
+    if (context.stopped()) break;
+    if (serve()) continue;
+    readiness.arm();
+    context.run_one();
+    finish_round();
+  }
+}
+
+bool IoThread::serve() {
+  const auto until = std::chrono::steady_clock::now() + kAsioInterval;
+  do {
+    is_in_readiness = true;
+    const size_t served = readiness.deliver(has_posts ? 0 : kLingerMs);
+    is_in_readiness = false;
+    finish_round();
+    if (served == 0) return has_posts;
+  } while (!has_posts && std::chrono::steady_clock::now() < until);
+  return true;
+}
+
+void IoThread::owe(Connection& connection, uint64_t log_offset) {
+  owed.push_back({&connection, replies.size(), log_offset});
+  if (replies.size() >= kOwedBytesMax) send_owed();
+}
+
+void IoThread::send_owed() {
+  if (owed.empty()) return;
+  uint64_t log_offset = 0;
+  for (const Owed& one : owed) log_offset = std::max(log_offset, one.log_offset);
+  if (log_offset > 0 && !append_log->is_safe(log_offset)) append_log->commit();
+  size_t begin = 0;
+  for (const Owed& one : owed) {
+    one.connection->send_owed(replies.view().substr(begin, one.end - begin), one.log_offset);
+    begin = one.end;
+  }
+  owed.clear();
+  replies.clear();
+  replies.shrink(kReplyBytesKept);
+}
+
+void IoThread::finish_round() {
+  send_owed();
+  while (commit_is_due) {
+    commit_is_due = false;
+    append_log->commit();
+    release_safe();
+    send_owed();
+  }
+  for (const uint64_t id : closed) connections.erase(id);
+  closed.clear();
+}
+
 void IoThread::await_log(std::shared_ptr<Connection> connection) {
   awaiting_log.push_back(std::move(connection));
-  if (commit_is_posted) return;
-  commit_is_posted = true;
-  post([this] {
-    commit_is_posted = false;
-    commit_log();
-    release_safe();
-  });
+  commit_is_due = true;
 }
 
 void IoThread::release_safe() {
@@ -40,15 +107,14 @@ IoThreads::~IoThreads() {
 }
 
 void IoThreads::run() {
-  for (auto& thread : threads_) thread->readiness.start();
   for (size_t i = 1; i < threads_.size(); ++i) {
     IoThread& thread = *threads_[i];
     thread.thread = std::thread([&thread] {
       pthread_setname_np(pthread_self(), ("io-" + std::to_string(thread.index)).c_str());
-      thread.context.run();
+      thread.run();
     });
   }
-  threads_[0]->context.run();
+  threads_[0]->run();
   for (size_t i = 1; i < threads_.size(); ++i) threads_[i]->thread.join();
 }
 

@@ -10,7 +10,6 @@
 #include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -20,6 +19,7 @@
 #include <vector>
 
 #include "protocol/reply_writer.h"
+#include "server/durability/append_log.h"
 #include "server/net/asio_types.h"
 #include "server/net/readiness.h"
 
@@ -48,15 +48,26 @@ struct IoThread {
         readiness(context),
         read_buffer(kReadBufferBytes) {}
 
+  // Runs the function on this thread, soon. From any thread.
   template <class Function>
   void post(Function&& function) {
     asio::post(context, std::forward<Function>(function));
+    has_posts = true;
+    if (is_in_readiness) readiness.wake();
   }
 
-  // Keeps a connection whose replies wait for the append log, and has the log committed once all
-  // that is ready has been served: one write for all of them.
+  // Serves clients and what is posted until stop().
+  void run();
+
+  // The connection's replies are what has been added to `replies` since the last call; they leave
+  // when the round ends, after the append log has come as far as `log_offset`.
+  void owe(Connection& connection, uint64_t log_offset);
+  // Sends what is owed before the round ends.
+  void send_owed();
+  // Keeps a connection whose replies wait for the append log, and has the log committed when the
+  // round ends: one write for all of them.
   void await_log(std::shared_ptr<Connection> connection);
-  // Sends what has become safe. From this thread.
+  // Sends what has become safe.
   void release_safe();
 
   // One read batch: about 2,000 small commands; fits the second-level cache.
@@ -66,19 +77,36 @@ struct IoThread {
   asio::io_context context;
   asio::executor_work_guard<Executor> work;
   Readiness readiness;
-  // Shared by the thread's connections, which use them only between two suspensions.
+  // Shared by the thread's connections, one after the other.
   std::vector<char> read_buffer;
-  protocol::OutputBuffer replies;
   RequestBatch batch;
+  // Replies made in this round: first those owed, then those of the connection being served.
+  protocol::OutputBuffer replies;
+  struct Owed {
+    Connection* connection;
+    size_t end;  // in `replies`; it begins where the one before ends
+    uint64_t log_offset;
+  };
+  std::vector<Owed> owed;
   std::unordered_map<uint64_t, std::shared_ptr<Connection>> connections;  // by session id
-  // Has the append log written and perhaps synced. Set before the thread starts.
-  std::function<void()> commit_log;
+  std::vector<uint64_t> closed;     // ids of connections that go when the round ends
+  AppendLog* append_log = nullptr;  // set before the thread starts
   std::vector<std::shared_ptr<Connection>> awaiting_log;
   std::vector<std::shared_ptr<Connection>> releasing;  // room for release_safe()
-  bool commit_is_posted = false;
+  bool commit_is_due = false;
   // Whether the log's progress must be told to this thread.
   std::atomic<bool> is_awaiting_log{false};
+  // Whether Asio has something to run, and whether this thread waits where Asio cannot tell it.
+  // Either the thread sees the first or post() sees the second.
+  std::atomic<bool> has_posts{false};
+  std::atomic<bool> is_in_readiness{false};
   std::thread thread;
+
+ private:
+  // Serves sockets without Asio while clients come; false when none has come for a while.
+  bool serve();
+  // Sends what is owed, commits the log for those who wait for it, forgets what was closed.
+  void finish_round();
 };
 
 class IoThreads {

@@ -11,8 +11,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
 #include <cerrno>
 #include <cstring>
 
@@ -119,7 +117,7 @@ core::Result<> Listener::open_tcp(const std::string& address, int port) {
   const std::string where =
       fmt::format("Could not create server TCP listening socket {}:{}", address, port);
   if (descriptor < 0) return system_error(where);
-  auto endpoint = std::make_unique<Endpoint>(Endpoint{{threads_.at(0).context, descriptor}});
+  auto endpoint = std::make_unique<Endpoint>(*this, descriptor, false);
   set_option(descriptor, SOL_SOCKET, SO_REUSEADDR, 1);
   if (found->ai_family == AF_INET6) set_option(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, 1);
   if (::bind(descriptor, found->ai_addr, found->ai_addrlen) != 0) return system_error(where);
@@ -139,7 +137,7 @@ core::Result<> Listener::open_unix(const std::string& path, unsigned permissions
   const int descriptor = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   const std::string where = fmt::format("Failed opening Unix socket {}", path);
   if (descriptor < 0) return system_error(where);
-  auto endpoint = std::make_unique<Endpoint>(Endpoint{{threads_.at(0).context, descriptor}, true});
+  auto endpoint = std::make_unique<Endpoint>(*this, descriptor, true);
   // Only a socket left behind by an earlier run is removed, never a file of another kind.
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) ::unlink(path.c_str());
@@ -158,33 +156,43 @@ core::Result<> Listener::open_unix(const std::string& path, unsigned permissions
 
 void Listener::start() {
   for (auto& endpoint : endpoints_) {
-    asio::co_spawn(threads_.at(0).context, accept_on(*endpoint),
-                   [](const std::exception_ptr& failure) {
-                     if (failure) log_error("Accepting connections ended unexpectedly");
-                   });
+    if (!threads_.at(0).readiness.add(endpoint->descriptor, *endpoint, EPOLLIN)) {
+      log_error("Cannot wait for connections: {}", std::strerror(errno));
+    }
   }
 }
 
 void Listener::close() {
   for (auto& endpoint : endpoints_) {
-    ErrorCode ignored;
-    endpoint->socket.close(ignored);
+    endpoint->close();
   }
   if (!unix_path_.empty()) ::unlink(unix_path_.c_str());
   unix_path_.clear();
 }
 
-Awaitable<> Listener::accept_on(Endpoint& endpoint) {
-  Timer pause(threads_.at(0).context);
-  while (endpoint.socket.is_open()) {
-    const auto [error] = co_await endpoint.socket.async_wait(Descriptor::wait_read, kAsValue);
-    if (error || !endpoint.socket.is_open()) break;
-    if (!accept_waiting(endpoint)) {
-      // Out of descriptors: the queue stays readable, so without a pause this would spin.
-      pause.expires_after(std::chrono::milliseconds(100));
-      co_await pause.async_wait(kAsValue);
-    }
-  }
+Listener::Endpoint::Endpoint(Listener& listener, int socket, bool unix_socket)
+    : owner(listener),
+      descriptor(socket),
+      is_unix(unix_socket),
+      pause(listener.threads_.at(0).context) {}
+
+void Listener::Endpoint::close() {
+  if (descriptor < 0) return;
+  owner.threads_.at(0).readiness.remove(descriptor, *this);
+  ::close(descriptor);
+  descriptor = -1;
+  pause.cancel();
+}
+
+void Listener::Endpoint::on_ready(uint32_t /*events*/) {
+  if (owner.accept_waiting(*this)) return;
+  // Out of descriptors: the queue stays readable, so without a pause this would spin.
+  owner.threads_.at(0).readiness.change(descriptor, *this, 0);
+  pause.expires_after(std::chrono::milliseconds(100));
+  pause.async_wait([this](const ErrorCode& error) {
+    if (!error && descriptor >= 0)
+      owner.threads_.at(0).readiness.change(descriptor, *this, EPOLLIN);
+  });
 }
 
 bool Listener::accept_waiting(Endpoint& endpoint) {
@@ -192,7 +200,7 @@ bool Listener::accept_waiting(Endpoint& endpoint) {
   constexpr int kAcceptsPerWakeUp = 256;
   for (int i = 0; i < kAcceptsPerWakeUp; ++i) {
     const int descriptor =
-        ::accept4(endpoint.socket.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        ::accept4(endpoint.descriptor, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (descriptor >= 0) {
       admit(descriptor, endpoint.is_unix);
       continue;

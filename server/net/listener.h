@@ -8,7 +8,6 @@
 // Source: Redis' bind syntax ("*", "-::1" for an optional address).
 #pragma once
 
-#include <boost/asio/posix/basic_stream_descriptor.hpp>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,21 +27,28 @@ class Listener {
 
   // Errors: an address that cannot be bound (unless marked optional), a path that is taken.
   core::Result<> open();
-  // Spawns one accepting coroutine per socket.
+  // Begins to accept.
   void start();
   void close();
 
  private:
-  using Descriptor = asio::posix::basic_stream_descriptor<Executor>;
-  struct Endpoint {
-    Descriptor socket;
-    bool is_unix = false;
-    bool accepting = false;
+  // A listening socket.
+  struct Endpoint final : Readiness::Watcher {
+    Endpoint(Listener& listener, int socket, bool unix_socket);
+    ~Endpoint() { close(); }
+    Endpoint(const Endpoint&) = delete;
+    Endpoint& operator=(const Endpoint&) = delete;
+    void on_ready(uint32_t events) override;
+    void close();
+
+    Listener& owner;
+    int descriptor;  // -1 once closed
+    const bool is_unix;
+    Timer pause;
   };
 
   core::Result<> open_tcp(const std::string& address, int port);
   core::Result<> open_unix(const std::string& path, unsigned permissions);
-  Awaitable<> accept_on(Endpoint& endpoint);
   // Accepts all that wait; false when the process has no descriptors left.
   bool accept_waiting(Endpoint& endpoint);
   void admit(int descriptor, bool is_unix);

@@ -1,23 +1,30 @@
 // SPDX-License-Identifier: MIT
 #include "server/net/readiness.h"
 
-#include <boost/asio/co_spawn.hpp>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include <system_error>
 
-#include "server/log.h"
-
 namespace server::net {
+namespace {
 
-Readiness::Readiness(asio::io_context& context) : context_(context), set_(context) {
-  const int descriptor = ::epoll_create1(EPOLL_CLOEXEC);
-  if (descriptor < 0) throw std::system_error(errno, std::generic_category(), "epoll_create1");
-  set_.assign(descriptor);
+int checked(int descriptor, const char* what) {
+  if (descriptor < 0) throw std::system_error(errno, std::generic_category(), what);
+  return descriptor;
 }
 
-void Readiness::start() {
-  asio::co_spawn(context_, run(), [](const std::exception_ptr& failure) {
-    if (failure) log_error("Waiting for clients ended unexpectedly");
-  });
+}  // namespace
+
+Readiness::Readiness(asio::io_context& context)
+    : set_(context, checked(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1")),
+      wake_event_(checked(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")) {
+  epoll_event event{EPOLLIN | EPOLLET, {.ptr = nullptr}};
+  checked(::epoll_ctl(set_.native_handle(), EPOLL_CTL_ADD, wake_event_, &event), "epoll_ctl");
+}
+
+Readiness::~Readiness() {
+  ::close(wake_event_);
 }
 
 void Readiness::close() {
@@ -44,28 +51,30 @@ void Readiness::remove(int descriptor, Watcher& watcher) {
   }
 }
 
-Awaitable<> Readiness::run() {
-  while (set_.is_open()) {
-    const auto [error] = co_await set_.async_wait(decltype(set_)::wait_read, kAsValue);
-    if (error || !set_.is_open()) break;
-    // While several clients are ready, more will be by the time they are served: asking again at
-    // once is one system call, going through Asio three. The bound keeps timers on time.
-    constexpr int kRoundsMax = 16;
-    for (int round = 0; round < kRoundsMax && deliver() > 1; ++round) {
-    }
-  }
-}
-
-size_t Readiness::deliver() {
+size_t Readiness::deliver(int wait_ms) {
+  if (!set_.is_open()) return 0;
   const int ready =
-      ::epoll_wait(set_.native_handle(), events_.data(), static_cast<int>(events_.size()), 0);
+      ::epoll_wait(set_.native_handle(), events_.data(), static_cast<int>(events_.size()), wait_ms);
   count_ = ready > 0 ? static_cast<size_t>(ready) : 0;
+  size_t delivered = 0;
   for (next_ = 0; next_ < count_;) {
     const epoll_event& event = events_[next_++];
     auto* const watcher = static_cast<Watcher*>(event.data.ptr);
-    if (watcher != nullptr) watcher->on_ready(event.events);
+    if (watcher == nullptr) continue;  // the wake-up, or removed meanwhile
+    watcher->on_ready(event.events);
+    ++delivered;
   }
-  return count_;
+  return delivered;
+}
+
+void Readiness::wake() {
+  (void)::eventfd_write(wake_event_, 1);
+}
+
+void Readiness::arm() {
+  if (is_armed_ || !set_.is_open()) return;
+  is_armed_ = true;
+  set_.async_wait(decltype(set_)::wait_read, [this](const ErrorCode&) { is_armed_ = false; });
 }
 
 }  // namespace server::net

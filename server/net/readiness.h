@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// Readiness: tells which of a thread's client sockets can be read or written, asking the kernel
-// once per wake-up for all of them.
+// Readiness: tells which of a thread's sockets can be read or written, asking the kernel once per
+// round for all of them.
 //
 // Asio re-arms every socket with a system call of its own for each wait. With fifty clients that
-// send one command at a time that is a tenth of the server's work, so client sockets sit in a
-// level-triggered epoll set, and Asio waits for that set as if it were one socket.
+// send one command at a time that is a tenth of the server's work, so sockets sit in a
+// level-triggered epoll set of their own. While clients come, the thread waits in that set; when
+// none does, it sleeps in Asio, which waits for the set as if it were one socket.
 //
 // Invariants: a watcher is called only between add() and remove(); calls are never nested.
-// Thread safety: all members from the owning I/O thread only.
+// Thread safety: wake() from any thread; all other members from the owning I/O thread only.
 // Source: epoll(7), "an epoll file descriptor can itself be polled".
 #pragma once
 
@@ -34,9 +35,11 @@ class Readiness {
   };
 
   explicit Readiness(asio::io_context& context);
+  ~Readiness();
+  Readiness(const Readiness&) = delete;
+  Readiness& operator=(const Readiness&) = delete;
 
-  // Spawns the waiting coroutine; it ends after close().
-  void start();
+  // Ends what arm() began; deliver() then does nothing.
   void close();
 
   // False when the kernel refuses. The watcher must outlive its registration.
@@ -44,15 +47,20 @@ class Readiness {
   void change(int descriptor, Watcher& watcher, uint32_t events);
   void remove(int descriptor, Watcher& watcher);
 
- private:
-  Awaitable<> run();
-  // Asks the kernel once and calls the watchers of what is ready; how many there were.
-  size_t deliver();
+  // Asks the kernel once, waiting at most `wait_ms`, and calls the watchers of what is ready.
+  // Returns how many there were; 0 too when wake() ended the wait.
+  size_t deliver(int wait_ms);
+  // Ends a wait of deliver(), the present one or else the next.
+  void wake();
+  // Makes Asio return from sleep when something in the set is ready.
+  void arm();
 
-  static constexpr size_t kEventsPerWakeUp = 256;
-  asio::io_context& context_;
+ private:
+  static constexpr size_t kEventsPerRound = 256;
   asio::posix::basic_stream_descriptor<Executor> set_;
-  std::array<epoll_event, kEventsPerWakeUp> events_{};
+  const int wake_event_;  // an eventfd in the set, edge-triggered: it need not be read
+  bool is_armed_ = false;
+  std::array<epoll_event, kEventsPerRound> events_{};
   // What is left of the events being delivered, so that remove() can take its own out.
   size_t next_ = 0;
   size_t count_ = 0;

@@ -96,6 +96,69 @@ TEST(Journal, CountsWhatIsTakenBeforeAndAfter) {
   EXPECT_EQ(second_end, first.size() + second.size());
 }
 
+class StringStream final : public StreamSink {
+ public:
+  void append(string_view bytes) override { pieces.emplace_back(bytes); }
+  std::vector<std::string> pieces;
+};
+
+TEST(Journal, GivesASecondSinkTheSameBytes) {
+  Journal journal;
+  StringStream stream;
+  journal.set_active(true);
+  append(journal, 0, {"SET", "a", "1"});
+  journal.set_second_sink(&stream);
+  append(journal, 0, {"SET", "b", "1"});
+  {
+    const Journal::Group group(journal);
+    append(journal, 0, {"INCR", "a"});
+    append(journal, 1, {"INCR", "a"});
+  }
+  const std::string whole = command({"MULTI"}) + command({"INCR", "a"}) + command({"SELECT", "1"}) +
+                            command({"INCR", "a"}) + command({"EXEC"});
+  ASSERT_EQ(stream.pieces.size(), 2);
+  EXPECT_EQ(stream.pieces[0], command({"SET", "b", "1"}));
+  EXPECT_EQ(stream.pieces[1], whole);
+  EXPECT_EQ(taken(journal), command({"SELECT", "0"}) + command({"SET", "a", "1"}) +
+                                command({"SET", "b", "1"}) + whole);
+  journal.set_second_sink(nullptr);
+  append(journal, 1, {"SET", "c", "1"});
+  EXPECT_EQ(stream.pieces.size(), 2);
+}
+
+TEST(Journal, KeepsNothingForALogThatIsOff) {
+  Journal journal;
+  StringStream stream;
+  journal.set_second_sink(&stream);
+  EXPECT_TRUE(journal.is_active());
+  append(journal, 0, {"SET", "a", "1"});
+  EXPECT_EQ(journal.end_offset(), 0);
+  EXPECT_EQ(taken(journal), "");
+  journal.set_active(true);
+  journal.restate_database();
+  append(journal, 0, {"SET", "b", "1"});
+  EXPECT_EQ(taken(journal), command({"SELECT", "0"}) + command({"SET", "b", "1"}));
+  journal.set_active(false);
+  EXPECT_TRUE(journal.is_active());
+  EXPECT_EQ(stream.pieces.size(), 2);
+}
+
+TEST(Journal, TakesNothingForAnybodyWhileItIsSuspended) {
+  Journal journal;
+  StringStream stream;
+  journal.set_active(true);
+  journal.set_second_sink(&stream);
+  journal.suspend(true);
+  append(journal, 0, {"SET", "a", "1"});
+  journal.set_second_sink(&stream);
+  append(journal, 0, {"SET", "a", "1"});
+  EXPECT_TRUE(stream.pieces.empty());
+  journal.suspend(false);
+  append(journal, 0, {"SET", "a", "1"});
+  EXPECT_EQ(stream.pieces.size(), 1);
+  EXPECT_EQ(taken(journal), stream.pieces[0]);
+}
+
 TEST(Journal, KeepsGroupsWholeAmongThreads) {
   Journal journal;
   journal.set_active(true);

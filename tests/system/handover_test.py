@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import unittest
 
-from harness import ServerTest, wait_until
+from harness import ServerTest
 
 STRINGS = {f"key:{number}": f"value {number} " * (number % 40) for number in range(300)}
 FAR_MS = 4102444800000
@@ -68,7 +68,8 @@ class HandoverTest(ServerTest):
         self.fill(connection)
         connection.call("BGREWRITEAOF")
         base = self.directory / "appendonlydir" / "appendonly.aof.1.base.rdb"
-        wait_until(base.exists, what="the base")
+        server.wait_for_log("rewriting finished successfully")
+        self.assertTrue(base.exists())
         connection.call("SET", "later", "1")
         connection.call("MULTI")
         connection.call("INCR", "later")
@@ -79,6 +80,42 @@ class HandoverTest(ServerTest):
         self.assertIn(b"#bloomery-crc64:", log)
         _, redis = self.check_in_redis("--appendonly", "yes", "--save", "")
         self.assertEqual(redis.call("GET", "later"), b"3")
+
+    def test_redis_loads_our_log_of_commands(self):
+        server, connection = self.serve("--appendonly", "yes", "--aof-use-rdb-preamble", "no")
+        self.fill(connection)
+        connection.call("BGREWRITEAOF")
+        server.wait_for_log("rewriting finished successfully")
+        self.assertFalse(server.stop())
+        base = self.directory / "appendonlydir" / "appendonly.aof.1.base.aof"
+        self.assertIn(b"\r\nPXAT\r\n", base.read_bytes())
+        self.check_in_redis("--appendonly", "yes", "--save", "")
+
+    def test_we_load_our_log_of_commands(self):
+        options = ["--appendonly", "yes", "--aof-use-rdb-preamble", "no",
+                   "--enable-debug-command", "yes"]  # fmt: skip
+        server, connection = self.serve(*options)
+        self.fill(connection)
+        for layout in ("native", "redisbloom", "valkey-bloom"):
+            connection.call("BF.RESERVE", layout, "0.01", "100", "LAYOUT", layout)
+            connection.call("BF.MADD", layout, *range(5000))
+        connection.call("PEXPIREAT", "native", FAR_MS)
+        digest = connection.call("DEBUG", "DIGEST")
+        connection.call("BGREWRITEAOF")
+        server.wait_for_log("rewriting finished successfully")
+        connection.call("BF.ADD", "native", "later")
+        after = connection.call("DEBUG", "DIGEST")
+        self.assertNotEqual(after, digest)
+        self.assertFalse(server.stop())
+        server, connection = self.serve(*options)
+        self.assertEqual(connection.call("DEBUG", "DIGEST"), after)
+        self.assertEqual(connection.call("BF.ADD", "native", "later"), 0)
+        # A snapshot becomes the base again as soon as the option says so.
+        connection.call("CONFIG", "SET", "aof-use-rdb-preamble", "yes")
+        connection.call("BGREWRITEAOF")
+        base = self.directory / "appendonlydir" / "appendonly.aof.2.base.rdb"
+        server.wait_for_log("rewriting finished successfully")
+        self.assertTrue(base.exists())
 
 
 if __name__ == "__main__":

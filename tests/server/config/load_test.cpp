@@ -165,17 +165,38 @@ TEST_F(ConfigTest, IncludesThatDoubleAreBounded) {
 TEST_F(ConfigTest, RedisDirectivesWithoutEffectAreKeptAndWarnedAbout) {
   const auto path = write("a.conf",
                           "appendfsync always\nslave-priority 5\nactiverehashing yes\n"
-                          "aclfile /etc/users\nreplicaof 10.0.0.1 6379\nsave 60 1\n"
+                          "aclfile /etc/users\nsyslog-enabled yes\nsave 60 1\n"
                           "appendonly yes\nloadmodule x.so\nuser a on\nlua-replicate-commands 1\n");
   ASSERT_EQ(load({path}), "");
   EXPECT_EQ(get("appendfsync"), "always");
   EXPECT_EQ(get("replica-priority"), "5");
-  EXPECT_EQ(get("replicaof"), "10.0.0.1 6379");
+  EXPECT_EQ(get("syslog-enabled"), "yes");
   EXPECT_EQ(get("appendonly"), "yes");
   const auto warnings = config_.take_warnings();
   EXPECT_EQ(warnings.size(), 5U);
   EXPECT_THAT(warnings, Not(::testing::Contains(HasSubstr("activerehashing"))));
-  EXPECT_THAT(warnings, ::testing::Contains(HasSubstr("replication is not in this version")));
+}
+
+TEST_F(ConfigTest, ReplicaOfIsAnAddressOrNoOne) {
+  const auto path = write("a.conf", "replicaof 10.0.0.1 6379\n");
+  ASSERT_EQ(load({path}), "");
+  EXPECT_EQ(get("replicaof"), "10.0.0.1 6379");
+  EXPECT_EQ(get("slaveof"), "10.0.0.1 6379");
+  for (const char* wrong : {"host", "host 0", "host 65536", "host x", "host 1 2"}) {
+    const auto other = write("b.conf", std::string("replicaof ") + wrong + "\n");
+    EXPECT_THAT(load({other}), HasSubstr("replicaof")) << wrong;
+  }
+}
+
+TEST_F(ConfigTest, RewriteForgetsTheLeaderOfAServerThatHasNone) {
+  const auto path = write("a.conf", "port 7000\nreplicaof 10.0.0.1 6379\n");
+  ASSERT_EQ(load({path}), "");
+  config_.replace(OptionId::kReplicaOf, "10.0.0.2 6380");
+  ASSERT_TRUE(config_.rewrite());
+  EXPECT_EQ(read(path), "port 7000\nreplicaof 10.0.0.2 6380\n");
+  config_.replace(OptionId::kReplicaOf, "");
+  ASSERT_TRUE(config_.rewrite());
+  EXPECT_EQ(read(path), "port 7000\n");
 }
 
 TEST_F(ConfigTest, VersionAndHelpLoadNothing) {

@@ -89,9 +89,10 @@ class Life {
       : clock_(clock),
         statistics_(1, registry.size()),
         durability({config, clock, keyspace_, journal, disk, changes_, SaveChild::start_here}),
-        services_{config,     clock,    ticks_,   keyspace_,   reclaimer_, journal,
-                  durability, registry, clients_, statistics_, memory_,    pause_,
-                  gauges_,    facts_,   changes_, {}},
+        replication_({config, clock, keyspace_, journal, durability}),
+        services_{config,     clock,        ticks_,   keyspace_, reclaimer_,  journal,
+                  durability, replication_, registry, clients_,  statistics_, memory_,
+                  pause_,     gauges_,      facts_,   changes_,  {}},
         session_(1),
         dispatcher_(services_, statistics_.thread(0), session_) {
     session_.authenticated = true;

@@ -14,7 +14,7 @@
 
 #include "server/config/buffer_limits.h"
 
-namespace server::net {
+namespace server {
 
 class OutputLimit {
  public:
@@ -37,4 +37,4 @@ class OutputLimit {
   std::optional<int64_t> soft_since_us_;
 };
 
-}  // namespace server::net
+}  // namespace server

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "server/net/output_limit.h"
+#include "server/output_limit.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 
-namespace server::net {
+namespace server {
 namespace {
 
 constexpr int64_t kSecondUs = 1'000'000;
@@ -56,4 +56,4 @@ TEST(OutputLimitTest, AnyNumberOfSecondsIsFine) {
 }
 
 }  // namespace
-}  // namespace server::net
+}  // namespace server

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+#include "persistence/aof_base_writer.h"
+
+#include <initializer_list>
+#include <new>
+#include <optional>
+#include <string_view>
+
+#include "core/number.h"
+#include "persistence/aof_format.h"
+#include "persistence/append_file_sink.h"
+#include "persistence/filter_chunks.h"
+#include "persistence/journal.h"
+
+namespace persistence {
+namespace {
+
+using core::Decimal;
+using core::keyspace::Entry;
+using core::keyspace::Keyspace;
+
+class CommandBaseWriter {
+ public:
+  CommandBaseWriter(ByteSink& sink, const CommandBaseOptions& options)
+      : sink_(sink), options_(options) {}
+
+  void header() {
+    append_aof_header(batch_, checksum_);
+    write_batch();
+  }
+
+  void database(const Keyspace& keyspace, unsigned index) {
+    if (keyspace.db_size(index) == 0) return;
+    command({"SELECT", Decimal(index).text()});
+    keyspace.for_each(index, [this](const Entry& entry) {
+      if (!error_) key(entry);
+    });
+  }
+
+  core::Result<RdbProgress> finish() {
+    send();
+    if (error_) return *error_;
+    return progress_;
+  }
+
+ private:
+  void key(const Entry& entry) {
+    if (entry.is_filter()) {
+      filter(entry);
+    } else {
+      string(entry);
+    }
+    ++progress_.keys;
+  }
+
+  void string(const Entry& entry) {
+    core::keyspace::IntegerText scratch;
+    std::string_view rest = entry.text(scratch);
+    const std::string_view first = rest.substr(0, options_.piece_bytes);
+    if (entry.has_expiry()) {
+      command({"SET", entry.key(), first, "PXAT", Decimal(entry.expires_at_ms()).text()});
+    } else {
+      command({"SET", entry.key(), first});
+    }
+    for (rest.remove_prefix(first.size()); !rest.empty();) {
+      const std::string_view piece = rest.substr(0, options_.piece_bytes);
+      command({"APPEND", entry.key(), piece});
+      rest.remove_prefix(piece.size());
+    }
+  }
+
+  void filter(const Entry& entry) {
+    command({"BF.LOADCHUNK", entry.key(), "1", encode_chunk_header(entry.filter())});
+    std::string padded;
+    for (uint64_t position = 0;;) {
+      const std::string_view piece =
+          chunk_at(entry.filter(), position, padded).substr(0, options_.piece_bytes);
+      if (piece.empty()) break;
+      position += piece.size();
+      // What BF.SCANDUMP would give: the piece's end, counted from one.
+      command(
+          {"BF.LOADCHUNK", entry.key(), Decimal(static_cast<int64_t>(position + 1)).text(), piece});
+    }
+    if (entry.has_expiry()) {
+      command({"PEXPIREAT", entry.key(), Decimal(entry.expires_at_ms()).text()});
+    }
+  }
+
+  void command(std::initializer_list<std::string_view> words) {
+    if (error_) return;
+    append_command(batch_, Words(words.begin(), words.size()));
+    constexpr size_t kBatchBytes = size_t{256} << 10;
+    if (batch_.size() >= kBatchBytes) send();
+  }
+
+  void send() {
+    if (batch_.empty() || error_) return;
+    end_aof_batch(batch_, checksum_);
+    write_batch();
+  }
+
+  void write_batch() {
+    if (auto written = sink_.write(batch_); !written) {
+      error_ = written.error();
+      return;
+    }
+    progress_.bytes += batch_.size();
+    batch_.clear();
+    if (options_.on_progress) options_.on_progress(progress_);
+  }
+
+  ByteSink& sink_;
+  const CommandBaseOptions& options_;
+  std::string batch_;
+  RunningChecksum checksum_;
+  RdbProgress progress_;
+  std::optional<core::Error> error_;
+};
+
+core::Result<RdbProgress> write_commands(ByteSink& sink, const Keyspace& keyspace,
+                                         const CommandBaseOptions& options) {
+  try {
+    CommandBaseWriter writer(sink, options);
+    writer.header();
+    for (unsigned i = 0; i < keyspace.database_count(); ++i) writer.database(keyspace, i);
+    return writer.finish();
+  } catch (const std::bad_alloc&) {
+    return core::Error{"OOM not enough memory to write a base"};
+  }
+}
+
+}  // namespace
+
+core::Result<RdbProgress> write_command_base_file(FileSystem& files, const std::string& path,
+                                                  const Keyspace& keyspace,
+                                                  const CommandBaseOptions& options) {
+  return write_whole_file(files, path,
+                          [&](ByteSink& sink) { return write_commands(sink, keyspace, options); });
+}
+
+}  // namespace persistence

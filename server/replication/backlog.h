@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+//
+// Backlog: the latest bytes of the replication stream, for replicas that are attached and for those
+// that come back.
+//
+//   journal, or a replica's leader ──append()──► [first_offset, end_offset) ──read()──► replicas
+//
+// Invariants: offsets count the stream's bytes; byte n is the one that PSYNC calls n + 1. While it
+// is active it holds at least the last `size_bytes` of what was appended, and whatever a cursor has
+// not passed. What bounds the latter is the output limit of replicas, whose cursor is taken away.
+// Thread safety: all members may be called from any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "persistence/journal.h"
+
+namespace server {
+
+class Backlog final : public persistence::StreamSink {
+ public:
+  using CursorId = uint64_t;
+
+  // Called after every append. Set before the first one.
+  std::function<void()> on_append = [] {};
+
+  bool is_active() const { return is_active_.load(std::memory_order_acquire); }
+  // Empties it; the next byte has this offset. Cursors are gone.
+  void begin(uint64_t offset);
+  // Frees the bytes and keeps the offset. Cursors are gone.
+  void end();
+  void set_size(uint64_t size_bytes);
+  uint64_t size_bytes() const { return size_bytes_.load(std::memory_order_relaxed); }
+
+  // Nothing happens while it is inactive.
+  void append(std::string_view bytes) override;
+
+  uint64_t end_offset() const { return end_.load(std::memory_order_acquire); }
+  uint64_t first_offset() const { return first_.load(std::memory_order_acquire); }
+
+  // Keeps all bytes from `offset` on until advance() or detach(). Nothing when some are gone
+  // already, or have not come yet.
+  std::optional<CursorId> attach(uint64_t offset);
+  void advance(CursorId cursor, uint64_t offset);
+  void detach(CursorId cursor);
+
+  // The bytes from `offset` on, as many as are there and fit; their number.
+  size_t read(uint64_t offset, std::span<char> out) const;
+
+ private:
+  static constexpr size_t kBlockBytes = size_t{64} << 10;
+  struct Block {
+    uint64_t begin;  // the offset of its first byte
+    std::unique_ptr<char[]> bytes;
+  };
+  // REQUIRES: mutex_.
+  void trim();
+
+  std::atomic<bool> is_active_{false};
+  std::atomic<uint64_t> size_bytes_{uint64_t{1} << 20};
+  std::atomic<uint64_t> first_{0};
+  std::atomic<uint64_t> end_{0};
+
+  mutable std::mutex mutex_;  // guards what follows, and orders changes of the offsets
+  std::deque<Block> blocks_;  // each full but the last
+  std::map<CursorId, uint64_t> cursors_;
+  CursorId last_cursor_ = 0;
+};
+
+}  // namespace server

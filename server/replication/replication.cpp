@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+#include "server/replication/replication.h"
+
+#include <algorithm>
+
+namespace server {
+
+Replication::Replication(const Parts& parts) : parts_(parts) {
+  const auto apply_backlog_size = [this]() -> core::Result<> {
+    backlog_.set_size(static_cast<uint64_t>(parts_.config.integer(OptionId::kReplBacklogSize)));
+    return {};
+  };
+  (void)apply_backlog_size();
+  parts_.config.on_change(OptionId::kReplBacklogSize, apply_backlog_size);
+  for (const OptionId id : {OptionId::kReplicaReadOnly, OptionId::kReplicaServeStaleData}) {
+    parts_.config.on_change(id, [this]() -> core::Result<> {
+      update_availability();
+      return {};
+    });
+  }
+  if (!parts_.config.text(OptionId::kReplicaOf).empty()) role_ = Role::kReplica;
+  parts_.durability.set_stream(this);
+  update_availability();
+}
+
+Replication::~Replication() {
+  parts_.durability.set_stream(nullptr);
+  parts_.journal.set_second_sink(nullptr);
+}
+
+ReplicationIds Replication::ids() const {
+  const std::scoped_lock lock(ids_mutex_);
+  return ids_;
+}
+
+void Replication::restore(const persistence::RdbReplicationInfo& position) {
+  if (!is_replication_id(position.id) || position.offset < 0) return;
+  const auto offset = static_cast<uint64_t>(position.offset);
+  stream_database_ = static_cast<unsigned>(std::max<int64_t>(0, position.stream_database));
+  {
+    const std::scoped_lock lock(ids_mutex_);
+    ids_.id = position.id;
+    if (!is_replica()) ids_.shift(offset);
+  }
+  backlog_.begin(offset);
+  if (!is_replica()) parts_.journal.set_second_sink(&backlog_);
+}
+
+void Replication::begin_backlog() {
+  if (backlog_.is_active()) return;
+  {
+    // What was written without a backlog counts in no offset: this is another history.
+    const std::scoped_lock lock(ids_mutex_);
+    ids_.begin_anew();
+  }
+  backlog_.begin(backlog_.end_offset());
+  parts_.journal.restate_database();
+  parts_.journal.set_second_sink(&backlog_);
+}
+
+void Replication::end_backlog() {
+  parts_.journal.set_second_sink(nullptr);
+  backlog_.end();
+  const std::scoped_lock lock(ids_mutex_);
+  ids_.begin_anew();
+}
+
+void Replication::become_replica() {
+  parts_.journal.set_second_sink(nullptr);
+  role_ = Role::kReplica;
+  link_is_up_ = false;
+  if (!backlog_.is_active()) backlog_.begin(backlog_.end_offset());
+  update_availability();
+}
+
+void Replication::become_leader() {
+  {
+    const std::scoped_lock lock(ids_mutex_);
+    ids_.shift(offset());
+  }
+  role_ = Role::kLeader;
+  if (!backlog_.is_active()) backlog_.begin(backlog_.end_offset());
+  parts_.journal.restate_database();
+  parts_.journal.set_second_sink(&backlog_);
+  update_availability();
+  drop_replicas();
+}
+
+void Replication::adopt(std::string_view id, uint64_t offset) {
+  {
+    const std::scoped_lock lock(ids_mutex_);
+    ids_ = {std::string(id), std::string(kReplicationIdSize, '0'), -1};
+  }
+  backlog_.begin(offset);
+  stream_database_ = 0;
+  drop_replicas();
+}
+
+void Replication::continue_as(std::string_view new_id) {
+  {
+    const std::scoped_lock lock(ids_mutex_);
+    if (ids_.id == new_id) return;
+    ids_.shift_to(new_id, offset());
+  }
+  drop_replicas();
+}
+
+void Replication::append_applied(std::string_view bytes, unsigned database) {
+  stream_database_ = database;
+  backlog_.append(bytes);
+}
+
+void Replication::set_link_up(bool is_up) {
+  link_is_up_ = is_up;
+  update_availability();
+}
+
+void Replication::update_availability() {
+  const auto set = [this](Availability::Trouble trouble, bool is_so) {
+    if (is_so) {
+      parts_.durability.availability.begin(trouble);
+    } else {
+      parts_.durability.availability.end(trouble);
+    }
+  };
+  set(Availability::kReadOnlyReplica,
+      is_replica() && parts_.config.flag(OptionId::kReplicaReadOnly));
+  set(Availability::kStaleReplica,
+      is_replica() && !link_is_up_ && !parts_.config.flag(OptionId::kReplicaServeStaleData));
+}
+
+std::optional<persistence::RdbReplicationInfo> Replication::position() const {
+  if (!backlog_.is_active()) return std::nullopt;
+  // A leader states its database before the next command.
+  const auto database = is_replica() ? stream_database_.load() : 0;
+  return persistence::RdbReplicationInfo{database, ids().id,
+                                         static_cast<int64_t>(backlog_.end_offset())};
+}
+
+}  // namespace server

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+//
+// Replication: which role this server has, which stream of changes it tells or follows, and how far
+// that is.
+//
+//   leader:   Journal ──second sink──► Backlog ──► replicas
+//   replica:  its leader ──append_applied()──► Backlog ──► sub-replicas
+//
+// Invariants: the offset is the backlog's end. On a leader the backlog gets every change while the
+// keys' stripes are locked; on a replica it gets the leader's bytes, verbatim and in whole units,
+// after they were applied and under apply_mutex(). So whoever holds that mutex and all stripes sees
+// data and offset that belong together.
+// Thread safety: all members may be called from any thread, unless they say what they need.
+// Source: docs/replication.md.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/clock.h"
+#include "core/keyspace/keyspace.h"
+#include "persistence/journal.h"
+#include "server/config/config.h"
+#include "server/durability/durability.h"
+#include "server/durability/stream_position.h"
+#include "server/replication/backlog.h"
+#include "server/replication/ids.h"
+
+namespace server {
+
+class Replication final : public StreamPosition {
+ public:
+  struct Parts {
+    Config& config;
+    const core::Clock& clock;
+    core::keyspace::Keyspace& keyspace;
+    persistence::Journal& journal;
+    Durability& durability;
+  };
+  enum class Role : uint8_t { kLeader, kReplica };
+
+  explicit Replication(const Parts& parts);
+  ~Replication();
+  Replication(const Replication&) = delete;
+  Replication& operator=(const Replication&) = delete;
+
+  Role role() const { return role_.load(std::memory_order_acquire); }
+  bool is_replica() const { return role() == Role::kReplica; }
+  ReplicationIds ids() const;
+  uint64_t offset() const { return backlog_.end_offset(); }
+  Backlog& backlog() { return backlog_; }
+  const Backlog& backlog() const { return backlog_; }
+
+  // Disconnects all replicas: their stream has been replaced. Set once.
+  std::function<void()> drop_replicas = [] {};
+
+  // What the snapshot that was loaded says, before the server serves: a leader's replicas may go on
+  // where it ended, a replica asks its leader for that.
+  void restore(const persistence::RdbReplicationInfo& position);
+
+  // Leader: has the stream recorded from now on, if it is not. The first replica needs it.
+  void begin_backlog();
+  // Leader: nobody has asked for the stream for long; its history is forgotten.
+  void end_backlog();
+
+  // Roles. A leader that becomes a replica keeps its history to ask its new leader for the rest.
+  // REQUIRES: apply_mutex(), and all stripes, exclusive.
+  void become_replica();
+  // A replica that becomes a leader begins a history that continues the one so far.
+  void become_leader();
+
+  // Replica. REQUIRES for all: apply_mutex().
+  // After a full sync: the keyspace is the leader's of that history at `offset`.
+  void adopt(std::string_view id, uint64_t offset);
+  // +CONTINUE under another id, which goes on from here; sub-replicas must ask anew.
+  void continue_as(std::string_view new_id);
+  // Whole units of the leader's stream that have just been applied; the database selected after
+  // them.
+  void append_applied(std::string_view bytes, unsigned database);
+  unsigned stream_database() const { return stream_database_; }
+  // Whether the link to the leader works: READONLY and MASTERDOWN follow from it.
+  void set_link_up(bool is_up);
+
+  // StreamPosition.
+  std::mutex& apply_mutex() override { return apply_mutex_; }
+  std::optional<persistence::RdbReplicationInfo> position() const override;
+
+ private:
+  void update_availability();
+
+  const Parts parts_;
+  std::mutex apply_mutex_;  // see the invariants; taken before the stripes
+  std::atomic<Role> role_{Role::kLeader};
+  std::atomic<bool> link_is_up_{false};
+  std::atomic<unsigned> stream_database_{0};
+  mutable std::mutex ids_mutex_;  // guards ids_
+  ReplicationIds ids_;
+  Backlog backlog_;
+};
+
+}  // namespace server

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+//
+// Which commands a server refuses that loads, follows a leader, or lacks replicas.
+#include "tests/support/command_test.h"
+
+namespace server {
+namespace {
+
+class AvailabilityTest : public CommandTest {
+ protected:
+  const std::string kQueued = "+QUEUED\r\n";
+  const std::string kReadOnly = error("READONLY You can't write against a read only replica.");
+  const std::string kMasterDown =
+      error("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.");
+  const std::string kTooFew = error("NOREPLICAS Not enough good replicas to write.");
+  const std::string kLoadingText = error("LOADING Redis is loading the dataset in memory");
+
+  void begin(Availability::Trouble trouble) { durability_.availability.begin(trouble); }
+  void end(Availability::Trouble trouble) { durability_.availability.end(trouble); }
+};
+
+TEST_F(AvailabilityTest, AReadOnlyReplicaRefusesWritesAlone) {
+  begin(Availability::kReadOnlyReplica);
+  EXPECT_EQ(run({"SET", "a", "1"}), kReadOnly);
+  EXPECT_EQ(run({"BF.ADD", "f", "x"}), kReadOnly);
+  EXPECT_EQ(run({"GET", "a"}), kNull);
+  EXPECT_EQ(run({"PING"}), "+PONG\r\n");
+  EXPECT_EQ(run({"MULTI"}), kOk);
+  EXPECT_EQ(run({"SET", "a", "1"}), kReadOnly);
+  EXPECT_EQ(run({"EXEC"}), error("EXECABORT Transaction discarded because of previous errors."));
+}
+
+TEST_F(AvailabilityTest, ATransactionQueuedBeforeIsRefusedAsAWhole) {
+  run({"MULTI"});
+  EXPECT_EQ(run({"SET", "a", "1"}), kQueued);
+  begin(Availability::kReadOnlyReplica);
+  EXPECT_EQ(run({"EXEC"}), error("EXECABORT Transaction discarded because of: READONLY You can't "
+                                 "write against a read only replica."));
+  run({"MULTI"});
+  EXPECT_EQ(run({"GET", "a"}), kQueued);
+  EXPECT_EQ(run({"EXEC"}), array({kNull}));
+}
+
+TEST_F(AvailabilityTest, AStaleReplicaServesOnlyWhatMayBeStale) {
+  begin(Availability::kStaleReplica);
+  EXPECT_EQ(run({"GET", "a"}), kMasterDown);
+  EXPECT_EQ(run({"PING"}), kMasterDown);
+  EXPECT_TRUE(run({"INFO"}).starts_with("$"));
+  EXPECT_EQ(run({"MULTI"}), kOk);
+  EXPECT_EQ(run({"GET", "a"}), kMasterDown);
+  run({"DISCARD"});
+  run({"MULTI"});
+  EXPECT_EQ(run({"UNWATCH"}), kQueued);
+  EXPECT_EQ(run({"EXEC"}), array({kOk}));
+}
+
+TEST_F(AvailabilityTest, AQueueThatMayNotBeStaleIsRefusedWhenItRuns) {
+  run({"MULTI"});
+  EXPECT_EQ(run({"GET", "a"}), kQueued);
+  begin(Availability::kStaleReplica);
+  EXPECT_TRUE(run({"EXEC"}).starts_with("-EXECABORT Transaction discarded because of: MASTERDOWN"));
+}
+
+TEST_F(AvailabilityTest, AQueueIsRefusedWhileDataIsLoaded) {
+  run({"MULTI"});
+  EXPECT_EQ(run({"GET", "a"}), kQueued);
+  begin(Availability::kLoading);
+  EXPECT_TRUE(run({"EXEC"}).starts_with("-EXECABORT Transaction discarded because of: LOADING"));
+  run({"MULTI"});
+  EXPECT_EQ(run({"UNWATCH"}), kQueued);
+  EXPECT_EQ(run({"EXEC"}), array({kOk}));
+}
+
+TEST_F(AvailabilityTest, TooFewReplicasRefuseWritesAlone) {
+  begin(Availability::kTooFewReplicas);
+  EXPECT_EQ(run({"SET", "a", "1"}), kTooFew);
+  EXPECT_EQ(run({"GET", "a"}), kNull);
+  EXPECT_EQ(run({"PING"}), "+PONG\r\n");
+}
+
+TEST_F(AvailabilityTest, TheReasonsComeInTheOrderOfRedis) {
+  for (const auto trouble : {Availability::kLoading, Availability::kStaleReplica,
+                             Availability::kReadOnlyReplica, Availability::kTooFewReplicas}) {
+    begin(trouble);
+  }
+  EXPECT_EQ(run({"SET", "a", "1"}), kTooFew);
+  end(Availability::kTooFewReplicas);
+  EXPECT_EQ(run({"SET", "a", "1"}), kReadOnly);
+  EXPECT_EQ(run({"GET", "a"}), kMasterDown);
+  end(Availability::kReadOnlyReplica);
+  end(Availability::kStaleReplica);
+  EXPECT_EQ(run({"SET", "a", "1"}), kLoadingText);
+}
+
+TEST_F(AvailabilityTest, AReplayIsNotRefused) {
+  begin(Availability::kReadOnlyReplica);
+  begin(Availability::kStaleReplica);
+  begin(Availability::kTooFewReplicas);
+  begin(Availability::kLoading);
+  client_->session->origin = CommandOrigin::kOwnJournal;
+  EXPECT_EQ(run({"SET", "a", "1"}), kOk);
+}
+
+}  // namespace
+}  // namespace server

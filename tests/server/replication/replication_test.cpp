@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+#include "server/replication/replication.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/command_test.h"
+
+namespace server {
+namespace {
+
+class ReplicationTest : public CommandTest {
+ protected:
+  std::string stream() {
+    std::string bytes(1 << 16, '\0');
+    bytes.resize(replication_.backlog().read(replication_.backlog().first_offset(), bytes));
+    return bytes;
+  }
+  void become_replica() {
+    const std::scoped_lock lock(replication_.apply_mutex());
+    const auto stripes =
+        keyspace_.lock(core::keyspace::kAllStripes, core::keyspace::LockMode::kExclusive);
+    replication_.become_replica();
+  }
+  void become_leader() {
+    const std::scoped_lock lock(replication_.apply_mutex());
+    const auto stripes =
+        keyspace_.lock(core::keyspace::kAllStripes, core::keyspace::LockMode::kExclusive);
+    replication_.become_leader();
+  }
+  bool has(Availability::Trouble trouble) { return durability_.availability.has(trouble); }
+
+  const std::string kSelect = "*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n";
+  const std::string kSet = "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\n";
+};
+
+TEST_F(ReplicationTest, CountsNothingBeforeTheFirstReplica) {
+  run({"SET", "a", "1"});
+  EXPECT_EQ(replication_.offset(), 0);
+  EXPECT_FALSE(replication_.position());
+}
+
+TEST_F(ReplicationTest, RecordsChangesOnceItHasABacklog) {
+  const std::string id = replication_.ids().id;
+  run({"SET", "before", "1"});
+  replication_.begin_backlog();
+  EXPECT_NE(replication_.ids().id, id);
+  run({"SET", "a", "1"});
+  EXPECT_EQ(stream(), kSelect + kSet);
+  run({"SET", "a", "1"});
+  ASSERT_TRUE(replication_.position());
+  EXPECT_EQ(replication_.position()->offset, int64_t(kSelect.size() + 2 * kSet.size()));
+  EXPECT_EQ(replication_.position()->id, replication_.ids().id);
+  const std::string second_id = replication_.ids().id;
+  replication_.begin_backlog();
+  EXPECT_EQ(replication_.ids().id, second_id);
+}
+
+TEST_F(ReplicationTest, EndOfTheBacklogIsAnotherHistory) {
+  replication_.begin_backlog();
+  run({"SET", "a", "1"});
+  const std::string id = replication_.ids().id;
+  replication_.end_backlog();
+  EXPECT_NE(replication_.ids().id, id);
+  EXPECT_EQ(replication_.ids().id2, std::string(40, '0'));
+  const uint64_t offset = replication_.offset();
+  run({"SET", "a", "2"});
+  EXPECT_EQ(replication_.offset(), offset);
+}
+
+TEST_F(ReplicationTest, AReplicaTakesTheBytesOfItsLeaderAlone) {
+  become_replica();
+  EXPECT_TRUE(has(Availability::kReadOnlyReplica));
+  {
+    const std::scoped_lock lock(replication_.apply_mutex());
+    replication_.adopt(std::string(40, 'b'), 5000);
+    replication_.append_applied("bytes", 3);
+  }
+  client_->session->origin = CommandOrigin::kOwnJournal;
+  run({"SET", "a", "1"});
+  EXPECT_EQ(stream(), "bytes");
+  EXPECT_EQ(replication_.offset(), 5005);
+  EXPECT_EQ(replication_.position()->id, std::string(40, 'b'));
+  EXPECT_EQ(replication_.position()->stream_database, 3);
+}
+
+TEST_F(ReplicationTest, PromotionContinuesTheHistory) {
+  int dropped = 0;
+  replication_.drop_replicas = [&] { ++dropped; };
+  become_replica();
+  {
+    const std::scoped_lock lock(replication_.apply_mutex());
+    replication_.adopt(std::string(40, 'b'), 5000);
+  }
+  become_leader();
+  EXPECT_EQ(dropped, 2);
+  EXPECT_FALSE(has(Availability::kReadOnlyReplica));
+  EXPECT_EQ(replication_.ids().id2, std::string(40, 'b'));
+  EXPECT_EQ(replication_.ids().second_offset, 5001);
+  run({"SET", "a", "1"});
+  EXPECT_EQ(stream(), kSelect + kSet);
+  EXPECT_EQ(replication_.offset(), 5000 + kSelect.size() + kSet.size());
+}
+
+TEST_F(ReplicationTest, AnotherIdOfTheLeaderKeepsTheBacklog) {
+  become_replica();
+  const std::scoped_lock lock(replication_.apply_mutex());
+  replication_.adopt(std::string(40, 'b'), 5000);
+  replication_.append_applied("bytes", 0);
+  replication_.continue_as(std::string(40, 'c'));
+  EXPECT_EQ(replication_.ids().id, std::string(40, 'c'));
+  EXPECT_EQ(replication_.ids().id2, std::string(40, 'b'));
+  EXPECT_EQ(replication_.ids().second_offset, 5006);
+  EXPECT_EQ(stream(), "bytes");
+}
+
+TEST_F(ReplicationTest, AStaleReplicaIsOneWithoutItsLink) {
+  EXPECT_TRUE(config_.set(std::vector<NamedValue>{{"replica-serve-stale-data", "no"}}));
+  EXPECT_FALSE(has(Availability::kStaleReplica));
+  become_replica();
+  EXPECT_TRUE(has(Availability::kStaleReplica));
+  replication_.set_link_up(true);
+  EXPECT_FALSE(has(Availability::kStaleReplica));
+  replication_.set_link_up(false);
+  EXPECT_TRUE(config_.set(std::vector<NamedValue>{{"replica-serve-stale-data", "yes"}}));
+  EXPECT_FALSE(has(Availability::kStaleReplica));
+  EXPECT_TRUE(config_.set(std::vector<NamedValue>{{"replica-read-only", "no"}}));
+  EXPECT_FALSE(has(Availability::kReadOnlyReplica));
+}
+
+TEST_F(ReplicationTest, ARestartedLeaderContinuesItsSnapshot) {
+  replication_.restore({0, std::string(40, 'd'), 700});
+  EXPECT_EQ(replication_.ids().id2, std::string(40, 'd'));
+  EXPECT_EQ(replication_.ids().second_offset, 701);
+  EXPECT_EQ(replication_.offset(), 700);
+  run({"SET", "a", "1"});
+  EXPECT_EQ(stream(), kSelect + kSet);
+}
+
+TEST_F(ReplicationTest, ARestartedReplicaAsksForWhatFollowsItsSnapshot) {
+  become_replica();
+  replication_.restore({4, std::string(40, 'd'), 700});
+  EXPECT_EQ(replication_.ids().id, std::string(40, 'd'));
+  EXPECT_EQ(replication_.offset(), 700);
+  EXPECT_EQ(replication_.stream_database(), 4);
+  replication_.restore({0, "no id", 900});
+  EXPECT_EQ(replication_.offset(), 700);
+}
+
+}  // namespace
+}  // namespace server
