@@ -70,13 +70,15 @@ struct Server::Parts {
         keyspace(static_cast<unsigned>(config.database_count()), random_seed()),
         durability({config, clock, keyspace, journal, persistence::posix_file_system(), changes}),
         replication({config, clock, keyspace, journal, durability}),
+        follower({config, clock, durability, replication, persistence::posix_file_system()},
+                 keyspace),
         statistics(thread_count(config), registry->size()),
         facts{random_id(), executable_path(), clock.wall_ms(), thread_count(config),
               config.file_path()},
         threads(thread_count(config)),
-        services{config,     clock,       ticks,     keyspace, reclaimer,  journal,
-                 durability, replication, *registry, clients,  statistics, memory,
-                 pause,      gauges,      facts,     changes,  {}},
+        services{config,     clock,       ticks,    keyspace,  reclaimer, journal,
+                 durability, replication, follower, *registry, clients,   statistics,
+                 memory,     pause,       gauges,   facts,     changes,   {}},
         listener(threads, services),
         periodic(threads, services),
         signals(threads.at(0).context, SIGTERM, SIGINT) {}
@@ -90,6 +92,7 @@ struct Server::Parts {
   std::atomic<uint64_t> changes{0};
   Durability durability;
   Replication replication;
+  Follower follower;
   Clients clients;
   Statistics statistics;
   MemoryMonitor memory;
@@ -192,6 +195,7 @@ void Server::recover() {
     parts.replication.restore(*position);
   }
   parts.durability.start();
+  parts.follower.start(make_replayer);
   parts.durability.availability.end(Availability::kLoading);
   log_notice("Ready to accept connections");
 }
@@ -204,6 +208,7 @@ int Server::run() {
   parts.recovery = std::thread([this] { recover(); });
   parts.threads.run();
   parts.recovery.join();
+  parts.follower.stop();
   if (auto finished = parts.durability.finish(); !finished) {
     log_error("The last bytes of the append log: {}", finished.error().message);
     parts.exit_code = EXIT_FAILURE;

@@ -7,6 +7,7 @@
 
 #include "server/commands/context.h"
 #include "server/commands/families.h"
+#include "server/commands/replica_role.h"
 #include "server/commands/info/info.h"
 #include "server/commands/module_list.h"
 
@@ -50,6 +51,7 @@ void module_refusal(Context& ctx) {
 
 /* ROLE */
 void role(Context& ctx) {
+  if (ctx.services.replication.is_replica()) return answer_role_of_replica(ctx);
   ctx.reply.array(3);
   ctx.reply.bulk("master");
   ctx.reply.integer(0);

@@ -20,6 +20,7 @@
 #include "server/config/config.h"
 #include "server/durability/durability.h"
 #include "server/memory_monitor.h"
+#include "server/replication/follower.h"
 #include "server/replication/replication.h"
 #include "server/statistics.h"
 #include "server/tick_clock.h"
@@ -61,6 +62,7 @@ struct Services {
   persistence::Journal& journal;
   Durability& durability;
   Replication& replication;
+  Follower& follower;
   const Registry& registry;
   Clients& clients;
   Statistics& statistics;

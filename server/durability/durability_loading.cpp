@@ -42,13 +42,15 @@ core::Result<> Durability::recover(ReplayerFactory make_replayer) {
 // A log that begins behind a snapshot is worth nothing before that snapshot is its base.
 core::Result<> Durability::write_first_base() {
   const auto format = wanted_base_format();
-  if (auto saved = write_base(format, temporary_base(), write_options(true)); !saved) return saved.error();
+  if (auto saved = write_base(format, temporary_base(), write_options(true)); !saved)
+    return saved.error();
   return writer_.replace_base(temporary_base(), format);
 }
 
 RecoveryParts Durability::recovery_parts() {
-  return {parts_.config,  parts_.clock,  parts_.keyspace,        parts_.files,
-          log_directory_, load_figures_, recovery_is_cancelled_, make_replayer_};
+  return {parts_.config,          parts_.clock,   parts_.keyspace,
+          parts_.files,           log_directory_, load_figures_,
+          recovery_is_cancelled_, make_replayer_, {}};
 }
 
 core::Result<> Durability::reload(const std::function<core::Result<>()>& load) {

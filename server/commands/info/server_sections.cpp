@@ -170,15 +170,22 @@ void write_persistence(const Source& source, Lines& lines) {
 }
 
 void write_replication(const Source& source, Lines& lines) {
-  lines.field("role", "master");
+  const Replication& replication = source.services.replication;
+  const ReplicationIds ids = replication.ids();
+  const Backlog& backlog = replication.backlog();
+  lines.field("role", replication.is_replica() ? "slave" : "master");
+  if (replication.is_replica()) write_replica(source, lines);
   lines.zeros({"connected_slaves"});
   lines.field("master_failover_state", "no-failover");
-  lines.field("master_replid", source.services.facts.run_id);
-  lines.field("master_replid2", std::string(40, '0'));
-  lines.zeros({"master_repl_offset"});
-  lines.field("second_repl_offset", -1);
-  lines.zeros({"repl_backlog_active", "repl_backlog_size", "repl_backlog_first_byte_offset",
-               "repl_backlog_histlen"});
+  lines.field("master_replid", ids.id);
+  lines.field("master_replid2", ids.id2);
+  lines.field("master_repl_offset", replication.offset());
+  lines.field("second_repl_offset", ids.second_offset);
+  lines.field("repl_backlog_active", backlog.is_active() ? 1 : 0);
+  lines.field("repl_backlog_size", backlog.size_bytes());
+  const uint64_t first = backlog.is_active() ? backlog.first_offset() : replication.offset();
+  lines.field("repl_backlog_first_byte_offset", backlog.is_active() ? first + 1 : 0);
+  lines.field("repl_backlog_histlen", replication.offset() - first);
 }
 
 void write_cpu(const Source&, Lines& lines) {
