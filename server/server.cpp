@@ -23,6 +23,7 @@
 #include "server/net/io_threads.h"
 #include "server/net/listener.h"
 #include "server/net/periodic.h"
+#include "server/replication/leader.h"
 
 namespace server {
 namespace {
@@ -69,7 +70,8 @@ struct Server::Parts {
       : registry(std::move(commands)),
         keyspace(static_cast<unsigned>(config.database_count()), random_seed()),
         durability({config, clock, keyspace, journal, persistence::posix_file_system(), changes}),
-        replication({config, clock, keyspace, journal, durability}),
+        replication(
+            {config, clock, keyspace, journal, durability, persistence::posix_file_system()}),
         follower({config, clock, durability, replication, persistence::posix_file_system()},
                  keyspace),
         statistics(thread_count(config), registry->size()),
@@ -166,6 +168,14 @@ void Server::prepare_durability() {
     flush_log();
     std::_Exit(EXIT_FAILURE);
   };
+  Leader& leader = parts.replication.leader();
+  leader.on_ack = [&parts] {
+    for (size_t i = 0; i < parts.threads.count(); ++i) {
+      net::IoThread& thread = parts.threads.at(i);
+      if (thread.is_awaiting_acks.exchange(false)) thread.post([&thread] { thread.check_acks(); });
+    }
+  };
+  leader.is_paused = [&parts] { return parts.pause.holds_back(kWrite, parts.clock.wall_ms()); };
   config_.on_change(OptionId::kAppendOnly, [this, &durability]() -> core::Result<> {
     durability.want_append_log(config_.flag(OptionId::kAppendOnly));
     return {};
@@ -195,6 +205,7 @@ void Server::recover() {
     parts.replication.restore(*position);
   }
   parts.durability.start();
+  parts.replication.start();
   parts.follower.start(make_replayer);
   parts.durability.availability.end(Availability::kLoading);
   log_notice("Ready to accept connections");
@@ -209,6 +220,7 @@ int Server::run() {
   parts.threads.run();
   parts.recovery.join();
   parts.follower.stop();
+  parts.replication.stop();
   if (auto finished = parts.durability.finish(); !finished) {
     log_error("The last bytes of the append log: {}", finished.error().message);
     parts.exit_code = EXIT_FAILURE;

@@ -92,6 +92,7 @@ class Session {
   bool close_after_reply = false;
   int database = 0;
   Transaction transaction;
+  size_t replies_begin = 0;  // of those to the commands of one read, in the thread's buffer
   ReplicaTraits replica;
   std::optional<AwaitedAcks> awaited;  // by a command that has not been answered yet
 

@@ -17,11 +17,22 @@ namespace {
 
 using protocol::equals_ignore_case;
 
-// "normal", "master"…: false for a word that is no type. Every client of ours is a normal one
-// until replicas and subscribers exist.
+// "normal", "master"…: false for a word that is no type.
 bool is_client_type(std::string_view type) {
   for (const std::string_view known : {"normal", "master", "replica", "slave", "pubsub"}) {
     if (equals_ignore_case(type, known)) return true;
+  }
+  return false;
+}
+
+bool is_of_type(const Session& session, std::string_view type) {
+  switch (session.peer.load(std::memory_order_relaxed)) {
+    case Peer::kClient:
+      return equals_ignore_case(type, "normal");
+    case Peer::kReplica:
+      return equals_ignore_case(type, "replica") || equals_ignore_case(type, "slave");
+    case Peer::kLeader:
+      return equals_ignore_case(type, "master");
   }
   return false;
 }
@@ -61,19 +72,18 @@ void client_list(Context& ctx) {
     }
     return ctx.reply.verbatim(lines, "txt");
   }
-  bool wanted = true;
+  std::string_view type;
   if (options.size() == 2 && equals_ignore_case(options[0], "type")) {
     if (!is_client_type(options[1])) {
       return ctx.reply.error(fmt::format("ERR Unknown client type '{}'", options[1]));
     }
-    wanted = equals_ignore_case(options[1], "normal");
+    type = options[1];
   } else if (!options.empty()) {
     return ctx.reply.error(kSyntaxError);
   }
-  if (wanted) {
-    for (const auto& session : ctx.services.clients.list()) {
-      lines += client_line(*session, ctx.now_ms);
-    }
+  for (const auto& session : ctx.services.clients.list()) {
+    if (!type.empty() && !is_of_type(*session, type)) continue;
+    lines += client_line(*session, ctx.now_ms);
   }
   ctx.reply.verbatim(lines, "txt");
 }
@@ -83,11 +93,11 @@ struct KillFilter {
   std::optional<uint64_t> id;
   std::string_view address;
   std::string_view local_address;
-  bool normal_type = true;
+  std::string_view type;
   bool skip_me = true;
 
   bool accepts(const Session& session, const Session& self) const {
-    return normal_type && (!id || session.id == *id) &&
+    return (type.empty() || is_of_type(session, type)) && (!id || session.id == *id) &&
            (address.empty() || session.address == address) &&
            (local_address.empty() || session.local_address == local_address) &&
            !(skip_me && session.id == self.id);
@@ -105,7 +115,7 @@ core::Result<> read_kill_option(KillFilter& filter, std::string_view option,
     if (!is_client_type(value)) {
       return core::Error{fmt::format("ERR Unknown client type '{}'", value)};
     }
-    filter.normal_type = equals_ignore_case(value, "normal");
+    filter.type = value;
   } else if (equals_ignore_case(option, "addr")) {
     filter.address = value;
   } else if (equals_ignore_case(option, "laddr")) {

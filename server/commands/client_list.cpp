@@ -14,6 +14,9 @@ namespace {
 // The letters of the `flags` field; N stands for none.
 std::string flag_letters(const Session& session) {
   std::string letters;
+  const Peer peer = session.peer.load(std::memory_order_relaxed);
+  if (peer == Peer::kReplica) letters += 'S';
+  if (peer == Peer::kLeader) letters += 'M';
   if (session.paused.load(std::memory_order_relaxed)) letters += 'b';
   if (session.queued_commands.load(std::memory_order_relaxed) >= 0) letters += 'x';
   if (session.kill_requested.load(std::memory_order_relaxed)) letters += 'A';

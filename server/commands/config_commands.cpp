@@ -7,6 +7,7 @@
 #include "server/commands/context.h"
 #include "server/commands/families.h"
 #include "server/log.h"
+#include "server/replication/leader.h"
 
 namespace server {
 namespace {
@@ -46,6 +47,7 @@ void config_set(Context& ctx) {
 /* CONFIG RESETSTAT */
 void config_resetstat(Context& ctx) {
   ctx.services.statistics.reset();
+  ctx.services.replication.leader().reset_counters();
   ctx.services.gauges.reset();
   ctx.keyspace().expiry_statistics().reset();
   ctx.reply.ok();

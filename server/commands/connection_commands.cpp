@@ -168,7 +168,7 @@ void hello(Context& ctx) {
   ctx.reply.bulk("mode");
   ctx.reply.bulk("standalone");
   ctx.reply.bulk("role");
-  ctx.reply.bulk("master");
+  ctx.reply.bulk(ctx.services.replication.is_replica() ? "replica" : "master");
   ctx.reply.bulk("modules");
   write_module_list(ctx.reply);
 }

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/short_bytes.h"
+#include "server/replication/leader.h"
 
 namespace server {
 namespace {
@@ -280,6 +281,7 @@ void Dispatcher::apply_reply_mode(protocol::OutputBuffer& replies, size_t mark) 
 }
 
 void Dispatcher::end_session() {
+  if (session_.peer == Peer::kReplica) services_.replication.leader().detach(session_.id);
   discard_transaction(services_, session_);
 }
 

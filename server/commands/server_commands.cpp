@@ -7,7 +7,6 @@
 
 #include "server/commands/context.h"
 #include "server/commands/families.h"
-#include "server/commands/replica_role.h"
 #include "server/commands/info/info.h"
 #include "server/commands/module_list.h"
 
@@ -47,15 +46,6 @@ void module_list(Context& ctx) {
 /* MODULE LOAD path [arg ...] */
 void module_refusal(Context& ctx) {
   ctx.reply.error("ERR Modules cannot be loaded or unloaded: the bf commands are built in");
-}
-
-/* ROLE */
-void role(Context& ctx) {
-  if (ctx.services.replication.is_replica()) return answer_role_of_replica(ctx);
-  ctx.reply.array(3);
-  ctx.reply.bulk("master");
-  ctx.reply.integer(0);
-  ctx.reply.array(0);
 }
 
 /* TIME */
@@ -130,14 +120,6 @@ const Command kRows[] = {
      .since = "4.0.0",
      .summary = "Groups the commands about modules",
      .subcommands = kModuleSubcommands},
-    {.name = "role",
-     .arity = 1,
-     .flags = kNoScript | kLoading | kStale | kFast,
-     .categories = kAdministrative | kDangerous,
-     .group = "server",
-     .since = "2.8.12",
-     .summary = "Returns the part that the server plays in replication",
-     .handler = role},
     {.name = "time",
      .arity = 1,
      .flags = kLoading | kStale | kFast,

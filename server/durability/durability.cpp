@@ -450,7 +450,12 @@ core::Result<> Durability::prepare_end(bool saves) {
   {
     const std::scoped_lock lock(mutex_);
     if (child_ != nullptr) {
-      log_warning("There is a child saving. Killing it!");
+      // Replicas will ask again; a save was ordered.
+      if (task_ == Task::kTransfer) {
+        log_notice("A snapshot for replicas is on its way. Ending it");
+      } else {
+        log_warning("There is a child saving. Killing it!");
+      }
       child_->kill();
     }
   }

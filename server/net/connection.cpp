@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "server/commands/awaited_acks.h"
 #include "server/log.h"
 
 namespace server::net {
@@ -45,6 +46,7 @@ void Connection::start() {
 void Connection::close() {
   if (!open_) return;
   open_ = false;
+  thread_.awaiting_acks.erase(session_->id);
   thread_.readiness.remove(session_->descriptor, *this);
   ::close(session_->descriptor);
   timer_.cancel();
@@ -63,7 +65,8 @@ void Connection::wake() {
 
 void Connection::close_if_idle(int64_t now_ms, int64_t timeout_ms) {
   const int64_t last_ms = session_->last_interaction_ms.load(std::memory_order_relaxed);
-  if (timeout_ms > 0 && now_ms - last_ms > timeout_ms && wait_ == Wait::kNothing) {
+  if (timeout_ms > 0 && now_ms - last_ms > timeout_ms && wait_ == Wait::kNothing &&
+      session_->peer == Peer::kClient) {
     log_verbose("Closing idle client {}", session_->address);
     close();
   }
@@ -79,7 +82,8 @@ void Connection::on_ready(uint32_t events) {
   if (!open_ || (events & ~uint32_t{EPOLLOUT}) == 0) return;
   if (wait_ != Wait::kNothing) {
     // Only a broken connection is told while input is not asked for.
-    if ((events & (EPOLLHUP | EPOLLERR)) != 0) return close();
+    const uint32_t ends = EPOLLHUP | EPOLLERR | (wait_ == Wait::kAcks ? EPOLLRDHUP : 0U);
+    if ((events & ends) != 0) return close();
     // A wait for the log is short: that input waits too is told to the kernel only if some comes.
     return update_interest();
   }
@@ -115,7 +119,7 @@ void Connection::proceed(std::string_view fresh) {
   bool goes_on = true;
   while (open_ && goes_on) {
     const uint64_t log_mark = persistence::Journal::end_of_last_append();
-    reply_mark_ = thread_.replies.size();
+    reply_mark_ = session_->replies_begin = thread_.replies.size();
     stop_ = execute(fresh);
     fresh = {};
     if (!open_) return thread_.replies.truncate(reply_mark_);
@@ -148,6 +152,8 @@ bool Connection::settle() {
     wait_for(Wait::kLastReplies);
   } else if (stop_ == Stop::kHeldBack) {
     wait_for(Wait::kEndOfPause);
+  } else if (stop_ == Stop::kBlocked) {
+    wait_for_acks();
   } else if (unsent_.size() > kUnsentBytesMax) {
     wait_for(Wait::kReader);
   } else if (stop_ == Stop::kNeedInput) {
@@ -223,6 +229,8 @@ Connection::Stop Connection::execute_complete(std::string_view data, size_t& con
     consumed += gathered.size_bytes;
     if (gathered.last == Status::kNeedMore) return Stop::kNeedInput;
     if (gathered.last == Status::kError) {
+      // Into a stream no error may come.
+      if (session_->peer == Peer::kReplica) return Stop::kClose;
       protocol::ReplyWriter(thread_.replies, session_->resp).error(parser_.error());
       services_.statistics.count_error("ERR");
       return Stop::kClose;
@@ -267,6 +275,7 @@ Connection::Stop Connection::execute_batch(int64_t now_ms, size_t& consumed) {
     if (outcome == Outcome::kHeldBack) return Stop::kHeldBack;
     consumed = batch.requests[i].end;
     if (outcome == Outcome::kClose) return Stop::kClose;
+    if (outcome == Outcome::kBlocked) return Stop::kBlocked;
     if (session_->kill_requested.load(std::memory_order_relaxed)) return Stop::kClose;
     if (fresh_replies().size() >= kReplyBatchBytes) return Stop::kOutputFull;
   }
@@ -344,6 +353,35 @@ void Connection::wait_for(Wait wait) {
   arm_timer(kStalledMax);
 }
 
+void Connection::wait_for_acks() {
+  wait_ = Wait::kAcks;
+  update_interest();
+  thread_.awaiting_acks.insert(session_->id);
+  thread_.is_awaiting_acks = true;
+  // An acknowledgement may have come since the command looked; disks tell nobody.
+  constexpr int64_t kLookUs = 10'000;
+  const int64_t deadline_us = session_->awaited->deadline_us;
+  const int64_t left_us = deadline_us == 0 ? kLookUs : deadline_us - services_.clock.monotonic_us();
+  arm_timer(std::chrono::milliseconds((std::clamp<int64_t>(left_us, 0, kLookUs) + 999) / 1000));
+}
+
+void Connection::check_acks() {
+  if (!open_ || wait_ != Wait::kAcks) return;
+  const AwaitedAcks awaited = *session_->awaited;
+  const bool is_late =
+      awaited.deadline_us != 0 && services_.clock.monotonic_us() >= awaited.deadline_us;
+  reply_mark_ = thread_.replies.size();
+  const protocol::ReplyWriter reply(thread_.replies, session_->resp);
+  if (!answer_awaited(services_, awaited, is_late, reply)) return wait_for_acks();
+  timer_.cancel();
+  thread_.awaiting_acks.erase(session_->id);
+  session_->awaited.reset();
+  wait_ = Wait::kNothing;
+  stop_ = Stop::kOutputFull;  // there may be more to execute
+  update_interest();
+  if (settle()) proceed({});
+}
+
 void Connection::arm_timer(std::chrono::milliseconds delay) {
   timer_.expires_after(delay);
   timer_.async_wait([weak = weak_from_this()](const ErrorCode& error) {
@@ -361,6 +399,7 @@ void Connection::on_timer() {
     update_interest();
     return proceed({});
   }
+  if (wait_ == Wait::kAcks) return check_acks();
   if (unsent_.size() >= unsent_at_timer_) {
     log_warning("Closing client {} that does not read its replies", session_->address);
     return close();
@@ -372,6 +411,8 @@ void Connection::on_timer() {
 void Connection::update_interest() {
   uint32_t interest = 0;
   if (wait_ == Wait::kNothing) interest |= EPOLLIN;
+  // It may be long, and who waits for nobody shall not be kept.
+  if (wait_ == Wait::kAcks) interest |= EPOLLRDHUP;
   if (!unsent_.empty() && wait_ != Wait::kLog) interest |= EPOLLOUT;
   if (interest == interest_) return;
   interest_ = interest;

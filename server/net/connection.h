@@ -52,17 +52,21 @@ class Connection final : public Readiness::Watcher,
   // Sends the replies that waited for the append log, if it has come far enough; else false.
   bool release();
 
+  // Answers WAIT if replicas have come far enough.
+  void check_acks();
+
   void on_ready(uint32_t events) override;
 
  private:
   // Why execution of buffered commands stopped.
-  enum class Stop : uint8_t { kNeedInput, kHeldBack, kOutputFull, kClose };
+  enum class Stop : uint8_t { kNeedInput, kHeldBack, kOutputFull, kBlocked, kClose };
   // What the connection waits for besides input.
   enum class Wait : uint8_t {
     kNothing,
     kEndOfPause,   // a command is held back by CLIENT PAUSE
     kReader,       // the client must take replies first
     kLog,          // the replies answer writes that are not in the append log yet
+    kAcks,         // a command waits for replicas or disks
     kLastReplies,  // the connection closes when all is sent
   };
 
@@ -98,6 +102,7 @@ class Connection final : public Readiness::Watcher,
   size_t send_now(std::string_view bytes);
   void send_unsent();
   void wait_for(Wait wait);
+  void wait_for_acks();
   void arm_timer(std::chrono::milliseconds delay);
   void on_timer();
   void update_interest();

@@ -98,6 +98,13 @@ void IoThread::release_safe() {
   if (awaiting_log.empty()) is_awaiting_log = false;
 }
 
+void IoThread::check_acks() {
+  for (const uint64_t id : std::set(awaiting_acks)) {
+    const auto found = connections.find(id);
+    if (found != connections.end()) found->second->check_acks();
+  }
+}
+
 IoThreads::IoThreads(size_t count) {
   for (size_t i = 0; i < count; ++i) threads_.push_back(std::make_unique<IoThread>(i));
 }

@@ -11,6 +11,7 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 #include <memory>
+#include <set>
 #include <span>
 #include <string_view>
 #include <thread>
@@ -69,6 +70,8 @@ struct IoThread {
   void await_log(std::shared_ptr<Connection> connection);
   // Sends what has become safe.
   void release_safe();
+  // Has the connections look whose commands wait for replicas.
+  void check_acks();
 
   // One read batch: about 2,000 small commands; fits the second-level cache.
   static constexpr size_t kReadBufferBytes = size_t{64} * 1024;
@@ -96,6 +99,9 @@ struct IoThread {
   bool commit_is_due = false;
   // Whether the log's progress must be told to this thread.
   std::atomic<bool> is_awaiting_log{false};
+  std::set<uint64_t> awaiting_acks;  // session ids
+  // Whether an acknowledgement must be told to this thread.
+  std::atomic<bool> is_awaiting_acks{false};
   // Whether Asio has something to run, and whether this thread waits where Asio cannot tell it.
   // Either the thread sees the first or post() sees the second.
   std::atomic<bool> has_posts{false};

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "server/replication/leader.h"
+
 namespace server {
 
 Replication::Replication(const Parts& parts) : parts_(parts) {
@@ -20,12 +22,27 @@ Replication::Replication(const Parts& parts) : parts_(parts) {
   }
   if (!parts_.config.text(OptionId::kReplicaOf).empty()) role_ = Role::kReplica;
   parts_.durability.set_stream(this);
+  leader_ = std::make_unique<Leader>(Leader::Parts{parts_.config, parts_.clock, parts_.keyspace,
+                                                   parts_.durability, parts_.files, *this});
   update_availability();
 }
 
 Replication::~Replication() {
+  stop();
   parts_.durability.set_stream(nullptr);
   parts_.journal.set_second_sink(nullptr);
+}
+
+void Replication::start() {
+  leader_->start();
+}
+
+void Replication::stop() {
+  leader_->stop();
+}
+
+void Replication::restate_database() {
+  if (!is_replica()) parts_.journal.restate_database();
 }
 
 ReplicationIds Replication::ids() const {
@@ -49,6 +66,7 @@ void Replication::restore(const persistence::RdbReplicationInfo& position) {
 
 void Replication::begin_backlog() {
   if (backlog_.is_active()) return;
+  if (is_replica()) return backlog_.begin(backlog_.end_offset());
   {
     // What was written without a backlog counts in no offset: this is another history.
     const std::scoped_lock lock(ids_mutex_);
@@ -91,7 +109,7 @@ void Replication::become_leader() {
   parts_.journal.restate_database();
   parts_.journal.set_second_sink(&backlog_);
   update_availability();
-  drop_replicas();
+  leader_->drop_all();
 }
 
 void Replication::adopt(const persistence::RdbReplicationInfo& position) {
@@ -103,7 +121,7 @@ void Replication::adopt(const persistence::RdbReplicationInfo& position) {
   stream_database_ = static_cast<unsigned>(position.stream_database);
   stream_is_foreign_ = position.is_foreign;
   has_own_changes_ = false;
-  drop_replicas();
+  leader_->drop_all();
 }
 
 void Replication::continue_as(std::string_view new_id) {
@@ -112,7 +130,7 @@ void Replication::continue_as(std::string_view new_id) {
     if (ids_.id == new_id) return;
     ids_.shift_to(new_id, offset());
   }
-  drop_replicas();
+  leader_->drop_all();
 }
 
 void Replication::append_applied(std::string_view bytes, unsigned database) {
@@ -137,6 +155,7 @@ void Replication::update_availability() {
       is_replica() && parts_.config.flag(OptionId::kReplicaReadOnly));
   set(Availability::kStaleReplica,
       is_replica() && !link_is_up_ && !parts_.config.flag(OptionId::kReplicaServeStaleData));
+  leader_->judge_writes();
 }
 
 std::optional<persistence::RdbReplicationInfo> Replication::position() const {

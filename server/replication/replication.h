@@ -16,7 +16,7 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -24,6 +24,7 @@
 
 #include "core/clock.h"
 #include "core/keyspace/keyspace.h"
+#include "persistence/file_system.h"
 #include "persistence/journal.h"
 #include "server/config/config.h"
 #include "server/durability/durability.h"
@@ -33,6 +34,8 @@
 
 namespace server {
 
+class Leader;
+
 class Replication final : public StreamPosition {
  public:
   struct Parts {
@@ -41,6 +44,7 @@ class Replication final : public StreamPosition {
     core::keyspace::Keyspace& keyspace;
     persistence::Journal& journal;
     Durability& durability;
+    persistence::FileSystem& files;
   };
   enum class Role : uint8_t { kLeader, kReplica };
 
@@ -56,8 +60,10 @@ class Replication final : public StreamPosition {
   Backlog& backlog() { return backlog_; }
   const Backlog& backlog() const { return backlog_; }
 
-  // Disconnects all replicas: their stream has been replaced. Set once.
-  std::function<void()> drop_replicas = [] {};
+  // What serves this server's replicas. Its thread runs from start() to stop().
+  Leader& leader() { return *leader_; }
+  void start();
+  void stop();
 
   // What the snapshot that was loaded says, before the server serves: a leader's replicas may go on
   // where it ended, a replica asks its leader for that.
@@ -96,6 +102,9 @@ class Replication final : public StreamPosition {
   // Only a full sync makes this a copy of its leader again.
   bool has_own_changes() const { return has_own_changes_; }
 
+  // Leader: the next command in the stream states its database.
+  void restate_database();
+
   // StreamPosition.
   std::recursive_mutex& apply_mutex() override { return apply_mutex_; }
   std::optional<persistence::RdbReplicationInfo> position() const override;
@@ -113,6 +122,7 @@ class Replication final : public StreamPosition {
   mutable std::mutex ids_mutex_;  // guards ids_
   ReplicationIds ids_;
   Backlog backlog_;
+  std::unique_ptr<Leader> leader_;
 };
 
 }  // namespace server

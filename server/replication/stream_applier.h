@@ -6,7 +6,7 @@
 // carried out, or carried out without that command, as the caller says. An error that a command
 // answers is logged and counted; the stream goes on, as it did at the leader.
 // Thread safety: belongs to one thread; the figures may be read by others.
-// Source: docs/replication.md, "The stream".
+// Source: docs/replication.md, "The replica's stream".
 #pragma once
 
 #include <atomic>

@@ -10,7 +10,7 @@
 // makes no difference. A group is handed out when its EXEC has come, not before. Memory is taken
 // for bytes that have arrived, never for announced ones. After kError only reset() helps.
 // Thread safety: none; one user at a time.
-// Source: docs/replication.md, "The stream".
+// Source: docs/replication.md, "The replica's stream".
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// INFO about the process: server, clients, persistence, replication, cpu, modules, cluster.
+// INFO about the process: server, clients, persistence, cpu, modules, cluster.
 #include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -99,7 +99,9 @@ void write_saves(const Source& source, Lines& lines) {
   const Durability& durability = source.services.durability;
   const SaveRecord record = durability.snapshot_record();
   const Durability::Child child = durability.child();
-  const bool runs = durability.running_task() == Durability::Task::kSave;
+  // A snapshot for replicas is none of `dump.rdb`, but a child that saves all the same.
+  const bool runs = durability.running_task() == Durability::Task::kSave ||
+                    durability.running_task() == Durability::Task::kTransfer;
   lines.field("rdb_changes_since_last_save", durability.changes_since_save());
   lines.field("rdb_bgsave_in_progress", runs ? 1 : 0);
   lines.field("rdb_last_save_time", durability.last_save_s());
@@ -167,25 +169,6 @@ void write_persistence(const Source& source, Lines& lines) {
   write_saves(source, lines);
   write_append_log(source, lines);
   if (is_loading) write_loading(source, lines);
-}
-
-void write_replication(const Source& source, Lines& lines) {
-  const Replication& replication = source.services.replication;
-  const ReplicationIds ids = replication.ids();
-  const Backlog& backlog = replication.backlog();
-  lines.field("role", replication.is_replica() ? "slave" : "master");
-  if (replication.is_replica()) write_replica(source, lines);
-  lines.zeros({"connected_slaves"});
-  lines.field("master_failover_state", "no-failover");
-  lines.field("master_replid", ids.id);
-  lines.field("master_replid2", ids.id2);
-  lines.field("master_repl_offset", replication.offset());
-  lines.field("second_repl_offset", ids.second_offset);
-  lines.field("repl_backlog_active", backlog.is_active() ? 1 : 0);
-  lines.field("repl_backlog_size", backlog.size_bytes());
-  const uint64_t first = backlog.is_active() ? backlog.first_offset() : replication.offset();
-  lines.field("repl_backlog_first_byte_offset", backlog.is_active() ? first + 1 : 0);
-  lines.field("repl_backlog_histlen", replication.offset() - first);
 }
 
 void write_cpu(const Source&, Lines& lines) {

@@ -4,6 +4,7 @@
 // keyspace, and the sections of the Bloom filters.
 #include "server/commands/bloom_statistics.h"
 #include "server/commands/info/section.h"
+#include "server/replication/leader.h"
 
 namespace server::info {
 namespace {
@@ -18,7 +19,9 @@ void write_traffic(const Source& source, Lines& lines) {
   lines.field("instantaneous_ops_per_sec", gauges.operations_per_second.load());
   lines.field("total_net_input_bytes", total(&ThreadStatistics::input_bytes));
   lines.field("total_net_output_bytes", total(&ThreadStatistics::output_bytes));
-  lines.zeros({"total_net_repl_input_bytes", "total_net_repl_output_bytes"});
+  const Leader::Counters& leader = source.services.replication.leader().counters();
+  lines.zeros({"total_net_repl_input_bytes"});
+  lines.field("total_net_repl_output_bytes", leader.output_bytes.load());
   const auto kilobytes = [](uint64_t bytes) {
     return static_cast<double>(bytes) / kBytesPerKilobyte;
   };
@@ -27,7 +30,9 @@ void write_traffic(const Source& source, Lines& lines) {
   lines.ratio("instantaneous_input_repl_kbps", 0);
   lines.ratio("instantaneous_output_repl_kbps", 0);
   lines.field("rejected_connections", total(&ThreadStatistics::connections_rejected));
-  lines.zeros({"sync_full", "sync_partial_ok", "sync_partial_err"});
+  lines.field("sync_full", leader.full_syncs.load());
+  lines.field("sync_partial_ok", leader.partial_syncs.load());
+  lines.field("sync_partial_err", leader.refused_partial_syncs.load());
 }
 
 }  // namespace

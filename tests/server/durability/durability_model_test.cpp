@@ -89,7 +89,7 @@ class Life {
       : clock_(clock),
         statistics_(1, registry.size()),
         durability({config, clock, keyspace_, journal, disk, changes_, SaveChild::start_here}),
-        replication_({config, clock, keyspace_, journal, durability}),
+        replication_({config, clock, keyspace_, journal, durability, disk}),
         follower_({config, clock, durability, replication_, disk}, keyspace_),
         services_{config,     clock,        ticks_,    keyspace_, reclaimer_, journal,
                   durability, replication_, follower_, registry,  clients_,   statistics_,

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: MIT
+#include "server/replication/leader.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "server/log.h"
+#include "server/replication/replication.h"
+
+namespace server {
+namespace {
+
+constexpr int64_t kSecondUs = 1'000'000;
+constexpr size_t kReadBytes = size_t{256} << 10;
+constexpr std::string_view kPing = "*1\r\n$4\r\nPING\r\n";
+constexpr std::string_view kGetAck = "*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n";
+
+// "127.0.0.1" of "127.0.0.1:6379", "::1" of "[::1]:6379".
+std::string host_of(const std::string& address) {
+  std::string host = address.substr(0, address.rfind(':'));
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return host;
+}
+
+}  // namespace
+
+Leader::Leader(const Parts& parts)
+    : parts_(parts),
+      backlog_(parts.replication.backlog()),
+      wake_event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      buffer_(kReadBytes) {
+  for (const OptionId id : {OptionId::kMinReplicasToWrite, OptionId::kMinReplicasMaxLag}) {
+    parts_.config.on_change(id, [this]() -> core::Result<> {
+      judge_writes();
+      return {};
+    });
+  }
+  judge_writes();
+}
+
+Leader::~Leader() {
+  stop();
+}
+
+void Leader::start() {
+  backlog_.on_append = [this] { wake(); };
+  last_replica_us_ = parts_.clock.monotonic_us();
+  thread_ = std::thread([this] { run(); });
+}
+
+void Leader::stop() {
+  if (!thread_.joinable()) return;
+  {
+    const std::scoped_lock lock(mutex_);
+    is_stopping_ = true;
+  }
+  is_asleep_ = true;
+  wake();
+  thread_.join();
+}
+
+void Leader::wake() {
+  if (!is_asleep_.exchange(false)) return;
+  const uint64_t one = 1;
+  (void)!::write(wake_event_.get(), &one, sizeof one);
+}
+
+core::Result<> Leader::attach(const std::shared_ptr<Session>& session, const Request& request) {
+  auto link = std::make_shared<ReplicaLink>(session);
+  if (!link->socket.is_open()) return core::Error{"ERR no descriptor is left for a replica"};
+  link->speaks_psync = !request.is_sync;
+  const int no_delay = parts_.config.flag(OptionId::kReplDisableTcpNodelay) ? 0 : 1;
+  ::setsockopt(link->socket.get(), IPPROTO_TCP, TCP_NODELAY, &no_delay, sizeof no_delay);
+  const int64_t now_us = parts_.clock.monotonic_us();
+  {
+    const std::scoped_lock lock(mutex_);
+    link->moved_us = now_us;
+    if (request.is_sync || !try_partial(link, request, now_us)) {
+      if (!request.is_sync && request.id != "?") ++counters_.refused_partial_syncs;
+      ++counters_.full_syncs;
+      if (!backlog_.is_active()) parts_.replication.begin_backlog();
+      replicas_.add(session->id, session->replica, !request.is_sync, now_us);
+      log_notice("Replica {} asks for a full synchronization", session->address);
+    }
+    links_[session->id] = std::move(link);
+    judge_writes_locked(now_us);
+  }
+  is_asleep_ = true;
+  wake();
+  return {};
+}
+
+bool Leader::try_partial(const std::shared_ptr<ReplicaLink>& link, const Request& request,
+                         int64_t now_us) {
+  const ReplicationIds ids = parts_.replication.ids();
+  if (request.offset < 1 || !ids.are_continued_from(request.id, request.offset)) return false;
+  const auto offset = static_cast<uint64_t>(request.offset) - 1;
+  link->cursor = backlog_.attach(offset);
+  if (!link->cursor) return false;
+  link->offset = offset;
+  const Session& session = *link->session;
+  link->say(session.replica.knows_psync2 ? "+CONTINUE " + ids.id + "\r\n" : "+CONTINUE\r\n");
+  replicas_.add_online(session.id, session.replica, offset, now_us);
+  ++counters_.partial_syncs;
+  log_notice("Replica {} goes on at offset {}, {} bytes behind", session.address, offset,
+             backlog_.end_offset() - std::min(offset, backlog_.end_offset()));
+  return true;
+}
+
+void Leader::detach(uint64_t session_id) {
+  const std::scoped_lock lock(mutex_);
+  forget(session_id);
+  judge_writes_locked(parts_.clock.monotonic_us());
+}
+
+void Leader::forget(uint64_t id) {
+  replicas_.remove(id);
+  const auto found = links_.find(id);
+  if (found == links_.end()) return;
+  if (found->second->cursor) backlog_.detach(*found->second->cursor);
+  links_.erase(found);
+  last_replica_us_ = parts_.clock.monotonic_us();
+}
+
+void Leader::drop(uint64_t id, std::string_view reason) {
+  const auto found = links_.find(id);
+  if (found == links_.end()) return;
+  const LinkPtr link = found->second;
+  if (!reason.empty())
+    log_warning("Replica {} is disconnected: {}", link->session->address, reason);
+  link->shut_down();
+  link->session->request_kill();
+  forget(id);
+}
+
+void Leader::drop_all() {
+  const std::scoped_lock lock(mutex_);
+  while (!links_.empty()) drop(links_.begin()->first, "");
+  judge_writes_locked(parts_.clock.monotonic_us());
+}
+
+void Leader::ack(uint64_t session_id, uint64_t offset, std::optional<uint64_t> synced) {
+  bool is_new = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    const int64_t now_us = parts_.clock.monotonic_us();
+    is_new = replicas_.ack(session_id, offset, synced, now_us);
+    judge_writes_locked(now_us);
+  }
+  if (is_new) {
+    is_asleep_ = true;
+    wake();
+  }
+  on_ack();
+}
+
+int64_t Leader::count_acked(uint64_t offset) const {
+  const std::scoped_lock lock(mutex_);
+  return replicas_.count_acked(offset);
+}
+
+int64_t Leader::count_synced(uint64_t offset) const {
+  const std::scoped_lock lock(mutex_);
+  return replicas_.count_synced(offset);
+}
+
+void Leader::request_acks() {
+  acks_are_wanted_ = true;
+  wake();
+}
+
+size_t Leader::count() const {
+  const std::scoped_lock lock(mutex_);
+  return replicas_.size();
+}
+
+int64_t Leader::count_good() const {
+  const std::scoped_lock lock(mutex_);
+  return replicas_.count_good(parts_.config.integer(OptionId::kMinReplicasMaxLag),
+                              parts_.clock.monotonic_us());
+}
+
+std::vector<Leader::Description> Leader::describe() const {
+  const std::scoped_lock lock(mutex_);
+  const int64_t now_us = parts_.clock.monotonic_us();
+  std::vector<Description> all;
+  for (const auto& [id, replica] : replicas_.all()) {
+    const auto link = links_.find(id);
+    if (link == links_.end()) continue;
+    const ReplicaTraits& traits = replica.traits;
+    const bool is_online = replica.state == Replica::State::kOnline;
+    all.push_back(
+        {traits.address.empty() ? host_of(link->second->session->address) : traits.address,
+         traits.port, replica.state, replica.acked,
+         is_online ? (now_us - replica.ack_us) / kSecondUs : 0});
+  }
+  return all;
+}
+
+void Leader::reset_counters() {
+  for (auto* counter : {&counters_.full_syncs, &counters_.partial_syncs,
+                        &counters_.refused_partial_syncs, &counters_.output_bytes}) {
+    *counter = 0;
+  }
+}
+
+void Leader::judge_writes() {
+  const std::scoped_lock lock(mutex_);
+  judge_writes_locked(parts_.clock.monotonic_us());
+}
+
+void Leader::judge_writes_locked(int64_t now_us) {
+  const int64_t wanted = parts_.config.integer(OptionId::kMinReplicasToWrite);
+  const int64_t lag_s = parts_.config.integer(OptionId::kMinReplicasMaxLag);
+  const bool are_too_few = wanted > 0 && lag_s > 0 && !parts_.replication.is_replica() &&
+                           replicas_.count_good(lag_s, now_us) < wanted;
+  Availability& availability = parts_.durability.availability;
+  if (are_too_few) {
+    availability.begin(Availability::kTooFewReplicas);
+  } else {
+    availability.end(Availability::kTooFewReplicas);
+  }
+}
+
+Replicas::Policy Leader::policy() const {
+  return {parts_.config.flag(OptionId::kReplDisklessSync),
+          parts_.config.integer(OptionId::kReplDisklessSyncDelay),
+          parts_.config.integer(OptionId::kReplDisklessSyncMaxReplicas)};
+}
+
+void Leader::run() {
+  pthread_setname_np(pthread_self(), "leader");
+  while (true) {
+    std::optional<Replicas::Batch> batch;
+    {
+      const std::scoped_lock lock(mutex_);
+      if (is_stopping_) return;
+      const int64_t now_us = parts_.clock.monotonic_us();
+      if (snapshot_ && snapshot_->result) finish_snapshot(now_us);
+      if (!snapshot_ && now_us >= next_snapshot_us_) batch = replicas_.due(policy(), now_us);
+    }
+    if (batch) begin_snapshot(*batch);
+    const auto links = step();
+    pump(links);
+    sleep(links);
+  }
+}
+
+std::vector<std::pair<Leader::LinkPtr, bool>> Leader::step() {
+  const std::scoped_lock lock(mutex_);
+  const int64_t now_us = parts_.clock.monotonic_us();
+  add_to_stream(now_us);
+  if (now_us >= next_second_us_) {
+    next_second_us_ = now_us + kSecondUs;
+    look_at_clock(now_us);
+  }
+  close_slow_ones(now_us);
+  std::vector<std::pair<LinkPtr, bool>> links;
+  for (const auto& [id, link] : links_) {
+    const Replica* const replica = replicas_.find(id);
+    // While a child writes into the socket, nobody else may.
+    const bool is_childs =
+        replica->state == Replica::State::kSnapshot && replica->form == SnapshotForm::kMarked;
+    if (!is_childs) links.emplace_back(link, replica->state == Replica::State::kOnline);
+  }
+  return links;
+}
+
+void Leader::add_to_stream(int64_t now_us) {
+  if (parts_.replication.is_replica() || replicas_.empty()) return;
+  if (acks_are_wanted_.exchange(false)) backlog_.append(kGetAck);
+  if (now_us < next_ping_us_) return;
+  const int64_t period_s = parts_.config.integer(OptionId::kReplPingReplicaPeriod);
+  // Before a shutdown the stream must end where the snapshot does.
+  if (next_ping_us_ != 0 && !is_paused()) backlog_.append(kPing);
+  next_ping_us_ = now_us + period_s * kSecondUs;
+}
+
+void Leader::look_at_clock(int64_t now_us) {
+  for (const auto& [id, link] : links_) {
+    // Lines without a command count as a sign of life: a replica sends them while it loads.
+    const int64_t silent_ms = parts_.clock.wall_ms() - link->session->last_interaction_ms.load();
+    const Replica* const replica = replicas_.find(id);
+    if (replica->state == Replica::State::kAwaitsAck && silent_ms < kSecondUs / 1000) {
+      replicas_.heard(id, now_us);
+    }
+  }
+  for (const auto id : replicas_.timed_out(parts_.config.integer(OptionId::kReplTimeout), now_us)) {
+    drop(id, "nothing was heard of it for repl-timeout");
+  }
+  for (const auto id : replicas_.keep_alive()) links_.at(id)->say("\n");
+  judge_writes_locked(now_us);
+  const int64_t ttl_s = parts_.config.integer(OptionId::kReplBacklogTtl);
+  if (links_.empty() && ttl_s > 0 && backlog_.is_active() && !parts_.replication.is_replica() &&
+      now_us - last_replica_us_ > ttl_s * kSecondUs) {
+    parts_.replication.end_backlog();
+    log_notice("The replication backlog is freed: no replica has been there for {} s", ttl_s);
+  }
+}
+
+void Leader::close_slow_ones(int64_t now_us) {
+  BufferLimit limit = parts_.config.output_buffer_limit(ClientClass::kReplica);
+  // A smaller one would end those whom the backlog has just brought back.
+  const auto backlog_size = static_cast<int64_t>(backlog_.size_bytes());
+  if (limit.hard_bytes > 0) limit.hard_bytes = std::max(limit.hard_bytes, backlog_size);
+  if (limit.soft_bytes > 0) limit.soft_bytes = std::max(limit.soft_bytes, backlog_size);
+  std::vector<uint64_t> slow;
+  const int64_t timeout_us = parts_.config.integer(OptionId::kReplTimeout) * kSecondUs;
+  for (const auto& [id, link] : links_) {
+    const uint64_t end = backlog_.end_offset();
+    const uint64_t behind = link->cursor ? end - std::min(end, link->offset) : 0;
+    if (link->output_limit.is_broken(behind, limit, now_us)) {
+      drop(id, "it is too far behind (client-output-buffer-limit)");
+      return;
+    }
+    if (replicas_.find(id)->state == Replica::State::kFile &&
+        now_us - link->moved_us > timeout_us) {
+      return drop(id, "it takes nothing of its snapshot");
+    }
+  }
+}
+
+void Leader::pump(const std::vector<std::pair<LinkPtr, bool>>& links) {
+  blocked_.clear();
+  has_more_ = false;
+  for (const auto& [link, flows] : links) {
+    const uint64_t offset = link->offset;
+    uint64_t sent = 0;
+    const auto progress = link->pump(backlog_, flows, buffer_, sent);
+    if (sent > 0) {
+      counters_.output_bytes += sent;
+      link->moved_us = parts_.clock.monotonic_us();
+    }
+    if (link->offset != offset && link->cursor) backlog_.advance(*link->cursor, link->offset);
+    switch (progress) {
+      case ReplicaLink::Progress::kIdle:
+        break;
+      case ReplicaLink::Progress::kBlocked:
+        blocked_.push_back(link);
+        break;
+      case ReplicaLink::Progress::kMore:
+        has_more_ = true;
+        break;
+      case ReplicaLink::Progress::kFileSent: {
+        const std::scoped_lock lock(mutex_);
+        finish_file(link->session->id);
+        has_more_ = true;
+        break;
+      }
+      case ReplicaLink::Progress::kGone: {
+        const std::scoped_lock lock(mutex_);
+        drop(link->session->id, "the connection is lost");
+        break;
+      }
+    }
+  }
+}
+
+void Leader::sleep(const std::vector<std::pair<LinkPtr, bool>>& links) {
+  if (has_more_) return;
+  // Before the last look, so that no append goes by unseen.
+  is_asleep_ = true;
+  const uint64_t end = backlog_.end_offset();
+  const bool is_behind = std::ranges::any_of(links, [&](const auto& pair) {
+    return pair.second && pair.first->offset < end &&
+           std::ranges::find(blocked_, pair.first) == blocked_.end();
+  });
+  if (is_behind || acks_are_wanted_) {
+    is_asleep_ = false;
+    return;
+  }
+  std::vector<pollfd> waited{{wake_event_.get(), POLLIN, 0}};
+  for (const LinkPtr& link : blocked_) waited.push_back({link->socket.get(), POLLOUT, 0});
+  constexpr int kTickMs = 100;
+  constexpr int kIdleMs = 1000;
+  (void)::poll(waited.data(), waited.size(), count() == 0 ? kIdleMs : kTickMs);
+  is_asleep_ = false;
+  uint64_t count = 0;
+  (void)!::read(wake_event_.get(), &count, sizeof count);
+}
+
+}  // namespace server

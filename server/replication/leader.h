@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+//
+// Leader: serves the stream to replicas, on a thread of its own.
+//
+//   connection (I/O thread) ──attach(), ack(), detach()──► Leader ──► socket
+//                                                            ▲
+//                                        Backlog, snapshot ──┘
+//
+// A replica's connection goes on reading on its I/O thread, and writes nothing any more once its
+// PSYNC was accepted: all that a replica gets comes from here, or from the child that writes a
+// snapshot into its socket.
+//
+// Invariants: a replica that cannot have every byte of the stream is disconnected. Memory for slow
+// ones is the backlog's, bounded by client-output-buffer-limit. A replica serves sub-replicas the
+// same way, but adds nothing to the stream.
+// Thread safety: all members may be called from any thread; those that say so not by one that
+// holds stripes.
+// Source: docs/replication.md, "The leader".
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/keyspace/keyspace.h"
+#include "persistence/file_system.h"
+#include "server/config/config.h"
+#include "server/durability/durability.h"
+#include "server/replication/backlog.h"
+#include "server/replication/replica_link.h"
+#include "server/replication/replicas.h"
+#include "server/session.h"
+
+namespace server {
+
+class Replication;
+
+class Leader {
+ public:
+  struct Parts {
+    Config& config;
+    const core::Clock& clock;
+    core::keyspace::Keyspace& keyspace;
+    Durability& durability;
+    persistence::FileSystem& files;
+    Replication& replication;
+  };
+  // What PSYNC asks for; SYNC asks for everything.
+  struct Request {
+    std::string_view id = "?";
+    int64_t offset = -1;  // of the first byte wanted, as PSYNC counts: from 1
+    bool is_sync = false;
+  };
+  struct Counters {
+    std::atomic<uint64_t> full_syncs{0};
+    std::atomic<uint64_t> partial_syncs{0};
+    std::atomic<uint64_t> refused_partial_syncs{0};
+    std::atomic<uint64_t> output_bytes{0};
+  };
+  // What INFO and ROLE tell of one.
+  struct Description {
+    std::string address;
+    uint16_t port = 0;
+    Replica::State state = Replica::State::kWaits;
+    uint64_t acked = 0;
+    int64_t lag_s = 0;
+  };
+
+  explicit Leader(const Parts& parts);
+  ~Leader();
+  Leader(const Leader&) = delete;
+  Leader& operator=(const Leader&) = delete;
+
+  // Called when a replica has acknowledged something. Set before start().
+  std::function<void()> on_ack = [] {};
+  // Whether writes are held back, so that nothing may be added to the stream. Set before start().
+  std::function<bool()> is_paused = [] { return false; };
+
+  void start();
+  void stop();
+
+  // Makes the session's connection a replica's. Errors: the reply; nothing has changed then.
+  core::Result<> attach(const std::shared_ptr<Session>& session, const Request& request);
+  // The connection has ended.
+  void detach(uint64_t session_id);
+  void ack(uint64_t session_id, uint64_t offset, std::optional<uint64_t> synced);
+  // Ends all connections of replicas, whose stream has been replaced.
+  void drop_all();
+
+  // For WAIT and WAITAOF.
+  int64_t count_acked(uint64_t offset) const;
+  int64_t count_synced(uint64_t offset) const;
+  // Asks all replicas to acknowledge, soon.
+  void request_acks();
+
+  // Refuses writes while there are too few good replicas, or no longer.
+  void judge_writes();
+  // Wakes the thread, if it sleeps: there is something to send.
+  void wake();
+
+  const Counters& counters() const { return counters_; }
+  void reset_counters();
+  size_t count() const;
+  int64_t count_good() const;
+  std::vector<Description> describe() const;
+
+ private:
+  using LinkPtr = std::shared_ptr<ReplicaLink>;
+  // A snapshot on its way.
+  struct Snapshot {
+    Replicas::Batch batch;
+    std::string mark;
+    std::string path;  // of its file
+    std::optional<core::Result<>> result;
+  };
+
+  void run();
+  // One look at everything; what is to be sent to whom.
+  std::vector<std::pair<LinkPtr, bool>> step();
+  void pump(const std::vector<std::pair<LinkPtr, bool>>& links);
+  void sleep(const std::vector<std::pair<LinkPtr, bool>>& links);
+
+  // REQUIRES for all: mutex_.
+  bool try_partial(const std::shared_ptr<ReplicaLink>& link, const Request& request,
+                   int64_t now_us);
+  void drop(uint64_t id, std::string_view reason);
+  void forget(uint64_t id);
+  void look_at_clock(int64_t now_us);
+  void close_slow_ones(int64_t now_us);
+  void add_to_stream(int64_t now_us);
+  void judge_writes_locked(int64_t now_us);
+  Replicas::Policy policy() const;
+
+  // Snapshots, in leader_snapshots.cpp. Not by a thread that holds stripes.
+  void begin_snapshot(const Replicas::Batch& batch);
+  core::Result<std::vector<int>> prepare_snapshot(const persistence::RdbReplicationInfo& position);
+  core::Result<> write_snapshot(const std::vector<int>& descriptors,
+                                persistence::RdbWriteOptions options) const;
+  // REQUIRES: mutex_.
+  void finish_snapshot(int64_t now_us);
+  void send_file(Replicas::Id id, const std::string& path);
+  void finish_file(Replicas::Id id);
+
+  const Parts parts_;
+  Backlog& backlog_;
+  Counters counters_;
+  Descriptor wake_event_;
+  std::atomic<bool> is_asleep_{false};
+  std::atomic<bool> acks_are_wanted_{false};
+  std::vector<char> buffer_;  // of the thread
+
+  mutable std::mutex mutex_;  // guards what follows
+  Replicas replicas_;
+  std::map<uint64_t, LinkPtr> links_;
+  std::optional<Snapshot> snapshot_;
+  bool is_stopping_ = false;
+  int64_t next_snapshot_us_ = 0;
+  int64_t next_second_us_ = 0;
+  int64_t next_ping_us_ = 0;
+  int64_t last_replica_us_ = 0;
+
+  std::vector<LinkPtr> blocked_;  // of the thread
+  bool has_more_ = false;         // of the thread
+  std::thread thread_;
+};
+
+}  // namespace server

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+//
+// The part of Leader that gives replicas a snapshot: how it begins, what the child does, how it
+// ends.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "persistence/rdb_writer.h"
+#include "server/durability/file_names.h"
+#include "server/log.h"
+#include "server/replication/leader.h"
+#include "server/replication/replication.h"
+#include "server/replication/socket_sink.h"
+
+namespace server {
+
+void Leader::begin_snapshot(const Replicas::Batch& batch) {
+  {
+    const std::scoped_lock lock(mutex_);
+    // The child has a process id of its own: the file is named here.
+    snapshot_ = Snapshot{batch, random_id(), temporary_transfer(), std::nullopt};
+  }
+  std::vector<int> descriptors;
+  SnapshotTransfer transfer;
+  transfer.prepare = [&](const persistence::RdbReplicationInfo& position) {
+    auto prepared = prepare_snapshot(position);
+    if (prepared) descriptors = *prepared;
+    return prepared;
+  };
+  transfer.write = [&](const persistence::RdbWriteOptions& options) {
+    return write_snapshot(descriptors, options);
+  };
+  transfer.finished = [this](const core::Result<>& result) {
+    {
+      const std::scoped_lock lock(mutex_);
+      if (snapshot_) snapshot_->result = result;
+    }
+    is_asleep_ = true;
+    wake();
+  };
+  const auto started = parts_.durability.start_transfer(std::move(transfer));
+  if (started) return;
+  const std::scoped_lock lock(mutex_);
+  // After a failed fork there is a result; else nothing has happened, and it is tried again soon.
+  if (!snapshot_->result) snapshot_.reset();
+  constexpr int64_t kRetryUs = 100'000;
+  next_snapshot_us_ = parts_.clock.monotonic_us() + kRetryUs;
+}
+
+core::Result<std::vector<int>> Leader::prepare_snapshot(
+    const persistence::RdbReplicationInfo& position) {
+  const std::scoped_lock lock(mutex_);
+  const auto offset = static_cast<uint64_t>(position.offset);
+  const std::string line = fmt::format("+FULLRESYNC {} {}\r\n", position.id, position.offset);
+  std::vector<int> descriptors;
+  const Replicas::Batch& batch = snapshot_->batch;
+  for (const auto id : batch.ids) {
+    const auto found = links_.find(id);
+    if (found == links_.end()) continue;
+    ReplicaLink& link = *found->second;
+    link.cursor = backlog_.attach(offset);
+    link.offset = offset;
+    if (link.speaks_psync) link.say(line);
+    // Before the child's first byte; a socket that does not take so little is of no use.
+    uint64_t sent = 0;
+    (void)link.pump(backlog_, false, {}, sent);
+    if (!link.cursor || !link.has_said_all()) {
+      drop(id, "it takes no bytes");
+      continue;
+    }
+    descriptors.push_back(link.socket.get());
+  }
+  if (descriptors.empty()) return core::Error{"ERR no replica is left"};
+  // The stream behind the snapshot must say which database it begins with.
+  parts_.replication.restate_database();
+  replicas_.begin(batch, parts_.clock.monotonic_us());
+  log_notice("A snapshot for {} replicas begins at offset {}, {}", descriptors.size(), offset,
+             batch.form == SnapshotForm::kMarked ? "into their sockets" : "by way of a file");
+  if (batch.form == SnapshotForm::kFile) descriptors.clear();
+  return descriptors;
+}
+
+// Runs in the child.
+core::Result<> Leader::write_snapshot(const std::vector<int>& descriptors,
+                                      persistence::RdbWriteOptions options) const {
+  options.has_keys = snapshot_->batch.has_keys;
+  if (snapshot_->batch.form == SnapshotForm::kFile) {
+    const auto written =
+        persistence::write_rdb_file(parts_.files, snapshot_->path, parts_.keyspace, options);
+    if (!written) return written.error();
+    return {};
+  }
+  SocketSink sink(descriptors, parts_.config.integer(OptionId::kReplTimeout), parts_.clock);
+  const std::string& mark = snapshot_->mark;
+  if (auto sent = sink.write(fmt::format("$EOF:{}\r\n", mark)); !sent) return sent;
+  // What reads the mark would take an RDB's last bytes for a file's.
+  if (auto written = persistence::write_rdb(sink, parts_.keyspace, options); !written) {
+    return written.error();
+  }
+  return sink.write(mark);
+}
+
+void Leader::finish_snapshot(int64_t now_us) {
+  const Snapshot snapshot = std::move(*snapshot_);
+  snapshot_.reset();
+  const bool is_file = snapshot.batch.form == SnapshotForm::kFile;
+  if (!*snapshot.result) {
+    const std::string& reason = snapshot.result->error().message;
+    const bool is_wanted = std::ranges::any_of(
+        snapshot.batch.ids, [this](Replicas::Id id) { return links_.contains(id); });
+    if (is_wanted) {
+      log_warning("A snapshot for replicas failed: {}", reason);
+    } else {
+      log_notice("A snapshot for replicas was not finished: {}", reason);
+    }
+    if (is_file) (void)parts_.files.remove(snapshot.path);
+    for (const auto id : snapshot.batch.ids) drop(id, "its snapshot failed");
+    return;
+  }
+  for (const auto id : replicas_.finish_snapshot(snapshot.batch, now_us)) {
+    const LinkPtr link = links_.at(id);
+    link->moved_us = now_us;
+    if (is_file) {
+      send_file(id, snapshot.path);
+    } else if (replicas_.find(id)->traits.wants_snapshot_only) {
+      log_notice("{} has its snapshot, all that it wanted", link->session->address);
+      drop(id, "");
+    }
+  }
+  // Whoever still sends it has it open.
+  if (is_file) (void)parts_.files.remove(snapshot.path);
+  judge_writes_locked(now_us);
+}
+
+void Leader::send_file(Replicas::Id id, const std::string& path) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat status {};
+  if (!file.is_open() || ::fstat(file.get(), &status) != 0) {
+    return drop(id, "the file of its snapshot cannot be read");
+  }
+  ReplicaLink& link = *links_.at(id);
+  link.say(fmt::format("${}\r\n", status.st_size));
+  link.send_file(std::move(file), static_cast<uint64_t>(status.st_size));
+}
+
+void Leader::finish_file(Replicas::Id id) {
+  const Replica* const replica = replicas_.find(id);
+  if (replica == nullptr) return;
+  if (replica->traits.wants_snapshot_only) return drop(id, "");
+  const int64_t now_us = parts_.clock.monotonic_us();
+  replicas_.go_online(id, now_us);
+  judge_writes_locked(now_us);
+}
+
+}  // namespace server

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+//
+// ReplicaLink: the sending half of one replica's connection: short texts, then a snapshot from a
+// file, then the stream.
+//
+// Invariants: has a descriptor of its own for the client's socket, so that the number of a closed
+// one is never written to. Sends without blocking; what it holds itself are short texts.
+// Thread safety: belongs to the leader's thread once it is listed there; shut_down() may be called
+// by any thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "server/output_limit.h"
+#include "server/replication/backlog.h"
+#include "server/session.h"
+
+namespace server {
+
+// Closes what it holds.
+class Descriptor {
+ public:
+  explicit Descriptor(int value = -1) : value_(value) {}
+  Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept;
+  ~Descriptor();
+  int get() const { return value_; }
+  bool is_open() const { return value_ >= 0; }
+
+ private:
+  int value_;
+};
+
+class ReplicaLink {
+ public:
+  enum class Progress : uint8_t {
+    kIdle,      // all that there is has been handed to the kernel
+    kBlocked,   // the socket takes no more
+    kMore,      // there is more to send, but others must have their turn
+    kFileSent,  // the last byte of the snapshot has been handed over
+    kGone,      // the other end, or the bytes that it needs
+  };
+
+  // Has a second descriptor of the session's socket, unless there are none left.
+  explicit ReplicaLink(std::shared_ptr<Session> session);
+  ReplicaLink(const ReplicaLink&) = delete;
+  ReplicaLink& operator=(const ReplicaLink&) = delete;
+
+  const std::shared_ptr<Session> session;
+  const Descriptor socket;
+  bool speaks_psync = true;
+  std::optional<Backlog::CursorId> cursor;
+  uint64_t offset = 0;  // of the next byte of the stream
+  OutputLimit output_limit;
+  int64_t moved_us = 0;  // when the socket took something last
+
+  void say(std::string_view text) { outbox_ += text; }
+  bool has_said_all() const { return outbox_.empty(); }
+  // What comes before the stream.
+  void send_file(Descriptor file, uint64_t size_bytes);
+
+  // Sends what is there, the stream only if it `flows`; `buffer` is scratch. Adds to `sent`.
+  Progress pump(const Backlog& backlog, bool flows, std::span<char> buffer, uint64_t& sent);
+
+  // Ends the connection in both directions; what the kernel has is still delivered.
+  void shut_down() const;
+
+ private:
+  Progress pump_file(uint64_t& sent);
+  Progress pump_stream(const Backlog& backlog, std::span<char> buffer, uint64_t& sent);
+
+  std::string outbox_;
+  Descriptor file_;
+  uint64_t file_sent_ = 0;
+  uint64_t file_size_ = 0;
+};
+
+}  // namespace server

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+#include "server/replication/replicas.h"
+
+#include <algorithm>
+
+namespace server {
+namespace {
+
+using State = Replica::State;
+
+constexpr int64_t kSecondUs = 1'000'000;
+
+void enter(Replica& replica, State state, int64_t now_us) {
+  replica.state = state;
+  replica.since_us = now_us;
+}
+
+}  // namespace
+
+void Replicas::add(Id id, const ReplicaTraits& traits, bool sends_acks, int64_t now_us) {
+  replicas_[id] = {
+      .traits = traits, .sends_acks = sends_acks, .since_us = now_us, .ack_us = now_us};
+}
+
+void Replicas::add_online(Id id, const ReplicaTraits& traits, uint64_t offset, int64_t now_us) {
+  replicas_[id] = {.traits = traits,
+                   .state = State::kOnline,
+                   .since_us = now_us,
+                   .ack_us = now_us,
+                   .acked = offset};
+}
+
+const Replica* Replicas::find(Id id) const {
+  const auto found = replicas_.find(id);
+  return found == replicas_.end() ? nullptr : &found->second;
+}
+
+SnapshotForm Replicas::form_for(const Replica& replica, const Policy& policy) {
+  const bool is_marked =
+      replica.traits.takes_eof_mark && (policy.is_diskless || replica.traits.wants_no_keys);
+  return is_marked ? SnapshotForm::kMarked : SnapshotForm::kFile;
+}
+
+// A file is written once and kept for nobody; what goes straight into sockets cannot be joined.
+int64_t Replicas::wait_us(const Replica& replica, const Policy& policy, int64_t now_us) {
+  if (!policy.is_diskless || !replica.traits.takes_eof_mark) return 0;
+  return std::max<int64_t>(0, replica.since_us + policy.delay_s * kSecondUs - now_us);
+}
+
+std::optional<int64_t> Replicas::due_in_us(const Policy& policy, int64_t now_us) const {
+  std::optional<int64_t> least;
+  int64_t count = 0;
+  for (const auto& [id, replica] : replicas_) {
+    if (replica.state != State::kWaits) continue;
+    ++count;
+    const int64_t wait = wait_us(replica, policy, now_us);
+    least = std::min(least.value_or(wait), wait);
+  }
+  if (policy.count_max > 0 && count >= policy.count_max) return 0;
+  return least;
+}
+
+std::optional<Replicas::Batch> Replicas::due(const Policy& policy, int64_t now_us) const {
+  const auto wait = due_in_us(policy, now_us);
+  if (!wait || *wait > 0) return std::nullopt;
+  // The one that has waited longest decides which form is next.
+  const Replica* first = nullptr;
+  for (const auto& [id, replica] : replicas_) {
+    if (replica.state != State::kWaits) continue;
+    const bool is_first = first == nullptr || replica.since_us < first->since_us;
+    if (is_first && (policy.count_max > 0 || wait_us(replica, policy, now_us) == 0)) {
+      first = &replica;
+    }
+  }
+  if (first == nullptr) return std::nullopt;
+  Batch batch{{}, form_for(*first, policy), !first->traits.wants_no_keys};
+  for (const auto& [id, replica] : replicas_) {
+    if (replica.state == State::kWaits && form_for(replica, policy) == batch.form &&
+        replica.traits.wants_no_keys == first->traits.wants_no_keys) {
+      batch.ids.push_back(id);
+    }
+  }
+  return batch;
+}
+
+void Replicas::begin(const Batch& batch, int64_t now_us) {
+  for (const Id id : batch.ids) {
+    const auto found = replicas_.find(id);
+    if (found == replicas_.end()) continue;
+    enter(found->second, State::kSnapshot, now_us);
+    found->second.form = batch.form;
+  }
+}
+
+std::vector<Replicas::Id> Replicas::finish_snapshot(const Batch& batch, int64_t now_us) {
+  std::vector<Id> left;
+  for (const Id id : batch.ids) {
+    const auto found = replicas_.find(id);
+    if (found == replicas_.end() || found->second.state != State::kSnapshot) continue;
+    Replica& replica = found->second;
+    const State sent = replica.has_loaded ? State::kOnline : State::kAwaitsAck;
+    enter(replica, batch.form == SnapshotForm::kMarked ? sent : State::kFile, now_us);
+    left.push_back(id);
+  }
+  return left;
+}
+
+void Replicas::go_online(Id id, int64_t now_us) {
+  const auto found = replicas_.find(id);
+  if (found == replicas_.end()) return;
+  enter(found->second, State::kOnline, now_us);
+  found->second.ack_us = now_us;
+}
+
+bool Replicas::ack(Id id, uint64_t offset, std::optional<uint64_t> synced, int64_t now_us) {
+  const auto found = replicas_.find(id);
+  if (found == replicas_.end()) return false;
+  Replica& replica = found->second;
+  replica.acked = std::max(replica.acked, offset);
+  if (synced) replica.synced = std::max(replica.synced, *synced);
+  replica.ack_us = now_us;
+  replica.sends_acks = true;
+  if (replica.state == State::kSnapshot) replica.has_loaded = true;
+  if (replica.state != State::kAwaitsAck) return false;
+  enter(replica, State::kOnline, now_us);
+  return true;
+}
+
+void Replicas::heard(Id id, int64_t now_us) {
+  const auto found = replicas_.find(id);
+  if (found != replicas_.end()) found->second.ack_us = now_us;
+}
+
+int64_t Replicas::count_acked(uint64_t offset) const {
+  return std::ranges::count_if(replicas_, [offset](const auto& pair) {
+    return pair.second.state == State::kOnline && pair.second.acked >= offset;
+  });
+}
+
+int64_t Replicas::count_synced(uint64_t offset) const {
+  return std::ranges::count_if(replicas_, [offset](const auto& pair) {
+    return pair.second.state == State::kOnline && pair.second.synced >= offset;
+  });
+}
+
+int64_t Replicas::count_good(int64_t lag_s_max, int64_t now_us) const {
+  return std::ranges::count_if(replicas_, [=](const auto& pair) {
+    return pair.second.state == State::kOnline &&
+           (now_us - pair.second.ack_us) / kSecondUs <= lag_s_max;
+  });
+}
+
+std::vector<Replicas::Id> Replicas::timed_out(int64_t timeout_s, int64_t now_us) const {
+  std::vector<Id> late;
+  for (const auto& [id, replica] : replicas_) {
+    // The child and the sender of files watch over their own progress.
+    const bool must_speak = replica.state == State::kAwaitsAck || replica.state == State::kOnline;
+    const int64_t last_us = std::max(replica.ack_us, replica.since_us);
+    if (must_speak && replica.sends_acks && now_us - last_us > timeout_s * kSecondUs) {
+      late.push_back(id);
+    }
+  }
+  return late;
+}
+
+std::vector<Replicas::Id> Replicas::keep_alive() const {
+  std::vector<Id> waiting;
+  for (const auto& [id, replica] : replicas_) {
+    // Into a socket that a child writes to, nobody else may.
+    const bool waits_for_file =
+        replica.state == State::kSnapshot && replica.form == SnapshotForm::kFile;
+    if (replica.state == State::kWaits || waits_for_file) waiting.push_back(id);
+  }
+  return waiting;
+}
+
+}  // namespace server

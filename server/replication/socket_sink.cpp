@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#include "server/replication/socket_sink.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+
+namespace server {
+
+SocketSink::SocketSink(std::vector<int> descriptors, int64_t timeout_s, const core::Clock& clock)
+    : timeout_us_(timeout_s * 1'000'000), clock_(clock) {
+  for (const int descriptor : descriptors) receivers_.push_back({descriptor});
+}
+
+core::Result<> SocketSink::write(std::string_view bytes) {
+  const int64_t now_us = clock_.monotonic_us();
+  for (Receiver& receiver : receivers_) {
+    receiver.sent = 0;
+    receiver.moved_us = now_us;
+  }
+  while (true) {
+    for (Receiver& receiver : receivers_) send(receiver, bytes);
+    std::erase_if(receivers_, [](const Receiver& receiver) { return receiver.is_gone; });
+    if (receivers_.empty()) return core::Error{"ERR no replica is left to send to"};
+    const bool is_done = std::ranges::all_of(
+        receivers_, [&](const Receiver& receiver) { return receiver.sent == bytes.size(); });
+    if (is_done) return {};
+    await_room(bytes.size());
+  }
+}
+
+void SocketSink::send(Receiver& receiver, std::string_view bytes) {
+  if (receiver.sent == bytes.size()) return;
+  const std::string_view rest = bytes.substr(receiver.sent);
+  const ssize_t size =
+      ::send(receiver.descriptor, rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  const int64_t now_us = clock_.monotonic_us();
+  if (size > 0) {
+    receiver.sent += static_cast<size_t>(size);
+    receiver.moved_us = now_us;
+    return;
+  }
+  const bool is_full = size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
+  if (is_full && now_us - receiver.moved_us <= timeout_us_) return;
+  ::shutdown(receiver.descriptor, SHUT_RDWR);
+  receiver.is_gone = true;
+}
+
+void SocketSink::await_room(size_t size) {
+  std::vector<pollfd> waited;
+  for (const Receiver& receiver : receivers_) {
+    if (receiver.sent < size) waited.push_back({receiver.descriptor, POLLOUT, 0});
+  }
+  // A bound, so that the time allowed is looked at.
+  constexpr int kPauseMs = 1000;
+  (void)::poll(waited.data(), waited.size(), kPauseMs);
+}
+
+}  // namespace server

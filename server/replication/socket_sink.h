@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+//
+// SocketSink: writes the same bytes to several sockets, waiting for the slow ones.
+//
+// Invariants: a socket gets all bytes in order or is shut down: one whose other end has gone, or
+// which took no byte for the time allowed. The others go on without it. What waits is the one
+// piece being written, so no memory grows.
+// Thread safety: one thread; in a forked child, of which the sockets' other holders learn by the
+// shut-down.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/clock.h"
+#include "persistence/byte_stream.h"
+
+namespace server {
+
+class SocketSink final : public persistence::ByteSink {
+ public:
+  // `descriptors`: non-blocking sockets.
+  SocketSink(std::vector<int> descriptors, int64_t timeout_s, const core::Clock& clock);
+
+  // Errors: no socket is left.
+  core::Result<> write(std::string_view bytes) override;
+
+  size_t count() const { return receivers_.size(); }
+
+ private:
+  struct Receiver {
+    int descriptor;
+    size_t sent = 0;  // of the piece being written
+    int64_t moved_us = 0;
+    bool is_gone = false;
+  };
+  void send(Receiver& receiver, std::string_view bytes);
+  void await_room(size_t size);
+
+  std::vector<Receiver> receivers_;
+  const int64_t timeout_us_;
+  const core::Clock& clock_;
+};
+
+}  // namespace server

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+#include "server/replication/replicas.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace server {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using State = Replica::State;
+
+constexpr int64_t kSecond = 1'000'000;
+
+ReplicaTraits marked() {
+  return {.takes_eof_mark = true, .knows_psync2 = true};
+}
+
+class ReplicasTest : public ::testing::Test {
+ protected:
+  // The one that is due, begun.
+  Replicas::Batch begin() {
+    const auto batch = replicas_.due(policy_, now_);
+    EXPECT_TRUE(batch);
+    if (!batch) return {};
+    replicas_.begin(*batch, now_);
+    return *batch;
+  }
+
+  Replicas replicas_;
+  Replicas::Policy policy_{true, 5, 0};
+  int64_t now_ = 100 * kSecond;
+};
+
+TEST_F(ReplicasTest, AMarkedSnapshotWaitsForOthers) {
+  EXPECT_FALSE(replicas_.due(policy_, now_));
+  replicas_.add(1, marked(), true, now_);
+  EXPECT_FALSE(replicas_.due(policy_, now_ + 5 * kSecond - 1));
+  replicas_.add(2, marked(), true, now_ + 3 * kSecond);
+  const auto batch = replicas_.due(policy_, now_ + 5 * kSecond);
+  ASSERT_TRUE(batch);
+  EXPECT_THAT(batch->ids, ElementsAre(1, 2));
+  EXPECT_EQ(batch->form, SnapshotForm::kMarked);
+  EXPECT_TRUE(batch->has_keys);
+}
+
+TEST_F(ReplicasTest, EnoughReplicasEndTheWait) {
+  policy_.count_max = 2;
+  replicas_.add(1, marked(), true, now_);
+  EXPECT_FALSE(replicas_.due(policy_, now_));
+  replicas_.add(2, marked(), true, now_);
+  EXPECT_THAT(begin().ids, ElementsAre(1, 2));
+}
+
+TEST_F(ReplicasTest, FilesDoNotWait) {
+  replicas_.add(1, {}, false, now_);
+  EXPECT_EQ(begin().form, SnapshotForm::kFile);
+  policy_.is_diskless = false;
+  replicas_.add(2, marked(), true, now_);
+  EXPECT_EQ(begin().form, SnapshotForm::kFile);
+}
+
+TEST_F(ReplicasTest, OnlyWhatIsAlikeIsSentTogether) {
+  policy_.delay_s = 0;
+  ReplicaTraits filtered = marked();
+  filtered.wants_no_keys = true;
+  replicas_.add(1, marked(), true, now_);
+  replicas_.add(2, filtered, false, now_ + 1);
+  replicas_.add(3, {}, true, now_ + 2);
+  replicas_.add(4, marked(), true, now_ + 3);
+  now_ += 10;
+  EXPECT_THAT(begin().ids, ElementsAre(1, 4));
+  const auto second = begin();
+  EXPECT_THAT(second.ids, ElementsAre(2));
+  EXPECT_FALSE(second.has_keys);
+  EXPECT_THAT(begin().ids, ElementsAre(3));
+  EXPECT_FALSE(replicas_.due(policy_, now_));
+}
+
+TEST_F(ReplicasTest, AFilteredSnapshotIsMarkedEvenWhenFilesAreWanted) {
+  policy_.is_diskless = false;
+  ReplicaTraits filtered = marked();
+  filtered.wants_no_keys = true;
+  replicas_.add(1, filtered, false, now_);
+  EXPECT_EQ(begin().form, SnapshotForm::kMarked);
+}
+
+TEST_F(ReplicasTest, AMarkedSnapshotIsFollowedByAnAck) {
+  policy_.delay_s = 0;
+  replicas_.add(1, marked(), true, now_);
+  const auto batch = begin();
+  EXPECT_EQ(replicas_.find(1)->state, State::kSnapshot);
+  EXPECT_THAT(replicas_.finish_snapshot(batch, now_), ElementsAre(1));
+  EXPECT_EQ(replicas_.find(1)->state, State::kAwaitsAck);
+  EXPECT_EQ(replicas_.count_acked(0), 0);
+  EXPECT_TRUE(replicas_.ack(1, 10, std::nullopt, now_));
+  EXPECT_FALSE(replicas_.ack(1, 11, std::nullopt, now_));
+  EXPECT_EQ(replicas_.count_acked(11), 1);
+  EXPECT_EQ(replicas_.count_acked(12), 0);
+}
+
+TEST_F(ReplicasTest, AnAckMayComeBeforeTheChildIsSeenToHaveEnded) {
+  policy_.delay_s = 0;
+  replicas_.add(1, marked(), true, now_);
+  const auto batch = begin();
+  EXPECT_FALSE(replicas_.ack(1, 5, std::nullopt, now_));
+  EXPECT_THAT(replicas_.finish_snapshot(batch, now_), ElementsAre(1));
+  EXPECT_EQ(replicas_.find(1)->state, State::kOnline);
+}
+
+TEST_F(ReplicasTest, WhoHasLeftGetsNothing) {
+  policy_.delay_s = 0;
+  replicas_.add(1, marked(), true, now_);
+  replicas_.add(2, {}, true, now_);
+  auto batch = begin();
+  replicas_.remove(1);
+  EXPECT_THAT(replicas_.finish_snapshot(batch, now_), IsEmpty());
+  batch = begin();
+  EXPECT_THAT(replicas_.finish_snapshot(batch, now_), ElementsAre(2));
+  EXPECT_EQ(replicas_.find(2)->state, State::kFile);
+  replicas_.go_online(2, now_);
+  EXPECT_EQ(replicas_.find(2)->state, State::kOnline);
+  replicas_.go_online(7, now_);
+  EXPECT_FALSE(replicas_.ack(7, 1, std::nullopt, now_));
+}
+
+TEST_F(ReplicasTest, AcksNeverGoBack) {
+  replicas_.add_online(1, marked(), 100, now_);
+  replicas_.ack(1, 50, 40, now_);
+  EXPECT_EQ(replicas_.count_acked(100), 1);
+  EXPECT_EQ(replicas_.count_synced(40), 1);
+  replicas_.ack(1, 120, 30, now_);
+  EXPECT_EQ(replicas_.count_synced(40), 1);
+  EXPECT_EQ(replicas_.count_synced(41), 0);
+}
+
+TEST_F(ReplicasTest, AGoodReplicaHasSpokenLately) {
+  replicas_.add_online(1, marked(), 0, now_);
+  replicas_.add(2, marked(), true, now_);
+  EXPECT_EQ(replicas_.count_good(1, now_), 1);
+  EXPECT_EQ(replicas_.count_good(1, now_ + 2 * kSecond - 1), 1);
+  EXPECT_EQ(replicas_.count_good(1, now_ + 2 * kSecond), 0);
+  replicas_.ack(1, 0, std::nullopt, now_ + 2 * kSecond);
+  EXPECT_EQ(replicas_.count_good(1, now_ + 2 * kSecond), 1);
+}
+
+TEST_F(ReplicasTest, SilenceEndsALinkUnlessNobodyMaySpeak) {
+  policy_.delay_s = 0;
+  replicas_.add_online(1, marked(), 0, now_);
+  replicas_.add(2, marked(), true, now_);
+  const auto batch = begin();
+  replicas_.add(3, {}, false, now_);  // SYNC: never acknowledges
+  replicas_.go_online(3, now_);
+  const int64_t late = now_ + 61 * kSecond;
+  EXPECT_THAT(replicas_.timed_out(60, now_ + 60 * kSecond), IsEmpty());
+  EXPECT_THAT(replicas_.timed_out(60, late), ElementsAre(1));
+  // It loads what it got, and says so by empty lines.
+  replicas_.finish_snapshot(batch, late);
+  EXPECT_THAT(replicas_.timed_out(60, late + kSecond), ElementsAre(1));
+  replicas_.heard(2, late + 50 * kSecond);
+  EXPECT_THAT(replicas_.timed_out(60, late + 100 * kSecond), ElementsAre(1));
+  EXPECT_THAT(replicas_.timed_out(60, late + 111 * kSecond), ElementsAre(1, 2));
+  // Once it has acknowledged, it is expected to go on.
+  replicas_.ack(3, 1, std::nullopt, late);
+  EXPECT_THAT(replicas_.timed_out(60, late + 61 * kSecond), ElementsAre(1, 3));
+}
+
+TEST_F(ReplicasTest, EmptyLinesGoToThoseWhoWaitAndNotIntoASnapshot) {
+  replicas_.add(1, marked(), true, now_);
+  EXPECT_THAT(replicas_.keep_alive(), ElementsAre(1));
+  now_ += 5 * kSecond;
+  begin();
+  replicas_.add(2, {}, true, now_);
+  EXPECT_THAT(replicas_.keep_alive(), ElementsAre(2));
+  const auto batch = begin();
+  EXPECT_THAT(replicas_.keep_alive(), ElementsAre(2));
+  replicas_.finish_snapshot(batch, now_);
+  EXPECT_THAT(replicas_.keep_alive(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace server
