@@ -52,5 +52,7 @@ inline constexpr std::string_view kReplicationIdAux = "repl-id";
 inline constexpr std::string_view kReplicationOffsetAux = "repl-offset";
 // Tells a snapshot of ours: what follows it in a journal counts items by effect.
 inline constexpr std::string_view kBloomeryVersionAux = "bloomery-ver";
+// "1": the replication stream behind the snapshot is that of another kind of server.
+inline constexpr std::string_view kForeignStreamAux = "bloomery-foreign-stream";
 
 }  // namespace persistence::rdb

@@ -243,8 +243,13 @@ void RdbReader::key(uint8_t type) {
 
 void RdbReader::string_key(const std::string& name) {
   StringReader text = reader_.string();
-  if (!reader_.ok() || !fits(text.size())) return;
+  if (!reader_.ok()) return;
   EntryPtr entry = Entry::create(name);
+  if (!options_.builds_values) {
+    if (text.skip()) hand_over(std::move(entry));
+    return;
+  }
+  if (!fits(text.size())) return;
   const StringOutcome outcome = read_string_value(text, *entry);
   if (outcome == StringOutcome::kNoMemory) reader_.fail(kDoesNotFitReason);
   if (outcome == StringOutcome::kRead) hand_over(std::move(entry));
@@ -257,9 +262,14 @@ void RdbReader::module_key(const std::string& name) {
     if (accept_foreign("module " + module_name(id))) ModuleReader(reader_).skip_to_end();
     return;
   }
+  EntryPtr entry = Entry::create(name);
+  if (!options_.builds_values) {
+    ModuleReader(reader_).skip_to_end();
+    if (reader_.ok()) hand_over(std::move(entry));
+    return;
+  }
   auto filter = decode_filter_of(id, reader_, budget_);
   if (!filter) return reader_.fail(filter.error().message);
-  EntryPtr entry = Entry::create(name);
   entry->set_filter(std::move(*filter));
   hand_over(std::move(entry));
 }

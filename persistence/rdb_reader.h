@@ -44,6 +44,9 @@ enum class ForeignTypes : uint8_t { kRefuse, kSkip };
 struct RdbReadOptions {
   ForeignTypes foreign_types = ForeignTypes::kRefuse;
   bool checks_sum = true;
+  // Without: entries come with their names and expiries alone, their values are passed over. What
+  // a value's own bytes hold is then not looked at.
+  bool builds_values = true;
   // Bytes behind the end are an error, unless something else follows there: the commands of an
   // old append log, a replication stream.
   bool may_be_followed = false;

@@ -20,11 +20,13 @@ using core::keyspace::Keyspace;
 
 constexpr std::string_view kTemporaryPrefix = "temp-";
 constexpr std::string_view kTemporarySuffix = ".rdb";
+constexpr std::string_view kReceivedSuffix = "-received.rdb";
 
 bool is_temporary_snapshot(std::string_view name) {
   if (!name.starts_with(kTemporaryPrefix) || !name.ends_with(kTemporarySuffix)) return false;
   name.remove_prefix(kTemporaryPrefix.size());
-  name.remove_suffix(kTemporarySuffix.size());
+  const bool is_received = name.ends_with(kReceivedSuffix);
+  name.remove_suffix(is_received ? kReceivedSuffix.size() : kTemporarySuffix.size());
   return !name.empty() && name.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
@@ -46,6 +48,7 @@ class RdbWriter {
       aux(rdb::kStreamDatabaseAux, fmt::to_string(options_.replication->stream_database));
       aux(rdb::kReplicationIdAux, options_.replication->id);
       aux(rdb::kReplicationOffsetAux, fmt::to_string(options_.replication->offset));
+      if (options_.replication->is_foreign) aux(rdb::kForeignStreamAux, "1");
     }
     aux(rdb::kAofBaseAux, options_.is_aof_base ? "1" : "0");
     aux(rdb::kBloomeryVersionAux, BLOOMERY_VERSION);
@@ -129,6 +132,10 @@ core::Result<RdbProgress> write_rdb_file(FileSystem& files, const std::string& p
 
 std::string temporary_snapshot_name(int64_t process_id) {
   return fmt::format("{}{}{}", kTemporaryPrefix, process_id, kTemporarySuffix);
+}
+
+std::string received_snapshot_name(int64_t process_id) {
+  return fmt::format("{}{}{}", kTemporaryPrefix, process_id, kReceivedSuffix);
 }
 
 core::Result<> remove_temporary_snapshots(FileSystem& files, const std::string& directory,

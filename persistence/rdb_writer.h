@@ -37,6 +37,8 @@ struct RdbReplicationInfo {
   int64_t stream_database = 0;
   std::string id;  // 40 hexadecimal digits
   int64_t offset = 0;
+  // Another kind of server has made the stream: its commands are judged again by who follows.
+  bool is_foreign = false;
 };
 
 struct RdbWriteOptions {
@@ -72,6 +74,8 @@ core::Result<RdbProgress> write_rdb_file(FileSystem& files, const std::string& p
 
 // A snapshot that a process is writing.
 std::string temporary_snapshot_name(int64_t process_id);
+// One that a process is receiving.
+std::string received_snapshot_name(int64_t process_id);
 // Removes those that a crash has left in the directory, but for the file `kept`.
 core::Result<> remove_temporary_snapshots(FileSystem& files, const std::string& directory,
                                           const std::string& kept);

@@ -72,14 +72,16 @@ struct Server::Parts {
         durability({config, clock, keyspace, journal, persistence::posix_file_system(), changes}),
         replication(
             {config, clock, keyspace, journal, durability, persistence::posix_file_system()}),
+        follower({config, clock, durability, replication, persistence::posix_file_system()},
+                 keyspace),
         pubsub(thread_count(config)),
         statistics(thread_count(config), registry->size()),
         facts{random_id(), executable_path(), clock.wall_ms(), thread_count(config),
               config.file_path()},
         threads(thread_count(config)),
-        services{config,     clock,       ticks,     keyspace, reclaimer, journal,
-                 durability, replication, *registry, clients,  pubsub,    statistics,
-                 memory,     pause,       gauges,    facts,    changes,   {}},
+        services{config,      clock,    ticks,     keyspace, reclaimer, journal,    durability,
+                 replication, follower, *registry, clients,  pubsub,    statistics, memory,
+                 pause,       gauges,   facts,     changes,  {}},
         listener(threads, services),
         periodic(threads, services),
         signals(threads.at(0).context, SIGTERM, SIGINT) {}
@@ -93,6 +95,7 @@ struct Server::Parts {
   std::atomic<uint64_t> changes{0};
   Durability durability;
   Replication replication;
+  Follower follower;
   Clients clients;
   PubSub pubsub;
   Statistics statistics;
@@ -210,6 +213,7 @@ void Server::recover() {
   }
   parts.durability.start();
   parts.replication.start();
+  parts.follower.start(make_replayer);
   parts.durability.availability.end(Availability::kLoading);
   log_notice("Ready to accept connections");
 }
@@ -222,6 +226,7 @@ int Server::run() {
   parts.recovery = std::thread([this] { recover(); });
   parts.threads.run();
   parts.recovery.join();
+  parts.follower.stop();
   parts.replication.stop();
   if (auto finished = parts.durability.finish(); !finished) {
     log_error("The last bytes of the append log: {}", finished.error().message);

@@ -161,7 +161,13 @@ class Context {
   }
   // What repeating the change takes, for rows of kEffects: absolute times, settings spelled out,
   // nothing that had no effect. REQUIRES: the locks of the changed keys.
-  void journal(Arguments words) const { services.journal.append(database(), words); }
+  void journal(Arguments words) const {
+    if (session.origin == CommandOrigin::kClient && services.replication.is_replica())
+        [[unlikely]] {
+      services.replication.note_own_change();
+    }
+    services.journal.append(database(), words);
+  }
   void journal(std::initializer_list<std::string_view> words) const {
     journal(Arguments(words.begin(), words.size()));
   }

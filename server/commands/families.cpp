@@ -15,7 +15,8 @@ std::span<const std::span<const Command>> command_families() {
       transaction_commands(),   connection_commands(),   client_commands(),
       config_commands(),        server_commands(),       memory_commands(),
       introspection_commands(), cluster_commands(),      persistence_commands(),
-      debug_commands(),         replication_commands(),  pubsub_commands(),
+      debug_commands(),         replica_commands(),      replication_commands(),
+      pubsub_commands(),
   };
   return kFamilies;
 }

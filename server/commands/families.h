@@ -28,6 +28,7 @@ std::span<const Command> object_commands();
 std::span<const Command> memory_commands();
 std::span<const Command> persistence_commands();
 std::span<const Command> pubsub_commands();
+std::span<const Command> replica_commands();
 std::span<const Command> replication_commands();
 std::span<const Command> string_commands();
 std::span<const Command> multi_string_commands();

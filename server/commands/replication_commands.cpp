@@ -10,6 +10,7 @@
 #include "server/commands/awaited_acks.h"
 #include "server/commands/context.h"
 #include "server/commands/families.h"
+#include "server/commands/replica_role.h"
 #include "server/log.h"
 #include "server/replication/leader.h"
 
@@ -133,6 +134,7 @@ void replconf(Context& ctx) {
 
 /* ROLE */
 void role(Context& ctx) {
+  if (ctx.services.replication.is_replica()) return answer_role_of_replica(ctx);
   Replication& replication = ctx.services.replication;
   auto replicas = replication.leader().describe();
   std::erase_if(replicas,

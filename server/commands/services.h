@@ -21,6 +21,7 @@
 #include "server/durability/durability.h"
 #include "server/memory_monitor.h"
 #include "server/pubsub/pub_sub.h"
+#include "server/replication/follower.h"
 #include "server/replication/replication.h"
 #include "server/statistics.h"
 #include "server/tick_clock.h"
@@ -62,6 +63,7 @@ struct Services {
   persistence::Journal& journal;
   Durability& durability;
   Replication& replication;
+  Follower& follower;
   const Registry& registry;
   Clients& clients;
   PubSub& pubsub;

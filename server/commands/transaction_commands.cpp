@@ -3,6 +3,7 @@
 // MULTI, EXEC, DISCARD, WATCH, UNWATCH: a transaction runs under the locks of all its keys at
 // once, so that other threads see all of it or nothing.
 #include <algorithm>
+#include <mutex>
 
 #include "server/commands/context.h"
 #include "server/commands/dispatcher.h"
@@ -62,6 +63,10 @@ void exec(Context& ctx) {
   session.publish_transaction();
   session.watched_keys.store(0, std::memory_order_relaxed);
 
+  // Saves and changes of role take it before the stripes.
+  std::unique_lock<std::recursive_mutex> stream(ctx.services.replication.apply_mutex(),
+                                                std::defer_lock);
+  if ((transaction.queued_flags & kWholeKeyspace) != 0) stream.lock();
   const bool exclusive =
       (transaction.queued_flags & kWrite) != 0 || transaction.watch_flag != nullptr;
   const StripeLock lock = ctx.keyspace().lock(

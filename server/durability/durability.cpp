@@ -133,7 +133,7 @@ void Durability::begin_rewrite() {
   release();
 }
 
-std::unique_lock<std::mutex> Durability::hold_stream(Locking locking) const {
+std::unique_lock<std::recursive_mutex> Durability::hold_stream(Locking locking) const {
   if (stream_ == nullptr) return {};
   std::unique_lock lock(stream_->apply_mutex(), std::defer_lock);
   if (locking == Locking::kTake) {
@@ -393,6 +393,7 @@ bool Durability::rewrite_is_due() const {
 }
 
 void Durability::follow_log_switch() {
+  const std::scoped_lock one_at_a_time(log_switch_mutex_);
   if (wants_log_ == writer_.is_open()) return;
   if (!wants_log_) {
     // A rewrite would have nothing left to put its base into.
@@ -403,13 +404,8 @@ void Durability::follow_log_switch() {
     }
     {
       const auto stripes = parts_.keyspace.lock(kAllStripes, LockMode::kShared);
-      if (auto flushed = append_log_.flush(); !flushed) {
-        log_warning("The last bytes of the append log: {}", flushed.error().message);
-      }
-      parts_.journal.set_active(false);
-      writer_.close();
+      close_log();
     }
-    availability.end(Availability::kAppendLogFails);
     append_log_.on_progress();
     log_notice("The append log is off");
     return;
@@ -419,6 +415,16 @@ void Durability::follow_log_switch() {
     log_warning("Can't switch the append log on: {}", begun.error().message);
     next_rewrite_us_ = parts_.clock.monotonic_us() + kRetrySaveUs;
   }
+}
+
+// REQUIRES: log_switch_mutex_, all stripes.
+void Durability::close_log() {
+  if (auto flushed = append_log_.flush(); !flushed) {
+    log_warning("The last bytes of the append log: {}", flushed.error().message);
+  }
+  parts_.journal.set_active(false);
+  writer_.close();
+  availability.end(Availability::kAppendLogFails);
 }
 
 // The new file is named by no manifest before its base is there: until then a start would find what

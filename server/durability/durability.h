@@ -109,6 +109,18 @@ class Durability {
   // LOADING meanwhile.
   core::Result<> reload_snapshot(bool saves);
   core::Result<> reload_log();
+  // A leader's snapshot, received and checked: all keys go for those of the file, which becomes the
+  // server's own; the append log begins anew. Clients are told LOADING meanwhile. Errors: the data
+  // stays as it was; or, when on_lost was called, there is none.
+  struct Replacement {
+    std::string path;
+    // All under the stream's mutex. False: the snapshot is not wanted any more.
+    std::function<bool()> may_begin = [] { return true; };
+    std::function<void()> on_piece = [] {};
+    std::function<void()> on_loaded = [] {};
+    std::function<void()> on_lost = [] {};
+  };
+  core::Result<> replace_data(const Replacement& replacement);
   // CONFIG SET appendonly: carried out by the next tick.
   void want_append_log(bool on) { wants_log_ = on; }
 
@@ -125,6 +137,7 @@ class Durability {
   bool rewrite_is_scheduled() const { return rewrite_is_scheduled_; }
   bool log_is_on() const { return writer_.is_open(); }
   const persistence::AofWriter& log_writer() const { return writer_; }
+  uint64_t log_end() const { return parts_.journal.end_offset(); }
   const LoadFigures& load_figures() const { return load_figures_; }
   SaveRecord snapshot_record() const;
   SaveRecord rewrite_record() const;
@@ -156,7 +169,7 @@ class Durability {
   void begin_rewrite();
   core::Result<> fork_child(Task task, Locking locking);
   // Taken before the stripes. Not held when the caller has the stripes and a replica is applying.
-  std::unique_lock<std::mutex> hold_stream(Locking locking) const;
+  std::unique_lock<std::recursive_mutex> hold_stream(Locking locking) const;
   std::optional<persistence::RdbReplicationInfo> position() const {
     return stream_ == nullptr ? std::nullopt : stream_->position();
   }
@@ -171,7 +184,11 @@ class Durability {
   bool save_is_due() const;
   bool rewrite_is_due() const;
   void follow_log_switch();
+  void close_log();
   core::Result<> begin_log();
+  bool claim_from_child();
+  core::Result<> replace_claimed(const Replacement& replacement);
+  void lose_data(const core::Error& reason);
   core::Result<> reload(const std::function<core::Result<>()>& load);
   core::Result<> write_first_base();
 
@@ -195,8 +212,9 @@ class Durability {
   std::atomic<int64_t> last_fork_us_{0};
   std::atomic<uint64_t> fork_count_{0};
 
-  std::mutex poll_mutex_;     // one thread deals with an ended child; taken before mutex_
-  mutable std::mutex mutex_;  // guards what follows
+  std::mutex log_switch_mutex_;  // one thread opens or closes the log; taken before the stripes
+  std::mutex poll_mutex_;        // one thread deals with an ended child; taken before mutex_
+  mutable std::mutex mutex_;     // guards what follows
   std::unique_ptr<SaveChild> child_;
   SnapshotTransfer transfer_;
   uint64_t keys_at_fork_ = 0;

@@ -48,8 +48,9 @@ core::Result<> Durability::write_first_base() {
 }
 
 RecoveryParts Durability::recovery_parts() {
-  return {parts_.config,  parts_.clock,  parts_.keyspace,        parts_.files,
-          log_directory_, load_figures_, recovery_is_cancelled_, make_replayer_};
+  return {parts_.config,          parts_.clock,   parts_.keyspace,
+          parts_.files,           log_directory_, load_figures_,
+          recovery_is_cancelled_, make_replayer_, {}};
 }
 
 core::Result<> Durability::reload(const std::function<core::Result<>()>& load) {

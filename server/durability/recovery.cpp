@@ -63,7 +63,10 @@ std::optional<persistence::RdbReplicationInfo> position_in(
   const auto offset_value = core::parse_int64(offset->second);
   const auto database_value = core::parse_int64(database->second);
   if (!offset_value || !database_value) return std::nullopt;
-  return persistence::RdbReplicationInfo{*database_value, id->second, *offset_value};
+  const bool is_ours = aux.contains(persistence::rdb::kBloomeryVersionAux);
+  return persistence::RdbReplicationInfo{
+      *database_value, id->second, *offset_value,
+      !is_ours || aux.contains(persistence::rdb::kForeignStreamAux)};
 }
 
 class Recovery {
@@ -73,7 +76,8 @@ class Recovery {
   core::Result<Recovered> run() {
     parts_.figures.started_us = parts_.clock.monotonic_us();
     const std::string snapshot = parts_.config.text(OptionId::kDbFileName);
-    if (!parts_.config.flag(OptionId::kAppendOnly)) return run_snapshot(snapshot);
+    if (!parts_.config.flag(OptionId::kAppendOnly))
+      return run_snapshot(snapshot, expiry_limit_ms());
     auto start = parts_.log_directory.find();
     if (!start) return start.error();
     if (start->took_in_single_file) {
@@ -81,25 +85,30 @@ class Recovery {
     }
     if (start->files.empty() && !start->manifest.names_data()) {
       // Redis would begin with nothing here; whoever moves in with a snapshot expects its data.
-      auto recovered = run_snapshot(snapshot);
+      auto recovered = run_snapshot(snapshot, expiry_limit_ms());
       if (recovered) recovered->manifest = std::move(start->manifest);
       return recovered;
     }
     return run_log(*start);
   }
 
-  core::Result<Recovered> run_snapshot(const std::string& path) {
+  core::Result<Recovered> run_snapshot(const std::string& path, int64_t now_ms) {
     Recovered recovered;
     if (!parts_.files.exists(path)) return recovered;
     const auto size = parts_.files.size_bytes(path);
     if (!size) return size.error();
     parts_.figures.total_bytes = *size;
-    if (auto loaded = load_snapshot(path, parts_.clock.wall_ms(), false); !loaded)
-      return loaded.error();
+    if (auto loaded = load_snapshot(path, now_ms, false); !loaded) return loaded.error();
     recovered.needs_base = true;
     recovered.position = position_;
     report_loaded("snapshot");
     return recovered;
+  }
+
+  // A replica's leader says when keys have expired.
+  int64_t expiry_limit_ms() const {
+    const bool is_replica = !parts_.config.text(OptionId::kReplicaOf).empty();
+    return is_replica ? core::keyspace::kIgnoreExpiry : parts_.clock.wall_ms();
   }
 
  private:
@@ -227,6 +236,7 @@ class Recovery {
       parts_.figures.loaded_bytes = bytes_before + progress.bytes;
       parts_.figures.loaded_keys = progress.keys;
       report_progress();
+      if (parts_.on_piece) parts_.on_piece();
     };
     auto file = parts_.files.open_input(path);
     if (!file) return file.error();
@@ -287,9 +297,14 @@ class Recovery {
 }  // namespace
 
 core::Result<> recover_snapshot(const RecoveryParts& parts) {
+  return recover_snapshot(parts, parts.clock.wall_ms());
+}
+
+core::Result<> recover_snapshot(const RecoveryParts& parts, int64_t now_ms) {
+  parts.figures.started_us = parts.clock.monotonic_us();
   const std::string path = parts.config.text(OptionId::kDbFileName);
   if (!parts.files.exists(path)) return core::Error{"ERR there is no snapshot file"};
-  const auto recovered = Recovery(parts).run_snapshot(path);
+  const auto recovered = Recovery(parts).run_snapshot(path, now_ms);
   if (!recovered) return recovered.error();
   return {};
 }

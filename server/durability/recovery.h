@@ -58,6 +58,8 @@ struct RecoveryParts {
   LoadFigures& figures;
   const std::atomic<bool>& is_cancelled;
   ReplayerFactory make_replayer;
+  // Called after each piece of a snapshot, if set.
+  std::function<void()> on_piece;
 };
 
 struct Recovered {
@@ -74,5 +76,7 @@ struct Recovered {
 core::Result<Recovered> recover(const RecoveryParts& parts);
 // The snapshot file alone, which must be there.
 core::Result<> recover_snapshot(const RecoveryParts& parts);
+// As it was at `now_ms`, for expiries; kIgnoreExpiry keeps all keys.
+core::Result<> recover_snapshot(const RecoveryParts& parts, int64_t now_ms);
 
 }  // namespace server

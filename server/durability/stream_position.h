@@ -17,7 +17,8 @@ namespace server {
 
 class StreamPosition {
  public:
-  virtual std::mutex& apply_mutex() = 0;
+  // Taken again by a thread that has it: within EXEC.
+  virtual std::recursive_mutex& apply_mutex() = 0;
   // Nothing when there is no stream. REQUIRES: see above.
   virtual std::optional<persistence::RdbReplicationInfo> position() const = 0;
 

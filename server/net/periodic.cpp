@@ -32,7 +32,9 @@ Awaitable<> Periodic::run() {
 void Periodic::tick() {
   ++ticks_;
   services_.memory.refresh();
-  if (!services_.durability.availability.has(Availability::kLoading)) {
+  // A replica's leader says when a key has expired.
+  if (!services_.durability.availability.has(Availability::kLoading) &&
+      !services_.replication.is_replica()) {
     expire_keys();
   }
   sample_rates();

@@ -54,6 +54,7 @@ void Replication::restore(const persistence::RdbReplicationInfo& position) {
   if (!is_replication_id(position.id) || position.offset < 0) return;
   const auto offset = static_cast<uint64_t>(position.offset);
   stream_database_ = static_cast<unsigned>(std::max<int64_t>(0, position.stream_database));
+  stream_is_foreign_ = is_replica() && position.is_foreign;
   {
     const std::scoped_lock lock(ids_mutex_);
     ids_.id = position.id;
@@ -94,8 +95,15 @@ void Replication::become_replica() {
 void Replication::become_leader() {
   {
     const std::scoped_lock lock(ids_mutex_);
-    ids_.shift(offset());
+    // From here on the stream holds effects: whoever followed it so far reads it otherwise.
+    if (stream_is_foreign_ || has_own_changes_) {
+      ids_.begin_anew();
+    } else {
+      ids_.shift(offset());
+    }
   }
+  stream_is_foreign_ = false;
+  has_own_changes_ = false;
   role_ = Role::kLeader;
   if (!backlog_.is_active()) backlog_.begin(backlog_.end_offset());
   parts_.journal.restate_database();
@@ -104,13 +112,15 @@ void Replication::become_leader() {
   leader_->drop_all();
 }
 
-void Replication::adopt(std::string_view id, uint64_t offset, unsigned database) {
+void Replication::adopt(const persistence::RdbReplicationInfo& position) {
   {
     const std::scoped_lock lock(ids_mutex_);
-    ids_ = {std::string(id), std::string(kReplicationIdSize, '0'), -1};
+    ids_ = {position.id, std::string(kReplicationIdSize, '0'), -1};
   }
-  backlog_.begin(offset);
-  stream_database_ = database;
+  backlog_.begin(static_cast<uint64_t>(position.offset));
+  stream_database_ = static_cast<unsigned>(position.stream_database);
+  stream_is_foreign_ = position.is_foreign;
+  has_own_changes_ = false;
   leader_->drop_all();
 }
 
@@ -152,8 +162,8 @@ std::optional<persistence::RdbReplicationInfo> Replication::position() const {
   if (!backlog_.is_active()) return std::nullopt;
   // A leader states its database before the next command.
   const auto database = is_replica() ? stream_database_.load() : 0;
-  return persistence::RdbReplicationInfo{database, ids().id,
-                                         static_cast<int64_t>(backlog_.end_offset())};
+  return persistence::RdbReplicationInfo{
+      database, ids().id, static_cast<int64_t>(backlog_.end_offset()), stream_is_foreign_};
 }
 
 }  // namespace server

@@ -81,9 +81,11 @@ class Replication final : public StreamPosition {
   void become_leader();
 
   // Replica. REQUIRES for all: apply_mutex().
-  // After a full sync: the keyspace is the leader's of that history at `offset`, behind which the
-  // stream's commands are for that database.
-  void adopt(std::string_view id, uint64_t offset, unsigned database);
+  // After a full sync: the keyspace is the leader's at that position of that history.
+  void adopt(const persistence::RdbReplicationInfo& position);
+  // Whether another kind of server makes the stream: what it says is judged again, not taken for
+  // effects. Sub-replicas learn it from the snapshot.
+  bool stream_is_foreign() const { return stream_is_foreign_; }
   // +CONTINUE under another id, which goes on from here; sub-replicas must ask anew.
   void continue_as(std::string_view new_id);
   // Whole units of the leader's stream that have just been applied; the database selected after
@@ -93,22 +95,30 @@ class Replication final : public StreamPosition {
   // Whether the link to the leader works: READONLY and MASTERDOWN follow from it.
   void set_link_up(bool is_up);
   bool link_is_up() const { return link_is_up_; }
+  // A client has changed a key although this is a replica: it had begun while this was a leader.
+  void note_own_change() {
+    if (parts_.config.flag(OptionId::kReplicaReadOnly)) has_own_changes_ = true;
+  }
+  // Only a full sync makes this a copy of its leader again.
+  bool has_own_changes() const { return has_own_changes_; }
 
   // Leader: the next command in the stream states its database.
   void restate_database();
 
   // StreamPosition.
-  std::mutex& apply_mutex() override { return apply_mutex_; }
+  std::recursive_mutex& apply_mutex() override { return apply_mutex_; }
   std::optional<persistence::RdbReplicationInfo> position() const override;
 
  private:
   void update_availability();
 
   const Parts parts_;
-  std::mutex apply_mutex_;  // see the invariants; taken before the stripes
+  std::recursive_mutex apply_mutex_;  // see the invariants; taken before the stripes
   std::atomic<Role> role_{Role::kLeader};
   std::atomic<bool> link_is_up_{false};
   std::atomic<unsigned> stream_database_{0};
+  std::atomic<bool> stream_is_foreign_{false};
+  std::atomic<bool> has_own_changes_{false};
   mutable std::mutex ids_mutex_;  // guards ids_
   ReplicationIds ids_;
   Backlog backlog_;

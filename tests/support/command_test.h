@@ -69,12 +69,25 @@ class CommandTest : public ::testing::Test {
   CommandTest()
       : registry_(std::move(*Registry::create({}))),
         statistics_(1, registry_->size()),
-        services_{config_,     clock_,       ticks_,
-                  keyspace_,   reclaimer_,   journal_,
-                  durability_, replication_, *registry_,
-                  clients_,    pubsub_,      statistics_,
-                  memory_,     pause_,       gauges_,
-                  facts_,      changes_,     [this] { ++shutdowns_requested_; }} {
+        services_{config_,
+                  clock_,
+                  ticks_,
+                  keyspace_,
+                  reclaimer_,
+                  journal_,
+                  durability_,
+                  replication_,
+                  follower_,
+                  *registry_,
+                  clients_,
+                  pubsub_,
+                  statistics_,
+                  memory_,
+                  pause_,
+                  gauges_,
+                  facts_,
+                  changes_,
+                  [this] { ++shutdowns_requested_; }} {
     pubsub_.wake = [](size_t) {};
     client_ = std::make_unique<Client>(*this);
     other_ = std::make_unique<Client>(*this);
@@ -116,6 +129,7 @@ class CommandTest : public ::testing::Test {
   virtual_disk::VirtualDisk disk_;
   Durability durability_{{config_, clock_, keyspace_, journal_, disk_, changes_}};
   Replication replication_{{config_, clock_, keyspace_, journal_, durability_, disk_}};
+  Follower follower_{{config_, clock_, durability_, replication_, disk_}, keyspace_};
   int shutdowns_requested_ = 0;
   Services services_;
   std::unique_ptr<Client> client_;

@@ -115,7 +115,7 @@ class PubSubDifferentialTest(ServerTest):
             self.assertLess(time.monotonic(), deadline, self.tell(f"{missing} messages missing"))
             for index, client in enumerate(self.clients):
                 connection = client.both[server]
-                while missing > 0 and connection.has_input():
+                while missing > 0 and connection.has_reply():
                     value, raw = connection.read_reply()
                     self.assertTrue(is_message(value), self.tell(f"not a message: {value!r}"))
                     messages[index].append(raw)

@@ -106,11 +106,9 @@ class Connection:
         self._position = 0
         return value, raw
 
-    def has_input(self, timeout_s=0):
-        """Whether read_reply() would find at least the beginning of a reply within the time."""
-        if self._buffer:
-            return True
-        return bool(select.select([self.socket], [], [], timeout_s)[0])
+    def has_reply(self):
+        """Whether bytes have come that no read_reply() has taken."""
+        return bool(self._buffer) or bool(select.select([self.socket], [], [], 0)[0])
 
     def read_to_end(self):
         """All bytes until the server closes; an abortive close counts as the end too."""

@@ -7,30 +7,18 @@ import shutil
 import tempfile
 import unittest
 
-from harness import ROOT, ServerTest
+from harness import ServerTest
+from vector_checks import VECTORS, VectorChecks
 
-VECTORS = ROOT / "tests" / "vectors"
-FIELDS = ("CAPACITY", "FILTERS", "ITEMS", "EXPANSION")
 SNAPSHOTS = ("dump.rdb", "dump-uncompressed.rdb", "dump-nochecksum.rdb")
 LOGS = tuple(
     f"aof-preamble-{preamble}-{moment}"
     for preamble in ("no", "yes")
     for moment in ("live", "rewritten")
 )
-BINARY_KEY = b"bin\x00key\xff"
 
 
-def expected_filters(vendor):
-    """Name to BF.INFO's figures and the numbers of absent items that answer 1."""
-    filters = {}
-    for line in (VECTORS / vendor / "expected.txt").read_text().splitlines():
-        name, *figures = line.split()
-        figures = [int(figure) for figure in figures]
-        filters[BINARY_KEY if name == "binkey" else name] = (figures[:4], figures[4:])
-    return filters
-
-
-class TakeoverTest(ServerTest):
+class TakeoverTest(VectorChecks, ServerTest):
     def serve(self, *options):
         """A server on `self.directory`."""
         server = self.start_server("--dir", self.directory, *options)
@@ -42,32 +30,6 @@ class TakeoverTest(ServerTest):
         """A new directory; the server on the one before still has its lock."""
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-takeover-"))
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
-
-    def check_filter(self, connection, name, figures, absent):
-        answers = [connection.call("BF.INFO", name, field)[0] for field in FIELDS]
-        self.assertEqual([answer or 0 for answer in answers], figures, name)
-        items = [f"absent:{number}" for number in range(1000)]
-        found = connection.call("BF.MEXISTS", name, *items)
-        self.assertEqual([number for number, bit in enumerate(found) if bit], absent, name)
-
-    def check_items(self, connection):
-        for name, prefix, count in (("tiny", "item", 50), ("scaled", "scaled", 200),
-                                    ("nonscaling", "ns", 50), ("wide", "wide", 1000)):
-            items = [f"{prefix}:{number}" for number in range(count)]
-            self.assertEqual(connection.call("BF.MEXISTS", name, *items), [1] * count, name)
-
-    def check_all(self, connection, vendor, changed=()):
-        for name, (figures, absent) in expected_filters(vendor).items():
-            if name not in changed:
-                self.check_filter(connection, name, figures, absent)
-        self.check_items(connection)
-        self.assertEqual(connection.call("GET", "str"), b"hello world")
-        self.assertEqual(connection.call("GET", "bigint"), b"9223372036854775807")
-        self.assertEqual(connection.call("PEXPIRETIME", "ttlbf"), 4102444800000)
-        self.assertEqual(connection.call("GETBIT", "bitmap", "65535"), 1)
-        connection.call("SELECT", "1")
-        self.assertEqual(connection.call("BF.CARD", "db1filter"), 5)
-        self.assertEqual(connection.call("GET", "db1str"), b"one")
 
     def take_over_snapshot(self, vendor, snapshot):
         self.begin()

@@ -62,6 +62,7 @@ void write_backlog(const Source& source, Lines& lines) {
 
 void write_replication(const Source& source, Lines& lines) {
   lines.field("role", source.services.replication.is_replica() ? "slave" : "master");
+  if (source.services.replication.is_replica()) write_replica(source, lines);
   write_replicas(source, lines);
   write_backlog(source, lines);
 }

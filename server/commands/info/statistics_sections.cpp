@@ -60,7 +60,9 @@ void write_stats(const Source& source, Lines& lines) {
   lines.zeros({"migrate_cached_sockets", "slave_expires_tracked_keys", "active_defrag_hits",
                "active_defrag_misses", "active_defrag_key_hits", "active_defrag_key_misses",
                "total_active_defrag_time", "current_active_defrag_time", "tracking_total_keys",
-               "tracking_total_items", "tracking_total_prefixes", "unexpected_error_replies"});
+               "tracking_total_items", "tracking_total_prefixes"});
+  lines.field("unexpected_error_replies",
+              source.services.follower.figures().stream.failed_commands.load());
   lines.field("total_error_replies", statistics.total_errors());
   lines.zeros({"dump_payload_sanitizations"});
   const uint64_t reads = total(&ThreadStatistics::reads_processed);

@@ -90,9 +90,10 @@ class Life {
         statistics_(1, registry.size()),
         durability({config, clock, keyspace_, journal, disk, changes_, SaveChild::start_here}),
         replication_({config, clock, keyspace_, journal, durability, disk}),
-        services_{config,     clock,        ticks_,   keyspace_, reclaimer_, journal,
-                  durability, replication_, registry, clients_,  pubsub_,    statistics_,
-                  memory_,    pause_,       gauges_,  facts_,    changes_,   {}},
+        follower_({config, clock, durability, replication_, disk}, keyspace_),
+        services_{config,       clock,     ticks_,   keyspace_, reclaimer_, journal,     durability,
+                  replication_, follower_, registry, clients_,  pubsub_,    statistics_, memory_,
+                  pause_,       gauges_,   facts_,   changes_,  {}},
         session_(1),
         dispatcher_(services_, statistics_.thread(0), session_) {
     session_.authenticated = true;
@@ -162,6 +163,7 @@ class Life {
 
  private:
   Replication replication_;
+  Follower follower_;
   Services services_;
   Session session_;
   Dispatcher dispatcher_;

@@ -72,7 +72,7 @@ TEST_F(ReplicationTest, AReplicaTakesTheBytesOfItsLeaderAlone) {
   EXPECT_TRUE(has(Availability::kReadOnlyReplica));
   {
     const std::scoped_lock lock(replication_.apply_mutex());
-    replication_.adopt(std::string(40, 'b'), 5000, 0);
+    replication_.adopt({0, std::string(40, 'b'), 5000, false});
     replication_.append_applied("bytes", 3);
   }
   client_->session->origin = CommandOrigin::kOwnJournal;
@@ -87,7 +87,7 @@ TEST_F(ReplicationTest, PromotionContinuesTheHistory) {
   become_replica();
   {
     const std::scoped_lock lock(replication_.apply_mutex());
-    replication_.adopt(std::string(40, 'b'), 5000, 0);
+    replication_.adopt({0, std::string(40, 'b'), 5000, false});
   }
   become_leader();
   EXPECT_FALSE(has(Availability::kReadOnlyReplica));
@@ -101,7 +101,7 @@ TEST_F(ReplicationTest, PromotionContinuesTheHistory) {
 TEST_F(ReplicationTest, AnotherIdOfTheLeaderKeepsTheBacklog) {
   become_replica();
   const std::scoped_lock lock(replication_.apply_mutex());
-  replication_.adopt(std::string(40, 'b'), 5000, 0);
+  replication_.adopt({0, std::string(40, 'b'), 5000, false});
   replication_.append_applied("bytes", 0);
   replication_.continue_as(std::string(40, 'c'));
   EXPECT_EQ(replication_.ids().id, std::string(40, 'c'));

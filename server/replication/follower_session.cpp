@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+#include "server/replication/follower_session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "server/durability/file_names.h"
+#include "server/log.h"
+
+namespace server {
+namespace {
+
+constexpr size_t kReceiveBytes = size_t{256} << 10;
+// How often the clock is looked at while nothing comes.
+constexpr int64_t kStepMs = 100;
+constexpr int64_t kSecondUs = 1'000'000;
+constexpr int64_t kKeepAliveEveryUs = kSecondUs;
+// More marks than an everysec log needs; then the last one grows.
+constexpr size_t kMarksMax = 4096;
+
+}  // namespace
+
+FollowerSession::FollowerSession(const Parts& parts, const Surroundings& surroundings)
+    : parts_(parts),
+      surroundings_(surroundings),
+      figures_(surroundings.figures),
+      socket_(surroundings.waker),
+      received_(kReceiveBytes, '\0'),
+      snapshot_path_(received_snapshot()) {}
+
+FollowerSession::~FollowerSession() {
+  if (snapshot_ == nullptr) return;
+  snapshot_.reset();
+  (void)parts_.files.remove(snapshot_path_);
+}
+
+FollowerLink::Request FollowerSession::request_of(const Target& target) const {
+  const Config& config = parts_.config;
+  FollowerLink::Request request;
+  request.user = config.text(OptionId::kMasterUser);
+  request.password = config.text(OptionId::kMasterAuth);
+  const int64_t announced_port = config.integer(OptionId::kReplicaAnnouncePort);
+  request.listening_port =
+      announced_port != 0 ? static_cast<uint16_t>(announced_port) : config.port();
+  request.announced_address = config.text(OptionId::kReplicaAnnounceIp);
+  request.takes_over = target.takes_over;
+  request.timeout_us = config.integer(OptionId::kReplTimeout) * kSecondUs;
+  const std::scoped_lock lock(parts_.replication.apply_mutex());
+  if (parts_.replication.has_own_changes()) return request;
+  request.id = parts_.replication.ids().id;
+  request.offset = static_cast<int64_t>(parts_.replication.offset());
+  return request;
+}
+
+core::Error FollowerSession::run(const Target& target) {
+  figures_.state = FollowerState::kConnecting;
+  const int64_t timeout_ms = parts_.config.integer(OptionId::kReplTimeout) * 1000;
+  if (auto connected = socket_.connect(target.host, target.port, timeout_ms); !connected) {
+    return connected.error();
+  }
+  if (!surroundings_.is_wanted()) return {"the role has changed"};
+  figures_.state = FollowerState::kHandshake;
+  figures_.last_received_us = now_us();
+  link_.emplace(request_of(target), now_us());
+  for (;;) {
+    if (auto done = step(); !done) return done.error();
+  }
+}
+
+core::Result<> FollowerSession::step() {
+  report_synced();
+  link_->tick(now_us());
+  if (auto handled = handle_events(); !handled) return handled;
+  if (auto sent = socket_.send(link_->take_output()); !sent) return sent;
+  const auto count = socket_.receive(received_, kStepMs);
+  if (!surroundings_.is_wanted()) return core::Error{"the role has changed"};
+  if (!count) return count.error();
+  if (*count == 0) return {};
+  figures_.last_received_us = now_us();
+  link_->receive(std::string_view(received_).substr(0, *count), now_us());
+  return handle_events();
+}
+
+core::Result<> FollowerSession::handle_events() {
+  using Event = FollowerLink::Event;
+  for (;;) {
+    if (link_->phase() == FollowerLink::Phase::kStream) return apply_units();
+    const Event event = link_->next();
+    if (event == Event::kNone) return {};
+    if (auto handled = handle(event); !handled) return handled;
+  }
+}
+
+core::Result<> FollowerSession::handle(FollowerLink::Event event) {
+  switch (event) {
+    case FollowerLink::Event::kFullSync:
+      return begin_snapshot();
+    case FollowerLink::Event::kSnapshotBytes:
+      return write_snapshot();
+    case FollowerLink::Event::kSnapshotEnd:
+      return finish_snapshot();
+    case FollowerLink::Event::kContinue:
+      return go_on();
+    case FollowerLink::Event::kFailed:
+      return core::Error{link_->failure()};
+    case FollowerLink::Event::kUnit:
+    case FollowerLink::Event::kNone:
+      break;
+  }
+  return {};
+}
+
+core::Result<> FollowerSession::begin_snapshot() {
+  log_notice("Full resync from the leader: {}:{}", link_->id(), link_->offset());
+  figures_.state = FollowerState::kSync;
+  figures_.sync_size = -1;
+  figures_.sync_received = 0;
+  auto file = parts_.files.open_append(snapshot_path_, persistence::OpenMode::kCreate);
+  if (!file) return file.error();
+  snapshot_ = std::move(*file);
+  return {};
+}
+
+core::Result<> FollowerSession::write_snapshot() {
+  figures_.sync_size = link_->snapshot_size();
+  figures_.sync_received = static_cast<int64_t>(link_->snapshot_received());
+  return snapshot_->write(link_->snapshot_bytes());
+}
+
+core::Result<> FollowerSession::finish_snapshot() {
+  log_notice("Received {} bytes of a snapshot from the leader", link_->snapshot_received());
+  if (auto synced = snapshot_->sync(); !synced) return synced;
+  send_keep_alive();
+  SnapshotCheck check;
+  check.foreign_types = parts_.config.integer(OptionId::kRdbForeignTypes) == 0
+                            ? persistence::ForeignTypes::kRefuse
+                            : persistence::ForeignTypes::kSkip;
+  check.checks_sum = parts_.config.flag(OptionId::kRdbChecksum);
+  check.database_count = static_cast<uint64_t>(parts_.config.database_count());
+  check.on_piece = [this] { send_keep_alive(); };
+  const auto facts = check_snapshot(parts_.files, snapshot_path_, check);
+  if (!facts) {
+    return core::Error{fmt::format(
+        "the leader's snapshot is not taken, the data stays as it is: {}", facts.error().message)};
+  }
+  auto replaced = parts_.durability.replace_data(replacement_by(*facts, check.on_piece));
+  if (!replaced) return replaced;
+  snapshot_.reset();
+  ++figures_.full_syncs;
+  link_->loaded(now_us());
+  return {};
+}
+
+Durability::Replacement FollowerSession::replacement_by(const SnapshotFacts& facts,
+                                                        const std::function<void()>& on_piece) {
+  Durability::Replacement replacement;
+  replacement.path = snapshot_path_;
+  replacement.may_begin = surroundings_.is_wanted;
+  replacement.on_piece = on_piece;
+  replacement.on_loaded = [this, facts] {
+    const bool has_id = !link_->id().empty();
+    parts_.replication.adopt({facts.stream_database, has_id ? link_->id() : random_id(),
+                              link_->offset(), !facts.has_own_stream});
+    begin_stream(facts.has_own_stream, static_cast<unsigned>(facts.stream_database));
+  };
+  // What is known of the old data says nothing of an empty keyspace.
+  replacement.on_lost = [this] { parts_.replication.adopt({0, random_id(), 0, false}); };
+  return replacement;
+}
+
+core::Result<> FollowerSession::go_on() {
+  const std::scoped_lock lock(parts_.replication.apply_mutex());
+  if (!surroundings_.is_wanted()) return core::Error{"the role has changed"};
+  log_notice("The leader goes on at offset {} with {}", link_->offset(), link_->id());
+  parts_.replication.continue_as(link_->id());
+  ++figures_.partial_syncs;
+  begin_stream(!parts_.replication.stream_is_foreign(), parts_.replication.stream_database());
+  return {};
+}
+
+// REQUIRES: apply_mutex().
+void FollowerSession::begin_stream(bool has_own_stream, unsigned database) {
+  const auto origin = has_own_stream ? CommandOrigin::kOwnJournal : CommandOrigin::kForeignJournal;
+  applier_ = std::make_unique<StreamApplier>(surroundings_.make_replayer(origin), database,
+                                             figures_.stream);
+  synced_offset_ = link_->offset();
+  figures_.read_offset = link_->offset();
+  figures_.state = FollowerState::kConnected;
+  was_up_ = true;
+  parts_.replication.set_link_up(true);
+}
+
+// All that have come, in one go: a snapshot of our own falls before or behind them.
+core::Result<> FollowerSession::apply_units() {
+  {
+    const std::scoped_lock lock(parts_.replication.apply_mutex());
+    if (!surroundings_.is_wanted()) return core::Error{"the role has changed"};
+    if (parts_.replication.has_own_changes()) {
+      return core::Error{"this replica has changes of its own: all data shall come anew"};
+    }
+    for (auto event = link_->next(); event != FollowerLink::Event::kNone; event = link_->next()) {
+      if (event != FollowerLink::Event::kUnit) return core::Error{link_->failure()};
+      if (auto applied = apply_unit(); !applied) return applied;
+    }
+  }
+  figures_.read_offset = link_->received_offset();
+  note_applied();
+  return {};
+}
+
+// REQUIRES: apply_mutex().
+core::Result<> FollowerSession::apply_unit() {
+  const StreamSplitter& unit = link_->unit();
+  if (!link_->is_unit_of_link()) {
+    const auto unserved = parts_.config.integer(OptionId::kRdbForeignTypes) == 0
+                              ? StreamApplier::Unserved::kRefuse
+                              : StreamApplier::Unserved::kSkip;
+    if (auto applied = applier_->apply(unit.commands(), unserved); !applied) return applied;
+  }
+  parts_.replication.append_applied(unit.bytes(), applier_->database());
+  return {};
+}
+
+void FollowerSession::send_keep_alive() {
+  if (now_us() < next_keep_alive_us_) return;
+  next_keep_alive_us_ = now_us() + kKeepAliveEveryUs;
+  link_->keep_alive(now_us());
+  // A leader that is gone is noticed when the stream is asked for.
+  (void)socket_.send(link_->take_output());
+}
+
+void FollowerSession::note_applied() {
+  if (!parts_.durability.log_is_on()) return;
+  parts_.durability.append_log().commit();
+  const Applied applied{link_->offset(), parts_.durability.log_end()};
+  if (!unsynced_.empty() && unsynced_.back().offset == applied.offset) return;
+  if (unsynced_.size() >= kMarksMax) {
+    unsynced_.back() = applied;
+  } else {
+    unsynced_.push_back(applied);
+  }
+}
+
+void FollowerSession::report_synced() {
+  if (link_->phase() != FollowerLink::Phase::kStream) return;
+  const persistence::AofWriter& log = parts_.durability.log_writer();
+  // A log without its base brings nothing back.
+  if (!parts_.durability.log_is_on() || log.needs_base()) return link_->set_synced_offset(-1);
+  const uint64_t synced = log.synced_offset();
+  while (!unsynced_.empty() && unsynced_.front().log_end <= synced) {
+    synced_offset_ = unsynced_.front().offset;
+    unsynced_.pop_front();
+  }
+  link_->set_synced_offset(synced_offset_);
+}
+
+}  // namespace server

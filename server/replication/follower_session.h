@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+//
+// FollowerSession: one connection of a replica to its leader, from connecting to its end.
+//
+// Invariants: a snapshot goes to a file first and is checked there; what this server holds is given
+// up only for one that will load. Units are applied, counted and passed on under the replication's
+// apply_mutex(), and only while the session is wanted.
+// Thread safety: belongs to the follower's thread; the figures may be read by others.
+// Source: docs/replication.md, "Following a leader".
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/clock.h"
+#include "persistence/file_system.h"
+#include "server/config/config.h"
+#include "server/durability/durability.h"
+#include "server/replication/follower_link.h"
+#include "server/replication/leader_socket.h"
+#include "server/replication/replication.h"
+#include "server/replication/snapshot_check.h"
+#include "server/replication/stream_applier.h"
+
+namespace server {
+
+// ROLE's words follow from it.
+enum class FollowerState : uint8_t { kNone, kConnect, kConnecting, kHandshake, kSync, kConnected };
+
+struct FollowerFigures {
+  std::atomic<FollowerState> state{FollowerState::kNone};
+  std::atomic<int64_t> last_received_us{0};  // monotonic
+  std::atomic<int64_t> down_since_us{0};     // monotonic; of the link, when it is down
+  std::atomic<int64_t> sync_size{-1};        // -1: the leader did not say
+  std::atomic<int64_t> sync_received{0};
+  std::atomic<int64_t> read_offset{0};
+  std::atomic<uint64_t> full_syncs{0};
+  std::atomic<uint64_t> partial_syncs{0};
+  StreamApplier::Figures stream;
+};
+
+class FollowerSession {
+ public:
+  struct Parts {
+    Config& config;
+    const core::Clock& clock;
+    Durability& durability;
+    Replication& replication;
+    persistence::FileSystem& files;
+  };
+  struct Target {
+    std::string host;
+    uint16_t port = 0;
+    // The leader shall become our replica (FAILOVER).
+    bool takes_over = false;
+    bool operator==(const Target&) const = default;
+  };
+  struct Surroundings {
+    Waker& waker;
+    FollowerFigures& figures;
+    const ReplayerFactory& make_replayer;
+    // Whether the session is still wanted; under apply_mutex() the answer holds.
+    std::function<bool()> is_wanted;
+  };
+
+  FollowerSession(const Parts& parts, const Surroundings& surroundings);
+  ~FollowerSession();
+  FollowerSession(const FollowerSession&) = delete;
+  FollowerSession& operator=(const FollowerSession&) = delete;
+
+  // Returns when the connection has ended, with the reason; it has no other end.
+  core::Error run(const Target& target);
+  // Whether it got as far as the stream.
+  bool was_up() const { return was_up_; }
+
+ private:
+  FollowerLink::Request request_of(const Target& target) const;
+  core::Result<> step();
+  core::Result<> handle_events();
+  core::Result<> handle(FollowerLink::Event event);
+  core::Result<> begin_snapshot();
+  core::Result<> write_snapshot();
+  core::Result<> finish_snapshot();
+  Durability::Replacement replacement_by(const SnapshotFacts& facts,
+                                         const std::function<void()>& on_piece);
+  core::Result<> go_on();
+  core::Result<> apply_units();
+  core::Result<> apply_unit();
+  void begin_stream(bool has_own_stream, unsigned database);
+  void send_keep_alive();
+  void note_applied();
+  void report_synced();
+  int64_t now_us() const { return parts_.clock.monotonic_us(); }
+
+  const Parts parts_;
+  const Surroundings surroundings_;
+  FollowerFigures& figures_;
+  LeaderSocket socket_;
+  std::optional<FollowerLink> link_;
+  std::string received_;  // the buffer of receive()
+  std::unique_ptr<persistence::AppendFile> snapshot_;
+  std::string snapshot_path_;
+  std::unique_ptr<StreamApplier> applier_;
+  bool was_up_ = false;
+  int64_t next_keep_alive_us_ = 0;
+  // Stream offsets, and how long the own log was when they had been applied.
+  struct Applied {
+    int64_t offset;
+    uint64_t log_end;
+  };
+  std::deque<Applied> unsynced_;
+  int64_t synced_offset_ = 0;
+};
+
+}  // namespace server

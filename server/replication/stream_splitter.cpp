@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+#include "server/replication/stream_splitter.h"
+
+#include <fmt/format.h>
+
+#include "protocol/arguments.h"
+
+namespace server {
+namespace {
+
+// A leader may send what its clients could not: values that grew by APPEND.
+protocol::Limits stream_limits(size_t unit_bytes_max) {
+  protocol::Limits limits;
+  limits.bulk_size_max_bytes = unit_bytes_max;
+  return limits;
+}
+
+// Storage that a rare big group needed is given back.
+constexpr size_t kKeptBytes = size_t{1} << 20;
+constexpr size_t kKeptCommands = 1024;
+
+}  // namespace
+
+StreamSplitter::StreamSplitter(size_t unit_bytes_max)
+    : unit_bytes_max_(unit_bytes_max), parser_(stream_limits(unit_bytes_max)) {}
+
+void StreamSplitter::append(std::string_view bytes) {
+  start_ += unit_bytes_;
+  unit_bytes_ = 0;
+  if (start_ == buffer_.size()) {
+    buffer_.clear();
+    if (buffer_.capacity() > kKeptBytes) buffer_.shrink_to_fit();
+    start_ = 0;
+  } else if (start_ > buffer_.size() / 2) {
+    buffer_.erase(0, start_);
+    start_ = 0;
+  }
+  buffer_.append(bytes);
+}
+
+std::string_view StreamSplitter::bytes() const {
+  return std::string_view(buffer_).substr(start_, unit_bytes_);
+}
+
+StreamSplitter::Status StreamSplitter::next() {
+  start_ += unit_bytes_;
+  unit_bytes_ = 0;
+  if (!error_.empty()) return Status::kError;
+  for (;;) {
+    if (!skip_to_command()) return fail("a leader sends its commands as arrays");
+    const auto status = parser_.parse(std::string_view(buffer_).substr(start_ + parsed_));
+    if (status == protocol::RequestParser::Status::kError) return fail(parser_.error());
+    if (status == protocol::RequestParser::Status::kRequest) note_command();
+    parsed_ += parser_.consumed();
+    if (status == protocol::RequestParser::Status::kNeedMore) {
+      if (buffer_.size() - start_ <= unit_bytes_max_) return Status::kNeedMore;
+      return fail(fmt::format("a unit of more than {} bytes", unit_bytes_max_));
+    }
+    const std::string_view name = parser_.arguments().front();
+    const bool begins = protocol::equals_ignore_case(name, "MULTI");
+    const bool ends = protocol::equals_ignore_case(name, "EXEC");
+    if (begins && in_group_) return fail("MULTI inside MULTI");
+    if (ends && !in_group_) return fail("EXEC without MULTI");
+    in_group_ = begins || (in_group_ && !ends);
+    if (!in_group_) return finish_unit();
+    if (parsed_ > unit_bytes_max_) {
+      return fail(fmt::format("a unit of more than {} bytes", unit_bytes_max_));
+    }
+  }
+}
+
+// Empty lines count as bytes of the stream and say nothing. False when something else follows than
+// an array of at least one word: an inline command's words need not lie in the buffer.
+bool StreamSplitter::skip_to_command() {
+  for (size_t at = start_ + parsed_; at < buffer_.size(); ++at, ++parsed_) {
+    if (buffer_[at] == '\r' || buffer_[at] == '\n') continue;
+    const char digit = at + 1 < buffer_.size() ? buffer_[at + 1] : '1';
+    return buffer_[at] == '*' && digit >= '1' && digit <= '9';
+  }
+  return true;
+}
+
+void StreamSplitter::note_command() {
+  const char* const unit = buffer_.data() + start_;
+  for (const std::string_view word : parser_.arguments()) {
+    words_.push_back({static_cast<size_t>(word.data() - unit), word.size()});
+  }
+  word_counts_.push_back(parser_.arguments().size());
+}
+
+StreamSplitter::Status StreamSplitter::finish_unit() {
+  unit_bytes_ = parsed_;
+  parsed_ = 0;
+  command_count_ = word_counts_.size();
+  if (commands_.size() < command_count_ || commands_.size() > kKeptCommands) {
+    commands_.resize(command_count_);
+  }
+  const std::string_view unit = bytes();
+  size_t word = 0;
+  for (size_t i = 0; i < command_count_; ++i) {
+    commands_[i].clear();
+    for (size_t left = word_counts_[i]; left > 0; --left, ++word) {
+      commands_[i].push_back(unit.substr(words_[word].offset, words_[word].size_bytes));
+    }
+  }
+  words_.clear();
+  word_counts_.clear();
+  return Status::kUnit;
+}
+
+StreamSplitter::Status StreamSplitter::fail(std::string_view reason) {
+  error_ = reason;
+  return Status::kError;
+}
+
+void StreamSplitter::reset() {
+  parser_.reset();
+  buffer_.clear();
+  start_ = unit_bytes_ = parsed_ = 0;
+  in_group_ = false;
+  words_.clear();
+  word_counts_.clear();
+  command_count_ = 0;
+  error_.clear();
+}
+
+}  // namespace server

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+
+#include "tests/support/command_test.h"
+
+namespace server {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class ReplicaCommandsTest : public CommandTest {};
+
+TEST_F(ReplicaCommandsTest, ReplicaOfMakesAReplicaAndNoOneALeader) {
+  EXPECT_EQ(run({"REPLICAOF", "10.0.0.1", "6379"}), "+OK\r\n");
+  EXPECT_TRUE(replication_.is_replica());
+  EXPECT_EQ(run({"REPLICAOF", "10.0.0.1", "6379"}),
+            "+OK Already connected to specified master\r\n");
+  EXPECT_EQ(run({"SLAVEOF", "10.0.0.2", "6379"}), "+OK\r\n");
+  EXPECT_THAT(run({"ROLE"}), HasSubstr("10.0.0.2\r\n:6379\r\n$7\r\nconnect\r\n:-1\r\n"));
+  EXPECT_THAT(run({"CONFIG", "GET", "slaveof"}), HasSubstr("10.0.0.2 6379"));
+  EXPECT_EQ(run({"REPLICAOF", "no", "one"}), "+OK\r\n");
+  EXPECT_EQ(run({"REPLICAOF", "NO", "ONE"}), "+OK\r\n") << "already";
+  EXPECT_FALSE(replication_.is_replica());
+  EXPECT_THAT(run({"ROLE"}), HasSubstr("master"));
+}
+
+TEST_F(ReplicaCommandsTest, WrongPortsChangeNothing) {
+  for (const char* port : {"65536", "-1", "abc", ""}) {
+    EXPECT_EQ(run({"REPLICAOF", "h", port}), "-ERR Invalid master port\r\n");
+  }
+  EXPECT_FALSE(replication_.is_replica());
+}
+
+TEST_F(ReplicaCommandsTest, InsideATransaction) {
+  run({"SET", "a", "1"});
+  run({"MULTI"});
+  run({"REPLICAOF", "h", "1"});
+  run({"BGSAVE", "SCHEDULE"});
+  EXPECT_THAT(run({"EXEC"}), StartsWith("*2\r\n+OK\r\n"));
+  EXPECT_TRUE(replication_.is_replica());
+  EXPECT_THAT(run({"SET", "a", "2"}), StartsWith("-READONLY"));
+  EXPECT_EQ(run({"GET", "a"}), "$1\r\n1\r\n");
+}
+
+// A write that was under way when the role changed is found out.
+TEST_F(ReplicaCommandsTest, AChangeOfItsOwnAsksForAllDataAnew) {
+  run({"REPLICAOF", "h", "1"});
+  EXPECT_FALSE(replication_.has_own_changes());
+  durability_.availability.end(Availability::kReadOnlyReplica);
+  run({"GET", "a"});
+  run({"DEL", "a"});
+  EXPECT_FALSE(replication_.has_own_changes());
+  run({"SET", "a", "1"});
+  EXPECT_TRUE(replication_.has_own_changes());
+}
+
+TEST_F(ReplicaCommandsTest, AWritableReplicaMayHaveChangesOfItsOwn) {
+  run({"CONFIG", "SET", "replica-read-only", "no"});
+  run({"REPLICAOF", "h", "1"});
+  EXPECT_EQ(run({"SET", "a", "1"}), "+OK\r\n");
+  EXPECT_FALSE(replication_.has_own_changes());
+}
+
+}  // namespace
+}  // namespace server

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+#include "server/replication/stream_applier.h"
+
+#include <gtest/gtest.h>
+
+#include "server/commands/command_replayer.h"
+#include "tests/support/command_test.h"
+
+namespace server {
+namespace {
+
+using Command = StreamSplitter::Command;
+using Unserved = StreamApplier::Unserved;
+
+class StreamApplierTest : public CommandTest {
+ protected:
+  StreamApplier applier(unsigned database = 0) {
+    return StreamApplier(
+        std::make_unique<CommandReplayer>(services_, CommandOrigin::kForeignJournal), database,
+        figures_);
+  }
+  bool apply(StreamApplier& applier, const std::vector<Command>& commands,
+             Unserved unserved = Unserved::kRefuse) {
+    return applier.apply(commands, unserved).has_value();
+  }
+
+  StreamApplier::Figures figures_;
+};
+
+TEST_F(StreamApplierTest, CommandsAreCarriedOutInTheirDatabase) {
+  auto applier = this->applier(2);
+  EXPECT_TRUE(apply(applier, {{"SET", "a", "1"}}));
+  EXPECT_EQ(applier.database(), 2U);
+  EXPECT_TRUE(apply(applier, {{"select", "3"}}));
+  EXPECT_EQ(applier.database(), 3U);
+  EXPECT_TRUE(apply(applier, {{"SET", "b", "2"}}));
+  run({"SELECT", "2"});
+  EXPECT_EQ(run({"GET", "a"}), "$1\r\n1\r\n");
+  run({"SELECT", "3"});
+  EXPECT_EQ(run({"GET", "b"}), "$1\r\n2\r\n");
+}
+
+TEST_F(StreamApplierTest, AGroupIsCarriedOutWhole) {
+  auto applier = this->applier();
+  EXPECT_TRUE(apply(
+      applier, {{"MULTI"}, {"SET", "a", "1"}, {"SELECT", "1"}, {"BF.ADD", "f", "x"}, {"EXEC"}}));
+  EXPECT_EQ(applier.database(), 1U);
+  EXPECT_EQ(run({"GET", "a"}), "$1\r\n1\r\n");
+  run({"SELECT", "1"});
+  EXPECT_EQ(run({"BF.EXISTS", "f", "x"}), ":1\r\n");
+  EXPECT_TRUE(apply(applier, {{"MULTI"}, {"EXEC"}}));
+  EXPECT_EQ(figures_.failed_commands, 0U);
+}
+
+TEST_F(StreamApplierTest, ErrorsAreCountedAndTheRestGoesOn) {
+  auto applier = this->applier();
+  run({"SET", "text", "abc"});
+  EXPECT_TRUE(apply(applier, {{"INCR", "text"}}));
+  EXPECT_TRUE(apply(applier, {{"GET"}})) << "wrong arity";
+  EXPECT_EQ(figures_.failed_commands, 2U);
+  EXPECT_TRUE(apply(applier, {{"MULTI"}, {"INCR", "text"}, {"GET"}, {"SET", "b", "1"}, {"EXEC"}}));
+  EXPECT_EQ(figures_.failed_commands, 4U);
+  EXPECT_EQ(run({"GET", "b"}), "$1\r\n1\r\n");
+}
+
+TEST_F(StreamApplierTest, UnservedCommandsAreRefusedBeforeAnyOfTheUnit) {
+  auto applier = this->applier();
+  EXPECT_FALSE(apply(applier, {{"HSET", "h", "f", "v"}}));
+  EXPECT_FALSE(apply(applier, {{"MULTI"}, {"SET", "a", "1"}, {"HSET", "h", "f", "v"}, {"EXEC"}}));
+  EXPECT_EQ(run({"EXISTS", "a"}), ":0\r\n");
+  EXPECT_TRUE(apply(applier, {{"SET", "a", "2"}})) << "the session has left MULTI";
+  EXPECT_EQ(run({"GET", "a"}), "$1\r\n2\r\n");
+}
+
+TEST_F(StreamApplierTest, UnservedCommandsAreLeftOutWhenAllowed) {
+  auto applier = this->applier();
+  EXPECT_TRUE(apply(applier, {{"HSET", "h", "f", "v"}}, Unserved::kSkip));
+  EXPECT_TRUE(apply(
+      applier, {{"MULTI"}, {"SET", "a", "1"}, {"HSET", "h", "f", "v"}, {"INCR", "a"}, {"EXEC"}},
+      Unserved::kSkip));
+  EXPECT_EQ(run({"GET", "a"}), "$1\r\n2\r\n");
+  EXPECT_EQ(figures_.skipped_commands, 2U);
+  EXPECT_EQ(figures_.failed_commands, 0U);
+}
+
+TEST_F(StreamApplierTest, WhatChangesNoKeyIsDispensable) {
+  auto applier = this->applier();
+  EXPECT_TRUE(apply(applier, {{"FUNCTION", "LOAD", "x"}}));
+  EXPECT_TRUE(apply(applier, {{"MULTI"}, {"SPUBLISH", "c", "m"}, {"SET", "a", "1"}, {"EXEC"}}));
+  EXPECT_EQ(run({"GET", "a"}), "$1\r\n1\r\n");
+}
+
+TEST_F(StreamApplierTest, TheLeaderSaysWhenAKeyHasExpired) {
+  auto applier = this->applier();
+  EXPECT_TRUE(apply(applier, {{"SET", "a", "1", "PXAT", "1"}}));
+  EXPECT_EQ(run({"GET", "a"}), "$-1\r\n") << "readers do not see it";
+  EXPECT_TRUE(apply(applier, {{"APPEND", "a", "2"}}));
+  EXPECT_TRUE(apply(applier, {{"PERSIST", "a"}}));
+  EXPECT_EQ(run({"GET", "a"}), "$2\r\n12\r\n") << "for the stream it was there";
+}
+
+}  // namespace
+}  // namespace server

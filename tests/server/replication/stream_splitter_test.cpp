@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+#include "server/replication/stream_splitter.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "persistence/journal.h"
+
+namespace server {
+namespace {
+
+using Status = StreamSplitter::Status;
+using Words = std::vector<std::string_view>;
+
+constexpr size_t kUnitBytesMax = size_t{1} << 20;
+
+std::string command(const Words& words) {
+  std::string bytes;
+  persistence::append_command(bytes, words);
+  return bytes;
+}
+
+struct Unit {
+  std::string bytes;
+  std::vector<std::vector<std::string>> commands;
+
+  bool operator==(const Unit&) const = default;
+};
+
+Unit copy_of(const StreamSplitter& splitter) {
+  Unit unit{std::string(splitter.bytes()), {}};
+  for (const auto& words : splitter.commands()) {
+    unit.commands.emplace_back(words.begin(), words.end());
+  }
+  return unit;
+}
+
+void drain(StreamSplitter& splitter, std::vector<Unit>& units) {
+  while (splitter.next() == Status::kUnit) units.push_back(copy_of(splitter));
+}
+
+// Single commands, empty lines, groups, a long value.
+std::string sample_stream() {
+  const std::string value(3000, 'v');
+  return command({"SELECT", "0"}) + command({"SET", "a", value}) + "\n\r\n" + command({"MULTI"}) +
+         command({"SET", "b", "\r\n*1\r\n"}) + command({"BF.ADD", "f", ""}) + command({"exec"}) +
+         command({"PING"}) + command({"multi"}) + command({"EXEC"}) + "\n" + command({"DEL", "a"});
+}
+
+std::vector<Unit> whole(const std::string& stream) {
+  StreamSplitter splitter(kUnitBytesMax);
+  splitter.append(stream);
+  std::vector<Unit> units;
+  drain(splitter, units);
+  return units;
+}
+
+TEST(StreamSplitterTest, CommandsAndGroupsAreUnits) {
+  const std::string stream = sample_stream();
+  const auto units = whole(stream);
+  ASSERT_EQ(units.size(), 6U);
+  EXPECT_EQ(units[2].commands,
+            (std::vector<std::vector<std::string>>{
+                {"MULTI"}, {"SET", "b", "\r\n*1\r\n"}, {"BF.ADD", "f", ""}, {"exec"}}));
+  EXPECT_TRUE(units[2].bytes.starts_with("\n\r\n*1\r\n$5\r\nMULTI"));
+  EXPECT_EQ(units[4].commands.size(), 2U);
+  std::string joined;
+  for (const Unit& unit : units) joined += unit.bytes;
+  EXPECT_EQ(joined, stream);
+}
+
+TEST(StreamSplitterTest, EveryCutGivesTheSameUnits) {
+  const std::string stream = sample_stream();
+  const auto expected = whole(stream);
+  for (size_t cut = 0; cut <= stream.size(); ++cut) {
+    StreamSplitter splitter(kUnitBytesMax);
+    std::vector<Unit> units;
+    splitter.append(std::string_view(stream).substr(0, cut));
+    drain(splitter, units);
+    splitter.append(std::string_view(stream).substr(cut));
+    drain(splitter, units);
+    ASSERT_EQ(units, expected) << "cut at " << cut;
+    ASSERT_EQ(splitter.pending_bytes(), 0U);
+  }
+}
+
+TEST(StreamSplitterTest, AGroupWaitsForItsExec) {
+  StreamSplitter splitter(kUnitBytesMax);
+  const std::string begin = command({"MULTI"}) + command({"SET", "a", "1"});
+  splitter.append(begin);
+  EXPECT_EQ(splitter.next(), Status::kNeedMore);
+  EXPECT_EQ(splitter.pending_bytes(), begin.size());
+  splitter.append(command({"EXEC"}));
+  EXPECT_EQ(splitter.next(), Status::kUnit);
+  EXPECT_TRUE(splitter.is_group());
+}
+
+TEST(StreamSplitterTest, WhatNoLeaderSendsIsAnError) {
+  const std::vector<std::string> streams = {
+      command({"EXEC"}),
+      command({"MULTI"}) + command({"MULTI"}),
+      "PING\r\n",
+      "*0\r\n",
+      "*-1\r\n",
+      "+OK\r\n",
+      "*0\r\nPING \"x\"\r\n",
+      "*1\r\n:3\r\n",
+      "*99999999999999999999\r\n",
+      "*1\r\n$-5\r\n",
+      "*1\r\n$99999999999\r\n",
+      std::string(10, '\0'),
+  };
+  for (const std::string& stream : streams) {
+    StreamSplitter splitter(kUnitBytesMax);
+    Status status = Status::kNeedMore;
+    for (const char byte : stream) {
+      splitter.append({&byte, 1});
+      status = splitter.next();
+      if (status == Status::kError) break;
+    }
+    EXPECT_EQ(status, Status::kError) << stream;
+    EXPECT_FALSE(splitter.error().empty());
+    splitter.append(command({"PING"}));
+    EXPECT_EQ(splitter.next(), Status::kError) << "an error is for good";
+    splitter.reset();
+    splitter.append(command({"PING"}));
+    EXPECT_EQ(splitter.next(), Status::kUnit);
+  }
+}
+
+TEST(StreamSplitterTest, AUnitBeyondTheLimitIsAnError) {
+  const std::string set = command({"SET", "a", std::string(400, 'x')});
+  StreamSplitter splitter(1000);
+  splitter.append(set + set + set);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(splitter.next(), Status::kUnit) << "each alone is short";
+  splitter.append(command({"MULTI"}) + set + set);
+  EXPECT_EQ(splitter.next(), Status::kNeedMore);
+  splitter.append(set);
+  EXPECT_EQ(splitter.next(), Status::kError);
+}
+
+TEST(StreamSplitterTest, RandomStreamsInRandomPieces) {
+  const uint64_t seed = std::random_device()();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  const auto below = [&](size_t bound) { return static_cast<size_t>(random() % bound); };
+  for (int round = 0; round < 200; ++round) {
+    std::string stream;
+    size_t unit_count = 0;
+    for (size_t left = below(40); left > 0; --left, ++unit_count) {
+      const bool is_group = below(4) == 0;
+      if (is_group) stream += command({"MULTI"});
+      for (size_t n = is_group ? below(5) : 1; n > 0; --n) {
+        const std::string value(below(300), static_cast<char>(random()));
+        stream += command({"SET", "key", value});
+      }
+      if (is_group) stream += command({"EXEC"});
+    }
+    StreamSplitter splitter(kUnitBytesMax);
+    std::vector<Unit> units;
+    for (std::string_view rest = stream; !rest.empty();) {
+      const size_t size = std::min(rest.size(), 1 + below(below(2) == 0 ? 8 : 2000));
+      splitter.append(rest.substr(0, size));
+      rest.remove_prefix(size);
+      drain(splitter, units);
+    }
+    ASSERT_EQ(units.size(), unit_count);
+    ASSERT_EQ(units, whole(stream));
+  }
+}
+
+}  // namespace
+}  // namespace server
