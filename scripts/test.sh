@@ -89,6 +89,7 @@ fuzz_all() {
     seeds=("$corpus")
     [ -d "tests/fuzz/corpus/${name%_fuzzer}" ] && seeds+=("tests/fuzz/corpus/${name%_fuzzer}")
     if part "fuzz $name" "$fuzzer" -max_total_time="$fuzz_seconds" -timeout=10 -verbosity=0 \
+      -malloc_limit_mb=64 \
       -artifact_prefix="build/fuzz-findings/$name-" "${seeds[@]}"; then
       passed=$((passed + 1))
     fi

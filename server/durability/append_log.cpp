@@ -7,6 +7,8 @@ namespace server {
 namespace {
 
 constexpr int64_t kSecondUs = 1'000'000;
+// As Redis counts delayed syncs.
+constexpr int64_t kSyncIsOverdueUs = 2 * kSecondUs;
 
 // Reply texts open with their code; a log line does not.
 std::string without_code(const std::string& message) {
@@ -33,8 +35,9 @@ void AppendLog::commit() {
   if (!writer_.is_open()) return;
   if (!is_always()) {
     const uint64_t end = journal_.end_offset();
-    // A disk that fails is tried again by the log's thread, not by every client.
-    if (!availability_.has(Availability::kAppendLogFails)) write_and_report();
+    // A disk that fails is tried again by the log's thread, not by every client. While a sync takes
+    // too long nothing more is written, so that no more is answered that a power cut would take.
+    if (!availability_.has(Availability::kAppendLogFails) && !sync_is_overdue()) write_and_report();
     // Right after a rewrite has begun, the file before is synced first, by the log's thread.
     if (writer_.written_offset() >= end) return;
   }
@@ -88,13 +91,19 @@ void AppendLog::step() {
   if (is_behind && !writer_.has_lost_sync() && (is_always() || is_due)) {
     next_sync_us_ = now_us + kSecondUs;
     sync_and_report();
-    if (clock_.monotonic_us() - now_us > 2 * kSecondUs) ++delayed_syncs_;
+    if (clock_.monotonic_us() - now_us > kSyncIsOverdueUs) ++delayed_syncs_;
   }
   // Other threads write too, and not all of their bytes at once are those that someone waits for.
   const uint64_t safe = safe_offset();
   if (safe == told_offset_) return;
   told_offset_ = safe;
   on_progress();
+}
+
+bool AppendLog::sync_is_overdue() const {
+  const int64_t began_us = sync_began_us_;
+  return began_us != kNotSyncing && config_.append_fsync() == AppendFsync::kEverySecond &&
+         clock_.monotonic_us() - began_us > kSyncIsOverdueUs;
 }
 
 void AppendLog::write_and_report() {
@@ -105,9 +114,9 @@ void AppendLog::write_and_report() {
 }
 
 void AppendLog::sync_and_report() {
-  is_syncing_ = true;
+  sync_began_us_ = clock_.monotonic_us();
   const auto synced = writer_.sync();
-  is_syncing_ = false;
+  sync_began_us_ = kNotSyncing;
   if (!synced) fail(synced.error().message);
 }
 

@@ -4,7 +4,8 @@
 //
 // With `appendfsync everysec` and `no` the I/O thread that has replies waiting writes for all;
 // once a second the log's own thread syncs. With `always` that thread writes and syncs for all who
-// wait, so that no I/O thread waits for the disk.
+// wait, so that no I/O thread waits for the disk. While a sync of `everysec` takes more than two
+// seconds, replies to writes wait for its end: what a power cut may take stays bounded.
 //
 // Invariants: a reply leaves only when is_safe() says so of the journal's end behind its command.
 // When the file takes no bytes, replies to the writes that are in it wait, new writes are refused
@@ -53,7 +54,9 @@ class AppendLog {
   // end_of_last_append() then) are what they answer. A reader depends on what it may have seen.
   uint64_t offset_of_replies(uint64_t mark) const {
     const uint64_t own = persistence::Journal::end_of_last_append();
-    if (availability_.has(Availability::kAppendLogFails)) return own == mark ? 0 : own;
+    if (availability_.has(Availability::kAppendLogFails) || sync_is_overdue()) {
+      return own == mark ? 0 : own;  // what is not in the file may be read meanwhile
+    }
     return journal_.end_offset();
   }
   bool is_safe(uint64_t offset) const { return !is_open() || offset <= safe_offset(); }
@@ -69,7 +72,7 @@ class AppendLog {
   void suspend_syncs(bool suspended) { syncs_suspended_ = suspended; }
 
   // For INFO.
-  bool is_syncing() const { return is_syncing_; }
+  bool is_syncing() const { return sync_began_us_ != kNotSyncing; }
   uint64_t delayed_syncs() const { return delayed_syncs_; }
 
  private:
@@ -77,6 +80,7 @@ class AppendLog {
   uint64_t safe_offset() const {
     return is_always() ? writer_.synced_offset() : writer_.written_offset();
   }
+  bool sync_is_overdue() const;
   void run();
   void step();
   void write_and_report();
@@ -89,7 +93,8 @@ class AppendLog {
   persistence::AofWriter& writer_;
   Availability& availability_;
   std::atomic<bool> syncs_suspended_{false};
-  std::atomic<bool> is_syncing_{false};
+  static constexpr int64_t kNotSyncing = -1;
+  std::atomic<int64_t> sync_began_us_{kNotSyncing};
   std::atomic<uint64_t> delayed_syncs_{0};
 
   std::mutex mutex_;  // guards wanted_ and stopping_

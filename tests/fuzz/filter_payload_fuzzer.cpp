@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Aborts when bytes decode to a filter that cannot be written and read again unchanged.
+// Aborts when bytes decode to a filter that cannot be written and read again unchanged, or when a
+// chunk is loaded to where it does not belong.
 //
-// The first byte of an input chooses the form: a module value, a chunk header or a BF.LOAD payload.
+// The first byte of an input chooses the form: a module value, a chunk header, a BF.LOAD payload,
+// or a chunk, whose position the next three bytes give.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -35,9 +37,45 @@ core::Result<FilterPtr> decode_value(std::string_view bytes) {
 }
 
 core::Result<FilterPtr> decode_as(uint8_t form, std::string_view bytes) {
-  if (form % 3 == 1) return persistence::decode_chunk_header(bytes, kBudget);
-  if (form % 3 == 2) return persistence::decode_load_payload(bytes, kBudget);
+  if (form == 1) return persistence::decode_chunk_header(bytes, kBudget);
+  if (form == 2) return persistence::decode_load_payload(bytes, kBudget);
   return decode_value(bytes);
+}
+
+FilterPtr small_filter(core::bloom::LayoutId layout) {
+  core::bloom::FilterParameters parameters;
+  parameters.layout = layout;
+  parameters.error_rate = 0.01;
+  parameters.capacity = 100;
+  parameters.expansion = 2;
+  auto filter = core::bloom::ScalableFilter::create(parameters, kBudget);
+  require(bool(filter), "a small filter cannot be made");
+  for (int i = 0; i < 500; ++i) (*filter)->add(std::to_string(i), kBudget);
+  return std::move(*filter);
+}
+
+// A chunk that is taken is there when it is asked for again, but for bits behind the array's end.
+void load_chunk(std::string_view bytes) {
+  constexpr size_t kPositionBytes = 3;
+  if (bytes.size() < kPositionBytes) return;
+  uint64_t position = 0;
+  for (size_t i = 0; i < kPositionBytes; ++i) {
+    position = position << 8 | static_cast<uint8_t>(bytes[i]);
+  }
+  bytes.remove_prefix(kPositionBytes);
+  using core::bloom::LayoutId;
+  for (const auto layout : {LayoutId::kNative, LayoutId::kRedisBloom, LayoutId::kValkeyBloom}) {
+    const FilterPtr filter = small_filter(layout);
+    const std::string header = persistence::encode_chunk_header(*filter);
+    const auto outcome = persistence::load_chunk(*filter, position, bytes);
+    require(persistence::encode_chunk_header(*filter) == header, "a chunk changed the header");
+    std::string padded;
+    const std::string_view now = persistence::chunk_at(*filter, position, padded);
+    if (outcome == persistence::ChunkOutcome::kLoaded) {
+      require(now.size() >= bytes.size(), "a chunk went past its layer");
+    }
+    filter->may_contain("item");
+  }
 }
 
 std::string encoded(const core::bloom::ScalableFilter& filter) {
@@ -52,7 +90,12 @@ std::string encoded(const core::bloom::ScalableFilter& filter) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
-  const auto filter = decode_as(data[0], bytes);
+  constexpr uint8_t kForms = 4;
+  if (data[0] % kForms == kForms - 1) {
+    load_chunk(bytes);
+    return 0;
+  }
+  const auto filter = decode_as(data[0] % kForms, bytes);
   if (!filter) return 0;
   const std::string first = encoded(**filter);
   const auto again = decode_value(first);

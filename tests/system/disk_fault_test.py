@@ -18,7 +18,7 @@ import unittest
 
 import disks
 from harness import ServerTest, seed_from_environment, wait_until
-from resp import ErrorReply
+from resp import ErrorReply, encode
 from write_load import Load
 
 ROUNDS = int(os.environ.get("BLOOMERY_FAULT_ROUNDS", 2))
@@ -119,6 +119,61 @@ class DiskFaultTest(ServerTest):
             self.check_restart(server, load, fsync, disk.path)
             shutil.rmtree(disk.path / "appendonlydir")
             load = Load(self.rng.random())
+
+    def serve_with_slow_syncs(self, fsync):
+        """A thread's third sync and those after it take three seconds; a reader, a writer."""
+        slow = strace("fdatasync:delay_enter=3000000:when=3+")
+        server = self.start(fsync, prefix=slow)
+        reader, writer = server.connect(), server.connect()
+        self.addCleanup(reader.close)
+        self.addCleanup(writer.close)
+        return server, reader, writer
+
+    def is_syncing(self, connection):
+        return self.info(connection, "aof_pending_bio_fsync") == "1"
+
+    def test_slow_syncs_everysec(self):
+        server, reader, writer = self.serve_with_slow_syncs("everysec")
+        acknowledged = 0
+        beside_a_sync = 0
+        while int(self.info(reader, "aof_delayed_fsync")) < 2:
+            before = self.is_syncing(reader)
+            self.assertEqual(writer.call("INCR", "n"), acknowledged + 1)
+            acknowledged += 1
+            beside_a_sync += before and self.is_syncing(reader)
+        self.assertGreater(beside_a_sync, 0)
+        # When a sync has taken two seconds, writers wait and readers do not.
+        while not self.is_syncing(reader):
+            self.assertEqual(writer.call("INCR", "n"), acknowledged + 1)
+            acknowledged += 1
+        time.sleep(2.2)
+        writer.send(encode("INCR", "n"))
+        delayed = self.info(reader, "aof_delayed_fsync")
+        asked = 0
+        while True:
+            self.assertTrue(reader.call("GET", "n"))
+            was_answered = writer.has_reply()
+            if not self.is_syncing(reader) or self.info(reader, "aof_delayed_fsync") != delayed:
+                break
+            self.assertFalse(was_answered, "a write was answered beside an overdue sync")
+            asked += 1
+        self.assertGreater(asked, 0)
+        self.assertEqual(writer.read_reply()[0], acknowledged + 1)
+        server.crash()
+        server = self.start("everysec")
+        with server.connect() as connection:
+            self.assertEqual(connection.call("GET", "n"), b"%d" % (acknowledged + 1))
+
+    def test_slow_syncs_always(self):
+        server, _, writer = self.serve_with_slow_syncs("always")
+        for value in (1, 2):
+            self.assertEqual(writer.call("INCR", "n"), value)
+        for value in (3, 4):
+            writer.send(encode("INCR", "n"))
+            time.sleep(1)
+            self.assertFalse(writer.has_reply(), "a write was answered before it was synced")
+            self.assertEqual(writer.read_reply()[0], value)
+        server.crash()
 
     def test_full_disk_everysec(self):
         self.fill_and_free("everysec")

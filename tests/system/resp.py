@@ -6,6 +6,7 @@ A parsed reply is bytes for strings (Simple for `+`), int, None, float, bool, li
 Push, or ErrorReply, which is a value and never raised: error replies are what many tests ask for.
 """
 
+import select
 import socket
 
 
@@ -104,6 +105,10 @@ class Connection:
         del self._buffer[: self._position]
         self._position = 0
         return value, raw
+
+    def has_reply(self):
+        """Whether bytes have come that no read_reply() has taken."""
+        return bool(self._buffer) or bool(select.select([self.socket], [], [], 0)[0])
 
     def read_to_end(self):
         """All bytes until the server closes; an abortive close counts as the end too."""
