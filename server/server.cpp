@@ -72,8 +72,9 @@ struct Server::Parts {
         durability({config, clock, keyspace, journal, persistence::posix_file_system(), changes}),
         replication(
             {config, clock, keyspace, journal, durability, persistence::posix_file_system()}),
-        follower({config, clock, durability, replication, persistence::posix_file_system()},
-                 keyspace),
+        follower(
+            {config, clock, durability, replication, persistence::posix_file_system(), clients},
+            keyspace),
         pubsub(thread_count(config)),
         statistics(thread_count(config), registry->size()),
         facts{random_id(), executable_path(), clock.wall_ms(), thread_count(config),

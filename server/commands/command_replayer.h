@@ -4,9 +4,13 @@
 // client of no connection.
 //
 // Invariants: its commands are not refused for want of memory or rights, do not let keys expire,
-// and count in no statistics.
+// and count in no statistics. What changes no data is refused: nobody but the server's own clients
+// shall shut it down or change its settings.
 // Thread safety: belongs to one thread.
 #pragma once
+
+#include <algorithm>
+#include <array>
 
 #include "server/commands/dispatcher.h"
 #include "server/durability/recovery.h"
@@ -27,11 +31,26 @@ class CommandReplayer final : public Replayer {
 
   std::string_view execute(persistence::Words words) override {
     replies_.clear();
+    const RegisteredCommand* const command = services_.registry.find(words.front());
+    if (command != nullptr && !may_follow(*command)) {
+      protocol::ReplyWriter(replies_, session_.resp).error(kNoChange);
+      return replies_.view();
+    }
     dispatcher_.execute(words, services_.clock.wall_ms(), replies_);
     return replies_.view();
   }
 
  private:
+  static constexpr std::string_view kNoChange = "ERR a command that changes no data";
+
+  // Changes, and what stands around them.
+  static bool may_follow(const RegisteredCommand& command) {
+    if (command.has(kWrite) || command.has(kMayReplicate)) return true;
+    constexpr std::array<std::string_view, 5> kFrame = {"select", "multi", "exec", "discard",
+                                                        "ping"};
+    return std::ranges::find(kFrame, command.row->name) != kFrame.end();
+  }
+
   Services& services_;
   ThreadStatistics counters_;
   Session session_;

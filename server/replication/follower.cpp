@@ -94,11 +94,6 @@ bool Follower::promote(Locking locking) {
   return true;
 }
 
-void Follower::drop_link() {
-  ++generation_;
-  waker_.wake();
-}
-
 void Follower::run() {
   int64_t pause_ms = kFirstPauseMs;
   while (!is_stopping_) {

@@ -43,9 +43,6 @@ class Follower {
   bool follow(const Target& target, Locking locking);
   // REPLICAOF NO ONE. False when this is no replica.
   bool promote(Locking locking);
-  // Ends the link; it comes back by itself. CLIENT KILL TYPE master.
-  void drop_link();
-
   // Whom it follows; nothing on a leader.
   std::optional<Target> target() const;
   const FollowerFigures& figures() const { return figures_; }

@@ -31,6 +31,7 @@ FollowerSession::FollowerSession(const Parts& parts, const Surroundings& surroun
       snapshot_path_(received_snapshot()) {}
 
 FollowerSession::~FollowerSession() {
+  if (session_ != nullptr) parts_.clients.remove(session_->id);
   if (snapshot_ == nullptr) return;
   snapshot_.reset();
   (void)parts_.files.remove(snapshot_path_);
@@ -63,10 +64,23 @@ core::Error FollowerSession::run(const Target& target) {
   if (!surroundings_.is_wanted()) return {"the role has changed"};
   figures_.state = FollowerState::kHandshake;
   figures_.last_received_us = now_us();
+  list_link(target);
   link_.emplace(request_of(target), now_us());
   for (;;) {
     if (auto done = step(); !done) return done.error();
   }
+}
+
+void FollowerSession::list_link(const Target& target) {
+  session_ = std::make_shared<Session>(parts_.clients.next_id());
+  session_->peer = Peer::kLeader;
+  session_->authenticated = true;
+  session_->address = fmt::format("{}:{}", target.host, target.port);
+  session_->created_ms = parts_.clock.wall_ms();
+  session_->last_interaction_ms = parts_.clock.wall_ms();
+  // CLIENT KILL finds it by this; the waker outlives every session.
+  session_->wake = [&waker = surroundings_.waker] { waker.wake(); };
+  parts_.clients.add(session_);
 }
 
 core::Result<> FollowerSession::step() {
@@ -76,8 +90,10 @@ core::Result<> FollowerSession::step() {
   if (auto sent = socket_.send(link_->take_output()); !sent) return sent;
   const auto count = socket_.receive(received_, kStepMs);
   if (!surroundings_.is_wanted()) return core::Error{"the role has changed"};
+  if (session_->kill_requested) return core::Error{"it was killed by a client"};
   if (!count) return count.error();
   if (*count == 0) return {};
+  session_->last_interaction_ms = parts_.clock.wall_ms();
   figures_.last_received_us = now_us();
   link_->receive(std::string_view(received_).substr(0, *count), now_us());
   return handle_events();

@@ -19,6 +19,7 @@
 
 #include "core/clock.h"
 #include "persistence/file_system.h"
+#include "server/clients.h"
 #include "server/config/config.h"
 #include "server/durability/durability.h"
 #include "server/replication/follower_link.h"
@@ -52,6 +53,7 @@ class FollowerSession {
     Durability& durability;
     Replication& replication;
     persistence::FileSystem& files;
+    Clients& clients;  // the link is listed among them while it lives
   };
   struct Target {
     std::string host;
@@ -80,6 +82,7 @@ class FollowerSession {
 
  private:
   FollowerLink::Request request_of(const Target& target) const;
+  void list_link(const Target& target);
   core::Result<> step();
   core::Result<> handle_events();
   core::Result<> handle(FollowerLink::Event event);
@@ -101,6 +104,7 @@ class FollowerSession {
   const Surroundings surroundings_;
   FollowerFigures& figures_;
   LeaderSocket socket_;
+  std::shared_ptr<Session> session_;  // as CLIENT LIST and CLIENT KILL see the link
   std::optional<FollowerLink> link_;
   std::string received_;  // the buffer of receive()
   std::unique_ptr<persistence::AppendFile> snapshot_;

@@ -52,10 +52,11 @@ StreamSplitter::Status StreamSplitter::next() {
     if (status == protocol::RequestParser::Status::kError) return fail(parser_.error());
     if (status == protocol::RequestParser::Status::kRequest) note_command();
     parsed_ += parser_.consumed();
-    if (status == protocol::RequestParser::Status::kNeedMore) {
-      if (buffer_.size() - start_ <= unit_bytes_max_) return Status::kNeedMore;
+    const bool is_whole = status == protocol::RequestParser::Status::kRequest;
+    if ((is_whole ? parsed_ : buffer_.size() - start_) > unit_bytes_max_) {
       return fail(fmt::format("a unit of more than {} bytes", unit_bytes_max_));
     }
+    if (!is_whole) return Status::kNeedMore;
     const std::string_view name = parser_.arguments().front();
     const bool begins = protocol::equals_ignore_case(name, "MULTI");
     const bool ends = protocol::equals_ignore_case(name, "EXEC");
@@ -63,9 +64,6 @@ StreamSplitter::Status StreamSplitter::next() {
     if (ends && !in_group_) return fail("EXEC without MULTI");
     in_group_ = begins || (in_group_ && !ends);
     if (!in_group_) return finish_unit();
-    if (parsed_ > unit_bytes_max_) {
-      return fail(fmt::format("a unit of more than {} bytes", unit_bytes_max_));
-    }
   }
 }
 

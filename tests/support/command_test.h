@@ -129,7 +129,7 @@ class CommandTest : public ::testing::Test {
   virtual_disk::VirtualDisk disk_;
   Durability durability_{{config_, clock_, keyspace_, journal_, disk_, changes_}};
   Replication replication_{{config_, clock_, keyspace_, journal_, durability_, disk_}};
-  Follower follower_{{config_, clock_, durability_, replication_, disk_}, keyspace_};
+  Follower follower_{{config_, clock_, durability_, replication_, disk_, clients_}, keyspace_};
   int shutdowns_requested_ = 0;
   Services services_;
   std::unique_ptr<Client> client_;

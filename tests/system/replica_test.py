@@ -288,6 +288,20 @@ class RedisLeaderTest(ReplicaTest):
         leader.call("CLIENT", "KILL", "TYPE", "replica")
         wait_until(lambda: b"user=mover" in leader.call("CLIENT", "LIST", "TYPE", "replica"), 10)
 
+    def test_the_link_is_a_client(self):
+        redis, leader = self.start_leader()
+        server, replica = self.start_replica()
+        self.follow(replica, redis.port)
+        self.wait_for_link(replica)
+        line = replica.call("CLIENT", "LIST", "TYPE", "master").decode()
+        self.assertIn(f"addr=127.0.0.1:{redis.port} ", line)
+        self.assertIn(" flags=M ", line)
+        self.assertEqual(replica.call("CLIENT", "KILL", "TYPE", "master"), 1)
+        server.wait_for_log("killed by a client")
+        leader.call("SET", "a", "1")
+        self.check_equal(leader, replica)
+        self.assertEqual(info(leader, "stats")["sync_partial_ok"], "1")
+
     def test_promotion_and_another_leader(self):
         first, first_leader = self.start_leader()
         second, second_leader = self.start_leader()

@@ -160,6 +160,23 @@ class ScriptedLeaderTest(VectorChecks, ReplicaTest):
         self.assertEqual(replica.call("GET", "b"), b"1")
         self.assertEqual(info(replica, "stats")["unexpected_error_replies"], "2")
 
+    def test_a_leader_changes_data_and_nothing_else(self):
+        stream = (("SHUTDOWN", "NOSAVE"), ("CONFIG", "SET", "maxclients", "1"),
+                  ("REPLICAOF", "NO", "ONE"), ("CLIENT", "REPLY", "OFF"), ("QUIT",),
+                  ("WAIT", "1", "0"), ("PSYNC", "?", "-1"), ("SET", "a", "1"))  # fmt: skip
+
+        def script(link):
+            link.full_resync(EMPTY)
+            link.send_commands(*stream)
+
+        leader, replica = self.follow_script(script)
+        self.server.expect_log("A command of the leader failed")
+        self.wait_for_ack(leader, sum(len(encode(*words)) for words in stream))
+        self.assertEqual(replica.call("GET", "a"), b"1")
+        self.assertEqual(info(replica)["role"], "slave")
+        self.assertEqual(replica.call("CONFIG", "GET", "maxclients")[1], b"10000")
+        self.assertEqual(info(replica, "stats")["unexpected_error_replies"], "7")
+
     def test_a_transaction_is_seen_whole(self):
         def script(link):
             link.full_resync(EMPTY)

@@ -90,7 +90,7 @@ class Life {
         statistics_(1, registry.size()),
         durability({config, clock, keyspace_, journal, disk, changes_, SaveChild::start_here}),
         replication_({config, clock, keyspace_, journal, durability, disk}),
-        follower_({config, clock, durability, replication_, disk}, keyspace_),
+        follower_({config, clock, durability, replication_, disk, clients_}, keyspace_),
         services_{config,       clock,     ticks_,   keyspace_, reclaimer_, journal,     durability,
                   replication_, follower_, registry, clients_,  pubsub_,    statistics_, memory_,
                   pause_,       gauges_,   facts_,   changes_,  {}},

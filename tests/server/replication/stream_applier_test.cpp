@@ -90,6 +90,30 @@ TEST_F(StreamApplierTest, WhatChangesNoKeyIsDispensable) {
   EXPECT_EQ(run({"GET", "a"}), "$1\r\n1\r\n");
 }
 
+TEST_F(StreamApplierTest, WhatIsNoChangeIsRefused) {
+  auto applier = this->applier();
+  const std::vector<Command> commands = {
+      {"SHUTDOWN", "NOSAVE"},
+      {"CONFIG", "SET", "appendonly", "yes"},
+      {"REPLICAOF", "NO", "ONE"},
+      {"CLIENT", "REPLY", "OFF"},
+      {"HELLO", "3"},
+      {"QUIT"},
+      {"WAIT", "1", "0"},
+      {"DEBUG", "SLEEP", "1000"},
+      {"BGSAVE"},
+      {"AUTH", "x"},
+      {"WATCH", "a"},
+      {"RESET"},
+  };
+  for (const Command& command : commands) EXPECT_TRUE(apply(applier, {command}));
+  EXPECT_EQ(figures_.failed_commands, commands.size());
+  EXPECT_EQ(shutdowns_requested_, 0);
+  EXPECT_TRUE(apply(applier, {{"MULTI"}, {"SHUTDOWN"}, {"SET", "a", "1"}, {"EXEC"}}));
+  EXPECT_EQ(shutdowns_requested_, 0);
+  EXPECT_EQ(run({"GET", "a"}), "$1\r\n1\r\n") << "as with any other error";
+}
+
 TEST_F(StreamApplierTest, TheLeaderSaysWhenAKeyHasExpired) {
   auto applier = this->applier();
   EXPECT_TRUE(apply(applier, {{"SET", "a", "1", "PXAT", "1"}}));

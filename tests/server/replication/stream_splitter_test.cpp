@@ -140,6 +140,16 @@ TEST(StreamSplitterTest, AUnitBeyondTheLimitIsAnError) {
   EXPECT_EQ(splitter.next(), Status::kNeedMore);
   splitter.append(set);
   EXPECT_EQ(splitter.next(), Status::kError);
+
+  // Whether it came whole or not.
+  for (const size_t cut : {size_t{0}, size_t{1100}}) {
+    StreamSplitter other(1000);
+    const std::string text = std::string(900, '\n') + set;
+    other.append(std::string_view(text).substr(0, cut));
+    EXPECT_EQ(other.next(), cut > 0 ? Status::kError : Status::kNeedMore);
+    other.append(std::string_view(text).substr(cut));
+    EXPECT_EQ(other.next(), Status::kError);
+  }
 }
 
 TEST(StreamSplitterTest, RandomStreamsInRandomPieces) {

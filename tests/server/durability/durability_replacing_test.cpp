@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+//
+// A leader's snapshot takes the place of all data: whatever fails on the way, in memory and on the
+// disk there is all of the old or all of the new.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "persistence/rdb_writer.h"
+#include "server/durability/durability.h"
+#include "tests/support/command_test.h"
+#include "tests/support/snapshots.h"
+#include "tests/support/virtual_disk.h"
+
+namespace server {
+namespace {
+
+using core::keyspace::Keyspace;
+using snapshots::Contents;
+using virtual_disk::Unsynced;
+using virtual_disk::VirtualDisk;
+
+constexpr std::string_view kReceived = "temp-7-received.rdb";
+
+void put(Keyspace& keyspace, std::string_view name, std::string_view value) {
+  const auto key = keyspace.ref(name);
+  const auto lock = keyspace.lock_exclusive(key);
+  ASSERT_TRUE(keyspace.insert(0, key).set_string(value));
+}
+
+// As much of a replayer as the log of these tests needs.
+class SetReplayer final : public Replayer {
+ public:
+  explicit SetReplayer(Keyspace& keyspace) : keyspace_(keyspace) {}
+  std::string_view execute(persistence::Words words) override {
+    if (words[0] == "SET") put(keyspace_, words[1], words[2]);
+    return "+OK\r\n";
+  }
+
+ private:
+  Keyspace& keyspace_;
+};
+
+struct Process {
+  Process(VirtualDisk& disk, bool has_log)
+      : durability({config, clock, keyspace, journal, disk, changes, SaveChild::start_here}) {
+    const std::vector<NamedValue> options = {{"appendonly", has_log ? "yes" : "no"}, {"save", ""}};
+    (void)config.set(options);
+    const auto recovered = durability.recover(
+        [this](CommandOrigin) { return std::make_unique<SetReplayer>(keyspace); });
+    EXPECT_TRUE(recovered) << recovered.error().message;
+    durability.availability.end(Availability::kLoading);
+  }
+  void write(std::string_view name, std::string_view value) {
+    put(keyspace, name, value);
+    journal.append(0, std::array<std::string_view, 3>{"SET", name, value});
+    (void)durability.append_log().flush();
+  }
+  // All that the own thread would do.
+  void settle() {
+    for (int i = 0; i < 10; ++i) {
+      durability.tick();
+      clock.now_ms += 10'000;
+    }
+  }
+  Contents contents() const { return snapshots::contents(keyspace); }
+
+  Config config;
+  ManualClock clock;
+  Keyspace keyspace{2, 1};
+  persistence::Journal journal;
+  std::atomic<uint64_t> changes{0};
+  Durability durability;
+};
+
+class DurabilityReplacingTest : public ::testing::TestWithParam<bool> {
+ protected:
+  DurabilityReplacingTest() {
+    put(leader_, "new", "value");
+    put(leader_, "both", "new");
+  }
+  // A disk with old data, and the process that serves them.
+  void begin() {
+    process_.reset();
+    disk_ = std::make_unique<VirtualDisk>();
+    process_ = std::make_unique<Process>(*disk_, GetParam());
+    process_->write("old", "value");
+    process_->write("both", "old");
+    if (!GetParam()) {
+      ASSERT_TRUE(process_->durability.save(core::keyspace::Locking::kTake));
+    }
+    process_->settle();
+    old_ = process_->contents();
+    ASSERT_TRUE(persistence::write_rdb_file(*disk_, std::string(kReceived), leader_, {}));
+    lost_ = loaded_ = 0;
+  }
+  core::Result<> replace() {
+    Durability::Replacement replacement;
+    replacement.path = kReceived;
+    replacement.on_loaded = [this] {
+      ++loaded_;
+      EXPECT_TRUE(process_->durability.availability.has(Availability::kLoading));
+    };
+    replacement.on_lost = [this] { ++lost_; };
+    return process_->durability.replace_data(replacement);
+  }
+  Contents after_restart() {
+    process_.reset();
+    return Process(*disk_, GetParam()).contents();
+  }
+
+  Keyspace leader_{2, 1};
+  const Contents new_ = snapshots::contents(leader_);
+  Contents old_;
+  std::unique_ptr<VirtualDisk> disk_;
+  std::unique_ptr<Process> process_;
+  int lost_ = 0;
+  int loaded_ = 0;
+};
+
+TEST_P(DurabilityReplacingTest, TheNewDataTakeThePlaceOfTheOld) {
+  begin();
+  ASSERT_TRUE(replace());
+  EXPECT_EQ(loaded_, 1);
+  EXPECT_EQ(lost_, 0);
+  EXPECT_FALSE(process_->durability.availability.any());
+  EXPECT_EQ(process_->contents(), snapshots::contents(leader_));
+  EXPECT_FALSE(disk_->exists(std::string(kReceived)));
+  EXPECT_TRUE(disk_->exists("dump.rdb"));
+  process_->settle();
+  EXPECT_EQ(process_->durability.log_is_on(), GetParam());
+  process_->write("later", "1");
+  const Contents with_later = process_->contents();
+  const Contents found = after_restart();
+  EXPECT_EQ(found, GetParam() ? with_later : snapshots::contents(leader_));
+}
+
+TEST_P(DurabilityReplacingTest, WhatIsNotWantedAnyMoreChangesNothing) {
+  begin();
+  Durability::Replacement replacement;
+  replacement.path = kReceived;
+  replacement.may_begin = [] { return false; };
+  EXPECT_FALSE(process_->durability.replace_data(replacement));
+  EXPECT_EQ(process_->contents(), old_);
+  EXPECT_FALSE(process_->durability.availability.any());
+  EXPECT_TRUE(replace()) << "nothing is left claimed";
+}
+
+TEST_P(DurabilityReplacingTest, AnyFailureLeavesTheOldOrTheNewOrNothing) {
+  const Contents fresh = snapshots::contents(leader_);
+  bool has_failed = true;
+  for (uint64_t number = 1; has_failed; ++number) {
+    begin();
+    disk_->restart_count();
+    disk_->fail_operation(number);
+    const auto replaced = replace();
+    process_->settle();
+    has_failed = disk_->operation_count() >= number;
+    disk_->fail_operation(virtual_disk::kNever);
+    const Contents found = process_->contents();
+    EXPECT_EQ(loaded_, replaced ? 1 : 0);
+    EXPECT_EQ(found, replaced ? fresh : lost_ == 0 ? old_ : Contents()) << number;
+    process_->settle();
+    const Contents restarted = after_restart();
+    EXPECT_TRUE(restarted == old_ || restarted == fresh || restarted == found) << number;
+  }
+}
+
+TEST_P(DurabilityReplacingTest, ACrashLeavesTheOldOrTheNew) {
+  const Contents fresh = snapshots::contents(leader_);
+  bool has_failed = true;
+  for (uint64_t number = 1; has_failed; ++number) {
+    begin();
+    disk_->restart_count();
+    disk_->fail_from_operation(number);
+    (void)replace();
+    process_->settle();
+    has_failed = disk_->operation_count() >= number;
+    disk_->cut_power(Unsynced::kPartial);
+    const Contents restarted = after_restart();
+    EXPECT_TRUE(restarted == old_ || restarted == fresh) << number;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(WithAndWithoutLog, DurabilityReplacingTest, ::testing::Bool());
+
+}  // namespace
+}  // namespace server
