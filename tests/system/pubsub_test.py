@@ -211,6 +211,30 @@ class PubSubTest(ServerTest):
             self.assertEqual(frames[0], [b"subscribe", b"c", 1])
             self.assertIn(Simple(b"OK"), frames)
 
+    def test_replicas_hand_their_leaders_messages_on(self):
+        leader = self.start_server(*THREADS, "--repl-diskless-sync-delay", "0")
+        replica = self.start_server(*THREADS)
+        on_replica, subscriber = self.connect(replica), self.connect(replica)
+        self.assertEqual(on_replica.call("REPLICAOF", "127.0.0.1", leader.port), b"OK")
+        wait_until(
+            lambda: b"master_link_status:up" in on_replica.call("INFO", "replication"),
+            what="the link",
+        )
+        subscriber.call("SUBSCRIBE", "c")
+        publisher = self.connect(leader)
+        publisher.pipeline([("PUBLISH", "c", i) for i in range(100)])
+        publisher.pipeline([("MULTI",), ("SET", "k", "v"), ("PUBLISH", "c", "end"), ("EXEC",)])
+        heard = [subscriber.read_reply()[0][2] for _ in range(101)]
+        self.assertEqual(heard, [b"%d" % i for i in range(100)] + [b"end"])
+        # What is published on the replica stays there.
+        listener = self.connect(leader)
+        listener.call("SUBSCRIBE", "c")
+        self.assertEqual(on_replica.call("PUBLISH", "c", "here"), 1)
+        self.assertEqual(publisher.call("PUBLISH", "c", "there"), 1)
+        self.assertEqual(listener.read_reply()[0][2], b"there")
+        self.assertEqual(publisher.call("WAIT", 1, 5000), 1)
+        self.assertEqual(on_replica.call("GET", "k"), b"v")
+
     # --- clients ---
 
     def test_redis_cli(self):

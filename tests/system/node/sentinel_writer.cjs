@@ -17,14 +17,17 @@ const sentinels = addresses.map((address) => {
 const TIMEOUT_MS = 1000;
 const PAUSE_MS = 4;
 const PAUSE_AFTER_ERROR_MS = 50;
+// A client that fails for so long is given up for a new one, as a supervisor would restart its
+// program: node-redis may not get over the silence of the one sentinel that it listens to.
+const GIVE_UP_MS = 4000;
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 // A reply that does not come in time is an error: nobody knows what became of the write.
-function inTime(promise) {
+function inTime(promise, timeoutMs = TIMEOUT_MS) {
   let timer;
   const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Error('no reply in time')), TIMEOUT_MS);
+    timer = setTimeout(() => reject(new Error('no reply in time')), timeoutMs);
   });
   promise.catch(() => {});
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
@@ -45,7 +48,7 @@ function ioredisWriter() {
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
   });
   client.on('error', () => {});
-  return (key) => client.set(key, key);
+  return { write: (key) => client.set(key, key), end: () => client.disconnect() };
 }
 
 async function nodeRedisWriter() {
@@ -63,7 +66,7 @@ async function nodeRedisWriter() {
   });
   client.on('error', () => {});
   await client.connect();
-  return (key) => client.set(key, key);
+  return { write: (key) => client.set(key, key), end: () => client.destroy() };
 }
 
 let stopping = false;
@@ -75,16 +78,28 @@ process.stdin.on('end', () => {
 process.on('unhandledRejection', (error) => console.log(`error unhandled ${error.message}`));
 
 (async () => {
-  const write = packageName === 'redis' ? await nodeRedisWriter() : ioredisWriter();
+  const connect = packageName === 'redis' ? nodeRedisWriter : ioredisWriter;
+  let writer;
+  let succeeded = Date.now();
   for (let number = 1; !stopping; number++) {
     const key = `${prefix}:${number}`;
     try {
-      await inTime(write(key));
+      writer ??= await inTime(Promise.resolve(connect()), GIVE_UP_MS);
+      await inTime(writer.write(key));
       console.log(`ack ${key}`);
+      succeeded = Date.now();
       await sleep(PAUSE_MS);
     } catch (error) {
       console.log(`error ${String(error.message).replaceAll('\n', ' ')}`);
       await sleep(PAUSE_AFTER_ERROR_MS);
+      if (Date.now() - succeeded > GIVE_UP_MS && writer !== undefined) {
+        console.log('error gave the client up');
+        succeeded = Date.now();
+        Promise.resolve()
+          .then(writer.end)
+          .catch(() => {});
+        writer = undefined;
+      }
     }
   }
   process.exit(0);
