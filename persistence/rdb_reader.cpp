@@ -282,7 +282,8 @@ void RdbReader::foreign_key(uint8_t type) {
 
 bool RdbReader::accept_foreign(std::string_view type) {
   if (options_.foreign_types == ForeignTypes::kRefuse) {
-    reader_.fail(fmt::format("this server has no values of type '{}'", type));
+    reader_.fail(fmt::format(
+        "this server has no values of type '{}'; rdb-foreign-types skip leaves them out", type));
     return false;
   }
   ++result_.foreign_keys;

@@ -76,6 +76,9 @@ struct AwaitedAcks {
   int64_t deadline_us = 0;        // monotonic; 0 is never
 };
 
+// What CLIENT UNBLOCK asks of a session whose command has not been answered yet.
+enum class Unblock : uint8_t { kNo, kAsByTimeout, kWithError };
+
 enum class ReplyMode : uint8_t { kOn, kOff, kSkipNext, kSkipThis };
 
 class Session {
@@ -120,6 +123,7 @@ class Session {
   std::atomic<bool> no_evict{false};
   std::atomic<bool> no_touch{false};
   std::atomic<bool> paused{false};
+  std::atomic<bool> blocked{false};
   std::atomic<Peer> peer{Peer::kClient};
 
   // Tells other threads how far the transaction is.
@@ -142,6 +146,7 @@ class Session {
 
   // Shared, written by any thread.
   std::atomic<bool> kill_requested{false};
+  std::atomic<Unblock> unblock_requested{Unblock::kNo};
 
   void request_kill() {
     kill_requested.store(true, std::memory_order_release);

@@ -262,13 +262,17 @@ void client_unpause(Context& ctx) {
 /* CLIENT UNBLOCK client-id [TIMEOUT | ERROR] */
 void client_unblock(Context& ctx) {
   if (ctx.args.size() > 4) return ctx.reply.error(kSyntaxError);
-  if (ctx.args.size() == 4 && !equals_ignore_case(ctx.args[3], "timeout") &&
-      !equals_ignore_case(ctx.args[3], "error")) {
+  const bool has_error = ctx.args.size() == 4 && equals_ignore_case(ctx.args[3], "error");
+  if (ctx.args.size() == 4 && !has_error && !equals_ignore_case(ctx.args[3], "timeout")) {
     return ctx.reply.error("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR");
   }
-  if (!protocol::parse_int64(ctx.args[2])) return ctx.reply.error(kNotAnInteger);
-  // No command of ours blocks.
-  ctx.reply.integer(0);
+  const auto id = protocol::parse_int64(ctx.args[2]);
+  if (!id) return ctx.reply.error(kNotAnInteger);
+  const auto session = ctx.services.clients.find(static_cast<uint64_t>(*id));
+  if (session == nullptr || !session->blocked) return ctx.reply.integer(0);
+  session->unblock_requested = has_error ? Unblock::kWithError : Unblock::kAsByTimeout;
+  if (session->wake) session->wake();
+  ctx.reply.integer(1);
 }
 
 constexpr uint32_t kOwn = kNoScript | kLoading | kStale;

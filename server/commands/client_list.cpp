@@ -17,7 +17,7 @@ std::string flag_letters(const Session& session) {
   const Peer peer = session.peer.load(std::memory_order_relaxed);
   if (peer == Peer::kReplica) letters += 'S';
   if (peer == Peer::kLeader) letters += 'M';
-  if (session.paused.load(std::memory_order_relaxed)) letters += 'b';
+  if (session.paused.load(std::memory_order_relaxed) || session.blocked) letters += 'b';
   if (session.queued_commands.load(std::memory_order_relaxed) >= 0) letters += 'x';
   if (session.kill_requested.load(std::memory_order_relaxed)) letters += 'A';
   if (session.is_unix_socket) letters += 'U';

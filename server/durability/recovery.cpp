@@ -203,7 +203,9 @@ class Recovery {
       if (!reply.starts_with('-')) return {};
       const std::string text(reply.substr(1, reply.find('\r') - 1));
       if (text.starts_with("ERR unknown command")) {
-        if (parts_.config.integer(OptionId::kRdbForeignTypes) == 0) return core::Error{text};
+        if (parts_.config.integer(OptionId::kRdbForeignTypes) == 0) {
+          return core::Error{text + "; rdb-foreign-types skip leaves them out"};
+        }
         ++parts_.figures.foreign_keys;
         return {};
       }

@@ -357,7 +357,8 @@ void Leader::pump(const std::vector<std::pair<LinkPtr, bool>>& links) {
       }
       case ReplicaLink::Progress::kGone: {
         const std::scoped_lock lock(mutex_);
-        drop(link->session->id, "the connection is lost");
+        log_notice("The connection with replica {} is lost", link->session->address);
+        drop(link->session->id, "");
         break;
       }
     }

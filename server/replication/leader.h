@@ -142,7 +142,9 @@ class Leader {
 
   // Snapshots, in leader_snapshots.cpp. Not by a thread that holds stripes.
   void begin_snapshot(const Replicas::Batch& batch);
-  core::Result<std::vector<int>> prepare_snapshot(const persistence::RdbReplicationInfo& position);
+  // The sockets to send to. They stay open until the fork: else a number could be another's then.
+  core::Result<std::vector<LinkPtr>> prepare_snapshot(
+      const persistence::RdbReplicationInfo& position);
   core::Result<> write_snapshot(const std::vector<int>& descriptors,
                                 persistence::RdbWriteOptions options) const;
   // REQUIRES: mutex_.

@@ -24,12 +24,17 @@ void Leader::begin_snapshot(const Replicas::Batch& batch) {
     // The child has a process id of its own: the file is named here.
     snapshot_ = Snapshot{batch, random_id(), temporary_transfer(), std::nullopt};
   }
+  std::vector<LinkPtr> receivers;
   std::vector<int> descriptors;
   SnapshotTransfer transfer;
-  transfer.prepare = [&](const persistence::RdbReplicationInfo& position) {
+  transfer.prepare =
+      [&](const persistence::RdbReplicationInfo& position) -> core::Result<std::vector<int>> {
     auto prepared = prepare_snapshot(position);
-    if (prepared) descriptors = *prepared;
-    return prepared;
+    if (!prepared) return prepared.error();
+    receivers = std::move(*prepared);
+    if (batch.form == SnapshotForm::kFile) return descriptors;
+    for (const LinkPtr& link : receivers) descriptors.push_back(link->socket.get());
+    return descriptors;
   };
   transfer.write = [&](const persistence::RdbWriteOptions& options) {
     return write_snapshot(descriptors, options);
@@ -51,12 +56,12 @@ void Leader::begin_snapshot(const Replicas::Batch& batch) {
   next_snapshot_us_ = parts_.clock.monotonic_us() + kRetryUs;
 }
 
-core::Result<std::vector<int>> Leader::prepare_snapshot(
+core::Result<std::vector<Leader::LinkPtr>> Leader::prepare_snapshot(
     const persistence::RdbReplicationInfo& position) {
   const std::scoped_lock lock(mutex_);
   const auto offset = static_cast<uint64_t>(position.offset);
   const std::string line = fmt::format("+FULLRESYNC {} {}\r\n", position.id, position.offset);
-  std::vector<int> descriptors;
+  std::vector<LinkPtr> receivers;
   const Replicas::Batch& batch = snapshot_->batch;
   for (const auto id : batch.ids) {
     const auto found = links_.find(id);
@@ -72,16 +77,15 @@ core::Result<std::vector<int>> Leader::prepare_snapshot(
       drop(id, "it takes no bytes");
       continue;
     }
-    descriptors.push_back(link.socket.get());
+    receivers.push_back(found->second);
   }
-  if (descriptors.empty()) return core::Error{"ERR no replica is left"};
+  if (receivers.empty()) return core::Error{"ERR no replica is left"};
   // The stream behind the snapshot must say which database it begins with.
   parts_.replication.restate_database();
   replicas_.begin(batch, parts_.clock.monotonic_us());
-  log_notice("A snapshot for {} replicas begins at offset {}, {}", descriptors.size(), offset,
+  log_notice("A snapshot for {} replicas begins at offset {}, {}", receivers.size(), offset,
              batch.form == SnapshotForm::kMarked ? "into their sockets" : "by way of a file");
-  if (batch.form == SnapshotForm::kFile) descriptors.clear();
-  return descriptors;
+  return receivers;
 }
 
 // Runs in the child.

@@ -21,7 +21,9 @@ FIELDS = (
 OURS_ONLY_PREFIX = b"bf."
 # Newer than the oracle, and DEBUG's words, which Redis keeps out of its table.
 DEBUG_WORDS = (b"digest", b"digest-value", b"help", b"loadaof", b"reload", b"sleep")
-OURS_ONLY = {b"client|no-touch", b"client|setinfo"} | {b"debug|" + word for word in DEBUG_WORDS}
+OURS_ONLY = {b"client|no-touch", b"client|setinfo", b"waitaof"} | {
+    b"debug|" + word for word in DEBUG_WORDS
+}
 
 # Every difference that is meant: (command, field) to what ours has more, and Redis has more.
 DELIBERATE = {

@@ -96,7 +96,6 @@ class RedisReplicaTest(LeaderTest):
         seed = seed_from_environment()
         rng = random.Random(seed)
         leader = self.start_leader("--repl-backlog-size", "100mb")
-        leader.expect_log("Replica .* is disconnected")
         proxy = CuttingProxy(leader.port, lambda: rng.randrange(1, 200_000))
         self.addCleanup(proxy.close)
         replica = self.start_redis_replica(proxy.port)
@@ -233,12 +232,62 @@ class StreamTest(LeaderTest):
             ):  # fmt: skip
                 with self.subTest(id=name, offset=offset):
                     again = RawReplica(leader.port)
-                    self.assertTrue(again.psync(name, offset).startswith(b"+FULLRESYNC"))
+                    self.assertEqual(again.psync(name, offset)[:11], b"+FULLRESYNC")
                     again.close()
             old = RawReplica(leader.port, capa=("eof",))
             self.assertEqual(old.psync(first.id, first.offset + 1), b"+CONTINUE")
             old.close()
         first.close()
+
+    def test_five_hundred_cuts_lose_and_repeat_nothing(self):
+        seed = seed_from_environment()
+        rng = random.Random(seed)
+        leader = self.start_leader("--repl-backlog-size", "200mb")
+        whole = RawReplica(leader.port)
+        whole.full_sync()
+        begin = offset = whole.offset
+        pieces = []
+        writers = Writers(leader.port, 3, seed, filters=True)
+        try:
+            for _ in range(500):
+                cut = RawReplica(leader.port)
+                self.assertEqual(
+                    cut.psync(whole.id, offset + 1), b"+CONTINUE " + whole.id.encode()
+                )
+                size = rng.randrange(0, 2000)
+                pieces.append(cut.read_exactly(size))
+                offset += size
+                cut.close()
+        finally:
+            writers.stop()
+        self.assertEqual(whole.read_exactly(offset - begin), b"".join(pieces))
+        whole.close()
+        with leader.connect() as client:
+            stats = info(client, "stats")
+            self.assertEqual(stats["sync_partial_ok"], "500")
+            self.assertEqual(stats["sync_full"], "1")
+
+    def test_cuts_inside_the_full_synchronization(self):
+        seed = seed_from_environment()
+        rng = random.Random(seed)
+        for diskless in ("yes", "no"):
+            leader = self.start_leader("--repl-diskless-sync", diskless, "--rdbcompression", "no")
+            leader.expect_log("is disconnected|snapshot for replicas failed")
+            with leader.connect() as client:
+                client.call("SET", "a", "x" * 1_000_000)
+                for _ in range(30):
+                    cut = RawReplica(leader.port)
+                    cut.link.send(encode("PSYNC", "?", -1))
+                    size = rng.choice([0, 1, 30, 60, rng.randrange(1_000_000)])
+                    cut.read_exactly(size)
+                    cut.close()
+                whole = RawReplica(leader.port)
+                self.assertIn(b"x" * 1_000_000, whole.full_sync())
+                client.call("SET", "b", "1")
+                whole.read_stream_until(encode("SET", "b", "1"))
+                whole.close()
+                wait_until(lambda: info(client)["connected_slaves"] == "0")
+            self.assertFalse([name for name in os.listdir(leader.directory) if "temp" in name])
 
     def test_nothing_comes_before_the_first_ack(self):
         leader = self.start_leader()
@@ -426,6 +475,23 @@ class WriteSafetyTest(LeaderTest):
                 ErrorReply("ERR WAITAOF cannot be used when numlocal is set but appendonly is "
                            "disabled."),
             )  # fmt: skip
+
+    def test_a_client_that_waits_is_unblocked(self):
+        leader = self.start_leader()
+        with leader.connect() as client, leader.connect() as waiting:
+            own_id = waiting.call("CLIENT", "ID")
+            for words, reply in (
+                ((), 0),
+                (("TIMEOUT",), 0),
+                (("ERROR",), ErrorReply("UNBLOCKED client unblocked via CLIENT UNBLOCK")),
+            ):
+                self.assertEqual(client.call("CLIENT", "UNBLOCK", own_id), 0)
+                waiting.send(encode("WAIT", 1, 0))
+                wait_until(lambda: info(client, "clients")["blocked_clients"] == "1")
+                self.assertIn(f"id={own_id} ".encode(), client.call("CLIENT", "LIST"))
+                self.assertEqual(client.call("CLIENT", "UNBLOCK", own_id, *words), 1)
+                self.assertEqual(waiting.read_reply()[0], reply)
+                self.assertEqual(info(client, "clients")["blocked_clients"], "0")
 
     def test_a_client_that_waits_may_go(self):
         leader = self.start_leader()

@@ -71,7 +71,9 @@ class RawReplica:
             return self.read_exactly(int(line[1:]))
         mark = line[5:]
         assert len(mark) == 40, line
-        while mark not in self.buffer:
+        looked_at = 0
+        while self.buffer.find(mark, looked_at) < 0:
+            looked_at = max(0, len(self.buffer) - len(mark))
             self.receive()
         data, _, rest = bytes(self.buffer).partition(mark)
         self.buffer = bytearray(rest)

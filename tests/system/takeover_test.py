@@ -4,10 +4,12 @@
 
 import pathlib
 import shutil
+import subprocess
 import tempfile
 import unittest
 
-from harness import ServerTest
+from harness import SERVER, ServerTest, free_port
+from resp import encode
 from vector_checks import VECTORS, VectorChecks
 
 SNAPSHOTS = ("dump.rdb", "dump-uncompressed.rdb", "dump-nochecksum.rdb")
@@ -76,6 +78,44 @@ class TakeoverTest(VectorChecks, ServerTest):
                 self.assertEqual(connection.call("GET", "s"), b"v")
                 self.assertEqual(connection.call("BF.EXISTS", "f", "a"), 1)
                 self.assertEqual(connection.call("BF.EXISTS", "g", "b"), 1)
+
+    def refuse(self, *options):
+        """What a server says that must not start on `self.directory`."""
+        done = subprocess.run(
+            [SERVER, "--port", str(free_port()), "--dir", self.directory, *options],
+            capture_output=True, text=True, timeout=60)  # fmt: skip
+        self.assertEqual(done.returncode, 1)
+        return done.stdout
+
+    def test_keys_of_other_types_are_refused_by_default(self):
+        for vendor in ("redisbloom", "valkey-bloom"):
+            with self.subTest(vendor=vendor):
+                self.begin()
+                snapshot = self.directory / "dump.rdb"
+                shutil.copy(VECTORS / vendor / "mixed-types.rdb", snapshot)
+                before = snapshot.read_bytes()
+                said = self.refuse("--appendonly", "no")
+                self.assertRegex(said, r"'dump.rdb': .*rdb-foreign-types")
+                self.assertEqual(snapshot.read_bytes(), before)
+
+    def test_commands_that_we_do_not_serve(self):
+        """Of a log that another server has written."""
+        commands = [("SELECT", "0"), ("SET", "s", "1"), ("ZADD", "z", "1", "member"),
+                    ("MULTI",), ("INCR", "s"), ("XADD", "x", "*", "a", "b"), ("EXEC",),
+                    ("BF.ADD", "f", "item")]  # fmt: skip
+        self.begin()
+        log = self.directory / "appendonly.aof"
+        log.write_bytes(b"".join(encode(*command) for command in commands))
+        before = log.read_bytes()
+        said = self.refuse("--appendonly", "yes")
+        self.assertRegex(said, "unknown command 'ZADD'.*rdb-foreign-types skip")
+        kept = self.directory / "appendonlydir" / "appendonly.aof"
+        self.assertEqual((log if log.exists() else kept).read_bytes(), before)
+        server, connection = self.serve("--appendonly", "yes", "--rdb-foreign-types", "skip")
+        server.wait_for_log("2 foreign skipped")
+        self.assertEqual(connection.call("GET", "s"), b"2")
+        self.assertEqual(connection.call("BF.EXISTS", "f", "item"), 1)
+        self.assertEqual(connection.call("DBSIZE"), 2)
 
 
 if __name__ == "__main__":

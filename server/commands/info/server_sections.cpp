@@ -82,17 +82,20 @@ void write_server(const Source& source, Lines& lines) {
 void write_clients(const Source& source, Lines& lines) {
   uint64_t input_max = 0;
   uint64_t output_max = 0;
+  uint64_t blocked = 0;
   for (const auto& session : source.services.clients.list()) {
     input_max = std::max(input_max, session->query_buffer_bytes.load(std::memory_order_relaxed) +
                                         session->query_buffer_free_bytes.load());
     output_max = std::max(output_max, session->output_buffer_bytes.load());
+    blocked += session->blocked ? 1 : 0;
   }
   lines.field("connected_clients", source.services.clients.count());
   lines.zeros({"cluster_connections"});
   lines.field("maxclients", source.services.config.max_clients());
   lines.field("client_recent_max_input_buffer", input_max);
   lines.field("client_recent_max_output_buffer", output_max);
-  lines.zeros({"blocked_clients", "tracking_clients", "clients_in_timeout_table"});
+  lines.field("blocked_clients", blocked);
+  lines.zeros({"tracking_clients", "clients_in_timeout_table"});
 }
 
 void write_saves(const Source& source, Lines& lines) {

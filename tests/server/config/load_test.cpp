@@ -173,7 +173,7 @@ TEST_F(ConfigTest, RedisDirectivesWithoutEffectAreKeptAndWarnedAbout) {
   EXPECT_EQ(get("syslog-enabled"), "yes");
   EXPECT_EQ(get("appendonly"), "yes");
   const auto warnings = config_.take_warnings();
-  EXPECT_EQ(warnings.size(), 5U);
+  EXPECT_EQ(warnings.size(), 4U);
   EXPECT_THAT(warnings, Not(::testing::Contains(HasSubstr("activerehashing"))));
 }
 

@@ -14,7 +14,10 @@ using State = Replica::State;
 constexpr int64_t kSecond = 1'000'000;
 
 ReplicaTraits marked() {
-  return {.takes_eof_mark = true, .knows_psync2 = true};
+  ReplicaTraits traits;
+  traits.takes_eof_mark = true;
+  traits.knows_psync2 = true;
+  return traits;
 }
 
 class ReplicasTest : public ::testing::Test {
