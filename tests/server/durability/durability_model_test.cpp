@@ -160,6 +160,7 @@ class Life {
   Durability durability;
 
  private:
+  Replication replication_;
   Services services_;
   Session session_;
   Dispatcher dispatcher_;
