@@ -275,12 +275,15 @@ std::vector<std::pair<Leader::LinkPtr, bool>> Leader::step() {
 }
 
 void Leader::add_to_stream(int64_t now_us) {
+  // Taken whatever follows: the thread does not sleep while it stands.
+  const bool acks_are_wanted = acks_are_wanted_.exchange(false);
   if (parts_.replication.is_replica() || replicas_.empty()) return;
-  if (acks_are_wanted_.exchange(false)) backlog_.append(kGetAck);
+  // Before a shutdown the stream must end where the snapshot does.
+  const bool may_add = !is_paused();
+  if (acks_are_wanted && may_add) backlog_.append(kGetAck);
   if (now_us < next_ping_us_) return;
   const int64_t period_s = parts_.config.integer(OptionId::kReplPingReplicaPeriod);
-  // Before a shutdown the stream must end where the snapshot does.
-  if (next_ping_us_ != 0 && !is_paused()) backlog_.append(kPing);
+  if (next_ping_us_ != 0 && may_add) backlog_.append(kPing);
   next_ping_us_ = now_us + period_s * kSecondUs;
 }
 

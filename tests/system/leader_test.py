@@ -493,6 +493,18 @@ class WriteSafetyTest(LeaderTest):
                 self.assertEqual(waiting.read_reply()[0], reply)
                 self.assertEqual(info(client, "clients")["blocked_clients"], "0")
 
+    def test_a_wait_without_replicas_costs_no_time(self):
+        leader = self.start_leader()
+
+        def used_s():
+            fields = pathlib.Path(f"/proc/{leader.pid}/stat").read_text(encoding="ascii").split()
+            return (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")
+
+        with leader.connect() as client:
+            before = used_s()
+            self.assertEqual(client.call("WAIT", 1, 1000), 0)
+            self.assertLess(used_s() - before, 0.5)
+
     def test_a_client_that_waits_may_go(self):
         leader = self.start_leader()
         for _ in range(20):

@@ -105,8 +105,14 @@ void write_memory(const Source& source, Lines& lines) {
   lines.bytes("maxmemory", memory.limit_bytes());
   lines.field("maxmemory_policy", source.services.config.text(OptionId::kMaxMemoryPolicy));
   write_allocator(used, resident, lines);
-  lines.zeros({"mem_not_counted_for_evict", "mem_replication_backlog",
-               "mem_total_replication_buffers", "mem_clients_slaves"});
+  lines.zeros({"mem_not_counted_for_evict"});
+  // What slow replicas have not taken is in the backlog too.
+  const Backlog& backlog = source.services.replication.backlog();
+  const uint64_t first = backlog.first_offset();  // before the end, which only grows
+  const uint64_t kept = backlog.is_active() ? backlog.end_offset() - first : 0;
+  lines.field("mem_replication_backlog", kept);
+  lines.field("mem_total_replication_buffers", kept);
+  lines.zeros({"mem_clients_slaves"});
   lines.field("mem_clients_normal", clients);
   lines.zeros({"mem_cluster_links", "mem_aof_buffer"});
   lines.field("mem_allocator", allocator_name());
