@@ -9,7 +9,8 @@
 
 namespace server {
 
-SocketSink::SocketSink(std::vector<int> descriptors, int64_t timeout_s, const core::Clock& clock)
+SocketSink::SocketSink(const std::vector<int>& descriptors, int64_t timeout_s,
+                       const core::Clock& clock)
     : timeout_us_(timeout_s * 1'000'000), clock_(clock) {
   for (const int descriptor : descriptors) receivers_.push_back({descriptor});
 }

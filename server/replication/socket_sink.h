@@ -20,7 +20,7 @@ namespace server {
 class SocketSink final : public persistence::ByteSink {
  public:
   // `descriptors`: non-blocking sockets.
-  SocketSink(std::vector<int> descriptors, int64_t timeout_s, const core::Clock& clock);
+  SocketSink(const std::vector<int>& descriptors, int64_t timeout_s, const core::Clock& clock);
 
   // Errors: no socket is left.
   core::Result<> write(std::string_view bytes) override;

@@ -47,8 +47,9 @@ class SetReplayer final : public Replayer {
 struct Process {
   Process(VirtualDisk& disk, bool has_log)
       : durability({config, clock, keyspace, journal, disk, changes, SaveChild::start_here}) {
-    const std::vector<NamedValue> options = {{"appendonly", has_log ? "yes" : "no"}, {"save", ""}};
-    (void)config.set(options);
+    const std::array<const char*, 5> options = {"server", "--appendonly", has_log ? "yes" : "no",
+                                                "--save", ""};
+    EXPECT_TRUE(config.load(static_cast<int>(options.size()), options.data()));
     const auto recovered = durability.recover(
         [this](CommandOrigin) { return std::make_unique<SetReplayer>(keyspace); });
     EXPECT_TRUE(recovered) << recovered.error().message;
