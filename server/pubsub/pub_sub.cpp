@@ -93,13 +93,14 @@ size_t PubSub::publish(SubscriptionKind kind, std::string_view channel, std::str
 
 void PubSub::hand_out(std::shared_ptr<const Message> message, const Subscribers& subscribers,
                       std::vector<bool>& sleeping) {
+  const std::shared_ptr<const Message> shared = std::move(message);
   std::vector<std::vector<Delivery::Receiver>> by_thread(inboxes_.size());
   for (const auto& [session_id, place] : subscribers) {
     by_thread[place.thread_index].push_back({session_id, place.serial});
   }
   for (size_t i = 0; i < by_thread.size(); ++i) {
     if (by_thread[i].empty()) continue;
-    Delivery delivery{message, std::move(by_thread[i])};
+    Delivery delivery{shared, std::move(by_thread[i])};
     pending_bytes_.fetch_add(delivery.memory_bytes(), std::memory_order_relaxed);
     Inbox& inbox = *inboxes_[i];
     const std::scoped_lock lock(inbox.mutex);

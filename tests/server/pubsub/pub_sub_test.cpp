@@ -156,6 +156,7 @@ TEST(PubSubThreadsTest, AllSubscribersSeeOneOrderOfMessages) {
     });
   }
   std::vector<std::thread> publishers;
+  publishers.reserve(kPublishers);
   for (int p = 0; p < kPublishers; ++p) {
     publishers.emplace_back([&pubsub, p] {
       for (int i = 0; i < kMessages; ++i) {
