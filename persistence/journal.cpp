@@ -118,6 +118,14 @@ void Journal::set_second_sink(StreamSink* sink) {
   update_activity();
 }
 
+void Journal::tell_second_sink(Words words) {
+  const std::scoped_lock lock(mutex_);
+  if (second_sink_ == nullptr) return;
+  std::string command;
+  append_command(command, words);
+  second_sink_->append(command);
+}
+
 void Journal::suspend(bool suspended) {
   const std::scoped_lock lock(mutex_);
   is_suspended_ = suspended;

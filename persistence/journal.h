@@ -68,6 +68,8 @@ class Journal {
   // Gets the same bytes, under the journal's lock; null for nobody. Bytes that nobody but it wants
   // are not kept, and do not count in end_offset(). It must outlive its being set.
   void set_second_sink(StreamSink* sink);
+  // A command that changes nothing: for the second sink alone, and for nobody when there is none.
+  void tell_second_sink(Words words);
   // While data is loaded: nothing is taken, for anybody.
   void suspend(bool suspended);
 

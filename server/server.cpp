@@ -75,13 +75,14 @@ struct Server::Parts {
         follower(
             {config, clock, durability, replication, persistence::posix_file_system(), clients},
             keyspace),
+        pubsub(thread_count(config)),
         statistics(thread_count(config), registry->size()),
         facts{random_id(), executable_path(), clock.wall_ms(), thread_count(config),
               config.file_path()},
         threads(thread_count(config)),
-        services{config,     clock,       ticks,    keyspace,  reclaimer, journal,
-                 durability, replication, follower, *registry, clients,   statistics,
-                 memory,     pause,       gauges,   facts,     changes,   {}},
+        services{config,      clock,    ticks,     keyspace, reclaimer, journal,    durability,
+                 replication, follower, *registry, clients,  pubsub,    statistics, memory,
+                 pause,       gauges,   facts,     changes,  {}},
         listener(threads, services),
         periodic(threads, services),
         signals(threads.at(0).context, SIGTERM, SIGINT) {}
@@ -97,6 +98,7 @@ struct Server::Parts {
   Replication replication;
   Follower follower;
   Clients clients;
+  PubSub pubsub;
   Statistics statistics;
   MemoryMonitor memory;
   PauseGate pause;
@@ -138,6 +140,11 @@ core::Result<> Server::start() {
     return {};
   });
   parts.services.request_shutdown = [this] { request_stop(); };
+  for (size_t i = 0; i < parts.threads.count(); ++i) parts.threads.at(i).pubsub = &parts.pubsub;
+  parts.pubsub.wake = [&parts](size_t thread_index) {
+    net::IoThread& thread = parts.threads.at(thread_index);
+    thread.post([&thread] { thread.has_messages = true; });
+  };
   parts.pause.wake_all = [&parts] {
     parts.threads.post_to_each([](net::IoThread& thread) {
       for (const auto& [id, connection] : thread.connections) connection->wake();

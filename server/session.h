@@ -19,6 +19,7 @@
 
 #include "core/keyspace/watch.h"
 #include "protocol/reply_writer.h"
+#include "server/pubsub/subscriptions.h"
 
 namespace server {
 
@@ -96,6 +97,7 @@ class Session {
   int database = 0;
   Transaction transaction;
   size_t replies_begin = 0;  // of those to the commands of one read, in the thread's buffer
+  Subscriptions subscriptions;
   ReplicaTraits replica;
   std::optional<AwaitedAcks> awaited;  // by a command that has not been answered yet
 
@@ -103,6 +105,7 @@ class Session {
   std::string address;  // "127.0.0.1:50000", or "<socket path>:0"
   std::string local_address;
   int descriptor = -1;
+  size_t thread_index = 0;  // of its connection
   bool is_unix_socket = false;
   int64_t created_ms = 0;
   std::function<void()> wake;  // makes the connection notice `kill_requested`
@@ -125,6 +128,11 @@ class Session {
   std::atomic<bool> paused{false};
   std::atomic<bool> blocked{false};
   std::atomic<Peer> peer{Peer::kClient};
+
+  // RESP2 cannot tell messages from replies: such a subscriber may do little else.
+  bool is_in_subscriber_mode() const {
+    return subscriptions.any() && resp == protocol::RespVersion::kResp2;
+  }
 
   // Tells other threads how far the transaction is.
   void publish_transaction() {

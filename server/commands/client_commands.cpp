@@ -17,24 +17,27 @@ namespace {
 
 using protocol::equals_ignore_case;
 
-// "normal", "master"…: false for a word that is no type.
-bool is_client_type(std::string_view type) {
-  for (const std::string_view known : {"normal", "master", "replica", "slave", "pubsub"}) {
-    if (equals_ignore_case(type, known)) return true;
-  }
-  return false;
+enum class ClientType : uint8_t { kNormal, kMaster, kReplica, kPubSub };
+
+// Nothing for a word that is no type.
+std::optional<ClientType> parse_client_type(std::string_view word) {
+  if (equals_ignore_case(word, "normal")) return ClientType::kNormal;
+  if (equals_ignore_case(word, "master")) return ClientType::kMaster;
+  if (equals_ignore_case(word, "replica")) return ClientType::kReplica;
+  if (equals_ignore_case(word, "slave")) return ClientType::kReplica;
+  if (equals_ignore_case(word, "pubsub")) return ClientType::kPubSub;
+  return std::nullopt;
 }
 
-bool is_of_type(const Session& session, std::string_view type) {
-  switch (session.peer.load(std::memory_order_relaxed)) {
-    case Peer::kClient:
-      return equals_ignore_case(type, "normal");
-    case Peer::kReplica:
-      return equals_ignore_case(type, "replica") || equals_ignore_case(type, "slave");
-    case Peer::kLeader:
-      return equals_ignore_case(type, "master");
-  }
-  return false;
+std::string unknown_type_text(std::string_view word) {
+  return fmt::format("ERR Unknown client type '{}'", word);
+}
+
+ClientType type_of(const Session& session) {
+  const Peer peer = session.peer.load(std::memory_order_relaxed);
+  if (peer == Peer::kLeader) return ClientType::kMaster;
+  if (peer == Peer::kReplica) return ClientType::kReplica;
+  return session.subscriptions.shown_any() ? ClientType::kPubSub : ClientType::kNormal;
 }
 
 // ON or OFF; an error was answered when there is no value.
@@ -72,18 +75,15 @@ void client_list(Context& ctx) {
     }
     return ctx.reply.verbatim(lines, "txt");
   }
-  std::string_view type;
+  std::optional<ClientType> type;
   if (options.size() == 2 && equals_ignore_case(options[0], "type")) {
-    if (!is_client_type(options[1])) {
-      return ctx.reply.error(fmt::format("ERR Unknown client type '{}'", options[1]));
-    }
-    type = options[1];
+    type = parse_client_type(options[1]);
+    if (!type) return ctx.reply.error(unknown_type_text(options[1]));
   } else if (!options.empty()) {
     return ctx.reply.error(kSyntaxError);
   }
   for (const auto& session : ctx.services.clients.list()) {
-    if (!type.empty() && !is_of_type(*session, type)) continue;
-    lines += client_line(*session, ctx.now_ms);
+    if (!type || type_of(*session) == *type) lines += client_line(*session, ctx.now_ms);
   }
   ctx.reply.verbatim(lines, "txt");
 }
@@ -93,11 +93,11 @@ struct KillFilter {
   std::optional<uint64_t> id;
   std::string_view address;
   std::string_view local_address;
-  std::string_view type;
+  std::optional<ClientType> type;
   bool skip_me = true;
 
   bool accepts(const Session& session, const Session& self) const {
-    return (type.empty() || is_of_type(session, type)) && (!id || session.id == *id) &&
+    return (!type || type_of(session) == *type) && (!id || session.id == *id) &&
            (address.empty() || session.address == address) &&
            (local_address.empty() || session.local_address == local_address) &&
            !(skip_me && session.id == self.id);
@@ -112,10 +112,8 @@ core::Result<> read_kill_option(KillFilter& filter, std::string_view option,
     if (!id || *id < 1) return core::Error{"ERR client-id should be greater than 0"};
     filter.id = static_cast<uint64_t>(*id);
   } else if (equals_ignore_case(option, "type")) {
-    if (!is_client_type(value)) {
-      return core::Error{fmt::format("ERR Unknown client type '{}'", value)};
-    }
-    filter.type = value;
+    filter.type = parse_client_type(value);
+    if (!filter.type) return core::Error{unknown_type_text(value)};
   } else if (equals_ignore_case(option, "addr")) {
     filter.address = value;
   } else if (equals_ignore_case(option, "laddr")) {

@@ -17,6 +17,7 @@ std::string flag_letters(const Session& session) {
   const Peer peer = session.peer.load(std::memory_order_relaxed);
   if (peer == Peer::kReplica) letters += 'S';
   if (peer == Peer::kLeader) letters += 'M';
+  if (session.subscriptions.shown_any()) letters += 'P';
   if (session.paused.load(std::memory_order_relaxed) || session.blocked) letters += 'b';
   if (session.queued_commands.load(std::memory_order_relaxed) >= 0) letters += 'x';
   if (session.kill_requested.load(std::memory_order_relaxed)) letters += 'A';
@@ -46,7 +47,11 @@ std::string client_line(const Session& session, int64_t now_ms) {
                  seconds_since(session.created_ms, now_ms),
                  seconds_since(session.last_interaction_ms.load(std::memory_order_relaxed), now_ms),
                  flag_letters(session), session.shown_database.load(std::memory_order_relaxed));
-  fmt::format_to(out, " sub=0 psub=0 ssub=0 multi={} qbuf={} qbuf-free={}",
+  const Subscriptions& subscriptions = session.subscriptions;
+  fmt::format_to(out, " sub={} psub={} ssub={} multi={} qbuf={} qbuf-free={}",
+                 subscriptions.shown_count(SubscriptionKind::kChannel),
+                 subscriptions.shown_count(SubscriptionKind::kPattern),
+                 subscriptions.shown_count(SubscriptionKind::kShardChannel),
                  session.queued_commands.load(std::memory_order_relaxed), query, query_free);
   // Redis' argv-mem counts arguments that have left the query buffer: ours never do.
   fmt::format_to(out, " argv-mem=0 multi-mem={} rbs={} rbp={} obl={} oll=0 omem={} tot-mem={}",

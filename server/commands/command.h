@@ -40,8 +40,7 @@ enum Flag : uint32_t {
   kSkipMonitor = 1U << 9,
   kSkipSlowlog = 1U << 10,
   kFast = 1U << 11,
-  kNoAuth = 1U << 12,  // allowed before authentication
-  kMayReplicate = 1U << 13,
+  kNoAuth = 1U << 12,   // allowed before authentication
   kNoMulti = 1U << 14,  // refused inside MULTI
   kAllowBusy = 1U << 15,
   kNoAsyncLoading = 1U << 16,  // not while a replica loads beside the data it serves
@@ -51,6 +50,9 @@ enum Flag : uint32_t {
   kNotPaused = 1U << 26,      // runs during CLIENT PAUSE ALL
   kRunsQueue = 1U << 27,      // has the flags of the queued commands as well
   kTellsTrouble = 1U << 28,   // answers MISCONF when writes do, for those who watch the server
+  kMayReplicate = 1U << 29,   // reaches replicas though it changes no key: paused with the writes
+  kInSubscriberMode = 1U << 30,  // allowed to a subscriber that speaks RESP2
+  kRepliesByPush = 1U << 31,     // its replies are messages, which CLIENT REPLY does not silence
 };
 
 // ACL categories beyond those that follow from the flags (@read @write @fast @slow @admin
@@ -77,6 +79,7 @@ enum KeyUse : uint16_t {
   kKeyUpdate = 1U << 5,
   kKeyInsert = 1U << 6,
   kKeyDelete = 1U << 7,
+  kNotAKey = 1U << 8,
   kKeyVariable = 1U << 11,
 };
 

@@ -29,16 +29,17 @@ constexpr FlagName kFlagNames[] = {
     {kSkipSlowlog, "skip_slowlog"},
     {kFast, "fast"},
     {kNoAuth, "no_auth"},
-    {kMayReplicate, "may_replicate"},
     {kNoAsyncLoading, "no_async_loading"},
     {kNoMulti, "no_multi"},
     {kAllowBusy, "allow_busy"},
 };
 
 constexpr FlagName kKeyUseNames[] = {
-    {kKeyRo, "RO"},         {kKeyRw, "RW"},         {kKeyOw, "OW"},
-    {kKeyRm, "RM"},         {kKeyAccess, "access"}, {kKeyUpdate, "update"},
-    {kKeyInsert, "insert"}, {kKeyDelete, "delete"}, {kKeyVariable, "variable_flags"},
+    {kKeyRo, "RO"},         {kKeyRw, "RW"},
+    {kKeyOw, "OW"},         {kKeyRm, "RM"},
+    {kKeyAccess, "access"}, {kKeyUpdate, "update"},
+    {kKeyInsert, "insert"}, {kKeyDelete, "delete"},
+    {kNotAKey, "not_key"},  {kKeyVariable, "variable_flags"},
 };
 
 struct CategoryRule {

@@ -11,6 +11,7 @@
 #include "server/commands/dispatcher.h"
 #include "server/commands/families.h"
 #include "server/commands/module_list.h"
+#include "server/commands/unsubscribe_all.h"
 #include "server/compatibility.h"
 #include "server/password.h"
 
@@ -26,6 +27,12 @@ constexpr std::string_view kDefaultUser = "default";
 void ping(Context& ctx) {
   if (ctx.args.size() > 2) {
     return ctx.reply.error("ERR wrong number of arguments for 'ping' command");
+  }
+  if (ctx.session.is_in_subscriber_mode()) {
+    // Looks like a message, so that a client's loop for messages can read it.
+    ctx.reply.array(2);
+    ctx.reply.bulk("pong");
+    return ctx.reply.bulk(ctx.args.size() == 2 ? ctx.args[1] : "");
   }
   if (ctx.args.size() == 2) return ctx.reply.bulk(ctx.args[1]);
   ctx.reply.simple("PONG");
@@ -46,6 +53,7 @@ void quit(Context& ctx) {
 void reset(Context& ctx) {
   Session& session = ctx.session;
   discard_transaction(ctx.services, session);
+  unsubscribe_all(ctx.services.pubsub, session);
   session.database = 0;
   session.shown_database.store(0, std::memory_order_relaxed);
   session.resp = protocol::RespVersion::kResp2;
@@ -205,7 +213,7 @@ const Command kRows[] = {
      .handler = hello},
     {.name = "ping",
      .arity = -1,
-     .flags = kFast | kTellsTrouble,
+     .flags = kFast | kTellsTrouble | kInSubscriberMode,
      .categories = kConnection,
      .group = "connection",
      .since = "1.0.0",
@@ -215,7 +223,7 @@ const Command kRows[] = {
      .handler = ping},
     {.name = "quit",
      .arity = -1,
-     .flags = kAnytime | kImmediate,
+     .flags = kAnytime | kImmediate | kInSubscriberMode,
      .categories = kConnection,
      .group = "connection",
      .since = "1.0.0",
@@ -223,7 +231,7 @@ const Command kRows[] = {
      .handler = quit},
     {.name = "reset",
      .arity = 1,
-     .flags = kAnytime | kImmediate,
+     .flags = kAnytime | kImmediate | kInSubscriberMode,
      .categories = kConnection,
      .group = "connection",
      .since = "6.2.0",

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/short_bytes.h"
+#include "server/commands/unsubscribe_all.h"
 #include "server/replication/leader.h"
 
 namespace server {
@@ -76,6 +77,12 @@ std::string Dispatcher::refusal(const RegisteredCommand* command, Arguments args
     return fmt::format("ERR Command '{}' not allowed inside a transaction", command->full_name);
   }
   if (session_.origin != CommandOrigin::kClient) return "";
+  if (session_.is_in_subscriber_mode() && !command->has(kInSubscriberMode)) {
+    return fmt::format(
+        "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are "
+        "allowed in this context",
+        command->full_name);
+  }
   if (services_.durability.availability.any()) [[unlikely]] {
     const uint32_t permissions =
         command->has(kRunsQueue) ? session_.transaction.common_flags : ~uint32_t{0};
@@ -84,6 +91,11 @@ std::string Dispatcher::refusal(const RegisteredCommand* command, Arguments args
   }
   if ((flags & kDenyOom) != 0 && services_.memory.over_limit()) return std::string(kOutOfMemory);
   return "";
+}
+
+bool Dispatcher::is_held_back(uint32_t flags, int64_t now_ms) const {
+  return services_.pause.holds_back(flags, now_ms) ||
+         ((flags & kMayReplicate) != 0 && services_.pubsub.is_congested());
 }
 
 // In Redis' order.
@@ -124,21 +136,20 @@ Outcome Dispatcher::execute(Arguments args, int64_t now_ms, protocol::OutputBuff
     const RegisteredCommand* subcommand = services_.registry.find_subcommand(*command, args[1]);
     if (subcommand == nullptr) {
       refuse(ctx, unknown_subcommand_text(*command, args));
-      return finish(replies, mark);
+      return finish(ctx, mark);
     }
     command = subcommand;
   }
   if (command == nullptr) {
     refuse(ctx, unknown_command_text(args));
-    return finish(replies, mark);
+    return finish(ctx, mark);
   }
   ctx.command = command;
   Transaction& transaction = session_.transaction;
   const bool queues = transaction.active && !command->has(kImmediate);
   const uint32_t flags =
       command->row->flags | (command->has(kRunsQueue) ? transaction.queued_flags : 0);
-  if (!queues && session_.origin == CommandOrigin::kClient &&
-      services_.pause.holds_back(flags, now_ms)) {
+  if (!queues && session_.origin == CommandOrigin::kClient && is_held_back(flags, now_ms)) {
     return Outcome::kHeldBack;
   }
   if (std::string error = refusal(command, args, flags); !error.empty()) [[unlikely]] {
@@ -149,12 +160,12 @@ Outcome Dispatcher::execute(Arguments args, int64_t now_ms, protocol::OutputBuff
   } else {
     run(ctx);
   }
-  return finish(replies, mark);
+  return finish(ctx, mark);
 }
 
-Outcome Dispatcher::finish(protocol::OutputBuffer& replies, size_t mark) {
+Outcome Dispatcher::finish(Context& ctx, size_t mark) {
   if (session_.reply_mode != ReplyMode::kOn) [[unlikely]]
-    apply_reply_mode(replies, mark);
+    apply_reply_mode(ctx, mark);
   if (session_.awaited) [[unlikely]]
     return Outcome::kBlocked;
   return session_.close_after_reply ? Outcome::kClose : Outcome::kDone;
@@ -261,7 +272,13 @@ void Dispatcher::run_queued(Context& ctx, const QueuedCommand& queued) {
   run(ctx);
 }
 
-void Dispatcher::apply_reply_mode(protocol::OutputBuffer& replies, size_t mark) {
+void Dispatcher::apply_reply_mode(Context& ctx, size_t mark) {
+  protocol::OutputBuffer& replies = ctx.reply.buffer();
+  // Errors and QUEUED are replies even of a command that answers by messages.
+  const bool is_push = ctx.command != nullptr && ctx.command->has(kRepliesByPush) &&
+                       replies.size() > mark &&
+                       (replies.data()[mark] == '*' || replies.data()[mark] == '>');
+  if (is_push) mark = replies.size();
   switch (session_.reply_mode) {
     case ReplyMode::kOn:
       break;
@@ -283,6 +300,7 @@ void Dispatcher::apply_reply_mode(protocol::OutputBuffer& replies, size_t mark) 
 void Dispatcher::end_session() {
   if (session_.peer == Peer::kReplica) services_.replication.leader().detach(session_.id);
   discard_transaction(services_, session_);
+  unsubscribe_all(services_.pubsub, session_);
 }
 
 void unwatch_all(Services& services, Session& session) {

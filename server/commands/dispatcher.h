@@ -41,7 +41,7 @@ class Dispatcher {
   // Runs one queued command of EXEC. REQUIRES: the locks of its keys; ctx.in_exec.
   void run_queued(Context& ctx, const QueuedCommand& queued);
 
-  // Lets go of what the session holds in shared structures (watches).
+  // Lets go of what the session holds in shared structures (watches, subscriptions).
   void end_session();
 
  private:
@@ -56,6 +56,8 @@ class Dispatcher {
   void prefetch_values(std::span<const Ahead> same_key, int64_t now_ms);
   // The text of the error when the command must not run; empty when it may.
   std::string refusal(const RegisteredCommand* command, Arguments args, uint32_t flags) const;
+  // Whether the command must wait: for the end of a pause, or for the subscribers' threads.
+  bool is_held_back(uint32_t flags, int64_t now_ms) const;
   // As refusal(), for the availability of the server. `flags` are the row's and the queue's, the
   // `permissions` those that both have.
   std::string trouble(uint32_t flags, uint32_t permissions) const;
@@ -63,8 +65,8 @@ class Dispatcher {
   void queue(Context& ctx);
   void run(Context& ctx);
   // After every request, refused ones too: CLIENT REPLY, and whether the session goes on.
-  Outcome finish(protocol::OutputBuffer& replies, size_t mark);
-  void apply_reply_mode(protocol::OutputBuffer& replies, size_t mark);
+  Outcome finish(Context& ctx, size_t mark);
+  void apply_reply_mode(Context& ctx, size_t mark);
 
   Services& services_;
   ThreadStatistics& counters_;

@@ -16,6 +16,7 @@ std::span<const std::span<const Command>> command_families() {
       config_commands(),        server_commands(),       memory_commands(),
       introspection_commands(), cluster_commands(),      persistence_commands(),
       debug_commands(),         replica_commands(),      replication_commands(),
+      pubsub_commands(),
   };
   return kFamilies;
 }

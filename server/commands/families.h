@@ -27,6 +27,7 @@ std::span<const Command> expiry_commands();
 std::span<const Command> object_commands();
 std::span<const Command> memory_commands();
 std::span<const Command> persistence_commands();
+std::span<const Command> pubsub_commands();
 std::span<const Command> replica_commands();
 std::span<const Command> replication_commands();
 std::span<const Command> string_commands();

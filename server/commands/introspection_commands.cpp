@@ -140,7 +140,9 @@ core::Result<std::vector<UsedKey>> keys_of(const Registry& registry, Arguments a
   const RegisteredCommand* command = registry.find(args);
   if (command == nullptr) return core::Error{"ERR Invalid command specified"};
   const Command& row = *command->row;
-  if (row.keys[0].first == 0) return core::Error{"ERR The command has no key arguments"};
+  if (row.keys[0].first == 0 || (row.keys[0].use & kNotAKey) != 0) {
+    return core::Error{"ERR The command has no key arguments"};
+  }
   if (!command->arity_fits(args.size())) {
     return core::Error{"ERR Invalid number of arguments specified for command"};
   }

@@ -20,6 +20,7 @@
 #include "server/config/config.h"
 #include "server/durability/durability.h"
 #include "server/memory_monitor.h"
+#include "server/pubsub/pub_sub.h"
 #include "server/replication/follower.h"
 #include "server/replication/replication.h"
 #include "server/statistics.h"
@@ -65,6 +66,7 @@ struct Services {
   Follower& follower;
   const Registry& registry;
   Clients& clients;
+  PubSub& pubsub;
   Statistics& statistics;
   MemoryMonitor& memory;
   PauseGate& pause;

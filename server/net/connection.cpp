@@ -67,7 +67,7 @@ void Connection::wake() {
 void Connection::close_if_idle(int64_t now_ms, int64_t timeout_ms) {
   const int64_t last_ms = session_->last_interaction_ms.load(std::memory_order_relaxed);
   if (timeout_ms > 0 && now_ms - last_ms > timeout_ms && wait_ == Wait::kNothing &&
-      session_->peer == Peer::kClient) {
+      session_->peer == Peer::kClient && !session_->subscriptions.any()) {
     log_verbose("Closing idle client {}", session_->address);
     close();
   }
@@ -304,6 +304,7 @@ void Connection::send_or_keep(std::string_view bytes) {
 size_t Connection::send_now(std::string_view bytes) {
   const ssize_t size = ::send(session_->descriptor, bytes.data(), bytes.size(), MSG_NOSIGNAL);
   if (size >= 0) {
+    took_bytes_ = true;
     counters_.output_bytes.add(static_cast<uint64_t>(size));
     counters_.writes_processed.add();
     return static_cast<size_t>(size);
@@ -331,7 +332,9 @@ void Connection::send_unsent() {
 
 void Connection::close_if_over_output_limit() {
   if (!open_) return;
-  const BufferLimit limit = services_.config.output_buffer_limit(ClientClass::kNormal);
+  const ClientClass client_class =
+      session_->subscriptions.any() ? ClientClass::kPubSub : ClientClass::kNormal;
+  const BufferLimit limit = services_.config.output_buffer_limit(client_class);
   if (!output_limit_.is_broken(unsent_.size(), limit, services_.clock.monotonic_us())) return;
   log_warning("Closing client {} that reached its output buffer limit", session_->address);
   counters_.output_buffer_disconnections.add();

@@ -43,6 +43,10 @@ class Connection final : public Readiness::Watcher,
   void close_if_over_output_limit();
   // Begins a new interval for the peak of the output buffer.
   void restart_output_peak();
+  // Queues a message behind the unsent replies, unless the session does not hold its subscription
+  // any more; returns the bytes. send_messages() must follow.
+  size_t add_message(const Message& message, uint64_t serial);
+  void send_messages();
   // After CLIENT KILL or UNPAUSE: closes, or lets a held-back command try again.
   void wake();
 
@@ -128,7 +132,7 @@ class Connection final : public Readiness::Watcher,
   Timer timer_;
   size_t reply_mark_ = 0;  // where this client's replies begin in thread_.replies
   size_t output_peak_bytes_ = 0;
-  size_t unsent_at_timer_ = 0;  // to see whether a waiting client took anything
+  bool took_bytes_ = false;  // since the timer was armed
   uint32_t interest_ = EPOLLIN;
   Wait wait_ = Wait::kNothing;
   Stop stop_ = Stop::kNeedInput;  // how the last execute() ended

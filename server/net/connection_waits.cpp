@@ -21,7 +21,6 @@ void Connection::wait_for(Wait wait) {
     const int64_t left_ms = services_.pause.end_ms() - services_.clock.wall_ms();
     return arm_timer(std::chrono::milliseconds(std::clamp<int64_t>(left_ms, 1, kWaitMaxMs)));
   }
-  unsent_at_timer_ = unsent_.size();
   arm_timer(kStalledMax);
 }
 
@@ -63,6 +62,7 @@ void Connection::check_acks() {
 }
 
 void Connection::arm_timer(std::chrono::milliseconds delay) {
+  took_bytes_ = false;
   timer_.expires_after(delay);
   timer_.async_wait([weak = weak_from_this()](const ErrorCode& error) {
     if (error) return;  // cancelled
@@ -80,11 +80,10 @@ void Connection::on_timer() {
     return proceed({});
   }
   if (wait_ == Wait::kAcks) return check_acks();
-  if (unsent_.size() >= unsent_at_timer_) {
+  if (!took_bytes_) {
     log_warning("Closing client {} that does not read its replies", session_->address);
     return close();
   }
-  unsent_at_timer_ = unsent_.size();
   arm_timer(kStalledMax);
 }
 

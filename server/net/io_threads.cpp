@@ -8,6 +8,7 @@
 #include <chrono>
 
 #include "server/net/connection.h"
+#include "server/net/message_delivery.h"
 
 namespace server::net {
 
@@ -29,6 +30,11 @@ void IoThread::run() {
   while (!context.stopped()) {
     has_posts = false;
     context.poll();
+    if (has_messages) {
+      has_messages = deliver_messages(*this, *pubsub);
+      // What is left waits for one round of the sockets, but not for a client to come.
+      if (has_messages) has_posts = true;
+    }
     finish_round();
     if (context.stopped()) break;
     if (serve()) continue;

@@ -23,6 +23,7 @@
 #include "server/durability/append_log.h"
 #include "server/net/asio_types.h"
 #include "server/net/readiness.h"
+#include "server/pubsub/pub_sub.h"
 
 namespace server::net {
 
@@ -94,6 +95,8 @@ struct IoThread {
   std::unordered_map<uint64_t, std::shared_ptr<Connection>> connections;  // by session id
   std::vector<uint64_t> closed;     // ids of connections that go when the round ends
   AppendLog* append_log = nullptr;  // set before the thread starts
+  PubSub* pubsub = nullptr;         // set before the thread starts
+  bool has_messages = false;        // in its inbox, perhaps
   std::vector<std::shared_ptr<Connection>> awaiting_log;
   std::vector<std::shared_ptr<Connection>> releasing;  // room for release_safe()
   bool commit_is_due = false;

@@ -254,6 +254,7 @@ void Listener::admit(int descriptor, bool is_unix) {
     }
   }
   IoThread& thread = threads_.next();
+  session->thread_index = thread.index;
   session->wake = [&thread, id = session->id] {
     thread.post([&thread, id] {
       const auto found = thread.connections.find(id);

@@ -126,6 +126,19 @@ TEST(Journal, GivesASecondSinkTheSameBytes) {
   EXPECT_EQ(stream.pieces.size(), 2);
 }
 
+TEST(Journal, TellsTheSecondSinkAloneWhatChangesNothing) {
+  Journal journal;
+  StringStream stream;
+  const std::array<string_view, 3> words{"PUBLISH", "c", "x"};
+  journal.set_active(true);
+  journal.tell_second_sink(words);
+  journal.set_second_sink(&stream);
+  journal.tell_second_sink(words);
+  EXPECT_EQ(stream.pieces, (std::vector<std::string>{command({"PUBLISH", "c", "x"})}));
+  EXPECT_EQ(journal.end_offset(), 0);
+  EXPECT_EQ(taken(journal), "");
+}
+
 TEST(Journal, KeepsNothingForALogThatIsOff) {
   Journal journal;
   StringStream stream;

@@ -69,12 +69,26 @@ class CommandTest : public ::testing::Test {
   CommandTest()
       : registry_(std::move(*Registry::create({}))),
         statistics_(1, registry_->size()),
-        services_{config_,     clock_,       ticks_,
-                  keyspace_,   reclaimer_,   journal_,
-                  durability_, replication_, follower_,
-                  *registry_,  clients_,     statistics_,
-                  memory_,     pause_,       gauges_,
-                  facts_,      changes_,     [this] { ++shutdowns_requested_; }} {
+        services_{config_,
+                  clock_,
+                  ticks_,
+                  keyspace_,
+                  reclaimer_,
+                  journal_,
+                  durability_,
+                  replication_,
+                  follower_,
+                  *registry_,
+                  clients_,
+                  pubsub_,
+                  statistics_,
+                  memory_,
+                  pause_,
+                  gauges_,
+                  facts_,
+                  changes_,
+                  [this] { ++shutdowns_requested_; }} {
+    pubsub_.wake = [](size_t) {};
     client_ = std::make_unique<Client>(*this);
     other_ = std::make_unique<Client>(*this);
   }
@@ -105,6 +119,7 @@ class CommandTest : public ::testing::Test {
   persistence::Journal journal_;
   std::unique_ptr<Registry> registry_;
   Clients clients_;
+  PubSub pubsub_{1};
   Statistics statistics_;
   MemoryMonitor memory_;
   PauseGate pause_;

@@ -77,10 +77,19 @@ class Process:
     """A server that runs until stop(). `log` grows while it lives; thread-safe to read."""
 
     def __init__(
-        self, program, options=(), *, port=None, listen=True, prefix=(), directory=None, setup=None
+        self,
+        program,
+        options=(),
+        *,
+        port=None,
+        listen=True,
+        prefix=(),
+        directory=None,
+        setup=None,
+        config_file=None,
     ):
         """`directory` is kept at the end, a temporary one is not. `setup` runs in the new process
-        before the program does."""
+        before the program does. A `config_file` is read before the options."""
         self.keeps_directory = directory is not None
         self.directory = str(directory or tempfile.mkdtemp(prefix="bloomery-test-"))
         self.port = port or free_port()
@@ -89,7 +98,9 @@ class Process:
         self.announced = list(HARMLESS_WARNINGS)
         if pathlib.Path(program).name.startswith("redis"):
             self.announced += REDIS_WARNINGS
-        command = [*prefix, str(program), "--dir", self.directory]
+        command = [*prefix, str(program)]
+        command += [str(config_file)] if config_file else []
+        command += ["--dir", self.directory]
         if listen:
             command += ["--port", str(self.port), "--bind", "127.0.0.1"]
         command += [str(option) for option in options]
@@ -247,9 +258,10 @@ class ServerTest(unittest.TestCase):
 
 
 def wait_until(condition, timeout_s=10, what="condition"):
-    """Polls until condition() is true."""
+    """Polls until condition() is true. `what` may be a function that tells it at the end."""
     deadline = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() > deadline:
-            raise AssertionError(f"{what} did not come true within {timeout_s} s")
+            told = what() if callable(what) else what
+            raise AssertionError(f"{told} did not come true within {timeout_s} s")
         time.sleep(0.02)

@@ -51,7 +51,10 @@ void write_stats(const Source& source, Lines& lines) {
                "current_eviction_exceeded_time"});
   lines.field("keyspace_hits", total(&ThreadStatistics::keyspace_hits));
   lines.field("keyspace_misses", total(&ThreadStatistics::keyspace_misses));
-  lines.zeros({"pubsub_channels", "pubsub_patterns", "pubsubshard_channels"});
+  const PubSub& pubsub = source.services.pubsub;
+  lines.field("pubsub_channels", pubsub.name_count(SubscriptionKind::kChannel));
+  lines.field("pubsub_patterns", pubsub.name_count(SubscriptionKind::kPattern));
+  lines.field("pubsubshard_channels", pubsub.name_count(SubscriptionKind::kShardChannel));
   lines.field("latest_fork_usec", source.services.durability.last_fork_us());
   lines.field("total_forks", source.services.durability.fork_count());
   lines.zeros({"migrate_cached_sockets", "slave_expires_tracked_keys", "active_defrag_hits",

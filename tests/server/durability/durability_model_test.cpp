@@ -91,9 +91,9 @@ class Life {
         durability({config, clock, keyspace_, journal, disk, changes_, SaveChild::start_here}),
         replication_({config, clock, keyspace_, journal, durability, disk}),
         follower_({config, clock, durability, replication_, disk, clients_}, keyspace_),
-        services_{config,     clock,        ticks_,    keyspace_, reclaimer_, journal,
-                  durability, replication_, follower_, registry,  clients_,   statistics_,
-                  memory_,    pause_,       gauges_,   facts_,    changes_,   {}},
+        services_{config,       clock,     ticks_,   keyspace_, reclaimer_, journal,     durability,
+                  replication_, follower_, registry, clients_,  pubsub_,    statistics_, memory_,
+                  pause_,       gauges_,   facts_,   changes_,  {}},
         session_(1),
         dispatcher_(services_, statistics_.thread(0), session_) {
     session_.authenticated = true;
@@ -149,6 +149,7 @@ class Life {
   core::keyspace::Reclaimer reclaimer_;
   core::keyspace::Keyspace keyspace_{kDatabases, 1};
   Clients clients_;
+  PubSub pubsub_{1};
   Statistics statistics_;
   MemoryMonitor memory_;
   PauseGate pause_;

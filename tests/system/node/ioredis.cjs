@@ -9,6 +9,32 @@ function flag(value) {
   return typeof value === 'boolean' ? Number(value) : value;
 }
 
+async function checkPubSub(client) {
+  const subscriber = client.duplicate();
+  subscriber.on('error', (error) => {
+    throw error;
+  });
+  const heard = [];
+  subscriber.on('message', (channel, message) => heard.push([channel, message]));
+  subscriber.on('pmessage', (pattern, channel, message) => heard.push([channel, message]));
+  assert.equal(await subscriber.subscribe('c'), 1);
+  assert.equal(await subscriber.psubscribe('p*'), 2);
+  assert.equal(await client.publish('c', 'one'), 1);
+  assert.equal(await client.publish('p1', 'two'), 1);
+  while (heard.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+  assert.deepEqual(heard.sort(), [
+    ['c', 'one'],
+    ['p1', 'two'],
+  ]);
+  // Over RESP2 a subscriber's PING is answered by what looks like a message.
+  assert.deepEqual(await subscriber.ping(), protocol === 3 ? 'PONG' : ['pong', '']);
+  await subscriber.unsubscribe('c');
+  await subscriber.punsubscribe('p*');
+  assert.equal(await client.publish('c', 'three'), 0);
+  assert.equal(await subscriber.get('s'), 'v');
+  await subscriber.quit();
+}
+
 run(async () => {
   const client = new Redis({ host: '127.0.0.1', port, protocol, maxRetriesPerRequest: 0 });
   client.on('error', (error) => {
@@ -41,5 +67,6 @@ run(async () => {
     [null, 2],
     [null, 1],
   ]);
+  await checkPubSub(client);
   await client.quit();
 });

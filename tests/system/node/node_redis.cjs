@@ -45,6 +45,30 @@ async function checkStrings(client) {
   assert.deepEqual(many, Array.from({ length: 1000 }, (_, index) => index + 1));
 }
 
+async function checkPubSub(client) {
+  const subscriber = client.duplicate();
+  subscriber.on('error', (error) => {
+    throw error;
+  });
+  await subscriber.connect();
+  const heard = [];
+  await subscriber.subscribe('c', (message, channel) => heard.push([channel, message]));
+  await subscriber.pSubscribe('p*', (message, channel) => heard.push([channel, message]));
+  assert.equal(await client.publish('c', 'one'), 1);
+  assert.equal(await client.publish('p1', 'two'), 1);
+  while (heard.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+  assert.deepEqual(heard.sort(), [
+    ['c', 'one'],
+    ['p1', 'two'],
+  ]);
+  await subscriber.unsubscribe('c');
+  await subscriber.pUnsubscribe('p*');
+  assert.equal(await client.publish('c', 'three'), 0);
+  // Over RESP2 this client hands out a Buffer once it has been a subscriber.
+  assert.equal(String(await subscriber.get('s')), 'v');
+  await subscriber.quit();
+}
+
 run(async () => {
   // Version 4 knows no RESP option and ignores it.
   const client = createClient({ socket: { host: '127.0.0.1', port }, RESP: protocol });
@@ -55,5 +79,6 @@ run(async () => {
   assert.equal(await client.ping(), 'PONG');
   await checkStrings(client);
   await checkFilters(client);
+  await checkPubSub(client);
   await client.quit();
 });

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#include "server/net/message_delivery.h"
+
+#include "server/net/connection.h"
+
+namespace server::net {
+namespace {
+
+// Bytes gathered for all connections before they are sent: one send for many small messages, and
+// yet a message for ten thousand subscribers is not copied ten thousand times before the first
+// copy leaves.
+constexpr size_t kGatheredBytesMax = size_t{1} << 20;
+// Bytes after which other work of the thread has its turn.
+constexpr size_t kBytesPerCall = 4 * kGatheredBytesMax;
+
+class Round {
+ public:
+  explicit Round(IoThread& thread) : thread_(thread) {}
+
+  // Returns the bytes it took.
+  size_t deliver(const Delivery& delivery) {
+    size_t total = 0;
+    for (const Delivery::Receiver& receiver : delivery.receivers) {
+      const auto found = thread_.connections.find(receiver.session_id);
+      if (found == thread_.connections.end()) continue;
+      const size_t size = found->second->add_message(*delivery.message, receiver.serial);
+      if (size == 0) continue;
+      total += size;
+      gathered_ += size;
+      if (receivers_.empty() || receivers_.back() != found->second) {
+        receivers_.push_back(found->second);
+      }
+      if (gathered_ >= kGatheredBytesMax) send();
+    }
+    return total;
+  }
+
+  void send() {
+    gathered_ = 0;
+    // A connection that stands here more than once has nothing to send the second time.
+    for (const auto& connection : receivers_) connection->send_messages();
+    receivers_.clear();
+  }
+
+ private:
+  IoThread& thread_;
+  std::vector<std::shared_ptr<Connection>> receivers_;
+  size_t gathered_ = 0;
+};
+
+}  // namespace
+
+bool deliver_messages(IoThread& thread, PubSub& pubsub) {
+  thread.send_owed();  // what a client is owed precedes its messages
+  Round round(thread);
+  size_t total = 0;
+  bool is_done = false;
+  while (!is_done && total < kBytesPerCall) {
+    const auto delivery = pubsub.take(thread.index);
+    is_done = !delivery.has_value();
+    if (delivery) total += round.deliver(*delivery) + sizeof(Delivery);
+  }
+  round.send();
+  return !is_done;
+}
+
+}  // namespace server::net

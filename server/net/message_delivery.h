@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+//
+// Brings the messages in a thread's inbox to the thread's connections.
+//
+// Invariants: each call does a bounded amount of work, so that a flood of messages leaves other
+// clients served; connections are written to with no lock held.
+// Thread safety: to be called from the thread itself.
+#pragma once
+
+#include "server/net/io_threads.h"
+#include "server/pubsub/pub_sub.h"
+
+namespace server::net {
+
+// False when nothing is left to deliver; else there may be more.
+bool deliver_messages(IoThread& thread, PubSub& pubsub);
+
+}  // namespace server::net

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+//
+// PubSub: who listens to which channel, and the messages on their way to them.
+//
+// publish() puts a message into the inbox of every I/O thread that has a subscriber; that thread
+// takes it out and writes it to its connections. A subscriber may have unsubscribed meanwhile, so
+// the taker asks the session whether it still holds the subscription of the message's serial.
+//
+// Invariants: all subscribers get the messages that they share in the same order, whoever
+// published them. What waits in the inboxes is bounded, for commands that publish are held back
+// while is_congested().
+// Thread safety: all members may be called from any thread, take() of one inbox by one at a time.
+// No lock is held while anything is sent, nor when `wake` is called.
+#pragma once
+
+#include <atomic>
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/pubsub/subscriptions.h"
+
+namespace server {
+
+// What is sent to the subscribers of one channel or pattern: a type byte ('*', or '>' in RESP3),
+// the head, the payload.
+struct Message {
+  SubscriptionKind kind;
+  std::string name;  // of the subscription: for patterns not the channel's
+  std::string head;
+  std::shared_ptr<const std::string> payload;  // ends the bulk string that the head has begun
+
+  size_t size_bytes() const { return 1 + head.size() + payload->size(); }
+};
+
+// A message and its receivers on one thread.
+struct Delivery {
+  struct Receiver {
+    uint64_t session_id;
+    uint64_t serial;
+  };
+  std::shared_ptr<const Message> message;
+  std::vector<Receiver> receivers;
+
+  size_t memory_bytes() const {
+    return message->size_bytes() + receivers.size() * sizeof(Receiver);
+  }
+};
+
+class PubSub {
+ public:
+  struct Subscriber {
+    uint64_t session_id;
+    size_t thread_index;
+  };
+  using ChannelCount = std::pair<std::string, size_t>;
+
+  explicit PubSub(size_t thread_count);
+
+  // Has the thread take() its messages soon, until there are none. Set once, before the first
+  // connection.
+  std::function<void(size_t thread_index)> wake;
+
+  // The serial of the new subscription. REQUIRES: the session does not hold this one.
+  uint64_t subscribe(SubscriptionKind kind, std::string_view name, const Subscriber& subscriber);
+  void unsubscribe(SubscriptionKind kind, std::string_view name, uint64_t session_id);
+
+  // How many subscriptions the message goes to: those of the channel and, unless it is a shard
+  // channel, of every pattern that matches it. REQUIRES: kind is not kPattern.
+  size_t publish(SubscriptionKind kind, std::string_view channel, std::string_view payload);
+
+  // The oldest message for the thread. After nothing was left, `wake` tells of the next.
+  std::optional<Delivery> take(size_t thread_index);
+  bool is_congested() const {
+    return pending_bytes_.load(std::memory_order_relaxed) > kPendingBytesMax;
+  }
+
+  // Names with at least one subscriber; an absent pattern means all.
+  std::vector<std::string> names(SubscriptionKind kind,
+                                 std::optional<std::string_view> pattern) const;
+  size_t name_count(SubscriptionKind kind) const;
+  size_t subscriber_count(SubscriptionKind kind, std::string_view name) const;
+
+ private:
+  struct Place {
+    size_t thread_index;
+    uint64_t serial;
+  };
+  using Subscribers = boost::unordered_flat_map<uint64_t, Place>;  // by session id
+  struct NameHash {
+    using is_transparent = void;
+    size_t operator()(std::string_view name) const { return std::hash<std::string_view>{}(name); }
+  };
+  using ByName = boost::unordered_flat_map<std::string, Subscribers, NameHash, std::equal_to<>>;
+
+  struct Inbox {
+    std::mutex mutex;  // guards the rest; taken last
+    std::deque<Delivery> deliveries;
+    bool is_awake = false;  // its thread was woken and has not yet found it empty
+  };
+
+  ByName& at(SubscriptionKind kind) { return names_[static_cast<size_t>(kind)]; }
+  const ByName& at(SubscriptionKind kind) const { return names_[static_cast<size_t>(kind)]; }
+  // Puts the message into the inboxes; marks the threads that sleep. REQUIRES: mutex_.
+  void hand_out(std::shared_ptr<const Message> message, const Subscribers& subscribers,
+                std::vector<bool>& sleeping);
+
+  // Above this, who publishes waits for the subscribers' threads.
+  static constexpr size_t kPendingBytesMax = size_t{16} << 20;
+
+  // Guards names_ and last_serial_, and makes the order of messages the same in all inboxes.
+  mutable std::mutex mutex_;
+  std::array<ByName, kSubscriptionKindCount> names_;
+  uint64_t last_serial_ = 0;
+  std::vector<std::unique_ptr<Inbox>> inboxes_;  // by thread index
+  std::atomic<size_t> pending_bytes_{0};
+};
+
+}  // namespace server

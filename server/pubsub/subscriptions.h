@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+//
+// Subscriptions: what one session has subscribed to.
+//
+// Invariants: a name stands at most once per kind; its serial is the one that PubSub gave for it.
+// Thread safety: belongs to the session's thread; the shown_ counts may be read from any thread.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace server {
+
+enum class SubscriptionKind : uint8_t { kChannel, kPattern, kShardChannel };
+inline constexpr size_t kSubscriptionKindCount = 3;
+
+class Subscriptions {
+ public:
+  bool contains(SubscriptionKind kind, std::string_view name) const {
+    return at(kind).contains(name);
+  }
+  // Whether a message to the subscription of this serial is still wanted.
+  bool contains(SubscriptionKind kind, std::string_view name, uint64_t serial) const {
+    const auto found = at(kind).find(name);
+    return found != at(kind).end() && found->second == serial;
+  }
+  // REQUIRES: the name is new.
+  void add(SubscriptionKind kind, std::string_view name, uint64_t serial) {
+    names_[index(kind)].emplace(name, serial);
+    show(kind);
+  }
+  void remove(SubscriptionKind kind, std::string_view name) {
+    auto& names = names_[index(kind)];
+    if (const auto found = names.find(name); found != names.end()) names.erase(found);
+    show(kind);
+  }
+
+  bool any() const { return total_ != 0; }
+  size_t count(SubscriptionKind kind) const { return at(kind).size(); }
+  // In ascending order.
+  std::vector<std::string> names(SubscriptionKind kind) const {
+    std::vector<std::string> result;
+    for (const auto& [name, serial] : at(kind)) result.push_back(name);
+    return result;
+  }
+
+  // For other threads.
+  size_t shown_count(SubscriptionKind kind) const {
+    return shown_[index(kind)].load(std::memory_order_relaxed);
+  }
+  bool shown_any() const {
+    return shown_count(SubscriptionKind::kChannel) + shown_count(SubscriptionKind::kPattern) +
+               shown_count(SubscriptionKind::kShardChannel) !=
+           0;
+  }
+
+ private:
+  using Names = std::map<std::string, uint64_t, std::less<>>;  // name to serial
+
+  static size_t index(SubscriptionKind kind) { return static_cast<size_t>(kind); }
+  const Names& at(SubscriptionKind kind) const { return names_[index(kind)]; }
+  void show(SubscriptionKind kind) {
+    shown_[index(kind)].store(at(kind).size(), std::memory_order_relaxed);
+    total_ = names_[0].size() + names_[1].size() + names_[2].size();
+  }
+
+  std::array<Names, kSubscriptionKindCount> names_;
+  std::array<std::atomic<size_t>, kSubscriptionKindCount> shown_{};
+  size_t total_ = 0;
+};
+
+}  // namespace server

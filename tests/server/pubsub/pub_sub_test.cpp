@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+#include "server/pubsub/pub_sub.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+#include <thread>
+
+namespace server {
+namespace {
+
+using Kind = SubscriptionKind;
+
+std::string text_of(const Message& message) {
+  return "*" + message.head + *message.payload;
+}
+
+// What take() gives for one thread, as (session, message text) pairs.
+std::vector<std::pair<uint64_t, std::string>> take_all(PubSub& pubsub, size_t thread_index) {
+  std::vector<std::pair<uint64_t, std::string>> taken;
+  while (const auto delivery = pubsub.take(thread_index)) {
+    for (const auto& receiver : delivery->receivers) {
+      taken.emplace_back(receiver.session_id, text_of(*delivery->message));
+    }
+  }
+  std::stable_sort(taken.begin(), taken.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  return taken;
+}
+
+class PubSubTest : public ::testing::Test {
+ protected:
+  PubSubTest() {
+    pubsub_.wake = [this](size_t thread_index) { woken_.push_back(thread_index); };
+  }
+
+  PubSub pubsub_{3};
+  std::vector<size_t> woken_;
+};
+
+TEST_F(PubSubTest, AMessageReachesTheInboxOfEverySubscribersThread) {
+  pubsub_.subscribe(Kind::kChannel, "news", {1, 0});
+  pubsub_.subscribe(Kind::kChannel, "news", {2, 2});
+  pubsub_.subscribe(Kind::kChannel, "other", {3, 1});
+  EXPECT_EQ(pubsub_.publish(Kind::kChannel, "news", "hi"), 2U);
+  const std::string text = "*3\r\n$7\r\nmessage\r\n$4\r\nnews\r\n$2\r\nhi\r\n";
+  EXPECT_EQ(woken_, (std::vector<size_t>{0, 2}));
+  EXPECT_EQ(take_all(pubsub_, 0), (std::vector<std::pair<uint64_t, std::string>>{{1, text}}));
+  EXPECT_TRUE(take_all(pubsub_, 1).empty());
+  EXPECT_EQ(take_all(pubsub_, 2), (std::vector<std::pair<uint64_t, std::string>>{{2, text}}));
+}
+
+TEST_F(PubSubTest, PatternsNameThemselvesAndTheChannel) {
+  pubsub_.subscribe(Kind::kPattern, "n[ae]ws", {1, 0});
+  pubsub_.subscribe(Kind::kPattern, "x*", {1, 0});
+  EXPECT_EQ(pubsub_.publish(Kind::kChannel, "news", ""), 1U);
+  EXPECT_EQ(take_all(pubsub_, 0),
+            (std::vector<std::pair<uint64_t, std::string>>{
+                {1, "*4\r\n$8\r\npmessage\r\n$7\r\nn[ae]ws\r\n$4\r\nnews\r\n$0\r\n\r\n"}}));
+}
+
+TEST_F(PubSubTest, ShardChannelsAreAWorldOfTheirOwn) {
+  pubsub_.subscribe(Kind::kShardChannel, "news", {1, 0});
+  pubsub_.subscribe(Kind::kPattern, "*", {2, 0});
+  EXPECT_EQ(pubsub_.publish(Kind::kChannel, "news", "a"), 1U);
+  EXPECT_EQ(pubsub_.publish(Kind::kShardChannel, "news", "b"), 1U);
+  const auto taken = take_all(pubsub_, 0);
+  ASSERT_EQ(taken.size(), 2U);
+  EXPECT_EQ(taken[0].second, "*3\r\n$8\r\nsmessage\r\n$4\r\nnews\r\n$1\r\nb\r\n");
+  EXPECT_EQ(taken[1].second, "*4\r\n$8\r\npmessage\r\n$1\r\n*\r\n$4\r\nnews\r\n$1\r\na\r\n");
+}
+
+TEST_F(PubSubTest, AThreadIsWokenOnceUntilItHasFoundItsInboxEmpty) {
+  pubsub_.subscribe(Kind::kChannel, "c", {1, 1});
+  pubsub_.publish(Kind::kChannel, "c", "1");
+  pubsub_.publish(Kind::kChannel, "c", "2");
+  EXPECT_EQ(woken_.size(), 1U);
+  EXPECT_TRUE(pubsub_.take(1).has_value());
+  pubsub_.publish(Kind::kChannel, "c", "3");
+  EXPECT_EQ(woken_.size(), 1U);
+  EXPECT_EQ(take_all(pubsub_, 1).size(), 2U);
+  pubsub_.publish(Kind::kChannel, "c", "4");
+  EXPECT_EQ(woken_.size(), 2U);
+}
+
+TEST_F(PubSubTest, ANewSubscriptionDoesNotTakeMessagesOfAnEndedOne) {
+  Subscriptions subscriptions;
+  subscriptions.add(Kind::kChannel, "c", pubsub_.subscribe(Kind::kChannel, "c", {1, 0}));
+  pubsub_.publish(Kind::kChannel, "c", "old");
+  pubsub_.unsubscribe(Kind::kChannel, "c", 1);
+  subscriptions.remove(Kind::kChannel, "c");
+  subscriptions.add(Kind::kChannel, "c", pubsub_.subscribe(Kind::kChannel, "c", {1, 0}));
+  pubsub_.publish(Kind::kChannel, "c", "new");
+  const auto old = pubsub_.take(0);
+  const auto fresh = pubsub_.take(0);
+  ASSERT_TRUE(old && fresh);
+  EXPECT_FALSE(subscriptions.contains(Kind::kChannel, "c", old->receivers[0].serial));
+  EXPECT_TRUE(subscriptions.contains(Kind::kChannel, "c", fresh->receivers[0].serial));
+}
+
+TEST_F(PubSubTest, NamesLiveAsLongAsTheirSubscribers) {
+  pubsub_.subscribe(Kind::kChannel, "ab", {1, 0});
+  pubsub_.subscribe(Kind::kChannel, "ab", {2, 0});
+  pubsub_.subscribe(Kind::kChannel, "b", {2, 0});
+  EXPECT_EQ(pubsub_.names(Kind::kChannel, "a*"), (std::vector<std::string>{"ab"}));
+  EXPECT_EQ(pubsub_.name_count(Kind::kChannel), 2U);
+  EXPECT_EQ(pubsub_.subscriber_count(Kind::kChannel, "ab"), 2U);
+  pubsub_.unsubscribe(Kind::kChannel, "ab", 1);
+  EXPECT_EQ(pubsub_.subscriber_count(Kind::kChannel, "ab"), 1U);
+  pubsub_.unsubscribe(Kind::kChannel, "ab", 2);
+  EXPECT_EQ(pubsub_.subscriber_count(Kind::kChannel, "ab"), 0U);
+  EXPECT_EQ(pubsub_.names(Kind::kChannel, std::nullopt), (std::vector<std::string>{"b"}));
+  EXPECT_EQ(pubsub_.publish(Kind::kChannel, "ab", "x"), 0U);
+}
+
+TEST_F(PubSubTest, PublishersAreHeldBackWhileMuchIsOnItsWay) {
+  pubsub_.subscribe(Kind::kChannel, "c", {1, 0});
+  const std::string megabyte(1 << 20, 'x');
+  size_t published = 0;
+  for (; !pubsub_.is_congested(); ++published) {
+    ASSERT_LT(published, 100U);
+    pubsub_.publish(Kind::kChannel, "c", megabyte);
+  }
+  EXPECT_GT(published, 4U);
+  take_all(pubsub_, 0);
+  EXPECT_FALSE(pubsub_.is_congested());
+}
+
+// Four publishers; a taker per inbox. All inboxes must tell the same order, and within it each
+// publisher's own.
+TEST(PubSubThreadsTest, AllSubscribersSeeOneOrderOfMessages) {
+  constexpr size_t kTakers = 3;
+  constexpr int kPublishers = 4;
+  constexpr int kMessages = 2000;
+  PubSub pubsub(kTakers);
+  std::array<std::atomic<int>, kTakers> wakes{};
+  pubsub.wake = [&wakes](size_t thread_index) { ++wakes[thread_index]; };
+  for (size_t i = 0; i < kTakers; ++i) pubsub.subscribe(Kind::kChannel, "c", {i + 1, i});
+
+  std::atomic<bool> is_over{false};
+  std::array<std::vector<std::string>, kTakers> seen;
+  std::vector<std::thread> takers;
+  for (size_t i = 0; i < kTakers; ++i) {
+    takers.emplace_back([&, i] {
+      while (true) {
+        const bool last_round = is_over;
+        if (wakes[i].exchange(0) > 0 || last_round) {
+          while (const auto delivery = pubsub.take(i)) {
+            seen[i].push_back(*delivery->message->payload);
+          }
+        }
+        if (last_round) return;
+        std::this_thread::yield();
+      }
+    });
+  }
+  std::vector<std::thread> publishers;
+  for (int p = 0; p < kPublishers; ++p) {
+    publishers.emplace_back([&pubsub, p] {
+      for (int i = 0; i < kMessages; ++i) {
+        pubsub.publish(Kind::kChannel, "c", std::to_string(p) + " " + std::to_string(i));
+      }
+    });
+  }
+  // Comings and goings beside them; nobody takes these, so that the counts stay exact.
+  std::thread visitor([&pubsub] {
+    for (uint64_t i = 0; i < kMessages; ++i) {
+      pubsub.subscribe(Kind::kPattern, "x*", {100 + i, i % kTakers});
+      pubsub.unsubscribe(Kind::kPattern, "x*", 100 + i);
+    }
+  });
+  for (std::thread& thread : publishers) thread.join();
+  visitor.join();
+  is_over = true;
+  for (std::thread& thread : takers) thread.join();
+
+  ASSERT_EQ(seen[0].size(), static_cast<size_t>(kPublishers * kMessages));
+  for (size_t i = 1; i < kTakers; ++i) EXPECT_EQ(seen[i], seen[0]);
+  std::map<std::string, int> next;
+  for (const std::string& text : seen[0]) {
+    const std::string publisher = text.substr(0, 1);
+    ASSERT_EQ(std::stoi(text.substr(2)), next[publisher]++) << "publisher " << publisher;
+  }
+  EXPECT_EQ(pubsub.name_count(Kind::kPattern), 0U);
+}
+
+}  // namespace
+}  // namespace server

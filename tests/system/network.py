@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: MIT
+"""Network namespaces that a test can cut off: one per node, joined by a bridge in one more.
+
+The test process stays outside and has an address in the same network. Where the machine allows no
+namespaces, LocalNetwork puts every node on 127.0.0.1, and nothing can be cut.
+"""
+
+import os
+import random
+import shutil
+import subprocess
+
+
+def run(*words):
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode != 0:
+        raise OSError(f"{' '.join(words)}: {done.stdout.strip()}")
+
+
+class LocalNetwork:
+    can_cut = False
+
+    def __init__(self, count):
+        self.addresses = ["127.0.0.1"] * count
+
+    def prefix(self, _node):
+        return []
+
+    def close(self):
+        pass
+
+
+class NamespaceNetwork:
+    can_cut = True
+
+    def __init__(self, count):
+        self.tag = f"bl{os.getpid() % 100000}"
+        self.hub = f"{self.tag}-hub"
+        self.namespaces = []
+        subnet = f"10.{random.randrange(200, 250)}.{random.randrange(256)}"
+        self.addresses = [f"{subnet}.{node + 1}" for node in range(count)]
+        try:
+            self._add(self.hub)
+            self._in_hub("ip", "link", "add", "bridge", "type", "bridge", "forward_delay", "0")
+            self._in_hub("ip", "link", "set", "bridge", "up")
+            for node, address in enumerate(self.addresses):
+                name = self._name(node)
+                self._add(name)
+                self._join(f"{self.tag}-{node}", name, f"{address}/24", self._port(node))
+            self._join(f"{self.tag}-o", None, f"{subnet}.254/24", "outside")
+        except OSError:
+            self.close()
+            raise
+
+    def prefix(self, node):
+        """What a command line starts with to run on the node."""
+        return ["ip", "netns", "exec", self._name(node)]
+
+    def cut(self, node):
+        """Nothing reaches the node or leaves it; its processes notice nothing but silence."""
+        self._in_hub("ip", "link", "set", self._port(node), "down")
+
+    def heal(self, node):
+        self._in_hub("ip", "link", "set", self._port(node), "up")
+
+    def close(self):
+        for namespace in self.namespaces:
+            # Takes the ends of its links with it.
+            subprocess.run(["ip", "netns", "delete", namespace], check=False)
+        self.namespaces = []
+
+    def _name(self, node):
+        return f"{self.tag}-n{node}"
+
+    @staticmethod
+    def _port(node):
+        return f"port{node}"
+
+    def _add(self, namespace):
+        run("ip", "netns", "add", namespace)
+        self.namespaces.append(namespace)
+        run("ip", "-n", namespace, "link", "set", "lo", "up")
+
+    def _in_hub(self, *words):
+        run("ip", "netns", "exec", self.hub, *words)
+
+    def _join(self, link, namespace, address, port):
+        """A link from the namespace (or the machine itself) to a port of the bridge."""
+        run("ip", "link", "add", link, "type", "veth", "peer", "name", port, "netns", self.hub)
+        inside = ["ip"] if namespace is None else ["ip", "-n", namespace]
+        if namespace is not None:
+            run("ip", "link", "set", link, "netns", namespace)
+        run(*inside, "address", "add", address, "dev", link)
+        run(*inside, "link", "set", link, "up")
+        self._in_hub("ip", "link", "set", port, "master", "bridge", "up")
+
+
+def create_network(count):
+    """Namespaces if the machine allows them."""
+    if shutil.which("ip") is not None:
+        try:
+            return NamespaceNetwork(count)
+        except OSError as problem:
+            print(f"no network namespaces here, so no partitions: {problem}", flush=True)
+    else:
+        print("no `ip` here, so no partitions", flush=True)
+    return LocalNetwork(count)
