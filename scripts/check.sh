@@ -27,10 +27,10 @@ mapfile -t changed < <(
 )
 if [ ${#changed[@]} -gt 0 ]; then
   echo "clang-tidy since ${base:0:12}: ${#changed[@]} files"
-  # g++'s warning options are not all clang's.
-  cmake --preset release >/dev/null &&
+  # g++'s warning options are not all clang's, and its precompiled headers are of no use to clang.
+  cmake --preset release -B build/tidy -DBLOOMERY_PRECOMPILE=OFF >/dev/null &&
     printf '%s\0' "${changed[@]}" | xargs -0 -n 1 -P "$(nproc)" clang-tidy-14 --quiet \
-      -p build/release --extra-arg=-Wno-unknown-warning-option || failed=1
+      -p build/tidy --extra-arg=-Wno-unknown-warning-option || failed=1
 fi
 
 python3 scripts/check_tree.py || failed=1
