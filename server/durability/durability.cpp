@@ -8,8 +8,10 @@
 #include <charconv>
 #include <utility>
 
+#include "core/bloom/bit_array.h"
 #include "persistence/aof_base_writer.h"
 #include "persistence/rdb_writer.h"
+#include "server/allocator.h"
 #include "server/compatibility.h"
 #include "server/durability/file_names.h"
 #include "server/log.h"
@@ -195,6 +197,7 @@ void Durability::adopt_child(std::unique_ptr<SaveChild> child, std::string_view 
   const std::scoped_lock lock(mutex_);
   child_ = std::move(child);
   changes_at_fork_ = parts_.changes;
+  bytes_at_fork_ = allocator_figures().allocated_bytes + core::bloom::mapped_bytes();
   keys_at_fork_ = 0;
   for (unsigned i = 0; i < parts_.keyspace.database_count(); ++i) {
     keys_at_fork_ += parts_.keyspace.db_size(i);
@@ -273,9 +276,10 @@ void Durability::poll_child() {
     const int64_t now_us = parts_.clock.monotonic_us();
     if (now_us - child_->started_us() > kReportEveryUs && now_us >= next_report_us_) {
       next_report_us_ = now_us + kReportEveryUs;
-      log_notice("Background save: {} of {} keys, {} bytes written",
-                 child_->figures().written_keys.load(), keys_at_fork_,
-                 child_->figures().written_bytes.load());
+      const SaveProgress progress = progress_of_child();
+      log_notice("Background save: {:.0f} %, {} of {} keys, {} bytes written, about {} s left",
+                 progress.share() * 100, progress.written_keys, progress.total_keys,
+                 progress.written_bytes, progress.left_s());
     }
     return;
   }
@@ -433,11 +437,14 @@ SaveRecord Durability::rewrite_record() const {
   return rewrite_record_;
 }
 
-Durability::Child Durability::child() const {
+SaveProgress Durability::progress() const {
   const std::scoped_lock lock(mutex_);
-  if (child_ == nullptr) return {};
-  return {(parts_.clock.monotonic_us() - child_->started_us()) / kSecondUs,
-          child_->figures().written_bytes, child_->figures().written_keys, keys_at_fork_};
+  return child_ == nullptr ? SaveProgress{} : progress_of_child();
+}
+
+SaveProgress Durability::progress_of_child() const {
+  return {parts_.clock.monotonic_us() - child_->started_us(), child_->figures().written_bytes,
+          bytes_at_fork_, child_->figures().written_keys, keys_at_fork_};
 }
 
 }  // namespace server

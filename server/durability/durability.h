@@ -35,6 +35,7 @@
 #include "server/durability/availability.h"
 #include "server/durability/recovery.h"
 #include "server/durability/save_child.h"
+#include "server/durability/save_progress.h"
 #include "server/durability/stream_position.h"
 
 namespace server {
@@ -145,18 +146,14 @@ class Durability {
   uint64_t changes_since_save() const { return parts_.changes - changes_at_save_; }
   int64_t last_fork_us() const { return last_fork_us_; }
   uint64_t fork_count() const { return fork_count_; }
-  struct Child {
-    int64_t running_s = -1;
-    uint64_t written_bytes = 0;
-    uint64_t written_keys = 0;
-    uint64_t total_keys = 0;
-  };
-  Child child() const;
+  SaveProgress progress() const;
 
  private:
   RecoveryParts recovery_parts();
   void stop();
   void run();
+  // REQUIRES: mutex_, and a child.
+  SaveProgress progress_of_child() const;
   bool claim(Task task);
   void release();
   persistence::RdbWriteOptions write_options(bool is_aof_base) const;
@@ -218,6 +215,7 @@ class Durability {
   std::unique_ptr<SaveChild> child_;
   SnapshotTransfer transfer_;
   uint64_t keys_at_fork_ = 0;
+  uint64_t bytes_at_fork_ = 0;
   uint64_t changes_at_fork_ = 0;
   SaveRecord snapshot_record_;
   SaveRecord rewrite_record_;

@@ -20,8 +20,8 @@ namespace {
 
 constexpr int64_t kSecondUs = 1'000'000;
 constexpr size_t kReadBytes = size_t{256} << 10;
-constexpr std::string_view kPing = "*1\r\n$4\r\nPING\r\n";
-constexpr std::string_view kGetAck = "*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n";
+constexpr std::array<std::string_view, 1> kPing = {"PING"};
+constexpr std::array<std::string_view, 3> kGetAck = {"REPLCONF", "GETACK", "*"};
 
 // "127.0.0.1" of "127.0.0.1:6379", "::1" of "[::1]:6379".
 std::string host_of(const std::string& address) {
@@ -280,10 +280,11 @@ void Leader::add_to_stream(int64_t now_us) {
   if (parts_.replication.is_replica() || replicas_.empty()) return;
   // Before a shutdown the stream must end where the snapshot does.
   const bool may_add = !is_paused();
-  if (acks_are_wanted && may_add) backlog_.append(kGetAck);
+  // By way of the journal, which ends the stream when this server becomes a replica.
+  if (acks_are_wanted && may_add) parts_.journal.tell_second_sink(kGetAck);
   if (now_us < next_ping_us_) return;
   const int64_t period_s = parts_.config.integer(OptionId::kReplPingReplicaPeriod);
-  if (next_ping_us_ != 0 && may_add) backlog_.append(kPing);
+  if (next_ping_us_ != 0 && may_add) parts_.journal.tell_second_sink(kPing);
   next_ping_us_ = now_us + period_s * kSecondUs;
 }
 

@@ -50,6 +50,7 @@ class Leader {
     Config& config;
     const core::Clock& clock;
     core::keyspace::Keyspace& keyspace;
+    persistence::Journal& journal;
     Durability& durability;
     persistence::FileSystem& files;
     Replication& replication;

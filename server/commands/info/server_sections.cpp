@@ -101,7 +101,7 @@ void write_clients(const Source& source, Lines& lines) {
 void write_saves(const Source& source, Lines& lines) {
   const Durability& durability = source.services.durability;
   const SaveRecord record = durability.snapshot_record();
-  const Durability::Child child = durability.child();
+  const SaveProgress child = durability.progress();
   // A snapshot for replicas is none of `dump.rdb`, but a child that saves all the same.
   const bool runs = durability.running_task() == Durability::Task::kSave ||
                     durability.running_task() == Durability::Task::kTransfer;
@@ -110,7 +110,7 @@ void write_saves(const Source& source, Lines& lines) {
   lines.field("rdb_last_save_time", durability.last_save_s());
   lines.field("rdb_last_bgsave_status", record.last_was_ok ? "ok" : "err");
   lines.field("rdb_last_bgsave_time_sec", record.last_time_s);
-  lines.field("rdb_current_bgsave_time_sec", runs ? child.running_s : -1);
+  lines.field("rdb_current_bgsave_time_sec", runs ? child.running_us / 1'000'000 : -1);
   lines.field("rdb_saves", record.count);
   lines.field("rdb_last_cow_size", record.last_copied_bytes);
   lines.field("rdb_last_load_keys_expired", durability.load_figures().expired_keys.load());
@@ -120,13 +120,13 @@ void write_saves(const Source& source, Lines& lines) {
 void write_append_log(const Source& source, Lines& lines) {
   Durability& durability = source.services.durability;
   const SaveRecord record = durability.rewrite_record();
-  const Durability::Child child = durability.child();
+  const SaveProgress child = durability.progress();
   const bool runs = durability.running_task() == Durability::Task::kRewrite;
   lines.field("aof_enabled", durability.log_is_on() ? 1 : 0);
   lines.field("aof_rewrite_in_progress", runs ? 1 : 0);
   lines.field("aof_rewrite_scheduled", durability.rewrite_is_scheduled() ? 1 : 0);
   lines.field("aof_last_rewrite_time_sec", record.last_time_s);
-  lines.field("aof_current_rewrite_time_sec", runs ? child.running_s : -1);
+  lines.field("aof_current_rewrite_time_sec", runs ? child.running_us / 1'000'000 : -1);
   lines.field("aof_last_bgrewrite_status", record.last_was_ok ? "ok" : "err");
   lines.field("aof_rewrites", record.count);
   lines.field("aof_rewrites_consecutive_failures", record.failures_in_a_row);
@@ -160,15 +160,14 @@ void write_loading(const Source& source, Lines& lines) {
 
 void write_persistence(const Source& source, Lines& lines) {
   const Durability& durability = source.services.durability;
-  const Durability::Child child = durability.child();
+  const SaveProgress child = durability.progress();
   const bool is_loading = durability.availability.has(Availability::kLoading);
   lines.field("loading", is_loading ? 1 : 0);
   lines.zeros({"async_loading", "current_cow_peak", "current_cow_size", "current_cow_size_age"});
-  const auto share = static_cast<double>(child.written_keys) /
-                     static_cast<double>(std::max<uint64_t>(child.total_keys, 1));
-  lines.ratio("current_fork_perc", share * 100);
+  lines.ratio("current_fork_perc", child.share() * 100);
   lines.field("current_save_keys_processed", child.written_keys);
   lines.field("current_save_keys_total", child.total_keys);
+  if (child.running_us >= 0) lines.field("current_save_eta_seconds", child.left_s());
   write_saves(source, lines);
   write_append_log(source, lines);
   if (is_loading) write_loading(source, lines);
