@@ -6,6 +6,7 @@ Environment: BLOOMERY_HANDOVERS  how many of them test_roles_change_under_writer
 """
 
 import os
+import pathlib
 import signal
 import threading
 import time
@@ -91,6 +92,16 @@ class FailoverTest(ReplicaTest):
     def stop_process(self, server):
         os.kill(server.pid, signal.SIGSTOP)
         self.addCleanup(self.go_on, server)
+        # The signal takes its time with a process of many threads.
+        tasks = pathlib.Path(f"/proc/{server.pid}/task")
+        wait_until(
+            lambda: all(
+                (task / "stat").read_text().rpartition(")")[2].split()[0] == "T"
+                for task in tasks.iterdir()
+            ),
+            10,
+            "all threads are stopped",
+        )
 
     def go_on(self, server):
         if server.process.poll() is None:
