@@ -182,8 +182,23 @@ void Server::prepare_durability() {
       net::IoThread& thread = parts.threads.at(i);
       if (thread.is_awaiting_acks.exchange(false)) thread.post([&thread] { thread.check_acks(); });
     }
+    if (parts.follower.failover_state() == Failover::State::kAwaitsSync) {
+      parts.threads.at(0).post([&parts] { parts.follower.drive_failover(); });
+    }
   };
-  leader.is_paused = [&parts] { return parts.pause.holds_back(kWrite, parts.clock.wall_ms()); };
+  // A failover needs what the leader adds: replicas are asked, and live on meanwhile.
+  leader.is_paused = [&parts] {
+    return parts.pause.holds_back_by_client(kWrite, parts.clock.wall_ms());
+  };
+  parts.follower.hold_writes = [&parts](const std::function<void()>& on_writes_ended) {
+    parts.pause.begin_handover();
+    // Each thread carries out what it had begun before it comes to this.
+    const auto left = std::make_shared<std::atomic<size_t>>(parts.threads.count());
+    parts.threads.post_to_each([left, on_writes_ended](net::IoThread&) {
+      if (--*left == 0) on_writes_ended();
+    });
+  };
+  parts.follower.release_writes = [&parts] { parts.pause.end_handover(); };
   config_.on_change(OptionId::kAppendOnly, [this, &durability]() -> core::Result<> {
     durability.want_append_log(config_.flag(OptionId::kAppendOnly));
     return {};

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// PauseGate: CLIENT PAUSE. A held-back command waits in its connection, without a lock.
+// PauseGate: CLIENT PAUSE, and the pause of writes while FAILOVER hands the role over. A held-back
+// command waits in its connection, without a lock.
 //
-// Invariants: a pause of writes only never shortens or weakens a pause of everything.
+// Invariants: a pause of writes only never shortens or weakens a pause of everything. CLIENT
+// UNPAUSE does not end the pause of FAILOVER, nor the other way round.
 // Thread safety: all members may be called from any thread.
 #pragma once
 
@@ -19,8 +21,15 @@ class PauseGate {
  public:
   enum class Mode : uint8_t { kNone, kWrites, kAll };
 
-  // `flags` of a command; the hot path is one relaxed load.
+  // `flags` of a command; the hot path is two relaxed loads.
   bool holds_back(uint32_t flags, int64_t now_ms) const {
+    return holds_back_by_client(flags, now_ms) ||
+           (is_handing_over() && (flags & (kWrite | kMayReplicate)) != 0);
+  }
+  bool is_handing_over() const { return is_handing_over_.load(std::memory_order_relaxed); }
+
+  // As CLIENT PAUSE and SHUTDOWN want it.
+  bool holds_back_by_client(uint32_t flags, int64_t now_ms) const {
     const Mode mode = mode_.load(std::memory_order_relaxed);
     if (mode == Mode::kNone || now_ms >= end_ms_.load(std::memory_order_relaxed)) return false;
     if (mode == Mode::kAll) return (flags & kNotPaused) == 0;
@@ -44,6 +53,13 @@ class PauseGate {
     if (wake_all) wake_all();
   }
 
+  // FAILOVER's pause of writes.
+  void begin_handover() { is_handing_over_.store(true); }
+  void end_handover() {
+    is_handing_over_.store(false);
+    if (wake_all) wake_all();
+  }
+
   int64_t end_ms() const { return end_ms_.load(); }
 
   // Makes every held-back connection look again; set once, before the first connection.
@@ -53,6 +69,7 @@ class PauseGate {
   std::mutex mutex_;  // orders pause() and end()
   std::atomic<Mode> mode_{Mode::kNone};
   std::atomic<int64_t> end_ms_{0};
+  std::atomic<bool> is_handing_over_{false};
 };
 
 }  // namespace server

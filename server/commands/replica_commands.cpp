@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// REPLICAOF, SLAVEOF: whose replica this server is.
+// REPLICAOF, SLAVEOF: whose replica this server is. FAILOVER: hands the role over.
+#include <mutex>
+#include <span>
+
 #include "server/commands/context.h"
 #include "server/commands/families.h"
 #include "server/commands/replica_role.h"
@@ -31,6 +34,10 @@ std::string_view state_name(FollowerState state) {
 /* REPLICAOF host port | NO ONE */
 void replicaof(Context& ctx) {
   Follower& follower = ctx.services.follower;
+  const std::scoped_lock stream(ctx.services.replication.apply_mutex());
+  if (follower.failover_state() != Failover::State::kNone) {
+    return ctx.reply.error("ERR REPLICAOF not allowed while failing over.");
+  }
   if (protocol::equals_ignore_case(ctx.args[1], "NO") &&
       protocol::equals_ignore_case(ctx.args[2], "ONE")) {
     follower.promote(ctx.locking());
@@ -48,9 +55,60 @@ void replicaof(Context& ctx) {
   ctx.reply.ok();
 }
 
+// What follows FAILOVER, but for ABORT. Errors: the reply.
+core::Result<Failover::Request> read_failover(std::span<const std::string_view> words) {
+  using protocol::equals_ignore_case;
+  Failover::Request request;
+  while (!words.empty()) {
+    if (equals_ignore_case(words[0], "TIMEOUT") && words.size() > 1 && request.timeout_ms == 0) {
+      const auto timeout_ms = core::parse_int64(words[1]);
+      if (!timeout_ms) return core::Error{std::string(kNotAnInteger)};
+      if (*timeout_ms <= 0) return core::Error{"ERR FAILOVER timeout must be greater than 0"};
+      request.timeout_ms = *timeout_ms;
+      words = words.subspan(2);
+    } else if (equals_ignore_case(words[0], "TO") && words.size() > 2 && !request.target) {
+      const auto port = core::parse_int64(words[2]);
+      if (!port) return core::Error{std::string(kNotAnInteger)};
+      // No replica listens at what is no port.
+      const bool is_port = *port >= 0 && *port <= kPortMax;
+      request.target = {std::string(words[1]), static_cast<uint16_t>(is_port ? *port : 0)};
+      words = words.subspan(3);
+    } else if (equals_ignore_case(words[0], "FORCE") && !request.is_forced) {
+      request.is_forced = true;
+      words = words.subspan(1);
+    } else {
+      return core::Error{std::string(kSyntaxError)};
+    }
+  }
+  return request;
+}
+
+/* FAILOVER [TO host port [FORCE]] [ABORT] [TIMEOUT milliseconds] */
+void failover(Context& ctx) {
+  Follower& follower = ctx.services.follower;
+  const auto answer = [&ctx](const core::Result<>& done) {
+    if (!done) return ctx.reply.error(done.error().message);
+    ctx.reply.ok();
+  };
+  if (ctx.args.size() == 2 && protocol::equals_ignore_case(ctx.args[1], "ABORT")) {
+    return answer(follower.abort_failover(ctx.locking()));
+  }
+  const auto request = read_failover(std::span(ctx.args).subspan(1));
+  if (!request) return ctx.reply.error(request.error().message);
+  answer(follower.begin_failover(*request));
+}
+
 constexpr uint32_t kFlags = kAdmin | kNoScript | kStale | kNoAsyncLoading | kWholeKeyspace;
 
 const Command kRows[] = {
+    {.name = "failover",
+     .arity = -1,
+     .flags = kAdmin | kNoScript | kStale | kWholeKeyspace,
+     .group = "server",
+     .since = "6.2.0",
+     .summary = "Hands the role of the leader over to a replica",
+     .syntax = "[TO host port [FORCE]] [ABORT] [TIMEOUT milliseconds]",
+     .handler = failover},
     {.name = "replicaof",
      .arity = 3,
      .flags = kFlags,

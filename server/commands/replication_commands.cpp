@@ -26,6 +26,9 @@ void serve_stream(Context& ctx, const Leader::Request& request) {
   Session& session = ctx.session;
   if (session.peer != Peer::kClient) return;
   Replication& replication = ctx.services.replication;
+  if (ctx.services.follower.failover_state() != Failover::State::kNone) {
+    return ctx.reply.error("NOMASTERLINK Can't SYNC while failing over");
+  }
   if (replication.is_replica() && !replication.link_is_up()) {
     return ctx.reply.error("NOMASTERLINK Can't SYNC while not connected with my master");
   }
@@ -47,10 +50,28 @@ void serve_stream(Context& ctx, const Leader::Request& request) {
   }
 }
 
-/* PSYNC replicationid offset */
+// PSYNC … FAILOVER: our leader has paused its writes and wants to follow us. Errors: the reply.
+core::Result<> take_over(Context& ctx) {
+  Services& services = ctx.services;
+  if (!services.replication.is_replica()) {
+    return core::Error{"ERR PSYNC FAILOVER can't be sent to a master."};
+  }
+  if (!equals_ignore_case(ctx.args[1], services.replication.ids().id)) {
+    return core::Error{"ERR PSYNC FAILOVER replid must match my replid."};
+  }
+  log_notice("The leader hands its role over, by {}", ctx.session.address);
+  services.follower.promote(ctx.locking());
+  return {};
+}
+
+/* PSYNC replicationid offset [FAILOVER] */
 void psync(Context& ctx) {
   const auto offset = protocol::parse_int64(ctx.args[2]);
   if (!offset) return ctx.reply.error(kNotAnInteger);
+  if (ctx.session.peer == Peer::kClient && ctx.args.size() > 3 &&
+      equals_ignore_case(ctx.args[3], "FAILOVER")) {
+    if (auto taken = take_over(ctx); !taken) return ctx.reply.error(taken.error().message);
+  }
   serve_stream(ctx, {ctx.args[1], *offset, false});
 }
 

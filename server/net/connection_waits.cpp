@@ -18,7 +18,10 @@ void Connection::wait_for(Wait wait) {
     session_->paused.store(true);
     // A bound keeps a wall clock that jumps from holding clients for ever.
     constexpr int64_t kWaitMaxMs = 1000;
-    const int64_t left_ms = services_.pause.end_ms() - services_.clock.wall_ms();
+    // Nobody knows when a handover ends; then the gate wakes.
+    const int64_t left_ms = services_.pause.is_handing_over()
+                                ? kWaitMaxMs
+                                : services_.pause.end_ms() - services_.clock.wall_ms();
     return arm_timer(std::chrono::milliseconds(std::clamp<int64_t>(left_ms, 1, kWaitMaxMs)));
   }
   arm_timer(kStalledMax);

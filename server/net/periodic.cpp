@@ -32,9 +32,10 @@ Awaitable<> Periodic::run() {
 void Periodic::tick() {
   ++ticks_;
   services_.memory.refresh();
-  // A replica's leader says when a key has expired.
+  services_.follower.drive_failover();
+  // A replica's leader says when a key has expired; one that hands its role over adds nothing.
   if (!services_.durability.availability.has(Availability::kLoading) &&
-      !services_.replication.is_replica()) {
+      !services_.replication.is_replica() && !services_.pause.is_handing_over()) {
     expire_keys();
   }
   sample_rates();

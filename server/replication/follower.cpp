@@ -110,10 +110,12 @@ void Follower::run() {
       continue;
     }
     FollowerSession session(parts_, {waker_, figures_, make_replayer_,
-                                     [this, generation] { return generation_ == generation; }});
+                                     [this, generation] { return generation_ == generation; },
+                                     [this] { finish_failover(); }});
     const core::Error reason = session.run(*target);
     if (is_stopping_) return;
     end_session(reason, session.was_up());
+    take_back(generation);
     if (generation_ != generation) continue;
     if (session.was_up()) pause_ms = kFirstPauseMs;
     waker_.wait(pause_ms);

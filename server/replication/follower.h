@@ -4,6 +4,7 @@
 // link to the leader.
 //
 //   REPLICAOF ─► follow() ─► thread: connect ─► FollowerSession ─► lost: again, soon
+//   FAILOVER ─► begin_failover() ─► drive_failover(), often ─► follows its former replica
 //
 // Invariants: a change of role happens at once, under the replication's apply_mutex() and all
 // stripes: before it everything came from the old leader, behind it nothing does.
@@ -12,12 +13,14 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 
 #include "core/keyspace/keyspace.h"
+#include "server/replication/failover.h"
 #include "server/replication/follower_session.h"
 
 namespace server {
@@ -47,14 +50,30 @@ class Follower {
   std::optional<Target> target() const;
   const FollowerFigures& figures() const { return figures_; }
 
+  // FAILOVER, in follower_failover.cpp. Set both before start(): the first holds back all writes
+  // and says when none is under way any more, the second lets them go on.
+  std::function<void(std::function<void()> on_writes_ended)> hold_writes = [](const auto&) {};
+  std::function<void()> release_writes = [] {};
+  Failover::State failover_state() const { return failover_.state(); }
+  // Errors: the reply.
+  core::Result<> begin_failover(const Failover::Request& request);
+  core::Result<> abort_failover(Locking locking);
+  // Does what is due; to be called when a replica has acknowledged, and by the clock. Not by a
+  // thread that holds stripes.
+  void drive_failover();
+
  private:
   void run();
   void end_session(const core::Error& reason, bool was_up);
   void change_target(std::optional<Target> target);
+  void finish_failover();
+  // The target refuses, or is lost.
+  void take_back(uint64_t generation);
 
   const Parts parts_;
   core::keyspace::Keyspace& keyspace_;
   FollowerFigures figures_;
+  Failover failover_;  // guarded by the replication's apply_mutex()
   Waker waker_;
   ReplayerFactory make_replayer_;
   std::atomic<uint64_t> generation_{0};  // of the target

@@ -348,6 +348,8 @@ FollowerLink::Event FollowerLink::read_stream() {
   if (is_unit_of_link_ && is_replconf && command.size() > 1 &&
       protocol::equals_ignore_case(command[1], "GETACK")) {
     send_ack();
+    // Who waits for all of the stream hears soon that this was the end of it.
+    next_ack_us_ = 0;
   }
   return Event::kUnit;
 }

@@ -112,6 +112,7 @@ core::Result<> FollowerSession::handle_events() {
 core::Result<> FollowerSession::handle(FollowerLink::Event event) {
   switch (event) {
     case FollowerLink::Event::kFullSync:
+      surroundings_.on_accepted();
       return begin_snapshot();
     case FollowerLink::Event::kSnapshotBytes:
       return write_snapshot();
@@ -193,6 +194,7 @@ core::Result<> FollowerSession::go_on() {
   parts_.replication.continue_as(link_->id());
   ++figures_.partial_syncs;
   begin_stream(!parts_.replication.stream_is_foreign(), parts_.replication.stream_database());
+  surroundings_.on_accepted();
   return {};
 }
 

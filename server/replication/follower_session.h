@@ -68,6 +68,8 @@ class FollowerSession {
     const ReplayerFactory& make_replayer;
     // Whether the session is still wanted; under apply_mutex() the answer holds.
     std::function<bool()> is_wanted;
+    // The leader serves this server: its answer to PSYNC was no refusal.
+    std::function<void()> on_accepted = [] {};
   };
 
   FollowerSession(const Parts& parts, const Surroundings& surroundings);

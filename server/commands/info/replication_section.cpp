@@ -45,7 +45,8 @@ void write_backlog(const Source& source, Lines& lines) {
   const Replication& replication = source.services.replication;
   const Backlog& backlog = replication.backlog();
   const ReplicationIds ids = replication.ids();
-  lines.field("master_failover_state", "no-failover");
+  lines.field("master_failover_state",
+              failover_state_name(source.services.follower.failover_state()));
   lines.field("master_replid", ids.id);
   lines.field("master_replid2", ids.id2);
   const uint64_t end = backlog.end_offset();

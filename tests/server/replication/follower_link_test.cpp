@@ -226,6 +226,10 @@ TEST(FollowerLinkTest, AcksGoOutEachSecondAndWhenAsked) {
   EXPECT_EQ(replica.events, fmt::format("continue {} 100;", kId)) << "none of them is data";
   EXPECT_EQ(replica.stream, ping + question + ping) << "but all are bytes of the stream";
   replica.sent.clear();
+  replica.link.tick(replica.now_us);
+  replica.run();
+  EXPECT_EQ(replica.sent, command({"REPLCONF", "ACK", "165"})) << "the question is counted soon";
+  replica.sent.clear();
   replica.link.set_synced_offset(50);
   replica.link.tick(replica.now_us + kSecondUs);
   replica.run();

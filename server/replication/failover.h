@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+//
+// Failover: the states of FAILOVER, by which a leader hands its role over to a replica: what is
+// asked, what is waited for, what follows. It does nothing itself.
+//
+//   kNone ──begin()──► kAwaitsSync ──hand_over()──► kInProgress ──end()──► kNone
+//                           └──────────────end()────────────────────────────┘
+//
+// Invariants: nobody is handed the role over to before all writes have ended; without force nobody
+// who lacks a byte of the stream. Times are monotonic and given by the caller.
+// Thread safety: state() may be called from any thread; Follower guards the rest.
+// Source: FAILOVER as in Redis 7.0.15; docs/replication.md, "Handing over".
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/result.h"
+
+namespace server {
+
+class Failover {
+ public:
+  enum class State : uint8_t { kNone, kAwaitsSync, kInProgress };
+  struct Address {
+    std::string host;
+    uint16_t port = 0;
+    bool operator==(const Address&) const = default;
+  };
+  struct Request {
+    std::optional<Address> target;  // nothing: the first replica that has everything
+    bool is_forced = false;
+    int64_t timeout_ms = 0;  // 0: none
+  };
+  // A replica, as the leader sees it.
+  struct Candidate {
+    Address address;
+    bool is_online = false;
+    uint64_t acked = 0;
+  };
+  struct Decision {
+    enum class Kind : uint8_t { kWait, kHandOver, kGiveUp };
+    Kind kind = Kind::kWait;
+    Address target;
+  };
+
+  State state() const { return state_.load(std::memory_order_acquire); }
+
+  // Errors: the reply; nothing has changed then.
+  core::Result<> begin(const Request& request, bool is_replica,
+                       std::span<const Candidate> candidates, int64_t now_us);
+  // Which attempt this is; what was begun for another one counts no more.
+  uint64_t attempt() const { return attempt_; }
+  // No write is under way any more, and none begins.
+  void note_writes_ended(uint64_t attempt);
+  // What is to be done now, the stream ending at `offset`.
+  Decision decide(uint64_t offset, std::span<const Candidate> candidates, int64_t now_us) const;
+  void hand_over() { state_ = State::kInProgress; }
+  void end() { state_ = State::kNone; }
+
+ private:
+  std::atomic<State> state_{State::kNone};
+  Request request_;
+  uint64_t attempt_ = 0;
+  bool writes_have_ended_ = false;
+  int64_t deadline_us_ = 0;
+};
+
+// As INFO says it.
+std::string_view failover_state_name(Failover::State state);
+
+}  // namespace server

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+//
+// Follower's part of FAILOVER: carries out what Failover decides.
+#include <mutex>
+#include <vector>
+
+#include "server/log.h"
+#include "server/replication/follower.h"
+#include "server/replication/leader.h"
+
+namespace server {
+namespace {
+
+std::vector<Failover::Candidate> candidates_of(const Leader& leader) {
+  std::vector<Failover::Candidate> candidates;
+  for (const auto& replica : leader.describe()) {
+    candidates.push_back(
+        {{replica.address, replica.port}, replica.state == Replica::State::kOnline, replica.acked});
+  }
+  return candidates;
+}
+
+}  // namespace
+
+core::Result<> Follower::begin_failover(const Failover::Request& request) {
+  Replication& replication = parts_.replication;
+  const std::scoped_lock stream(replication.apply_mutex());
+  auto begun = failover_.begin(request, replication.is_replica(),
+                               candidates_of(replication.leader()), parts_.clock.monotonic_us());
+  if (!begun) return begun;
+  log_notice("FAILOVER: writes are held back until a replica has everything");
+  hold_writes([this, attempt = failover_.attempt()] {
+    {
+      const std::scoped_lock lock(parts_.replication.apply_mutex());
+      failover_.note_writes_ended(attempt);
+    }
+    parts_.replication.leader().request_acks();
+    drive_failover();
+  });
+  return {};
+}
+
+core::Result<> Follower::abort_failover(Locking locking) {
+  const std::scoped_lock stream(parts_.replication.apply_mutex());
+  const Failover::State state = failover_.state();
+  if (state == Failover::State::kNone) return core::Error{"ERR No failover in progress."};
+  log_notice("FAILOVER: aborted by a client");
+  if (state == Failover::State::kInProgress) promote(locking);
+  failover_.end();
+  release_writes();
+  return {};
+}
+
+void Follower::drive_failover() {
+  if (failover_.state() != Failover::State::kAwaitsSync) return;
+  Replication& replication = parts_.replication;
+  const std::scoped_lock stream(replication.apply_mutex());
+  // With the stripes locked nothing is added to the stream by a key that expires.
+  const auto stripes =
+      keyspace_.lock(core::keyspace::kAllStripes, core::keyspace::LockMode::kShared);
+  const auto decision = failover_.decide(replication.offset(), candidates_of(replication.leader()),
+                                         parts_.clock.monotonic_us());
+  switch (decision.kind) {
+    case Failover::Decision::Kind::kWait:
+      return;
+    case Failover::Decision::Kind::kGiveUp:
+      log_warning("FAILOVER: no replica had everything before the timeout");
+      failover_.end();
+      return release_writes();
+    case Failover::Decision::Kind::kHandOver:
+      log_notice("FAILOVER: the role goes to {}:{}", decision.target.host, decision.target.port);
+      failover_.hand_over();
+      replication.become_replica();
+      return change_target(Target{decision.target.host, decision.target.port, true});
+  }
+}
+
+void Follower::finish_failover() {
+  const std::scoped_lock stream(parts_.replication.apply_mutex());
+  if (failover_.state() != Failover::State::kInProgress) return;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (target_) target_->takes_over = false;
+  }
+  log_notice("FAILOVER: the target leads");
+  failover_.end();
+  release_writes();
+}
+
+void Follower::take_back(uint64_t generation) {
+  if (failover_.state() != Failover::State::kInProgress) return;
+  const std::scoped_lock stream(parts_.replication.apply_mutex());
+  if (failover_.state() != Failover::State::kInProgress || generation_ != generation) return;
+  log_warning("FAILOVER: the target does not take the role, this server leads again");
+  promote(Locking::kTake);
+  failover_.end();
+  release_writes();
+}
+
+}  // namespace server

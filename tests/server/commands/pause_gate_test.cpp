@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+#include "server/commands/pause_gate.h"
+
+#include <gtest/gtest.h>
+
+namespace server {
+namespace {
+
+constexpr int64_t kNowMs = 1000;
+
+TEST(PauseGateTest, AHandoverHoldsWritesBackUntilItEnds) {
+  PauseGate gate;
+  int wakes = 0;
+  gate.wake_all = [&wakes] { ++wakes; };
+  gate.begin_handover();
+  EXPECT_TRUE(gate.holds_back(kWrite, kNowMs));
+  EXPECT_TRUE(gate.holds_back(kMayReplicate, kNowMs));
+  EXPECT_FALSE(gate.holds_back(kAdmin, kNowMs));
+  EXPECT_FALSE(gate.holds_back_by_client(kWrite, kNowMs));
+  EXPECT_EQ(wakes, 0);
+  gate.end_handover();
+  EXPECT_FALSE(gate.holds_back(kWrite, kNowMs));
+  EXPECT_EQ(wakes, 1);
+}
+
+TEST(PauseGateTest, NeitherPauseEndsTheOther) {
+  PauseGate gate;
+  gate.begin_handover();
+  gate.pause(PauseGate::Mode::kWrites, kNowMs + 1, kNowMs);
+  gate.end();
+  EXPECT_TRUE(gate.holds_back(kWrite, kNowMs));
+  gate.pause(PauseGate::Mode::kAll, kNowMs + 1, kNowMs);
+  gate.end_handover();
+  EXPECT_TRUE(gate.holds_back(kAdmin, kNowMs));
+  EXPECT_FALSE(gate.holds_back(kAdmin, kNowMs + 1));
+}
+
+}  // namespace
+}  // namespace server
