@@ -9,7 +9,7 @@ import time
 import unittest
 
 import redis
-from harness import ServerTest, seed_from_environment, wait_until
+from harness import SANITIZED, ServerTest, seed_from_environment, wait_until
 from resp import Connection, Simple, encode
 
 THREADS = ("--io-threads", "4")
@@ -152,7 +152,8 @@ class PubSubTest(ServerTest):
             publisher.pipeline([("PUBLISH", "c", "x" * 1000)] * 200)
             peak = max(peak, server.resident_bytes())
         # 200 subscribers of at most 1 MB each, doubled by growing buffers, and what is on its way.
-        self.assertLess(peak - before, 600 << 20)
+        # AddressSanitizer keeps freed memory back, 256 MB of it.
+        self.assertLess(peak - before, (1000 if SANITIZED else 600) << 20)
 
     def test_publishers_of_big_messages_wait_for_the_subscribers_thread(self):
         """Past 16 MB on its way the next PUBLISH is held back, and then goes on."""
