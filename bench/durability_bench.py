@@ -114,6 +114,32 @@ def info(server, field):
     raise SystemExit(f"INFO has no {field}")
 
 
+def save(server, command, running):
+    """One save: its figures, throughputs as shares of the usual one before it."""
+    sampler = Sampler(server)
+    before, _ = sampler.watch(seconds=3)
+    before_kib = memory_kib(server.process.pid, "Private_Dirty")
+    server.command(command)
+    fork_us = int(info(server, "latest_fork_usec"))
+    during, child_kib = sampler.watch(until=lambda: info(server, running) == "0")
+    grown_kib = memory_kib(server.process.pid, "Private_Dirty") - before_kib
+    usual = statistics.median(before)
+    return {"fork": fork_us / 1000, "seconds": len(during) / 10,
+            "median": statistics.median(during) / usual, "slowest": min(during) / usual,
+            "slowest before": min(before) / usual, "child": child_kib // 1024,
+            "parent": grown_kib // 1024}
+
+
+def describe(command, runs):
+    """Memory and pauses at their worst; throughputs, which the machine blurs, as medians."""
+    worst = {name: max(run[name] for run in runs) for name in runs[0]}
+    usual = {name: statistics.median(run[name] for run in runs) for name in runs[0]}
+    return (f"{command:<13} fork {worst['fork']:.2f} ms, {usual['seconds']:.1f} s, throughput "
+            f"{usual['median']:.2f} of before (median), {usual['slowest']:.2f} (slowest 100 ms; "
+            f"{usual['slowest before']:.2f} without a save), child's own memory "
+            f"{worst['child']} MB, parent's grew {worst['parent']} MB")
+
+
 def bench_saves(options):
     print("\nSaving a filter of 1 GB under BF.MADD x100, four connections")
     server = start(True, "everysec")
@@ -127,20 +153,8 @@ def bench_saves(options):
             time.sleep(2)
             for command, running in (("BGSAVE", "rdb_bgsave_in_progress"),
                                      ("BGREWRITEAOF", "aof_rewrite_in_progress")):
-                sampler = Sampler(server)
-                before, _ = sampler.watch(seconds=3)
-                before_kib = memory_kib(server.process.pid, "Private_Dirty")
-                server.command(command)
-                fork_us = info(server, "latest_fork_usec")
-                during, child_kib = sampler.watch(until=lambda: info(server, running) == "0")
-                after_kib = memory_kib(server.process.pid, "Private_Dirty")
-                usual = statistics.median(before)
-                grown_mb = (after_kib - before_kib) // 1024
-                print(f"{command:<13} fork {int(fork_us) / 1000:.2f} ms, {len(during) / 10:.1f} s, "
-                      f"throughput {statistics.median(during) / usual:.2f} of before (median), "
-                      f"{min(during) / usual:.2f} (slowest 100 ms), child's own memory "
-                      f"{child_kib // 1024} MB, parent's grew {grown_mb} MB",
-                      flush=True)
+                runs = [save(server, command, running) for _ in range(options.rounds)]
+                print(describe(command, runs), flush=True)
         finally:
             load.terminate()
             load.wait()

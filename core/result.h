@@ -11,6 +11,7 @@
 #include <boost/system/result.hpp>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace core {
@@ -18,6 +19,14 @@ namespace core {
 struct Error {
   std::string message;
 };
+
+// An error's message without the reply code, which says nothing in the middle of a log line.
+inline std::string_view without_code(std::string_view message) {
+  for (const std::string_view code : {"ERR ", "OOM "}) {
+    if (message.starts_with(code)) return message.substr(code.size());
+  }
+  return message;
+}
 
 template <class T = void>
 using Result = boost::system::result<T, Error>;

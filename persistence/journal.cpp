@@ -4,6 +4,7 @@
 #include <array>
 #include <cassert>
 #include <charconv>
+#include <mutex>
 #include <utility>
 
 #include "core/short_bytes.h"
@@ -15,6 +16,8 @@ thread_local Journal::Group* open_group = nullptr;
 thread_local uint64_t last_append_end = 0;
 
 constexpr size_t kHeaderBytesMax = 24;
+// Memory of a thread's last command that serves the next one.
+constexpr size_t kCommandBytesKept = size_t{64} << 10;
 
 // "*12\r\n" or "$5\r\n"; returns its end.
 char* write_header(char* to, char kind, uint64_t number) {
@@ -68,11 +71,18 @@ void Journal::append_active(unsigned database, Words words) {
     open_group->commands_.push_back({database, open_group->bytes_.size()});
     return;
   }
-  const std::scoped_lock lock(mutex_);
-  const size_t begin = pending_.size();
-  select(database);
-  append_command(pending_, words);
-  publish(begin);
+  // Made before the lock is taken, in bytes that this processor has at hand.
+  thread_local std::string command;
+  command.clear();
+  append_command(command, words);
+  {
+    const std::scoped_lock lock(mutex_);
+    const size_t begin = pending_.size();
+    select(database);
+    pending_.append(command);
+    publish(begin);
+  }
+  if (command.capacity() > kCommandBytesKept) command = {};
 }
 
 void Journal::append_group(const Group& group) {

@@ -16,12 +16,13 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "core/keyspace/rw_lock.h"
 
 namespace persistence {
 
@@ -95,15 +96,19 @@ class Journal {
   void publish(size_t begin);
   void update_activity();
 
+  static constexpr size_t kCacheLine = 64;
+
   std::atomic<bool> active_{false};
-  std::atomic<uint64_t> end_{0};
-  std::mutex mutex_;  // guards what follows
-  std::string pending_;
-  uint64_t taken_ = 0;  // stream bytes before pending_
+  // Guarded by mutex_, and rarely changed.
   bool is_logged_ = false;
   bool is_suspended_ = false;
   StreamSink* second_sink_ = nullptr;
-  std::optional<unsigned> database_;
+  // What every append changes comes from another processor's cache in one piece.
+  alignas(kCacheLine) core::keyspace::RwLock mutex_;  // held while a command is copied
+  std::string pending_;                               // guarded by mutex_
+  uint64_t taken_ = 0;                                // stream bytes before pending_, so is this
+  std::optional<unsigned> database_;                  // and this
+  std::atomic<uint64_t> end_{0};
 };
 
 }  // namespace persistence

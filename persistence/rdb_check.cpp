@@ -116,7 +116,7 @@ std::string describe(const RdbSummary& summary) {
 
 RdbVerdict check_rdb_file(FileSystem& files, const std::string& path) {
   const auto file = files.open_input(path);
-  if (!file) return {fmt::format("ERROR: {}\n", without_code(file.error().message)), false};
+  if (!file) return {fmt::format("ERROR: {}\n", core::without_code(file.error().message)), false};
   InputFileSource source(**file);
   const RdbSummary summary = check_rdb(source);
   return {fmt::format("{}:\n{}", path, describe(summary)), !summary.error};

@@ -31,13 +31,6 @@ constexpr unsigned kLiteralMax = 32;
 
 }  // namespace
 
-std::string_view without_code(std::string_view message) {
-  for (const std::string_view code : {"ERR ", "OOM "}) {
-    if (message.starts_with(code)) return message.substr(code.size());
-  }
-  return message;
-}
-
 StreamReader::StreamReader(std::string_view bytes)
     : next_(bytes.data()),
       end_(bytes.data() + bytes.size()),
@@ -53,7 +46,7 @@ StreamReader::StreamReader(ByteSource& source, Options options)
 
 void StreamReader::fail(std::string_view reason) {
   if (!ok()) return;
-  error_ = core::Error{fmt::format("offset {}: {}", offset(), without_code(reason))};
+  error_ = core::Error{fmt::format("offset {}: {}", offset(), core::without_code(reason))};
 }
 
 uint64_t StreamReader::left_bound() const {

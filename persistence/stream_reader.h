@@ -34,9 +34,6 @@ namespace persistence {
 
 class StringReader;
 
-// An error's message without the reply code, which says nothing in the middle of a line.
-std::string_view without_code(std::string_view message);
-
 class StreamReader {
  public:
   struct Options {

@@ -69,9 +69,9 @@ struct Server::Parts {
   Parts(Config& config, std::unique_ptr<Registry> commands)
       : registry(std::move(commands)),
         keyspace(static_cast<unsigned>(config.database_count()), random_seed()),
-        durability({config, clock, keyspace, journal, persistence::posix_file_system(), changes}),
-        replication(
-            {config, clock, keyspace, journal, durability, persistence::posix_file_system()}),
+        data{config, clock, keyspace, journal, persistence::posix_file_system()},
+        durability({data, changes}),
+        replication({data, durability}),
         follower(
             {config, clock, durability, replication, persistence::posix_file_system(), clients},
             keyspace),
@@ -94,6 +94,7 @@ struct Server::Parts {
   core::keyspace::Keyspace keyspace;
   persistence::Journal journal;
   std::atomic<uint64_t> changes{0};
+  const DataParts data;
   Durability durability;
   Replication replication;
   Follower follower;

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "server/durability/append_log.h"
 
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <cstdint>
+
 #include "server/log.h"
 
 namespace server {
@@ -9,11 +14,10 @@ namespace {
 constexpr int64_t kSecondUs = 1'000'000;
 // As Redis counts delayed syncs.
 constexpr int64_t kSyncIsOverdueUs = 2 * kSecondUs;
-
-// Reply texts open with their code; a log line does not.
-std::string without_code(const std::string& message) {
-  return message.starts_with("ERR ") ? message.substr(4) : message;
-}
+// The most that a client waits for others that may come.
+constexpr int64_t kGatherMaxUs = 1000;
+// A sync of a fast disk takes about as long as timers are late by default.
+constexpr unsigned long kTimerSlackNs = 1000;
 
 }  // namespace
 
@@ -31,17 +35,18 @@ void AppendLog::stop() {
   thread_.join();
 }
 
-void AppendLog::commit() {
+void AppendLog::commit(size_t clients) {
   if (!writer_.is_open()) return;
-  if (!is_always()) {
-    const uint64_t end = journal_.end_offset();
-    // A disk that fails is tried again by the log's thread, not by every client. While a sync takes
-    // too long nothing more is written, so that no more is answered that a power cut would take.
-    if (!availability_.has(Availability::kAppendLogFails) && !sync_is_overdue()) write_and_report();
-    // Right after a rewrite has begun, the file before is synced first, by the log's thread.
-    if (writer_.written_offset() >= end) return;
+  if (is_always()) {
+    if (clients > 0 && waiting_.fetch_add(clients) + clients >= wakes_from_) wake();
+    return;
   }
-  wake();
+  const uint64_t end = journal_.end_offset();
+  // A disk that fails is tried again by the log's thread, not by every client. While a sync takes
+  // too long nothing more is written, so that no more is answered that a power cut would take.
+  if (!availability_.has(Availability::kAppendLogFails) && !sync_is_overdue()) write_and_report();
+  // Right after a rewrite has begun, the file before is synced first, by the log's thread.
+  if (writer_.written_offset() < end) wake();
 }
 
 void AppendLog::wake() {
@@ -64,19 +69,31 @@ core::Result<> AppendLog::flush() {
 }
 
 void AppendLog::run() {
-  // Between requests the thread looks whether a second has passed.
-  constexpr std::chrono::milliseconds kTick{100};
+  ::prctl(PR_SET_TIMERSLACK, kTimerSlackNs);
   std::unique_lock lock(mutex_);
   while (!stopping_) {
-    wake_.wait_for(lock, kTick, [this] { return stopping_ || wanted_; });
+    wake_.wait_for(lock, sleep_time(),
+                   [this] { return stopping_ || wanted_ || waiting_ >= wakes_from_; });
     wanted_ = false;
     lock.unlock();
-    if (writer_.is_open()) step();
+    if (writer_.is_open()) {
+      step();
+    } else {
+      waiting_ = 0;
+    }
     lock.lock();
   }
 }
 
+std::chrono::microseconds AppendLog::sleep_time() const {
+  // Between requests the thread looks whether a second has passed.
+  constexpr std::chrono::milliseconds kTick{100};
+  return gather_us_ > 0 ? std::chrono::microseconds(gather_us_) : kTick;
+}
+
 void AppendLog::step() {
+  wakes_from_ = SIZE_MAX;  // the thread looks by itself when this is done
+  const size_t clients = waiting_.exchange(0);
   const int64_t now_us = clock_.monotonic_us();
   if (writer_.awaits_sync() && !writer_.has_lost_sync()) sync_and_report();
   // Also what an I/O thread could not write, because the file before was not synced then.
@@ -93,6 +110,9 @@ void AppendLog::step() {
     sync_and_report();
     if (clock_.monotonic_us() - now_us > kSyncIsOverdueUs) ++delayed_syncs_;
   }
+  wakes_from_ = std::max<size_t>(clients, 1);
+  const int64_t took_us = clock_.monotonic_us() - now_us;
+  gather_us_ = clients > 1 ? std::min(2 * took_us, kGatherMaxUs) : 0;
   // Other threads write too, and not all of their bytes at once are those that someone waits for.
   const uint64_t safe = safe_offset();
   if (safe == told_offset_) return;
@@ -121,9 +141,10 @@ void AppendLog::sync_and_report() {
 }
 
 void AppendLog::fail(const std::string& reason) {
-  if (is_always()) on_fatal(without_code(reason));
-  if (!availability_.append_log_failed(without_code(reason))) return;
-  log_error("The append log fails, writes are refused until it works: {}", without_code(reason));
+  const std::string cause(core::without_code(reason));
+  if (is_always()) on_fatal(cause);
+  if (!availability_.append_log_failed(cause)) return;
+  log_error("The append log fails, writes are refused until it works: {}", cause);
   on_progress();
 }
 

@@ -4,8 +4,11 @@
 //
 // With `appendfsync everysec` and `no` the I/O thread that has replies waiting writes for all;
 // once a second the log's own thread syncs. With `always` that thread writes and syncs for all who
-// wait, so that no I/O thread waits for the disk. While a sync of `everysec` takes more than two
-// seconds, replies to writes wait for its end: what a power cut may take stays bounded.
+// wait, so that no I/O thread waits for the disk. A sync that has answered several clients makes
+// the next one wait until as many are there again, for at most twice the time it took: clients
+// that write in a loop then share one sync, instead of falling into ever smaller groups. While a
+// sync of `everysec` takes more than two seconds, replies to writes wait for its end: what a power
+// cut may take stays bounded.
 //
 // Invariants: a reply leaves only when is_safe() says so of the journal's end behind its command.
 // When the file takes no bytes, replies to the writes that are in it wait, new writes are refused
@@ -16,6 +19,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -62,8 +66,9 @@ class AppendLog {
   bool is_safe(uint64_t offset) const { return !is_open() || offset <= safe_offset(); }
   // Whether there is a file that replies depend on.
   bool is_open() const { return writer_.is_open(); }
-  // Brings the journal's end nearer to safety: writes, or has it written and synced.
-  void commit();
+  // Brings the journal's end nearer to safety: writes, or, once `clients` have begun to wait for
+  // it, has it written and synced.
+  void commit(size_t clients);
   // Has the log's thread look at once whether it can write what waits, and tell who waits.
   void wake();
   // Writes and syncs all there is, on this thread.
@@ -83,6 +88,8 @@ class AppendLog {
   bool sync_is_overdue() const;
   void run();
   void step();
+  // How long the log's thread may sleep when nobody wakes it.
+  std::chrono::microseconds sleep_time() const;
   void write_and_report();
   void sync_and_report();
   void fail(const std::string& reason);
@@ -101,6 +108,10 @@ class AppendLog {
   std::condition_variable wake_;
   bool wanted_ = false;
   bool stopping_ = false;
+  // With `always`: clients that no sync has begun for, and how many of them are to wake the thread.
+  std::atomic<size_t> waiting_{0};
+  std::atomic<size_t> wakes_from_{1};
+  int64_t gather_us_ = 0;      // of the log's thread: how long it waits for that many
   uint64_t told_offset_ = 0;   // of the log's thread: how far on_progress has told of
   int64_t next_sync_us_ = 0;   // of the log's thread
   int64_t next_retry_us_ = 0;  // of the log's thread

@@ -60,14 +60,18 @@ struct SnapshotTransfer {
   std::function<void(const core::Result<>&)> finished;
 };
 
+// What everything works on that keeps the data set or copies it elsewhere.
+struct DataParts {
+  Config& config;
+  const core::Clock& clock;
+  core::keyspace::Keyspace& keyspace;
+  persistence::Journal& journal;
+  persistence::FileSystem& files;
+};
+
 class Durability {
  public:
-  struct Parts {
-    Config& config;
-    const core::Clock& clock;
-    core::keyspace::Keyspace& keyspace;
-    persistence::Journal& journal;
-    persistence::FileSystem& files;
+  struct Parts : DataParts {
     std::atomic<uint64_t>& changes;
     SaveChild::Starter start_child = SaveChild::start;
   };

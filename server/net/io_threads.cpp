@@ -65,7 +65,7 @@ void IoThread::send_owed() {
   if (owed.empty()) return;
   uint64_t log_offset = 0;
   for (const Owed& one : owed) log_offset = std::max(log_offset, one.log_offset);
-  if (log_offset > 0 && !append_log->is_safe(log_offset)) append_log->commit();
+  if (log_offset > 0 && !append_log->is_safe(log_offset)) append_log->commit(0);
   size_t begin = 0;
   for (const Owed& one : owed) {
     one.connection->send_owed(replies.view().substr(begin, one.end - begin), one.log_offset);
@@ -78,9 +78,8 @@ void IoThread::send_owed() {
 
 void IoThread::finish_round() {
   send_owed();
-  while (commit_is_due) {
-    commit_is_due = false;
-    append_log->commit();
+  while (commits_due > 0) {
+    append_log->commit(std::exchange(commits_due, 0));
     release_safe();
     send_owed();
   }
@@ -90,7 +89,7 @@ void IoThread::finish_round() {
 
 void IoThread::await_log(std::shared_ptr<Connection> connection) {
   awaiting_log.push_back(std::move(connection));
-  commit_is_due = true;
+  ++commits_due;
 }
 
 void IoThread::release_safe() {

@@ -99,7 +99,7 @@ struct IoThread {
   bool has_messages = false;        // in its inbox, perhaps
   std::vector<std::shared_ptr<Connection>> awaiting_log;
   std::vector<std::shared_ptr<Connection>> releasing;  // room for release_safe()
-  bool commit_is_due = false;
+  size_t commits_due = 0;  // connections that have begun to wait for the log in this round
   // Whether the log's progress must be told to this thread.
   std::atomic<bool> is_awaiting_log{false};
   std::set<uint64_t> awaiting_acks;  // session ids

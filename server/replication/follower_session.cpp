@@ -251,7 +251,7 @@ void FollowerSession::send_keep_alive() {
 
 void FollowerSession::note_applied() {
   if (!parts_.durability.log_is_on()) return;
-  parts_.durability.append_log().commit();
+  parts_.durability.append_log().commit(1);
   const Applied applied{link_->offset(), parts_.durability.log_end()};
   if (!unsynced_.empty() && unsynced_.back().offset == applied.offset) return;
   if (unsynced_.size() >= kMarksMax) {

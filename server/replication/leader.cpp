@@ -13,7 +13,6 @@
 #include <array>
 
 #include "server/log.h"
-#include "server/replication/replication.h"
 
 namespace server {
 namespace {
@@ -32,9 +31,10 @@ std::string host_of(const std::string& address) {
 
 }  // namespace
 
-Leader::Leader(const Parts& parts)
+Leader::Leader(const Replication::Parts& parts, Replication& replication)
     : parts_(parts),
-      backlog_(parts.replication.backlog()),
+      replication_(replication),
+      backlog_(replication.backlog()),
       wake_event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       buffer_(kReadBytes) {
   for (const OptionId id : {OptionId::kMinReplicasToWrite, OptionId::kMinReplicasMaxLag}) {
@@ -86,7 +86,7 @@ core::Result<> Leader::attach(const std::shared_ptr<Session>& session, const Req
     if (request.is_sync || !try_partial(link, request, now_us)) {
       if (!request.is_sync && request.id != "?") ++counters_.refused_partial_syncs;
       ++counters_.full_syncs;
-      if (!backlog_.is_active()) parts_.replication.begin_backlog();
+      if (!backlog_.is_active()) replication_.begin_backlog();
       replicas_.add(session->id, session->replica, !request.is_sync, now_us);
       log_notice("Replica {} asks for a full synchronization", session->address);
     }
@@ -100,7 +100,7 @@ core::Result<> Leader::attach(const std::shared_ptr<Session>& session, const Req
 
 bool Leader::try_partial(const std::shared_ptr<ReplicaLink>& link, const Request& request,
                          int64_t now_us) {
-  const ReplicationIds ids = parts_.replication.ids();
+  const ReplicationIds ids = replication_.ids();
   if (request.offset < 1 || !ids.are_continued_from(request.id, request.offset)) return false;
   const auto offset = static_cast<uint64_t>(request.offset) - 1;
   link->cursor = backlog_.attach(offset);
@@ -220,7 +220,7 @@ void Leader::judge_writes() {
 void Leader::judge_writes_locked(int64_t now_us) {
   const int64_t wanted = parts_.config.integer(OptionId::kMinReplicasToWrite);
   const int64_t lag_s = parts_.config.integer(OptionId::kMinReplicasMaxLag);
-  const bool are_too_few = wanted > 0 && lag_s > 0 && !parts_.replication.is_replica() &&
+  const bool are_too_few = wanted > 0 && lag_s > 0 && !replication_.is_replica() &&
                            replicas_.count_good(lag_s, now_us) < wanted;
   Availability& availability = parts_.durability.availability;
   if (are_too_few) {
@@ -277,7 +277,7 @@ std::vector<std::pair<Leader::LinkPtr, bool>> Leader::step() {
 void Leader::add_to_stream(int64_t now_us) {
   // Taken whatever follows: the thread does not sleep while it stands.
   const bool acks_are_wanted = acks_are_wanted_.exchange(false);
-  if (parts_.replication.is_replica() || replicas_.empty()) return;
+  if (replication_.is_replica() || replicas_.empty()) return;
   // Before a shutdown the stream must end where the snapshot does.
   const bool may_add = !is_paused();
   // By way of the journal, which ends the stream when this server becomes a replica.
@@ -303,9 +303,9 @@ void Leader::look_at_clock(int64_t now_us) {
   for (const auto id : replicas_.keep_alive()) links_.at(id)->say("\n");
   judge_writes_locked(now_us);
   const int64_t ttl_s = parts_.config.integer(OptionId::kReplBacklogTtl);
-  if (links_.empty() && ttl_s > 0 && backlog_.is_active() && !parts_.replication.is_replica() &&
+  if (links_.empty() && ttl_s > 0 && backlog_.is_active() && !replication_.is_replica() &&
       now_us - last_replica_us_ > ttl_s * kSecondUs) {
-    parts_.replication.end_backlog();
+    replication_.end_backlog();
     log_notice("The replication backlog is freed: no replica has been there for {} s", ttl_s);
   }
 }

@@ -30,31 +30,16 @@
 #include <thread>
 #include <vector>
 
-#include "core/clock.h"
-#include "core/keyspace/keyspace.h"
-#include "persistence/file_system.h"
-#include "server/config/config.h"
-#include "server/durability/durability.h"
 #include "server/replication/backlog.h"
 #include "server/replication/replica_link.h"
 #include "server/replication/replicas.h"
+#include "server/replication/replication.h"
 #include "server/session.h"
 
 namespace server {
 
-class Replication;
-
 class Leader {
  public:
-  struct Parts {
-    Config& config;
-    const core::Clock& clock;
-    core::keyspace::Keyspace& keyspace;
-    persistence::Journal& journal;
-    Durability& durability;
-    persistence::FileSystem& files;
-    Replication& replication;
-  };
   // What PSYNC asks for; SYNC asks for everything.
   struct Request {
     std::string_view id = "?";
@@ -76,7 +61,7 @@ class Leader {
     int64_t lag_s = 0;
   };
 
-  explicit Leader(const Parts& parts);
+  Leader(const Replication::Parts& parts, Replication& replication);
   ~Leader();
   Leader(const Leader&) = delete;
   Leader& operator=(const Leader&) = delete;
@@ -153,7 +138,8 @@ class Leader {
   void send_file(Replicas::Id id, const std::string& path);
   void finish_file(Replicas::Id id);
 
-  const Parts parts_;
+  const Replication::Parts parts_;
+  Replication& replication_;
   Backlog& backlog_;
   Counters counters_;
   Descriptor wake_event_;

@@ -81,7 +81,7 @@ core::Result<std::vector<Leader::LinkPtr>> Leader::prepare_snapshot(
   }
   if (receivers.empty()) return core::Error{"ERR no replica is left"};
   // The stream behind the snapshot must say which database it begins with.
-  parts_.replication.restate_database();
+  replication_.restate_database();
   replicas_.begin(batch, parts_.clock.monotonic_us());
   log_notice("A snapshot for {} replicas begins at offset {}, {}", receivers.size(), offset,
              batch.form == SnapshotForm::kMarked ? "into their sockets" : "by way of a file");

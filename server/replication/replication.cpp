@@ -22,9 +22,7 @@ Replication::Replication(const Parts& parts) : parts_(parts) {
   }
   if (!parts_.config.text(OptionId::kReplicaOf).empty()) role_ = Role::kReplica;
   parts_.durability.set_stream(this);
-  leader_ = std::make_unique<Leader>(Leader::Parts{parts_.config, parts_.clock, parts_.keyspace,
-                                                   parts_.journal, parts_.durability, parts_.files,
-                                                   *this});
+  leader_ = std::make_unique<Leader>(parts_, *this);
   update_availability();
 }
 

@@ -24,8 +24,6 @@
 
 #include "core/clock.h"
 #include "core/keyspace/keyspace.h"
-#include "persistence/file_system.h"
-#include "persistence/journal.h"
 #include "server/config/config.h"
 #include "server/durability/durability.h"
 #include "server/durability/stream_position.h"
@@ -38,13 +36,8 @@ class Leader;
 
 class Replication final : public StreamPosition {
  public:
-  struct Parts {
-    Config& config;
-    const core::Clock& clock;
-    core::keyspace::Keyspace& keyspace;
-    persistence::Journal& journal;
+  struct Parts : DataParts {
     Durability& durability;
-    persistence::FileSystem& files;
   };
   enum class Role : uint8_t { kLeader, kReplica };
 

@@ -127,8 +127,8 @@ class CommandTest : public ::testing::Test {
   ProcessFacts facts_{std::string(40, 'a'), "bloomery-server", 1'700'000'000'000, 1, ""};
   std::atomic<uint64_t> changes_{0};
   virtual_disk::VirtualDisk disk_;
-  Durability durability_{{config_, clock_, keyspace_, journal_, disk_, changes_}};
-  Replication replication_{{config_, clock_, keyspace_, journal_, durability_, disk_}};
+  Durability durability_{{{config_, clock_, keyspace_, journal_, disk_}, changes_}};
+  Replication replication_{{{config_, clock_, keyspace_, journal_, disk_}, durability_}};
   Follower follower_{{config_, clock_, durability_, replication_, disk_, clients_}, keyspace_};
   int shutdowns_requested_ = 0;
   Services services_;

@@ -162,6 +162,15 @@ class FailoverTest(ReplicaTest):
         self.assertEqual(self.state(to_leader), "waiting-for-sync")
         return leader, to_leader, replica, to_replica
 
+    def force_upon_stopped(self, to_leader, replica, while_stopped=lambda: None):
+        """Begins a handover that does not wait, to a replica that does not answer."""
+        self.stop_process(replica)
+        to_leader.call("SET", "key", "value")
+        while_stopped()
+        command = ("FAILOVER", "TO", "127.0.0.1", replica.port, "FORCE", "TIMEOUT", "300")
+        self.assertEqual(to_leader.call(*command), b"OK")
+        self.wait_for_state(to_leader, "failover-in-progress")
+
     def test_abort_lets_writes_go_on(self):
         leader, to_leader, replica, to_replica = self.begin_with_stopped_replica()
         writer = leader.connect()
@@ -199,13 +208,7 @@ class FailoverTest(ReplicaTest):
     def test_force_goes_on_and_can_be_aborted(self):
         leader, to_leader, replica, to_replica = self.pair()
         syncs = self.full_syncs(to_leader, to_replica)
-        self.stop_process(replica)
-        to_leader.call("SET", "key", "value")
-        self.assertEqual(
-            to_leader.call("FAILOVER", "TO", "127.0.0.1", replica.port, "FORCE", "TIMEOUT", "300"),
-            b"OK",
-        )
-        self.wait_for_state(to_leader, "failover-in-progress")
+        self.force_upon_stopped(to_leader, replica)
         self.assertEqual(info(to_leader)["role"], "slave")
         self.assertEqual(to_leader.call("FAILOVER", "ABORT"), b"OK")
         self.assertEqual(info(to_leader)["role"], "master")
@@ -217,13 +220,7 @@ class FailoverTest(ReplicaTest):
 
     def test_lost_target_gives_the_role_back(self):
         leader, to_leader, replica, to_replica = self.pair()
-        self.stop_process(replica)
-        to_leader.call("SET", "key", "value")
-        self.assertEqual(
-            to_leader.call("FAILOVER", "TO", "127.0.0.1", replica.port, "FORCE", "TIMEOUT", "300"),
-            b"OK",
-        )
-        self.wait_for_state(to_leader, "failover-in-progress")
+        self.force_upon_stopped(to_leader, replica)
         replica.crash()
         self.wait_for_state(to_leader, "no-failover")
         self.assertEqual(info(to_leader)["role"], "master")
@@ -231,15 +228,10 @@ class FailoverTest(ReplicaTest):
 
     def test_refusal_gives_the_role_back(self):
         _, to_leader, replica, to_replica = self.pair()
-        self.stop_process(replica)
-        to_leader.call("SET", "key", "value")
         # Carried out before the handshake gets as far as PSYNC.
-        to_replica.send(encode("REPLICAOF", "NO", "ONE"))
-        self.assertEqual(
-            to_leader.call("FAILOVER", "TO", "127.0.0.1", replica.port, "FORCE", "TIMEOUT", "300"),
-            b"OK",
+        self.force_upon_stopped(
+            to_leader, replica, lambda: to_replica.send(encode("REPLICAOF", "NO", "ONE"))
         )
-        self.wait_for_state(to_leader, "failover-in-progress")
         self.go_on(replica)
         self.assertEqual(to_replica.read_reply()[0], b"OK")
         self.wait_for_state(to_leader, "no-failover")

@@ -88,8 +88,8 @@ class Life {
   Life(const Registry& registry, Config& config, ManualClock& clock, VirtualDisk& disk)
       : clock_(clock),
         statistics_(1, registry.size()),
-        durability({config, clock, keyspace_, journal, disk, changes_, SaveChild::start_here}),
-        replication_({config, clock, keyspace_, journal, durability, disk}),
+        durability({{config, clock, keyspace_, journal, disk}, changes_, SaveChild::start_here}),
+        replication_({{config, clock, keyspace_, journal, disk}, durability}),
         follower_({config, clock, durability, replication_, disk, clients_}, keyspace_),
         services_{config,       clock,     ticks_,   keyspace_, reclaimer_, journal,     durability,
                   replication_, follower_, registry, clients_,  pubsub_,    statistics_, memory_,
@@ -268,7 +268,7 @@ class World {
     } else if (choice < 70) {
       transaction();
     } else if (choice < 80) {
-      life_->durability.append_log().commit();
+      life_->durability.append_log().commit(1);
     } else if (choice < 88) {
       flush();
     } else if (choice < 91) {

@@ -46,7 +46,7 @@ class SetReplayer final : public Replayer {
 
 struct Process {
   Process(VirtualDisk& disk, bool has_log)
-      : durability({config, clock, keyspace, journal, disk, changes, SaveChild::start_here}) {
+      : durability({{config, clock, keyspace, journal, disk}, changes, SaveChild::start_here}) {
     const std::array<const char*, 5> options = {"server", "--appendonly", has_log ? "yes" : "no",
                                                 "--save", ""};
     EXPECT_TRUE(config.load(static_cast<int>(options.size()), options.data()));

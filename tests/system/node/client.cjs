@@ -21,6 +21,17 @@ async function rejects(promise, pattern) {
   });
 }
 
+// One who listens to `c` and `p*`, and adds [channel, message] to `heard`, hears both messages.
+async function checkHeard(client, heard) {
+  assert.equal(await client.publish('c', 'one'), 1);
+  assert.equal(await client.publish('p1', 'two'), 1);
+  while (heard.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+  assert.deepEqual(heard.sort(), [
+    ['c', 'one'],
+    ['p1', 'two'],
+  ]);
+}
+
 // Runs the test; any failure ends the process with a message and code 1.
 function run(test) {
   test().then(
@@ -32,4 +43,12 @@ function run(test) {
   );
 }
 
-module.exports = { assert, load, port: Number(port), protocol: Number(protocol), rejects, run };
+module.exports = {
+  assert,
+  checkHeard,
+  load,
+  port: Number(port),
+  protocol: Number(protocol),
+  rejects,
+  run,
+};
