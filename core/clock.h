@@ -11,6 +11,8 @@
 
 namespace core {
 
+inline constexpr int64_t kSecondUs = 1'000'000;
+
 class Clock {
  public:
   virtual ~Clock() = default;

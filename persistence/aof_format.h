@@ -72,6 +72,7 @@ void append_timestamp_line(std::string& bytes, int64_t unix_seconds);
 
 // Without a line end: a manifest ends its lines with LF, the log itself with CR LF.
 inline constexpr std::string_view kAofVersionText = "#bloomery-ver:1";
+inline constexpr uint64_t kAofVersion = 1;
 std::string checksum_text(uint64_t checksum);
 
 struct AofAnnotation {

@@ -17,7 +17,6 @@ namespace {
 constexpr size_t kLineMaxBytes = 1024;
 constexpr size_t kManifestMaxBytes = size_t{16} << 20;
 constexpr std::string_view kWhiteSpace = " \t\r\n";
-constexpr uint64_t kVersion = 1;
 // Leaves room for all files that a log will ever add.
 constexpr int64_t kSequenceMax = int64_t{1} << 62;
 
@@ -63,19 +62,19 @@ bool is_file_name(const std::string& name) {
          quoted_if_needed(name).size() <= kLineMaxBytes - kRestOfLineBytes;
 }
 
-struct Entry {
+struct ManifestLine {
   AofFile file;
   char type = 0;
 };
 
-core::Result<Entry> parse_entry(std::string_view line, const std::string& place) {
+core::Result<ManifestLine> parse_entry(std::string_view line, const std::string& place) {
   protocol::InlineSplitter splitter;
   const bool balanced = splitter.split(line);
   const auto words = splitter.arguments();
   if (!balanced || words.size() < 6 || words.size() % 2 != 0) {
     return wrong(place, "not a list of names and values");
   }
-  Entry entry;
+  ManifestLine entry;
   for (size_t i = 0; i < words.size(); i += 2) {
     const std::string_view value = words[i + 1];
     if (equal_ignoring_case(words[i], "file")) {
@@ -109,7 +108,7 @@ class Seal {
     const AofAnnotation annotation = parse_annotation(line.substr(0, line.size() - 1));
     if (annotation.kind == Kind::kMalformed) return wrong(place, "malformed line of ours");
     if (annotation.kind == Kind::kVersion) {
-      if (annotation.value != kVersion) return wrong(place, "written by a later version");
+      if (annotation.value != kAofVersion) return wrong(place, "written by a later version");
       needed_ = true;
     }
     if (annotation.kind == Kind::kChecksum) {

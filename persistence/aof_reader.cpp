@@ -15,8 +15,6 @@ namespace {
 using Item = AofLexer::Item;
 using Condition = AofScan::Condition;
 
-constexpr uint64_t kVersion = 1;
-
 // REQUIRES: `upper` is in upper case.
 bool is_word(std::string_view argument, std::string_view upper) {
   if (argument.size() != upper.size()) return false;
@@ -102,7 +100,7 @@ class Scanner {
       return wrong(lexer.offset() + (zero == std::string_view::npos ? 0 : zero),
                    "a malformed annotation");
     }
-    if (annotation.kind == Kind::kVersion && annotation.value != kVersion) {
+    if (annotation.kind == Kind::kVersion && annotation.value != kAofVersion) {
       return damaged(lexer.offset(), "written by a later version");
     }
     if (annotation.kind == Kind::kChecksum && annotation.value != checksum_.value()) {

@@ -10,7 +10,7 @@ namespace persistence {
 namespace {
 
 constexpr uint64_t kBlockBytes = 512;
-constexpr size_t kChunkBytes = size_t{256} << 10;
+constexpr size_t kTailChunkBytes = size_t{256} << 10;
 
 // Follows the run of zeros that `wrong_offset` lies in, if any.
 class ZeroRun {
@@ -70,7 +70,7 @@ core::Result<AofTail> look_at_tail(FileSystem& files, const std::string& path, u
   for (uint64_t offset = 0;;) {
     const size_t kept = std::min(buffer.size(), kOverlap);
     buffer.erase(0, buffer.size() - kept);
-    buffer.resize(kept + kChunkBytes);
+    buffer.resize(kept + kTailChunkBytes);
     auto got = (*file)->read(std::span(buffer).subspan(kept));
     if (!got) return got.error();
     buffer.resize(kept + *got);

@@ -12,6 +12,9 @@
 #include <cstdint>
 #include <system_error>
 
+#include "persistence/file_system.h"
+#include "persistence/posix_io.h"
+
 namespace persistence {
 namespace {
 
@@ -38,31 +41,6 @@ class Descriptor {
   int number_;
 };
 
-core::Error failure(std::string_view act, const std::string& path, int error_number) {
-  return {fmt::format("ERR can't {} '{}': {}", act, path,
-                      std::generic_category().message(error_number))};
-}
-
-core::Result<> write_all(int descriptor, std::string_view bytes, const std::string& path) {
-  // One write() moves at most 2 GiB on Linux; asking for less keeps short writes ordinary.
-  constexpr size_t kChunkBytes = size_t{1} << 30;
-  while (!bytes.empty()) {
-    const ssize_t written = ::write(descriptor, bytes.data(), std::min(bytes.size(), kChunkBytes));
-    if (written < 0) {
-      if (errno == EINTR) continue;
-      return failure("write", path, errno);
-    }
-    bytes.remove_prefix(static_cast<size_t>(written));
-  }
-  return {};
-}
-
-std::string directory_of(const std::string& path) {
-  const size_t slash = path.rfind('/');
-  if (slash == std::string::npos) return ".";
-  return slash == 0 ? "/" : path.substr(0, slash);
-}
-
 std::string temporary_name(const std::string& path) {
   // The process id separates processes, the counter the threads of this one.
   static std::atomic<uint64_t> counter{0};
@@ -74,18 +52,11 @@ core::Result<> fill_temporary(Descriptor& file, const std::string& path, std::st
   // Before the first byte, so that a secret never sits in a file more readable than the old one.
   if (::stat(path.c_str(), &existing) == 0 &&
       ::fchmod(file.number(), existing.st_mode & 07777) != 0) {
-    return failure("set the permissions of", path, errno);
+    return io_failure("set the permissions of", path, errno);
   }
   if (auto written = write_all(file.number(), bytes, path); !written) return written.error();
-  if (::fsync(file.number()) != 0) return failure("sync", path, errno);
-  if (file.close() != 0) return failure("close", path, errno);
-  return {};
-}
-
-core::Result<> sync_directory(const std::string& path) {
-  const Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!directory.is_open()) return failure("open directory", path, errno);
-  if (::fsync(directory.number()) != 0) return failure("sync directory", path, errno);
+  if (::fsync(file.number()) != 0) return io_failure("sync", path, errno);
+  if (file.close() != 0) return io_failure("close", path, errno);
   return {};
 }
 
@@ -99,7 +70,7 @@ core::Result<std::string> read_descriptor(int descriptor, const std::string& nam
     const ssize_t got = ::read(descriptor, buffer, sizeof buffer);
     if (got < 0) {
       if (errno == EINTR) continue;
-      return failure("read", name, errno);
+      return io_failure("read", name, errno);
     }
     if (got == 0) return {boost::system::in_place_value, std::move(bytes)};
     if (static_cast<size_t>(got) > limit_bytes - bytes.size()) {
@@ -112,24 +83,24 @@ core::Result<std::string> read_descriptor(int descriptor, const std::string& nam
 
 core::Result<std::string> read_whole_file(const std::string& path, size_t limit_bytes) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.is_open()) return failure("open", path, errno);
+  if (!file.is_open()) return io_failure("open", path, errno);
   return read_descriptor(file.number(), path, limit_bytes);
 }
 
 core::Result<> write_file_atomically(const std::string& path, std::string_view bytes) {
   const std::string temporary = temporary_name(path);
   Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-  if (!file.is_open()) return failure("create", temporary, errno);
+  if (!file.is_open()) return io_failure("create", temporary, errno);
   auto filled = fill_temporary(file, path, bytes);
   if (filled && ::rename(temporary.c_str(), path.c_str()) != 0) {
-    filled = failure("replace", path, errno);
+    filled = io_failure("replace", path, errno);
   }
   if (!filled) {
     ::unlink(temporary.c_str());
     return filled.error();
   }
   // Without this the rename itself may be lost with the power.
-  return sync_directory(directory_of(path));
+  return posix_file_system().sync_directory(directory_of(path));
 }
 
 }  // namespace persistence

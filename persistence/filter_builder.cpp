@@ -28,10 +28,6 @@ constexpr size_t kMaxLayers = 4096;
 constexpr uint64_t kMaxCapacity = std::numeric_limits<int64_t>::max();
 constexpr uint64_t kMaxHashCount = 2048;
 
-bool is_rate(double rate) {
-  return rate > 0 && rate < 1;
-}
-
 // Another machine's logarithm may differ in its last digit.
 bool is_close(double a, double b) {
   return std::fabs(a - b) <= 1e-9 * b;
@@ -150,7 +146,7 @@ bool FilterBuilder::reserve(uint64_t size_bytes) {
 
 std::optional<Geometry> FilterBuilder::checked_geometry(const LayerClaim& claim) const {
   const bool has_room = layers_.empty() || (parameters.is_scaling() && layers_.size() < kMaxLayers);
-  if (!has_room || !is_rate(claim.error_rate)) return std::nullopt;
+  if (!has_room || !core::bloom::is_rate(claim.error_rate)) return std::nullopt;
   if (claim.capacity == 0 || claim.capacity > kMaxCapacity) return std::nullopt;
   if (claim.item_count > claim.capacity) return std::nullopt;
   switch (parameters.layout) {

@@ -28,6 +28,9 @@
 
 namespace persistence {
 
+// What is told of bytes that no filter has; the caller says where they stand.
+inline constexpr std::string_view kDamagedFilter = "ERR damaged filter";
+
 // The code of errors that are no fault of the bytes: they begin with it.
 inline constexpr std::string_view kDoesNotFit = "OOM filter does not fit in memory";
 

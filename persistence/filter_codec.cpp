@@ -18,8 +18,6 @@ using core::bloom::RedisBloomLayout;
 using core::bloom::ScalableFilter;
 using FilterResult = core::Result<std::unique_ptr<ScalableFilter>>;
 
-constexpr std::string_view kDamaged = "ERR damaged filter";
-
 constexpr std::string_view kRedisBloomName = "MBbloom--";
 constexpr std::string_view kValkeyBloomName = "bloomfltr";
 constexpr std::string_view kNativeName = "bloomery-";
@@ -129,7 +127,7 @@ void encode_native(FilterWriter& out, const ScalableFilter& filter) {
 FilterResult finish(ModuleReader& in, FilterBuilder& builder) {
   // Where the builder stopped, the field that follows is not the end.
   if (builder.ok()) in.end();
-  if (!in.ok()) builder.fail(kDamaged);
+  if (!in.ok()) builder.fail(kDamagedFilter);
   return builder.finish();
 }
 
@@ -158,7 +156,7 @@ FilterResult decode_redisbloom(ModuleReader& in, unsigned version,
   const uint64_t layer_count = in.unsigned_number();
   const uint64_t options = version >= kSinceOptions ? in.unsigned_number() : 0;
   const uint64_t growth = version >= kSinceGrowth ? in.unsigned_number() : 2;
-  if (!read_redisbloom_options(options, growth, builder.parameters)) builder.fail(kDamaged);
+  if (!read_redisbloom_options(options, growth, builder.parameters)) builder.fail(kDamagedFilter);
   for (uint64_t i = 0; i < layer_count && in.ok() && builder.ok(); ++i) {
     LayerClaim layer = read_redisbloom_layer(in, version);
     StringReader array = in.string();
@@ -176,7 +174,7 @@ FilterResult decode_valkeybloom(ModuleReader& in, const core::MemoryBudget& budg
   claim.error_rate = in.real_number();
   claim.tightening_ratio = in.real_number();
   claim.has_random_seed = in.unsigned_number();
-  if (!read_valkeybloom_claim(claim, builder.parameters)) builder.fail(kDamaged);
+  if (!read_valkeybloom_claim(claim, builder.parameters)) builder.fail(kDamagedFilter);
   for (uint64_t i = 0; i < layer_count && in.ok() && builder.ok(); ++i) {
     StringReader blob = in.string();
     if (!in.ok()) break;
@@ -196,7 +194,7 @@ FilterResult decode_native(ModuleReader& in, const core::MemoryBudget& budget) {
   parameters.layout = LayoutId::kNative;
   const uint64_t layer_count = in.unsigned_number();
   const uint64_t expansion = in.unsigned_number();
-  if (expansion > std::numeric_limits<uint32_t>::max()) builder.fail(kDamaged);
+  if (expansion > std::numeric_limits<uint32_t>::max()) builder.fail(kDamagedFilter);
   parameters.expansion = static_cast<uint32_t>(expansion);
   parameters.error_rate = in.real_number();
   parameters.tightening_ratio = in.real_number();
@@ -295,7 +293,7 @@ bool is_filter_module(uint64_t id) {
 
 FilterResult decode_filter(StreamReader& reader, const core::MemoryBudget& budget) {
   const uint64_t id = reader.length();
-  if (!reader.ok()) return core::Error{std::string(kDamaged)};
+  if (!reader.ok()) return core::Error{std::string(kDamagedFilter)};
   return decode_filter_of(id, reader, budget);
 }
 

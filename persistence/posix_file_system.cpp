@@ -10,22 +10,10 @@
 #include <system_error>
 
 #include "persistence/file_system.h"
+#include "persistence/posix_io.h"
 
 namespace persistence {
 namespace {
-
-core::Error failure(std::string_view act, const std::string& path, int error_number) {
-  return {fmt::format("ERR can't {} '{}': {}", act, path,
-                      std::generic_category().message(error_number))};
-}
-
-// Repeats a system call that a signal interrupted.
-template <class Call>
-auto uninterrupted(Call call) {
-  auto result = call();
-  while (result < 0 && errno == EINTR) result = call();
-  return result;
-}
 
 class PosixAppendFile final : public AppendFile {
  public:
@@ -34,20 +22,12 @@ class PosixAppendFile final : public AppendFile {
   ~PosixAppendFile() override { ::close(descriptor_); }
 
   core::Result<> write(std::string_view bytes) override {
-    // One write() moves at most 2 GiB on Linux; asking for less keeps short writes ordinary.
-    constexpr size_t kChunkBytes = size_t{1} << 30;
-    while (!bytes.empty()) {
-      const ssize_t written = uninterrupted(
-          [&] { return ::write(descriptor_, bytes.data(), std::min(bytes.size(), kChunkBytes)); });
-      if (written < 0) return failure("write", path_, errno);
-      bytes.remove_prefix(static_cast<size_t>(written));
-    }
-    return {};
+    return write_all(descriptor_, bytes, path_);
   }
 
   core::Result<> sync() override {
     if (uninterrupted([&] { return ::fdatasync(descriptor_); }) != 0) {
-      return failure("sync", path_, errno);
+      return io_failure("sync", path_, errno);
     }
     return {};
   }
@@ -55,7 +35,7 @@ class PosixAppendFile final : public AppendFile {
   core::Result<> truncate(uint64_t size_bytes) override {
     if (uninterrupted([&] { return ::ftruncate(descriptor_, static_cast<off_t>(size_bytes)); }) !=
         0) {
-      return failure("truncate", path_, errno);
+      return io_failure("truncate", path_, errno);
     }
     return {};
   }
@@ -76,7 +56,7 @@ class PosixInputFile final : public InputFile {
     while (filled < buffer.size()) {
       const ssize_t got = uninterrupted(
           [&] { return ::read(descriptor_, buffer.data() + filled, buffer.size() - filled); });
-      if (got < 0) return failure("read", path_, errno);
+      if (got < 0) return io_failure("read", path_, errno);
       if (got == 0) break;
       filled += static_cast<size_t>(got);
     }
@@ -97,19 +77,19 @@ class PosixFileSystem final : public FileSystem {
     const int flags =
         O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (mode == OpenMode::kCreate ? O_TRUNC : 0);
     const int descriptor = uninterrupted([&] { return ::open(path.c_str(), flags, 0644); });
-    if (descriptor < 0) return failure("open", path, errno);
+    if (descriptor < 0) return io_failure("open", path, errno);
     return std::unique_ptr<AppendFile>(std::make_unique<PosixAppendFile>(descriptor, path));
   }
 
   core::Result<std::unique_ptr<InputFile>> open_input(const std::string& path) override {
     const int descriptor =
         uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); });
-    if (descriptor < 0) return failure("open", path, errno);
+    if (descriptor < 0) return io_failure("open", path, errno);
     struct stat status {};
     if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
       const int error_number = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
       ::close(descriptor);
-      return failure("read", path, error_number);
+      return io_failure("read", path, error_number);
     }
     return std::unique_ptr<InputFile>(
         std::make_unique<PosixInputFile>(descriptor, path, static_cast<uint64_t>(status.st_size)));
@@ -119,17 +99,17 @@ class PosixFileSystem final : public FileSystem {
 
   core::Result<uint64_t> size_bytes(const std::string& path) override {
     struct stat status {};
-    if (::stat(path.c_str(), &status) != 0) return failure("look at", path, errno);
+    if (::stat(path.c_str(), &status) != 0) return io_failure("look at", path, errno);
     return static_cast<uint64_t>(status.st_size);
   }
 
   core::Result<> rename(const std::string& from, const std::string& to) override {
-    if (::rename(from.c_str(), to.c_str()) != 0) return failure("replace", to, errno);
+    if (::rename(from.c_str(), to.c_str()) != 0) return io_failure("replace", to, errno);
     return {};
   }
 
   core::Result<> remove(const std::string& path) override {
-    if (::unlink(path.c_str()) != 0 && errno != ENOENT) return failure("remove", path, errno);
+    if (::unlink(path.c_str()) != 0 && errno != ENOENT) return io_failure("remove", path, errno);
     return {};
   }
 
@@ -138,7 +118,7 @@ class PosixFileSystem final : public FileSystem {
     DIR* const stream = ::opendir(directory.c_str());
     if (stream == nullptr) {
       if (errno == ENOENT) return names;
-      return failure("list", directory, errno);
+      return io_failure("list", directory, errno);
     }
     errno = 0;
     while (const dirent* entry = ::readdir(stream)) {
@@ -147,25 +127,25 @@ class PosixFileSystem final : public FileSystem {
     }
     const int error_number = errno;
     ::closedir(stream);
-    if (error_number != 0) return failure("list", directory, error_number);
+    if (error_number != 0) return io_failure("list", directory, error_number);
     std::ranges::sort(names);
     return names;
   }
 
   core::Result<> make_directory(const std::string& path) override {
     if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) {
-      return failure("create directory", path, errno);
+      return io_failure("create directory", path, errno);
     }
     return {};
   }
 
   core::Result<> sync_directory(const std::string& path) override {
     const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor < 0) return failure("open directory", path, errno);
+    if (descriptor < 0) return io_failure("open directory", path, errno);
     const int result = uninterrupted([&] { return ::fsync(descriptor); });
     const int error_number = errno;
     ::close(descriptor);
-    if (result != 0) return failure("sync directory", path, error_number);
+    if (result != 0) return io_failure("sync directory", path, error_number);
     return {};
   }
 };

@@ -12,7 +12,6 @@ using core::bloom::FilterParameters;
 using core::bloom::LayoutId;
 using core::bloom::ScalableFilter;
 
-constexpr std::string_view kDamaged = "ERR damaged filter";
 constexpr std::string_view kLoadFailed = "ERR bloom object decoding failed";
 constexpr std::string_view kLoadVersion = "ERR bloom object decoding failed. Unsupported version";
 
@@ -20,10 +19,6 @@ constexpr uint8_t kBlobVersion = 1;
 constexpr uint8_t kLoadPayloadVersion = 1;
 constexpr uint64_t kBlobHeaderBytes = 45;
 constexpr double kDefaultTightening = 0.5;
-
-bool is_rate(double rate) {
-  return rate > 0 && rate < 1;
-}
 
 bool take_seed(std::string_view bytes, SeedRules rules, FilterParameters& parameters) {
   core::bloom::Seed seed;
@@ -37,7 +32,8 @@ bool take_seed(std::string_view bytes, SeedRules rules, FilterParameters& parame
 
 bool read_valkeybloom_claim(const ValkeyBloomClaim& claim, FilterParameters& parameters) {
   if (claim.expansion > std::numeric_limits<uint32_t>::max()) return false;
-  if (!is_rate(claim.error_rate) || !is_rate(claim.tightening_ratio)) return false;
+  if (!core::bloom::is_rate(claim.error_rate) || !core::bloom::is_rate(claim.tightening_ratio))
+    return false;
   if (claim.has_random_seed > 1) return false;
   parameters.layout = LayoutId::kValkeyBloom;
   parameters.expansion = static_cast<uint32_t>(claim.expansion);
@@ -77,13 +73,14 @@ std::optional<ValkeyBloomLayer> read_valkeybloom_blob(FilterBuilder& builder, St
                layer.claim.array_bytes <= core::bloom::BitArray::kMaxBits / 8 &&
                take_seed(in.rest(), rules, builder.parameters);
   }
-  if (!is_sound) builder.fail(kDamaged);
+  if (!is_sound) builder.fail(kDamagedFilter);
   if (!builder.ok()) return std::nullopt;
   auto bits = builder.allocate(layer.claim.array_bytes * 8);
   if (!bits) return std::nullopt;
   layer.bits = std::move(*bits);
   const std::span<std::byte> array = layer.bits.bytes();
-  if (!blob.read({reinterpret_cast<char*>(array.data()), array.size()})) builder.fail(kDamaged);
+  if (!blob.read({reinterpret_cast<char*>(array.data()), array.size()}))
+    builder.fail(kDamagedFilter);
   if (!builder.ok()) return std::nullopt;
   return layer;
 }

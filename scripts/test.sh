@@ -7,7 +7,7 @@
 #   fuzz         each fuzzer for a short while
 # Environment: BLOOMERY_FUZZ_SECONDS (default 15), BLOOMERY_SEED to replay a random test.
 set -uo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 jobs=$(nproc)
 fuzz_seconds=${BLOOMERY_FUZZ_SECONDS:-15}
 passed=0
@@ -73,8 +73,20 @@ PYTHON
 }
 
 # A crash leaves its input in build/fuzz-findings, to be put into the corpus.
+run_fuzzer() { # path
+  local name corpus seeds
+  name=$(basename "$1")
+  corpus=build/fuzz-corpus/$name
+  mkdir -p "$corpus"
+  seeds=("$corpus")
+  [ -d "tests/fuzz/corpus/${name%_fuzzer}" ] && seeds+=("tests/fuzz/corpus/${name%_fuzzer}")
+  "$1" -max_total_time="$fuzz_seconds" -timeout=10 -verbosity=0 -malloc_limit_mb=64 \
+    -artifact_prefix="build/fuzz-findings/$name-" "${seeds[@]}"
+}
+
+# As many at once as there are processors.
 fuzz_all() {
-  local fuzzers fuzzer name corpus
+  local fuzzers names pids i
   mapfile -t fuzzers < <(find build/fuzz -maxdepth 4 -type f -name '*_fuzzer' -perm -u+x | sort)
   if [ ${#fuzzers[@]} -eq 0 ]; then
     echo 'no fuzzer was built'
@@ -82,17 +94,21 @@ fuzz_all() {
     return
   fi
   mkdir -p build/fuzz-findings
-  for fuzzer in "${fuzzers[@]}"; do
-    name=$(basename "$fuzzer")
-    corpus=build/fuzz-corpus/$name
-    mkdir -p "$corpus"
-    seeds=("$corpus")
-    [ -d "tests/fuzz/corpus/${name%_fuzzer}" ] && seeds+=("tests/fuzz/corpus/${name%_fuzzer}")
-    if part "fuzz $name" "$fuzzer" -max_total_time="$fuzz_seconds" -timeout=10 -verbosity=0 \
-      -malloc_limit_mb=64 \
-      -artifact_prefix="build/fuzz-findings/$name-" "${seeds[@]}"; then
-      passed=$((passed + 1))
-    fi
+  while [ ${#fuzzers[@]} -gt 0 ]; do
+    names=() pids=()
+    for fuzzer in "${fuzzers[@]:0:jobs}"; do
+      names+=("$(basename "$fuzzer")")
+      run_fuzzer "$fuzzer" >"build/${names[-1]}.log" 2>&1 &
+      pids+=($!)
+    done
+    fuzzers=("${fuzzers[@]:jobs}")
+    for i in "${!pids[@]}"; do
+      if part "fuzz ${names[i]}" wait "${pids[i]}"; then
+        passed=$((passed + 1))
+      else
+        cat "build/${names[i]}.log"
+      fi
+    done
   done
 }
 

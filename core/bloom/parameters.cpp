@@ -44,10 +44,6 @@ double integer_power(double base, uint32_t exponent) {
   }
 }
 
-bool is_rate(double rate) {
-  return rate > 0 && rate < 1;
-}
-
 std::optional<LayerPlan> plan_layer(const FilterParameters& parameters, uint64_t capacity,
                                     double error_rate) {
   if (capacity == 0 || !is_rate(error_rate)) return std::nullopt;

@@ -94,6 +94,11 @@ FilterParameters without_unused(FilterParameters parameters);
 // Error rate of layer `index` of a filter made with `parameters`; 0 when it underflows.
 double layer_error_rate(const FilterParameters& parameters, uint32_t index);
 
+// Whether it is a share that an error rate or a tightening ratio may be.
+inline bool is_rate(double rate) {
+  return rate > 0 && rate < 1;
+}
+
 // The first layer; nothing when no array of an addressable size can keep the promise.
 std::optional<LayerPlan> plan_first_layer(const FilterParameters& parameters);
 

@@ -22,10 +22,6 @@ bool is_usual(const FilterParameters& parameters) {
   return parameters == usual;
 }
 
-bool is_rate(double rate) {
-  return rate > 0 && rate < 1;
-}
-
 Result<> check_parameters(const FilterParameters& parameters) {
   if (!is_rate(parameters.error_rate)) {
     return Error{"ERR error rate must be in the range (0.000000, 1.000000)"};

@@ -9,9 +9,6 @@ namespace server {
 namespace {
 
 constexpr int64_t kInt32Min = std::numeric_limits<int32_t>::min();
-constexpr int64_t kInt32Max = std::numeric_limits<int32_t>::max();
-constexpr int64_t kUint32Max = std::numeric_limits<uint32_t>::max();
-constexpr int64_t kInt64Max = std::numeric_limits<int64_t>::max();
 constexpr Mutability kFree = Mutability::kMutable;
 constexpr Mutability kFixed = Mutability::kImmutable;
 constexpr Mutability kGuarded = Mutability::kProtected;

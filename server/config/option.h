@@ -19,6 +19,11 @@
 
 namespace server {
 
+// The largest values of most numbers in redis.conf.
+inline constexpr int64_t kInt32Max = std::numeric_limits<int32_t>::max();
+inline constexpr int64_t kUint32Max = std::numeric_limits<uint32_t>::max();
+inline constexpr int64_t kInt64Max = std::numeric_limits<int64_t>::max();
+
 // Options the server itself reads; the order is that of the table's first rows.
 enum class OptionId : uint8_t {
   kBind,

@@ -15,8 +15,6 @@
 namespace server {
 namespace {
 
-constexpr int64_t kInt32Max = std::numeric_limits<int32_t>::max();
-constexpr int64_t kUint32Max = std::numeric_limits<uint32_t>::max();
 constexpr int64_t kMebibyte = int64_t{1} << 20;
 constexpr Mutability kImmutable = Mutability::kImmutable;
 constexpr Mutability kProtected = Mutability::kProtected;

@@ -14,8 +14,6 @@
 namespace server {
 namespace {
 
-constexpr int64_t kInt64Max = std::numeric_limits<int64_t>::max();
-
 // The multiplier of a memory unit; empty when there is no such unit.
 std::optional<int64_t> unit_bytes(const std::string& unit) {
   if (unit.empty() || unit == "b") return 1;

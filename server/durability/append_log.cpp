@@ -6,14 +6,14 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "core/clock.h"
 #include "server/log.h"
 
 namespace server {
 namespace {
 
-constexpr int64_t kSecondUs = 1'000'000;
 // As Redis counts delayed syncs.
-constexpr int64_t kSyncIsOverdueUs = 2 * kSecondUs;
+constexpr int64_t kSyncIsOverdueUs = 2 * core::kSecondUs;
 // The most that a client waits for others that may come.
 constexpr int64_t kGatherMaxUs = 1000;
 // A sync of a fast disk takes about as long as timers are late by default.
@@ -99,14 +99,14 @@ void AppendLog::step() {
   // Also what an I/O thread could not write, because the file before was not synced then.
   const bool fails = availability_.has(Availability::kAppendLogFails);
   if (!fails || now_us >= next_retry_us_) {
-    if (fails) next_retry_us_ = now_us + kSecondUs;
+    if (fails) next_retry_us_ = now_us + core::kSecondUs;
     write_and_report();
   }
   const bool is_behind = writer_.synced_offset() < writer_.written_offset();
   const bool is_due = config_.append_fsync() == AppendFsync::kEverySecond &&
                       now_us >= next_sync_us_ && !syncs_suspended_;
   if (is_behind && !writer_.has_lost_sync() && (is_always() || is_due)) {
-    next_sync_us_ = now_us + kSecondUs;
+    next_sync_us_ = now_us + core::kSecondUs;
     sync_and_report();
     if (clock_.monotonic_us() - now_us > kSyncIsOverdueUs) ++delayed_syncs_;
   }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/bloom/bit_array.h"
+#include "core/clock.h"
 #include "persistence/aof_base_writer.h"
 #include "persistence/rdb_writer.h"
 #include "server/allocator.h"
@@ -22,17 +23,16 @@ namespace {
 using core::keyspace::kAllStripes;
 using core::keyspace::LockMode;
 
-constexpr int64_t kSecondUs = 1'000'000;
 // After a failure, so that a full disk is not asked all the time.
-constexpr int64_t kRetrySaveUs = 5 * kSecondUs;
-constexpr int64_t kReportEveryUs = 10 * kSecondUs;
+constexpr int64_t kRetrySaveUs = 5 * core::kSecondUs;
+constexpr int64_t kReportEveryUs = 10 * core::kSecondUs;
 
 // One, two, four … minutes, at most an hour; the first two failures are tried again at once.
 int64_t rewrite_delay_us(uint64_t failures) {
   constexpr uint64_t kFreeFailures = 3;
   if (failures < kFreeFailures) return 0;
   const uint64_t minutes = uint64_t{1} << std::min<uint64_t>(failures - kFreeFailures, 6);
-  return static_cast<int64_t>(std::min<uint64_t>(minutes, 60)) * 60 * kSecondUs;
+  return static_cast<int64_t>(std::min<uint64_t>(minutes, 60)) * 60 * core::kSecondUs;
 }
 
 }  // namespace
@@ -308,7 +308,7 @@ void Durability::poll_child() {
 void Durability::record(SaveRecord& record, bool is_ok) {
   record.last_was_ok = is_ok;
   if (child_ != nullptr) {
-    record.last_time_s = (parts_.clock.monotonic_us() - child_->started_us()) / kSecondUs;
+    record.last_time_s = (parts_.clock.monotonic_us() - child_->started_us()) / core::kSecondUs;
     record.last_copied_bytes = child_->figures().copied_bytes;
   }
   record.count += is_ok ? 1 : 0;
@@ -345,7 +345,7 @@ void Durability::finish_rewrite(core::Result<> result) {
   log_warning("Background append only file rewriting failed: {}", result.error().message);
   (void)parts_.files.remove(temporary_base());
   next_rewrite_us_ = parts_.clock.monotonic_us() +
-                     std::max(kSecondUs, rewrite_delay_us(rewrite_record_.failures_in_a_row));
+                     std::max(core::kSecondUs, rewrite_delay_us(rewrite_record_.failures_in_a_row));
 }
 
 void Durability::start_what_is_due() {

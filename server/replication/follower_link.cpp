@@ -9,6 +9,7 @@
 
 #include "persistence/journal.h"
 #include "protocol/arguments.h"
+#include "server/replication/shown.h"
 
 namespace server {
 namespace {
@@ -37,13 +38,6 @@ int64_t parse_count(std::string_view text) {
   const bool is_sound = parsed.ec == std::errc() && parsed.ptr == end && value >= 0 &&
                         value < kOffsetMax && text.front() != '-';
   return is_sound ? value : -1;
-}
-
-// A peer's words for the log: short, and without what a terminal would act on.
-std::string shown(std::string_view text) {
-  std::string result;
-  for (const char c : text.substr(0, kShownBytesMax)) result += c >= ' ' && c <= '~' ? c : '?';
-  return result;
 }
 
 }  // namespace
@@ -209,11 +203,11 @@ FollowerLink::Event FollowerLink::read_step(const std::string& line) {
     const bool asks_for_password = line.starts_with("-NOAUTH") || line.starts_with("-NOPERM") ||
                                    line.starts_with("-ERR operation not permitted");
     if (line.front() != '+' && !asks_for_password) {
-      return fail(fmt::format("the leader answers PING: {}", shown(line)));
+      return fail(fmt::format("the leader answers PING: {}", shown(line, kShownBytesMax)));
     }
     send_settings();
   } else if (step_ == Step::kAuth && is_error) {
-    return fail(fmt::format("the leader refuses AUTH: {}", shown(line)));
+    return fail(fmt::format("the leader refuses AUTH: {}", shown(line, kShownBytesMax)));
   }
   // Other refusals do no harm: the leader knows less of us then.
   do {
@@ -232,7 +226,7 @@ FollowerLink::Event FollowerLink::read_psync(const std::string& line) {
   if (text.starts_with("-NOMASTERLINK") || text.starts_with("-LOADING") ||
       text.starts_with("-NOAUTH") || text.starts_with("-NOPERM") || text.front() != '-' ||
       request_.takes_over) {
-    return fail(fmt::format("the leader answers PSYNC: {}", shown(text)));
+    return fail(fmt::format("the leader answers PSYNC: {}", shown(text, kShownBytesMax)));
   }
   // It does not know PSYNC.
   send({"SYNC"});
@@ -249,7 +243,8 @@ FollowerLink::Event FollowerLink::read_full_resync(std::string_view arguments) {
   const std::string_view offset = arguments.substr(std::min(space + 1, arguments.size()));
   const int64_t count = offset.empty() ? -1 : parse_count(offset);
   if (!is_id(id) || count < 0) {
-    return fail(fmt::format("the leader answers PSYNC: +FULLRESYNC {}", shown(arguments)));
+    return fail(
+        fmt::format("the leader answers PSYNC: +FULLRESYNC {}", shown(arguments, kShownBytesMax)));
   }
   id_ = id;
   offset_ = count;
@@ -260,7 +255,8 @@ FollowerLink::Event FollowerLink::read_full_resync(std::string_view arguments) {
 FollowerLink::Event FollowerLink::read_continue(std::string_view arguments) {
   const bool has_id = arguments.starts_with(' ') && is_id(arguments.substr(1));
   if (request_.id.empty() || (!arguments.empty() && !has_id)) {
-    return fail(fmt::format("the leader answers PSYNC: +CONTINUE{}", shown(arguments)));
+    return fail(
+        fmt::format("the leader answers PSYNC: +CONTINUE{}", shown(arguments, kShownBytesMax)));
   }
   id_ = has_id ? arguments.substr(1) : request_.id;
   offset_ = request_.offset;
@@ -280,7 +276,8 @@ FollowerLink::Event FollowerLink::read_announcement() {
     }
   } while (line.empty());
   if (line.front() != '$') {
-    return fail(fmt::format("instead of a snapshot the leader sends: {}", shown(line)));
+    return fail(
+        fmt::format("instead of a snapshot the leader sends: {}", shown(line, kShownBytesMax)));
   }
   const std::string_view announced = std::string_view(line).substr(1);
   if (announced.starts_with(kMarkPrefix) && announced.size() == kMarkPrefix.size() + kMarkBytes) {
@@ -288,7 +285,8 @@ FollowerLink::Event FollowerLink::read_announcement() {
   } else {
     snapshot_size_ = announced.empty() ? -1 : parse_count(announced);
     if (snapshot_size_ < 0) {
-      return fail(fmt::format("the leader announces a snapshot of {}", shown(line)));
+      return fail(
+          fmt::format("the leader announces a snapshot of {}", shown(line, kShownBytesMax)));
     }
   }
   phase_ = Phase::kSnapshot;
@@ -335,7 +333,7 @@ FollowerLink::Event FollowerLink::read_stream() {
     case StreamSplitter::Status::kNeedMore:
       return Event::kNone;
     case StreamSplitter::Status::kError:
-      return fail(fmt::format("the leader's stream: {}", shown(splitter_.error())));
+      return fail(fmt::format("the leader's stream: {}", shown(splitter_.error(), kShownBytesMax)));
     case StreamSplitter::Status::kUnit:
       break;
   }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/clock.h"
 #include "server/durability/file_names.h"
 #include "server/log.h"
 
@@ -15,8 +16,7 @@ namespace {
 constexpr size_t kReceiveBytes = size_t{256} << 10;
 // How often the clock is looked at while nothing comes.
 constexpr int64_t kStepMs = 100;
-constexpr int64_t kSecondUs = 1'000'000;
-constexpr int64_t kKeepAliveEveryUs = kSecondUs;
+constexpr int64_t kKeepAliveEveryUs = core::kSecondUs;
 // More marks than an everysec log needs; then the last one grows.
 constexpr size_t kMarksMax = 4096;
 
@@ -47,7 +47,7 @@ FollowerLink::Request FollowerSession::request_of(const Target& target) const {
       announced_port != 0 ? static_cast<uint16_t>(announced_port) : config.port();
   request.announced_address = config.text(OptionId::kReplicaAnnounceIp);
   request.takes_over = target.takes_over;
-  request.timeout_us = config.integer(OptionId::kReplTimeout) * kSecondUs;
+  request.timeout_us = config.integer(OptionId::kReplTimeout) * core::kSecondUs;
   const std::scoped_lock lock(parts_.replication.apply_mutex());
   if (parts_.replication.has_own_changes()) return request;
   request.id = parts_.replication.ids().id;

@@ -12,12 +12,12 @@
 #include <algorithm>
 #include <array>
 
+#include "core/clock.h"
 #include "server/log.h"
 
 namespace server {
 namespace {
 
-constexpr int64_t kSecondUs = 1'000'000;
 constexpr size_t kReadBytes = size_t{256} << 10;
 constexpr std::array<std::string_view, 1> kPing = {"PING"};
 constexpr std::array<std::string_view, 3> kGetAck = {"REPLCONF", "GETACK", "*"};
@@ -200,7 +200,7 @@ std::vector<Leader::Description> Leader::describe() const {
     all.push_back(
         {traits.address.empty() ? host_of(link->second->session->address) : traits.address,
          traits.port, replica.state, replica.acked,
-         is_online ? (now_us - replica.ack_us) / kSecondUs : 0});
+         is_online ? (now_us - replica.ack_us) / core::kSecondUs : 0});
   }
   return all;
 }
@@ -259,7 +259,7 @@ std::vector<std::pair<Leader::LinkPtr, bool>> Leader::step() {
   const int64_t now_us = parts_.clock.monotonic_us();
   add_to_stream(now_us);
   if (now_us >= next_second_us_) {
-    next_second_us_ = now_us + kSecondUs;
+    next_second_us_ = now_us + core::kSecondUs;
     look_at_clock(now_us);
   }
   close_slow_ones(now_us);
@@ -285,7 +285,7 @@ void Leader::add_to_stream(int64_t now_us) {
   if (now_us < next_ping_us_) return;
   const int64_t period_s = parts_.config.integer(OptionId::kReplPingReplicaPeriod);
   if (next_ping_us_ != 0 && may_add) parts_.journal.tell_second_sink(kPing);
-  next_ping_us_ = now_us + period_s * kSecondUs;
+  next_ping_us_ = now_us + period_s * core::kSecondUs;
 }
 
 void Leader::look_at_clock(int64_t now_us) {
@@ -293,7 +293,7 @@ void Leader::look_at_clock(int64_t now_us) {
     // Lines without a command count as a sign of life: a replica sends them while it loads.
     const int64_t silent_ms = parts_.clock.wall_ms() - link->session->last_interaction_ms.load();
     const Replica* const replica = replicas_.find(id);
-    if (replica->state == Replica::State::kAwaitsAck && silent_ms < kSecondUs / 1000) {
+    if (replica->state == Replica::State::kAwaitsAck && silent_ms < core::kSecondUs / 1000) {
       replicas_.heard(id, now_us);
     }
   }
@@ -304,7 +304,7 @@ void Leader::look_at_clock(int64_t now_us) {
   judge_writes_locked(now_us);
   const int64_t ttl_s = parts_.config.integer(OptionId::kReplBacklogTtl);
   if (links_.empty() && ttl_s > 0 && backlog_.is_active() && !replication_.is_replica() &&
-      now_us - last_replica_us_ > ttl_s * kSecondUs) {
+      now_us - last_replica_us_ > ttl_s * core::kSecondUs) {
     replication_.end_backlog();
     log_notice("The replication backlog is freed: no replica has been there for {} s", ttl_s);
   }
@@ -317,7 +317,7 @@ void Leader::close_slow_ones(int64_t now_us) {
   if (limit.hard_bytes > 0) limit.hard_bytes = std::max(limit.hard_bytes, backlog_size);
   if (limit.soft_bytes > 0) limit.soft_bytes = std::max(limit.soft_bytes, backlog_size);
   std::vector<uint64_t> slow;
-  const int64_t timeout_us = parts_.config.integer(OptionId::kReplTimeout) * kSecondUs;
+  const int64_t timeout_us = parts_.config.integer(OptionId::kReplTimeout) * core::kSecondUs;
   for (const auto& [id, link] : links_) {
     const uint64_t end = backlog_.end_offset();
     const uint64_t behind = link->cursor ? end - std::min(end, link->offset) : 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "server/replication/replicas.h"
+#include "core/clock.h"
 
 #include <algorithm>
 
@@ -7,8 +8,6 @@ namespace server {
 namespace {
 
 using State = Replica::State;
-
-constexpr int64_t kSecondUs = 1'000'000;
 
 void enter(Replica& replica, State state, int64_t now_us) {
   replica.state = state;
@@ -44,7 +43,7 @@ SnapshotForm Replicas::form_for(const Replica& replica, const Policy& policy) {
 // A file is written once and kept for nobody; what goes straight into sockets cannot be joined.
 int64_t Replicas::wait_us(const Replica& replica, const Policy& policy, int64_t now_us) {
   if (!policy.is_diskless || !replica.traits.takes_eof_mark) return 0;
-  return std::max<int64_t>(0, replica.since_us + policy.delay_s * kSecondUs - now_us);
+  return std::max<int64_t>(0, replica.since_us + policy.delay_s * core::kSecondUs - now_us);
 }
 
 std::optional<int64_t> Replicas::due_in_us(const Policy& policy, int64_t now_us) const {
@@ -146,7 +145,7 @@ int64_t Replicas::count_synced(uint64_t offset) const {
 int64_t Replicas::count_good(int64_t lag_s_max, int64_t now_us) const {
   return std::ranges::count_if(replicas_, [=](const auto& pair) {
     return pair.second.state == State::kOnline &&
-           (now_us - pair.second.ack_us) / kSecondUs <= lag_s_max;
+           (now_us - pair.second.ack_us) / core::kSecondUs <= lag_s_max;
   });
 }
 
@@ -156,7 +155,7 @@ std::vector<Replicas::Id> Replicas::timed_out(int64_t timeout_s, int64_t now_us)
     // The child and the sender of files watch over their own progress.
     const bool must_speak = replica.state == State::kAwaitsAck || replica.state == State::kOnline;
     const int64_t last_us = std::max(replica.ack_us, replica.since_us);
-    if (must_speak && replica.sends_acks && now_us - last_us > timeout_s * kSecondUs) {
+    if (must_speak && replica.sends_acks && now_us - last_us > timeout_s * core::kSecondUs) {
       late.push_back(id);
     }
   }

@@ -12,6 +12,7 @@
 #include "protocol/arguments.h"
 #include "protocol/reply_parser.h"
 #include "server/log.h"
+#include "server/replication/shown.h"
 
 namespace server {
 namespace {
@@ -22,18 +23,12 @@ constexpr std::array<std::string_view, 4> kDispensable = {"PUBLISH", "SPUBLISH",
                                                           "FUNCTION"};
 // Names come from the leader: no more are remembered.
 constexpr size_t kToldMax = 1000;
-constexpr size_t kShownBytesMax = 64;
+constexpr size_t kNameBytesMax = 64;
 
 bool is_dispensable(std::string_view name) {
   return std::any_of(kDispensable.begin(), kDispensable.end(), [&](std::string_view known) {
     return protocol::equals_ignore_case(name, known);
   });
-}
-
-std::string shown(std::string_view name) {
-  std::string text;
-  for (const char c : name.substr(0, kShownBytesMax)) text += c > ' ' && c <= '~' ? c : '?';
-  return text;
 }
 
 }  // namespace
@@ -116,7 +111,7 @@ std::string StreamApplier::execute(const StreamSplitter::Command& command) {
 
 core::Result<> StreamApplier::refuse_or_skip(const StreamSplitter::Command& command,
                                              Unserved unserved) {
-  const std::string name = shown(command.front());
+  const std::string name = shown(command.front(), kNameBytesMax);
   if (unserved == Unserved::kRefuse && !is_dispensable(name)) {
     return core::Error{fmt::format(
         "it sends '{}', which this server does not have (rdb-foreign-types skip leaves it out)",
@@ -131,11 +126,11 @@ core::Result<> StreamApplier::refuse_or_skip(const StreamSplitter::Command& comm
 
 void StreamApplier::note_error(std::string_view name, std::string_view error) {
   ++figures_.failed_commands;
-  const std::string kind =
-      fmt::format("{} {}", shown(name), shown(error.substr(0, error.find(' '))));
+  const std::string kind = fmt::format("{} {}", shown(name, kNameBytesMax),
+                                       shown(error.substr(0, error.find(' ')), kNameBytesMax));
   if (told_.size() >= kToldMax || !told_.insert(kind).second) return;
   log_warning("A command of the leader failed: '{}': {}. Later ones of its kind are only counted",
-              shown(name), error);
+              shown(name, kNameBytesMax), error);
 }
 
 void StreamApplier::note_select(const StreamSplitter::Command& command) {

@@ -3,12 +3,11 @@
 // What INFO replication says of a replica's link to its leader.
 #include <algorithm>
 
+#include "core/clock.h"
 #include "server/commands/info/section.h"
 
 namespace server::info {
 namespace {
-
-constexpr int64_t kSecondUs = 1'000'000;
 
 void write_sync(const FollowerFigures& figures, int64_t silent_s, Lines& lines) {
   // Nobody knows how long a snapshot is that its end mark ends.
@@ -32,7 +31,7 @@ void write_replica(const Source& source, Lines& lines) {
   const FollowerState state = figures.state;
   const bool is_up = state == FollowerState::kConnected;
   const int64_t now_us = services.clock.monotonic_us();
-  const int64_t silent_s = (now_us - figures.last_received_us) / kSecondUs;
+  const int64_t silent_s = (now_us - figures.last_received_us) / core::kSecondUs;
   lines.field("master_host", target.host);
   lines.field("master_port", target.port);
   lines.field("master_link_status", is_up ? "up" : "down");
@@ -45,7 +44,7 @@ void write_replica(const Source& source, Lines& lines) {
   if (!is_up) {
     const int64_t since_us = figures.down_since_us;
     lines.field("master_link_down_since_seconds",
-                since_us == 0 ? -1 : (now_us - since_us) / kSecondUs);
+                since_us == 0 ? -1 : (now_us - since_us) / core::kSecondUs);
   }
   lines.field("slave_priority", config.integer(OptionId::kReplicaPriority));
   lines.field("slave_read_only", config.integer(OptionId::kReplicaReadOnly));

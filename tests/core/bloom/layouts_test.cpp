@@ -12,6 +12,7 @@
 #include "core/bloom/native_layout.h"
 #include "core/bloom/redisbloom_layout.h"
 #include "core/bloom/valkeybloom_layout.h"
+#include "tests/support/sanitized.h"
 
 namespace core::bloom {
 namespace {
@@ -101,7 +102,7 @@ TYPED_TEST(LayoutsTest, PredictionHoldsBelowAndAboveCapacity) {
 }
 
 TYPED_TEST(LayoutsTest, OneInAMillionIsKept) {
-  const double probes = 10e6;
+  const double probes = support::rounds(10e6, 2e6);
   const Measurement measured = measure<TypeParam>(100000, 1e-6, 1, uint64_t(probes));
   EXPECT_EQ(measured.false_negatives, 0U);
   EXPECT_LE(measured.error_rate, 1.2e-6 + three_sigma(1e-6, probes)) << "seed " << kSeed;
@@ -118,12 +119,14 @@ TYPED_TEST(LayoutsTest, MarkTellsWhetherABitChanged) {
 }
 
 TEST(NativeLayoutTest, TinyFiltersKeepTheirErrorRateOnAverage) {
+  constexpr uint64_t kFilters = support::rounds(500, 100);
+  constexpr uint64_t kProbes = 4000;
   for (const uint64_t capacity : {1, 2, 3, 5, 10, 20, 35, 50, 100, 300}) {
     for (const double rate : {0.3, 0.01, 0.001, 1e-4}) {
-      const Measurement measured = measure<NativeLayout>(capacity, rate, 500, 4000);
+      const Measurement measured = measure<NativeLayout>(capacity, rate, kFilters, kProbes);
       EXPECT_EQ(measured.false_negatives, 0U);
       // Filters of one size differ in their fill, which adds to the binomial deviation.
-      const double slack = 1.5 * three_sigma(rate, 2e6) + 0.01 * rate;
+      const double slack = 1.5 * three_sigma(rate, double{kFilters * kProbes}) + 0.01 * rate;
       EXPECT_LE(measured.error_rate, rate + slack) << capacity << " at " << rate;
       EXPECT_NEAR(measured.error_rate, measured.predicted, 0.05 * measured.predicted + slack)
           << capacity << " at " << rate;

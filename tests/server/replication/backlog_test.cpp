@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/sanitized.h"
+
 namespace server {
 namespace {
 
@@ -77,7 +79,7 @@ TEST(Backlog, KeepsItsSizeAndWhatCursorsNeed) {
   const auto seed = std::random_device{}();
   std::printf("BLOOMERY_SEED=%u\n", seed);
   std::mt19937_64 random(seed);
-  for (int round = 0; round < 50; ++round) {
+  for (int round = 0; round < support::rounds(50, 5); ++round) {
     Backlog backlog;
     const uint64_t begin = random() % 1'000'000;
     const uint64_t size = 1 + random() % 300'000;

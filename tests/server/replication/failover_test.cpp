@@ -10,7 +10,7 @@
 namespace server {
 namespace {
 
-using Kind = Failover::Decision::Kind;
+using Decided = Failover::Decision::Kind;
 using State = Failover::State;
 using ::testing::HasSubstr;
 
@@ -60,19 +60,19 @@ TEST_F(FailoverTest, OnlyOneAtATime) {
 
 TEST_F(FailoverTest, AnyReplicaThatHasAll) {
   begin_quietly({});
-  EXPECT_EQ(decide().kind, Kind::kWait);
+  EXPECT_EQ(decide().kind, Decided::kWait);
   replicas_[1].acked = 100;
-  EXPECT_EQ(decide().kind, Kind::kHandOver);
+  EXPECT_EQ(decide().kind, Decided::kHandOver);
   EXPECT_EQ(decide().target, kSecond);
-  EXPECT_EQ(decide(101).kind, Kind::kWait);
+  EXPECT_EQ(decide(101).kind, Decided::kWait);
   replicas_[1].is_online = false;
-  EXPECT_EQ(decide().kind, Kind::kWait);
+  EXPECT_EQ(decide().kind, Decided::kWait);
 }
 
 TEST_F(FailoverTest, OnlyTheTargetWhenThereIsOne) {
   begin_quietly({kFirst, false, 0});
   replicas_[1].acked = 100;
-  EXPECT_EQ(decide().kind, Kind::kWait);
+  EXPECT_EQ(decide().kind, Decided::kWait);
   replicas_[0].acked = 100;
   EXPECT_EQ(decide().target, kFirst);
 }
@@ -81,46 +81,46 @@ TEST_F(FailoverTest, NobodyBeforeTheWritesHaveEnded) {
   replicas_[0].acked = 100;
   ASSERT_EQ(begin({}), "");
   const uint64_t first = failover_.attempt();
-  EXPECT_EQ(decide().kind, Kind::kWait);
+  EXPECT_EQ(decide().kind, Decided::kWait);
   failover_.end();
   ASSERT_EQ(begin({}), "");
   failover_.note_writes_ended(first);
-  EXPECT_EQ(decide().kind, Kind::kWait) << "that was the pause before";
+  EXPECT_EQ(decide().kind, Decided::kWait) << "that was the pause before";
   failover_.note_writes_ended(failover_.attempt());
-  EXPECT_EQ(decide().kind, Kind::kHandOver);
+  EXPECT_EQ(decide().kind, Decided::kHandOver);
 }
 
 TEST_F(FailoverTest, TheTimeoutEndsIt) {
   begin_quietly({std::nullopt, false, 10});
   now_ += 10 * kMsUs - 1;
-  EXPECT_EQ(decide().kind, Kind::kWait);
+  EXPECT_EQ(decide().kind, Decided::kWait);
   ++now_;
-  EXPECT_EQ(decide().kind, Kind::kGiveUp);
+  EXPECT_EQ(decide().kind, Decided::kGiveUp);
   replicas_[0].acked = 100;
-  EXPECT_EQ(decide().kind, Kind::kHandOver) << "late, but whole";
+  EXPECT_EQ(decide().kind, Decided::kHandOver) << "late, but whole";
 }
 
 TEST_F(FailoverTest, WithForceTheTimeoutGoesOn) {
   begin_quietly({kSecond, true, 10});
-  EXPECT_EQ(decide().kind, Kind::kWait);
+  EXPECT_EQ(decide().kind, Decided::kWait);
   now_ += 10 * kMsUs;
   replicas_.clear();
-  EXPECT_EQ(decide().kind, Kind::kHandOver);
+  EXPECT_EQ(decide().kind, Decided::kHandOver);
   EXPECT_EQ(decide().target, kSecond);
 }
 
 TEST_F(FailoverTest, ATimeoutBeyondTheClockIsNone) {
   begin_quietly({std::nullopt, false, std::numeric_limits<int64_t>::max()});
   now_ = std::numeric_limits<int64_t>::max() - 1;
-  EXPECT_EQ(decide().kind, Kind::kWait);
+  EXPECT_EQ(decide().kind, Decided::kWait);
 }
 
 TEST_F(FailoverTest, NothingIsDecidedOutsideTheWait) {
   replicas_[0].acked = 100;
-  EXPECT_EQ(decide().kind, Kind::kWait);
+  EXPECT_EQ(decide().kind, Decided::kWait);
   begin_quietly({});
   failover_.hand_over();
-  EXPECT_EQ(decide().kind, Kind::kWait);
+  EXPECT_EQ(decide().kind, Decided::kWait);
 }
 
 TEST(FailoverStateTest, NamesAsInfoSaysThem) {

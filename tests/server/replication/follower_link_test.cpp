@@ -8,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "persistence/journal.h"
+#include "core/clock.h"
+#include "tests/support/stream_bytes.h"
 
 namespace server {
 namespace {
@@ -16,17 +17,10 @@ namespace {
 using Event = FollowerLink::Event;
 using Phase = FollowerLink::Phase;
 
-constexpr int64_t kSecondUs = 1'000'000;
 const std::string kId = "0123456789abcdef0123456789abcdef01234567";
 const std::string kOtherId = "fedcba9876543210fedcba9876543210fedcba98";
 const std::string kMark = "MARKMARKMARKMARKMARKMARKMARKMARKMARKMARK";
 const std::string kGreeting = "+PONG\r\n+OK\r\n+OK\r\n";
-
-std::string command(const std::vector<std::string_view>& words) {
-  std::string bytes;
-  persistence::append_command(bytes, words);
-  return bytes;
-}
 
 FollowerLink::Request request(std::string id = "", int64_t offset = 0) {
   FollowerLink::Request request;
@@ -37,8 +31,8 @@ FollowerLink::Request request(std::string id = "", int64_t offset = 0) {
 }
 
 // Loads a snapshot as soon as it is there, and writes down all that happens.
-struct Replica {
-  explicit Replica(FollowerLink::Request asked, int64_t now = 0)
+struct TestReplica {
+  explicit TestReplica(FollowerLink::Request asked, int64_t now = 0)
       : link(std::move(asked), now), now_us(now) {}
 
   void receive(std::string_view bytes) {
@@ -89,7 +83,7 @@ TEST(FollowerLinkTest, TheHandshakeAsksOneThingAfterTheOther) {
   asked.user = "replica";
   asked.password = "secret";
   asked.announced_address = "10.0.0.7";
-  Replica replica(asked);
+  TestReplica replica(asked);
   replica.run();
   EXPECT_EQ(replica.sent, command({"PING"}));
   replica.sent.clear();
@@ -108,7 +102,7 @@ TEST(FollowerLinkTest, TheHandshakeAsksOneThingAfterTheOther) {
 TEST(FollowerLinkTest, APasswordAloneIsTheDefaultUsers) {
   auto asked = request();
   asked.password = "secret";
-  Replica replica(asked);
+  TestReplica replica(asked);
   replica.receive("+PONG\r\n");
   EXPECT_NE(replica.sent.find(command({"AUTH", "secret"})), std::string::npos);
   replica.receive("-WRONGPASS invalid username-password pair or user is disabled.\r\n");
@@ -117,7 +111,7 @@ TEST(FollowerLinkTest, APasswordAloneIsTheDefaultUsers) {
 }
 
 TEST(FollowerLinkTest, DataThatIsThereAsksToContinue) {
-  Replica replica(request(kId, 499));
+  TestReplica replica(request(kId, 499));
   replica.receive(kGreeting);
   EXPECT_TRUE(replica.sent.ends_with(command({"PSYNC", kId, "500"})));
   replica.receive("\n\n+CONTINUE " + kOtherId + "\r\n" + command({"SET", "a", "1"}));
@@ -126,7 +120,7 @@ TEST(FollowerLinkTest, DataThatIsThereAsksToContinue) {
 }
 
 TEST(FollowerLinkTest, ContinueWithoutAnIdKeepsTheOldOne) {
-  Replica replica(request(kId, 0));
+  TestReplica replica(request(kId, 0));
   replica.receive(kGreeting + "+CONTINUE\r\n");
   EXPECT_EQ(replica.events, fmt::format("continue {} 0;", kId));
 }
@@ -134,7 +128,7 @@ TEST(FollowerLinkTest, ContinueWithoutAnIdKeepsTheOldOne) {
 TEST(FollowerLinkTest, TakingOverSaysSo) {
   auto asked = request(kId, 9);
   asked.takes_over = true;
-  Replica replica(asked);
+  TestReplica replica(asked);
   replica.receive(kGreeting);
   EXPECT_TRUE(replica.sent.ends_with(command({"PSYNC", kId, "10", "FAILOVER"})));
   replica.receive("-ERR no\r\n");
@@ -145,7 +139,7 @@ TEST(FollowerLinkTest, BothFormsOfASnapshotAndTheStreamBehindIt) {
   const std::string body = "REDIS" + kMark.substr(0, 39) + std::string(1000, '\0') + "\r\n$5\r\n";
   const std::string set = command({"SET", "a", "1"});
   for (const bool has_mark : {false, true}) {
-    Replica replica(request());
+    TestReplica replica(request());
     const std::string payload = has_mark ? "$EOF:" + kMark + "\r\n" + body + kMark
                                          : fmt::format("${}\r\n{}", body.size(), body);
     replica.receive(kGreeting + "+FULLRESYNC " + kId + " 1000\r\n\n" + payload + set);
@@ -170,11 +164,11 @@ std::string session_bytes(bool has_mark) {
 TEST(FollowerLinkTest, EveryCutGivesTheSame) {
   for (const bool has_mark : {false, true}) {
     const std::string bytes = session_bytes(has_mark);
-    Replica whole(request());
+    TestReplica whole(request());
     whole.receive(bytes);
     ASSERT_EQ(whole.events, fmt::format("full {} 70;loaded;unit;unit;unit;", kId));
     for (size_t cut = 0; cut <= bytes.size(); ++cut) {
-      Replica replica(request());
+      TestReplica replica(request());
       replica.receive(std::string_view(bytes).substr(0, cut));
       replica.receive(std::string_view(bytes).substr(cut));
       ASSERT_EQ(replica.events, whole.events) << "cut at " << cut;
@@ -192,9 +186,9 @@ TEST(FollowerLinkTest, RandomPiecesGiveTheSame) {
   std::mt19937_64 random(seed);
   for (int round = 0; round < 500; ++round) {
     const std::string bytes = session_bytes(round % 2 == 0);
-    Replica whole(request());
+    TestReplica whole(request());
     whole.receive(bytes);
-    Replica replica(request());
+    TestReplica replica(request());
     for (std::string_view rest = bytes; !rest.empty();) {
       const size_t size = std::min<size_t>(rest.size(), 1 + random() % 50);
       replica.receive(rest.substr(0, size));
@@ -208,14 +202,14 @@ TEST(FollowerLinkTest, RandomPiecesGiveTheSame) {
 }
 
 TEST(FollowerLinkTest, AcksGoOutEachSecondAndWhenAsked) {
-  Replica replica(request(kId, 100));
+  TestReplica replica(request(kId, 100));
   replica.receive(kGreeting + "+CONTINUE\r\n");
   replica.sent.clear();
   replica.link.tick(replica.now_us);
   replica.run();
   EXPECT_EQ(replica.sent, command({"REPLCONF", "ACK", "100"}));
   replica.sent.clear();
-  replica.link.tick(replica.now_us + kSecondUs - 1);
+  replica.link.tick(replica.now_us + core::kSecondUs - 1);
   replica.run();
   EXPECT_EQ(replica.sent, "");
   const std::string ping = command({"PING"});
@@ -231,16 +225,16 @@ TEST(FollowerLinkTest, AcksGoOutEachSecondAndWhenAsked) {
   EXPECT_EQ(replica.sent, command({"REPLCONF", "ACK", "165"})) << "the question is counted soon";
   replica.sent.clear();
   replica.link.set_synced_offset(50);
-  replica.link.tick(replica.now_us + kSecondUs);
+  replica.link.tick(replica.now_us + core::kSecondUs);
   replica.run();
   EXPECT_EQ(replica.sent, command({"REPLCONF", "ACK", "165", "FACK", "50"}));
 }
 
 TEST(FollowerLinkTest, NoAckInsideAGroup) {
-  Replica replica(request(kId, 0));
+  TestReplica replica(request(kId, 0));
   replica.receive(kGreeting + "+CONTINUE\r\n" + command({"MULTI"}) + command({"SET", "a", "1"}));
   replica.sent.clear();
-  replica.link.tick(kSecondUs);
+  replica.link.tick(core::kSecondUs);
   replica.run();
   EXPECT_EQ(replica.sent, command({"REPLCONF", "ACK", "0"}));
   EXPECT_EQ(replica.link.received_offset(),
@@ -252,14 +246,14 @@ TEST(FollowerLinkTest, ASilentLeaderIsGivenUp) {
                                          kGreeting + "+FULLRESYNC " + kId + " 1\r\n",
                                          kGreeting + "+FULLRESYNC " + kId + " 1\r\n$100\r\nREDIS"};
   for (const std::string& bytes : said) {
-    Replica replica(request());
+    TestReplica replica(request());
     replica.receive(bytes);
     replica.events.clear();
-    replica.link.tick(60 * kSecondUs);
+    replica.link.tick(60 * core::kSecondUs);
     replica.run();
     EXPECT_EQ(replica.events, "");
-    replica.now_us = 60 * kSecondUs;
-    replica.link.tick(60 * kSecondUs + 1);
+    replica.now_us = 60 * core::kSecondUs;
+    replica.link.tick(60 * core::kSecondUs + 1);
     replica.run();
     EXPECT_EQ(replica.events, "failed;") << bytes;
     replica.run();
@@ -268,11 +262,11 @@ TEST(FollowerLinkTest, ASilentLeaderIsGivenUp) {
 }
 
 TEST(FollowerLinkTest, EmptyLinesKeepTheLinkAlive) {
-  Replica replica(request());
+  TestReplica replica(request());
   replica.receive(kGreeting);
-  replica.now_us = 59 * kSecondUs;
+  replica.now_us = 59 * core::kSecondUs;
   replica.receive("\n");
-  replica.link.tick(100 * kSecondUs);
+  replica.link.tick(100 * core::kSecondUs);
   replica.run();
   EXPECT_EQ(replica.events, "");
 }
@@ -284,17 +278,17 @@ TEST(FollowerLinkTest, ALongLoadIsNoSilence) {
   }
   (void)link.take_output();
   EXPECT_EQ(link.next(), Event::kNone);
-  link.tick(500 * kSecondUs);
-  link.keep_alive(500 * kSecondUs);
+  link.tick(500 * core::kSecondUs);
+  link.keep_alive(500 * core::kSecondUs);
   EXPECT_EQ(link.take_output(), "\n");
-  link.loaded(600 * kSecondUs);
-  link.tick(600 * kSecondUs);
+  link.loaded(600 * core::kSecondUs);
+  link.tick(600 * core::kSecondUs);
   EXPECT_EQ(link.phase(), Phase::kStream);
   EXPECT_EQ(link.take_output(), command({"REPLCONF", "ACK", "1"}));
 }
 
 TEST(FollowerLinkTest, AnOldLeaderIsAskedWithSync) {
-  Replica replica(request(kId, 12));
+  TestReplica replica(request(kId, 12));
   replica.receive(kGreeting + "-ERR unknown command 'PSYNC'\r\n");
   EXPECT_TRUE(replica.sent.ends_with(command({"SYNC"})));
   EXPECT_EQ(replica.events, "full  0;");
@@ -340,7 +334,7 @@ TEST(FollowerLinkTest, WhatNoLeaderSaysEndsTheLink) {
   };
   for (const std::string& bytes : said) {
     for (const bool in_pieces : {false, true}) {
-      Replica replica(request());
+      TestReplica replica(request());
       if (in_pieces) {
         for (const char byte : bytes) replica.receive({&byte, 1});
       } else {
@@ -357,7 +351,7 @@ TEST(FollowerLinkTest, WhatNoLeaderSaysEndsTheLink) {
 }
 
 TEST(FollowerLinkTest, AClosedConnectionIsAFailure) {
-  Replica replica(request());
+  TestReplica replica(request());
   replica.receive(kGreeting);
   replica.link.end();
   replica.run();
@@ -365,7 +359,7 @@ TEST(FollowerLinkTest, AClosedConnectionIsAFailure) {
 }
 
 TEST(FollowerLinkTest, AnEmptySnapshotEndsAtOnce) {
-  Replica replica(request());
+  TestReplica replica(request());
   replica.receive(kGreeting + "+FULLRESYNC " + kId + " 1\r\n$0\r\n");
   EXPECT_EQ(replica.events, fmt::format("full {} 1;loaded;", kId));
   EXPECT_EQ(replica.snapshot, "");
@@ -392,7 +386,7 @@ TEST(FollowerLinkTest, DamagedBytesDoNoHarm) {
       }
       if (bytes.empty()) bytes = "x";
     }
-    Replica replica(request(round % 3 == 0 ? kId : "", 5));
+    TestReplica replica(request(round % 3 == 0 ? kId : "", 5));
     for (std::string_view rest = bytes; !rest.empty();) {
       const size_t size = std::min<size_t>(rest.size(), 1 + random() % 100);
       replica.receive(rest.substr(0, size));

@@ -4,14 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/clock.h"
+
 namespace server {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-using State = Replica::State;
-
-constexpr int64_t kSecond = 1'000'000;
+using ReplicaState = Replica::State;
 
 ReplicaTraits marked() {
   ReplicaTraits traits;
@@ -33,15 +33,15 @@ class ReplicasTest : public ::testing::Test {
 
   Replicas replicas_;
   Replicas::Policy policy_{true, 5, 0};
-  int64_t now_ = 100 * kSecond;
+  int64_t now_ = 100 * core::kSecondUs;
 };
 
 TEST_F(ReplicasTest, AMarkedSnapshotWaitsForOthers) {
   EXPECT_FALSE(replicas_.due(policy_, now_));
   replicas_.add(1, marked(), true, now_);
-  EXPECT_FALSE(replicas_.due(policy_, now_ + 5 * kSecond - 1));
-  replicas_.add(2, marked(), true, now_ + 3 * kSecond);
-  const auto batch = replicas_.due(policy_, now_ + 5 * kSecond);
+  EXPECT_FALSE(replicas_.due(policy_, now_ + 5 * core::kSecondUs - 1));
+  replicas_.add(2, marked(), true, now_ + 3 * core::kSecondUs);
+  const auto batch = replicas_.due(policy_, now_ + 5 * core::kSecondUs);
   ASSERT_TRUE(batch);
   EXPECT_THAT(batch->ids, ElementsAre(1, 2));
   EXPECT_EQ(batch->form, SnapshotForm::kMarked);
@@ -93,9 +93,9 @@ TEST_F(ReplicasTest, AMarkedSnapshotIsFollowedByAnAck) {
   policy_.delay_s = 0;
   replicas_.add(1, marked(), true, now_);
   const auto batch = begin();
-  EXPECT_EQ(replicas_.find(1)->state, State::kSnapshot);
+  EXPECT_EQ(replicas_.find(1)->state, ReplicaState::kSnapshot);
   EXPECT_THAT(replicas_.finish_snapshot(batch, now_), ElementsAre(1));
-  EXPECT_EQ(replicas_.find(1)->state, State::kAwaitsAck);
+  EXPECT_EQ(replicas_.find(1)->state, ReplicaState::kAwaitsAck);
   EXPECT_EQ(replicas_.count_acked(0), 0);
   EXPECT_TRUE(replicas_.ack(1, 10, std::nullopt, now_));
   EXPECT_FALSE(replicas_.ack(1, 11, std::nullopt, now_));
@@ -109,7 +109,7 @@ TEST_F(ReplicasTest, AnAckMayComeBeforeTheChildIsSeenToHaveEnded) {
   const auto batch = begin();
   EXPECT_FALSE(replicas_.ack(1, 5, std::nullopt, now_));
   EXPECT_THAT(replicas_.finish_snapshot(batch, now_), ElementsAre(1));
-  EXPECT_EQ(replicas_.find(1)->state, State::kOnline);
+  EXPECT_EQ(replicas_.find(1)->state, ReplicaState::kOnline);
 }
 
 TEST_F(ReplicasTest, WhoHasLeftGetsNothing) {
@@ -121,9 +121,9 @@ TEST_F(ReplicasTest, WhoHasLeftGetsNothing) {
   EXPECT_THAT(replicas_.finish_snapshot(batch, now_), IsEmpty());
   batch = begin();
   EXPECT_THAT(replicas_.finish_snapshot(batch, now_), ElementsAre(2));
-  EXPECT_EQ(replicas_.find(2)->state, State::kFile);
+  EXPECT_EQ(replicas_.find(2)->state, ReplicaState::kFile);
   replicas_.go_online(2, now_);
-  EXPECT_EQ(replicas_.find(2)->state, State::kOnline);
+  EXPECT_EQ(replicas_.find(2)->state, ReplicaState::kOnline);
   replicas_.go_online(7, now_);
   EXPECT_FALSE(replicas_.ack(7, 1, std::nullopt, now_));
 }
@@ -142,10 +142,10 @@ TEST_F(ReplicasTest, AGoodReplicaHasSpokenLately) {
   replicas_.add_online(1, marked(), 0, now_);
   replicas_.add(2, marked(), true, now_);
   EXPECT_EQ(replicas_.count_good(1, now_), 1);
-  EXPECT_EQ(replicas_.count_good(1, now_ + 2 * kSecond - 1), 1);
-  EXPECT_EQ(replicas_.count_good(1, now_ + 2 * kSecond), 0);
-  replicas_.ack(1, 0, std::nullopt, now_ + 2 * kSecond);
-  EXPECT_EQ(replicas_.count_good(1, now_ + 2 * kSecond), 1);
+  EXPECT_EQ(replicas_.count_good(1, now_ + 2 * core::kSecondUs - 1), 1);
+  EXPECT_EQ(replicas_.count_good(1, now_ + 2 * core::kSecondUs), 0);
+  replicas_.ack(1, 0, std::nullopt, now_ + 2 * core::kSecondUs);
+  EXPECT_EQ(replicas_.count_good(1, now_ + 2 * core::kSecondUs), 1);
 }
 
 TEST_F(ReplicasTest, SilenceEndsALinkUnlessNobodyMaySpeak) {
@@ -155,24 +155,24 @@ TEST_F(ReplicasTest, SilenceEndsALinkUnlessNobodyMaySpeak) {
   const auto batch = begin();
   replicas_.add(3, {}, false, now_);  // SYNC: never acknowledges
   replicas_.go_online(3, now_);
-  const int64_t late = now_ + 61 * kSecond;
-  EXPECT_THAT(replicas_.timed_out(60, now_ + 60 * kSecond), IsEmpty());
+  const int64_t late = now_ + 61 * core::kSecondUs;
+  EXPECT_THAT(replicas_.timed_out(60, now_ + 60 * core::kSecondUs), IsEmpty());
   EXPECT_THAT(replicas_.timed_out(60, late), ElementsAre(1));
   // It loads what it got, and says so by empty lines.
   replicas_.finish_snapshot(batch, late);
-  EXPECT_THAT(replicas_.timed_out(60, late + kSecond), ElementsAre(1));
-  replicas_.heard(2, late + 50 * kSecond);
-  EXPECT_THAT(replicas_.timed_out(60, late + 100 * kSecond), ElementsAre(1));
-  EXPECT_THAT(replicas_.timed_out(60, late + 111 * kSecond), ElementsAre(1, 2));
+  EXPECT_THAT(replicas_.timed_out(60, late + core::kSecondUs), ElementsAre(1));
+  replicas_.heard(2, late + 50 * core::kSecondUs);
+  EXPECT_THAT(replicas_.timed_out(60, late + 100 * core::kSecondUs), ElementsAre(1));
+  EXPECT_THAT(replicas_.timed_out(60, late + 111 * core::kSecondUs), ElementsAre(1, 2));
   // Once it has acknowledged, it is expected to go on.
   replicas_.ack(3, 1, std::nullopt, late);
-  EXPECT_THAT(replicas_.timed_out(60, late + 61 * kSecond), ElementsAre(1, 3));
+  EXPECT_THAT(replicas_.timed_out(60, late + 61 * core::kSecondUs), ElementsAre(1, 3));
 }
 
 TEST_F(ReplicasTest, EmptyLinesGoToThoseWhoWaitAndNotIntoASnapshot) {
   replicas_.add(1, marked(), true, now_);
   EXPECT_THAT(replicas_.keep_alive(), ElementsAre(1));
-  now_ += 5 * kSecond;
+  now_ += 5 * core::kSecondUs;
   begin();
   replicas_.add(2, {}, true, now_);
   EXPECT_THAT(replicas_.keep_alive(), ElementsAre(2));

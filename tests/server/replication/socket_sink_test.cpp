@@ -14,16 +14,16 @@ namespace server {
 namespace {
 
 // Two ends of a connection; closed when it goes.
-struct Pair {
-  Pair() {
+struct ConnectedPair {
+  ConnectedPair() {
     ::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data());
     ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
   }
-  ~Pair() {
+  ~ConnectedPair() {
     for (const int end : ends) ::close(end);
   }
-  Pair(const Pair&) = delete;
-  Pair& operator=(const Pair&) = delete;
+  ConnectedPair(const ConnectedPair&) = delete;
+  ConnectedPair& operator=(const ConnectedPair&) = delete;
 
   std::string read_to_end() const {
     std::string all;
@@ -45,8 +45,8 @@ class SocketSinkTest : public ::testing::Test {
 };
 
 TEST_F(SocketSinkTest, GivesEveryReceiverAllBytes) {
-  Pair first;
-  Pair second;
+  ConnectedPair first;
+  ConnectedPair second;
   std::string got_first;
   std::string got_second;
   {
@@ -67,8 +67,8 @@ TEST_F(SocketSinkTest, GivesEveryReceiverAllBytes) {
 }
 
 TEST_F(SocketSinkTest, GoesOnWithoutThoseWhoAreGone) {
-  Pair gone;
-  Pair good;
+  ConnectedPair gone;
+  ConnectedPair good;
   ::shutdown(gone.ends[1], SHUT_RD);
   std::string got;
   {
@@ -82,8 +82,8 @@ TEST_F(SocketSinkTest, GoesOnWithoutThoseWhoAreGone) {
 }
 
 TEST_F(SocketSinkTest, ShutsOutWhoTakesNothing) {
-  Pair stuck;
-  Pair good;
+  ConnectedPair stuck;
+  ConnectedPair good;
   std::string got;
   {
     const std::jthread reader([&] { got = good.read_to_end(); });
@@ -99,7 +99,7 @@ TEST_F(SocketSinkTest, ShutsOutWhoTakesNothing) {
 }
 
 TEST_F(SocketSinkTest, FailsWhenNobodyIsLeft) {
-  Pair gone;
+  ConnectedPair gone;
   ::shutdown(gone.ends[1], SHUT_RD);
   SocketSink sink({gone.ends[0]}, 10, clock_);
   EXPECT_FALSE(sink.write(big_));

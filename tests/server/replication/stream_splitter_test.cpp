@@ -7,21 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "persistence/journal.h"
+#include "tests/support/stream_bytes.h"
 
 namespace server {
 namespace {
 
 using Status = StreamSplitter::Status;
-using Words = std::vector<std::string_view>;
 
 constexpr size_t kUnitBytesMax = size_t{1} << 20;
-
-std::string command(const Words& words) {
-  std::string bytes;
-  persistence::append_command(bytes, words);
-  return bytes;
-}
 
 struct Unit {
   std::string bytes;

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+//
+// What every use of a descriptor needs: interrupted calls are repeated, short writes go on, and a
+// failure says what was done to which file.
+//
+// Thread safety: free functions without shared state.
+// Source: write(2), signal(7) "Interruption of system calls".
+#pragma once
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+#include "core/result.h"
+
+namespace persistence {
+
+inline core::Error io_failure(std::string_view act, const std::string& path, int error_number) {
+  return {fmt::format("ERR can't {} '{}': {}", act, path,
+                      std::generic_category().message(error_number))};
+}
+
+// Repeats a system call that a signal interrupted.
+template <class Call>
+auto uninterrupted(Call call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
+
+inline core::Result<> write_all(int descriptor, std::string_view bytes, const std::string& path) {
+  // One write() moves at most 2 GiB on Linux; asking for less keeps short writes ordinary.
+  constexpr size_t kWriteBytesMax = size_t{1} << 30;
+  while (!bytes.empty()) {
+    const ssize_t written = uninterrupted(
+        [&] { return ::write(descriptor, bytes.data(), std::min(bytes.size(), kWriteBytesMax)); });
+    if (written < 0) return io_failure("write", path, errno);
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return {};
+}
+
+}  // namespace persistence
