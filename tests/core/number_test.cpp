@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr uint64_t kSeed = 0x2b3;
+constexpr uint64_t kNumberSeed = 0x2b3;
 
 TEST(ParseInt64, TakesTheWholeRange) {
   EXPECT_EQ(parse_int64("0"), 0);
@@ -36,8 +36,8 @@ TEST(ParseInt64, RefusesWhatIsNotCanonical) {
 }
 
 TEST(ParseInt64, ReadsBackWhatWasWritten) {
-  SCOPED_TRACE(kSeed);
-  std::mt19937_64 random(kSeed);
+  SCOPED_TRACE(kNumberSeed);
+  std::mt19937_64 random(kNumberSeed);
   for (int round = 0; round < 10'000; ++round) {
     const int64_t value = static_cast<int64_t>(random()) >> (random() % 64);
     ASSERT_EQ(parse_int64(std::to_string(value)), value);
@@ -103,8 +103,8 @@ TEST(FormatLongDouble, HasRoomForTheLargestValue) {
 }
 
 TEST(FormatDouble, EqualsPrintfWithSeventeenDigits) {
-  SCOPED_TRACE(kSeed);
-  std::mt19937_64 random(kSeed);
+  SCOPED_TRACE(kNumberSeed);
+  std::mt19937_64 random(kNumberSeed);
   for (int round = 0; round < 20'000; ++round) {
     const double value = round < 1'000 ? (round - 500) / 8.0 : std::bit_cast<double>(random());
     if (std::isnan(value)) continue;

@@ -17,7 +17,6 @@ using ::testing::Not;
 
 const std::string kSnapshot =
     vectors::read("redisbloom/aof-preamble-yes-live/appendonlydir/appendonly.aof.1.base.rdb");
-const std::string kSet = aof_files::encode({"SET", "k", "v"});
 
 class AofCheckTest : public ::testing::Test {
  protected:
@@ -114,7 +113,7 @@ TEST_F(AofCheckTest, AllFilesAreLookedAt) {
 
 TEST_F(AofCheckTest, SingleFileIsChecked) {
   EXPECT_TRUE(check("d/a.1.incr.aof").is_sound);
-  disk_.put("d/old.aof", kSnapshot + kSet);
+  disk_.put("d/old.aof", kSnapshot + aof_files::kSet);
   const auto report = check("d/old.aof");
   EXPECT_TRUE(report.is_sound);
   EXPECT_EQ(report.text,

@@ -22,7 +22,6 @@ using aof_files::Reading;
 using Condition = AofScan::Condition;
 
 constexpr uint32_t kSeed = 20240707;
-const std::string kSet = encode({"SET", "k", "v"});
 
 class AofDamageTest : public ::testing::Test {
  protected:
@@ -210,9 +209,10 @@ TEST_F(AofDamageTest, FlippedLengthBeforeAValueOfZerosIsDamage) {
 }
 
 TEST_F(AofDamageTest, TornTailOfAForeignFile) {
-  const std::string whole = kSet + encode({"MULTI"}) + kSet + kSet + encode({"EXEC"}) + kSet;
-  const size_t multi = kSet.size();
-  const size_t exec_end = whole.size() - kSet.size();
+  const std::string whole = aof_files::kSet + encode({"MULTI"}) + aof_files::kSet +
+                            aof_files::kSet + encode({"EXEC"}) + aof_files::kSet;
+  const size_t multi = aof_files::kSet.size();
+  const size_t exec_end = whole.size() - aof_files::kSet.size();
   for (size_t size = 0; size < whole.size(); ++size) {
     const Reading reading = read(whole.substr(0, size));
     size_t sound = 0;
@@ -228,7 +228,7 @@ TEST_F(AofDamageTest, TornTailOfAForeignFile) {
     EXPECT_EQ(reading.scan.condition, Condition::kTorn) << zeros;
     EXPECT_EQ(reading.scan.sound_bytes, whole.size());
     EXPECT_EQ(read(fmt::format("{}*3\r\n{}", whole, tail)).scan.condition, Condition::kTorn);
-    EXPECT_EQ(read(whole + tail + kSet).scan.condition, Condition::kDamaged);
+    EXPECT_EQ(read(whole + tail + aof_files::kSet).scan.condition, Condition::kDamaged);
   }
 }
 

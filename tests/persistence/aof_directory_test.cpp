@@ -15,8 +15,6 @@ using ::testing::HasSubstr;
 using virtual_disk::Unsynced;
 using virtual_disk::VirtualDisk;
 
-const std::string kSet = aof_files::encode({"SET", "k", "v"});
-
 class AofDirectoryTest : public ::testing::Test {
  protected:
   AofDirectoryTest() { disk_.add_directory("d"); }
@@ -68,41 +66,41 @@ TEST_F(AofDirectoryTest, MissingFileIsAnError) {
 }
 
 TEST_F(AofDirectoryTest, DamagedManifestIsAnErrorEvenBesideASingleFile) {
-  disk_.put("d/a.aof", kSet);
+  disk_.put("d/a.aof", aof_files::kSet);
   put_manifest("file a.1.base.rdb");
   EXPECT_THAT(paths(), ElementsAre(HasSubstr("'d/logs/a.aof.manifest', line 1")));
 }
 
 TEST_F(AofDirectoryTest, SingleFileIsTakenIn) {
-  disk_.put("d/a.aof", kSet);
+  disk_.put("d/a.aof", aof_files::kSet);
   const auto start = log().find().value();
   EXPECT_TRUE(start.took_in_single_file);
   EXPECT_EQ(start.files.size(), 1U);
-  EXPECT_EQ(disk_.content("d/logs/a.aof"), kSet);
+  EXPECT_EQ(disk_.content("d/logs/a.aof"), aof_files::kSet);
   EXPECT_FALSE(disk_.exists("d/a.aof"));
   EXPECT_FALSE(log().find().value().took_in_single_file);
   EXPECT_THAT(paths(), ElementsAre("d/logs/a.aof"));
 }
 
 TEST_F(AofDirectoryTest, SingleFileIsTakenInBesideAnEmptyManifest) {
-  disk_.put("d/a.aof", kSet);
+  disk_.put("d/a.aof", aof_files::kSet);
   put_manifest("# nothing\n");
   EXPECT_THAT(paths(), ElementsAre("d/logs/a.aof"));
 }
 
 TEST_F(AofDirectoryTest, InterruptedTakingInGoesOn) {
-  disk_.put("d/a.aof", kSet);
+  disk_.put("d/a.aof", aof_files::kSet);
   put_manifest("file a.aof seq 1 type b\n");
   EXPECT_THAT(paths(), ElementsAre("d/logs/a.aof"));
-  EXPECT_EQ(disk_.content("d/logs/a.aof"), kSet);
+  EXPECT_EQ(disk_.content("d/logs/a.aof"), aof_files::kSet);
 }
 
 TEST_F(AofDirectoryTest, SingleFileBesideALogIsLeftAlone) {
   disk_.put("d/a.aof", "old");
-  disk_.put("d/logs/a.aof", kSet);
+  disk_.put("d/logs/a.aof", aof_files::kSet);
   put_manifest("file a.aof seq 1 type b\n");
   EXPECT_THAT(paths(), ElementsAre("d/logs/a.aof"));
-  EXPECT_EQ(disk_.content("d/logs/a.aof"), kSet);
+  EXPECT_EQ(disk_.content("d/logs/a.aof"), aof_files::kSet);
   EXPECT_EQ(disk_.content("d/a.aof"), "old");
 }
 
@@ -110,7 +108,7 @@ TEST_F(AofDirectoryTest, TakingInSurvivesAPowerCutAtEachOperation) {
   for (uint64_t seed = 0; seed < 600; ++seed) {
     VirtualDisk disk(seed);
     disk.add_directory("d");
-    disk.put("d/a.aof", kSet);
+    disk.put("d/a.aof", aof_files::kSet);
     AofDirectory log(disk, "d", "logs", AofNames("a.aof"));
     disk.fail_from_operation(1 + seed % 12);
     (void)log.find();
@@ -118,14 +116,14 @@ TEST_F(AofDirectoryTest, TakingInSurvivesAPowerCutAtEachOperation) {
     const auto start = log.find();
     ASSERT_TRUE(start) << seed << start.error().message;
     ASSERT_EQ(start->files.size(), 1U) << seed;
-    EXPECT_EQ(disk.content(start->files[0].path), kSet) << seed;
+    EXPECT_EQ(disk.content(start->files[0].path), aof_files::kSet) << seed;
   }
 }
 
 TEST_F(AofDirectoryTest, CommandsWithoutAManifestAreNotForgotten) {
   disk_.put("d/logs/a.aof.1.incr.aof", "");
   EXPECT_THAT(paths(), ElementsAre()) << "a start that ended before its manifest was written";
-  disk_.put("d/logs/a.aof.1.incr.aof", kSet);
+  disk_.put("d/logs/a.aof.1.incr.aof", aof_files::kSet);
   EXPECT_THAT(paths(), ElementsAre(HasSubstr("put the manifest back")));
   disk_.put("d/logs/a.aof.1.incr.aof", "?");
   EXPECT_THAT(paths(), ElementsAre(HasSubstr("put the manifest back")));
@@ -171,7 +169,7 @@ TEST_F(AofDirectoryTest, SweepSurvivesAPowerCutAtEachOperation) {
     AofManifest manifest;
     const AofNames names("a.aof");
     for (int i = 0; i < 3; ++i) {
-      disk.put("d/logs/" + manifest.add_incremental(names).name, kSet);
+      disk.put("d/logs/" + manifest.add_incremental(names).name, aof_files::kSet);
       disk.put("d/logs/" + manifest.replace_base(names, AofBaseFormat::kRdb).name, "");
     }
     disk.put("d/logs/a.aof.manifest", manifest.encode());

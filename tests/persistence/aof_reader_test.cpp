@@ -19,8 +19,6 @@ using aof_files::Reading;
 using ::testing::HasSubstr;
 using Condition = AofScan::Condition;
 
-const std::string kSet = encode({"SET", "k", "v"});
-
 TEST(AofReaderTest, EmptyFileHoldsNothing) {
   const Reading reading = read("");
   EXPECT_EQ(reading.scan.condition, Condition::kWhole);
@@ -30,8 +28,9 @@ TEST(AofReaderTest, EmptyFileHoldsNothing) {
 }
 
 TEST(AofReaderTest, ForeignFileIsReadWithItsAnnotations) {
-  const Reading reading = read("#TS:1700000001\r\n" + kSet + "# a remark\n#TS:1700000002\r\n" +
-                               encode({"multi"}) + kSet + kSet + encode({"Exec"}));
+  const Reading reading =
+      read("#TS:1700000001\r\n" + aof_files::kSet + "# a remark\n#TS:1700000002\r\n" +
+           encode({"multi"}) + aof_files::kSet + aof_files::kSet + encode({"Exec"}));
   EXPECT_EQ(reading.scan.condition, Condition::kWhole);
   EXPECT_FALSE(reading.scan.has_effect_semantics);
   EXPECT_EQ(reading.scan.command_count, 3U);
@@ -56,22 +55,23 @@ TEST(AofReaderTest, FileOfOursIsKnownAsSuch) {
 
 TEST(AofReaderTest, CommandsComeWithPlaceAndTransaction) {
   virtual_disk::VirtualDisk disk;
-  disk.put("f", kSet + encode({"MULTI"}) + kSet + encode({"EXEC"}) + kSet);
+  disk.put("f", aof_files::kSet + encode({"MULTI"}) + aof_files::kSet + encode({"EXEC"}) +
+                    aof_files::kSet);
   const auto scan = scan_aof(disk, "f").value();
   std::vector<std::pair<uint64_t, bool>> seen;
   ASSERT_TRUE(replay_aof(disk, "f", scan, [&](const AofCommand& command) -> core::Result<> {
     seen.emplace_back(command.offset, command.in_transaction);
     return {};
   }));
-  const uint64_t second = kSet.size() + encode({"MULTI"}).size();
-  const uint64_t third = second + kSet.size() + encode({"EXEC"}).size();
+  const uint64_t second = aof_files::kSet.size() + encode({"MULTI"}).size();
+  const uint64_t third = second + aof_files::kSet.size() + encode({"EXEC"}).size();
   EXPECT_EQ(seen,
             (std::vector<std::pair<uint64_t, bool>>{{0, false}, {second, true}, {third, false}}));
 }
 
 TEST(AofReaderTest, HandlersErrorCarriesThePlace) {
   virtual_disk::VirtualDisk disk;
-  disk.put("f", kSet + encode({"NONSENSE"}));
+  disk.put("f", aof_files::kSet + encode({"NONSENSE"}));
   const auto scan = scan_aof(disk, "f").value();
   const auto refuse = [](const AofCommand& command) -> core::Result<> {
     if (command.arguments[0] == "NONSENSE") return core::Error{"unknown command"};
@@ -85,10 +85,10 @@ TEST(AofReaderTest, PreambleIsPassedOverButCounted) {
   const std::string preamble(700'000, 'R');
   OwnFile file;
   virtual_disk::VirtualDisk disk;
-  disk.put("f", preamble + kSet);
+  disk.put("f", preamble + aof_files::kSet);
   const auto scan = scan_aof(disk, "f", preamble.size()).value();
   EXPECT_EQ(scan.command_count, 1U);
-  EXPECT_EQ(scan.sound_bytes, preamble.size() + kSet.size());
+  EXPECT_EQ(scan.sound_bytes, preamble.size() + aof_files::kSet.size());
   EXPECT_EQ(scan.checksum.size_bytes(), scan.sound_bytes);
   int count = 0;
   ASSERT_TRUE(replay_aof(disk, "f", scan, [&](const AofCommand& command) -> core::Result<> {
@@ -107,7 +107,7 @@ TEST(AofReaderTest, SnapshotIsToldByItsFirstBytes) {
                                                  {"VALKE", false},
                                                  {"REDI", false},
                                                  {"", false},
-                                                 {kSet, false}}) {
+                                                 {aof_files::kSet, false}}) {
     disk.put("f", bytes);
     EXPECT_EQ(begins_with_snapshot(disk, "f").value(), expected) << bytes;
   }
@@ -161,10 +161,10 @@ TEST(AofReaderTest, WrongBytesOfAForeignFileAreDamage) {
            {"#bloomery-ver:1\n", 0, "a malformed annotation"},
            {checksum_text(1) + "\r\n", 0, "the checksum of what comes before does not match"},
        }) {
-    const Reading reading = read(kSet + one.bytes + kSet);
+    const Reading reading = read(aof_files::kSet + one.bytes + aof_files::kSet);
     EXPECT_EQ(reading.scan.condition, Condition::kDamaged) << one.bytes;
     EXPECT_EQ(reading.scan.reason, one.reason) << one.bytes;
-    EXPECT_EQ(reading.scan.fault_offset, kSet.size() + one.offset) << one.bytes;
+    EXPECT_EQ(reading.scan.fault_offset, aof_files::kSet.size() + one.offset) << one.bytes;
     EXPECT_TRUE(reading.commands.empty());
   }
   AofScan scan;
@@ -222,7 +222,7 @@ TEST(AofReaderTest, TornTailIsCutAndTheFileGoesOn) {
   ASSERT_TRUE(cut_torn_tail(disk, "f", torn));
   disk.cut_power(virtual_disk::Unsynced::kLost);
   RunningChecksum checksum = torn.checksum;
-  std::string batch = kSet;
+  std::string batch = aof_files::kSet;
   end_aof_batch(batch, checksum);
   disk.put("f", *disk.content("f") + batch);
   const auto scan = scan_aof(disk, "f").value();

@@ -14,6 +14,7 @@
 #include "persistence/dump_payload.h"
 #include "persistence/filter_chunks.h"
 #include "persistence/valkeybloom_blob.h"
+#include "tests/support/budget.h"
 #include "tests/support/filters.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/vectors.h"
@@ -30,15 +31,6 @@ using filters::parameters_of;
 using FilterPtr = std::unique_ptr<ScalableFilter>;
 
 const core::UnlimitedMemory kUnlimited;
-
-class Budget final : public core::MemoryBudget {
- public:
-  explicit Budget(uint64_t bytes) : bytes_(bytes) {}
-  uint64_t available_bytes() const override { return bytes_; }
-
- private:
-  uint64_t bytes_;
-};
 
 core::Result<FilterPtr> load(std::string_view payload,
                              const core::MemoryBudget& budget = kUnlimited) {
@@ -338,11 +330,11 @@ TEST(FilterCodec, HeadersThatLieAreRefused) {
 TEST(FilterCodec, TheBudgetIsAskedBeforeAnyLayerIsMade) {
   const std::string payload = vectors::read("redisbloom/dump/wide.bin");
   for (const uint64_t bytes : {0, 1000, 197760}) {
-    const auto refused = load(payload, Budget(bytes));
+    const auto refused = load(payload, support::Budget(bytes));
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().message, kDoesNotFit);
   }
-  EXPECT_TRUE(load(payload, Budget(198000)));
+  EXPECT_TRUE(load(payload, support::Budget(198000)));
   // A true header of a terabyte.
   const auto parameters = parameters_of(LayoutId::kRedisBloom, 0.01, 100, 2);
   std::string header = encode_chunk_header(*make(parameters, "", 0));
@@ -358,7 +350,7 @@ TEST(FilterCodec, TheBudgetIsAskedBeforeAnyLayerIsMade) {
   sizes.clear();
   writer.u64(capacity);
   header.replace(64, 8, sizes);
-  const auto refused = decode_chunk_header(header, Budget(uint64_t{1} << 30));
+  const auto refused = decode_chunk_header(header, support::Budget(uint64_t{1} << 30));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message, kDoesNotFit);
 }
@@ -381,7 +373,7 @@ TEST(FilterCodec, EveryTruncationIsRefused) {
 void use(const core::Result<FilterPtr>& loaded) {
   if (!loaded) return;
   ScalableFilter& filter = **loaded;
-  filter.add("item", Budget(1 << 20));
+  filter.add("item", support::Budget(1 << 20));
   filter.may_contain("another");
   const auto again = load(dump(filter, Packing::kNever));
   ASSERT_TRUE(again) << again.error().message;
@@ -392,7 +384,7 @@ TEST(FilterCodec, FlippedBytesGiveAnErrorOrAConsistentFilter) {
   constexpr uint64_t kSeed = 20;
   constexpr int kFlips = support::rounds(5000, 500);
   std::mt19937_64 random(kSeed);
-  const Budget budget(1 << 20);
+  const support::Budget budget(1 << 20);
   for (const std::string& payload : small_payloads()) {
     for (int i = 0; i < kFlips; ++i) {
       std::string damaged = payload;

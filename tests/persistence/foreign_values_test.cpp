@@ -11,7 +11,7 @@
 namespace persistence {
 namespace {
 
-struct Case {
+struct ForeignCase {
   uint8_t type;
   const char* name;
   RdbDialect dialect;
@@ -101,10 +101,10 @@ void stream(ByteWriter& out, int version) {
   }
 }
 
-std::vector<Case> cases() {
+std::vector<ForeignCase> cases() {
   constexpr auto kRedis = RdbDialect::kRedis;
   constexpr auto kValkey = RdbDialect::kValkey;
-  std::vector<Case> all = {
+  std::vector<ForeignCase> all = {
       {1, "list", kRedis, strings},
       {2, "set", kRedis, strings},
       {3, "zset", kRedis, text_scores},
@@ -145,7 +145,7 @@ std::vector<Case> cases() {
 }
 
 TEST(ForeignValues, EachFormIsReadToItsEndAndNoFurther) {
-  for (const Case& c : cases()) {
+  for (const ForeignCase& c : cases()) {
     SCOPED_TRACE(int{c.type});
     EXPECT_EQ(foreign_type_name(c.type, c.dialect), c.name);
     std::string bytes;
@@ -165,7 +165,7 @@ TEST(ForeignValues, EachFormIsReadToItsEndAndNoFurther) {
 }
 
 TEST(ForeignValues, CountsThatLieEndWithTheBytes) {
-  for (const Case& c : cases()) {
+  for (const ForeignCase& c : cases()) {
     std::string bytes;
     ByteWriter writer(bytes);
     for (int i = 0; i < 4; ++i) writer.length(~uint64_t{0});

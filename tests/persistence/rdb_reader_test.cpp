@@ -8,6 +8,7 @@
 #include "persistence/dump_payload.h"
 #include "persistence/rdb_check.h"
 #include "persistence/rdb_writer.h"
+#include "tests/support/budget.h"
 #include "tests/support/filters.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/snapshots.h"
@@ -20,7 +21,7 @@ using snapshots::Container;
 using snapshots::contents;
 using snapshots::load;
 
-constexpr uint64_t kHashSeed = 3;
+constexpr uint64_t kReaderHashSeed = 3;
 
 RdbReadOptions skipping() {
   RdbReadOptions options;
@@ -31,14 +32,14 @@ RdbReadOptions skipping() {
 // The error of reading `bytes`, or "" without one.
 std::string error_of(std::string_view bytes, const RdbReadOptions& options = {},
                      const core::MemoryBudget& budget = core::UnlimitedMemory()) {
-  Keyspace keyspace(4, kHashSeed);
+  Keyspace keyspace(4, kReaderHashSeed);
   const auto result = load(bytes, keyspace, options, budget);
   return result ? "" : result.error().message;
 }
 
 // All that a small file can hold.
 std::string small_file(bool has_sum) {
-  Keyspace keyspace(4, kHashSeed);
+  Keyspace keyspace(4, kReaderHashSeed);
   const auto text = [&](unsigned database, std::string_view name, std::string_view value) {
     EXPECT_TRUE(keyspace.insert(database, keyspace.ref(name)).set_string(value));
   };
@@ -108,7 +109,7 @@ TEST(RdbReader, OpcodesOfOneKeyStayWithIt) {
   container.u8(rdb::kExpiryMilliseconds);
   container.i64(-1);
   container.string_key("long gone", "d");
-  Keyspace keyspace(4, kHashSeed);
+  Keyspace keyspace(4, kReaderHashSeed);
   const auto result = load(container.sealed(), keyspace);
   ASSERT_TRUE(result) << result.error().message;
   const auto expiry = [&](std::string_view name) {
@@ -137,7 +138,7 @@ TEST(RdbReader, RecordsThatSayNothingOfKeysArePassedOver) {
   container.u32(5);
   container.length(0);
   container.string_key("k", "v");
-  Keyspace keyspace(4, kHashSeed);
+  Keyspace keyspace(4, kReaderHashSeed);
   const auto result = load(container.sealed(), keyspace);
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_EQ(keyspace.db_size(0), 1U);
@@ -208,7 +209,7 @@ TEST(RdbReader, ExpiredKeysAreDroppedWhenAsked) {
   container.string_key("k", "v");
   const std::string bytes = container.sealed();
   for (const int64_t now_ms : {int64_t{1000}, int64_t{1001}, core::keyspace::kIgnoreExpiry}) {
-    Keyspace keyspace(1, kHashSeed);
+    Keyspace keyspace(1, kReaderHashSeed);
     KeyspaceLoader loader(keyspace, now_ms, 77);
     MemorySource source(bytes);
     ASSERT_TRUE(read_rdb(source, loader, core::UnlimitedMemory(), {}));
@@ -225,7 +226,7 @@ TEST(RdbReader, WhatFollowsTheEndIsAnErrorOrHandedBack) {
             fmt::format("offset {}: bytes follow the end of the snapshot", bytes.size()));
   RdbReadOptions options;
   options.may_be_followed = true;
-  Keyspace keyspace(4, kHashSeed);
+  Keyspace keyspace(4, kReaderHashSeed);
   const auto result = load(bytes + "*1\r\n$4\r\nPING\r\n", keyspace, options);
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_EQ(result->total.bytes, bytes.size());
@@ -250,11 +251,11 @@ class Socket final : public ByteSource {
 
 TEST(RdbReader, SocketsGiveTheSameAndAreNotAskedForMore) {
   const std::string bytes = small_file(true);
-  Keyspace from_memory(4, kHashSeed);
+  Keyspace from_memory(4, kReaderHashSeed);
   ASSERT_TRUE(load(bytes, from_memory));
   for (const size_t size : {bytes.size(), bytes.size() / 2, size_t{1}}) {
     Socket socket(std::string_view(bytes).substr(0, size));
-    Keyspace keyspace(4, kHashSeed);
+    Keyspace keyspace(4, kReaderHashSeed);
     KeyspaceLoader loader(keyspace, core::keyspace::kIgnoreExpiry);
     RdbReadOptions options;
     options.may_be_followed = true;
@@ -269,21 +270,12 @@ TEST(RdbReader, SocketsGiveTheSameAndAreNotAskedForMore) {
   }
 }
 
-class Budget final : public core::MemoryBudget {
- public:
-  explicit Budget(uint64_t bytes) : bytes_(bytes) {}
-  uint64_t available_bytes() const override { return bytes_; }
-
- private:
-  uint64_t bytes_;
-};
-
 TEST(RdbReader, TheBudgetIsAskedBeforeMemoryIsTaken) {
-  const Budget megabyte(1 << 20);
+  const support::Budget megabyte(1 << 20);
   // From a source of unknown size, so that only the budget stands against the claim.
   const auto refused = [&](std::string_view bytes) {
     Socket socket(bytes);
-    Keyspace keyspace(1, kHashSeed);
+    Keyspace keyspace(1, kReaderHashSeed);
     KeyspaceLoader loader(keyspace, core::keyspace::kIgnoreExpiry);
     const auto result = read_rdb(socket, loader, megabyte, {});
     return result ? "" : result.error().message;
@@ -326,7 +318,7 @@ TEST(RdbReader, FlippedBitsAreErrorsOrChangeNothing) {
   constexpr uint64_t kSeed = 2024;
   constexpr int kFlips = 2000;
   const std::string bytes = small_file(true);
-  Keyspace original(4, kHashSeed);
+  Keyspace original(4, kReaderHashSeed);
   ASSERT_TRUE(load(bytes, original));
   std::mt19937_64 random(kSeed);
   int refused = 0;
@@ -334,8 +326,8 @@ TEST(RdbReader, FlippedBitsAreErrorsOrChangeNothing) {
     std::string damaged = bytes;
     const uint64_t bit = random() % (8 * bytes.size());
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ 1 << bit % 8);
-    Keyspace keyspace(4, kHashSeed);
-    const auto result = load(damaged, keyspace, skipping(), Budget(64 << 20));
+    Keyspace keyspace(4, kReaderHashSeed);
+    const auto result = load(damaged, keyspace, skipping(), support::Budget(64 << 20));
     refused += !result;
     if (result) {
       EXPECT_EQ(contents(keyspace), contents(original)) << "seed " << kSeed << " flip " << i;
@@ -353,8 +345,8 @@ TEST(RdbReader, FlippedBytesWithoutASumGiveAnErrorOrAWholeKeyspace) {
   for (int i = 0; i < kFlips; ++i) {
     std::string damaged = bytes;
     damaged[random() % bytes.size()] ^= static_cast<char>(1 + random() % 255);
-    Keyspace keyspace(4, kHashSeed);
-    const auto result = load(damaged, keyspace, skipping(), Budget(64 << 20));
+    Keyspace keyspace(4, kReaderHashSeed);
+    const auto result = load(damaged, keyspace, skipping(), support::Budget(64 << 20));
     if (!result) continue;
     std::string again;
     StringSink sink(again);

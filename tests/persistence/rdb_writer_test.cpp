@@ -16,8 +16,8 @@ using core::keyspace::Keyspace;
 using filters::parameters_of;
 using snapshots::contents;
 
-constexpr unsigned kDatabases = 5;
-constexpr uint64_t kHashSeed = 7;
+constexpr unsigned kWriterDatabases = 5;
+constexpr uint64_t kWriterHashSeed = 7;
 
 std::string random_text(std::mt19937_64& random) {
   const size_t size = random() % (random() % 8 == 0 ? 5000 : 60);
@@ -51,7 +51,7 @@ std::unique_ptr<core::bloom::ScalableFilter> random_filter(std::mt19937_64& rand
 void fill(Keyspace& keyspace, uint64_t seed, int keys) {
   std::mt19937_64 random(seed);
   for (int i = 0; i < keys; ++i) {
-    const auto database = static_cast<unsigned>(random() % (kDatabases - 1));
+    const auto database = static_cast<unsigned>(random() % (kWriterDatabases - 1));
     const std::string name = random() % 10 == 0 ? std::to_string(i) : random_text(random);
     const auto key = keyspace.ref(name);
     auto& entry = keyspace.upsert(database, key, core::keyspace::kIgnoreExpiry);
@@ -79,14 +79,14 @@ std::string written(const Keyspace& keyspace, const RdbWriteOptions& options) {
 TEST(RdbWriter, KeyspacesComeBackAsTheyWere) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE(seed);
-    Keyspace keyspace(kDatabases, kHashSeed);
+    Keyspace keyspace(kWriterDatabases, kWriterHashSeed);
     fill(keyspace, seed, 100);
     RdbWriteOptions options;
     options.compresses = seed % 2 == 0;
     options.has_sum = seed % 3 != 0;
     options.buffer_bytes = seed % 5 == 0 ? 10 : size_t{64} << 10;
     const std::string bytes = written(keyspace, options);
-    Keyspace loaded(kDatabases, kHashSeed + 1);
+    Keyspace loaded(kWriterDatabases, kWriterHashSeed + 1);
     RdbReadOptions read_options;
     read_options.buffer_bytes = seed % 7 == 0 ? 16 : 5000;
     const auto result = snapshots::load(bytes, loaded, read_options);
@@ -95,7 +95,7 @@ TEST(RdbWriter, KeyspacesComeBackAsTheyWere) {
     EXPECT_EQ(result->has_sum, options.has_sum);
     EXPECT_EQ(result->total.bytes, bytes.size());
     EXPECT_EQ(contents(loaded), contents(keyspace));
-    for (unsigned database = 0; database < kDatabases; ++database) {
+    for (unsigned database = 0; database < kWriterDatabases; ++database) {
       EXPECT_EQ(loaded.db_size(database), keyspace.db_size(database));
       EXPECT_EQ(loaded.expires_count(database), keyspace.expires_count(database));
     }
@@ -103,7 +103,7 @@ TEST(RdbWriter, KeyspacesComeBackAsTheyWere) {
 }
 
 TEST(RdbWriter, AuxFieldsStandInRedisOrder) {
-  Keyspace keyspace(1, kHashSeed);
+  Keyspace keyspace(1, kWriterHashSeed);
   RdbWriteOptions options;
   options.server_version = "7.4.1";
   options.created_at_s = 1700000000;
@@ -131,14 +131,14 @@ TEST(RdbWriter, AuxFieldsStandInRedisOrder) {
 }
 
 TEST(RdbWriter, WithoutASumTheFileEndsInZeros) {
-  Keyspace keyspace(1, kHashSeed);
+  Keyspace keyspace(1, kWriterHashSeed);
   RdbWriteOptions options;
   options.has_sum = false;
   EXPECT_TRUE(written(keyspace, options).ends_with("\xFF" + std::string(8, '\0')));
 }
 
 TEST(RdbWriter, OnlyDatabasesWithKeysAreWritten) {
-  Keyspace keyspace(16, kHashSeed);
+  Keyspace keyspace(16, kWriterHashSeed);
   ASSERT_TRUE(keyspace.insert(9, keyspace.ref("k")).set_string("v"));
   auto& entry = keyspace.insert(9, keyspace.ref("t"));
   keyspace.set_expiry(9, keyspace.ref("t"), entry, 1000);
@@ -175,7 +175,7 @@ TEST(RdbWriter, OnlyTemporarySnapshotsAreRemoved) {
 }
 
 TEST(RdbWriter, AnyWriteThatFailsIsTheError) {
-  Keyspace keyspace(kDatabases, kHashSeed);
+  Keyspace keyspace(kWriterDatabases, kWriterHashSeed);
   fill(keyspace, 3, 100);
   RdbWriteOptions options;
   options.buffer_bytes = 500;
@@ -193,7 +193,7 @@ TEST(RdbWriter, AnyWriteThatFailsIsTheError) {
 }
 
 TEST(RdbWriter, ProgressIsToldPieceByPiece) {
-  Keyspace keyspace(1, kHashSeed);
+  Keyspace keyspace(1, kWriterHashSeed);
   fill(keyspace, 0, 0);
   for (int i = 0; i < 1000; ++i) {
     ASSERT_TRUE(keyspace.insert(0, keyspace.ref(std::to_string(i))).set_string("value"));
@@ -227,13 +227,13 @@ class BusySink final : public ByteSink {
  private:
   std::string& out_;
   core::bloom::ScalableFilter& filter_;
-  std::mt19937_64 random_{kHashSeed};
+  std::mt19937_64 random_{kWriterHashSeed};
 };
 
 TEST(RdbWriter, BitsMayBeSetWhileTheyAreWritten) {
   constexpr int kItems = 20000;
   for (const auto layout : filters::kLayouts) {
-    Keyspace keyspace(1, kHashSeed);
+    Keyspace keyspace(1, kWriterHashSeed);
     const auto parameters = parameters_of(layout, 0.01, 2000000, 2);
     auto& entry = keyspace.insert(0, keyspace.ref("big"));
     entry.set_filter(filters::make(parameters, "item", kItems));
@@ -243,7 +243,7 @@ TEST(RdbWriter, BitsMayBeSetWhileTheyAreWritten) {
     RdbWriteOptions options;
     options.buffer_bytes = size_t{64} << 10;
     ASSERT_TRUE(write_rdb(sink, keyspace, options));
-    Keyspace loaded(1, kHashSeed);
+    Keyspace loaded(1, kWriterHashSeed);
     const auto result = snapshots::load(bytes, loaded);
     ASSERT_TRUE(result) << result.error().message;
     const auto& filter = loaded.find_any(0, loaded.ref("big"))->filter();
@@ -254,7 +254,7 @@ TEST(RdbWriter, BitsMayBeSetWhileTheyAreWritten) {
 
 // Size of the file that an empty filter of this capacity makes, and of its array.
 std::pair<size_t, size_t> sizes_of(core::bloom::LayoutId layout, uint64_t capacity) {
-  Keyspace keyspace(1, kHashSeed);
+  Keyspace keyspace(1, kWriterHashSeed);
   auto& entry = keyspace.insert(0, keyspace.ref("f"));
   entry.set_filter(filters::make(parameters_of(layout, 0.01, capacity, 2), "", 0));
   return {written(keyspace, {}).size(), entry.filter().layer_bytes(0).size()};
@@ -291,7 +291,7 @@ class SaveRdbTest : public testing::Test {
   }
   auto save() { return save_rdb(disk_, kPlace, new_, options_); }
   snapshots::Contents content_of_disk() const {
-    Keyspace loaded(kDatabases, kHashSeed);
+    Keyspace loaded(kWriterDatabases, kWriterHashSeed);
     const auto bytes = disk_.content(kPlace.path);
     EXPECT_TRUE(bytes);
     const auto result = snapshots::load(bytes.value_or(""), loaded);
@@ -299,9 +299,9 @@ class SaveRdbTest : public testing::Test {
     return contents(loaded);
   }
 
-  virtual_disk::VirtualDisk disk_{kHashSeed};
-  Keyspace old_{kDatabases, kHashSeed};
-  Keyspace new_{kDatabases, kHashSeed};
+  virtual_disk::VirtualDisk disk_{kWriterHashSeed};
+  Keyspace old_{kWriterDatabases, kWriterHashSeed};
+  Keyspace new_{kWriterDatabases, kWriterHashSeed};
   RdbWriteOptions options_;
 };
 

@@ -26,7 +26,7 @@ class SlowSource final : public ByteSource {
   size_t piece_bytes_;
 };
 
-std::string written(std::string_view text, Packing packing) {
+std::string packed(std::string_view text, Packing packing) {
   std::string out;
   ByteWriter(out).string(text, packing);
   return out;
@@ -68,7 +68,7 @@ std::vector<std::string> texts() {
 TEST(StreamReader, ReadsStringsInAllFormsHoweverTheyCome) {
   for (const std::string& text : texts()) {
     for (const Packing packing : {Packing::kNever, Packing::kIfSmaller}) {
-      const std::string bytes = written(text, packing) + "next";
+      const std::string bytes = packed(text, packing) + "next";
       for (const size_t piece_bytes : {1, 7, 100000}) {
         for (const size_t part_bytes : {1, 1000, 100000}) {
           SlowSource source(bytes, piece_bytes);
@@ -92,7 +92,7 @@ TEST(StreamReader, ReadsStringsInAllFormsHoweverTheyCome) {
 TEST(StreamReader, PassesOverStringsInAllForms) {
   for (const std::string& text : texts()) {
     for (const Packing packing : {Packing::kNever, Packing::kIfSmaller}) {
-      const std::string bytes = written(text, packing) + "next";
+      const std::string bytes = packed(text, packing) + "next";
       StreamReader reader(bytes);
       EXPECT_TRUE(reader.string().skip());
       EXPECT_EQ(reader.read_ahead(), "next");
@@ -144,8 +144,7 @@ TEST(StreamReader, FaultsAreNamedWithTheirOffset) {
 
 TEST(StreamReader, EveryTruncationFails) {
   for (const Packing packing : {Packing::kNever, Packing::kIfSmaller}) {
-    const std::string bytes =
-        written(std::string(500, 'a') + "bcd" + std::string(90, 'a'), packing);
+    const std::string bytes = packed(std::string(500, 'a') + "bcd" + std::string(90, 'a'), packing);
     for (size_t size = 0; size < bytes.size(); ++size) {
       SlowSource source(std::string_view(bytes).substr(0, size), 3);
       StreamReader reader(source, {.buffer_bytes = 16, .sums = false, .on_piece = {}});

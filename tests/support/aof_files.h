@@ -29,6 +29,9 @@ inline std::string encode(const Command& command) {
   return bytes;
 }
 
+// The command of tests to which it is all the same.
+inline const std::string kSet = encode({"SET", "k", "v"});
+
 // A file of ours and the commands in it.
 class OwnFile {
  public:

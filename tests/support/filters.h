@@ -36,6 +36,11 @@ inline FilterParameters parameters_of(LayoutId layout, double error_rate, uint64
   return parameters;
 }
 
+inline FilterParameters parameters(LayoutId layout, uint64_t capacity, double error_rate,
+                                   uint32_t expansion = 2) {
+  return parameters_of(layout, error_rate, capacity, expansion);
+}
+
 // Holds `prefix`:0, `prefix`:1 and so on.
 inline std::unique_ptr<ScalableFilter> make(const FilterParameters& parameters,
                                             std::string_view prefix, int item_count) {

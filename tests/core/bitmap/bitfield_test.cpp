@@ -14,7 +14,7 @@
 namespace core::bitmap {
 namespace {
 
-constexpr uint64_t kSeed = 0xf1e1d;
+constexpr uint64_t kBitfieldSeed = 0xf1e1d;
 constexpr uint64_t kLimitBits = uint64_t{1} << 32;
 constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
@@ -130,8 +130,8 @@ TEST(Field, BitsBeyondTheEndAreZero) {
 }
 
 TEST(Field, EveryWidthAtEveryOffsetAgreesWithTheNaiveTwin) {
-  SCOPED_TRACE(kSeed);
-  std::mt19937_64 random(kSeed);
+  SCOPED_TRACE(kBitfieldSeed);
+  std::mt19937_64 random(kBitfieldSeed);
   constexpr uint64_t kBits = 19 * 8;
   std::vector<uint8_t> bytes(kBits / 8);
   std::vector<bool> twin(kBits);

@@ -12,7 +12,7 @@
 namespace core::bitmap {
 namespace {
 
-constexpr uint64_t kSeed = 0x5eedb17;
+constexpr uint64_t kBitmapSeed = 0x5eedb17;
 constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
 
 using Bytes = std::vector<uint8_t>;
@@ -88,8 +88,8 @@ TEST(Bitmap, ZerosAfterTheLastByteAreNotFound) {
 }
 
 TEST(Bitmap, SetBitAgreesWithTheNaiveTwin) {
-  SCOPED_TRACE(kSeed);
-  std::mt19937_64 random(kSeed);
+  SCOPED_TRACE(kBitmapSeed);
+  std::mt19937_64 random(kBitmapSeed);
   Bytes bytes(64);
   std::vector<bool> twin(bytes.size() * 8);
   for (int step = 0; step < 20'000; ++step) {
@@ -104,8 +104,8 @@ TEST(Bitmap, SetBitAgreesWithTheNaiveTwin) {
 }
 
 TEST(Bitmap, CountsAndSearchesAgreeWithTheNaiveTwin) {
-  SCOPED_TRACE(kSeed);
-  std::mt19937_64 random(kSeed);
+  SCOPED_TRACE(kBitmapSeed);
+  std::mt19937_64 random(kBitmapSeed);
   for (int round = 0; round < 3'000; ++round) {
     const Bytes bytes = random_bytes(random);
     const std::vector<bool> twin = bits_of(bytes);

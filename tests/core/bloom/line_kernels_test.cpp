@@ -17,7 +17,7 @@
 namespace core::bloom {
 namespace {
 
-constexpr uint64_t kSeed = 20240612;
+constexpr uint64_t kKernelSeed = 20240612;
 
 std::vector<uint64_t> naive_bits(const Geometry& geometry, ItemHash hash) {
   std::vector<uint64_t> bits;
@@ -43,7 +43,7 @@ bool has_bit(const BitArray& bits, uint64_t bit) {
 void compare_with_naive(const LineKernels& kernels, const Geometry& geometry) {
   BitArray bits = *BitArray::allocate(geometry.bit_count);
   BitArray naive = *BitArray::allocate(geometry.bit_count);
-  std::mt19937_64 random(kSeed);
+  std::mt19937_64 random(kKernelSeed);
   for (int round = 0; round < 30; ++round) {
     std::array<ItemHash, kGroupItems> hashes;
     for (ItemHash& hash : hashes) hash = {random(), random()};
@@ -72,7 +72,7 @@ void compare_with_naive(const LineKernels& kernels, const Geometry& geometry) {
 }
 
 TEST(LineKernelsTest, EveryShapeMatchesTheNaiveWalk) {
-  SCOPED_TRACE(kSeed);
+  SCOPED_TRACE(kKernelSeed);
   for (const LineKernels* kernels : all_kernels()) {
     for (unsigned lines = 1; lines <= kMaxLinesPerLookup; ++lines) {
       for (unsigned bits_per_line = 1; bits_per_line <= kMaxBitsPerLine; ++bits_per_line) {
@@ -88,9 +88,9 @@ TEST(LineKernelsTest, EveryShapeMatchesTheNaiveWalk) {
 
 // Arrays of every size class side by side: those looked at together, and the big ones before them.
 TEST(LineKernelsTest, ItemsAreFoundInWhicheverArrayHoldsThem) {
-  SCOPED_TRACE(kSeed);
+  SCOPED_TRACE(kKernelSeed);
   constexpr std::array<uint64_t, 7> kLineCounts{80'000, 40'000, 20'000, 5'000, 40, 2, 1};
-  std::mt19937_64 random(kSeed);
+  std::mt19937_64 random(kKernelSeed);
   std::vector<BitArray> arrays;
   std::vector<ArrayView> views;
   for (const uint64_t line_count : kLineCounts) {

@@ -9,33 +9,17 @@
 #include <cmath>
 #include <string>
 
+#include "tests/support/budget.h"
+#include "tests/support/filters.h"
+
 namespace core::bloom {
 namespace {
 
 using testing::HasSubstr;
 using testing::StartsWith;
 
-constexpr uint64_t kSeed = 99;
+constexpr uint64_t kFilterSeed = 99;
 const UnlimitedMemory kUnlimited;
-
-class FixedBudget final : public MemoryBudget {
- public:
-  explicit FixedBudget(uint64_t bytes) : bytes_(bytes) {}
-  uint64_t available_bytes() const override { return bytes_; }
-
- private:
-  uint64_t bytes_;
-};
-
-FilterParameters make(LayoutId layout, uint64_t capacity, double error_rate,
-                      uint32_t expansion = 2) {
-  FilterParameters parameters;
-  parameters.layout = layout;
-  parameters.capacity = capacity;
-  parameters.error_rate = error_rate;
-  parameters.expansion = expansion;
-  return parameters;
-}
 
 std::unique_ptr<ScalableFilter> create(const FilterParameters& parameters) {
   auto filter = ScalableFilter::create(parameters, kUnlimited);
@@ -70,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, ScalableFilterTest,
                                          LayoutId::kValkeyBloom));
 
 TEST_P(ScalableFilterTest, GrownFilterKeepsItsPromiseAndForgetsNothing) {
-  const auto filter = create(make(GetParam(), 1000, 0.01));
+  const auto filter = create(filters::parameters(GetParam(), 1000, 0.01));
   uint64_t added = 0;
   for (uint64_t i = 0; i < 200000; ++i) {
     added += filter->add(present(i), kUnlimited) == AddOutcome::kAdded;
@@ -97,7 +81,7 @@ TEST_P(ScalableFilterTest, GrownFilterKeepsItsPromiseAndForgetsNothing) {
 }
 
 TEST_P(ScalableFilterTest, AddAnswersPresentForWhatMayBeContained) {
-  const auto filter = create(make(GetParam(), 100, 0.01));
+  const auto filter = create(filters::parameters(GetParam(), 100, 0.01));
   EXPECT_EQ(filter->add("", kUnlimited), AddOutcome::kAdded);
   EXPECT_EQ(filter->add("", kUnlimited), AddOutcome::kPresent);
   for (uint64_t i = 0; i < 2000; ++i) {
@@ -108,7 +92,7 @@ TEST_P(ScalableFilterTest, AddAnswersPresentForWhatMayBeContained) {
 }
 
 TEST_P(ScalableFilterTest, NonScalingFilterIsFullAtItsCapacity) {
-  const auto filter = create(make(GetParam(), 10, 0.001, 0));
+  const auto filter = create(filters::parameters(GetParam(), 10, 0.001, 0));
   uint64_t number = 0;
   while (filter->item_count() < 10) {
     ASSERT_NE(filter->add(present(number++), kUnlimited), AddOutcome::kFull);
@@ -121,8 +105,8 @@ TEST_P(ScalableFilterTest, NonScalingFilterIsFullAtItsCapacity) {
 }
 
 TEST_P(ScalableFilterTest, BatchesEqualSingleCalls) {
-  const auto single = create(make(GetParam(), 50, 0.05));
-  const auto batched = create(make(GetParam(), 50, 0.05));
+  const auto single = create(filters::parameters(GetParam(), 50, 0.05));
+  const auto batched = create(filters::parameters(GetParam(), 50, 0.05));
   std::vector<std::string> texts;
   for (uint64_t i = 0; i < 3000; ++i) texts.push_back(present(i * i % 2003));
   std::vector<AddOutcome> expected;
@@ -152,7 +136,7 @@ TEST_P(ScalableFilterTest, BatchesEqualSingleCalls) {
 }
 
 TEST_P(ScalableFilterTest, BatchStopsAfterTheFirstItemThatFindsItFull) {
-  const auto filter = create(make(GetParam(), 40, 0.0001, 0));
+  const auto filter = create(filters::parameters(GetParam(), 40, 0.0001, 0));
   std::vector<std::string> texts;
   for (uint64_t i = 0; i < 100; ++i) texts.push_back(present(i));
   const std::vector<std::string_view> items(texts.begin(), texts.end());
@@ -164,8 +148,8 @@ TEST_P(ScalableFilterTest, BatchStopsAfterTheFirstItemThatFindsItFull) {
 }
 
 TEST_P(ScalableFilterTest, GrowthThatDoesNotFitLeavesTheFilterUsable) {
-  const auto filter = create(make(GetParam(), 10, 0.001));
-  const FixedBudget nothing(0);
+  const auto filter = create(filters::parameters(GetParam(), 10, 0.001));
+  const support::Budget nothing(0);
   uint64_t number = 0;
   while (filter->item_count() < 10) filter->add(present(number++), nothing);
   EXPECT_EQ(filter->add("new", nothing), AddOutcome::kCannotGrow);
@@ -177,14 +161,14 @@ TEST_P(ScalableFilterTest, GrowthThatDoesNotFitLeavesTheFilterUsable) {
   EXPECT_EQ(filter->add_many(items, outcomes, nothing), 2U);
   EXPECT_EQ(outcomes[0], AddOutcome::kCannotGrow);
   EXPECT_EQ(outcomes[1], AddOutcome::kPresent);
-  const FixedBudget enough(filter->next_layer_bytes().value());
+  const support::Budget enough(filter->next_layer_bytes().value());
   EXPECT_EQ(filter->add("new", enough), AddOutcome::kAdded);
   EXPECT_EQ(filter->layer_count(), 2U);
 }
 
 TEST_P(ScalableFilterTest, TooBigForTheBudgetIsRefusedBeforeAllocating) {
-  auto parameters = make(GetParam(), 1'000'000'000, 0.01, 0);
-  const FixedBudget budget(1'000'000'000);
+  auto parameters = filters::parameters(GetParam(), 1'000'000'000, 0.01, 0);
+  const support::Budget budget(1'000'000'000);
   const auto filter = ScalableFilter::create(parameters, budget);
   ASSERT_FALSE(filter);
   EXPECT_THAT(filter.error().message, StartsWith("ERR Insufficient memory to create filter"));
@@ -198,7 +182,8 @@ TEST_P(ScalableFilterTest, TooBigForTheBudgetIsRefusedBeforeAllocating) {
 
 TEST_P(ScalableFilterTest, ParametersOutOfRangeAreRefused) {
   const auto message = [&](double rate, uint64_t capacity) {
-    const auto filter = ScalableFilter::create(make(GetParam(), capacity, rate), kUnlimited);
+    const auto filter =
+        ScalableFilter::create(filters::parameters(GetParam(), capacity, rate), kUnlimited);
     return filter ? "" : filter.error().message;
   };
   EXPECT_THAT(message(0, 10), StartsWith("ERR error rate"));
@@ -210,7 +195,7 @@ TEST_P(ScalableFilterTest, ParametersOutOfRangeAreRefused) {
 
 TEST_P(ScalableFilterTest, CloneIsEqualAndSeparate) {
   for (const uint64_t items : {20, 5000}) {
-    const auto filter = create(make(GetParam(), 100, 0.01));
+    const auto filter = create(filters::parameters(GetParam(), 100, 0.01));
     for (uint64_t i = 0; i < items; ++i) filter->add(present(i), kUnlimited);
     const auto copy = filter->clone();
     ASSERT_NE(copy, nullptr);
@@ -225,7 +210,7 @@ TEST_P(ScalableFilterTest, CloneIsEqualAndSeparate) {
 
 TEST_P(ScalableFilterTest, AssembledFromItsPartsItIsTheSameFilter) {
   for (const uint64_t items : {20, 3000}) {
-    auto parameters = make(GetParam(), 100, 0.01);
+    auto parameters = filters::parameters(GetParam(), 100, 0.01);
     if (GetParam() == LayoutId::kValkeyBloom) parameters.seed[5] ^= 0xFF;
     const auto filter = create(parameters);
     for (uint64_t i = 0; i < items; ++i) filter->add(present(i), kUnlimited);
@@ -250,7 +235,7 @@ TEST_P(ScalableFilterTest, AssembledFromItsPartsItIsTheSameFilter) {
 }
 
 TEST_P(ScalableFilterTest, PartsThatNoFilterHasAreRefused) {
-  const auto parameters = make(GetParam(), 100, 0.01);
+  const auto parameters = filters::parameters(GetParam(), 100, 0.01);
   const Geometry good = create(parameters)->layer_info(0).geometry;
   const auto assembles = [&](Geometry geometry, uint64_t bit_count, LayerParts part) {
     part.geometry = geometry;
@@ -285,7 +270,7 @@ TEST_P(ScalableFilterTest, PartsThatNoFilterHasAreRefused) {
 }
 
 TEST_P(ScalableFilterTest, ReplayCountsEveryItemAndGrowsByCount) {
-  const auto filter = create(make(GetParam(), 10, 0.01));
+  const auto filter = create(filters::parameters(GetParam(), 10, 0.01));
   const ItemHash hash = filter->hasher()("same");
   for (int i = 0; i < 10; ++i) EXPECT_EQ(filter->replay_add(hash, kUnlimited), AddOutcome::kAdded);
   EXPECT_EQ(filter->item_count(), 10U);
@@ -295,7 +280,7 @@ TEST_P(ScalableFilterTest, ReplayCountsEveryItemAndGrowsByCount) {
 }
 
 TEST_P(ScalableFilterTest, HashingAheadIsTheSameAsAdding) {
-  const auto filter = create(make(GetParam(), 100, 0.01));
+  const auto filter = create(filters::parameters(GetParam(), 100, 0.01));
   const ItemHasher hash = filter->hasher();
   EXPECT_EQ(filter->add(hash("foo"), kUnlimited), AddOutcome::kAdded);
   EXPECT_TRUE(filter->may_contain("foo"));
@@ -304,19 +289,21 @@ TEST_P(ScalableFilterTest, HashingAheadIsTheSameAsAdding) {
 
 TEST(NativeScalableFilterTest, SmallFilterFitsInA48ByteObjectAndTwoLines) {
   EXPECT_EQ(sizeof(ScalableFilter), 48U);
-  const auto filter = create(make(LayoutId::kNative, 100, 0.01));
+  const auto filter = create(filters::parameters(LayoutId::kNative, 100, 0.01));
   EXPECT_EQ(filter->layer_bytes(0).size(), 128U);
   EXPECT_EQ(filter->size_bytes(), 176U);
 }
 
 TEST(NativeScalableFilterTest, RightSizedFilterTakesUnderElevenBitsPerItem) {
   const uint64_t items = 10'000'000;
-  EXPECT_LE(double(planned_bytes(make(LayoutId::kNative, items, 0.01)) * 8) / double(items), 10.9);
+  EXPECT_LE(double(planned_bytes(filters::parameters(LayoutId::kNative, items, 0.01)) * 8) /
+                double(items),
+            10.9);
 }
 
 // Grows a filter on paper and returns its bits per item.
 double grown_bits_per_item(uint64_t capacity, uint64_t items) {
-  const auto parameters = make(LayoutId::kNative, capacity, 0.01);
+  const auto parameters = filters::parameters(LayoutId::kNative, capacity, 0.01);
   uint64_t bits = 0, total = 0;
   auto plan = plan_first_layer(parameters);
   for (uint32_t layer_count = 1; plan; ++layer_count) {
@@ -335,7 +322,7 @@ TEST(NativeScalableFilterTest, GrownFiltersStayWithinTheirBitsPerItem) {
 
 TEST(NativeScalableFilterTest, SixGigabytesAreReservedAtOnce) {
   const auto start = std::chrono::steady_clock::now();
-  const auto filter = create(make(LayoutId::kNative, 5'000'000'000, 0.01, 0));
+  const auto filter = create(filters::parameters(LayoutId::kNative, 5'000'000'000, 0.01, 0));
   for (uint64_t i = 0; i < 100; ++i) filter->add(present(i), kUnlimited);
   const auto elapsed = std::chrono::steady_clock::now() - start;
   EXPECT_GT(filter->layer_info(0).geometry.bit_count, uint64_t{1} << 35);
@@ -345,7 +332,7 @@ TEST(NativeScalableFilterTest, SixGigabytesAreReservedAtOnce) {
 }
 
 TEST(RedisBloomFilterTest, OldFormsGrowAsTheyBegan) {
-  auto parameters = make(LayoutId::kRedisBloom, 100, 0.01);
+  auto parameters = filters::parameters(LayoutId::kRedisBloom, 100, 0.01);
   parameters.hashes_32_bits = true;
   parameters.rounds_to_power_of_two = true;
   const auto filter = create(parameters);
@@ -361,7 +348,7 @@ TEST(RedisBloomFilterTest, OldFormsGrowAsTheyBegan) {
 
 TEST(RedisBloomFilterTest, BitsEqualARealFilter) {
   // RedisBloom 2.8.20, default filter with these four items.
-  const auto filter = create(make(LayoutId::kRedisBloom, 100, 0.01));
+  const auto filter = create(filters::parameters(LayoutId::kRedisBloom, 100, 0.01));
   for (const char* item : {"a", "foo", "item:0", ""}) filter->add(item, kUnlimited);
   std::string hex;
   for (const std::byte byte : filter->layer_bytes(0)) {
@@ -378,7 +365,7 @@ TEST(RedisBloomFilterTest, BitsEqualARealFilter) {
 
 TEST(ValkeyBloomFilterTest, BitsEqualARealFilter) {
   // valkey-bloom, fixed seed, capacity 10 at 1 %, with these three items.
-  const auto filter = create(make(LayoutId::kValkeyBloom, 10, 0.01));
+  const auto filter = create(filters::parameters(LayoutId::kValkeyBloom, 10, 0.01));
   for (const char* item : {"a", "foo", "item:0"}) filter->add(item, kUnlimited);
   const std::vector<int> expected = {0x84, 0xa0, 0xd0, 0x05, 0x04, 0x00,
                                      0x03, 0x18, 0x48, 0x09, 0x00, 0x24};
@@ -388,12 +375,12 @@ TEST(ValkeyBloomFilterTest, BitsEqualARealFilter) {
 }
 
 TEST(ForeignFilterTest, SizeIsThatOfTheModule) {
-  EXPECT_EQ(create(make(LayoutId::kValkeyBloom, 100, 0.01))->size_bytes(), 384U);
-  EXPECT_EQ(create(make(LayoutId::kRedisBloom, 100, 0.01))->size_bytes(), 240U);
+  EXPECT_EQ(create(filters::parameters(LayoutId::kValkeyBloom, 100, 0.01))->size_bytes(), 384U);
+  EXPECT_EQ(create(filters::parameters(LayoutId::kRedisBloom, 100, 0.01))->size_bytes(), 240U);
 }
 
 TEST(NativeScalableFilterTest, SeedItNeverUsesCostsNothing) {
-  auto parameters = make(LayoutId::kNative, 100, 0.01);
+  auto parameters = filters::parameters(LayoutId::kNative, 100, 0.01);
   parameters.seed.fill(7);
   EXPECT_EQ(create(parameters)->size_bytes(), 176U);
 }

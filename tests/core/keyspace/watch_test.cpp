@@ -10,12 +10,12 @@
 namespace core::keyspace {
 namespace {
 
-constexpr int64_t kNow = 1000;
+constexpr int64_t kWatchNow = 1000;
 
 // One thread, so all stripes stay locked throughout.
 class WatchTest : public ::testing::Test {
  protected:
-  WatchFlagPtr watch(unsigned database, std::string_view name, int64_t now_ms = kNow) {
+  WatchFlagPtr watch(unsigned database, std::string_view name, int64_t now_ms = kWatchNow) {
     auto flag = std::make_shared<WatchFlag>();
     keyspace_.watch(database, keyspace_.ref(name), flag, now_ms);
     return flag;
@@ -43,7 +43,7 @@ TEST_F(WatchTest, OnlyWatchersOfTheKeyAndDatabaseAreTold) {
 
 TEST_F(WatchTest, UnwatchEndsIt) {
   const auto flag = watch(0, "a");
-  keyspace_.watch(0, keyspace_.ref("a"), flag, kNow);
+  keyspace_.watch(0, keyspace_.ref("a"), flag, kWatchNow);
   keyspace_.unwatch(0, keyspace_.ref("a"), flag);
   keyspace_.unwatch(0, keyspace_.ref("never"), flag);
   keyspace_.notify_modified(0, keyspace_.ref("a"));
@@ -52,14 +52,14 @@ TEST_F(WatchTest, UnwatchEndsIt) {
 }
 
 TEST_F(WatchTest, ExpiryCountsForThoseWhoSawTheKeyAlive) {
-  add(0, "a", kNow);
-  const auto alive = watch(0, "a", kNow);
-  const auto late = watch(0, "a", kNow + 5);
+  add(0, "a", kWatchNow);
+  const auto alive = watch(0, "a", kWatchNow);
+  const auto late = watch(0, "a", kWatchNow + 5);
   const KeyRef key = keyspace_.ref("a");
-  EXPECT_FALSE(keyspace_.watched_key_expired(0, key, alive, kNow));
-  EXPECT_TRUE(keyspace_.watched_key_expired(0, key, alive, kNow + 5));
-  EXPECT_FALSE(keyspace_.watched_key_expired(0, key, late, kNow + 5));
-  EXPECT_EQ(keyspace_.find_for_write(0, key, kNow + 5), nullptr);
+  EXPECT_FALSE(keyspace_.watched_key_expired(0, key, alive, kWatchNow));
+  EXPECT_TRUE(keyspace_.watched_key_expired(0, key, alive, kWatchNow + 5));
+  EXPECT_FALSE(keyspace_.watched_key_expired(0, key, late, kWatchNow + 5));
+  EXPECT_EQ(keyspace_.find_for_write(0, key, kWatchNow + 5), nullptr);
   EXPECT_TRUE(alive->dirty);
   EXPECT_FALSE(late->dirty);
 }
