@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr uint64_t kSeed = 0x910b;
+constexpr uint64_t kGlobSeed = 0x910b;
 constexpr auto kPatience = std::chrono::milliseconds(500);
 
 // Runs `pattern` and fails when it takes far longer than one walk over the text.
@@ -109,8 +109,8 @@ TEST(Glob, CaseIsIgnoredOnRequest) {
 }
 
 TEST(Glob, RandomPatternsAgreeWithTheNaiveTwin) {
-  SCOPED_TRACE(kSeed);
-  std::mt19937_64 random(kSeed);
+  SCOPED_TRACE(kGlobSeed);
+  std::mt19937_64 random(kGlobSeed);
   const auto pick = [&](std::string_view alphabet, size_t longest) {
     std::string text(1 + random() % longest, ' ');
     for (char& c : text) c = alphabet[random() % alphabet.size()];

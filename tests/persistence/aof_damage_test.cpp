@@ -21,13 +21,13 @@ using aof_files::read;
 using aof_files::Reading;
 using Condition = AofScan::Condition;
 
-constexpr uint32_t kSeed = 20240707;
+constexpr uint32_t kAofDamageSeed = 20240707;
 
 class AofDamageTest : public ::testing::Test {
  protected:
-  AofDamageTest() { RecordProperty("seed", kSeed); }
+  AofDamageTest() { RecordProperty("seed", kAofDamageSeed); }
 
-  std::minstd_rand random_{kSeed};
+  std::minstd_rand random_{kAofDamageSeed};
 };
 
 TEST_F(AofDamageTest, RandomFilesAreReadAsWritten) {

@@ -28,7 +28,7 @@ AofManifest large_manifest() {
   return manifest;
 }
 
-struct Case {
+struct ManifestCase {
   std::string text;
   std::string reason;  // empty: accepted
 };
@@ -38,7 +38,7 @@ TEST(AofManifestTest, AcceptsAndRefusesAsRedisDoes) {
   const std::string incr = "file a.1.incr.aof seq 1 type i\n";
   // Its line has 1024 bytes.
   const std::string x999(999, 'x');
-  const Case cases[] = {
+  const ManifestCase cases[] = {
       {base + incr, ""},
       {base, ""},
       {incr, ""},
@@ -91,7 +91,7 @@ TEST(AofManifestTest, AcceptsAndRefusesAsRedisDoes) {
       {"file \"a\"b seq 1 type b\n", "line 1: not a list of names and values"},
       {std::string("file a seq 1\0 type b\n", 21), "line 1: seq is not a positive number"},
   };
-  for (const Case& one : cases) {
+  for (const ManifestCase& one : cases) {
     const auto manifest = parse(one.text);
     if (one.reason.empty()) {
       ASSERT_TRUE(manifest) << one.text << manifest.error().message;

@@ -10,7 +10,7 @@
 namespace core::bitmap {
 namespace {
 
-constexpr uint64_t kSeed = 0xb1709;
+constexpr uint64_t kBitOperationsSeed = 0xb1709;
 
 using Bytes = std::vector<uint8_t>;
 using enum BitOperation;
@@ -100,8 +100,8 @@ TEST(BitOperations, NothingCombinesToZeros) {
 }
 
 TEST(BitOperations, RandomSourcesAgreeWithTheNaiveTwin) {
-  SCOPED_TRACE(kSeed);
-  std::mt19937_64 random(kSeed);
+  SCOPED_TRACE(kBitOperationsSeed);
+  std::mt19937_64 random(kBitOperationsSeed);
   // Around words, vectors and the 8 KiB block.
   constexpr size_t kSizes[] = {0, 1, 7, 8, 9, 31, 32, 33, 1000, 8191, 8192, 8193, 16'390};
   for (int round = 0; round < 120; ++round) {

@@ -17,7 +17,7 @@
 namespace core::bloom {
 namespace {
 
-constexpr uint64_t kSeed = 20240611;
+constexpr uint64_t kLayoutsSeed = 20240611;
 
 // Different for every (seed, number), so present and absent items never meet.
 ItemHash numbered_hash(LayoutId layout, uint64_t seed, uint64_t number) {
@@ -39,7 +39,7 @@ Measurement measure(uint64_t capacity, double error_rate, uint64_t filters, uint
   Measurement measured;
   uint64_t found = 0;
   for (uint64_t filter = 0; filter < filters; ++filter) {
-    const uint64_t seed = kSeed + 2 * filter;
+    const uint64_t seed = kLayoutsSeed + 2 * filter;
     Layer layer = *Layer::create({capacity, error_rate, *Layout::size(capacity, error_rate)});
     for (uint64_t i = 0; i < capacity; ++i) {
       layer.template mark<Layout>(numbered_hash(Layout::kId, seed, i));
@@ -64,7 +64,7 @@ double three_sigma(double rate, double probes) {
 template <class Layout>
 class LayoutsTest : public testing::Test {
  protected:
-  void SetUp() override { RecordProperty("seed", std::to_string(kSeed)); }
+  void SetUp() override { RecordProperty("seed", std::to_string(kLayoutsSeed)); }
 };
 using AllLayouts = testing::Types<NativeLayout, RedisBloomLayout, ValkeyBloomLayout>;
 TYPED_TEST_SUITE(LayoutsTest, AllLayouts);
@@ -76,7 +76,8 @@ TYPED_TEST(LayoutsTest, FullLayerKeepsItsErrorRate) {
     EXPECT_EQ(measured.false_negatives, 0U);
     // The other layouts size for the ideal number of hashes and then round it: up to 8 % worse.
     const double asked = TypeParam::kId == LayoutId::kNative ? rate : rate * 1.08;
-    EXPECT_LE(measured.error_rate, asked + three_sigma(rate, probes)) << rate << " seed " << kSeed;
+    EXPECT_LE(measured.error_rate, asked + three_sigma(rate, probes))
+        << rate << " seed " << kLayoutsSeed;
     EXPECT_NEAR(measured.predicted, measured.error_rate, 0.1 * rate + three_sigma(rate, probes));
   }
 }
@@ -88,12 +89,12 @@ TYPED_TEST(LayoutsTest, PredictionHoldsBelowAndAboveCapacity) {
   uint64_t added = 0;
   for (const double load : {0.6, 1.0, 1.5, 2.0}) {
     for (; added < uint64_t(capacity * load); ++added) {
-      layer.mark<TypeParam>(numbered_hash(TypeParam::kId, kSeed, added));
+      layer.mark<TypeParam>(numbered_hash(TypeParam::kId, kLayoutsSeed, added));
     }
     uint64_t found = 0;
     const uint64_t probes = 400000;
     for (uint64_t i = 0; i < probes; ++i) {
-      found += layer.check<TypeParam>(numbered_hash(TypeParam::kId, kSeed + 1, i));
+      found += layer.check<TypeParam>(numbered_hash(TypeParam::kId, kLayoutsSeed + 1, i));
     }
     const double predicted = TypeParam::predicted_error(geometry, added);
     const double measured = double(found) / double(probes);
@@ -105,12 +106,12 @@ TYPED_TEST(LayoutsTest, OneInAMillionIsKept) {
   const double probes = support::rounds(10e6, 2e6);
   const Measurement measured = measure<TypeParam>(100000, 1e-6, 1, uint64_t(probes));
   EXPECT_EQ(measured.false_negatives, 0U);
-  EXPECT_LE(measured.error_rate, 1.2e-6 + three_sigma(1e-6, probes)) << "seed " << kSeed;
+  EXPECT_LE(measured.error_rate, 1.2e-6 + three_sigma(1e-6, probes)) << "seed " << kLayoutsSeed;
 }
 
 TYPED_TEST(LayoutsTest, MarkTellsWhetherABitChanged) {
   Layer layer = *Layer::create({100, 0.001, *TypeParam::size(100, 0.001)});
-  const ItemHash hash = numbered_hash(TypeParam::kId, kSeed, 7);
+  const ItemHash hash = numbered_hash(TypeParam::kId, kLayoutsSeed, 7);
   EXPECT_FALSE(layer.check<TypeParam>(hash));
   EXPECT_TRUE(layer.mark<TypeParam>(hash));
   EXPECT_TRUE(layer.check<TypeParam>(hash));

@@ -13,7 +13,7 @@
 namespace server {
 namespace {
 
-const std::string kSeed(32, 's');
+const std::string kForeignSeed(32, 's');
 
 class ForeignJournalTest : public CommandTest {
  protected:
@@ -49,7 +49,7 @@ TEST_F(ForeignJournalTest, VerbatimCommandsAreRedisBloomsWhateverOurDefaultLayou
 
 TEST_F(ForeignJournalTest, SpelledOutCreationIsValkeyBlooms) {
   EXPECT_EQ(replay({"BF.INSERT", "f", "CAPACITY", "100", "ERROR", "0.3", "TIGHTENING", "0.5",
-                    "SEED", kSeed, "EXPANSION", "2", "ITEMS", "a"}),
+                    "SEED", kForeignSeed, "EXPANSION", "2", "ITEMS", "a"}),
             array({integer(1)}));
   EXPECT_TRUE(has_layout("f", "valkey-bloom")) << run({"BF.STATS", "f"});
 }
@@ -66,8 +66,8 @@ TEST_F(ForeignJournalTest, LoadThatWasJournalledAsInsertionIsALoad) {
   EXPECT_EQ(run({"BF.CARD", "f"}), integer(50));
   EXPECT_EQ(run({"BF.EXISTS", "f", "item:7"}), integer(1));
   // With another seed it was an item.
-  replay({"BF.INSERT", "g", "CAPACITY", "100", "ERROR", "0.01", "TIGHTENING", "0.5", "SEED", kSeed,
-          "EXPANSION", "2", "ITEMS", payload});
+  replay({"BF.INSERT", "g", "CAPACITY", "100", "ERROR", "0.01", "TIGHTENING", "0.5", "SEED",
+          kForeignSeed, "EXPANSION", "2", "ITEMS", payload});
   EXPECT_EQ(run({"BF.CARD", "g"}), integer(1));
 }
 
