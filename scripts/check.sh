@@ -28,7 +28,8 @@ mapfile -t changed < <(
 if [ ${#changed[@]} -gt 0 ]; then
   echo "clang-tidy since ${base:0:12}: ${#changed[@]} files"
   # g++'s warning options are not all clang's, and its precompiled headers are of no use to clang.
-  cmake --preset release -B build/tidy -DBLOOMERY_PRECOMPILE=OFF -DBLOOMERY_GROUP_SOURCES=OFF >/dev/null &&
+  cmake --preset release -B build/tidy -DBLOOMERY_PRECOMPILE=OFF -DBLOOMERY_GROUP_SOURCES=OFF \
+    >/dev/null &&
     printf '%s\0' "${changed[@]}" | xargs -0 -n 1 -P "$(nproc)" clang-tidy-14 --quiet \
       -p build/tidy --extra-arg=-Wno-unknown-warning-option || failed=1
 fi
