@@ -13,7 +13,7 @@ from harness import seed_from_environment, wait_until
 from replication_harness import ReplicaTest, info
 from resp import ErrorReply, encode
 from scripted_leader import REPLICATION_ID, ScriptedLeader
-from vector_checks import VECTORS, VectorChecks
+from vector_checks import VECTORS, VectorChecks, expected_filters
 
 MARK = b"0123456789abcdef" * 2 + b"MARK*3$8"
 VENDORS = ("redisbloom", "valkey-bloom")
@@ -105,6 +105,33 @@ class ScriptedLeaderTest(VectorChecks, ReplicaTest):
                 self.assertEqual(replica.call("BF.EXISTS", "tiny", "item:50"), 1)
                 self.assertEqual(replica.call("BF.EXISTS", "scaled", "scaled:200"), 1)
                 self.assertEqual(replica.call("GET", "after"), b"rewrite")
+
+    def test_a_load_that_valkey_sends_as_an_insertion(self):
+        """valkey-bloom replicates BF.LOAD as if the whole payload were one item."""
+        payload = (VECTORS / "valkey-bloom" / "load" / "tiny.bin").read_bytes()
+        seed = payload[51:83]  # behind the object's head, the blob's version, size and hash count
+        creation = ("CAPACITY", "100", "ERROR", "0.01", "TIGHTENING", "0.5", "SEED", seed,
+                    "EXPANSION", "2", "ITEMS")  # fmt: skip
+        stream = (("SELECT", "0"), ("BF.INSERT", "tiny", *creation, payload),
+                  ("BF.INSERT", "plain", *creation, "item:7"))  # fmt: skip
+        size = sum(len(encode(*words)) for words in stream)
+
+        def script(link):
+            link.full_resync(EMPTY)
+            link.send_commands(*stream)
+
+        leader, replica = self.follow_script(script, "--enable-debug-command", "yes")
+        self.wait_for_ack(leader, size)
+        figures, absent = expected_filters("valkey-bloom")["tiny"]
+        self.check_filter(replica, "tiny", figures, absent)
+        items = [f"item:{number}" for number in range(50)]
+        self.assertEqual(replica.call("BF.MEXISTS", "tiny", *items), [1] * 50)
+        self.assertEqual(replica.call("BF.CARD", "plain"), 1)
+        self.assertEqual(replica.call("REPLICAOF", "NO", "ONE"), b"OK")
+        self.assertEqual(replica.call("DEBUG", "RELOAD"), b"OK")
+        self.check_filter(replica, "tiny", figures, absent)
+        self.assertEqual(replica.call("BF.ADD", "tiny", "item:50"), 1)
+        self.assertEqual(replica.call("BF.CARD", "tiny"), 51)
 
     def test_foreign_types_are_refused_before_anything_is_lost(self):
         mixed = (VECTORS / "redisbloom" / "mixed-types.rdb").read_bytes()
