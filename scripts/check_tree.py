@@ -276,15 +276,22 @@ class Tree:
             self.complain(database, 1, "missing: configure first, e.g. cmake --preset release")
             return
         root = self.root.resolve()
-        built = {
-            pathlib.Path(entry["directory"], entry["file"]).resolve()
-            for entry in json.loads(database.read_text(encoding="utf-8"))
-        }
+        built = set()
+        for entry in json.loads(database.read_text(encoding="utf-8")):
+            built |= sources_of(pathlib.Path(build, entry["directory"], entry["file"]).resolve())
         for path in self.sources:
             # The fuzzers have a preset of their own.
             if path.suffix == ".cpp" and path.parts[:2] != ("tests", "fuzz"):
                 if root / path not in built:
                     self.complain(path, 1, "no target builds this: add it to one or delete it")
+
+
+def sources_of(path):
+    """The sources that CMake compiles as one file, or the file itself."""
+    if path.parent.name != "Unity" or not path.is_file():
+        return {path}
+    names = re.findall(r'^#include "(.*)"$', path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {pathlib.Path(path.parent, name).resolve() for name in names}
 
 
 def strip_code(text):

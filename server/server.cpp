@@ -28,7 +28,7 @@
 namespace server {
 namespace {
 
-uint64_t random_seed() {
+uint64_t random_hash_seed() {
   std::random_device device;
   return (uint64_t{device()} << 32) | device();
 }
@@ -68,7 +68,7 @@ std::string executable_path() {
 struct Server::Parts {
   Parts(Config& config, std::unique_ptr<Registry> commands)
       : registry(std::move(commands)),
-        keyspace(static_cast<unsigned>(config.database_count()), random_seed()),
+        keyspace(static_cast<unsigned>(config.database_count()), random_hash_seed()),
         data{config, clock, keyspace, journal, persistence::posix_file_system()},
         durability({data, changes}),
         replication({data, durability}),

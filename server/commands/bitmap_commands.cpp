@@ -241,7 +241,7 @@ void bitop(Context& ctx) {
 constexpr uint16_t kAccessUpdate = kKeyRw | kKeyAccess | kKeyUpdate;
 constexpr auto kReadKey = one_key(kKeyRo | kKeyAccess);
 
-const Command kRows[] = {
+const Command kBitmapRows[] = {
     {.name = "setbit",
      .arity = 4,
      .flags = kWrite | kDenyOom,
@@ -320,7 +320,7 @@ const Command kRows[] = {
 }  // namespace
 
 std::span<const Command> bitmap_commands() {
-  return kRows;
+  return kBitmapRows;
 }
 
 }  // namespace server

@@ -27,7 +27,6 @@ constexpr std::string_view kIteratorToWrite = "ERR Second argument must be numer
 constexpr std::string_view kBadData = "ERR received bad data";
 constexpr std::string_view kNoLayer = "ERR invalid offset - no link found";
 constexpr std::string_view kChunkTooLong = "ERR invalid chunk - Too big for current filter";
-constexpr std::string_view kBusyKey = "BUSYKEY Target key name already exists.";
 
 // The iterator that comes with the header; those of chunks are the end of the chunk and one more.
 constexpr int64_t kHeaderIterator = 1;
@@ -136,7 +135,7 @@ void load(Context& ctx) {
 
 constexpr auto kLoadKey = one_key(kKeyRw | kKeyAccess | kKeyUpdate);
 
-const Command kRows[] = {
+const Command kBloomChunkRows[] = {
     {.name = "bf.scandump",
      .arity = 3,
      .flags = kReadOnly,
@@ -172,7 +171,7 @@ const Command kRows[] = {
 }  // namespace
 
 std::span<const Command> bloom_chunk_commands() {
-  return kRows;
+  return kBloomChunkRows;
 }
 
 }  // namespace server

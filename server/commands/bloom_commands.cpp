@@ -275,7 +275,7 @@ void insert(Context& ctx) {
 }
 
 /* BF.EXISTS key item */
-void exists(Context& ctx) {
+void filter_exists(Context& ctx) {
   const KeyRef key = ctx.key(1);
   const EarlyHash hash(ctx, ctx.args[2]);
   const auto lock = ctx.lock(key);
@@ -386,7 +386,7 @@ void prefetch_item(const Entry& entry, Arguments args) {
   if (entry.is_filter()) entry.filter().prefetch(entry.filter().hasher()(args[2]));
 }
 
-const Command kRows[] = {
+const Command kBloomRows[] = {
     {.name = "bf.reserve",
      .arity = -4,
      .flags = kAdds | kFast,
@@ -445,7 +445,7 @@ const Command kRows[] = {
      .since = "1.0.0",
      .summary = "Tells whether an item may have been added to a Bloom filter",
      .syntax = "key item",
-     .handler = exists,
+     .handler = filter_exists,
      .prefetch = prefetch_item},
     {.name = "bf.mexists",
      .arity = -3,
@@ -482,7 +482,7 @@ const Command kRows[] = {
 }  // namespace
 
 std::span<const Command> bloom_commands() {
-  return kRows;
+  return kBloomRows;
 }
 
 }  // namespace server

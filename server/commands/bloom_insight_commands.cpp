@@ -192,7 +192,7 @@ void stats(Context& ctx) {
   write_filter(ctx.reply, figures);
 }
 
-const Command kRows[] = {
+const Command kBloomInsightRows[] = {
     {.name = "bf.plan",
      .arity = -3,
      .flags = kFast | kLoading | kStale,
@@ -219,7 +219,7 @@ const Command kRows[] = {
 }  // namespace
 
 std::span<const Command> bloom_insight_commands() {
-  return kRows;
+  return kBloomInsightRows;
 }
 
 }  // namespace server

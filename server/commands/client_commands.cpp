@@ -283,7 +283,7 @@ constexpr Command about_clients(Command row) {
   return row;
 }
 
-constexpr Command kSubcommands[] = {
+constexpr Command kClientSubcommands[] = {
     about_clients({.name = "getname",
                    .arity = 2,
                    .flags = kOwn,
@@ -378,19 +378,19 @@ constexpr Command kSubcommands[] = {
                    .handler = client_unpause}),
 };
 
-const Command kRows[] = {
+const Command kClientRows[] = {
     {.name = "client",
      .arity = -2,
      .group = "connection",
      .since = "2.4.0",
      .summary = "Groups the commands about connections",
-     .subcommands = kSubcommands},
+     .subcommands = kClientSubcommands},
 };
 
 }  // namespace
 
 std::span<const Command> client_commands() {
-  return kRows;
+  return kClientRows;
 }
 
 }  // namespace server

@@ -24,7 +24,7 @@ constexpr Command refused(std::string_view name, std::string_view summary,
           .handler = cluster_refusal};
 }
 
-constexpr Command kSubcommands[] = {
+constexpr Command kClusterSubcommands[] = {
     refused("info", "Is refused: would describe the cluster"),
     {.name = "keyslot",
      .arity = 3,
@@ -47,19 +47,19 @@ constexpr Command kSubcommands[] = {
     refused("slots", "Is refused: would return slots by node"),
 };
 
-const Command kRows[] = {
+const Command kClusterRows[] = {
     {.name = "cluster",
      .arity = -2,
      .group = "cluster",
      .since = "3.0.0",
      .summary = "Groups the commands about clusters, which this server is no part of",
-     .subcommands = kSubcommands},
+     .subcommands = kClusterSubcommands},
 };
 
 }  // namespace
 
 std::span<const Command> cluster_commands() {
-  return kRows;
+  return kClusterRows;
 }
 
 }  // namespace server

@@ -66,7 +66,7 @@ void config_rewrite(Context& ctx) {
 
 constexpr uint32_t kAdministration = kAdmin | kNoScript | kLoading | kStale;
 
-constexpr Command kSubcommands[] = {
+constexpr Command kConfigSubcommands[] = {
     {.name = "get",
      .arity = -3,
      .flags = kAdministration,
@@ -100,19 +100,19 @@ constexpr Command kSubcommands[] = {
      .handler = config_set},
 };
 
-const Command kRows[] = {
+const Command kConfigRows[] = {
     {.name = "config",
      .arity = -2,
      .group = "server",
      .since = "2.0.0",
      .summary = "Groups the commands about the configuration",
-     .subcommands = kSubcommands},
+     .subcommands = kConfigSubcommands},
 };
 
 }  // namespace
 
 std::span<const Command> config_commands() {
-  return kRows;
+  return kConfigRows;
 }
 
 }  // namespace server

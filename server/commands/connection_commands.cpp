@@ -183,7 +183,7 @@ void hello(Context& ctx) {
 
 constexpr uint32_t kAnytime = kNoScript | kLoading | kStale | kFast | kNoAuth | kAllowBusy;
 
-const Command kRows[] = {
+const Command kConnectionRows[] = {
     {.name = "auth",
      .arity = -2,
      .flags = kAnytime | kSkipMonitor,
@@ -251,7 +251,7 @@ const Command kRows[] = {
 }  // namespace
 
 std::span<const Command> connection_commands() {
-  return kRows;
+  return kConnectionRows;
 }
 
 }  // namespace server

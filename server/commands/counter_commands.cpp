@@ -110,7 +110,7 @@ constexpr Command counter(Command row) {
   return row;
 }
 
-const Command kRows[] = {
+const Command kCounterRows[] = {
     counter({.name = "incr",
              .arity = 2,
              .since = "1.0.0",
@@ -147,7 +147,7 @@ const Command kRows[] = {
 }  // namespace
 
 std::span<const Command> counter_commands() {
-  return kRows;
+  return kCounterRows;
 }
 
 }  // namespace server

@@ -87,7 +87,7 @@ void swapdb(Context& ctx) {
   ctx.reply.ok();
 }
 
-const Command kRows[] = {
+const Command kDatabaseRows[] = {
     {.name = "dbsize",
      .arity = 1,
      .flags = kReadOnly | kFast | kWholeKeyspace,
@@ -134,7 +134,7 @@ const Command kRows[] = {
 }  // namespace
 
 std::span<const Command> database_commands() {
-  return kRows;
+  return kDatabaseRows;
 }
 
 }  // namespace server

@@ -82,19 +82,19 @@ void sleep(Context& ctx) {
   ctx.reply.ok();
 }
 
-constexpr uint32_t kFlags = kAdmin | kNoScript | kLoading | kStale;
+constexpr uint32_t kDebugFlags = kAdmin | kNoScript | kLoading | kStale;
 
-constexpr Command kSubcommands[] = {
+constexpr Command kDebugSubcommands[] = {
     {.name = "digest",
      .arity = 2,
-     .flags = kFlags | kWholeKeyspace,
+     .flags = kDebugFlags | kWholeKeyspace,
      .group = "server",
      .since = "1.0.0",
      .summary = "Tells a digest of all keys",
      .handler = digest},
     {.name = "digest-value",
      .arity = -3,
-     .flags = kFlags | kWholeKeyspace,
+     .flags = kDebugFlags | kWholeKeyspace,
      .group = "server",
      .since = "1.0.0",
      .summary = "Tells digests of values",
@@ -102,7 +102,7 @@ constexpr Command kSubcommands[] = {
      .handler = digest_value},
     {.name = "reload",
      .arity = -2,
-     .flags = kFlags | kNoMulti,
+     .flags = kDebugFlags | kNoMulti,
      .group = "server",
      .since = "1.0.0",
      .summary = "Saves a snapshot, forgets all keys and loads it",
@@ -110,14 +110,14 @@ constexpr Command kSubcommands[] = {
      .handler = reload},
     {.name = "loadaof",
      .arity = 2,
-     .flags = kFlags | kNoMulti,
+     .flags = kDebugFlags | kNoMulti,
      .group = "server",
      .since = "1.0.0",
      .summary = "Forgets all keys and loads the append log",
      .handler = loadaof},
     {.name = "sleep",
      .arity = 3,
-     .flags = kFlags,
+     .flags = kDebugFlags,
      .group = "server",
      .since = "1.0.0",
      .summary = "Keeps one I/O thread from serving for a while",
@@ -125,20 +125,20 @@ constexpr Command kSubcommands[] = {
      .handler = sleep},
 };
 
-const Command kRows[] = {
+const Command kDebugRows[] = {
     {.name = "debug",
      .arity = -2,
-     .flags = kFlags,
+     .flags = kDebugFlags,
      .group = "server",
      .since = "1.0.0",
      .summary = "A container for what tests ask of a server",
-     .subcommands = kSubcommands},
+     .subcommands = kDebugSubcommands},
 };
 
 }  // namespace
 
 std::span<const Command> debug_commands() {
-  return kRows;
+  return kDebugRows;
 }
 
 }  // namespace server

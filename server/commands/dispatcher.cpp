@@ -30,17 +30,9 @@ std::string unknown_command_text(Arguments args) {
                      quoted(args[0], kQuotedBytesMax), arguments);
 }
 
-std::string upper_case(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) {
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 32);
-  }
-  return result;
-}
-
 std::string unknown_subcommand_text(const RegisteredCommand& container, Arguments args) {
   return fmt::format("ERR unknown subcommand '{}'. Try {} HELP.", quoted(args[1], kQuotedBytesMax),
-                     upper_case(container.row->name));
+                     protocol::upper_case(container.row->name));
 }
 
 std::string arity_text(const RegisteredCommand& command) {

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "protocol/arguments.h"
 #include "server/commands/command_reply.h"
 #include "server/commands/registry.h"
 
@@ -37,16 +38,9 @@ constexpr std::pair<std::string_view, std::string_view> kGroups[] = {
     {"cluster", "Cluster"},
 };
 
-std::string upper_case(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
-  return result;
-}
-
 // "`CLIENT KILL ip:port`"
 std::string usage(const RegisteredCommand& command) {
-  std::string text = upper_case(command.full_name);
+  std::string text = protocol::upper_case(command.full_name);
   std::replace(text.begin(), text.end(), '|', ' ');
   if (!command.row->syntax.empty()) text += fmt::format(" {}", command.row->syntax);
   return text;

@@ -20,7 +20,6 @@ namespace {
 
 using persistence::Packing;
 
-constexpr std::string_view kBusyKey = "BUSYKEY Target key name already exists.";
 constexpr std::string_view kInvalidTtl = "ERR Invalid TTL value, must be >= 0";
 constexpr std::string_view kInvalidIdleTime = "ERR Invalid IDLETIME value, must be >= 0";
 constexpr std::string_view kInvalidFrequency = "ERR Invalid FREQ value, must be >= 0 and <= 255";
@@ -201,7 +200,7 @@ void restore(Context& ctx) {
   ctx.reply.ok();
 }
 
-const Command kRows[] = {
+const Command kDumpRows[] = {
     {.name = "dump",
      .arity = 2,
      .flags = kReadOnly,
@@ -229,7 +228,7 @@ const Command kRows[] = {
 }  // namespace
 
 std::span<const Command> dump_commands() {
-  return kRows;
+  return kDumpRows;
 }
 
 }  // namespace server

@@ -176,7 +176,7 @@ constexpr uint32_t kTells = kReadOnly | kFast;
 constexpr auto kSetKey = one_key(kKeyRw | kKeyUpdate);
 constexpr auto kToldKey = one_key(kKeyRo | kKeyAccess);
 
-const Command kRows[] = {
+const Command kExpiryRows[] = {
     {.name = "expire",
      .arity = -3,
      .flags = kSets,
@@ -278,7 +278,7 @@ const Command kRows[] = {
 }  // namespace
 
 std::span<const Command> expiry_commands() {
-  return kRows;
+  return kExpiryRows;
 }
 
 }  // namespace server

@@ -11,23 +11,15 @@
 namespace server {
 namespace {
 
-std::string upper_case(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) {
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 32);
-  }
-  return result;
-}
-
 /* CLIENT HELP */
 void container_help(Context& ctx) {
   const RegisteredCommand& container = *ctx.command->container;
   std::vector<std::string> lines{
       fmt::format("{} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-                  upper_case(container.row->name))};
+                  protocol::upper_case(container.row->name))};
   for (const RegisteredCommand* subcommand : container.subcommands) {
     const Command& row = *subcommand->row;
-    std::string line = upper_case(row.name);
+    std::string line = protocol::upper_case(row.name);
     if (!row.syntax.empty()) line += fmt::format(" {}", row.syntax);
     lines.push_back(std::move(line));
     lines.push_back(fmt::format("    {}.", row.summary));

@@ -177,12 +177,12 @@ void command_getkeysandflags(Context& ctx) {
   }
 }
 
-constexpr uint32_t kAnytime = kLoading | kStale;
+constexpr uint32_t kAnyState = kLoading | kStale;
 
-constexpr Command kSubcommands[] = {
+constexpr Command kIntrospectionSubcommands[] = {
     {.name = "count",
      .arity = 2,
-     .flags = kAnytime,
+     .flags = kAnyState,
      .categories = kConnection,
      .group = "server",
      .since = "2.8.13",
@@ -190,7 +190,7 @@ constexpr Command kSubcommands[] = {
      .handler = command_count},
     {.name = "docs",
      .arity = -2,
-     .flags = kAnytime,
+     .flags = kAnyState,
      .categories = kConnection,
      .group = "server",
      .since = "7.0.0",
@@ -200,7 +200,7 @@ constexpr Command kSubcommands[] = {
      .handler = command_docs},
     {.name = "getkeys",
      .arity = -4,
-     .flags = kAnytime,
+     .flags = kAnyState,
      .categories = kConnection,
      .group = "server",
      .since = "2.8.13",
@@ -209,7 +209,7 @@ constexpr Command kSubcommands[] = {
      .handler = command_getkeys},
     {.name = "getkeysandflags",
      .arity = -4,
-     .flags = kAnytime,
+     .flags = kAnyState,
      .categories = kConnection,
      .group = "server",
      .since = "7.0.0",
@@ -218,7 +218,7 @@ constexpr Command kSubcommands[] = {
      .handler = command_getkeysandflags},
     {.name = "info",
      .arity = -2,
-     .flags = kAnytime,
+     .flags = kAnyState,
      .categories = kConnection,
      .group = "server",
      .since = "2.8.13",
@@ -228,7 +228,7 @@ constexpr Command kSubcommands[] = {
      .handler = command_info},
     {.name = "list",
      .arity = -2,
-     .flags = kAnytime,
+     .flags = kAnyState,
      .categories = kConnection,
      .group = "server",
      .since = "7.0.0",
@@ -238,23 +238,23 @@ constexpr Command kSubcommands[] = {
      .handler = command_list},
 };
 
-const Command kRows[] = {
+const Command kIntrospectionRows[] = {
     {.name = "command",
      .arity = -1,
-     .flags = kAnytime,
+     .flags = kAnyState,
      .categories = kConnection,
      .group = "server",
      .since = "2.8.13",
      .summary = "Describes all commands, or does what its subcommand says",
      .tips = "nondeterministic_output_order",
      .handler = command_all,
-     .subcommands = kSubcommands},
+     .subcommands = kIntrospectionSubcommands},
 };
 
 }  // namespace
 
 std::span<const Command> introspection_commands() {
-  return kRows;
+  return kIntrospectionRows;
 }
 
 }  // namespace server

@@ -181,7 +181,7 @@ constexpr std::array<KeyRange, 2> from_and_to(uint16_t from_use, uint16_t to_use
   return {{{1, 1, 1, from_use}, {2, 2, 1, to_use}}};
 }
 
-const Command kRows[] = {
+const Command kKeyRows[] = {
     {.name = "copy",
      .arity = -3,
      .flags = kWrite | kDenyOom,
@@ -281,7 +281,7 @@ const Command kRows[] = {
 }  // namespace
 
 std::span<const Command> key_commands() {
-  return kRows;
+  return kKeyRows;
 }
 
 }  // namespace server

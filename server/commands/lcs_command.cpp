@@ -204,7 +204,7 @@ void lcs(Context& ctx) {
   ctx.reply.bulk(common_bytes(texts->a, table.matches()));
 }
 
-const Command kRows[] = {
+const Command kLcsRows[] = {
     {.name = "lcs",
      .arity = -3,
      .flags = kReadOnly,
@@ -220,7 +220,7 @@ const Command kRows[] = {
 }  // namespace
 
 std::span<const Command> lcs_commands() {
-  return kRows;
+  return kLcsRows;
 }
 
 }  // namespace server

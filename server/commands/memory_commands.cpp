@@ -195,7 +195,7 @@ void memory_purge(Context& ctx) {
 
 constexpr std::array<KeyRange, 2> kUsageKey{{{2, 2, 1, kKeyRo}, {}}};
 
-const Command kSubcommands[] = {
+const Command kMemorySubcommands[] = {
     {.name = "doctor",
      .arity = 2,
      .flags = kWholeKeyspace,
@@ -237,19 +237,19 @@ const Command kSubcommands[] = {
      .handler = memory_usage},
 };
 
-const Command kRows[] = {
+const Command kMemoryRows[] = {
     {.name = "memory",
      .arity = -2,
      .group = "server",
      .since = "4.0.0",
      .summary = "Tells about memory",
-     .subcommands = kSubcommands},
+     .subcommands = kMemorySubcommands},
 };
 
 }  // namespace
 
 std::span<const Command> memory_commands() {
-  return kRows;
+  return kMemoryRows;
 }
 
 }  // namespace server

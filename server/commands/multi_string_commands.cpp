@@ -86,7 +86,7 @@ void msetnx(Context& ctx) {
   ctx.reply.integer(1);
 }
 
-const Command kRows[] = {
+const Command kMultiStringRows[] = {
     {.name = "mget",
      .arity = -2,
      .flags = kReadOnly | kFast,
@@ -127,7 +127,7 @@ const Command kRows[] = {
 }  // namespace
 
 std::span<const Command> multi_string_commands() {
-  return kRows;
+  return kMultiStringRows;
 }
 
 }  // namespace server

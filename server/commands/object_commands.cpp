@@ -59,7 +59,7 @@ void object_refcount(Context& ctx) {
 
 constexpr std::array<KeyRange, 2> kObjectKey{{{2, 2, 1, kKeyRo}, {}}};
 
-const Command kSubcommands[] = {
+const Command kObjectSubcommands[] = {
     {.name = "encoding",
      .arity = 3,
      .flags = kReadOnly,
@@ -106,19 +106,19 @@ const Command kSubcommands[] = {
      .handler = object_refcount},
 };
 
-const Command kRows[] = {
+const Command kObjectRows[] = {
     {.name = "object",
      .arity = -2,
      .group = "generic",
      .since = "2.2.3",
      .summary = "Looks at how values are kept",
-     .subcommands = kSubcommands},
+     .subcommands = kObjectSubcommands},
 };
 
 }  // namespace
 
 std::span<const Command> object_commands() {
-  return kRows;
+  return kObjectRows;
 }
 
 }  // namespace server

@@ -102,7 +102,7 @@ void shutdown(Context& ctx) {
 
 constexpr uint32_t kSaves = kAdmin | kNoScript | kNoAsyncLoading | kWholeKeyspace;
 
-const Command kRows[] = {
+const Command kPersistenceRows[] = {
     {.name = "save",
      .arity = 1,
      .flags = kSaves | kNoMulti,
@@ -147,7 +147,7 @@ const Command kRows[] = {
 }  // namespace
 
 std::span<const Command> persistence_commands() {
-  return kRows;
+  return kPersistenceRows;
 }
 
 }  // namespace server

@@ -14,12 +14,12 @@ namespace {
 
 using enum SubscriptionKind;
 
-struct Words {
+struct ChannelWords {
   std::string_view subscribed;
   std::string_view unsubscribed;
 };
 
-Words words_of(SubscriptionKind kind) {
+ChannelWords words_of(SubscriptionKind kind) {
   switch (kind) {
     case kChannel:
       return {"subscribe", "unsubscribe"};
@@ -186,7 +186,7 @@ constexpr Command about_channels(Command row) {
   return row;
 }
 
-constexpr Command kSubcommands[] = {
+constexpr Command kPubsubSubcommands[] = {
     about_channels({.name = "channels",
                     .arity = -2,
                     .flags = kAsking,
@@ -223,7 +223,7 @@ constexpr Command kSubcommands[] = {
                     .handler = pubsub_shardnumsub}),
 };
 
-const Command kRows[] = {
+const Command kPubsubRows[] = {
     about_channels({.name = "psubscribe",
                     .arity = -2,
                     .flags = kListening,
@@ -242,7 +242,7 @@ const Command kRows[] = {
                     .arity = -2,
                     .since = "2.8.0",
                     .summary = "Groups the commands that tell about channels",
-                    .subcommands = kSubcommands}),
+                    .subcommands = kPubsubSubcommands}),
     about_channels({.name = "punsubscribe",
                     .arity = -1,
                     .flags = kListening,
@@ -293,7 +293,7 @@ const Command kRows[] = {
 }  // namespace
 
 std::span<const Command> pubsub_commands() {
-  return kRows;
+  return kPubsubRows;
 }
 
 }  // namespace server

@@ -19,7 +19,7 @@ bool is_lower_case(std::string_view name) {
 }
 
 // Writes the lower-cased name into `buffer`; empty when it is too long to be a command.
-std::string_view lower_case(std::string_view name, std::span<char> buffer) {
+std::string_view lower_case_in(std::string_view name, std::span<char> buffer) {
   if (name.size() > buffer.size()) return {};
   std::transform(name.begin(), name.end(), buffer.begin(),
                  [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
@@ -74,9 +74,9 @@ core::Result<std::unique_ptr<Registry>> Registry::create(
       return core::Error{fmt::format("No such command in rename-command: '{}'", old_name)};
     }
     std::array<char, kNameSizeMax> buffer{};
-    registry->by_name_.erase(std::string(lower_case(old_name, buffer)));
+    registry->by_name_.erase(std::string(lower_case_in(old_name, buffer)));
     if (new_name.empty()) continue;
-    const std::string_view target = lower_case(new_name, buffer);
+    const std::string_view target = lower_case_in(new_name, buffer);
     if (target.empty() || !registry->by_name_.emplace(target, command).second) {
       return core::Error{"Target command name already exists or is too long: " + new_name};
     }
@@ -116,7 +116,7 @@ core::Result<> Registry::add(const Command& row, const RegisteredCommand* contai
 
 const RegisteredCommand* Registry::find(std::string_view name) const {
   std::array<char, kNameSizeMax> buffer;
-  const std::string_view lowered = lower_case(name, buffer);
+  const std::string_view lowered = lower_case_in(name, buffer);
   // A '|' would reach the entry of a subcommand without its container.
   if (lowered.empty() || lowered.find('|') != std::string_view::npos) return nullptr;
   const auto found = by_name_.find(lowered);
@@ -133,7 +133,7 @@ const RegisteredCommand* Registry::find(Arguments args) const {
 const RegisteredCommand* Registry::find_subcommand(const RegisteredCommand& container,
                                                    std::string_view name) const {
   std::array<char, kNameSizeMax> buffer;
-  const std::string_view lowered = lower_case(name, buffer);
+  const std::string_view lowered = lower_case_in(name, buffer);
   for (const RegisteredCommand* subcommand : container.subcommands) {
     if (subcommand->row->name == lowered) return subcommand;
   }

@@ -11,7 +11,7 @@
 namespace server {
 namespace {
 
-constexpr int64_t kPortMax = 65535;
+constexpr int64_t kLeaderPortMax = 65535;
 
 std::string_view state_name(FollowerState state) {
   switch (state) {
@@ -47,7 +47,8 @@ void replicaof(Context& ctx) {
     return ctx.reply.error("ERR Command is not valid when client is a replica.");
   }
   const auto port = core::parse_int64(ctx.args[2]);
-  if (!port || *port < 0 || *port > kPortMax) return ctx.reply.error("ERR Invalid master port");
+  if (!port || *port < 0 || *port > kLeaderPortMax)
+    return ctx.reply.error("ERR Invalid master port");
   const Follower::Target target{std::string(ctx.args[1]), static_cast<uint16_t>(*port), false};
   if (!follower.follow(target, ctx.locking())) {
     return ctx.reply.simple("OK Already connected to specified master");
@@ -70,7 +71,7 @@ core::Result<Failover::Request> read_failover(std::span<const std::string_view> 
       const auto port = core::parse_int64(words[2]);
       if (!port) return core::Error{std::string(kNotAnInteger)};
       // No replica listens at what is no port.
-      const bool is_port = *port >= 0 && *port <= kPortMax;
+      const bool is_port = *port >= 0 && *port <= kLeaderPortMax;
       request.target = {std::string(words[1]), static_cast<uint16_t>(is_port ? *port : 0)};
       words = words.subspan(3);
     } else if (equals_ignore_case(words[0], "FORCE") && !request.is_forced) {
@@ -98,9 +99,9 @@ void failover(Context& ctx) {
   answer(follower.begin_failover(*request));
 }
 
-constexpr uint32_t kFlags = kAdmin | kNoScript | kStale | kNoAsyncLoading | kWholeKeyspace;
+constexpr uint32_t kReplicaFlags = kAdmin | kNoScript | kStale | kNoAsyncLoading | kWholeKeyspace;
 
-const Command kRows[] = {
+const Command kReplicaRows[] = {
     {.name = "failover",
      .arity = -1,
      .flags = kAdmin | kNoScript | kStale | kWholeKeyspace,
@@ -111,7 +112,7 @@ const Command kRows[] = {
      .handler = failover},
     {.name = "replicaof",
      .arity = 3,
-     .flags = kFlags,
+     .flags = kReplicaFlags,
      .group = "server",
      .since = "5.0.0",
      .summary = "Makes this server the replica of another one, or a leader",
@@ -119,7 +120,7 @@ const Command kRows[] = {
      .handler = replicaof},
     {.name = "slaveof",
      .arity = 3,
-     .flags = kFlags,
+     .flags = kReplicaFlags,
      .group = "server",
      .since = "1.0.0",
      .summary = "Makes this server the replica of another one, or a leader",
@@ -144,7 +145,7 @@ void answer_role_of_replica(Context& ctx) {
 }
 
 std::span<const Command> replica_commands() {
-  return kRows;
+  return kReplicaRows;
 }
 
 }  // namespace server

@@ -237,7 +237,7 @@ void waitaof(Context& ctx) {
 
 constexpr uint32_t kStream = kAdmin | kNoScript | kNoAsyncLoading | kNoMulti;
 
-const Command kRows[] = {
+const Command kReplicationRows[] = {
     {.name = "psync",
      .arity = -3,
      .flags = kStream,
@@ -314,7 +314,7 @@ bool answer_awaited(Services& services, const AwaitedAcks& awaited, bool is_last
 }
 
 std::span<const Command> replication_commands() {
-  return kRows;
+  return kReplicationRows;
 }
 
 }  // namespace server

@@ -129,7 +129,7 @@ void randomkey(Context& ctx) {
   ctx.reply.bulk(*name);
 }
 
-const Command kRows[] = {
+const Command kScanRows[] = {
     {.name = "keys",
      .arity = 2,
      .flags = kReadOnly | kWholeKeyspace,
@@ -164,7 +164,7 @@ const Command kRows[] = {
 }  // namespace
 
 std::span<const Command> scan_commands() {
-  return kRows;
+  return kScanRows;
 }
 
 }  // namespace server

@@ -95,7 +95,7 @@ constexpr Command kModuleSubcommands[] = {
      .handler = module_refusal},
 };
 
-const Command kRows[] = {
+const Command kServerRows[] = {
     {.name = "info",
      .arity = -1,
      .flags = kLoading | kStale | kWholeKeyspace,
@@ -133,7 +133,7 @@ const Command kRows[] = {
 }  // namespace
 
 std::span<const Command> server_commands() {
-  return kRows;
+  return kServerRows;
 }
 
 }  // namespace server

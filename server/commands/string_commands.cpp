@@ -269,7 +269,7 @@ void getex(Context& ctx) {
   if (option.kind != Ttl::kNone) change_expiry(ctx, key, option, *at_ms);
 }
 
-const Command kRows[] = {
+const Command kStringRows[] = {
     {.name = "get",
      .arity = 2,
      .flags = kReadOnly | kFast,
@@ -368,7 +368,7 @@ const Command kRows[] = {
 }  // namespace
 
 std::span<const Command> string_commands() {
-  return kRows;
+  return kStringRows;
 }
 
 }  // namespace server

@@ -121,7 +121,7 @@ void setrange(Context& ctx) {
   ctx.reply.integer(static_cast<int64_t>(bytes->size()));
 }
 
-const Command kRows[] = {
+const Command kSubstringRows[] = {
     {.name = "append",
      .arity = 3,
      .flags = kWrite | kDenyOom | kFast,
@@ -177,7 +177,7 @@ const Command kRows[] = {
 }  // namespace
 
 std::span<const Command> substring_commands() {
-  return kRows;
+  return kSubstringRows;
 }
 
 }  // namespace server

@@ -9,52 +9,52 @@
 namespace server {
 namespace {
 
-using Kind = Syntax::Kind;
+using WordKind = Syntax::Kind;
 
-constexpr std::array<std::pair<std::string_view, Kind>, 33> kKindOfName{{
-    {"key", Kind::kKey},
-    {"newkey", Kind::kKey},
-    {"source", Kind::kKey},
-    {"destination", Kind::kKey},
-    {"destkey", Kind::kKey},
-    {"key1", Kind::kKey},
-    {"key2", Kind::kKey},
-    {"pattern", Kind::kPattern},
-    {"seconds", Kind::kInteger},
-    {"milliseconds", Kind::kInteger},
-    {"offset", Kind::kInteger},
-    {"start", Kind::kInteger},
-    {"end", Kind::kInteger},
-    {"bit", Kind::kInteger},
-    {"count", Kind::kInteger},
-    {"cursor", Kind::kInteger},
-    {"index", Kind::kInteger},
-    {"increment", Kind::kInteger},
-    {"decrement", Kind::kInteger},
-    {"capacity", Kind::kInteger},
-    {"expansion", Kind::kInteger},
-    {"timeout", Kind::kInteger},
-    {"protover", Kind::kInteger},
-    {"client-id", Kind::kInteger},
-    {"len", Kind::kInteger},
-    {"samples", Kind::kInteger},
-    {"version", Kind::kInteger},
-    {"error", Kind::kDouble},
-    {"ratio", Kind::kDouble},
-    {"unix-time-seconds", Kind::kUnixTime},
-    {"unix-time-milliseconds", Kind::kUnixTime},
-    {"value", Kind::kString},
-    {"item", Kind::kString},
+constexpr std::array<std::pair<std::string_view, WordKind>, 33> kKindOfName{{
+    {"key", WordKind::kKey},
+    {"newkey", WordKind::kKey},
+    {"source", WordKind::kKey},
+    {"destination", WordKind::kKey},
+    {"destkey", WordKind::kKey},
+    {"key1", WordKind::kKey},
+    {"key2", WordKind::kKey},
+    {"pattern", WordKind::kPattern},
+    {"seconds", WordKind::kInteger},
+    {"milliseconds", WordKind::kInteger},
+    {"offset", WordKind::kInteger},
+    {"start", WordKind::kInteger},
+    {"end", WordKind::kInteger},
+    {"bit", WordKind::kInteger},
+    {"count", WordKind::kInteger},
+    {"cursor", WordKind::kInteger},
+    {"index", WordKind::kInteger},
+    {"increment", WordKind::kInteger},
+    {"decrement", WordKind::kInteger},
+    {"capacity", WordKind::kInteger},
+    {"expansion", WordKind::kInteger},
+    {"timeout", WordKind::kInteger},
+    {"protover", WordKind::kInteger},
+    {"client-id", WordKind::kInteger},
+    {"len", WordKind::kInteger},
+    {"samples", WordKind::kInteger},
+    {"version", WordKind::kInteger},
+    {"error", WordKind::kDouble},
+    {"ratio", WordKind::kDouble},
+    {"unix-time-seconds", WordKind::kUnixTime},
+    {"unix-time-milliseconds", WordKind::kUnixTime},
+    {"value", WordKind::kString},
+    {"item", WordKind::kString},
 }};
 
-constexpr std::array<std::pair<std::string_view, Kind>, 7> kKindOfType{{
-    {"string", Kind::kString},
-    {"integer", Kind::kInteger},
-    {"double", Kind::kDouble},
-    {"key", Kind::kKey},
-    {"pattern", Kind::kPattern},
-    {"unix-time", Kind::kUnixTime},
-    {"pure-token", Kind::kToken},
+constexpr std::array<std::pair<std::string_view, WordKind>, 7> kKindOfType{{
+    {"string", WordKind::kString},
+    {"integer", WordKind::kInteger},
+    {"double", WordKind::kDouble},
+    {"key", WordKind::kKey},
+    {"pattern", WordKind::kPattern},
+    {"unix-time", WordKind::kUnixTime},
+    {"pure-token", WordKind::kToken},
 }};
 
 std::string lower(std::string_view text) {
@@ -103,7 +103,7 @@ class Parser {
     }
     if (alternatives.size() == 1) return std::move(alternatives.front());
     Syntax choice;
-    choice.kind = Kind::kOneOf;
+    choice.kind = WordKind::kOneOf;
     for (auto& alternative : alternatives) {
       if (alternative.empty()) fault_ = "empty choice";
       choice.parts.push_back(block(std::move(alternative)));
@@ -116,7 +116,7 @@ class Parser {
   static Syntax block(std::vector<Syntax> parts) {
     if (parts.size() == 1) return std::move(parts.front());
     Syntax result;
-    result.kind = Kind::kBlock;
+    result.kind = WordKind::kBlock;
     if (!parts.empty()) result.name = parts.front().name;
     result.parts = std::move(parts);
     return result;
@@ -161,7 +161,7 @@ class Parser {
     if (at_end_of_list() || word_ == "|" || word_ == "[" || word_ == "(" || word_ == "..." ||
         is_literal(word_)) {
       Syntax result;
-      result.kind = Kind::kToken;
+      result.kind = WordKind::kToken;
       result.token = token;
       result.name = lower(token);
       return result;
@@ -201,23 +201,23 @@ class Parser {
 
 std::string_view kind_name(Syntax::Kind kind) {
   switch (kind) {
-    case Kind::kString:
+    case WordKind::kString:
       return "string";
-    case Kind::kInteger:
+    case WordKind::kInteger:
       return "integer";
-    case Kind::kDouble:
+    case WordKind::kDouble:
       return "double";
-    case Kind::kKey:
+    case WordKind::kKey:
       return "key";
-    case Kind::kPattern:
+    case WordKind::kPattern:
       return "pattern";
-    case Kind::kUnixTime:
+    case WordKind::kUnixTime:
       return "unix-time";
-    case Kind::kToken:
+    case WordKind::kToken:
       return "pure-token";
-    case Kind::kOneOf:
+    case WordKind::kOneOf:
       return "oneof";
-    case Kind::kBlock:
+    case WordKind::kBlock:
       return "block";
   }
   return "string";

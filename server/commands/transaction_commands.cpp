@@ -121,7 +121,7 @@ void unwatch(Context& ctx) {
 
 constexpr uint32_t kCommon = kNoScript | kLoading | kStale | kFast | kAllowBusy;
 
-const Command kRows[] = {
+const Command kTransactionRows[] = {
     {.name = "multi",
      .arity = 1,
      .flags = kCommon | kImmediate,
@@ -169,7 +169,7 @@ const Command kRows[] = {
 }  // namespace
 
 std::span<const Command> transaction_commands() {
-  return kRows;
+  return kTransactionRows;
 }
 
 }  // namespace server

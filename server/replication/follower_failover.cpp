@@ -55,15 +55,18 @@ void Follower::drive_failover() {
   if (failover_.state() != Failover::State::kAwaitsSync) return;
   Replication& replication = parts_.replication;
   const std::scoped_lock stream(replication.apply_mutex());
-  // With the stripes locked nothing is added to the stream by a key that expires.
+  // With the stripes locked nothing is added to the stream by a key that expires, and with the
+  // stream held nothing by the leader's thread, which asks for acknowledgements and pings.
   const auto stripes =
       keyspace_.lock(core::keyspace::kAllStripes, core::keyspace::LockMode::kShared);
+  replication.hold_stream();
   const auto decision = failover_.decide(replication.offset(), candidates_of(replication.leader()),
                                          parts_.clock.monotonic_us());
   switch (decision.kind) {
     case Failover::Decision::Kind::kWait:
-      return;
+      return replication.release_stream();
     case Failover::Decision::Kind::kGiveUp:
+      replication.release_stream();
       log_warning("FAILOVER: no replica had everything before the timeout");
       failover_.end();
       return release_writes();

@@ -18,7 +18,7 @@
 namespace server {
 namespace {
 
-constexpr size_t kReadBytes = size_t{256} << 10;
+constexpr size_t kPumpBytes = size_t{256} << 10;
 constexpr std::array<std::string_view, 1> kPing = {"PING"};
 constexpr std::array<std::string_view, 3> kGetAck = {"REPLCONF", "GETACK", "*"};
 
@@ -36,7 +36,7 @@ Leader::Leader(const Replication::Parts& parts, Replication& replication)
       replication_(replication),
       backlog_(replication.backlog()),
       wake_event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      buffer_(kReadBytes) {
+      buffer_(kPumpBytes) {
   for (const OptionId id : {OptionId::kMinReplicasToWrite, OptionId::kMinReplicasMaxLag}) {
     parts_.config.on_change(id, [this]() -> core::Result<> {
       judge_writes();

@@ -83,6 +83,14 @@ void Replication::end_backlog() {
   ids_.begin_anew();
 }
 
+void Replication::hold_stream() {
+  parts_.journal.set_second_sink(nullptr);
+}
+
+void Replication::release_stream() {
+  if (backlog_.is_active()) parts_.journal.set_second_sink(&backlog_);
+}
+
 void Replication::become_replica() {
   parts_.journal.set_second_sink(nullptr);
   role_ = Role::kReplica;

@@ -95,6 +95,12 @@ class Replication final : public StreamPosition {
   // Only a full sync makes this a copy of its leader again.
   bool has_own_changes() const { return has_own_changes_; }
 
+  // Leader that hands its role over: nothing is added to the stream, so that its end may be
+  // compared with what a replica has; then become_replica(), or else it goes on.
+  // REQUIRES: apply_mutex(), and all stripes.
+  void hold_stream();
+  void release_stream();
+
   // Leader: the next command in the stream states its database.
   void restate_database();
 

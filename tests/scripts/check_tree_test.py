@@ -178,6 +178,16 @@ class CheckTreeTest(unittest.TestCase):
         self.assertEqual(output.count("no target builds this: add it to one or delete it"), 2)
         self.assert_refused({"core/a.h": HEADER}, "configure first", "--build", "{root}/build")
 
+    def test_sources_compiled_in_groups(self):
+        group = "build/core/CMakeFiles/core.dir/Unity/unity_0_cxx.cxx"
+        files = {"core/a.cpp": SPDX, "core/b.cpp": SPDX}
+        files[group] = '/* generated */\n#include "../../../../../core/a.cpp"\n'
+        files["build/compile_commands.json"] = json.dumps([{"directory": "..", "file": group}])
+        code, output = self.check(files, "--build", "{root}/build")
+        self.assertEqual(code, 1)
+        self.assertIn("core/b.cpp:1: no target builds this", output)
+        self.assertNotIn("core/a.cpp:1", output)
+
 
 if __name__ == "__main__":
     unittest.main()

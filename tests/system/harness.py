@@ -10,6 +10,7 @@ Environment:
   BLOOMERY_SEED    seed of the random tests, to replay a run
 """
 
+import contextlib
 import os
 import pathlib
 import random
@@ -62,10 +63,13 @@ REDIS_WARNINGS = [
 
 
 def free_port():
-    """A port nobody listens on now; somebody could take it before the caller does."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port nobody listens on now. None of those that Linux gives to outgoing connections (32768
+    and up): these come and go all the time, also while a server that holds the port restarts."""
+    while True:
+        port = random.SystemRandom().randrange(10_000, 32_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def seed_from_environment():

@@ -124,6 +124,19 @@ TEST_F(ReplicationTest, AStaleReplicaIsOneWithoutItsLink) {
   EXPECT_FALSE(has(Availability::kReadOnlyReplica));
 }
 
+TEST_F(ReplicationTest, NothingIsAddedToAHeldStream) {
+  replication_.begin_backlog();
+  run({"SET", "a", "1"});
+  const std::array<std::string_view, 1> ping = {"PING"};
+  const uint64_t end = replication_.offset();
+  replication_.hold_stream();
+  journal_.tell_second_sink(ping);
+  EXPECT_EQ(replication_.offset(), end);
+  replication_.release_stream();
+  journal_.tell_second_sink(ping);
+  EXPECT_EQ(replication_.offset(), end + 14);
+}
+
 TEST_F(ReplicationTest, ARestartedLeaderContinuesItsSnapshot) {
   replication_.restore({0, std::string(40, 'd'), 700});
   EXPECT_EQ(replication_.ids().id2, std::string(40, 'd'));
