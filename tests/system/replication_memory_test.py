@@ -71,21 +71,22 @@ class ReplicationMemoryTest(ReplicaTest):
         self.assertEqual(leader.call("BF.RESERVE", "big", "0.01", items), b"OK")
         for at in range(0, 100_000, 1000):
             leader.call("BF.MADD", "big", *range(at, at + 1000))
+        filter_mb = leader.call("BF.INFO", "big", "SIZE")[0] / (1 << 20)
         before, leader_before = peak_mb(replica_server), peak_mb(leader_server)
         child = ChildWatcher(leader_server)
         self.follow(replica, leader_server.port)
         self.wait_for_link(replica, 120)
-        first = peak_mb(replica_server) - before - FILTER_MB
+        first = peak_mb(replica_server) - before - filter_mb
         # Once more, with as much data to give up.
         replica.call("REPLICAOF", "NO", "ONE")
         replica.call("SET", "own", "1")
         self.follow(replica, leader_server.port)
         wait_until(lambda: replica.call("EXISTS", "own") == 0, 120, "the second full sync")
         self.wait_for_link(replica, 120)
-        second = peak_mb(replica_server) - before - FILTER_MB
+        second = peak_mb(replica_server) - before - filter_mb
         child.stop()
         leading = peak_mb(leader_server) - leader_before
-        print(f"diskless {diskless}: {FILTER_MB} MB filter; besides it the replica has at most "
+        print(f"diskless {diskless}: {filter_mb:.0f} MB filter; besides it the replica has at most "
               f"{first:.0f} MB, in a second sync {second:.0f} MB, the leader {leading:.0f} MB, "
               f"its child {child.peak_mb:.0f} MB")
         self.assertGreater(child.seen, 0)
