@@ -64,7 +64,7 @@ void ActiveExpiry::expire_bite(int64_t now_ms, ExpiryReport& report) {
       if (!entry.has_expiry()) return;
       ++report.expiring;
       if (entry.expired(now_ms)) return doomed_.push_back(&entry);
-      ttl_.sum_ms += entry.expires_at_ms() - now_ms;
+      ttl_.sum_ms += static_cast<double>(entry.expires_at_ms() - now_ms);
       ++ttl_.count;
     });
   } while (cursor_ != 0 && looked_at < kBiteEntriesMax && ++steps < kBiteStepsMax);

@@ -14,9 +14,10 @@
 
 namespace core::keyspace {
 
-// How long expiring keys had to live when they were seen.
+// How long expiring keys had to live when they were seen. A double, for two that live as long as
+// can be already exceed what an integer holds.
 struct TtlSample {
-  int64_t sum_ms = 0;
+  double sum_ms = 0;
   int64_t count = 0;
 };
 
@@ -40,7 +41,7 @@ class ExpiryStatistics {
     if (!any_expiring) {
       value = 0;
     } else if (sample.count > 0) {
-      const double seen = static_cast<double>(sample.sum_ms) / static_cast<double>(sample.count);
+      const double seen = sample.sum_ms / static_cast<double>(sample.count);
       value = value == 0 ? seen : value + kWeightOfNewest * (seen - value);
     }
     average_ms.store(value, std::memory_order_relaxed);

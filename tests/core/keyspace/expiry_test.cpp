@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <limits>
 #include <set>
 #include <string>
 #include <thread>
@@ -102,6 +103,17 @@ TEST_F(ExpiryTest, AverageTtlFollowsTheKeys) {
   expiry_.tick(everything);
   EXPECT_EQ(statistics.average_ttl_ms(1), 0);
   EXPECT_EQ(statistics.average_ttl_ms(2), 0);
+}
+
+TEST_F(ExpiryTest, AverageTtlOfKeysThatLiveAsLongAsCanBe) {
+  // A time of day as it is, so that what remains is below the limit by more than a double rounds.
+  clock_.wall_ms_value = 1'800'000'000'000;
+  constexpr int64_t kLatest = std::numeric_limits<int64_t>::max();
+  for (int i = 0; i < 10; ++i) add(1, fmt::format("k{}", i), kLatest);
+  expiry_.tick({.entries_max = 100000, .duration_us_max = 1'000'000});
+  const int64_t average_ms = keyspace_.expiry_statistics().average_ttl_ms(1);
+  EXPECT_NEAR(static_cast<double>(average_ms), static_cast<double>(kLatest - clock_.wall_ms_value),
+              1e6);
 }
 
 TEST_F(ExpiryTest, TicksCutByTimeAreCounted) {
