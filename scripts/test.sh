@@ -12,8 +12,10 @@ jobs=$(nproc)
 fuzz_seconds=${BLOOMERY_FUZZ_SECONDS:-15}
 passed=0
 failed=0
+failures=$PWD/build/failures.log # told again at the end: a log is often read from there
 export GTEST_COLOR=no CTEST_OUTPUT_ON_FAILURE=1
 mkdir -p build
+: >"$failures"
 
 # Runs a part, says how long it took; a part that fails counts as one failed test.
 part() { # name, command...
@@ -23,7 +25,7 @@ part() { # name, command...
   if "$@"; then
     echo "== $name: ok, $((SECONDS - started)) s"
   else
-    echo "== $name: FAILED, $((SECONDS - started)) s"
+    echo "== $name: FAILED, $((SECONDS - started)) s" | tee -a "$failures"
     failed=$((failed + 1))
     return 1
   fi
@@ -45,8 +47,8 @@ run_ctest() { # preset, jobs, ctest options...
   rm -f "$report"
   ctest --preset "$preset" --parallel "$parallel" --output-junit "$report" "$@" || true
   local counts
-  if ! counts=$(count_tests "$report"); then
-    echo "no report of $preset: $counts"
+  if ! counts=$(count_tests "$preset" "$report"); then
+    echo "no report of $preset: $counts" | tee -a "$failures"
     failed=$((failed + 1))
     return
   fi
@@ -58,17 +60,21 @@ run_ctest() { # preset, jobs, ctest options...
 
 # ctest leaves tests that were not run (a binary is missing) and skipped ones out of `failures`;
 # neither has passed. A report without any test is a failure too.
-count_tests() { # junit file
-  /usr/bin/python3 - "$1" <<'PYTHON'
+count_tests() { # preset, junit file
+  /usr/bin/python3 - "$1" "$2" "$failures" <<'PYTHON'
 import sys
 import xml.etree.ElementTree
 
-suite = xml.etree.ElementTree.parse(sys.argv[1]).getroot()
-cases = suite.findall("testcase")
-good = sum(case.get("status") == "run" for case in cases)
+preset, report, failures = sys.argv[1:]
+cases = xml.etree.ElementTree.parse(report).getroot().findall("testcase")
+bad = [case for case in cases if case.get("status") != "run"]
 if not cases:
     sys.exit("no test ran")
-print(good, len(cases) - good)
+with open(failures, "a", encoding="utf-8") as told:
+    for case in bad:
+        print(f"== {preset}: {case.get('name')}: {case.get('status')}", file=told)
+        print(*(case.findtext("system-out") or "").splitlines()[-60:], sep="\n", file=told)
+print(len(cases) - len(bad), len(bad))
 PYTHON
 }
 
@@ -89,7 +95,7 @@ fuzz_all() {
   local fuzzers names pids i
   mapfile -t fuzzers < <(find build/fuzz -maxdepth 4 -type f -name '*_fuzzer' -perm -u+x | sort)
   if [ ${#fuzzers[@]} -eq 0 ]; then
-    echo 'no fuzzer was built'
+    echo 'no fuzzer was built' | tee -a "$failures"
     failed=$((failed + 1))
     return
   fi
@@ -106,7 +112,7 @@ fuzz_all() {
       if part "fuzz ${names[i]}" wait "${pids[i]}"; then
         passed=$((passed + 1))
       else
-        cat "build/${names[i]}.log"
+        tail -n 60 "build/${names[i]}.log" | tee -a "$failures"
       fi
     done
   done
@@ -128,6 +134,7 @@ if [ -e tests/fuzz/CMakeLists.txt ]; then
   part 'build fuzz' build fuzz --target tests/fuzz/all && fuzz_all
 fi
 
+cat "$failures"
 echo "== everything: $SECONDS s"
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
