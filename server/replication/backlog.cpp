@@ -76,9 +76,9 @@ void Backlog::detach(CursorId cursor) {
   trim();
 }
 
-size_t Backlog::read(uint64_t offset, std::span<char> out) const {
+std::optional<size_t> Backlog::read(uint64_t offset, std::span<char> out) const {
   const std::scoped_lock lock(mutex_);
-  if (offset < first_ || offset >= end_) return 0;
+  if (offset < first_ || offset > end_) return std::nullopt;
   const size_t wanted = std::min<uint64_t>(out.size(), end_ - offset);
   size_t done = 0;
   while (done < wanted) {

@@ -53,8 +53,9 @@ class Backlog final : public persistence::StreamSink {
   void advance(CursorId cursor, uint64_t offset);
   void detach(CursorId cursor);
 
-  // The bytes from `offset` on, as many as are there and fit; their number.
-  size_t read(uint64_t offset, std::span<char> out) const;
+  // The bytes from `offset` on, as many as are there and fit; their number, 0 at the end. Nothing
+  // when `offset` is not in the backlog, which only one look can tell from its end: it moves.
+  std::optional<size_t> read(uint64_t offset, std::span<char> out) const;
 
  private:
   static constexpr size_t kBlockBytes = size_t{64} << 10;

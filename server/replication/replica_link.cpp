@@ -74,10 +74,11 @@ ReplicaLink::Progress ReplicaLink::pump_stream(const Backlog& backlog, std::span
                                                uint64_t& sent) {
   uint64_t room = kTurnBytes;
   while (true) {
-    const size_t count = backlog.read(offset, buffer);
-    if (count == 0) return backlog.end_offset() == offset ? Progress::kIdle : Progress::kGone;
+    const auto count = backlog.read(offset, buffer);
+    if (!count) return Progress::kGone;
+    if (*count == 0) return Progress::kIdle;
     if (room == 0) return Progress::kMore;
-    const ssize_t size = ::send(socket.get(), buffer.data(), count, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t size = ::send(socket.get(), buffer.data(), *count, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (size < 0) return is_temporary(errno) ? Progress::kBlocked : Progress::kGone;
     offset += static_cast<uint64_t>(size);
     sent += static_cast<uint64_t>(size);

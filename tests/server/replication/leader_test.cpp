@@ -3,68 +3,20 @@
 // Leader over pairs of sockets, with its thread but without a process: who is told what, and when.
 #include "server/replication/leader.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <array>
+#include <atomic>
+#include <string_view>
+#include <thread>
 
-#include "tests/support/command_test.h"
+#include "tests/support/leader_fixture.h"
 
 namespace server {
 namespace {
 
-class LeaderTest : public CommandTest {
- protected:
-  // A client whose socket the test holds the other end of.
-  struct Remote {
-    explicit Remote(LeaderTest& test) : client(test) {
-      ::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data());
-      for (const int end : ends) ::fcntl(end, F_SETFL, O_NONBLOCK);
-      client.session->descriptor = ends[0];
-      client.session->replica.knows_psync2 = true;
-    }
-    ~Remote() {
-      client.dispatcher.end_session();
-      for (const int end : ends) ::close(end);
-    }
-    Remote(const Remote&) = delete;
-    Remote& operator=(const Remote&) = delete;
-
-    // What has come once it is at least so long, or nothing more has come for a second.
-    std::string read(size_t size) {
-      std::string all;
-      std::array<char, 4096> buffer;
-      while (all.size() < size) {
-        pollfd waited{ends[1], POLLIN, 0};
-        if (::poll(&waited, 1, 1000) <= 0) break;
-        const ssize_t got = ::read(ends[1], buffer.data(), buffer.size());
-        if (got <= 0) break;
-        all.append(buffer.data(), static_cast<size_t>(got));
-      }
-      return all;
-    }
-
-    std::array<int, 2> ends{};
-    Client client;
-  };
-
-  LeaderTest() {
-    replication_.begin_backlog();
-    replication_.start();
-  }
-  ~LeaderTest() override { replication_.stop(); }
-
-  Leader& leader() { return replication_.leader(); }
-  std::string go_on() { return "+CONTINUE " + replication_.ids().id + "\r\n"; }
-  std::string psync(Remote& peer, uint64_t offset) {
-    return peer.client.run({"PSYNC", replication_.ids().id, std::to_string(offset + 1)});
-  }
-
-  const std::string kSet = "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\n";
-};
+class LeaderTest : public LeaderFixture {};
 
 TEST_F(LeaderTest, SendsWhatIsMissedAndWhatFollows) {
   run({"SELECT", "0"});
@@ -114,6 +66,27 @@ TEST_F(LeaderTest, WritesAreRefusedWithoutEnoughReplicas) {
     EXPECT_EQ(run({"SET", "a", "1"}), kOk);
   }
   EXPECT_EQ(run({"SET", "a", "1"}), refused);
+}
+
+TEST_F(LeaderTest, AReplicaThatKeepsUpStaysWhileTheStreamGrows) {
+  Remote peer(*this);
+  psync(peer, replication_.offset());
+  const uint64_t begin = replication_.offset();
+  peer.read(go_on().size());
+  constexpr size_t kAppends = 30'000;
+  std::jthread writer([this] {
+    for (size_t i = 0; i < kAppends; ++i) {
+      journal_.append(0, std::array<std::string_view, 3>{"SET", "a", "1"});
+      // Often as long as it takes to send what there is, so that one comes just then.
+      for (std::atomic<size_t> pause = i % 4096; pause > 0; --pause) continue;
+    }
+  });
+  const size_t select_bytes = std::string_view("*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n").size();
+  const size_t wanted = select_bytes + kAppends * kSet.size();
+  EXPECT_EQ(peer.read(wanted).size(), wanted);
+  writer.join();
+  EXPECT_GE(replication_.offset(), begin + wanted);
+  EXPECT_EQ(leader().count(), 1);
 }
 
 TEST_F(LeaderTest, AReplicaIsCutOffWhenTheStreamIsReplaced) {

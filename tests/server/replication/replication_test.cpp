@@ -12,7 +12,8 @@ class ReplicationTest : public CommandTest {
  protected:
   std::string stream() {
     std::string bytes(1 << 16, '\0');
-    bytes.resize(replication_.backlog().read(replication_.backlog().first_offset(), bytes));
+    const uint64_t begin = replication_.backlog().first_offset();
+    bytes.resize(replication_.backlog().read(begin, bytes).value());
     return bytes;
   }
   void become_replica() {
