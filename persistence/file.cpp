@@ -6,11 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
-#include <system_error>
 
 #include "persistence/file_system.h"
 #include "persistence/posix_io.h"
@@ -55,7 +53,9 @@ core::Result<> fill_temporary(Descriptor& file, const std::string& path, std::st
     return io_failure("set the permissions of", path, errno);
   }
   if (auto written = write_all(file.number(), bytes, path); !written) return written.error();
-  if (::fsync(file.number()) != 0) return io_failure("sync", path, errno);
+  if (uninterrupted([&] { return ::fsync(file.number()); }) != 0) {
+    return io_failure("sync", path, errno);
+  }
   if (file.close() != 0) return io_failure("close", path, errno);
   return {};
 }
@@ -67,11 +67,8 @@ core::Result<std::string> read_descriptor(int descriptor, const std::string& nam
   std::string bytes;
   char buffer[16 * 1024];
   while (true) {
-    const ssize_t got = ::read(descriptor, buffer, sizeof buffer);
-    if (got < 0) {
-      if (errno == EINTR) continue;
-      return io_failure("read", name, errno);
-    }
+    const ssize_t got = uninterrupted([&] { return ::read(descriptor, buffer, sizeof buffer); });
+    if (got < 0) return io_failure("read", name, errno);
     if (got == 0) return {boost::system::in_place_value, std::move(bytes)};
     if (static_cast<size_t>(got) > limit_bytes - bytes.size()) {
       return core::Error{

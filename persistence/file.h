@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Whole files in and out: what the configuration and the snapshots need of a file system.
+// Whole files in and out, for the configuration: it may come through a pipe and keeps its
+// permissions. Snapshots and the append log have FileSystem.
 //
 // Invariants: after write_file_atomically the path holds either all of the new bytes or, on any
 // failure, what it held before; no temporary file is left behind by a failure.
