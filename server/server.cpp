@@ -57,6 +57,14 @@ size_t thread_count(const Config& config) {
   return static_cast<size_t>(config.io_thread_count());
 }
 
+// Calls back on one of the threads when each has carried out what it had begun.
+void drain(net::IoThreads& threads, const std::function<void()>& on_ended) {
+  const auto left = std::make_shared<std::atomic<size_t>>(threads.count());
+  threads.post_to_each([left, on_ended](net::IoThread&) {
+    if (--*left == 0) on_ended();
+  });
+}
+
 std::string executable_path() {
   std::error_code ignored;
   return std::filesystem::read_symlink("/proc/self/exe", ignored).string();
@@ -75,6 +83,7 @@ struct Server::Parts {
         follower(
             {config, clock, durability, replication, persistence::posix_file_system(), clients},
             keyspace),
+        shutdown({config, clock, durability, replication, pause}),
         pubsub(thread_count(config)),
         statistics(thread_count(config), registry->size()),
         facts{random_id(), executable_path(), clock.wall_ms(), thread_count(config),
@@ -82,7 +91,7 @@ struct Server::Parts {
         threads(thread_count(config)),
         services{config,      clock,    ticks,     keyspace, reclaimer, journal,    durability,
                  replication, follower, *registry, clients,  pubsub,    statistics, memory,
-                 pause,       gauges,   facts,     changes,  {}},
+                 pause,       gauges,   facts,     changes,  shutdown},
         listener(threads, services),
         periodic(threads, services),
         signals(threads.at(0).context, SIGTERM, SIGINT) {}
@@ -98,11 +107,12 @@ struct Server::Parts {
   Durability durability;
   Replication replication;
   Follower follower;
+  PauseGate pause;
+  Shutdown shutdown;
   Clients clients;
   PubSub pubsub;
   Statistics statistics;
   MemoryMonitor memory;
-  PauseGate pause;
   Gauges gauges;
   ProcessFacts facts;
   net::IoThreads threads;
@@ -140,7 +150,8 @@ core::Result<> Server::start() {
     set_log_level(config_.log_level());
     return {};
   });
-  parts.services.request_shutdown = [this] { request_stop(); };
+  parts.shutdown.end_process = [this] { request_stop(); };
+  parts.shutdown.drain_writes = [&parts](const auto& on_ended) { drain(parts.threads, on_ended); };
   for (size_t i = 0; i < parts.threads.count(); ++i) parts.threads.at(i).pubsub = &parts.pubsub;
   parts.pubsub.wake = [&parts](size_t thread_index) {
     net::IoThread& thread = parts.threads.at(thread_index);
@@ -186,20 +197,23 @@ void Server::prepare_durability() {
     if (parts.follower.failover_state() == Failover::State::kAwaitsSync) {
       parts.threads.at(0).post([&parts] { parts.follower.drive_failover(); });
     }
+    if (parts.shutdown.state() == Shutdown::State::kAwaitsReplicas) {
+      parts.threads.at(0).post([&parts] { parts.shutdown.look(); });
+    }
   };
-  // A failover needs what the leader adds: replicas are asked, and live on meanwhile.
+  // A failover needs what the leader adds, and a shutdown that waits: replicas are asked, and live
+  // on meanwhile.
   leader.is_paused = [&parts] {
-    return parts.pause.holds_back_by_client(kWrite, parts.clock.wall_ms());
+    return parts.shutdown.state() == Shutdown::State::kEnding ||
+           parts.pause.holds_back_by_client(kWrite, parts.clock.wall_ms());
   };
   parts.follower.hold_writes = [&parts](const std::function<void()>& on_writes_ended) {
-    parts.pause.begin_handover();
-    // Each thread carries out what it had begun before it comes to this.
-    const auto left = std::make_shared<std::atomic<size_t>>(parts.threads.count());
-    parts.threads.post_to_each([left, on_writes_ended](net::IoThread&) {
-      if (--*left == 0) on_writes_ended();
-    });
+    parts.pause.hold_writes(PauseGate::Hold::kHandover);
+    drain(parts.threads, on_writes_ended);
   };
-  parts.follower.release_writes = [&parts] { parts.pause.end_handover(); };
+  parts.follower.release_writes = [&parts] {
+    parts.pause.release_writes(PauseGate::Hold::kHandover);
+  };
   config_.on_change(OptionId::kAppendOnly, [this, &durability]() -> core::Result<> {
     durability.want_append_log(config_.flag(OptionId::kAppendOnly));
     return {};
@@ -261,18 +275,13 @@ void Server::await_signal() {
   });
 }
 
-// As SHUTDOWN without options: a snapshot is saved if save points are configured.
+// As SHUTDOWN without options; the second signal of one attempt waits for no replica any more.
 void Server::on_signal() {
   Parts& parts = *parts_;
   if (parts.stopping) return;
-  if (!parts.durability.availability.has(Availability::kLoading)) {
-    const bool saves = !config_.text(OptionId::kSave).empty();
-    if (auto ready = prepare_shutdown(parts.services, saves); !ready) {
-      log_error("Can't shut down, what is in memory would be lost: {}", ready.error().message);
-      return await_signal();
-    }
-  }
-  request_stop();
+  Shutdown::Request request = parts.shutdown.usual_request();
+  request.waits_for_replicas = parts.shutdown.attempt() == 0;
+  if (parts.shutdown.begin(request) != Shutdown::Outcome::kEnds) await_signal();
 }
 
 void Server::request_stop() {

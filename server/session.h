@@ -67,7 +67,7 @@ struct ReplicaTraits {
   bool wants_no_keys = false;
 };
 
-// What WAIT and WAITAOF have to see before they are answered.
+// What WAIT and WAITAOF have to see before they are answered, or SHUTDOWN that it has failed.
 struct AwaitedAcks {
   uint64_t stream_offset = 0;
   uint64_t log_offset = 0;  // of the own append log
@@ -75,6 +75,7 @@ struct AwaitedAcks {
   bool is_local_awaited = false;  // the own log must be synced to log_offset
   bool is_disk_awaited = false;   // WAITAOF: replicas have synced, and the reply is an array
   int64_t deadline_us = 0;        // monotonic; 0 is never
+  std::optional<uint64_t> shutdown_attempt = std::nullopt;  // SHUTDOWN: nothing else counts then
 };
 
 // What CLIENT UNBLOCK asks of a session whose command has not been answered yet.

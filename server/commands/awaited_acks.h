@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// answer_awaited: what WAIT and WAITAOF say once replicas and disks have come far enough.
+// answer_awaited: what WAIT and WAITAOF say once replicas and disks have come far enough, and
+// SHUTDOWN when the server does not end.
 //
 // Thread safety: on the thread of the session that waits.
 // Source: Redis 7.2's WAIT and WAITAOF.

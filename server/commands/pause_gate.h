@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// PauseGate: CLIENT PAUSE, and the pause of writes while FAILOVER hands the role over. A held-back
-// command waits in its connection, without a lock.
+// PauseGate: CLIENT PAUSE, and the holds on writes while FAILOVER hands the role over or SHUTDOWN
+// ends the server. A held-back command waits in its connection, without a lock.
 //
 // Invariants: a pause of writes only never shortens or weakens a pause of everything. CLIENT
-// UNPAUSE does not end the pause of FAILOVER, nor the other way round.
+// UNPAUSE does not end a hold, nor one hold another, nor the end of a hold a pause.
 // Thread safety: all members may be called from any thread.
 #pragma once
 
@@ -20,15 +20,17 @@ namespace server {
 class PauseGate {
  public:
   enum class Mode : uint8_t { kNone, kWrites, kAll };
+  // Whoever holds writes back until it lets go; a bit each.
+  enum class Hold : uint8_t { kHandover = 1, kShutdown = 2 };
 
   // `flags` of a command; the hot path is two relaxed loads.
   bool holds_back(uint32_t flags, int64_t now_ms) const {
     return holds_back_by_client(flags, now_ms) ||
-           (is_handing_over() && (flags & (kWrite | kMayReplicate)) != 0);
+           (holds_writes() && (flags & (kWrite | kMayReplicate)) != 0);
   }
-  bool is_handing_over() const { return is_handing_over_.load(std::memory_order_relaxed); }
+  bool holds_writes() const { return holds_.load(std::memory_order_relaxed) != 0; }
 
-  // As CLIENT PAUSE and SHUTDOWN want it.
+  // As CLIENT PAUSE wants it.
   bool holds_back_by_client(uint32_t flags, int64_t now_ms) const {
     const Mode mode = mode_.load(std::memory_order_relaxed);
     if (mode == Mode::kNone || now_ms >= end_ms_.load(std::memory_order_relaxed)) return false;
@@ -53,10 +55,9 @@ class PauseGate {
     if (wake_all) wake_all();
   }
 
-  // FAILOVER's pause of writes.
-  void begin_handover() { is_handing_over_.store(true); }
-  void end_handover() {
-    is_handing_over_.store(false);
+  void hold_writes(Hold hold) { holds_ |= static_cast<uint8_t>(hold); }
+  void release_writes(Hold hold) {
+    holds_ &= static_cast<uint8_t>(~static_cast<uint8_t>(hold));
     if (wake_all) wake_all();
   }
 
@@ -69,7 +70,7 @@ class PauseGate {
   std::mutex mutex_;  // orders pause() and end()
   std::atomic<Mode> mode_{Mode::kNone};
   std::atomic<int64_t> end_ms_{0};
-  std::atomic<bool> is_handing_over_{false};
+  std::atomic<uint8_t> holds_{0};
 };
 
 }  // namespace server

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // SAVE, BGSAVE, BGREWRITEAOF, LASTSAVE, SHUTDOWN: the data and the disk.
+#include "server/commands/awaited_acks.h"
 #include "server/commands/context.h"
 #include "server/commands/families.h"
-#include "server/commands/shutdown.h"
 #include "server/log.h"
 
 namespace server {
@@ -84,20 +84,22 @@ void shutdown(Context& ctx) {
   protocol::ArgumentCursor cursor(ctx.args.subspan(1));
   const ShutdownOptions options = parse_shutdown(cursor);
   if (!cursor.ok()) return ctx.reply.error(cursor.error());
-  // Nothing is waited for between two commands, so a shutdown is never seen in progress.
-  if (options.abort) return ctx.reply.error("ERR No shutdown in progress.");
-  Services& services = ctx.services;
-  if (!services.durability.availability.has(Availability::kLoading)) {
-    const bool has_points = !services.config.text(OptionId::kSave).empty();
-    const bool saves = options.save || (has_points && !options.nosave);
-    if (auto ready = prepare_shutdown(services, saves); !ready) {
-      log_warning("Shutting down: {}", ready.error().message);
-      if (!options.force) return ctx.reply.error("ERR Errors trying to SHUTDOWN. Check logs.");
-    }
+  Shutdown& shutdown = ctx.services.shutdown;
+  if (options.abort) {
+    const auto aborted = shutdown.abort();
+    return aborted ? ctx.reply.ok() : ctx.reply.error(aborted.error().message);
   }
+  log_notice("User requested shutdown...");
+  Shutdown::Request request = shutdown.usual_request();
+  request.saves = options.save || (request.saves && !options.nosave);
+  request.is_forced = options.force;
+  request.waits_for_replicas = !options.now;
+  const Shutdown::Outcome outcome = shutdown.begin(request);
   // The end of the connection is the reply.
-  ctx.session.close_after_reply = true;
-  services.request_shutdown();
+  ctx.session.close_after_reply = outcome == Shutdown::Outcome::kEnds;
+  if (outcome == Shutdown::Outcome::kEnds) return;
+  const AwaitedAcks awaited{.shutdown_attempt = shutdown.attempt()};
+  if (!answer_awaited(ctx.services, awaited, false, ctx.reply)) ctx.session.awaited = awaited;
 }
 
 constexpr uint32_t kSaves = kAdmin | kNoScript | kNoAsyncLoading | kWholeKeyspace;

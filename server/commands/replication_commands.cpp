@@ -295,6 +295,12 @@ const Command kReplicationRows[] = {
 
 bool answer_awaited(Services& services, const AwaitedAcks& awaited, bool is_last_chance,
                     protocol::ReplyWriter reply) {
+  if (awaited.shutdown_attempt) {
+    const uint64_t attempt = services.shutdown.attempt();
+    if (attempt != 0 && attempt == awaited.shutdown_attempt) return false;
+    reply.error("ERR Errors trying to SHUTDOWN. Check logs.");
+    return true;
+  }
   const Leader& leader = services.replication.leader();
   const int64_t replicas = awaited.is_disk_awaited ? leader.count_synced(awaited.stream_offset)
                                                    : leader.count_acked(awaited.stream_offset);

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <string>
 
 #include "core/clock.h"
@@ -17,6 +16,7 @@
 #include "server/clients.h"
 #include "server/commands/pause_gate.h"
 #include "server/commands/registry.h"
+#include "server/commands/shutdown.h"
 #include "server/config/config.h"
 #include "server/durability/durability.h"
 #include "server/memory_monitor.h"
@@ -74,8 +74,7 @@ struct Services {
   const ProcessFacts& facts;
   // Effective changes since the start; INFO's rdb_changes_since_last_save.
   std::atomic<uint64_t>& changes;
-  // Ends the process cleanly, soon.
-  std::function<void()> request_shutdown;
+  Shutdown& shutdown;
 };
 
 }  // namespace server

@@ -104,7 +104,6 @@ constexpr NumberRow kIntegers[] = {
     {"maxmemory-eviction-tenacity", "", "10", 0, 100, kFree},
     {"maxmemory-samples", "", "5", 1, kInt32Max, kFree},
     {"set-max-intset-entries", "", "512", 0, kInt64Max, kFree},
-    {"shutdown-timeout", "", "10", 0, kInt32Max, kFree},
     {"slowlog-log-slower-than", "", "10000", -1, kInt64Max, kFree},
     {"slowlog-max-len", "", "128", 0, kInt64Max, kFree},
     {"socket-mark-id", "", "0", 0, kUint32Max, kFixed},

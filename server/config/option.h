@@ -87,6 +87,7 @@ enum class OptionId : uint8_t {
   kReplDisableTcpNodelay,
   kMinReplicasToWrite,
   kMinReplicasMaxLag,
+  kShutdownTimeout,
   kBloomErrorRate,
   kBloomInitialSize,
   kBloomExpansionFactor,

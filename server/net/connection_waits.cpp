@@ -18,8 +18,8 @@ void Connection::wait_for(Wait wait) {
     session_->paused.store(true);
     // A bound keeps a wall clock that jumps from holding clients for ever.
     constexpr int64_t kWaitMaxMs = 1000;
-    // Nobody knows when a handover ends; then the gate wakes.
-    const int64_t left_ms = services_.pause.is_handing_over()
+    // Nobody knows when a hold ends; then the gate wakes.
+    const int64_t left_ms = services_.pause.holds_writes()
                                 ? kWaitMaxMs
                                 : services_.pause.end_ms() - services_.clock.wall_ms();
     return arm_timer(std::chrono::milliseconds(std::clamp<int64_t>(left_ms, 1, kWaitMaxMs)));
@@ -29,7 +29,7 @@ void Connection::wait_for(Wait wait) {
 
 void Connection::wait_for_acks() {
   wait_ = Wait::kAcks;
-  session_->blocked = true;
+  session_->blocked = !session_->awaited->shutdown_attempt;  // which CLIENT UNBLOCK cannot end
   update_interest();
   thread_.awaiting_acks.insert(session_->id);
   thread_.is_awaiting_acks = true;

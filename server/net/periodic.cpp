@@ -33,9 +33,10 @@ void Periodic::tick() {
   ++ticks_;
   services_.memory.refresh();
   services_.follower.drive_failover();
-  // A replica's leader says when a key has expired; one that hands its role over adds nothing.
+  services_.shutdown.look();
+  // A replica's leader says when a key has expired; one that holds writes back adds nothing.
   if (!services_.durability.availability.has(Availability::kLoading) &&
-      !services_.replication.is_replica() && !services_.pause.is_handing_over()) {
+      !services_.replication.is_replica() && !services_.pause.holds_writes()) {
     expire_keys();
   }
   sample_rates();

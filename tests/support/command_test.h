@@ -69,26 +69,12 @@ class CommandTest : public ::testing::Test {
   CommandTest()
       : registry_(std::move(*Registry::create({}))),
         statistics_(1, registry_->size()),
-        services_{config_,
-                  clock_,
-                  ticks_,
-                  keyspace_,
-                  reclaimer_,
-                  journal_,
-                  durability_,
-                  replication_,
-                  follower_,
-                  *registry_,
-                  clients_,
-                  pubsub_,
-                  statistics_,
-                  memory_,
-                  pause_,
-                  gauges_,
-                  facts_,
-                  changes_,
-                  [this] { ++shutdowns_requested_; }} {
+        services_{config_,  clock_,      ticks_,       keyspace_, reclaimer_,
+                  journal_, durability_, replication_, follower_, *registry_,
+                  clients_, pubsub_,     statistics_,  memory_,   pause_,
+                  gauges_,  facts_,      changes_,     shutdown_} {
     pubsub_.wake = [](size_t) {};
+    shutdown_.end_process = [this] { ++shutdowns_requested_; };
     client_ = std::make_unique<Client>(*this);
     other_ = std::make_unique<Client>(*this);
   }
@@ -130,6 +116,7 @@ class CommandTest : public ::testing::Test {
   Durability durability_{{{config_, clock_, keyspace_, journal_, disk_}, changes_}};
   Replication replication_{{{config_, clock_, keyspace_, journal_, disk_}, durability_}};
   Follower follower_{{config_, clock_, durability_, replication_, disk_, clients_}, keyspace_};
+  Shutdown shutdown_{{config_, clock_, durability_, replication_, pause_}};
   int shutdowns_requested_ = 0;
   Services services_;
   std::unique_ptr<Client> client_;

@@ -76,6 +76,9 @@ void write_server(const Source& source, Lines& lines) {
   lines.field("lru_clock", now_s & 0xffffff);
   lines.field("executable", facts.executable);
   lines.field("config_file", facts.config_file);
+  if (const auto left_ms = services.shutdown.left_ms()) {
+    lines.field("shutdown_in_milliseconds", *left_ms);
+  }
   lines.field("io_threads_active", facts.io_thread_count > 1 ? 1 : 0);
 }
 

@@ -12,25 +12,25 @@ TEST(PauseGateTest, AHandoverHoldsWritesBackUntilItEnds) {
   PauseGate gate;
   int wakes = 0;
   gate.wake_all = [&wakes] { ++wakes; };
-  gate.begin_handover();
+  gate.hold_writes(PauseGate::Hold::kHandover);
   EXPECT_TRUE(gate.holds_back(kWrite, kNowMs));
   EXPECT_TRUE(gate.holds_back(kMayReplicate, kNowMs));
   EXPECT_FALSE(gate.holds_back(kAdmin, kNowMs));
   EXPECT_FALSE(gate.holds_back_by_client(kWrite, kNowMs));
   EXPECT_EQ(wakes, 0);
-  gate.end_handover();
+  gate.release_writes(PauseGate::Hold::kHandover);
   EXPECT_FALSE(gate.holds_back(kWrite, kNowMs));
   EXPECT_EQ(wakes, 1);
 }
 
 TEST(PauseGateTest, NeitherPauseEndsTheOther) {
   PauseGate gate;
-  gate.begin_handover();
+  gate.hold_writes(PauseGate::Hold::kHandover);
   gate.pause(PauseGate::Mode::kWrites, kNowMs + 1, kNowMs);
   gate.end();
   EXPECT_TRUE(gate.holds_back(kWrite, kNowMs));
   gate.pause(PauseGate::Mode::kAll, kNowMs + 1, kNowMs);
-  gate.end_handover();
+  gate.release_writes(PauseGate::Hold::kHandover);
   EXPECT_TRUE(gate.holds_back(kAdmin, kNowMs));
   EXPECT_FALSE(gate.holds_back(kAdmin, kNowMs + 1));
 }

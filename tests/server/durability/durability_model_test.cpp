@@ -85,15 +85,18 @@ class Twin {
 // One process, from its start to its end.
 class Life {
  public:
+  persistence::Journal journal;
+
   Life(const Registry& registry, Config& config, ManualClock& clock, VirtualDisk& disk)
       : clock_(clock),
         statistics_(1, registry.size()),
+        shutdown_({config, clock, durability, replication_, pause_}),
         durability({{config, clock, keyspace_, journal, disk}, changes_, SaveChild::start_here}),
         replication_({{config, clock, keyspace_, journal, disk}, durability}),
         follower_({config, clock, durability, replication_, disk, clients_}, keyspace_),
         services_{config,       clock,     ticks_,   keyspace_, reclaimer_, journal,     durability,
                   replication_, follower_, registry, clients_,  pubsub_,    statistics_, memory_,
-                  pause_,       gauges_,   facts_,   changes_,  {}},
+                  pause_,       gauges_,   facts_,   changes_,  shutdown_},
         session_(1),
         dispatcher_(services_, statistics_.thread(0), session_) {
     session_.authenticated = true;
@@ -153,12 +156,12 @@ class Life {
   Statistics statistics_;
   MemoryMonitor memory_;
   PauseGate pause_;
+  Shutdown shutdown_;
   Gauges gauges_;
   ProcessFacts facts_{std::string(40, 'a'), "bloomery-server", 1'700'000'000'000, 1, ""};
   std::atomic<uint64_t> changes_{0};
 
  public:
-  persistence::Journal journal;
   Durability durability;
 
  private:

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+#include "server/commands/shutdown.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <functional>
+#include <string_view>
+
+#include "server/commands/awaited_acks.h"
+#include "tests/support/leader_fixture.h"
+
+namespace server {
+namespace {
+
+class ShutdownTest : public LeaderFixture {
+ protected:
+  ShutdownTest() {
+    shutdown_.drain_writes = [this](const auto& on_ended) { on_writes_ended_ = on_ended; };
+  }
+  // A replica that has all there is so far.
+  void catch_up(Remote& peer) {
+    peer.client.run({"REPLCONF", "ACK", std::to_string(replication_.offset())});
+  }
+  bool writes_are_held() const { return pause_.holds_back(kWrite, clock_.now_ms); }
+  void fail_next_operation() {
+    disk_.restart_count();
+    disk_.fail_operation(1);
+  }
+  std::string failed() const { return error("ERR Errors trying to SHUTDOWN. Check logs."); }
+
+  std::function<void()> on_writes_ended_;
+};
+
+TEST_F(ShutdownTest, WithoutReplicasItEndsAtOnce) {
+  EXPECT_EQ(shutdown_.begin({}), Shutdown::Outcome::kEnds);
+  EXPECT_EQ(shutdowns_requested_, 1);
+  EXPECT_EQ(shutdown_.state(), Shutdown::State::kEnding);
+  EXPECT_TRUE(writes_are_held());
+}
+
+TEST_F(ShutdownTest, WaitsUntilEveryReplicaHasWhatWasWritten) {
+  Remote first(*this);
+  Remote second(*this);
+  psync(first, replication_.offset());
+  psync(second, replication_.offset());
+  run({"SET", "a", "1"});
+  EXPECT_EQ(shutdown_.begin({}), Shutdown::Outcome::kWaits);
+  EXPECT_TRUE(writes_are_held());
+  EXPECT_EQ(shutdown_.left_ms(), 10'000);
+  // Amid a write nobody knows yet what is to be waited for.
+  catch_up(first);
+  catch_up(second);
+  shutdown_.look();
+  EXPECT_EQ(shutdowns_requested_, 0);
+  journal_.append(0, std::array<std::string_view, 3>{"SET", "a", "2"});
+  on_writes_ended_();
+  EXPECT_EQ(shutdowns_requested_, 0);
+  catch_up(first);
+  shutdown_.look();
+  EXPECT_EQ(shutdowns_requested_, 0);
+  catch_up(second);
+  shutdown_.look();
+  EXPECT_EQ(shutdowns_requested_, 1);
+  EXPECT_EQ(shutdown_.left_ms(), std::nullopt);
+}
+
+TEST_F(ShutdownTest, ReplicasThatHaveEverythingCostNoTime) {
+  Remote peer(*this);
+  psync(peer, replication_.offset());
+  catch_up(peer);
+  EXPECT_EQ(shutdown_.begin({}), Shutdown::Outcome::kWaits);
+  on_writes_ended_();
+  EXPECT_EQ(shutdowns_requested_, 1);
+}
+
+TEST_F(ShutdownTest, WaitsForShutdownTimeoutAtMost) {
+  EXPECT_EQ(run({"CONFIG", "SET", "shutdown-timeout", "3"}), kOk);
+  Remote peer(*this);
+  psync(peer, replication_.offset());
+  run({"SET", "a", "1"});
+  EXPECT_EQ(shutdown_.begin({}), Shutdown::Outcome::kWaits);
+  on_writes_ended_();
+  advance_ms(2999);
+  shutdown_.look();
+  EXPECT_EQ(shutdown_.left_ms(), 1);
+  EXPECT_EQ(shutdowns_requested_, 0);
+  advance_ms(1);
+  shutdown_.look();
+  EXPECT_EQ(shutdowns_requested_, 1);
+}
+
+TEST_F(ShutdownTest, NobodyWaitsWhoDoesNotWantTo) {
+  Remote peer(*this);
+  psync(peer, replication_.offset());
+  run({"SET", "a", "1"});
+  EXPECT_EQ(shutdown_.begin({}), Shutdown::Outcome::kWaits);
+  EXPECT_EQ(shutdown_.begin({}), Shutdown::Outcome::kWaits);
+  EXPECT_EQ(shutdowns_requested_, 0);
+  EXPECT_EQ(shutdown_.begin({.waits_for_replicas = false}), Shutdown::Outcome::kEnds);
+  EXPECT_EQ(shutdowns_requested_, 1);
+  // What the first attempt waited for is over.
+  on_writes_ended_();
+  shutdown_.look();
+  EXPECT_EQ(shutdowns_requested_, 1);
+}
+
+TEST_F(ShutdownTest, WithoutATimeoutNothingIsWaitedFor) {
+  EXPECT_EQ(run({"CONFIG", "SET", "shutdown-timeout", "0"}), kOk);
+  Remote peer(*this);
+  psync(peer, replication_.offset());
+  run({"SET", "a", "1"});
+  EXPECT_EQ(shutdown_.begin({}), Shutdown::Outcome::kEnds);
+}
+
+TEST_F(ShutdownTest, AbortBringsWritesBack) {
+  EXPECT_FALSE(shutdown_.abort());
+  Remote peer(*this);
+  psync(peer, replication_.offset());
+  run({"SET", "a", "1"});
+  EXPECT_EQ(run({"SHUTDOWN"}), "");
+  EXPECT_EQ(client_->last_outcome, Outcome::kBlocked);
+  EXPECT_TRUE(client_->session->awaited);
+  EXPECT_EQ(run_as_other({"SHUTDOWN", "ABORT"}), kOk);
+  EXPECT_FALSE(writes_are_held());
+  protocol::OutputBuffer reply;
+  EXPECT_TRUE(answer_awaited(services_, *client_->session->awaited, false,
+                             protocol::ReplyWriter(reply, protocol::RespVersion::kResp2)));
+  EXPECT_EQ(reply.view(), failed());
+  EXPECT_EQ(run_as_other({"SHUTDOWN", "ABORT"}), error("ERR No shutdown in progress."));
+  // The aborted attempt's news come late.
+  on_writes_ended_();
+  catch_up(peer);
+  advance_ms(60'000);
+  shutdown_.look();
+  EXPECT_EQ(shutdowns_requested_, 0);
+  EXPECT_EQ(shutdown_.begin({.waits_for_replicas = false}), Shutdown::Outcome::kEnds);
+}
+
+TEST_F(ShutdownTest, WhatCannotBeSavedHindersIt) {
+  fail_next_operation();
+  EXPECT_EQ(run({"SHUTDOWN", "SAVE"}), failed());
+  EXPECT_EQ(shutdown_.state(), Shutdown::State::kNone);
+  EXPECT_FALSE(writes_are_held());
+  EXPECT_EQ(shutdowns_requested_, 0);
+  fail_next_operation();
+  EXPECT_EQ(run({"SHUTDOWN", "SAVE", "FORCE"}), "");
+  EXPECT_EQ(shutdowns_requested_, 1);
+}
+
+TEST_F(ShutdownTest, WhoWaitsHearsThatItFailed) {
+  Remote peer(*this);
+  psync(peer, replication_.offset());
+  run({"SET", "a", "1"});
+  EXPECT_EQ(run({"SHUTDOWN", "SAVE"}), "");
+  protocol::OutputBuffer reply;
+  EXPECT_FALSE(answer_awaited(services_, *client_->session->awaited, false,
+                              protocol::ReplyWriter(reply, protocol::RespVersion::kResp2)));
+  catch_up(peer);
+  fail_next_operation();
+  on_writes_ended_();
+  EXPECT_EQ(shutdowns_requested_, 0);
+  EXPECT_TRUE(answer_awaited(services_, *client_->session->awaited, false,
+                             protocol::ReplyWriter(reply, protocol::RespVersion::kResp2)));
+  EXPECT_EQ(reply.view(), failed());
+  EXPECT_FALSE(writes_are_held());
+}
+
+}  // namespace
+}  // namespace server
