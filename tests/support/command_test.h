@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <initializer_list>
 #include <memory>
 #include <string>
@@ -27,7 +28,7 @@ class ManualClock final : public core::Clock {
  public:
   int64_t wall_ms() const override { return now_ms; }
   int64_t monotonic_us() const override { return now_ms * 1000; }
-  int64_t now_ms = 1'700'000'000'000;
+  std::atomic<int64_t> now_ms{1'700'000'000'000};  // a leader's thread looks at it too
 };
 
 class CommandTest : public ::testing::Test {
@@ -40,7 +41,7 @@ class CommandTest : public ::testing::Test {
           owner(test) {
       session->authenticated = true;
       session->created_ms = test.clock_.now_ms;
-      session->last_interaction_ms = test.clock_.now_ms;
+      session->last_interaction_ms = test.clock_.now_ms.load();
       session->address = "127.0.0.1:1";
       session->local_address = "127.0.0.1:2";
       test.clients_.add(session);
