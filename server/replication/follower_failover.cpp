@@ -55,6 +55,8 @@ void Follower::drive_failover() {
   if (failover_.state() != Failover::State::kAwaitsSync) return;
   Replication& replication = parts_.replication;
   const std::scoped_lock stream(replication.apply_mutex());
+  // Several threads come here when a replica has acknowledged something, and one hands over.
+  if (failover_.state() != Failover::State::kAwaitsSync) return;
   // With the stripes locked nothing is added to the stream by a key that expires, and with the
   // stream held nothing by the leader's thread, which asks for acknowledgements and pings.
   const auto stripes =

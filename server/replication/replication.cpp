@@ -64,6 +64,7 @@ void Replication::restore(const persistence::RdbReplicationInfo& position) {
 }
 
 void Replication::begin_backlog() {
+  const std::scoped_lock role_lock(role_mutex_);
   if (backlog_.is_active()) return;
   if (is_replica()) return backlog_.begin(backlog_.end_offset());
   {
@@ -77,6 +78,8 @@ void Replication::begin_backlog() {
 }
 
 void Replication::end_backlog() {
+  const std::scoped_lock role_lock(role_mutex_);
+  if (is_replica()) return;
   parts_.journal.set_second_sink(nullptr);
   backlog_.end();
   const std::scoped_lock lock(ids_mutex_);
@@ -84,18 +87,24 @@ void Replication::end_backlog() {
 }
 
 void Replication::hold_stream() {
+  const std::scoped_lock role_lock(role_mutex_);
   parts_.journal.set_second_sink(nullptr);
 }
 
 void Replication::release_stream() {
-  if (backlog_.is_active()) parts_.journal.set_second_sink(&backlog_);
+  const std::scoped_lock role_lock(role_mutex_);
+  // What a replica applies is in its leader's stream already.
+  if (!is_replica() && backlog_.is_active()) parts_.journal.set_second_sink(&backlog_);
 }
 
 void Replication::become_replica() {
-  parts_.journal.set_second_sink(nullptr);
-  role_ = Role::kReplica;
-  link_is_up_ = false;
-  if (!backlog_.is_active()) backlog_.begin(backlog_.end_offset());
+  {
+    const std::scoped_lock role_lock(role_mutex_);
+    parts_.journal.set_second_sink(nullptr);
+    role_ = Role::kReplica;
+    link_is_up_ = false;
+    if (!backlog_.is_active()) backlog_.begin(backlog_.end_offset());
+  }
   update_availability();
 }
 
@@ -111,10 +120,13 @@ void Replication::become_leader() {
   }
   stream_is_foreign_ = false;
   has_own_changes_ = false;
-  role_ = Role::kLeader;
-  if (!backlog_.is_active()) backlog_.begin(backlog_.end_offset());
-  parts_.journal.restate_database();
-  parts_.journal.set_second_sink(&backlog_);
+  {
+    const std::scoped_lock role_lock(role_mutex_);
+    role_ = Role::kLeader;
+    if (!backlog_.is_active()) backlog_.begin(backlog_.end_offset());
+    parts_.journal.restate_database();
+    parts_.journal.set_second_sink(&backlog_);
+  }
   update_availability();
   leader_->drop_all();
 }

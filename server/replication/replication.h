@@ -64,7 +64,8 @@ class Replication final : public StreamPosition {
 
   // Leader: has the stream recorded from now on, if it is not. The first replica needs it.
   void begin_backlog();
-  // Leader: nobody has asked for the stream for long; its history is forgotten.
+  // Leader: nobody has asked for the stream for long; its history is forgotten. Nothing on a
+  // replica.
   void end_backlog();
 
   // Roles. A leader that becomes a replica keeps its history to ask its new leader for the rest.
@@ -118,6 +119,9 @@ class Replication final : public StreamPosition {
   std::atomic<unsigned> stream_database_{0};
   std::atomic<bool> stream_is_foreign_{false};
   std::atomic<bool> has_own_changes_{false};
+  // Held around every change of the role or of what the journal tells the backlog: a replica's is
+  // told nothing but its leader's stream. Taken before ids_mutex_, after all others.
+  std::mutex role_mutex_;
   mutable std::mutex ids_mutex_;  // guards ids_
   ReplicationIds ids_;
   Backlog backlog_;

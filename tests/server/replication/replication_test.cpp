@@ -138,6 +138,21 @@ TEST_F(ReplicationTest, NothingIsAddedToAHeldStream) {
   EXPECT_EQ(replication_.offset(), end + 14);
 }
 
+TEST_F(ReplicationTest, AReplicasOwnChangesReachNoStream) {
+  replication_.begin_backlog();
+  run({"SET", "a", "1"});
+  const uint64_t end = replication_.offset();
+  become_replica();
+  // Whoever has decided as a leader what to do now comes too late.
+  replication_.hold_stream();
+  replication_.release_stream();
+  replication_.begin_backlog();
+  replication_.end_backlog();
+  journal_.append(0, std::array<std::string_view, 3>{"SET", "a", "2"});
+  EXPECT_EQ(replication_.offset(), end);
+  EXPECT_TRUE(replication_.backlog().is_active());
+}
+
 TEST_F(ReplicationTest, ARestartedLeaderContinuesItsSnapshot) {
   replication_.restore({0, std::string(40, 'd'), 700});
   EXPECT_EQ(replication_.ids().id2, std::string(40, 'd'));
