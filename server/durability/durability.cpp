@@ -291,13 +291,14 @@ void Durability::poll_child() {
     release();
     return finished(*result);
   }
+  const bool was_stopped = !*result && child_->was_killed();
   if (task_ == Task::kSave) {
-    finish_save(*result);
+    finish_save(*result, was_stopped);
     child_.reset();
   } else {
     // Renames and syncs: not under the mutex that INFO waits for.
     lock.unlock();
-    finish_rewrite(*result);
+    finish_rewrite(*result, was_stopped);
     lock.lock();
     child_.reset();
   }
@@ -316,11 +317,13 @@ void Durability::record(SaveRecord& record, bool is_ok) {
 }
 
 // REQUIRES: mutex_.
-void Durability::finish_save(const core::Result<>& result) {
+void Durability::finish_save(const core::Result<>& result, bool was_stopped) {
+  if (!result) (void)parts_.files.remove(temporary_snapshot());
+  // Nothing is wrong with the disk then, so nobody's writes are refused for it.
+  if (was_stopped) return log_notice("Background saving was stopped");
   record(snapshot_record_, result.has_value());
   if (!result) {
     log_warning("Background saving failed: {}", result.error().message);
-    (void)parts_.files.remove(temporary_snapshot());  // of a child that was killed
     availability.begin(Availability::kSnapshotFailed);
     next_save_us_ = parts_.clock.monotonic_us() + kRetrySaveUs;
     return;
@@ -332,18 +335,22 @@ void Durability::finish_save(const core::Result<>& result) {
   last_save_s_ = parts_.clock.wall_ms() / 1000;
 }
 
-void Durability::finish_rewrite(core::Result<> result) {
+void Durability::finish_rewrite(core::Result<> result, bool was_stopped) {
   if (result) result = writer_.replace_base(temporary_base(), base_format_);
   // Replies may have waited for the file that the new base replaces.
   append_log_.wake();
   const std::scoped_lock lock(mutex_);
+  if (!result) (void)parts_.files.remove(temporary_base());
+  if (was_stopped) {
+    next_rewrite_us_ = parts_.clock.monotonic_us() + core::kSecondUs;
+    return log_notice("Background append only file rewriting was stopped");
+  }
   record(rewrite_record_, result.has_value());
   if (result) {
     log_notice("Background append only file rewriting finished successfully");
     return;
   }
   log_warning("Background append only file rewriting failed: {}", result.error().message);
-  (void)parts_.files.remove(temporary_base());
   next_rewrite_us_ = parts_.clock.monotonic_us() +
                      std::max(core::kSecondUs, rewrite_delay_us(rewrite_record_.failures_in_a_row));
 }

@@ -178,8 +178,9 @@ class Durability {
   void adopt_child(std::unique_ptr<SaveChild> child, std::string_view purpose);
   void poll_child();
   void poll_until_idle();
-  void finish_save(const core::Result<>& result);
-  void finish_rewrite(core::Result<> result);
+  // A child that this server has stopped tells nothing of the disk: that is no failure.
+  void finish_save(const core::Result<>& result, bool was_stopped);
+  void finish_rewrite(core::Result<> result, bool was_stopped);
   void record(SaveRecord& record, bool is_ok);
   void start_what_is_due();
   bool save_is_due() const;

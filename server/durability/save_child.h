@@ -59,6 +59,7 @@ class SaveChild {
   void let_begin() { shared_->figures.may_begin = true; }
   // Asks the child to end at once; poll() then tells of it.
   void kill();
+  bool was_killed() const { return was_killed_; }
 
   pid_t process_id() const { return process_id_; }
   int64_t fork_us() const { return fork_us_; }

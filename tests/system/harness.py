@@ -165,6 +165,14 @@ class Process:
         """Announces a warning that this test provokes."""
         self.announced.append(pattern)
 
+    def children(self):
+        """The processes that it has forked; any of its threads may have."""
+        found = []
+        for task in pathlib.Path(f"/proc/{self.pid}/task").iterdir():
+            with contextlib.suppress(OSError):  # a thread that has ended
+                found += [int(child) for child in (task / "children").read_text("ascii").split()]
+        return found
+
     def _remove_directory(self):
         if not self.keeps_directory:
             shutil.rmtree(self.directory, ignore_errors=True)

@@ -284,6 +284,24 @@ class ReplicationTest(ReplicaTest):
         self.check_equal(leader, replica)
         self.assertGreaterEqual(int(info(leader, "stats")["sync_full"]), 2)
 
+    def test_a_save_that_a_full_sync_stops_is_no_failure(self):
+        leader, to_leader = self.start()
+        replica, to_replica = self.start("--save", "3600 1")
+        to_leader.call("SET", "key", "leader's")
+        for number in range(100):
+            to_replica.call("SET", f"own:{number}", random.randbytes(100_000))
+        to_replica.call("BGSAVE")
+        time.sleep(0.005)  # in its first instants it has not yet bound its life to its parent's
+        for child in replica.children():
+            os.kill(child, signal.SIGSTOP)
+        self.follow(to_replica, leader.port)
+        self.wait_for_link(to_replica)
+        self.assertEqual(to_replica.call("GET", "key"), b"leader's")
+        self.assertTrue([line for line in replica.log if "Background saving was stopped" in line])
+        self.assertEqual(info(to_replica, "persistence")["rdb_last_bgsave_status"], "ok")
+        self.assertEqual(to_replica.call("REPLICAOF", "NO", "ONE"), b"OK")
+        self.assertEqual(to_replica.call("SET", "key", "own"), b"OK")
+
     def test_settings_of_the_replica_do_not_matter(self):
         leader_server, leader = self.start("--bf-layout", "redisbloom")
         _, replica = self.start(

@@ -25,16 +25,6 @@ NO_MOUNTS = disks.why_no_mounts()
 TAKEN = "Another server uses the data directory"
 
 
-def children_of(pid):
-    found = []
-    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
-        try:
-            found += [int(child) for child in (task / "children").read_text("ascii").split()]
-        except OSError:
-            pass  # a thread that has ended
-    return found
-
-
 class ShutdownTest(ServerTest):
     @classmethod
     def setUpClass(cls):
@@ -165,7 +155,7 @@ class ShutdownTest(ServerTest):
                 self.assertTrue(reply.startswith(b"Background"), reply)
                 server.wait_for_log("started by pid")
                 time.sleep(0.005)  # in its first instants it has not yet bound its life to ours
-                children = children_of(server.pid)
+                children = server.children()
                 for child in children:
                     os.kill(child, signal.SIGSTOP)
                 stopped += len(children)
