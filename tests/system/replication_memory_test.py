@@ -32,7 +32,7 @@ class ChildWatcher(threading.Thread):
 
     def __init__(self, server):
         super().__init__(daemon=True)
-        self.tasks = pathlib.Path(f"/proc/{server.pid}/task")
+        self.server = server
         self.peak_mb = 0
         self.seen = 0
         self.stopping = threading.Event()
@@ -40,10 +40,9 @@ class ChildWatcher(threading.Thread):
 
     def run(self):
         while not self.stopping.wait(0.02):
-            for task in self.tasks.iterdir():
-                with contextlib.suppress(OSError):
-                    for child in (task / "children").read_text().split():
-                        self.look_at(child)
+            for child in self.server.children():
+                with contextlib.suppress(OSError):  # it has ended
+                    self.look_at(child)
 
     def look_at(self, child):
         for line in pathlib.Path(f"/proc/{child}/smaps_rollup").read_text().splitlines():
