@@ -6,8 +6,6 @@ Environment: BLOOMERY_HANDOVERS  how many of them test_roles_change_under_writer
 """
 
 import os
-import pathlib
-import signal
 import threading
 import time
 import unittest
@@ -89,24 +87,6 @@ class FailoverTest(ReplicaTest):
     def full_syncs(self, *connections):
         return [int(info(connection, "stats")["sync_full"]) for connection in connections]
 
-    def stop_process(self, server):
-        os.kill(server.pid, signal.SIGSTOP)
-        self.addCleanup(self.go_on, server)
-        # The signal takes its time with a process of many threads.
-        tasks = pathlib.Path(f"/proc/{server.pid}/task")
-        wait_until(
-            lambda: all(
-                (task / "stat").read_text().rpartition(")")[2].split()[0] == "T"
-                for task in tasks.iterdir()
-            ),
-            10,
-            "all threads are stopped",
-        )
-
-    def go_on(self, server):
-        if server.process.poll() is None:
-            os.kill(server.pid, signal.SIGCONT)
-
     def test_roles_change_under_writers(self):
         leader, to_leader, replica, to_replica = self.pair()
         third, to_third = self.start()
@@ -156,7 +136,8 @@ class FailoverTest(ReplicaTest):
 
     def begin_with_stopped_replica(self, *options):
         leader, to_leader, replica, to_replica = self.pair()
-        self.stop_process(replica)
+        replica.suspend()
+        self.addCleanup(replica.resume)
         to_leader.call("SET", "key", "value")
         self.assertEqual(to_leader.call("FAILOVER", *options), b"OK")
         self.assertEqual(self.state(to_leader), "waiting-for-sync")
@@ -164,7 +145,8 @@ class FailoverTest(ReplicaTest):
 
     def force_upon_stopped(self, to_leader, replica, while_stopped=lambda: None):
         """Begins a handover that does not wait, to a replica that does not answer."""
-        self.stop_process(replica)
+        replica.suspend()
+        self.addCleanup(replica.resume)
         to_leader.call("SET", "key", "value")
         while_stopped()
         command = ("FAILOVER", "TO", "127.0.0.1", replica.port, "FORCE", "TIMEOUT", "300")
@@ -194,7 +176,7 @@ class FailoverTest(ReplicaTest):
         self.assertFalse(thread.is_alive())
         self.assertEqual(to_leader.call("GET", "held"), b"back")
         self.assertEqual(info(to_leader)["role"], "master")
-        self.go_on(replica)
+        replica.resume()
         self.wait_until_equal_offsets(to_leader, to_replica)
 
     def test_timeout(self):
@@ -202,7 +184,7 @@ class FailoverTest(ReplicaTest):
         self.wait_for_state(to_leader, "no-failover")
         self.assertEqual(info(to_leader)["role"], "master")
         self.assertEqual(to_leader.call("SET", "later", "1"), b"OK")
-        self.go_on(replica)
+        replica.resume()
         self.wait_until_equal_offsets(to_leader, to_replica)
 
     def test_force_goes_on_and_can_be_aborted(self):
@@ -213,7 +195,7 @@ class FailoverTest(ReplicaTest):
         self.assertEqual(to_leader.call("FAILOVER", "ABORT"), b"OK")
         self.assertEqual(info(to_leader)["role"], "master")
         self.assertEqual(to_leader.call("SET", "later", "1"), b"OK")
-        self.go_on(replica)
+        replica.resume()
         self.wait_until_equal_offsets(to_leader, to_replica)
         self.assertEqual(to_replica.call("GET", "later"), b"1")
         self.assertEqual(self.full_syncs(to_leader, to_replica), syncs)
@@ -232,7 +214,7 @@ class FailoverTest(ReplicaTest):
         self.force_upon_stopped(
             to_leader, replica, lambda: to_replica.send(encode("REPLICAOF", "NO", "ONE"))
         )
-        self.go_on(replica)
+        replica.resume()
         self.assertEqual(to_replica.read_reply()[0], b"OK")
         self.wait_for_state(to_leader, "no-failover")
         self.assertEqual(info(to_leader)["role"], "master")

@@ -177,6 +177,22 @@ class Process:
         if not self.keeps_directory:
             shutil.rmtree(self.directory, ignore_errors=True)
 
+    def suspend(self):
+        """SIGSTOP; returns when no thread of it runs, which may take until each was scheduled."""
+        self.process.send_signal(signal.SIGSTOP)
+        tasks = pathlib.Path(f"/proc/{self.pid}/task")
+        wait_until(
+            lambda: all(
+                (task / "stat").read_text().rpartition(")")[2].split()[0] == "T"
+                for task in tasks.iterdir()
+            ),
+            what="all threads are stopped",
+        )
+
+    def resume(self):
+        """Lets a suspended process go on; one that has ended is left alone."""
+        self.process.send_signal(signal.SIGCONT)
+
     def crash(self):
         """SIGKILL, as part of a test: stop() then finds nothing wrong with it."""
         self.expected_exit = -signal.SIGKILL

@@ -42,8 +42,8 @@ class ReplicaShutdownTest(ReplicaTest):
 
     def stop_taking(self, replica):
         """Stops a replica's process; the leader's stream goes nowhere from now on."""
-        replica.process.send_signal(signal.SIGSTOP)
-        self.addCleanup(replica.process.send_signal, signal.SIGCONT)
+        replica.suspend()
+        self.addCleanup(replica.resume)
 
     def left_ms(self, connection):
         return int(info(connection, "server").get("shutdown_in_milliseconds", -1))
@@ -62,7 +62,7 @@ class ReplicaShutdownTest(ReplicaTest):
                 leader.process.send_signal(self.rng.choice([signal.SIGTERM, signal.SIGINT]))
             leader.wait_for_log("Waiting for replicas before shutting down")
             time.sleep(0.1)
-            replica.process.send_signal(signal.SIGCONT)
+            replica.resume()
             self.assertEqual(leader.wait_for_exit(), 0)
             load.join()
             self.assertTrue([line for line in leader.log if "1 of 1 replicas are in sync" in line])

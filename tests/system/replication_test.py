@@ -271,13 +271,13 @@ class ReplicationTest(ReplicaTest):
         self.follow(replica, leader_server.port)
         self.wait_for_link(replica)
         writers = self.start_writers(leader_server.port, seed)
-        os.kill(replica_server.pid, signal.SIGSTOP)
+        replica_server.suspend()
         try:
             wait_until(
                 lambda: info(leader)["connected_slaves"] == "0", 60, "the limit of the replica"
             )
         finally:
-            os.kill(replica_server.pid, signal.SIGCONT)
+            replica_server.resume()
         time.sleep(0.5)
         for writer in writers:
             writer.stop()
@@ -327,12 +327,12 @@ class ReplicationTest(ReplicaTest):
         self.assertEqual(leader.call("WAIT", "1", "5000"), 1)
         self.assertEqual(replica.call("GET", "a"), b"1")
         self.assertEqual(leader.call("WAITAOF", "0", "1", "5000"), [0, 1])
-        os.kill(replica_server.pid, signal.SIGSTOP)
+        replica_server.suspend()
         try:
             leader.call("SET", "a", "2")
             self.assertEqual(leader.call("WAIT", "1", "100"), 0)
         finally:
-            os.kill(replica_server.pid, signal.SIGCONT)
+            replica_server.resume()
         self.assertEqual(leader.call("WAIT", "1", "5000"), 1)
 
 

@@ -7,7 +7,6 @@ after a restart is what that file says.
 
 import pathlib
 import shutil
-import signal
 import time
 
 from harness import ROOT, SERVER, Process, free_port, wait_until
@@ -140,7 +139,7 @@ class Cluster:
         for node in self.nodes:
             for process in (node.sentinel, node.process):
                 if process is not None:
-                    process.process.send_signal(signal.SIGCONT)
+                    process.resume()
                     problems += process.stop()
         self.network.close()
         return problems

@@ -12,7 +12,6 @@ Environment:
 import os
 import pathlib
 import shutil
-import signal
 import sys
 import tempfile
 import time
@@ -78,7 +77,7 @@ class SentinelTest(ServerTest):
         if way == "kill -9":
             leader.process.crash()
         elif way == "SIGSTOP":
-            leader.process.process.send_signal(signal.SIGSTOP)
+            leader.process.suspend()
         else:
             cluster.network.cut(leader.index)
 
@@ -86,7 +85,7 @@ class SentinelTest(ServerTest):
         if way == "kill -9":
             leader.start()
         elif way == "SIGSTOP":
-            leader.process.process.send_signal(signal.SIGCONT)
+            leader.process.resume()
         else:
             cluster.network.heal(leader.index)
 
@@ -183,13 +182,13 @@ class SentinelTest(ServerTest):
             return cluster.network.cut(leader.index)
         for node in cluster.nodes:
             if node is not leader:
-                node.process.process.send_signal(signal.SIGSTOP)
+                node.process.suspend()
 
     def reunite(self, cluster, leader):
         if cluster.network.can_cut:
             return cluster.network.heal(leader.index)
         for node in cluster.nodes:
-            node.process.process.send_signal(signal.SIGCONT)
+            node.process.resume()
 
     def test_an_isolated_leader_stops_acknowledging(self):
         """With min-replicas-to-write 1 nothing acknowledged after the lag is lost."""
