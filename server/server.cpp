@@ -177,7 +177,10 @@ void Server::prepare_durability() {
   log.on_progress = [&parts] {
     for (size_t i = 0; i < parts.threads.count(); ++i) {
       net::IoThread& thread = parts.threads.at(i);
-      if (thread.is_awaiting_log.exchange(false)) thread.post([&thread] { thread.release_safe(); });
+      // Who commits looks by itself afterwards.
+      if (!thread.is_current() && thread.is_awaiting_log.exchange(false)) {
+        thread.post([&thread] { thread.go_on_with_log(); });
+      }
     }
   };
   log.on_fatal = [](const std::string& reason) {

@@ -16,12 +16,18 @@ namespace {
 constexpr int64_t kSyncIsOverdueUs = 2 * core::kSecondUs;
 // The most that a client waits for others that may come.
 constexpr int64_t kGatherMaxUs = 1000;
+// Syncs that take longer on average are kept off the I/O threads. Handing one over and its end back
+// takes as long on a busy machine.
+constexpr int64_t kQuickSyncUs = 300;
+// How many make the average: one of 10 ms keeps the next fifteen or more off the I/O threads.
+constexpr int64_t kAveragedSyncs = 16;
 // A sync of a fast disk takes about as long as timers are late by default.
 constexpr unsigned long kTimerSlackNs = 1000;
 
 }  // namespace
 
 void AppendLog::start() {
+  stopping_ = false;
   thread_ = std::thread([this] { run(); });
 }
 
@@ -36,11 +42,27 @@ void AppendLog::stop() {
 }
 
 void AppendLog::commit(size_t clients) {
+  if (!is_always()) return write();
   if (!writer_.is_open()) return;
-  if (is_always()) {
-    if (clients > 0 && waiting_.fetch_add(clients) + clients >= wakes_from_) wake();
-    return;
-  }
+  const size_t waiting = waiting_.fetch_add(clients) + clients;
+  if (waiting > 0 && !sync_here() && waiting >= wakes_from_) wake();
+}
+
+bool AppendLog::sync_here() {
+  if (average_sync_us_ > kQuickSyncUs || writer_.awaits_sync()) return false;
+  // Who has it calls on_progress when it is free again, which comes after this look.
+  if (is_taken_.exchange(true)) return true;
+  waiting_ = 0;
+  write_and_report();
+  sync_and_report();
+  wakes_from_ = 1;  // if syncs have become slow, the first who waits wakes the log's thread
+  is_taken_ = false;
+  on_progress();
+  return true;
+}
+
+void AppendLog::write() {
+  if (!writer_.is_open() || is_always()) return;
   const uint64_t end = journal_.end_offset();
   // A disk that fails is tried again by the log's thread, not by every client. While a sync takes
   // too long nothing more is written, so that no more is answered that a power cut would take.
@@ -72,8 +94,9 @@ void AppendLog::run() {
   ::prctl(PR_SET_TIMERSLACK, kTimerSlackNs);
   std::unique_lock lock(mutex_);
   while (!stopping_) {
-    wake_.wait_for(lock, sleep_time(),
-                   [this] { return stopping_ || wanted_ || waiting_ >= wakes_from_; });
+    wake_.wait_for(lock, sleep_time(), [this] {
+      return stopping_ || wanted_ || (waiting_ >= wakes_from_ && !is_taken_);
+    });
     wanted_ = false;
     lock.unlock();
     if (writer_.is_open()) {
@@ -92,6 +115,8 @@ std::chrono::microseconds AppendLog::sleep_time() const {
 }
 
 void AppendLog::step() {
+  gather_us_ = 0;
+  if (is_taken_.exchange(true)) return;
   wakes_from_ = SIZE_MAX;  // the thread looks by itself when this is done
   const size_t clients = waiting_.exchange(0);
   const int64_t now_us = clock_.monotonic_us();
@@ -112,7 +137,8 @@ void AppendLog::step() {
   }
   wakes_from_ = std::max<size_t>(clients, 1);
   const int64_t took_us = clock_.monotonic_us() - now_us;
-  gather_us_ = clients > 1 ? std::min(2 * took_us, kGatherMaxUs) : 0;
+  if (clients > 1) gather_us_ = std::min(2 * took_us, kGatherMaxUs);
+  is_taken_ = false;
   // Other threads write too, and not all of their bytes at once are those that someone waits for.
   const uint64_t safe = safe_offset();
   if (safe == told_offset_) return;
@@ -136,7 +162,8 @@ void AppendLog::write_and_report() {
 void AppendLog::sync_and_report() {
   sync_began_us_ = clock_.monotonic_us();
   const auto synced = writer_.sync();
-  sync_began_us_ = kNotSyncing;
+  const int64_t took_us = clock_.monotonic_us() - sync_began_us_.exchange(kNotSyncing);
+  average_sync_us_ += (took_us - average_sync_us_) / kAveragedSyncs;
   if (!synced) fail(synced.error().message);
 }
 

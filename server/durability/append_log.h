@@ -3,12 +3,15 @@
 // AppendLog: when journal bytes go to the file and to the disk, and from when on replies may leave.
 //
 // With `appendfsync everysec` and `no` the I/O thread that has replies waiting writes for all;
-// once a second the log's own thread syncs. With `always` that thread writes and syncs for all who
-// wait, so that no I/O thread waits for the disk. A sync that has answered several clients makes
-// the next one wait until as many are there again, for at most twice the time it took: clients
-// that write in a loop then share one sync, instead of falling into ever smaller groups. While a
-// sync of `everysec` takes more than two seconds, replies to writes wait for its end: what a power
-// cut may take stays bounded.
+// once a second the log's own thread syncs. With `always` one thread at a time writes and syncs for
+// all who wait; nobody waits for its turn, but goes on and is told of the end.
+//
+// On a disk whose syncs take no longer than a handover to another thread and back, that is the I/O
+// thread whose clients wait; on any other it is the log's own thread, so that no I/O thread waits
+// for the disk. There a sync that has answered several clients makes the next one wait until as
+// many are there again, for at most twice the time it took: clients that write in a loop then share
+// one sync, instead of falling into ever smaller groups. While a sync of `everysec` takes more than
+// two seconds, replies to writes wait for its end: what a power cut may take stays bounded.
 //
 // Invariants: a reply leaves only when is_safe() says so of the journal's end behind its command.
 // When the file takes no bytes, replies to the writes that are in it wait, new writes are refused
@@ -46,7 +49,8 @@ class AppendLog {
   AppendLog(const AppendLog&) = delete;
   AppendLog& operator=(const AppendLog&) = delete;
 
-  // Called when waiting replies may have become safe. Set before start().
+  // Called when waiting replies may have become safe, and when another thread may commit() again;
+  // within commit() too. Set before start().
   std::function<void()> on_progress = [] {};
   // Called with what went wrong when the process must end. Does not return.
   std::function<void(const std::string&)> on_fatal;
@@ -66,8 +70,11 @@ class AppendLog {
   bool is_safe(uint64_t offset) const { return !is_open() || offset <= safe_offset(); }
   // Whether there is a file that replies depend on.
   bool is_open() const { return writer_.is_open(); }
-  // Brings the journal's end nearer to safety: writes, or, once `clients` have begun to wait for
-  // it, has it written and synced.
+  // Writes, unless appendfsync is always: what a sync must follow is left to commit().
+  void write();
+  // Brings the journal's end nearer to safety for the clients that wait, `clients` more of them
+  // than at the thread's last call: writes, and with `always` syncs or has it synced. A thread
+  // whose clients still wait after on_progress calls again.
   void commit(size_t clients);
   // Has the log's thread look at once whether it can write what waits, and tell who waits.
   void wake();
@@ -86,6 +93,9 @@ class AppendLog {
     return is_always() ? writer_.synced_offset() : writer_.written_offset();
   }
   bool sync_is_overdue() const;
+  // Writes and syncs for all who wait, unless another thread is at it; false if the log's thread
+  // is to do that.
+  bool sync_here();
   void run();
   void step();
   // How long the log's thread may sleep when nobody wakes it.
@@ -101,6 +111,7 @@ class AppendLog {
   Availability& availability_;
   std::atomic<bool> syncs_suspended_{false};
   static constexpr int64_t kNotSyncing = -1;
+  static constexpr int64_t kSlowSyncUs = 10'000;
   std::atomic<int64_t> sync_began_us_{kNotSyncing};
   std::atomic<uint64_t> delayed_syncs_{0};
 
@@ -108,6 +119,10 @@ class AppendLog {
   std::condition_variable wake_;
   bool wanted_ = false;
   bool stopping_ = false;
+  // Whether a thread writes and syncs for all.
+  std::atomic<bool> is_taken_{false};
+  // A moving average, of who has taken it. A disk is slow until it has shown otherwise.
+  std::atomic<int64_t> average_sync_us_{kSlowSyncUs};
   // With `always`: clients that no sync has begun for, and how many of them are to wake the thread.
   std::atomic<size_t> waiting_{0};
   std::atomic<size_t> wakes_from_{1};

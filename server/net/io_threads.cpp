@@ -24,9 +24,16 @@ constexpr size_t kOwedBytesMax = size_t{32} * 1024;
 // Memory for replies that outlives a round.
 constexpr size_t kReplyBytesKept = 2 << 20;
 
+thread_local const IoThread* current_thread = nullptr;
+
 }  // namespace
 
+bool IoThread::is_current() const {
+  return current_thread == this;
+}
+
 void IoThread::run() {
+  current_thread = this;
   while (!context.stopped()) {
     has_posts = false;
     context.poll();
@@ -65,7 +72,7 @@ void IoThread::send_owed() {
   if (owed.empty()) return;
   uint64_t log_offset = 0;
   for (const Owed& one : owed) log_offset = std::max(log_offset, one.log_offset);
-  if (log_offset > 0 && !append_log->is_safe(log_offset)) append_log->commit(0);
+  if (log_offset > 0 && !append_log->is_safe(log_offset)) append_log->write();
   size_t begin = 0;
   for (const Owed& one : owed) {
     one.connection->send_owed(replies.view().substr(begin, one.end - begin), one.log_offset);
@@ -78,8 +85,8 @@ void IoThread::send_owed() {
 
 void IoThread::finish_round() {
   send_owed();
-  while (commits_due > 0) {
-    append_log->commit(std::exchange(commits_due, 0));
+  while (std::exchange(commit_is_due, false)) {
+    append_log->commit(std::exchange(new_awaiting_log, 0));
     release_safe();
     send_owed();
   }
@@ -89,7 +96,15 @@ void IoThread::finish_round() {
 
 void IoThread::await_log(std::shared_ptr<Connection> connection) {
   awaiting_log.push_back(std::move(connection));
-  ++commits_due;
+  ++new_awaiting_log;
+  commit_is_due = true;
+  // Before the commit, so that the end of a sync which is under way is told.
+  is_awaiting_log = true;
+}
+
+void IoThread::go_on_with_log() {
+  release_safe();
+  if (!awaiting_log.empty()) commit_is_due = true;
 }
 
 void IoThread::release_safe() {

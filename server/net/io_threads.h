@@ -71,6 +71,10 @@ struct IoThread {
   void await_log(std::shared_ptr<Connection> connection);
   // Sends what has become safe.
   void release_safe();
+  // Sends what has become safe, and has the log committed again for who still waits.
+  void go_on_with_log();
+  // Whether the caller runs on this thread.
+  bool is_current() const;
   // Has the connections look whose commands wait for replicas.
   void check_acks();
 
@@ -99,7 +103,8 @@ struct IoThread {
   bool has_messages = false;        // in its inbox, perhaps
   std::vector<std::shared_ptr<Connection>> awaiting_log;
   std::vector<std::shared_ptr<Connection>> releasing;  // room for release_safe()
-  size_t commits_due = 0;  // connections that have begun to wait for the log in this round
+  size_t new_awaiting_log = 0;  // how many of them have begun to wait in this round
+  bool commit_is_due = false;
   // Whether the log's progress must be told to this thread.
   std::atomic<bool> is_awaiting_log{false};
   std::set<uint64_t> awaiting_acks;  // session ids

@@ -6,10 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/support/virtual_disk.h"
@@ -19,6 +21,17 @@ namespace {
 
 using virtual_disk::Unsynced;
 using virtual_disk::VirtualDisk;
+
+// Each look at it finds it later by `step_us`, so that this is what a sync seems to take.
+class SteppingClock final : public core::Clock {
+ public:
+  int64_t wall_ms() const override { return 0; }
+  int64_t monotonic_us() const override { return now_us_ += step_us; }
+  std::atomic<int64_t> step_us{0};
+
+ private:
+  mutable std::atomic<int64_t> now_us_{0};
+};
 
 class AppendLogTest : public ::testing::Test {
  protected:
@@ -43,8 +56,21 @@ class AppendLogTest : public ::testing::Test {
     return true;
   }
 
+  // Lets the log see that syncs take as long as `sync_us`.
+  void show_disk(int64_t sync_us) {
+    clock_.step_us = sync_us;
+    log_.start();
+    for (int i = 0; i < 200; ++i) {
+      const uint64_t end = append("key");
+      log_.commit(1);
+      ASSERT_TRUE(becomes_safe(end));
+    }
+    log_.stop();
+    disk_.restart_count();
+  }
+
   Config config_;
-  core::SystemClock clock_;
+  SteppingClock clock_;
   persistence::Journal journal_;
   VirtualDisk disk_;
   Availability availability_;
@@ -61,8 +87,9 @@ TEST_F(AppendLogTest, EverySecondTheCallerWrites) {
   EXPECT_EQ(disk_.operation_count(), 1U);
 }
 
-TEST_F(AppendLogTest, AlwaysTheCallerLeavesTheDiskAlone) {
+TEST_F(AppendLogTest, AlwaysTheCallerLeavesASlowDiskAlone) {
   open("always");
+  show_disk(1000);
   const uint64_t end = append("key");
   log_.commit(0);
   log_.commit(1);
@@ -72,12 +99,82 @@ TEST_F(AppendLogTest, AlwaysTheCallerLeavesTheDiskAlone) {
   EXPECT_TRUE(becomes_safe(end));
 }
 
+TEST_F(AppendLogTest, AlwaysTheCallerSyncsAQuickDisk) {
+  open("always");
+  show_disk(50);
+  const uint64_t end = append("key");
+  log_.write();
+  log_.commit(0);
+  EXPECT_FALSE(log_.is_safe(end)) << "nobody waits yet";
+  log_.commit(1);
+  EXPECT_TRUE(log_.is_safe(end));
+  EXPECT_EQ(disk_.operation_count(), 2U) << "a write and a sync";
+}
+
+TEST_F(AppendLogTest, ASlowSyncKeepsTheNextOnesOffTheCaller) {
+  open("always");
+  show_disk(50);
+  clock_.step_us = 20'000;
+  append("hiccup");
+  log_.commit(1);
+  const uint64_t end = append("key");
+  log_.commit(1);
+  EXPECT_FALSE(log_.is_safe(end));
+  log_.start();
+  EXPECT_TRUE(becomes_safe(end));
+}
+
+// As I/O threads do: who is not safe yet comes again when it is told, and only then. There is no
+// thread of the log's that would make up for a forgotten one.
+TEST_F(AppendLogTest, WhoFindsAnotherThreadSyncingIsToldOfItsEnd) {
+  constexpr int kThreads = 4;
+  constexpr int kWrites = 3000;
+  open("always");
+  show_disk(0);
+  struct Told {
+    std::atomic<bool> wants{false};
+    std::atomic<bool> is{false};
+  };
+  std::array<Told, kThreads> told;
+  log_.on_progress = [&told] {
+    for (Told& thread : told) {
+      if (thread.wants.exchange(false)) thread.is = true;
+    }
+  };
+  std::atomic<int> forgotten{0};
+  std::vector<std::thread> threads;
+  for (int index = 0; index < kThreads; ++index) {
+    threads.emplace_back([&, index] {
+      Told& mine = told[static_cast<size_t>(index)];
+      for (int i = 0; i < kWrites && forgotten == 0; ++i) {
+        const uint64_t end = append("key");
+        size_t clients = 1;
+        while (true) {
+          mine.wants = true;
+          log_.commit(std::exchange(clients, 0));
+          if (log_.is_safe(end)) break;
+          const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+          while (!mine.is.exchange(false) && !log_.is_safe(end) && forgotten == 0) {
+            if (std::chrono::steady_clock::now() > deadline) ++forgotten;
+            std::this_thread::yield();
+          }
+          if (forgotten != 0) break;
+        }
+        mine.wants = false;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(forgotten, 0);
+}
+
 // Clients in loops of their own, as many as threads: whoever counts on the others to wake the log's
 // thread must be answered when they do not come.
 TEST_F(AppendLogTest, AlwaysAnswersAllWhoWait) {
   constexpr int kClients = 4;
   constexpr int kWrites = 300;
   open("always");
+  clock_.step_us = 1000;
   log_.start();
   std::vector<std::thread> clients;
   std::array<int, kClients> answered{};
