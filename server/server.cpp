@@ -183,6 +183,7 @@ void Server::prepare_durability() {
       }
     }
   };
+  parts.threads.sharing().is_wanted = [&log] { return log.syncs_before_replies(); };
   log.on_fatal = [](const std::string& reason) {
     log_error(
         "The append log fails and appendfsync is always: ending before anything is answered "

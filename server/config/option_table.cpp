@@ -262,10 +262,7 @@ std::vector<Option> leader_options() {
        .kind = Kind::kInteger,
        .default_text = "10",
        .max = kInt32Max},
-      {.name = "shutdown-timeout",
-       .kind = Kind::kInteger,
-       .default_text = "10",
-       .max = kInt32Max},
+      {.name = "shutdown-timeout", .kind = Kind::kInteger, .default_text = "10", .max = kInt32Max},
   };
 }
 

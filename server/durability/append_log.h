@@ -70,6 +70,7 @@ class AppendLog {
   bool is_safe(uint64_t offset) const { return !is_open() || offset <= safe_offset(); }
   // Whether there is a file that replies depend on.
   bool is_open() const { return writer_.is_open(); }
+  bool syncs_before_replies() const { return is_open() && is_always(); }
   // Writes, unless appendfsync is always: what a sync must follow is left to commit().
   void write();
   // Brings the journal's end nearer to safety for the clients that wait, `clients` more of them

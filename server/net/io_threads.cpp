@@ -24,43 +24,139 @@ constexpr size_t kOwedBytesMax = size_t{32} * 1024;
 // Memory for replies that outlives a round.
 constexpr size_t kReplyBytesKept = 2 << 20;
 
-thread_local const IoThread* current_thread = nullptr;
+thread_local const IoThread* current_loop = nullptr;
 
 }  // namespace
 
+// While its loop runs on this thread.
+class CurrentLoop {
+ public:
+  explicit CurrentLoop(const IoThread& loop) : before_(std::exchange(current_loop, &loop)) {}
+  ~CurrentLoop() { current_loop = before_; }
+  CurrentLoop(const CurrentLoop&) = delete;
+  CurrentLoop& operator=(const CurrentLoop&) = delete;
+
+ private:
+  const IoThread* const before_;
+};
+
 bool IoThread::is_current() const {
-  return current_thread == this;
+  return current_loop == this;
 }
 
 void IoThread::run() {
-  current_thread = this;
+  const CurrentLoop current(*this);
   while (!context.stopped()) {
-    has_posts = false;
-    context.poll();
-    if (has_messages) {
-      has_messages = deliver_messages(*this, *pubsub);
-      // What is left waits for one round of the sockets, but not for a client to come.
-      if (has_messages) has_posts = true;
-    }
-    finish_round();
+    run_posts();
     if (context.stopped()) break;
+    if (sharing != nullptr) sharing->measure(*this);
     if (serve()) continue;
+    if (sharing != nullptr) sharing->restart_measure(*this);
     readiness.arm();
     context.run_one();
     finish_round();
   }
+  if (sharing != nullptr) sharing->resign(*this, LoopSharing::Role::kReturned);
+}
+
+void IoThread::run_posts() {
+  has_posts = false;
+  context.poll();
+  if (has_messages) {
+    has_messages = deliver_messages(*this, *pubsub);
+    // What is left waits for one round of the sockets, but not for a client to come.
+    if (has_messages) has_posts = true;
+  }
+  finish_round();
 }
 
 bool IoThread::serve() {
+  using Role = LoopSharing::Role;
+  switch (sharing == nullptr ? Role::kAlone : sharing->join(*this)) {
+    case Role::kAlone:
+      return serve_alone();
+    case Role::kDriver:
+      return drive();
+    case Role::kReturned:
+      return true;
+    case Role::kIdle:
+      break;
+  }
+  return has_posts;
+}
+
+bool IoThread::serve_alone() {
   const auto until = std::chrono::steady_clock::now() + kAsioInterval;
   do {
     is_in_readiness = true;
-    const size_t served = readiness.deliver(has_posts ? 0 : kLingerMs);
+    readiness.wait(has_posts ? 0 : kLingerMs);
     is_in_readiness = false;
+    const size_t served = readiness.deliver();
     finish_round();
     if (served == 0) return has_posts;
   } while (!has_posts && std::chrono::steady_clock::now() < until);
   return true;
+}
+
+bool IoThread::drive() {
+  sharing->adopt_offers(*this);
+  for (IoThread* const loop : share.lent) {
+    if (!loop->share.lease.take()) continue;
+    const CurrentLoop current(*loop);
+    loop->run_posts();
+    const bool has_ended = loop->context.stopped();
+    loop->share.lease.put_back();
+    if (has_ended) {
+      sharing->resign(*this, LoopSharing::Role::kReturned);
+      return true;
+    }
+  }
+  const auto until = std::chrono::steady_clock::now() + kAsioInterval;
+  do {
+    const size_t served = drive_round();
+    if (has_posts_anywhere()) return true;
+    if (served == 0) {
+      sharing->resign(*this, LoopSharing::Role::kIdle);
+      return has_posts;
+    }
+  } while (std::chrono::steady_clock::now() < until);
+  return true;
+}
+
+size_t IoThread::drive_round() {
+  const auto set_in_readiness = [this](bool value) {
+    is_in_readiness = value;
+    for (IoThread* const loop : share.lent) {
+      if (loop->share.lease.state() == Lease::State::kLent) loop->is_in_readiness = value;
+    }
+  };
+  set_in_readiness(true);
+  readiness.wait(has_posts_anywhere() ? 0 : kLingerMs);
+  set_in_readiness(false);
+  ++share.rounds;
+  const size_t served = readiness.deliver();
+  // One commit of the log serves all: what the lent loops executed is in the journal by now.
+  finish_round();
+  for (IoThread* const loop : share.lent) {
+    if (loop->share.lease.state() != Lease::State::kDriven) continue;
+    const CurrentLoop current(*loop);
+    loop->finish_round();
+    loop->share.lease.put_back();
+  }
+  return served;
+}
+
+bool IoThread::has_posts_anywhere() const {
+  return has_posts || std::any_of(share.lent.begin(), share.lent.end(),
+                                  [](const IoThread* loop) { return loop->has_posts.load(); });
+}
+
+void IoThread::LentWatcher::on_ready(uint32_t /*events*/) {
+  // It may have gone back to its own thread.
+  if (!loop.share.lease.take()) return;
+  const CurrentLoop current(loop);
+  loop.readiness.wait(0);
+  loop.readiness.deliver();
 }
 
 void IoThread::owe(Connection& connection, uint64_t log_offset) {
@@ -126,7 +222,10 @@ void IoThread::check_acks() {
 }
 
 IoThreads::IoThreads(size_t count) {
-  for (size_t i = 0; i < count; ++i) threads_.push_back(std::make_unique<IoThread>(i));
+  for (size_t i = 0; i < count; ++i) {
+    threads_.push_back(std::make_unique<IoThread>(i));
+    if (count > 1) threads_.back()->sharing = &sharing_;
+  }
 }
 
 IoThreads::~IoThreads() {

@@ -22,6 +22,7 @@
 #include "protocol/reply_writer.h"
 #include "server/durability/append_log.h"
 #include "server/net/asio_types.h"
+#include "server/net/loop_sharing.h"
 #include "server/net/readiness.h"
 #include "server/pubsub/pub_sub.h"
 
@@ -54,6 +55,10 @@ struct IoThread {
   template <class Function>
   void post(Function&& function) {
     asio::post(context, std::forward<Function>(function));
+    notice();
+  }
+  // Makes whoever drives the loop look what there is besides clients. From any thread.
+  void notice() {
     has_posts = true;
     if (is_in_readiness) readiness.wake();
   }
@@ -73,7 +78,7 @@ struct IoThread {
   void release_safe();
   // Sends what has become safe, and has the log committed again for who still waits.
   void go_on_with_log();
-  // Whether the caller runs on this thread.
+  // Whether the caller runs in this loop.
   bool is_current() const;
   // Has the connections look whose commands wait for replicas.
   void check_acks();
@@ -116,9 +121,27 @@ struct IoThread {
   std::atomic<bool> is_in_readiness{false};
   std::thread thread;
 
+  LoopSharing* sharing = nullptr;  // set before the thread starts; null when there is one thread
+  LoopSharing::Share share;
+  // Tells the driving thread that this loop has something to do.
+  struct LentWatcher final : Readiness::Watcher {
+    explicit LentWatcher(IoThread& lent_loop) : loop(lent_loop) {}
+    void on_ready(uint32_t events) override;
+    IoThread& loop;
+  };
+  LentWatcher lent_watcher{*this};
+
  private:
+  // Runs what has been posted and what timers are due.
+  void run_posts();
   // Serves sockets without Asio while clients come; false when none has come for a while.
   bool serve();
+  // The same for its own loop, and for that and those that have been lent to it.
+  bool serve_alone();
+  bool drive();
+  // A round of all loops it drives; returns how many sockets were ready.
+  size_t drive_round();
+  bool has_posts_anywhere() const;
   // Sends what is owed, commits the log for those who wait for it, forgets what was closed.
   void finish_round();
 };
@@ -131,6 +154,7 @@ class IoThreads {
   IoThreads& operator=(const IoThreads&) = delete;
 
   IoThread& at(size_t index) { return *threads_[index]; }
+  LoopSharing& sharing() { return sharing_; }
   size_t count() const { return threads_.size(); }
   // Round robin.
   IoThread& next() { return *threads_[next_++ % threads_.size()]; }
@@ -147,6 +171,7 @@ class IoThreads {
   }
 
  private:
+  LoopSharing sharing_;
   std::vector<std::unique_ptr<IoThread>> threads_;
   size_t next_ = 0;
 };

@@ -18,6 +18,7 @@ int checked(int descriptor, const char* what) {
 
 Readiness::Readiness(asio::io_context& context)
     : set_(context, checked(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1")),
+      descriptor_(set_.native_handle()),
       wake_event_(checked(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")) {
   epoll_event event{EPOLLIN | EPOLLET, {.ptr = nullptr}};
   checked(::epoll_ctl(set_.native_handle(), EPOLL_CTL_ADD, wake_event_, &event), "epoll_ctl");
@@ -28,8 +29,10 @@ Readiness::~Readiness() {
 }
 
 void Readiness::close() {
+  is_open_ = false;
+  // The set itself stays until no thread can know of it any more.
   ErrorCode ignored;
-  set_.close(ignored);
+  set_.cancel(ignored);
 }
 
 bool Readiness::add(int descriptor, Watcher& watcher, uint32_t events) {
@@ -43,7 +46,7 @@ void Readiness::change(int descriptor, Watcher& watcher, uint32_t events) {
 }
 
 void Readiness::remove(int descriptor, Watcher& watcher) {
-  if (set_.is_open()) {
+  if (is_open_) {
     (void)::epoll_ctl(set_.native_handle(), EPOLL_CTL_DEL, descriptor, nullptr);
   }
   for (size_t i = next_; i < count_; ++i) {
@@ -51,13 +54,25 @@ void Readiness::remove(int descriptor, Watcher& watcher) {
   }
 }
 
-size_t Readiness::deliver(int wait_ms) {
-  if (!set_.is_open()) return 0;
+bool Readiness::add(Readiness& other, Watcher& watcher) {
+  return other.is_open_ && add(other.descriptor_, watcher, EPOLLIN);
+}
+
+void Readiness::remove(Readiness& other, Watcher& watcher) {
+  remove(other.descriptor_, watcher);
+}
+
+void Readiness::wait(int wait_ms) {
+  next_ = count_ = 0;
+  if (!is_open_) return;
   const int ready =
       ::epoll_wait(set_.native_handle(), events_.data(), static_cast<int>(events_.size()), wait_ms);
-  count_ = ready > 0 ? static_cast<size_t>(ready) : 0;
+  if (ready > 0) count_ = static_cast<size_t>(ready);
+}
+
+size_t Readiness::deliver() {
   size_t delivered = 0;
-  for (next_ = 0; next_ < count_;) {
+  while (next_ < count_) {
     const epoll_event& event = events_[next_++];
     auto* const watcher = static_cast<Watcher*>(event.data.ptr);
     if (watcher == nullptr) continue;  // the wake-up, or removed meanwhile
@@ -72,7 +87,7 @@ void Readiness::wake() {
 }
 
 void Readiness::arm() {
-  if (is_armed_ || !set_.is_open()) return;
+  if (is_armed_ || !is_open_) return;
   is_armed_ = true;
   set_.async_wait(decltype(set_)::wait_read, [this](const ErrorCode&) { is_armed_ = false; });
 }

@@ -16,6 +16,7 @@
 #include <sys/epoll.h>
 
 #include <array>
+#include <atomic>
 #include <boost/asio/posix/basic_stream_descriptor.hpp>
 #include <cstdint>
 
@@ -47,10 +48,17 @@ class Readiness {
   void change(int descriptor, Watcher& watcher, uint32_t events);
   void remove(int descriptor, Watcher& watcher);
 
-  // Asks the kernel once, waiting at most `wait_ms`, and calls the watchers of what is ready.
-  // Returns how many there were; 0 too when wake() ended the wait.
-  size_t deliver(int wait_ms);
-  // Ends a wait of deliver(), the present one or else the next.
+  // Another thread's set as a member of this one: ready when something in it is. The other need not
+  // stand still.
+  [[nodiscard]] bool add(Readiness& other, Watcher& watcher);
+  void remove(Readiness& other, Watcher& watcher);
+
+  // Asks the kernel once, waiting at most `wait_ms`.
+  void wait(int wait_ms);
+  // Calls the watchers of what the last wait() found ready, once. Returns how many there were; 0
+  // too when wake() ended the wait.
+  size_t deliver();
+  // Ends a wait(), the present one or else the next.
   void wake();
   // Makes Asio return from sleep when something in the set is ready.
   void arm();
@@ -58,6 +66,8 @@ class Readiness {
  private:
   static constexpr size_t kEventsPerRound = 256;
   asio::posix::basic_stream_descriptor<Executor> set_;
+  const int descriptor_;  // of the set, for other threads' sets
+  std::atomic<bool> is_open_{true};
   const int wake_event_;  // an eventfd in the set, edge-triggered: it need not be read
   bool is_armed_ = false;
   std::array<epoll_event, kEventsPerRound> events_{};
