@@ -121,8 +121,8 @@ struct Server::Parts {
   net::Periodic periodic;
   boost::asio::signal_set signals;
   std::atomic<bool> stopping{false};
-  std::thread recovery;
   std::atomic<int> exit_code{EXIT_SUCCESS};
+  std::thread recovery;
   DirectoryLock directory_lock;
 };
 

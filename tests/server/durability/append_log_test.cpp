@@ -143,6 +143,7 @@ TEST_F(AppendLogTest, WhoFindsAnotherThreadSyncingIsToldOfItsEnd) {
   };
   std::atomic<int> forgotten{0};
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (int index = 0; index < kThreads; ++index) {
     threads.emplace_back([&, index] {
       Told& mine = told[static_cast<size_t>(index)];
@@ -177,6 +178,7 @@ TEST_F(AppendLogTest, AlwaysAnswersAllWhoWait) {
   clock_.step_us = 1000;
   log_.start();
   std::vector<std::thread> clients;
+  clients.reserve(kClients);
   std::array<int, kClients> answered{};
   for (int client = 0; client < kClients; ++client) {
     clients.emplace_back([this, client, &answered] {
