@@ -29,7 +29,9 @@ void write_replica(const Source& source, Lines& lines) {
   const FollowerFigures& figures = services.follower.figures();
   const auto target = services.follower.target().value_or(Follower::Target{});
   const FollowerState state = figures.state;
-  const bool is_up = state == FollowerState::kConnected;
+  // A snapshot that has just been loaded still becomes the append log's base: nobody is served yet.
+  const bool is_up = state == FollowerState::kConnected &&
+                     !services.durability.availability.has(Availability::kLoading);
   const int64_t now_us = services.clock.monotonic_us();
   const int64_t silent_s = (now_us - figures.last_received_us) / core::kSecondUs;
   lines.field("master_host", target.host);
