@@ -16,10 +16,10 @@ namespace {
 constexpr int64_t kSyncIsOverdueUs = 2 * core::kSecondUs;
 // The most that a client waits for others that may come.
 constexpr int64_t kGatherMaxUs = 1000;
-// Syncs that take longer on average are kept off the I/O threads. Handing one over and its end back
-// takes as long on a busy machine.
-constexpr int64_t kQuickSyncUs = 300;
-// How many make the average: one of 10 ms keeps the next fifteen or more off the I/O threads.
+// Syncs that take longer on average are kept off the I/O threads: until then one is no worse for
+// the thread's other clients than a long command.
+constexpr int64_t kQuickSyncUs = 1000;
+// How many make the average: one of 100 ms keeps the next thirty or so off the I/O threads.
 constexpr int64_t kAveragedSyncs = 16;
 // A sync of a fast disk takes about as long as timers are late by default.
 constexpr unsigned long kTimerSlackNs = 1000;

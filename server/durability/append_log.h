@@ -6,12 +6,13 @@
 // once a second the log's own thread syncs. With `always` one thread at a time writes and syncs for
 // all who wait; nobody waits for its turn, but goes on and is told of the end.
 //
-// On a disk whose syncs take no longer than a handover to another thread and back, that is the I/O
-// thread whose clients wait; on any other it is the log's own thread, so that no I/O thread waits
-// for the disk. There a sync that has answered several clients makes the next one wait until as
-// many are there again, for at most twice the time it took: clients that write in a loop then share
-// one sync, instead of falling into ever smaller groups. While a sync of `everysec` takes more than
-// two seconds, replies to writes wait for its end: what a power cut may take stays bounded.
+// On a disk whose syncs take a millisecond or less on average that is the I/O thread whose clients
+// wait: handing a sync over and its end back would cost more. On any other it is the log's own
+// thread, so that no I/O thread waits for the disk. There a sync that has answered several clients
+// makes the next one wait until as many are there again, for at most twice the time it took:
+// clients that write in a loop then share one sync, instead of falling into ever smaller groups.
+// While a sync of `everysec` takes more than two seconds, replies to writes wait for its end: what
+// a power cut may take stays bounded.
 //
 // Invariants: a reply leaves only when is_safe() says so of the journal's end behind its command.
 // When the file takes no bytes, replies to the writes that are in it wait, new writes are refused

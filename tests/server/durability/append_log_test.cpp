@@ -89,7 +89,7 @@ TEST_F(AppendLogTest, EverySecondTheCallerWrites) {
 
 TEST_F(AppendLogTest, AlwaysTheCallerLeavesASlowDiskAlone) {
   open("always");
-  show_disk(1000);
+  show_disk(5000);
   const uint64_t end = append("key");
   log_.commit(0);
   log_.commit(1);
@@ -175,7 +175,7 @@ TEST_F(AppendLogTest, AlwaysAnswersAllWhoWait) {
   constexpr int kClients = 4;
   constexpr int kWrites = 300;
   open("always");
-  clock_.step_us = 1000;
+  clock_.step_us = 5000;
   log_.start();
   std::vector<std::thread> clients;
   clients.reserve(kClients);
