@@ -49,7 +49,11 @@ void AppendLog::commit(size_t clients) {
 }
 
 bool AppendLog::sync_here() {
-  if (average_sync_us_ > kQuickSyncUs || writer_.awaits_sync()) return false;
+  // What is not as usual is the log's thread's: a file before this one, and one that fails.
+  if (average_sync_us_ > kQuickSyncUs || writer_.awaits_sync() || writer_.has_lost_sync() ||
+      availability_.has(Availability::kAppendLogFails)) {
+    return false;
+  }
   // Who has it calls on_progress when it is free again, which comes after this look.
   if (is_taken_.exchange(true)) return true;
   waiting_ = 0;

@@ -182,6 +182,8 @@ void IoThread::send_owed() {
 void IoThread::finish_round() {
   send_owed();
   while (std::exchange(commit_is_due, false)) {
+    // Before the commit, so that the end of a sync which is under way is told.
+    is_awaiting_log = true;
     append_log->commit(std::exchange(new_awaiting_log, 0));
     release_safe();
     send_owed();
@@ -194,8 +196,6 @@ void IoThread::await_log(std::shared_ptr<Connection> connection) {
   awaiting_log.push_back(std::move(connection));
   ++new_awaiting_log;
   commit_is_due = true;
-  // Before the commit, so that the end of a sync which is under way is told.
-  is_awaiting_log = true;
 }
 
 void IoThread::go_on_with_log() {

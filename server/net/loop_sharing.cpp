@@ -24,14 +24,16 @@ constexpr std::chrono::milliseconds kSpreadTime{100};
 // A round that takes longer is left to itself by the loops that have no part in it.
 constexpr std::chrono::milliseconds kLongRound{10};
 
-std::chrono::nanoseconds thread_cpu_time() {
+}  // namespace
+
+std::chrono::nanoseconds LoopSharing::thread_cpu_time() {
   timespec time{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
 }
 
-// Of all processors since the system's start; nothing if it does not tell. See proc_uptime(5).
-std::optional<std::chrono::nanoseconds> processors_idle_time() {
+// See proc_uptime(5).
+std::optional<std::chrono::nanoseconds> LoopSharing::processors_idle_time() {
   std::ifstream file("/proc/uptime");
   double up_s = 0;
   double idle_s = 0;
@@ -39,8 +41,6 @@ std::optional<std::chrono::nanoseconds> processors_idle_time() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
       std::chrono::duration<double>(idle_s));
 }
-
-}  // namespace
 
 LoopSharing::Role LoopSharing::join(IoThread& thread) {
   if (!is_light_ || !is_wanted()) {
@@ -130,22 +130,20 @@ void LoopSharing::measure(IoThread& thread) {
   const auto permille = [elapsed](std::chrono::nanoseconds time) {
     return static_cast<int>(time * 1000 / elapsed);
   };
-  const auto cpu_time = thread_cpu_time();
+  const auto cpu_time = thread_time();
   const int used = permille(cpu_time - usage.cpu_time);
   used_permille_ += used - usage.permille;
   usage.permille = used;
   usage.since = now;
   usage.cpu_time = cpu_time;
   if (thread.share.drives) {
-    const auto idle_time = processors_idle_time();
-    const auto before = std::exchange(usage.idle_time, idle_time);
+    const auto idle_now = idle_time();
+    const auto idle_then = std::exchange(usage.idle_time, idle_now);
     // The first look has nothing to compare with.
-    const int idle = before && idle_time ? permille(*idle_time - *before) : 0;
+    const int idle = idle_now && idle_then ? permille(*idle_now - *idle_then) : 0;
     const int idle_before = std::exchange(usage.idle_permille, idle);
-    const bool is_room_known = idle_time.has_value();
-    if (used > kBusyPermille && (!is_room_known || idle + idle_before > 2 * kIdlePermille)) {
-      spread();
-    }
+    const bool has_room = !idle_now || idle + idle_before > 2 * kIdlePermille;
+    if (used > kBusyPermille && has_room) spread();
   } else if (!is_light_ && now >= spread_until_.load() && used_permille_ < kLightPermille) {
     is_light_ = true;
   }
@@ -156,7 +154,7 @@ void LoopSharing::restart_measure(IoThread& thread) {
   used_permille_ -= usage.permille;
   usage = {};
   usage.since = Clock::now();
-  usage.cpu_time = thread_cpu_time();
+  usage.cpu_time = thread_time();
 }
 
 }  // namespace server::net

@@ -68,13 +68,17 @@ class LoopSharing {
     kReturned,  // had lent its loop and has it back, with work perhaps
     kIdle,      // had lent its loop and has it back because no client came
   };
-  // Whether sharing is any use now. Set before the threads start.
+  // Whether sharing is any use now. Set before the threads start, as are the other two.
   std::function<bool()> is_wanted = [] { return false; };
+  // What the calling thread has used of its processor.
+  std::function<std::chrono::nanoseconds()> thread_time = thread_cpu_time;
+  // For how long processors have been idle, all together; nothing if the system does not tell.
+  std::function<std::optional<std::chrono::nanoseconds>()> idle_time = processors_idle_time;
 
   // What LoopSharing knows of a thread and its loop.
   struct Share {
     Lease lease;
-    Role role_after_lease = Role::kReturned;  // set before the lease ends
+    Role role_after_lease = Role::kReturned;  // guarded by mutex_
     bool drives = false;
     std::vector<IoThread*> lent;      // the loops that it drives besides its own
     std::atomic<uint64_t> rounds{0};  // that it has begun to drive
@@ -93,6 +97,8 @@ class LoopSharing {
   void restart_measure(IoThread& thread);
 
  private:
+  static std::chrono::nanoseconds thread_cpu_time();
+  static std::optional<std::chrono::nanoseconds> processors_idle_time();
   Role lend(IoThread& thread, std::unique_lock<std::mutex>& lock);
   void spread();
   // REQUIRES: mutex_.

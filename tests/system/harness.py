@@ -180,14 +180,13 @@ class Process:
     def suspend(self):
         """SIGSTOP; returns when no thread of it runs, which may take until each was scheduled."""
         self.process.send_signal(signal.SIGSTOP)
-        tasks = pathlib.Path(f"/proc/{self.pid}/task")
-        wait_until(
-            lambda: all(
-                (task / "stat").read_text().rpartition(")")[2].split()[0] == "T"
-                for task in tasks.iterdir()
-            ),
-            what="all threads are stopped",
-        )
+        wait_until(self._is_stopped, what="all threads are stopped")
+
+    def _is_stopped(self):
+        stats = pathlib.Path(f"/proc/{self.pid}/task").glob("*/stat")
+        with contextlib.suppress(OSError):  # a thread has just ended
+            return all(stat.read_text().rpartition(")")[2].split()[0] == "T" for stat in stats)
+        return False
 
     def resume(self):
         """Lets a suspended process go on; one that has ended is left alone."""

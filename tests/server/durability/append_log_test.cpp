@@ -124,6 +124,22 @@ TEST_F(AppendLogTest, ASlowSyncKeepsTheNextOnesOffTheCaller) {
   EXPECT_TRUE(becomes_safe(end));
 }
 
+// A client that waits must not make the process end for what `everysec` has refused writes for.
+TEST_F(AppendLogTest, AlwaysALogThatFailsIsTheLogsThreads) {
+  open("always");
+  show_disk(50);
+  const NamedValue every_second{"appendfsync", "everysec"};
+  ASSERT_TRUE(config_.set({&every_second, 1}));
+  log_.on_fatal = [](const std::string& reason) { FAIL() << reason; };
+  availability_.append_log_failed("of the test");
+  const NamedValue always{"appendfsync", "always"};
+  ASSERT_TRUE(config_.set({&always, 1}));
+  const uint64_t end = append("key");
+  log_.commit(1);
+  EXPECT_FALSE(log_.is_safe(end));
+  EXPECT_EQ(disk_.operation_count(), 0U);
+}
+
 // As I/O threads do: who is not safe yet comes again when it is told, and only then. There is no
 // thread of the log's that would make up for a forgotten one.
 TEST_F(AppendLogTest, WhoFindsAnotherThreadSyncingIsToldOfItsEnd) {

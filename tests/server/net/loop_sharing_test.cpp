@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -14,10 +13,12 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <vector>
 
 #include "server/net/io_threads.h"
+#include "tests/support/socket_pair.h"
 
 namespace server::net {
 namespace {
@@ -37,23 +38,12 @@ bool becomes_true(Condition&& condition) {
 // A client of one loop: what it sends is read there, and it can tell by which thread.
 class Client final : public Readiness::Watcher {
  public:
-  explicit Client(IoThread& loop) : loop_(loop) {
-    std::array<int, 2> both{};
-    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, both.data()), 0);
-    near_ = both[0];
-    far_ = both[1];
-  }
-  ~Client() {
-    ::close(near_);
-    ::close(far_);
-  }
-  Client(const Client&) = delete;
-  Client& operator=(const Client&) = delete;
+  explicit Client(IoThread& loop) : loop_(loop) {}
 
   void join() {
-    loop_.post([this] { EXPECT_TRUE(loop_.readiness.add(near_, *this, EPOLLIN)); });
+    loop_.post([this] { EXPECT_TRUE(loop_.readiness.add(sockets_.near, *this, EPOLLIN)); });
   }
-  void send() const { ASSERT_EQ(::send(far_, "x", 1, 0), 1); }
+  void send() const { sockets_.make_ready(); }
   int answered() const { return answered_; }
   std::thread::id thread() const { return thread_; }
   // Sends one message and waits until it was read.
@@ -68,7 +58,7 @@ class Client final : public Readiness::Watcher {
  private:
   void on_ready(uint32_t /*events*/) override {
     std::array<char, 64> buffer{};
-    const ssize_t size = ::recv(near_, buffer.data(), buffer.size(), 0);
+    const ssize_t size = ::recv(sockets_.near, buffer.data(), buffer.size(), 0);
     if (size <= 0) return;
     EXPECT_TRUE(loop_.is_current());
     thread_ = std::this_thread::get_id();
@@ -77,8 +67,7 @@ class Client final : public Readiness::Watcher {
   }
 
   IoThread& loop_;
-  int near_ = -1;
-  int far_ = -1;
+  SocketPair sockets_;
   std::atomic<int> answered_{0};
   std::atomic<std::thread::id> thread_;
 };
@@ -88,7 +77,12 @@ class LoopSharingTest : public testing::Test {
   static constexpr size_t kLoops = 3;
 
   LoopSharingTest() {
-    threads_.sharing().is_wanted = [this] { return is_wanted_.load(); };
+    LoopSharing& sharing = threads_.sharing();
+    sharing.is_wanted = [this] { return is_wanted_.load(); };
+    sharing.thread_time = [this] { return is_busy_ ? time() : time() / 10; };
+    sharing.idle_time = [this]() -> std::optional<std::chrono::nanoseconds> {
+      return has_room_ ? time() : time() / 10;
+    };
     for (size_t i = 0; i < kLoops; ++i) {
       clients_.push_back(std::make_unique<Client>(threads_.at(i)));
     }
@@ -127,7 +121,12 @@ class LoopSharingTest : public testing::Test {
     return ran.get_future().get();
   }
 
+  static std::chrono::nanoseconds time() { return LoopSharing::Clock::now().time_since_epoch(); }
+
   std::atomic<bool> is_wanted_{true};
+  // Whether a thread that does anything seems to use all of its processor, and another is idle.
+  std::atomic<bool> is_busy_{false};
+  std::atomic<bool> has_room_{true};
   IoThreads threads_{kLoops};
   std::vector<std::unique_ptr<Client>> clients_;
   std::thread runner_;
@@ -202,6 +201,23 @@ TEST_F(LoopSharingTest, ALongRoundKeepsOtherLoopsNoLonger) {
     EXPECT_TRUE(was_released);
     clients_[busy]->then = nullptr;
   }
+}
+
+TEST_F(LoopSharingTest, ABusyDriverGivesLoopsBackWhereThereIsRoom) {
+  is_busy_ = true;
+  start();
+  EXPECT_TRUE(becomes_true([this] { return are_apart(); }));
+}
+
+TEST_F(LoopSharingTest, ABusyDriverKeepsThemWhereNoProcessorIsIdle) {
+  is_busy_ = true;
+  has_room_ = false;
+  start();
+  ASSERT_TRUE(becomes_true([this] { return are_shared(); }));
+  const auto until = LoopSharing::Clock::now() + std::chrono::milliseconds(700);
+  int times_apart = 0;
+  while (LoopSharing::Clock::now() < until) times_apart += are_apart() ? 1 : 0;
+  EXPECT_EQ(times_apart, 0);
 }
 
 TEST_F(LoopSharingTest, ThreadsEndWhileTheirLoopsAreLent) {

@@ -2,7 +2,6 @@
 #include "server/net/readiness.h"
 
 #include <gtest/gtest.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <functional>
@@ -10,31 +9,12 @@
 #include <thread>
 
 #include "server/net/io_threads.h"
+#include "tests/support/socket_pair.h"
 
 namespace server::net {
 namespace {
 
 constexpr int kLongMs = 10'000;
-
-// A connected pair; `near` is watched, `far` makes it ready.
-struct Pair {
-  Pair() {
-    int both[2];
-    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, both), 0);
-    near = both[0];
-    far = both[1];
-  }
-  ~Pair() {
-    ::close(near);
-    ::close(far);
-  }
-  Pair(const Pair&) = delete;
-  Pair& operator=(const Pair&) = delete;
-  void make_ready() const { ASSERT_EQ(::write(far, "x", 1), 1); }
-
-  int near = -1;
-  int far = -1;
-};
 
 struct Counter final : Readiness::Watcher {
   void on_ready(uint32_t events) override {
@@ -57,8 +37,8 @@ class ReadinessTest : public testing::Test {
   asio::io_context context_{1};
   asio::executor_work_guard<Executor> work_{context_.get_executor()};
   Readiness readiness_{context_};
-  Pair first_;
-  Pair second_;
+  SocketPair first_;
+  SocketPair second_;
   Counter one_;
   Counter two_;
 };
