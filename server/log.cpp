@@ -7,6 +7,8 @@
 
 #include <memory>
 
+#include "server/printable.h"
+
 namespace server {
 namespace {
 
@@ -23,6 +25,20 @@ class LevelMark final : public spdlog::custom_flag_formatter {
   }
 };
 
+// %v in the pattern: the text, which may quote a peer or name a file.
+class PrintableText final : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&,
+              spdlog::memory_buf_t& out) override {
+    const std::string text =
+        printable(std::string_view(message.payload.data(), message.payload.size()));
+    out.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<PrintableText>();
+  }
+};
+
 }  // namespace
 
 core::Result<> open_log(LogLevel level, const std::string& file) {
@@ -36,7 +52,8 @@ core::Result<> open_log(LogLevel level, const std::string& file) {
           "bloomery", std::make_shared<spdlog::sinks::basic_file_sink_mt>(file));
     }
     auto formatter = std::make_unique<spdlog::pattern_formatter>();
-    formatter->add_flag<LevelMark>('*').set_pattern("%P:M %d %b %Y %H:%M:%S.%e %* %v");
+    formatter->add_flag<LevelMark>('*').add_flag<PrintableText>('v').set_pattern(
+        "%P:M %d %b %Y %H:%M:%S.%e %* %v");
     logger->set_formatter(std::move(formatter));
     logger->flush_on(spdlog::level::info);
     spdlog::set_default_logger(std::move(logger));

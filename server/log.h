@@ -2,7 +2,8 @@
 //
 // Log: lines in Redis' form, "PID:M 20 Nov 2026 09:37:03.456 * text", through spdlog.
 //
-// Invariants: a line holds no line break from a client's bytes.
+// Invariants: a line holds no line break and no other control character from outside: they are
+// escaped where lines are formatted.
 // Thread safety: all functions may be called from any thread.
 // Source: https://github.com/gabime/spdlog
 #pragma once

@@ -7,11 +7,10 @@
 #include "server/commands/context.h"
 #include "server/commands/families.h"
 #include "server/commands/replica_role.h"
+#include "server/config/host.h"
 
 namespace server {
 namespace {
-
-constexpr int64_t kLeaderPortMax = 65535;
 
 std::string_view state_name(FollowerState state) {
   switch (state) {
@@ -46,10 +45,10 @@ void replicaof(Context& ctx) {
   if (ctx.session.peer == Peer::kReplica) {
     return ctx.reply.error("ERR Command is not valid when client is a replica.");
   }
-  const auto port = core::parse_int64(ctx.args[2]);
-  if (!port || *port < 0 || *port > kLeaderPortMax)
-    return ctx.reply.error("ERR Invalid master port");
-  const Follower::Target target{std::string(ctx.args[1]), static_cast<uint16_t>(*port), false};
+  if (!is_host(ctx.args[1])) return ctx.reply.error("ERR Invalid master host");
+  const auto port = parse_port(ctx.args[2]);
+  if (!port) return ctx.reply.error("ERR Invalid master port");
+  const Follower::Target target{std::string(ctx.args[1]), *port, false};
   if (!follower.follow(target, ctx.locking())) {
     return ctx.reply.simple("OK Already connected to specified master");
   }
@@ -68,11 +67,9 @@ core::Result<Failover::Request> read_failover(std::span<const std::string_view> 
       request.timeout_ms = *timeout_ms;
       words = words.subspan(2);
     } else if (equals_ignore_case(words[0], "TO") && words.size() > 2 && !request.target) {
-      const auto port = core::parse_int64(words[2]);
-      if (!port) return core::Error{std::string(kNotAnInteger)};
+      if (!core::parse_int64(words[2])) return core::Error{std::string(kNotAnInteger)};
       // No replica listens at what is no port.
-      const bool is_port = *port >= 0 && *port <= kLeaderPortMax;
-      request.target = {std::string(words[1]), static_cast<uint16_t>(is_port ? *port : 0)};
+      request.target = {std::string(words[1]), parse_port(words[2]).value_or(0)};
       words = words.subspan(3);
     } else if (equals_ignore_case(words[0], "FORCE") && !request.is_forced) {
       request.is_forced = true;

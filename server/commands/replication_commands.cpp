@@ -11,6 +11,7 @@
 #include "server/commands/context.h"
 #include "server/commands/families.h"
 #include "server/commands/replica_role.h"
+#include "server/config/host.h"
 #include "server/log.h"
 #include "server/replication/leader.h"
 
@@ -98,18 +99,20 @@ core::Result<> read_filter(ReplicaTraits& traits, std::string_view words) {
 // One pair of REPLCONF that tells of the replica. Errors: the reply.
 core::Result<> read_trait(ReplicaTraits& traits, std::string_view option, std::string_view value) {
   constexpr size_t kHostBytesMax = 256;
-  constexpr int64_t kPortMax = 65535;
   const auto number = protocol::parse_int64(value);
   if (equals_ignore_case(option, "listening-port")) {
-    if (!number || *number < 0 || *number > kPortMax) {
-      return core::Error{std::string(kNotAnInteger)};
-    }
-    traits.port = static_cast<uint16_t>(*number);
+    // 0: it serves no clients by TCP.
+    const auto port = number == 0 ? uint16_t{0} : parse_port(value);
+    if (!port) return core::Error{std::string(kNotAnInteger)};
+    traits.port = *port;
   } else if (equals_ignore_case(option, "ip-address")) {
     if (value.size() >= kHostBytesMax) {
       return core::Error{
           fmt::format("ERR REPLCONF ip-address provided by replica instance is too long: {} bytes",
                       value.size())};
+    }
+    if (!value.empty() && !is_host(value)) {
+      return core::Error{"ERR REPLCONF ip-address provided by replica instance is not a host"};
     }
     traits.address = value;
   } else if (equals_ignore_case(option, "capa")) {

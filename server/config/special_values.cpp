@@ -11,6 +11,7 @@
 #include <memory>
 #include <system_error>
 
+#include "server/config/host.h"
 #include "server/config/value.h"
 #include "server/config/words.h"
 
@@ -57,15 +58,24 @@ Parsed<Value> parse_replicaof(const Option&, Words words, const std::string&) {
   if (words.size() == 1 && words[0].empty()) return Value{};
   if (words.size() != 2) return Refusal{"wrong number of arguments"};
   if (lower_case(words[0]) == "no" && lower_case(words[1]) == "one") return Value{};
-  constexpr int64_t kPortMax = 65535;
-  const auto port = parse_integer(words[1]);
-  if (!port || *port < 1 || *port > kPortMax) return Refusal{"Invalid master port"};
+  if (!is_host(words[0])) return Refusal{"Invalid master host"};
+  const auto port = parse_port(words[1]);
+  if (!port) return Refusal{"Invalid master port"};
   return Value{fmt::format("{} {}", words[0], *port), 0};
 }
 
 std::vector<std::string> write_replicaof(const Option& option, const std::string& text) {
   if (text.empty()) return {};
-  return {fmt::format("{} {}", option.name, text)};
+  std::vector<std::string> words = split_at_spaces(text);
+  for (std::string& word : words) word = quote_word_if_needed(word);
+  return {fmt::format("{} {}", option.name, join_words(words))};
+}
+
+Parsed<Value> parse_announced_host(const Option&, Words words, const std::string&) {
+  if (!words[0].empty() && !is_host(words[0])) {
+    return Refusal{"argument must be a host name or an address"};
+  }
+  return Value{words[0], 0};
 }
 
 Parsed<Value> parse_directory(const Option&, Words words, const std::string&) {

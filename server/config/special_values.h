@@ -26,6 +26,7 @@ std::vector<std::string> write_save(const Option& option, const std::string& tex
 // `host port`, or `no one`, whose value is empty.
 Parsed<Value> parse_replicaof(const Option& option, Words words, const std::string& current);
 std::vector<std::string> write_replicaof(const Option& option, const std::string& text);
+Parsed<Value> parse_announced_host(const Option& option, Words words, const std::string& current);
 
 // 0 < rate < 1, with RedisBloom's texts; the first also lowers what exceeds 0.25 to 0.25.
 Parsed<Value> parse_bloom_error_rate(const Option& option, Words words, const std::string& current);

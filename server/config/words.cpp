@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "protocol/inline_splitter.h"
+#include "server/printable.h"
 
 namespace server {
 namespace {
@@ -14,34 +15,13 @@ namespace {
 constexpr std::string_view kWhiteSpace = " \t\r\n\v\f";
 
 void append_escaped(std::string& out, char c) {
-  switch (c) {
-    case '\\':
-    case '"':
-      out += '\\';
-      out += c;
-      return;
-    case '\n':
-      out += "\\n";
-      return;
-    case '\r':
-      out += "\\r";
-      return;
-    case '\t':
-      out += "\\t";
-      return;
-    case '\b':
-      out += "\\b";
-      return;
-    case '\a':
-      out += "\\a";
-      return;
-    default:
-      break;
-  }
-  if (c >= 0x20 && c < 0x7f) {
+  if (c == '\\' || c == '"') {
+    out += '\\';
     out += c;
-  } else {
+  } else if (static_cast<unsigned char>(c) > 0x7f) {
     fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(c));
+  } else {
+    append_printable(out, c);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <vector>
 
+#include "server/config/host.h"
 #include "server/log.h"
 #include "server/replication/follower.h"
 #include "server/replication/leader.h"
@@ -14,6 +15,8 @@ namespace {
 std::vector<Failover::Candidate> candidates_of(const Leader& leader) {
   std::vector<Failover::Candidate> candidates;
   for (const auto& replica : leader.describe()) {
+    // What cannot be followed cannot lead: it listens nowhere, or came by a unix socket.
+    if (replica.port == 0 || !is_host(replica.address)) continue;
     candidates.push_back(
         {{replica.address, replica.port}, replica.state == Replica::State::kOnline, replica.acked});
   }

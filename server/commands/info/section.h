@@ -2,7 +2,8 @@
 //
 // What a section of INFO is written with, and the writers that the table of sections lists.
 //
-// Invariants: a line is `name:value` ended by CR LF; values hold no line ends.
+// Invariants: a line is `name:value` ended by CR LF; values hold no line ends, for
+// their control characters are escaped here, wherever they come from.
 // Thread safety: a Lines belongs to one thread.
 #pragma once
 
@@ -12,8 +13,10 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "server/commands/info/info.h"
+#include "server/printable.h"
 
 namespace server::info {
 
@@ -23,7 +26,11 @@ class Lines {
 
   template <class Value>
   void field(std::string_view name, const Value& value) {
-    fmt::format_to(std::back_inserter(text_), "{}:{}\r\n", name, value);
+    if constexpr (std::is_convertible_v<const Value&, std::string_view>) {
+      fmt::format_to(std::back_inserter(text_), "{}:{}\r\n", name, printable(value));
+    } else {
+      fmt::format_to(std::back_inserter(text_), "{}:{}\r\n", name, value);
+    }
   }
   void ratio(std::string_view name, double value) { field(name, fmt::format("{:.2f}", value)); }
   void percent(std::string_view name, double value) { field(name, fmt::format("{:.2f}%", value)); }

@@ -26,10 +26,39 @@ TEST_F(ReplicaCommandsTest, ReplicaOfMakesAReplicaAndNoOneALeader) {
 }
 
 TEST_F(ReplicaCommandsTest, WrongPortsChangeNothing) {
-  for (const char* port : {"65536", "-1", "abc", ""}) {
+  for (const char* port : {"65536", "-1", "0", "abc", ""}) {
     EXPECT_EQ(run({"REPLICAOF", "h", port}), "-ERR Invalid master port\r\n");
   }
   EXPECT_FALSE(replication_.is_replica());
+}
+
+TEST_F(ReplicaCommandsTest, WhatIsNoHostChangesNothing) {
+  for (const std::string host :
+       {"h\nenable-debug-command yes", "h\r\nrole:master", "h x", "", "h\t", "a,port=1"}) {
+    EXPECT_EQ(run({"REPLICAOF", host, "6379"}), "-ERR Invalid master host\r\n") << host;
+    EXPECT_EQ(run({"SLAVEOF", host, "6379"}), "-ERR Invalid master host\r\n") << host;
+  }
+  EXPECT_FALSE(replication_.is_replica());
+  EXPECT_THAT(run({"CONFIG", "GET", "replicaof"}), HasSubstr("$0\r\n\r\n"));
+}
+
+TEST_F(ReplicaCommandsTest, ReplicasAnnounceHostsAndPortsOnly) {
+  for (const std::string host : {"1.2.3.4\r\nslave1:ip=6.6.6.6", "1.2.3.4,port=1", "a b"}) {
+    EXPECT_EQ(run({"REPLCONF", "ip-address", host}),
+              "-ERR REPLCONF ip-address provided by replica instance is not a host\r\n");
+  }
+  EXPECT_EQ(client_->session->replica.address, "");
+  EXPECT_EQ(run({"REPLCONF", "ip-address", "replica-1.example_net"}), kOk);
+  EXPECT_EQ(run({"REPLCONF", "ip-address", ""}), kOk) << "takes it back";
+  EXPECT_EQ(client_->session->replica.address, "");
+  EXPECT_THAT(run({"REPLCONF", "listening-port", "65536"}), StartsWith("-ERR"));
+}
+
+TEST_F(ReplicaCommandsTest, AnnouncedAddressMustBeAHost) {
+  EXPECT_THAT(run({"CONFIG", "SET", "replica-announce-ip", "1.2.3.4\r\nslave1:x"}),
+              StartsWith("-ERR CONFIG SET failed"));
+  EXPECT_EQ(run({"CONFIG", "SET", "replica-announce-ip", "fe80::1%eth0"}), kOk);
+  EXPECT_EQ(run({"CONFIG", "SET", "replica-announce-ip", ""}), kOk);
 }
 
 TEST_F(ReplicaCommandsTest, InsideATransaction) {

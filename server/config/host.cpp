@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+#include "server/config/host.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "server/config/value.h"
+
+namespace server {
+namespace {
+
+constexpr size_t kHostBytesMax = 255;
+
+// '%' stands before the interface of a link-local address.
+bool is_host_character(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+         std::string_view(".:-_%").find(c) != std::string_view::npos;
+}
+
+}  // namespace
+
+bool is_host(std::string_view text) {
+  return !text.empty() && text.size() <= kHostBytesMax && text.front() != '-' &&
+         std::ranges::all_of(text, is_host_character);
+}
+
+std::optional<uint16_t> parse_port(std::string_view text) {
+  const auto number = parse_integer(text);
+  if (!number || *number < 1 || *number > std::numeric_limits<uint16_t>::max()) return std::nullopt;
+  return static_cast<uint16_t>(*number);
+}
+
+}  // namespace server
