@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // COMMAND: the command table, told to clients.
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -76,15 +77,12 @@ void command_docs(Context& ctx) {
   for (const RegisteredCommand* command : commands) write_command_docs(*command, ctx.reply);
 }
 
-bool matches_pattern(std::string_view pattern, std::string_view name) {
-  return core::glob_matches(pattern, name, core::LetterCase::kIgnored);
-}
-
 // What COMMAND LIST FILTERBY asks for.
 struct ListFilter {
   enum class By : uint8_t { kNothing, kModule, kCategory, kPattern };
   By by = By::kNothing;
   std::string_view value;
+  std::optional<core::Glob> pattern;  // what the value says, for kPattern
 
   bool accepts(const RegisteredCommand& command) const {
     switch (by) {
@@ -95,7 +93,7 @@ struct ListFilter {
       case By::kCategory:
         return has_category(*command.row, value);
       case By::kPattern:
-        return matches_pattern(value, command.full_name);
+        return pattern->matches(command.full_name);
     }
     return false;
   }
@@ -119,6 +117,9 @@ void command_list(Context& ctx) {
     cursor.expect_end();
   }
   if (!cursor.ok()) return ctx.reply.error(cursor.error());
+  if (filter.by == ListFilter::By::kPattern) {
+    filter.pattern.emplace(filter.value, core::LetterCase::kIgnored);
+  }
   std::vector<std::string_view> names;
   for (const RegisteredCommand* command : visible_commands(ctx.services.registry)) {
     if (filter.accepts(*command)) names.push_back(command->full_name);

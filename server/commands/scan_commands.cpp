@@ -18,10 +18,18 @@
 namespace server {
 namespace {
 
-// "*" takes every name, the empty one included, which glob_matches would not.
-bool name_fits(std::string_view pattern, std::string_view name) {
-  return pattern == "*" || core::glob_matches(pattern, name);
-}
+class NamePattern {
+ public:
+  explicit NamePattern(std::string_view pattern)
+      : takes_all_(pattern == "*"), glob_(takes_all_ ? std::string_view() : pattern) {}
+
+  // "*" takes every name, the empty one included, which a Glob would not.
+  bool fits(std::string_view name) const { return takes_all_ || glob_.matches(name); }
+
+ private:
+  bool takes_all_;
+  core::Glob glob_;
+};
 
 // Replies of which the number is known only at the end.
 class ReplyList {
@@ -47,12 +55,12 @@ class ReplyList {
 // Outside of EXEC one stripe is locked at a time: a key renamed meanwhile may be missed or listed
 // twice, but nobody waits for the whole listing.
 void keys(Context& ctx) {
-  const std::string_view pattern = ctx.args[1];
+  const NamePattern pattern(ctx.args[1]);
   ReplyList names(ctx.reply.version());
   const core::keyspace::ScanOptions everything{.count = std::numeric_limits<size_t>::max(),
                                                .locking = ctx.locking()};
   ctx.keyspace().scan(ctx.database(), everything, [&](const Entry& entry) {
-    if (!entry.expired(ctx.now_ms) && name_fits(pattern, entry.key())) names.add(entry.key());
+    if (!entry.expired(ctx.now_ms) && pattern.fits(entry.key())) names.add(entry.key());
   });
   names.write_to(ctx.reply);
 }
@@ -107,8 +115,9 @@ void scan(Context& ctx) {
   if (!wanted.error.empty()) return ctx.reply.error(wanted.error);
   // Filters come after the visit, so that COUNT bounds the work and not the answer.
   ReplyList names(ctx.reply.version());
+  const NamePattern pattern(wanted.pattern);
   const auto fits = [&](const Entry& entry) {
-    if (entry.expired(ctx.now_ms) || !name_fits(wanted.pattern, entry.key())) return false;
+    if (entry.expired(ctx.now_ms) || !pattern.fits(entry.key())) return false;
     return !wanted.has_type || protocol::equals_ignore_case(wanted.type, type_name(entry));
   };
   const uint64_t next =

@@ -2,7 +2,6 @@
 #include "server/config/config.h"
 
 #include <fmt/format.h>
-#include <fnmatch.h>
 
 #include <algorithm>
 #include <cassert>
@@ -10,6 +9,7 @@
 #include <set>
 #include <system_error>
 
+#include "core/glob.h"
 #include "persistence/file.h"
 #include "server/config/option_table.h"
 #include "server/config/rewrite.h"
@@ -26,11 +26,6 @@ core::Error set_error(std::string_view name, std::string_view reason) {
 
 bool has_wildcard(std::string_view pattern) {
   return pattern.find_first_of("*?[") != std::string_view::npos;
-}
-
-// Names are short, so even a hostile pattern costs little.
-bool matches(const std::string& pattern, std::string_view name) {
-  return ::fnmatch(pattern.c_str(), std::string(name).c_str(), FNM_CASEFOLD) == 0;
 }
 
 // The name of row `index` that the caller used, in lower case.
@@ -132,13 +127,11 @@ std::vector<NamedValue> Config::get(std::span<const std::string_view> patterns) 
       if (const auto index = find_option(pattern)) add(pattern, *index);
       continue;
     }
-    // fnmatch would read only what stands before a zero byte, which no name has.
-    if (pattern.find('\0') != std::string_view::npos) continue;
-    const std::string glob(pattern);
+    const core::Glob glob(pattern, core::LetterCase::kIgnored);
     for (size_t i = 0; i < table.size(); ++i) {
-      if (matches(glob, table[i].name)) add(table[i].name, i);
+      if (glob.matches(table[i].name)) add(table[i].name, i);
       for (const auto alias : table[i].aliases) {
-        if (matches(glob, alias)) add(alias, i);
+        if (glob.matches(alias)) add(alias, i);
       }
     }
   }

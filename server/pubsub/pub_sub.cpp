@@ -6,8 +6,6 @@
 #include <cassert>
 #include <iterator>
 
-#include "core/glob.h"
-
 namespace server {
 namespace {
 
@@ -42,10 +40,19 @@ PubSub::PubSub(size_t thread_count) {
 uint64_t PubSub::subscribe(SubscriptionKind kind, std::string_view name,
                            const Subscriber& subscriber) {
   assert(subscriber.thread_index < inboxes_.size());
+  std::shared_ptr<Pattern> pattern;
+  if (kind == SubscriptionKind::kPattern) {
+    pattern = std::make_shared<Pattern>(Pattern{std::string(name), core::Glob(name)});
+  }
   const std::scoped_lock lock(mutex_);
   const uint64_t serial = ++last_serial_;
-  at(kind)[std::string(name)].emplace(subscriber.session_id,
-                                      Place{subscriber.thread_index, serial});
+  Listeners& listeners = at(kind)[std::string(name)];
+  if (pattern != nullptr && listeners.pattern == nullptr) {
+    pattern->serial = serial;
+    listeners.pattern = std::move(pattern);
+    patterns_ = nullptr;
+  }
+  listeners.subscribers.emplace(subscriber.session_id, Place{subscriber.thread_index, serial});
   return serial;
 }
 
@@ -53,8 +60,44 @@ void PubSub::unsubscribe(SubscriptionKind kind, std::string_view name, uint64_t 
   const std::scoped_lock lock(mutex_);
   const auto found = at(kind).find(name);
   if (found == at(kind).end()) return;
-  found->second.erase(session_id);
-  if (found->second.empty()) at(kind).erase(found);
+  found->second.subscribers.erase(session_id);
+  if (!found->second.subscribers.empty()) return;
+  at(kind).erase(found);
+  if (kind == SubscriptionKind::kPattern) patterns_ = nullptr;
+}
+
+std::shared_ptr<const PubSub::Patterns> PubSub::all_patterns() {
+  if (patterns_ == nullptr) {
+    auto patterns = std::make_shared<Patterns>();
+    for (const auto& [name, listeners] : at(SubscriptionKind::kPattern)) {
+      patterns->push_back(listeners.pattern);
+    }
+    patterns_ = std::move(patterns);
+  }
+  return patterns_;
+}
+
+PubSub::Patterns PubSub::matching_patterns(std::string_view channel,
+                                           std::unique_lock<std::mutex>& lock) {
+  constexpr int kRoundsMax = 16;
+  Patterns matching;
+  std::shared_ptr<const Patterns> judged;
+  uint64_t judged_serial = 0;
+  for (int round = 0; round < kRoundsMax; ++round) {
+    const auto patterns = all_patterns();
+    if (patterns->empty() || patterns == judged) break;
+    const uint64_t newest_serial = last_serial_;
+    lock.unlock();
+    for (const auto& pattern : *patterns) {
+      if (pattern->serial > judged_serial && pattern->glob.matches(channel)) {
+        matching.push_back(pattern);
+      }
+    }
+    lock.lock();
+    judged = patterns;
+    judged_serial = newest_serial;
+  }
+  return matching;
 }
 
 size_t PubSub::publish(SubscriptionKind kind, std::string_view channel, std::string_view payload) {
@@ -75,14 +118,17 @@ size_t PubSub::publish(SubscriptionKind kind, std::string_view channel, std::str
         subscribers, sleeping);
   };
   {
-    const std::scoped_lock lock(mutex_);
+    std::unique_lock lock(mutex_);
+    Patterns matching;
+    if (kind == SubscriptionKind::kChannel) matching = matching_patterns(channel, lock);
     const auto found = at(kind).find(channel);
-    if (found != at(kind).end()) send(kind, found->first, found->second);
-    if (kind == SubscriptionKind::kChannel) {
-      for (const auto& [pattern, subscribers] : at(SubscriptionKind::kPattern)) {
-        if (!core::glob_matches(pattern, channel)) continue;
-        send(SubscriptionKind::kPattern, pattern, subscribers);
-      }
+    if (found != at(kind).end()) send(kind, found->first, found->second.subscribers);
+    const ByName& by_pattern = at(SubscriptionKind::kPattern);
+    for (const auto& pattern : matching) {
+      const auto heard = by_pattern.find(pattern->name);
+      // Meanwhile it may have gone, or have come anew and been judged again.
+      if (heard == by_pattern.end() || heard->second.pattern != pattern) continue;
+      send(SubscriptionKind::kPattern, pattern->name, heard->second.subscribers);
     }
   }
   for (size_t i = 0; i < sleeping.size(); ++i) {
@@ -126,9 +172,14 @@ std::optional<Delivery> PubSub::take(size_t thread_index) {
 std::vector<std::string> PubSub::names(SubscriptionKind kind,
                                        std::optional<std::string_view> pattern) const {
   std::vector<std::string> result;
-  const std::scoped_lock lock(mutex_);
-  for (const auto& [name, subscribers] : at(kind)) {
-    if (!pattern || core::glob_matches(*pattern, name)) result.push_back(name);
+  {
+    const std::scoped_lock lock(mutex_);
+    result.reserve(at(kind).size());
+    for (const auto& [name, listeners] : at(kind)) result.push_back(name);
+  }
+  if (pattern) {
+    const core::Glob glob(*pattern);
+    std::erase_if(result, [&](const std::string& name) { return !glob.matches(name); });
   }
   return result;
 }
@@ -141,7 +192,7 @@ size_t PubSub::name_count(SubscriptionKind kind) const {
 size_t PubSub::subscriber_count(SubscriptionKind kind, std::string_view name) const {
   const std::scoped_lock lock(mutex_);
   const auto found = at(kind).find(name);
-  return found == at(kind).end() ? 0 : found->second.size();
+  return found == at(kind).end() ? 0 : found->second.subscribers.size();
 }
 
 }  // namespace server

@@ -10,7 +10,7 @@
 // published them. What waits in the inboxes is bounded, for commands that publish are held back
 // while is_congested().
 // Thread safety: all members may be called from any thread, take() of one inbox by one at a time.
-// No lock is held while anything is sent, nor when `wake` is called.
+// No lock is held while anything is sent, while patterns are matched, nor when `wake` is called.
 #pragma once
 
 #include <atomic>
@@ -25,6 +25,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/glob.h"
 #include "server/pubsub/subscriptions.h"
 
 namespace server {
@@ -98,7 +99,17 @@ class PubSub {
     using is_transparent = void;
     size_t operator()(std::string_view name) const { return std::hash<std::string_view>{}(name); }
   };
-  using ByName = boost::unordered_flat_map<std::string, Subscribers, NameHash, std::equal_to<>>;
+  struct Pattern {
+    std::string name;
+    core::Glob glob;
+    uint64_t serial = 0;  // of its first subscription
+  };
+  using Patterns = std::vector<std::shared_ptr<const Pattern>>;
+  struct Listeners {
+    Subscribers subscribers;
+    std::shared_ptr<const Pattern> pattern;  // of kPattern only
+  };
+  using ByName = boost::unordered_flat_map<std::string, Listeners, NameHash, std::equal_to<>>;
 
   struct Inbox {
     std::mutex mutex;  // guards the rest; taken last
@@ -108,6 +119,12 @@ class PubSub {
 
   ByName& at(SubscriptionKind kind) { return names_[static_cast<size_t>(kind)]; }
   const ByName& at(SubscriptionKind kind) const { return names_[static_cast<size_t>(kind)]; }
+  // Those of all patterns that match, found while `lock` is released. It holds mutex_ before and
+  // after, and all that have a subscriber then are judged; only when they have changed in each of
+  // many rounds the newest ones are left out, as if they had come behind the message.
+  Patterns matching_patterns(std::string_view channel, std::unique_lock<std::mutex>& lock);
+  // REQUIRES: mutex_.
+  std::shared_ptr<const Patterns> all_patterns();
   // Puts the message into the inboxes; marks the threads that sleep. REQUIRES: mutex_.
   void hand_out(std::shared_ptr<const Message> message, const Subscribers& subscribers,
                 std::vector<bool>& sleeping);
@@ -115,9 +132,11 @@ class PubSub {
   // Above this, who publishes waits for the subscribers' threads.
   static constexpr size_t kPendingBytesMax = size_t{16} << 20;
 
-  // Guards names_ and last_serial_, and makes the order of messages the same in all inboxes.
+  // Guards names_, patterns_ and last_serial_, and makes the order of messages the same in all
+  // inboxes.
   mutable std::mutex mutex_;
   std::array<ByName, kSubscriptionKindCount> names_;
+  std::shared_ptr<const Patterns> patterns_;  // all; nothing after a change, until it is asked for
   uint64_t last_serial_ = 0;
   std::vector<std::unique_ptr<Inbox>> inboxes_;  // by thread index
   std::atomic<size_t> pending_bytes_{0};

@@ -133,6 +133,10 @@ class CommandStream:
     def maybe(self, *words):
         return list(words) if self.rng.random() < 0.5 else []
 
+    def pattern(self):
+        pieces = [*"*?k12[]^-\\b", "*", "[1-3]", "[^k]", "[3-1]", "[k\\]]", "\\k", "big:", "[b-"]
+        return "".join(self.rng.choice(pieces) for _ in range(self.rng.randint(1, 6)))
+
     # Commands that need more than a line.
 
     def set_command(self):
@@ -284,6 +288,7 @@ class CommandStream:
             (6, self.copy_command),
             (3, lambda: ["MOVE", key(), rng.choice([0, 1, 2, 1, 16, -1, "x"])]),
             (2, lambda: ["KEYS", rng.choice(["*", "k1*", "k[1-3]", "?", "k\\*", "[^k]*", ""])]),
+            (4, lambda: ["KEYS", self.pattern()]),
             (2, lambda: ["DBSIZE", *self.maybe()]),
             (0.3, lambda: ["FLUSHDB", *rng.choice([[], ["SYNC"], ["ASYNC"], ["NOW"]])]),
             (0.05, lambda: ["FLUSHALL"]),

@@ -60,6 +60,21 @@ TEST_F(PubSubTest, PatternsNameThemselvesAndTheChannel) {
                 {1, "*4\r\n$8\r\npmessage\r\n$7\r\nn[ae]ws\r\n$4\r\nnews\r\n$0\r\n\r\n"}}));
 }
 
+TEST_F(PubSubTest, PatternsComeAndGo) {
+  pubsub_.subscribe(Kind::kPattern, "n*", {1, 0});
+  pubsub_.subscribe(Kind::kPattern, "n*", {2, 1});
+  EXPECT_EQ(pubsub_.publish(Kind::kChannel, "news", ""), 2U);
+  pubsub_.subscribe(Kind::kPattern, "*s", {1, 0});
+  EXPECT_EQ(pubsub_.publish(Kind::kChannel, "news", ""), 3U);
+  pubsub_.unsubscribe(Kind::kPattern, "n*", 1);
+  EXPECT_EQ(pubsub_.publish(Kind::kChannel, "news", ""), 2U);
+  pubsub_.unsubscribe(Kind::kPattern, "n*", 2);
+  EXPECT_EQ(pubsub_.publish(Kind::kChannel, "news", ""), 1U);
+  pubsub_.subscribe(Kind::kPattern, "n*", {1, 0});
+  EXPECT_EQ(pubsub_.publish(Kind::kChannel, "news", ""), 2U);
+  EXPECT_EQ(pubsub_.publish(Kind::kChannel, "words", ""), 1U);
+}
+
 TEST_F(PubSubTest, ShardChannelsAreAWorldOfTheirOwn) {
   pubsub_.subscribe(Kind::kShardChannel, "news", {1, 0});
   pubsub_.subscribe(Kind::kPattern, "*", {2, 0});
@@ -184,6 +199,61 @@ TEST(PubSubThreadsTest, AllSubscribersSeeOneOrderOfMessages) {
     ASSERT_EQ(std::stoi(text.substr(2)), next[publisher]++) << "publisher " << publisher;
   }
   EXPECT_EQ(pubsub.name_count(Kind::kPattern), 0U);
+}
+
+// Whoever listens to a pattern and then to a channel of it gets both messages or the pattern's.
+TEST(PubSubThreadsTest, AMessageFindsAllThatListenedWhenItWasHandedOut) {
+  constexpr uint64_t kVisits = 3000;
+  PubSub pubsub(1);
+  pubsub.wake = [](size_t) {};
+  pubsub.subscribe(Kind::kPattern, "other*", {1, 0});
+  std::atomic<bool> is_over{false};
+  std::thread visitor([&] {
+    for (uint64_t i = 2; i < kVisits; ++i) {
+      pubsub.subscribe(Kind::kPattern, "c*", {i, 0});
+      pubsub.subscribe(Kind::kChannel, "c", {i, 0});
+      pubsub.unsubscribe(Kind::kChannel, "c", i);
+      pubsub.unsubscribe(Kind::kPattern, "c*", i);
+    }
+    is_over = true;
+  });
+  while (!is_over) {
+    pubsub.publish(Kind::kChannel, "c", "");
+    std::map<uint64_t, std::vector<Kind>> taken;
+    while (const auto delivery = pubsub.take(0)) {
+      for (const auto& receiver : delivery->receivers) {
+        taken[receiver.session_id].push_back(delivery->message->kind);
+      }
+    }
+    for (const auto& [id, kinds] : taken) {
+      EXPECT_EQ(kinds.back(), Kind::kPattern) << id;
+      EXPECT_LE(kinds.size(), 2U) << id;
+    }
+  }
+  visitor.join();
+}
+
+TEST(PubSubThreadsTest, NobodyWaitsWhilePatternsAreMatched) {
+  PubSub pubsub(1);
+  pubsub.wake = [](size_t) {};
+  // As much work as a pattern can make.
+  std::string pattern = "*";
+  for (int i = 0; i < 50; ++i) pattern += "[ac]";
+  pubsub.subscribe(Kind::kPattern, pattern + "b*", {1, 0});
+  const std::string channel(2'000'000, 'a');
+  std::atomic<bool> is_over{false};
+  int visits = 0;
+  std::thread publisher([&] {
+    EXPECT_EQ(pubsub.publish(Kind::kChannel, channel, ""), 0U);
+    is_over = true;
+  });
+  while (!is_over) {
+    pubsub.subscribe(Kind::kChannel, "c", {2, 0});
+    pubsub.unsubscribe(Kind::kChannel, "c", 2);
+    ++visits;
+  }
+  publisher.join();
+  EXPECT_GT(visits, 1000);
 }
 
 }  // namespace
