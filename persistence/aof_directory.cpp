@@ -87,6 +87,17 @@ core::Result<> AofDirectory::refuse_log_without_manifest() {
   return {};
 }
 
+core::Result<> AofDirectory::replace_files(const std::string& new_base_path, AofBaseFormat format) {
+  auto start = find();
+  if (!start) return start.error();
+  if (auto made = files_.make_directory(path_); !made) return made;
+  if (auto synced = files_.sync_directory(directory_); !synced) return synced;
+  const std::string name = start->manifest.replace_all(names_, format).name;
+  if (auto renamed = files_.rename(new_base_path, path_of(name)); !renamed) return renamed;
+  if (auto saved = save_manifest(files_, path_, names_, start->manifest); !saved) return saved;
+  return sweep(start->manifest);
+}
+
 core::Result<> AofDirectory::sweep(AofManifest& manifest) {
   for (const std::string& directory : {directory_, path_}) {
     if (auto removed = remove_temporaries(directory, manifest); !removed) return removed;

@@ -50,6 +50,9 @@ class AofDirectory {
   // Errors: a manifest that is damaged or missing, a file that it names and that is not there.
   core::Result<AofStart> find();
 
+  // Puts a new base in place of all files. REQUIRES: the log is not open.
+  core::Result<> replace_files(const std::string& new_base_path, AofBaseFormat format);
+
   // Removes what is being written when a server dies, and what the manifest calls history.
   core::Result<> sweep(AofManifest& manifest);
 

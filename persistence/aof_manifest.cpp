@@ -217,6 +217,13 @@ const AofFile& AofManifest::replace_base(const AofNames& names, AofBaseFormat fo
   return base_.emplace(AofFile{names.base(sequence, format), sequence});
 }
 
+const AofFile& AofManifest::replace_all(const AofNames& names, AofBaseFormat format) {
+  const AofFile& base = replace_base(names, format);
+  for (AofFile& file : incrementals_) history_.push_back(std::move(file));
+  incrementals_.clear();
+  return base;
+}
+
 core::Result<AofManifest> load_manifest(FileSystem& files, const std::string& path) {
   auto file = files.open_input(path);
   if (!file) return file.error();

@@ -51,6 +51,8 @@ class AofManifest {
   const AofFile& add_incremental(const AofNames& names);
   // The old base and all incremental files but the last one become history.
   const AofFile& replace_base(const AofNames& names, AofBaseFormat format);
+  // The same for a log that is not open: the last incremental file does too.
+  const AofFile& replace_all(const AofNames& names, AofBaseFormat format);
   void drop_history() { history_.clear(); }
   void drop_from_history(std::string_view name) {
     std::erase_if(history_, [name](const AofFile& file) { return file.name == name; });

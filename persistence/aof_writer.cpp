@@ -16,7 +16,7 @@ core::Result<> AofWriter::open(AofManifest manifest, const std::optional<Tail>& 
   if (auto made = files_.make_directory(place_.directory); !made) return made;
   if (auto synced = files_.sync_directory(directory_of(place_.directory)); !synced) return synced;
   manifest_ = std::move(manifest);
-  if (begin == Begin::kWithBase) {
+  if (begin != Begin::kNow) {
     // Says that what the new file will hold is not wanted yet: commands without any manifest would
     // look to the next start as if the manifest had been lost.
     auto saved = save_manifest(files_, place_.directory, place_.names, manifest_);
@@ -44,7 +44,8 @@ core::Result<> AofWriter::open(AofManifest manifest, const std::optional<Tail>& 
     }
     files_bytes += opened.size_bytes;
   }
-  needs_base_ = begin == Begin::kWithBase;
+  needs_base_ = begin != Begin::kNow;
+  has_lost_sync_ = begin == Begin::kAfresh;
   const std::scoped_lock lock(mutex_);
   current_ = std::move(opened);
   older_bytes_ = files_bytes - current_.size_bytes;

@@ -51,12 +51,13 @@ class AofWriter {
   enum class Begin : uint8_t {
     kNow,       // the files that the manifest names hold all the data
     kWithBase,  // they do not: the manifest stays as it is before replace_base()
+    kAfresh,    // they hold other data, given up: besides, no sync is believed before that
   };
   // Opens the log; `files_bytes` is the size of all files read. Without a tail a new incremental
   // file is begun. The journal may then become active.
   core::Result<> open(AofManifest manifest, const std::optional<Tail>& tail, uint64_t files_bytes,
                       Begin begin);
-  // Until the first replace_base() after kWithBase.
+  // Until the first replace_base() after kWithBase and kAfresh.
   bool needs_base() const { return is_open() && needs_base_.load(std::memory_order_relaxed); }
   bool is_open() const { return is_open_.load(std::memory_order_acquire); }
   // Forgets the files, and what the journal still holds, after a last write and sync by the caller.

@@ -57,6 +57,8 @@ class FileSystem {
   virtual bool exists(const std::string& path) = 0;
   virtual core::Result<uint64_t> size_bytes(const std::string& path) = 0;
   virtual core::Result<> rename(const std::string& from, const std::string& to) = 0;
+  // Gives a file a second name. Errors: `to` is there already, or the file system has no links.
+  virtual core::Result<> link(const std::string& from, const std::string& to);
   // Removing what is not there is no error.
   virtual core::Result<> remove(const std::string& path) = 0;
   // Names without the directory's, sorted; nothing when there is no such directory.
@@ -74,6 +76,11 @@ FileSystem& posix_file_system();
 // holds either all of the new bytes or what it held before. `temporary` is in the same directory.
 core::Result<> replace_file(FileSystem& files, const std::string& path,
                             const std::string& temporary, std::string_view bytes);
+
+// Gives what `from` holds the name `to` too, which must not change afterwards: by a link, or as a
+// copy that is synced where there are no links. A file `to` that was there is removed. After an
+// error there is none.
+core::Result<> duplicate_file(FileSystem& files, const std::string& from, const std::string& to);
 
 // The part of a path before its last slash; "." when there is none.
 std::string directory_of(const std::string& path);

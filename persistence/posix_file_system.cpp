@@ -108,6 +108,11 @@ class PosixFileSystem final : public FileSystem {
     return {};
   }
 
+  core::Result<> link(const std::string& from, const std::string& to) override {
+    if (::link(from.c_str(), to.c_str()) != 0) return io_failure("create", to, errno);
+    return {};
+  }
+
   core::Result<> remove(const std::string& path) override {
     if (::unlink(path.c_str()) != 0 && errno != ENOENT) return io_failure("remove", path, errno);
     return {};
@@ -150,6 +155,22 @@ class PosixFileSystem final : public FileSystem {
   }
 };
 
+core::Result<> copy_file(FileSystem& files, const std::string& from, const std::string& to) {
+  constexpr size_t kPieceBytes = size_t{256} << 10;
+  auto source = files.open_input(from);
+  if (!source) return source.error();
+  auto target = files.open_append(to, OpenMode::kCreate);
+  if (!target) return target.error();
+  std::string piece(kPieceBytes, '\0');
+  for (;;) {
+    const auto got = (*source)->read(piece);
+    if (!got) return got.error();
+    if (*got == 0) return (*target)->sync();
+    const auto written = (*target)->write(std::string_view(piece).substr(0, *got));
+    if (!written) return written;
+  }
+}
+
 }  // namespace
 
 FileSystem& posix_file_system() {
@@ -173,6 +194,18 @@ core::Result<> replace_file(FileSystem& files, const std::string& path,
   }
   // Without this the rename itself may be lost with the power.
   return files.sync_directory(directory_of(path));
+}
+
+core::Result<> FileSystem::link(const std::string& /*from*/, const std::string& to) {
+  return io_failure("create", to, EOPNOTSUPP);
+}
+
+core::Result<> duplicate_file(FileSystem& files, const std::string& from, const std::string& to) {
+  if (auto removed = files.remove(to); !removed) return removed;
+  if (files.link(from, to)) return {};
+  auto copied = copy_file(files, from, to);
+  if (!copied) (void)files.remove(to);
+  return copied;
 }
 
 std::string directory_of(const std::string& path) {

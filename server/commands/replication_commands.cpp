@@ -307,8 +307,10 @@ bool answer_awaited(Services& services, const AwaitedAcks& awaited, bool is_last
   const Leader& leader = services.replication.leader();
   const int64_t replicas = awaited.is_disk_awaited ? leader.count_synced(awaited.stream_offset)
                                                    : leader.count_acked(awaited.stream_offset);
-  const bool is_synced = services.durability.log_is_on() &&
-                         services.durability.log_writer().synced_offset() >= awaited.log_offset;
+  // A log without its base brings nothing back.
+  const persistence::AofWriter& log = services.durability.log_writer();
+  const bool is_synced =
+      log.is_open() && !log.needs_base() && log.synced_offset() >= awaited.log_offset;
   const bool is_reached =
       replicas >= awaited.replica_count && (is_synced || !awaited.is_local_awaited);
   if (!is_reached && !is_last_chance) return false;

@@ -21,6 +21,7 @@ Shutdown::Outcome Shutdown::begin(const Request& request) {
     request_ = request;
     if (is_first) {
       ++attempt_;
+      parts_.durability.refuse_children(true);
       parts_.pause.hold_writes(PauseGate::Hold::kShutdown);
     }
     const int64_t timeout_s = parts_.config.integer(OptionId::kShutdownTimeout);
@@ -48,6 +49,7 @@ core::Result<> Shutdown::abort() {
     state_ = State::kNone;
   }
   log_notice("Shutdown is aborted");
+  parts_.durability.refuse_children(false);
   parts_.pause.release_writes(PauseGate::Hold::kShutdown);
   return {};
 }
@@ -107,6 +109,7 @@ Shutdown::Outcome Shutdown::finish() {
     if (auto ready = durability.prepare_end(request_.saves); !ready) {
       if (!request_.is_forced) {
         log_error("Can't shut down, what is in memory would be lost: {}", ready.error().message);
+        parts_.durability.refuse_children(false);
         state_ = State::kNone;
         parts_.pause.release_writes(PauseGate::Hold::kShutdown);
         return Outcome::kFails;

@@ -23,6 +23,8 @@ namespace {
 using core::keyspace::kAllStripes;
 using core::keyspace::LockMode;
 
+constexpr std::string_view kIsEnding = "ERR the server is shutting down";
+
 // After a failure, so that a full disk is not asked all the time.
 constexpr int64_t kRetrySaveUs = 5 * core::kSecondUs;
 constexpr int64_t kReportEveryUs = 10 * core::kSecondUs;
@@ -85,6 +87,7 @@ void Durability::release() {
 }
 
 core::Result<Durability::Start> Durability::start_save(Locking locking, bool may_wait) {
+  if (refuses_children_) return core::Error{std::string(kIsEnding)};
   if (!claim(Task::kSave)) {
     if (task_ == Task::kSave) return core::Error{"ERR Background save already in progress"};
     if (!may_wait) {
@@ -106,9 +109,7 @@ core::Result<Durability::Start> Durability::start_save(Locking locking, bool may
 }
 
 core::Result<Durability::Start> Durability::request_rewrite() {
-  if (!writer_.is_open()) {
-    return core::Error{"ERR the append log is off (appendonly no): there is nothing to rewrite"};
-  }
+  if (refuses_children_) return core::Error{std::string(kIsEnding)};
   if (!claim(Task::kRewrite)) {
     if (task_ == Task::kRewrite) {
       return core::Error{"ERR Background append only file rewriting already in progress"};
@@ -123,8 +124,12 @@ core::Result<Durability::Start> Durability::request_rewrite() {
 
 void Durability::begin_rewrite() {
   rewrite_is_scheduled_ = false;
-  auto ready = writer_.is_open() ? writer_.prepare_rotation()
-                                 : core::Result<>(core::Error{"ERR the append log is off"});
+  core::Result<> ready;
+  if (refuses_children_) {
+    ready = core::Error{std::string(kIsEnding)};
+  } else if (writer_.is_open()) {
+    ready = writer_.prepare_rotation();
+  }
   if (ready) ready = fork_child(Task::kRewrite, Locking::kTake);
   if (ready) return;
   log_warning("Can't rewrite the append log: {}", ready.error().message);
@@ -150,7 +155,8 @@ core::Result<> Durability::fork_child(Task task, Locking locking) {
   const auto stream = hold_stream(locking);
   const auto stripes =
       parts_.keyspace.lock(locking == Locking::kTake ? kAllStripes : 0, LockMode::kShared);
-  if (task == Task::kRewrite) {
+  const bool is_log_open = writer_.is_open();
+  if (task == Task::kRewrite && is_log_open) {
     if (auto rotated = writer_.rotate(); !rotated) return rotated;
   }
   const bool is_save = task == Task::kSave;
@@ -183,6 +189,7 @@ core::Result<> Durability::fork_child(Task task, Locking locking) {
   if (!is_save) {
     const std::scoped_lock lock(mutex_);
     base_format_ = base_format;
+    rewrites_closed_log_ = !is_log_open;
   }
   adopt_child(std::move(*child), is_save ? "saving" : "append only file rewriting");
   return {};
@@ -206,6 +213,12 @@ void Durability::adopt_child(std::unique_ptr<SaveChild> child, std::string_view 
 
 core::Result<> Durability::save(Locking locking) {
   if (!claim(Task::kSave)) return core::Error{"ERR Background save already in progress"};
+  auto saved = save_claimed(locking);
+  release();
+  return saved;
+}
+
+core::Result<> Durability::save_claimed(Locking locking) {
   const uint64_t changes = parts_.changes;
   core::Result<persistence::RdbProgress> saved = core::Error{};
   {
@@ -217,7 +230,6 @@ core::Result<> Durability::save(Locking locking) {
     saved = persistence::save_rdb(parts_.files, {snapshot_path(), temporary_snapshot()},
                                   parts_.keyspace, options);
   }
-  release();
   const std::scoped_lock lock(mutex_);
   snapshot_record_.last_was_ok = saved.has_value();
   if (!saved) {
@@ -244,7 +256,9 @@ void Durability::run() {
     lock.unlock();
     tick();
     lock.lock();
-    wake_.wait_for(lock, kTick, [this] { return is_stopping_ || rewrite_is_requested_; });
+    switched_.notify_all();
+    wake_.wait_for(lock, kTick,
+                   [this] { return is_stopping_ || rewrite_is_requested_ || switch_is_awaited_; });
   }
 }
 
@@ -336,7 +350,11 @@ void Durability::finish_save(const core::Result<>& result, bool was_stopped) {
 }
 
 void Durability::finish_rewrite(core::Result<> result, bool was_stopped) {
-  if (result) result = writer_.replace_base(temporary_base(), base_format_);
+  if (result) {
+    result = rewrites_closed_log_ ? log_directory_.replace_files(temporary_base(), base_format_)
+                                  : writer_.replace_base(temporary_base(), base_format_);
+  }
+  if (result) files_are_stale_ = false;
   // Replies may have waited for the file that the new base replaces.
   append_log_.wake();
   const std::scoped_lock lock(mutex_);
@@ -356,10 +374,10 @@ void Durability::finish_rewrite(core::Result<> result, bool was_stopped) {
 }
 
 void Durability::start_what_is_due() {
-  if (task_ != Task::kNone) return;
+  if (task_ != Task::kNone || refuses_children_) return;
   const int64_t now_us = parts_.clock.monotonic_us();
-  const bool rewrites = rewrite_is_scheduled_ || (now_us >= next_rewrite_us_ && rewrite_is_due());
-  if (writer_.is_open() && rewrites) {
+  const bool is_due = writer_.is_open() && now_us >= next_rewrite_us_ && rewrite_is_due();
+  if (rewrite_is_scheduled_ || is_due) {
     if (claim(Task::kRewrite)) begin_rewrite();
     return;
   }
@@ -401,37 +419,6 @@ bool Durability::rewrite_is_due() const {
   const uint64_t base = std::max<uint64_t>(writer_.base_size_bytes(), 1);
   return static_cast<double>(size - std::min(size, base)) * 100 >=
          static_cast<double>(percentage) * static_cast<double>(base);
-}
-
-core::Result<> Durability::prepare_end(bool saves) {
-  {
-    const std::scoped_lock lock(mutex_);
-    if (child_ != nullptr) {
-      // Replicas will ask again; a save was ordered.
-      if (task_ == Task::kTransfer) {
-        log_notice("A snapshot for replicas is on its way. Ending it");
-      } else {
-        log_warning("There is a child saving. Killing it!");
-      }
-      child_->kill();
-    }
-  }
-  poll_until_idle();
-  if (auto flushed = append_log_.flush(); !flushed) return flushed;
-  return saves ? save(Locking::kTake) : core::Result<>();
-}
-
-void Durability::poll_until_idle() {
-  constexpr useconds_t kPauseUs = 1000;
-  while (task_ != Task::kNone) {
-    poll_child();
-    if (task_ != Task::kNone) ::usleep(kPauseUs);
-  }
-}
-
-core::Result<> Durability::finish() {
-  stop();
-  return append_log_.flush();
 }
 
 SaveRecord Durability::snapshot_record() const {

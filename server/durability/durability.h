@@ -104,6 +104,7 @@ class Durability {
   void tick();
 
   // BGSAVE, SAVE. BGREWRITEAOF is begun by the own thread: what fails then is in the log and INFO.
+  // Without an append log it writes the base that a later start with one would find.
   core::Result<Start> start_save(Locking locking, bool may_wait);
   core::Result<Start> request_rewrite();
   core::Result<> save(Locking locking);
@@ -128,11 +129,20 @@ class Durability {
   core::Result<> replace_data(const Replacement& replacement);
   // CONFIG SET appendonly: carried out by the next tick.
   void want_append_log(bool on) { wants_log_ = on; }
+  // Has the own thread carry it out at once, and waits for that, a second at most. Errors: why the
+  // log could not be switched on; it is tried again. REQUIRES: this thread holds no stripe.
+  core::Result<> await_log_switch();
+  // CONFIG SET dir: calls `change` while nothing uses the files. Errors: the append log or a save
+  // does, or those of `change`.
+  core::Result<> change_directory(const std::function<core::Result<>()>& change);
 
   void set_timestamps(bool enabled) { writer_.set_timestamps(enabled); }
 
+  // From the order to end on, until it is taken back: no child begins.
+  void refuse_children(bool refused) { refuses_children_ = refused; }
   // Before the process ends, while clients are still connected but no writes happen: ends a child,
-  // flushes the log, saves if asked. Errors: what could not be saved.
+  // or waits for it if it writes the log's first base, flushes the log, saves if asked. Afterwards
+  // no save begins any more. Errors: what could not be saved; then everything goes on.
   core::Result<> prepare_end(bool saves);
   // When nothing runs any more: the last bytes of the log.
   core::Result<> finish();
@@ -168,6 +178,7 @@ class Durability {
   std::string snapshot_path() const { return parts_.config.text(OptionId::kDbFileName); }
   // REQUIRES: the task is claimed.
   void begin_rewrite();
+  core::Result<> save_claimed(Locking locking);
   core::Result<> fork_child(Task task, Locking locking);
   // Taken before the stripes. Not held when the caller has the stripes and a replica is applying.
   std::unique_lock<std::recursive_mutex> hold_stream(Locking locking) const;
@@ -177,7 +188,6 @@ class Durability {
   // Takes in a child that was forked at this moment.
   void adopt_child(std::unique_ptr<SaveChild> child, std::string_view purpose);
   void poll_child();
-  void poll_until_idle();
   // A child that this server has stopped tells nothing of the disk: that is no failure.
   void finish_save(const core::Result<>& result, bool was_stopped);
   void finish_rewrite(core::Result<> result, bool was_stopped);
@@ -186,9 +196,17 @@ class Durability {
   bool save_is_due() const;
   bool rewrite_is_due() const;
   void follow_log_switch();
+  void report_log_switch(std::optional<core::Error> error);
+  bool log_may_begin();
+  bool switch_is_awaited();
   void close_log();
   core::Result<> begin_log();
-  bool claim_from_child();
+  core::Result<> open_log();
+  void begin_log_afresh(bool is_loaded);
+  // Claims Task::kSave from a child, which is stopped unless `spares` it. False: the server ends.
+  bool claim_from_child(const std::function<bool()>& spares);
+  core::Result<> complete_log();
+  core::Result<> rewrite_here();
   core::Result<> replace_claimed(const Replacement& replacement);
   void lose_data(const core::Error& reason);
   core::Result<> reload(const std::function<core::Result<>()>& load);
@@ -208,7 +226,10 @@ class Durability {
   std::atomic<bool> save_is_scheduled_{false};
   std::atomic<bool> rewrite_is_scheduled_{false};
   std::atomic<bool> rewrite_is_requested_{false};  // and its task claimed
+  std::atomic<bool> refuses_children_{false};
   std::atomic<bool> wants_log_{false};
+  // The log's files hold data that has been given up, and are what a start would find.
+  std::atomic<bool> files_are_stale_{false};
   std::atomic<int64_t> last_save_s_{0};
   std::atomic<uint64_t> changes_at_save_{0};
   std::atomic<int64_t> last_fork_us_{0};
@@ -225,13 +246,17 @@ class Durability {
   SaveRecord snapshot_record_;
   SaveRecord rewrite_record_;
 
-  std::mutex wake_mutex_;  // guards is_stopping_
+  std::mutex wake_mutex_;  // guards what follows
   std::condition_variable wake_;
   bool is_stopping_ = false;
+  bool switch_is_awaited_ = false;
+  std::optional<core::Error> switch_error_;
+  std::condition_variable switched_;
   std::thread thread_;
 
   // Of the own thread.
   persistence::AofBaseFormat base_format_ = persistence::AofBaseFormat::kRdb;  // of child_
+  bool rewrites_closed_log_ = false;                                           // child_ does
   int64_t next_save_us_ = 0;
   int64_t next_rewrite_us_ = 0;
   int64_t next_report_us_ = 0;

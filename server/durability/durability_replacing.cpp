@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // The part of Durability that gives up all data for a snapshot that a leader has sent.
-#include <unistd.h>
-
 #include <utility>
 
 #include "server/durability/durability.h"
@@ -14,23 +12,10 @@ namespace server {
 using core::keyspace::kAllStripes;
 using core::keyspace::LockMode;
 
-// A save of data that is about to go is of no use.
-bool Durability::claim_from_child() {
-  constexpr useconds_t kPauseUs = 1000;
-  while (!claim(Task::kSave)) {
-    if (recovery_is_cancelled_) return false;
-    {
-      const std::scoped_lock lock(mutex_);
-      if (child_ != nullptr) child_->kill();
-    }
-    poll_child();
-    ::usleep(kPauseUs);
-  }
-  return true;
-}
-
 core::Result<> Durability::replace_data(const Replacement& replacement) {
-  if (!claim_from_child()) return core::Error{"the server ends"};
+  // A save of data that is about to go is of no use.
+  const auto spares = [] { return false; };
+  if (!claim_from_child(spares)) return core::Error{"the server ends"};
   // Not before the task is claimed: a save that begins waits for the mutex.
   const auto stream = hold_stream(Locking::kTake);
   core::Result<> replaced = core::Error{"the role has changed"};
@@ -44,12 +29,20 @@ core::Result<> Durability::replace_data(const Replacement& replacement) {
 }
 
 core::Result<> Durability::replace_claimed(const Replacement& replacement) {
-  // From here on a start without an append log finds the new data; one with a log finds the old
-  // until the new one's base is there.
-  if (auto renamed = parts_.files.rename(replacement.path, snapshot_path()); !renamed) {
-    return renamed;
+  // The log's next base is made while nothing is lost yet: a full disk leaves the data as it is.
+  const bool has_base = wants_log_;
+  if (has_base) {
+    auto made = persistence::duplicate_file(parts_.files, replacement.path, temporary_base());
+    if (!made) return made;
   }
-  if (auto synced = parts_.files.sync_directory("."); !synced) return synced;
+  // From here on a start without an append log finds the new data; one with a log finds the old
+  // until begin_log_afresh().
+  auto placed = parts_.files.rename(replacement.path, snapshot_path());
+  if (placed) placed = parts_.files.sync_directory(".");
+  if (!placed) {
+    if (has_base) (void)parts_.files.remove(temporary_base());
+    return placed;
+  }
   core::keyspace::DetachedTables old;
   {
     const std::scoped_lock one_at_a_time(log_switch_mutex_);
@@ -63,23 +56,46 @@ core::Result<> Durability::replace_claimed(const Replacement& replacement) {
   auto parts = recovery_parts();
   parts.on_piece = replacement.on_piece;
   auto loaded = server::recover_snapshot(parts, core::keyspace::kIgnoreExpiry);
+  if (!loaded) lose_data(loaded.error());
+  changes_at_save_ = parts_.changes.load();
+  last_save_s_ = parts_.clock.wall_ms() / 1000;
+  if (has_base) begin_log_afresh(loaded.has_value());
+  // Not before a start would find the data that the stream goes on from.
   if (loaded) {
     replacement.on_loaded();
   } else {
-    lose_data(loaded.error());
     replacement.on_lost();
   }
   parts_.journal.suspend(false);
-  changes_at_save_ = parts_.changes.load();
-  last_save_s_ = parts_.clock.wall_ms() / 1000;
-  const std::scoped_lock one_at_a_time(log_switch_mutex_);
-  if (wants_log_ && !recovery_is_cancelled_) {
-    // The own thread tries again when this fails.
-    if (auto begun = begin_log(); !begun) {
-      log_warning("Can't begin the append log anew: {}", begun.error().message);
-    }
-  }
   return loaded;
+}
+
+// The base is the snapshot that was loaded, or an empty one. Failures: what is written from now on
+// would not be found by a start, so writes are refused until a rewrite has made a base.
+void Durability::begin_log_afresh(bool is_loaded) {
+  const std::scoped_lock one_at_a_time(log_switch_mutex_);
+  const auto begin = [&]() -> core::Result<> {
+    constexpr auto kRdb = persistence::AofBaseFormat::kRdb;
+    if (!is_loaded) {
+      auto written = write_base(kRdb, temporary_base(), write_options(true));
+      if (!written) return written.error();
+    }
+    if (auto opened = open_log(); !opened) return opened;
+    if (auto replaced = writer_.replace_base(temporary_base(), kRdb); !replaced) return replaced;
+    files_are_stale_ = false;
+    rewrite_is_scheduled_ = wanted_base_format() != kRdb;
+    return {};
+  };
+  // Without its data, an end must leave the files as they are.
+  if (!is_loaded && recovery_is_cancelled_) return;
+  if (!wants_log_) return (void)parts_.files.remove(temporary_base());
+  files_are_stale_ = true;
+  const auto begun = begin();
+  if (begun) return;
+  (void)parts_.files.remove(temporary_base());
+  const std::string reason(core::without_code(begun.error().message));
+  log_error("The append log can't be begun anew, writes are refused until it is: {}", reason);
+  availability.append_log_failed(reason);
 }
 
 // Half of a snapshot is worth less than nothing.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The part of Durability that switches the append log on and off while the server runs.
+#include <chrono>
 #include <utility>
 
 #include "server/durability/durability.h"
@@ -17,9 +18,57 @@ constexpr int64_t kRetryUs = 5'000'000;
 
 }  // namespace
 
+core::Result<> Durability::await_log_switch() {
+  // Its end begins the log.
+  if (availability.has(Availability::kLoading)) return {};
+  constexpr std::chrono::seconds kWaitMax{1};
+  std::unique_lock lock(wake_mutex_);
+  switch_error_.reset();
+  switch_is_awaited_ = true;
+  if (!thread_.joinable()) {
+    lock.unlock();
+    follow_log_switch();
+    lock.lock();
+  } else {
+    wake_.notify_one();
+    switched_.wait_for(lock, kWaitMax, [this] { return !switch_is_awaited_; });
+  }
+  if (switch_error_) return *switch_error_;
+  return {};
+}
+
+// REQUIRES: log_switch_mutex_.
+void Durability::report_log_switch(std::optional<core::Error> error) {
+  const std::scoped_lock lock(wake_mutex_);
+  switch_is_awaited_ = false;
+  switch_error_ = std::move(error);
+}
+
+bool Durability::switch_is_awaited() {
+  const std::scoped_lock lock(wake_mutex_);
+  return switch_is_awaited_;
+}
+
+// Beside a child that saves, but not while all data goes or comes, and not while the base of the
+// log that was is still being written. REQUIRES: log_switch_mutex_.
+bool Durability::log_may_begin() {
+  const std::scoped_lock lock(mutex_);
+  if (task_ == Task::kNone) return true;
+  if (child_ == nullptr) return false;
+  if (task_ != Task::kRewrite) return true;
+  child_->kill();
+  return false;
+}
+
 void Durability::follow_log_switch() {
   const std::scoped_lock one_at_a_time(log_switch_mutex_);
-  if (wants_log_ == writer_.is_open()) return;
+  if (wants_log_ == writer_.is_open()) {
+    // A log that could not be begun anew is given up.
+    if (!wants_log_ && files_are_stale_.exchange(false)) {
+      availability.end(Availability::kAppendLogFails);
+    }
+    return report_log_switch(std::nullopt);
+  }
   if (!wants_log_) {
     // A rewrite would have nothing left to put its base into.
     if (task_ == Task::kRewrite) {
@@ -31,15 +80,20 @@ void Durability::follow_log_switch() {
       const auto stripes = parts_.keyspace.lock(kAllStripes, LockMode::kShared);
       close_log();
     }
+    files_are_stale_ = false;
     append_log_.on_progress();
     log_notice("The append log is off");
-    return;
+    return report_log_switch(std::nullopt);
   }
-  if (task_ != Task::kNone || parts_.clock.monotonic_us() < next_rewrite_us_) return;
+  if (!log_may_begin()) return;
+  const int64_t now_us = parts_.clock.monotonic_us();
+  if (!switch_is_awaited() && now_us < next_rewrite_us_) return;
   if (auto begun = begin_log(); !begun) {
     log_warning("Can't switch the append log on: {}", begun.error().message);
-    next_rewrite_us_ = parts_.clock.monotonic_us() + kRetryUs;
+    next_rewrite_us_ = now_us + kRetryUs;
+    return report_log_switch(begun.error());
   }
+  report_log_switch(std::nullopt);
 }
 
 // REQUIRES: log_switch_mutex_, all stripes.
@@ -49,25 +103,42 @@ void Durability::close_log() {
   }
   parts_.journal.set_active(false);
   writer_.close();
+  rewrite_is_scheduled_ = false;
   availability.end(Availability::kAppendLogFails);
 }
 
-// The new file is named by no manifest before its base is there: until then a start would find what
-// was there before.
-core::Result<> Durability::begin_log() {
-  auto start = log_directory_.find();
-  if (!start) return start.error();
-  {
-    const auto stripes = parts_.keyspace.lock(kAllStripes, LockMode::kShared);
-    if (auto opened = writer_.open(std::move(start->manifest), std::nullopt, 0,
-                                   persistence::AofWriter::Begin::kWithBase);
-        !opened) {
-      return opened;
-    }
-    parts_.journal.set_active(true);
+core::Result<> Durability::change_directory(const std::function<core::Result<>()>& change) {
+  const std::scoped_lock one_at_a_time(log_switch_mutex_);
+  if (wants_log_ || writer_.is_open()) {
+    return core::Error{"the append log is in use there, see appendonly"};
   }
+  if (availability.has(Availability::kLoading) || !claim(Task::kSave)) {
+    return core::Error{"data is being loaded or saved there"};
+  }
+  auto changed = change();
+  release();
+  return changed;
+}
+
+core::Result<> Durability::begin_log() {
+  if (auto opened = open_log(); !opened) return opened;
   rewrite_is_scheduled_ = true;
   log_notice("The append log is on; its base is being written");
+  return {};
+}
+
+// REQUIRES: log_switch_mutex_. The new file is named by no manifest before its base is there: until
+// then a start would find what was there before.
+core::Result<> Durability::open_log() {
+  auto start = log_directory_.find();
+  if (!start) return start.error();
+  const auto begin = files_are_stale_ ? persistence::AofWriter::Begin::kAfresh
+                                      : persistence::AofWriter::Begin::kWithBase;
+  const auto stripes = parts_.keyspace.lock(kAllStripes, LockMode::kShared);
+  if (auto opened = writer_.open(std::move(start->manifest), std::nullopt, 0, begin); !opened) {
+    return opened;
+  }
+  parts_.journal.set_active(true);
   return {};
 }
 

@@ -12,6 +12,7 @@ using core::keyspace::LockMode;
 
 core::Result<> Durability::start_transfer(SnapshotTransfer transfer) {
   if (stream_ == nullptr) return core::Error{"ERR there is no stream"};
+  if (refuses_children_) return core::Error{"ERR the server is shutting down"};
   if (!claim(Task::kTransfer)) return core::Error{"ERR another child saves"};
   auto started = [&]() -> core::Result<> {
     const auto stream = hold_stream(Locking::kTake);

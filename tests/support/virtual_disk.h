@@ -72,6 +72,11 @@ class VirtualDisk final : public FileSystem {
     change([&] { free_bytes_ = bytes; });
   }
 
+  // As of a file system without links.
+  void refuse_links() {
+    change([&] { has_links_ = false; });
+  }
+
   // What a start after the cut would find. Ends all planned faults.
   void cut_power(Unsynced unsynced) {
     change([&] {
@@ -167,6 +172,17 @@ class VirtualDisk final : public FileSystem {
     source.names.erase(leaf(from));
     target.names[leaf(to)] = node;
     changes_.push_back({{parent(from), leaf(from), nullptr}, {parent(to), leaf(to), node}});
+    return {};
+  }
+
+  core::Result<> link(const std::string& from, const std::string& to) override {
+    const std::lock_guard lock(mutex_);
+    if (fails() || !has_links_) return failure("create", to);
+    if (find(from) == nullptr) return missing("link", from);
+    if (find(to) != nullptr) return failure("create", to);
+    auto node = directories_[parent(from)].names[leaf(from)];
+    directories_[parent(to)].names[leaf(to)] = node;
+    changes_.push_back({{parent(to), leaf(to), node}});
     return {};
   }
 
@@ -411,6 +427,7 @@ class VirtualDisk final : public FileSystem {
   uint64_t failing_ = kNever;
   uint64_t failing_from_ = kNever;
   uint64_t free_bytes_ = kNever;
+  bool has_links_ = true;
   // Counts power cuts, so that files opened before one are known.
   uint64_t boot_ = 0;
 };

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -82,6 +83,7 @@ class DurabilityReplacingTest : public ::testing::TestWithParam<bool> {
   DurabilityReplacingTest() {
     put(leader_, "new", "value");
     put(leader_, "both", "new");
+    new_ = snapshots::contents(leader_);
   }
   // A disk with old data, and the process that serves them.
   void begin() {
@@ -103,6 +105,7 @@ class DurabilityReplacingTest : public ::testing::TestWithParam<bool> {
     replacement.path = kReceived;
     replacement.on_loaded = [this] {
       ++loaded_;
+      on_loaded_();
       EXPECT_TRUE(process_->durability.availability.has(Availability::kLoading));
     };
     replacement.on_lost = [this] { ++lost_; };
@@ -114,12 +117,13 @@ class DurabilityReplacingTest : public ::testing::TestWithParam<bool> {
   }
 
   Keyspace leader_{2, 1};
-  const Contents new_ = snapshots::contents(leader_);
+  Contents new_;
   Contents old_;
   std::unique_ptr<VirtualDisk> disk_;
   std::unique_ptr<Process> process_;
   int lost_ = 0;
   int loaded_ = 0;
+  std::function<void()> on_loaded_ = [] {};
 };
 
 TEST_P(DurabilityReplacingTest, TheNewDataTakeThePlaceOfTheOld) {
@@ -148,6 +152,82 @@ TEST_P(DurabilityReplacingTest, WhatIsNotWantedAnyMoreChangesNothing) {
   EXPECT_EQ(process_->contents(), old_);
   EXPECT_FALSE(process_->durability.availability.any());
   EXPECT_TRUE(replace()) << "nothing is left claimed";
+}
+
+class DurabilityReplacingLogTest : public DurabilityReplacingTest {};
+
+// The link counts as up from then on, and the data may be all that is left of the leader.
+TEST_P(DurabilityReplacingTest, AStartFindsTheNewDataAsSoonAsTheyAreReliedOn) {
+  begin();
+  on_loaded_ = [this] {
+    disk_->restart_count();
+    disk_->fail_from_operation(1);
+  };
+  (void)replace();
+  disk_->cut_power(Unsynced::kLost);
+  EXPECT_EQ(after_restart(), new_);
+}
+
+TEST_P(DurabilityReplacingTest, WhatIsWrittenAtOnceIsFoundWithTheNewData) {
+  begin();
+  ASSERT_TRUE(replace());
+  process_->write("later", "1");
+  const Contents with_later = process_->contents();
+  disk_->cut_power(Unsynced::kLost);
+  EXPECT_EQ(after_restart(), GetParam() ? with_later : new_);
+}
+
+TEST_P(DurabilityReplacingTest, WithoutLinksTheSnapshotIsCopied) {
+  begin();
+  disk_->refuse_links();
+  ASSERT_TRUE(replace());
+  process_->write("later", "1");
+  const Contents with_later = process_->contents();
+  disk_->cut_power(Unsynced::kLost);
+  EXPECT_EQ(after_restart(), GetParam() ? with_later : new_);
+}
+
+TEST_P(DurabilityReplacingLogTest, NoRoomForACopyLeavesTheOldData) {
+  begin();
+  disk_->refuse_links();
+  disk_->set_free_bytes(10);
+  EXPECT_FALSE(replace());
+  EXPECT_EQ(lost_, 0);
+  EXPECT_EQ(process_->contents(), old_);
+  disk_->set_free_bytes(virtual_disk::kNever);
+  process_->write("later", "1");
+  const Contents with_later = process_->contents();
+  EXPECT_EQ(after_restart(), with_later);
+}
+
+// Until the log has its base a start would find the old data, so nothing new is relied on.
+TEST_P(DurabilityReplacingLogTest, ALogThatCannotTakeTheNewDataRefusesWritesUntilItCan) {
+  begin();
+  disk_->restart_count();
+  ASSERT_TRUE(replace());
+  const uint64_t count = disk_->operation_count();
+  bool has_been_refused = false;
+  for (uint64_t number = 1; number <= count; ++number) {
+    begin();
+    disk_->restart_count();
+    disk_->fail_operation(number);
+    const bool is_replaced = replace().has_value();
+    disk_->fail_operation(virtual_disk::kNever);
+    if (!is_replaced || lost_ > 0) continue;
+    Availability& availability = process_->durability.availability;
+    const bool refuses = availability.has(Availability::kAppendLogFails);
+    has_been_refused = has_been_refused || refuses;
+    process_->write("later", "1");
+    const Contents with_later = process_->contents();
+    if (refuses) {
+      process_->settle();
+      EXPECT_FALSE(process_->durability.log_writer().needs_base()) << number;
+      EXPECT_FALSE(process_->durability.log_writer().has_lost_sync()) << number;
+    }
+    disk_->cut_power(Unsynced::kLost);
+    EXPECT_EQ(after_restart(), with_later) << number << (refuses ? " refused" : "");
+  }
+  EXPECT_TRUE(has_been_refused);
 }
 
 TEST_P(DurabilityReplacingTest, AnyFailureLeavesTheOldOrTheNewOrNothing) {
@@ -187,6 +267,7 @@ TEST_P(DurabilityReplacingTest, ACrashLeavesTheOldOrTheNew) {
 }
 
 INSTANTIATE_TEST_SUITE_P(WithAndWithoutLog, DurabilityReplacingTest, ::testing::Bool());
+INSTANTIATE_TEST_SUITE_P(WithLog, DurabilityReplacingLogTest, ::testing::Values(true));
 
 }  // namespace
 }  // namespace server

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+//
+// The end of a process: whatever its child is at, a start afterwards finds all the data.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "tests/support/durable_process.h"
+
+namespace server {
+namespace {
+
+using core::keyspace::Locking;
+using durable_process::Process;
+using durable_process::start_failing_child;
+using durable_process::start_slow_child;
+using snapshots::Contents;
+using virtual_disk::Unsynced;
+using virtual_disk::VirtualDisk;
+
+class DurabilityEndingTest : public ::testing::Test {
+ protected:
+  void begin(std::string_view has_log, SaveChild::Starter start_child) {
+    process_ = std::make_unique<Process>(disk_, has_log, std::move(start_child));
+    process_->append("key", "before");
+  }
+  void expect_found() {
+    const Contents wanted = process_->contents();
+    ASSERT_TRUE(process_->durability.finish());
+    process_.reset();
+    disk_.cut_power(Unsynced::kLost);
+    EXPECT_EQ(Process(disk_, "yes", SaveChild::start_here).contents(), wanted);
+  }
+
+  VirtualDisk disk_;
+  std::unique_ptr<Process> process_;
+};
+
+TEST_F(DurabilityEndingTest, ALogThatIsStillToBeSwitchedOnIsWhole) {
+  begin("no", SaveChild::start_here);
+  process_->durability.want_append_log(true);
+  EXPECT_TRUE(process_->durability.prepare_end(false));
+  expect_found();
+}
+
+TEST_F(DurabilityEndingTest, AFirstBaseIsAwaitedOrWrittenAnew) {
+  begin("no", start_failing_child);
+  process_->durability.want_append_log(true);
+  process_->durability.tick();
+  ASSERT_TRUE(process_->durability.log_writer().needs_base());
+  process_->append("key", " and after");
+  EXPECT_TRUE(process_->durability.prepare_end(false));
+  expect_found();
+}
+
+TEST_F(DurabilityEndingTest, AFirstBaseThatCannotBeWrittenRefusesTheEnd) {
+  begin("no", start_failing_child);
+  process_->durability.want_append_log(true);
+  process_->durability.tick();
+  disk_.restart_count();
+  disk_.fail_from_operation(1);
+  EXPECT_FALSE(process_->durability.prepare_end(false));
+  disk_.restart_count();
+  process_->append("key", " and after");
+  EXPECT_TRUE(process_->durability.prepare_end(false));
+  expect_found();
+}
+
+// The own thread would begin what is due as soon as the running child has been stopped.
+TEST_F(DurabilityEndingTest, NoOtherSaveBeginsWhenTheRunningOneIsStopped) {
+  begin("yes", start_slow_child);
+  Durability& durability = process_->durability;
+  ASSERT_TRUE(durability.start_save(Locking::kTake, false));
+  ASSERT_TRUE(durability.request_rewrite());
+  std::atomic<bool> is_over{false};
+  std::thread ticker([&] {
+    while (!is_over) durability.tick();
+  });
+  EXPECT_TRUE(durability.prepare_end(true));
+  is_over = true;
+  ticker.join();
+  EXPECT_EQ(durability.fork_count(), 1u);
+  expect_found();
+}
+
+TEST_F(DurabilityEndingTest, FromTheOrderToEndOnNoChildBegins) {
+  begin("yes", SaveChild::start_here);
+  Durability& durability = process_->durability;
+  durability.refuse_children(true);
+  EXPECT_FALSE(durability.start_save(Locking::kTake, false));
+  EXPECT_FALSE(durability.request_rewrite());
+  durability.tick();
+  EXPECT_EQ(durability.fork_count(), 0u);
+  durability.refuse_children(false);
+  EXPECT_TRUE(durability.start_save(Locking::kTake, false));
+}
+
+}  // namespace
+}  // namespace server

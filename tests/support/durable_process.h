@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+//
+// Process: a server's keyspace, journal and files on an imagined disk, from its start to its end,
+// and children that save nothing. Its one write is APPEND, whose replay shows what was done twice.
+//
+// Thread safety: that of Durability.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "server/durability/durability.h"
+#include "tests/support/command_test.h"
+#include "tests/support/snapshots.h"
+#include "tests/support/virtual_disk.h"
+
+namespace durable_process {
+
+using server::CommandOrigin;
+using server::SaveChild;
+
+class AppendReplayer final : public server::Replayer {
+ public:
+  explicit AppendReplayer(core::keyspace::Keyspace& keyspace) : keyspace_(keyspace) {}
+  std::string_view execute(persistence::Words words) override {
+    if (words[0] != "APPEND") return "+OK\r\n";
+    const auto key = keyspace_.ref(words[1]);
+    const auto lock = keyspace_.lock_exclusive(key);
+    auto* entry = keyspace_.find(0, key, 0);
+    core::keyspace::IntegerText scratch;
+    std::string text(entry == nullptr ? std::string_view() : entry->text(scratch));
+    text += words[2];
+    EXPECT_TRUE((entry == nullptr ? keyspace_.insert(0, key) : *entry).set_string(text));
+    return "+OK\r\n";
+  }
+
+ private:
+  core::keyspace::Keyspace& keyspace_;
+};
+
+// Of a child that runs until it is killed, or for ten seconds.
+inline core::Result<std::unique_ptr<SaveChild>> start_slow_child(const core::Clock& clock,
+                                                                 const SaveChild::Work& /*work*/,
+                                                                 std::vector<int> kept) {
+  const auto sleep = [](SaveChild::Figures&) -> core::Result<> {
+    constexpr unsigned kSeconds = 10;
+    ::sleep(kSeconds);
+    return core::Error{"ERR it was not stopped"};
+  };
+  return SaveChild::start(clock, sleep, std::move(kept));
+}
+
+inline core::Result<std::unique_ptr<SaveChild>> start_failing_child(const core::Clock& clock,
+                                                                    const SaveChild::Work& /*work*/,
+                                                                    std::vector<int> kept) {
+  const auto fail = [](SaveChild::Figures&) -> core::Result<> { return core::Error{"ERR no"}; };
+  return SaveChild::start(clock, fail, std::move(kept));
+}
+
+struct Process {
+  Process(virtual_disk::VirtualDisk& disk, std::string_view has_log, SaveChild::Starter start_child)
+      : durability({{config, clock, keyspace, journal, disk}, changes, std::move(start_child)}) {
+    const std::array<const char*, 5> options = {"server", "--appendonly", has_log.data(), "--save",
+                                                ""};
+    EXPECT_TRUE(config.load(static_cast<int>(options.size()), options.data()));
+    const auto recovered = durability.recover(
+        [this](CommandOrigin) { return std::make_unique<AppendReplayer>(keyspace); });
+    EXPECT_TRUE(recovered) << recovered.error().message;
+    durability.availability.end(server::Availability::kLoading);
+  }
+  void append(std::string_view name, std::string_view value) {
+    AppendReplayer(keyspace).execute(std::array<std::string_view, 3>{"APPEND", name, value});
+    journal.append(0, std::array<std::string_view, 3>{"APPEND", name, value});
+  }
+  snapshots::Contents contents() const { return snapshots::contents(keyspace); }
+
+  server::Config config;
+  server::ManualClock clock;
+  core::keyspace::Keyspace keyspace{2, 1};
+  persistence::Journal journal;
+  std::atomic<uint64_t> changes{0};
+  server::Durability durability;
+};
+
+}  // namespace durable_process
