@@ -119,7 +119,7 @@ core::Result<> AofWriter::write() {
 }
 
 core::Result<> AofWriter::write_locked() {
-  if (!is_open()) return core::Error{"ERR the append log is closed"};
+  if (!is_open()) return {};
   if (older_ != nullptr) return {};
   take_journal();
   if (batch_.empty()) return {};
@@ -181,6 +181,8 @@ core::Result<> AofWriter::sync() {
   auto synced = file->sync();
   const std::scoped_lock lock(mutex_);
   if (!synced) {
+    // The log was closed meanwhile, or a new base holds what the file did.
+    if (file != older_ && file != current_.file) return {};
     lost_ = std::move(file);
     has_lost_sync_.store(true, std::memory_order_release);
     return synced;
@@ -190,7 +192,7 @@ core::Result<> AofWriter::sync() {
     older_.reset();
     awaits_sync_ = false;
   }
-  synced_.store(written);
+  if (written > synced_offset()) synced_.store(written);
   return {};
 }
 

@@ -68,8 +68,8 @@ void Config::store(size_t index, const Value& value) {
 }
 
 void Config::replace(OptionId id, const std::string& text) {
-  const std::scoped_lock one_at_a_time(set_mutex_);
   const auto index = static_cast<size_t>(id);
+  assert(option_table()[index].mutability == Mutability::kImmutable);
   auto parsed = parse_single_text(option_table()[index], text, "");
   assert(parsed);
   if (parsed) store(index, *parsed);

@@ -60,7 +60,8 @@ class Config {
   std::vector<NamedValue> get(std::span<const std::string_view> patterns) const;
   // CONFIG SET name value [name value …].
   core::Result<> set(std::span<const NamedValue> pairs, Origin origin = Origin::kRemote);
-  // The server's own change of what clients may not set: REPLICAOF. Hooks are not called.
+  // The server's own change of what clients may not set: REPLICAOF. Calls no hook and waits for
+  // none, so that the caller may hold what a hook waits for.
   void replace(OptionId id, const std::string& text);
   // CONFIG REWRITE.
   core::Result<> rewrite();

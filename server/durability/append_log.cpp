@@ -173,8 +173,12 @@ void AppendLog::sync_and_report() {
 
 void AppendLog::fail(const std::string& reason) {
   const std::string cause(core::without_code(reason));
+  if (!writer_.is_open()) return;  // it was switched off meanwhile
   if (is_always()) on_fatal(cause);
-  if (!availability_.append_log_failed(cause)) return;
+  const bool is_new = availability_.append_log_failed(cause);
+  // Who has switched it off since may have looked before: nothing of it hinders writes any more.
+  if (!writer_.is_open()) return availability_.end(Availability::kAppendLogFails);
+  if (!is_new) return;
   log_error("The append log fails, writes are refused until it works: {}", cause);
   on_progress();
 }

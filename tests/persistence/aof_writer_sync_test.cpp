@@ -162,6 +162,24 @@ TEST_F(AofWriterSyncTest, AfterAFailedSyncANewBaseMakesGood) {
   EXPECT_EQ(keys_after_power_cut(), Keys{"after"});
 }
 
+// The log's thread may be at it while the log is switched off.
+TEST_F(AofWriterSyncTest, ASyncThatFailsBehindTheEndOfTheLogFailsNothing) {
+  set("key");
+  ASSERT_TRUE(writer_.write());
+  disk_.restart_count();
+  disk_.fail_operation(1);
+  slow_disk_.during_sync = [this] {
+    journal_.set_active(false);
+    writer_.close();
+  };
+  EXPECT_TRUE(writer_.sync());
+  set("left");
+  EXPECT_TRUE(writer_.write());
+  EXPECT_FALSE(writer_.has_lost_sync());
+  ASSERT_TRUE(writer_.open(AofManifest(), std::nullopt, 0, AofWriter::Begin::kNow));
+  EXPECT_TRUE(writer_.sync());
+}
+
 TEST_F(AofWriterSyncTest, AfterAFailedSyncARewriteMayBeTriedAgain) {
   set("lost");
   ASSERT_TRUE(writer_.write());
