@@ -222,6 +222,10 @@ void Server::prepare_durability() {
     durability.want_append_log(config_.flag(OptionId::kAppendOnly));
     return {};
   });
+  config_.on_change(OptionId::kDir, [this, &parts]() -> core::Result<> {
+    return parts.durability.change_directory(
+        [&] { return parts.directory_lock.move_to(config_.directory()); });
+  });
   const auto apply_timestamps = [this, &durability]() -> core::Result<> {
     durability.set_timestamps(config_.flag(OptionId::kAofTimestampEnabled));
     return {};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // CONFIG: reads and changes the options of the running server.
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -30,17 +31,38 @@ void config_get(Context& ctx) {
   }
 }
 
+// Answers when INFO tells of it. EXEC, which holds keys that the switch needs, leaves it to the
+// next tick. Errors: the log could not be switched on, and all options are as they were.
+core::Result<> follow_append_only(Context& ctx, std::span<const NamedValue> old) {
+  const bool was_on = std::ranges::any_of(old, [](const NamedValue& pair) {
+    return protocol::equals_ignore_case(pair.first, "appendonly") && pair.second == "yes";
+  });
+  const bool is_on = ctx.services.config.flag(OptionId::kAppendOnly);
+  if (was_on == is_on || ctx.in_exec) return {};
+  auto followed = ctx.services.durability.await_log_switch();
+  if (!followed) (void)ctx.services.config.set(old, Origin::kLocal);
+  return followed;
+}
+
 /* CONFIG SET parameter value [parameter value ...] */
 void config_set(Context& ctx) {
   if (ctx.args.size() % 2 != 0) {
     return ctx.reply.error("ERR wrong number of arguments for 'config|set' command");
   }
   std::vector<NamedValue> pairs;
+  std::vector<std::string_view> names;
   for (size_t i = 2; i < ctx.args.size(); i += 2) {
     pairs.emplace_back(ctx.args[i], ctx.args[i + 1]);
+    names.push_back(ctx.args[i]);
   }
+  const auto old = ctx.services.config.get(names);
   const auto set = ctx.services.config.set(pairs, origin_of(ctx.session));
   if (!set) return ctx.reply.error(set.error().message);
+  if (auto followed = follow_append_only(ctx, old); !followed) {
+    return ctx.reply.error(
+        "ERR CONFIG SET failed (possibly related to argument 'appendonly') - Unable to turn on "
+        "AOF. Check server logs.");
+  }
   ctx.reply.ok();
 }
 

@@ -66,7 +66,7 @@ std::string Dispatcher::refusal(const RegisteredCommand* command, Arguments args
   if (!command->arity_fits(args.size())) return arity_text(*command);
   if (!session_.authenticated && !command->has(kNoAuth)) return "NOAUTH Authentication required.";
   if (session_.transaction.active && command->has(kNoMulti)) {
-    return fmt::format("ERR Command '{}' not allowed inside a transaction", command->full_name);
+    return "ERR Command not allowed inside a transaction";
   }
   if (session_.origin != CommandOrigin::kClient) return "";
   if (session_.is_in_subscriber_mode() && !command->has(kInSubscriberMode)) {

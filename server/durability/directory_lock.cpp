@@ -9,15 +9,26 @@
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 namespace server {
 namespace {
 
 constexpr const char* kFileName = ".bloomery.lock";
 
-std::string working_directory() {
+core::Result<int> lock_in(const std::string& directory) {
   std::error_code ignored;
-  return std::filesystem::current_path(ignored).string();
+  const std::string shown = std::filesystem::canonical(directory, ignored);
+  const std::string path = fmt::format("{}/{}", directory, kFileName);
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (descriptor < 0) {
+    return core::Error{fmt::format("Can't lock the data directory '{}': {}", shown,
+                                   std::generic_category().message(errno))};
+  }
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) return descriptor;
+  ::close(descriptor);
+  return core::Error{fmt::format(
+      "Another server uses the data directory '{}': give each its own by the option dir", shown)};
 }
 
 }  // namespace
@@ -27,15 +38,24 @@ DirectoryLock::~DirectoryLock() {
 }
 
 core::Result<> DirectoryLock::take() {
-  descriptor_ = ::open(kFileName, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (descriptor_ < 0) {
-    return core::Error{fmt::format("Can't lock the data directory '{}': {}", working_directory(),
-                                   std::generic_category().message(errno))};
+  auto descriptor = lock_in(".");
+  if (!descriptor) return descriptor.error();
+  descriptor_ = *descriptor;
+  return {};
+}
+
+core::Result<> DirectoryLock::move_to(const std::string& directory) {
+  std::error_code error;
+  if (std::filesystem::equivalent(directory, ".", error)) return {};
+  auto descriptor = lock_in(directory);
+  if (!descriptor) return descriptor.error();
+  if (::chdir(directory.c_str()) != 0) {
+    const int error_number = errno;
+    ::close(*descriptor);
+    return core::Error{"Changing directory: " + std::generic_category().message(error_number)};
   }
-  if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return {};
-  return core::Error{fmt::format(
-      "Another server uses the data directory '{}': give each its own by the option dir",
-      working_directory())};
+  ::close(std::exchange(descriptor_, *descriptor));
+  return {};
 }
 
 }  // namespace server

@@ -7,6 +7,8 @@
 // Source: flock(2).
 #pragma once
 
+#include <string>
+
 #include "core/result.h"
 
 namespace server {
@@ -20,6 +22,9 @@ class DirectoryLock {
 
   // Of the working directory. Errors: another server has it.
   core::Result<> take();
+  // Makes another directory the working one, and locks that instead. Errors: why not; then nothing
+  // has changed.
+  core::Result<> move_to(const std::string& directory);
 
  private:
   int descriptor_ = -1;

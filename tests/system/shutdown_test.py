@@ -142,6 +142,31 @@ class ShutdownTest(ServerTest):
         with server.connect() as connection:
             self.assertEqual(connection.call("GET", "key"), b"value")
 
+    def test_config_set_dir_moves_what_is_saved_and_locked(self):
+        other = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-shutdown-"))
+        self.addCleanup(shutil.rmtree, other, ignore_errors=True)
+        server = self.start_server("--enable-protected-configs", "yes", directory=self.directory)
+        with server.connect() as connection:
+            connection.call("SET", "key", "value")
+            self.assertEqual(connection.call("CONFIG", "SET", "dir", other), b"OK")
+            self.assertEqual(connection.call("SAVE"), b"OK")
+            self.assertTrue((other / "dump.rdb").exists())
+            self.assertFalse(self.snapshot.exists())
+            for wrong in (other / "missing", "/proc"):
+                reply = connection.call("CONFIG", "SET", "dir", wrong)
+                self.assertIsInstance(reply, ErrorReply)
+            self.assertEqual(connection.call("CONFIG", "GET", "dir")[1], str(other).encode())
+            second = Process(SERVER, ["--save", ""], directory=other)
+            self.assertEqual(second.wait_for_exit(), 1)
+            self.assertTrue([line for line in second.log if TAKEN in line], second.log)
+            self.start()  # where it was, nobody is any more
+            reply = connection.call("CONFIG", "SET", "dir", self.directory)
+            self.assertIn(TAKEN, str(reply))
+            # An open log lies where it was begun.
+            self.assertEqual(connection.call("CONFIG", "SET", "appendonly", "yes"), b"OK")
+            reply = connection.call("CONFIG", "SET", "dir", tempfile.gettempdir())
+            self.assertIn("the append log is in use", str(reply))
+
     def test_the_directory_is_free_after_a_kill(self):
         """Also when a child was saving: it ends with its parent."""
         server = self.start()

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/support/command_test.h"
+
+namespace server {
+namespace {
+
+class PersistenceCommandsTest : public CommandTest {
+ protected:
+  PersistenceCommandsTest() {
+    config_.on_change(OptionId::kAppendOnly, [this]() -> core::Result<> {
+      durability_.want_append_log(config_.flag(OptionId::kAppendOnly));
+      return {};
+    });
+    run({"CONFIG", "SET", "appendonly", "no"});
+  }
+  bool info_shows_log() {
+    return run({"INFO", "persistence"}).find("aof_enabled:1") != std::string::npos;
+  }
+};
+
+TEST_F(PersistenceCommandsTest, TheLogIsOnOrOffWhenConfigSetIsAnswered) {
+  for (const char* is_on : {"yes", "no", "yes"}) {
+    EXPECT_EQ(run({"CONFIG", "SET", "appendonly", is_on}), kOk);
+    EXPECT_EQ(info_shows_log(), std::string(is_on) == "yes");
+  }
+}
+
+TEST_F(PersistenceCommandsTest, ALogThatCannotBeBegunLeavesAllOptionsAsTheyWere) {
+  disk_.fail_from_operation(1);
+  EXPECT_EQ(run({"CONFIG", "SET", "timeout", "7", "appendonly", "yes"}),
+            error("ERR CONFIG SET failed (possibly related to argument 'appendonly') - Unable to "
+                  "turn on AOF. Check server logs."));
+  EXPECT_EQ(run({"CONFIG", "GET", "appendonly"}), array({bulk("appendonly"), bulk("no")}));
+  EXPECT_EQ(run({"CONFIG", "GET", "timeout"}), array({bulk("timeout"), bulk("0")}));
+  EXPECT_FALSE(info_shows_log());
+}
+
+// A start would find what was there before the log was switched on.
+TEST_F(PersistenceCommandsTest, WaitaofCountsNoLogThatLacksItsBase) {
+  config_.set(std::vector<NamedValue>{{"appendonly", "yes"}});
+  durability_.tick();
+  ASSERT_TRUE(durability_.log_writer().needs_base());
+  EXPECT_EQ(run({"SET", "key", "value"}), kOk);
+  ASSERT_TRUE(durability_.append_log().flush());
+  EXPECT_EQ(run({"WAITAOF", "1", "0", "5000"}), "");
+  EXPECT_TRUE(client_->session->awaited);
+}
+
+TEST_F(PersistenceCommandsTest, NotInATransaction) {
+  EXPECT_EQ(run({"MULTI"}), kOk);
+  EXPECT_EQ(run({"SAVE"}), error("ERR Command not allowed inside a transaction"));
+  EXPECT_EQ(run({"SHUTDOWN"}), error("ERR Command not allowed inside a transaction"));
+}
+
+}  // namespace
+}  // namespace server
