@@ -119,7 +119,7 @@ core::Result<> AofWriter::write() {
 }
 
 core::Result<> AofWriter::write_locked() {
-  if (!is_open()) return {};
+  if (!is_open()) return core::Error{"ERR the append log is closed"};
   if (older_ != nullptr) return {};
   take_journal();
   if (batch_.empty()) return {};

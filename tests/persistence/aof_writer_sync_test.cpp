@@ -173,8 +173,6 @@ TEST_F(AofWriterSyncTest, ASyncThatFailsBehindTheEndOfTheLogFailsNothing) {
     writer_.close();
   };
   EXPECT_TRUE(writer_.sync());
-  set("left");
-  EXPECT_TRUE(writer_.write());
   EXPECT_FALSE(writer_.has_lost_sync());
   ASSERT_TRUE(writer_.open(AofManifest(), std::nullopt, 0, AofWriter::Begin::kNow));
   EXPECT_TRUE(writer_.sync());
