@@ -23,14 +23,11 @@ using core::bloom::NativeLayout;
 using core::bloom::RedisBloomLayout;
 using core::bloom::ValkeyBloomLayout;
 
-// More layers than any series of error rates has; a lookup visits them all.
-constexpr size_t kMaxLayers = 4096;
 constexpr uint64_t kMaxCapacity = std::numeric_limits<int64_t>::max();
 constexpr uint64_t kMaxHashCount = 2048;
 
-// Another machine's logarithm may differ in its last digit.
 bool is_close(double a, double b) {
-  return std::fabs(a - b) <= 1e-9 * b;
+  return std::fabs(a - b) <= core::bloom::kRateTolerance * b;
 }
 
 uint64_t whole_bytes(uint64_t bit_count) {
@@ -39,15 +36,16 @@ uint64_t whole_bytes(uint64_t bit_count) {
 
 // A layer whose modulus is 2^exponent. Rounding up left room, which its capacity counts, so that
 // the bits wanted lie within one item of the modulus or below it, but above the half.
-std::optional<Geometry> rounded_geometry(const LayerClaim& claim, Geometry geometry) {
+std::optional<Geometry> rounded_geometry(const LayerClaim& claim, double per_item,
+                                         Geometry geometry) {
   constexpr uint64_t kExponentMax = 54;
   if (claim.exponent > kExponentMax) return std::nullopt;
   geometry.bit_count = uint64_t{1} << claim.exponent;
   geometry.is_rounded = true;
-  const double wanted = static_cast<double>(claim.capacity) * claim.bits_per_item;
+  const double wanted = static_cast<double>(claim.capacity) * per_item;
   const double modulus = static_cast<double>(geometry.bit_count);
   const bool wants_it =
-      wanted <= modulus * (1 + 1e-9) && wanted >= modulus / 2 - claim.bits_per_item - 1;
+      wanted <= modulus * (1 + core::bloom::kRateTolerance) && wanted >= modulus / 2 - per_item - 1;
   // Releases before 2.2 stored 0 in place of the bit count.
   const bool counts_agree = claim.bit_count == 0 || claim.bit_count == geometry.bit_count ||
                             claim.bit_count == geometry.size_bytes() * 8;
@@ -57,30 +55,39 @@ std::optional<Geometry> rounded_geometry(const LayerClaim& claim, Geometry geome
   return geometry;
 }
 
+uint64_t words_of(uint64_t bit_count) {
+  return (bit_count + 63) / 64 * 64;
+}
+
+// The bits that are stored are judged by capacity, error rate and hash count alone, which are
+// written again as they came: what is accepted is accepted again.
 std::optional<Geometry> redisbloom_geometry(const LayerClaim& claim, bool may_be_rounded) {
-  const double per_item = claim.bits_per_item;
-  if (!is_close(per_item, RedisBloomLayout::bits_per_item(claim.error_rate))) return std::nullopt;
-  auto geometry = RedisBloomLayout::size_with(claim.capacity, per_item);
-  if (!geometry || claim.hash_count != geometry->hash_count) return std::nullopt;
+  const auto per_item = RedisBloomLayout::bits_per_item(claim.error_rate, claim.hash_count);
+  if (!per_item || !is_close(claim.bits_per_item, *per_item)) return std::nullopt;
+  auto geometry = RedisBloomLayout::size_with(claim.capacity, *per_item);
+  if (!geometry) return std::nullopt;
   if (claim.exponent != 0) {
-    return may_be_rounded ? rounded_geometry(claim, *geometry) : std::nullopt;
+    return may_be_rounded ? rounded_geometry(claim, *per_item, *geometry) : std::nullopt;
   }
+  const double wanted = static_cast<double>(claim.capacity) * *per_item;
+  const auto bits_of = [](double bits) { return static_cast<uint64_t>(std::max(1.0, bits)); };
+  const uint64_t least = bits_of(wanted * (1 - core::bloom::kRateTolerance));
+  const uint64_t most = bits_of(wanted * (1 + core::bloom::kRateTolerance));
   // Releases before 2.2 took the modulus as it came.
-  const double wanted = std::trunc(static_cast<double>(claim.capacity) * per_item);
-  const auto exact_bits = static_cast<uint64_t>(std::max(1.0, wanted));
-  const bool is_exact = claim.bit_count == exact_bits;
-  if (!is_exact && claim.bit_count != geometry->bit_count) return std::nullopt;
-  const bool sizes_agree = claim.array_bytes == geometry->size_bytes() ||
-                           (is_exact && claim.array_bytes == whole_bytes(exact_bits));
-  if (!sizes_agree) return std::nullopt;
+  const bool is_exact = claim.bit_count >= least && claim.bit_count <= most;
+  const bool is_whole_words = claim.bit_count % 64 == 0 && claim.bit_count >= words_of(least) &&
+                              claim.bit_count <= words_of(most);
+  if (!is_exact && !is_whole_words) return std::nullopt;
   geometry->bit_count = claim.bit_count;
-  return geometry;
+  const bool sizes_agree = claim.array_bytes == geometry->size_bytes() ||
+                           claim.array_bytes == whole_bytes(claim.bit_count);
+  return sizes_agree ? geometry : std::nullopt;
 }
 
 std::optional<Geometry> valkeybloom_geometry(const LayerClaim& claim) {
-  const auto geometry = ValkeyBloomLayout::size(claim.capacity, claim.error_rate);
+  const auto geometry =
+      ValkeyBloomLayout::size_of(claim.capacity, claim.error_rate, claim.array_bytes);
   if (!geometry || claim.hash_count != geometry->hash_count) return std::nullopt;
-  if (claim.array_bytes != whole_bytes(geometry->bit_count)) return std::nullopt;
   return geometry;
 }
 
@@ -145,7 +152,8 @@ bool FilterBuilder::reserve(uint64_t size_bytes) {
 }
 
 std::optional<Geometry> FilterBuilder::checked_geometry(const LayerClaim& claim) const {
-  const bool has_room = layers_.empty() || (parameters.is_scaling() && layers_.size() < kMaxLayers);
+  const bool has_room =
+      layers_.empty() || (parameters.is_scaling() && layers_.size() < core::bloom::kMaxLayers);
   if (!has_room || !core::bloom::is_rate(claim.error_rate)) return std::nullopt;
   if (claim.capacity == 0 || claim.capacity > kMaxCapacity) return std::nullopt;
   if (claim.item_count > claim.capacity) return std::nullopt;
@@ -155,21 +163,30 @@ std::optional<Geometry> FilterBuilder::checked_geometry(const LayerClaim& claim)
     case LayoutId::kRedisBloom:
       return redisbloom_geometry(claim, parameters.rounds_to_power_of_two);
     case LayoutId::kValkeyBloom:
+      // Most of its forms say neither of older layers.
+      if (!layers_.empty() && layers_.back().item_count != layers_.back().capacity) break;
       return valkeybloom_geometry(claim);
   }
   return std::nullopt;
 }
 
-std::optional<Geometry> FilterBuilder::accepted_geometry(const LayerClaim& claim) {
+std::optional<Geometry> FilterBuilder::accepted_geometry(LayerClaim& claim) {
   if (!ok()) return std::nullopt;
-  const auto geometry = checked_geometry(claim);
+  bool is_possible = true;
+  if (parameters.layout == LayoutId::kValkeyBloom) {
+    // Most of its forms store none: it follows from the filter's.
+    const double rate = layer_error_rate(parameters, static_cast<uint32_t>(layers_.size()));
+    is_possible = is_close(claim.error_rate, rate);
+    claim.error_rate = rate;
+  }
+  const auto geometry = is_possible ? checked_geometry(claim) : std::nullopt;
   if (!geometry) {
     fail(fmt::format("ERR layer {} of the filter is not one that its layout has", layers_.size()));
   }
   return geometry;
 }
 
-bool FilterBuilder::add_layer(const LayerClaim& claim) {
+bool FilterBuilder::add_layer(LayerClaim claim) {
   const auto geometry = accepted_geometry(claim);
   if (!geometry) return false;
   auto bits = allocate(geometry->bit_count);
@@ -185,7 +202,7 @@ bool FilterBuilder::add_layer(const LayerClaim& claim, StringReader& array) {
   return ok();
 }
 
-bool FilterBuilder::add_layer(const LayerClaim& claim, BitArray bits) {
+bool FilterBuilder::add_layer(LayerClaim claim, BitArray bits) {
   const auto geometry = accepted_geometry(claim);
   if (!geometry) return false;
   assert(bits.bit_count() == geometry->bit_count);

@@ -7,7 +7,9 @@
 // from capacity and error rate, compares, asks the budget, and only then allocates.
 //
 // Invariants: a filter that comes out is one that its layout can make, but for the bits themselves;
-// bits that no probe reaches are zero. After the first fault nothing is allocated any more.
+// in every form that it can be written in it is accepted again, and the same. Therefore a layer is
+// judged by what is written of it again, and nothing else is kept. Bits that no probe reaches are
+// zero. After the first fault nothing is allocated any more.
 // Thread safety: a value; it views the budget, which must outlive it.
 // Source: docs/formats.md, "What is checked".
 #pragma once
@@ -71,11 +73,11 @@ class FilterBuilder {
   // REQUIRES: bit_count <= core::bloom::BitArray::kMaxBits.
   std::optional<core::bloom::BitArray> allocate(uint64_t bit_count);
   // Adds a layer of zeros. False when it cannot be.
-  bool add_layer(const LayerClaim& claim);
+  bool add_layer(LayerClaim claim);
   // Adds a layer whose bits are read into their place.
   bool add_layer(const LayerClaim& claim, StringReader& array);
   // Adds a layer with bits that came from allocate().
-  bool add_layer(const LayerClaim& claim, core::bloom::BitArray bits);
+  bool add_layer(LayerClaim claim, core::bloom::BitArray bits);
   // Corrects the newest layer's, where it is stored behind the bits.
   void set_item_count(uint64_t item_count);
   // The filter, or the first fault.
@@ -83,7 +85,8 @@ class FilterBuilder {
 
  private:
   std::optional<core::bloom::Geometry> checked_geometry(const LayerClaim& claim) const;
-  std::optional<core::bloom::Geometry> accepted_geometry(const LayerClaim& claim);
+  // Puts what the encoder will write into `claim`, where forms differ.
+  std::optional<core::bloom::Geometry> accepted_geometry(LayerClaim& claim);
 
   uint64_t left_bytes_;
   std::vector<core::bloom::LayerParts> layers_;

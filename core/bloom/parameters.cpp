@@ -127,7 +127,7 @@ std::optional<LayerPlan> plan_first_layer(const FilterParameters& parameters) {
 
 std::optional<LayerPlan> plan_next_layer(const FilterParameters& parameters, uint32_t index,
                                          const LayerPlan& last) {
-  if (!parameters.is_scaling()) return std::nullopt;
+  if (!parameters.is_scaling() || index >= kMaxLayers) return std::nullopt;
   constexpr uint64_t kMaxCapacity = std::numeric_limits<int64_t>::max();
   if (last.capacity > kMaxCapacity / parameters.expansion) return std::nullopt;
   return plan_layer(parameters, last.capacity * parameters.expansion,

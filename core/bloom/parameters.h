@@ -31,6 +31,8 @@ inline constexpr Seed kFixedSeed = {
 inline constexpr uint64_t kMaxLayerCapacity = uint64_t{1} << 48;
 // A lookup visits every layer; the other layouts end near here because their rates underflow.
 inline constexpr uint32_t kMaxNativeLayers = 1024;
+// Of any filter, here or in a file: with a tightening ratio near one rates never underflow.
+inline constexpr uint32_t kMaxLayers = 4096;
 
 struct FilterParameters {
   double error_rate = 0.01;
@@ -80,6 +82,9 @@ uint64_t lookup_lines(const Geometry& geometry);
 
 // Different items added, estimated from the share of bits set alone (Swamidass, Baldi 2007).
 double estimated_items(const Geometry& geometry, double fill_ratio);
+
+// Another machine's logarithm may differ in its last digit, and with it what follows from a rate.
+inline constexpr double kRateTolerance = 1e-9;
 
 // A layer before memory is found for it.
 struct LayerPlan {

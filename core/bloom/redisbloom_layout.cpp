@@ -25,6 +25,24 @@ double RedisBloomLayout::bits_per_item(double error_rate) {
   return std::fabs(std::log(error_rate) / kLn2Squared);
 }
 
+std::optional<double> RedisBloomLayout::bits_per_item(double error_rate, uint64_t hash_count) {
+  const double own = bits_per_item(error_rate);
+  const auto own_count = hash_count_for(own);
+  if (!own_count) return std::nullopt;
+  if (*own_count == hash_count) return own;
+  // The nearest number on the other side of where the count changes.
+  const bool is_more = hash_count > *own_count;
+  double per_item = static_cast<double>(is_more ? hash_count - 1 : hash_count) / kLn2;
+  const double far = is_more ? std::numeric_limits<double>::infinity() : 0;
+  constexpr int kRoundings = 4;
+  for (int i = 0; i < kRoundings && hash_count_for(per_item) != hash_count; ++i) {
+    per_item = std::nextafter(per_item, far);
+  }
+  const bool is_close = std::fabs(per_item - own) <= kRateTolerance * own;
+  if (!is_close || hash_count_for(per_item) != hash_count) return std::nullopt;
+  return per_item;
+}
+
 std::optional<Geometry> RedisBloomLayout::size_with(uint64_t capacity, double per_item) {
   const auto hash_count = hash_count_for(per_item);
   const double bits = std::max(1.0, std::trunc(static_cast<double>(capacity) * per_item));

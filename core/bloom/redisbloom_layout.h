@@ -37,6 +37,10 @@ struct RedisBloomLayout : DoubleHashing<RedisBloomProbes> {
   static std::optional<Geometry> size(uint64_t capacity, double error_rate) {
     return size_with(capacity, bits_per_item(error_rate));
   }
+  // Of a layer that another machine has sized: what gives it `hash_count` hashes. Its logarithm may
+  // differ in the last digit (kRateTolerance), and so may the hashes. Nothing when the rate gives
+  // another count on every machine.
+  static std::optional<double> bits_per_item(double error_rate, uint64_t hash_count);
   // The same from bits_per_item() of an error rate, for layers that have it stored.
   static std::optional<Geometry> size_with(uint64_t capacity, double bits_per_item);
   // The older form: rounding the array up leaves room for more items, which `capacity` then counts.

@@ -8,18 +8,39 @@
 #include "core/bloom/bit_array.h"
 
 namespace core::bloom {
+namespace {
 
-std::optional<Geometry> ValkeyBloomLayout::size(uint64_t capacity, double error_rate) {
-  constexpr double kLn2 = std::numbers::ln2;
-  const double items = static_cast<double>(capacity);
-  const double bytes = std::ceil(items * std::log(error_rate) / (-8.0 * (kLn2 * kLn2)));
+constexpr double kLn2 = std::numbers::ln2;
+
+double exact_bytes(uint64_t capacity, double error_rate) {
+  return static_cast<double>(capacity) * std::log(error_rate) / (-8.0 * (kLn2 * kLn2));
+}
+
+// From here on no logarithm is taken.
+std::optional<Geometry> geometry_of(uint64_t capacity, double bytes) {
   if (!(bytes >= 1 && bytes < static_cast<double>(BitArray::kMaxBits / 8))) return std::nullopt;
   Geometry geometry;
   geometry.bit_count = static_cast<uint64_t>(bytes) * 8;
-  const double hashes = std::round(static_cast<double>(geometry.bit_count) / items * kLn2);
+  const double hashes =
+      std::round(static_cast<double>(geometry.bit_count) / static_cast<double>(capacity) * kLn2);
   if (!(hashes <= std::numeric_limits<uint16_t>::max())) return std::nullopt;
   geometry.hash_count = static_cast<uint16_t>(std::max(1.0, hashes));
   return geometry;
+}
+
+}  // namespace
+
+std::optional<Geometry> ValkeyBloomLayout::size(uint64_t capacity, double error_rate) {
+  return geometry_of(capacity, std::ceil(exact_bytes(capacity, error_rate)));
+}
+
+std::optional<Geometry> ValkeyBloomLayout::size_of(uint64_t capacity, double error_rate,
+                                                   uint64_t array_bytes) {
+  const double exact = exact_bytes(capacity, error_rate);
+  const auto bytes = static_cast<double>(array_bytes);
+  const bool is_possible = bytes >= std::ceil(exact * (1 - kRateTolerance)) &&
+                           bytes <= std::ceil(exact * (1 + kRateTolerance));
+  return is_possible ? geometry_of(capacity, bytes) : std::nullopt;
 }
 
 }  // namespace core::bloom

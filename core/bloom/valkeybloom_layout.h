@@ -39,6 +39,10 @@ struct ValkeyBloomLayout : DoubleHashing<ValkeyBloomProbes> {
   static constexpr LayoutId kId = LayoutId::kValkeyBloom;
 
   static std::optional<Geometry> size(uint64_t capacity, double error_rate);
+  // Of a layer that another machine has sized to so many bytes; nothing when the rate gives other
+  // bytes on every machine (kRateTolerance).
+  static std::optional<Geometry> size_of(uint64_t capacity, double error_rate,
+                                         uint64_t array_bytes);
 };
 
 }  // namespace core::bloom
