@@ -151,6 +151,9 @@ FilterParameters without_unused(FilterParameters parameters) {
     parameters.hashes_32_bits = false;
     parameters.rounds_to_power_of_two = false;
   }
+  if (parameters.layout != LayoutId::kRedisBloom || parameters.is_scaling()) {
+    parameters.idle_growth = FilterParameters::kUsualIdleGrowth;
+  }
   return parameters;
 }
 

@@ -47,7 +47,10 @@ struct FilterParameters {
   // The two older forms of the redisbloom layout, met only in imported filters.
   bool hashes_32_bits = false;
   bool rounds_to_power_of_two = false;
+  // The growth that RedisBloom keeps of a filter that never grows; it has no effect.
+  uint16_t idle_growth = kUsualIdleGrowth;
 
+  static constexpr uint16_t kUsualIdleGrowth = 2;
   bool is_scaling() const { return expansion != 0; }
   bool operator==(const FilterParameters&) const = default;
 };

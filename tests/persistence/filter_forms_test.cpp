@@ -186,5 +186,26 @@ TEST(FilterForms, AFilterGrowsNoFurtherThanOneMayBeRead) {
   expect_same_in_every_form(*filter);
 }
 
+// RedisBloom keeps the growth of a filter that never grows.
+TEST(FilterForms, TheGrowthOfAFilterThatDoesNotScaleIsKept) {
+  const std::string usual = vectors::read("redisbloom/dump/nonscaling.bin");
+  const std::string_view body = std::string_view(usual).substr(1, usual.size() - 11);
+  const size_t at = body.find(std::string_view("\x02\x0D\x02\x02", 4)) + 3;
+  for (const char growth : {0, 1, 2, 7}) {
+    std::string value(body);
+    value[at] = growth;
+    const auto filter = read_value(value);
+    ASSERT_TRUE(filter) << filter.error().message;
+    std::string written;
+    ByteWriter writer(written);
+    encode_filter(writer, **filter, Packing::kIfSmaller);
+    EXPECT_EQ(written, value);
+    EXPECT_EQ(encode_chunk_header(**filter)[16], growth);
+    EXPECT_EQ(encode_chunk_header(*(*filter)->clone())[16], growth);
+    EXPECT_FALSE((*filter)->is_scaling());
+    expect_same_in_every_form(**filter);
+  }
+}
+
 }  // namespace
 }  // namespace persistence
