@@ -15,10 +15,10 @@ namespace {
 using core::keyspace::kAllStripes;
 using core::keyspace::LockMode;
 
-// After a link that worked the leader is asked again at once, then more and more slowly.
-constexpr int64_t kFirstPauseMs = 20;
-constexpr int64_t kLongestPauseMs = 1000;
 constexpr int64_t kForeverMs = 60'000;
+// What a failing link may be waiting for.
+constexpr OptionId kOptionsOfTheLink[] = {OptionId::kMasterAuth, OptionId::kMasterUser,
+                                          OptionId::kRdbForeignTypes, OptionId::kReplTimeout};
 
 // `host port`, as the option holds it.
 std::optional<Follower::Target> parse_target(const std::string& text) {
@@ -44,6 +44,12 @@ Follower::~Follower() {
 void Follower::start(ReplayerFactory make_replayer) {
   make_replayer_ = std::move(make_replayer);
   figures_.down_since_us = parts_.clock.monotonic_us();
+  for (const OptionId option : kOptionsOfTheLink) {
+    parts_.config.on_change(option, [this]() -> core::Result<> {
+      retry_soon();
+      return {};
+    });
+  }
   thread_ = std::thread([this] { run(); });
 }
 
@@ -64,6 +70,7 @@ void Follower::change_target(std::optional<Target> target) {
     const std::scoped_lock lock(mutex_);
     target_ = std::move(target);
     ++generation_;
+    failures_.forget();
     figures_.state = target_ ? FollowerState::kConnect : FollowerState::kNone;
     figures_.down_since_us = parts_.clock.monotonic_us();
     parts_.config.replace(OptionId::kReplicaOf,
@@ -76,7 +83,10 @@ bool Follower::follow(const Target& asked, Locking locking) {
   const std::scoped_lock stream(parts_.replication.apply_mutex());
   const auto stripes =
       keyspace_.lock(locking == Locking::kTake ? kAllStripes : 0, LockMode::kShared);
-  if (target() == asked) return false;
+  if (target() == asked) {
+    retry_soon();
+    return false;
+  }
   parts_.replication.become_replica();
   change_target(asked);
   log_notice("This server follows {}:{} now", asked.host, asked.port);
@@ -94,8 +104,12 @@ bool Follower::promote(Locking locking) {
   return true;
 }
 
+void Follower::retry_soon() {
+  failures_.reset_pause();
+  waker_.wake();
+}
+
 void Follower::run() {
-  int64_t pause_ms = kFirstPauseMs;
   while (!is_stopping_) {
     waker_.wait(0);
     std::optional<Target> target;
@@ -109,32 +123,33 @@ void Follower::run() {
       waker_.wait(kForeverMs);
       continue;
     }
-    FollowerSession session(parts_, {waker_, figures_, make_replayer_,
+    FollowerSession session(parts_, {waker_, figures_, failures_, make_replayer_,
                                      [this, generation] { return generation_ == generation; },
                                      [this] { finish_failover(); }});
-    const core::Error reason = session.run(*target);
+    const core::Error cause = session.run(*target);
     if (is_stopping_) return;
-    end_session(reason, session.was_up());
+    end_session(cause, session, generation);
     take_back(generation);
-    if (generation_ != generation) continue;
-    if (session.was_up()) pause_ms = kFirstPauseMs;
-    waker_.wait(pause_ms);
-    pause_ms = std::min(pause_ms * 2, kLongestPauseMs);
+    if (generation_ == generation) waker_.wait(failures_.pause_ms());
   }
 }
 
-void Follower::end_session(const core::Error& reason, bool was_up) {
-  if (was_up || reason.message != last_reason_) {
-    log_notice("The link to the leader is down: {}", reason.message);
-  }
-  last_reason_ = reason.message;
+void Follower::end_session(const core::Error& cause, const FollowerSession& session,
+                           uint64_t generation) {
   const std::scoped_lock stream(parts_.replication.apply_mutex());
   const std::scoped_lock lock(mutex_);
   // A leader has none of this.
   if (!target_) return;
-  if (was_up) {
+  // The end of what is not wanted any more is no failure.
+  if (generation_ == generation) {
+    const std::string line =
+        failures_.note_end(cause.message, session.failure_kind(), parts_.clock.monotonic_us());
+    if (!line.empty()) log_notice("{}", line);
+  }
+  if (session.was_up()) {
     target_->takes_over = false;
-    figures_.down_since_us = parts_.clock.monotonic_us();
+    // A link that comes and goes without progress has been down all the time.
+    if (!failures_.is_repeating()) figures_.down_since_us = parts_.clock.monotonic_us();
   }
   figures_.state = FollowerState::kConnect;
   parts_.replication.set_link_up(false);

@@ -22,6 +22,7 @@
 #include "core/keyspace/keyspace.h"
 #include "server/replication/failover.h"
 #include "server/replication/follower_session.h"
+#include "server/replication/link_failures.h"
 
 namespace server {
 
@@ -49,6 +50,7 @@ class Follower {
   // Whom it follows; nothing on a leader.
   std::optional<Target> target() const;
   const FollowerFigures& figures() const { return figures_; }
+  const LinkFailures& failures() const { return failures_; }
 
   // FAILOVER, in follower_failover.cpp. Set both before start(): the first holds back all writes
   // and says when none is under way any more, the second lets them go on.
@@ -64,7 +66,10 @@ class Follower {
 
  private:
   void run();
-  void end_session(const core::Error& reason, bool was_up);
+  // Every end of the link passes here.
+  void end_session(const core::Error& cause, const FollowerSession& session, uint64_t generation);
+  // What hinders the link may be gone.
+  void retry_soon();
   void change_target(std::optional<Target> target);
   void finish_failover();
   // The target refuses, or is lost.
@@ -73,6 +78,7 @@ class Follower {
   const Parts parts_;
   core::keyspace::Keyspace& keyspace_;
   FollowerFigures figures_;
+  LinkFailures failures_;
   Failover failover_;  // guarded by the replication's apply_mutex()
   Waker waker_;
   ReplayerFactory make_replayer_;
@@ -80,7 +86,6 @@ class Follower {
   std::atomic<bool> is_stopping_{false};
   mutable std::mutex mutex_;  // guards target_
   std::optional<Target> target_;
-  std::string last_reason_;  // of the thread
   std::thread thread_;
 };
 

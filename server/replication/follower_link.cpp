@@ -30,6 +30,10 @@ bool is_id(std::string_view text) {
          });
 }
 
+bool lacks_permission(std::string_view error) {
+  return error.starts_with("-NOAUTH") || error.starts_with("-NOPERM");
+}
+
 // A count of bytes; -1 when the text is something else.
 int64_t parse_count(std::string_view text) {
   int64_t value = -1;
@@ -99,7 +103,7 @@ FollowerLink::Event FollowerLink::next() {
 void FollowerLink::tick(int64_t now_us) {
   if (phase_ == Phase::kFailed || phase_ == Phase::kLoading) return;
   if (now_us - last_received_us_ > request_.timeout_us) {
-    failure_ = "the leader has been silent for repl-timeout";
+    failure_ = "the leader has been silent for too long (repl-timeout)";
     phase_ = Phase::kFailed;
     return;
   }
@@ -200,14 +204,16 @@ FollowerLink::Event FollowerLink::read_step(const std::string& line) {
   const bool is_error = line.front() == '-';
   if (step_ == Step::kPsync) return read_psync(line);
   if (step_ == Step::kPing) {
-    const bool asks_for_password = line.starts_with("-NOAUTH") || line.starts_with("-NOPERM") ||
-                                   line.starts_with("-ERR operation not permitted");
+    const bool asks_for_password =
+        lacks_permission(line) || line.starts_with("-ERR operation not permitted");
     if (line.front() != '+' && !asks_for_password) {
       return fail(fmt::format("the leader answers PING: {}", shown(line, kShownBytesMax)));
     }
     send_settings();
   } else if (step_ == Step::kAuth && is_error) {
-    return fail(fmt::format("the leader refuses AUTH: {}", shown(line, kShownBytesMax)));
+    // Redis' words, for those who search logs for them.
+    return fail(fmt::format("Unable to AUTH to MASTER: {} (masterauth, masteruser)",
+                            shown(line, kShownBytesMax)));
   }
   // Other refusals do no harm: the leader knows less of us then.
   do {
@@ -223,10 +229,10 @@ FollowerLink::Event FollowerLink::read_psync(const std::string& line) {
   const std::string_view text(line);
   if (text.starts_with(kFullResync)) return read_full_resync(text.substr(kFullResync.size()));
   if (text.starts_with(kContinue)) return read_continue(text.substr(kContinue.size()));
-  if (text.starts_with("-NOMASTERLINK") || text.starts_with("-LOADING") ||
-      text.starts_with("-NOAUTH") || text.starts_with("-NOPERM") || text.front() != '-' ||
-      request_.takes_over) {
-    return fail(fmt::format("the leader answers PSYNC: {}", shown(text, kShownBytesMax)));
+  if (text.starts_with("-NOMASTERLINK") || text.starts_with("-LOADING") || lacks_permission(text) ||
+      text.front() != '-' || request_.takes_over) {
+    return fail(fmt::format("the leader answers PSYNC: {}{}", shown(text, kShownBytesMax),
+                            lacks_permission(text) ? " (masterauth, masteruser)" : ""));
   }
   // It does not know PSYNC.
   send({"SYNC"});

@@ -89,6 +89,8 @@ core::Result<> FollowerSession::step() {
   if (auto handled = handle_events(); !handled) return handled;
   if (auto sent = socket_.send(link_->take_output()); !sent) return sent;
   const auto count = socket_.receive(received_, kStepMs);
+  // The waker is read before what it tells of is looked at.
+  if (count && *count == 0) surroundings_.waker.wait(0);
   if (!surroundings_.is_wanted()) return core::Error{"the role has changed"};
   if (session_->kill_requested) return core::Error{"it was killed by a client"};
   if (!count) return count.error();
@@ -101,12 +103,21 @@ core::Result<> FollowerSession::step() {
 
 core::Result<> FollowerSession::handle_events() {
   using Event = FollowerLink::Event;
-  for (;;) {
-    if (link_->phase() == FollowerLink::Phase::kStream) return apply_units();
+  core::Result<> handled;
+  while (handled && link_->phase() != FollowerLink::Phase::kStream) {
     const Event event = link_->next();
     if (event == Event::kNone) return {};
-    if (auto handled = handle(event); !handled) return handled;
+    handled = handle(event);
   }
+  if (handled) handled = apply_units();
+  is_refused_ = !handled && is_served_;
+  return handled;
+}
+
+LinkFailures::Kind FollowerSession::failure_kind() const {
+  if (is_refused_) return LinkFailures::Kind::kUnusable;
+  const bool has_streamed = was_up_ && link_->received_offset() > stream_begin_;
+  return has_streamed ? LinkFailures::Kind::kCut : LinkFailures::Kind::kNoLink;
 }
 
 core::Result<> FollowerSession::handle(FollowerLink::Event event) {
@@ -130,6 +141,7 @@ core::Result<> FollowerSession::handle(FollowerLink::Event event) {
 }
 
 core::Result<> FollowerSession::begin_snapshot() {
+  is_served_ = true;
   log_notice("Full resync from the leader: {}:{}", link_->id(), link_->offset());
   figures_.state = FollowerState::kSync;
   figures_.sync_size = -1;
@@ -190,7 +202,10 @@ Durability::Replacement FollowerSession::replacement_by(const SnapshotFacts& fac
 core::Result<> FollowerSession::go_on() {
   const std::scoped_lock lock(parts_.replication.apply_mutex());
   if (!surroundings_.is_wanted()) return core::Error{"the role has changed"};
-  log_notice("The leader goes on at offset {} with {}", link_->offset(), link_->id());
+  is_served_ = true;
+  if (!surroundings_.failures.is_repeating()) {
+    log_notice("The leader goes on at offset {} with {}", link_->offset(), link_->id());
+  }
   parts_.replication.continue_as(link_->id());
   ++figures_.partial_syncs;
   begin_stream(!parts_.replication.stream_is_foreign(), parts_.replication.stream_database());
@@ -204,6 +219,7 @@ void FollowerSession::begin_stream(bool has_own_stream, unsigned database) {
   applier_ = std::make_unique<StreamApplier>(surroundings_.make_replayer(origin), database,
                                              figures_.stream);
   synced_offset_ = link_->offset();
+  stream_begin_ = link_->offset();
   figures_.read_offset = link_->offset();
   figures_.state = FollowerState::kConnected;
   was_up_ = true;
@@ -228,6 +244,12 @@ core::Result<> FollowerSession::apply_units() {
   return {};
 }
 
+void FollowerSession::note_progress() {
+  if (std::exchange(made_progress_, true)) return;
+  const uint64_t failures = surroundings_.failures.note_progress();
+  if (failures > 1) log_notice("The link to the leader works again after {} attempts", failures);
+}
+
 // REQUIRES: apply_mutex().
 core::Result<> FollowerSession::apply_unit() {
   const StreamSplitter& unit = link_->unit();
@@ -238,6 +260,7 @@ core::Result<> FollowerSession::apply_unit() {
     if (auto applied = applier_->apply(unit.commands(), unserved); !applied) return applied;
   }
   parts_.replication.append_applied(unit.bytes(), applier_->database());
+  note_progress();
   return {};
 }
 

@@ -24,6 +24,7 @@
 #include "server/durability/durability.h"
 #include "server/replication/follower_link.h"
 #include "server/replication/leader_socket.h"
+#include "server/replication/link_failures.h"
 #include "server/replication/replication.h"
 #include "server/replication/snapshot_check.h"
 #include "server/replication/stream_applier.h"
@@ -65,6 +66,7 @@ class FollowerSession {
   struct Surroundings {
     Waker& waker;
     FollowerFigures& figures;
+    LinkFailures& failures;
     const ReplayerFactory& make_replayer;
     // Whether the session is still wanted; under apply_mutex() the answer holds.
     std::function<bool()> is_wanted;
@@ -77,10 +79,13 @@ class FollowerSession {
   FollowerSession(const FollowerSession&) = delete;
   FollowerSession& operator=(const FollowerSession&) = delete;
 
-  // Returns when the connection has ended, with the reason; it has no other end.
+  // Returns when the connection has ended, with the cause; it has no other end. INFO and the log
+  // show the message, which names the option that helps, if there is one.
   core::Error run(const Target& target);
   // Whether it got as far as the stream.
   bool was_up() const { return was_up_; }
+  // After run().
+  LinkFailures::Kind failure_kind() const;
 
  private:
   FollowerLink::Request request_of(const Target& target) const;
@@ -98,6 +103,7 @@ class FollowerSession {
   core::Result<> apply_unit();
   void begin_stream(bool has_own_stream, unsigned database);
   void send_keep_alive();
+  void note_progress();
   void note_applied();
   void report_synced();
   int64_t now_us() const { return parts_.clock.monotonic_us(); }
@@ -113,6 +119,10 @@ class FollowerSession {
   std::string snapshot_path_;
   std::unique_ptr<StreamApplier> applier_;
   bool was_up_ = false;
+  bool made_progress_ = false;
+  bool is_served_ = false;
+  bool is_refused_ = false;  // what was served
+  int64_t stream_begin_ = 0;
   int64_t next_keep_alive_us_ = 0;
   // Stream offsets, and how long the own log was when they had been applied.
   struct Applied {

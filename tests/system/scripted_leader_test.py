@@ -173,6 +173,36 @@ class ScriptedLeaderTest(VectorChecks, ReplicaTest):
         self.assertEqual(replica.call("GET", "b"), b"2")
         self.assertEqual(sum(link.asked[1] != REPLICATION_ID.encode() for link in leader.links), 1)
 
+    def test_a_refused_command_slows_the_link_down(self):
+        """What the stream stops at stays there: each attempt costs the leader a PSYNC."""
+        poison = encode("LPUSH", "list", "x")
+        attempts = []
+
+        def script(link):
+            attempts.append(time.monotonic())
+            if link.asked[1] != REPLICATION_ID.encode():
+                link.full_resync(EMPTY)
+            else:
+                link.send(b"+CONTINUE\r\n")
+            link.send(poison)
+
+        leader = self.lead(script)
+        replica = self.start_replica()
+        self.follow(replica, leader.port)
+        wait_until(lambda: len(attempts) >= 7, 30, "seven attempts")
+        self.assertGreater(attempts[6] - attempts[0], 1.2, "each pause is twice the one before")
+        wait_until(lambda: info(replica)["master_link_status"] == "down")
+        reason = info(replica)["master_link_down_reason"]
+        self.assertIn("'LPUSH', which this server does not have", reason)
+        self.assertIn("rdb-foreign-types skip", reason)
+        log = "\n".join(self.server.log)
+        self.assertEqual(log.count("The link to the leader is down"), 1, log)
+        self.assertLessEqual(log.count("The leader goes on"), 1, log)
+        replica.call("CONFIG", "SET", "rdb-foreign-types", "skip")
+        self.wait_for_ack(leader, len(poison))
+        self.assertNotIn("master_link_down_reason", info(replica))
+        self.server.wait_for_log("The link to the leader works again after")
+
     def test_errors_are_logged_and_counted(self):
         stream = (("SET", "a", "text"), ("INCR", "a"), ("INCR", "a"), ("SET", "b", "1"))
         size = sum(len(encode(*words)) for words in stream)

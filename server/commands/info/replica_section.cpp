@@ -47,6 +47,8 @@ void write_replica(const Source& source, Lines& lines) {
     const int64_t since_us = figures.down_since_us;
     lines.field("master_link_down_since_seconds",
                 since_us == 0 ? -1 : (now_us - since_us) / core::kSecondUs);
+    const std::string cause = services.follower.failures().cause();
+    if (!cause.empty()) lines.field("master_link_down_reason", cause);
   }
   lines.field("slave_priority", config.integer(OptionId::kReplicaPriority));
   lines.field("slave_read_only", config.integer(OptionId::kReplicaReadOnly));
