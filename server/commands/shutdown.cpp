@@ -84,8 +84,10 @@ bool Shutdown::is_waited_for_enough() const {
   if (parts_.clock.monotonic_us() >= deadline_us_) return true;
   if (!wanted_offset_) return false;
   const auto replicas = parts_.replication.leader().describe();
-  return std::ranges::all_of(
-      replicas, [this](const auto& replica) { return replica.acked >= *wanted_offset_; });
+  // No snapshot begins any more for those that need one first.
+  return std::ranges::all_of(replicas, [this](const Leader::Description& replica) {
+    return replica.state == Replica::State::kWaits || replica.acked >= *wanted_offset_;
+  });
 }
 
 void Shutdown::tell_of_replicas() const {

@@ -55,9 +55,11 @@ core::Result<> Durability::prepare_end(bool saves) {
 // less than that.
 core::Result<> Durability::complete_log() {
   if (!wants_log_) return {};
-  if (!writer_.is_open()) {
+  {
     const std::scoped_lock one_at_a_time(log_switch_mutex_);
-    if (auto opened = open_log(); !opened) return opened;
+    if (!writer_.is_open()) {
+      if (auto opened = open_log(); !opened) return opened;
+    }
   }
   if (!writer_.needs_base() && !writer_.has_lost_sync()) return {};
   log_notice("The append log lacks a base. Writing it");

@@ -108,8 +108,9 @@ void Durability::close_log() {
 }
 
 core::Result<> Durability::change_directory(const std::function<core::Result<>()>& change) {
-  const std::scoped_lock one_at_a_time(log_switch_mutex_);
-  if (wants_log_ || writer_.is_open()) {
+  // Who has it may wait for stripes, whose holder may wait for the CONFIG SET that calls this.
+  const std::unique_lock one_at_a_time(log_switch_mutex_, std::try_to_lock);
+  if (!one_at_a_time || wants_log_ || writer_.is_open()) {
     return core::Error{"the append log is in use there, see appendonly"};
   }
   if (availability.has(Availability::kLoading) || !claim(Task::kSave)) {

@@ -90,6 +90,26 @@ TEST_F(ShutdownTest, WaitsForShutdownTimeoutAtMost) {
   EXPECT_EQ(shutdowns_requested_, 1);
 }
 
+TEST_F(ShutdownTest, AReplicaThatStillNeedsASnapshotIsNotWaitedFor) {
+  Remote peer(*this);
+  peer.client.run({"PSYNC", "?", "-1"});
+  run({"SET", "a", "1"});
+  EXPECT_EQ(shutdown_.begin({}), Shutdown::Outcome::kWaits);
+  on_writes_ended_();
+  EXPECT_EQ(shutdowns_requested_, 1);
+}
+
+TEST_F(ShutdownTest, FromTheOrderOnNoChildBeginsUntilItIsTakenBack) {
+  Remote peer(*this);
+  psync(peer, replication_.offset());
+  run({"SET", "a", "1"});
+  EXPECT_EQ(shutdown_.begin({}), Shutdown::Outcome::kWaits);
+  EXPECT_EQ(run({"BGSAVE"}), error("ERR the server is shutting down"));
+  EXPECT_EQ(run({"BGREWRITEAOF"}), error("ERR the server is shutting down"));
+  EXPECT_TRUE(shutdown_.abort());
+  EXPECT_EQ(run({"BGSAVE"}), "+Background saving started\r\n");
+}
+
 TEST_F(ShutdownTest, NobodyWaitsWhoDoesNotWantTo) {
   Remote peer(*this);
   psync(peer, replication_.offset());

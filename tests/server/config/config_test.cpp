@@ -213,6 +213,16 @@ TEST_F(ConfigTest, AppendOnlyNeedsSomebodyToActOnIt) {
   EXPECT_EQ(set({{"appendonly", "no"}}), "OK");
 }
 
+// REPLICAOF holds what a hook may wait for.
+TEST_F(ConfigTest, TheServersOwnChangeWaitsForNoHook) {
+  config_.on_change(OptionId::kTimeout, [this] {
+    config_.replace(OptionId::kReplicaOf, "10.0.0.2 6380");
+    return core::Result<>();
+  });
+  EXPECT_EQ(set({{"timeout", "7"}}), "OK");
+  EXPECT_EQ(get("replicaof"), "10.0.0.2 6380");
+}
+
 TEST_F(ConfigTest, FileNamesAreNoPaths) {
   config_.on_change(OptionId::kDbFileName, [] { return core::Result<>(); });
   for (const char* name : {"a/b", "..", "."}) {
