@@ -47,7 +47,9 @@ POSIX_HEADERS = re.compile(
 )
 POSIX_ALLOWED = {
     # Memory and locks come from the system even for a filter; files and sockets do not.
-    "core": re.compile(r"^(sys/mman\.h|unistd\.h|pthread\.h|[a-z0-9]*intrin\.h)$"),
+    "core": re.compile(
+        r"^(sys/(mman|resource|stat)\.h|unistd\.h|pthread\.h|[a-z0-9]*intrin\.h)$"
+    ),
     "protocol": re.compile(r"^[a-z0-9]*intrin\.h$"),
     "persistence": POSIX_HEADERS,
     "server": POSIX_HEADERS,

@@ -3,18 +3,22 @@
 // BitArray: zeroed bits that a layer owns, from the heap when small and from the kernel when big.
 //
 // Invariants: bits past bit_count() up to the next multiple of 64 exist and are zero. Arrays of
-// kMappedBytes or more are anonymous mappings that cost memory only as pages are touched, and are
-// shared with forked children: a child that saves the array sees a superset of its bits, and the
-// parent copies no page.
+// kMappedBytes or more cost memory only as pages are touched, and are shared with forked children:
+// a child that saves the array sees a superset of its bits, and the parent copies no page. Members
+// that deal with the whole array touch no page that was untouched, but for words() and bytes(),
+// whose users see to that themselves.
 // Thread safety: as for a plain array.
 // Source: docs/bloom_math.md, "Memory".
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <utility>
+
+#include "core/bloom/array_memory.h"
 
 namespace core::bloom {
 
@@ -43,8 +47,7 @@ class BitArray {
   uint64_t size_bytes() const { return (bit_count_ + 63) / 64 * 8; }
   uint64_t count_ones() const;
   // Ones over bits. An array above max_bytes is sampled: whole pages, evenly spread, at most that
-  // much and at least one. Pages and not lines, because reading an untouched page makes it cost
-  // memory. The same array gives the same figure.
+  // much and at least one. The same array gives the same figure.
   double fill_ratio(uint64_t max_bytes) const;
 
   uint64_t* words() { return words_; }
@@ -57,14 +60,41 @@ class BitArray {
     return {reinterpret_cast<const std::byte*>(words_), (bit_count_ + 7) / 8};
   }
 
+  // Whether pages may be untouched, and children share it.
+  bool is_mapped() const { return size_bytes() >= kMappedBytes; }
+  // Offset in bytes() of the first byte at or behind `offset` whose page was touched; from there
+  // back to `offset` all is zero. The size of bytes() when no such page follows.
+  uint64_t next_data(uint64_t offset) const;
+  // Calls visit(offset, bytes) for what lies in touched pages of [from, to), page by page and in
+  // order: what it passes over is zero. A forked child may see pages that are being touched.
+  template <class Visitor>
+  void visit_data(uint64_t from, uint64_t to, Visitor&& visit) const {
+    for (uint64_t start = next_data(from); start < to; start = next_data(start)) {
+      const uint64_t data_end = std::min(this->data_end(start), to);
+      while (start < data_end) {
+        const uint64_t page_end = start / kArrayPageBytes * kArrayPageBytes + kArrayPageBytes;
+        const uint64_t end = std::min(page_end, data_end);
+        visit(start, bytes().subspan(start, end - start));
+        start = end;
+      }
+    }
+  }
+  // Overwrites bytes()[offset, offset + source.size()); zeros leave untouched pages untouched.
+  void write(uint64_t offset, std::span<const std::byte> source);
+
  private:
   BitArray(uint64_t* words, uint64_t bit_count) : words_(words), bit_count_(bit_count) {}
+
+  uint64_t count_ones_in(uint64_t from, uint64_t to) const;
+  uint64_t data_end(uint64_t offset) const;
 
   uint64_t* words_ = nullptr;
   uint64_t bit_count_ = 0;
 };
 
 // Bytes of all mapped arrays of the process, touched or not. Callable from any thread.
-uint64_t mapped_bytes();
+inline uint64_t mapped_bytes() {
+  return ArrayMemory::of_process().reserved_bytes();
+}
 
 }  // namespace core::bloom

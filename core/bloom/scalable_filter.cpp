@@ -288,6 +288,14 @@ std::span<const std::byte> ScalableFilter::layer_bytes(size_t index) const {
   return layers()[index].bits().bytes();
 }
 
+const BitArray& ScalableFilter::layer_bits(size_t index) const {
+  return layers()[index].bits();
+}
+
+BitArray& ScalableFilter::mutable_layer_bits(size_t index) {
+  return layers()[index].bits();
+}
+
 std::span<std::byte> ScalableFilter::mutable_layer_bytes(size_t index) {
   return layers()[index].bits().bytes();
 }

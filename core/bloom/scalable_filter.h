@@ -102,6 +102,9 @@ class ScalableFilter {
   // Layer 0 is the oldest.
   LayerInfo layer_info(size_t index) const;
   std::span<const std::byte> layer_bytes(size_t index) const;
+  // The same bits for those who read all of them: untouched pages are to stay so.
+  const BitArray& layer_bits(size_t index) const;
+  BitArray& mutable_layer_bits(size_t index);
   // For loading a layer's bits in chunks.
   std::span<std::byte> mutable_layer_bytes(size_t index);
   // Reads the whole array.

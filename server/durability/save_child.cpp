@@ -76,6 +76,10 @@ core::Result<std::unique_ptr<SaveChild>> SaveChild::start(const core::Clock& clo
                                                           const Work& work, std::vector<int> kept) {
   Shared* const shared = share();
   if (shared == nullptr) return core::Error{"ERR " + system_message(errno)};
+  auto arrays = std::make_unique<core::bloom::ArrayMemory::ChildGuard>();
+  if (const int file = core::bloom::ArrayMemory::of_process().descriptor(); file >= 0) {
+    kept.push_back(file);
+  }
   const int64_t start_us = clock.monotonic_us();
   const pid_t parent = ::getpid();
   const pid_t process_id = ::fork();
@@ -102,6 +106,7 @@ core::Result<std::unique_ptr<SaveChild>> SaveChild::start(const core::Clock& clo
   std::unique_ptr<SaveChild> child(new SaveChild(shared, process_id));
   child->started_us_ = start_us;
   child->fork_us_ = clock.monotonic_us() - start_us;
+  child->arrays_ = std::move(arrays);
   return child;
 }
 
@@ -120,6 +125,7 @@ std::optional<core::Result<>> SaveChild::poll() {
   const pid_t ended = ::waitpid(process_id_, &status, WNOHANG);
   if (ended == 0 || (ended < 0 && errno == EINTR)) return std::nullopt;
   has_ended_ = true;
+  arrays_.reset();
   if (ended > 0 && WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS) {
     return core::Result<>();
   }

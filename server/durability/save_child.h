@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "core/bloom/array_memory.h"
 #include "core/clock.h"
 #include "core/result.h"
 
@@ -77,6 +78,8 @@ class SaveChild {
   Shared* shared_;  // a mapping that both processes see
   pid_t process_id_;
   std::optional<core::Result<>> result_here_;
+  // Freed arrays keep their bits until the child has ended.
+  std::unique_ptr<core::bloom::ArrayMemory::ChildGuard> arrays_;
   int64_t fork_us_ = 0;
   int64_t started_us_ = 0;
   bool has_ended_ = false;

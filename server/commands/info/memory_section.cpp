@@ -3,6 +3,7 @@
 // INFO about memory.
 #include <array>
 
+#include "core/bloom/array_memory.h"
 #include "server/allocator.h"
 #include "server/commands/info/section.h"
 
@@ -115,6 +116,10 @@ void write_memory(const Source& source, Lines& lines) {
   lines.zeros({"mem_clients_slaves"});
   lines.field("mem_clients_normal", clients);
   lines.zeros({"mem_cluster_links", "mem_aof_buffer"});
+  // Big bit arrays: promised, and behind them in memory, whichever process has touched it.
+  const auto& arrays = core::bloom::ArrayMemory::of_process();
+  lines.field("mem_filter_arrays_reserved", arrays.reserved_bytes());
+  lines.field("mem_filter_arrays_resident", arrays.resident_bytes());
   lines.field("mem_allocator", allocator_name());
   lines.zeros({"active_defrag_running"});
   lines.field("lazyfree_pending_objects", source.services.reclaimer.pending());

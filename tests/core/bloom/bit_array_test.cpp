@@ -11,6 +11,7 @@
 #include <fstream>
 #include <limits>
 #include <random>
+#include <vector>
 
 namespace core::bloom {
 namespace {
@@ -126,6 +127,94 @@ TEST(BitArrayTest, MappedArrayIsSharedWithAForkedChild) {
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_EQ(array.words()[17], 42U);
+}
+
+// 64 MiB with three pages that hold bits.
+BitArray sparse_array() {
+  auto array = *BitArray::allocate(uint64_t{64} << 23);
+  for (const uint64_t word : {uint64_t{9}, uint64_t{1} << 20, array.size_bytes() / 8 - 1}) {
+    array.words()[word] = 7;
+  }
+  return array;
+}
+
+uint64_t array_bytes() {
+  return ArrayMemory::of_process().resident_bytes();
+}
+
+constexpr uint64_t kFewPages = 16 * kArrayPageBytes;
+
+TEST(BitArrayTest, WholeArrayIsReadWithoutTouchingItsHoles) {
+  const uint64_t before_bytes = array_bytes();
+  const BitArray array = sparse_array();
+  const auto copy = array.clone();
+  EXPECT_EQ(copy->count_ones(), 9U);
+  EXPECT_EQ(copy->words()[9], 7U);
+  const auto read = [&array] {
+    std::vector<uint64_t> visited;
+    array.visit_data(100, array.bytes().size(), [&](uint64_t offset, auto data) {
+      visited.push_back(offset);
+      EXPECT_TRUE(data.data() == array.bytes().data() + offset);
+    });
+    const std::vector<uint64_t> expected{100, 8 << 20, (64 << 20) - kArrayPageBytes};
+    EXPECT_EQ(visited, expected);
+    EXPECT_EQ(array.count_ones(), 9U);
+    EXPECT_EQ(array.fill_ratio(1 << 20), array.fill_ratio(1 << 20));
+    return !testing::Test::HasFailure();
+  };
+  EXPECT_TRUE(read());
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(read() ? 0 : 1);
+  int status = 1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_LT(array_bytes() - before_bytes, kFewPages);
+}
+
+TEST(BitArrayTest, EveryTouchedPageIsVisited) {
+  constexpr uint32_t kSeed = 11;
+  std::mt19937_64 random(kSeed);
+  BitArray array = *BitArray::allocate((uint64_t{16} << 23) - 500);
+  std::vector<uint64_t> touched;
+  for (uint64_t page = 0; page < array.bytes().size() / kArrayPageBytes; ++page) {
+    // Runs of touched pages, short ones and long ones.
+    const bool is_dense = page / 300 % 2 == 0;
+    if (random() % 100 >= (is_dense ? 98 : 3)) continue;
+    touched.push_back(page * kArrayPageBytes);
+    array.bytes()[touched.back() + random() % kArrayPageBytes] = std::byte{1};
+  }
+  touched.push_back(array.bytes().size() / kArrayPageBytes * kArrayPageBytes);
+  array.bytes()[array.bytes().size() - 1] = std::byte{1};
+  std::vector<uint64_t> visited;
+  array.visit_data(0, array.bytes().size(), [&](uint64_t offset, auto data) {
+    visited.push_back(offset);
+    EXPECT_EQ(data.size(), std::min(kArrayPageBytes, array.bytes().size() - offset));
+  });
+  EXPECT_EQ(visited, touched) << "seed " << kSeed;
+}
+
+TEST(BitArrayTest, ZerosAreWrittenOverBitsOnly) {
+  const uint64_t before_bytes = array_bytes();
+  BitArray array = sparse_array();
+  const std::vector<std::byte> zeros(array.bytes().size() - 1000);
+  array.write(500, zeros);
+  EXPECT_LT(array_bytes() - before_bytes, kFewPages);
+  EXPECT_EQ(array.count_ones(), 6U);  // those of both ends
+  const std::vector<std::byte> ones(10000, std::byte{255});
+  array.write(4090, ones);
+  EXPECT_EQ(array.count_ones(), 6U + 80000);
+  EXPECT_EQ(array.bytes()[4089], std::byte{0});
+  EXPECT_EQ(array.bytes()[4090], std::byte{255});
+}
+
+TEST(BitArrayTest, FreedArrayGivesItsMemoryBack) {
+  const uint64_t before_bytes = array_bytes();
+  {
+    BitArray array = *BitArray::allocate(uint64_t{8} << 23);
+    std::ranges::fill(array.bytes(), std::byte{1});
+    EXPECT_GE(array_bytes() - before_bytes, uint64_t{8} << 20);
+  }
+  EXPECT_EQ(array_bytes(), before_bytes);
 }
 
 TEST(BitArrayTest, MovedFromArrayIsEmpty) {

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+#include "core/bloom/array_memory.h"
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <fstream>
+#include <new>
+#include <utility>
+
+namespace core::bloom {
+namespace {
+
+constexpr int64_t kNoOffset = -1;
+// Ranges begin where huge pages may, and the gap between two ends a search for the next hole.
+constexpr uint64_t kRangeAlignment = uint64_t{2} << 20;
+
+uint64_t round_up(uint64_t value, uint64_t step) {
+  return (value + step - 1) / step * step;
+}
+
+// With strict overcommit nothing is promised without being set aside, but writing to a file's page
+// that cannot be had kills the process; an anonymous mapping is refused beforehand.
+bool is_overcommit_strict() {
+  constexpr int kNever = 2;
+  int mode = 0;
+  std::ifstream("/proc/sys/vm/overcommit_memory") >> mode;
+  return mode == kNever;
+}
+
+int make_file(uint64_t size_bytes) {
+  // Known to kernels from 6.3 on, of which some take no file without it.
+  constexpr unsigned kNoExecSeal = 8;
+  constexpr const char* kName = "bloomery-arrays";
+  int descriptor = ::memfd_create(kName, MFD_CLOEXEC | kNoExecSeal);
+  if (descriptor < 0 && errno == EINVAL) descriptor = ::memfd_create(kName, MFD_CLOEXEC);
+  if (descriptor < 0) return -1;
+  if (::ftruncate(descriptor, static_cast<off_t>(size_bytes)) == 0) return descriptor;
+  ::close(descriptor);
+  return -1;
+}
+
+}  // namespace
+
+// At the end of each mapping, behind the array's last byte. It is here and not in BitArray because
+// most arrays are small and have none.
+struct ArrayMemory::Tail {
+  int64_t offset;         // of the range in the file, or kNoOffset
+  uint64_t mapped_bytes;  // tail included
+  Tail* next_freed;
+
+  std::byte* memory() { return reinterpret_cast<std::byte*>(this + 1) - mapped_bytes; }
+  void give_back() {
+    const uint64_t size = mapped_bytes;
+    std::byte* const start = memory();
+    // Unmapping alone frees no page of a file.
+    ::madvise(start, size, MADV_REMOVE);
+    ::munmap(start, size);
+  }
+};
+
+ArrayMemory& ArrayMemory::of_process() {
+  // Never destroyed: arrays of static lifetime may outlive any order of destruction.
+  static ArrayMemory& memory = *new ArrayMemory(is_overcommit_strict() ? 0 : kFileBytesMax);
+  return memory;
+}
+
+ArrayMemory::ArrayMemory(uint64_t file_bytes_max) : owner_(::getpid()) {
+  // A file beyond the limit would end the process by a signal. Arrays that find no room in a
+  // smaller file are anonymous mappings.
+  struct rlimit limit {};
+  const bool is_known = ::getrlimit(RLIMIT_FSIZE, &limit) == 0;
+  file_bytes_ = std::min<uint64_t>(file_bytes_max, is_known ? limit.rlim_cur : 0);
+  if (file_bytes_ > 0) descriptor_ = make_file(file_bytes_);
+  if (descriptor_ < 0) file_bytes_ = 0;
+}
+
+ArrayMemory::~ArrayMemory() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+ArrayMemory::Tail& ArrayMemory::tail_of(void* memory, uint64_t size_bytes) {
+  const uint64_t mapped_bytes = round_up(size_bytes + sizeof(Tail), kArrayPageBytes);
+  return reinterpret_cast<Tail*>(static_cast<std::byte*>(memory) + mapped_bytes)[-1];
+}
+
+void* ArrayMemory::map_range(uint64_t mapped_bytes, int64_t& offset) {
+  // A child's ranges would be its parent's next ones.
+  if (descriptor_ < 0 || ::getpid() != owner_) return MAP_FAILED;
+  const uint64_t step = round_up(mapped_bytes + 1, kRangeAlignment);
+  uint64_t start = next_offset_.load(std::memory_order_relaxed);
+  do {
+    if (step > file_bytes_ - start) return MAP_FAILED;
+  } while (!next_offset_.compare_exchange_weak(start, start + step, std::memory_order_relaxed));
+  offset = static_cast<int64_t>(start);
+  void* const memory = ::mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE,
+                              MAP_SHARED | MAP_NORESERVE, descriptor_, offset);
+  if (memory == MAP_FAILED) {
+    // Sizes that nobody can have must not use the file up.
+    uint64_t end = start + step;
+    next_offset_.compare_exchange_strong(end, start, std::memory_order_relaxed);
+  }
+  return memory;
+}
+
+void* ArrayMemory::map(uint64_t size_bytes) {
+  const uint64_t mapped_bytes = round_up(size_bytes + sizeof(Tail), kArrayPageBytes);
+  int64_t offset = kNoOffset;
+  // NORESERVE: a filter sized for years may exceed what is free today; MemoryBudget has been asked.
+  void* memory = map_range(mapped_bytes, offset);
+  if (memory == MAP_FAILED) {
+    offset = kNoOffset;
+    memory = ::mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE,
+                    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) return nullptr;
+    anonymous_bytes_.fetch_add(size_bytes, std::memory_order_relaxed);
+  }
+  new (&tail_of(memory, size_bytes)) Tail{offset, mapped_bytes, nullptr};
+  reserved_bytes_.fetch_add(size_bytes, std::memory_order_relaxed);
+  return memory;
+}
+
+void ArrayMemory::unmap(void* memory, uint64_t size_bytes) {
+  Tail& tail = tail_of(memory, size_bytes);
+  reserved_bytes_.fetch_sub(size_bytes, std::memory_order_relaxed);
+  const bool is_in_file = tail.offset != kNoOffset;
+  if (!is_in_file) anonymous_bytes_.fetch_sub(size_bytes, std::memory_order_relaxed);
+  // What a child frees, its parent goes on using.
+  if (!is_in_file || ::getpid() != owner_) {
+    ::munmap(memory, tail.mapped_bytes);
+    return;
+  }
+  {
+    const std::lock_guard guard(mutex_);
+    if (children_ > 0) {
+      tail.next_freed = std::exchange(freed_, &tail);
+      return;
+    }
+  }
+  tail.give_back();
+}
+
+uint64_t ArrayMemory::next_data(const void* memory, uint64_t size_bytes, uint64_t offset) const {
+  const int64_t start = tail_of(const_cast<void*>(memory), size_bytes).offset;
+  if (start == kNoOffset || offset >= size_bytes) return offset;
+  // The position that this moves is shared with children; nobody goes by it.
+  const off_t found = ::lseek(descriptor_, start + static_cast<int64_t>(offset), SEEK_DATA);
+  if (found >= 0) return std::min(static_cast<uint64_t>(found - start), size_bytes);
+  // Where the file cannot tell, the byte itself does.
+  return errno == ENXIO ? size_bytes : offset;
+}
+
+uint64_t ArrayMemory::data_end(const void* memory, uint64_t size_bytes, uint64_t offset) const {
+  // Asking for each page would cost about what copying it does.
+  constexpr size_t kPagesAtOnce = 32;
+  const uint64_t page = offset / kArrayPageBytes * kArrayPageBytes;
+  const uint64_t all_bytes = round_up(size_bytes, kArrayPageBytes);
+  const uint64_t asked_bytes = std::min(kPagesAtOnce * kArrayPageBytes, all_bytes - page);
+  std::array<unsigned char, kPagesAtOnce> in_memory{};
+  auto* const start = static_cast<std::byte*>(const_cast<void*>(memory)) + page;
+  // What is swapped out counts as absent here; next_data() finds it.
+  if (::mincore(start, asked_bytes, in_memory.data()) != 0) return page + kArrayPageBytes;
+  size_t pages = 1;
+  while (pages < asked_bytes / kArrayPageBytes && (in_memory[pages] & 1) != 0) ++pages;
+  return page + pages * kArrayPageBytes;
+}
+
+uint64_t ArrayMemory::resident_bytes() const {
+  constexpr uint64_t kBlockBytes = 512;
+  struct stat status {};
+  const bool is_known = descriptor_ >= 0 && ::fstat(descriptor_, &status) == 0;
+  const uint64_t in_file = is_known ? static_cast<uint64_t>(status.st_blocks) * kBlockBytes : 0;
+  return in_file + anonymous_bytes_.load(std::memory_order_relaxed);
+}
+
+void ArrayMemory::hold() {
+  const std::lock_guard guard(mutex_);
+  ++children_;
+}
+
+void ArrayMemory::release() {
+  Tail* freed = nullptr;
+  {
+    const std::lock_guard guard(mutex_);
+    if (--children_ == 0) freed = std::exchange(freed_, nullptr);
+  }
+  while (freed != nullptr) {
+    Tail* const tail = std::exchange(freed, freed->next_freed);
+    tail->give_back();
+  }
+}
+
+}  // namespace core::bloom
