@@ -9,6 +9,7 @@
 #include "core/number.h"
 #include "persistence/aof_format.h"
 #include "persistence/append_file_sink.h"
+#include "persistence/bit_array_codec.h"
 #include "persistence/filter_chunks.h"
 #include "persistence/journal.h"
 
@@ -71,19 +72,26 @@ class CommandBaseWriter {
 
   void filter(const Entry& entry) {
     command({"BF.LOADCHUNK", entry.key(), "1", encode_chunk_header(entry.filter())});
-    std::string padded;
-    for (uint64_t position = 0;;) {
-      const std::string_view piece =
-          chunk_at(entry.filter(), position, padded).substr(0, options_.piece_bytes);
-      if (piece.empty()) break;
-      position += piece.size();
-      // What BF.SCANDUMP would give: the piece's end, counted from one.
-      command(
-          {"BF.LOADCHUNK", entry.key(), Decimal(static_cast<int64_t>(position + 1)).text(), piece});
+    uint64_t layer_start = 0;
+    for (size_t i = 0; i < entry.filter().layer_count(); ++i) {
+      array(entry, i, layer_start);
+      layer_start += stored_array_bytes(entry.filter().layer_info(i).geometry);
     }
     if (entry.has_expiry()) {
       command({"PEXPIREAT", entry.key(), Decimal(entry.expires_at_ms()).text()});
     }
+  }
+
+  // The header makes arrays of zeros, so that those need no chunks.
+  void array(const Entry& entry, size_t index, uint64_t layer_start) {
+    const RunLimits limits{core::bloom::kArrayPageBytes, options_.piece_bytes};
+    for_each_run(entry.filter().layer_bits(index), limits,
+                 [&](uint64_t offset, std::string_view run) {
+                   // What BF.SCANDUMP would give: the piece's end, counted from one.
+                   const uint64_t end = layer_start + offset + run.size() + 1;
+                   const Decimal iterator(static_cast<int64_t>(end));
+                   command({"BF.LOADCHUNK", entry.key(), iterator.text(), run});
+                 });
   }
 
   void command(std::initializer_list<std::string_view> words) {

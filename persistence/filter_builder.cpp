@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
 #include <limits>
@@ -11,6 +12,7 @@
 #include "core/bloom/native_layout.h"
 #include "core/bloom/redisbloom_layout.h"
 #include "core/bloom/valkeybloom_layout.h"
+#include "persistence/bit_array_codec.h"
 
 namespace persistence {
 namespace {
@@ -111,12 +113,13 @@ std::optional<Geometry> native_geometry(const LayerClaim& claim) {
 
 // The bits may be stored as whole words, of which the memory has as many.
 bool fill(BitArray& bits, StringReader& array) {
-  auto* words = reinterpret_cast<std::byte*>(bits.words());
-  if (array.size() < bits.bytes().size() || array.size() > bits.size_bytes()) return false;
-  if (!array.read({reinterpret_cast<char*>(words), array.size()})) return false;
-  std::fill(words + bits.bytes().size(), words + array.size(), std::byte{0});
-  clear_spare_bits(bits.bytes(), bits.bit_count());
-  return true;
+  const uint64_t size = bits.bytes().size();
+  if (array.size() < size || array.size() > bits.size_bytes()) return false;
+  std::array<char, sizeof(uint64_t)> padding;
+  const bool is_read =
+      read_plain(array, bits, 0, size) && array.read(std::span(padding).first(array.size() - size));
+  if (is_read) clear_spare_bits(bits.bytes(), bits.bit_count());
+  return is_read;
 }
 
 // The rate that was asked for, of which RedisBloom gives the first layer a half if it may grow.
@@ -199,6 +202,12 @@ bool FilterBuilder::add_layer(LayerClaim claim) {
 bool FilterBuilder::add_layer(const LayerClaim& claim, StringReader& array) {
   if (!add_layer(claim)) return false;
   if (!fill(layers_.back().bits, array)) fail("ERR the bits of the filter are damaged");
+  return ok();
+}
+
+bool FilterBuilder::add_layer_of_runs(const LayerClaim& claim, ModuleReader& runs) {
+  if (!add_layer(claim)) return false;
+  if (!read_runs(runs, layers_.back().bits)) fail("ERR the bits of the filter are damaged");
   return ok();
 }
 

@@ -26,6 +26,7 @@
 #include "core/bloom/scalable_filter.h"
 #include "core/memory_budget.h"
 #include "core/result.h"
+#include "persistence/module_value.h"
 #include "persistence/stream_reader.h"
 
 namespace persistence {
@@ -76,6 +77,8 @@ class FilterBuilder {
   bool add_layer(LayerClaim claim);
   // Adds a layer whose bits are read into their place.
   bool add_layer(const LayerClaim& claim, StringReader& array);
+  // The same for bits that are stored as runs.
+  bool add_layer_of_runs(const LayerClaim& claim, ModuleReader& runs);
   // Adds a layer with bits that came from allocate().
   bool add_layer(LayerClaim claim, core::bloom::BitArray bits);
   // Corrects the newest layer's, where it is stored behind the bits.

@@ -5,6 +5,7 @@
 #include <optional>
 #include <tuple>
 
+#include "persistence/bit_array_codec.h"
 #include "persistence/filter_codec.h"
 #include "persistence/valkeybloom_blob.h"
 
@@ -106,6 +107,14 @@ std::optional<Place> place_of(const ScalableFilter& filter, uint64_t position) {
   return std::nullopt;
 }
 
+// Whether all pages were, so that reading costs no memory.
+bool is_touched(const core::bloom::BitArray& bits, uint64_t from, uint64_t to) {
+  uint64_t touched_bytes = 0;
+  bits.visit_data(
+      from, to, [&touched_bytes](uint64_t /*offset*/, auto data) { touched_bytes += data.size(); });
+  return touched_bytes == to - from;
+}
+
 uint64_t options_of(const FilterParameters& parameters) {
   switch (parameters.layout) {
     case LayoutId::kNative:
@@ -176,7 +185,19 @@ core::Result<std::unique_ptr<ScalableFilter>> decode_chunk_header(
 std::string_view chunk_at(const ScalableFilter& filter, uint64_t position, std::string& padded) {
   const auto place = place_of(filter, position);
   if (!place) return {};
-  return stored_array(filter, place->layer, padded).substr(place->offset, kMaxChunkBytes);
+  const core::bloom::BitArray& bits = filter.layer_bits(place->layer);
+  if (!bits.is_mapped()) {
+    return stored_array(filter, place->layer, padded).substr(place->offset, kMaxChunkBytes);
+  }
+  const uint64_t end = std::min(place->offset + kMaxChunkBytes, bits.bytes().size());
+  if (is_touched(bits, place->offset, end)) {
+    const auto chunk = bits.bytes().subspan(place->offset, end - place->offset);
+    return {reinterpret_cast<const char*>(chunk.data()), chunk.size()};
+  }
+  padded.clear();
+  ByteWriter copy(padded);
+  write_plain(copy, bits, place->offset, end);
+  return padded;
 }
 
 ChunkOutcome load_chunk(ScalableFilter& filter, uint64_t position, std::string_view bytes) {
@@ -186,13 +207,12 @@ ChunkOutcome load_chunk(ScalableFilter& filter, uint64_t position, std::string_v
   if (bytes.size() > stored_array_bytes(geometry) - place->offset) {
     return ChunkOutcome::kCrossesLayers;
   }
-  const std::span<std::byte> array = filter.mutable_layer_bytes(place->layer);
+  core::bloom::BitArray& bits = filter.mutable_layer_bits(place->layer);
   // What lies behind the array is padding.
-  const uint64_t start = std::min<uint64_t>(place->offset, array.size());
-  const uint64_t size = std::min<uint64_t>(bytes.size(), array.size() - start);
-  const auto* first = reinterpret_cast<const std::byte*>(bytes.data());
-  std::copy_n(first, size, array.begin() + static_cast<std::ptrdiff_t>(start));
-  clear_spare_bits(array, geometry.bit_count);
+  const uint64_t start = std::min<uint64_t>(place->offset, bits.bytes().size());
+  const uint64_t size = std::min<uint64_t>(bytes.size(), bits.bytes().size() - start);
+  bits.write(start, std::as_bytes(std::span(bytes.data(), size)));
+  clear_spare_bits(bits.bytes(), geometry.bit_count);
   return ChunkOutcome::kLoaded;
 }
 

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/bloom/redisbloom_layout.h"
+#include "persistence/bit_array_codec.h"
 #include "persistence/valkeybloom_blob.h"
 
 namespace persistence {
@@ -23,7 +24,12 @@ constexpr std::string_view kValkeyBloomName = "bloomfltr";
 constexpr std::string_view kNativeName = "bloomery-";
 constexpr unsigned kRedisBloomVersion = 4;
 constexpr unsigned kValkeyBloomVersion = 1;
+// Native filters without a big array; since then big ones are runs.
 constexpr unsigned kNativeVersion = 1;
+constexpr unsigned kNativeVersionWithRuns = 2;
+constexpr uint64_t kRunsFromBytes = uint64_t{1} << 20;
+// Arrays with untouched pages are those that are written as runs.
+static_assert(kRunsFromBytes == core::bloom::BitArray::kMappedBytes);
 // RedisBloom's versions from which on a field is stored.
 constexpr unsigned kSinceBits = 1;
 constexpr unsigned kSinceOptions = 2;
@@ -39,31 +45,46 @@ class FilterWriter {
   void real_number(double value) { fields_.real_number(value); }
   void end() { fields_.end(); }
 
-  void array(const ScalableFilter& filter, size_t index) {
-    const std::string_view array = stored_array(filter, index, padded_);
-    if (packing_of(filter, index) == Packing::kIfSmaller) return fields_.string(array, packing_);
-    fields_.string_head(array.size());
-    writer_.bytes(array);
+  void array(const ScalableFilter& filter, size_t index) { array_behind({}, filter, index); }
+  void runs(const ScalableFilter& filter, size_t index) {
+    write_runs(writer_, fields_, filter.layer_bits(index));
   }
   void valkeybloom_blob(const ScalableFilter& filter, size_t index) {
-    const std::string head = encode_valkeybloom_blob_head(filter, index);
-    const std::string_view array = stored_array(filter, index, padded_);
-    if (packing_of(filter, index) == Packing::kIfSmaller) {
-      return fields_.string(head + std::string(array), packing_);
-    }
-    fields_.string_head(head.size() + array.size());
-    writer_.bytes(head);
-    writer_.bytes(array);
+    array_behind(encode_valkeybloom_blob_head(filter, index), filter, index);
   }
 
  private:
+  // A string of both.
+  void array_behind(std::string_view head, const ScalableFilter& filter, size_t index) {
+    const core::bloom::BitArray& bits = filter.layer_bits(index);
+    const bool is_packed = packing_of(bits) == Packing::kIfSmaller;
+    if (!bits.is_mapped()) {
+      const std::string_view array = stored_array(filter, index, padded_);
+      return is_packed ? fields_.string(std::string(head).append(array), packing_)
+                       : plain_string(head, array);
+    }
+    const uint64_t array_bytes = bits.bytes().size();
+    if (is_packed) {
+      std::string whole(head);
+      ByteWriter copy(whole);
+      write_plain(copy, bits, 0, array_bytes);
+      return fields_.string(whole, packing_);
+    }
+    plain_string_head(head, array_bytes);
+    write_plain(writer_, bits, 0, array_bytes);
+  }
+  void plain_string_head(std::string_view head, uint64_t array_bytes) {
+    fields_.string_head(head.size() + array_bytes);
+    writer_.bytes(head);
+  }
+  void plain_string(std::string_view head, std::string_view array) {
+    plain_string_head(head, array.size());
+    writer_.bytes(array);
+  }
   // Packing reads bytes several times: if they change meanwhile, bits would be lost that were set
   // all along. Besides it takes a copy.
-  Packing packing_of(const ScalableFilter& filter, size_t index) const {
-    const uint64_t memory_bytes = filter.layer_info(index).geometry.size_bytes();
-    const bool may_change =
-        writer_.is_chunked() && memory_bytes >= core::bloom::BitArray::kMappedBytes;
-    return may_change ? Packing::kNever : packing_;
+  Packing packing_of(const core::bloom::BitArray& bits) const {
+    return writer_.is_chunked() && bits.is_mapped() ? Packing::kNever : packing_;
   }
 
   ByteWriter& writer_;
@@ -106,6 +127,17 @@ void encode_valkeybloom(FilterWriter& out, const ScalableFilter& filter) {
   }
 }
 
+bool has_runs(const LayerClaim& layer) {
+  return layer.array_bytes >= kRunsFromBytes;
+}
+
+unsigned native_version_of(const ScalableFilter& filter) {
+  for (size_t i = 0; i < filter.layer_count(); ++i) {
+    if (filter.layer_bits(i).is_mapped()) return kNativeVersionWithRuns;
+  }
+  return kNativeVersion;
+}
+
 void encode_native(FilterWriter& out, const ScalableFilter& filter) {
   const FilterParameters parameters = filter.parameters();
   out.unsigned_number(filter.layer_count());
@@ -120,7 +152,11 @@ void encode_native(FilterWriter& out, const ScalableFilter& filter) {
     out.unsigned_number(layer.bit_count);
     out.unsigned_number(layer.hash_count);
     out.unsigned_number(layer.lines_per_lookup);
-    out.array(filter, i);
+    if (has_runs(layer)) {
+      out.runs(filter, i);
+    } else {
+      out.array(filter, i);
+    }
   }
 }
 
@@ -188,7 +224,7 @@ FilterResult decode_valkeybloom(ModuleReader& in, const core::MemoryBudget& budg
   return finish(in, builder);
 }
 
-FilterResult decode_native(ModuleReader& in, const core::MemoryBudget& budget) {
+FilterResult decode_native(ModuleReader& in, unsigned version, const core::MemoryBudget& budget) {
   FilterBuilder builder(budget);
   FilterParameters& parameters = builder.parameters;
   parameters.layout = LayoutId::kNative;
@@ -206,6 +242,11 @@ FilterResult decode_native(ModuleReader& in, const core::MemoryBudget& budget) {
     layer.bit_count = in.unsigned_number();
     layer.hash_count = in.unsigned_number();
     layer.lines_per_lookup = in.unsigned_number();
+    layer.array_bytes = layer.bit_count / 8;
+    if (version >= kNativeVersionWithRuns && has_runs(layer)) {
+      if (in.ok()) builder.add_layer_of_runs(layer, in);
+      continue;
+    }
     StringReader array = in.string();
     layer.array_bytes = array.size();
     if (in.ok()) builder.add_layer(layer, array);
@@ -271,7 +312,7 @@ std::string_view stored_array(const ScalableFilter& filter, size_t index, std::s
 void encode_filter(ByteWriter& writer, const ScalableFilter& filter, Packing packing) {
   switch (filter.layout()) {
     case LayoutId::kNative: {
-      FilterWriter out(writer, module_id(kNativeName, kNativeVersion), packing);
+      FilterWriter out(writer, module_id(kNativeName, native_version_of(filter)), packing);
       encode_native(out, filter);
       return out.end();
     }
@@ -310,7 +351,9 @@ FilterResult decode_filter_of(uint64_t id, StreamReader& reader, const core::Mem
   if (name == kValkeyBloomName && version == kValkeyBloomVersion) {
     return decode_valkeybloom(in, budget);
   }
-  if (name == kNativeName && version == kNativeVersion) return decode_native(in, budget);
+  if (name == kNativeName && version >= kNativeVersion && version <= kNativeVersionWithRuns) {
+    return decode_native(in, version, budget);
+  }
   return core::Error{fmt::format("ERR unknown module value '{}' version {}", name, version)};
 }
 

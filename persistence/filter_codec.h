@@ -4,7 +4,8 @@
 //
 // Invariants: a filter decoded from what encode_filter wrote has the same layers, bits and growth.
 // redisbloom filters are written as RedisBloom would (`MBbloom--` 4), valkey-bloom ones as that
-// module would (`bloomfltr` 1), native ones as `bloomery-` 1.
+// module would (`bloomfltr` 1), native ones as `bloomery-` 1, or 2 when some array is big. Pages
+// that were never touched stay so, in the filter and in the one that is read.
 // Thread safety: pure functions; the filter needs its key's lock.
 // Source: docs/formats.md, "Filters".
 #pragma once

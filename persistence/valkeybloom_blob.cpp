@@ -5,6 +5,8 @@
 #include <array>
 #include <limits>
 
+#include "persistence/bit_array_codec.h"
+
 namespace persistence {
 namespace {
 
@@ -78,9 +80,7 @@ std::optional<ValkeyBloomLayer> read_valkeybloom_blob(FilterBuilder& builder, St
   auto bits = builder.allocate(layer.claim.array_bytes * 8);
   if (!bits) return std::nullopt;
   layer.bits = std::move(*bits);
-  const std::span<std::byte> array = layer.bits.bytes();
-  if (!blob.read({reinterpret_cast<char*>(array.data()), array.size()}))
-    builder.fail(kDamagedFilter);
+  if (!read_plain(blob, layer.bits, 0, layer.bits.bytes().size())) builder.fail(kDamagedFilter);
   if (!builder.ok()) return std::nullopt;
   return layer;
 }
@@ -97,10 +97,10 @@ std::string encode_load_payload(const ScalableFilter& filter) {
   out.u64(filter.layer_count());
   for (size_t i = 0; i < filter.layer_count(); ++i) {
     const std::string head = encode_valkeybloom_blob_head(filter, i);
-    const std::span<const std::byte> array = filter.layer_bytes(i);
-    out.u64(head.size() + array.size());
+    const core::bloom::BitArray& bits = filter.layer_bits(i);
+    out.u64(head.size() + bits.bytes().size());
     out.bytes(head);
-    out.bytes({reinterpret_cast<const char*>(array.data()), array.size()});
+    write_plain(out, bits, 0, bits.bytes().size());
     out.u64(filter.layer_info(i).item_count);
     out.u64(filter.layer_info(i).capacity);
   }

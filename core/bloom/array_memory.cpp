@@ -126,13 +126,17 @@ void* ArrayMemory::map(uint64_t size_bytes) {
 }
 
 void ArrayMemory::unmap(void* memory, uint64_t size_bytes) {
-  Tail& tail = tail_of(memory, size_bytes);
+  give_back_or_keep(tail_of(memory, size_bytes), size_bytes);
+  // Now and not before: giving many pages back takes a while.
   reserved_bytes_.fetch_sub(size_bytes, std::memory_order_relaxed);
+}
+
+void ArrayMemory::give_back_or_keep(Tail& tail, uint64_t size_bytes) {
   const bool is_in_file = tail.offset != kNoOffset;
   if (!is_in_file) anonymous_bytes_.fetch_sub(size_bytes, std::memory_order_relaxed);
   // What a child frees, its parent goes on using.
   if (!is_in_file || ::getpid() != owner_) {
-    ::munmap(memory, tail.mapped_bytes);
+    ::munmap(tail.memory(), tail.mapped_bytes);
     return;
   }
   {

@@ -72,6 +72,7 @@ class ArrayMemory {
   struct Tail;
 
   static Tail& tail_of(void* memory, uint64_t size_bytes);
+  void give_back_or_keep(Tail& tail, uint64_t size_bytes);
   void* map_range(uint64_t mapped_bytes, int64_t& offset);
   void hold();
   void release();

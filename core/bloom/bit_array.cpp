@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 
@@ -33,7 +34,13 @@ bool is_zero(std::span<const std::byte> bytes) {
   return std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; });
 }
 
+std::atomic<uint64_t> granted_bytes{0};
+
 }  // namespace
+
+uint64_t granted_array_bytes() {
+  return granted_bytes.load(std::memory_order_relaxed);
+}
 
 BitArray::~BitArray() {
   if (words_ == nullptr) return;
@@ -52,6 +59,7 @@ std::optional<BitArray> BitArray::allocate(uint64_t bit_count) {
                      ? static_cast<uint64_t*>(ArrayMemory::of_process().map(size_bytes))
                      : allocate_small(size_bytes);
   if (array.words_ == nullptr) return std::nullopt;
+  granted_bytes.fetch_add(size_bytes, std::memory_order_relaxed);
   return array;
 }
 

@@ -92,6 +92,9 @@ class BitArray {
   uint64_t bit_count_ = 0;
 };
 
+// Bytes of all arrays that were ever made, whether they are gone or not. Callable from any thread.
+uint64_t granted_array_bytes();
+
 // Bytes of all mapped arrays of the process, touched or not. Callable from any thread.
 inline uint64_t mapped_bytes() {
   return ArrayMemory::of_process().reserved_bytes();

@@ -21,7 +21,8 @@ using FilterPtr = std::unique_ptr<core::bloom::ScalableFilter>;
 
 class SmallBudget final : public core::MemoryBudget {
  public:
-  uint64_t available_bytes() const override { return uint64_t{1} << 20; }
+  // Enough for an array that is written as runs.
+  uint64_t available_bytes() const override { return uint64_t{4} << 20; }
 };
 const SmallBudget kBudget;
 

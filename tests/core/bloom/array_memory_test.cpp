@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include <functional>
-#include <optional>
+#include <memory>
 #include <vector>
 
 namespace core::bloom {
@@ -77,7 +77,7 @@ TEST_F(ArrayMemoryTest, NeighboursAreNotTakenForOnesOwn) {
 TEST_F(ArrayMemoryTest, FreedArrayKeepsItsBitsWhileAChildReadsThem) {
   char* const array = bytes_of(memory_.map(kArrayBytes));
   array[3 * kMiB] = 42;
-  std::optional<ArrayMemory::ChildGuard> guard(memory_);
+  auto guard = std::make_unique<ArrayMemory::ChildGuard>(memory_);
   int pipe[2];
   ASSERT_EQ(::pipe(pipe), 0);
   const pid_t child = ::fork();
