@@ -299,6 +299,75 @@ def count_ones(server, requests):
     return ones
 
 
+def bench_sparse(options):
+    capacity = 200_000_000
+    print(f"\nMemory behind a filter of {capacity // 1_000_000} M items at 1 %, by items added")
+    ours = OurServer(options)
+    try:
+        ours.command("BF.RESERVE", "sparse", "0.01", capacity)
+        for share in (1e-5, 1e-4, 1e-3, 1e-2):
+            fill(ours, "sparse", int(capacity * share))
+            resident = ours.info("mem_filter_arrays_resident")
+            reserved = ours.info("mem_filter_arrays_reserved")
+            count = int(capacity * share)
+            print(f"{count:>9,} items ({share * 100:g} %): {resident / 1e6:6.1f} MB of "
+                  f"{reserved / 1e6:.1f} MB ({resident / reserved:.1%})", flush=True)
+    finally:
+        ours.stop()
+
+
+def creation_cost(server, words, requests, seed):
+    """Server CPU per command, in ns, of commands that each make a key."""
+    batch = 200
+    parts = []
+    for start in range(0, requests, batch):
+        lines = [[word.replace("KEY", f"{seed}:{i:08}") for word in words]
+                 for i in range(start, min(start + batch, requests))]
+        parts.append(b"".join(encode(*line) for line in lines))
+    with socket.create_connection(("127.0.0.1", server.port), 60) as connection:
+        stream = connection.makefile("rb")
+        before = server.cpu_ns()
+        for part in parts:
+            connection.sendall(part)
+            for _ in range(batch):
+                stream.readline()
+        return (server.cpu_ns() - before) / requests
+
+
+def redisbloom_module():
+    """The path of RedisBloom's module, where it is installed."""
+    places = [os.environ.get("REDISBLOOM_MODULE", ""), "/usr/lib/redis/modules/redisbloom.so",
+              "/opt/redis-stack/lib/redisbloom.so"]
+    return next((place for place in places if place and os.path.exists(place)), None)
+
+
+def bench_creation(options):
+    module = redisbloom_module()
+    print("\nMaking filters, one per key, pipelines of 200: server CPU each")
+    ours = OurServer(options)
+    command = ["redis-server", "--loglevel", "warning"]
+    theirs = Server("redis", command + (["--loadmodule", module] if module else []), options.pin)
+    requests = int(100_000 * options.scale) // 200 * 200
+    cases = {"BF.ADD": ["BF.ADD", "a:KEY", "item"],
+             "BF.RESERVE": ["BF.RESERVE", "r:KEY", "0.01", "1000"]}
+    other = "RedisBloom" if module else "SET of a new key, redis-server (RedisBloom is missing)"
+    try:
+        for name, words in cases.items():
+            costs = {ours: [], theirs: []}
+            for turn in range(options.rounds):
+                for server in (ours, theirs):
+                    is_set = server is theirs and not module
+                    line = ["SET", "s:KEY", "value"] if is_set else words
+                    costs[server].append(creation_cost(server, line, requests, turn))
+                    server.command("FLUSHALL")
+            our, their = (statistics.median(costs[server]) for server in (ours, theirs))
+            print(f"{name:<12} {our:6.0f} ns, {other}: {their:6.0f} ns ({our / their:.2f}x)",
+                  flush=True)
+    finally:
+        ours.stop()
+        theirs.stop()
+
+
 def bench_threads(options):
     print("\nOne hot filter, BF.MADD x100, load from a second process: I/O threads")
     load = os.path.join(os.path.dirname(os.environ.get(
@@ -328,6 +397,8 @@ SECTIONS = {
     "commands": bench_commands,
     "batches": bench_batches,
     "memory": bench_memory,
+    "sparse": bench_sparse,
+    "creation": bench_creation,
     "growth": bench_growth,
     "threads": bench_threads,
 }

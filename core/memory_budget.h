@@ -17,7 +17,7 @@ class MemoryBudget {
   // Bytes that may still be allocated: the least of what `maxmemory` leaves and what the machine
   // has available. A snapshot of a moving figure, not a reservation.
   virtual uint64_t available_bytes() const = 0;
-  bool fits(uint64_t bytes) const { return bytes <= available_bytes(); }
+  virtual bool fits(uint64_t bytes) const { return bytes <= available_bytes(); }
 };
 
 class UnlimitedMemory final : public MemoryBudget {

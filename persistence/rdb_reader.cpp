@@ -25,38 +25,17 @@ using core::keyspace::EntryPtr;
 constexpr uint64_t kKeyBytesMax = uint64_t{512} << 20;
 // Longer AUX fields hold nothing for us: scripts of old releases.
 constexpr uint64_t kAuxBytesMax = uint64_t{1} << 20;
-// Strings below this are taken without asking the budget, which reads files of the system.
+// Strings below this are taken without asking the budget.
 constexpr uint64_t kSmallBytes = uint64_t{64} << 10;
 
 constexpr std::string_view kDoesNotFitReason = "a value does not fit in memory";
-
-// What the budget said lately. It is asked anew when so much of the file has gone by.
-class RecentBudget final : public core::MemoryBudget {
- public:
-  RecentBudget(const core::MemoryBudget& budget, const StreamReader& reader)
-      : budget_(budget), reader_(reader) {}
-  uint64_t available_bytes() const override {
-    constexpr uint64_t kValidBytes = uint64_t{1} << 20;
-    if (reader_.offset() >= next_offset_) {
-      available_bytes_ = budget_.available_bytes();
-      next_offset_ = reader_.offset() + kValidBytes;
-    }
-    return available_bytes_;
-  }
-
- private:
-  const core::MemoryBudget& budget_;
-  const StreamReader& reader_;
-  mutable uint64_t available_bytes_ = 0;
-  mutable uint64_t next_offset_ = 0;
-};
 
 class RdbReader {
  public:
   RdbReader(ByteSource& source, RdbVisitor& visitor, const core::MemoryBudget& budget,
             const RdbReadOptions& options)
       : reader_(source, {options.buffer_bytes, options.checks_sum, [this] { report(); }}),
-        budget_(budget, reader_),
+        budget_(budget),
         visitor_(visitor),
         options_(options) {}
 
@@ -103,7 +82,7 @@ class RdbReader {
   }
 
   StreamReader reader_;
-  RecentBudget budget_;
+  const core::MemoryBudget& budget_;
   RdbVisitor& visitor_;
   const RdbReadOptions& options_;
   RdbReadResult result_;

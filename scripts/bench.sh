@@ -4,7 +4,8 @@
 # Every figure that README and docs quote, ours beside redis-server in one run.
 #   scripts/bench.sh               all of it, about 15 minutes
 #   scripts/bench.sh --quick       a tenth of the work, coarser figures
-#   scripts/bench.sh --only SECTION...   commands batches memory growth threads durability engine
+#   scripts/bench.sh --only SECTION...   commands batches memory sparse creation growth threads
+#                                        durability engine
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 scripts/install_deps.sh test
@@ -14,7 +15,7 @@ cmake --build --preset release --parallel "$(nproc)" \
 
 items=100000000
 server_options=()
-sections=(commands batches memory growth threads durability engine)
+sections=(commands batches memory sparse creation growth threads durability engine)
 while [ $# -gt 0 ]; do
   case $1 in
     --quick)

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/bloom/bit_array.h"
+#include "core/keyspace/reclaimer.h"
 #include "server/allocator.h"
 
 namespace server {
@@ -32,7 +33,10 @@ MemoryMonitor::MemoryMonitor()
     : machine_bytes_(meminfo_bytes("MemTotal:")), startup_bytes_(refresh()) {}
 
 uint64_t MemoryMonitor::refresh() const {
-  const uint64_t used = allocator_figures().allocated_bytes + core::bloom::mapped_bytes();
+  const uint64_t held = allocator_figures().allocated_bytes + core::bloom::mapped_bytes();
+  // Asked last: what is freed in between counts as used and not twice as free.
+  const uint64_t pending = reclaimer_ != nullptr ? reclaimer_->pending_bytes() : 0;
+  const uint64_t used = held - std::min(held, pending);
   used_bytes_.store(used, std::memory_order_relaxed);
   uint64_t peak = peak_bytes();
   while (used > peak && !peak_bytes_.compare_exchange_weak(peak, used)) {
@@ -40,9 +44,11 @@ uint64_t MemoryMonitor::refresh() const {
   return used;
 }
 
-uint64_t MemoryMonitor::available_bytes() const {
+uint64_t MemoryMonitor::measure_available() const {
+  // Before anything else: what is made meanwhile counts twice, not never.
+  const uint64_t granted = core::bloom::granted_array_bytes();
   const uint64_t used = refresh();
-  uint64_t available = std::numeric_limits<uint64_t>::max();
+  uint64_t available = std::numeric_limits<uint64_t>::max() - granted;
   const auto left_of = [used](uint64_t total) { return total > used ? total - used : 0; };
   if (const uint64_t limit = limit_bytes(); limit != 0) available = left_of(limit);
   // Mapped filters are promised memory even while untouched, so the machine's size counts too.
@@ -50,7 +56,20 @@ uint64_t MemoryMonitor::available_bytes() const {
   if (const uint64_t free = meminfo_bytes("MemAvailable:"); free != 0) {
     available = std::min(available, free);
   }
+  granted_max_.store(granted + available, std::memory_order_relaxed);
+  granted_until_.store(granted + available / kPartPerMeasurement, std::memory_order_relaxed);
   return available;
+}
+
+uint64_t MemoryMonitor::available_bytes() const {
+  const uint64_t granted = core::bloom::granted_array_bytes();
+  if (granted >= granted_until_.load(std::memory_order_relaxed)) return measure_available();
+  const uint64_t granted_max = granted_max_.load(std::memory_order_relaxed);
+  return granted_max > granted ? granted_max - granted : 0;
+}
+
+bool MemoryMonitor::fits(uint64_t bytes) const {
+  return bytes <= available_bytes() || bytes <= measure_available();
 }
 
 ResidentMemory resident_memory() {

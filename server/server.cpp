@@ -137,6 +137,7 @@ core::Result<> Server::start() {
   Parts& parts = *parts_;
   if (auto locked = parts.directory_lock.take(); !locked) return locked;
   parts.keyspace.set_reclaimer(&parts.reclaimer);
+  parts.memory.set_reclaimer(&parts.reclaimer);
   parts.keyspace.set_expired_hook([&parts](unsigned database, std::string_view key) {
     parts.journal.append(database, std::array<std::string_view, 2>{"DEL", key});
   });

@@ -4,6 +4,15 @@
 #include <utility>
 
 namespace core::keyspace {
+namespace {
+
+// Of tables it would take a walk over all their entries to tell.
+uint64_t bytes_of(const std::variant<EntryPtr, DetachedTables>& item) {
+  const auto* const entry = std::get_if<EntryPtr>(&item);
+  return entry != nullptr ? (*entry)->memory_bytes() : 0;
+}
+
+}  // namespace
 
 Reclaimer::Reclaimer() : thread_([this] { run(); }) {}
 
@@ -34,6 +43,7 @@ void Reclaimer::enqueue(Item item) {
     const std::lock_guard guard(mutex_);
     // A full queue leaves the item to this scope: its producer pays, and so slows down.
     if (queue_.size() >= kQueueMax) return;
+    pending_bytes_.fetch_add(bytes_of(item), std::memory_order_relaxed);
     queue_.push_back(std::move(item));
   }
   wake_.notify_one();
@@ -44,12 +54,15 @@ void Reclaimer::run() {
   for (;;) {
     wake_.wait(guard, [this] { return stopping_ || !queue_.empty(); });
     if (queue_.empty()) return;
+    uint64_t size_bytes = 0;
     {
       const Item item = std::move(queue_.front());
       queue_.pop_front();
       busy_ = true;
       guard.unlock();
+      size_bytes = bytes_of(item);
     }
+    pending_bytes_.fetch_sub(size_bytes, std::memory_order_relaxed);
     guard.lock();
     busy_ = false;
   }

@@ -8,8 +8,10 @@
 // Thread safety: drop() may be called from any thread, best after unlocking.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <mutex>
 #include <thread>
@@ -33,6 +35,8 @@ class Reclaimer {
   void drop(DetachedTables tables);
   // Items queued or being freed: INFO's lazyfree_pending_objects.
   size_t pending() const;
+  // Bytes of the values among them. They count as free: whoever deleted them was told so.
+  uint64_t pending_bytes() const { return pending_bytes_.load(std::memory_order_relaxed); }
 
  private:
   using Item = std::variant<EntryPtr, DetachedTables>;
@@ -42,6 +46,7 @@ class Reclaimer {
   mutable std::mutex mutex_;  // guards queue_, busy_ and stopping_
   std::condition_variable wake_;
   std::deque<Item> queue_;
+  std::atomic<uint64_t> pending_bytes_{0};
   bool busy_ = false;
   bool stopping_ = false;
   std::thread thread_;

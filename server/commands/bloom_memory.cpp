@@ -19,7 +19,7 @@ uint64_t limit_bytes_of(const Services& services) {
 
 }  // namespace
 
-uint64_t FilterBudget::available_bytes() const {
+uint64_t FilterBudget::left_of_limit_bytes() const {
   const uint64_t limit_bytes = limit_bytes_of(services_);
   const core::bloom::LayoutId layout = filter_.layout();
   const size_t layer_count = filter_.layer_count();
@@ -27,11 +27,19 @@ uint64_t FilterBudget::available_bytes() const {
   const uint64_t grown_bytes = accounted_bytes(layout, layer_count + 1, bits_bytes);
   const uint64_t left_bytes = limit_bytes > grown_bytes ? limit_bytes - grown_bytes : 0;
   hit_limit_ = filter_.next_layer_bytes().value_or(0) > left_bytes;
-  return std::min(services_.memory.available_bytes(), left_bytes);
+  return left_bytes;
+}
+
+uint64_t FilterBudget::available_bytes() const {
+  return std::min(services_.memory.available_bytes(), left_of_limit_bytes());
+}
+
+bool FilterBudget::fits(uint64_t bytes) const {
+  return bytes <= left_of_limit_bytes() && services_.memory.fits(bytes);
 }
 
 LoadBudget::LoadBudget(const Services& services)
-    : memory_bytes_(services.memory.available_bytes()), limit_bytes_(limit_bytes_of(services)) {}
+    : memory_bytes_(services.memory.measure_available()), limit_bytes_(limit_bytes_of(services)) {}
 
 uint64_t LoadBudget::available_bytes() const {
   return std::min(memory_bytes_, limit_bytes_);

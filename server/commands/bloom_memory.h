@@ -25,6 +25,7 @@ class FilterBudget final : public core::MemoryBudget {
       : services_(services), filter_(filter) {}
 
   uint64_t available_bytes() const override;
+  bool fits(uint64_t bytes) const override;
 
   // Why the filter could not grow, once it could not.
   std::string_view refusal() const {
@@ -32,6 +33,8 @@ class FilterBudget final : public core::MemoryBudget {
   }
 
  private:
+  uint64_t left_of_limit_bytes() const;
+
   const Services& services_;
   const core::bloom::ScalableFilter& filter_;
   mutable bool hit_limit_ = false;

@@ -31,7 +31,7 @@ Awaitable<> Periodic::run() {
 
 void Periodic::tick() {
   ++ticks_;
-  services_.memory.refresh();
+  services_.memory.measure_available();
   services_.follower.drive_failover();
   services_.shutdown.look();
   // A replica's leader says when a key has expired; one that holds writes back adds nothing.

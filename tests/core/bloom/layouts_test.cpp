@@ -2,11 +2,14 @@
 //
 // What every layout promises, measured on each with fixed seeds.
 #include <gtest/gtest.h>
+#include <time.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 #include <string>
+#include <thread>
 
 #include "core/bloom/layer.h"
 #include "core/bloom/native_layout.h"
@@ -145,6 +148,35 @@ TEST(NativeLayoutTest, MemoryStaysWithinFivePercentOfClassic) {
     EXPECT_LE(NativeLayout::predicted_error(*geometry, uint64_t(items)), rate);
     EXPECT_EQ(geometry->bit_count % kLineBits, 0U);
     EXPECT_EQ(geometry->hash_count % geometry->lines_per_lookup, 0);
+  }
+}
+
+TEST(NativeLayoutTest, SizesOfAlikeFiltersAreRemembered) {
+  const auto cpu_us = [] {
+    timespec now{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) * 1e6 + static_cast<double>(now.tv_nsec) / 1e3;
+  };
+  constexpr int kFilters = 10'000;
+  const auto first = NativeLayout::size(100, 0.008125);
+  const double start_us = cpu_us();
+  for (int i = 0; i < kFilters; ++i) ASSERT_EQ(NativeLayout::size(100, 0.008125), first);
+  EXPECT_LT((cpu_us() - start_us) / kFilters, 2);
+}
+
+TEST(NativeLayoutTest, RememberedSizesAreThoseAskedFor) {
+  const auto size_in_new_thread = [](uint64_t capacity, double rate) {
+    std::optional<Geometry> geometry;
+    std::thread([&] { geometry = NativeLayout::size(capacity, rate); }).join();
+    return geometry;
+  };
+  for (int turn = 0; turn < 2; ++turn) {
+    for (uint64_t capacity = 1; capacity < 40; ++capacity) {
+      for (const double rate : {0.01, 0.02}) {
+        ASSERT_EQ(NativeLayout::size(capacity, rate), size_in_new_thread(capacity, rate))
+            << capacity << " " << rate;
+      }
+    }
   }
 }
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <time.h>
+
 #include <set>
 
 #include "server/commands/bloom_statistics.h"
@@ -160,6 +162,21 @@ TEST_F(BloomCommandsTest, ReservationThatCannotFitNamesItsSize) {
   const std::string reply = run({"BF.RESERVE", "k", "0.01", "281474976710656"});
   EXPECT_TRUE(reply.starts_with("-ERR Insufficient memory to create filter of ")) << reply;
   EXPECT_EQ(keyspace_.db_size(0), 0U);
+}
+
+TEST_F(BloomCommandsTest, FiltersAreMadeWithoutAskingTheSystemForEach) {
+  constexpr uint64_t kFilters = 2000;
+  const auto cpu_us = [] {
+    timespec now{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<uint64_t>(now.tv_sec) * 1'000'000 +
+           static_cast<uint64_t>(now.tv_nsec) / 1000;
+  };
+  run({"BF.RESERVE", "first", "0.01", "100"});
+  const uint64_t start_us = cpu_us();
+  for (uint64_t i = 0; i < kFilters; ++i) run({"BF.ADD", "f" + std::to_string(i), "item"});
+  // Reading the amount of free memory alone takes longer; this leaves room for slow builds.
+  EXPECT_LT((cpu_us() - start_us) / kFilters, 20U);
 }
 
 TEST_F(BloomCommandsTest, InsertTakesOptionsUpToItems) {
