@@ -123,13 +123,11 @@ core::Result<Durability::Start> Durability::request_rewrite() {
 }
 
 void Durability::begin_rewrite() {
-  rewrite_is_scheduled_ = false;
+  // An end that is taken back lets it begin after all.
+  rewrite_is_scheduled_ = refuses_children_.load();
+  if (rewrite_is_scheduled_) return release();
   core::Result<> ready;
-  if (refuses_children_) {
-    ready = core::Error{std::string(kIsEnding)};
-  } else if (writer_.is_open()) {
-    ready = writer_.prepare_rotation();
-  }
+  if (writer_.is_open()) ready = writer_.prepare_rotation();
   if (ready) ready = fork_child(Task::kRewrite, Locking::kTake);
   if (ready) return;
   log_warning("Can't rewrite the append log: {}", ready.error().message);
