@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/short_bytes.h"
+#include "server/commands/http_guard.h"
 #include "server/commands/unsubscribe_all.h"
 #include "server/replication/leader.h"
 
@@ -133,7 +134,12 @@ Outcome Dispatcher::execute(Arguments args, int64_t now_ms, protocol::OutputBuff
     command = subcommand;
   }
   if (command == nullptr) {
-    refuse(ctx, unknown_command_text(args));
+    if (session_.origin == CommandOrigin::kClient && is_http_word(args[0])) {
+      warn_of_http(session_.address, now_ms);
+      session_.close_after_reply = true;
+    } else {
+      refuse(ctx, unknown_command_text(args));
+    }
     return finish(ctx, mark);
   }
   ctx.command = command;
