@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # Builds the server if need be and runs it in the foreground.
-# Usage: scripts/run.sh [server options], e.g. scripts/run.sh --port 7000
+# Usage: scripts/run.sh [configuration file] [server options], e.g. scripts/run.sh --port 7000
+# It runs in build/data, out of git's sight; relative paths in options mean that folder.
 set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 server=$top/build/release/bloomery-server
@@ -18,6 +19,13 @@ server=$top/build/release/bloomery-server
   cmake --build --preset release --target bloomery-server --parallel "$(nproc)"
 )
 
+if [ $# -gt 0 ] && [[ $1 != -* ]]; then
+  set -- "$(realpath "$1")" "${@:2}"
+fi
+data=$top/build/data
+mkdir -p "$data"
+cd "$data"
+
 # Only for the hint below; the server reads its options itself.
 port=6379
 previous=
@@ -31,6 +39,7 @@ cat <<HINT
 bloomery-server listens on port $port; Ctrl-C stops it. In another terminal:
   redis-cli -p $port BF.ADD visitors alice
   python3 -c 'import redis; print(redis.Redis(port=$port).bf().exists("visitors", "alice"))'
+Its data are in $data
 
 HINT
 exec "$server" "$@"

@@ -181,6 +181,12 @@ void client_getname(Context& ctx) {
   ctx.reply.bulk(name);
 }
 
+/* CLIENT GETREDIR */
+// There is no tracking, so nothing is redirected.
+void client_getredir(Context& ctx) {
+  ctx.reply.integer(-1);
+}
+
 /* CLIENT SETINFO LIB-NAME name | LIB-VER version */
 void client_setinfo(Context& ctx) {
   const std::string_view attribute = ctx.args[2];
@@ -290,6 +296,12 @@ constexpr Command kClientSubcommands[] = {
                    .since = "2.6.9",
                    .summary = "Returns the name of the connection",
                    .handler = client_getname}),
+    about_clients({.name = "getredir",
+                   .arity = 2,
+                   .flags = kOwn,
+                   .since = "6.0.0",
+                   .summary = "Returns -1: invalidation messages are not redirected",
+                   .handler = client_getredir}),
     about_clients({.name = "id",
                    .arity = 2,
                    .flags = kOwn,

@@ -46,9 +46,7 @@ core::Result<> follow_append_only(Context& ctx, std::span<const NamedValue> old)
 
 /* CONFIG SET parameter value [parameter value ...] */
 void config_set(Context& ctx) {
-  if (ctx.args.size() % 2 != 0) {
-    return ctx.reply.error("ERR wrong number of arguments for 'config|set' command");
-  }
+  if (ctx.args.size() % 2 != 0) return ctx.reply.error(kSyntaxError);
   std::vector<NamedValue> pairs;
   std::vector<std::string_view> names;
   for (size_t i = 2; i < ctx.args.size(); i += 2) {

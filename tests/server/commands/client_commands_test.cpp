@@ -8,6 +8,7 @@ using ClientCommandsTest = CommandTest;
 
 TEST_F(ClientCommandsTest, NamesAreKeptAndForgeNoLine) {
   EXPECT_EQ(run({"CLIENT", "GETNAME"}), kNull);
+  EXPECT_EQ(run({"CLIENT", "GETREDIR"}), integer(-1));
   EXPECT_EQ(run({"CLIENT", "SETNAME", "a b"}),
             error("ERR Client names cannot contain spaces, newlines or special characters."));
   EXPECT_EQ(run({"CLIENT", "SETNAME", "worker"}), kOk);
