@@ -16,6 +16,8 @@
 namespace persistence {
 namespace {
 
+constexpr mode_t kOwnerOnly = 0600;
+
 // A descriptor that is closed when it goes out of scope.
 class Descriptor {
  public:
@@ -47,9 +49,9 @@ std::string temporary_name(const std::string& path) {
 
 core::Result<> fill_temporary(Descriptor& file, const std::string& path, std::string_view bytes) {
   struct stat existing {};
-  // Before the first byte, so that a secret never sits in a file more readable than the old one.
+  // Others get nothing, whatever they had: the new text may hold a secret that the old one did not.
   if (::stat(path.c_str(), &existing) == 0 &&
-      ::fchmod(file.number(), existing.st_mode & 07777) != 0) {
+      ::fchmod(file.number(), existing.st_mode & kOwnerOnly) != 0) {
     return io_failure("set the permissions of", path, errno);
   }
   if (auto written = write_all(file.number(), bytes, path); !written) return written.error();
@@ -86,7 +88,8 @@ core::Result<std::string> read_whole_file(const std::string& path, size_t limit_
 
 core::Result<> write_file_atomically(const std::string& path, std::string_view bytes) {
   const std::string temporary = temporary_name(path);
-  Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  Descriptor file(
+      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kOwnerOnly));
   if (!file.is_open()) return io_failure("create", temporary, errno);
   auto filled = fill_temporary(file, path, bytes);
   if (filled && ::rename(temporary.c_str(), path.c_str()) != 0) {

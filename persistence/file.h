@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Whole files in and out, for the configuration: it may come through a pipe and keeps its
-// permissions. Snapshots and the append log have FileSystem.
+// Whole files in and out, for the configuration: it may come through a pipe. Snapshots and the
+// append log have FileSystem.
 //
 // Invariants: after write_file_atomically the path holds either all of the new bytes or, on any
 // failure, what it held before; no temporary file is left behind by a failure.
@@ -26,7 +26,7 @@ core::Result<std::string> read_descriptor(int descriptor, const std::string& nam
                                           size_t limit_bytes);
 
 // Writes to a temporary file in the same directory, syncs it, renames it over `path` and syncs
-// the directory. An existing file's permissions are kept.
+// the directory. It is its owner's alone: of an existing file's permissions only those are kept.
 core::Result<> write_file_atomically(const std::string& path, std::string_view bytes);
 
 }  // namespace persistence

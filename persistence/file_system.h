@@ -4,7 +4,8 @@
 // fail the N-th operation or cut the power on a disk that is only imagined.
 //
 // Invariants: an operation that is interrupted (EINTR) is taken up again, a short write goes on
-// where it stopped. A failed one says what could not be done, to which path, and why.
+// where it stopped. A failed one says what could not be done, to which path, and why. Files are
+// made for their owner alone (0600), and whatever is no regular file is refused without waiting.
 // Thread safety: a FileSystem may be used by several threads, a file by one at a time; sync() may
 // run beside write().
 #pragma once
@@ -12,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -44,8 +46,13 @@ class InputFile {
 };
 
 enum class OpenMode : uint8_t {
-  kCreate,  // empty; one that was there is cut to nothing
+  kCreate,  // a new one; what was there under its name, a link too, is removed
   kAppend,  // at the end of what is there; made when missing
+};
+
+struct DeviceSpace {
+  uint64_t free_bytes = 0;
+  uint64_t total_bytes = 0;
 };
 
 class FileSystem {
@@ -67,6 +74,12 @@ class FileSystem {
   virtual core::Result<> make_directory(const std::string& path) = 0;
   // Returns when renames, creations and removals in it are on the disk.
   virtual core::Result<> sync_directory(const std::string& path) = 0;
+  // Of the device that the directory is on, as far as this process may fill it; nothing when that
+  // is not known.
+  virtual std::optional<DeviceSpace> space(const std::string& directory) {
+    (void)directory;
+    return std::nullopt;
+  }
 };
 
 // The operating system's. Lives as long as the process.

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -70,26 +71,43 @@ class PosixInputFile final : public InputFile {
   const uint64_t size_bytes_;
 };
 
+constexpr mode_t kOwnerOnly = 0600;
+
+// As open(), but -1 with errno for what is no regular file. REQUIRES: O_NONBLOCK, or a FIFO would
+// keep the caller waiting for its other end; regular files know no such wait.
+int open_regular(const std::string& path, int flags) {
+  const int descriptor = uninterrupted([&] { return ::open(path.c_str(), flags, kOwnerOnly); });
+  if (descriptor < 0) return -1;
+  struct stat status {};
+  if (::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode)) return descriptor;
+  const int error_number = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
+  ::close(descriptor);
+  errno = error_number;
+  return -1;
+}
+
 class PosixFileSystem final : public FileSystem {
  public:
   core::Result<std::unique_ptr<AppendFile>> open_append(const std::string& path,
                                                         OpenMode mode) override {
-    const int flags =
-        O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | (mode == OpenMode::kCreate ? O_TRUNC : 0);
-    const int descriptor = uninterrupted([&] { return ::open(path.c_str(), flags, 0644); });
+    if (mode == OpenMode::kCreate) {
+      if (auto removed = remove(path); !removed) return removed.error();
+    }
+    const int exclusive = mode == OpenMode::kCreate ? O_EXCL | O_NOFOLLOW : 0;
+    const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | exclusive;
+    const int descriptor = open_regular(path, flags);
     if (descriptor < 0) return io_failure("open", path, errno);
     return std::unique_ptr<AppendFile>(std::make_unique<PosixAppendFile>(descriptor, path));
   }
 
   core::Result<std::unique_ptr<InputFile>> open_input(const std::string& path) override {
-    const int descriptor =
-        uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); });
+    const int descriptor = open_regular(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor < 0) return io_failure("open", path, errno);
     struct stat status {};
-    if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
-      const int error_number = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
+    if (::fstat(descriptor, &status) != 0) {
+      const int error_number = errno;
       ::close(descriptor);
-      return io_failure("read", path, error_number);
+      return io_failure("look at", path, error_number);
     }
     return std::unique_ptr<InputFile>(
         std::make_unique<PosixInputFile>(descriptor, path, static_cast<uint64_t>(status.st_size)));
@@ -152,6 +170,12 @@ class PosixFileSystem final : public FileSystem {
     ::close(descriptor);
     if (result != 0) return io_failure("sync directory", path, error_number);
     return {};
+  }
+
+  std::optional<DeviceSpace> space(const std::string& directory) override {
+    struct statvfs status {};
+    if (::statvfs(directory.c_str(), &status) != 0) return std::nullopt;
+    return DeviceSpace{status.f_bavail * status.f_frsize, status.f_blocks * status.f_frsize};
   }
 };
 

@@ -20,7 +20,8 @@ core::Result<int> lock_in(const std::string& directory) {
   std::error_code ignored;
   const std::string shown = std::filesystem::canonical(directory, ignored);
   const std::string path = fmt::format("{}/{}", directory, kFileName);
-  const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  constexpr int kFlags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  const int descriptor = ::open(path.c_str(), kFlags, 0600);
   if (descriptor < 0) {
     return core::Error{fmt::format("Can't lock the data directory '{}': {}", shown,
                                    std::generic_category().message(errno))};

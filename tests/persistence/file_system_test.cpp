@@ -2,6 +2,10 @@
 #include "persistence/file_system.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
 
 #include "tests/support/virtual_disk.h"
 
@@ -87,6 +91,72 @@ TEST(VirtualDiskTest, FullDiskTakesWhatFits) {
   disk.set_free_bytes(6);
   EXPECT_TRUE(file->write("abcdef"));
   EXPECT_EQ(disk.content("a"), "abcdef");
+}
+
+class PosixFileSystemTest : public ::testing::Test {
+ protected:
+  PosixFileSystemTest() {
+    std::string pattern = ::testing::TempDir() + "bloomery_files_XXXXXX";
+    directory_ = ::mkdtemp(pattern.data());
+  }
+  ~PosixFileSystemTest() override { std::filesystem::remove_all(directory_); }
+
+  std::string path(const std::string& name) const { return directory_ + "/" + name; }
+  unsigned mode_of(const std::string& name) const {
+    struct stat status {};
+    EXPECT_EQ(::lstat(path(name).c_str(), &status), 0) << name;
+    return status.st_mode;
+  }
+
+  std::string directory_;
+  FileSystem& files_ = posix_file_system();
+};
+
+TEST_F(PosixFileSystemTest, FilesAreTheirOwnersAlone) {
+  const mode_t before = ::umask(0);
+  EXPECT_TRUE(files_.open_append(path("new"), OpenMode::kCreate));
+  EXPECT_TRUE(files_.open_append(path("appended"), OpenMode::kAppend));
+  ::umask(0277);
+  EXPECT_TRUE(files_.open_append(path("strict"), OpenMode::kCreate));
+  ::umask(before);
+  EXPECT_EQ(mode_of("new") & 07777, 0600U);
+  EXPECT_EQ(mode_of("appended") & 07777, 0600U);
+  EXPECT_EQ(mode_of("strict") & 07777, 0400U);
+}
+
+// Somebody who may write to the directory laid a link where the next temporary file will be.
+TEST_F(PosixFileSystemTest, ANewFileIsNotWrittenThroughALink) {
+  ASSERT_TRUE(replace_file(files_, path("victim"), path("temp-victim"), "precious"));
+  ASSERT_EQ(::symlink("victim", path("temp-a").c_str()), 0);
+  ASSERT_EQ(::mkfifo(path("temp-b").c_str(), 0600), 0);
+  EXPECT_TRUE(replace_file(files_, path("a"), path("temp-a"), "a"));
+  EXPECT_TRUE(replace_file(files_, path("b"), path("temp-b"), "b"));
+  auto victim = files_.open_input(path("victim"));
+  ASSERT_TRUE(victim);
+  char text[16] = {};
+  EXPECT_EQ((*victim)->read(text).value(), 8U);
+  EXPECT_STREQ(text, "precious");
+  EXPECT_TRUE(S_ISREG(mode_of("a")));
+  EXPECT_TRUE(S_ISREG(mode_of("b")));
+}
+
+TEST_F(PosixFileSystemTest, OnlyRegularFilesAreOpened) {
+  ASSERT_EQ(::mkfifo(path("fifo").c_str(), 0600), 0);
+  ASSERT_TRUE(files_.make_directory(path("directory")));
+  const std::string names[] = {path("fifo"), path("directory"), "/dev/null", "/dev/zero"};
+  for (const std::string& name : names) {
+    EXPECT_FALSE(files_.open_input(name)) << name;
+    EXPECT_FALSE(files_.open_append(name, OpenMode::kAppend)) << name;
+  }
+  EXPECT_FALSE(files_.open_append(path("directory"), OpenMode::kCreate));
+}
+
+TEST_F(PosixFileSystemTest, TellsTheSpaceOfADevice) {
+  const auto space = files_.space(directory_);
+  ASSERT_TRUE(space);
+  EXPECT_GT(space->total_bytes, 0U);
+  EXPECT_LE(space->free_bytes, space->total_bytes);
+  EXPECT_FALSE(files_.space(path("none")));
 }
 
 }  // namespace

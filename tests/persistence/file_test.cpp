@@ -58,14 +58,20 @@ TEST_F(FileTest, RelativePathWithoutDirectoryWorks) {
   EXPECT_EQ(read_whole_file(path("plain"), kLimitBytes).value(), "x");
 }
 
-TEST_F(FileTest, ExistingPermissionsAreKept) {
+TEST_F(FileTest, FilesAreTheirOwnersAlone) {
+  const auto mode = [this] {
+    struct stat status {};
+    EXPECT_EQ(::stat(path("a").c_str(), &status), 0);
+    return status.st_mode & 07777;
+  };
   ASSERT_TRUE(write_file_atomically(path("a"), "old"));
-  ASSERT_EQ(::chmod(path("a").c_str(), 0600), 0);
-  ASSERT_TRUE(write_file_atomically(path("a"), "new"));
-  struct stat status {};
-  ASSERT_EQ(::stat(path("a").c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 07777, 0600U);
-  EXPECT_EQ(read_whole_file(path("a"), kLimitBytes).value(), "new");
+  EXPECT_EQ(mode(), 0600U);
+  for (const auto& [before, after] : {std::pair{0600U, 0600U}, {0400U, 0400U}, {0664U, 0600U}}) {
+    ASSERT_EQ(::chmod(path("a").c_str(), before), 0);
+    ASSERT_TRUE(write_file_atomically(path("a"), "new"));
+    EXPECT_EQ(mode(), after);
+    EXPECT_EQ(read_whole_file(path("a"), kLimitBytes).value(), "new");
+  }
 }
 
 TEST_F(FileTest, FileOverTheLimitIsRefused) {

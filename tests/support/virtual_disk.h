@@ -69,7 +69,7 @@ class VirtualDisk final : public FileSystem {
   }
   // Bytes that all files together may still grow by.
   void set_free_bytes(uint64_t bytes) {
-    change([&] { free_bytes_ = bytes; });
+    change([&] { free_bytes_ = total_bytes_ = bytes; });
   }
 
   // As of a file system without links.
@@ -149,6 +149,11 @@ class VirtualDisk final : public FileSystem {
     return std::unique_ptr<InputFile>(std::make_unique<Input>(*this, std::move(node), path));
   }
 
+  std::optional<persistence::DeviceSpace> space(const std::string&) override {
+    const std::scoped_lock lock(mutex_);
+    if (free_bytes_ == kNever) return std::nullopt;
+    return persistence::DeviceSpace{free_bytes_, total_bytes_};
+  }
   bool exists(const std::string& path) override {
     const std::lock_guard lock(mutex_);
     return find(path) != nullptr || directories_.contains(path);
@@ -428,6 +433,7 @@ class VirtualDisk final : public FileSystem {
   uint64_t failing_from_ = kNever;
   uint64_t free_bytes_ = kNever;
   bool has_links_ = true;
+  uint64_t total_bytes_ = kNever;
   // Counts power cuts, so that files opened before one are known.
   uint64_t boot_ = 0;
 };

@@ -12,6 +12,7 @@
 namespace server {
 namespace {
 
+using namespace std::string_literals;
 using ::testing::ElementsAre;
 using ::testing::Pair;
 using ::testing::StartsWith;
@@ -225,8 +226,8 @@ TEST_F(ConfigTest, TheServersOwnChangeWaitsForNoHook) {
 
 TEST_F(ConfigTest, FileNamesAreNoPaths) {
   config_.on_change(OptionId::kDbFileName, [] { return core::Result<>(); });
-  for (const char* name : {"a/b", "..", "."}) {
-    EXPECT_NE(set({{"dbfilename", name}}), "OK") << name;
+  for (const std::string name : {"a/b"s, ".."s, "."s, "a\nb"s, "a\r"s, "dump.rdb\0x"s, "\x7f"s}) {
+    EXPECT_NE(set({{"dbfilename", name}}, Origin::kLocal), "OK") << name;
   }
 }
 
