@@ -149,12 +149,15 @@ core::Result<> FollowerSession::begin_snapshot() {
   auto file = parts_.files.open_append(snapshot_path_, persistence::OpenMode::kCreate);
   if (!file) return file.error();
   snapshot_ = std::move(*file);
+  snapshot_space_.emplace(parts_.files, persistence::directory_of(snapshot_path_));
   return {};
 }
 
 core::Result<> FollowerSession::write_snapshot() {
   figures_.sync_size = link_->snapshot_size();
   figures_.sync_received = static_cast<int64_t>(link_->snapshot_received());
+  auto fits = snapshot_space_->check(link_->snapshot_received(), link_->snapshot_size());
+  if (!fits) return fits;
   return snapshot_->write(link_->snapshot_bytes());
 }
 

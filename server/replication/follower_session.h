@@ -27,6 +27,7 @@
 #include "server/replication/link_failures.h"
 #include "server/replication/replication.h"
 #include "server/replication/snapshot_check.h"
+#include "server/replication/snapshot_space.h"
 #include "server/replication/stream_applier.h"
 
 namespace server {
@@ -117,6 +118,7 @@ class FollowerSession {
   std::string received_;  // the buffer of receive()
   std::unique_ptr<persistence::AppendFile> snapshot_;
   std::string snapshot_path_;
+  std::optional<SnapshotSpace> snapshot_space_;
   std::unique_ptr<StreamApplier> applier_;
   bool was_up_ = false;
   bool made_progress_ = false;

@@ -152,7 +152,10 @@ void Leader::ack(uint64_t session_id, uint64_t offset, std::optional<uint64_t> s
   {
     const std::scoped_lock lock(mutex_);
     const int64_t now_us = parts_.clock.monotonic_us();
-    is_new = replicas_.ack(session_id, offset, synced, now_us);
+    // Nobody has what is not written yet: WAIT would believe it of all writes to come.
+    const uint64_t end = backlog_.end_offset();
+    if (synced) synced = std::min(*synced, end);
+    is_new = replicas_.ack(session_id, std::min(offset, end), synced, now_us);
     judge_writes_locked(now_us);
   }
   if (is_new) {

@@ -56,6 +56,19 @@ TEST_F(LeaderTest, CountsWhatIsAcknowledged) {
   EXPECT_EQ(run({"WAITAOF", "0", "1", "0"}), array({integer(0), integer(1)}));
 }
 
+// A replica that claims the future would be counted for every write to come.
+TEST_F(LeaderTest, NobodyHasWhatIsNotWrittenYet) {
+  Remote peer(*this);
+  psync(peer, replication_.offset());
+  const std::string far = std::to_string(INT64_MAX);
+  peer.client.run({"REPLCONF", "ACK", far, "FACK", far});
+  EXPECT_EQ(leader().count_acked(replication_.offset()), 1);
+  EXPECT_EQ(leader().count_synced(replication_.offset()), 1);
+  run({"SET", "a", "1"});
+  EXPECT_EQ(leader().count_acked(replication_.offset()), 0);
+  EXPECT_EQ(leader().count_synced(replication_.offset()), 0);
+}
+
 TEST_F(LeaderTest, WritesAreRefusedWithoutEnoughReplicas) {
   EXPECT_EQ(run({"CONFIG", "SET", "min-replicas-to-write", "1"}), kOk);
   const std::string refused = error("NOREPLICAS Not enough good replicas to write.");

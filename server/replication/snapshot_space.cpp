@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+#include "server/replication/snapshot_space.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace server {
+
+core::Result<> SnapshotSpace::check(uint64_t received_bytes, int64_t announced_bytes) {
+  // What must stay free besides: a sixteenth of the device, but no more than this.
+  constexpr uint64_t kKeptBytesMax = uint64_t{1} << 30;
+  constexpr uint64_t kKeptShare = 16;
+  if (received_bytes < next_bytes_) return {};
+  next_bytes_ = received_bytes + kStepBytes;
+  const auto space = files_.space(directory_);
+  if (!space) return {};
+  const uint64_t announced = announced_bytes < 0 ? 0 : static_cast<uint64_t>(announced_bytes);
+  const uint64_t left = std::max(announced, received_bytes) - received_bytes;
+  const uint64_t kept = std::min(space->total_bytes / kKeptShare, kKeptBytesMax);
+  if (left <= space->free_bytes && kept <= space->free_bytes - left) return {};
+  return core::Error{
+      fmt::format("the leader's snapshot does not fit on the disk: {} bytes received, {} "
+                  "announced, {} free, of "
+                  "which {} must stay so",
+                  received_bytes, announced_bytes, space->free_bytes, kept)};
+}
+
+}  // namespace server
