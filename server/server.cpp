@@ -269,7 +269,7 @@ int Server::run() {
   parts.follower.stop();
   parts.replication.stop();
   if (auto finished = parts.durability.finish(); !finished) {
-    log_error("The last bytes of the append log: {}", finished.error().message);
+    log_error("{}", finished.error().message);
     parts.exit_code = EXIT_FAILURE;
   }
   if (parts.exit_code == EXIT_SUCCESS) log_notice("Bloomery is now ready to exit, bye bye...");
@@ -289,6 +289,7 @@ void Server::on_signal() {
   Parts& parts = *parts_;
   if (parts.stopping) return;
   Shutdown::Request request = parts.shutdown.usual_request();
+  request.is_signal = true;
   request.waits_for_replicas = parts.shutdown.attempt() == 0;
   if (parts.shutdown.begin(request) != Shutdown::Outcome::kEnds) await_signal();
 }

@@ -97,6 +97,7 @@ class Session {
   bool close_after_reply = false;
   int database = 0;
   Transaction transaction;
+  bool has_written = false;  // a command that may write has run; the connection resets it
   size_t replies_begin = 0;  // of those to the commands of one read, in the thread's buffer
   Subscriptions subscriptions;
   ReplicaTraits replica;

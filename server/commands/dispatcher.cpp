@@ -156,6 +156,7 @@ Outcome Dispatcher::execute(Arguments args, int64_t now_ms, protocol::OutputBuff
   } else if (queues) {
     queue(ctx);
   } else {
+    if ((flags & kWrite) != 0) session_.has_written = true;
     run(ctx);
   }
   return finish(ctx, mark);

@@ -109,7 +109,8 @@ Shutdown::Outcome Shutdown::finish() {
   Durability& durability = parts_.durability;
   if (!durability.availability.has(Availability::kLoading)) {
     if (auto ready = durability.prepare_end(request_.saves); !ready) {
-      if (!request_.is_forced) {
+      const bool is_hopeless = request_.is_signal && durability.append_log().fails();
+      if (!request_.is_forced && !is_hopeless) {
         log_error("Can't shut down, what is in memory would be lost: {}", ready.error().message);
         parts_.durability.refuse_children(false);
         state_ = State::kNone;

@@ -37,8 +37,10 @@ class Shutdown {
     PauseGate& pause;
   };
   struct Request {
-    bool saves = false;              // a snapshot; the append log is brought to the disk anyhow
-    bool is_forced = false;          // whatever cannot be saved
+    bool saves = false;      // a snapshot; the append log is brought to the disk anyhow
+    bool is_forced = false;  // whatever cannot be saved
+    // Its sender hears of no error: it ends the server though the append log fails.
+    bool is_signal = false;
     bool waits_for_replicas = true;  // for shutdown-timeout at most
   };
   enum class State : uint8_t { kNone, kAwaitsReplicas, kEnding };

@@ -26,6 +26,11 @@ constexpr unsigned long kTimerSlackNs = 1000;
 
 }  // namespace
 
+std::string AppendLog::failure_text() const {
+  return "IOERR Errors writing to the AOF file: " + availability_.append_log_reason() +
+         "; this write is in memory and may be kept or lost";
+}
+
 void AppendLog::start() {
   stopping_ = false;
   thread_ = std::thread([this] { run(); });
@@ -51,7 +56,7 @@ void AppendLog::commit(size_t clients) {
 bool AppendLog::sync_here() {
   // What is not as usual is the log's thread's: a file before this one, and one that fails.
   if (average_sync_us_ > kQuickSyncUs || writer_.awaits_sync() || writer_.has_lost_sync() ||
-      availability_.has(Availability::kAppendLogFails)) {
+      fails()) {
     return false;
   }
   // Who has it calls on_progress when it is free again, which comes after this look.
@@ -70,7 +75,7 @@ void AppendLog::write() {
   const uint64_t end = journal_.end_offset();
   // A disk that fails is tried again by the log's thread, not by every client. While a sync takes
   // too long nothing more is written, so that no more is answered that a power cut would take.
-  if (!availability_.has(Availability::kAppendLogFails) && !sync_is_overdue()) write_and_report();
+  if (!fails() && !sync_is_overdue()) write_and_report();
   // Right after a rewrite has begun, the file before is synced first, by the log's thread.
   if (writer_.written_offset() < end) wake();
 }
@@ -84,6 +89,14 @@ void AppendLog::wake() {
 }
 
 core::Result<> AppendLog::flush() {
+  auto flushed = write_and_sync();
+  if (flushed) return {};
+  const std::string cause(core::without_code(flushed.error().message));
+  if (availability_.append_log_failed(cause)) on_progress();
+  return flushed;
+}
+
+core::Result<> AppendLog::write_and_sync() {
   if (!writer_.is_open()) return {};
   // Right after a rewrite has begun, the file before is synced first; until then nothing is
   // written.
@@ -126,9 +139,9 @@ void AppendLog::step() {
   const int64_t now_us = clock_.monotonic_us();
   if (writer_.awaits_sync() && !writer_.has_lost_sync()) sync_and_report();
   // Also what an I/O thread could not write, because the file before was not synced then.
-  const bool fails = availability_.has(Availability::kAppendLogFails);
-  if (!fails || now_us >= next_retry_us_) {
-    if (fails) next_retry_us_ = now_us + core::kSecondUs;
+  const bool is_retry = fails();
+  if (!is_retry || now_us >= next_retry_us_) {
+    if (is_retry) next_retry_us_ = now_us + core::kSecondUs;
     write_and_report();
   }
   const bool is_behind = writer_.synced_offset() < writer_.written_offset();
@@ -157,8 +170,8 @@ bool AppendLog::sync_is_overdue() const {
 }
 
 void AppendLog::write_and_report() {
-  if (auto written = writer_.write(); !written) return fail(written.error().message);
-  if (!availability_.has(Availability::kAppendLogFails) || writer_.has_lost_sync()) return;
+  if (auto written = writer_.write(); !written) return report_failure(written.error().message);
+  if (!fails() || writer_.has_lost_sync()) return;
   availability_.end(Availability::kAppendLogFails);
   log_notice("The append log takes writes again");
 }
@@ -168,10 +181,10 @@ void AppendLog::sync_and_report() {
   const auto synced = writer_.sync();
   const int64_t took_us = clock_.monotonic_us() - sync_began_us_.exchange(kNotSyncing);
   average_sync_us_ += (took_us - average_sync_us_) / kAveragedSyncs;
-  if (!synced) fail(synced.error().message);
+  if (!synced) report_failure(synced.error().message);
 }
 
-void AppendLog::fail(const std::string& reason) {
+void AppendLog::report_failure(const std::string& reason) {
   const std::string cause(core::without_code(reason));
   if (!writer_.is_open()) return;  // it was switched off meanwhile
   if (is_always()) on_fatal(cause);

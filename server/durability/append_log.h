@@ -14,12 +14,14 @@
 // While a sync of `everysec` takes more than two seconds, replies to writes wait for its end: what
 // a power cut may take stays bounded.
 //
-// Invariants: a reply leaves only when is_safe() says so of the journal's end behind its command.
-// When the file takes no bytes, replies to the writes that are in it wait, new writes are refused
-// (Availability) and reads go on. With `always` a failure ends the process: what it had not
-// answered, nobody relies on.
-// Thread safety: all members may be called from any thread.
-// Source: docs/architecture.md, "The journal".
+// Invariants: a reply leaves only when is_safe() says so of the journal's end behind its command:
+// it may tell of any write before that, also of one that another client's command made.
+// When the file takes no bytes, or a sync is overdue, replies to commands that only read leave all
+// the same: what they tell may be lost. Once the file takes no bytes (fails()), the writes that
+// wait for it are answered by failure_text(), new ones are refused (Availability), and the log's
+// thread tries again. With `always` a failure ends the process: what it had not answered, nobody
+// relies on. Thread safety: all members may be called from any thread. Source:
+// docs/architecture.md, "The journal".
 #pragma once
 
 #include <atomic>
@@ -59,16 +61,16 @@ class AppendLog {
   void start();
   void stop();
 
-  // The offset that replies made now depend on, if the thread's commands since `mark` (its
-  // end_of_last_append() then) are what they answer. A reader depends on what it may have seen.
-  uint64_t offset_of_replies(uint64_t mark) const {
-    const uint64_t own = persistence::Journal::end_of_last_append();
-    if (availability_.has(Availability::kAppendLogFails) || sync_is_overdue()) {
-      return own == mark ? 0 : own;  // what is not in the file may be read meanwhile
-    }
-    return journal_.end_offset();
+  // The offset that replies made now depend on. `has_written`: some of them answer commands that
+  // may write, whether they have changed anything or not.
+  uint64_t offset_of_replies(bool has_written) const {
+    return has_written || !(fails() || sync_is_overdue()) ? journal_.end_offset() : 0;
   }
   bool is_safe(uint64_t offset) const { return !is_open() || offset <= safe_offset(); }
+  // Whether the file takes no bytes.
+  bool fails() const { return availability_.has(Availability::kAppendLogFails); }
+  // The error that answers a write which is in memory and not in the file.
+  std::string failure_text() const;
   // Whether there is a file that replies depend on.
   bool is_open() const { return writer_.is_open(); }
   bool syncs_before_replies() const { return is_open() && is_always(); }
@@ -78,9 +80,11 @@ class AppendLog {
   // than at the thread's last call: writes, and with `always` syncs or has it synced. A thread
   // whose clients still wait after on_progress calls again.
   void commit(size_t clients);
+  // Refuses writes until the log works. With `always` it does not return.
+  void report_failure(const std::string& reason);
   // Has the log's thread look at once whether it can write what waits, and tell who waits.
   void wake();
-  // Writes and syncs all there is, on this thread.
+  // Writes and syncs all there is, on this thread. After an error fails() holds.
   core::Result<> flush();
   // While a child saves, if no-appendfsync-on-rewrite says so.
   void suspend_syncs(bool suspended) { syncs_suspended_ = suspended; }
@@ -104,7 +108,7 @@ class AppendLog {
   std::chrono::microseconds sleep_time() const;
   void write_and_report();
   void sync_and_report();
-  void fail(const std::string& reason);
+  core::Result<> write_and_sync();
 
   const Config& config_;
   const core::Clock& clock_;

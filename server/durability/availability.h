@@ -39,11 +39,15 @@ class Availability {
     return (troubles_.fetch_or(kAppendLogFails, std::memory_order_acq_rel) & kAppendLogFails) == 0;
   }
 
+  std::string append_log_reason() const {
+    const std::scoped_lock lock(mutex_);
+    return append_log_reason_;
+  }
+
   // Why writes are refused now; empty when they are not.
   std::string write_refusal(bool stops_on_snapshot_error) const {
     if (has(kAppendLogFails)) {
-      const std::scoped_lock lock(mutex_);
-      return "MISCONF Errors writing to the AOF file: " + append_log_reason_;
+      return "MISCONF Errors writing to the AOF file: " + append_log_reason();
     }
     if (has(kSnapshotFailed) && stops_on_snapshot_error) {
       return "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to "

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The part of Durability that brings everything to the disk before the process ends.
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include "server/durability/durability.h"
@@ -84,7 +85,11 @@ core::Result<> Durability::rewrite_here() {
 
 core::Result<> Durability::finish() {
   stop();
-  return append_log_.flush();
+  auto flushed = append_log_.flush();
+  if (flushed) return {};
+  return core::Error{fmt::format("{} bytes of the append log are not on the disk: {}",
+                                 log_end() - writer_.synced_offset(),
+                                 core::without_code(flushed.error().message))};
 }
 
 }  // namespace server

@@ -6,11 +6,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "server/log.h"
 
 namespace server::net {
 namespace {
+
+constexpr size_t kHeldWritesKept = 32;
 
 bool is_temporary(int error) {
   return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
@@ -119,13 +122,12 @@ std::string_view Connection::read_available() {
 void Connection::proceed(std::string_view fresh) {
   bool goes_on = true;
   while (open_ && goes_on) {
-    const uint64_t log_mark = persistence::Journal::end_of_last_append();
     reply_mark_ = session_->replies_begin = thread_.replies.size();
     stop_ = execute(fresh);
     fresh = {};
-    if (!open_) return thread_.replies.truncate(reply_mark_);
+    if (!open_) return thread_.truncate_replies(reply_mark_);
     const AppendLog& log = services_.durability.append_log();
-    const uint64_t log_offset = log.is_open() ? log.offset_of_replies(log_mark) : 0;
+    const uint64_t log_offset = log.is_open() ? log.offset_of_replies(has_written()) : 0;
     if (owes_replies(log_offset) || holds_replies(log_offset)) return;
     goes_on = settle();
   }
@@ -169,11 +171,19 @@ bool Connection::holds_replies(uint64_t log_offset) {
   if (fresh_replies().empty()) return false;
   if (services_.durability.append_log().is_safe(log_offset)) return false;
   wait_for_log(fresh_replies(), log_offset);
-  thread_.replies.truncate(reply_mark_);
+  thread_.truncate_replies(reply_mark_);
   return true;
 }
 
 void Connection::wait_for_log(std::string_view replies, uint64_t log_offset) {
+  // Into `unsent_` from positions in the thread's buffer.
+  const auto begin = static_cast<size_t>(replies.data() - thread_.replies.data());
+  const size_t shift = unsent_.size() - begin;  // modulo 2^64
+  const auto& writes = thread_.write_replies;
+  const auto from = std::ranges::lower_bound(writes, begin, {}, &IoThread::Span::begin);
+  for (auto write = from; write != writes.end() && write->end <= begin + replies.size(); ++write) {
+    held_writes_.push_back({write->begin + shift, write->end + shift});
+  }
   unsent_.append(replies);
   held_until_ = log_offset;
   wait_ = Wait::kLog;
@@ -182,7 +192,14 @@ void Connection::wait_for_log(std::string_view replies, uint64_t log_offset) {
 
 bool Connection::release() {
   if (!open_ || wait_ != Wait::kLog) return true;
-  if (!services_.durability.append_log().is_safe(held_until_)) return false;
+  const AppendLog& log = services_.durability.append_log();
+  if (!log.is_safe(held_until_)) {
+    if (!log.fails()) return false;
+    answer_held_writes(log.failure_text());
+  }
+  held_writes_.clear();
+  // One long pipeline must not hold its memory for ever.
+  if (held_writes_.capacity() > kHeldWritesKept) std::vector<IoThread::Span>().swap(held_writes_);
   wait_ = Wait::kNothing;
   reply_mark_ = thread_.replies.size();
   send_unsent();
@@ -190,6 +207,26 @@ bool Connection::release() {
   update_interest();
   if (settle()) proceed({});
   return true;
+}
+
+void Connection::answer_held_writes(std::string_view error) {
+  protocol::OutputBuffer answered;
+  size_t at = 0;
+  for (const IoThread::Span& write : held_writes_) {
+    const std::string_view reply = unsent_.view().substr(write.begin, write.end - write.begin);
+    // A silenced command stays silent, and one that was refused has written nothing.
+    if (reply.empty() || reply.front() == '-') continue;
+    answered.append(unsent_.view().substr(at, write.begin - at));
+    protocol::ReplyWriter(answered, session_->resp).error(error);
+    services_.statistics.count_error(error.substr(0, error.find(' ')));
+    at = write.end;
+  }
+  answered.append(unsent_.view().substr(at));
+  unsent_.swap(answered);
+}
+
+bool Connection::has_written() const {
+  return !thread_.write_replies.empty() && thread_.write_replies.back().begin >= reply_mark_;
 }
 
 Connection::Stop Connection::execute(std::string_view fresh) {
@@ -272,7 +309,11 @@ Connection::Stop Connection::execute_batch(int64_t now_ms, size_t& consumed) {
   }
   if (batch.requests.size() > 1) dispatcher_.look_ahead(batch.arguments, now_ms);
   for (size_t i = 0; i < batch.requests.size(); ++i) {
+    const size_t reply_begin = thread_.replies.size();
     const Outcome outcome = dispatcher_.execute(batch.arguments[i], now_ms, thread_.replies);
+    if (std::exchange(session_->has_written, false)) {
+      thread_.write_replies.push_back({reply_begin, thread_.replies.size()});
+    }
     if (outcome == Outcome::kHeldBack) return Stop::kHeldBack;
     consumed = batch.requests[i].end;
     if (outcome == Outcome::kClose) return Stop::kClose;
@@ -289,7 +330,7 @@ void Connection::send_replies() {
   if (fresh_replies().empty()) return;
   output_peak_bytes_ = std::max(output_peak_bytes_, unsent_.size() + fresh_replies().size());
   if (open_) send_or_keep(fresh_replies());
-  replies.truncate(reply_mark_);
+  thread_.truncate_replies(reply_mark_);
   replies.shrink(2 * kReplyBatchBytes);
 }
 

@@ -53,7 +53,8 @@ class Connection final : public Readiness::Watcher,
   // Sends the replies that IoThread::owe() was told of, or keeps them until the append log has come
   // far enough.
   void send_owed(std::string_view replies, uint64_t log_offset);
-  // Sends the replies that waited for the append log, if it has come far enough; else false.
+  // Sends the replies that waited for the append log, if it has come far enough, or fails: those to
+  // writes are errors then. Else false.
   bool release();
 
   // Answers WAIT if replicas have come far enough.
@@ -87,6 +88,10 @@ class Connection final : public Readiness::Watcher,
   // True when the replies must wait; then they do.
   bool holds_replies(uint64_t log_offset);
   void wait_for_log(std::string_view replies, uint64_t log_offset);
+  // Puts the error in the place of the replies to the writes that wait for the log.
+  void answer_held_writes(std::string_view error);
+  // Whether the present execute() has run commands that may write.
+  bool has_written() const;
   // The replies of the present execute().
   std::string_view fresh_replies() const { return thread_.replies.view().substr(reply_mark_); }
   Stop execute(std::string_view fresh);
@@ -135,8 +140,9 @@ class Connection final : public Readiness::Watcher,
   bool took_bytes_ = false;  // since the timer was armed
   uint32_t interest_ = EPOLLIN;
   Wait wait_ = Wait::kNothing;
-  Stop stop_ = Stop::kNeedInput;  // how the last execute() ended
-  uint64_t held_until_ = 0;       // the journal offset that Wait::kLog waits for
+  Stop stop_ = Stop::kNeedInput;             // how the last execute() ended
+  uint64_t held_until_ = 0;                  // the journal offset that Wait::kLog waits for
+  std::vector<IoThread::Span> held_writes_;  // in unsent_: replies to the writes that wait with it
   bool open_ = true;
   bool end_of_input_ = false;
 };

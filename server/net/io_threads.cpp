@@ -175,8 +175,13 @@ void IoThread::send_owed() {
     begin = one.end;
   }
   owed.clear();
-  replies.clear();
+  truncate_replies(0);
   replies.shrink(kReplyBytesKept);
+}
+
+void IoThread::truncate_replies(size_t mark) {
+  replies.truncate(mark);
+  while (!write_replies.empty() && write_replies.back().begin >= mark) write_replies.pop_back();
 }
 
 void IoThread::finish_round() {

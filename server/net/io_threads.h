@@ -71,6 +71,8 @@ struct IoThread {
   void owe(Connection& connection, uint64_t log_offset);
   // Sends what is owed before the round ends.
   void send_owed();
+  // Takes back the replies behind `mark`.
+  void truncate_replies(size_t mark);
   // Keeps a connection whose replies wait for the append log, and has the log committed when the
   // round ends: one write for all of them.
   void await_log(std::shared_ptr<Connection> connection);
@@ -95,6 +97,12 @@ struct IoThread {
   RequestBatch batch;
   // Replies made in this round: first those owed, then those of the connection being served.
   protocol::OutputBuffer replies;
+  // Where in `replies` those to commands that may write are, in their order.
+  struct Span {
+    size_t begin = 0;
+    size_t end = 0;
+  };
+  std::vector<Span> write_replies;
   struct Owed {
     Connection* connection;
     size_t end;  // in `replies`; it begins where the one before ends

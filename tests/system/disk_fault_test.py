@@ -25,6 +25,7 @@ ROUNDS = int(os.environ.get("BLOOMERY_FAULT_ROUNDS", 2))
 NO_MOUNTS = disks.why_no_mounts()
 ENDS = "The append log fails and appendfsync is always: ending before"
 REFUSES = "The append log fails, writes are refused until it works"
+NOT_ON_DISK = r"(\d+) bytes of the append log are not on the disk"
 REWRITE_FAILS = "Background append only file rewriting failed|Can't rewrite the append log"
 FILE_LIMIT = 256 << 10
 
@@ -147,22 +148,30 @@ class DiskFaultTest(ServerTest):
             self.assertEqual(writer.call("INCR", "n"), acknowledged + 1)
             acknowledged += 1
         time.sleep(2.2)
-        writer.send(encode("INCR", "n"))
+        writer.send(encode("INCR", "n") + encode("BF.ADD", "filter", "item"))
+        wait_until(lambda: reader.call("BF.EXISTS", "filter", "item") == 1)
+        # Changes nothing, and yet tells of the write before.
+        other = server.connect()
+        self.addCleanup(other.close)
+        other.send(encode("BF.ADD", "filter", "item"))
         delayed = self.info(reader, "aof_delayed_fsync")
         asked = 0
         while True:
             self.assertTrue(reader.call("GET", "n"))
-            was_answered = writer.has_reply()
+            was_answered = writer.has_reply() or other.has_reply()
             if not self.is_syncing(reader) or self.info(reader, "aof_delayed_fsync") != delayed:
                 break
             self.assertFalse(was_answered, "a write was answered beside an overdue sync")
             asked += 1
         self.assertGreater(asked, 0)
         self.assertEqual(writer.read_reply()[0], acknowledged + 1)
+        self.assertEqual(writer.read_reply()[0], 1)
+        self.assertEqual(other.read_reply()[0], 0)
         server.crash()
         server = self.start("everysec")
         with server.connect() as connection:
             self.assertEqual(connection.call("GET", "n"), b"%d" % (acknowledged + 1))
+            self.assertEqual(connection.call("BF.EXISTS", "filter", "item"), 1)
 
     def test_slow_syncs_always(self):
         server, _, writer = self.serve_with_slow_syncs("always")
@@ -180,6 +189,50 @@ class DiskFaultTest(ServerTest):
 
     def test_full_disk_no(self):
         self.fill_and_free("no")
+
+    def test_full_disk_answers_everyone(self):
+        """The write that meets it hears that it may be kept, the next ones are refused."""
+        for fsync in ("everysec", "no"):
+            if (disk := self.small_disk()) is None:
+                return
+            server = self.start(fsync, directory=disk.path)
+            server.expect_log(REFUSES)
+            with server.connect() as connection:
+                connection.call("SET", "key", "before")
+                for number in range(6):
+                    connection.call("SET", f"w{number}", "value")
+                disk.fill()
+                self.write_to_full_disk(connection, "first" * 5000)
+                self.check_refusing(server)
+                disk.free()
+                server.wait_for_log("The append log takes writes again", 20)
+                # It was in memory all the time.
+                self.assertEqual(connection.call("APPEND", "key", "!"), 25_001)
+                disk.fill()
+                self.write_to_full_disk(connection, "second" * 5000)
+            server.expect_log(f"Shutting down all the same|{NOT_ON_DISK}")
+            server.expected_exit = 1
+            server.process.terminate()
+            self.assertEqual(server.wait_for_exit(20), 1)
+            said = next(m for line in server.log if (m := re.search(NOT_ON_DISK, line)))
+            self.assertGreater(int(said[1]), 30_000)
+            disk.free()
+            server = self.start(fsync, directory=disk.path)
+            with server.connect() as connection:
+                self.assertEqual(connection.call("GET", "key"), b"first" * 5000 + b"!")
+
+    def write_to_full_disk(self, connection, value):
+        before = connection.call("GET", "key")
+        commands = [("GET", "key"), ("SET", "key", value), ("GET", "key")]
+        commands += [("SET", "key", "x", "NX"), ("MULTI",), ("PING",)]
+        replies = [reply for reply, _ in connection.pipeline(commands)]
+        self.assertEqual(replies[0], before)
+        self.assertEqual(replies[2], value.encode(), "a read goes on")
+        for reply in (replies[1], replies[3]):
+            self.assertIsInstance(reply, ErrorReply)
+            self.assertRegex(reply.text, "^IOERR .*this write .*may be kept")
+        self.assertEqual(replies[4], b"OK")
+        self.assertIsInstance(connection.call("EXEC"), ErrorReply)
 
     def test_full_disk_always(self):
         disk = self.small_disk()

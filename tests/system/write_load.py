@@ -17,6 +17,11 @@ FILTER_CAPACITY = 50
 BITMAP_BITS = 2048
 
 
+def is_uncertain(reply):
+    """The log failed behind this write: it may be kept or lost."""
+    return isinstance(reply, ErrorReply) and reply.text.startswith("IOERR")
+
+
 class Step:
     """One write, or one transaction: its bytes, how many replies it gets, and what it changes."""
 
@@ -58,6 +63,8 @@ class Step:
 
     def take_reply(self, replies):
         last = replies[-1]
+        if is_uncertain(last):
+            return  # as if it had not been answered
         self.reply = last
         self.acked_at = time.monotonic()
         self.was_refused = isinstance(last, ErrorReply)
@@ -187,7 +194,8 @@ class Writer:
         connection.send(b"".join(step.encode() for step in steps))
         for step in steps:
             step.take_reply([connection.read_reply()[0] for _ in range(step.reply_count)])
-            self.note(step)
+            if step.acked_at is not None:
+                self.note(step)
 
     def note(self, step):
         if step.was_refused:
@@ -222,7 +230,9 @@ class Writer:
         """How many steps must be there: those answered, or answered before the time `since`."""
         needed = 0
         for index, step in enumerate(self.steps):
-            if step.acked_at is not None and (since is None or step.acked_at < since):
+            if step.acked_at is None or step.was_refused:
+                continue
+            if since is None or step.acked_at < since:
                 needed = index + 1
         return needed
 
@@ -320,9 +330,9 @@ class Observer:
         connection.send(encode("INCR", self.KEY) + encode("GET", self.KEY))
         replies = [connection.read_reply()[0] for _ in range(2)]
         with self.mutex:
+            # Reads that go on while the log fails promise nothing.
             if isinstance(replies[0], ErrorReply):
-                # Reads that go on while the log fails promise nothing.
-                self.sent -= 1
+                self.sent -= not is_uncertain(replies[0])
             else:
                 self.seen.append((time.monotonic(), int(replies[1])))
 

@@ -87,6 +87,44 @@ TEST_F(AppendLogTest, EverySecondTheCallerWrites) {
   EXPECT_EQ(disk_.operation_count(), 1U);
 }
 
+// A command that found an item there tells of the write that put it there.
+TEST_F(AppendLogTest, AWriteThatChangesNothingDependsOnTheJournalsEnd) {
+  open("everysec");
+  const uint64_t end = append("key");
+  EXPECT_EQ(log_.offset_of_replies(true), end);
+  EXPECT_EQ(log_.offset_of_replies(false), end);
+  disk_.fail_operation(1);
+  log_.write();
+  EXPECT_TRUE(log_.fails());
+  std::thread([this, end] {
+    EXPECT_EQ(log_.offset_of_replies(true), end) << "on a thread that has appended nothing";
+    EXPECT_EQ(log_.offset_of_replies(false), 0U) << "reads go on";
+  }).join();
+}
+
+TEST_F(AppendLogTest, AFileThatTakesNothingIsToldAtOnce) {
+  open("everysec");
+  int told = 0;
+  log_.on_progress = [&told] { ++told; };
+  const uint64_t end = append("key");
+  disk_.fail_operation(1);
+  log_.write();
+  EXPECT_FALSE(log_.is_safe(end));
+  EXPECT_TRUE(log_.fails());
+  EXPECT_EQ(told, 1) << "clients that wait are answered by an error";
+  EXPECT_NE(log_.failure_text().find("may be kept or lost"), std::string::npos);
+  ASSERT_TRUE(log_.flush());
+  EXPECT_TRUE(log_.is_safe(end)) << "it was kept";
+}
+
+TEST_F(AppendLogTest, AFlushThatFailsRefusesWrites) {
+  open("everysec");
+  append("key");
+  disk_.fail_operation(1);
+  EXPECT_FALSE(log_.flush());
+  EXPECT_TRUE(log_.fails());
+}
+
 TEST_F(AppendLogTest, AlwaysTheCallerLeavesASlowDiskAlone) {
   open("always");
   show_disk(5000);
