@@ -27,6 +27,8 @@ constexpr std::string_view kIsEnding = "ERR the server is shutting down";
 
 // After a failure, so that a full disk is not asked all the time.
 constexpr int64_t kRetrySaveUs = 5 * core::kSecondUs;
+// A log that waits for a base to be trusted again keeps clients waiting for writes.
+constexpr int64_t kRetryNeededBaseUs = 5 * core::kSecondUs;
 constexpr int64_t kReportEveryUs = 10 * core::kSecondUs;
 
 // One, two, four … minutes, at most an hour; the first two failures are tried again at once.
@@ -126,8 +128,13 @@ void Durability::begin_rewrite() {
   // An end that is taken back lets it begin after all.
   rewrite_is_scheduled_ = refuses_children_.load();
   if (rewrite_is_scheduled_) return release();
+  const bool had_lost_sync = writer_.has_lost_sync();
   core::Result<> ready;
   if (writer_.is_open()) ready = writer_.prepare_rotation();
+  // No sync comes any more that would find it out.
+  if (!ready && !had_lost_sync && writer_.has_lost_sync()) {
+    append_log_.report_failure(ready.error().message);
+  }
   if (ready) ready = fork_child(Task::kRewrite, Locking::kTake);
   if (ready) return;
   log_warning("Can't rewrite the append log: {}", ready.error().message);
@@ -374,6 +381,9 @@ void Durability::finish_rewrite(core::Result<> result, bool was_stopped) {
 void Durability::start_what_is_due() {
   if (task_ != Task::kNone || refuses_children_) return;
   const int64_t now_us = parts_.clock.monotonic_us();
+  if (writer_.needs_base() || writer_.has_lost_sync()) {
+    next_rewrite_us_ = std::min(next_rewrite_us_, now_us + kRetryNeededBaseUs);
+  }
   const bool is_due = writer_.is_open() && now_us >= next_rewrite_us_ && rewrite_is_due();
   if (rewrite_is_scheduled_ || is_due) {
     if (claim(Task::kRewrite)) begin_rewrite();

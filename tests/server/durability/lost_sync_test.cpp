@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+//
+// A sync that has failed is made good by a new base alone: how soon one is tried.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <memory>
+#include <string_view>
+
+#include "server/durability/durability.h"
+#include "tests/support/command_test.h"
+#include "tests/support/virtual_disk.h"
+
+namespace server {
+namespace {
+
+constexpr int64_t kTenSecondsMs = 10'000;
+
+class NoReplayer final : public Replayer {
+ public:
+  std::string_view execute(persistence::Words /*words*/) override { return "+OK\r\n"; }
+};
+
+class LostSyncTest : public ::testing::Test {
+ protected:
+  LostSyncTest() {
+    const std::array<const char*, 7> options = {
+        "server", "--appendonly", "yes", "--save", "", "--auto-aof-rewrite-percentage", "0"};
+    EXPECT_TRUE(config_.load(static_cast<int>(options.size()), options.data()));
+    EXPECT_TRUE(durability_.recover([](CommandOrigin) { return std::make_unique<NoReplayer>(); }));
+  }
+  void write() { journal_.append(0, std::array<std::string_view, 3>{"SET", "key", "value"}); }
+  // The write that comes next is taken, its sync fails, and so does everything behind it.
+  void lose_sync() {
+    write();
+    disk_.restart_count();
+    disk_.fail_from_operation(2);
+    EXPECT_FALSE(durability_.append_log().flush());
+    ASSERT_TRUE(durability_.log_writer().has_lost_sync());
+  }
+  // As the own thread does, for `time_ms`, or until `is_enough`; how long that took.
+  template <class Condition>
+  int64_t live(int64_t time_ms, Condition is_enough) {
+    const int64_t begin_ms = clock_.now_ms;
+    while (clock_.now_ms - begin_ms < time_ms && !is_enough()) {
+      durability_.tick();
+      clock_.now_ms += 100;
+    }
+    return clock_.now_ms - begin_ms;
+  }
+  uint64_t failures() const { return durability_.rewrite_record().failures_in_a_row; }
+
+  Config config_;
+  ManualClock clock_;
+  core::keyspace::Keyspace keyspace_{2, 1};
+  persistence::Journal journal_;
+  virtual_disk::VirtualDisk disk_;
+  std::atomic<uint64_t> changes_{0};
+  Durability durability_{
+      {{config_, clock_, keyspace_, journal_, disk_}, changes_, SaveChild::start_here}};
+};
+
+TEST_F(LostSyncTest, ADiskThatWorksAgainIsFoundWithinTenSeconds) {
+  for (const int64_t failing_ms : {int64_t{20'000}, int64_t{4 * 3'600'000}}) {
+    lose_sync();
+    uint64_t before = failures();
+    int64_t silent_ms = 0;
+    for (int64_t at_ms = 0; at_ms < failing_ms; at_ms += silent_ms) {
+      silent_ms = live(kTenSecondsMs + 1, [&] { return failures() > before; });
+      ASSERT_LE(silent_ms, kTenSecondsMs) << "between two attempts, after " << at_ms << " ms";
+      before = failures();
+    }
+    disk_.restart_count();
+    const int64_t took_ms =
+        live(3'600'000, [this] { return !durability_.log_writer().has_lost_sync(); });
+    EXPECT_LE(took_ms, kTenSecondsMs) << "after " << failing_ms << " ms of failing";
+  }
+}
+
+// Rewrites that failed while the log worked were nobody's hurry.
+TEST_F(LostSyncTest, TheFirstAttemptDoesNotWaitForEarlierFailures) {
+  for (int i = 0; i < 12; ++i) {
+    disk_.restart_count();
+    disk_.fail_operation(3);
+    ASSERT_TRUE(durability_.request_rewrite());
+    durability_.tick();
+    durability_.tick();
+  }
+  ASSERT_GE(failures(), 10U);
+  disk_.restart_count();
+  lose_sync();
+  const uint64_t before = failures();
+  EXPECT_LE(live(7'200'000, [&] { return failures() > before; }), kTenSecondsMs);
+}
+
+// A rewrite syncs the file that it leaves, on a thread of its own.
+TEST_F(LostSyncTest, ASyncThatFailsInARewriteRefusesWrites) {
+  write();
+  durability_.append_log().write();
+  disk_.restart_count();
+  disk_.fail_operation(1);
+  ASSERT_TRUE(durability_.request_rewrite());
+  durability_.tick();
+  ASSERT_TRUE(durability_.log_writer().has_lost_sync());
+  EXPECT_TRUE(durability_.append_log().fails());
+}
+
+}  // namespace
+}  // namespace server
