@@ -130,7 +130,10 @@ const Command kReplicaRows[] = {
 void answer_role_of_replica(Context& ctx) {
   const Follower& follower = ctx.services.follower;
   const auto target = follower.target().value_or(Follower::Target{});
-  const FollowerState state = follower.figures().state;
+  FollowerState state = follower.figures().state;
+  if (state == FollowerState::kConnected && !ctx.services.replication.link_is_up()) {
+    state = FollowerState::kConnect;  // it waits for its own append log
+  }
   ctx.reply.array(5);
   ctx.reply.bulk("slave");
   ctx.reply.bulk(target.host);

@@ -21,6 +21,8 @@ constexpr int64_t kGatherMaxUs = 1000;
 constexpr int64_t kQuickSyncUs = 1000;
 // How many make the average: one of 100 ms keeps the next thirty or so off the I/O threads.
 constexpr int64_t kAveragedSyncs = 16;
+// Of a replica whose file takes no bytes just now: half of this at most is room that grows twofold.
+constexpr uint64_t kBytesBehindMax = uint64_t{32} << 20;
 // A sync of a fast disk takes about as long as timers are late by default.
 constexpr unsigned long kTimerSlackNs = 1000;
 
@@ -105,6 +107,18 @@ core::Result<> AppendLog::write_and_sync() {
   if (auto synced = writer_.sync(); !synced || !is_behind_older_file) return synced;
   if (auto written = writer_.write(); !written) return written;
   return writer_.sync();
+}
+
+core::Result<> AppendLog::takes_more() const {
+  if (!is_open()) return {};
+  if (fails()) {
+    return core::Error{"the append log fails: " + availability_.append_log_reason()};
+  }
+  if (sync_is_overdue()) return core::Error{"a sync of the append log does not end"};
+  if (journal_.end_offset() - writer_.written_offset() > kBytesBehindMax) {
+    return core::Error{"the append log is too far behind"};
+  }
+  return {};
 }
 
 void AppendLog::run() {

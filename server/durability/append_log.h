@@ -86,6 +86,9 @@ class AppendLog {
   void wake();
   // Writes and syncs all there is, on this thread. After an error fails() holds.
   core::Result<> flush();
+  // For a replica, before it takes more of its leader's stream. Errors: the log fails, or is so far
+  // behind that it must not be given more.
+  core::Result<> takes_more() const;
   // While a child saves, if no-appendfsync-on-rewrite says so.
   void suspend_syncs(bool suspended) { syncs_suspended_ = suspended; }
 

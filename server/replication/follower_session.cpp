@@ -20,6 +20,23 @@ constexpr int64_t kKeepAliveEveryUs = core::kSecondUs;
 // More marks than an everysec log needs; then the last one grows.
 constexpr size_t kMarksMax = 4096;
 
+// Whether the own log keeps what is applied; if not, the link counts as down.
+bool own_log_keeps_up(const FollowerSession::Parts& parts,
+                      const FollowerSession::Surroundings& surroundings) {
+  const auto takes = parts.durability.append_log().takes_more();
+  if (takes.has_value() == parts.replication.link_is_up()) return takes.has_value();
+  const std::scoped_lock lock(parts.replication.apply_mutex());
+  if (!surroundings.is_wanted()) return takes.has_value();
+  parts.replication.set_link_up(takes.has_value());
+  if (takes) {
+    log_notice("The append log takes what the leader sends again");
+  } else {
+    surroundings.figures.down_since_us = parts.clock.monotonic_us();
+    log_notice("Nothing more is taken from the leader for now: {}", takes.error().message);
+  }
+  return takes.has_value();
+}
+
 }  // namespace
 
 FollowerSession::FollowerSession(const Parts& parts, const Surroundings& surroundings)
@@ -85,20 +102,37 @@ void FollowerSession::list_link(const Target& target) {
 
 core::Result<> FollowerSession::step() {
   report_synced();
+  // What was applied and is not kept would wait in memory, and be acknowledged all the same.
+  const bool is_held =
+      link_->phase() == FollowerLink::Phase::kStream && !own_log_keeps_up(parts_, surroundings_);
+  if (is_held) return wait_for_own_log();
   link_->tick(now_us());
   if (auto handled = handle_events(); !handled) return handled;
   if (auto sent = socket_.send(link_->take_output()); !sent) return sent;
   const auto count = socket_.receive(received_, kStepMs);
   // The waker is read before what it tells of is looked at.
   if (count && *count == 0) surroundings_.waker.wait(0);
-  if (!surroundings_.is_wanted()) return core::Error{"the role has changed"};
-  if (session_->kill_requested) return core::Error{"it was killed by a client"};
+  if (auto wanted = check_wanted(); !wanted) return wanted;
   if (!count) return count.error();
   if (*count == 0) return {};
   session_->last_interaction_ms = parts_.clock.wall_ms();
   figures_.last_received_us = now_us();
   link_->receive(std::string_view(received_).substr(0, *count), now_us());
   return handle_events();
+}
+
+core::Result<> FollowerSession::wait_for_own_log() {
+  send_keep_alive();
+  link_->tick(now_us());
+  if (auto sent = socket_.send(link_->take_output()); !sent) return sent;
+  surroundings_.waker.wait(kStepMs);
+  return check_wanted();
+}
+
+core::Result<> FollowerSession::check_wanted() const {
+  if (!surroundings_.is_wanted()) return core::Error{"the role has changed"};
+  if (session_->kill_requested) return core::Error{"it was killed by a client"};
+  return {};
 }
 
 core::Result<> FollowerSession::handle_events() {

@@ -92,6 +92,8 @@ class FollowerSession {
   FollowerLink::Request request_of(const Target& target) const;
   void list_link(const Target& target);
   core::Result<> step();
+  core::Result<> wait_for_own_log();
+  core::Result<> check_wanted() const;
   core::Result<> handle_events();
   core::Result<> handle(FollowerLink::Event event);
   core::Result<> begin_snapshot();

@@ -18,6 +18,7 @@ import unittest
 
 import disks
 from harness import ServerTest, seed_from_environment, wait_until
+from replication_harness import info as replication_info
 from resp import ErrorReply, encode
 from write_load import Load
 
@@ -233,6 +234,61 @@ class DiskFaultTest(ServerTest):
             self.assertRegex(reply.text, "^IOERR .*this write .*may be kept")
         self.assertEqual(replies[4], b"OK")
         self.assertIsInstance(connection.call("EXEC"), ErrorReply)
+
+    def test_slow_syncs_of_a_replica(self):
+        """While one hangs, the offset that the leader is told stands still."""
+        leader = self.start_server("--repl-diskless-sync-delay", "0")
+        replica, reader, writer = self.serve_with_slow_syncs("everysec")
+        writer.close()
+        reader.call("REPLICAOF", "127.0.0.1", leader.port)
+        writer = leader.connect()
+        self.addCleanup(writer.close)
+        wait_until(lambda: replication_info(reader)["master_link_status"] == "up", 30)
+        deadline = time.monotonic() + 30
+        while (fields := replication_info(reader))["master_link_status"] == "up":
+            self.assertLess(time.monotonic(), deadline, "no sync was overdue")
+            writer.call("INCR", "n")
+        self.assertIn("a sync of the append log", fields["master_link_down_reason"])
+        writer.call("INCR", "n")
+        self.assertEqual(writer.call("WAIT", 1, 100), 0)
+        last = writer.call("INCR", "n")
+        wait_until(lambda: writer.call("WAIT", 1, 100) == 1, 30, "the replica goes on")
+        self.assertEqual(reader.call("GET", "n"), b"%d" % last)
+        self.assertEqual(replication_info(writer, "stats")["sync_full"], "1")
+        replica.crash()
+
+    def test_full_disk_of_a_replica(self):
+        """It takes no more than its log does, says so, and goes on where it was."""
+        disk = self.small_disk(32 << 20)
+        if disk is None:
+            return
+        leader = self.start_server("--repl-diskless-sync-delay", "0")
+        replica = self.start("everysec", directory=disk.path)
+        replica.expect_log(REFUSES)
+        writer, reader = leader.connect(), replica.connect()
+        self.addCleanup(writer.close)
+        self.addCleanup(reader.close)
+        reader.call("REPLICAOF", "127.0.0.1", leader.port)
+        wait_until(lambda: replication_info(reader)["master_link_status"] == "up", what="the link")
+        wait_until(lambda: self.info(reader, "aof_rewrite_in_progress") == "0")
+        disk.fill(64 << 10)
+        before = replica.resident_bytes()
+        value = self.rng.randbytes(200_000)
+        for number in range(100):
+            writer.call("SET", f"key:{number % 4}", value)
+        wait_until(lambda: replication_info(reader)["master_link_status"] == "down")
+        fields = replication_info(reader)
+        self.assertIn("No space left on device", fields["master_link_down_reason"])
+        self.assertEqual(reader.call("ROLE")[3], b"connect")
+        self.assertEqual(writer.call("WAIT", 1, 100), 0)
+        self.assertLess(replica.resident_bytes() - before, 10 << 20)
+        disk.free()
+        wait_until(lambda: replication_info(reader)["master_link_status"] == "up", 20)
+        wait_until(lambda: writer.call("WAIT", 1, 100) == 1, 20, "the replica has all")
+        self.assertNotIn("master_link_down_reason", replication_info(reader))
+        self.assertEqual(reader.call("GET", "key:3"), value)
+        self.assertEqual(replication_info(writer, "stats")["sync_full"], "1", "it went on")
+        replica.crash()
 
     def test_full_disk_always(self):
         disk = self.small_disk()

@@ -30,7 +30,7 @@ void write_replica(const Source& source, Lines& lines) {
   const auto target = services.follower.target().value_or(Follower::Target{});
   const FollowerState state = figures.state;
   // A snapshot that has just been loaded still becomes the append log's base: nobody is served yet.
-  const bool is_up = state == FollowerState::kConnected &&
+  const bool is_up = state == FollowerState::kConnected && services.replication.link_is_up() &&
                      !services.durability.availability.has(Availability::kLoading);
   const int64_t now_us = services.clock.monotonic_us();
   const int64_t silent_s = (now_us - figures.last_received_us) / core::kSecondUs;
@@ -47,7 +47,8 @@ void write_replica(const Source& source, Lines& lines) {
     const int64_t since_us = figures.down_since_us;
     lines.field("master_link_down_since_seconds",
                 since_us == 0 ? -1 : (now_us - since_us) / core::kSecondUs);
-    const std::string cause = services.follower.failures().cause();
+    const auto takes = services.durability.append_log().takes_more();
+    const std::string cause = takes ? services.follower.failures().cause() : takes.error().message;
     if (!cause.empty()) lines.field("master_link_down_reason", cause);
   }
   lines.field("slave_priority", config.integer(OptionId::kReplicaPriority));

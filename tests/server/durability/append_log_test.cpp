@@ -113,6 +113,7 @@ TEST_F(AppendLogTest, AFileThatTakesNothingIsToldAtOnce) {
   EXPECT_TRUE(log_.fails());
   EXPECT_EQ(told, 1) << "clients that wait are answered by an error";
   EXPECT_NE(log_.failure_text().find("may be kept or lost"), std::string::npos);
+  EXPECT_FALSE(log_.takes_more());
   ASSERT_TRUE(log_.flush());
   EXPECT_TRUE(log_.is_safe(end)) << "it was kept";
 }
@@ -123,6 +124,19 @@ TEST_F(AppendLogTest, AFlushThatFailsRefusesWrites) {
   disk_.fail_operation(1);
   EXPECT_FALSE(log_.flush());
   EXPECT_TRUE(log_.fails());
+}
+
+// A replica would otherwise keep in memory what its leader sends, without end.
+TEST_F(AppendLogTest, WhatIsFarBehindTakesNoMore) {
+  open("everysec");
+  const std::string value(size_t{1} << 20, 'v');
+  for (int i = 0; i < 32; ++i) {
+    EXPECT_TRUE(log_.takes_more());
+    journal_.append(0, std::array<std::string_view, 3>{"SET", "key", value});
+  }
+  EXPECT_FALSE(log_.takes_more());
+  log_.write();
+  EXPECT_TRUE(log_.takes_more());
 }
 
 TEST_F(AppendLogTest, AlwaysTheCallerLeavesASlowDiskAlone) {
