@@ -134,6 +134,9 @@ class Checker {
         path, scan.has_effect_semantics ? "written by bloomery" : "without mark of bloomery",
         scan.command_count, scan.transaction_count, scan.annotation_count, scan.checksum_count,
         scan.sound_bytes, scan.size_bytes);
+    if (scan.unverified_count == 0) return;
+    say("{}: the last {} commands have no sound checksum line behind them", path,
+        scan.unverified_count);
   }
 
   core::Result<> mend(const std::string& path, const AofScan& scan) {

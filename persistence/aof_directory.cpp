@@ -107,7 +107,9 @@ core::Result<> AofDirectory::sweep(AofManifest& manifest) {
   without.drop_history();
   for (const AofFile& file : manifest.history()) {
     if (without.lists(file.name)) continue;
+    if (!files_.exists(path_of(file.name))) continue;
     if (auto removed = files_.remove(path_of(file.name)); !removed) return removed;
+    on_removed(path_of(file.name));
   }
   if (auto saved = save_manifest(files_, path_, names_, without); !saved) return saved;
   manifest = std::move(without);
@@ -126,6 +128,7 @@ core::Result<> AofDirectory::remove_temporaries(const std::string& directory,
     if (!is_temporary || name == names_.name() || manifest.lists(name)) continue;
     const std::string path = fmt::format("{}/{}", directory, name);
     if (auto removed = files_.remove(path); !removed) return removed;
+    on_removed(path);
   }
   return {};
 }

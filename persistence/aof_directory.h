@@ -11,6 +11,7 @@
 // Source: docs/formats.md, "Append log"; the start of Redis 7.0.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -53,6 +54,8 @@ class AofDirectory {
   // Puts a new base in place of all files. REQUIRES: the log is not open.
   core::Result<> replace_files(const std::string& new_base_path, AofBaseFormat format);
 
+  // Told of each file that sweep() has removed.
+  std::function<void(const std::string& path)> on_removed = [](const auto&) {};
   // Removes what is being written when a server dies, and what the manifest calls history.
   core::Result<> sweep(AofManifest& manifest);
 

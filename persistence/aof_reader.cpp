@@ -113,6 +113,7 @@ class Scanner {
     if (annotation.kind == Kind::kChecksum) {
       ++open_.checksum_count;
       verified_bytes_ = lexer.end_offset();
+      verified_count_ = open_.command_count;
     }
     if (!transaction_offset_) settle();
   }
@@ -122,6 +123,7 @@ class Scanner {
     scan_.sound_bytes = checksum_.size_bytes();
     scan_.checksum = checksum_;
     scan_.command_count = open_.command_count;
+    scan_.unverified_count = scan_.has_effect_semantics ? open_.command_count - verified_count_ : 0;
     scan_.transaction_count = open_.transaction_count;
     scan_.annotation_count = open_.annotation_count;
     scan_.checksum_count = open_.checksum_count;
@@ -179,6 +181,7 @@ class Scanner {
   RunningChecksum checksum_;
   // End of the last checksum line.
   uint64_t verified_bytes_ = 0;
+  uint64_t verified_count_ = 0;  // commands before that
   std::optional<uint64_t> transaction_offset_;
   bool is_stopped_ = false;
   std::optional<uint64_t> wrong_offset_;

@@ -50,6 +50,10 @@ struct AofScan {
   // Of the sound part: an AOF writer that goes on there takes it over.
   RunningChecksum checksum;
 
+  // Of command_count: behind the last checksum line of a file of ours. A write is torn there, or
+  // that line is damaged.
+  uint64_t unverified_count = 0;
+
   // When torn or damaged: what is wrong, and at which byte.
   std::string reason;
   uint64_t fault_offset = 0;

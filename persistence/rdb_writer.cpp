@@ -138,17 +138,18 @@ std::string received_snapshot_name(int64_t process_id) {
   return fmt::format("{}{}{}", kTemporaryPrefix, process_id, kReceivedSuffix);
 }
 
-core::Result<> remove_temporary_snapshots(FileSystem& files, const std::string& directory,
-                                          const std::string& kept) {
+core::Result<std::vector<std::string>> remove_temporary_snapshots(FileSystem& files,
+                                                                  const std::string& directory,
+                                                                  const std::string& kept) {
   auto listed = files.list(directory);
   if (!listed) return listed.error();
+  std::vector<std::string> gone;
   for (const std::string& name : *listed) {
     if (name == kept || !is_temporary_snapshot(name)) continue;
-    if (auto removed = files.remove(fmt::format("{}/{}", directory, name)); !removed) {
-      return removed;
-    }
+    gone.push_back(fmt::format("{}/{}", directory, name));
+    if (auto removed = files.remove(gone.back()); !removed) return removed.error();
   }
-  return {};
+  return gone;
 }
 
 core::Result<RdbProgress> save_rdb(FileSystem& files, const RdbPlace& place,

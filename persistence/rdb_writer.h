@@ -76,9 +76,10 @@ core::Result<RdbProgress> write_rdb_file(FileSystem& files, const std::string& p
 std::string temporary_snapshot_name(int64_t process_id);
 // One that a process is receiving.
 std::string received_snapshot_name(int64_t process_id);
-// Removes those that a crash has left in the directory, but for the file `kept`.
-core::Result<> remove_temporary_snapshots(FileSystem& files, const std::string& directory,
-                                          const std::string& kept);
+// Removes those that a crash has left in the directory, but for the file `kept`; returns which.
+core::Result<std::vector<std::string>> remove_temporary_snapshots(FileSystem& files,
+                                                                  const std::string& directory,
+                                                                  const std::string& kept);
 
 // Puts a snapshot in the place of the one at `path`: after any failure or power cut one of both is
 // there, whole. `temporary` is in the same directory. Errors: as above.

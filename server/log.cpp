@@ -5,7 +5,10 @@
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
+#include <cerrno>
+#include <cstdio>
 #include <memory>
+#include <system_error>
 
 #include "server/printable.h"
 
@@ -42,6 +45,13 @@ class PrintableText final : public spdlog::custom_flag_formatter {
 }  // namespace
 
 core::Result<> open_log(LogLevel level, const std::string& file) {
+  // The sink would make missing directories and call every failure one of its own.
+  if (std::FILE* const opened = file.empty() ? nullptr : std::fopen(file.c_str(), "a")) {
+    std::fclose(opened);
+  } else if (!file.empty()) {
+    return core::Error{fmt::format("Can't open the log file '{}': {}", file,
+                                   std::generic_category().message(errno))};
+  }
   try {
     std::shared_ptr<spdlog::logger> logger;
     if (file.empty()) {

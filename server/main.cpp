@@ -99,10 +99,11 @@ int main(int argc, char** argv) {
   if (::chdir(config.directory().c_str()) != 0) {
     return fail(fmt::format("Can't chdir to '{}'", config.directory()));
   }
-  if (config.daemonize() && !become_daemon()) return EXIT_SUCCESS;
+  // While somebody hears what is wrong with the file.
   if (auto opened = server::open_log(config.log_level(), config.log_file()); !opened) {
     return fail(opened.error().message);
   }
+  if (config.daemonize() && !become_daemon()) return EXIT_SUCCESS;
   server::log_notice("Bloomery {} is starting, pid {}, {} I/O threads", BLOOMERY_VERSION, getpid(),
                      config.io_thread_count());
   try {

@@ -47,7 +47,11 @@ Durability::Durability(const Parts& parts)
                      persistence::AofNames(parts.config.text(OptionId::kAppendFileName))),
       writer_(parts.files, parts.journal, parts.clock,
               {log_directory_.path(), log_directory_.names()}),
-      append_log_(parts.config, parts.clock, parts.journal, writer_, availability) {}
+      append_log_(parts.config, parts.clock, parts.journal, writer_, availability) {
+  log_directory_.on_removed = [](const std::string& path) {
+    log_notice("Removed '{}', which no append log needs any more", path);
+  };
+}
 
 Durability::~Durability() {
   stop();

@@ -5,6 +5,7 @@
 
 #include "server/durability/durability.h"
 #include "server/durability/file_names.h"
+#include "server/log.h"
 
 namespace server {
 
@@ -16,10 +17,9 @@ core::Result<> Durability::recover(ReplayerFactory make_replayer) {
   auto recovered = server::recover(recovery_parts());
   if (!recovered) return recovered.error();
   recovered_position_ = recovered->position;
-  if (auto swept = persistence::remove_temporary_snapshots(parts_.files, ".", snapshot_path());
-      !swept) {
-    return swept;
-  }
+  const auto removed = persistence::remove_temporary_snapshots(parts_.files, ".", snapshot_path());
+  if (!removed) return removed.error();
+  for (const std::string& path : *removed) log_notice("Removed '{}', an unfinished file", path);
   last_save_s_ = parts_.clock.wall_ms() / 1000;
   changes_at_save_ = parts_.changes.load();
   wants_log_ = parts_.config.flag(OptionId::kAppendOnly);

@@ -140,11 +140,19 @@ class Recovery {
     if (judged.is_snapshot) return judged;
     auto scan = persistence::scan_aof(parts_.files, file.path);
     if (!scan) return scan.error();
-    if (scan->condition == AofScan::Condition::kDamaged) {
-      return persistence::aof_error(file.path, *scan);
-    }
+    if (scan->condition == AofScan::Condition::kDamaged) return refused(file.path, *scan);
     judged.scan = std::move(*scan);
     return judged;
+  }
+
+  // Says what to do, too.
+  core::Error refused(const std::string& path, const AofScan& scan) const {
+    const auto& directory = parts_.log_directory;
+    return {fmt::format(
+        "{}. Next: `bloomery-server --check-aof {}` judges every file; --fix cuts a torn end. What "
+        "is damaged comes from a replica (start empty with --replicaof) or a backup of '{}'",
+        persistence::aof_error(path, scan).message, directory.path_of(directory.names().manifest()),
+        directory.path())};
   }
 
   // A crash tears what was written last: nothing may follow a torn place but empty files.
@@ -159,7 +167,7 @@ class Recovery {
       // A base is written whole, but for a log of an earlier kind, which is one file.
       if ((files[i].file.is_base && files.size() > 1) || !is_last ||
           !parts_.config.flag(OptionId::kAofLoadTruncated)) {
-        return persistence::aof_error(files[i].file.path, scan);
+        return refused(files[i].file.path, scan);
       }
     }
     return {};
@@ -178,12 +186,21 @@ class Recovery {
       if (!rest) return rest.error();
       if (rest->condition == AofScan::Condition::kDamaged ||
           (rest->condition == AofScan::Condition::kTorn && !judged.file.is_last)) {
-        return persistence::aof_error(judged.file.path, *rest);
+        return refused(judged.file.path, *rest);
       }
       scan = std::move(*rest);
     }
     if (auto replayed = replay(judged.file.path, scan); !replayed) return replayed;
-    if (scan.condition != AofScan::Condition::kTorn) return {};
+    if (scan.condition != AofScan::Condition::kTorn) {
+      if (scan.unverified_count > 0) {
+        log_warning(
+            "{}: no sound checksum line stands behind its last {} commands; they are whole and "
+            "were "
+            "loaded",
+            judged.file.path, scan.unverified_count);
+      }
+      return {};
+    }
     log_warning("{} is torn: {}; its last {} bytes are cut off at offset {}", judged.file.path,
                 scan.reason, scan.size_bytes - scan.sound_bytes, scan.sound_bytes);
     return persistence::cut_torn_tail(parts_.files, judged.file.path, scan);

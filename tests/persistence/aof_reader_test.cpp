@@ -53,6 +53,30 @@ TEST(AofReaderTest, FileOfOursIsKnownAsSuch) {
   EXPECT_EQ(reading.commands, file.commands());
 }
 
+TEST(AofReaderTest, CommandsBehindTheLastSoundChecksumLineAreCounted) {
+  OwnFile file;
+  file.add({"SET", "k", "v"});
+  file.end_batch();
+  EXPECT_EQ(read(file.bytes()).scan.unverified_count, 0U);
+  const size_t verified = file.bytes().size();
+  file.add({"SET", "k", "w"});
+  file.add_transaction({{"DEL", "a"}, {"DEL", "b"}});
+  file.end_batch();
+  const std::string whole = file.bytes();
+  EXPECT_EQ(read(whole).scan.unverified_count, 0U);
+  const size_t line = whole.rfind('#');
+  ASSERT_GT(line, verified);
+  std::string remark = whole;
+  remark[line + 1] ^= 1;
+  std::string malformed = whole;
+  malformed[whole.size() - 3] = 'x';
+  for (const std::string& bytes : {whole.substr(0, line), remark, malformed}) {
+    const Reading reading = read(bytes);
+    EXPECT_EQ(reading.commands, file.commands());
+    EXPECT_EQ(reading.scan.unverified_count, 3U);
+  }
+}
+
 TEST(AofReaderTest, CommandsComeWithPlaceAndTransaction) {
   virtual_disk::VirtualDisk disk;
   disk.put("f", aof_files::kSet + encode({"MULTI"}) + aof_files::kSet + encode({"EXEC"}) +

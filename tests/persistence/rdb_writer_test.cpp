@@ -170,7 +170,9 @@ TEST(RdbWriter, OnlyTemporarySnapshotsAreRemoved) {
   for (const std::string& name : {mine, std::string("temp-7.rdb")}) disk.put("./" + name, "part");
   const std::vector<std::string> others = {"dump.rdb", "temp-.rdb", "temp-8.rdb", "temp-x.rdb"};
   for (const std::string& name : others) disk.put("./" + name, "whole");
-  ASSERT_TRUE(remove_temporary_snapshots(disk, ".", "temp-8.rdb"));
+  const auto removed = remove_temporary_snapshots(disk, ".", "temp-8.rdb");
+  ASSERT_TRUE(removed);
+  EXPECT_EQ(*removed, (std::vector<std::string>{"./" + mine, "./temp-7.rdb"}));
   EXPECT_EQ(*disk.list("."), others);
 }
 
