@@ -58,10 +58,10 @@ size_t thread_count(const Config& config) {
 }
 
 // Calls back on one of the threads when each has carried out what it had begun.
-void drain(net::IoThreads& threads, const std::function<void()>& on_ended) {
+void visit(net::IoThreads& threads, const Drain::Callback& on_all_passed) {
   const auto left = std::make_shared<std::atomic<size_t>>(threads.count());
-  threads.post_to_each([left, on_ended](net::IoThread&) {
-    if (--*left == 0) on_ended();
+  threads.post_to_each([left, on_all_passed](net::IoThread&) {
+    if (--*left == 0) on_all_passed();
   });
 }
 
@@ -152,12 +152,14 @@ core::Result<> Server::start() {
     return {};
   });
   parts.shutdown.end_process = [this] { request_stop(); };
-  parts.shutdown.drain_writes = [&parts](const auto& on_ended) { drain(parts.threads, on_ended); };
   for (size_t i = 0; i < parts.threads.count(); ++i) parts.threads.at(i).pubsub = &parts.pubsub;
   parts.pubsub.wake = [&parts](size_t thread_index) {
     net::IoThread& thread = parts.threads.at(thread_index);
     thread.post([&thread] { thread.has_messages = true; });
   };
+  parts.pause.set_visit_threads(
+      [&parts](const auto& on_all_passed) { visit(parts.threads, on_all_passed); });
+  parts.durability.drain_commands = [&parts](const auto& on_ended) { parts.pause.drain(on_ended); };
   parts.pause.wake_all = [&parts] {
     parts.threads.post_to_each([](net::IoThread& thread) {
       for (const auto& [id, connection] : thread.connections) connection->wake();
@@ -202,7 +204,7 @@ void Server::prepare_durability() {
     if (parts.follower.failover_state() == Failover::State::kAwaitsSync) {
       parts.threads.at(0).post([&parts] { parts.follower.drive_failover(); });
     }
-    if (parts.shutdown.state() == Shutdown::State::kAwaitsReplicas) {
+    if (parts.shutdown.state() == Shutdown::State::kWaits) {
       parts.threads.at(0).post([&parts] { parts.shutdown.look(); });
     }
   };
@@ -214,7 +216,7 @@ void Server::prepare_durability() {
   };
   parts.follower.hold_writes = [&parts](const std::function<void()>& on_writes_ended) {
     parts.pause.hold_writes(PauseGate::Hold::kHandover);
-    drain(parts.threads, on_writes_ended);
+    parts.pause.drain(on_writes_ended);
   };
   parts.follower.release_writes = [&parts] {
     parts.pause.release_writes(PauseGate::Hold::kHandover);
@@ -291,7 +293,8 @@ void Server::on_signal() {
   Shutdown::Request request = parts.shutdown.usual_request();
   request.is_signal = true;
   request.waits_for_replicas = parts.shutdown.attempt() == 0;
-  if (parts.shutdown.begin(request) != Shutdown::Outcome::kEnds) await_signal();
+  parts.shutdown.begin(request);
+  await_signal();
 }
 
 void Server::request_stop() {

@@ -67,6 +67,12 @@ struct ReplicaTraits {
   bool wants_no_keys = false;
 };
 
+// The reply of a command whose work another thread ends.
+struct DeferredReply {
+  std::string error;  // none: OK. Fixed before it is ready.
+  std::atomic<bool> is_ready{false};
+};
+
 // What WAIT and WAITAOF have to see before they are answered, or SHUTDOWN that it has failed.
 struct AwaitedAcks {
   uint64_t stream_offset = 0;
@@ -75,7 +81,12 @@ struct AwaitedAcks {
   bool is_local_awaited = false;  // the own log must be synced to log_offset
   bool is_disk_awaited = false;   // WAITAOF: replicas have synced, and the reply is an array
   int64_t deadline_us = 0;        // monotonic; 0 is never
-  std::optional<uint64_t> shutdown_attempt = std::nullopt;  // SHUTDOWN: nothing else counts then
+  // These two: nothing else counts then, and CLIENT UNBLOCK cannot end it.
+  std::optional<uint64_t> shutdown_attempt = std::nullopt;  // SHUTDOWN
+  std::shared_ptr<const DeferredReply> deferred = nullptr;  // CLIENT PAUSE, DEBUG RELOAD
+  bool is_silent = false;                                   // by CLIENT REPLY
+
+  bool can_be_unblocked() const { return !shutdown_attempt && deferred == nullptr; }
 };
 
 // What CLIENT UNBLOCK asks of a session whose command has not been answered yet.

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "server/commands/awaited_acks.h"
 #include "server/commands/client_list.h"
 #include "server/commands/client_name.h"
 #include "server/commands/context.h"
@@ -253,8 +254,13 @@ void client_pause(Context& ctx) {
   if (*timeout_ms > std::numeric_limits<int64_t>::max() - ctx.now_ms) {
     return ctx.reply.error("ERR timeout is out of range");
   }
-  ctx.services.pause.pause(mode, ctx.now_ms + *timeout_ms, ctx.now_ms);
-  ctx.reply.ok();
+  PauseGate& pause = ctx.services.pause;
+  pause.pause(mode, ctx.now_ms + *timeout_ms, ctx.now_ms);
+  // A transaction cannot wait: writes that had begun may end after its replies.
+  if (ctx.in_exec) return ctx.reply.ok();
+  const Deferral deferral = defer_reply(ctx);
+  pause.drain([end = deferral.end] { end({}); });
+  await(ctx, deferral.awaited);
 }
 
 /* CLIENT UNPAUSE */

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "core/number.h"
+#include "server/commands/awaited_acks.h"
 #include "server/commands/context.h"
 #include "server/commands/digest.h"
 #include "server/commands/families.h"
@@ -49,6 +50,24 @@ void digest_value(Context& ctx) {
   }
 }
 
+// Holds writes back and loads all keys anew once no command is under way; answers when it is done.
+template <class Load>
+void reload_when_drained(Context& ctx, Load load) {
+  Durability& durability = ctx.services.durability;
+  if (auto begun = durability.begin_reload(); !begun) {
+    return ctx.reply.error(begun.error().message);
+  }
+  PauseGate& pause = ctx.services.pause;
+  pause.hold_writes(PauseGate::Hold::kReload);
+  const Deferral deferral = defer_reply(ctx);
+  pause.drain([&durability, &pause, load, end = deferral.end] {
+    const auto done = load(durability);
+    durability.end_reload([&pause] { pause.release_writes(PauseGate::Hold::kReload); });
+    end(done);
+  });
+  await(ctx, deferral.awaited);
+}
+
 /* DEBUG RELOAD [NOSAVE] */
 void reload(Context& ctx) {
   if (!is_allowed(ctx)) return;
@@ -57,19 +76,14 @@ void reload(Context& ctx) {
     if (!protocol::equals_ignore_case(option, "NOSAVE")) return ctx.reply.error(kSyntaxError);
     saves = false;
   }
-  if (auto done = ctx.services.durability.reload_snapshot(saves); !done) {
-    return ctx.reply.error(done.error().message);
-  }
-  ctx.reply.ok();
+  reload_when_drained(
+      ctx, [saves](Durability& durability) { return durability.reload_snapshot(saves); });
 }
 
 /* DEBUG LOADAOF */
 void loadaof(Context& ctx) {
   if (!is_allowed(ctx)) return;
-  if (auto done = ctx.services.durability.reload_log(); !done) {
-    return ctx.reply.error(done.error().message);
-  }
-  ctx.reply.ok();
+  reload_when_drained(ctx, [](Durability& durability) { return durability.reload_log(); });
 }
 
 /* DEBUG SLEEP seconds */

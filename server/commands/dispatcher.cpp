@@ -278,6 +278,9 @@ void Dispatcher::apply_reply_mode(Context& ctx, size_t mark) {
                        replies.size() > mark &&
                        (replies.data()[mark] == '*' || replies.data()[mark] == '>');
   if (is_push) mark = replies.size();
+  if (session_.awaited && session_.reply_mode != ReplyMode::kSkipNext) {
+    session_.awaited->is_silent = true;
+  }
   switch (session_.reply_mode) {
     case ReplyMode::kOn:
       break;

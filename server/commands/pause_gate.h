@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// PauseGate: CLIENT PAUSE, and the holds on writes while FAILOVER hands the role over or SHUTDOWN
-// ends the server. A held-back command waits in its connection, without a lock.
+// PauseGate: CLIENT PAUSE, and the holds on writes while FAILOVER hands the role over, SHUTDOWN
+// ends the server or DEBUG RELOAD loads all keys anew. A held-back command waits in its connection,
+// without a lock. Whoever holds commands back is told when none is under way any more.
 //
 // Invariants: a pause of writes only never shortens or weakens a pause of everything. CLIENT
 // UNPAUSE does not end a hold, nor one hold another, nor the end of a hold a pause.
@@ -12,8 +13,10 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <utility>
 
 #include "server/commands/command.h"
+#include "server/commands/drain.h"
 
 namespace server {
 
@@ -21,7 +24,7 @@ class PauseGate {
  public:
   enum class Mode : uint8_t { kNone, kWrites, kAll };
   // Whoever holds writes back until it lets go; a bit each.
-  enum class Hold : uint8_t { kHandover = 1, kShutdown = 2 };
+  enum class Hold : uint8_t { kHandover = 1, kShutdown = 2, kReload = 4 };
 
   // `flags` of a command; the hot path is two relaxed loads.
   bool holds_back(uint32_t flags, int64_t now_ms) const {
@@ -46,6 +49,8 @@ class PauseGate {
     end_ms_.store(end_ms);
     mode_.store(mode);
   }
+  // Calls back when every command has ended that had begun, and may not begin any more.
+  void drain(Drain::Callback on_ended) { drain_.begin(std::move(on_ended)); }
 
   void end() {
     {
@@ -55,6 +60,7 @@ class PauseGate {
     if (wake_all) wake_all();
   }
 
+  // Until release_writes() no write begins. Those under way go on: drain() tells of their end.
   void hold_writes(Hold hold) { holds_ |= static_cast<uint8_t>(hold); }
   void release_writes(Hold hold) {
     holds_ &= static_cast<uint8_t>(~static_cast<uint8_t>(hold));
@@ -65,12 +71,17 @@ class PauseGate {
 
   // Makes every held-back connection look again; set once, before the first connection.
   std::function<void()> wake_all;
+  // How the I/O threads are visited; set once, before the first connection.
+  void set_visit_threads(std::function<void(Drain::Callback)> visit) {
+    drain_.visit_threads = std::move(visit);
+  }
 
  private:
   std::mutex mutex_;  // orders pause() and end()
   std::atomic<Mode> mode_{Mode::kNone};
   std::atomic<int64_t> end_ms_{0};
   std::atomic<uint8_t> holds_{0};
+  Drain drain_;
 };
 
 }  // namespace server

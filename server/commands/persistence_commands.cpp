@@ -94,12 +94,9 @@ void shutdown(Context& ctx) {
   request.saves = options.save || (request.saves && !options.nosave);
   request.is_forced = options.force;
   request.waits_for_replicas = !options.now;
-  const Shutdown::Outcome outcome = shutdown.begin(request);
-  // The end of the connection is the reply.
-  ctx.session.close_after_reply = outcome == Shutdown::Outcome::kEnds;
-  if (outcome == Shutdown::Outcome::kEnds) return;
-  const AwaitedAcks awaited{.shutdown_attempt = shutdown.attempt()};
-  if (!answer_awaited(ctx.services, awaited, false, ctx.reply)) ctx.session.awaited = awaited;
+  shutdown.begin(request);
+  // The end of the connection is the reply, unless the attempt fails.
+  await(ctx, {.shutdown_attempt = shutdown.attempt()});
 }
 
 constexpr uint32_t kSaves = kAdmin | kNoScript | kNoAsyncLoading | kWholeKeyspace;

@@ -189,15 +189,14 @@ std::optional<int64_t> timeout_of(Context& ctx, std::string_view text) {
   return std::nullopt;
 }
 
-void await(Context& ctx, AwaitedAcks awaited, int64_t timeout_ms) {
+void await_acks(Context& ctx, AwaitedAcks awaited, int64_t timeout_ms) {
   if (timeout_ms > 0) {
     awaited.deadline_us = ctx.services.clock.monotonic_us() + timeout_ms * 1000;
   }
   awaited.stream_offset = ctx.services.replication.offset();
   awaited.log_offset = ctx.services.journal.end_offset();
-  if (answer_awaited(ctx.services, awaited, ctx.in_exec, ctx.reply)) return;
-  ctx.session.awaited = awaited;
-  ctx.services.replication.leader().request_acks();
+  await(ctx, awaited);
+  if (ctx.session.awaited) ctx.services.replication.leader().request_acks();
 }
 
 /* WAIT numreplicas timeout */
@@ -211,7 +210,7 @@ void wait(Context& ctx) {
   const auto count = protocol::parse_int64(ctx.args[1]);
   if (!count) return ctx.reply.error(kNotAnInteger);
   const auto timeout_ms = timeout_of(ctx, ctx.args[2]);
-  if (timeout_ms) await(ctx, {.replica_count = *count}, *timeout_ms);
+  if (timeout_ms) await_acks(ctx, {.replica_count = *count}, *timeout_ms);
 }
 
 /* WAITAOF numlocal numreplicas timeout */
@@ -234,8 +233,9 @@ void waitaof(Context& ctx) {
     return ctx.reply.error(
         "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.");
   }
-  await(ctx, {.replica_count = *count, .is_local_awaited = *local == 1, .is_disk_awaited = true},
-        *timeout_ms);
+  await_acks(ctx,
+             {.replica_count = *count, .is_local_awaited = *local == 1, .is_disk_awaited = true},
+             *timeout_ms);
 }
 
 constexpr uint32_t kStream = kAdmin | kNoScript | kNoAsyncLoading | kNoMulti;
@@ -304,6 +304,15 @@ bool answer_awaited(Services& services, const AwaitedAcks& awaited, bool is_last
     reply.error("ERR Errors trying to SHUTDOWN. Check logs.");
     return true;
   }
+  if (awaited.deferred != nullptr) {
+    if (!awaited.deferred->is_ready.load(std::memory_order_acquire)) return false;
+    if (awaited.deferred->error.empty()) {
+      reply.ok();
+    } else {
+      reply.error(awaited.deferred->error);
+    }
+    return true;
+  }
   const Leader& leader = services.replication.leader();
   const int64_t replicas = awaited.is_disk_awaited ? leader.count_synced(awaited.stream_offset)
                                                    : leader.count_acked(awaited.stream_offset);
@@ -322,6 +331,22 @@ bool answer_awaited(Services& services, const AwaitedAcks& awaited, bool is_last
   reply.integer(is_synced ? 1 : 0);
   reply.integer(replicas);
   return true;
+}
+
+void await(Context& ctx, const AwaitedAcks& awaited) {
+  if (!answer_awaited(ctx.services, awaited, ctx.in_exec, ctx.reply)) ctx.session.awaited = awaited;
+}
+
+Deferral defer_reply(const Context& ctx) {
+  const auto reply = std::make_shared<DeferredReply>();
+  const auto end = [reply, &clients = ctx.services.clients,
+                    id = ctx.session.id](const core::Result<>& result) {
+    if (!result) reply->error = result.error().message;
+    reply->is_ready.store(true, std::memory_order_release);
+    // It may have gone meanwhile.
+    if (const auto session = clients.find(id); session != nullptr && session->wake) session->wake();
+  };
+  return {end, {.deferred = reply}};
 }
 
 std::span<const Command> replication_commands() {

@@ -12,77 +12,74 @@ Shutdown::Request Shutdown::usual_request() const {
   return {.saves = !parts_.config.text(OptionId::kSave).empty()};
 }
 
-Shutdown::Outcome Shutdown::begin(const Request& request) {
-  {
-    std::unique_lock lock(mutex_);
-    if (state_ == State::kEnding) return Outcome::kWaits;
-    const bool is_first = state_ == State::kNone;
-    if (!is_first && request.waits_for_replicas) return Outcome::kWaits;
-    request_ = request;
-    if (is_first) {
-      ++attempt_;
-      parts_.durability.refuse_children(true);
-      parts_.pause.hold_writes(PauseGate::Hold::kShutdown);
-    }
-    const int64_t timeout_s = parts_.config.integer(OptionId::kShutdownTimeout);
-    // A replica has nothing that its leader lacks.
-    if (request.waits_for_replicas && timeout_s > 0 && !parts_.replication.is_replica() &&
-        parts_.replication.leader().count() > 0) {
-      log_notice("Waiting for replicas before shutting down");
-      wanted_offset_.reset();
-      deadline_us_ = parts_.clock.monotonic_us() + timeout_s * core::kSecondUs;
-      state_ = State::kAwaitsReplicas;
-      const uint64_t attempt = attempt_;
-      lock.unlock();
-      drain_writes([this, attempt] { note_writes_ended(attempt); });
-      return Outcome::kWaits;
-    }
-    state_ = State::kEnding;
+void Shutdown::begin(const Request& request) {
+  std::unique_lock lock(mutex_);
+  const bool is_first = state_ == State::kNone;
+  if (state_ == State::kEnding || (!is_first && request.waits_for_replicas)) return;
+  request_ = request;
+  deadline_us_ = request.waits_for_replicas ? replicas_deadline_us() : 0;
+  if (!is_first) {
+    lock.unlock();
+    return look();
   }
-  return finish();
+  if (deadline_us_ != 0) log_notice("Waiting for replicas before shutting down");
+  wanted_offset_.reset();
+  state_ = State::kWaits;
+  const uint64_t attempt = ++attempt_;
+  parts_.durability.refuse_children(true);
+  parts_.pause.hold_writes(PauseGate::Hold::kShutdown);
+  lock.unlock();
+  parts_.pause.drain([this, attempt] { note_writes_ended(attempt); });
+}
+
+int64_t Shutdown::replicas_deadline_us() const {
+  const int64_t timeout_s = parts_.config.integer(OptionId::kShutdownTimeout);
+  // A replica has nothing that its leader lacks.
+  const bool lacks_nobody =
+      parts_.replication.is_replica() || parts_.replication.leader().count() == 0;
+  if (timeout_s == 0 || lacks_nobody) return 0;
+  return parts_.clock.monotonic_us() + timeout_s * core::kSecondUs;
 }
 
 core::Result<> Shutdown::abort() {
-  {
-    const std::scoped_lock lock(mutex_);
-    if (state_ != State::kAwaitsReplicas) return core::Error{"ERR No shutdown in progress."};
-    state_ = State::kNone;
-  }
+  const std::scoped_lock lock(mutex_);
+  if (state_ != State::kWaits) return core::Error{"ERR No shutdown in progress."};
   log_notice("Shutdown is aborted");
-  parts_.durability.refuse_children(false);
-  parts_.pause.release_writes(PauseGate::Hold::kShutdown);
+  take_back();
   return {};
 }
 
 void Shutdown::note_writes_ended(uint64_t attempt) {
   {
     const std::scoped_lock lock(mutex_);
-    if (state_ != State::kAwaitsReplicas || attempt_ != attempt) return;
+    if (state_ != State::kWaits || attempt_ != attempt) return;
     wanted_offset_ = parts_.replication.offset();
   }
-  parts_.replication.leader().request_acks();
+  if (deadline_us_ != 0) parts_.replication.leader().request_acks();
   look();
 }
 
 void Shutdown::look() {
-  if (state() != State::kAwaitsReplicas) return;
+  if (state() != State::kWaits) return;
   {
     const std::scoped_lock lock(mutex_);
-    if (state_ != State::kAwaitsReplicas || !is_waited_for_enough()) return;
-    tell_of_replicas();
+    if (state_ != State::kWaits || !wait_is_over()) return;
+    if (deadline_us_ != 0) log_lagging_replicas();
     state_ = State::kEnding;
   }
-  (void)finish();  // who waits for it hears of a failure by attempt()
+  finish();
 }
 
 std::optional<int64_t> Shutdown::left_ms() const {
-  if (state() != State::kAwaitsReplicas) return std::nullopt;
-  return std::max<int64_t>(0, (deadline_us_ - parts_.clock.monotonic_us()) / 1000);
+  const int64_t deadline_us = deadline_us_;
+  if (state() != State::kWaits || deadline_us == 0) return std::nullopt;
+  return std::max<int64_t>(0, (deadline_us - parts_.clock.monotonic_us()) / 1000);
 }
 
-bool Shutdown::is_waited_for_enough() const {
-  if (parts_.clock.monotonic_us() >= deadline_us_) return true;
+bool Shutdown::wait_is_over() const {
+  // What a thread still writes would be answered and not saved; it cannot end amid a write anyway.
   if (!wanted_offset_) return false;
+  if (deadline_us_ == 0 || parts_.clock.monotonic_us() >= deadline_us_) return true;
   const auto replicas = parts_.replication.leader().describe();
   // No snapshot begins any more for those that need one first.
   return std::ranges::all_of(replicas, [this](const Leader::Description& replica) {
@@ -90,7 +87,7 @@ bool Shutdown::is_waited_for_enough() const {
   });
 }
 
-void Shutdown::tell_of_replicas() const {
+void Shutdown::log_lagging_replicas() const {
   const uint64_t wanted = wanted_offset_.value_or(parts_.replication.offset());
   const auto replicas = parts_.replication.leader().describe();
   size_t in_sync = 0;
@@ -105,23 +102,26 @@ void Shutdown::tell_of_replicas() const {
   log_notice("{} of {} replicas are in sync when shutting down", in_sync, replicas.size());
 }
 
-Shutdown::Outcome Shutdown::finish() {
+// The next attempt may begin behind it, not before.
+void Shutdown::take_back() {
+  parts_.durability.refuse_children(false);
+  parts_.pause.release_writes(PauseGate::Hold::kShutdown);
+  state_ = State::kNone;
+}
+
+void Shutdown::finish() {
   Durability& durability = parts_.durability;
   if (!durability.availability.has(Availability::kLoading)) {
     if (auto ready = durability.prepare_end(request_.saves); !ready) {
       const bool is_hopeless = request_.is_signal && durability.append_log().fails();
       if (!request_.is_forced && !is_hopeless) {
         log_error("Can't shut down, what is in memory would be lost: {}", ready.error().message);
-        parts_.durability.refuse_children(false);
-        state_ = State::kNone;
-        parts_.pause.release_writes(PauseGate::Hold::kShutdown);
-        return Outcome::kFails;
+        return take_back();
       }
       log_warning("Shutting down all the same: {}", ready.error().message);
     }
   }
   end_process();
-  return Outcome::kEnds;
 }
 
 }  // namespace server

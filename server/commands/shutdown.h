@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// Shutdown: the end that SHUTDOWN or a signal asks for. Writes are held back; a leader's replicas
-// get the time to take what they lack; then the data are saved, and the server ends.
+// Shutdown: the end that SHUTDOWN or a signal asks for. Writes are held back, and those under way
+// end; a leader's replicas get the time to take what they lack; then the data are saved, and the
+// server ends.
 //
-//   kNone ──begin()──► kAwaitsReplicas ──► kEnding ──► the process ends
-//     ▲                      │abort()        │it could not be saved
-//     └──────────────────────┴───────────────┘
+//   kNone ──begin()──► kWaits ──► kEnding ──► the process ends
+//     ▲                  │abort()    │it could not be saved
+//     └──────────────────┴───────────┘
 //
-// Invariants: what the replicas are waited for includes every write that was answered, because no
-// thread is amid a write when the end of the stream is taken. An attempt that fails or is aborted
-// leaves the server as it was.
-// Thread safety: all members may be called from any thread that holds no stripe. begin() and look()
-// may save the data, and then take as long as that.
+// Invariants: what is saved, and what the replicas are waited for, includes every write that was
+// answered: no thread is amid a write then. An attempt that fails or is aborted leaves the server
+// as it was.
+// Thread safety: all members may be called from any thread that holds no stripe. The data are saved
+// by an I/O thread, for which begin() does not wait, or by look().
 // Source: SHUTDOWN as in Redis 7.0.15.
 #pragma once
 
@@ -43,21 +44,18 @@ class Shutdown {
     bool is_signal = false;
     bool waits_for_replicas = true;  // for shutdown-timeout at most
   };
-  enum class State : uint8_t { kNone, kAwaitsReplicas, kEnding };
-  enum class Outcome : uint8_t { kEnds, kWaits, kFails };
+  enum class State : uint8_t { kNone, kWaits, kEnding };
 
   explicit Shutdown(const Parts& parts) : parts_(parts) {}
 
-  // Calls back, on any thread, when whatever command had begun has ended. Set before begin().
-  std::function<void(std::function<void()> on_writes_ended)> drain_writes = [](const auto&) {};
   // Ends the process cleanly, soon. Set before begin().
   std::function<void()> end_process = [] {};
 
   // As SHUTDOWN without options, or a signal, asks: save points decide what is saved.
   Request usual_request() const;
-  // While an attempt waits, another request waits along, or ends the waiting if it does not want
-  // to wait. kFails: the log says what cannot be saved; the server serves on.
-  Outcome begin(const Request& request);
+  // While an attempt waits, a second request joins it, or ends its waiting for replicas if it does
+  // not want that. When the data cannot be saved the log says why, and the server serves on.
+  void begin(const Request& request);
   // Errors: there is none that could be aborted.
   core::Result<> abort();
   // Goes on if nothing is to be waited for any more.
@@ -70,18 +68,21 @@ class Shutdown {
   std::optional<int64_t> left_ms() const;
 
  private:
+  // When replicas are waited for no more; 0 when none is waited for.
+  int64_t replicas_deadline_us() const;
   void note_writes_ended(uint64_t attempt);
   // REQUIRES: mutex_.
-  bool is_waited_for_enough() const;
-  void tell_of_replicas() const;
+  bool wait_is_over() const;
+  void log_lagging_replicas() const;
   // REQUIRES: this thread has brought the state to kEnding.
-  Outcome finish();
+  void finish();
+  void take_back();
 
   const Parts parts_;
   std::atomic<State> state_{State::kNone};
   std::atomic<uint64_t> attempt_{0};
-  std::atomic<int64_t> deadline_us_{0};
-  mutable std::mutex mutex_;  // orders changes of the state, and guards what follows
+  std::atomic<int64_t> deadline_us_{0};  // of the wait for replicas; 0 for none
+  mutable std::mutex mutex_;             // orders changes of the state, and guards what follows
   Request request_;
   std::optional<uint64_t> wanted_offset_;  // what replicas must have; not known before writes end
 };

@@ -95,6 +95,9 @@ class Durability {
   const std::optional<persistence::RdbReplicationInfo>& recovered_position() const {
     return recovered_position_;
   }
+  // Calls back, on another thread, when every command that had begun has ended. Set before start().
+  std::function<void(std::function<void()> on_ended)> drain_commands =
+      [](const std::function<void()>& on_ended) { on_ended(); };
   // Makes recover() end soon, with an error.
   void cancel_recovery() { recovery_is_cancelled_ = true; }
   // Starts the threads; after recover().
@@ -111,10 +114,13 @@ class Durability {
   // Forks a child that sends a snapshot. Errors: another child saves, no stream, or the fork; then
   // finished() is not called, unless prepare() was.
   core::Result<> start_transfer(SnapshotTransfer transfer);
-  // DEBUG RELOAD and LOADAOF: forgets all keys and loads them from the files. Clients are told
-  // LOADING meanwhile.
+  // DEBUG RELOAD and LOADAOF: forgets all keys and loads them from the files. From begin_reload()
+  // on clients are told LOADING; the caller drains what they had begun before it goes on.
+  // end_reload() calls `on_loaded` before another one may begin.
+  core::Result<> begin_reload();
   core::Result<> reload_snapshot(bool saves);
   core::Result<> reload_log();
+  void end_reload(const std::function<void()>& on_loaded);
   // A leader's snapshot, received and checked: all keys go for those of the file, which becomes the
   // server's own; the append log begins anew. Clients are told LOADING meanwhile. Errors: the data
   // stays as it was; or, when on_lost was called, there is none.
@@ -176,7 +182,7 @@ class Durability {
       persistence::AofBaseFormat format, const std::string& path,
       const persistence::RdbWriteOptions& options) const;
   std::string snapshot_path() const { return parts_.config.text(OptionId::kDbFileName); }
-  // REQUIRES: the task is claimed.
+  // REQUIRES for both: the task is claimed.
   void begin_rewrite();
   core::Result<> save_claimed(Locking locking);
   core::Result<> fork_child(Task task, Locking locking);
@@ -209,6 +215,7 @@ class Durability {
   core::Result<> rewrite_here();
   core::Result<> replace_claimed(const Replacement& replacement);
   void lose_data(const core::Error& reason);
+  bool await_commands(const std::function<void()>& on_piece);
   core::Result<> reload(const std::function<core::Result<>()>& load);
   core::Result<> write_first_base();
 

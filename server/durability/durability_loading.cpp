@@ -53,9 +53,19 @@ RecoveryParts Durability::recovery_parts() {
           recovery_is_cancelled_, make_replayer_, {}};
 }
 
-core::Result<> Durability::reload(const std::function<core::Result<>()>& load) {
+core::Result<> Durability::begin_reload() {
   if (!claim(Task::kSave)) return core::Error{"ERR Background save already in progress"};
   availability.begin(Availability::kLoading);
+  return {};
+}
+
+void Durability::end_reload(const std::function<void()>& on_loaded) {
+  availability.end(Availability::kLoading);
+  on_loaded();
+  release();
+}
+
+core::Result<> Durability::reload(const std::function<core::Result<>()>& load) {
   core::keyspace::DetachedTables tables;
   {
     const auto stripes = parts_.keyspace.lock(kAllStripes, LockMode::kExclusive);
@@ -65,19 +75,20 @@ core::Result<> Durability::reload(const std::function<core::Result<>()>& load) {
   tables.clear();
   auto loaded = load();
   parts_.journal.suspend(false);
-  availability.end(Availability::kLoading);
-  release();
   return loaded;
 }
 
 core::Result<> Durability::reload_snapshot(bool saves) {
+  // A leader's stream is no client's: it waits for this.
+  const auto stream = hold_stream(Locking::kTake);
   if (saves) {
-    if (auto saved = save(Locking::kTake); !saved) return saved;
+    if (auto saved = save_claimed(Locking::kTake); !saved) return saved;
   }
   return reload([this] { return server::recover_snapshot(recovery_parts()); });
 }
 
 core::Result<> Durability::reload_log() {
+  const auto stream = hold_stream(Locking::kTake);
   if (!writer_.is_open() || writer_.needs_base()) {
     return core::Error{"ERR the append log is not on"};
   }

@@ -29,7 +29,7 @@ void Connection::wait_for(Wait wait) {
 
 void Connection::wait_for_acks() {
   wait_ = Wait::kAcks;
-  session_->blocked = !session_->awaited->shutdown_attempt;  // which CLIENT UNBLOCK cannot end
+  session_->blocked = session_->awaited->can_be_unblocked();
   update_interest();
   thread_.awaiting_acks.insert(session_->id);
   thread_.is_awaiting_acks = true;
@@ -54,6 +54,7 @@ void Connection::check_acks() {
   } else if (!answer_awaited(services_, awaited, is_late, reply)) {
     return wait_for_acks();
   }
+  if (awaited.is_silent) thread_.replies.truncate(reply_mark_);
   timer_.cancel();
   session_->blocked = false;
   thread_.awaiting_acks.erase(session_->id);

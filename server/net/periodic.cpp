@@ -34,9 +34,10 @@ void Periodic::tick() {
   services_.memory.measure_available();
   services_.follower.drive_failover();
   services_.shutdown.look();
-  // A replica's leader says when a key has expired; one that holds writes back adds nothing.
+  // A replica's leader says when a key has expired; while writes are held back none is deleted.
   if (!services_.durability.availability.has(Availability::kLoading) &&
-      !services_.replication.is_replica() && !services_.pause.holds_writes()) {
+      !services_.replication.is_replica() &&
+      !services_.pause.holds_back(kWrite, services_.clock.wall_ms())) {
     expire_keys();
   }
   sample_rates();

@@ -23,6 +23,20 @@ TEST(PauseGateTest, AHandoverHoldsWritesBackUntilItEnds) {
   EXPECT_EQ(wakes, 1);
 }
 
+TEST(PauseGateTest, TellsWhenEveryThreadHasEndedWhatItHadBegun) {
+  PauseGate gate;
+  Drain::Callback on_all_passed;
+  gate.set_visit_threads([&on_all_passed](const auto& callback) { on_all_passed = callback; });
+  gate.hold_writes(PauseGate::Hold::kReload);
+  bool have_ended = false;
+  gate.drain([&have_ended] { have_ended = true; });
+  EXPECT_TRUE(gate.holds_back(kWrite, kNowMs));
+  EXPECT_FALSE(have_ended);
+  on_all_passed();
+  EXPECT_TRUE(have_ended);
+  EXPECT_TRUE(gate.holds_back(kWrite, kNowMs)) << "until it is released";
+}
+
 TEST(PauseGateTest, NeitherPauseEndsTheOther) {
   PauseGate gate;
   gate.hold_writes(PauseGate::Hold::kHandover);

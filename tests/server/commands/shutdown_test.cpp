@@ -16,7 +16,7 @@ namespace {
 class ShutdownTest : public LeaderFixture {
  protected:
   ShutdownTest() {
-    shutdown_.drain_writes = [this](const auto& on_ended) { on_writes_ended_ = on_ended; };
+    pause_.set_visit_threads([this](const auto& on_all_passed) { end_writes_ = on_all_passed; });
   }
   // A replica that has all there is so far.
   void catch_up(Remote& peer) {
@@ -29,11 +29,20 @@ class ShutdownTest : public LeaderFixture {
   }
   std::string failed() const { return error("ERR Errors trying to SHUTDOWN. Check logs."); }
 
-  std::function<void()> on_writes_ended_;
+  std::function<void()> end_writes_;  // that had begun before the drain
 };
 
-TEST_F(ShutdownTest, WithoutReplicasItEndsAtOnce) {
-  EXPECT_EQ(shutdown_.begin({}), Shutdown::Outcome::kEnds);
+TEST_F(ShutdownTest, WithoutReplicasItEndsWhenNoWriteIsUnderWay) {
+  shutdown_.begin({});
+  EXPECT_EQ(shutdown_.state(), Shutdown::State::kWaits);
+  EXPECT_TRUE(writes_are_held());
+  EXPECT_EQ(shutdown_.left_ms(), std::nullopt);
+  // However long that takes, and whoever asks meanwhile.
+  advance_ms(60'000);
+  shutdown_.look();
+  shutdown_.begin({.waits_for_replicas = false});
+  EXPECT_EQ(shutdowns_requested_, 0);
+  end_writes_();
   EXPECT_EQ(shutdowns_requested_, 1);
   EXPECT_EQ(shutdown_.state(), Shutdown::State::kEnding);
   EXPECT_TRUE(writes_are_held());
@@ -45,7 +54,7 @@ TEST_F(ShutdownTest, WaitsUntilEveryReplicaHasWhatWasWritten) {
   psync(first, replication_.offset());
   psync(second, replication_.offset());
   run({"SET", "a", "1"});
-  EXPECT_EQ(shutdown_.begin({}), Shutdown::Outcome::kWaits);
+  shutdown_.begin({});
   EXPECT_TRUE(writes_are_held());
   EXPECT_EQ(shutdown_.left_ms(), 10'000);
   // Amid a write nobody knows yet what is to be waited for.
@@ -54,7 +63,7 @@ TEST_F(ShutdownTest, WaitsUntilEveryReplicaHasWhatWasWritten) {
   shutdown_.look();
   EXPECT_EQ(shutdowns_requested_, 0);
   journal_.append(0, std::array<std::string_view, 3>{"SET", "a", "2"});
-  on_writes_ended_();
+  end_writes_();
   EXPECT_EQ(shutdowns_requested_, 0);
   catch_up(first);
   shutdown_.look();
@@ -69,8 +78,8 @@ TEST_F(ShutdownTest, ReplicasThatHaveEverythingCostNoTime) {
   Remote peer(*this);
   psync(peer, replication_.offset());
   catch_up(peer);
-  EXPECT_EQ(shutdown_.begin({}), Shutdown::Outcome::kWaits);
-  on_writes_ended_();
+  shutdown_.begin({});
+  end_writes_();
   EXPECT_EQ(shutdowns_requested_, 1);
 }
 
@@ -79,8 +88,8 @@ TEST_F(ShutdownTest, WaitsForShutdownTimeoutAtMost) {
   Remote peer(*this);
   psync(peer, replication_.offset());
   run({"SET", "a", "1"});
-  EXPECT_EQ(shutdown_.begin({}), Shutdown::Outcome::kWaits);
-  on_writes_ended_();
+  shutdown_.begin({});
+  end_writes_();
   advance_ms(2999);
   shutdown_.look();
   EXPECT_EQ(shutdown_.left_ms(), 1);
@@ -114,13 +123,13 @@ TEST_F(ShutdownTest, NobodyWaitsWhoDoesNotWantTo) {
   Remote peer(*this);
   psync(peer, replication_.offset());
   run({"SET", "a", "1"});
-  EXPECT_EQ(shutdown_.begin({}), Shutdown::Outcome::kWaits);
-  EXPECT_EQ(shutdown_.begin({}), Shutdown::Outcome::kWaits);
+  shutdown_.begin({});
+  shutdown_.begin({});
+  end_writes_();
   EXPECT_EQ(shutdowns_requested_, 0);
-  EXPECT_EQ(shutdown_.begin({.waits_for_replicas = false}), Shutdown::Outcome::kEnds);
+  EXPECT_TRUE(shutdown_.left_ms());
+  shutdown_.begin({.waits_for_replicas = false});
   EXPECT_EQ(shutdowns_requested_, 1);
-  // What the first attempt waited for is over.
-  on_writes_ended_();
   shutdown_.look();
   EXPECT_EQ(shutdowns_requested_, 1);
 }
@@ -130,7 +139,9 @@ TEST_F(ShutdownTest, WithoutATimeoutNothingIsWaitedFor) {
   Remote peer(*this);
   psync(peer, replication_.offset());
   run({"SET", "a", "1"});
-  EXPECT_EQ(shutdown_.begin({}), Shutdown::Outcome::kEnds);
+  shutdown_.begin({});
+  end_writes_();
+  EXPECT_EQ(shutdowns_requested_, 1);
 }
 
 TEST_F(ShutdownTest, AbortBringsWritesBack) {
@@ -149,15 +160,18 @@ TEST_F(ShutdownTest, AbortBringsWritesBack) {
   EXPECT_EQ(reply.view(), failed());
   EXPECT_EQ(run_as_other({"SHUTDOWN", "ABORT"}), error("ERR No shutdown in progress."));
   // The aborted attempt's news come late.
-  on_writes_ended_();
+  end_writes_();
   catch_up(peer);
   advance_ms(60'000);
   shutdown_.look();
   EXPECT_EQ(shutdowns_requested_, 0);
-  EXPECT_EQ(shutdown_.begin({.waits_for_replicas = false}), Shutdown::Outcome::kEnds);
+  shutdown_.begin({.waits_for_replicas = false});
+  end_writes_();
+  EXPECT_EQ(shutdowns_requested_, 1);
 }
 
 TEST_F(ShutdownTest, WhatCannotBeSavedHindersIt) {
+  pause_.set_visit_threads([](const auto& on_all_passed) { on_all_passed(); });
   fail_next_operation();
   EXPECT_EQ(run({"SHUTDOWN", "SAVE"}), failed());
   EXPECT_EQ(shutdown_.state(), Shutdown::State::kNone);
@@ -178,7 +192,7 @@ TEST_F(ShutdownTest, WhoWaitsHearsThatItFailed) {
                               protocol::ReplyWriter(reply, protocol::RespVersion::kResp2)));
   catch_up(peer);
   fail_next_operation();
-  on_writes_ended_();
+  end_writes_();
   EXPECT_EQ(shutdowns_requested_, 0);
   EXPECT_TRUE(answer_awaited(services_, *client_->session->awaited, false,
                              protocol::ReplyWriter(reply, protocol::RespVersion::kResp2)));
