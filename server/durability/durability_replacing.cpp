@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The part of Durability that gives up all data for a snapshot that a leader has sent.
+#include <chrono>
 #include <utility>
 
 #include "server/durability/durability.h"
@@ -16,16 +17,42 @@ core::Result<> Durability::replace_data(const Replacement& replacement) {
   // A save of data that is about to go is of no use.
   const auto spares = [] { return false; };
   if (!claim_from_child(spares)) return core::Error{"the server ends"};
-  // Not before the task is claimed: a save that begins waits for the mutex.
-  const auto stream = hold_stream(Locking::kTake);
-  core::Result<> replaced = core::Error{"the role has changed"};
-  if (replacement.may_begin()) {
-    availability.begin(Availability::kLoading);
-    replaced = replace_claimed(replacement);
-    availability.end(Availability::kLoading);
+  availability.begin(Availability::kLoading);
+  core::Result<> replaced = core::Error{"the server ends"};
+  // Before the mutex, for which a command may wait.
+  if (await_commands(replacement.on_piece)) {
+    // Not before the task is claimed: a save that begins waits for the mutex.
+    const auto stream = hold_stream(Locking::kTake);
+    replaced = replacement.may_begin() ? replace_claimed(replacement)
+                                       : core::Error{"the role has changed"};
   }
+  availability.end(Availability::kLoading);
   release();
   return replaced;
+}
+
+// Until every command has ended that began before clients were told LOADING: a replica that takes
+// writes would have one of them among the keys that are loaded. False when the server ends.
+bool Durability::await_commands(const std::function<void()>& on_piece) {
+  constexpr std::chrono::milliseconds kPieceTime{100};
+  struct Ended {
+    std::mutex mutex;
+    std::condition_variable condition;
+    bool value = false;
+  };
+  const auto ended = std::make_shared<Ended>();
+  drain_commands([ended] {
+    const std::scoped_lock lock(ended->mutex);
+    ended->value = true;
+    ended->condition.notify_one();
+  });
+  std::unique_lock lock(ended->mutex);
+  while (!ended->condition.wait_for(lock, kPieceTime, [&] { return ended->value; })) {
+    // The thread that ends the server may be the one that had to be waited for.
+    if (refuses_children_ || recovery_is_cancelled_) return false;
+    on_piece();
+  }
+  return true;
 }
 
 core::Result<> Durability::replace_claimed(const Replacement& replacement) {

@@ -230,6 +230,32 @@ TEST_P(DurabilityReplacingLogTest, ALogThatCannotTakeTheNewDataRefusesWritesUnti
   EXPECT_TRUE(has_been_refused);
 }
 
+// It passed the checks before clients were told LOADING, and may wait for its stripes since.
+TEST_P(DurabilityReplacingTest, AWriteThatHadBegunEndsBeforeTheOldDataGo) {
+  begin();
+  int drains = 0;
+  process_->durability.drain_commands = [&](const std::function<void()>& on_ended) {
+    ++drains;
+    EXPECT_TRUE(process_->durability.availability.has(Availability::kLoading));
+    EXPECT_EQ(process_->contents(), old_);
+    process_->write("new", "of a client");
+    on_ended();
+  };
+  ASSERT_TRUE(replace());
+  EXPECT_EQ(drains, 1);
+  EXPECT_EQ(process_->contents(), snapshots::contents(leader_));
+}
+
+TEST_P(DurabilityReplacingTest, AnEndOfTheServerIsNotHinderedByACommand) {
+  begin();
+  process_->durability.drain_commands = [this](const auto&) {
+    process_->durability.cancel_recovery();
+  };
+  EXPECT_FALSE(replace());
+  EXPECT_EQ(process_->contents(), old_);
+  EXPECT_FALSE(process_->durability.availability.any());
+}
+
 TEST_P(DurabilityReplacingTest, AnyFailureLeavesTheOldOrTheNewOrNothing) {
   const Contents fresh = snapshots::contents(leader_);
   bool has_failed = true;
