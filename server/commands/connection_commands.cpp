@@ -183,10 +183,11 @@ void hello(Context& ctx) {
 
 constexpr uint32_t kAnytime = kNoScript | kLoading | kStale | kFast | kNoAuth | kAllowBusy;
 
+// A login is not paused: who wants to end a pause may have to log in first.
 const Command kConnectionRows[] = {
     {.name = "auth",
      .arity = -2,
-     .flags = kAnytime | kSkipMonitor,
+     .flags = kAnytime | kSkipMonitor | kNotPaused,
      .categories = kConnection,
      .group = "connection",
      .since = "1.0.0",
@@ -204,7 +205,7 @@ const Command kConnectionRows[] = {
      .handler = echo},
     {.name = "hello",
      .arity = -1,
-     .flags = kAnytime | kSkipMonitor,
+     .flags = kAnytime | kSkipMonitor | kNotPaused,
      .categories = kConnection,
      .group = "connection",
      .since = "6.0.0",

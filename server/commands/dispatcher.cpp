@@ -62,8 +62,7 @@ const RegisteredCommand* Dispatcher::find(Arguments args) {
   return command;
 }
 
-std::string Dispatcher::refusal(const RegisteredCommand* command, Arguments args,
-                                uint32_t flags) const {
+std::string Dispatcher::misuse(const RegisteredCommand* command, Arguments args) const {
   if (!command->arity_fits(args.size())) return arity_text(*command);
   if (!session_.authenticated && !command->has(kNoAuth)) return "NOAUTH Authentication required.";
   if (session_.transaction.active && command->has(kNoMulti)) {
@@ -76,6 +75,11 @@ std::string Dispatcher::refusal(const RegisteredCommand* command, Arguments args
         "allowed in this context",
         command->full_name);
   }
+  return "";
+}
+
+std::string Dispatcher::refusal(const RegisteredCommand* command, uint32_t flags) const {
+  if (session_.origin != CommandOrigin::kClient) return "";
   if (services_.durability.availability.any()) [[unlikely]] {
     const uint32_t permissions =
         command->has(kRunsQueue) ? session_.transaction.common_flags : ~uint32_t{0};
@@ -147,10 +151,14 @@ Outcome Dispatcher::execute(Arguments args, int64_t now_ms, protocol::OutputBuff
   const bool queues = transaction.active && !command->has(kImmediate);
   const uint32_t flags =
       command->row->flags | (command->has(kRunsQueue) ? transaction.queued_flags : 0);
-  if (!queues && session_.origin == CommandOrigin::kClient && is_held_back(flags, now_ms)) {
-    return Outcome::kHeldBack;
+  std::string error = misuse(command, args);
+  if (error.empty()) [[likely]] {
+    if (!queues && session_.origin == CommandOrigin::kClient && is_held_back(flags, now_ms)) {
+      return Outcome::kHeldBack;
+    }
+    error = refusal(command, flags);
   }
-  if (std::string error = refusal(command, args, flags); !error.empty()) [[unlikely]] {
+  if (!error.empty()) [[unlikely]] {
     counters_.commands[command->index].rejected.add();
     refuse(ctx, error);
   } else if (queues) {

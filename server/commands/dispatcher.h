@@ -54,8 +54,10 @@ class Dispatcher {
 
   const RegisteredCommand* find(Arguments args);
   void prefetch_values(std::span<const Ahead> same_key, int64_t now_ms);
-  // The text of the error when the command must not run; empty when it may.
-  std::string refusal(const RegisteredCommand* command, Arguments args, uint32_t flags) const;
+  // Both: the text of the error when the command must not run; empty when it may. The first asks
+  // what no wait would change, the second for the state of the server.
+  std::string misuse(const RegisteredCommand* command, Arguments args) const;
+  std::string refusal(const RegisteredCommand* command, uint32_t flags) const;
   // Whether the command must wait: for the end of a pause, or for the subscribers' threads.
   bool is_held_back(uint32_t flags, int64_t now_ms) const;
   // As refusal(), for the availability of the server. `flags` are the row's and the queue's, the

@@ -90,7 +90,7 @@ void write_clients(const Source& source, Lines& lines) {
     input_max = std::max(input_max, session->query_buffer_bytes.load(std::memory_order_relaxed) +
                                         session->query_buffer_free_bytes.load());
     output_max = std::max(output_max, session->output_buffer_bytes.load());
-    blocked += session->blocked ? 1 : 0;
+    blocked += session->blocked || session->paused ? 1 : 0;
   }
   lines.field("connected_clients", source.services.clients.count());
   lines.zeros({"cluster_connections"});

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "server/commands/awaited_acks.h"
 #include "tests/support/command_test.h"
 
 namespace server {
@@ -63,6 +64,55 @@ TEST_F(ClientCommandsTest, PauseHoldsOthersBackUntilUnpause) {
   EXPECT_EQ(other_->last_outcome, Outcome::kHeldBack);
   EXPECT_EQ(run({"CLIENT", "UNPAUSE"}), kOk);
   EXPECT_EQ(run_as_other({"PING"}), "+PONG\r\n");
+}
+
+TEST_F(ClientCommandsTest, PauseIsAnsweredWhenNoWriteIsUnderWay) {
+  Drain::Callback end_writes;
+  pause_.set_visit_threads([&end_writes](const auto& callback) { end_writes = callback; });
+  int wakes = 0;
+  client_->session->wake = [&wakes] { ++wakes; };
+  EXPECT_EQ(run({"CLIENT", "PAUSE", "1000", "WRITE"}), "");
+  EXPECT_EQ(client_->last_outcome, Outcome::kBlocked);
+  ASSERT_TRUE(client_->session->awaited);
+  EXPECT_FALSE(client_->session->awaited->can_be_unblocked());
+  run_as_other({"SET", "a", "1"});
+  EXPECT_EQ(other_->last_outcome, Outcome::kHeldBack);
+  protocol::OutputBuffer reply;
+  const auto answer = [&] {
+    return answer_awaited(services_, *client_->session->awaited, false,
+                          protocol::ReplyWriter(reply, protocol::RespVersion::kResp2));
+  };
+  EXPECT_FALSE(answer());
+  end_writes();
+  EXPECT_EQ(wakes, 1);
+  EXPECT_TRUE(answer());
+  EXPECT_EQ(reply.view(), kOk);
+}
+
+// A transaction cannot wait.
+TEST_F(ClientCommandsTest, PauseInsideATransactionIsAnsweredAtOnce) {
+  pause_.set_visit_threads([](const auto&) {});
+  run({"MULTI"});
+  run({"CLIENT", "PAUSE", "1000", "WRITE"});
+  EXPECT_EQ(run({"EXEC"}), array({kOk}));
+  EXPECT_FALSE(client_->session->awaited);
+}
+
+TEST_F(ClientCommandsTest, WhatIsWrongIsRefusedDuringAPause) {
+  run({"CONFIG", "SET", "requirepass", "secret"});
+  run({"CLIENT", "PAUSE", "1000", "ALL"});
+  EXPECT_EQ(run_as_other({"SET", "a"}), error("ERR wrong number of arguments for 'set' command"));
+  EXPECT_EQ(run_as_other({"GET"}), error("ERR wrong number of arguments for 'get' command"));
+  other_->session->authenticated = false;
+  EXPECT_EQ(run_as_other({"GET", "a"}), error("NOAUTH Authentication required."));
+  // Who wants to end the pause may have to log in first.
+  EXPECT_EQ(run_as_other({"AUTH", "secret"}), kOk);
+  EXPECT_EQ(run_as_other({"CLIENT", "UNPAUSE"}), kOk);
+}
+
+TEST_F(ClientCommandsTest, WhoIsPausedCountsAsBlocked) {
+  other_->session->paused = true;
+  EXPECT_NE(run({"INFO", "clients"}).find("\r\nblocked_clients:1\r\n"), std::string::npos);
 }
 
 TEST_F(ClientCommandsTest, MaintenanceNotificationsAreUnknown) {
