@@ -285,10 +285,11 @@ void Leader::add_to_stream(int64_t now_us) {
   const bool may_add = !is_paused();
   // By way of the journal, which ends the stream when this server becomes a replica.
   if (acks_are_wanted && may_add) parts_.journal.tell_second_sink(kGetAck);
-  if (now_us < next_ping_us_) return;
+  // The period may change at any time: it counts from the last one.
   const int64_t period_s = parts_.config.integer(OptionId::kReplPingReplicaPeriod);
-  if (next_ping_us_ != 0 && may_add) parts_.journal.tell_second_sink(kPing);
-  next_ping_us_ = now_us + period_s * core::kSecondUs;
+  if (last_ping_us_ != 0 && now_us < last_ping_us_ + period_s * core::kSecondUs) return;
+  if (last_ping_us_ != 0 && may_add) parts_.journal.tell_second_sink(kPing);
+  last_ping_us_ = now_us;
 }
 
 void Leader::look_at_clock(int64_t now_us) {

@@ -154,7 +154,7 @@ class Leader {
   bool is_stopping_ = false;
   int64_t next_snapshot_us_ = 0;
   int64_t next_second_us_ = 0;
-  int64_t next_ping_us_ = 0;
+  int64_t last_ping_us_ = 0;
   int64_t last_replica_us_ = 0;
 
   std::vector<LinkPtr> blocked_;  // of the thread

@@ -102,6 +102,26 @@ TEST_F(LeaderTest, AReplicaThatKeepsUpStaysWhileTheStreamGrows) {
   EXPECT_EQ(leader().count(), 1);
 }
 
+// A superfluous one would be a byte of the stream that a promoted replica's siblings lack.
+TEST_F(LeaderTest, ThePeriodOfPingsMayChange) {
+  const std::string ping = "*1\r\n$4\r\nPING\r\n";
+  const auto set_period = [this](const char* seconds) {
+    EXPECT_EQ(run({"CONFIG", "SET", "repl-ping-replica-period", seconds}), kOk);
+  };
+  set_period("3600");
+  Remote peer(*this);
+  psync(peer, replication_.offset());
+  EXPECT_EQ(peer.read(go_on().size()), go_on());
+  // The thread looks at the clock several times in this second.
+  EXPECT_EQ(peer.read(1), "");
+  advance_ms(2000);
+  set_period("1");
+  EXPECT_EQ(peer.read(ping.size()), ping);
+  set_period("3600");
+  advance_ms(2000);
+  EXPECT_EQ(peer.read(1), "");
+}
+
 TEST_F(LeaderTest, AReplicaIsCutOffWhenTheStreamIsReplaced) {
   Remote peer(*this);
   psync(peer, replication_.offset());
