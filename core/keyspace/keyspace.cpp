@@ -109,10 +109,10 @@ void Keyspace::expire(unsigned database, const KeyRef& key) {
   if (reclaimer_ != nullptr) reclaimer_->drop(std::move(entry));
 }
 
-void Keyspace::watch(unsigned database, const KeyRef& key, WatchFlagPtr flag, int64_t now_ms) {
+bool Keyspace::watch(unsigned database, const KeyRef& key, WatchFlagPtr flag, int64_t now_ms) {
   const Entry* entry = find_any(database, key);
   const bool was_expired = entry != nullptr && entry->expired(now_ms);
-  stripe(key).watches.add(database, key.name, std::move(flag), was_expired);
+  return stripe(key).watches.add(database, key.name, std::move(flag), was_expired);
 }
 
 void Keyspace::unwatch(unsigned database, const KeyRef& key, const WatchFlagPtr& flag) {

@@ -136,7 +136,8 @@ class Keyspace {
 
   // Watches. REQUIRES: the key's stripe, exclusive. Each write command calls notify_modified for
   // the keys it changed; only expiry, flush and swap are told by the keyspace itself.
-  void watch(unsigned database, const KeyRef& key, WatchFlagPtr flag, int64_t now_ms);
+  // watch() tells whether `flag` watches the key only now.
+  bool watch(unsigned database, const KeyRef& key, WatchFlagPtr flag, int64_t now_ms);
   void unwatch(unsigned database, const KeyRef& key, const WatchFlagPtr& flag);
   void notify_modified(unsigned database, const KeyRef& key) {
     WatchTable& watches = stripe(key).watches;

@@ -11,14 +11,14 @@ using KeyView = std::pair<unsigned, std::string_view>;
 
 }  // namespace
 
-void WatchTable::add(unsigned database, std::string_view key, WatchFlagPtr flag, bool was_expired) {
+bool WatchTable::add(unsigned database, std::string_view key, WatchFlagPtr flag, bool was_expired) {
   auto row = rows_.find(KeyView(database, key));
   if (row == rows_.end()) row = rows_.try_emplace(Key(database, key)).first;
   auto& watchers = row->second;
-  // A second WATCH of the same key by the same connection changes nothing.
   const bool known = std::any_of(watchers.begin(), watchers.end(),
                                  [&](const Watcher& watcher) { return watcher.flag == flag; });
   if (!known) watchers.push_back({std::move(flag), was_expired});
+  return !known;
 }
 
 void WatchTable::remove(unsigned database, std::string_view key, const WatchFlagPtr& flag) {

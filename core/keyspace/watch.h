@@ -28,7 +28,8 @@ class WatchTable {
  public:
   bool empty() const { return rows_.empty(); }
   // `was_expired`: the key had expired already, so its deletion for that reason is no change.
-  void add(unsigned database, std::string_view key, WatchFlagPtr flag, bool was_expired);
+  // False, and nothing changes, when `flag` watches the key already.
+  bool add(unsigned database, std::string_view key, WatchFlagPtr flag, bool was_expired);
   void remove(unsigned database, std::string_view key, const WatchFlagPtr& flag);
   void mark_modified(unsigned database, std::string_view key);
   // The key was deleted because it had expired; it counts as a change only to those who watched it

@@ -2,7 +2,6 @@
 //
 // MULTI, EXEC, DISCARD, WATCH, UNWATCH: a transaction runs under the locks of all its keys at
 // once, so that other threads see all of it or nothing.
-#include <algorithm>
 #include <mutex>
 
 #include "server/commands/context.h"
@@ -99,14 +98,11 @@ void watch(Context& ctx) {
     transaction.watch_flag = std::make_shared<core::keyspace::WatchFlag>();
   }
   for (const std::string_view name : ctx.args.subspan(1)) {
-    const bool known = std::any_of(
-        transaction.watched.begin(), transaction.watched.end(),
-        [&](const auto& w) { return w.database == ctx.session.database && w.key == name; });
-    if (known) continue;
     const KeyRef key = ctx.keyspace().ref(name);
     const auto lock = ctx.keyspace().lock_exclusive(key);
-    ctx.keyspace().watch(ctx.database(), key, transaction.watch_flag, ctx.now_ms);
-    transaction.watched.push_back({ctx.session.database, std::string(name)});
+    if (ctx.keyspace().watch(ctx.database(), key, transaction.watch_flag, ctx.now_ms)) {
+      transaction.watched.push_back({ctx.session.database, std::string(name)});
+    }
   }
   ctx.session.watched_keys.store(transaction.watched.size(), std::memory_order_relaxed);
   ctx.reply.ok();

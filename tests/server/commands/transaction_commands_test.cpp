@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "tests/support/command_test.h"
+
+namespace server {
+namespace {
+
+class TransactionCommandsTest : public CommandTest {
+ protected:
+  static std::vector<std::string> watch_of(size_t count) {
+    std::vector<std::string> command{"WATCH"};
+    for (size_t i = 0; i < count; ++i) command.push_back("key:" + std::to_string(i));
+    return command;
+  }
+};
+
+// Time that grew with the square of the number took minutes here, for each of the three.
+TEST_F(TransactionCommandsTest, ManyKeysMayBeWatched) {
+  constexpr size_t kKeys = 200'000;
+  const auto command = watch_of(kKeys);
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(run(command), kOk);
+  EXPECT_EQ(run(command), kOk);
+  EXPECT_EQ(client_->session->watched_keys.load(), kKeys);
+  run({"MULTI"});
+  EXPECT_EQ(run_as_other({"SET", "key:77777", "1"}), kOk);
+  EXPECT_EQ(run({"EXEC"}), "*-1\r\n");
+  EXPECT_EQ(run(command), kOk);
+  EXPECT_EQ(run({"UNWATCH"}), kOk);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(30));
+}
+
+TEST_F(TransactionCommandsTest, TheSameNameInTwoDatabasesIsTwoKeys) {
+  run({"WATCH", "a", "a"});
+  run({"SELECT", "1"});
+  run({"WATCH", "a"});
+  EXPECT_EQ(client_->session->watched_keys.load(), 2);
+  run_as_other({"SET", "a", "1"});
+  run({"MULTI"});
+  EXPECT_EQ(run({"EXEC"}), "*-1\r\n");
+  // Nothing is left of the watches.
+  run({"MULTI"});
+  EXPECT_EQ(run({"EXEC"}), "*0\r\n");
+}
+
+}  // namespace
+}  // namespace server
