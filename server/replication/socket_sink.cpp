@@ -23,6 +23,7 @@ core::Result<> SocketSink::write(std::string_view bytes) {
   }
   while (true) {
     for (Receiver& receiver : receivers_) send(receiver, bytes);
+    drop_slow(bytes.size(), now_us);
     std::erase_if(receivers_, [](const Receiver& receiver) { return receiver.is_gone; });
     if (receivers_.empty()) return core::Error{"ERR no replica is left to send to"};
     const bool is_done = std::ranges::all_of(
@@ -37,16 +38,29 @@ void SocketSink::send(Receiver& receiver, std::string_view bytes) {
   const std::string_view rest = bytes.substr(receiver.sent);
   const ssize_t size =
       ::send(receiver.descriptor, rest.data(), rest.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  const int64_t now_us = clock_.monotonic_us();
   if (size > 0) {
     receiver.sent += static_cast<size_t>(size);
-    receiver.moved_us = now_us;
+    receiver.moved_us = clock_.monotonic_us();
     return;
   }
   const bool is_full = size < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
-  if (is_full && now_us - receiver.moved_us <= timeout_us_) return;
+  if (!is_full) shut_out(receiver);
+}
+
+void SocketSink::shut_out(Receiver& receiver) {
   ::shutdown(receiver.descriptor, SHUT_RDWR);
   receiver.is_gone = true;
+}
+
+void SocketSink::drop_slow(size_t size, int64_t begun_us) {
+  const int64_t now_us = clock_.monotonic_us();
+  const bool others_wait = std::ranges::any_of(
+      receivers_, [&](const Receiver& receiver) { return receiver.sent == size; });
+  for (Receiver& receiver : receivers_) {
+    if (receiver.sent == size || receiver.is_gone) continue;
+    const bool holds_up_others = others_wait && now_us - begun_us > timeout_us_ / 2;
+    if (holds_up_others || now_us - receiver.moved_us > timeout_us_) shut_out(receiver);
+  }
 }
 
 void SocketSink::await_room(size_t size) {
@@ -55,8 +69,9 @@ void SocketSink::await_room(size_t size) {
     if (receiver.sent < size) waited.push_back({receiver.descriptor, POLLOUT, 0});
   }
   // A bound, so that the time allowed is looked at.
-  constexpr int kPauseMs = 1000;
-  (void)::poll(waited.data(), waited.size(), kPauseMs);
+  constexpr int64_t kLongestPauseMs = 1000;
+  const int64_t pause_ms = std::clamp<int64_t>(timeout_us_ / 10'000, 1, kLongestPauseMs);
+  (void)::poll(waited.data(), waited.size(), static_cast<int>(pause_ms));
 }
 
 }  // namespace server

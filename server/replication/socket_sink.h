@@ -2,9 +2,10 @@
 //
 // SocketSink: writes the same bytes to several sockets, waiting for the slow ones.
 //
-// Invariants: a socket gets all bytes in order or is shut down: one whose other end has gone, or
-// which took no byte for the time allowed. The others go on without it. What waits is the one
-// piece being written, so no memory grows.
+// Invariants: a socket gets all bytes in order or is shut down: one whose other end has gone, which
+// took no byte for the time allowed, or which kept others waiting for half of that: they get
+// nothing meanwhile, and their patience may be no longer. The others go on without it. What waits
+// is the one piece being written, so no memory grows.
 // Thread safety: one thread; in a forked child, of which the sockets' other holders learn by the
 // shut-down.
 #pragma once
@@ -35,6 +36,9 @@ class SocketSink final : public persistence::ByteSink {
     bool is_gone = false;
   };
   void send(Receiver& receiver, std::string_view bytes);
+  // Shuts out those that have had their time for a piece that was begun at `begun_us`.
+  void drop_slow(size_t size, int64_t begun_us);
+  static void shut_out(Receiver& receiver);
   void await_room(size_t size);
 
   std::vector<Receiver> receivers_;

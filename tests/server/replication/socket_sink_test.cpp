@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <thread>
@@ -96,6 +97,31 @@ TEST_F(SocketSinkTest, ShutsOutWhoTakesNothing) {
   // The other holders of the socket learn of it.
   const std::string rest = stuck.read_to_end();
   EXPECT_LT(rest.size(), big_.size());
+}
+
+// They get nothing meanwhile, and may be as patient as the sink.
+TEST_F(SocketSinkTest, ShutsOutWhoKeepsOthersWaitingBeforeTheyGiveUp) {
+  ConnectedPair stuck;
+  ConnectedPair good;
+  constexpr int64_t kTimeoutS = 4;
+  int64_t silent_ms = 0;
+  {
+    const std::jthread reader([&] {
+      std::array<char, 65536> buffer;
+      int64_t last_us = clock_.monotonic_us();
+      while (::read(good.ends[1], buffer.data(), buffer.size()) > 0) {
+        const int64_t now_us = clock_.monotonic_us();
+        silent_ms = std::max(silent_ms, (now_us - last_us) / 1000);
+        last_us = now_us;
+      }
+    });
+    SocketSink sink({stuck.ends[0], good.ends[0]}, kTimeoutS, clock_);
+    EXPECT_TRUE(sink.write(big_));
+    EXPECT_TRUE(sink.write(big_));
+    ::shutdown(good.ends[0], SHUT_WR);
+  }
+  EXPECT_GE(silent_ms, kTimeoutS * 1000 / 2 - 100);
+  EXPECT_LT(silent_ms, kTimeoutS * 1000 * 3 / 4 + 500);
 }
 
 TEST_F(SocketSinkTest, FailsWhenNobodyIsLeft) {
