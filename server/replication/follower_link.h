@@ -92,6 +92,8 @@ class FollowerLink {
   bool is_unit_of_link() const { return is_unit_of_link_; }
   int64_t last_received_us() const { return last_received_us_; }
   const std::string& failure() const { return failure_; }
+  // The stream holds a unit that this server cannot take, and always will.
+  bool needs_full_sync() const { return splitter_.unit_is_too_big(); }
 
  private:
   enum class Step : uint8_t { kPing, kAuth, kPort, kAddress, kCapabilities, kPsync, kDone };

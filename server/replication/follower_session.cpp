@@ -272,6 +272,7 @@ core::Result<> FollowerSession::apply_units() {
       return core::Error{"this replica has changes of its own: all data shall come anew"};
     }
     for (auto event = link_->next(); event != FollowerLink::Event::kNone; event = link_->next()) {
+      if (link_->needs_full_sync()) parts_.replication.note_gap();
       if (event != FollowerLink::Event::kUnit) return core::Error{link_->failure()};
       if (auto applied = apply_unit(); !applied) return applied;
     }

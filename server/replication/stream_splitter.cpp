@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 #include "protocol/arguments.h"
 
 namespace server {
@@ -13,6 +16,16 @@ protocol::Limits stream_limits(size_t unit_bytes_max) {
   protocol::Limits limits;
   limits.bulk_size_max_bytes = unit_bytes_max;
   return limits;
+}
+
+// These end a transaction, or what has been said on a connection: what follows them would be
+// carried out otherwise than the leader did.
+constexpr std::array<std::string_view, 3> kAboutConnection = {"DISCARD", "RESET", "QUIT"};
+
+bool is_about_connection(std::string_view name) {
+  return std::ranges::any_of(kAboutConnection, [&](std::string_view known) {
+    return protocol::equals_ignore_case(name, known);
+  });
 }
 
 // Storage that a rare big group needed is given back.
@@ -54,10 +67,12 @@ StreamSplitter::Status StreamSplitter::next() {
     parsed_ += parser_.consumed();
     const bool is_whole = status == protocol::RequestParser::Status::kRequest;
     if ((is_whole ? parsed_ : buffer_.size() - start_) > unit_bytes_max_) {
+      unit_is_too_big_ = true;
       return fail(fmt::format("a unit of more than {} bytes", unit_bytes_max_));
     }
     if (!is_whole) return Status::kNeedMore;
     const std::string_view name = parser_.arguments().front();
+    if (is_about_connection(name)) return fail(fmt::format("{}, which no leader sends", name));
     const bool begins = protocol::equals_ignore_case(name, "MULTI");
     const bool ends = protocol::equals_ignore_case(name, "EXEC");
     if (begins && in_group_) return fail("MULTI inside MULTI");
@@ -120,6 +135,7 @@ void StreamSplitter::reset() {
   word_counts_.clear();
   command_count_ = 0;
   error_.clear();
+  unit_is_too_big_ = false;
 }
 
 }  // namespace server

@@ -43,6 +43,8 @@ class StreamSplitter {
 
   // After kError.
   std::string_view error() const { return error_; }
+  // The error is that a unit is longer than it may be.
+  bool unit_is_too_big() const { return unit_is_too_big_; }
   // Appended, but not yet handed out as a unit.
   size_t pending_bytes() const { return buffer_.size() - start_ - unit_bytes_; }
   void reset();
@@ -71,6 +73,7 @@ class StreamSplitter {
   std::vector<Command> commands_;  // only grows, so that its vectors keep their storage
   size_t command_count_ = 0;
   std::string error_;
+  bool unit_is_too_big_ = false;
 };
 
 }  // namespace server

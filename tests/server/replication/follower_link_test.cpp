@@ -350,6 +350,20 @@ TEST(FollowerLinkTest, WhatNoLeaderSaysEndsTheLink) {
   }
 }
 
+// From the same offset the same unit would come again.
+TEST(FollowerLinkTest, AUnitThatIsTooBigNeedsAFullSync) {
+  auto asked = request(kId, 7);
+  asked.unit_bytes_max = 1000;
+  TestReplica replica(std::move(asked));
+  replica.receive(kGreeting + "+CONTINUE\r\n" + command({"SET", "a", std::string(900, 'x')}));
+  EXPECT_EQ(replica.link.phase(), Phase::kStream);
+  EXPECT_FALSE(replica.link.needs_full_sync());
+  replica.receive(command({"MULTI"}) + command({"SET", "a", std::string(500, 'x')}) +
+                  command({"SET", "b", std::string(500, 'x')}) + command({"EXEC"}));
+  EXPECT_EQ(replica.link.phase(), Phase::kFailed);
+  EXPECT_TRUE(replica.link.needs_full_sync());
+}
+
 TEST(FollowerLinkTest, AClosedConnectionIsAFailure) {
   TestReplica replica(request());
   replica.receive(kGreeting);

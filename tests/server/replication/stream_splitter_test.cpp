@@ -95,6 +95,10 @@ TEST(StreamSplitterTest, WhatNoLeaderSendsIsAnError) {
   const std::vector<std::string> streams = {
       command({"EXEC"}),
       command({"MULTI"}) + command({"MULTI"}),
+      command({"MULTI"}) + command({"SET", "a", "1"}) + command({"discard"}),
+      command({"DISCARD"}),
+      command({"RESET"}),
+      command({"MULTI"}) + command({"QUIT"}),
       "PING\r\n",
       "*0\r\n",
       "*-1\r\n",
@@ -131,8 +135,10 @@ TEST(StreamSplitterTest, AUnitBeyondTheLimitIsAnError) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(splitter.next(), Status::kUnit) << "each alone is short";
   splitter.append(command({"MULTI"}) + set + set);
   EXPECT_EQ(splitter.next(), Status::kNeedMore);
+  EXPECT_FALSE(splitter.unit_is_too_big());
   splitter.append(set);
   EXPECT_EQ(splitter.next(), Status::kError);
+  EXPECT_TRUE(splitter.unit_is_too_big());
 
   // Whether it came whole or not.
   for (const size_t cut : {size_t{0}, size_t{1100}}) {
