@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <new>
 #include <optional>
 #include <utility>
@@ -21,8 +22,8 @@ namespace {
 using core::keyspace::Entry;
 using core::keyspace::EntryPtr;
 
-// As long as a client can make a key.
-constexpr uint64_t kKeyBytesMax = uint64_t{512} << 20;
+// As long as an Entry can hold a key: what clients may send is a matter of their limits.
+constexpr uint64_t kKeyBytesMax = std::numeric_limits<uint32_t>::max();
 // Longer AUX fields hold nothing for us: scripts of old releases.
 constexpr uint64_t kAuxBytesMax = uint64_t{1} << 20;
 // Strings below this are taken without asking the budget.

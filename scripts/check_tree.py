@@ -7,7 +7,8 @@ Usage: check_tree.py [--root DIR] [--build DIR]
   --build  a configured build folder; with it, sources that no target builds are found too
 
 Rules: which folder may include which (LAYERS, SERVER_LAYERS), includes written from the root, no
-include cycle, sizes of files, functions and lines, how a file opens, and words never to commit.
+include cycle, sizes of files, functions and lines, how a file opens, limits that only Admission
+asks for, and words never to commit.
 """
 
 import argparse
@@ -62,6 +63,12 @@ BANNED = [
     (re.compile(r"(?<![\w.])/(ho" r"me|Us" r"ers)/[A-Za-z]|(?<![\w.])/ro" r"ot/"),
      "a path of one machine: write it relative to the tree, or take it as an option"),
 ]  # fmt: skip
+# Limits of the configuration and of memory, which are for clients alone.
+ADMISSION = "server/commands/admission.h"
+LIMITS = re.compile(
+    r"\b(max_bulk_bytes|bloom_memory_limit_bytes|UnlimitedMemory|kProtoMaxBulkLen"
+    r"|kBloomMemoryUsageLimit|memory_?\.(fits|available_bytes|measure_available|over_limit))\b"
+)
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
 # Opens a body without being a function.
 NOT_A_FUNCTION = re.compile(
@@ -272,6 +279,18 @@ class Tree:
                     if found := pattern.search(line):
                         self.complain(path, number, f"`{found[0]}`: {message}")
 
+    def check_limits(self):
+        for path in self.sources:
+            if path.parts[:2] != ("server", "commands") or str(path) == ADMISSION:
+                continue
+            code = strip_code(self.texts[path])
+            for found in LIMITS.finditer(code):
+                self.complain(
+                    path, code.count("\n", 0, found.start()) + 1,
+                    f"`{found[0]}`: what a journal or a leader sends was allowed once; ask "
+                    f"ctx.admission(), which knows the origin ({ADMISSION})",
+                )  # fmt: skip
+
     def check_all_built(self, build):
         database = pathlib.Path(build) / "compile_commands.json"
         if not database.is_file():
@@ -353,6 +372,7 @@ def main():
     tree.check_cycles()
     tree.check_sizes()
     tree.check_words()
+    tree.check_limits()
     if options.build:
         tree.check_all_built(options.build)
     for problem in tree.problems:

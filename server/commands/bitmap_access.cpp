@@ -7,8 +7,7 @@ using core::keyspace::ByteBuffer;
 
 std::optional<ByteBuffer> zeroed_buffer(Context& ctx, uint64_t size_bytes) {
   ByteBuffer buffer;
-  const bool fits = size_bytes < kBigGrowthBytes || ctx.services.memory.fits(size_bytes);
-  if (!fits || !buffer.resize_zeroed(size_bytes)) {
+  if (!ctx.admission().memory_suffices(size_bytes) || !buffer.resize_zeroed(size_bytes)) {
     ctx.reply.error(kOutOfMemory);
     return std::nullopt;
   }
@@ -30,8 +29,7 @@ std::optional<WritableBits> writable_bits(Context& ctx, const KeyRef& key, uint6
   ByteBuffer& buffer = entry->make_raw();
   if (size_bytes <= buffer.size()) return WritableBits{as_bytes(buffer), false};
   const uint64_t growth_bytes = size_bytes - buffer.size();
-  const bool fits = growth_bytes < kBigGrowthBytes || ctx.services.memory.fits(growth_bytes);
-  if (!fits || !buffer.resize_zeroed(size_bytes)) {
+  if (!ctx.admission().memory_suffices(growth_bytes) || !buffer.resize_zeroed(size_bytes)) {
     ctx.reply.error(kOutOfMemory);
     return std::nullopt;
   }

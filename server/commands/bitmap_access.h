@@ -5,6 +5,7 @@
 // Thread safety: as Context; functions that take a key need its lock.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -26,15 +27,11 @@ inline std::span<const uint8_t> bits_of(const Entry* entry, core::keyspace::Inte
   return entry == nullptr ? std::span<const uint8_t>() : as_bytes(entry->text(scratch));
 }
 
-// Offsets end here: at the longest string that proto-max-bulk-len allows.
+// Offsets end here: at the longest string that is allowed.
 inline uint64_t offset_limit_bits(const Context& ctx) {
   constexpr uint64_t kBytesMax = std::numeric_limits<uint64_t>::max() / 8;
-  const auto limit_bytes = static_cast<uint64_t>(ctx.services.config.max_bulk_bytes());
-  return (limit_bytes < kBytesMax ? limit_bytes : kBytesMax) * 8;
+  return std::min(ctx.admission().string_bytes_max(), kBytesMax) * 8;
 }
-
-// From here on memory is asked for before it is taken.
-inline constexpr uint64_t kBigGrowthBytes = uint64_t{1} << 20;
 
 struct WritableBits {
   std::span<uint8_t> bytes;

@@ -12,7 +12,6 @@
 #include "server/commands/bloom_memory.h"
 #include "server/commands/context.h"
 #include "server/commands/families.h"
-#include "server/commands/new_value.h"
 
 namespace server {
 namespace {
@@ -49,7 +48,7 @@ void scandump(Context& ctx) {
   } else if (*iterator > 0) {
     chunk = persistence::chunk_at(filter, static_cast<uint64_t>(*iterator - 1), scratch);
   }
-  if (!memory_suffices(ctx, chunk.size())) return ctx.reply.error(kOutOfMemory);
+  if (!ctx.admission().memory_suffices(chunk.size())) return ctx.reply.error(kOutOfMemory);
   const int64_t end = *iterator + static_cast<int64_t>(chunk.size());
   const int64_t next = chunk.empty() ? 0 : end;
   ctx.reply.array(2);
@@ -73,7 +72,7 @@ void create_loaded(Context& ctx, core::Result<FilterPtr> filter, std::string_vie
 }
 
 void load_header(Context& ctx) {
-  const LoadBudget budget(ctx.services);
+  const LoadBudget budget(ctx.admission());
   auto filter = persistence::decode_chunk_header(ctx.args[3], budget);
   if (!filter) {
     const bool fits = filter.error().message != persistence::kDoesNotFit;
@@ -125,7 +124,7 @@ void load(Context& ctx) {
     if (!found) return;
     if (*found != nullptr) return ctx.reply.error(kBusyKey);
   }
-  const LoadBudget budget(ctx.services);
+  const LoadBudget budget(ctx.admission());
   auto filter = persistence::decode_load_payload(ctx.args[2], budget);
   if (!filter && filter.error().message == persistence::kDoesNotFit) {
     return ctx.reply.error(budget.refusal());

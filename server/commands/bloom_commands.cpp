@@ -83,10 +83,7 @@ const ScalableFilter* find_filter_or_nothing(Context& ctx, const KeyRef& key) {
 
 // Null when it cannot be made, which is answered. REQUIRES: the key is absent and locked.
 ScalableFilter* make_filter(Context& ctx, const KeyRef& key, const FilterParameters& parameters) {
-  // What is repeated from the journal was allowed once.
-  auto filter = ctx.session.origin == CommandOrigin::kOwnJournal
-                    ? ScalableFilter::create(parameters, core::UnlimitedMemory())
-                    : create_filter(ctx.services, parameters);
+  auto filter = create_filter(ctx.admission(), parameters);
   if (!filter) {
     ctx.reply.error(filter.error().message);
     return nullptr;
@@ -114,7 +111,7 @@ void reply_outcome(Context& ctx, AddOutcome outcome, std::string_view refusal) {
 /* BF.RESERVE key error_rate capacity [EXPANSION expansion | NONSCALING] [TIGHTENING ratio]
    [SEED seed] [VALIDATESCALETO capacity] [LAYOUT layout] */
 void reserve(Context& ctx) {
-  const auto request = parse_reserve(ctx.services, ctx.args, ctx.session.origin);
+  const auto request = parse_reserve(ctx);
   if (!request) return ctx.reply.error(request.error().message);
   const KeyRef key = ctx.key(1);
   const auto lock = ctx.lock(key);
@@ -134,12 +131,6 @@ void reserve(Context& ctx) {
 bool looks_first(const Context& ctx) {
   return ctx.services.facts.io_thread_count > 1 && !ctx.in_exec &&
          ctx.session.origin == CommandOrigin::kClient;
-}
-
-// A journal of ours lists what was new, so it is counted and not judged again; and a limit that the
-// configuration has got since must not lose it.
-AddOutcome replay(ScalableFilter& filter, ItemHash hash) {
-  return filter.replay_add(hash, core::UnlimitedMemory());
 }
 
 // The filter for such a look; null when there is none. REQUIRES: the key's shared lock.
@@ -179,10 +170,11 @@ void add(Context& ctx) {
         make_filter(ctx, key, default_filter_parameters(ctx.services.config, ctx.session.origin));
     if (filter == nullptr) return;
   }
-  const FilterBudget budget(ctx.services, *filter);
+  const FilterBudget budget(ctx.admission(), *filter);
   const ItemHash item = hash.for_filter(*filter);
+  // A journal of ours lists what was new: it is counted, whatever the bits say.
   const AddOutcome outcome = ctx.session.origin == CommandOrigin::kOwnJournal
-                                 ? replay(*filter, item)
+                                 ? filter->replay_add(item, budget)
                                  : filter->add(item, budget);
   if (is_new || outcome == AddOutcome::kAdded) {
     ctx.changed(key);
@@ -216,10 +208,10 @@ void add_items(Context& ctx, Arguments items, const FilterRequest* request) {
   }
   ItemBatch& batch = early.for_filter(*filter);
   auto outcomes = batch.outcomes();
-  const FilterBudget budget(ctx.services, *filter);
+  const FilterBudget budget(ctx.admission(), *filter);
   if (ctx.session.origin == CommandOrigin::kOwnJournal) {
     std::ranges::transform(batch.hashes(), outcomes.begin(),
-                           [&](const ItemHash& hash) { return replay(*filter, hash); });
+                           [&](ItemHash hash) { return filter->replay_add(hash, budget); });
   } else {
     // A full filter ends the list: the reply is as long as what was tried.
     outcomes = outcomes.first(filter->add_many(batch.hashes(), outcomes, budget));
@@ -246,7 +238,7 @@ bool load_journalled_as_insert(Context& ctx, const FilterRequest& request) {
       request.parameters.layout != LayoutId::kValkeyBloom) {
     return false;
   }
-  auto filter = persistence::decode_load_payload(request.items[0], core::UnlimitedMemory());
+  auto filter = persistence::decode_load_payload(request.items[0], ctx.admission().memory());
   if (!filter) return false;
   const FilterParameters& loaded = (*filter)->parameters();
   const FilterParameters& asked = request.parameters;
@@ -268,7 +260,7 @@ bool load_journalled_as_insert(Context& ctx, const FilterRequest& request) {
    [TIGHTENING ratio] [SEED seed] [VALIDATESCALETO capacity] [LAYOUT layout]
    [ITEMS item [item ...]] */
 void insert(Context& ctx) {
-  const auto request = parse_insert(ctx.services, ctx.args, ctx.session.origin);
+  const auto request = parse_insert(ctx);
   if (!request) return ctx.reply.error(request.error().message);
   if (load_journalled_as_insert(ctx, *request)) return;
   add_items(ctx, request->items, &*request);

@@ -58,7 +58,7 @@ class PairWriter {
 /* BF.PLAN error_rate capacity [EXPANSION expansion] [NONSCALING] [TIGHTENING ratio]
    [LAYOUT layout] */
 void plan(Context& ctx) {
-  const auto request = parse_plan(ctx.services, ctx.args);
+  const auto request = parse_plan(ctx);
   if (!request) return ctx.reply.error(request.error().message);
   const FilterParameters& parameters = request->parameters;
   const auto layer = ScalableFilter::plan(parameters);

@@ -7,20 +7,11 @@
 #include "server/commands/context.h"
 
 namespace server {
-namespace {
 
 using core::bloom::accounted_bytes;
 
-uint64_t limit_bytes_of(const Services& services) {
-  const int64_t limit_bytes = services.config.bloom_memory_limit_bytes();
-  return limit_bytes > 0 ? static_cast<uint64_t>(limit_bytes)
-                         : std::numeric_limits<uint64_t>::max();
-}
-
-}  // namespace
-
 uint64_t FilterBudget::left_of_limit_bytes() const {
-  const uint64_t limit_bytes = limit_bytes_of(services_);
+  const uint64_t limit_bytes = admission_.filter_bytes_max();
   const core::bloom::LayoutId layout = filter_.layout();
   const size_t layer_count = filter_.layer_count();
   const uint64_t bits_bytes = filter_.size_bytes() - accounted_bytes(layout, layer_count, 0);
@@ -31,15 +22,16 @@ uint64_t FilterBudget::left_of_limit_bytes() const {
 }
 
 uint64_t FilterBudget::available_bytes() const {
-  return std::min(services_.memory.available_bytes(), left_of_limit_bytes());
+  return std::min(admission_.memory().available_bytes(), left_of_limit_bytes());
 }
 
 bool FilterBudget::fits(uint64_t bytes) const {
-  return bytes <= left_of_limit_bytes() && services_.memory.fits(bytes);
+  return bytes <= left_of_limit_bytes() && admission_.memory().fits(bytes);
 }
 
-LoadBudget::LoadBudget(const Services& services)
-    : memory_bytes_(services.memory.measure_available()), limit_bytes_(limit_bytes_of(services)) {}
+LoadBudget::LoadBudget(const Admission& admission)
+    : memory_bytes_(admission.measured_memory_bytes()),
+      limit_bytes_(admission.filter_bytes_max()) {}
 
 uint64_t LoadBudget::available_bytes() const {
   return std::min(memory_bytes_, limit_bytes_);
@@ -50,15 +42,15 @@ std::string_view LoadBudget::refusal() const {
 }
 
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> create_filter(
-    const Services& services, const core::bloom::FilterParameters& parameters) {
-  const uint64_t limit_bytes = limit_bytes_of(services);
+    const Admission& admission, const core::bloom::FilterParameters& parameters) {
+  const uint64_t limit_bytes = admission.filter_bytes_max();
   const uint64_t bits_bytes = planned_bytes(parameters);
   // A size that has no number is refused by create(), which says so; it also must not overflow.
   const bool is_possible = bits_bytes != std::numeric_limits<uint64_t>::max();
   if (is_possible && accounted_bytes(parameters.layout, 1, bits_bytes) > limit_bytes) {
     return core::Error{std::string(kFilterTooLarge)};
   }
-  return core::bloom::ScalableFilter::create(parameters, services.memory);
+  return core::bloom::ScalableFilter::create(parameters, admission.memory());
 }
 
 }  // namespace server

@@ -11,7 +11,7 @@
 
 #include "core/bloom/scalable_filter.h"
 #include "core/memory_budget.h"
-#include "server/commands/services.h"
+#include "server/commands/admission.h"
 
 namespace server {
 
@@ -20,9 +20,9 @@ inline constexpr std::string_view kFilterTooLarge =
 
 class FilterBudget final : public core::MemoryBudget {
  public:
-  // Both must outlive the budget.
-  FilterBudget(const Services& services, const core::bloom::ScalableFilter& filter)
-      : services_(services), filter_(filter) {}
+  // The filter must outlive the budget.
+  FilterBudget(const Admission& admission, const core::bloom::ScalableFilter& filter)
+      : admission_(admission), filter_(filter) {}
 
   uint64_t available_bytes() const override;
   bool fits(uint64_t bytes) const override;
@@ -35,7 +35,7 @@ class FilterBudget final : public core::MemoryBudget {
  private:
   uint64_t left_of_limit_bytes() const;
 
-  const Services& services_;
+  const Admission admission_;
   const core::bloom::ScalableFilter& filter_;
   mutable bool hit_limit_ = false;
 };
@@ -43,7 +43,7 @@ class FilterBudget final : public core::MemoryBudget {
 // What a filter that comes from outside may take, by the same two limits.
 class LoadBudget final : public core::MemoryBudget {
  public:
-  explicit LoadBudget(const Services& services);
+  explicit LoadBudget(const Admission& admission);
   uint64_t available_bytes() const override;
   // Why a filter did not fit, once it did not.
   std::string_view refusal() const;
@@ -55,6 +55,6 @@ class LoadBudget final : public core::MemoryBudget {
 
 // A new filter, if both limits allow it. Errors: texts that name what is too much.
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> create_filter(
-    const Services& services, const core::bloom::FilterParameters& parameters);
+    const Admission& admission, const core::bloom::FilterParameters& parameters);
 
 }  // namespace server

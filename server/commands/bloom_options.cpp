@@ -251,15 +251,13 @@ FilterParameters merge(const Config& config, const Settings& settings, CommandOr
   return parameters;
 }
 
-core::Result<> check_scale_to(const Services& services, const FilterParameters& parameters,
+core::Result<> check_scale_to(const Admission& admission, const FilterParameters& parameters,
                               uint64_t capacity_wanted) {
   if (!parameters.is_scaling()) {
     return core::Error{"ERR cannot use NONSCALING and VALIDATESCALETO options together"};
   }
-  uint64_t limit_bytes = services.memory.available_bytes();
-  if (const int64_t limit = services.config.bloom_memory_limit_bytes(); limit > 0) {
-    limit_bytes = std::min(limit_bytes, static_cast<uint64_t>(limit));
-  }
+  const uint64_t limit_bytes =
+      std::min(admission.memory().available_bytes(), admission.filter_bytes_max());
   switch (core::bloom::forecast_scaling(parameters, capacity_wanted, limit_bytes).limit) {
     case ScalingLimit::kMemory:
       return core::Error{"ERR provided VALIDATESCALETO causes bloom object to exceed memory limit"};
@@ -271,13 +269,13 @@ core::Result<> check_scale_to(const Services& services, const FilterParameters& 
   return {};
 }
 
-core::Result<FilterRequest> finish(const Services& services, const ArgumentCursor& cursor,
-                                   const Settings& settings, CommandOrigin origin) {
+core::Result<FilterRequest> finish(const Context& ctx, const ArgumentCursor& cursor,
+                                   const Settings& settings) {
   if (!cursor.ok()) return core::Error{std::string(cursor.error())};
   FilterRequest request;
-  request.parameters = merge(services.config, settings, origin);
+  request.parameters = merge(ctx.services.config, settings, ctx.session.origin);
   if (settings.scale_to) {
-    const auto checked = check_scale_to(services, request.parameters, *settings.scale_to);
+    const auto checked = check_scale_to(ctx.admission(), request.parameters, *settings.scale_to);
     if (!checked) return checked.error();
   }
   return request;
@@ -289,9 +287,8 @@ FilterParameters default_filter_parameters(const Config& config, CommandOrigin o
   return merge(config, {}, origin);
 }
 
-core::Result<FilterRequest> parse_reserve(const Services& services, Arguments args,
-                                          CommandOrigin origin) {
-  ArgumentCursor cursor(args.subspan(2));
+core::Result<FilterRequest> parse_reserve(const Context& ctx) {
+  ArgumentCursor cursor(ctx.args.subspan(2));
   SettingsParser parser(cursor, kReserveTexts);
   parser.take_error_rate();
   // A cursor that has failed is at its end, where the next value would blame the syntax; the
@@ -300,18 +297,18 @@ core::Result<FilterRequest> parse_reserve(const Services& services, Arguments ar
   while (!cursor.done()) {
     if (parser.take_shared_option()) continue;
     // RedisBloom has passed over the word when it carried the command out.
-    if (origin == CommandOrigin::kForeignJournal) {
+    if (ctx.session.origin == CommandOrigin::kForeignJournal) {
       (void)cursor.next();
     } else {
       cursor.fail("Unknown argument received");
     }
   }
   parser.check_growth();
-  return finish(services, cursor, parser.settings(), origin);
+  return finish(ctx, cursor, parser.settings());
 }
 
-core::Result<FilterRequest> parse_plan(const Services& services, Arguments args) {
-  ArgumentCursor cursor(args.subspan(1));
+core::Result<FilterRequest> parse_plan(const Context& ctx) {
+  ArgumentCursor cursor(ctx.args.subspan(1));
   SettingsParser parser(cursor, kPlanTexts);
   parser.take_error_rate();
   parser.take_capacity();
@@ -321,12 +318,11 @@ core::Result<FilterRequest> parse_plan(const Services& services, Arguments args)
     }
   }
   parser.check_growth();
-  return finish(services, cursor, parser.settings(), CommandOrigin::kClient);
+  return finish(ctx, cursor, parser.settings());
 }
 
-core::Result<FilterRequest> parse_insert(const Services& services, Arguments args,
-                                         CommandOrigin origin) {
-  ArgumentCursor cursor(args.subspan(2));
+core::Result<FilterRequest> parse_insert(const Context& ctx) {
+  ArgumentCursor cursor(ctx.args.subspan(2));
   SettingsParser parser(cursor, kInsertTexts);
   Arguments items;
   bool no_create = false;
@@ -346,7 +342,7 @@ core::Result<FilterRequest> parse_insert(const Services& services, Arguments arg
       cursor.fail("Unknown argument received");
     }
   }
-  auto request = finish(services, cursor, parser.settings(), origin);
+  auto request = finish(ctx, cursor, parser.settings());
   if (request) {
     request->items = items;
     request->no_create = no_create;

@@ -11,9 +11,7 @@
 
 #include "core/bloom/parameters.h"
 #include "core/result.h"
-#include "server/commands/command.h"
-#include "server/commands/services.h"
-#include "server/session.h"
+#include "server/commands/context.h"
 
 namespace server {
 
@@ -34,12 +32,10 @@ core::bloom::FilterParameters default_filter_parameters(const Config& config, Co
 
 // BF.RESERVE key error_rate capacity [option ...].
 // A journal of ours spells out whatever matters, so what it leaves out is not the configuration's.
-core::Result<FilterRequest> parse_reserve(const Services& services, Arguments args,
-                                          CommandOrigin origin);
+core::Result<FilterRequest> parse_reserve(const Context& ctx);
 // BF.INSERT key [option ...] [ITEMS item ...].
-core::Result<FilterRequest> parse_insert(const Services& services, Arguments args,
-                                         CommandOrigin origin);
+core::Result<FilterRequest> parse_insert(const Context& ctx);
 // BF.PLAN error_rate capacity [option ...].
-core::Result<FilterRequest> parse_plan(const Services& services, Arguments args);
+core::Result<FilterRequest> parse_plan(const Context& ctx);
 
 }  // namespace server

@@ -28,6 +28,7 @@
 #include "core/number.h"
 #include "protocol/arguments.h"
 #include "protocol/reply_writer.h"
+#include "server/commands/admission.h"
 #include "server/commands/registry.h"
 #include "server/commands/services.h"
 #include "server/session.h"
@@ -89,6 +90,8 @@ class Context {
   bool is_journalled = false;
 
   core::keyspace::Keyspace& keyspace() const { return services.keyspace; }
+  // What this command may take.
+  Admission admission() const { return {services.config, services.memory, session.origin}; }
   unsigned database() const { return static_cast<unsigned>(session.database); }
   KeyRef key(size_t argument_index) const { return services.keyspace.ref(args[argument_index]); }
 

@@ -86,7 +86,10 @@ std::string Dispatcher::refusal(const RegisteredCommand* command, uint32_t flags
     std::string text = trouble(flags, command->row->flags & permissions);
     if (!text.empty()) return text;
   }
-  if ((flags & kDenyOom) != 0 && services_.memory.over_limit()) return std::string(kOutOfMemory);
+  const Admission admission(services_.config, services_.memory, session_.origin);
+  if ((flags & kDenyOom) != 0 && admission.is_over_memory_limit()) {
+    return std::string(kOutOfMemory);
+  }
   return "";
 }
 

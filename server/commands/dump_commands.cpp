@@ -52,11 +52,9 @@ void dump(Context& ctx) {
   const Entry* entry = ctx.find(key);
   if (entry == nullptr) return ctx.reply.null();
   const uint64_t size_bytes = value_bytes(*entry);
-  if (size_bytes > static_cast<uint64_t>(ctx.services.config.max_bulk_bytes())) {
-    return ctx.reply.error(kStringTooLong);
-  }
+  if (!ctx.admission().allows_string(size_bytes)) return ctx.reply.error(kStringTooLong);
   // The payload, what packing needs, and the reply.
-  if (!memory_suffices(ctx, 3 * size_bytes)) return ctx.reply.error(kOutOfMemory);
+  if (!ctx.admission().memory_suffices(3 * size_bytes)) return ctx.reply.error(kOutOfMemory);
   const std::string payload = dump_payload(*entry);
   lock.unlock();
   ctx.reply.bulk(payload);
@@ -111,11 +109,11 @@ core::Result<int64_t> restored_expiry(const Context& ctx, bool absolute) {
 core::Result<> restore_string(const Context& ctx, persistence::StreamReader& reader, Entry& entry) {
   persistence::StringReader text = reader.string();
   if (!reader.ok()) return core::Error{std::string(kBadFormat)};
-  if (text.size() > static_cast<uint64_t>(ctx.services.config.max_bulk_bytes())) {
+  if (!ctx.admission().allows_string(text.size())) {
     return core::Error{std::string(kStringTooLong)};
   }
   const core::Error out_of_memory{std::string(kOutOfMemory)};
-  if (!memory_suffices(ctx, text.size())) return out_of_memory;
+  if (!ctx.admission().memory_suffices(text.size())) return out_of_memory;
   switch (persistence::read_string_value(text, entry)) {
     case persistence::StringOutcome::kRead:
       return {};
@@ -128,7 +126,7 @@ core::Result<> restore_string(const Context& ctx, persistence::StreamReader& rea
 }
 
 core::Result<> restore_filter(const Context& ctx, persistence::StreamReader& reader, Entry& entry) {
-  const LoadBudget budget(ctx.services);
+  const LoadBudget budget(ctx.admission());
   auto filter = persistence::decode_filter(reader, budget);
   if (!filter) {
     const bool fits = filter.error().message != persistence::kDoesNotFit;

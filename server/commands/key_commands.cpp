@@ -13,8 +13,6 @@ namespace server {
 namespace {
 
 constexpr std::string_view kSameObject = "ERR source and destination objects are the same";
-// Only copies of this size are worth asking the system how much memory it has left.
-constexpr size_t kBigCopyBytes = size_t{1} << 20;
 
 /* DEL key [key ...] | UNLINK key [key ...] */
 void remove(Context& ctx) {
@@ -127,8 +125,7 @@ core::Result<CopyOptions> parse_copy(const Context& ctx) {
 
 // A deep copy, or null when memory does not suffice.
 EntryPtr copy_of(const Context& ctx, const Entry& source, std::string_view name) {
-  const size_t size_bytes = source.memory_bytes();
-  if (size_bytes >= kBigCopyBytes && !ctx.services.memory.fits(size_bytes)) return nullptr;
+  if (!ctx.admission().memory_suffices(source.memory_bytes())) return nullptr;
   EntryPtr copy = source.clone(name);
   if (copy != nullptr) copy->touch(ctx.access_clock_s());
   return copy;

@@ -67,10 +67,10 @@ class LcsTable {
     if (__builtin_mul_overflow((size_a + 1) * (size_b + 1), sizeof(uint32_t), &bytes)) {
       return kNoMemory;
     }
-    if (bytes > static_cast<uint64_t>(ctx.services.config.max_bulk_bytes())) {
+    if (!ctx.admission().allows_string(bytes)) {
       return "ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len";
     }
-    return memory_suffices(ctx, bytes) ? "" : kNoMemory;
+    return ctx.admission().memory_suffices(bytes) ? "" : kNoMemory;
   }
 
   // REQUIRES: no refusal(). Unusable (see operator bool) when the allocation fails.

@@ -36,7 +36,7 @@ bool are_pairs(Context& ctx) {
 std::optional<std::vector<NewValue>> prepare_values(const Context& ctx) {
   uint64_t total_bytes = 0;
   for (size_t i = 2; i < ctx.args.size(); i += 2) total_bytes += ctx.args[i].size();
-  if (!memory_suffices(ctx, total_bytes)) return std::nullopt;
+  if (!ctx.admission().memory_suffices(total_bytes)) return std::nullopt;
   std::vector<NewValue> values;
   values.reserve(ctx.args.size() / 2);
   for (size_t i = 2; i < ctx.args.size(); i += 2) {

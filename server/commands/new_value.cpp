@@ -8,19 +8,14 @@ namespace {
 
 // From here on, copying takes longer than other clients should wait for.
 constexpr size_t kBigTextBytes = size_t{64} * 1024;
-// Below this, asking for the free memory costs more than the answer is worth.
-constexpr uint64_t kAskedBytesMin = uint64_t{1} << 20;
 
 }  // namespace
-
-bool memory_suffices(const Context& ctx, uint64_t bytes) {
-  return bytes < kAskedBytesMin || ctx.services.memory.fits(bytes);
-}
 
 std::optional<NewValue> NewValue::prepare(const Context& ctx, std::string_view text) {
   NewValue value(text);
   if (text.size() < kBigTextBytes) return value;
-  if (!memory_suffices(ctx, text.size()) || !value.copy_.assign(text)) return std::nullopt;
+  if (!ctx.admission().memory_suffices(text.size())) return std::nullopt;
+  if (!value.copy_.assign(text)) return std::nullopt;
   return value;
 }
 

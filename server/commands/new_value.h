@@ -36,7 +36,4 @@ class NewValue {
   core::keyspace::ByteBuffer copy_;  // of a big text; otherwise empty
 };
 
-// Whether `bytes` more may be allocated. Small amounts are not worth the question.
-bool memory_suffices(const Context& ctx, uint64_t bytes);
-
 }  // namespace server

@@ -19,7 +19,7 @@ using core::keyspace::IntegerText;
 bool is_allowed_size(const Context& ctx, uint64_t size, uint64_t added) {
   uint64_t total = 0;
   if (__builtin_add_overflow(size, added, &total)) return false;
-  return total <= static_cast<uint64_t>(ctx.services.config.max_bulk_bytes());
+  return ctx.admission().allows_string(total);
 }
 
 // APPEND to a key that does not exist: the value gets the encoding that SET would give it.
@@ -42,7 +42,7 @@ void append(Context& ctx) {
   if (!is_allowed_size(ctx, entry->string_size(), text.size())) {
     return ctx.reply.error(kStringTooLong);
   }
-  if (!memory_suffices(ctx, text.size())) return ctx.reply.error(kOutOfMemory);
+  if (!ctx.admission().memory_suffices(text.size())) return ctx.reply.error(kOutOfMemory);
   ByteBuffer& bytes = entry->make_raw();
   if (!bytes.append(text)) return ctx.reply.error(kOutOfMemory);
   ctx.changed(key);
@@ -86,7 +86,7 @@ void getrange(Context& ctx) {
 // when memory does not suffice.
 ByteBuffer* grown_bytes(Context& ctx, const KeyRef& key, Entry* entry, size_t size) {
   const size_t old_size = entry == nullptr ? 0 : entry->string_size();
-  if (size > old_size && !memory_suffices(ctx, size - old_size)) return nullptr;
+  if (size > old_size && !ctx.admission().memory_suffices(size - old_size)) return nullptr;
   if (entry == nullptr) {
     ByteBuffer zeros;
     if (!zeros.resize_zeroed(size)) return nullptr;

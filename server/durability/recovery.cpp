@@ -14,6 +14,7 @@
 #include "persistence/rdb_loader.h"
 #include "persistence/rdb_reader.h"
 #include "server/log.h"
+#include "server/replayed_error.h"
 
 namespace server {
 namespace {
@@ -216,20 +217,20 @@ class Recovery {
       parts_.figures.loaded_bytes = bytes_before + command.offset;
       report_progress();
       if (parts_.is_cancelled) return core::Error{std::string(kCancelled)};
-      const std::string_view reply = replayer->execute(command.arguments);
-      if (!reply.starts_with('-')) return {};
-      const std::string text(reply.substr(1, reply.find('\r') - 1));
-      if (text.starts_with("ERR unknown command")) {
+      const std::string_view name = command.arguments[0];
+      const auto error = find_error(origin, name, replayer->execute(command.arguments));
+      if (!error) return {};
+      if (error->text.starts_with("ERR unknown command")) {
         if (parts_.config.integer(OptionId::kRdbForeignTypes) == 0) {
-          return core::Error{text + "; rdb-foreign-types skip leaves them out"};
+          return core::Error{error->text + "; rdb-foreign-types skip leaves them out"};
         }
         ++parts_.figures.foreign_keys;
         return {};
       }
       // RedisBloom writes down what failed half way too.
       ++refused;
-      if (origin == CommandOrigin::kForeignJournal) return {};
-      return core::Error{fmt::format("the command {} failed: {}", command.arguments[0], text)};
+      if (!error->loses_data) return {};
+      return core::Error{fmt::format("the command {} failed: {}", name, error->text)};
     };
     auto replayed = persistence::replay_aof(parts_.files, path, scan, execute);
     parts_.figures.loaded_bytes = bytes_before + scan.size_bytes;

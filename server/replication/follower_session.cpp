@@ -253,7 +253,7 @@ core::Result<> FollowerSession::go_on() {
 // REQUIRES: apply_mutex().
 void FollowerSession::begin_stream(bool has_own_stream, unsigned database) {
   const auto origin = has_own_stream ? CommandOrigin::kOwnJournal : CommandOrigin::kForeignJournal;
-  applier_ = std::make_unique<StreamApplier>(surroundings_.make_replayer(origin), database,
+  applier_ = std::make_unique<StreamApplier>(surroundings_.make_replayer(origin), origin, database,
                                              figures_.stream);
   synced_offset_ = link_->offset();
   stream_begin_ = link_->offset();
@@ -272,7 +272,7 @@ core::Result<> FollowerSession::apply_units() {
       return core::Error{"this replica has changes of its own: all data shall come anew"};
     }
     for (auto event = link_->next(); event != FollowerLink::Event::kNone; event = link_->next()) {
-      if (link_->needs_full_sync()) parts_.replication.note_gap();
+      if (link_->needs_full_sync()) parts_.replication.note_divergence();
       if (event != FollowerLink::Event::kUnit) return core::Error{link_->failure()};
       if (auto applied = apply_unit(); !applied) return applied;
     }
@@ -295,7 +295,10 @@ core::Result<> FollowerSession::apply_unit() {
     const auto unserved = parts_.config.integer(OptionId::kRdbForeignTypes) == 0
                               ? StreamApplier::Unserved::kRefuse
                               : StreamApplier::Unserved::kSkip;
-    if (auto applied = applier_->apply(unit.commands(), unserved); !applied) return applied;
+    if (auto applied = applier_->apply(unit.commands(), unserved); !applied) {
+      if (applier_->has_diverged()) parts_.replication.note_divergence();
+      return applied;
+    }
   }
   parts_.replication.append_applied(unit.bytes(), applier_->database());
   note_progress();

@@ -93,8 +93,8 @@ class Replication final : public StreamPosition {
   void note_own_change() {
     if (parts_.config.flag(OptionId::kReplicaReadOnly)) has_own_changes_ = true;
   }
-  // A part of the leader's stream cannot be taken: to ask for it again would not help.
-  void note_gap() { has_own_changes_ = true; }
+  // What the leader has sent could not be taken or carried out: to ask for it again would not help.
+  void note_divergence() { has_own_changes_ = true; }
   // Only a full sync makes this a copy of its leader again.
   bool has_own_changes() const { return has_own_changes_; }
 

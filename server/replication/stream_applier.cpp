@@ -10,7 +10,6 @@
 
 #include "core/number.h"
 #include "protocol/arguments.h"
-#include "protocol/reply_parser.h"
 #include "server/log.h"
 #include "server/replication/shown.h"
 
@@ -24,6 +23,7 @@ constexpr std::array<std::string_view, 4> kDispensable = {"PUBLISH", "SPUBLISH",
 // Names come from the leader: no more are remembered.
 constexpr size_t kToldMax = 1000;
 constexpr size_t kNameBytesMax = 64;
+constexpr size_t kErrorBytesMax = 200;
 
 bool is_dispensable(std::string_view name) {
   return std::any_of(kDispensable.begin(), kDispensable.end(), [&](std::string_view known) {
@@ -33,29 +33,29 @@ bool is_dispensable(std::string_view name) {
 
 }  // namespace
 
-StreamApplier::StreamApplier(std::unique_ptr<Replayer> replayer, unsigned database,
-                             Figures& figures)
-    : replayer_(std::move(replayer)), database_(database), figures_(figures) {
-  if (database != 0) {
-    const std::string number = fmt::format("{}", database);
-    (void)execute({"SELECT", number});
-  }
+StreamApplier::StreamApplier(std::unique_ptr<Replayer> replayer, CommandOrigin origin,
+                             unsigned database, Figures& figures)
+    : replayer_(std::move(replayer)), origin_(origin), database_(database), figures_(figures) {
+  if (database == 0) return;
+  const std::string number = fmt::format("{}", database);
+  // What would follow means the keys of a database that is not there.
+  if (execute({"SELECT", number})) has_diverged_ = true;
 }
 
 core::Result<> StreamApplier::apply(Commands commands, Unserved unserved) {
+  if (has_diverged_) return core::Error{"the stream's database is not there (see `databases`)"};
   return commands.size() == 1 ? apply_one(commands.front(), unserved)
                               : apply_group(commands, unserved);
 }
 
 core::Result<> StreamApplier::apply_one(const StreamSplitter::Command& command, Unserved unserved) {
-  const std::string error = execute(command);
-  if (error.empty()) {
+  const auto error = execute(command);
+  if (!error) {
     note_select(command);
     return {};
   }
-  if (error.starts_with(kUnknownCommand)) return refuse_or_skip(command, unserved);
-  note_error(command.front(), error);
-  return {};
+  if (error->text.starts_with(kUnknownCommand)) return refuse_or_skip(command, unserved);
+  return note_error(command.front(), *error);
 }
 
 core::Result<> StreamApplier::apply_group(Commands commands, Unserved unserved) {
@@ -64,17 +64,18 @@ core::Result<> StreamApplier::apply_group(Commands commands, Unserved unserved) 
   bool is_whole = true;
   (void)execute(commands.front());
   for (const StreamSplitter::Command& command : commands.subspan(1, commands.size() - 2)) {
-    const std::string error = execute(command);
-    if (error.empty()) {
+    const auto error = execute(command);
+    if (!error) {
       served.push_back(command);
       continue;
     }
     is_whole = false;
-    if (!error.starts_with(kUnknownCommand)) {
-      note_error(command.front(), error);
-    } else if (auto skipped = refuse_or_skip(command, unserved); !skipped) {
+    const auto handled = error->text.starts_with(kUnknownCommand)
+                             ? refuse_or_skip(command, unserved)
+                             : note_error(command.front(), *error);
+    if (!handled) {
       (void)execute({"DISCARD"});
-      return skipped;
+      return handled;
     }
   }
   if (!is_whole) {
@@ -82,31 +83,34 @@ core::Result<> StreamApplier::apply_group(Commands commands, Unserved unserved) 
     (void)execute({"DISCARD"});
     for (const StreamSplitter::Command& command : served) (void)execute(command);
   }
-  const std::string_view reply = replayer_->execute(commands.back());
-  protocol::ReplyParser parser;
-  if (parser.parse(reply) != protocol::ReplyParser::Status::kReply) {
-    note_error(commands.back().front(), "ERR a reply that cannot be read");
-    return {};
-  }
-  if (parser.reply().is_error()) {
-    note_error(commands.back().front(), parser.reply().text);
-    return {};
-  }
-  const auto& replies = parser.reply().elements;
-  for (size_t i = 0; i < replies.size() && i + 1 < served.size(); ++i) {
-    if (replies[i].is_error()) {
-      note_error(served[i + 1].front(), replies[i].text);
-    } else {
-      note_select(served[i + 1]);
-    }
-  }
-  return {};
+  return execute_queued(served, commands.back());
 }
 
-std::string StreamApplier::execute(const StreamSplitter::Command& command) {
-  const std::string_view reply = replayer_->execute(command);
-  if (!reply.starts_with('-')) return {};
-  return std::string(reply.substr(1, reply.find('\r') - 1));
+// `served` begins with MULTI.
+core::Result<> StreamApplier::execute_queued(Commands served, const StreamSplitter::Command& exec) {
+  const auto reply = read_reply(replayer_->execute(exec));
+  if (!reply) {
+    return note_error(exec.front(),
+                      {"ERR a reply that cannot be read", origin_ == CommandOrigin::kOwnJournal});
+  }
+  if (const auto error =
+          reply->is_error() ? find_error(origin_, exec.front(), *reply) : std::nullopt) {
+    return note_error(exec.front(), *error);
+  }
+  core::Result<> done;
+  for (size_t i = 0; i < reply->elements.size() && i + 1 < served.size(); ++i) {
+    const StreamSplitter::Command& command = served[i + 1];
+    if (const auto error = find_error(origin_, command.front(), reply->elements[i])) {
+      if (auto noted = note_error(command.front(), *error); !noted && done) done = noted;
+    } else {
+      note_select(command);
+    }
+  }
+  return done;
+}
+
+std::optional<ReplayedError> StreamApplier::execute(const StreamSplitter::Command& command) {
+  return find_error(origin_, command.front(), replayer_->execute(command));
 }
 
 core::Result<> StreamApplier::refuse_or_skip(const StreamSplitter::Command& command,
@@ -124,13 +128,22 @@ core::Result<> StreamApplier::refuse_or_skip(const StreamSplitter::Command& comm
   return {};
 }
 
-void StreamApplier::note_error(std::string_view name, std::string_view error) {
+core::Result<> StreamApplier::note_error(std::string_view name, const ReplayedError& error) {
   ++figures_.failed_commands;
-  const std::string kind = fmt::format("{} {}", shown(name, kNameBytesMax),
-                                       shown(error.substr(0, error.find(' ')), kNameBytesMax));
-  if (told_.size() >= kToldMax || !told_.insert(kind).second) return;
-  log_warning("A command of the leader failed: '{}': {}. Later ones of its kind are only counted",
-              shown(name, kNameBytesMax), error);
+  const std::string shown_name = shown(name, kNameBytesMax);
+  const std::string shown_text = shown(error.text, kErrorBytesMax);
+  if (error.loses_data) {
+    has_diverged_ = true;
+    return core::Error{fmt::format("its '{}' failed here, so that all data shall come anew: {}",
+                                   shown_name, shown_text)};
+  }
+  const std::string kind = fmt::format(
+      "{} {}", shown_name, shown(error.text.substr(0, error.text.find(' ')), kNameBytesMax));
+  if (told_.size() < kToldMax && told_.insert(kind).second) {
+    log_warning("A command of the leader failed: '{}': {}. Later ones of its kind are only counted",
+                shown_name, shown_text);
+  }
+  return {};
 }
 
 void StreamApplier::note_select(const StreamSplitter::Command& command) {

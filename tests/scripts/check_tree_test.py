@@ -169,6 +169,14 @@ class CheckTreeTest(unittest.TestCase):
         self.assert_refused({"docs/a.md": "see /ro" "ot/notes\n"}, "a path of one machine")
         self.assert_accepted({"docs/a.md": "see https://example.org/ho" "me/me\n"})
 
+    def test_limits_that_only_admission_may_ask_for(self):
+        for call in ("config.max_bulk_bytes()", "services.memory.fits(1)", "memory_.over_limit()"):
+            text = SPDX + f"bool a = {call};\n"
+            self.assert_refused({"server/commands/a.cpp": text}, r"cpp:2: .* ctx.admission\(\)")
+            self.assert_accepted({"server/net/a.cpp": text})
+            self.assert_accepted({"server/commands/admission.h": HEADER + text})
+        self.assert_accepted({"server/commands/a.cpp": SPDX + "// as max_bulk_bytes\n"})
+
     def test_source_that_no_target_builds(self):
         files = {"core/a.cpp": SPDX, "core/b.cpp": SPDX, "tests/fuzz/c.cpp": SPDX}
         entry = {"directory": "/", "file": "a.cpp"}

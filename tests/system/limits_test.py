@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Limits on what one client may send and leave unread, and that CONFIG SET reaches everybody."""
 
+import shutil
 import socket
+import tempfile
 import time
 import unittest
 
@@ -128,6 +130,29 @@ class InputLimitTest(ServerTest):
             pass
         self.assertTrue(self.client.is_closed_by_server())
         self.assertEqual(self.admin.call("PING"), b"PONG")
+
+
+class LowerLimitsTest(ServerTest):
+    def test_a_start_under_lower_limits_has_all_that_was_taken(self):
+        directory = tempfile.mkdtemp(prefix="bloomery-test-")
+        self.addCleanup(shutil.rmtree, directory)
+        options = ["--appendonly", "yes", "--proto-max-bulk-len", "1mb"]
+        options += ["--enable-debug-command", "yes"]
+        first = self.start_server(*options, directory=directory)
+        with first.connect() as client:
+            # No base holds what follows: it is replayed.
+            self.assertEqual(client.call("CONFIG", "SET", "proto-max-bulk-len", "8mb"), b"OK")
+            client.call("SETBIT", "bits", 16 << 20, 1)
+            client.call("SET", "big", b"x" * (3 << 20))
+            client.call("COPY", "big", "copy")
+            client.call("BF.RESERVE", "filter", "0.01", "2000000")
+            expected = [client.call("DEBUG", "DIGEST"), client.call("DBSIZE")]
+            self.assertEqual(expected[1], 4)
+        first.stop()
+        limits = ["--maxmemory", "1mb", "--bf.bloom-memory-usage-limit", "1000"]
+        second = self.start_server(*options, *limits, directory=directory)
+        with second.connect() as client:
+            self.assertEqual([client.call("DEBUG", "DIGEST"), client.call("DBSIZE")], expected)
 
 
 if __name__ == "__main__":

@@ -307,14 +307,39 @@ class ReplicationTest(ReplicaTest):
         _, replica = self.start(
             "--bf-error-rate", "0.2", "--bf-initial-size", "7", "--bf-expansion-factor", "5",
             "--bf-tightening-ratio", "0.9", "--bf-layout", "valkey-bloom", "--maxmemory", "1",
+            "--proto-max-bulk-len", "1mb", "--bf.bloom-memory-usage-limit", "1000",
         )  # fmt: skip
         self.follow(replica, leader_server.port)
         self.wait_for_link(replica)
         for number in range(3000):
             leader.call("BF.ADD", "made", number)
         leader.call("BF.INSERT", "inserted", "CAPACITY", "10", "ITEMS", "a", "b")
+        leader.call("BF.RESERVE", "reserved", "0.01", "2000000", "LAYOUT", "native")
         leader.call("SETRANGE", "text", "5", "x")
+        leader.call("SET", "big", b"x" * (2 << 20))
+        leader.call("SETBIT", "bits", 16 << 20, 1)
+        leader.call("COPY", "big", "copy")
+        payload = leader.call("DUMP", "reserved")
+        leader.call("MULTI")
+        leader.call("APPEND", "big", b"y" * (1 << 20))
+        leader.call("RESTORE", "restored", 0, payload)
+        leader.call("EXEC")
         self.check_equal(leader, replica)
+        self.assertEqual(info(leader, "stats")["sync_full"], "1")
+
+    def test_a_replica_that_cannot_apply_is_not_up(self):
+        leader_server, leader = self.start()
+        replica_server, replica = self.start("--replica-read-only", "no")
+        self.follow(replica, leader_server.port)
+        self.wait_for_link(replica)
+        leader.call("SET", "before", "1")
+        self.assertEqual(leader.call("WAIT", "1", "5000"), 1)
+        replica.call("SET", "number", "of another kind")
+        leader.call("INCR", "number")
+        replica_server.wait_for_log("its 'INCR' failed here, so that all data shall come anew")
+        self.check_equal(leader, replica)
+        self.assertEqual(replica.call("GET", "number"), b"1")
+        self.assertEqual(info(leader, "stats")["sync_full"], "2")
 
     def test_wait(self):
         leader_server, leader = self.start()

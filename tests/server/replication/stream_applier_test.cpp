@@ -14,10 +14,10 @@ using Unserved = StreamApplier::Unserved;
 
 class StreamApplierTest : public CommandTest {
  protected:
-  StreamApplier applier(unsigned database = 0) {
-    return StreamApplier(
-        std::make_unique<CommandReplayer>(services_, CommandOrigin::kForeignJournal), database,
-        figures_);
+  StreamApplier applier(unsigned database = 0,
+                        CommandOrigin origin = CommandOrigin::kForeignJournal) {
+    return StreamApplier(std::make_unique<CommandReplayer>(services_, origin), origin, database,
+                         figures_);
   }
   bool apply(StreamApplier& applier, const std::vector<Command>& commands,
              Unserved unserved = Unserved::kRefuse) {
@@ -61,6 +61,52 @@ TEST_F(StreamApplierTest, ErrorsAreCountedAndTheRestGoesOn) {
   EXPECT_TRUE(apply(applier, {{"MULTI"}, {"INCR", "text"}, {"GET"}, {"SET", "b", "1"}, {"EXEC"}}));
   EXPECT_EQ(figures_.failed_commands, 4U);
   EXPECT_EQ(run({"GET", "b"}), "$1\r\n1\r\n");
+}
+
+TEST_F(StreamApplierTest, EffectsThatFailEndTheStream) {
+  run({"SET", "text", "abc"});
+  const std::vector<std::vector<Command>> units = {
+      {{"INCR", "text"}},
+      {{"GET"}},
+      {{"SELECT", "99"}},
+      {{"BF.MADD", "text", "a"}},
+      {{"SHUTDOWN", "NOSAVE"}},
+      {{"MULTI"}, {"SET", "b", "1"}, {"INCR", "text"}, {"EXEC"}},
+      {{"MULTI"}, {"GET"}, {"SET", "c", "1"}, {"EXEC"}},
+  };
+  for (const auto& unit : units) {
+    auto applier = this->applier(0, CommandOrigin::kOwnJournal);
+    EXPECT_FALSE(applier.has_diverged());
+    EXPECT_FALSE(apply(applier, unit)) << unit.front().front();
+    EXPECT_TRUE(applier.has_diverged());
+  }
+  EXPECT_EQ(figures_.failed_commands, units.size());
+  EXPECT_EQ(run({"EXISTS", "c"}), integer(0)) << "refused before any of it was carried out";
+}
+
+TEST_F(StreamApplierTest, AnEffectThatFailsInPartEndsTheStream) {
+  run({"BF.RESERVE", "f", "0.01", "1", "NONSCALING"});
+  auto applier = this->applier(0, CommandOrigin::kOwnJournal);
+  EXPECT_FALSE(apply(applier, {{"BF.MADD", "f", "a", "b", "c"}})) << "the filter is full";
+  EXPECT_TRUE(applier.has_diverged());
+}
+
+TEST_F(StreamApplierTest, AForeignLeadersErrorsEndTheStreamOnlyWhenDataAreMissing) {
+  run({"BF.RESERVE", "f", "0.01", "1", "NONSCALING", "LAYOUT", "redisbloom"});
+  auto applier = this->applier();
+  EXPECT_TRUE(apply(applier, {{"BF.MADD", "f", "a", "b", "c"}})) << "it was full there, too";
+  EXPECT_FALSE(applier.has_diverged());
+  EXPECT_FALSE(apply(applier, {{"SETRANGE", "a", "4611686018427387904", "x"}}));
+  EXPECT_TRUE(applier.has_diverged());
+  auto other = this->applier();
+  EXPECT_FALSE(apply(other, {{"SELECT", "99"}})) << "what follows means other keys";
+  EXPECT_TRUE(other.has_diverged());
+}
+
+TEST_F(StreamApplierTest, AStreamWhoseDatabaseIsNotThereIsNotBegun) {
+  auto applier = this->applier(99);
+  EXPECT_FALSE(apply(applier, {{"SET", "a", "1"}}));
+  EXPECT_EQ(run({"EXISTS", "a"}), integer(0));
 }
 
 TEST_F(StreamApplierTest, UnservedCommandsAreRefusedBeforeAnyOfTheUnit) {
