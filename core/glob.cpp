@@ -200,10 +200,10 @@ Glob::Glob(std::string_view pattern, LetterCase letter_case)
   is_impossible_ = pattern.size() > kPatternBytesMax;
   if (!is_impossible_) GlobCompiler(*this, pattern).compile();
   if (is_impossible_) {
-    runs_ = std::vector<Run>();
-    plain_ = std::string();
-    elements_ = std::vector<Element>();
-    sets_ = std::vector<Set>();
+    runs_.clear();
+    plain_.clear();
+    elements_.clear();
+    sets_.clear();
   }
   runs_.shrink_to_fit();
   plain_.shrink_to_fit();

@@ -4,6 +4,8 @@
 #include <cassert>
 #include <utility>
 
+#include "core/release_storage.h"
+
 namespace persistence {
 
 AofWriter::AofWriter(FileSystem& files, Journal& journal, const core::Clock& clock, AofPlace place)
@@ -86,7 +88,7 @@ void AofWriter::close() {
   // What is left would otherwise open the next log, whose base holds it.
   std::string dropped;
   (void)journal_.take(dropped);
-  current_ = {};
+  current_ = OpenFile{};
   older_.reset();
   lost_.reset();
   awaits_sync_ = false;
@@ -95,7 +97,7 @@ void AofWriter::close() {
   next_.reset();
   must_cut_ = false;
   has_lost_sync_ = false;
-  manifest_ = {};
+  manifest_ = AofManifest{};
 }
 
 core::Result<AofWriter::OpenFile> AofWriter::create_file(const std::string& name) {
@@ -141,7 +143,7 @@ core::Result<> AofWriter::write_locked() {
   batch_.clear();
   // One big batch must not hold its memory for ever.
   constexpr size_t kKeptBytes = size_t{4} << 20;
-  if (batch_.capacity() > kKeptBytes) batch_ = {};
+  if (batch_.capacity() > kKeptBytes) core::release_storage(batch_);
   written_.store(batch_end_);
   return {};
 }

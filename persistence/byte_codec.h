@@ -40,7 +40,7 @@ class ByteReader {
   bool ok() const { return ok_; }
   void fail() {
     ok_ = false;
-    rest_ = {};
+    rest_ = std::string_view{};
   }
   std::string_view rest() const { return rest_; }
 

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <utility>
 
+#include "core/release_storage.h"
 #include "core/short_bytes.h"
 
 namespace persistence {
@@ -82,7 +83,7 @@ void Journal::append_active(unsigned database, Words words) {
     pending_.append(command);
     publish(begin);
   }
-  if (command.capacity() > kCommandBytesKept) command = {};
+  if (command.capacity() > kCommandBytesKept) core::release_storage(command);
 }
 
 void Journal::append_group(const Group& group) {

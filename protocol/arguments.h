@@ -106,7 +106,7 @@ class ArgumentCursor {
   // Latches `error` unless one is latched already. REQUIRES: `error` is not empty.
   void fail(std::string_view error) {
     if (ok()) error_ = error;
-    rest_ = {};
+    rest_ = rest_.last(0);
   }
 
   bool ok() const { return error_.empty(); }

@@ -53,8 +53,8 @@ bool InlineSplitter::split(std::string_view line) {
 void InlineSplitter::release_if_large() {
   constexpr size_t kWordsKept = 256;
   constexpr size_t kScratchKeptBytes = 4096;
-  if (arguments_.capacity() > kWordsKept) arguments_ = {};
-  if (scratch_.capacity() > kScratchKeptBytes) scratch_ = std::string();
+  if (arguments_.capacity() > kWordsKept) std::vector<std::string_view>().swap(arguments_);
+  if (scratch_.capacity() > kScratchKeptBytes) std::string().swap(scratch_);
 }
 
 bool InlineSplitter::take_word() {

@@ -102,7 +102,7 @@ bool RequestParser::parse_whole_array(std::string_view buffered) {
 RequestParser::Status RequestParser::resume(std::string_view buffered) {
   assert(buffered.size() >= position_);
   size_t skipped = 0;
-  arguments_ = {};
+  arguments_ = std::span<const std::string_view>{};
   if (phase_ == Phase::kStart) inline_.release_if_large();
   for (;;) {
     switch (step(buffered)) {
@@ -268,13 +268,13 @@ void RequestParser::start_request() {
   arguments_left_ = 0;
   bulk_size_bytes_ = 0;
   slices_.clear();
-  if (slices_.capacity() > kArgumentsKept) slices_ = {};
+  if (slices_.capacity() > kArgumentsKept) std::vector<Slice>().swap(slices_);
 }
 
 void RequestParser::reset() {
   start_request();
   release_large_storage();
-  arguments_ = {};
+  arguments_ = std::span<const std::string_view>{};
   consumed_ = 0;
   error_.clear();
 }

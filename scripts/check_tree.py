@@ -8,7 +8,7 @@ Usage: check_tree.py [--root DIR] [--build DIR]
 
 Rules: which folder may include which (LAYERS, SERVER_LAYERS), includes written from the root, no
 include cycle, sizes of files, functions and lines, how a file opens, limits that only Admission
-asks for, and words never to commit.
+asks for, containers that only seem to be emptied, and words never to commit.
 """
 
 import argparse
@@ -63,6 +63,11 @@ BANNED = [
     (re.compile(r"(?<![\w.])/(ho" r"me|Us" r"ers)/[A-Za-z]|(?<![\w.])/ro" r"ot/"),
      "a path of one machine: write it relative to the tree, or take it as an option"),
 ]  # fmt: skip
+# Assigns from an empty container to something that was declared before.
+EMPTIED = re.compile(
+    r"(?:(?<=[;{})])|\belse)\s*((?:\w+(?:\.|->|\[\w*\]\.?))*\w+)\s*="
+    r"\s*(?:\{\}|std::(?:string|vector<[^;=]*>)(?:\(\)|\{\}));"
+)
 # Limits of the configuration and of memory, which are for clients alone.
 ADMISSION = "server/commands/admission.h"
 LIMITS = re.compile(
@@ -279,6 +284,19 @@ class Tree:
                     if found := pattern.search(line):
                         self.complain(path, number, f"`{found[0]}`: {message}")
 
+    def check_emptied(self):
+        for path in self.sources:
+            if path.parts[0] not in PRODUCT_FOLDERS:
+                continue
+            code = strip_code(self.texts[path])
+            for found in EMPTIED.finditer(code):
+                self.complain(
+                    path, code.count("\n", 0, found.start(1)) + 1,
+                    f"`{found[0].strip()}` keeps the capacity of a string or vector: "
+                    "core::release_storage() gives it back, clear() says that it is kept; for "
+                    "anything else name the type, as in `x = Type{};`",
+                )  # fmt: skip
+
     def check_limits(self):
         for path in self.sources:
             if path.parts[:2] != ("server", "commands") or str(path) == ADMISSION:
@@ -372,6 +390,7 @@ def main():
     tree.check_cycles()
     tree.check_sizes()
     tree.check_words()
+    tree.check_emptied()
     tree.check_limits()
     if options.build:
         tree.check_all_built(options.build)

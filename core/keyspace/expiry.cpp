@@ -84,7 +84,7 @@ void ActiveExpiry::advance() {
 void ActiveExpiry::publish_ttl() {
   const bool any_expiring = keyspace_.expires_count(database_) > 0;
   keyspace_.expiry_statistics().observe(database_, ttl_, any_expiring);
-  ttl_ = {};
+  ttl_ = TtlSample{};
 }
 
 }  // namespace core::keyspace

@@ -71,7 +71,7 @@ void Table::free_buckets(Buckets& buckets) {
     }
   }
   std::free(buckets.allocation);
-  buckets = {};
+  buckets = Buckets{};
 }
 
 // While resizing, a key lives in next_ exactly when its bucket of main_ has been moved: so one

@@ -63,6 +63,9 @@ class EarlyBatch {
       : batch_(ItemBatch::of_thread()), items_(items), guessed_(guesses_native(ctx)) {
     if (guessed_) batch_.hash(native_hasher(), items_);
   }
+  ~EarlyBatch() { batch_.release_large(); }
+  EarlyBatch(const EarlyBatch&) = delete;
+  EarlyBatch& operator=(const EarlyBatch&) = delete;
   ItemBatch& for_filter(const ScalableFilter& filter) {
     const bool is_right = guessed_ && filter.layout() == LayoutId::kNative;
     if (!is_right) batch_.hash(filter.hasher(), items_);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/number.h"
+#include "core/release_storage.h"
 
 namespace server {
 namespace {
@@ -64,6 +65,12 @@ std::vector<std::string_view>& words_of_thread() {
   return words;
 }
 
+void journal_words(const Context& ctx, std::vector<std::string_view>& words) {
+  constexpr size_t kKeptWords = 16384;
+  ctx.journal(words);
+  if (words.capacity() > kKeptWords) core::release_storage(words);
+}
+
 }  // namespace
 
 void journal_reserved(const Context& ctx, const KeyRef& key, const ScalableFilter& filter) {
@@ -72,7 +79,7 @@ void journal_reserved(const Context& ctx, const KeyRef& key, const ScalableFilte
   auto& words = words_of_thread();
   append(words, {"BF.RESERVE", key.name, settings.error_rate(), settings.capacity()});
   settings.append_options(words);
-  ctx.journal(words);
+  journal_words(ctx, words);
 }
 
 void journal_added(const Context& ctx, const KeyRef& key, const ScalableFilter& filter, bool is_new,
@@ -88,7 +95,7 @@ void journal_added(const Context& ctx, const KeyRef& key, const ScalableFilter& 
     for (size_t i = 0; i < outcomes.size(); ++i) {
       if (outcomes[i] == AddOutcome::kAdded) words.push_back(items[i]);
     }
-    ctx.journal(words);
+    journal_words(ctx, words);
   };
   if (is_new) {
     const SettingWords settings(filter.parameters());

@@ -31,6 +31,7 @@ class CommandReplayer final : public Replayer {
 
   std::string_view execute(persistence::Words words) override {
     replies_.clear();
+    replies_.shrink(kReplyBytesKept);
     const RegisteredCommand* const command = services_.registry.find(words.front());
     if (command != nullptr && !may_follow(*command)) {
       protocol::ReplyWriter(replies_, session_.resp).error(kNoChange);
@@ -41,6 +42,7 @@ class CommandReplayer final : public Replayer {
   }
 
  private:
+  static constexpr size_t kReplyBytesKept = size_t{1} << 20;
   static constexpr std::string_view kNoChange = "ERR a command that changes no data";
 
   // Changes, and what stands around them.

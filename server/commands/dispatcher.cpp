@@ -330,7 +330,7 @@ void unwatch_all(Services& services, Session& session) {
 
 void discard_transaction(Services& services, Session& session) {
   unwatch_all(services, session);
-  session.transaction = {};
+  session.transaction = Transaction{};
   session.publish_transaction();
 }
 

@@ -3,7 +3,8 @@
 // ItemBatch: room for the hashes and answers of one command with many items, reused by all the
 // commands of a thread.
 //
-// Invariants: hashes, outcomes and found are as long as the items of the last hash().
+// Invariants: hashes, outcomes and found are as long as the items of the last hash(), until
+// release_large().
 // Thread safety: of_thread() gives each thread its own.
 #pragma once
 
@@ -12,6 +13,7 @@
 
 #include "core/bloom/hash.h"
 #include "core/bloom/scalable_filter.h"
+#include "core/release_storage.h"
 #include "server/commands/command.h"
 
 namespace server {
@@ -40,15 +42,26 @@ class ItemBatch {
     return {found_.data(), found_.size()};
   }
 
+  // To be called when the command is done: one huge command must not hold its megabytes until the
+  // thread ends.
+  void release_large() {
+    release_if_large(hashes_);
+    release_if_large(outcomes_);
+    release_if_large(found_);
+  }
+
  private:
-  // One huge command must not hold its megabytes until the thread ends.
   static constexpr size_t kKeptItemsMax = 16384;
 
   // Boost's vector holds real bools and can grow without writing to the new elements.
   template <class T>
   static void resize(boost::container::vector<T>& values, size_t size) {
-    if (values.capacity() > kKeptItemsMax && size <= kKeptItemsMax) values = {};
     values.resize(size, boost::container::default_init);
+  }
+
+  template <class T>
+  static void release_if_large(boost::container::vector<T>& values) {
+    if (values.capacity() > kKeptItemsMax) core::release_storage(values);
   }
 
   boost::container::vector<core::bloom::ItemHash> hashes_;

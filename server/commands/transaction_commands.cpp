@@ -58,7 +58,7 @@ void exec(Context& ctx) {
     return ctx.reply.error("EXECABORT Transaction discarded because of previous errors.");
   }
   Transaction transaction = std::move(session.transaction);
-  session.transaction = {};
+  session.transaction = Transaction{};
   session.publish_transaction();
   session.watched_keys.store(0, std::memory_order_relaxed);
 

@@ -309,7 +309,7 @@ void Durability::poll_child() {
   if (task_ == Task::kTransfer) {
     child_.reset();
     const auto finished = std::move(transfer_.finished);
-    transfer_ = {};
+    transfer_ = SnapshotTransfer{};
     lock.unlock();
     release();
     return finished(*result);

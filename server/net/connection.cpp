@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "core/release_storage.h"
 #include "server/log.h"
 
 namespace server::net {
@@ -124,7 +125,7 @@ void Connection::proceed(std::string_view fresh) {
   while (open_ && goes_on) {
     reply_mark_ = session_->replies_begin = thread_.replies.size();
     stop_ = execute(fresh);
-    fresh = {};
+    fresh = std::string_view{};
     if (!open_) return thread_.truncate_replies(reply_mark_);
     const AppendLog& log = services_.durability.append_log();
     const uint64_t log_offset = log.is_open() ? log.offset_of_replies(has_written()) : 0;
@@ -152,6 +153,7 @@ bool Connection::settle() {
   if (!open_) return false;
   // A client that has closed its writing side still gets the replies it waits for.
   if (stop_ == Stop::kClose || (end_of_input_ && stop_ == Stop::kNeedInput)) {
+    core::release_storage(input_);
     wait_for(Wait::kLastReplies);
   } else if (stop_ == Stop::kHeldBack) {
     wait_for(Wait::kEndOfPause);
@@ -240,7 +242,7 @@ Connection::Stop Connection::execute(std::string_view fresh) {
   input_.append(fresh);
   const Stop stop = execute_complete(input_, consumed);
   input_.erase(0, consumed);
-  if (input_.empty() && input_.capacity() > IoThread::kReadBufferBytes) input_ = {};
+  give_back_input();
   if (input_.size() > static_cast<uint64_t>(services_.config.query_buffer_limit_bytes())) {
     log_warning("Closing client {} that reached the query buffer limit", session_->address);
     counters_.query_buffer_disconnections.add();
@@ -258,6 +260,7 @@ Connection::Stop Connection::execute_complete(std::string_view data, size_t& con
     const Gathered gathered = gather(data.substr(consumed));
     size_t executed = 0;
     const Stop stop = execute_batch(now_ms, executed);
+    thread_.batch.release_large();
     if (stop != Stop::kNeedInput) {
       // What was parsed ahead is parsed again when its time has come.
       parser_.reset();

@@ -77,6 +77,8 @@ class Connection final : public Readiness::Watcher,
 
   // Reads once into the thread's buffer; empty when nothing was there and at the end of the input.
   std::string_view read_available();
+  // Gives back what a big command has taken.
+  void give_back_input();
   // CONFIG SET reaches clients that are already there.
   void apply_parser_limits();
   // Executes what is buffered and `fresh`, sends replies, decides what to wait for.

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/release_storage.h"
 #include "protocol/reply_writer.h"
 #include "server/durability/append_log.h"
 #include "server/net/asio_types.h"
@@ -40,6 +41,12 @@ struct RequestBatch {
   std::vector<std::string_view> words;
   std::vector<Request> requests;
   std::vector<std::span<const std::string_view>> arguments;  // of each request
+
+  // To be called when the requests are done: a huge one must not hold its megabytes.
+  void release_large() {
+    constexpr size_t kKeptWords = 16384;
+    if (words.capacity() > kKeptWords) core::release_storage(words);
+  }
 };
 
 struct IoThread {

@@ -152,7 +152,7 @@ void LoopSharing::measure(IoThread& thread) {
 void LoopSharing::restart_measure(IoThread& thread) {
   Usage& usage = thread.share.usage;
   used_permille_ -= usage.permille;
-  usage = {};
+  usage = Usage{};
   usage.since = Clock::now();
   usage.cpu_time = thread_time();
 }

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <utility>
 
+#include "core/release_storage.h"
 #include "persistence/journal.h"
 #include "protocol/arguments.h"
 #include "server/replication/shown.h"
@@ -117,7 +118,7 @@ void FollowerLink::loaded(int64_t now_us) {
   phase_ = Phase::kStream;
   last_received_us_ = now_us;
   splitter_.append(input());
-  input_ = {};
+  core::release_storage(input_);
   used_ = 0;
   // A leader that marked the end sends no stream before it hears this.
   next_ack_us_ = now_us + kAckEveryUs;
@@ -268,7 +269,7 @@ FollowerLink::Event FollowerLink::read_continue(std::string_view arguments) {
   offset_ = request_.offset;
   phase_ = Phase::kStream;
   splitter_.append(input());
-  input_ = {};
+  core::release_storage(input_);
   used_ = 0;
   return Event::kContinue;
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/release_storage.h"
 #include "protocol/arguments.h"
 
 namespace server {
@@ -28,9 +29,15 @@ bool is_about_connection(std::string_view name) {
   });
 }
 
-// Storage that a rare big group needed is given back.
+// Storage that a rare big group or command needed is given back.
 constexpr size_t kKeptBytes = size_t{1} << 20;
 constexpr size_t kKeptCommands = 1024;
+constexpr size_t kKeptWords = 16384;
+
+template <class Container>
+void release_if_large(Container& words) {
+  if (words.capacity() > kKeptWords) core::release_storage(words);
+}
 
 }  // namespace
 
@@ -58,6 +65,7 @@ std::string_view StreamSplitter::bytes() const {
 StreamSplitter::Status StreamSplitter::next() {
   start_ += unit_bytes_;
   unit_bytes_ = 0;
+  for (size_t i = 0; i < command_count_; ++i) release_if_large(commands_[i]);
   if (!error_.empty()) return Status::kError;
   for (;;) {
     if (!skip_to_command()) return fail("a leader sends its commands as arrays");
@@ -117,7 +125,9 @@ StreamSplitter::Status StreamSplitter::finish_unit() {
     }
   }
   words_.clear();
+  release_if_large(words_);
   word_counts_.clear();
+  release_if_large(word_counts_);
   return Status::kUnit;
 }
 

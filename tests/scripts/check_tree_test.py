@@ -169,6 +169,16 @@ class CheckTreeTest(unittest.TestCase):
         self.assert_refused({"docs/a.md": "see /ro" "ot/notes\n"}, "a path of one machine")
         self.assert_accepted({"docs/a.md": "see https://example.org/ho" "me/me\n"})
 
+    def test_emptied_containers(self):
+        for line in ("x = {};", "if (a) b.c_ = {};", "else p->q = std::string();", "x.y = {};",
+                     "at[i].x = {};", "v = std::vector<int>();"):  # fmt: skip
+            text = SPDX + "void f() {\n  g();\n  " + line + "\n}\n"
+            self.assert_refused({"core/a.cpp": text}, r"cpp:4: .* keeps the capacity")
+            self.assert_accepted({"tests/a.cpp": text})
+        for line in ("int x = {};", "x = Type{};", "auto y = std::string();", "f({});", "x = {1};"):
+            text = SPDX + "void f() {\n  g();\n  " + line + "\n}\n"
+            self.assert_accepted({"core/a.cpp": text})
+
     def test_limits_that_only_admission_may_ask_for(self):
         for call in ("config.max_bulk_bytes()", "services.memory.fits(1)", "memory_.over_limit()"):
             text = SPDX + f"bool a = {call};\n"
