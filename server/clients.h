@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -45,9 +46,17 @@ class Clients {
   }
   size_t count() const { return count_.load(std::memory_order_relaxed); }
 
+  // maxmemory-clients: closes clients, the biggest first, until the rest takes less than
+  // `limit_bytes` together. Replicas, the link to the leader and CLIENT NO-EVICT are left alone.
+  void evict_over(uint64_t limit_bytes);
+  uint64_t evicted_count() const { return evicted_count_.load(std::memory_order_relaxed); }
+  void reset_evicted_count() { evicted_count_.store(0, std::memory_order_relaxed); }
+
  private:
   std::atomic<uint64_t> last_id_{0};
   std::atomic<size_t> count_{0};
+  std::atomic<uint64_t> evicted_count_{0};
+  std::mutex evicting_;       // held while one thread chooses, taken before mutex_
   mutable std::mutex mutex_;  // guards sessions_
   std::map<uint64_t, std::shared_ptr<Session>> sessions_;
 };

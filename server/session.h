@@ -130,6 +130,7 @@ class Session {
   std::atomic<int64_t> queued_commands{-1};  // -1 outside MULTI
   std::atomic<uint64_t> queued_bytes{0};
   std::atomic<uint64_t> watched_keys{0};
+  std::atomic<uint64_t> watched_bytes{0};
   std::atomic<uint64_t> query_buffer_bytes{0};
   std::atomic<uint64_t> query_buffer_free_bytes{0};
   std::atomic<uint64_t> output_buffer_bytes{0};
@@ -157,9 +158,9 @@ class Session {
   // Shared: what the client costs. Its arguments are views of its query buffer, and replies are
   // gathered in a buffer of the thread until the socket takes no more.
   uint64_t memory_bytes() const {
-    uint64_t sum = sizeof(Session);
-    for (const auto* part : {&queued_bytes, &query_buffer_bytes, &query_buffer_free_bytes,
-                             &output_buffer_capacity_bytes}) {
+    uint64_t sum = sizeof(Session) + subscriptions.shown_bytes();
+    for (const auto* part : {&queued_bytes, &watched_bytes, &query_buffer_bytes,
+                             &query_buffer_free_bytes, &output_buffer_capacity_bytes}) {
       sum += part->load(std::memory_order_relaxed);
     }
     return sum;

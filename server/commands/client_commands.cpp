@@ -54,9 +54,17 @@ void client_id(Context& ctx) {
   ctx.reply.integer(static_cast<int64_t>(ctx.session.id));
 }
 
+std::string line_of(const Context& ctx, const Session& session) {
+  size_t argument_bytes = 0;
+  if (session.id == ctx.session.id) {
+    for (const std::string_view argument : ctx.args) argument_bytes += argument.size();
+  }
+  return client_line(session, ctx.now_ms, argument_bytes);
+}
+
 /* CLIENT INFO */
 void client_info(Context& ctx) {
-  ctx.reply.verbatim(client_line(ctx.session, ctx.now_ms), "txt");
+  ctx.reply.verbatim(line_of(ctx, ctx.session), "txt");
 }
 
 /* CLIENT LIST [TYPE type | ID client-id ...] */
@@ -72,7 +80,7 @@ void client_list(Context& ctx) {
     }
     for (const uint64_t id : ids) {
       const auto session = ctx.services.clients.find(id);
-      if (session != nullptr) lines += client_line(*session, ctx.now_ms);
+      if (session != nullptr) lines += line_of(ctx, *session);
     }
     return ctx.reply.verbatim(lines, "txt");
   }
@@ -84,7 +92,7 @@ void client_list(Context& ctx) {
     return ctx.reply.error(kSyntaxError);
   }
   for (const auto& session : ctx.services.clients.list()) {
-    if (!type || type_of(*session) == *type) lines += client_line(*session, ctx.now_ms);
+    if (!type || type_of(*session) == *type) lines += line_of(ctx, *session);
   }
   ctx.reply.verbatim(lines, "txt");
 }
@@ -170,7 +178,7 @@ void client_kill(Context& ctx) {
 /* CLIENT SETNAME connection-name */
 void client_setname(Context& ctx) {
   const std::string_view name = ctx.args[2];
-  if (!is_valid_client_name(name)) return ctx.reply.error(kInvalidClientName);
+  if (const auto fault = client_name_fault(name); !fault.empty()) return ctx.reply.error(fault);
   ctx.session.change_names([&](Session::Names& names) { names.name = name; });
   ctx.reply.ok();
 }
@@ -196,7 +204,9 @@ void client_setinfo(Context& ctx) {
   if (!is_name && !equals_ignore_case(attribute, "lib-ver")) {
     return ctx.reply.error(fmt::format("ERR Unrecognized option '{}'", attribute));
   }
-  if (!is_valid_client_name(value)) {
+  if (const auto fault = client_name_fault(value); fault == kLongClientName) {
+    return ctx.reply.error(fault);
+  } else if (!fault.empty()) {
     return ctx.reply.error(
         fmt::format("ERR {} cannot contain spaces, newlines or special characters.", attribute));
   }

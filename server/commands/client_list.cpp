@@ -34,7 +34,7 @@ int64_t seconds_since(int64_t then_ms, int64_t now_ms) {
 
 }  // namespace
 
-std::string client_line(const Session& session, int64_t now_ms) {
+std::string client_line(const Session& session, int64_t now_ms, size_t argument_bytes) {
   const Session::Names names = session.names();
   const RegisteredCommand* command = session.last_command.load(std::memory_order_relaxed);
   const uint64_t query = session.query_buffer_bytes.load(std::memory_order_relaxed);
@@ -53,9 +53,9 @@ std::string client_line(const Session& session, int64_t now_ms) {
                  subscriptions.shown_count(SubscriptionKind::kPattern),
                  subscriptions.shown_count(SubscriptionKind::kShardChannel),
                  session.queued_commands.load(std::memory_order_relaxed), query, query_free);
-  // Redis' argv-mem counts arguments that have left the query buffer: ours never do.
-  fmt::format_to(out, " argv-mem=0 multi-mem={} rbs={} rbp={} obl={} oll=0 omem={} tot-mem={}",
-                 session.queued_bytes.load(std::memory_order_relaxed),
+  // Arguments are views of the query buffer, so that tot-mem has them already.
+  fmt::format_to(out, " argv-mem={} multi-mem={} rbs={} rbp={} obl={} oll=0 omem={} tot-mem={}",
+                 argument_bytes, session.queued_bytes.load(std::memory_order_relaxed),
                  session.output_buffer_capacity_bytes.load(std::memory_order_relaxed),
                  session.output_buffer_peak_bytes.load(std::memory_order_relaxed), output, output,
                  session.memory_bytes());

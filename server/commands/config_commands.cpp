@@ -69,6 +69,7 @@ void config_resetstat(Context& ctx) {
   ctx.services.statistics.reset();
   ctx.services.replication.leader().reset_counters();
   ctx.services.gauges.reset();
+  ctx.services.clients.reset_evicted_count();
   ctx.keyspace().expiry_statistics().reset();
   ctx.reply.ok();
 }

@@ -144,8 +144,7 @@ std::string_view hello_refusal(const Context& ctx, const HelloOptions& options) 
            "<proto> AUTH <user> <pass> option can be used to authenticate the client and select "
            "the RESP protocol version at the same time";
   }
-  if (options.has_name && !is_valid_client_name(options.name)) return kInvalidClientName;
-  return "";
+  return options.has_name ? client_name_fault(options.name) : "";
 }
 
 /* HELLO [protover [AUTH username password] [SETNAME clientname]] */

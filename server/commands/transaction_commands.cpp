@@ -61,6 +61,7 @@ void exec(Context& ctx) {
   session.transaction = Transaction{};
   session.publish_transaction();
   session.watched_keys.store(0, std::memory_order_relaxed);
+  session.watched_bytes.store(0, std::memory_order_relaxed);
 
   // Saves and changes of role take it before the stripes.
   std::unique_lock<std::recursive_mutex> stream(ctx.services.replication.apply_mutex(),
@@ -102,6 +103,9 @@ void watch(Context& ctx) {
     const auto lock = ctx.keyspace().lock_exclusive(key);
     if (ctx.keyspace().watch(ctx.database(), key, transaction.watch_flag, ctx.now_ms)) {
       transaction.watched.push_back({ctx.session.database, std::string(name)});
+      // The name stands here and in the keyspace's table.
+      ctx.session.watched_bytes.fetch_add(sizeof(Transaction::WatchedKey) + 2 * name.size(),
+                                          std::memory_order_relaxed);
     }
   }
   ctx.session.watched_keys.store(transaction.watched.size(), std::memory_order_relaxed);

@@ -152,7 +152,6 @@ constexpr TextRow kTexts[] = {
     {"cluster-config-file", "", "nodes.conf", kFixed, kOneWord, kPublic},
     {"ignore-warnings", "", "", kFree, kOneWord, kPublic},
     {"latency-tracking-info-percentiles", "", "50 99 99.9", kFree, kSeveralWords, kPublic},
-    {"maxmemory-clients", "", "0", kFree, kOneWord, kPublic},
     {"notify-keyspace-events", "", "", kFree, kOneWord, kPublic},
     {"oom-score-adj-values", "", "0 200 800", kFree, kSeveralWords, kPublic},
     {"proc-title-template", "", "{title} {listen-addr} {server-mode}", kFree, kOneWord, kPublic},

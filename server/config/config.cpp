@@ -88,6 +88,15 @@ std::vector<std::string> Config::bind_addresses() const {
   return split_at_spaces(text(OptionId::kBind));
 }
 
+uint64_t Config::client_memory_limit_bytes() const noexcept {
+  // As in Redis: with less nobody could even set it higher.
+  constexpr double kLeastBytes = 128 * 1024;
+  const auto setting = static_cast<double>(integer(OptionId::kMaxMemoryClients));
+  const double bytes =
+      setting >= 0 ? setting : static_cast<double>(max_memory_bytes()) * -setting / 100;
+  return bytes == 0 ? 0 : static_cast<uint64_t>(std::max(bytes, kLeastBytes));
+}
+
 BufferLimit Config::output_buffer_limit(ClientClass client_class) const noexcept {
   const AtomicLimit& limit = buffer_limits_[static_cast<size_t>(client_class)];
   return {limit[0].load(std::memory_order_relaxed), limit[1].load(std::memory_order_relaxed),

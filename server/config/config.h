@@ -101,6 +101,8 @@ class Config {
   }
   BufferLimit output_buffer_limit(ClientClass client_class) const noexcept;
   int64_t max_memory_bytes() const noexcept { return integer(OptionId::kMaxMemory); }
+  // What all clients may take together; 0 is no limit.
+  uint64_t client_memory_limit_bytes() const noexcept;
   LogLevel log_level() const noexcept { return LogLevel{integer(OptionId::kLogLevel)}; }
   std::string log_file() const { return text(OptionId::kLogFile); }
   std::string pid_file() const { return text(OptionId::kPidFile); }

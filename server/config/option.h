@@ -43,6 +43,7 @@ enum class OptionId : uint8_t {
   kClientOutputBufferLimit,
   kMaxMemory,
   kMaxMemoryPolicy,
+  kMaxMemoryClients,
   kLogLevel,
   kLogFile,
   kPidFile,

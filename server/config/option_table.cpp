@@ -105,6 +105,10 @@ std::vector<Option> limit_options() {
        .default_text = "noeviction",
        .choices = {"noeviction"},
        .parser = parse_maxmemory_policy},
+      {.name = "maxmemory-clients",
+       .kind = Kind::kInteger,
+       .default_text = "0",
+       .parser = parse_memory_or_percent},
   };
 }
 

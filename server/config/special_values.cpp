@@ -116,6 +116,25 @@ Parsed<Value> parse_maxmemory_policy(const Option& option, Words words, const st
       fmt::format("argument(s) must be one of the following: {}", fmt::join(option.choices, ", "))};
 }
 
+Parsed<Value> parse_memory_or_percent(const Option&, Words words, const std::string&) {
+  constexpr int64_t kPercentMax = 100;
+  const std::string_view text = words[0];
+  const Refusal too_much{"percentage argument must be less or equal to 100"};
+  if (text.ends_with('%')) {
+    const auto percent = parse_integer(text.substr(0, text.size() - 1));
+    if (percent && *percent > kPercentMax) return too_much;
+    if (percent && *percent > 0) return Value{fmt::format("{}%", *percent), -*percent};
+    if (percent && *percent == 0) return Value{"0", 0};
+    return Refusal{"argument must be a memory or percent value"};
+  }
+  if (text.empty()) return Value{"0", 0};
+  const MemoryText memory = parse_memory(text);
+  // Redis takes a number beyond 2^63 for a percentage.
+  if (memory.overflowed) return too_much;
+  if (!memory.bytes) return Refusal{"argument must be a memory or percent value"};
+  return Value{std::to_string(*memory.bytes), *memory.bytes};
+}
+
 Parsed<Value> parse_file_name(const Option& option, Words words, const std::string&) {
   const std::string& name = words[0];
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) {

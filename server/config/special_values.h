@@ -17,6 +17,9 @@ Parsed<Value> parse_directory(const Option& option, Words words, const std::stri
 Parsed<Value> parse_hz(const Option& option, Words words, const std::string& current);
 // Tells a policy that Redis has and we have not from a word nobody knows.
 Parsed<Value> parse_maxmemory_policy(const Option& option, Words words, const std::string& current);
+// Bytes, or up to 100% of maxmemory: then the scalar is the percentage below zero.
+Parsed<Value> parse_memory_or_percent(const Option& option, Words words,
+                                      const std::string& current);
 // A name without a slash, so that no file outside `dir` can be meant.
 Parsed<Value> parse_file_name(const Option& option, Words words, const std::string& current);
 // `seconds changes` pairs that add to `current`; "" forgets all of them.

@@ -106,7 +106,7 @@ void Connection::apply_parser_limits() {
 
 std::string_view Connection::read_available() {
   auto& buffer = thread_.read_buffer;
-  const ssize_t size = ::recv(session_->descriptor, buffer.data(), buffer.size(), 0);
+  const ssize_t size = ::recv(session_->descriptor, buffer.data(), input_room(), 0);
   if (size > 0) {
     counters_.input_bytes.add(static_cast<uint64_t>(size));
     counters_.reads_processed.add();
@@ -232,22 +232,23 @@ bool Connection::has_written() const {
 }
 
 Connection::Stop Connection::execute(std::string_view fresh) {
+  if (unsent_.empty()) unknown_reply_bytes_ = 0;
   size_t consumed = 0;
   if (input_.empty()) {
     // The usual case: whole commands, executed where they were read to.
+    publish_input_sizes(fresh.size(), IoThread::kReadBufferBytes - fresh.size());
     const Stop stop = execute_complete(fresh, consumed);
-    input_.assign(fresh.substr(consumed));
+    keep_input(fresh.substr(consumed));
+    limit_memory();
     return stop;
   }
   input_.append(fresh);
+  publish_input_sizes(input_.size(), input_.capacity() - input_.size());
   const Stop stop = execute_complete(input_, consumed);
   input_.erase(0, consumed);
   give_back_input();
-  if (input_.size() > static_cast<uint64_t>(services_.config.query_buffer_limit_bytes())) {
-    log_warning("Closing client {} that reached the query buffer limit", session_->address);
-    counters_.query_buffer_disconnections.add();
-    close();
-  }
+  check_input();
+  limit_memory();
   return stop;
 }
 
@@ -319,7 +320,7 @@ Connection::Stop Connection::execute_batch(int64_t now_ms, size_t& consumed) {
     }
     if (outcome == Outcome::kHeldBack) return Stop::kHeldBack;
     consumed = batch.requests[i].end;
-    if (outcome == Outcome::kClose) return Stop::kClose;
+    if (outcome == Outcome::kClose || owes_too_much(reply_begin)) return Stop::kClose;
     if (outcome == Outcome::kBlocked) return Stop::kBlocked;
     if (session_->kill_requested.load(std::memory_order_relaxed)) return Stop::kClose;
     if (fresh_replies().size() >= kReplyBatchBytes) return Stop::kOutputFull;
@@ -397,9 +398,7 @@ void Connection::update_interest() {
 }
 
 void Connection::publish_buffer_sizes() {
-  session_->query_buffer_bytes.store(input_.size(), std::memory_order_relaxed);
-  session_->query_buffer_free_bytes.store(input_.capacity() - input_.size(),
-                                          std::memory_order_relaxed);
+  publish_input_sizes(input_.size(), input_.capacity() - input_.size());
   session_->output_buffer_bytes.store(unsent_.size(), std::memory_order_relaxed);
   session_->output_buffer_capacity_bytes.store(unsent_.capacity(), std::memory_order_relaxed);
   session_->output_buffer_peak_bytes.store(output_peak_bytes_, std::memory_order_relaxed);

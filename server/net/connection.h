@@ -4,7 +4,7 @@
 // order, and sends the replies of one read in one write.
 //
 // A client that does not read is bounded: past kUnsentBytesMax nothing more of it is executed or
-// read until it has taken half of that.
+// read until it has taken half of that. One that has not logged in may send and owe a few KiB only.
 //
 // Invariants: lives on one I/O thread; its thread's map holds it until it is closed.
 // Thread safety: all members from that thread only.
@@ -77,8 +77,19 @@ class Connection final : public Readiness::Watcher,
 
   // Reads once into the thread's buffer; empty when nothing was there and at the end of the input.
   std::string_view read_available();
+  // How much may be read at once.
+  size_t input_room() const;
+  // Keeps the beginning of a command. REQUIRES: nothing is kept.
+  void keep_input(std::string_view rest);
   // Gives back what a big command has taken.
   void give_back_input();
+  // Closes when more is kept than a client may send for one command.
+  void check_input();
+  // Whether a client that has not logged in gets more replies than it may have; the last one begins
+  // at `reply_begin`.
+  bool owes_too_much(size_t reply_begin);
+  // Has the clients' memory looked at once this client's has grown much.
+  void limit_memory();
   // CONFIG SET reaches clients that are already there.
   void apply_parser_limits();
   // Executes what is buffered and `fresh`, sends replies, decides what to wait for.
@@ -118,6 +129,7 @@ class Connection final : public Readiness::Watcher,
   void on_timer();
   void update_interest();
   void publish_buffer_sizes();
+  void publish_input_sizes(size_t size_bytes, size_t free_bytes);
 
   // Replies gathered before a write in the midst of a read batch.
   static constexpr size_t kReplyBatchBytes = 1 << 20;
@@ -125,6 +137,9 @@ class Connection final : public Readiness::Watcher,
   static constexpr size_t kUnsentBytesMax = 32 << 20;
   // A client that takes no byte for so long, with its commands waiting, is closed.
   static constexpr std::chrono::milliseconds kStalledMax{60'000};
+  // Of a client that has not logged in: all that is kept of its input, and its unsent replies.
+  static constexpr size_t kUnknownInputBytesMax = size_t{20} << 10;
+  static constexpr size_t kUnknownReplyBytesMax = size_t{4} << 10;
 
   IoThread& thread_;
   Services& services_;
@@ -139,7 +154,9 @@ class Connection final : public Readiness::Watcher,
   Timer timer_;
   size_t reply_mark_ = 0;  // where this client's replies begin in thread_.replies
   size_t output_peak_bytes_ = 0;
-  bool took_bytes_ = false;  // since the timer was armed
+  size_t unknown_reply_bytes_ = 0;    // unsent ones to commands before AUTH
+  uint64_t judged_memory_bytes_ = 0;  // when the clients' memory was looked at
+  bool took_bytes_ = false;           // since the timer was armed
   uint32_t interest_ = EPOLLIN;
   Wait wait_ = Wait::kNothing;
   Stop stop_ = Stop::kNeedInput;             // how the last execute() ended

@@ -3,9 +3,25 @@
 // The part of Connection that bounds what a client's input costs.
 #include <algorithm>
 
+#include "core/release_storage.h"
+#include "server/log.h"
 #include "server/net/connection.h"
 
 namespace server::net {
+
+size_t Connection::input_room() const {
+  if (session_->authenticated) return IoThread::kReadBufferBytes;
+  // check_input() has closed when nothing is left of it.
+  return kUnknownInputBytesMax - std::min(kUnknownInputBytesMax, input_.size());
+}
+
+void Connection::keep_input(std::string_view rest) {
+  if (rest.empty()) return;
+  // Exactly: a string that grows doubles.
+  if (!session_->authenticated) input_.reserve(kUnknownInputBytesMax);
+  input_.assign(rest);
+  check_input();
+}
 
 void Connection::give_back_input() {
   // The rest of a pipeline usually grows again, to about as much.
@@ -13,6 +29,46 @@ void Connection::give_back_input() {
   const size_t kept = input_.empty() ? IoThread::kReadBufferBytes : kKeptForMore;
   if (input_.capacity() <= std::max(kept, 2 * input_.size())) return;
   std::string(input_).swap(input_);
+}
+
+void Connection::check_input() {
+  if (!open_) return;
+  if (!session_->authenticated) {
+    if (input_.size() < kUnknownInputBytesMax) return;
+    log_verbose("Closing client {} that sends too much before AUTH", session_->address);
+  } else if (input_.size() > static_cast<uint64_t>(services_.config.query_buffer_limit_bytes())) {
+    log_warning("Closing client {} that reached the query buffer limit", session_->address);
+  } else {
+    return;
+  }
+  counters_.query_buffer_disconnections.add();
+  close();
+}
+
+bool Connection::owes_too_much(size_t reply_begin) {
+  if (session_->authenticated) [[likely]]
+    return false;
+  unknown_reply_bytes_ += thread_.replies.size() - reply_begin;
+  if (unknown_reply_bytes_ <= kUnknownReplyBytesMax) return false;
+  // Quietly: whoever can connect can cause it.
+  log_verbose("Closing client {} that sends many commands before AUTH", session_->address);
+  counters_.output_buffer_disconnections.add();
+  return true;
+}
+
+void Connection::limit_memory() {
+  const uint64_t limit_bytes = services_.config.client_memory_limit_bytes();
+  if (limit_bytes == 0 || !open_) [[likely]]
+    return;
+  // The periodic look finds what many clients have grown by a little.
+  constexpr uint64_t kGrowthMin = uint64_t{1} << 20;
+  constexpr uint64_t kLooksPerLimit = 16;
+  const uint64_t growth = std::max(kGrowthMin, limit_bytes / kLooksPerLimit);
+  const uint64_t bytes = session_->memory_bytes();
+  judged_memory_bytes_ = std::min(judged_memory_bytes_, bytes);
+  if (bytes - judged_memory_bytes_ < growth) return;
+  judged_memory_bytes_ = bytes;
+  services_.clients.evict_over(limit_bytes);
 }
 
 }  // namespace server::net

@@ -34,6 +34,9 @@ void Periodic::tick() {
   services_.memory.measure_available();
   services_.follower.drive_failover();
   services_.shutdown.look();
+  if (const uint64_t limit_bytes = services_.config.client_memory_limit_bytes(); limit_bytes > 0) {
+    services_.clients.evict_over(limit_bytes);
+  }
   // A replica's leader says when a key has expired; while writes are held back none is deleted.
   if (!services_.durability.availability.has(Availability::kLoading) &&
       !services_.replication.is_replica() &&

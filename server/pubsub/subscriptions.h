@@ -32,11 +32,15 @@ class Subscriptions {
   // REQUIRES: the name is new.
   void add(SubscriptionKind kind, std::string_view name, uint64_t serial) {
     names_[index(kind)].emplace(name, serial);
+    shown_bytes_.fetch_add(memory_bytes(name), std::memory_order_relaxed);
     show(kind);
   }
   void remove(SubscriptionKind kind, std::string_view name) {
     auto& names = names_[index(kind)];
-    if (const auto found = names.find(name); found != names.end()) names.erase(found);
+    if (const auto found = names.find(name); found != names.end()) {
+      shown_bytes_.fetch_sub(memory_bytes(name), std::memory_order_relaxed);
+      names.erase(found);
+    }
     show(kind);
   }
 
@@ -58,10 +62,17 @@ class Subscriptions {
                shown_count(SubscriptionKind::kShardChannel) !=
            0;
   }
+  // What they cost, in PubSub's table, too.
+  uint64_t shown_bytes() const { return shown_bytes_.load(std::memory_order_relaxed); }
 
  private:
   using Names = std::map<std::string, uint64_t, std::less<>>;  // name to serial
 
+  // The name stands here and in PubSub's table, each time in a node of its own.
+  static uint64_t memory_bytes(std::string_view name) {
+    constexpr uint64_t kNodesBytes = 200;
+    return kNodesBytes + 2 * name.size();
+  }
   static size_t index(SubscriptionKind kind) { return static_cast<size_t>(kind); }
   const Names& at(SubscriptionKind kind) const { return names_[index(kind)]; }
   void show(SubscriptionKind kind) {
@@ -71,6 +82,7 @@ class Subscriptions {
 
   std::array<Names, kSubscriptionKindCount> names_;
   std::array<std::atomic<size_t>, kSubscriptionKindCount> shown_{};
+  std::atomic<uint64_t> shown_bytes_{0};
   size_t total_ = 0;
 };
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What clients cost when they are idle again."""
+"""What clients cost: before they log in, when they are idle again, and in sum."""
 
 import unittest
 
@@ -36,6 +36,62 @@ class ClientMemoryTest(ServerTest):
                 return dict(field.split("=", 1) for field in line.split(" "))
         return None
 
+    def send_all_that_is_taken(self, client, data):
+        """Until the server closes the connection, which it may do before it has read all."""
+        try:
+            client.send(data)
+        except OSError:
+            pass
+
+
+class BeforeAuthTest(ClientMemoryTest):
+    OPTIONS = ("--requirepass", "secret")
+
+    def connect(self):
+        client = super().connect()
+        self.assertEqual(client.call("AUTH", "secret"), b"OK")
+        return client
+
+    def stranger(self):
+        client = self.server.connect()
+        self.addCleanup(client.close)
+        return client
+
+    def test_replies_that_nobody_reads_end_the_connection(self):
+        before_bytes = self.used_bytes()
+        strangers = [self.stranger() for _ in range(20)]
+        for client in strangers:
+            self.send_all_that_is_taken(client, b"HELLO\r\n" * 300_000)
+        self.assertLess(self.used_bytes() - before_bytes, 4 * MIB)
+        for client in strangers:
+            self.assertTrue(client.is_closed_by_server())
+
+    def test_the_first_errors_are_still_told(self):
+        client = self.stranger()
+        client.send(encode("GET", "a") * 2000)
+        wait_until(lambda: int(self.fields("stats")["client_output_buffer_limit_disconnections"]),
+                   what="the end of the connection")  # fmt: skip
+        self.assertTrue(client.read_to_end().startswith(b"-NOAUTH Authentication required.\r\n"))
+
+    def test_a_command_that_never_ends_is_bounded(self):
+        for request in (b"*10\r\n" + b"$16000\r\n%b\r\n" % (b"x" * 16000) * 9, b"x" * 60_000):
+            client = self.stranger()
+            self.send_all_that_is_taken(client, request)
+            self.assertTrue(client.is_closed_by_server())
+        client = self.stranger()
+        client.send(b"*2\r\n$4\r\nAUTH\r\n$16000\r\n" + b"x" * 15000)
+        wait_until(lambda: self.line_of(client)["qbuf"] != "0", what="the beginning of a command")
+        fields = self.line_of(client)
+        self.assertLessEqual(int(fields["qbuf"]) + int(fields["qbuf-free"]), 20 << 10)
+
+    def test_whoever_logs_in_may_send_on_at_once(self):
+        client = self.stranger()
+        value = b"v" * 1000
+        sets = b"".join(encode("SET", f"k{i}", value) for i in range(300))
+        client.send(b"".join([encode("AUTH", b"x" * 16384), encode("AUTH", "secret"), sets]))
+        self.assertTrue(client.read_reply()[0].text.startswith("WRONGPASS"))
+        self.assertEqual([client.read_reply()[0] for _ in range(301)], [b"OK"] * 301)
+
 
 class IdleTest(ClientMemoryTest):
     def test_what_a_big_command_took_is_given_back(self):
@@ -66,6 +122,47 @@ class IdleTest(ClientMemoryTest):
             self.assertEqual(len(client.read_reply()[0]), 400_000)
         self.assertEqual(client.call("PING"), b"PONG")
         wait_until(lambda: self.used_bytes() - before_bytes < 4 * MIB, what="the memory back")
+
+
+class SumTest(ClientMemoryTest):
+    def test_the_biggest_client_is_closed(self):
+        self.assertEqual(self.admin.call("CONFIG", "SET", "maxmemory-clients", "8mb"), b"OK")
+        small, big = self.connect(), self.connect()
+        self.assertEqual(small.call("PING"), b"PONG")
+        self.send_all_that_is_taken(big, b"*2\r\n$3\r\nGET\r\n$90000000\r\n" + b"x" * 80 * MIB)
+        self.assertTrue(big.is_closed_by_server())
+        self.assertEqual(small.call("PING"), b"PONG")
+        self.assertEqual(self.fields("stats")["evicted_clients"], "1")
+
+    def test_queues_and_subscriptions_count(self):
+        self.assertEqual(self.admin.call("CONFIG", "SET", "maxmemory-clients", "4mb"), b"OK")
+        queue, subscriber = self.connect(), self.connect()
+        queue.call("MULTI")
+        self.send_all_that_is_taken(queue, encode("GET", b"k" * MIB) * 40)
+        self.assertTrue(queue.is_closed_by_server())
+        names = [b"c" * (MIB // 4) + b"%d" % number for number in range(80)]
+        self.send_all_that_is_taken(subscriber, b"".join(encode("SUBSCRIBE", n) for n in names))
+        wait_until(lambda: self.line_of(subscriber) is None, what="the subscriber's end")
+        self.assertEqual(self.fields("stats")["evicted_clients"], "2")
+
+    def test_a_queue_is_refused_when_memory_is_short(self):
+        self.assertEqual(self.admin.call("CONFIG", "SET", "maxmemory", "32mb"), b"OK")
+        client = self.connect()
+        client.call("MULTI")
+        replies = [client.call("GET", b"k" * MIB) for _ in range(60)]
+        self.assertEqual(replies[0], b"QUEUED")
+        self.assertTrue(replies[-1].text.startswith("OOM"))
+        self.assertLess(replies.count(b"QUEUED"), 33)
+        self.assertTrue(client.call("EXEC").text.startswith("EXECABORT"))
+
+    def test_the_running_command_is_shown(self):
+        fields = dict(
+            field.split("=", 1) for field in self.admin.call("CLIENT", "INFO").decode().split()
+        )
+        request = encode("CLIENT", "INFO")
+        self.assertEqual(int(fields["qbuf"]), len(request))
+        self.assertEqual(int(fields["argv-mem"]), len("CLIENTINFO"))
+        self.assertGreater(int(fields["qbuf-free"]), 0)
 
 
 if __name__ == "__main__":

@@ -47,8 +47,9 @@ void write_stats(const Source& source, Lines& lines) {
   lines.ratio("expired_stale_perc", expiry.stale_ratio.load() * 100);
   lines.field("expired_time_cap_reached_count", expiry.ticks_cut_by_time.load());
   lines.field("expire_cycle_cpu_milliseconds", gauges.expire_cycle_us.load() / 1000);
-  lines.zeros({"evicted_keys", "evicted_clients", "total_eviction_exceeded_time",
-               "current_eviction_exceeded_time"});
+  lines.zeros({"evicted_keys"});
+  lines.field("evicted_clients", source.services.clients.evicted_count());
+  lines.zeros({"total_eviction_exceeded_time", "current_eviction_exceeded_time"});
   lines.field("keyspace_hits", total(&ThreadStatistics::keyspace_hits));
   lines.field("keyspace_misses", total(&ThreadStatistics::keyspace_misses));
   const PubSub& pubsub = source.services.pubsub;

@@ -97,5 +97,20 @@ TEST_F(AdmissionOfClientsTest, ClientsAreJudged) {
   EXPECT_TRUE(run({"BF.RESERVE", "filter", "0.01", "2000000"}).starts_with("-"));
 }
 
+TEST_F(AdmissionOfClientsTest, AQueueIsMemory) {
+  EXPECT_EQ(run({"MULTI"}), kOk);
+  // Big enough to be seen at once.
+  EXPECT_EQ(run({"GET", std::string(kBigBytes, 'k')}), "+QUEUED\r\n");
+  EXPECT_GE(client_->session->queued_bytes, kBigBytes);
+  memory_.set_limit(memory_.used_bytes() - 1);
+  EXPECT_EQ(run({"GET", "a"}), error(kOutOfMemory));
+  EXPECT_TRUE(run({"EXEC"}).starts_with("-EXECABORT"));
+  EXPECT_EQ(client_->session->queued_bytes, 0U);
+  memory_.set_limit(1);
+  memory_.refresh();
+  EXPECT_EQ(run({"MULTI"}), kOk);
+  EXPECT_EQ(run({"DISCARD"}), kOk);
+}
+
 }  // namespace
 }  // namespace server

@@ -12,6 +12,13 @@ TEST_F(ClientCommandsTest, NamesAreKeptAndForgeNoLine) {
   EXPECT_EQ(run({"CLIENT", "GETREDIR"}), integer(-1));
   EXPECT_EQ(run({"CLIENT", "SETNAME", "a b"}),
             error("ERR Client names cannot contain spaces, newlines or special characters."));
+  EXPECT_EQ(run({"CLIENT", "SETNAME", std::string(1025, 'n')}),
+            error("ERR Client names cannot be longer than 1024 bytes."));
+  EXPECT_EQ(run({"HELLO", "2", "SETNAME", std::string(1025, 'n')}),
+            error("ERR Client names cannot be longer than 1024 bytes."));
+  EXPECT_EQ(run({"CLIENT", "SETINFO", "LIB-NAME", std::string(1025, 'n')}),
+            error("ERR Client names cannot be longer than 1024 bytes."));
+  EXPECT_EQ(run({"CLIENT", "SETNAME", std::string(1024, 'n')}), kOk);
   EXPECT_EQ(run({"CLIENT", "SETNAME", "worker"}), kOk);
   EXPECT_EQ(run({"CLIENT", "GETNAME"}), bulk("worker"));
   EXPECT_EQ(run({"CLIENT", "SETINFO", "lib-name", "x\n"}),

@@ -191,6 +191,34 @@ TEST_F(ConfigTest, EvictingPoliciesAreRefusedClearly) {
             failed("maxmemory-policy", "argument(s) must be one of the following: noeviction"));
 }
 
+// The texts and the values are those of Redis 7.0.15.
+TEST_F(ConfigTest, MemoryOfClientsIsBytesOrAPartOfMaxmemory) {
+  const auto becomes = [this](const std::string& text, const std::string& shown) {
+    EXPECT_EQ(set({{"maxmemory-clients", text}}), "OK") << text;
+    EXPECT_EQ(get("maxmemory-clients"), shown);
+  };
+  becomes("50%", "50%");
+  EXPECT_EQ(config_.client_memory_limit_bytes(), 0U) << "of no limit at all";
+  EXPECT_EQ(set({{"maxmemory", "1mb"}}), "OK");
+  EXPECT_EQ(config_.client_memory_limit_bytes(), 512U << 10);
+  becomes("100%", "100%");
+  becomes("0%", "0");
+  EXPECT_EQ(config_.client_memory_limit_bytes(), 0U);
+  becomes("5gb", "5368709120");
+  EXPECT_EQ(config_.client_memory_limit_bytes(), uint64_t{5} << 30);
+  becomes("1kb", "1024");
+  EXPECT_EQ(config_.client_memory_limit_bytes(), 128U << 10) << "no less";
+  for (const char* const text : {"200%", "101%", "9999999999999999999"}) {
+    EXPECT_EQ(set({{"maxmemory-clients", text}}),
+              failed("maxmemory-clients", "percentage argument must be less or equal to 100"));
+  }
+  for (const char* const text : {"abc", "-1", "-5%", "%", "1.5gb", "10 %", "010%", "+5%"}) {
+    EXPECT_EQ(set({{"maxmemory-clients", text}}),
+              failed("maxmemory-clients", "argument must be a memory or percent value"));
+  }
+  becomes("", "0");
+}
+
 TEST_F(ConfigTest, BufferLimitsChangeOnlyTheNamedClasses) {
   EXPECT_EQ(set({{"client-output-buffer-limit", "NORMAL 1mb 1k 10 replica 1 2 3"}}), "OK");
   EXPECT_EQ(get("client-output-buffer-limit"),
