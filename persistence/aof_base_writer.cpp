@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "persistence/aof_base_writer.h"
 
+#include <fmt/format.h>
+
 #include <initializer_list>
 #include <new>
 #include <optional>
@@ -12,6 +14,7 @@
 #include "persistence/bit_array_codec.h"
 #include "persistence/filter_chunks.h"
 #include "persistence/journal.h"
+#include "persistence/valkeybloom_blob.h"
 
 namespace persistence {
 namespace {
@@ -45,6 +48,8 @@ class CommandBaseWriter {
   }
 
  private:
+  static constexpr size_t kBatchBytes = size_t{256} << 10;
+
   void key(const Entry& entry) {
     if (entry.is_filter()) {
       filter(entry);
@@ -71,14 +76,40 @@ class CommandBaseWriter {
   }
 
   void filter(const Entry& entry) {
+    if (entry.filter().layout() == core::bloom::LayoutId::kValkeyBloom) {
+      load(entry);
+    } else {
+      chunks(entry);
+    }
+    if (entry.has_expiry()) {
+      command({"PEXPIREAT", entry.key(), Decimal(entry.expires_at_ms()).text()});
+    }
+  }
+
+  // What valkey-bloom itself writes: BF.LOAD, one argument however big the filter is. It goes to
+  // the file in pieces.
+  void load(const Entry& entry) {
+    constexpr std::string_view kHead = "*3\r\n$7\r\nBF.LOAD\r\n";
+    batch_ += fmt::format("{}${}\r\n{}\r\n${}\r\n", kHead, entry.key().size(), entry.key(),
+                          load_payload_bytes(entry.filter()));
+    write_load_payload(entry.filter(), [this](std::string_view piece) {
+      if (error_) return;
+      batch_ += piece;
+      if (batch_.size() < kBatchBytes) return;
+      // The line that ends the batch comes behind the command.
+      checksum_.update(batch_);
+      write_batch();
+    });
+    batch_ += "\r\n";
+    if (batch_.size() >= kBatchBytes) send();
+  }
+
+  void chunks(const Entry& entry) {
     command({"BF.LOADCHUNK", entry.key(), "1", encode_chunk_header(entry.filter())});
     uint64_t layer_start = 0;
     for (size_t i = 0; i < entry.filter().layer_count(); ++i) {
       array(entry, i, layer_start);
       layer_start += stored_array_bytes(entry.filter().layer_info(i).geometry);
-    }
-    if (entry.has_expiry()) {
-      command({"PEXPIREAT", entry.key(), Decimal(entry.expires_at_ms()).text()});
     }
   }
 
@@ -97,7 +128,6 @@ class CommandBaseWriter {
   void command(std::initializer_list<std::string_view> words) {
     if (error_) return;
     append_command(batch_, Words(words.begin(), words.size()));
-    constexpr size_t kBatchBytes = size_t{256} << 10;
     if (batch_.size() >= kBatchBytes) send();
   }
 

@@ -85,10 +85,20 @@ std::optional<ValkeyBloomLayer> read_valkeybloom_blob(FilterBuilder& builder, St
   return layer;
 }
 
-std::string encode_load_payload(const ScalableFilter& filter) {
+uint64_t load_payload_bytes(const ScalableFilter& filter) {
+  constexpr uint64_t kHeadBytes = 1 + 4 + 8 + 8 + 1 + 8;
+  constexpr uint64_t kLayerBytes = 8 + kBlobHeaderBytes + 8 + 8;
+  uint64_t size_bytes = kHeadBytes;
+  for (size_t i = 0; i < filter.layer_count(); ++i) {
+    size_bytes += kLayerBytes + filter.layer_bits(i).bytes().size();
+  }
+  return size_bytes;
+}
+
+void write_load_payload(const ScalableFilter& filter, const PieceWriter& write) {
   const FilterParameters parameters = filter.parameters();
-  std::string payload;
-  ByteWriter out(payload);
+  std::string piece;
+  ByteWriter out(piece);
   out.u8(kLoadPayloadVersion);
   out.u32(parameters.expansion);
   out.f64(parameters.error_rate);
@@ -96,14 +106,26 @@ std::string encode_load_payload(const ScalableFilter& filter) {
   out.u8(parameters.seed != core::bloom::kFixedSeed);
   out.u64(filter.layer_count());
   for (size_t i = 0; i < filter.layer_count(); ++i) {
-    const std::string head = encode_valkeybloom_blob_head(filter, i);
+    const std::string blob_head = encode_valkeybloom_blob_head(filter, i);
     const core::bloom::BitArray& bits = filter.layer_bits(i);
-    out.u64(head.size() + bits.bytes().size());
-    out.bytes(head);
-    write_plain(out, bits, 0, bits.bytes().size());
+    const uint64_t array_bytes = bits.bytes().size();
+    out.u64(blob_head.size() + array_bytes);
+    out.bytes(blob_head);
+    constexpr uint64_t kPieceBytes = uint64_t{64} << 10;
+    for (uint64_t at = 0; at < array_bytes; at += kPieceBytes) {
+      write(piece);
+      piece.clear();
+      write_plain(out, bits, at, std::min(at + kPieceBytes, array_bytes));
+    }
     out.u64(filter.layer_info(i).item_count);
     out.u64(filter.layer_info(i).capacity);
   }
+  write(piece);
+}
+
+std::string encode_load_payload(const ScalableFilter& filter) {
+  std::string payload;
+  write_load_payload(filter, [&payload](std::string_view piece) { payload += piece; });
   return payload;
 }
 

@@ -8,6 +8,7 @@
 // Source: docs/formats.md, "Filters".
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,7 +47,12 @@ struct ValkeyBloomLayer {
 std::optional<ValkeyBloomLayer> read_valkeybloom_blob(FilterBuilder& builder, StringReader& blob,
                                                       SeedRules rules);
 
-// The payload of BF.LOAD. REQUIRES: a filter of the valkey-bloom layout.
+// The payload of BF.LOAD, in pieces of at most 64 KiB, in order; each byte of an array is read
+// once. REQUIRES: a filter of the valkey-bloom layout.
+using PieceWriter = std::function<void(std::string_view)>;
+void write_load_payload(const core::bloom::ScalableFilter& filter, const PieceWriter& write);
+uint64_t load_payload_bytes(const core::bloom::ScalableFilter& filter);
+// All of it at once.
 std::string encode_load_payload(const core::bloom::ScalableFilter& filter);
 // Errors: texts of that command; kDoesNotFit when the budget refuses.
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> decode_load_payload(

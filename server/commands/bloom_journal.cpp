@@ -8,6 +8,7 @@
 
 #include "core/number.h"
 #include "core/release_storage.h"
+#include "persistence/valkeybloom_blob.h"
 
 namespace server {
 namespace {
@@ -27,7 +28,10 @@ class SettingWords {
   explicit SettingWords(const FilterParameters& parameters)
       : parameters_(parameters),
         error_rate_(core::format_double(parameters.error_rate)),
-        tightening_ratio_(core::format_double(parameters.tightening_ratio)),
+        tightening_ratio_(
+            core::format_double(parameters.layout == LayoutId::kValkeyBloom
+                                    ? persistence::valkeybloom_tightening_of(parameters)
+                                    : parameters.tightening_ratio)),
         capacity_(static_cast<int64_t>(parameters.capacity)),
         expansion_(parameters.expansion) {}
 
@@ -40,12 +44,14 @@ class SettingWords {
     } else {
       words.emplace_back("NONSCALING");
     }
+    if (parameters_.layout == LayoutId::kValkeyBloom) {
+      // As that module writes it, which tells its layout and lets it read the log.
+      const auto* const seed = reinterpret_cast<const char*>(parameters_.seed.data());
+      return append(words,
+                    {"TIGHTENING", tightening_ratio_, "SEED", {seed, parameters_.seed.size()}});
+    }
     if (parameters_.tightening_ratio != 0) {
       append(words, {"TIGHTENING", tightening_ratio_});
-    }
-    if (parameters_.layout == LayoutId::kValkeyBloom) {
-      const auto* const seed = reinterpret_cast<const char*>(parameters_.seed.data());
-      append(words, {"SEED", {seed, parameters_.seed.size()}});
     }
     append(words, {"LAYOUT", core::bloom::layout_name(parameters_.layout)});
   }
@@ -77,7 +83,12 @@ void journal_reserved(const Context& ctx, const KeyRef& key, const ScalableFilte
   if (!ctx.services.journal.is_active()) return;
   const SettingWords settings(filter.parameters());
   auto& words = words_of_thread();
-  append(words, {"BF.RESERVE", key.name, settings.error_rate(), settings.capacity()});
+  if (filter.layout() == LayoutId::kValkeyBloom) {
+    append(words, {"BF.INSERT", key.name, "ERROR", settings.error_rate(), "CAPACITY",
+                   settings.capacity()});
+  } else {
+    append(words, {"BF.RESERVE", key.name, settings.error_rate(), settings.capacity()});
+  }
   settings.append_options(words);
   journal_words(ctx, words);
 }

@@ -215,22 +215,23 @@ LayoutId layout_of(BloomLayout layout) {
   return LayoutId::kNative;
 }
 
-// Of another server's journal: valkey-bloom spells out ratio and seed of each filter that it makes,
-// RedisBloom writes down what clients typed.
-LayoutId foreign_layout(const Settings& settings) {
+// Where no word names it. valkey-bloom's journal spells out ratio and seed of each filter that is
+// made, and ours does the same for its layout; RedisBloom writes down what clients typed.
+LayoutId unnamed_layout(const Config& config, const Settings& settings, CommandOrigin origin) {
   const bool is_spelled_out = settings.tightening_ratio && settings.seed;
-  return is_spelled_out ? LayoutId::kValkeyBloom : LayoutId::kRedisBloom;
+  if (origin != CommandOrigin::kClient && is_spelled_out) return LayoutId::kValkeyBloom;
+  if (origin == CommandOrigin::kForeignJournal) return LayoutId::kRedisBloom;
+  return layout_of(config.bloom_layout());
 }
 
 // Only what the layout heeds is kept: a filter with nothing unusual takes less memory.
 FilterParameters merge(const Config& config, const Settings& settings, CommandOrigin origin) {
   FilterParameters parameters;
-  const bool is_foreign = origin == CommandOrigin::kForeignJournal;
-  parameters.layout = settings.layout.value_or(is_foreign ? foreign_layout(settings)
-                                                          : layout_of(config.bloom_layout()));
+  parameters.layout = settings.layout.value_or(unnamed_layout(config, settings, origin));
   parameters.error_rate = settings.error_rate.value_or(config.bloom_error_rate());
   // valkey-bloom and RedisBloom before Redis 8 keep higher rates, and their bits lie accordingly.
-  if (!is_foreign) parameters.error_rate = std::min(parameters.error_rate, kErrorRateMax);
+  if (origin == CommandOrigin::kClient)
+    parameters.error_rate = std::min(parameters.error_rate, kErrorRateMax);
   parameters.capacity = settings.capacity.value_or(static_cast<uint64_t>(config.bloom_capacity()));
   parameters.expansion =
       settings.expansion.value_or(static_cast<uint32_t>(config.bloom_expansion()));
@@ -240,6 +241,9 @@ FilterParameters merge(const Config& config, const Settings& settings, CommandOr
     const bool is_usual = configured == kUsualTightening || origin == CommandOrigin::kOwnJournal;
     const double usual = is_usual ? 0 : configured;
     parameters.tightening_ratio = settings.tightening_ratio.value_or(usual);
+    // valkey-bloom's own series.
+    const bool is_default = parameters.tightening_ratio == kUsualTightening;
+    if (parameters.layout == LayoutId::kValkeyBloom && is_default) parameters.tightening_ratio = 0;
   }
   if (parameters.layout == LayoutId::kValkeyBloom) {
     if (settings.seed) {

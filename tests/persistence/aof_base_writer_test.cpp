@@ -5,6 +5,7 @@
 
 #include "persistence/aof_reader.h"
 #include "persistence/filter_chunks.h"
+#include "persistence/valkeybloom_blob.h"
 #include "tests/support/filters.h"
 #include "tests/support/snapshots.h"
 #include "tests/support/virtual_disk.h"
@@ -55,6 +56,12 @@ class Replayer {
       EXPECT_TRUE(entry.set_string(std::string(entry.text(scratch)) + std::string(words[2])));
     } else if (words[0] == "PEXPIREAT") {
       expire(key, entry, words[2]);
+    } else if (words[0] == "BF.LOAD") {
+      auto filter = decode_load_payload(words[2], core::UnlimitedMemory());
+      EXPECT_TRUE(filter) << filter.error().message;
+      if (filter) entry.set_filter(std::move(*filter));
+      ++loads;
+      return {};
     } else {
       EXPECT_EQ(words[0], "BF.LOADCHUNK");
       load_chunk_of(entry, std::stoull(std::string(words[2])), words[3]);
@@ -63,7 +70,8 @@ class Replayer {
     return {};
   }
 
-  size_t longest_word = 0;
+  size_t longest_word = 0;  // of those that may be cut
+  int loads = 0;
 
  private:
   void expire(const core::keyspace::KeyRef& key, core::keyspace::Entry& entry,
@@ -97,6 +105,9 @@ class AofBaseWriterTest : public testing::Test {
       put_filter(keyspace_, 1, name + " grown", parameters_of(layout, 0.01, 10, 2), 500);
       put_filter(keyspace_, 1, name + " empty", parameters_of(layout, 0.001, 1000, 0), 0);
     }
+    // Far more than is gathered before it is written.
+    put_filter(keyspace_, 2, "big",
+               parameters_of(filters::LayoutId::kValkeyBloom, 0.01, 2'000'000, 2), 100);
     const auto key = keyspace_.ref("native grown");
     keyspace_.set_expiry(1, key, *keyspace_.find(1, key, core::keyspace::kIgnoreExpiry),
                          1'900'000'000'000);
@@ -130,6 +141,7 @@ TEST_F(AofBaseWriterTest, KeyspacesComeBackAsTheyWere) {
     EXPECT_EQ(snapshots::contents(loaded), snapshots::contents(keyspace_));
     constexpr size_t kHeaderBytesMax = 1000;
     EXPECT_LE(replayer.longest_word, std::max(piece_bytes, kHeaderBytesMax));
+    EXPECT_EQ(replayer.loads, 3) << "valkey-bloom knows no other command";
   }
 }
 

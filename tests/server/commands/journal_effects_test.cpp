@@ -132,6 +132,27 @@ TEST_F(JournalEffects, FiltersAreSpelledOutWhenMade) {
   EXPECT_EQ(effect({"BF.EXISTS", "f", "x"}), "");
 }
 
+// In the words of valkey-bloom, which knows no LAYOUT and no BF.RESERVE with a seed.
+TEST_F(JournalEffects, FiltersOfValkeyBloomAreMadeInItsWords) {
+  run({"CONFIG", "SET", "bf-layout", "valkey-bloom"});
+  const std::string seed(32, 's');
+  const std::string reserved =
+      "BF.INSERT v ERROR 0.01 CAPACITY 50 EXPANSION 3 TIGHTENING 0.5 SEED " + seed + ";";
+  EXPECT_EQ(effect({"BF.INSERT", "v", "CAPACITY", "50", "EXPANSION", "3", "SEED", seed}), reserved);
+  EXPECT_EQ(
+      effect({"BF.INSERT", "w", "NONSCALING", "SEED", seed, "ITEMS", "x"}),
+      "BF.INSERT w ERROR 0.01 CAPACITY 100 NONSCALING TIGHTENING 0.5 SEED " + seed + " ITEMS x;");
+  const std::string dump = run({"DUMP", "v"});
+  run({"CONFIG", "SET", "bf-layout", "native"});
+  Client replayed(*this);
+  replayed.session->origin = CommandOrigin::kOwnJournal;
+  run({"DEL", "v"});
+  EXPECT_EQ(replayed.run({"BF.INSERT", "v", "ERROR", "0.01", "CAPACITY", "50", "EXPANSION", "3",
+                          "TIGHTENING", "0.5", "SEED", seed}),
+            "*0\r\n");
+  EXPECT_EQ(run({"DUMP", "v"}), dump);
+}
+
 TEST_F(JournalEffects, RestoreStatesItsExpiryAbsolutely) {
   run({"SET", "a", "1"});
   const std::string reply = run({"DUMP", "a"});
