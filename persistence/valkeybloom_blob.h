@@ -47,7 +47,7 @@ struct ValkeyBloomLayer {
 std::optional<ValkeyBloomLayer> read_valkeybloom_blob(FilterBuilder& builder, StringReader& blob,
                                                       SeedRules rules);
 
-// The payload of BF.LOAD, in pieces of at most 64 KiB, in order; each byte of an array is read
+// The payload of BF.LOAD, in pieces of about 64 KiB, in order; each byte of an array is read
 // once. REQUIRES: a filter of the valkey-bloom layout.
 using PieceWriter = std::function<void(std::string_view)>;
 void write_load_payload(const core::bloom::ScalableFilter& filter, const PieceWriter& write);

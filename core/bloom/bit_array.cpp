@@ -95,6 +95,15 @@ void BitArray::write(uint64_t offset, std::span<const std::byte> source) {
   }
 }
 
+bool BitArray::detach_from_children() {
+  if (words_ == nullptr || !is_mapped()) return true;
+  auto copy = clone();
+  if (!copy) return false;
+  // What the children share lives on until the last of them has ended.
+  *this = std::move(*copy);
+  return true;
+}
+
 uint64_t BitArray::count_ones() const {
   return count_ones_in(0, bytes().size());
 }

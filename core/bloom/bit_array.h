@@ -42,6 +42,9 @@ class BitArray {
   // Nothing when the memory cannot be had; bit_count is from 1 to kMaxBits, or nothing too.
   static std::optional<BitArray> allocate(uint64_t bit_count);
   std::optional<BitArray> clone() const;
+  // Moves the bits to memory that no child forked so far shares: children go on to see them as they
+  // are now. False, and nothing has changed, when the memory cannot be had.
+  bool detach_from_children();
 
   uint64_t bit_count() const { return bit_count_; }
   uint64_t size_bytes() const { return (bit_count_ + 63) / 64 * 8; }

@@ -61,6 +61,9 @@ class ScalableFilter {
   ScalableFilter& operator=(const ScalableFilter&) = delete;
   // Null when the memory cannot be had.
   std::unique_ptr<ScalableFilter> clone() const;
+  // Children forked so far will see nothing of what is added from now on, as far as their memory
+  // is shared (BitArray). False when the memory cannot be had; then some layers may be detached.
+  bool detach_from_children();
 
   ItemHasher hasher() const;
   AddOutcome add(std::string_view item, const MemoryBudget& budget);

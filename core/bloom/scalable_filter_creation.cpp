@@ -148,6 +148,13 @@ std::unique_ptr<ScalableFilter> ScalableFilter::clone() const {
   return filter;
 }
 
+bool ScalableFilter::detach_from_children() {
+  for (Layer& layer : layers()) {
+    if (!layer.bits().detach_from_children()) return false;
+  }
+  return true;
+}
+
 void ScalableFilter::become_single(const FilterParameters& parameters, Layer layer) {
   first_ = std::move(layer);
   first_.filter_layout_ = static_cast<uint8_t>(parameters.layout);

@@ -25,4 +25,13 @@ inline std::optional<core::bloom::ScalableFilter*> find_filter(Context& ctx, con
   return std::nullopt;
 }
 
+// To be called by a command that reads one filter to make or change another and is journalled as it
+// came: what a child that saves sees of `filter` is from now on what the command reads, so that it
+// finds the same when it is repeated from the child's snapshot. False when memory does not suffice.
+// REQUIRES: the key's exclusive lock. Source: docs/formats.md, "What snapshots hold of big
+// filters".
+inline bool detach_source(const Context& ctx, core::bloom::ScalableFilter& filter) {
+  return !ctx.services.durability.may_have_child() || filter.detach_from_children();
+}
+
 }  // namespace server

@@ -4,6 +4,7 @@
 // hold.
 #include <vector>
 
+#include "server/commands/bloom_access.h"
 #include "server/commands/context.h"
 #include "server/commands/database_index.h"
 #include "server/commands/families.h"
@@ -124,8 +125,11 @@ core::Result<CopyOptions> parse_copy(const Context& ctx) {
 }
 
 // A deep copy, or null when memory does not suffice.
-EntryPtr copy_of(const Context& ctx, const Entry& source, std::string_view name) {
-  if (!ctx.admission().memory_suffices(source.memory_bytes())) return nullptr;
+EntryPtr copy_of(const Context& ctx, Entry& source, std::string_view name) {
+  // A filter that a child reads moves away from it besides.
+  const size_t copies = source.is_filter() && ctx.services.durability.may_have_child() ? 2 : 1;
+  if (!ctx.admission().memory_suffices(copies * source.memory_bytes())) return nullptr;
+  if (source.is_filter() && !detach_source(ctx, source.filter())) return nullptr;
   EntryPtr copy = source.clone(name);
   if (copy != nullptr) copy->touch(ctx.access_clock_s());
   return copy;
@@ -142,7 +146,7 @@ void copy(Context& ctx) {
   }
   // A stripe's lock covers all databases.
   StripeLock lock = ctx.lock_keys();
-  const Entry* source = ctx.find(from);
+  Entry* source = ctx.find(from);
   if (source == nullptr) return ctx.reply.integer(0);
   const bool taken =
       ctx.keyspace().find_for_write(options->database, to, ctx.expiry_now_ms) != nullptr;

@@ -155,6 +155,9 @@ class Durability {
 
   // For INFO.
   Task running_task() const { return task_; }
+  // Whether a child may still read arrays that it shares with this process. False is certain for a
+  // thread that holds a stripe, for as long as it does.
+  bool may_have_child() const { return task_ != Task::kNone; }
   bool rewrite_is_scheduled() const { return rewrite_is_scheduled_; }
   bool log_is_on() const { return writer_.is_open(); }
   const persistence::AofWriter& log_writer() const { return writer_; }

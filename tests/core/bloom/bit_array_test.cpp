@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <fstream>
@@ -215,6 +216,54 @@ TEST(BitArrayTest, FreedArrayGivesItsMemoryBack) {
     EXPECT_GE(array_bytes() - before_bytes, uint64_t{8} << 20);
   }
   EXPECT_EQ(array_bytes(), before_bytes);
+}
+
+// Whether a child that has been forked by now finds word 17 unchanged when `change` is done.
+template <class BeforeInChild, class Change>
+bool child_sees_no_change(BitArray& array, BeforeInChild&& before, Change&& change) {
+  std::array<int, 2> ready{};
+  std::array<int, 2> changed{};
+  EXPECT_EQ(::pipe(ready.data()), 0);
+  EXPECT_EQ(::pipe(changed.data()), 0);
+  const ArrayMemory::ChildGuard guard;
+  const pid_t child = ::fork();
+  char byte = 0;
+  if (child == 0) {
+    before();
+    (void)!::write(ready[1], &byte, 1);
+    (void)!::read(changed[0], &byte, 1);
+    ::_exit(array.words()[17] == 42 ? 0 : 1);
+  }
+  EXPECT_EQ(::read(ready[0], &byte, 1), 1);
+  change();
+  EXPECT_EQ(::write(changed[1], &byte, 1), 1);
+  int status = 1;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  for (const int end : {ready[0], ready[1], changed[0], changed[1]}) ::close(end);
+  return status == 0;
+}
+
+TEST(BitArrayTest, DetachedArrayIsNoChildsAnyMore) {
+  auto array = *BitArray::allocate(BitArray::kMappedBytes * 8);
+  array.words()[17] = 42;
+  const auto set = [&array] { array.words()[17] |= 5; };
+  EXPECT_TRUE(child_sees_no_change(
+      array, [] {},
+      [&] {
+        EXPECT_TRUE(array.detach_from_children());
+        set();
+      }));
+  EXPECT_EQ(array.words()[17], 47U);
+  array.words()[17] = 42;
+  // The child itself may do it, and takes nothing from its parent's next arrays.
+  EXPECT_TRUE(child_sees_no_change(
+      array, [&] { (void)array.detach_from_children(); },
+      [&] {
+        auto other = *BitArray::allocate(BitArray::kMappedBytes * 8);
+        EXPECT_EQ(other.count_ones(), 0U);
+        std::ranges::fill(other.bytes(), std::byte{255});
+        set();
+      }));
 }
 
 TEST(BitArrayTest, MovedFromArrayIsEmpty) {

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+//
+// What the child that writes a snapshot sees of big filters that change meanwhile, and what may
+// follow from it.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/support/leader_fixture.h"
+#include "tests/support/snapshots.h"
+
+namespace server {
+namespace {
+
+class SharedArrays : public LeaderFixture {
+ protected:
+  SharedArrays() {
+    run({"CONFIG", "SET", "repl-diskless-sync-delay", "0"});
+    // Far more than a socket takes, so that the child waits for its reader amidst the array.
+    EXPECT_EQ(run({"BF.RESERVE", "f", "0.01", "10000000", "NONSCALING"}), kOk);
+    add("f", "before", 1000);
+  }
+
+  void add(const std::string& key, std::string_view prefix, int count) {
+    std::vector<std::string> command{"BF.MADD", key};
+    for (int i = 0; i < count; ++i) command.push_back(fmt::format("{}:{}", prefix, i));
+    run(command);
+  }
+
+  // Has a snapshot begun for `peer`, whose child writes until read_snapshot().
+  static std::string begin_snapshot(Remote& peer) {
+    peer.client.session->replica.takes_eof_mark = true;
+    peer.client.run({"PSYNC", "?", "-1"});
+    return begin_snapshot_of(peer);
+  }
+  static std::string begin_snapshot_of(Remote& peer) {
+    std::string begun;
+    while (begun.find("$EOF:") == std::string::npos) {
+      const std::string more = peer.read(1);
+      if (more.empty()) break;
+      begun += more;
+    }
+    return begun;
+  }
+  static std::string read_snapshot(Remote& peer, std::string received) {
+    constexpr size_t kMarkBytes = 40;
+    while (received.size() < received.find("$EOF:") + kMarkBytes) received += peer.read(1);
+    const size_t mark_at = received.find("$EOF:") + 5;
+    const std::string mark = received.substr(mark_at, kMarkBytes);
+    received.erase(0, mark_at + kMarkBytes + 2);
+    while (!received.ends_with(mark)) {
+      const std::string more = peer.read(1);
+      if (more.empty()) break;
+      received += more;
+    }
+    received.resize(received.size() - kMarkBytes);
+    return received;
+  }
+
+  static const core::bloom::ScalableFilter& filter_in(core::keyspace::Keyspace& keyspace,
+                                                      std::string_view name) {
+    return keyspace.find_any(0, keyspace.ref(name))->filter();
+  }
+  // Bits that the first filter has and the second has not.
+  static size_t bits_beyond(const core::bloom::ScalableFilter& first,
+                            const core::bloom::ScalableFilter& second) {
+    const auto ours = first.layer_bytes(0);
+    const auto theirs = second.layer_bytes(0);
+    size_t count = 0;
+    for (size_t i = 0; i < ours.size(); ++i) {
+      count += static_cast<size_t>(std::popcount(std::to_integer<unsigned>(ours[i] & ~theirs[i])));
+    }
+    return count;
+  }
+};
+
+// COPY travels as it is, and is repeated from what the snapshot holds.
+TEST_F(SharedArrays, ASnapshotHoldsNothingThatACopyMadeMeanwhileLacks) {
+  Remote peer(*this);
+  const std::string begun = begin_snapshot(peer);
+  add("f", "until", 20'000);
+  EXPECT_EQ(run({"COPY", "f", "copy"}), integer(1));
+  add("f", "since", 20'000);
+  core::keyspace::Keyspace received{16, 1};
+  const auto loaded = snapshots::load(read_snapshot(peer, begun), received);
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  const auto& snapshot = filter_in(received, "f");
+  EXPECT_EQ(snapshot.item_count(), 1000U);
+  EXPECT_EQ(bits_beyond(snapshot, filter_in(keyspace_, "copy")), 0U);
+  EXPECT_TRUE(filter_in(keyspace_, "f").may_contain("since:7"));
+  EXPECT_TRUE(filter_in(keyspace_, "copy").may_contain("until:7"));
+}
+
+}  // namespace
+}  // namespace server
