@@ -82,4 +82,9 @@ ResidentMemory resident_memory() {
   return {resident * page_bytes, shared * page_bytes};
 }
 
+uint64_t free_machine_bytes() {
+  const uint64_t free = meminfo_bytes("MemAvailable:");
+  return free != 0 ? free : std::numeric_limits<uint64_t>::max();
+}
+
 }  // namespace server

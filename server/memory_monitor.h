@@ -85,4 +85,7 @@ struct ResidentMemory {
 };
 ResidentMemory resident_memory();
 
+// What the machine could give to a new process; without a limit where it cannot be known.
+uint64_t free_machine_bytes();
+
 }  // namespace server

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -57,12 +58,17 @@ enum class CommandOrigin : uint8_t {
 // Who is at the other end of a connection.
 enum class Peer : uint8_t { kClient, kReplica, kLeader };
 
+// The `capa` by which our replicas say that they take the stream for effects.
+inline constexpr std::string_view kEffectsCapability = "bloomery";
+
 // What a replica has said of itself by REPLCONF before it asked for the stream.
 struct ReplicaTraits {
   std::string address;  // its announced one, or empty
   uint16_t port = 0;    // where it listens
   bool takes_eof_mark = false;
   bool knows_psync2 = false;
+  // A server of ours, which takes the stream for effects: a snapshot for it may hold later bits.
+  bool reads_effects = false;
   bool wants_snapshot_only = false;
   bool wants_no_keys = false;
 };

@@ -115,8 +115,10 @@ void* ArrayMemory::map(uint64_t size_bytes) {
   void* memory = map_range(mapped_bytes, offset);
   if (memory == MAP_FAILED) {
     offset = kNoOffset;
+    // A child shares with nobody, and what it only reads of its own costs nothing then.
+    const int sharing = ::getpid() == owner_ ? MAP_SHARED : MAP_PRIVATE;
     memory = ::mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE,
-                    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+                    sharing | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) return nullptr;
     anonymous_bytes_.fetch_add(size_bytes, std::memory_order_relaxed);
   }

@@ -119,6 +119,7 @@ core::Result<> read_trait(ReplicaTraits& traits, std::string_view option, std::s
     // What a replica can besides is of no use here, and no error.
     if (equals_ignore_case(value, "eof")) traits.takes_eof_mark = true;
     if (equals_ignore_case(value, "psync2")) traits.knows_psync2 = true;
+    if (equals_ignore_case(value, kEffectsCapability)) traits.reads_effects = true;
   } else if (equals_ignore_case(option, "rdb-only")) {
     if (!number) return core::Error{std::string(kNotAnInteger)};
     traits.wants_snapshot_only = *number == 1;

@@ -173,11 +173,18 @@ core::Result<> Durability::fork_child(Task task, Locking locking) {
   const auto base_format = wanted_base_format();
   // Without the mutex a replica is between applying a change and counting it.
   if (is_save && stream.owns_lock()) options.replication = position();
+  bool is_exact = options.replication && options.replication->is_foreign;
+  if (is_exact && !exact_child_fits()) {
+    is_exact = false;
+    options.replication.reset();
+    log_notice(
+        "The snapshot will not say where in the leader's stream it stands: too little "
+        "memory is free to copy all filters");
+  }
   // Named here: the child has a process id of its own.
   const persistence::RdbPlace place{snapshot_path(), temporary_snapshot()};
   const std::string base = temporary_base();
-  auto child = parts_.start_child(
-      parts_.clock,
+  auto child = begin_child(
       [&](SaveChild::Figures& figures) -> core::Result<> {
         // Its many bytes would hold up the sync of the log's last file, which clients wait for.
         constexpr useconds_t kPauseUs = 500;
@@ -193,7 +200,7 @@ core::Result<> Durability::fork_child(Task task, Locking locking) {
         if (!saved) return saved.error();
         return {};
       },
-      {});
+      {}, is_exact);
   if (!child) return child.error();
   if (!is_save) {
     const std::scoped_lock lock(mutex_);

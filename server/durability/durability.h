@@ -37,6 +37,7 @@
 #include "server/durability/save_child.h"
 #include "server/durability/save_progress.h"
 #include "server/durability/stream_position.h"
+#include "server/memory_monitor.h"
 
 namespace server {
 
@@ -51,6 +52,8 @@ struct SaveRecord {
 
 // A snapshot that goes to replicas instead of `dump.rdb`.
 struct SnapshotTransfer {
+  // Nothing that is added after the fork may be in it (durability_transfer.cpp).
+  bool is_exact = false;
   // Called while nothing moves, with the place that the snapshot will have in the stream. Returns
   // the descriptors that the child needs. Errors: nobody is left to send to.
   std::function<core::Result<std::vector<int>>(const persistence::RdbReplicationInfo&)> prepare;
@@ -74,6 +77,8 @@ class Durability {
   struct Parts : DataParts {
     std::atomic<uint64_t>& changes;
     SaveChild::Starter start_child = SaveChild::start;
+    // Memory that the machine has left.
+    std::function<uint64_t()> free_bytes = free_machine_bytes;
   };
   enum class Task : uint8_t { kNone, kSave, kRewrite, kTransfer };
   enum class Start : uint8_t { kStarted, kScheduled };
@@ -191,6 +196,12 @@ class Durability {
   core::Result<> fork_child(Task task, Locking locking);
   // Taken before the stripes. Not held when the caller has the stripes and a replica is applying.
   std::unique_lock<std::recursive_mutex> hold_stream(Locking locking) const;
+  // Whether the machine has the memory that an exact child copies.
+  bool exact_child_fits() const;
+  // Begins a child; with is_exact it returns when the child shares no array any more.
+  // REQUIRES: all stripes. Errors: the fork failed.
+  core::Result<std::unique_ptr<SaveChild>> begin_child(const SaveChild::Work& work,
+                                                       std::vector<int> kept, bool is_exact);
   std::optional<persistence::RdbReplicationInfo> position() const {
     return stream_ == nullptr ? std::nullopt : stream_->position();
   }

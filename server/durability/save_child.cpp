@@ -138,6 +138,18 @@ std::optional<core::Result<>> SaveChild::poll() {
                                                               : "ERR it ended unexpectedly"});
 }
 
+void SaveChild::await_detached() const {
+  constexpr useconds_t kPauseUs = 200;
+  while (!result_here_ && !shared_->figures.is_detached) {
+    siginfo_t info{};
+    // What it ended with is left for poll().
+    const int asked =
+        ::waitid(P_PID, static_cast<id_t>(process_id_), &info, WEXITED | WNOHANG | WNOWAIT);
+    if (asked != 0 || info.si_pid != 0) return;
+    ::usleep(kPauseUs);
+  }
+}
+
 void SaveChild::kill() {
   was_killed_ = true;
   if (!has_ended_) ::kill(process_id_, SIGKILL);

@@ -32,7 +32,8 @@ class SaveChild {
  public:
   // What parent and child tell each other.
   struct Figures {
-    std::atomic<bool> may_begin{false};  // set by the parent
+    std::atomic<bool> may_begin{false};    // set by the parent
+    std::atomic<bool> is_detached{false};  // set by the child: it shares no array any more
     std::atomic<uint64_t> written_bytes{0};
     std::atomic<uint64_t> written_keys{0};
     std::atomic<uint64_t> copied_bytes{0};  // memory that writes of either side made its own
@@ -56,6 +57,8 @@ class SaveChild {
 
   // Once the child has ended: nothing wrong, or what. Nothing while it runs.
   std::optional<core::Result<>> poll();
+  // Waits until the child has said that it is detached, or has ended.
+  void await_detached() const;
   // Lets a child go on that waits for its parent's word.
   void let_begin() { shared_->figures.may_begin = true; }
   // Asks the child to end at once; poll() then tells of it.

@@ -11,6 +11,7 @@
 #include "persistence/journal.h"
 #include "protocol/arguments.h"
 #include "server/replication/shown.h"
+#include "server/session.h"
 
 namespace server {
 namespace {
@@ -175,7 +176,7 @@ void FollowerLink::send_settings() {
   }
   send({"REPLCONF", "listening-port", fmt::format("{}", request_.listening_port)});
   if (is_asked(Step::kAddress)) send({"REPLCONF", "ip-address", request_.announced_address});
-  send({"REPLCONF", "capa", "eof", "capa", "psync2"});
+  send({"REPLCONF", "capa", "eof", "capa", "psync2", "capa", kEffectsCapability});
 }
 
 void FollowerLink::ask() {

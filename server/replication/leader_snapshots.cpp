@@ -27,6 +27,7 @@ void Leader::begin_snapshot(const Replicas::Batch& batch) {
   std::vector<LinkPtr> receivers;
   std::vector<int> descriptors;
   SnapshotTransfer transfer;
+  transfer.is_exact = batch.is_exact;
   transfer.prepare =
       [&](const persistence::RdbReplicationInfo& position) -> core::Result<std::vector<int>> {
     auto prepared = prepare_snapshot(position);
@@ -53,7 +54,10 @@ void Leader::begin_snapshot(const Replicas::Batch& batch) {
   // After a failed fork there is a result; else nothing has happened, and it is tried again soon.
   if (!snapshot_->result) snapshot_.reset();
   constexpr int64_t kRetryUs = 100'000;
-  next_snapshot_us_ = parts_.clock.monotonic_us() + kRetryUs;
+  constexpr int64_t kRetryForMemoryUs = 10 * core::kSecondUs;
+  const bool lacks_memory = started.error().message.starts_with("OOM");
+  if (lacks_memory) log_warning("No snapshot for replicas now: {}", started.error().message);
+  next_snapshot_us_ = parts_.clock.monotonic_us() + (lacks_memory ? kRetryForMemoryUs : kRetryUs);
 }
 
 core::Result<std::vector<Leader::LinkPtr>> Leader::prepare_snapshot(

@@ -72,11 +72,13 @@ std::optional<Replicas::Batch> Replicas::due(const Policy& policy, int64_t now_u
     }
   }
   if (first == nullptr) return std::nullopt;
-  Batch batch{{}, form_for(*first, policy), !first->traits.wants_no_keys};
+  Batch batch{{}, form_for(*first, policy), !first->traits.wants_no_keys, false};
   for (const auto& [id, replica] : replicas_) {
     if (replica.state == State::kWaits && form_for(replica, policy) == batch.form &&
         replica.traits.wants_no_keys == first->traits.wants_no_keys) {
       batch.ids.push_back(id);
+      batch.is_exact |=
+          batch.has_keys && !replica.traits.reads_effects && !replica.traits.wants_snapshot_only;
     }
   }
   return batch;

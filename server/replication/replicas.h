@@ -60,6 +60,8 @@ class Replicas {
     std::vector<Id> ids;
     SnapshotForm form = SnapshotForm::kMarked;
     bool has_keys = true;
+    // Somebody judges again what the stream says: the snapshot must hold nothing of what follows.
+    bool is_exact = false;
   };
 
   void add(Id id, const ReplicaTraits& traits, bool sends_acks, int64_t now_us);

@@ -114,7 +114,11 @@ class CommandTest : public ::testing::Test {
   ProcessFacts facts_{std::string(40, 'a'), "bloomery-server", 1'700'000'000'000, 1, ""};
   std::atomic<uint64_t> changes_{0};
   virtual_disk::VirtualDisk disk_;
-  Durability durability_{{{config_, clock_, keyspace_, journal_, disk_}, changes_}};
+  std::atomic<uint64_t> free_bytes_{uint64_t{1} << 40};
+  Durability durability_{
+      {{config_, clock_, keyspace_, journal_, disk_}, changes_, SaveChild::start, [this] {
+         return free_bytes_.load();
+       }}};
   Replication replication_{{{config_, clock_, keyspace_, journal_, disk_}, durability_}};
   Follower follower_{{config_, clock_, durability_, replication_, disk_, clients_}, keyspace_};
   Shutdown shutdown_{{config_, clock_, durability_, replication_, pause_}};

@@ -30,6 +30,7 @@ class LeaderFixture : public CommandTest {
       for (const int end : ends) ::fcntl(end, F_SETFL, O_NONBLOCK);
       client.session->descriptor = ends[0];
       client.session->replica.knows_psync2 = true;
+      client.session->replica.reads_effects = true;
     }
     ~Remote() {
       client.dispatcher.end_session();

@@ -403,7 +403,7 @@ class ScriptedLeaderTest(VectorChecks, ReplicaTest):
         said = [b" ".join(words) for words in leader.links[0].said]
         self.assertEqual(said[0], b"PING")
         self.assertEqual(said[1], b"REPLCONF listening-port %d" % self.server.port)
-        self.assertEqual(said[2], b"REPLCONF capa eof capa psync2")
+        self.assertEqual(said[2], b"REPLCONF capa eof capa psync2 capa bloomery")
         self.assertTrue(re.fullmatch(rb"PSYNC [0-9a-f]{40} \d+", said[3]), said[3])
 
 

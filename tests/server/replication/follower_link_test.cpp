@@ -88,10 +88,11 @@ TEST(FollowerLinkTest, TheHandshakeAsksOneThingAfterTheOther) {
   EXPECT_EQ(replica.sent, command({"PING"}));
   replica.sent.clear();
   replica.receive("-NOAUTH Authentication required.\r\n");
-  EXPECT_EQ(replica.sent, command({"AUTH", "replica", "secret"}) +
-                              command({"REPLCONF", "listening-port", "6380"}) +
-                              command({"REPLCONF", "ip-address", "10.0.0.7"}) +
-                              command({"REPLCONF", "capa", "eof", "capa", "psync2"}));
+  EXPECT_EQ(replica.sent,
+            command({"AUTH", "replica", "secret"}) +
+                command({"REPLCONF", "listening-port", "6380"}) +
+                command({"REPLCONF", "ip-address", "10.0.0.7"}) +
+                command({"REPLCONF", "capa", "eof", "capa", "psync2", "capa", "bloomery"}));
   replica.sent.clear();
   replica.receive("+OK\r\n-ERR unknown option\r\n+OK\r\n");
   EXPECT_EQ(replica.sent, "") << "three of four have been answered";
