@@ -6,6 +6,8 @@ logs as streams, and leaders that lie, stutter and stop at odd places."""
 import pathlib
 import random
 import re
+import shutil
+import tempfile
 import time
 import unittest
 
@@ -68,6 +70,26 @@ class ScriptedLeaderTest(VectorChecks, ReplicaTest):
                         self.check_all(replica, vendor)
                         self.wait_for_ack(leader, 17)
                         self.check_promoted(replica, vendor)
+
+    def test_a_log_whose_base_is_a_snapshot_of_others(self):
+        """It is loaded by their rules, and what follows it counts as effects of ours."""
+        for vendor in VENDORS:
+            with self.subTest(vendor=vendor):
+                directory = tempfile.mkdtemp(prefix="bloomery-scripted-")
+                self.addCleanup(shutil.rmtree, directory, ignore_errors=True)
+                options = ("--dir", directory, "--appendonly", "yes",
+                           "--enable-debug-command", "yes")  # fmt: skip
+                data = (VECTORS / vendor / "dump.rdb").read_bytes()
+                _, replica = self.follow_script(
+                    lambda link, data=data: link.full_resync(data, 17), *options
+                )
+                self.check_promoted(replica, vendor)
+                digest = replica.call("DEBUG", "DIGEST")
+                self.assertEqual(info(replica, "persistence")["aof_rewrites"], "0")
+                self.server.crash()
+                replica = self.start_replica(*options)
+                self.assertEqual(replica.call("DEBUG", "DIGEST"), digest)
+                self.check_all(replica, vendor, changed=("scaled",))
 
     def test_streams_of_others(self):
         """What a log without a preamble holds is what the server sent to its replicas."""
