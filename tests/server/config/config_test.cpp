@@ -254,7 +254,7 @@ TEST_F(ConfigTest, TheServersOwnChangeWaitsForNoHook) {
 
 TEST_F(ConfigTest, FileNamesAreNoPaths) {
   config_.on_change(OptionId::kDbFileName, [] { return core::Result<>(); });
-  for (const std::string name : {"a/b"s, ".."s, "."s, "a\nb"s, "a\r"s, "dump.rdb\0x"s, "\x7f"s}) {
+  for (const std::string& name : {"a/b"s, ".."s, "."s, "a\nb"s, "a\r"s, "dump.rdb\0x"s, "\x7f"s}) {
     EXPECT_NE(set({{"dbfilename", name}}, Origin::kLocal), "OK") << name;
   }
 }
