@@ -56,6 +56,11 @@ bool Connection::owes_too_much(size_t reply_begin) {
   return true;
 }
 
+void Connection::publish_input_sizes(size_t size_bytes, size_t free_bytes) {
+  session_->query_buffer_bytes.store(size_bytes, std::memory_order_relaxed);
+  session_->query_buffer_free_bytes.store(free_bytes, std::memory_order_relaxed);
+}
+
 void Connection::limit_memory() {
   const uint64_t limit_bytes = services_.config.client_memory_limit_bytes();
   if (limit_bytes == 0 || !open_) [[likely]]
