@@ -26,11 +26,8 @@ std::string LinkFailures::note_end(std::string_view cause, Kind kind, int64_t no
   cause_ = cause.substr(0, kCauseBytesMax);
   ++failures_;
   const int64_t longest = kind == Kind::kUnusable ? kLongestPauseInVainMs : kLongestPauseMs;
-  if (pause_ms_ == 0) {
-    pause_ms_ = kFirstPauseMs;
-  } else if (kind != Kind::kCut) {
-    pause_ms_ = std::min(pause_ms_ * 2, longest);
-  }
+  const bool is_first = pause_ms_ == 0 || kind == Kind::kCut;
+  pause_ms_ = is_first ? kFirstPauseMs : std::min(pause_ms_ * 2, longest);
   const bool is_same = cause_ == logged_cause_;
   if (is_same && now_us - logged_us_ < kLogEveryUs) {
     ++unlogged_;

@@ -10,7 +10,7 @@
 //
 // Invariants: the pause before the next attempt doubles until a unit of the stream was applied: up
 // to a second, or ten after a snapshot or stream that the leader served in vain. A stream that was
-// cut leaves it as it is. A cause that repeats itself is logged once a minute with its count.
+// cut begins anew with 20 ms. A cause that repeats itself is logged once a minute with its count.
 // Thread safety: all members may be called from any thread.
 // Source: docs/replication.md, "Following a leader".
 #pragma once

@@ -33,11 +33,11 @@ TEST(LinkFailuresTest, ALeaderThatServesInVainIsSparedLonger) {
   EXPECT_EQ(pause_after(failures, Kind::kNoLink, 1), 1000);
 }
 
-TEST(LinkFailuresTest, ACutStreamLeavesThePause) {
+TEST(LinkFailuresTest, ACutStreamIsAskedForAgainSoon) {
   LinkFailures failures;
   EXPECT_EQ(pause_after(failures, Kind::kCut, 5), 20);
-  EXPECT_EQ(pause_after(failures, Kind::kNoLink, 1), 40);
-  EXPECT_EQ(pause_after(failures, Kind::kCut, 5), 40);
+  EXPECT_EQ(pause_after(failures, Kind::kNoLink, 3), 160);
+  EXPECT_EQ(pause_after(failures, Kind::kCut, 1), 20);
 }
 
 TEST(LinkFailuresTest, ProgressEndsThePauseAndTheCause) {
