@@ -104,8 +104,8 @@ int main(int argc, char** argv) {
     return fail(opened.error().message);
   }
   if (config.daemonize() && !become_daemon()) return EXIT_SUCCESS;
-  server::log_notice("Bloomery {} is starting, pid {}, {} I/O threads", BLOOMERY_VERSION, getpid(),
-                     config.io_thread_count());
+  server::log_notice("Bloomery {} is starting, {} I/O threads. Port: {} PID: {}", BLOOMERY_VERSION,
+                     config.io_thread_count(), config.port(), getpid());
   try {
     return serve(config);
   } catch (const std::exception& error) {

@@ -165,6 +165,14 @@ core::Result<> Server::start() {
       for (const auto& [id, connection] : thread.connections) connection->wake();
     });
   };
+  config_.on_change(OptionId::kBind, [&parts]() -> core::Result<> {
+    if (parts.listener.rebind()) return {};
+    return core::Error{"Failed to bind to specified addresses."};
+  });
+  config_.on_change(OptionId::kPort, [&parts]() -> core::Result<> {
+    if (parts.listener.rebind()) return {};
+    return core::Error{"Unable to listen on this port. Check server logs."};
+  });
   prepare_durability();
   return parts.listener.open();
 }

@@ -11,6 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -60,6 +61,10 @@ bool is_loopback(const sockaddr_storage& address) {
   return true;
 }
 
+std::string tcp_name_of(const std::string& address, int port) {
+  return fmt::format("{}:{}", address, port);
+}
+
 sockaddr_storage socket_address(int descriptor, bool of_peer) {
   sockaddr_storage address{};
   socklen_t size = sizeof address;
@@ -78,15 +83,11 @@ Listener::~Listener() {
 
 core::Result<> Listener::open() {
   const Config& config = services_.config;
-  if (config.port() != 0) {
-    for (std::string address : config.bind_addresses()) {
-      const bool optional = address.starts_with('-');
-      if (optional) address.erase(0, 1);
-      if (auto opened = open_tcp(address, config.port()); !opened) {
-        if (!optional) return opened;
-        log_verbose("Not listening on optional address: {}", opened.error().message);
-      }
-    }
+  const std::scoped_lock lock(mutex_);
+  if (auto opened = open_tcp_endpoints(endpoints_); !opened) {
+    // Redis' words, which the tests of others look for.
+    return core::Error{fmt::format("Failed listening on port {} (TCP), aborting: {}", config.port(),
+                                   opened.error().message)};
   }
   if (!config.unix_socket().empty()) {
     const auto mode = static_cast<unsigned>(config.unix_socket_mode());
@@ -98,7 +99,75 @@ core::Result<> Listener::open() {
   return {};
 }
 
-core::Result<> Listener::open_tcp(const std::string& address, int port) {
+core::Result<> Listener::open_tcp_endpoints(Endpoints& endpoints) {
+  const Config& config = services_.config;
+  const int port = config.port();
+  if (port == 0) return {};
+  for (std::string address : config.bind_addresses()) {
+    const bool is_optional = address.starts_with('-');
+    if (is_optional) address.erase(0, 1);
+    const std::string name = tcp_name_of(address, port);
+    if (std::ranges::any_of(endpoints, [&](const auto& e) { return e->tcp_name == name; }))
+      continue;
+    auto opened = open_tcp(address, port);
+    if (opened) {
+      endpoints.push_back(std::move(*opened));
+    } else if (is_optional) {
+      log_verbose("Not listening on optional address: {}", opened.error().message);
+    } else {
+      return opened.error();
+    }
+  }
+  return {};
+}
+
+core::Result<> Listener::rebind() {
+  const Config& config = services_.config;
+  std::vector<std::string> wanted;
+  for (std::string address : config.bind_addresses()) {
+    if (address.starts_with('-')) address.erase(0, 1);
+    if (config.port() != 0) wanted.push_back(tcp_name_of(address, config.port()));
+  }
+  const std::scoped_lock lock(mutex_);
+  // First the old ones end, because `*` and an address on the same port exclude each other. A
+  // socket that is shut down keeps its name and can listen again.
+  auto retired = std::make_shared<Endpoints>();
+  Endpoints kept;
+  for (auto& endpoint : endpoints_) {
+    const bool stays =
+        endpoint->tcp_name.empty() || std::ranges::find(wanted, endpoint->tcp_name) != wanted.end();
+    if (!stays) {
+      endpoint->is_retired = true;
+      ::shutdown(endpoint->descriptor, SHUT_RDWR);
+    }
+    (stays ? kept : *retired).push_back(std::move(endpoint));
+  }
+  const size_t kept_count = kept.size();
+  endpoints_ = std::move(kept);
+  if (auto opened = open_tcp_endpoints(endpoints_); !opened) {
+    endpoints_.resize(kept_count);
+    for (auto& endpoint : *retired) {
+      endpoint->is_retired = false;
+      if (::listen(endpoint->descriptor, static_cast<int>(config.tcp_backlog())) != 0) {
+        log_error("Cannot listen on {} again: {}", endpoint->tcp_name, std::strerror(errno));
+      }
+      endpoints_.push_back(std::move(endpoint));
+    }
+    log_warning("{}", opened.error().message);
+    return opened;
+  }
+  threads_.at(0).post([this, retired] {
+    const std::scoped_lock post_lock(mutex_);
+    for (auto& endpoint : *retired) endpoint->close();
+    for (auto& endpoint : endpoints_) endpoint->watch();
+    // The end of a pause may be in the queue already; behind it they can go.
+    threads_.at(0).post([retired] {});
+  });
+  return {};
+}
+
+core::Result<std::unique_ptr<Listener::Endpoint>> Listener::open_tcp(const std::string& address,
+                                                                     int port) {
   addrinfo hints{};
   hints.ai_family = address == "*" ? AF_INET : (address == "::*" ? AF_INET6 : AF_UNSPEC);
   hints.ai_socktype = SOCK_STREAM;
@@ -117,14 +186,13 @@ core::Result<> Listener::open_tcp(const std::string& address, int port) {
   const std::string where =
       fmt::format("Could not create server TCP listening socket {}:{}", address, port);
   if (descriptor < 0) return system_error(where);
-  auto endpoint = std::make_unique<Endpoint>(*this, descriptor, false);
+  auto endpoint = std::make_unique<Endpoint>(*this, descriptor, tcp_name_of(address, port));
   set_option(descriptor, SOL_SOCKET, SO_REUSEADDR, 1);
   if (found->ai_family == AF_INET6) set_option(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, 1);
   if (::bind(descriptor, found->ai_addr, found->ai_addrlen) != 0) return system_error(where);
   if (::listen(descriptor, static_cast<int>(services_.config.tcp_backlog())) != 0)
     return system_error(where);
-  endpoints_.push_back(std::move(endpoint));
-  return {};
+  return endpoint;
 }
 
 core::Result<> Listener::open_unix(const std::string& path, unsigned permissions) {
@@ -137,7 +205,7 @@ core::Result<> Listener::open_unix(const std::string& path, unsigned permissions
   const int descriptor = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   const std::string where = fmt::format("Failed opening Unix socket {}", path);
   if (descriptor < 0) return system_error(where);
-  auto endpoint = std::make_unique<Endpoint>(*this, descriptor, true);
+  auto endpoint = std::make_unique<Endpoint>(*this, descriptor, "");
   // Only a socket left behind by an earlier run is removed, never a file of another kind.
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) ::unlink(path.c_str());
@@ -155,14 +223,12 @@ core::Result<> Listener::open_unix(const std::string& path, unsigned permissions
 }
 
 void Listener::start() {
-  for (auto& endpoint : endpoints_) {
-    if (!threads_.at(0).readiness.add(endpoint->descriptor, *endpoint, EPOLLIN)) {
-      log_error("Cannot wait for connections: {}", std::strerror(errno));
-    }
-  }
+  const std::scoped_lock lock(mutex_);
+  for (auto& endpoint : endpoints_) endpoint->watch();
 }
 
 void Listener::close() {
+  const std::scoped_lock lock(mutex_);
   for (auto& endpoint : endpoints_) {
     endpoint->close();
   }
@@ -170,22 +236,29 @@ void Listener::close() {
   unix_path_.clear();
 }
 
-Listener::Endpoint::Endpoint(Listener& listener, int socket, bool unix_socket)
+Listener::Endpoint::Endpoint(Listener& listener, int socket, std::string name)
     : owner(listener),
       descriptor(socket),
-      is_unix(unix_socket),
+      tcp_name(std::move(name)),
       pause(listener.threads_.at(0).context) {}
+
+void Listener::Endpoint::watch() {
+  if (is_watched || descriptor < 0) return;
+  is_watched = owner.threads_.at(0).readiness.add(descriptor, *this, EPOLLIN);
+  if (!is_watched) log_error("Cannot wait for connections: {}", std::strerror(errno));
+}
 
 void Listener::Endpoint::close() {
   if (descriptor < 0) return;
-  owner.threads_.at(0).readiness.remove(descriptor, *this);
+  if (is_watched) owner.threads_.at(0).readiness.remove(descriptor, *this);
   ::close(descriptor);
   descriptor = -1;
   pause.cancel();
 }
 
 void Listener::Endpoint::on_ready(uint32_t /*events*/) {
-  if (owner.accept_waiting(*this)) return;
+  const std::scoped_lock lock(owner.mutex_);
+  if (is_retired || descriptor < 0 || owner.accept_waiting(*this)) return;
   // Out of descriptors: the queue stays readable, so without a pause this would spin.
   owner.threads_.at(0).readiness.change(descriptor, *this, 0);
   pause.expires_after(std::chrono::milliseconds(100));
@@ -202,7 +275,7 @@ bool Listener::accept_waiting(Endpoint& endpoint) {
     const int descriptor =
         ::accept4(endpoint.descriptor, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (descriptor >= 0) {
-      admit(descriptor, endpoint.is_unix);
+      admit(descriptor, endpoint.tcp_name.empty());
       continue;
     }
     if (errno == EINTR || errno == ECONNABORTED) continue;

@@ -4,11 +4,12 @@
 //
 // Invariants: a unix socket is never reachable with wider permissions than configured, not even
 // between bind and chmod; running out of descriptors pauses accepting and leaves clients served.
-// Thread safety: open() before the threads run; the rest on I/O thread 0.
-// Source: Redis' bind syntax ("*", "-::1" for an optional address).
+// Thread safety: open() before the threads run; rebind() from any thread afterwards; the rest on
+// I/O thread 0. Source: Redis' bind syntax ("*", "-::1" for an optional address).
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -29,25 +30,33 @@ class Listener {
   core::Result<> open();
   // Begins to accept.
   void start();
+  // CONFIG SET of `bind` or `port`: listens where they say now, or else where it did before.
+  core::Result<> rebind();
   void close();
 
  private:
   // A listening socket.
   struct Endpoint final : Readiness::Watcher {
-    Endpoint(Listener& listener, int socket, bool unix_socket);
+    Endpoint(Listener& listener, int socket, std::string tcp_name);
     ~Endpoint() { close(); }
     Endpoint(const Endpoint&) = delete;
     Endpoint& operator=(const Endpoint&) = delete;
     void on_ready(uint32_t events) override;
+    void watch();
     void close();
 
     Listener& owner;
-    int descriptor;  // -1 once closed
-    const bool is_unix;
+    int descriptor;              // -1 once closed
+    const std::string tcp_name;  // "address:port" as configured; empty for a unix socket
+    bool is_watched = false;
+    bool is_retired = false;  // accepts no more; thread 0 closes it soon
     Timer pause;
   };
+  using Endpoints = std::vector<std::unique_ptr<Endpoint>>;
 
-  core::Result<> open_tcp(const std::string& address, int port);
+  // What the configuration asks for and `endpoints` lacks is added to it.
+  core::Result<> open_tcp_endpoints(Endpoints& endpoints);
+  core::Result<std::unique_ptr<Endpoint>> open_tcp(const std::string& address, int port);
   core::Result<> open_unix(const std::string& path, unsigned permissions);
   // Accepts all that wait; false when the process has no descriptors left.
   bool accept_waiting(Endpoint& endpoint);
@@ -57,7 +66,8 @@ class Listener {
 
   IoThreads& threads_;
   Services& services_;
-  std::vector<std::unique_ptr<Endpoint>> endpoints_;
+  std::mutex mutex_;  // guards endpoints_ and what they hold
+  Endpoints endpoints_;
   std::string unix_path_;
 };
 
