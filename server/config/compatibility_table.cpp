@@ -4,6 +4,7 @@
 // does, so that existing files load and tools that read them find what they expect. Names, kinds,
 // ranges and defaults are those that redis-server 7.0.15 reports over CONFIG GET and SET.
 #include "server/config/option_table.h"
+#include "server/config/special_values.h"
 
 namespace server {
 namespace {
@@ -152,7 +153,6 @@ constexpr TextRow kTexts[] = {
     {"cluster-config-file", "", "nodes.conf", kFixed, kOneWord, kPublic},
     {"ignore-warnings", "", "", kFree, kOneWord, kPublic},
     {"latency-tracking-info-percentiles", "", "50 99 99.9", kFree, kSeveralWords, kPublic},
-    {"notify-keyspace-events", "", "", kFree, kOneWord, kPublic},
     {"oom-score-adj-values", "", "0 200 800", kFree, kSeveralWords, kPublic},
     {"proc-title-template", "", "{title} {listen-addr} {server-mode}", kFree, kOneWord, kPublic},
     {"server_cpulist", "", "", kFixed, kOneWord, kPublic},
@@ -214,6 +214,8 @@ std::vector<Option> compatibility_options() {
   for (const NumberRow& row : kSizes) options.push_back(inert_number(row, Kind::kMemory));
   for (const EnumRow& row : kEnums) options.push_back(inert_enum(row));
   for (const TextRow& row : kTexts) options.push_back(inert_text(row));
+  options.push_back(
+      {.name = "notify-keyspace-events", .kind = Kind::kString, .parser = parse_keyspace_events});
   return options;
 }
 

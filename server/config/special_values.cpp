@@ -64,6 +64,11 @@ Parsed<Value> parse_replicaof(const Option&, Words words, const std::string&) {
   return Value{fmt::format("{} {}", words[0], *port), 0};
 }
 
+Parsed<Value> parse_keyspace_events(const Option&, Words words, const std::string&) {
+  if (words.size() == 1 && words[0].empty()) return Value{};
+  return Refusal{"this server sends no keyspace events; leave it empty"};
+}
+
 std::vector<std::string> write_replicaof(const Option& option, const std::string& text) {
   if (text.empty()) return {};
   std::vector<std::string> words = split_at_spaces(text);

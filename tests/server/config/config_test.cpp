@@ -74,6 +74,17 @@ TEST_F(ConfigTest, HostilePatternEndsSoon) {
   EXPECT_TRUE(config_.get(patterns).empty());
 }
 
+TEST_F(ConfigTest, EventsThatNobodySendsCannotBeAskedFor) {
+  const NamedValue events[] = {{"notify-keyspace-events", "KEA"}};
+  const auto set = config_.set(events);
+  ASSERT_FALSE(set);
+  EXPECT_EQ(set.error().message,
+            "ERR CONFIG SET failed (possibly related to argument 'notify-keyspace-events') - this "
+            "server sends no keyspace events; leave it empty");
+  const NamedValue none[] = {{"notify-keyspace-events", ""}};
+  EXPECT_TRUE(config_.set(none));
+}
+
 TEST_F(ConfigTest, SetRefusesWithTheTextsOfRedis) {
   const std::string integer = "argument couldn't be parsed into an integer";
   const std::string boolean = "argument must be 'yes' or 'no'";
