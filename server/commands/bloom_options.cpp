@@ -347,6 +347,10 @@ core::Result<FilterRequest> parse_insert(const Context& ctx) {
     }
   }
   auto request = finish(ctx, cursor, parser.settings());
+  // RedisBloom's rule for clients. valkey-bloom creates an empty filter, and its journal says so.
+  if (request && items.empty() && ctx.session.origin == CommandOrigin::kClient) {
+    return core::Error{std::string(kInsertArity)};
+  }
   if (request) {
     request->items = items;
     request->no_create = no_create;

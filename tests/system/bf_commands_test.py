@@ -170,10 +170,9 @@ INSERT = [
     ("BF.INFO p EXPANSION", b"*1\r\n$-1\r\n", b"%1\r\n+Expansion rate\r\n_\r\n"),
     ("BF.INSERT q CAPACITY 1 CAPACITY 9 ITEMS CAPACITY 20", *answers(1, 1)),
     ("BF.INFO q CAPACITY", b"*1\r\n:9\r\n", b"%1\r\n+Capacity\r\n:9\r\n"),
-    ("BF.INSERT r CAPACITY 30", b"*0\r\n"),
-    ("BF.CARD r", b":0\r\n"),
-    ("BF.INFO r CAPACITY", b"*1\r\n:30\r\n", b"%1\r\n+Capacity\r\n:30\r\n"),
-    ("BF.INSERT r CAPACITY 99", b"*0\r\n"),
+    ("BF.INSERT r", arity("bf.insert")),
+    ("BF.INSERT r CAPACITY 30", arity("bf.insert")),
+    ("EXISTS r", b":0\r\n"),
     ("BF.INSERT t NONSCALING EXPANSION 3 ITEMS a", *answers(1)),
     ("BF.INFO t EXPANSION", b"*1\r\n$-1\r\n", b"%1\r\n+Expansion rate\r\n_\r\n"),
 ]

@@ -102,7 +102,7 @@ TEST_F(BloomCommandsTest, ScaleIsValidatedOnPaper) {
         "TIGHTENING", "0.1"},
        error("ERR provided VALIDATESCALETO causes false positive to degrade to 0")},
       {{"BF.CARD", "k"}, kNo},
-      {{"BF.INSERT", "k", "VALIDATESCALETO", "10000"}, array({})},
+      {{"BF.INSERT", "k", "VALIDATESCALETO", "10000", "ITEMS", "a"}, array({kYes})},
   });
 }
 
@@ -196,8 +196,9 @@ TEST_F(BloomCommandsTest, InsertTakesOptionsUpToItems) {
       {{"BF.INSERT", "q", "CAPACITY", "5", "NOCREATE", "ITEMS", "20", "x"}, array({kNo, kYes})},
       {{"BF.INSERT", "t", "NONSCALING", "EXPANSION", "3", "ITEMS", "a"}, array({kYes})},
       {{"BF.INFO", "t", "EXPANSION"}, array({kNull})},
-      {{"BF.INSERT", "r", "CAPACITY", "30"}, array({})},
-      {{"BF.INFO", "r", "CAPACITY"}, array({integer(30)})},
+      {{"BF.INSERT", "r"}, arity("bf.insert")},
+      {{"BF.INSERT", "r", "CAPACITY", "30"}, arity("bf.insert")},
+      {{"EXISTS", "r"}, integer(0)},
   });
 }
 
@@ -262,11 +263,11 @@ TEST_F(BloomCommandsTest, OnlyRealChangesAreTold) {
   run({"BF.ADD", "k", "a"});
   run({"BF.MADD", "k", "a", "a"});
   run({"BF.EXISTS", "k", "a"});
-  run({"BF.INSERT", "k", "CAPACITY", "5"});
+  run({"BF.RESERVE", "k", "0.01", "5"});
   EXPECT_EQ(changes(), 1U);
   run({"BF.MADD", "k", "a", "b", "c"});
   EXPECT_EQ(changes(), 2U);
-  run({"BF.INSERT", "l", "CAPACITY", "5"});
+  run({"BF.RESERVE", "l", "0.01", "5"});
   EXPECT_EQ(changes(), 3U);
 }
 

@@ -54,6 +54,12 @@ TEST_F(ForeignJournalTest, SpelledOutCreationIsValkeyBlooms) {
   EXPECT_TRUE(has_layout("f", "valkey-bloom")) << run({"BF.STATS", "f"});
 }
 
+TEST_F(ForeignJournalTest, AnInsertionWithoutItemsMakesAnEmptyFilter) {
+  EXPECT_EQ(replay({"BF.INSERT", "f", "CAPACITY", "100"}), array({}));
+  EXPECT_EQ(run({"BF.CARD", "f"}), integer(0));
+  EXPECT_EQ(run({"EXISTS", "f"}), integer(1));
+}
+
 // The payload is valkey-bloom's own: the filter `tiny` of the vectors.
 TEST_F(ForeignJournalTest, LoadThatWasJournalledAsInsertionIsALoad) {
   std::ifstream file(BLOOMERY_VECTORS "/valkey-bloom/load/tiny.bin", std::ios::binary);

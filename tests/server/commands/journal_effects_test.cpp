@@ -127,8 +127,8 @@ TEST_F(JournalEffects, FiltersAreSpelledOutWhenMade) {
   EXPECT_EQ(effect({"BF.MADD", "f", "x", "y", "x", "z"}), "BF.MADD f y z;");
   EXPECT_EQ(effect({"BF.MADD", "h", "x", "x"}),
             "BF.INSERT h ERROR 0.01 CAPACITY 100 EXPANSION 2 LAYOUT native ITEMS x;");
-  EXPECT_EQ(effect({"BF.INSERT", "i", "CAPACITY", "9", "LAYOUT", "redisbloom"}),
-            "BF.RESERVE i 0.01 9 EXPANSION 2 LAYOUT redisbloom;");
+  EXPECT_EQ(effect({"BF.INSERT", "i", "CAPACITY", "9", "LAYOUT", "redisbloom", "ITEMS", "x"}),
+            "BF.INSERT i ERROR 0.01 CAPACITY 9 EXPANSION 2 LAYOUT redisbloom ITEMS x;");
   EXPECT_EQ(effect({"BF.EXISTS", "f", "x"}), "");
 }
 
