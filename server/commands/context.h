@@ -153,6 +153,10 @@ class Context {
   void changed(const KeyRef& key) { changed(database(), key); }
   void changed(unsigned in_database, const KeyRef& key) {
     services.keyspace.notify_modified(in_database, key);
+    if (session.origin == CommandOrigin::kClient && services.replication.is_replica())
+        [[unlikely]] {
+      services.replication.note_own_key(in_database, key.name);
+    }
     grew_only();
   }
   // As changed(), for a change that watchers are not told of.

@@ -43,6 +43,7 @@ void Periodic::tick() {
       !services_.pause.holds_back(kWrite, services_.clock.wall_ms())) {
     expire_keys();
   }
+  if (services_.replication.is_replica()) expire_own_keys();
   sample_rates();
   Gauges& gauges = services_.gauges;
   const uint64_t clients = services_.clients.count();
@@ -61,6 +62,16 @@ void Periodic::expire_keys() {
   Gauges& gauges = services_.gauges;
   gauges.expire_cycle_us.fetch_add(
       static_cast<uint64_t>(services_.clock.monotonic_us() - start_us));
+}
+
+// Of a writable replica.
+void Periodic::expire_own_keys() {
+  constexpr int64_t kDurationUsMax = 5000;
+  const int64_t start_us = services_.clock.monotonic_us();
+  OwnExpiries& keys = services_.replication.own_expiries();
+  while (!keys.tick(services_.keyspace, services_.clock.wall_ms())) {
+    if (services_.clock.monotonic_us() - start_us > kDurationUsMax) break;
+  }
 }
 
 void Periodic::sample_rates() {

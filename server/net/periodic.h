@@ -28,6 +28,7 @@ class Periodic {
   Awaitable<> run();
   void tick();
   void expire_keys();
+  void expire_own_keys();
   void sample_rates();
   void check_clients();
 

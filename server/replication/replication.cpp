@@ -120,6 +120,7 @@ void Replication::become_leader() {
   }
   stream_is_foreign_ = false;
   has_own_changes_ = false;
+  own_expiries_.clear();
   {
     const std::scoped_lock role_lock(role_mutex_);
     role_ = Role::kLeader;
@@ -140,6 +141,7 @@ void Replication::adopt(const persistence::RdbReplicationInfo& position) {
   stream_database_ = static_cast<unsigned>(position.stream_database);
   stream_is_foreign_ = position.is_foreign;
   has_own_changes_ = false;
+  own_expiries_.clear();
   leader_->drop_all();
 }
 

@@ -29,6 +29,7 @@
 #include "server/durability/stream_position.h"
 #include "server/replication/backlog.h"
 #include "server/replication/ids.h"
+#include "server/replication/own_expiries.h"
 
 namespace server {
 
@@ -95,6 +96,11 @@ class Replication final : public StreamPosition {
   }
   // What the leader has sent could not be taken or carried out: to ask for it again would not help.
   void note_divergence() { has_own_changes_ = true; }
+  // A writable replica: a client has changed this key of its own.
+  void note_own_key(unsigned database, std::string_view key) {
+    if (!parts_.config.flag(OptionId::kReplicaReadOnly)) own_expiries_.note(database, key);
+  }
+  OwnExpiries& own_expiries() { return own_expiries_; }
   // Only a full sync makes this a copy of its leader again.
   bool has_own_changes() const { return has_own_changes_; }
 
@@ -127,6 +133,7 @@ class Replication final : public StreamPosition {
   mutable std::mutex ids_mutex_;  // guards ids_
   ReplicationIds ids_;
   Backlog backlog_;
+  OwnExpiries own_expiries_;
   std::unique_ptr<Leader> leader_;
 };
 

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#include "server/replication/own_expiries.h"
+
+#include <vector>
+
+namespace server {
+namespace {
+
+constexpr size_t kKeysPerTickMax = 1000;
+constexpr size_t kKeysMax = 1'000'000;
+
+}  // namespace
+
+void OwnExpiries::note(unsigned database, std::string_view key) {
+  const std::scoped_lock lock(mutex_);
+  if (keys_.size() < kKeysMax) keys_.emplace(database, key);
+}
+
+void OwnExpiries::clear() {
+  const std::scoped_lock lock(mutex_);
+  keys_.clear();
+}
+
+size_t OwnExpiries::size() const {
+  const std::scoped_lock lock(mutex_);
+  return keys_.size();
+}
+
+bool OwnExpiries::tick(core::keyspace::Keyspace& keyspace, int64_t now_ms) {
+  std::vector<Key> round;
+  bool is_at_end = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    auto next = keys_.upper_bound(cursor_);
+    for (; next != keys_.end() && round.size() < kKeysPerTickMax; ++next) round.push_back(*next);
+    is_at_end = next == keys_.end();
+    cursor_ = is_at_end ? Key() : round.back();
+  }
+  for (const Key& key : round) {
+    const auto& [database, name] = key;
+    const auto ref = keyspace.ref(name);
+    // While the stripe is locked no client changes the key and notes it again.
+    const auto stripe = keyspace.lock_exclusive(ref);
+    const auto* entry = keyspace.find_any(database, ref);
+    if (entry != nullptr && entry->has_expiry() && !entry->expired(now_ms)) continue;
+    {
+      const std::scoped_lock lock(mutex_);
+      // Cleared meanwhile: the key is a leader's affair again.
+      if (keys_.erase(key) == 0) continue;
+    }
+    if (entry != nullptr && entry->has_expiry()) keyspace.expire(database, ref);
+  }
+  return is_at_end;
+}
+
+}  // namespace server
