@@ -263,7 +263,9 @@ void Server::recover() {
   }
   parts.durability.start();
   parts.replication.start();
-  parts.follower.start(make_replayer);
+  parts.follower.start([&parts](CommandOrigin origin) -> std::unique_ptr<Replayer> {
+    return std::make_unique<CommandReplayer>(parts.services, origin, &parts.statistics.stream());
+  });
   parts.durability.availability.end(Availability::kLoading);
   log_notice("Ready to accept connections");
 }

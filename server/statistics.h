@@ -61,12 +61,14 @@ struct alignas(64) ThreadStatistics {
 class Statistics {
  public:
   Statistics(size_t thread_count, size_t command_count) {
-    for (size_t i = 0; i < thread_count; ++i) {
+    for (size_t i = 0; i < thread_count + 1; ++i) {
       threads_.push_back(std::make_unique<ThreadStatistics>(command_count));
     }
   }
 
   ThreadStatistics& thread(size_t index) { return *threads_[index]; }
+  // Of the thread that carries out a leader's stream.
+  ThreadStatistics& stream() { return *threads_.back(); }
 
   // The sum over all threads of one counter.
   uint64_t total(Counter ThreadStatistics::*counter) const {

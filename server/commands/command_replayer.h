@@ -4,7 +4,8 @@
 // client of no connection.
 //
 // Invariants: its commands are not refused for want of memory or rights, do not let keys expire,
-// and count in no statistics. What changes no data is refused: nobody but the server's own clients
+// and count in the statistics only if it was given some: as in Redis, a file's do not, a leader's
+// do. What changes no data is refused: nobody but the server's own clients
 // shall shut it down or change its settings.
 // Thread safety: belongs to one thread.
 #pragma once
@@ -19,11 +20,11 @@ namespace server {
 
 class CommandReplayer final : public Replayer {
  public:
-  CommandReplayer(Services& services, CommandOrigin origin)
+  CommandReplayer(Services& services, CommandOrigin origin, ThreadStatistics* counters = nullptr)
       : services_(services),
-        counters_(services.registry.size()),
+        uncounted_(services.registry.size()),
         session_(0),
-        dispatcher_(services, counters_, session_) {
+        dispatcher_(services, counters == nullptr ? uncounted_ : *counters, session_) {
     session_.origin = origin;
     session_.authenticated = true;
   }
@@ -54,7 +55,7 @@ class CommandReplayer final : public Replayer {
   }
 
   Services& services_;
-  ThreadStatistics counters_;
+  ThreadStatistics uncounted_;
   Session session_;
   Dispatcher dispatcher_;
   protocol::OutputBuffer replies_;

@@ -291,6 +291,22 @@ class RedisLeaderTest(ReplicaTest):
         leader.call("CLIENT", "KILL", "TYPE", "replica")
         wait_until(lambda: b"user=mover" in leader.call("CLIENT", "LIST", "TYPE", "replica"), 10)
 
+    def test_the_stream_counts_as_commands(self):
+        redis, leader = self.start_leader()
+        _, replica = self.start_replica()
+        self.follow(replica, redis.port)
+        self.wait_for_link(replica)
+        before = int(info(replica, "stats")["total_commands_processed"])
+        for number in range(5):
+            leader.call("SET", f"k{number}", "1")
+        leader.call("DEL", "k0")
+        self.wait_until_equal_offsets(leader, replica)
+        counted = info(replica, "commandstats")
+        self.assertTrue(counted["cmdstat_set"].startswith("calls=5,"), counted)
+        self.assertTrue(counted["cmdstat_del"].startswith("calls=1,"), counted)
+        after = int(info(replica, "stats")["total_commands_processed"])
+        self.assertGreaterEqual(after - before, 6)
+
     def test_the_link_is_a_client(self):
         redis, leader = self.start_leader()
         server, replica = self.start_replica()

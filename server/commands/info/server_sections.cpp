@@ -86,13 +86,16 @@ void write_clients(const Source& source, Lines& lines) {
   uint64_t input_max = 0;
   uint64_t output_max = 0;
   uint64_t blocked = 0;
-  for (const auto& session : source.services.clients.list()) {
+  uint64_t replicas = 0;
+  const auto sessions = source.services.clients.list();
+  for (const auto& session : sessions) {
     input_max = std::max(input_max, session->query_buffer_bytes.load(std::memory_order_relaxed) +
                                         session->query_buffer_free_bytes.load());
     output_max = std::max(output_max, session->output_buffer_bytes.load());
     blocked += session->blocked || session->paused ? 1 : 0;
+    replicas += session->peer == Peer::kReplica ? 1 : 0;
   }
-  lines.field("connected_clients", source.services.clients.count());
+  lines.field("connected_clients", sessions.size() - replicas);
   lines.zeros({"cluster_connections"});
   lines.field("maxclients", source.services.config.max_clients());
   lines.field("client_recent_max_input_buffer", input_max);

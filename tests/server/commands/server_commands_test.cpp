@@ -56,5 +56,11 @@ TEST_F(ConfigCommandsTest, GetAndSetTakeSeveral) {
   EXPECT_EQ(run({"CONFIG", "RESETSTAT"}), kOk);
 }
 
+TEST_F(ServerCommandsTest, ReplicasAreNoConnectedClients) {
+  EXPECT_NE(run({"INFO", "clients"}).find("connected_clients:2\r\n"), std::string::npos);
+  other_->session->peer = Peer::kReplica;
+  EXPECT_NE(run({"INFO", "clients"}).find("connected_clients:1\r\n"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace server
