@@ -261,7 +261,7 @@ bool load_journalled_as_insert(Context& ctx, const FilterRequest& request) {
 
 /* BF.INSERT key [CAPACITY capacity] [ERROR error] [EXPANSION expansion] [NOCREATE] [NONSCALING]
    [TIGHTENING ratio] [SEED seed] [VALIDATESCALETO capacity] [LAYOUT layout]
-   [ITEMS item [item ...]] */
+   ITEMS item [item ...] */
 void insert(Context& ctx) {
   const auto request = parse_insert(ctx);
   if (!request) return ctx.reply.error(request.error().message);
@@ -390,6 +390,7 @@ const Command kBloomRows[] = {
      .group = "bf",
      .since = "1.0.0",
      .summary = "Creates an empty Bloom filter of a given error rate and capacity",
+     .complexity = "O(1), memory is taken as items come",
      .syntax = "key error_rate:double capacity [EXPANSION expansion] [NONSCALING] "
                "[TIGHTENING ratio] [SEED seed] [VALIDATESCALETO capacity] "
                "[LAYOUT native | redisbloom | valkey-bloom]",
@@ -403,6 +404,7 @@ const Command kBloomRows[] = {
      .group = "bf",
      .since = "1.0.0",
      .summary = "Adds an item to a Bloom filter, which is created if it is missing",
+     .complexity = "O(K*L) where K is the number of hash bits and L the number of layers",
      .syntax = "key item",
      .handler = add,
      .prefetch = prefetch_item,
@@ -415,6 +417,8 @@ const Command kBloomRows[] = {
      .group = "bf",
      .since = "1.0.0",
      .summary = "Adds items to a Bloom filter, which is created if it is missing",
+     .complexity = "O(N*K*L) where N is the number of items, K the number of hash bits and L the "
+                   "number of layers",
      .syntax = "key item ...",
      .handler = madd,
      .journalled = Journalled::kEffects},
@@ -426,9 +430,11 @@ const Command kBloomRows[] = {
      .group = "bf",
      .since = "1.0.0",
      .summary = "Adds items to a Bloom filter, which is created as the options say",
+     .complexity = "O(N*K*L) where N is the number of items, K the number of hash bits and L the "
+                   "number of layers",
      .syntax = "key [CAPACITY capacity] [ERROR error] [EXPANSION expansion] [NOCREATE] "
                "[NONSCALING] [TIGHTENING ratio] [SEED seed] [VALIDATESCALETO capacity] "
-               "[LAYOUT native | redisbloom | valkey-bloom] [ITEMS item ...]",
+               "[LAYOUT native | redisbloom | valkey-bloom] ITEMS item ...",
      .handler = insert,
      .journalled = Journalled::kEffects},
     {.name = "bf.exists",
@@ -439,6 +445,7 @@ const Command kBloomRows[] = {
      .group = "bf",
      .since = "1.0.0",
      .summary = "Tells whether an item may have been added to a Bloom filter",
+     .complexity = "O(K*L) where K is the number of hash bits and L the number of layers",
      .syntax = "key item",
      .handler = filter_exists,
      .prefetch = prefetch_item},
@@ -450,6 +457,8 @@ const Command kBloomRows[] = {
      .group = "bf",
      .since = "1.0.0",
      .summary = "Tells of each item whether it may have been added to a Bloom filter",
+     .complexity = "O(N*K*L) where N is the number of items, K the number of hash bits and L the "
+                   "number of layers",
      .syntax = "key item ...",
      .handler = mexists},
     {.name = "bf.info",
@@ -460,6 +469,7 @@ const Command kBloomRows[] = {
      .group = "bf",
      .since = "1.0.0",
      .summary = "Shows figures of a Bloom filter",
+     .complexity = "O(L) where L is the number of layers",
      .syntax = "key [CAPACITY | SIZE | FILTERS | ITEMS | EXPANSION]",
      .handler = info},
     {.name = "bf.card",
@@ -470,6 +480,7 @@ const Command kBloomRows[] = {
      .group = "bf",
      .since = "2.4.4",
      .summary = "Counts the items that were new to a Bloom filter when they were added",
+     .complexity = "O(L) where L is the number of layers",
      .syntax = "key",
      .handler = card},
 };

@@ -200,6 +200,7 @@ const Command kBloomInsightRows[] = {
      .group = "bf",
      .since = "0.1.0",
      .summary = "Tells what a Bloom filter would cost, without making it",
+     .complexity = "O(L) where L is the number of layers",
      .syntax = "error_rate:double capacity [EXPANSION expansion] [NONSCALING] "
                "[TIGHTENING ratio] [LAYOUT (NATIVE | REDISBLOOM | VALKEY-BLOOM)]",
      .handler = plan},
@@ -212,6 +213,7 @@ const Command kBloomInsightRows[] = {
      .since = "0.1.0",
      .summary = "Shows how a Bloom filter is filled and how often it errs now, layer by layer; "
                 "reads its bits, at most a sample of 64 MiB",
+     .complexity = "O(N) where N is the number of bytes that are sampled",
      .syntax = "key",
      .handler = stats},
 };

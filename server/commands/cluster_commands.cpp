@@ -20,6 +20,7 @@ constexpr Command refused(std::string_view name, std::string_view summary,
           .group = "cluster",
           .since = "3.0.0",
           .summary = summary,
+          .complexity = "O(1)",
           .tips = tips,
           .handler = cluster_refusal};
 }
@@ -32,6 +33,7 @@ constexpr Command kClusterSubcommands[] = {
      .group = "cluster",
      .since = "3.0.0",
      .summary = "Is refused: would return the slot of a key",
+     .complexity = "O(1)",
      .syntax = "key:string",
      .handler = cluster_refusal},
     refused("myid", "Is refused: would return the id of the node", ""),
@@ -42,6 +44,7 @@ constexpr Command kClusterSubcommands[] = {
      .group = "cluster",
      .since = "7.0.0",
      .summary = "Is refused: would return slots by shard",
+     .complexity = "O(1)",
      .tips = kVaryingOutput,
      .handler = cluster_refusal},
     refused("slots", "Is refused: would return slots by node"),
@@ -53,6 +56,7 @@ const Command kClusterRows[] = {
      .group = "cluster",
      .since = "3.0.0",
      .summary = "Groups the commands about clusters, which this server is no part of",
+     .complexity = "Depends on subcommand",
      .subcommands = kClusterSubcommands},
 };
 

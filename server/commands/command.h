@@ -107,9 +107,10 @@ struct Command {
   uint32_t flags = 0;
   std::array<KeyRange, 2> keys{};  // unused ranges have first == 0
   uint32_t categories = 0;
-  std::string_view group{};    // one of Redis' groups: string, bitmap, generic, server…; or bf
-  std::string_view since{};    // first Redis (or module) version with this command
-  std::string_view summary{};  // one sentence without a full stop
+  std::string_view group{};       // one of Redis' groups: string, bitmap, generic, server…; or bf
+  std::string_view since{};       // first Redis (or module) version with this command
+  std::string_view summary{};     // one sentence without a full stop
+  std::string_view complexity{};  // without a full stop
   // Arguments in the notation of docs/commands.md: lower-case words are values, upper-case ones
   // are literal words, [x] is optional, a | b a choice, `...` repeats the item before it.
   std::string_view syntax{};

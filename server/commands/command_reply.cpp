@@ -241,10 +241,11 @@ void write_command_docs(const RegisteredCommand& command, ReplyWriter& reply) {
   const bool has_arguments = syntax && !syntax->empty();
   const bool has_subcommands = !command.subcommands.empty();
   reply.bulk(command.full_name);
-  reply.map(3 + size_t{in_module} + size_t{has_arguments} + size_t{has_subcommands});
+  reply.map(4 + size_t{in_module} + size_t{has_arguments} + size_t{has_subcommands});
   write_field(reply, "summary", row.summary);
   write_field(reply, "since", row.since);
   write_field(reply, "group", in_module ? "module" : row.group);
+  write_field(reply, "complexity", row.complexity);
   if (in_module) write_field(reply, "module", "bf");
   if (has_arguments) {
     reply.bulk("arguments");

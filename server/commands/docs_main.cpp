@@ -52,8 +52,8 @@ void print_command(const RegisteredCommand& command) {
     categories += fmt::format("{}{}", categories.empty() ? "" : " ", name);
   }
   fmt::print("\n### {}\n\n", usage(command).substr(0, command.full_name.size()));
-  fmt::print("```\n{}\n```\n\n{}. *Since {}. {}*\n", usage(command), command.row->summary,
-             command.row->since, categories);
+  fmt::print("```\n{}\n```\n\n{}. {}. *Since {}. {}*\n", usage(command), command.row->summary,
+             command.row->complexity, command.row->since, categories);
 }
 
 void print_group(const server::Registry& registry, std::string_view group,

@@ -41,6 +41,7 @@ Command help_row(const Command& container) {
       .group = container.group,
       .since = "5.0.0",
       .summary = "Prints this help",
+      .complexity = "O(1)",
       .handler = container_help,
   };
 }

@@ -213,6 +213,7 @@ const Command kLcsRows[] = {
      .group = "string",
      .since = "7.0.0",
      .summary = "Returns the longest common subsequence of two strings",
+     .complexity = "O(N*M) where N and M are the lengths of s1 and s2, respectively",
      .syntax = "key1 key2 [LEN] [IDX] [MINMATCHLEN min-match-len:integer] [WITHMATCHLEN]",
      .handler = lcs},
 };

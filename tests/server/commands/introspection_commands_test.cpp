@@ -37,5 +37,16 @@ TEST_F(IntrospectionCommandsTest, ListFilters) {
   EXPECT_EQ(run({"COMMAND", "LIST", "FILTERBY", "MODULE"}), error("ERR syntax error"));
 }
 
+TEST_F(IntrospectionCommandsTest, EveryCommandTellsItsComplexity) {
+  for (const RegisteredCommand* command : registry_->commands()) {
+    EXPECT_FALSE(command->row->complexity.empty()) << command->full_name;
+    for (const RegisteredCommand* subcommand : command->subcommands) {
+      EXPECT_FALSE(subcommand->row->complexity.empty()) << subcommand->full_name;
+    }
+  }
+  EXPECT_NE(run({"COMMAND", "DOCS", "get"}).find(bulk("complexity") + bulk("O(1)")),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace server
