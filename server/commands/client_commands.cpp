@@ -318,6 +318,7 @@ constexpr Command kClientSubcommands[] = {
                    .flags = kOwn,
                    .since = "6.0.0",
                    .summary = "Returns -1: invalidation messages are not redirected",
+                   .complexity = "O(1)",
                    .handler = client_getredir}),
     about_clients({.name = "id",
                    .arity = 2,

@@ -43,7 +43,10 @@ void Periodic::tick() {
       !services_.pause.holds_back(kWrite, services_.clock.wall_ms())) {
     expire_keys();
   }
-  if (services_.replication.is_replica()) expire_own_keys();
+  if (services_.replication.is_replica() &&
+      !services_.durability.availability.has(Availability::kLoading)) {
+    expire_own_keys();
+  }
   sample_rates();
   Gauges& gauges = services_.gauges;
   const uint64_t clients = services_.clients.count();
