@@ -138,7 +138,7 @@ TEST_F(JournalEffects, FiltersOfValkeyBloomAreMadeInItsWords) {
   const std::string seed(32, 's');
   const std::string reserved =
       "BF.INSERT v ERROR 0.01 CAPACITY 50 EXPANSION 3 TIGHTENING 0.5 SEED " + seed + ";";
-  EXPECT_EQ(effect({"BF.INSERT", "v", "CAPACITY", "50", "EXPANSION", "3", "SEED", seed}), reserved);
+  EXPECT_EQ(effect({"BF.RESERVE", "v", "0.01", "50", "EXPANSION", "3", "SEED", seed}), reserved);
   EXPECT_EQ(
       effect({"BF.INSERT", "w", "NONSCALING", "SEED", seed, "ITEMS", "x"}),
       "BF.INSERT w ERROR 0.01 CAPACITY 100 NONSCALING TIGHTENING 0.5 SEED " + seed + " ITEMS x;");
