@@ -45,8 +45,8 @@ class SetReplayer final : public Replayer {
   Keyspace& keyspace_;
 };
 
-struct Process {
-  Process(VirtualDisk& disk, bool has_log)
+struct ReplacingProcess {
+  ReplacingProcess(VirtualDisk& disk, bool has_log)
       : durability({{config, clock, keyspace, journal, disk}, changes, SaveChild::start_here}) {
     const std::array<const char*, 5> options = {"server", "--appendonly", has_log ? "yes" : "no",
                                                 "--save", ""};
@@ -89,7 +89,7 @@ class DurabilityReplacingTest : public ::testing::TestWithParam<bool> {
   void begin() {
     process_.reset();
     disk_ = std::make_unique<VirtualDisk>();
-    process_ = std::make_unique<Process>(*disk_, GetParam());
+    process_ = std::make_unique<ReplacingProcess>(*disk_, GetParam());
     process_->write("old", "value");
     process_->write("both", "old");
     if (!GetParam()) {
@@ -113,14 +113,14 @@ class DurabilityReplacingTest : public ::testing::TestWithParam<bool> {
   }
   Contents after_restart() {
     process_.reset();
-    return Process(*disk_, GetParam()).contents();
+    return ReplacingProcess(*disk_, GetParam()).contents();
   }
 
   Keyspace leader_{2, 1};
   Contents new_;
   Contents old_;
   std::unique_ptr<VirtualDisk> disk_;
-  std::unique_ptr<Process> process_;
+  std::unique_ptr<ReplacingProcess> process_;
   int lost_ = 0;
   int loaded_ = 0;
   std::function<void()> on_loaded_ = [] {};
