@@ -106,7 +106,7 @@ std::vector<Option> limit_options() {
        .choices = {"noeviction"},
        .parser = parse_maxmemory_policy},
       {.name = "maxmemory-clients",
-       .kind = Kind::kInteger,
+       .kind = Kind::kString,
        .default_text = "0",
        .parser = parse_memory_or_percent},
   };

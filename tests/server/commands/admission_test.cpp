@@ -102,7 +102,7 @@ TEST_F(AdmissionOfClientsTest, AQueueIsMemory) {
   // Big enough to be seen at once.
   EXPECT_EQ(run({"GET", std::string(kBigBytes, 'k')}), "+QUEUED\r\n");
   EXPECT_GE(client_->session->queued_bytes, kBigBytes);
-  memory_.set_limit(memory_.used_bytes() - 1);
+  memory_.set_limit(memory_.refresh() / 2);
   EXPECT_EQ(run({"GET", "a"}), error(kOutOfMemory));
   EXPECT_TRUE(run({"EXEC"}).starts_with("-EXECABORT"));
   EXPECT_EQ(client_->session->queued_bytes, 0U);
