@@ -28,7 +28,7 @@ enum class LetterCase : uint8_t { kExact, kIgnored };
 
 class Glob {
  public:
-  static constexpr size_t kStepsPerByte = 32;
+  static constexpr size_t kStepsPerByte = 16;
   static constexpr size_t kStepsFree = size_t{1} << 16;
 
   // Up to six times the pattern's memory, twelve when it is all sets. One of 4 GiB or more matches
