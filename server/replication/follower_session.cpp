@@ -149,6 +149,7 @@ core::Result<> FollowerSession::handle_events() {
 }
 
 LinkFailures::Kind FollowerSession::failure_kind() const {
+  if (is_refused_ && link_->snapshot_received() > 0) return LinkFailures::Kind::kInVain;
   if (is_refused_) return LinkFailures::Kind::kUnusable;
   const bool has_streamed = was_up_ && link_->received_offset() > stream_begin_;
   return has_streamed ? LinkFailures::Kind::kCut : LinkFailures::Kind::kNoLink;
@@ -284,7 +285,7 @@ core::Result<> FollowerSession::apply_units() {
 
 void FollowerSession::note_progress() {
   if (std::exchange(made_progress_, true)) return;
-  const uint64_t failures = surroundings_.failures.note_progress();
+  const uint64_t failures = surroundings_.failures.note_progress(now_us());
   if (failures > 1) log_notice("The link to the leader works again after {} attempts", failures);
 }
 

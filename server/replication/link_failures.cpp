@@ -25,8 +25,13 @@ std::string LinkFailures::note_end(std::string_view cause, Kind kind, int64_t no
   const std::scoped_lock lock(mutex_);
   cause_ = cause.substr(0, kCauseBytesMax);
   ++failures_;
-  const int64_t longest = kind == Kind::kUnusable ? kLongestPauseInVainMs : kLongestPauseMs;
-  const bool is_first = pause_ms_ == 0 || kind == Kind::kCut;
+  const bool is_refused = kind == Kind::kUnusable || kind == Kind::kInVain;
+  const int64_t longest = is_refused ? kLongestPauseInVainMs : kLongestPauseMs;
+  // A stream that stops soon behind each snapshot costs the leader a child every time.
+  const int64_t worked_us_min = kind == Kind::kInVain ? kLongestPauseInVainMs * 1000 : 0;
+  const bool has_worked = progress_us_ && now_us - *progress_us_ >= worked_us_min;
+  progress_us_.reset();
+  const bool is_first = pause_ms_ == 0 || has_worked || kind == Kind::kCut;
   pause_ms_ = is_first ? kFirstPauseMs : std::min(pause_ms_ * 2, longest);
   const bool is_same = cause_ == logged_cause_;
   if (is_same && now_us - logged_us_ < kLogEveryUs) {
@@ -46,10 +51,10 @@ std::string LinkFailures::note_end(std::string_view cause, Kind kind, int64_t no
   return line;
 }
 
-uint64_t LinkFailures::note_progress() {
+uint64_t LinkFailures::note_progress(int64_t now_us) {
   const std::scoped_lock lock(mutex_);
   cause_.clear();
-  pause_ms_ = 0;
+  progress_us_ = now_us;
   return std::exchange(failures_, 0);
 }
 

@@ -10,13 +10,15 @@
 //
 // Invariants: the pause before the next attempt doubles until a unit of the stream was applied: up
 // to a second, or ten after a snapshot or stream that the leader served in vain. A stream that was
-// cut begins anew with 20 ms. A cause that repeats itself is logged once a minute with its count.
+// cut begins anew with 20 ms; behind a snapshot only ten seconds of a working stream count as
+// progress. A cause that repeats itself is logged once a minute with its count.
 // Thread safety: all members may be called from any thread.
 // Source: docs/replication.md, "Following a leader".
 #pragma once
 
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -27,14 +29,15 @@ class LinkFailures {
   enum class Kind : uint8_t {
     kNoLink,    // there was no connection, or the leader serves nothing now
     kCut,       // the connection was lost while the stream came
-    kUnusable,  // the leader served a snapshot or stream that this server cannot use
+    kUnusable,  // the leader served a stream that this server cannot use
+    kInVain,    // as kUnusable, after a snapshot that the leader made for it
   };
 
   // The line to log, empty for a repetition that waits for its minute.
   std::string note_end(std::string_view cause, Kind kind, int64_t now_us);
   // A unit of the stream was applied, so that the cause is gone. Returns how often the link has
   // failed since the last one.
-  uint64_t note_progress();
+  uint64_t note_progress(int64_t now_us);
   // Something has changed that may help: the next attempts come soon again.
   void reset_pause();
   // Another leader.
@@ -52,6 +55,7 @@ class LinkFailures {
   std::string cause_;
   uint64_t failures_ = 0;  // since the last progress
   int64_t pause_ms_ = 0;
+  std::optional<int64_t> progress_us_;  // when the present link first made some
   std::string logged_cause_;
   int64_t logged_us_ = 0;
   uint64_t unlogged_ = 0;  // ends since then

@@ -45,11 +45,23 @@ TEST(LinkFailuresTest, ProgressEndsThePauseAndTheCause) {
   (void)pause_after(failures, Kind::kUnusable, 5);
   EXPECT_EQ(failures.cause(), "cause");
   EXPECT_TRUE(failures.is_repeating());
-  EXPECT_EQ(failures.note_progress(), 5U);
+  EXPECT_EQ(failures.note_progress(0), 5U);
   EXPECT_EQ(failures.cause(), "");
   EXPECT_FALSE(failures.is_repeating());
-  EXPECT_EQ(failures.note_progress(), 0U);
+  EXPECT_EQ(failures.note_progress(0), 0U);
   EXPECT_EQ(pause_after(failures, Kind::kUnusable, 1), 20);
+}
+
+TEST(LinkFailuresTest, AStreamThatStopsSoonBehindEachSnapshotIsNoProgress) {
+  LinkFailures failures;
+  for (int64_t i = 0; i < 20; ++i) {
+    (void)failures.note_progress(i * kSecond);
+    (void)failures.note_end("cause", Kind::kInVain, i * kSecond + 1000);
+  }
+  EXPECT_EQ(failures.pause_ms(), 10'000);
+  (void)failures.note_progress(100 * kSecond);
+  (void)failures.note_end("cause", Kind::kInVain, 110 * kSecond);
+  EXPECT_EQ(failures.pause_ms(), 20);
 }
 
 TEST(LinkFailuresTest, AChangeThatMayHelpShortensThePauseAndKeepsTheCause) {
@@ -67,7 +79,7 @@ TEST(LinkFailuresTest, ARepeatedCauseIsLoggedOnceAMinuteWithItsCount) {
             "The link to the leader is down: refused");
   for (int i = 1; i < 60; ++i) {
     EXPECT_EQ(failures.note_end("refused", Kind::kNoLink, i * kSecond), "");
-    (void)failures.note_progress();
+    (void)failures.note_progress(0);
   }
   EXPECT_EQ(failures.note_end("refused", Kind::kNoLink, 60 * kSecond),
             "The link to the leader is down: refused; 60 times in 60 seconds");
