@@ -16,8 +16,6 @@
 namespace persistence {
 namespace {
 
-constexpr mode_t kOwnerOnly = 0600;
-
 // A descriptor that is closed when it goes out of scope.
 class Descriptor {
  public:

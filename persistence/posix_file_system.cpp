@@ -71,8 +71,6 @@ class PosixInputFile final : public InputFile {
   const uint64_t size_bytes_;
 };
 
-constexpr mode_t kOwnerOnly = 0600;
-
 // As open(), but -1 with errno for what is no regular file. REQUIRES: O_NONBLOCK, or a FIFO would
 // keep the caller waiting for its other end; regular files know no such wait.
 int open_regular(const std::string& path, int flags) {

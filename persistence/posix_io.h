@@ -8,6 +8,7 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +21,9 @@
 #include "core/result.h"
 
 namespace persistence {
+
+// Of new files: nobody but the server's user may look into them.
+inline constexpr mode_t kOwnerOnly = 0600;
 
 inline core::Error io_failure(std::string_view act, const std::string& path, int error_number) {
   return {fmt::format("ERR can't {} '{}': {}", act, path,

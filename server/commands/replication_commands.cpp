@@ -98,7 +98,7 @@ core::Result<> read_filter(ReplicaTraits& traits, std::string_view words) {
 
 // One pair of REPLCONF that tells of the replica. Errors: the reply.
 core::Result<> read_trait(ReplicaTraits& traits, std::string_view option, std::string_view value) {
-  constexpr size_t kHostBytesMax = 256;
+  constexpr size_t kAddressBytesMax = 256;
   const auto number = protocol::parse_int64(value);
   if (equals_ignore_case(option, "listening-port")) {
     // 0: it serves no clients by TCP.
@@ -106,7 +106,7 @@ core::Result<> read_trait(ReplicaTraits& traits, std::string_view option, std::s
     if (!port) return core::Error{std::string(kNotAnInteger)};
     traits.port = *port;
   } else if (equals_ignore_case(option, "ip-address")) {
-    if (value.size() >= kHostBytesMax) {
+    if (value.size() >= kAddressBytesMax) {
       return core::Error{
           fmt::format("ERR REPLCONF ip-address provided by replica instance is too long: {} bytes",
                       value.size())};
