@@ -37,15 +37,14 @@ void Periodic::tick() {
   if (const uint64_t limit_bytes = services_.config.client_memory_limit_bytes(); limit_bytes > 0) {
     services_.clients.evict_over(limit_bytes);
   }
-  // A replica's leader says when a key has expired; while writes are held back none is deleted.
   if (!services_.durability.availability.has(Availability::kLoading) &&
-      !services_.replication.is_replica() &&
       !services_.pause.holds_back(kWrite, services_.clock.wall_ms())) {
-    expire_keys();
-  }
-  if (services_.replication.is_replica() &&
-      !services_.durability.availability.has(Availability::kLoading)) {
-    expire_own_keys();
+    // A replica's leader says when one of its keys has expired.
+    if (services_.replication.is_replica()) {
+      expire_own_keys();
+    } else {
+      expire_keys();
+    }
   }
   sample_rates();
   Gauges& gauges = services_.gauges;
