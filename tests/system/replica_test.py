@@ -129,7 +129,7 @@ class RedisLeaderTest(ReplicaTest):
     def test_cuts_go_on_with_continue(self):
         seed = seed_from_environment()
         chance = random.Random(seed)
-        redis, leader = self.start_leader("--repl-backlog-size", "64mb")
+        redis, leader = self.start_leader("--repl-backlog-size", "512mb")
         # The first connection gets all it needs; later ones are cut, in the handshake too.
         budgets = iter([200_000])
         proxy = CuttingProxy(
