@@ -29,8 +29,6 @@ constexpr uint64_t kAuxBytesMax = uint64_t{1} << 20;
 // Strings below this are taken without asking the budget.
 constexpr uint64_t kSmallBytes = uint64_t{64} << 10;
 
-constexpr std::string_view kDoesNotFitReason = "a value does not fit in memory";
-
 class RdbReader {
  public:
   RdbReader(ByteSource& source, RdbVisitor& visitor, const core::MemoryBudget& budget,
@@ -231,7 +229,7 @@ void RdbReader::string_key(const std::string& name) {
   }
   if (!fits(text.size())) return;
   const StringOutcome outcome = read_string_value(text, *entry);
-  if (outcome == StringOutcome::kNoMemory) reader_.fail(kDoesNotFitReason);
+  if (outcome == StringOutcome::kNoMemory) reader_.fail(kValueDoesNotFit);
   if (outcome == StringOutcome::kRead) hand_over(std::move(entry));
 }
 
@@ -249,7 +247,10 @@ void RdbReader::module_key(const std::string& name) {
     return;
   }
   auto filter = decode_filter_of(id, reader_, budget_);
-  if (!filter) return reader_.fail(filter.error().message);
+  if (!filter) {
+    const bool fits = filter.error().message != kDoesNotFit;
+    return reader_.fail(fits ? std::string_view(filter.error().message) : kValueDoesNotFit);
+  }
   entry->set_filter(std::move(*filter));
   hand_over(std::move(entry));
 }
@@ -288,7 +289,7 @@ std::string RdbReader::text(uint64_t size_max, std::string_view what) {
 
 bool RdbReader::fits(uint64_t size) {
   const bool does_fit = size < kSmallBytes || budget_.fits(size);
-  if (!does_fit) reader_.fail(kDoesNotFitReason);
+  if (!does_fit) reader_.fail(kValueDoesNotFit);
   return does_fit;
 }
 

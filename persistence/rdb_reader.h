@@ -67,8 +67,9 @@ struct RdbReadResult {
   std::string read_ahead;
 };
 
-// Errors: "offset 123: string is longer than the file" and the like; `budget` refuses what does
-// not fit in memory.
+// Errors: "offset 123: string is longer than the file" and the like; kValueDoesNotFit at the end
+// when `budget` refuses, or the system.
+inline constexpr std::string_view kValueDoesNotFit = "a value does not fit in memory";
 core::Result<RdbReadResult> read_rdb(ByteSource& source, RdbVisitor& visitor,
                                      const core::MemoryBudget& budget,
                                      const RdbReadOptions& options);

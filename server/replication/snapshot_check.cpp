@@ -65,23 +65,44 @@ class Checker final : public persistence::RdbVisitor {
   boost::unordered_flat_set<ItemHash, HashOfHash> seen_;
 };
 
+// Of each value by itself: a checked one is thrown away before the next comes.
+class ValueBudget final : public core::MemoryBudget {
+ public:
+  explicit ValueBudget(uint64_t value_bytes_max) : value_bytes_max_(value_bytes_max) {}
+  uint64_t available_bytes() const override { return value_bytes_max_; }
+
+ private:
+  const uint64_t value_bytes_max_;
+};
+
+core::Result<SnapshotFacts> read_snapshot(persistence::FileSystem& files, const std::string& path,
+                                          const SnapshotCheck& check, bool builds_values) {
+  const auto file = files.open_input(path);
+  if (!file) return file.error();
+  persistence::RdbReadOptions options;
+  options.foreign_types = check.foreign_types;
+  options.checks_sum = check.checks_sum;
+  options.builds_values = builds_values;
+  options.on_progress = [&check](const persistence::RdbProgress&) { check.on_piece(); };
+  Checker checker(check.database_count, builds_values);
+  persistence::InputFileSource source(**file);
+  const ValueBudget budget(check.loaded_bytes_max);
+  const auto read = persistence::read_rdb(source, checker, budget, options);
+  if (!read) return read.error();
+  return checker.facts();
+}
+
 }  // namespace
 
 core::Result<SnapshotFacts> check_snapshot(persistence::FileSystem& files, const std::string& path,
                                            const SnapshotCheck& check) {
-  const auto file = files.open_input(path);
-  if (!file) return file.error();
-  const bool is_small = (*file)->size_bytes() <= check.loaded_bytes_max;
-  persistence::RdbReadOptions options;
-  options.foreign_types = check.foreign_types;
-  options.checks_sum = check.checks_sum;
-  options.builds_values = is_small;
-  options.on_progress = [&check](const persistence::RdbProgress&) { check.on_piece(); };
-  Checker checker(check.database_count, is_small);
-  persistence::InputFileSource source(**file);
-  const auto read = persistence::read_rdb(source, checker, core::UnlimitedMemory(), options);
-  if (!read) return read.error();
-  return checker.facts();
+  auto size_bytes = files.size_bytes(path);
+  if (!size_bytes) return size_bytes.error();
+  if (*size_bytes <= check.loaded_bytes_max) {
+    auto facts = read_snapshot(files, path, check, true);
+    if (facts || !facts.error().message.ends_with(persistence::kValueDoesNotFit)) return facts;
+  }
+  return read_snapshot(files, path, check, false);
 }
 
 }  // namespace server

@@ -3,8 +3,9 @@
 // check_snapshot: reads a snapshot that a leader has sent, before the data that it would replace is
 // given up.
 //
-// A small one is read as it would be loaded. Of a big one values are passed over, so that no second
-// copy of the data is in memory; its check sum then says that they are what the leader wrote.
+// A small one is read as it would be loaded. Of a big one, and of one with a value that takes much
+// memory, values are passed over, so that no second copy of the data is in memory; its check sum
+// then says that they are what the leader wrote.
 // Thread safety: pure functions.
 // Source: docs/replication.md, "A full sync".
 #pragma once
@@ -30,7 +31,8 @@ struct SnapshotCheck {
   persistence::ForeignTypes foreign_types = persistence::ForeignTypes::kRefuse;
   bool checks_sum = true;
   uint64_t database_count = 16;
-  // Beyond this values are passed over.
+  // A file bigger than this, or with a value that is: values are passed over. A filter may take
+  // many times the bytes of its file.
   uint64_t loaded_bytes_max = uint64_t{16} << 20;
   std::function<void()> on_piece = [] {};
 };

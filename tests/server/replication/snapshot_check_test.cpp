@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "core/bloom/bit_array.h"
 #include "persistence/rdb_writer.h"
+#include "tests/support/filters.h"
 #include "tests/support/snapshots.h"
 #include "tests/support/virtual_disk.h"
 
@@ -132,6 +136,29 @@ TEST_F(SnapshotCheckTest, BigValuesArePassedOverWithoutTakingMemory) {
   check.on_piece = [&] { ++pieces; };
   EXPECT_EQ(error(check), "");
   EXPECT_GT(pieces, 16) << "it came in by pieces";
+}
+
+// Lines of few set bits are runs in the file, and whole pages in memory.
+TEST_F(SnapshotCheckTest, AFilterThatTakesMuchMoreThanItsFileIsPassedOver) {
+  constexpr uint64_t kTakenMax = uint64_t{8} << 20;
+  Keyspace keyspace(1, 1);
+  keyspace.insert(0, keyspace.ref("sparse"))
+      .set_filter(filters::make(
+          filters::parameters(core::bloom::LayoutId::kNative, 20'000'000, 0.01), "item", 20'000));
+  std::string bytes;
+  persistence::StringSink sink(bytes);
+  ASSERT_TRUE(persistence::write_rdb(sink, keyspace, {}));
+  put(bytes);
+  SnapshotCheck check;
+  check.loaded_bytes_max = kTakenMax;
+  ASSERT_LT(bytes.size(), kTakenMax);
+  const uint64_t reserved_before = core::bloom::mapped_bytes();
+  uint64_t reserved_most = 0;
+  check.on_piece = [&] {
+    reserved_most = std::max(reserved_most, core::bloom::mapped_bytes() - reserved_before);
+  };
+  EXPECT_EQ(error(check), "");
+  EXPECT_LT(reserved_most, kTakenMax);
 }
 
 }  // namespace
