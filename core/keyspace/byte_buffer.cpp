@@ -57,7 +57,7 @@ bool ByteBuffer::assign(std::string_view bytes) {
 
 bool ByteBuffer::append(std::string_view bytes) {
   if (bytes.empty()) return true;
-  if (bytes.size() > SIZE_MAX - size_) return false;
+  if (bytes.size() > kSizeMax - size_) return false;
   const size_t old_size = size_;
   if (!reallocate(old_size + bytes.size())) return false;
   std::memcpy(data_ + old_size, bytes.data(), bytes.size());
@@ -69,6 +69,7 @@ bool ByteBuffer::resize_zeroed(size_t size) {
     shrink(size);
     return true;
   }
+  if (size > kSizeMax) return false;
   const size_t growth = size - size_;
   // Copying what is there pays as long as it is not much more than what stays untouched.
   if (growth >= kFreshPagesMin && growth >= size_ / 2) return grow_with_fresh_pages(size);

@@ -4,7 +4,8 @@
 //
 // Invariants: the allocation is always allocation_size(size()) bytes, so no capacity is stored and
 // the buffer fits the 16-byte payload of an Entry; bytes past size() are unspecified.
-// A failed allocation returns false and changes nothing. Sizes beyond 4 GiB are fine.
+// A failed allocation, or a size above kSizeMax, returns false and changes nothing. Sizes beyond
+// 4 GiB are fine.
 // Thread safety: none, guarded by the stripe lock of its key.
 #pragma once
 
@@ -20,6 +21,9 @@ size_t allocation_size(size_t bytes);
 
 class ByteBuffer {
  public:
+  // All that a process can address; the allocator is not asked for more.
+  static constexpr size_t kSizeMax = size_t{1} << 47;
+
   ByteBuffer() = default;
   ByteBuffer(ByteBuffer&& other) noexcept;
   ByteBuffer& operator=(ByteBuffer&& other) noexcept;

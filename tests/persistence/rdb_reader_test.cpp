@@ -294,7 +294,7 @@ TEST(RdbReader, TheBudgetIsAskedBeforeMemoryIsTaken) {
   const auto parameters = filters::parameters_of(filters::LayoutId::kNative, 0.01, 2000000, 2);
   big.key(kModuleType, "k");
   encode_filter(big, *filters::make(parameters, "", 0), Packing::kNever);
-  EXPECT_TRUE(refused(big.sealed()).ends_with("filter does not fit in memory"));
+  EXPECT_TRUE(refused(big.sealed()).ends_with(kValueDoesNotFit));
 }
 
 TEST(RdbReader, ALengthBeyondTheFileIsRefusedAtOnce) {

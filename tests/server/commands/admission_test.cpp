@@ -98,6 +98,8 @@ TEST_F(AdmissionOfClientsTest, ClientsAreJudged) {
 }
 
 TEST_F(AdmissionOfClientsTest, AQueueIsMemory) {
+  // Counted with any allocator.
+  EXPECT_EQ(run({"BF.RESERVE", "mapped", "0.01", "10000000"}), kOk);
   EXPECT_EQ(run({"MULTI"}), kOk);
   // Big enough to be seen at once.
   EXPECT_EQ(run({"GET", std::string(kBigBytes, 'k')}), "+QUEUED\r\n");
