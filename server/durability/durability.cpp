@@ -273,8 +273,9 @@ void Durability::run() {
     tick();
     lock.lock();
     switched_.notify_all();
-    wake_.wait_for(lock, kTick,
-                   [this] { return is_stopping_ || rewrite_is_requested_ || switch_is_awaited_; });
+    wake_.wait_for(lock, kTick, [this] {
+      return is_stopping_ || rewrite_is_requested_ || switch_answered_ < switch_requests_;
+    });
   }
 }
 

@@ -216,9 +216,8 @@ class Durability {
   bool save_is_due() const;
   bool rewrite_is_due() const;
   void follow_log_switch();
-  void report_log_switch(std::optional<core::Error> error);
+  std::optional<core::Result<>> try_log_switch(bool is_awaited);
   bool log_may_begin();
-  bool switch_is_awaited();
   void close_log();
   core::Result<> begin_log();
   core::Result<> open_log();
@@ -270,7 +269,8 @@ class Durability {
   std::mutex wake_mutex_;  // guards what follows
   std::condition_variable wake_;
   bool is_stopping_ = false;
-  bool switch_is_awaited_ = false;
+  uint64_t switch_requests_ = 0;  // numbers of await_log_switch()'s calls
+  uint64_t switch_answered_ = 0;  // the last one that is done with
   std::optional<core::Error> switch_error_;
   std::condition_variable switched_;
   std::thread thread_;

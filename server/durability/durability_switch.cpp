@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The part of Durability that switches the append log on and off while the server runs.
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -23,30 +24,20 @@ core::Result<> Durability::await_log_switch() {
   if (availability.has(Availability::kLoading)) return {};
   constexpr std::chrono::seconds kWaitMax{1};
   std::unique_lock lock(wake_mutex_);
+  const uint64_t request = ++switch_requests_;
   switch_error_.reset();
-  switch_is_awaited_ = true;
   if (!thread_.joinable()) {
     lock.unlock();
     follow_log_switch();
     lock.lock();
   } else {
     wake_.notify_one();
-    switched_.wait_for(lock, kWaitMax, [this] { return !switch_is_awaited_; });
+    switched_.wait_for(lock, kWaitMax, [&] { return switch_answered_ >= request; });
   }
+  // Who has given up waiting keeps the thread from its sleep no more.
+  switch_answered_ = std::max(switch_answered_, request);
   if (switch_error_) return *switch_error_;
   return {};
-}
-
-// REQUIRES: log_switch_mutex_.
-void Durability::report_log_switch(std::optional<core::Error> error) {
-  const std::scoped_lock lock(wake_mutex_);
-  switch_is_awaited_ = false;
-  switch_error_ = std::move(error);
-}
-
-bool Durability::switch_is_awaited() {
-  const std::scoped_lock lock(wake_mutex_);
-  return switch_is_awaited_;
 }
 
 // Beside a child that saves, but not while all data goes or comes, and not while the base of the
@@ -62,19 +53,38 @@ bool Durability::log_may_begin() {
 
 void Durability::follow_log_switch() {
   const std::scoped_lock one_at_a_time(log_switch_mutex_);
+  uint64_t request = 0;
+  bool is_awaited = false;
+  {
+    // Before the wish is read: what is found answers nobody who wishes for something later.
+    const std::scoped_lock lock(wake_mutex_);
+    request = switch_requests_;
+    is_awaited = switch_answered_ < request;
+  }
+  const auto outcome = try_log_switch(is_awaited);
+  if (!outcome) return;
+  const std::scoped_lock lock(wake_mutex_);
+  switch_answered_ = std::max(switch_answered_, request);
+  switch_error_.reset();
+  if (!*outcome) switch_error_ = outcome->error();
+}
+
+// Nothing when it has to be tried again. REQUIRES: log_switch_mutex_.
+std::optional<core::Result<>> Durability::try_log_switch(bool is_awaited) {
+  const core::Result<> done;
   if (wants_log_ == writer_.is_open()) {
     // A log that could not be begun anew is given up.
     if (!wants_log_ && files_are_stale_.exchange(false)) {
       availability.end(Availability::kAppendLogFails);
     }
-    return report_log_switch(std::nullopt);
+    return done;
   }
   if (!wants_log_) {
     // A rewrite would have nothing left to put its base into.
     if (task_ == Task::kRewrite) {
       const std::scoped_lock lock(mutex_);
       if (child_ != nullptr) child_->kill();
-      return;
+      return std::nullopt;
     }
     {
       const auto stripes = parts_.keyspace.lock(kAllStripes, LockMode::kShared);
@@ -83,17 +93,17 @@ void Durability::follow_log_switch() {
     files_are_stale_ = false;
     append_log_.on_progress();
     log_notice("The append log is off");
-    return report_log_switch(std::nullopt);
+    return done;
   }
-  if (!log_may_begin()) return;
+  if (!log_may_begin()) return std::nullopt;
   const int64_t now_us = parts_.clock.monotonic_us();
-  if (!switch_is_awaited() && now_us < next_rewrite_us_) return;
-  if (auto begun = begin_log(); !begun) {
+  if (!is_awaited && now_us < next_rewrite_us_) return std::nullopt;
+  auto begun = begin_log();
+  if (!begun) {
     log_warning("Can't switch the append log on: {}", begun.error().message);
     next_rewrite_us_ = now_us + kRetryUs;
-    return report_log_switch(begun.error());
   }
-  report_log_switch(std::nullopt);
+  return begun;
 }
 
 // REQUIRES: log_switch_mutex_, all stripes.
