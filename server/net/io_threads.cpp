@@ -181,7 +181,8 @@ void IoThread::send_owed() {
 
 void IoThread::truncate_replies(size_t mark) {
   replies.truncate(mark);
-  while (!write_replies.empty() && write_replies.back().begin >= mark) write_replies.pop_back();
+  const auto first = std::ranges::lower_bound(write_replies, mark, {}, &Span::begin);
+  write_replies.erase(first, write_replies.end());
 }
 
 void IoThread::finish_round() {
