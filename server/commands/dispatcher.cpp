@@ -62,6 +62,18 @@ const RegisteredCommand* Dispatcher::find(Arguments args) {
   return command;
 }
 
+// The two questions that nearly every request answers with no, without a text.
+bool Dispatcher::may_be_misused(const RegisteredCommand& command, Arguments args) const {
+  return !command.arity_fits(args.size()) || !session_.authenticated ||
+         session_.transaction.active || session_.is_in_subscriber_mode();
+}
+
+bool Dispatcher::may_be_refused(uint32_t flags) const {
+  const Admission admission(services_.config, services_.memory, session_.origin);
+  return services_.durability.availability.any() ||
+         ((flags & kDenyOom) != 0 && admission.is_over_memory_limit());
+}
+
 std::string Dispatcher::misuse(const RegisteredCommand* command, Arguments args) const {
   if (!command->arity_fits(args.size())) return arity_text(*command);
   if (!session_.authenticated && !command->has(kNoAuth)) return "NOAUTH Authentication required.";
@@ -79,7 +91,6 @@ std::string Dispatcher::misuse(const RegisteredCommand* command, Arguments args)
 }
 
 std::string Dispatcher::refusal(const RegisteredCommand* command, uint32_t flags) const {
-  if (session_.origin != CommandOrigin::kClient) return "";
   if (services_.durability.availability.any()) [[unlikely]] {
     const uint32_t permissions =
         command->has(kRunsQueue) ? session_.transaction.common_flags : ~uint32_t{0};
@@ -155,12 +166,13 @@ Outcome Dispatcher::execute(Arguments args, int64_t now_ms, protocol::OutputBuff
   // A queue is memory, whatever is in it.
   const uint32_t flags = command->row->flags | (queues ? uint32_t{kDenyOom} : 0) |
                          (command->has(kRunsQueue) ? transaction.queued_flags : 0);
-  std::string error = misuse(command, args);
-  if (error.empty()) [[likely]] {
-    if (!queues && session_.origin == CommandOrigin::kClient && is_held_back(flags, now_ms)) {
-      return Outcome::kHeldBack;
-    }
-    error = refusal(command, flags);
+  std::string error;
+  if (may_be_misused(*command, args)) [[unlikely]]
+    error = misuse(command, args);
+  if (error.empty() && session_.origin == CommandOrigin::kClient) [[likely]] {
+    if (!queues && is_held_back(flags, now_ms)) return Outcome::kHeldBack;
+    if (may_be_refused(flags)) [[unlikely]]
+      error = refusal(command, flags);
   }
   if (!error.empty()) [[unlikely]] {
     counters_.commands[command->index].rejected.add();

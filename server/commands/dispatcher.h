@@ -58,6 +58,9 @@ class Dispatcher {
   // what no wait would change, the second for the state of the server.
   std::string misuse(const RegisteredCommand* command, Arguments args) const;
   std::string refusal(const RegisteredCommand* command, uint32_t flags) const;
+  // Whether misuse() and refusal() have to be asked at all.
+  bool may_be_misused(const RegisteredCommand& command, Arguments args) const;
+  bool may_be_refused(uint32_t flags) const;
   // Whether the command must wait: for the end of a pause, or for the subscribers' threads.
   bool is_held_back(uint32_t flags, int64_t now_ms) const;
   // As refusal(), for the availability of the server. `flags` are the row's and the queue's, the
