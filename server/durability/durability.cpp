@@ -213,7 +213,6 @@ core::Result<> Durability::fork_child(Task task, Locking locking) {
 
 void Durability::adopt_child(std::unique_ptr<SaveChild> child, std::string_view purpose) {
   last_fork_us_ = child->fork_us();
-  ++fork_count_;
   log_notice("Background {} started by pid {}, the fork took {} us", purpose, child->process_id(),
              child->fork_us());
   append_log_.suspend_syncs(parts_.config.flag(OptionId::kNoAppendFsyncOnRewrite));

@@ -43,16 +43,19 @@ bool Durability::exact_child_fits() const {
 core::Result<std::unique_ptr<SaveChild>> Durability::begin_child(const SaveChild::Work& work,
                                                                  std::vector<int> kept,
                                                                  bool is_exact) {
-  if (!is_exact) return parts_.start_child(parts_.clock, work, std::move(kept));
-  auto child = parts_.start_child(
-      parts_.clock,
-      [&](SaveChild::Figures& figures) -> core::Result<> {
-        if (auto detached = detach_arrays(parts_.keyspace); !detached) return detached;
-        figures.is_detached = true;
-        return work(figures);
-      },
-      std::move(kept));
-  if (child) (*child)->await_detached();
+  const SaveChild::Work detached_work = [&](SaveChild::Figures& figures) -> core::Result<> {
+    if (auto detached = detach_arrays(parts_.keyspace); !detached) return detached;
+    figures.is_detached = true;
+    return work(figures);
+  };
+  // Counted first: whoever holds what the child sent finds the child counted.
+  ++fork_count_;
+  auto child = parts_.start_child(parts_.clock, is_exact ? detached_work : work, std::move(kept));
+  if (!child) {
+    --fork_count_;
+    return child;
+  }
+  if (is_exact) (*child)->await_detached();
   return child;
 }
 
