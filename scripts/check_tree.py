@@ -69,7 +69,7 @@ EMPTIED = re.compile(
     r"\s*(?:\{\}|std::(?:string|vector<[^;=]*>)(?:\(\)|\{\}));"
 )
 # Limits of the configuration and of memory, which are for clients alone.
-ADMISSION = "server/commands/admission.h"
+ADMISSION = "server/dispatch/admission.h"
 LIMITS = re.compile(
     r"\b(max_bulk_bytes|bloom_memory_limit_bytes|UnlimitedMemory|kProtoMaxBulkLen"
     r"|kBloomMemoryUsageLimit|memory_?\.(fits|available_bytes|measure_available|over_limit))\b"
@@ -299,7 +299,8 @@ class Tree:
 
     def check_limits(self):
         for path in self.sources:
-            if path.parts[:2] != ("server", "commands") or str(path) == ADMISSION:
+            is_command = path.parts[0] == "server" and path.parts[1] in ("commands", "dispatch")
+            if not is_command or str(path) == ADMISSION:
                 continue
             code = strip_code(self.texts[path])
             for found in LIMITS.finditer(code):

@@ -10,10 +10,10 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "persistence/aof_check.h"
-#include "persistence/rdb_check.h"
+#include "persistence/aof/aof_check.h"
+#include "persistence/rdb/rdb_check.h"
 #include "server/config/config.h"
-#include "server/log.h"
+#include "server/process/log.h"
 #include "server/server.h"
 
 namespace {

@@ -12,18 +12,18 @@
 #include <random>
 #include <thread>
 
-#include "persistence/file_system.h"
-#include "server/commands/command_replayer.h"
-#include "server/commands/services.h"
-#include "server/commands/shutdown.h"
+#include "persistence/files/file_system.h"
+#include "server/dispatch/command_replayer.h"
+#include "server/dispatch/services.h"
 #include "server/durability/directory_lock.h"
 #include "server/durability/durability.h"
-#include "server/log.h"
 #include "server/net/connection.h"
 #include "server/net/io_threads.h"
 #include "server/net/listener.h"
 #include "server/net/periodic.h"
+#include "server/process/log.h"
 #include "server/replication/leader.h"
+#include "server/replication/shutdown.h"
 
 namespace server {
 namespace {

@@ -172,7 +172,7 @@ constexpr TextRow kTexts[] = {
 };
 
 template <class Row>
-Option inert_option(const Row& row, Kind kind) {
+Option inert_option(const Row& row, OptionKind kind) {
   Option option{.name = row.name,
                 .kind = kind,
                 .default_text = std::string(row.default_text),
@@ -184,7 +184,7 @@ Option inert_option(const Row& row, Kind kind) {
   return option;
 }
 
-Option inert_number(const NumberRow& row, Kind kind) {
+Option inert_number(const NumberRow& row, OptionKind kind) {
   Option option = inert_option(row, kind);
   option.min = row.min;
   option.max = row.max;
@@ -192,14 +192,14 @@ Option inert_number(const NumberRow& row, Kind kind) {
 }
 
 Option inert_enum(const EnumRow& row) {
-  Option option = inert_option(row, Kind::kEnum);
+  Option option = inert_option(row, OptionKind::kEnum);
   option.choices = row.choices;
   return option;
 }
 
 Option inert_text(const TextRow& row) {
   const bool several = row.word_count == kSeveralWords;
-  Option option = inert_option(row, several ? Kind::kList : Kind::kString);
+  Option option = inert_option(row, several ? OptionKind::kList : OptionKind::kString);
   option.multi_argument = several;
   option.sensitive = row.secrecy == kSecret;
   return option;
@@ -209,13 +209,14 @@ Option inert_text(const TextRow& row) {
 
 std::vector<Option> compatibility_options() {
   std::vector<Option> options;
-  for (const BoolRow& row : kBools) options.push_back(inert_option(row, Kind::kBool));
-  for (const NumberRow& row : kIntegers) options.push_back(inert_number(row, Kind::kInteger));
-  for (const NumberRow& row : kSizes) options.push_back(inert_number(row, Kind::kMemory));
+  for (const BoolRow& row : kBools) options.push_back(inert_option(row, OptionKind::kBool));
+  for (const NumberRow& row : kIntegers) options.push_back(inert_number(row, OptionKind::kInteger));
+  for (const NumberRow& row : kSizes) options.push_back(inert_number(row, OptionKind::kMemory));
   for (const EnumRow& row : kEnums) options.push_back(inert_enum(row));
   for (const TextRow& row : kTexts) options.push_back(inert_text(row));
-  options.push_back(
-      {.name = "notify-keyspace-events", .kind = Kind::kString, .parser = parse_keyspace_events});
+  options.push_back({.name = "notify-keyspace-events",
+                     .kind = OptionKind::kString,
+                     .parser = parse_keyspace_events});
   return options;
 }
 

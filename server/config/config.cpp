@@ -10,7 +10,7 @@
 #include <system_error>
 
 #include "core/glob.h"
-#include "persistence/file.h"
+#include "persistence/files/file.h"
 #include "server/config/option_table.h"
 #include "server/config/rewrite.h"
 #include "server/config/value.h"

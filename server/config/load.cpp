@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "persistence/file.h"
+#include "persistence/files/file.h"
 #include "server/config/config.h"
 #include "server/config/option_table.h"
 #include "server/config/value.h"

@@ -101,7 +101,7 @@ enum class OptionId : uint8_t {
 };
 inline constexpr size_t kOptionIdCount = static_cast<size_t>(OptionId::kCount);
 
-enum class Kind : uint8_t { kBool, kInteger, kMemory, kOctal, kFloat, kEnum, kString, kList };
+enum class OptionKind : uint8_t { kBool, kInteger, kMemory, kOctal, kFloat, kEnum, kString, kList };
 
 enum class Mutability : uint8_t {
   kMutable,
@@ -140,11 +140,11 @@ using LineWriter = std::vector<std::string> (*)(const Option&, const std::string
 struct Option {
   std::string_view name{};
   std::vector<std::string_view> aliases{};
-  Kind kind = Kind::kString;
+  OptionKind kind = OptionKind::kString;
   std::string default_text{};
   int64_t min = 0;
   int64_t max = std::numeric_limits<int64_t>::max();
-  std::vector<std::string_view> choices{};  // Kind::kEnum, in the order of the C++ enum
+  std::vector<std::string_view> choices{};  // OptionKind::kEnum, in the order of the C++ enum
   Mutability mutability = Mutability::kMutable;
   bool multi_argument = false;
   bool accumulates = false;  // a repeated line adds to the earlier ones instead of replacing them

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Parsers for the options whose rules no Kind covers; the option table points at them.
+// Parsers for the options whose rules no OptionKind covers; the option table points at them.
 //
 // Thread safety: free functions; parse_directory asks the file system, the others nothing.
 #pragma once

@@ -149,20 +149,20 @@ Parsed<Value> parse_value(const Option& option, Words words, const std::string& 
   assert(words.size() == 1 || option.multi_argument);
   if (option.parser != nullptr) return option.parser(option, words, current);
   switch (option.kind) {
-    case Kind::kBool:
+    case OptionKind::kBool:
       return parse_bool(words[0]);
-    case Kind::kInteger:
+    case OptionKind::kInteger:
       return parse_ranged_integer(option, words[0]);
-    case Kind::kMemory:
+    case OptionKind::kMemory:
       return parse_ranged_memory(option, words[0]);
-    case Kind::kOctal:
+    case OptionKind::kOctal:
       return parse_octal(option, words[0]);
-    case Kind::kFloat:
+    case OptionKind::kFloat:
       return parse_ranged_float(words[0]);
-    case Kind::kEnum:
+    case OptionKind::kEnum:
       return parse_enum(option, words[0]);
-    case Kind::kString:
-    case Kind::kList:
+    case OptionKind::kString:
+    case OptionKind::kList:
       return Value{join(words), 0};
   }
   return Refusal{"option of an unknown kind"};
@@ -179,11 +179,11 @@ Parsed<Value> parse_single_text(const Option& option, const std::string& text,
 std::vector<std::string> write_lines(const Option& option, const std::string& text) {
   if (option.line_writer != nullptr) return option.line_writer(option, text);
   switch (option.kind) {
-    case Kind::kMemory:
+    case OptionKind::kMemory:
       return {fmt::format("{} {}", option.name, format_memory(parse_integer(text).value_or(0)))};
-    case Kind::kString:
+    case OptionKind::kString:
       return {fmt::format("{} {}", option.name, quote_word(text))};
-    case Kind::kList:
+    case OptionKind::kList:
       return {fmt::format("{} {}", option.name, quote_list(text))};
     default:
       return {fmt::format("{} {}", option.name, text)};

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "core/printable.h"
 #include "protocol/inline_splitter.h"
-#include "server/printable.h"
 
 namespace server {
 namespace {
@@ -21,7 +21,7 @@ void append_escaped(std::string& out, char c) {
   } else if (static_cast<unsigned char>(c) > 0x7f) {
     fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(c));
   } else {
-    append_printable(out, c);
+    core::append_printable(out, c);
   }
 }
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "core/clock.h"
-#include "server/log.h"
+#include "server/process/log.h"
 
 namespace server {
 namespace {

@@ -32,10 +32,10 @@
 #include <thread>
 
 #include "core/clock.h"
-#include "persistence/aof_writer.h"
+#include "persistence/aof/aof_writer.h"
 #include "persistence/journal.h"
 #include "server/config/config.h"
-#include "server/durability/availability.h"
+#include "server/process/availability.h"
 
 namespace server {
 

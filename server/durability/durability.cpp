@@ -10,12 +10,12 @@
 
 #include "core/bloom/bit_array.h"
 #include "core/clock.h"
-#include "persistence/aof_base_writer.h"
-#include "persistence/rdb_writer.h"
-#include "server/allocator.h"
-#include "server/compatibility.h"
+#include "persistence/aof/aof_base_writer.h"
+#include "persistence/rdb/rdb_writer.h"
 #include "server/durability/file_names.h"
-#include "server/log.h"
+#include "server/process/allocator.h"
+#include "server/process/compatibility.h"
+#include "server/process/log.h"
 
 namespace server {
 namespace {

@@ -25,19 +25,19 @@
 
 #include "core/clock.h"
 #include "core/keyspace/keyspace.h"
-#include "persistence/aof_directory.h"
-#include "persistence/aof_writer.h"
-#include "persistence/file_system.h"
+#include "persistence/aof/aof_directory.h"
+#include "persistence/aof/aof_writer.h"
+#include "persistence/files/file_system.h"
 #include "persistence/journal.h"
-#include "persistence/rdb_writer.h"
+#include "persistence/rdb/rdb_writer.h"
 #include "server/config/config.h"
 #include "server/durability/append_log.h"
-#include "server/durability/availability.h"
 #include "server/durability/recovery.h"
 #include "server/durability/save_child.h"
 #include "server/durability/save_progress.h"
 #include "server/durability/stream_position.h"
-#include "server/memory_monitor.h"
+#include "server/process/availability.h"
+#include "server/process/memory_monitor.h"
 
 namespace server {
 

@@ -6,7 +6,7 @@
 
 #include "server/durability/durability.h"
 #include "server/durability/file_names.h"
-#include "server/log.h"
+#include "server/process/log.h"
 
 namespace server {
 

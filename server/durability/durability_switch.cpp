@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "server/durability/durability.h"
-#include "server/log.h"
+#include "server/process/log.h"
 
 namespace server {
 namespace {

@@ -9,8 +9,8 @@
 
 #include <string>
 
-#include "persistence/aof_format.h"
-#include "persistence/rdb_writer.h"
+#include "persistence/aof/aof_format.h"
+#include "persistence/rdb/rdb_writer.h"
 
 namespace server {
 

@@ -8,13 +8,13 @@
 
 #include "core/memory_budget.h"
 #include "core/number.h"
-#include "persistence/aof_reader.h"
-#include "persistence/input_file_source.h"
-#include "persistence/rdb_format.h"
-#include "persistence/rdb_loader.h"
-#include "persistence/rdb_reader.h"
-#include "server/log.h"
-#include "server/replayed_error.h"
+#include "persistence/aof/aof_reader.h"
+#include "persistence/files/input_file_source.h"
+#include "persistence/rdb/rdb_format.h"
+#include "persistence/rdb/rdb_loader.h"
+#include "persistence/rdb/rdb_reader.h"
+#include "server/process/log.h"
+#include "server/session/replayed_error.h"
 
 namespace server {
 namespace {

@@ -20,13 +20,13 @@
 #include "core/clock.h"
 #include "core/keyspace/keyspace.h"
 #include "core/result.h"
-#include "persistence/aof_directory.h"
-#include "persistence/aof_writer.h"
-#include "persistence/file_system.h"
+#include "persistence/aof/aof_directory.h"
+#include "persistence/aof/aof_writer.h"
+#include "persistence/files/file_system.h"
 #include "persistence/journal.h"
-#include "persistence/rdb_writer.h"
+#include "persistence/rdb/rdb_writer.h"
 #include "server/config/config.h"
-#include "server/session.h"
+#include "server/session/session.h"
 
 namespace server {
 

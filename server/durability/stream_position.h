@@ -11,7 +11,7 @@
 #include <mutex>
 #include <optional>
 
-#include "persistence/rdb_writer.h"
+#include "persistence/rdb/rdb_writer.h"
 
 namespace server {
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "core/release_storage.h"
-#include "server/log.h"
+#include "server/process/log.h"
 
 namespace server::net {
 namespace {

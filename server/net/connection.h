@@ -15,12 +15,12 @@
 #include <string_view>
 
 #include "protocol/request_parser.h"
-#include "server/commands/dispatcher.h"
-#include "server/commands/services.h"
+#include "server/dispatch/dispatcher.h"
+#include "server/dispatch/services.h"
 #include "server/net/asio_types.h"
 #include "server/net/io_threads.h"
 #include "server/net/readiness.h"
-#include "server/output_limit.h"
+#include "server/session/output_limit.h"
 
 namespace server::net {
 

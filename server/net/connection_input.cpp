@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "core/release_storage.h"
-#include "server/log.h"
 #include "server/net/connection.h"
+#include "server/process/log.h"
 
 namespace server::net {
 

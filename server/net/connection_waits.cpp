@@ -3,9 +3,9 @@
 // The part of Connection that waits: for the end of a pause, for replicas, for a slow reader.
 #include <algorithm>
 
-#include "server/commands/awaited_acks.h"
-#include "server/log.h"
+#include "server/dispatch/awaited_acks.h"
 #include "server/net/connection.h"
+#include "server/process/log.h"
 
 namespace server::net {
 

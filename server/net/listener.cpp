@@ -15,8 +15,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "server/log.h"
 #include "server/net/connection.h"
+#include "server/process/log.h"
 
 namespace server::net {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <boost/asio/co_spawn.hpp>
 
-#include "server/log.h"
 #include "server/net/connection.h"
+#include "server/process/log.h"
 
 namespace server::net {
 

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "core/keyspace/expiry.h"
-#include "server/commands/services.h"
+#include "server/dispatch/services.h"
 #include "server/net/io_threads.h"
 
 namespace server::net {

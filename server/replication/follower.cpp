@@ -7,7 +7,7 @@
 #include <charconv>
 #include <utility>
 
-#include "server/log.h"
+#include "server/process/log.h"
 
 namespace server {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "server/config/host.h"
-#include "server/log.h"
+#include "server/process/log.h"
 #include "server/replication/follower.h"
 #include "server/replication/leader.h"
 

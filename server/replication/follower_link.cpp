@@ -11,7 +11,7 @@
 #include "persistence/journal.h"
 #include "protocol/arguments.h"
 #include "server/replication/shown.h"
-#include "server/session.h"
+#include "server/session/session.h"
 
 namespace server {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "core/clock.h"
 #include "server/durability/file_names.h"
-#include "server/log.h"
+#include "server/process/log.h"
 
 namespace server {
 namespace {

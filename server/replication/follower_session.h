@@ -18,8 +18,7 @@
 #include <string>
 
 #include "core/clock.h"
-#include "persistence/file_system.h"
-#include "server/clients.h"
+#include "persistence/files/file_system.h"
 #include "server/config/config.h"
 #include "server/durability/durability.h"
 #include "server/replication/follower_link.h"
@@ -29,6 +28,7 @@
 #include "server/replication/snapshot_check.h"
 #include "server/replication/snapshot_space.h"
 #include "server/replication/stream_applier.h"
+#include "server/session/clients.h"
 
 namespace server {
 

@@ -13,7 +13,7 @@
 #include <array>
 
 #include "core/clock.h"
-#include "server/log.h"
+#include "server/process/log.h"
 
 namespace server {
 namespace {

@@ -34,7 +34,7 @@
 #include "server/replication/replica_link.h"
 #include "server/replication/replicas.h"
 #include "server/replication/replication.h"
-#include "server/session.h"
+#include "server/session/session.h"
 
 namespace server {
 

@@ -9,9 +9,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "persistence/rdb_writer.h"
+#include "persistence/rdb/rdb_writer.h"
 #include "server/durability/file_names.h"
-#include "server/log.h"
+#include "server/process/log.h"
 #include "server/replication/leader.h"
 #include "server/replication/replication.h"
 #include "server/replication/socket_sink.h"

@@ -17,9 +17,9 @@
 #include <string_view>
 #include <utility>
 
-#include "server/output_limit.h"
 #include "server/replication/backlog.h"
-#include "server/session.h"
+#include "server/session/output_limit.h"
+#include "server/session/session.h"
 
 namespace server {
 

@@ -17,7 +17,7 @@
 #include <optional>
 #include <vector>
 
-#include "server/session.h"
+#include "server/session/session.h"
 
 namespace server {
 

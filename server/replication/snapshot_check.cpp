@@ -8,8 +8,8 @@
 #include "core/bloom/hash.h"
 #include "core/memory_budget.h"
 #include "core/number.h"
-#include "persistence/input_file_source.h"
-#include "persistence/rdb_format.h"
+#include "persistence/files/input_file_source.h"
+#include "persistence/rdb/rdb_format.h"
 
 namespace server {
 namespace {

@@ -15,8 +15,8 @@
 #include <string>
 
 #include "core/result.h"
-#include "persistence/file_system.h"
-#include "persistence/rdb_reader.h"
+#include "persistence/files/file_system.h"
+#include "persistence/rdb/rdb_reader.h"
 
 namespace server {
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "core/result.h"
-#include "persistence/file_system.h"
+#include "persistence/files/file_system.h"
 
 namespace server {
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/clock.h"
-#include "persistence/byte_stream.h"
+#include "persistence/bytes/byte_stream.h"
 
 namespace server {
 

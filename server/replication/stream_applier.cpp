@@ -10,7 +10,7 @@
 
 #include "core/number.h"
 #include "protocol/arguments.h"
-#include "server/log.h"
+#include "server/process/log.h"
 #include "server/replication/shown.h"
 
 namespace server {

@@ -19,8 +19,8 @@
 
 #include "core/result.h"
 #include "server/durability/recovery.h"
-#include "server/replayed_error.h"
 #include "server/replication/stream_splitter.h"
+#include "server/session/replayed_error.h"
 
 namespace server {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "persistence/aof_manifest.h"
+#include "persistence/aof/aof_manifest.h"
 
 namespace {
 

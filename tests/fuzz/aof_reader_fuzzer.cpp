@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "persistence/aof_reader.h"
+#include "persistence/aof/aof_reader.h"
 #include "tests/support/virtual_disk.h"
 
 namespace {

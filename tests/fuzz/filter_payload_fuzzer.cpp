@@ -11,9 +11,9 @@
 #include <string>
 #include <string_view>
 
-#include "persistence/filter_chunks.h"
-#include "persistence/filter_codec.h"
-#include "persistence/valkeybloom_blob.h"
+#include "persistence/filters/filter_chunks.h"
+#include "persistence/filters/filter_codec.h"
+#include "persistence/filters/valkeybloom_blob.h"
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "persistence/rdb_writer.h"
+#include "persistence/rdb/rdb_writer.h"
 #include "tests/support/snapshots.h"
 
 namespace {

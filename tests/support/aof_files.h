@@ -12,8 +12,8 @@
 #include <string_view>
 #include <vector>
 
-#include "persistence/aof_format.h"
-#include "persistence/aof_reader.h"
+#include "persistence/aof/aof_format.h"
+#include "persistence/aof/aof_reader.h"
 #include "tests/support/virtual_disk.h"
 
 namespace aof_files {

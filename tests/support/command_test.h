@@ -18,8 +18,8 @@
 #include <string_view>
 #include <vector>
 
-#include "server/commands/dispatcher.h"
-#include "server/commands/services.h"
+#include "server/dispatch/dispatcher.h"
+#include "server/dispatch/services.h"
 #include "tests/support/virtual_disk.h"
 
 namespace server {

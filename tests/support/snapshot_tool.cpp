@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
-#include "persistence/input_file_source.h"
-#include "persistence/rdb_loader.h"
-#include "persistence/rdb_writer.h"
+#include "persistence/files/input_file_source.h"
+#include "persistence/rdb/rdb_loader.h"
+#include "persistence/rdb/rdb_writer.h"
 #include "tests/support/snapshots.h"
 
 namespace {

@@ -13,10 +13,10 @@
 #include <utility>
 
 #include "core/keyspace/keyspace.h"
-#include "persistence/crc64.h"
-#include "persistence/filter_codec.h"
-#include "persistence/rdb_format.h"
-#include "persistence/rdb_loader.h"
+#include "persistence/bytes/crc64.h"
+#include "persistence/filters/filter_codec.h"
+#include "persistence/rdb/rdb_format.h"
+#include "persistence/rdb/rdb_loader.h"
 
 namespace snapshots {
 

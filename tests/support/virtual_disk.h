@@ -29,7 +29,7 @@
 #include <utility>
 #include <vector>
 
-#include "persistence/file_system.h"
+#include "persistence/files/file_system.h"
 
 namespace virtual_disk {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "persistence/file.h"
+#include "persistence/files/file.h"
 #include "server/config/config.h"
 
 namespace server {

@@ -94,7 +94,7 @@ TEST_F(ConfigTest, EveryOptionRefusesTooFewAndTooManyWords) {
 
 TEST_F(ConfigTest, EveryTypedOptionRefusesOddValues) {
   for (const Option& option : option_table()) {
-    if (option.kind == Kind::kString || option.kind == Kind::kList) continue;
+    if (option.kind == OptionKind::kString || option.kind == OptionKind::kList) continue;
     for (const char* value : {"", "zzz", "--", "1\n2", "99999999999999999999999999x", "\xff"}) {
       Config config;
       EXPECT_THAT(load(config, {fmt::format("--{}", option.name), value}), HasSubstr("FATAL"))

@@ -45,7 +45,7 @@ TEST(Rewrite, NewValuesAreAppendedUnderOneSignature) {
 TEST(Rewrite, NoValueWritesALineOfItsOwn) {
   const std::string hostile = "x\nenable-debug-command yes\r\n\"'\\";
   for (const Option& option : option_table()) {
-    if (option.kind != Kind::kString && option.kind != Kind::kList) continue;
+    if (option.kind != OptionKind::kString && option.kind != OptionKind::kList) continue;
     if (option.line_writer != nullptr) continue;  // of values in a form that they assert
     const std::string text = rewrite("", {{std::string(option.name), hostile}});
     EXPECT_EQ(text.find("\nenable-debug-command"), std::string::npos) << option.name;

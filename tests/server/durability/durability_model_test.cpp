@@ -17,8 +17,8 @@
 #include <string>
 #include <vector>
 
-#include "server/commands/command_replayer.h"
-#include "server/log.h"
+#include "server/dispatch/command_replayer.h"
+#include "server/process/log.h"
 #include "tests/support/command_test.h"
 #include "tests/support/sanitized.h"
 

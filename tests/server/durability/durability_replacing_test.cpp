@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "persistence/rdb_writer.h"
+#include "persistence/rdb/rdb_writer.h"
 #include "server/durability/durability.h"
 #include "tests/support/command_test.h"
 #include "tests/support/snapshots.h"

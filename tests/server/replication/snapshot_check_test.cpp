@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "core/bloom/bit_array.h"
-#include "persistence/rdb_writer.h"
+#include "persistence/rdb/rdb_writer.h"
 #include "tests/support/filters.h"
 #include "tests/support/snapshots.h"
 #include "tests/support/virtual_disk.h"

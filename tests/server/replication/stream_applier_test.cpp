@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "server/commands/command_replayer.h"
+#include "server/dispatch/command_replayer.h"
 #include "tests/support/command_test.h"
 
 namespace server {

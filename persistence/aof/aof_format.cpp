@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+#include "persistence/aof/aof_format.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <charconv>
+
+#include "persistence/bytes/crc64.h"
+
+namespace persistence {
+namespace {
+
+constexpr std::string_view kLineEnd = "\r\n";
+constexpr std::string_view kChecksumPrefix = "#bloomery-crc64:";
+constexpr std::string_view kVersionPrefix = "#bloomery-ver:";
+constexpr std::string_view kTimestampPrefix = "#TS:";
+constexpr std::string_view kRewritePrefix = "temp-rewriteaof-";
+constexpr size_t kChecksumDigits = 16;
+static_assert(kChecksumPrefix.size() + kChecksumDigits + kLineEnd.size() == kChecksumLineBytes);
+static_assert(kAofVersionText.starts_with(kVersionPrefix));
+
+bool is_lower_hex(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+}
+
+bool is_checksum(std::string_view digits) {
+  return digits.size() == kChecksumDigits && std::ranges::all_of(digits, is_lower_hex);
+}
+
+// The whole text as a number; nothing for signs, other characters or too large a value.
+std::optional<uint64_t> number(std::string_view text, int base) {
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (text.empty() || error != std::errc{} || end != text.data() + text.size()) return {};
+  return value;
+}
+
+AofAnnotation annotation(AofAnnotation::Kind kind, std::optional<uint64_t> value) {
+  if (!value) return {.kind = AofAnnotation::Kind::kMalformed};
+  return {.kind = kind, .value = *value};
+}
+
+}  // namespace
+
+std::string AofNames::base(uint64_t sequence, AofBaseFormat format) const {
+  return fmt::format("{}.{}.base.{}", name_, sequence,
+                     format == AofBaseFormat::kRdb ? "rdb" : "aof");
+}
+
+std::string AofNames::incremental(uint64_t sequence) const {
+  return fmt::format("{}.{}.incr.aof", name_, sequence);
+}
+
+std::string aof_rewrite_name(int64_t process_id) {
+  return fmt::format("{}{}.aof", kRewritePrefix, process_id);
+}
+
+std::string aof_finished_rewrite_name(int64_t process_id) {
+  return fmt::format("{}bg-{}.aof", kRewritePrefix, process_id);
+}
+
+bool is_aof_rewrite_name(std::string_view name) {
+  return name.starts_with(kRewritePrefix) && name.ends_with(".aof");
+}
+
+void RunningChecksum::update(std::string_view bytes) {
+  value_ = crc64(value_, bytes);
+  size_bytes_ += bytes.size();
+}
+
+void append_aof_header(std::string& bytes, RunningChecksum& checksum) {
+  assert(checksum.size_bytes() == 0);
+  std::string header;
+  header.append(kAofVersionText).append(kLineEnd);
+  end_aof_batch(header, checksum);
+  bytes += header;
+}
+
+void end_aof_batch(std::string& batch, RunningChecksum& checksum) {
+  checksum.update(batch);
+  const size_t line = batch.size();
+  batch.append(checksum_text(checksum.value())).append(kLineEnd);
+  checksum.update(std::string_view(batch).substr(line));
+}
+
+void append_timestamp_line(std::string& bytes, int64_t unix_seconds) {
+  fmt::format_to(std::back_inserter(bytes), "{}{}{}", kTimestampPrefix, unix_seconds, kLineEnd);
+}
+
+std::string checksum_text(uint64_t checksum) {
+  return fmt::format("{}{:016x}", kChecksumPrefix, checksum);
+}
+
+AofAnnotation parse_annotation(std::string_view line) {
+  using Kind = AofAnnotation::Kind;
+  if (line.starts_with(kChecksumPrefix)) {
+    const std::string_view digits = line.substr(kChecksumPrefix.size());
+    if (!is_checksum(digits)) return {.kind = Kind::kMalformed};
+    return annotation(Kind::kChecksum, number(digits, 16));
+  }
+  if (line.starts_with(kVersionPrefix)) {
+    return annotation(Kind::kVersion, number(line.substr(kVersionPrefix.size()), 10));
+  }
+  if (line.starts_with(kTimestampPrefix)) {
+    // Another server's line: what it does not tell us is no damage.
+    const auto seconds = number(line.substr(kTimestampPrefix.size()), 10);
+    if (seconds) return {.kind = Kind::kTimestamp, .value = *seconds};
+  }
+  return {};
+}
+
+std::optional<size_t> find_checksum_line(std::string_view bytes) {
+  for (size_t at = bytes.find(kChecksumPrefix); at != std::string_view::npos;
+       at = bytes.find(kChecksumPrefix, at + 1)) {
+    const std::string_view line = bytes.substr(at, kChecksumLineBytes);
+    if (line.size() == kChecksumLineBytes && line.ends_with(kLineEnd) &&
+        is_checksum(line.substr(kChecksumPrefix.size(), kChecksumDigits))) {
+      return at;
+    }
+  }
+  return {};
+}
+
+}  // namespace persistence

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT
+#include "persistence/aof/aof_manifest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "persistence/bytes/crc64.h"
+#include "protocol/inline_splitter.h"
+#include "protocol/numbers.h"
+
+namespace persistence {
+namespace {
+
+// Line end included, as Redis counts it.
+constexpr size_t kLineMaxBytes = 1024;
+constexpr size_t kManifestMaxBytes = size_t{16} << 20;
+constexpr std::string_view kWhiteSpace = " \t\r\n";
+// Leaves room for all files that a log will ever add.
+constexpr int64_t kSequenceMax = int64_t{1} << 62;
+
+core::Error wrong(std::string_view place, std::string_view reason) {
+  return {fmt::format("ERR bad append log manifest {}: {}", place, reason)};
+}
+
+bool equal_ignoring_case(std::string_view a, std::string_view b) {
+  return std::ranges::equal(
+      a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+}
+
+std::string_view trim(std::string_view text) {
+  const size_t begin = text.find_first_not_of(kWhiteSpace);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kWhiteSpace) + 1 - begin);
+}
+
+bool is_plain(unsigned char c) {
+  return c > ' ' && c != 0x7f && c != '"' && c != '\'' && c != '\\';
+}
+
+std::string quoted_if_needed(const std::string& name) {
+  if (std::ranges::all_of(name, is_plain)) return name;
+  std::string quoted = "\"";
+  for (const char c : name) {
+    if (is_plain(c) || c == ' ' || c == '\'') {
+      quoted += c;
+    } else {
+      fmt::format_to(std::back_inserter(quoted), "\\x{:02x}", static_cast<unsigned char>(c));
+    }
+  }
+  return quoted + '"';
+}
+
+// A name must also fit, escaped, in a line of ours.
+bool is_file_name(const std::string& name) {
+  constexpr std::string_view kForbidden("/\\\0", 3);
+  constexpr size_t kNameMaxBytes = 255;
+  constexpr size_t kRestOfLineBytes = 40;
+  return !name.empty() && name != "." && name != ".." && name.size() <= kNameMaxBytes &&
+         name.find_first_of(kForbidden) == std::string::npos &&
+         quoted_if_needed(name).size() <= kLineMaxBytes - kRestOfLineBytes;
+}
+
+struct ManifestLine {
+  AofFile file;
+  char type = 0;
+};
+
+core::Result<ManifestLine> parse_entry(std::string_view line, const std::string& place) {
+  protocol::InlineSplitter splitter;
+  const bool balanced = splitter.split(line);
+  const auto words = splitter.arguments();
+  if (!balanced || words.size() < 6 || words.size() % 2 != 0) {
+    return wrong(place, "not a list of names and values");
+  }
+  ManifestLine entry;
+  for (size_t i = 0; i < words.size(); i += 2) {
+    const std::string_view value = words[i + 1];
+    if (equal_ignoring_case(words[i], "file")) {
+      entry.file.name = value;
+      if (!is_file_name(entry.file.name)) return wrong(place, "file is not the name of a file");
+    } else if (equal_ignoring_case(words[i], "seq")) {
+      const auto sequence = protocol::parse_int64(value);
+      if (!sequence || *sequence <= 0 || *sequence > kSequenceMax) {
+        return wrong(place, "seq is not a positive number");
+      }
+      entry.file.sequence = static_cast<uint64_t>(*sequence);
+    } else if (equal_ignoring_case(words[i], "type")) {
+      entry.type = value.size() == 1 ? value.front() : '?';
+    }
+    // Names that later versions may add are not ours to judge.
+  }
+  if (entry.file.name.empty() || entry.file.sequence == 0 || entry.type == 0) {
+    return wrong(place, "file, seq or type is missing");
+  }
+  return entry;
+}
+
+// Follows the lines of ours through a manifest.
+class Seal {
+ public:
+  // `line` with its end; `before` is all text in front of it.
+  core::Result<> see(std::string_view line, std::string_view before, const std::string& place) {
+    if (checked_) return wrong(place, "text after the checksum");
+    using Kind = AofAnnotation::Kind;
+    if (!line.starts_with('#')) return {};
+    const AofAnnotation annotation = parse_annotation(line.substr(0, line.size() - 1));
+    if (annotation.kind == Kind::kMalformed) return wrong(place, "malformed line of ours");
+    if (annotation.kind == Kind::kVersion) {
+      if (annotation.value != kAofVersion) return wrong(place, "written by a later version");
+      needed_ = true;
+    }
+    if (annotation.kind == Kind::kChecksum) {
+      if (annotation.value != crc64(0, before)) return wrong(place, "the checksum does not match");
+      checked_ = true;
+    }
+    return {};
+  }
+  bool is_broken() const { return needed_ && !checked_; }
+
+ private:
+  bool needed_ = false;
+  bool checked_ = false;
+};
+
+void encode_file(std::string& text, const AofFile& file, char type) {
+  fmt::format_to(std::back_inserter(text), "file {} seq {} type {}\n", quoted_if_needed(file.name),
+                 file.sequence, type);
+}
+
+}  // namespace
+
+AofManifest AofManifest::of_single_file(std::string name) {
+  AofManifest manifest;
+  manifest.base_ = AofFile{std::move(name), 1};
+  return manifest;
+}
+
+core::Result<AofManifest> AofManifest::parse(std::string_view text, const std::string& path) {
+  AofManifest manifest;
+  Seal seal;
+  std::string place = fmt::format("'{}'", path);
+  if (text.empty()) return wrong(place, "it is empty");
+  size_t line_number = 0;
+  for (size_t at = 0; at < text.size();) {
+    place = fmt::format("'{}', line {}", path, ++line_number);
+    const size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
+    const std::string_view line = text.substr(at, end - at);
+    if (line.size() > kLineMaxBytes) return wrong(place, "the line is too long");
+    if (!line.ends_with('\n')) return wrong(place, "the line has no end");
+    if (auto seen = seal.see(line, text.substr(0, at), place); !seen) return seen.error();
+    at += line.size();
+    if (line.starts_with('#')) continue;
+    auto entry = parse_entry(trim(line), place);
+    if (!entry) return entry.error();
+    auto added = manifest.add(entry->type, std::move(entry->file), place);
+    if (!added) return added.error();
+  }
+  if (seal.is_broken()) return wrong(place, "the checksum line is missing at the end");
+  return manifest;
+}
+
+core::Result<> AofManifest::add(char type, AofFile file, const std::string& place) {
+  switch (type) {
+    case 'b':
+      if (base_) return wrong(place, "a second base");
+      base_ = std::move(file);
+      return {};
+    case 'h':
+      history_.push_back(std::move(file));
+      return {};
+    case 'i':
+      if (!incrementals_.empty() && file.sequence <= incrementals_.back().sequence) {
+        return wrong(place, "the sequence does not grow");
+      }
+      incrementals_.push_back(std::move(file));
+      return {};
+    default:
+      return wrong(place, "unknown type of file");
+  }
+}
+
+std::string AofManifest::encode() const {
+  std::string text = fmt::format("{}\n", kAofVersionText);
+  if (base_) encode_file(text, *base_, 'b');
+  for (const AofFile& file : history_) encode_file(text, file, 'h');
+  for (const AofFile& file : incrementals_) encode_file(text, file, 'i');
+  return fmt::format("{}{}\n", text, checksum_text(crc64(0, text)));
+}
+
+bool AofManifest::lists(std::string_view name) const {
+  const auto is_it = [&](const AofFile& file) { return file.name == name; };
+  return (base_ && is_it(*base_)) || std::ranges::any_of(history_, is_it) ||
+         std::ranges::any_of(incrementals_, is_it);
+}
+
+const AofFile& AofManifest::add_incremental(const AofNames& names) {
+  uint64_t sequence = incrementals_.empty() ? 0 : incrementals_.back().sequence;
+  // A file of history still lies on the disk and may be removed at any moment.
+  do {
+    ++sequence;
+  } while (lists(names.incremental(sequence)));
+  return incrementals_.emplace_back(AofFile{names.incremental(sequence), sequence});
+}
+
+const AofFile& AofManifest::replace_base(const AofNames& names, AofBaseFormat format) {
+  uint64_t sequence = base_ ? base_->sequence : 0;
+  if (base_) history_.push_back(std::move(*base_));
+  while (incrementals_.size() > 1) {
+    history_.push_back(std::move(incrementals_.front()));
+    incrementals_.erase(incrementals_.begin());
+  }
+  do {
+    ++sequence;
+  } while (lists(names.base(sequence, format)));
+  return base_.emplace(AofFile{names.base(sequence, format), sequence});
+}
+
+const AofFile& AofManifest::replace_all(const AofNames& names, AofBaseFormat format) {
+  const AofFile& base = replace_base(names, format);
+  for (AofFile& file : incrementals_) history_.push_back(std::move(file));
+  incrementals_.clear();
+  return base;
+}
+
+core::Result<AofManifest> load_manifest(FileSystem& files, const std::string& path) {
+  auto file = files.open_input(path);
+  if (!file) return file.error();
+  if ((*file)->size_bytes() > kManifestMaxBytes) {
+    return wrong(fmt::format("'{}'", path), "it is too large");
+  }
+  std::string text((*file)->size_bytes(), '\0');
+  auto got = (*file)->read(text);
+  if (!got) return got.error();
+  text.resize(*got);
+  return AofManifest::parse(text, path);
+}
+
+core::Result<> save_manifest(FileSystem& files, const std::string& directory, const AofNames& names,
+                             const AofManifest& manifest) {
+  const std::string prefix = directory + "/";
+  return replace_file(files, prefix + names.manifest(), prefix + names.temporary_manifest(),
+                      manifest.encode());
+}
+
+}  // namespace persistence

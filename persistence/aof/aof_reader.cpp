@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT
+#include "persistence/aof/aof_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+
+#include "persistence/aof/aof_tail.h"
+
+namespace persistence {
+namespace {
+
+using Item = AofLexer::Item;
+using Condition = AofScan::Condition;
+
+// REQUIRES: `upper` is in upper case.
+bool is_word(std::string_view argument, std::string_view upper) {
+  if (argument.size() != upper.size()) return false;
+  for (size_t i = 0; i < upper.size(); ++i) {
+    // The words are letters only, whose case is this bit.
+    if ((argument[i] & ~0x20) != upper[i]) return false;
+  }
+  return true;
+}
+
+bool is_multi(std::span<const std::string_view> arguments) {
+  return arguments.size() == 1 && is_word(arguments[0], "MULTI");
+}
+
+bool is_exec(std::span<const std::string_view> arguments) {
+  return arguments.size() == 1 && is_word(arguments[0], "EXEC");
+}
+
+// The first pass. Counts of an open transaction stay in `open_` until its EXEC.
+class Scanner {
+ public:
+  Scanner(FileSystem& files, const std::string& path) : files_(files), path_(path) {}
+
+  core::Result<AofScan> run(uint64_t preamble_bytes, const AofLimits& limits) {
+    auto file = files_.open_input(path_);
+    if (!file) return file.error();
+    const uint64_t size = (*file)->size_bytes();
+    AofLexer lexer(**file, size, limits);
+    auto skipped =
+        lexer.skip(preamble_bytes, [&](std::string_view bytes) { checksum_.update(bytes); });
+    if (!skipped) return skipped.error();
+    scan_.size_bytes = size;
+    scan_.preamble_bytes = preamble_bytes;
+    settle();
+    Item item = Item::kEnd;
+    do {
+      auto next = lexer.next();
+      if (!next) return next.error();
+      item = *next;
+      take(item, lexer);
+    } while (!is_stopped_ && (item == Item::kCommand || item == Item::kAnnotation));
+    if (item == Item::kWrong) wrong(lexer.wrong_offset(), lexer.reason());
+    if (scan_.condition == Condition::kWhole) {
+      if (auto judged = judge_end(item, lexer); !judged) return judged.error();
+    }
+    return std::move(scan_);
+  }
+
+ private:
+  void take(Item item, const AofLexer& lexer) {
+    if (item == Item::kCommand) take_command(lexer);
+    if (item == Item::kAnnotation) take_annotation(lexer);
+  }
+
+  void take_command(const AofLexer& lexer) {
+    const bool multi = is_multi(lexer.arguments());
+    const bool exec = is_exec(lexer.arguments());
+    if (multi && transaction_offset_) return damaged(lexer.offset(), "MULTI inside of MULTI");
+    if (exec && !transaction_offset_) return damaged(lexer.offset(), "EXEC without MULTI");
+    checksum_.update(lexer.bytes());
+    if (multi) {
+      transaction_offset_ = lexer.offset();
+    } else if (exec) {
+      transaction_offset_.reset();
+      ++open_.transaction_count;
+    } else {
+      ++open_.command_count;
+    }
+    if (!transaction_offset_) settle();
+  }
+
+  void take_annotation(const AofLexer& lexer) {
+    using Kind = AofAnnotation::Kind;
+    std::string_view text = lexer.line();
+    text.remove_suffix(1);
+    const bool has_cr = text.ends_with('\r');
+    if (has_cr) text.remove_suffix(1);
+    AofAnnotation annotation = parse_annotation(text);
+    const bool is_ours = annotation.kind == Kind::kVersion || annotation.kind == Kind::kChecksum;
+    if (is_ours && !has_cr) annotation.kind = Kind::kMalformed;
+    if (annotation.kind == Kind::kMalformed) {
+      const size_t zero = lexer.line().find('\0');
+      return wrong(lexer.offset() + (zero == std::string_view::npos ? 0 : zero),
+                   "a malformed annotation");
+    }
+    if (annotation.kind == Kind::kVersion && annotation.value != kAofVersion) {
+      return damaged(lexer.offset(), "written by a later version");
+    }
+    if (annotation.kind == Kind::kChecksum && annotation.value != checksum_.value()) {
+      return damaged(lexer.offset(), "the checksum of what comes before does not match");
+    }
+    checksum_.update(lexer.line());
+    ++open_.annotation_count;
+    if (annotation.kind == Kind::kVersion && lexer.offset() == 0) scan_.has_effect_semantics = true;
+    if (annotation.kind == Kind::kTimestamp) open_.last_timestamp_s = annotation.value;
+    if (annotation.kind == Kind::kChecksum) {
+      ++open_.checksum_count;
+      verified_bytes_ = lexer.end_offset();
+      verified_count_ = open_.command_count;
+    }
+    if (!transaction_offset_) settle();
+  }
+
+  // All that was read so far is sound.
+  void settle() {
+    scan_.sound_bytes = checksum_.size_bytes();
+    scan_.checksum = checksum_;
+    scan_.command_count = open_.command_count;
+    scan_.unverified_count = scan_.has_effect_semantics ? open_.command_count - verified_count_ : 0;
+    scan_.transaction_count = open_.transaction_count;
+    scan_.annotation_count = open_.annotation_count;
+    scan_.checksum_count = open_.checksum_count;
+    scan_.last_timestamp_s = open_.last_timestamp_s;
+  }
+
+  // The bytes up to the end, or up to a wrong one, were understood.
+  core::Result<> judge_end(Item item, const AofLexer& lexer) {
+    const bool is_ours = scan_.has_effect_semantics || verified_bytes_ > 0;
+    if (!wrong_offset_ && item == Item::kEnd && transaction_offset_) {
+      fault(Condition::kTorn, *transaction_offset_, "MULTI without EXEC");
+    }
+    if (!wrong_offset_ && item == Item::kCut) {
+      fault(Condition::kTorn, lexer.offset(), "the end comes inside of a command");
+    }
+    if (!is_ours && !wrong_offset_) return {};
+    auto tail = look_at_tail(files_, path_, verified_bytes_, wrong_offset_);
+    if (!tail) return tail.error();
+    if (wrong_offset_) {
+      const bool is_torn = is_ours ? is_torn_tail_of_ours(*tail) : tail->zeros_reach_end();
+      fault(is_torn ? Condition::kTorn : Condition::kDamaged, *wrong_offset_, wrong_reason_);
+    } else if (tail->checksum_line) {
+      // A length that is wrong can hide checksum lines inside of an argument.
+      damaged(*tail->checksum_line, "a checksum line inside of a command");
+    }
+    return {};
+  }
+
+  static bool is_torn_tail_of_ours(const AofTail& tail) {
+    if (!tail.checksum_line) return true;
+    return !tail.has_checksum_line_before_zeros() && tail.has_hole();
+  }
+
+  // Torn or damaged: that depends on what follows.
+  void wrong(uint64_t offset, std::string_view reason) {
+    is_stopped_ = true;
+    wrong_offset_ = offset;
+    wrong_reason_ = reason;
+  }
+  void damaged(uint64_t offset, std::string_view reason) {
+    is_stopped_ = true;
+    fault(Condition::kDamaged, offset, reason);
+  }
+  void fault(Condition condition, uint64_t offset, std::string_view reason) {
+    scan_.condition = condition;
+    scan_.fault_offset = offset;
+    scan_.reason = reason;
+  }
+
+  FileSystem& files_;
+  const std::string& path_;
+  AofScan scan_;
+  // Counts of all that was read, in an open transaction too.
+  AofScan open_;
+  RunningChecksum checksum_;
+  // End of the last checksum line.
+  uint64_t verified_bytes_ = 0;
+  uint64_t verified_count_ = 0;  // commands before that
+  std::optional<uint64_t> transaction_offset_;
+  bool is_stopped_ = false;
+  std::optional<uint64_t> wrong_offset_;
+  std::string_view wrong_reason_;
+};
+
+core::Error place(const std::string& path, uint64_t offset, std::string_view reason) {
+  return {fmt::format("ERR append log '{}', offset {}: {}", path, offset, reason)};
+}
+
+core::Error changed(const std::string& path, uint64_t offset) {
+  return place(path, offset, "the file changed while it was read");
+}
+
+core::Result<> hand_out(const AofLexer& lexer, bool& in_transaction, const std::string& path,
+                        const AofCommandHandler& handler) {
+  if (is_multi(lexer.arguments()) || is_exec(lexer.arguments())) {
+    in_transaction = is_multi(lexer.arguments());
+    return {};
+  }
+  auto handled = handler({lexer.arguments(), lexer.offset(), in_transaction});
+  if (!handled) return place(path, lexer.offset(), handled.error().message);
+  return {};
+}
+
+}  // namespace
+
+core::Result<bool> begins_with_snapshot(FileSystem& files, const std::string& path) {
+  auto file = files.open_input(path);
+  if (!file) return file.error();
+  std::array<char, 6> bytes{};
+  auto got = (*file)->read(bytes);
+  if (!got) return got.error();
+  const std::string_view beginning(bytes.data(), *got);
+  return beginning.starts_with("REDIS") || beginning == "VALKEY";
+}
+
+core::Result<AofScan> scan_aof(FileSystem& files, const std::string& path, uint64_t preamble_bytes,
+                               const AofLimits& limits) {
+  return Scanner(files, path).run(preamble_bytes, limits);
+}
+
+core::Result<> replay_aof(FileSystem& files, const std::string& path, const AofScan& scan,
+                          const AofCommandHandler& handler, const AofLimits& limits) {
+  assert(scan.condition != Condition::kDamaged);
+  auto file = files.open_input(path);
+  if (!file) return file.error();
+  if ((*file)->size_bytes() < scan.sound_bytes) return changed(path, (*file)->size_bytes());
+  AofLexer lexer(**file, scan.sound_bytes, limits);
+  RunningChecksum checksum;
+  auto skipped =
+      lexer.skip(scan.preamble_bytes, [&](std::string_view bytes) { checksum.update(bytes); });
+  if (!skipped) return skipped.error();
+  for (bool in_transaction = false;;) {
+    auto item = lexer.next();
+    if (!item) return item.error();
+    if (*item == Item::kEnd) break;
+    if (*item != Item::kCommand && *item != Item::kAnnotation) return changed(path, lexer.offset());
+    checksum.update(lexer.bytes());
+    if (*item == Item::kAnnotation) continue;
+    if (auto handed = hand_out(lexer, in_transaction, path, handler); !handed) return handed;
+  }
+  if (checksum != scan.checksum) return changed(path, checksum.size_bytes());
+  return {};
+}
+
+bool may_be_cut(std::span<const AofScan> scans, size_t index) {
+  return scans[index].condition == Condition::kTorn &&
+         std::ranges::all_of(scans.subspan(index + 1), [](const AofScan& later) {
+           return later.condition != Condition::kDamaged && later.command_count == 0;
+         });
+}
+
+core::Result<> cut_torn_tail(FileSystem& files, const std::string& path, const AofScan& scan) {
+  assert(scan.condition == Condition::kTorn);
+  auto file = files.open_append(path, OpenMode::kAppend);
+  if (!file) return file.error();
+  if (auto cut = (*file)->truncate(scan.sound_bytes); !cut) return cut;
+  return (*file)->sync();
+}
+
+core::Error aof_error(const std::string& path, const AofScan& scan) {
+  return place(
+      path, scan.fault_offset,
+      fmt::format("{}: {}", scan.condition == Condition::kTorn ? "torn" : "damaged", scan.reason));
+}
+
+}  // namespace persistence

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: MIT
+#include "persistence/aof/aof_writer.h"
+
+#include <cassert>
+#include <utility>
+
+#include "core/release_storage.h"
+
+namespace persistence {
+
+AofWriter::AofWriter(FileSystem& files, Journal& journal, const core::Clock& clock, AofPlace place)
+    : files_(files), journal_(journal), clock_(clock), place_(std::move(place)) {}
+
+AofWriter::~AofWriter() = default;
+
+core::Result<> AofWriter::open(AofManifest manifest, const std::optional<Tail>& tail,
+                               uint64_t files_bytes, Begin begin) {
+  if (auto made = files_.make_directory(place_.directory); !made) return made;
+  if (auto synced = files_.sync_directory(directory_of(place_.directory)); !synced) return synced;
+  manifest_ = std::move(manifest);
+  if (begin != Begin::kNow) {
+    // Says that what the new file will hold is not wanted yet: commands without any manifest would
+    // look to the next start as if the manifest had been lost.
+    auto saved = save_manifest(files_, place_.directory, place_.names, manifest_);
+    if (!saved) return saved;
+  }
+  OpenFile opened;
+  std::unique_ptr<AppendFile> newest;
+  if (begin == Begin::kNow && manifest_.names_data()) {
+    auto file = sync_files();
+    if (!file) return file.error();
+    newest = std::move(*file);
+  }
+  if (tail && newest != nullptr) {
+    opened = {std::move(newest), tail->size_bytes, tail->checksum};
+    if (auto sealed = seal(opened); !sealed) return sealed;
+    files_bytes += opened.size_bytes - tail->size_bytes;
+  } else {
+    const AofFile& entry = manifest_.add_incremental(place_.names);
+    auto created = create_file(entry.name);
+    if (!created) return created.error();
+    opened = std::move(*created);
+    if (begin == Begin::kNow) {
+      auto saved = save_manifest(files_, place_.directory, place_.names, manifest_);
+      if (!saved) return saved;
+    }
+    files_bytes += opened.size_bytes;
+  }
+  needs_base_ = begin != Begin::kNow;
+  has_lost_sync_ = begin == Begin::kAfresh;
+  const std::scoped_lock lock(mutex_);
+  current_ = std::move(opened);
+  older_bytes_ = files_bytes - current_.size_bytes;
+  base_size_bytes_ = files_bytes;
+  journal_.restate_database();
+  written_ = synced_ = journal_.end_offset();
+  is_open_ = true;
+  return {};
+}
+
+// What a process that was killed wrote and renamed may have reached no disk yet, and is relied on
+// from now on. Returns the newest incremental file, if there is one.
+core::Result<std::unique_ptr<AppendFile>> AofWriter::sync_files() {
+  std::unique_ptr<AppendFile> newest;
+  for (const AofFile& entry : manifest_.incrementals()) {
+    auto file = files_.open_append(path_of(entry.name), OpenMode::kAppend);
+    if (!file) return file.error();
+    newest = std::move(*file);
+    if (auto synced = newest->sync(); !synced) return synced.error();
+  }
+  if (auto synced = files_.sync_directory(place_.directory); !synced) return synced.error();
+  return newest;
+}
+
+// Where a tail was cut off, whole commands may stand behind the last checksum line. One more line
+// makes that place one that a power cut cannot reach any more, as behind every sync.
+core::Result<> AofWriter::seal(OpenFile& opened) {
+  std::string line;
+  end_aof_batch(line, opened.checksum);
+  opened.size_bytes += line.size();
+  if (auto written = opened.file->write(line); !written) return written;
+  return opened.file->sync();
+}
+
+void AofWriter::close() {
+  is_open_ = false;
+  const std::scoped_lock lock(mutex_);
+  // What is left would otherwise open the next log, whose base holds it.
+  std::string dropped;
+  (void)journal_.take(dropped);
+  current_ = OpenFile{};
+  older_.reset();
+  lost_.reset();
+  awaits_sync_ = false;
+  batch_.clear();
+  covered_bytes_ = 0;
+  next_.reset();
+  must_cut_ = false;
+  has_lost_sync_ = false;
+  manifest_ = AofManifest{};
+}
+
+core::Result<AofWriter::OpenFile> AofWriter::create_file(const std::string& name) {
+  auto file = files_.open_append(path_of(name), OpenMode::kCreate);
+  if (!file) return file.error();
+  OpenFile created{std::move(*file), 0, {}};
+  std::string header;
+  append_aof_header(header, created.checksum);
+  created.size_bytes = header.size();
+  if (auto written = created.file->write(header); !written) return written.error();
+  // A file whose header was lost would pass for a foreign one, and be judged by other rules.
+  if (auto synced = created.file->sync(); !synced) return synced.error();
+  return created;
+}
+
+core::Result<> AofWriter::write() {
+  // Most calls find that another thread has written their bytes too.
+  if (journal_.end_offset() == written_offset()) return {};
+  const std::scoped_lock lock(mutex_);
+  return write_locked();
+}
+
+core::Result<> AofWriter::write_locked() {
+  if (!is_open()) return core::Error{"ERR the append log is closed"};
+  if (older_ != nullptr) return {};
+  take_journal();
+  if (batch_.empty()) return {};
+  if (must_cut_) {
+    if (auto cut = current_.file->truncate(current_.size_bytes); !cut) return cut;
+    must_cut_ = false;
+  }
+  append_timestamp();
+  const size_t commands_bytes = batch_.size();
+  RunningChecksum checksum = current_.checksum;
+  end_aof_batch(batch_, checksum);
+  if (auto written = current_.file->write(batch_); !written) {
+    batch_.resize(commands_bytes);
+    must_cut_ = !current_.file->truncate(current_.size_bytes);
+    return written;
+  }
+  current_.size_bytes += batch_.size();
+  current_.checksum = checksum;
+  batch_.clear();
+  // One big batch must not hold its memory for ever.
+  constexpr size_t kKeptBytes = size_t{4} << 20;
+  if (batch_.capacity() > kKeptBytes) core::release_storage(batch_);
+  written_.store(batch_end_);
+  return {};
+}
+
+void AofWriter::take_journal() {
+  if (batch_.empty()) {
+    batch_end_ = journal_.take(batch_);
+    return;
+  }
+  std::string more;
+  batch_end_ = journal_.take(more);
+  batch_ += more;
+}
+
+void AofWriter::append_timestamp() {
+  if (!has_timestamps_.load(std::memory_order_relaxed)) return;
+  const int64_t now_s = clock_.wall_ms() / 1000;
+  if (now_s == timestamp_s_) return;
+  timestamp_s_ = now_s;
+  std::string line;
+  append_timestamp_line(line, now_s);
+  batch_.insert(0, line);
+}
+
+core::Result<> AofWriter::sync() {
+  const std::scoped_lock one_at_a_time(sync_mutex_);
+  if (has_lost_sync()) return core::Error{"ERR the append log's files are not trusted any more"};
+  std::shared_ptr<AppendFile> file;
+  uint64_t written = 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!is_open()) return {};
+    // While there is an older file, all that was written is in it.
+    file = older_ != nullptr ? older_ : current_.file;
+    written = written_offset();
+  }
+  auto synced = file->sync();
+  const std::scoped_lock lock(mutex_);
+  if (!synced) {
+    // The log was closed meanwhile, or a new base holds what the file did.
+    if (file != older_ && file != current_.file) return {};
+    lost_ = std::move(file);
+    has_lost_sync_.store(true, std::memory_order_release);
+    return synced;
+  }
+  // A rotation may have written its last bytes after this sync had begun.
+  if (older_ == file && written == written_offset()) {
+    older_.reset();
+    awaits_sync_ = false;
+  }
+  if (written > synced_offset()) synced_.store(written);
+  return {};
+}
+
+core::Result<> AofWriter::prepare_rotation() {
+  // So that little is left to be synced when the next file waits for it.
+  if (!has_lost_sync()) {
+    if (auto synced = sync(); !synced) return synced;
+  }
+  if (next_) return {};  // of an attempt that ended before its rotation
+  AofManifest manifest = manifest_;
+  const std::string name = manifest.add_incremental(place_.names).name;
+  auto created = create_file(name);
+  if (!created) return created.error();
+  if (!needs_base_) {
+    auto saved = save_manifest(files_, place_.directory, place_.names, manifest);
+    if (!saved) return saved;
+  }
+  manifest_ = std::move(manifest);
+  next_ = std::move(*created);
+  return {};
+}
+
+core::Result<> AofWriter::rotate() {
+  assert(next_);
+  const std::scoped_lock lock(mutex_);
+  if (older_ != nullptr && !has_lost_sync()) {
+    return core::Error{"ERR the file of the last rewrite is not synced yet"};
+  }
+  // What the new base will hold must not be repeated after it.
+  if (older_ == nullptr) {
+    if (auto written = write_locked(); !written) return written;
+    older_ = std::move(current_.file);
+    awaits_sync_ = true;
+  } else {
+    // The sync of the older file has failed, so that no later file may take bytes: those that wait
+    // are left to the base. The file in between has none.
+    take_journal();
+    covered_bytes_ = batch_.size();
+  }
+  journal_.restate_database();
+  older_bytes_ += current_.size_bytes;
+  current_ = std::move(*next_);
+  next_.reset();
+  return {};
+}
+
+core::Result<> AofWriter::replace_base(const std::string& new_base_path, AofBaseFormat format) {
+  AofManifest manifest = manifest_;
+  const std::string name = manifest.replace_base(place_.names, format).name;
+  const auto size = files_.size_bytes(new_base_path);
+  if (!size) return size.error();
+  if (auto renamed = files_.rename(new_base_path, path_of(name)); !renamed) return renamed;
+  // On failure the disk may have either manifest, so the files of both stay.
+  auto saved = save_manifest(files_, place_.directory, place_.names, manifest);
+  if (!saved) return saved;
+  manifest_ = std::move(manifest);
+  {
+    const std::scoped_lock lock(mutex_);
+    older_bytes_ = *size;
+    base_size_bytes_ = *size + current_.size_bytes;
+    // The base holds what the older file did.
+    older_.reset();
+    awaits_sync_ = false;
+    batch_.erase(0, covered_bytes_);
+    if (covered_bytes_ > 0 && batch_.empty()) written_.store(batch_end_);
+    covered_bytes_ = 0;
+    if (lost_ != current_.file) {
+      lost_.reset();
+      has_lost_sync_.store(false, std::memory_order_release);
+    }
+  }
+  needs_base_ = false;
+  remove_history();
+  return {};
+}
+
+// What cannot be removed stays named, so that the next rewrite or start tries again.
+void AofWriter::remove_history() {
+  if (manifest_.history().empty()) return;
+  AofManifest manifest = manifest_;
+  for (const AofFile& file : manifest_.history()) {
+    if (files_.remove(path_of(file.name))) manifest.drop_from_history(file.name);
+  }
+  if (save_manifest(files_, place_.directory, place_.names, manifest)) {
+    manifest_ = std::move(manifest);
+  }
+}
+
+uint64_t AofWriter::size_bytes() const {
+  const std::scoped_lock lock(mutex_);
+  return older_bytes_ + current_.size_bytes;
+}
+
+uint64_t AofWriter::base_size_bytes() const {
+  const std::scoped_lock lock(mutex_);
+  return base_size_bytes_;
+}
+
+uint64_t AofWriter::buffered_bytes() const {
+  const std::scoped_lock lock(mutex_);
+  return batch_.size();
+}
+
+}  // namespace persistence

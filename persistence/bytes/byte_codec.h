@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+//
+// ByteReader and ByteWriter: the numbers and lengths that snapshots, DUMP payloads and filter
+// headers are made of, and the writing of strings. StreamReader reads those.
+//
+//   ByteReader reader(payload);
+//   const uint64_t count = reader.length();
+//   const double rate = reader.f64();
+//   if (!reader.ok()) return Error{"ERR Bad data format"};
+//
+// Invariants: a reader never passes the end of its bytes; after the first fault ok() is false for
+// good and every read gives zeros or nothing, so one check at the end suffices. A length read is
+// only a claim: nothing is allocated here.
+// Thread safety: values; a reader views bytes that must outlive it, a writer its target.
+// Source: docs/formats.md, "Lengths and strings".
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "persistence/bytes/chunked_output.h"
+
+namespace persistence {
+
+// The first bytes of strings that are not plain.
+enum class SpecialString : uint8_t { kInt8 = 0xC0, kInt16 = 0xC1, kInt32 = 0xC2, kLzf = 0xC3 };
+inline bool is_special_string(uint8_t first) {
+  return first >> 6 == 3;
+}
+
+// Bytes of a length that begins so; 1 when none does.
+size_t encoded_length_bytes(uint8_t first);
+
+class ByteReader {
+ public:
+  explicit ByteReader(std::string_view bytes) : rest_(bytes) {}
+
+  bool ok() const { return ok_; }
+  void fail() {
+    ok_ = false;
+    rest_ = std::string_view{};
+  }
+  std::string_view rest() const { return rest_; }
+
+  // The next `count` bytes, or nothing when there are fewer.
+  std::string_view take(uint64_t count);
+  // Little-endian, as everything but lengths.
+  uint8_t u8() { return number<uint8_t>(); }
+  uint16_t u16() { return number<uint16_t>(); }
+  uint32_t u32() { return number<uint32_t>(); }
+  uint64_t u64() { return number<uint64_t>(); }
+  int64_t i64() { return number<int64_t>(); }
+  double f64() { return number<double>(); }
+  uint64_t length();
+
+ private:
+  template <class Number>
+  Number number();
+  uint64_t big_endian(size_t byte_count);
+
+  std::string_view rest_;
+  bool ok_ = true;
+};
+
+enum class Packing : uint8_t { kNever, kIfSmaller };
+
+class ByteWriter {
+ public:
+  // Appends to `out`. Throws std::bad_alloc as the string does.
+  explicit ByteWriter(std::string& out) : text_(&out) {}
+  explicit ByteWriter(ChunkedOutput& out) : chunks_(&out) {}
+
+  bool is_chunked() const { return chunks_ != nullptr; }
+  // False when nothing written now arrives anywhere.
+  bool ok() const { return chunks_ == nullptr || chunks_->ok(); }
+  void bytes(std::string_view bytes) {
+    if (chunks_ != nullptr) {
+      chunks_->append(bytes);
+    } else {
+      text_->append(bytes);
+    }
+  }
+  void u8(uint8_t value) { number(value); }
+  void u16(uint16_t value) { number(value); }
+  void u32(uint32_t value) { number(value); }
+  void u64(uint64_t value) { number(value); }
+  void i64(int64_t value) { number(value); }
+  void f64(double value) { number(value); }
+  // In the shortest form.
+  void length(uint64_t value);
+  // In the form that Redis would choose. REQUIRES: nobody changes `text` meanwhile; of text that
+  // may change, write length() and bytes().
+  void string(std::string_view text, Packing packing);
+
+ private:
+  template <class Number>
+  void number(Number value);
+  void big_endian(uint64_t value, size_t byte_count);
+  bool integer_string(std::string_view text);
+  bool packed_string(std::string_view text);
+
+  std::string* text_ = nullptr;
+  ChunkedOutput* chunks_ = nullptr;
+};
+
+}  // namespace persistence

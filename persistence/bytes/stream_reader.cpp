@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT
+#include "persistence/bytes/stream_reader.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <charconv>
+#include <cstring>
+#include <utility>
+
+#include "persistence/bytes/crc64.h"
+
+namespace persistence {
+namespace {
+
+constexpr std::string_view kTooShort = "the bytes end here too early";
+constexpr std::string_view kTooLong = "a string is longer than what follows";
+constexpr std::string_view kNoForm = "a length has a form that does not exist";
+constexpr std::string_view kBadPacking = "packed bytes of a string are damaged";
+
+// Numbers and lengths have at most so many bytes.
+constexpr size_t kLookAheadMax = 9;
+// Bytes that go past the buffer are taken in pieces of this.
+constexpr size_t kDirectPieceBytes = size_t{1} << 20;
+
+// Three bytes of LZF give at most 264: a string that claims more lies.
+constexpr uint64_t kLzfRatioMax = 88;
+// The first byte of a run tells literal bytes below this, else a reference.
+constexpr unsigned kLiteralMax = 32;
+
+}  // namespace
+
+StreamReader::StreamReader(std::string_view bytes)
+    : next_(bytes.data()),
+      end_(bytes.data() + bytes.size()),
+      summed_(next_),
+      loaded_bytes_(bytes.size()),
+      bound_(bytes.size()) {}
+
+StreamReader::StreamReader(ByteSource& source, Options options)
+    : source_(&source), options_(std::move(options)), bound_(source.size_bound()) {
+  buffer_.resize(std::max(options_.buffer_bytes, kLookAheadMax));
+  next_ = end_ = summed_ = buffer_.data();
+}
+
+void StreamReader::fail(std::string_view reason) {
+  if (!ok()) return;
+  error_ = core::Error{fmt::format("offset {}: {}", offset(), core::without_code(reason))};
+}
+
+uint64_t StreamReader::left_bound() const {
+  if (!ok()) return 0;
+  return bound_ > offset() ? bound_ - offset() : 0;
+}
+
+void StreamReader::add_to_sum() {
+  if (options_.sums) sum_ = crc64(sum_, {summed_, static_cast<size_t>(next_ - summed_)});
+  summed_ = next_;
+}
+
+uint64_t StreamReader::sum() {
+  add_to_sum();
+  return sum_;
+}
+
+bool StreamReader::load_more() {
+  if (!ok() || source_ == nullptr) return false;
+  add_to_sum();
+  const size_t kept = static_cast<size_t>(end_ - next_);
+  std::memmove(buffer_.data(), next_, kept);
+  next_ = summed_ = buffer_.data();
+  end_ = next_ + kept;
+  auto got = source_->read(std::span(buffer_).subspan(kept));
+  if (!got) {
+    fail(got.error().message);
+    return false;
+  }
+  end_ += *got;
+  loaded_bytes_ += *got;
+  if (*got > 0 && options_.on_piece) options_.on_piece();
+  return *got > 0;
+}
+
+bool StreamReader::ensure(size_t size) {
+  while (ok() && static_cast<size_t>(end_ - next_) < size) {
+    if (!load_more()) fail(kTooShort);
+  }
+  return ok();
+}
+
+template <class Value>
+Value StreamReader::parse(Value (ByteReader::*method)(), size_t size) {
+  if (!ensure(size)) return Value{};
+  ByteReader reader({next_, size});
+  const Value value = (reader.*method)();
+  if (!reader.ok()) {
+    fail(kNoForm);
+    return Value{};
+  }
+  next_ += size;
+  return value;
+}
+template uint8_t StreamReader::parse(uint8_t (ByteReader::*)(), size_t);
+template uint16_t StreamReader::parse(uint16_t (ByteReader::*)(), size_t);
+template uint32_t StreamReader::parse(uint32_t (ByteReader::*)(), size_t);
+template uint64_t StreamReader::parse(uint64_t (ByteReader::*)(), size_t);
+template int64_t StreamReader::parse(int64_t (ByteReader::*)(), size_t);
+template double StreamReader::parse(double (ByteReader::*)(), size_t);
+
+uint64_t StreamReader::length() {
+  if (!ensure(1)) return 0;
+  return parse(&ByteReader::length, encoded_length_bytes(static_cast<uint8_t>(*next_)));
+}
+
+bool StreamReader::allows(uint64_t size) {
+  if (ok() && size > left_bound()) fail(kTooLong);
+  return ok();
+}
+
+StringReader StreamReader::string() {
+  if (!ensure(1)) return StringReader::plain(*this, 0);
+  const auto first = static_cast<uint8_t>(*next_);
+  if (!is_special_string(first)) return StringReader::plain(*this, length());
+  u8();
+  switch (static_cast<SpecialString>(first)) {
+    case SpecialString::kInt8:
+      return StringReader::integer(*this, static_cast<int8_t>(u8()));
+    case SpecialString::kInt16:
+      return StringReader::integer(*this, static_cast<int16_t>(u16()));
+    case SpecialString::kInt32:
+      return StringReader::integer(*this, static_cast<int32_t>(u32()));
+    case SpecialString::kLzf:
+      return StringReader::packed(*this);
+  }
+  fail("a string has a form that does not exist");
+  return StringReader::plain(*this, 0);
+}
+
+bool StreamReader::read_directly(std::span<char> out) {
+  assert(next_ == end_);
+  add_to_sum();
+  while (!out.empty()) {
+    auto got = source_->read(out.first(std::min(out.size(), kDirectPieceBytes)));
+    if (!got || *got == 0) {
+      fail(got ? kTooShort : std::string_view(got.error().message));
+      return false;
+    }
+    if (options_.sums) sum_ = crc64(sum_, {out.data(), *got});
+    loaded_bytes_ += *got;
+    out = out.subspan(*got);
+    if (options_.on_piece) options_.on_piece();
+  }
+  return true;
+}
+
+bool StreamReader::read(std::span<char> out) {
+  while (ok() && !out.empty()) {
+    const size_t count = std::min(out.size(), static_cast<size_t>(end_ - next_));
+    std::copy_n(next_, count, out.data());
+    next_ += count;
+    out = out.subspan(count);
+    if (out.empty()) return true;
+    if (source_ != nullptr && out.size() >= buffer_.size()) return read_directly(out);
+    if (!load_more()) fail(kTooShort);
+  }
+  return ok();
+}
+
+bool StreamReader::skip(uint64_t count) {
+  if (!allows(count)) return false;
+  while (ok() && count > 0) {
+    const uint64_t here = std::min(count, static_cast<uint64_t>(end_ - next_));
+    next_ += here;
+    count -= here;
+    if (count > 0 && !load_more()) fail(kTooShort);
+  }
+  return ok();
+}
+
+bool StreamReader::at_end() {
+  return ok() && next_ == end_ && !load_more() && ok();
+}
+
+StreamReader::Window& StreamReader::window() {
+  if (window_ == nullptr) window_ = std::make_unique<Window>();
+  return *window_;
+}
+
+StringReader StringReader::plain(StreamReader& reader, uint64_t size) {
+  return {reader, Form::kPlain, reader.allows(size) ? size : 0};
+}
+
+StringReader StringReader::integer(StreamReader& reader, int32_t value) {
+  StringReader result(reader, Form::kInteger, 0);
+  if (!reader.ok()) return result;
+  char* first = result.digits_.data();
+  const auto end = std::to_chars(first, first + result.digits_.size(), value);
+  result.size_ = result.left_ = static_cast<uint64_t>(end.ptr - first);
+  return result;
+}
+
+StringReader StringReader::packed(StreamReader& reader) {
+  const uint64_t packed_size = reader.length();
+  const uint64_t size = reader.length();
+  if (!reader.allows(packed_size)) return {reader, Form::kPlain, 0};
+  // Written so that the product cannot overflow.
+  if (size == 0 || (size - 1) / kLzfRatioMax >= packed_size) {
+    reader.fail(kBadPacking);
+    return {reader, Form::kPlain, 0};
+  }
+  StringReader result(reader, Form::kPacked, size);
+  result.packed_left_ = packed_size;
+  return result;
+}
+
+bool StringReader::read(std::span<char> out) {
+  assert(out.size() <= left_ || !reader_.ok());
+  if (!reader_.ok()) return false;
+  switch (form_) {
+    case Form::kPlain:
+      left_ -= out.size();
+      return reader_.read(out);
+    case Form::kInteger:
+      std::copy_n(digits_.data() + (size_ - left_), out.size(), out.data());
+      left_ -= out.size();
+      return true;
+    case Form::kPacked:
+      return unpack(out);
+  }
+  return false;
+}
+
+bool StringReader::skip() {
+  if (form_ == Form::kInteger) return reader_.ok();
+  return reader_.skip(form_ == Form::kPlain ? left_ : packed_left_ + literal_left_);
+}
+
+bool StringReader::fail_unpacking() {
+  reader_.fail(kBadPacking);
+  return false;
+}
+
+bool StringReader::unpack(std::span<char> out) {
+  while (!out.empty()) {
+    if (literal_left_ == 0 && match_left_ == 0 && !next_run()) return false;
+    const size_t count = std::min<size_t>(out.size(), literal_left_ + match_left_);
+    if (literal_left_ > 0) {
+      if (!reader_.read(out.first(count))) return false;
+      copy_literal(out.first(count));
+    } else {
+      copy_match(out.first(count));
+    }
+    left_ -= count;
+    out = out.subspan(count);
+  }
+  const bool is_done = left_ > 0 || packed_left_ == 0;
+  return is_done || fail_unpacking();
+}
+
+bool StringReader::next_run() {
+  const auto take = [this]() -> unsigned {
+    if (packed_left_ == 0) {
+      fail_unpacking();
+      return 0;
+    }
+    --packed_left_;
+    return reader_.u8();
+  };
+  const unsigned first = take();
+  if (first < kLiteralMax) {
+    literal_left_ = first + 1;
+    if (literal_left_ > packed_left_ || literal_left_ > left_) return fail_unpacking();
+    packed_left_ -= literal_left_;
+    return reader_.ok();
+  }
+  constexpr unsigned kLongMatch = 7;
+  const unsigned short_size = first >> 5;
+  match_left_ = short_size + (short_size == kLongMatch ? take() : 0) + 2;
+  match_offset_ = ((first & 31) << 8 | take()) + 1;
+  const bool is_sound = match_left_ <= left_ && match_offset_ <= size_ - left_;
+  if (!is_sound) return fail_unpacking();
+  return reader_.ok();
+}
+
+void StringReader::copy_literal(std::span<char> out) {
+  StreamReader::Window& window = reader_.window();
+  uint64_t position = size_ - left_;
+  for (const char byte : out) window[position++ % window.size()] = byte;
+  literal_left_ -= static_cast<unsigned>(out.size());
+}
+
+void StringReader::copy_match(std::span<char> out) {
+  StreamReader::Window& window = reader_.window();
+  uint64_t position = size_ - left_;
+  for (char& byte : out) {
+    byte = window[(position - match_offset_) % window.size()];
+    window[position++ % window.size()] = byte;
+  }
+  match_left_ -= static_cast<unsigned>(out.size());
+}
+
+}  // namespace persistence

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+//
+// InputFileSource: an InputFile as the byte stream that snapshots are read from.
+//
+// Thread safety: none; one user at a time.
+#pragma once
+
+#include "persistence/bytes/byte_stream.h"
+#include "persistence/files/file_system.h"
+
+namespace persistence {
+
+class InputFileSource final : public ByteSource {
+ public:
+  // `file` is at its start and must outlive the source.
+  explicit InputFileSource(InputFile& file) : file_(file) {}
+  core::Result<size_t> read(std::span<char> out) override { return file_.read(out); }
+  uint64_t size_bound() const override { return file_.size_bytes(); }
+
+ private:
+  InputFile& file_;
+};
+
+}  // namespace persistence

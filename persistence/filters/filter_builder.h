@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+//
+// FilterBuilder: the one way from bytes that are not trusted to a filter, whatever form they are
+// in.
+//
+// A decoder tells what its bytes claim of each layer; the builder computes the layer's size anew
+// from capacity and error rate, compares, asks the budget, and only then allocates.
+//
+// Invariants: a filter that comes out is one that its layout can make, but for the bits themselves;
+// in every form that it can be written in it is accepted again, and the same. Therefore a layer is
+// judged by what is written of it again, and nothing else is kept. Bits that no probe reaches are
+// zero. After the first fault nothing is allocated any more.
+// Thread safety: a value; it views the budget, which must outlive it.
+// Source: docs/formats.md, "What is checked".
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/bloom/scalable_filter.h"
+#include "core/memory_budget.h"
+#include "core/result.h"
+#include "persistence/bytes/module_value.h"
+#include "persistence/bytes/stream_reader.h"
+
+namespace persistence {
+
+// What is told of bytes that no filter has; the caller says where they stand.
+inline constexpr std::string_view kDamagedFilter = "ERR damaged filter";
+
+// The code of errors that are no fault of the bytes: they begin with it.
+inline constexpr std::string_view kDoesNotFit = "OOM filter does not fit in memory";
+
+// What bytes say of one layer. Fields that a layout does not store are left as they are.
+struct LayerClaim {
+  uint64_t capacity = 0;
+  uint64_t item_count = 0;
+  double error_rate = 0;
+  uint64_t hash_count = 0;
+  uint64_t bit_count = 0;
+  uint64_t array_bytes = 0;
+  double bits_per_item = 0;       // redisbloom
+  uint64_t exponent = 0;          // redisbloom: log2 of the modulus of a rounded layer, else 0
+  uint64_t lines_per_lookup = 0;  // native
+};
+
+// Bytes of a layer's array as files hold it: redisbloom's rounded ones are whole words.
+uint64_t stored_array_bytes(const core::bloom::Geometry& geometry);
+
+// Clears what the last byte has beyond the bits of an array.
+void clear_spare_bits(std::span<std::byte> array, uint64_t bit_count);
+
+class FilterBuilder {
+ public:
+  explicit FilterBuilder(const core::MemoryBudget& budget)
+      : left_bytes_(budget.available_bytes()) {}
+
+  // To be set before the first layer. The error rate of a redisbloom filter follows from its first
+  // layer.
+  core::bloom::FilterParameters parameters;
+
+  bool ok() const { return !error_; }
+  void fail(std::string_view reason);
+  // False, and failed, when the budget does not allow so much more.
+  bool reserve(uint64_t size_bytes);
+
+  // Zeros to be read into. Nothing, and failed, when the budget or the system refuses them.
+  // REQUIRES: bit_count <= core::bloom::BitArray::kMaxBits.
+  std::optional<core::bloom::BitArray> allocate(uint64_t bit_count);
+  // Adds a layer of zeros. False when it cannot be.
+  bool add_layer(LayerClaim claim);
+  // Adds a layer whose bits are read into their place.
+  bool add_layer(const LayerClaim& claim, StringReader& array);
+  // The same for bits that are stored as runs.
+  bool add_layer_of_runs(const LayerClaim& claim, ModuleReader& runs);
+  // Adds a layer with bits that came from allocate().
+  bool add_layer(LayerClaim claim, core::bloom::BitArray bits);
+  // Corrects the newest layer's, where it is stored behind the bits.
+  void set_item_count(uint64_t item_count);
+  // The filter, or the first fault.
+  core::Result<std::unique_ptr<core::bloom::ScalableFilter>> finish();
+
+ private:
+  std::optional<core::bloom::Geometry> checked_geometry(const LayerClaim& claim) const;
+  // Puts what the encoder will write into `claim`, where forms differ.
+  std::optional<core::bloom::Geometry> accepted_geometry(LayerClaim& claim);
+
+  uint64_t left_bytes_;
+  std::vector<core::bloom::LayerParts> layers_;
+  std::optional<core::Error> error_;
+};
+
+}  // namespace persistence

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+#include "persistence/filters/valkeybloom_blob.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "persistence/filters/bit_array_codec.h"
+
+namespace persistence {
+namespace {
+
+using core::bloom::FilterParameters;
+using core::bloom::LayoutId;
+using core::bloom::ScalableFilter;
+
+constexpr std::string_view kLoadFailed = "ERR bloom object decoding failed";
+constexpr std::string_view kLoadVersion = "ERR bloom object decoding failed. Unsupported version";
+
+constexpr uint8_t kBlobVersion = 1;
+constexpr uint8_t kLoadPayloadVersion = 1;
+constexpr uint64_t kBlobHeaderBytes = 45;
+constexpr double kDefaultTightening = 0.5;
+
+bool take_seed(std::string_view bytes, SeedRules rules, FilterParameters& parameters) {
+  core::bloom::Seed seed;
+  std::copy_n(bytes.begin(), seed.size(), seed.begin());
+  if (!rules.may_be_random && seed != core::bloom::kFixedSeed) return false;
+  if (rules.is_first_layer) parameters.seed = seed;
+  return seed == parameters.seed;
+}
+
+}  // namespace
+
+bool read_valkeybloom_claim(const ValkeyBloomClaim& claim, FilterParameters& parameters) {
+  if (claim.expansion > std::numeric_limits<uint32_t>::max()) return false;
+  if (!core::bloom::is_rate(claim.error_rate) || !core::bloom::is_rate(claim.tightening_ratio))
+    return false;
+  if (claim.has_random_seed > 1) return false;
+  parameters.layout = LayoutId::kValkeyBloom;
+  parameters.expansion = static_cast<uint32_t>(claim.expansion);
+  parameters.error_rate = claim.error_rate;
+  // The layout's own series needs no remembering.
+  const bool is_default = claim.tightening_ratio == kDefaultTightening;
+  parameters.tightening_ratio = is_default ? 0 : claim.tightening_ratio;
+  return true;
+}
+
+double valkeybloom_tightening_of(const FilterParameters& parameters) {
+  return parameters.tightening_ratio > 0 ? parameters.tightening_ratio : kDefaultTightening;
+}
+
+std::string encode_valkeybloom_blob_head(const ScalableFilter& filter, size_t index) {
+  const core::bloom::Seed seed = filter.parameters().seed;
+  std::string head;
+  ByteWriter out(head);
+  out.u8(kBlobVersion);
+  out.u64(filter.layer_bytes(index).size());
+  out.u32(filter.layer_info(index).geometry.hash_count);
+  out.bytes({reinterpret_cast<const char*>(seed.data()), seed.size()});
+  return head;
+}
+
+std::optional<ValkeyBloomLayer> read_valkeybloom_blob(FilterBuilder& builder, StringReader& blob,
+                                                      SeedRules rules) {
+  std::array<char, kBlobHeaderBytes> head{};
+  ValkeyBloomLayer layer;
+  bool is_sound = blob.size() > head.size() && blob.read(head);
+  if (is_sound) {
+    ByteReader in({head.data(), head.size()});
+    const uint8_t version = in.u8();
+    layer.claim.array_bytes = in.u64();
+    layer.claim.hash_count = in.u32();
+    is_sound = version == kBlobVersion && layer.claim.array_bytes == blob.size() - head.size() &&
+               layer.claim.array_bytes <= core::bloom::BitArray::kMaxBits / 8 &&
+               take_seed(in.rest(), rules, builder.parameters);
+  }
+  if (!is_sound) builder.fail(kDamagedFilter);
+  if (!builder.ok()) return std::nullopt;
+  auto bits = builder.allocate(layer.claim.array_bytes * 8);
+  if (!bits) return std::nullopt;
+  layer.bits = std::move(*bits);
+  if (!read_plain(blob, layer.bits, 0, layer.bits.bytes().size())) builder.fail(kDamagedFilter);
+  if (!builder.ok()) return std::nullopt;
+  return layer;
+}
+
+uint64_t load_payload_bytes(const ScalableFilter& filter) {
+  constexpr uint64_t kHeadBytes = 1 + 4 + 8 + 8 + 1 + 8;
+  constexpr uint64_t kLayerBytes = 8 + kBlobHeaderBytes + 8 + 8;
+  uint64_t size_bytes = kHeadBytes;
+  for (size_t i = 0; i < filter.layer_count(); ++i) {
+    size_bytes += kLayerBytes + filter.layer_bits(i).bytes().size();
+  }
+  return size_bytes;
+}
+
+void write_load_payload(const ScalableFilter& filter, const PieceWriter& write) {
+  const FilterParameters parameters = filter.parameters();
+  std::string piece;
+  ByteWriter out(piece);
+  out.u8(kLoadPayloadVersion);
+  out.u32(parameters.expansion);
+  out.f64(parameters.error_rate);
+  out.f64(valkeybloom_tightening_of(parameters));
+  out.u8(parameters.seed != core::bloom::kFixedSeed);
+  out.u64(filter.layer_count());
+  for (size_t i = 0; i < filter.layer_count(); ++i) {
+    const std::string blob_head = encode_valkeybloom_blob_head(filter, i);
+    const core::bloom::BitArray& bits = filter.layer_bits(i);
+    const uint64_t array_bytes = bits.bytes().size();
+    out.u64(blob_head.size() + array_bytes);
+    out.bytes(blob_head);
+    constexpr uint64_t kPieceBytes = uint64_t{64} << 10;
+    for (uint64_t at = 0; at < array_bytes; at += kPieceBytes) {
+      write(piece);
+      piece.clear();
+      write_plain(out, bits, at, std::min(at + kPieceBytes, array_bytes));
+    }
+    out.u64(filter.layer_info(i).item_count);
+    out.u64(filter.layer_info(i).capacity);
+  }
+  write(piece);
+}
+
+std::string encode_load_payload(const ScalableFilter& filter) {
+  std::string payload;
+  write_load_payload(filter, [&payload](std::string_view piece) { payload += piece; });
+  return payload;
+}
+
+core::Result<std::unique_ptr<ScalableFilter>> decode_load_payload(
+    std::string_view payload, const core::MemoryBudget& budget) {
+  StreamReader in(payload);
+  const uint8_t version = in.u8();
+  if (in.ok() && version != kLoadPayloadVersion) return core::Error{std::string(kLoadVersion)};
+  FilterBuilder builder(budget);
+  ValkeyBloomClaim claim;
+  claim.expansion = in.u32();
+  claim.error_rate = in.f64();
+  claim.tightening_ratio = in.f64();
+  claim.has_random_seed = in.u8();
+  const uint64_t layer_count = in.u64();
+  if (!read_valkeybloom_claim(claim, builder.parameters)) builder.fail(kLoadFailed);
+  for (uint64_t i = 0; i < layer_count && in.ok() && builder.ok(); ++i) {
+    StringReader blob = StringReader::plain(in, in.u64());
+    if (!in.ok()) break;
+    auto layer = read_valkeybloom_blob(builder, blob, {i == 0, claim.has_random_seed != 0});
+    if (!layer) break;
+    layer->claim.item_count = in.u64();
+    layer->claim.capacity = in.u64();
+    layer->claim.error_rate = layer_error_rate(builder.parameters, static_cast<uint32_t>(i));
+    if (in.ok()) builder.add_layer(layer->claim, std::move(layer->bits));
+  }
+  if (!in.ok()) builder.fail(kLoadFailed);
+  auto filter = builder.finish();
+  if (!filter && filter.error().message != kDoesNotFit) {
+    return core::Error{std::string(kLoadFailed)};
+  }
+  return filter;
+}
+
+}  // namespace persistence

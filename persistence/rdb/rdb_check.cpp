@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+#include "persistence/rdb/rdb_check.h"
+
+#include <fmt/format.h>
+
+#include <boost/unordered/unordered_flat_set.hpp>
+
+#include "core/bloom/hash.h"
+#include "core/bloom/scalable_filter.h"
+#include "persistence/bytes/stream_reader.h"
+#include "persistence/files/input_file_source.h"
+
+namespace persistence {
+namespace {
+
+using core::bloom::ItemHash;
+using core::bloom::LayoutId;
+using core::keyspace::Entry;
+using core::keyspace::EntryPtr;
+
+struct HashOfHash {
+  size_t operator()(const ItemHash& hash) const { return hash.first; }
+};
+
+std::string type_of(const Entry& entry) {
+  if (entry.is_string()) return "string";
+  switch (entry.filter().layout()) {
+    case LayoutId::kNative:
+      return "native filter";
+    case LayoutId::kRedisBloom:
+      return "redisbloom filter";
+    case LayoutId::kValkeyBloom:
+      return "valkey-bloom filter";
+  }
+  return {};
+}
+
+class Counter final : public RdbVisitor {
+ public:
+  explicit Counter(RdbSummary& summary) : summary_(summary) {}
+
+  core::Result<> aux(std::string_view name, std::string_view value) override {
+    summary_.aux.emplace_back(name, value);
+    return {};
+  }
+  core::Result<> entry(uint64_t database, EntryPtr entry) override {
+    // 128 bits of each name are enough to know it again and cost less than the names.
+    const std::string place = fmt::format("{} {}", database, entry->key());
+    if (!seen_.insert(core::bloom::hash_native(place)).second) {
+      return core::Error{fmt::format("a key of database {} occurs twice", database)};
+    }
+    ++summary_.keys[database][type_of(*entry)];
+    if (entry->has_expiry()) ++summary_.keys_with_expiry;
+    return {};
+  }
+  void foreign(uint64_t database, std::string_view type) override {
+    ++summary_.foreign[database][std::string(type)];
+  }
+
+ private:
+  RdbSummary& summary_;
+  boost::unordered_flat_set<ItemHash, HashOfHash> seen_;
+};
+
+// AUX fields are anyone's: no line breaks or terminal codes out of them.
+std::string printable(std::string_view value) {
+  constexpr size_t kShownMax = 100;
+  std::string text;
+  for (const char c : value.substr(0, kShownMax)) {
+    const bool is_plain = c >= ' ' && c <= '~' && c != '\\';
+    text += is_plain ? std::string(1, c) : fmt::format("\\x{:02x}", static_cast<uint8_t>(c));
+  }
+  return value.size() > kShownMax ? text + "..." : text;
+}
+
+void append_counts(std::string& text, const RdbCounts& counts, std::string_view suffix) {
+  for (const auto& [database, types] : counts) {
+    for (const auto& [type, count] : types) {
+      text += fmt::format("database {}: {} {}{}\n", database, count, type, suffix);
+    }
+  }
+}
+
+}  // namespace
+
+RdbSummary check_rdb(ByteSource& source) {
+  RdbSummary summary;
+  Counter counter(summary);
+  RdbReadOptions options;
+  options.foreign_types = ForeignTypes::kSkip;
+  const core::UnlimitedMemory bounded_by_the_file;
+  auto read = read_rdb(source, counter, bounded_by_the_file, options);
+  if (read) {
+    summary.file = *read;
+  } else {
+    summary.error = read.error();
+  }
+  return summary;
+}
+
+std::string describe(const RdbSummary& summary) {
+  std::string text;
+  for (const auto& [name, value] : summary.aux) {
+    text += fmt::format("{}: {}\n", printable(name), printable(value));
+  }
+  append_counts(text, summary.keys, "");
+  append_counts(text, summary.foreign, " (foreign)");
+  text += fmt::format("keys with an expiry: {}\n", summary.keys_with_expiry);
+  if (summary.error) return text + fmt::format("ERROR: {}\n", summary.error->message);
+  const RdbReadResult& file = summary.file;
+  text +=
+      fmt::format("{} version {}, {} bytes, check sum {}\n", file.is_valkey ? "VALKEY" : "REDIS",
+                  file.version, file.total.bytes, file.has_sum ? "ok" : "not written");
+  return text + "OK\n";
+}
+
+RdbVerdict check_rdb_file(FileSystem& files, const std::string& path) {
+  const auto file = files.open_input(path);
+  if (!file) return {fmt::format("ERROR: {}\n", core::without_code(file.error().message)), false};
+  InputFileSource source(**file);
+  const RdbSummary summary = check_rdb(source);
+  return {fmt::format("{}:\n{}", path, describe(summary)), !summary.error};
+}
+
+}  // namespace persistence

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+//
+// KeyspaceLoader: puts what a snapshot holds into a keyspace.
+//
+// Invariants: a key that is there already is an error, as is a database that does not exist. After
+// an error the keyspace holds a part of the snapshot: load into a fresh one.
+// Thread safety: takes the key's stripe for each entry; one loader is used by one thread.
+// Source: docs/formats.md, "Snapshots".
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "core/keyspace/keyspace.h"
+#include "persistence/rdb/rdb_reader.h"
+
+namespace persistence {
+
+class KeyspaceLoader : public RdbVisitor {
+ public:
+  // Keys that have expired at `now_ms` are dropped; kIgnoreExpiry keeps them, as replicas and the
+  // base of a journal must. `access_clock_s`: what the keys count as last used at.
+  KeyspaceLoader(core::keyspace::Keyspace& keyspace, int64_t now_ms, uint32_t access_clock_s = 0)
+      : keyspace_(keyspace), now_ms_(now_ms), access_clock_s_(access_clock_s) {}
+
+  // From now on keys are kept whether they have expired or not.
+  void keep_expired() { now_ms_ = core::keyspace::kIgnoreExpiry; }
+
+  core::Result<> aux(std::string_view name, std::string_view value) override;
+  core::Result<> entry(uint64_t database, core::keyspace::EntryPtr entry) override;
+  void foreign(uint64_t database, std::string_view type) override;
+
+  uint64_t loaded_keys() const { return loaded_keys_; }
+  uint64_t expired_keys() const { return expired_keys_; }
+  const std::map<std::string, uint64_t, std::less<>>& foreign_types() const {
+    return foreign_types_;
+  }
+  // The last value of each AUX field.
+  const std::map<std::string, std::string, std::less<>>& aux_fields() const { return aux_; }
+
+ private:
+  core::keyspace::Keyspace& keyspace_;
+  int64_t now_ms_;
+  uint32_t access_clock_s_;
+  uint64_t loaded_keys_ = 0;
+  uint64_t expired_keys_ = 0;
+  std::map<std::string, uint64_t, std::less<>> foreign_types_;
+  std::map<std::string, std::string, std::less<>> aux_;
+};
+
+}  // namespace persistence

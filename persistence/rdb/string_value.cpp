@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+#include "persistence/rdb/string_value.h"
+
+#include <array>
+#include <span>
+#include <utility>
+
+namespace persistence {
+
+StringOutcome read_string_value(StringReader& text, core::keyspace::Entry& entry) {
+  if (text.size() <= core::keyspace::kEmbeddedStringSizeMax) {
+    std::array<char, core::keyspace::kEmbeddedStringSizeMax> buffer;
+    const std::span<char> bytes(buffer.data(), text.size());
+    if (!text.read(bytes)) return StringOutcome::kDamaged;
+    const bool is_set = entry.set_string({bytes.data(), bytes.size()});
+    return is_set ? StringOutcome::kRead : StringOutcome::kNoMemory;
+  }
+  // Too long for a number, and worth no second copy.
+  core::keyspace::ByteBuffer bytes;
+  if (!bytes.resize_zeroed(text.size())) return StringOutcome::kNoMemory;
+  if (!text.read({bytes.data(), bytes.size()})) return StringOutcome::kDamaged;
+  entry.set_raw(std::move(bytes));
+  return StringOutcome::kRead;
+}
+
+}  // namespace persistence

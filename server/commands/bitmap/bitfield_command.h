@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+//
+// BITFIELD and BITFIELD_RO: handlers and key use for the rows in bitmap_commands.cpp.
+//
+// Thread safety: as Context.
+#pragma once
+
+#include "server/dispatch/command.h"
+
+namespace server {
+
+void bitfield(Context& ctx);
+void bitfield_ro(Context& ctx);
+
+// Reading only when every subcommand is GET.
+uint16_t bitfield_key_use(Arguments args);
+
+}  // namespace server

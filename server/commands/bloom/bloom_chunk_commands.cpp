@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+//
+// BF.SCANDUMP, BF.LOADCHUNK and BF.LOAD: filters in and out, in the forms of RedisBloom and
+// valkey-bloom.
+//
+// New filters are decoded without the lock; whether the key is taken is asked before and after.
+#include <string>
+
+#include "persistence/filters/filter_chunks.h"
+#include "persistence/filters/valkeybloom_blob.h"
+#include "server/commands/bloom/bloom_access.h"
+#include "server/commands/bloom/bloom_memory.h"
+#include "server/dispatch/context.h"
+#include "server/dispatch/families.h"
+
+namespace server {
+namespace {
+
+using core::bloom::ScalableFilter;
+using persistence::ChunkOutcome;
+using FilterPtr = std::unique_ptr<ScalableFilter>;
+
+// RedisBloom's texts, of which the first has no code.
+constexpr std::string_view kIteratorToRead = "Second argument must be numeric";
+constexpr std::string_view kIteratorToWrite = "ERR Second argument must be numeric";
+constexpr std::string_view kBadData = "ERR received bad data";
+constexpr std::string_view kNoLayer = "ERR invalid offset - no link found";
+constexpr std::string_view kChunkTooLong = "ERR invalid chunk - Too big for current filter";
+
+// The iterator that comes with the header; those of chunks are the end of the chunk and one more.
+constexpr int64_t kHeaderIterator = 1;
+
+/* BF.SCANDUMP key iterator */
+void scandump(Context& ctx) {
+  const KeyRef key = ctx.key(1);
+  const auto lock = ctx.lock(key);
+  const auto found = find_filter(ctx, key);
+  if (!found) return;
+  if (*found == nullptr) return ctx.reply.error(kFilterNotFound);
+  const auto iterator = protocol::parse_int64(ctx.args[2]);
+  if (!iterator) return ctx.reply.error(kIteratorToRead);
+  const ScalableFilter& filter = **found;
+  std::string scratch;
+  std::string_view chunk;
+  if (*iterator == 0) {
+    scratch = persistence::encode_chunk_header(filter);
+    chunk = scratch;
+  } else if (*iterator > 0) {
+    chunk = persistence::chunk_at(filter, static_cast<uint64_t>(*iterator - 1), scratch);
+  }
+  if (!ctx.admission().memory_suffices(chunk.size())) return ctx.reply.error(kOutOfMemory);
+  const int64_t end = *iterator + static_cast<int64_t>(chunk.size());
+  const int64_t next = chunk.empty() ? 0 : end;
+  ctx.reply.array(2);
+  ctx.reply.integer(*iterator == 0 ? kHeaderIterator : next);
+  ctx.reply.bulk(chunk);
+}
+
+// Puts a decoded filter under a new key; the error where it could not be decoded.
+void create_loaded(Context& ctx, core::Result<FilterPtr> filter, std::string_view if_taken) {
+  if (!filter) return ctx.reply.error(filter.error().message);
+  const KeyRef key = ctx.key(1);
+  // Declared before the lock: a filter that comes too late is freed after unlocking.
+  FilterPtr loaded = std::move(*filter);
+  const auto lock = ctx.lock(key);
+  const auto found = find_filter(ctx, key);
+  if (!found) return;
+  if (*found != nullptr) return ctx.reply.error(if_taken);
+  ctx.insert(key).set_filter(std::move(loaded));
+  ctx.changed(key);
+  ctx.reply.ok();
+}
+
+void load_header(Context& ctx) {
+  const LoadBudget budget(ctx.admission());
+  auto filter = persistence::decode_chunk_header(ctx.args[3], budget);
+  if (!filter) {
+    const bool fits = filter.error().message != persistence::kDoesNotFit;
+    return ctx.reply.error(fits ? kBadData : budget.refusal());
+  }
+  create_loaded(ctx, std::move(filter), kBadData);
+}
+
+void load_into(Context& ctx, ScalableFilter& filter, int64_t iterator) {
+  const std::string_view chunk = ctx.args[3];
+  if (iterator <= 0 || static_cast<uint64_t>(iterator) < chunk.size()) {
+    return ctx.reply.error(kBadData);
+  }
+  // One too small wraps to a position that no filter has.
+  const uint64_t position = static_cast<uint64_t>(iterator) - chunk.size() - 1;
+  switch (persistence::load_chunk(filter, position, chunk)) {
+    case ChunkOutcome::kPastTheEnd:
+      return ctx.reply.error(kNoLayer);
+    case ChunkOutcome::kCrossesLayers:
+      return ctx.reply.error(kChunkTooLong);
+    case ChunkOutcome::kLoaded:
+      break;
+  }
+  if (!chunk.empty()) ctx.changed(ctx.key(1));
+  ctx.reply.ok();
+}
+
+/* BF.LOADCHUNK key iterator data */
+void loadchunk(Context& ctx) {
+  const auto iterator = protocol::parse_int64(ctx.args[2]);
+  if (!iterator) return ctx.reply.error(kIteratorToWrite);
+  {
+    const KeyRef key = ctx.key(1);
+    const auto lock = ctx.lock(key);
+    const auto found = find_filter(ctx, key);
+    if (!found) return;
+    if (*found != nullptr) return load_into(ctx, **found, *iterator);
+  }
+  if (*iterator != kHeaderIterator) return ctx.reply.error(kFilterNotFound);
+  load_header(ctx);
+}
+
+/* BF.LOAD key data */
+void load(Context& ctx) {
+  {
+    const KeyRef key = ctx.key(1);
+    const auto lock = ctx.lock(key);
+    const auto found = find_filter(ctx, key);
+    if (!found) return;
+    if (*found != nullptr) return ctx.reply.error(kBusyKey);
+  }
+  const LoadBudget budget(ctx.admission());
+  auto filter = persistence::decode_load_payload(ctx.args[2], budget);
+  if (!filter && filter.error().message == persistence::kDoesNotFit) {
+    return ctx.reply.error(budget.refusal());
+  }
+  create_loaded(ctx, std::move(filter), kBusyKey);
+}
+
+constexpr auto kLoadKey = one_key(kKeyRw | kKeyAccess | kKeyUpdate);
+
+const Command kBloomChunkRows[] = {
+    {.name = "bf.scandump",
+     .arity = 3,
+     .flags = kReadOnly,
+     .keys = one_key(kKeyRo | kKeyAccess),
+     .categories = kBloom,
+     .group = "bf",
+     .since = "1.0.0",
+     .summary = "Gives a Bloom filter in pieces, the header first",
+     .complexity = "O(1) for each call plus the bytes of the chunk",
+     .syntax = "key iterator",
+     .handler = scandump},
+    {.name = "bf.loadchunk",
+     .arity = 4,
+     .flags = kWrite | kDenyOom,
+     .keys = kLoadKey,
+     .categories = kBloom,
+     .group = "bf",
+     .since = "1.0.0",
+     .summary = "Takes one of the pieces that BF.SCANDUMP gave",
+     .complexity = "O(N) where N is the bytes of the chunk",
+     .syntax = "key iterator data",
+     .handler = loadchunk},
+    {.name = "bf.load",
+     .arity = 3,
+     .flags = kWrite | kDenyOom,
+     .keys = one_key(kKeyRw | kKeyInsert),
+     .categories = kBloom,
+     .group = "bf",
+     .since = "1.0.0",
+     .summary = "Makes a Bloom filter from the form in which valkey-bloom journals it",
+     .complexity = "O(N) where N is the bytes of the payload",
+     .syntax = "key data",
+     .handler = load},
+};
+
+}  // namespace
+
+std::span<const Command> bloom_chunk_commands() {
+  return kBloomChunkRows;
+}
+
+}  // namespace server

@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: MIT
+//
+// BF.*: scalable Bloom filters with the replies and error texts of RedisBloom.
+//
+// Items are hashed before the key is locked: the layout of new filters is guessed to be that of
+// this one too, and where it is not they are hashed again under the lock.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/bloom/scalable_filter.h"
+#include "persistence/filters/valkeybloom_blob.h"
+#include "server/commands/bloom/bloom_access.h"
+#include "server/commands/bloom/bloom_journal.h"
+#include "server/commands/bloom/bloom_memory.h"
+#include "server/commands/bloom/bloom_options.h"
+#include "server/commands/bloom/item_batch.h"
+#include "server/dispatch/context.h"
+#include "server/dispatch/families.h"
+
+namespace server {
+namespace {
+
+using core::bloom::AddOutcome;
+using core::bloom::FilterParameters;
+using core::bloom::ItemHash;
+using core::bloom::ItemHasher;
+using core::bloom::LayoutId;
+using core::bloom::ScalableFilter;
+
+constexpr std::string_view kFilterFull = "ERR non scaling filter is full";
+
+ItemHasher native_hasher() {
+  return {LayoutId::kNative, false, core::bloom::kFixedSeed};
+}
+
+bool guesses_native(const Context& ctx) {
+  return ctx.services.config.bloom_layout() == BloomLayout::kNative;
+}
+
+// One item, hashed before the lock.
+class EarlyHash {
+ public:
+  EarlyHash(const Context& ctx, std::string_view item)
+      : item_(item), guessed_(guesses_native(ctx)) {
+    if (guessed_) hash_ = core::bloom::hash_native(item);
+  }
+  ItemHash for_filter(const ScalableFilter& filter) const {
+    const bool is_right = guessed_ && filter.layout() == LayoutId::kNative;
+    return is_right ? hash_ : filter.hasher()(item_);
+  }
+
+ private:
+  std::string_view item_;
+  bool guessed_;
+  ItemHash hash_;
+};
+
+// The items of a command, hashed before the lock.
+class EarlyBatch {
+ public:
+  EarlyBatch(const Context& ctx, Arguments items)
+      : batch_(ItemBatch::of_thread()), items_(items), guessed_(guesses_native(ctx)) {
+    if (guessed_) batch_.hash(native_hasher(), items_);
+  }
+  ~EarlyBatch() { batch_.release_large(); }
+  EarlyBatch(const EarlyBatch&) = delete;
+  EarlyBatch& operator=(const EarlyBatch&) = delete;
+  ItemBatch& for_filter(const ScalableFilter& filter) {
+    const bool is_right = guessed_ && filter.layout() == LayoutId::kNative;
+    if (!is_right) batch_.hash(filter.hasher(), items_);
+    return batch_;
+  }
+
+ private:
+  ItemBatch& batch_;
+  Arguments items_;
+  bool guessed_;
+};
+
+// As find_filter, for the lookups that answer "no" for keys that hold something else.
+const ScalableFilter* find_filter_or_nothing(Context& ctx, const KeyRef& key) {
+  const Entry* entry = ctx.find(key);
+  return entry != nullptr && entry->is_filter() ? &entry->filter() : nullptr;
+}
+
+// Null when it cannot be made, which is answered. REQUIRES: the key is absent and locked.
+ScalableFilter* make_filter(Context& ctx, const KeyRef& key, const FilterParameters& parameters) {
+  auto filter = create_filter(ctx.admission(), parameters);
+  if (!filter) {
+    ctx.reply.error(filter.error().message);
+    return nullptr;
+  }
+  Entry& entry = ctx.keyspace().insert(ctx.database(), key);
+  entry.set_filter(std::move(*filter));
+  entry.touch(ctx.access_clock_s());
+  return &entry.filter();
+}
+
+// `refusal` is the text for a filter that could not grow.
+void reply_outcome(Context& ctx, AddOutcome outcome, std::string_view refusal) {
+  switch (outcome) {
+    case AddOutcome::kAdded:
+      return ctx.reply.boolean(true);
+    case AddOutcome::kPresent:
+      return ctx.reply.boolean(false);
+    case AddOutcome::kFull:
+      return ctx.reply.error(kFilterFull);
+    case AddOutcome::kCannotGrow:
+      return ctx.reply.error(refusal);
+  }
+}
+
+/* BF.RESERVE key error_rate capacity [EXPANSION expansion | NONSCALING] [TIGHTENING ratio]
+   [SEED seed] [VALIDATESCALETO capacity] [LAYOUT layout] */
+void reserve(Context& ctx) {
+  const auto request = parse_reserve(ctx);
+  if (!request) return ctx.reply.error(request.error().message);
+  const KeyRef key = ctx.key(1);
+  const auto lock = ctx.lock(key);
+  const auto found = find_filter(ctx, key);
+  if (!found) return;
+  if (*found != nullptr) return ctx.reply.error("ERR item exists");
+  const ScalableFilter* const filter = make_filter(ctx, key, request->parameters);
+  if (filter == nullptr) return;
+  ctx.changed(key);
+  journal_reserved(ctx, key, *filter);
+  ctx.reply.ok();
+}
+
+// With several I/O threads an add looks first, under the shared lock. Items that are there already,
+// most of them in a stream with repeats, need no exclusive lock; for the others the look has
+// fetched the cache lines, so that the exclusive lock is short.
+bool looks_first(const Context& ctx) {
+  return ctx.services.facts.io_thread_count > 1 && !ctx.in_exec &&
+         ctx.session.origin == CommandOrigin::kClient;
+}
+
+// The filter for such a look; null when there is none. REQUIRES: the key's shared lock.
+const ScalableFilter* peek_filter(const Context& ctx, const KeyRef& key) {
+  const Entry* entry = ctx.keyspace().find(ctx.database(), key, ctx.expiry_now_ms);
+  return entry != nullptr && entry->is_filter() ? &entry->filter() : nullptr;
+}
+
+bool is_present(const Context& ctx, const KeyRef& key, const EarlyHash& hash) {
+  const auto lock = ctx.keyspace().lock_shared(key);
+  const ScalableFilter* filter = peek_filter(ctx, key);
+  return filter != nullptr && filter->may_contain(hash.for_filter(*filter));
+}
+
+bool are_present(const Context& ctx, const KeyRef& key, EarlyBatch& early) {
+  const auto lock = ctx.keyspace().lock_shared(key);
+  const ScalableFilter* filter = peek_filter(ctx, key);
+  if (filter == nullptr) return false;
+  ItemBatch& batch = early.for_filter(*filter);
+  const auto found = batch.found();
+  filter->may_contain_many(batch.hashes(), found);
+  return std::ranges::find(found, false) == found.end();
+}
+
+/* BF.ADD key item */
+void add(Context& ctx) {
+  const KeyRef key = ctx.key(1);
+  const EarlyHash hash(ctx, ctx.args[2]);
+  if (looks_first(ctx) && is_present(ctx, key, hash)) return ctx.reply.boolean(false);
+  const auto lock = ctx.lock(key);
+  const auto found = find_filter(ctx, key);
+  if (!found) return;
+  ScalableFilter* filter = *found;
+  const bool is_new = filter == nullptr;
+  if (is_new) {
+    filter =
+        make_filter(ctx, key, default_filter_parameters(ctx.services.config, ctx.session.origin));
+    if (filter == nullptr) return;
+  }
+  const FilterBudget budget(ctx.admission(), *filter);
+  const ItemHash item = hash.for_filter(*filter);
+  // A journal of ours lists what was new: it is counted, whatever the bits say.
+  const AddOutcome outcome = ctx.session.origin == CommandOrigin::kOwnJournal
+                                 ? filter->replay_add(item, budget)
+                                 : filter->add(item, budget);
+  if (is_new || outcome == AddOutcome::kAdded) {
+    ctx.changed(key);
+    journal_added(ctx, key, *filter, is_new, ctx.args.subspan(2), {&outcome, 1});
+  }
+  reply_outcome(ctx, outcome, budget.refusal());
+}
+
+// What MADD and INSERT share. A missing filter is made as `request` says, or with the defaults
+// when there is none.
+void add_items(Context& ctx, Arguments items, const FilterRequest* request) {
+  const KeyRef key = ctx.key(1);
+  EarlyBatch early(ctx, items);
+  if (looks_first(ctx) && !items.empty() && are_present(ctx, key, early)) {
+    ctx.reply.array(items.size());
+    for (size_t i = 0; i < items.size(); ++i) ctx.reply.boolean(false);
+    return;
+  }
+  auto lock = ctx.lock(key);
+  const auto found = find_filter(ctx, key);
+  if (!found) return;
+  ScalableFilter* filter = *found;
+  const bool is_new = filter == nullptr;
+  if (is_new && request != nullptr && request->no_create) return ctx.reply.error(kFilterNotFound);
+  if (is_new) {
+    filter = make_filter(ctx, key,
+                         request != nullptr
+                             ? request->parameters
+                             : default_filter_parameters(ctx.services.config, ctx.session.origin));
+    if (filter == nullptr) return;
+  }
+  ItemBatch& batch = early.for_filter(*filter);
+  auto outcomes = batch.outcomes();
+  const FilterBudget budget(ctx.admission(), *filter);
+  if (ctx.session.origin == CommandOrigin::kOwnJournal) {
+    std::ranges::transform(batch.hashes(), outcomes.begin(),
+                           [&](ItemHash hash) { return filter->replay_add(hash, budget); });
+  } else {
+    // A full filter ends the list: the reply is as long as what was tried.
+    outcomes = outcomes.first(filter->add_many(batch.hashes(), outcomes, budget));
+  }
+  if (is_new || std::ranges::find(outcomes, AddOutcome::kAdded) != outcomes.end()) {
+    ctx.changed(key);
+    journal_added(ctx, key, *filter, is_new, items, outcomes);
+  }
+  const std::string_view refusal = budget.refusal();
+  lock.unlock();
+  ctx.reply.array(outcomes.size());
+  for (const AddOutcome outcome : outcomes) reply_outcome(ctx, outcome, refusal);
+}
+
+/* BF.MADD key item [item ...] */
+void madd(Context& ctx) {
+  add_items(ctx, ctx.args.subspan(2), nullptr);
+}
+
+// valkey-bloom journals a client's BF.LOAD as an insertion whose one item is the whole payload:
+// true when this was one, and the filter it means is there. The payload's own settings prove it.
+bool load_journalled_as_insert(Context& ctx, const FilterRequest& request) {
+  if (ctx.session.origin != CommandOrigin::kForeignJournal || request.items.size() != 1 ||
+      request.parameters.layout != LayoutId::kValkeyBloom) {
+    return false;
+  }
+  auto filter = persistence::decode_load_payload(request.items[0], ctx.admission().memory());
+  if (!filter) return false;
+  const FilterParameters& loaded = (*filter)->parameters();
+  const FilterParameters& asked = request.parameters;
+  if (loaded.layout != asked.layout || loaded.seed != asked.seed ||
+      loaded.expansion != asked.expansion || loaded.error_rate != asked.error_rate) {
+    return false;
+  }
+  const KeyRef key = ctx.key(1);
+  const auto lock = ctx.lock(key);
+  if (ctx.find(key) != nullptr) return false;
+  ctx.insert(key).set_filter(std::move(*filter));
+  ctx.changed(key);
+  ctx.reply.array(1);
+  ctx.reply.boolean(true);
+  return true;
+}
+
+/* BF.INSERT key [CAPACITY capacity] [ERROR error] [EXPANSION expansion] [NOCREATE] [NONSCALING]
+   [TIGHTENING ratio] [SEED seed] [VALIDATESCALETO capacity] [LAYOUT layout]
+   ITEMS item [item ...] */
+void insert(Context& ctx) {
+  const auto request = parse_insert(ctx);
+  if (!request) return ctx.reply.error(request.error().message);
+  if (load_journalled_as_insert(ctx, *request)) return;
+  add_items(ctx, request->items, &*request);
+}
+
+/* BF.EXISTS key item */
+void filter_exists(Context& ctx) {
+  const KeyRef key = ctx.key(1);
+  const EarlyHash hash(ctx, ctx.args[2]);
+  const auto lock = ctx.lock(key);
+  const ScalableFilter* filter = find_filter_or_nothing(ctx, key);
+  ctx.reply.boolean(filter != nullptr && filter->may_contain(hash.for_filter(*filter)));
+}
+
+/* BF.MEXISTS key item [item ...] */
+void mexists(Context& ctx) {
+  const Arguments items = ctx.args.subspan(2);
+  const KeyRef key = ctx.key(1);
+  EarlyBatch early(ctx, items);
+  std::span<const bool> answers;
+  {
+    const auto lock = ctx.lock(key);
+    if (const ScalableFilter* filter = find_filter_or_nothing(ctx, key)) {
+      ItemBatch& batch = early.for_filter(*filter);
+      const auto found = batch.found();
+      filter->may_contain_many(batch.hashes(), found);
+      answers = found;
+    }
+  }
+  ctx.reply.array(items.size());
+  for (size_t i = 0; i < items.size(); ++i) ctx.reply.boolean(!answers.empty() && answers[i]);
+}
+
+enum class InfoField : uint8_t { kCapacity, kSize, kFilters, kItems, kExpansion };
+
+struct InfoName {
+  std::string_view word;   // what selects it
+  std::string_view label;  // what it is called in the reply
+  InfoField field;
+};
+
+// In the order of RedisBloom's reply, which some clients read by position.
+constexpr InfoName kInfoNames[] = {
+    {"CAPACITY", "Capacity", InfoField::kCapacity},
+    {"SIZE", "Size", InfoField::kSize},
+    {"FILTERS", "Number of filters", InfoField::kFilters},
+    {"ITEMS", "Number of items inserted", InfoField::kItems},
+    {"EXPANSION", "Expansion rate", InfoField::kExpansion},
+};
+
+void reply_info_value(protocol::ReplyWriter& reply, const ScalableFilter& filter, InfoField field) {
+  switch (field) {
+    case InfoField::kCapacity:
+      return reply.integer(static_cast<int64_t>(filter.capacity()));
+    case InfoField::kSize:
+      return reply.integer(static_cast<int64_t>(filter.size_bytes()));
+    case InfoField::kFilters:
+      return reply.integer(static_cast<int64_t>(filter.layer_count()));
+    case InfoField::kItems:
+      return reply.integer(static_cast<int64_t>(filter.item_count()));
+    case InfoField::kExpansion:
+      return filter.is_scaling() ? reply.integer(filter.expansion()) : reply.null();
+  }
+}
+
+void reply_info_field(Context& ctx, const ScalableFilter& filter, std::string_view word) {
+  const auto* name = std::ranges::find_if(kInfoNames, [&](const InfoName& candidate) {
+    return protocol::equals_ignore_case(candidate.word, word);
+  });
+  if (name == std::end(kInfoNames)) return ctx.reply.error("Invalid information value");
+  // RESP2 has the value alone in an array, RESP3 a map of one pair.
+  if (ctx.reply.version() == protocol::RespVersion::kResp3) {
+    ctx.reply.map(1);
+    ctx.reply.simple(name->label);
+  } else {
+    ctx.reply.array(1);
+  }
+  reply_info_value(ctx.reply, filter, name->field);
+}
+
+/* BF.INFO key [CAPACITY | SIZE | FILTERS | ITEMS | EXPANSION] */
+void info(Context& ctx) {
+  if (ctx.args.size() > 3) {
+    return ctx.reply.error("ERR wrong number of arguments for 'bf.info' command");
+  }
+  const KeyRef key = ctx.key(1);
+  const auto lock = ctx.lock(key);
+  const auto found = find_filter(ctx, key);
+  if (!found) return;
+  if (*found == nullptr) return ctx.reply.error(kFilterNotFound);
+  const ScalableFilter& filter = **found;
+  if (ctx.args.size() == 3) return reply_info_field(ctx, filter, ctx.args[2]);
+  ctx.reply.map(std::size(kInfoNames));
+  for (const InfoName& name : kInfoNames) {
+    ctx.reply.simple(name.label);
+    reply_info_value(ctx.reply, filter, name.field);
+  }
+}
+
+/* BF.CARD key */
+void card(Context& ctx) {
+  const KeyRef key = ctx.key(1);
+  const auto lock = ctx.lock(key);
+  const auto found = find_filter(ctx, key);
+  if (!found) return;
+  ctx.reply.integer(*found == nullptr ? 0 : static_cast<int64_t>((*found)->item_count()));
+}
+
+constexpr uint32_t kAdds = kWrite | kDenyOom;
+constexpr uint32_t kLooks = kReadOnly | kFast;
+constexpr auto kAddKey = one_key(kKeyRw | kKeyAccess | kKeyUpdate);
+constexpr auto kLookKey = one_key(kKeyRo | kKeyAccess);
+
+void prefetch_item(const Entry& entry, Arguments args) {
+  if (entry.is_filter()) entry.filter().prefetch(entry.filter().hasher()(args[2]));
+}
+
+const Command kBloomRows[] = {
+    {.name = "bf.reserve",
+     .arity = -4,
+     .flags = kAdds | kFast,
+     .keys = one_key(kKeyRw | kKeyInsert),
+     .categories = kBloom,
+     .group = "bf",
+     .since = "1.0.0",
+     .summary = "Creates an empty Bloom filter of a given error rate and capacity",
+     .complexity = "O(1), memory is taken as items come",
+     .syntax = "key error_rate:double capacity [EXPANSION expansion] [NONSCALING] "
+               "[TIGHTENING ratio] [SEED seed] [VALIDATESCALETO capacity] "
+               "[LAYOUT native | redisbloom | valkey-bloom]",
+     .handler = reserve,
+     .journalled = Journalled::kEffects},
+    {.name = "bf.add",
+     .arity = 3,
+     .flags = kAdds,
+     .keys = kAddKey,
+     .categories = kBloom,
+     .group = "bf",
+     .since = "1.0.0",
+     .summary = "Adds an item to a Bloom filter, which is created if it is missing",
+     .complexity = "O(K*L) where K is the number of hash bits and L the number of layers",
+     .syntax = "key item",
+     .handler = add,
+     .prefetch = prefetch_item,
+     .journalled = Journalled::kEffects},
+    {.name = "bf.madd",
+     .arity = -3,
+     .flags = kAdds,
+     .keys = kAddKey,
+     .categories = kBloom,
+     .group = "bf",
+     .since = "1.0.0",
+     .summary = "Adds items to a Bloom filter, which is created if it is missing",
+     .complexity = "O(N*K*L) where N is the number of items, K the number of hash bits and L the "
+                   "number of layers",
+     .syntax = "key item ...",
+     .handler = madd,
+     .journalled = Journalled::kEffects},
+    {.name = "bf.insert",
+     .arity = -2,
+     .flags = kAdds,
+     .keys = kAddKey,
+     .categories = kBloom,
+     .group = "bf",
+     .since = "1.0.0",
+     .summary = "Adds items to a Bloom filter, which is created as the options say",
+     .complexity = "O(N*K*L) where N is the number of items, K the number of hash bits and L the "
+                   "number of layers",
+     .syntax = "key [CAPACITY capacity] [ERROR error] [EXPANSION expansion] [NOCREATE] "
+               "[NONSCALING] [TIGHTENING ratio] [SEED seed] [VALIDATESCALETO capacity] "
+               "[LAYOUT native | redisbloom | valkey-bloom] ITEMS item ...",
+     .handler = insert,
+     .journalled = Journalled::kEffects},
+    {.name = "bf.exists",
+     .arity = 3,
+     .flags = kLooks,
+     .keys = kLookKey,
+     .categories = kBloom,
+     .group = "bf",
+     .since = "1.0.0",
+     .summary = "Tells whether an item may have been added to a Bloom filter",
+     .complexity = "O(K*L) where K is the number of hash bits and L the number of layers",
+     .syntax = "key item",
+     .handler = filter_exists,
+     .prefetch = prefetch_item},
+    {.name = "bf.mexists",
+     .arity = -3,
+     .flags = kLooks,
+     .keys = kLookKey,
+     .categories = kBloom,
+     .group = "bf",
+     .since = "1.0.0",
+     .summary = "Tells of each item whether it may have been added to a Bloom filter",
+     .complexity = "O(N*K*L) where N is the number of items, K the number of hash bits and L the "
+                   "number of layers",
+     .syntax = "key item ...",
+     .handler = mexists},
+    {.name = "bf.info",
+     .arity = -2,
+     .flags = kLooks,
+     .keys = kLookKey,
+     .categories = kBloom,
+     .group = "bf",
+     .since = "1.0.0",
+     .summary = "Shows figures of a Bloom filter",
+     .complexity = "O(L) where L is the number of layers",
+     .syntax = "key [CAPACITY | SIZE | FILTERS | ITEMS | EXPANSION]",
+     .handler = info},
+    {.name = "bf.card",
+     .arity = 2,
+     .flags = kLooks,
+     .keys = kLookKey,
+     .categories = kBloom,
+     .group = "bf",
+     .since = "2.4.4",
+     .summary = "Counts the items that were new to a Bloom filter when they were added",
+     .complexity = "O(L) where L is the number of layers",
+     .syntax = "key",
+     .handler = card},
+};
+
+}  // namespace
+
+std::span<const Command> bloom_commands() {
+  return kBloomRows;
+}
+
+}  // namespace server

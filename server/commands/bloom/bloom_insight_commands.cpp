@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+//
+// BF.PLAN and BF.STATS: what a filter would cost, and how a filter is doing. Bloomery's own.
+//
+// BF.STATS counts bits: all of them up to kReadBytes, a sample of that size beyond, under the
+// shared lock. Lookups go on meanwhile; adds to the same stripe wait for the whole reading.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "server/commands/bloom/bloom_access.h"
+#include "server/commands/bloom/bloom_options.h"
+#include "server/dispatch/context.h"
+#include "server/dispatch/families.h"
+
+namespace server {
+namespace {
+
+using core::bloom::FilterParameters;
+using core::bloom::Geometry;
+using core::bloom::LayerInfo;
+using core::bloom::LayoutId;
+using core::bloom::ScalableFilter;
+
+// Half a billion bits tell a fill ratio to four digits, whatever the size of the array.
+constexpr uint64_t kReadBytes = uint64_t{64} << 20;
+
+// Writes pairs of a label and a value.
+class PairWriter {
+ public:
+  explicit PairWriter(protocol::ReplyWriter& reply) : reply_(reply) {}
+
+  void text(std::string_view label, std::string_view value) {
+    reply_.bulk(label);
+    reply_.bulk(value);
+  }
+  void count(std::string_view label, uint64_t value) {
+    reply_.bulk(label);
+    reply_.integer(static_cast<int64_t>(value));
+  }
+  void number(std::string_view label, double value) {
+    reply_.bulk(label);
+    reply_.shortest_number(value);
+  }
+  void flag(std::string_view label, bool value) {
+    reply_.bulk(label);
+    reply_.boolean(value);
+  }
+  void null(std::string_view label) {
+    reply_.bulk(label);
+    reply_.null();
+  }
+
+ private:
+  protocol::ReplyWriter& reply_;
+};
+
+/* BF.PLAN error_rate capacity [EXPANSION expansion] [NONSCALING] [TIGHTENING ratio]
+   [LAYOUT layout] */
+void plan(Context& ctx) {
+  const auto request = parse_plan(ctx);
+  if (!request) return ctx.reply.error(request.error().message);
+  const FilterParameters& parameters = request->parameters;
+  const auto layer = ScalableFilter::plan(parameters);
+  if (!layer) return ctx.reply.error(layer.error().message);
+  const Geometry& geometry = layer->geometry;
+  const uint64_t bits_bytes = (geometry.bit_count + 7) / 8;
+  ctx.reply.map(8);
+  PairWriter pairs(ctx.reply);
+  pairs.text("layout", core::bloom::layout_name(parameters.layout));
+  // What BF.INFO will say of it.
+  pairs.count("bytes", core::bloom::accounted_bytes(parameters.layout, 1, bits_bytes));
+  pairs.count("bits", geometry.bit_count);
+  pairs.count("hash count", geometry.hash_count);
+  pairs.count("cache lines per lookup", core::bloom::lookup_lines(geometry));
+  pairs.number("bits per item",
+               static_cast<double>(geometry.bit_count) / static_cast<double>(layer->capacity));
+  pairs.number("error rate of the first layer", layer->error_rate);
+  pairs.flag("scaling", parameters.is_scaling());
+}
+
+struct LayerFigures {
+  LayerInfo info;
+  double fill_ratio = 0;
+};
+
+// What STATS tells, read in one go so that the reply is written without the lock.
+struct FilterFigures {
+  FilterParameters parameters;
+  uint64_t size_bytes = 0;
+  uint64_t item_count = 0;
+  uint64_t capacity = 0;
+  double predicted_error_rate = 0;
+  std::vector<LayerFigures> layers;
+
+  uint64_t bit_count() const {
+    uint64_t sum = 0;
+    for (const LayerFigures& layer : layers) sum += layer.info.geometry.bit_count;
+    return sum;
+  }
+  double fill_ratio() const {
+    double ones = 0;
+    for (const LayerFigures& layer : layers) {
+      ones += layer.fill_ratio * static_cast<double>(layer.info.geometry.bit_count);
+    }
+    return ones / static_cast<double>(bit_count());
+  }
+  double estimated_cardinality() const {
+    double sum = 0;
+    for (const LayerFigures& layer : layers) {
+      sum += core::bloom::estimated_items(layer.info.geometry, layer.fill_ratio);
+    }
+    return sum;
+  }
+};
+
+FilterFigures figures_of(const ScalableFilter& filter) {
+  FilterFigures figures{filter.parameters(), filter.size_bytes(),           filter.item_count(),
+                        filter.capacity(),   filter.predicted_error_rate(), {}};
+  // Layers share what may be read by their sizes.
+  const double share = static_cast<double>(kReadBytes) /
+                       static_cast<double>(std::max(filter.size_bytes(), kReadBytes));
+  for (size_t i = 0; i < filter.layer_count(); ++i) {
+    const LayerInfo info = filter.layer_info(i);
+    const double read_bytes = std::ceil(share * static_cast<double>(info.geometry.size_bytes()));
+    const double fill = filter.sampled_fill_ratio(i, static_cast<uint64_t>(read_bytes));
+    figures.layers.push_back({info, fill});
+  }
+  return figures;
+}
+
+// Null where the errors of the layers are no geometric series, or where there is one layer only.
+void write_tightening(PairWriter& pairs, const FilterParameters& parameters) {
+  constexpr std::string_view kLabel = "tightening ratio";
+  constexpr double kForeignRatio = 0.5;
+  if (!parameters.is_scaling()) return pairs.null(kLabel);
+  if (parameters.tightening_ratio > 0) return pairs.number(kLabel, parameters.tightening_ratio);
+  if (parameters.layout == LayoutId::kNative) return pairs.null(kLabel);
+  pairs.number(kLabel, kForeignRatio);
+}
+
+void write_layer(protocol::ReplyWriter& reply, const LayerFigures& layer) {
+  reply.map(8);
+  PairWriter pairs(reply);
+  pairs.count("capacity", layer.info.capacity);
+  pairs.count("items", layer.info.item_count);
+  pairs.count("bits", layer.info.geometry.bit_count);
+  pairs.count("hash count", layer.info.geometry.hash_count);
+  pairs.count("cache lines per lookup", core::bloom::lookup_lines(layer.info.geometry));
+  pairs.number("error rate", layer.info.error_rate);
+  pairs.number("fill ratio", layer.fill_ratio);
+  pairs.number("predicted error rate", layer.info.predicted_error_rate);
+}
+
+void write_filter(protocol::ReplyWriter& reply, const FilterFigures& figures) {
+  const FilterParameters& parameters = figures.parameters;
+  const Geometry& newest = figures.layers.back().info.geometry;
+  reply.map(14);
+  PairWriter pairs(reply);
+  pairs.text("layout", core::bloom::layout_name(parameters.layout));
+  pairs.count("bytes", figures.size_bytes);
+  pairs.count("bits", figures.bit_count());
+  pairs.count("hash count", newest.hash_count);
+  pairs.count("cache lines per lookup", core::bloom::lookup_lines(newest));
+  pairs.count("items", figures.item_count);
+  pairs.count("capacity", figures.capacity);
+  pairs.number("fill ratio", figures.fill_ratio());
+  pairs.number("predicted error rate", figures.predicted_error_rate);
+  pairs.count("estimated cardinality",
+              static_cast<uint64_t>(std::llround(figures.estimated_cardinality())));
+  pairs.number("error rate", parameters.error_rate);
+  write_tightening(pairs, parameters);
+  if (parameters.is_scaling()) {
+    pairs.count("expansion", parameters.expansion);
+  } else {
+    pairs.null("expansion");
+  }
+  reply.bulk("layers");
+  reply.array(figures.layers.size());
+  for (const LayerFigures& layer : figures.layers) write_layer(reply, layer);
+}
+
+/* BF.STATS key */
+void stats(Context& ctx) {
+  const KeyRef key = ctx.key(1);
+  auto lock = ctx.lock(key);
+  const auto found = find_filter(ctx, key);
+  if (!found) return;
+  if (*found == nullptr) return ctx.reply.error(kFilterNotFound);
+  const FilterFigures figures = figures_of(**found);
+  lock.unlock();
+  write_filter(ctx.reply, figures);
+}
+
+const Command kBloomInsightRows[] = {
+    {.name = "bf.plan",
+     .arity = -3,
+     .flags = kFast | kLoading | kStale,
+     .categories = kBloom,
+     .group = "bf",
+     .since = "0.1.0",
+     .summary = "Tells what a Bloom filter would cost, without making it",
+     .complexity = "O(L) where L is the number of layers",
+     .syntax = "error_rate:double capacity [EXPANSION expansion] [NONSCALING] "
+               "[TIGHTENING ratio] [LAYOUT (NATIVE | REDISBLOOM | VALKEY-BLOOM)]",
+     .handler = plan},
+    {.name = "bf.stats",
+     .arity = 2,
+     .flags = kReadOnly,
+     .keys = one_key(kKeyRo | kKeyAccess),
+     .categories = kBloom,
+     .group = "bf",
+     .since = "0.1.0",
+     .summary = "Shows how a Bloom filter is filled and how often it errs now, layer by layer; "
+                "reads its bits, at most a sample of 64 MiB",
+     .complexity = "O(N) where N is the number of bytes that are sampled",
+     .syntax = "key",
+     .handler = stats},
+};
+
+}  // namespace
+
+std::span<const Command> bloom_insight_commands() {
+  return kBloomInsightRows;
+}
+
+}  // namespace server

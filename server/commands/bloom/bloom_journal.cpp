@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+#include "server/commands/bloom/bloom_journal.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "core/number.h"
+#include "core/release_storage.h"
+#include "persistence/filters/valkeybloom_blob.h"
+
+namespace server {
+namespace {
+
+using core::bloom::AddOutcome;
+using core::bloom::FilterParameters;
+using core::bloom::LayoutId;
+using core::bloom::ScalableFilter;
+
+void append(std::vector<std::string_view>& words, std::initializer_list<std::string_view> more) {
+  for (const std::string_view word : more) words.push_back(word);
+}
+
+// The settings of a filter as words; the words are views of this object.
+class SettingWords {
+ public:
+  explicit SettingWords(const FilterParameters& parameters)
+      : parameters_(parameters),
+        error_rate_(core::format_double(parameters.error_rate)),
+        tightening_ratio_(
+            core::format_double(parameters.layout == LayoutId::kValkeyBloom
+                                    ? persistence::valkeybloom_tightening_of(parameters)
+                                    : parameters.tightening_ratio)),
+        capacity_(static_cast<int64_t>(parameters.capacity)),
+        expansion_(parameters.expansion) {}
+
+  std::string_view error_rate() const { return error_rate_; }
+  std::string_view capacity() const { return capacity_.text(); }
+  // All but error rate and capacity, which RESERVE and INSERT write in their own ways.
+  void append_options(std::vector<std::string_view>& words) const {
+    if (parameters_.is_scaling()) {
+      append(words, {"EXPANSION", expansion_.text()});
+    } else {
+      words.emplace_back("NONSCALING");
+    }
+    if (parameters_.layout == LayoutId::kValkeyBloom) {
+      // As that module writes it, which tells its layout and lets it read the log.
+      const auto* const seed = reinterpret_cast<const char*>(parameters_.seed.data());
+      return append(words,
+                    {"TIGHTENING", tightening_ratio_, "SEED", {seed, parameters_.seed.size()}});
+    }
+    if (parameters_.tightening_ratio != 0) {
+      append(words, {"TIGHTENING", tightening_ratio_});
+    }
+    append(words, {"LAYOUT", core::bloom::layout_name(parameters_.layout)});
+  }
+
+ private:
+  const FilterParameters parameters_;
+  const std::string error_rate_;
+  const std::string tightening_ratio_;
+  const core::Decimal capacity_;
+  const core::Decimal expansion_;
+};
+
+// Room for the words of one command, reused by all commands of a thread.
+std::vector<std::string_view>& words_of_thread() {
+  thread_local std::vector<std::string_view> words;
+  words.clear();
+  return words;
+}
+
+void journal_words(const Context& ctx, std::vector<std::string_view>& words) {
+  constexpr size_t kKeptWords = 16384;
+  ctx.journal(words);
+  if (words.capacity() > kKeptWords) core::release_storage(words);
+}
+
+}  // namespace
+
+void journal_reserved(const Context& ctx, const KeyRef& key, const ScalableFilter& filter) {
+  if (!ctx.services.journal.is_active()) return;
+  const SettingWords settings(filter.parameters());
+  auto& words = words_of_thread();
+  if (filter.layout() == LayoutId::kValkeyBloom) {
+    append(words, {"BF.INSERT", key.name, "ERROR", settings.error_rate(), "CAPACITY",
+                   settings.capacity()});
+  } else {
+    append(words, {"BF.RESERVE", key.name, settings.error_rate(), settings.capacity()});
+  }
+  settings.append_options(words);
+  journal_words(ctx, words);
+}
+
+void journal_added(const Context& ctx, const KeyRef& key, const ScalableFilter& filter, bool is_new,
+                   Arguments items, std::span<const AddOutcome> outcomes) {
+  if (!ctx.services.journal.is_active()) return;
+  const auto added = std::ranges::count(outcomes, AddOutcome::kAdded);
+  if (added == 0) {
+    if (is_new) journal_reserved(ctx, key, filter);
+    return;
+  }
+  auto& words = words_of_thread();
+  const auto append_added = [&] {
+    for (size_t i = 0; i < outcomes.size(); ++i) {
+      if (outcomes[i] == AddOutcome::kAdded) words.push_back(items[i]);
+    }
+    journal_words(ctx, words);
+  };
+  if (is_new) {
+    const SettingWords settings(filter.parameters());
+    append(words, {"BF.INSERT", key.name, "ERROR", settings.error_rate(), "CAPACITY",
+                   settings.capacity()});
+    settings.append_options(words);
+    words.emplace_back("ITEMS");
+    return append_added();
+  }
+  append(words, {added == 1 ? "BF.ADD" : "BF.MADD", key.name});
+  append_added();
+}
+
+}  // namespace server

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#include "server/commands/bloom/bloom_memory.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "server/dispatch/context.h"
+
+namespace server {
+
+using core::bloom::accounted_bytes;
+
+uint64_t FilterBudget::left_of_limit_bytes() const {
+  const uint64_t limit_bytes = admission_.filter_bytes_max();
+  const core::bloom::LayoutId layout = filter_.layout();
+  const size_t layer_count = filter_.layer_count();
+  const uint64_t bits_bytes = filter_.size_bytes() - accounted_bytes(layout, layer_count, 0);
+  const uint64_t grown_bytes = accounted_bytes(layout, layer_count + 1, bits_bytes);
+  const uint64_t left_bytes = limit_bytes > grown_bytes ? limit_bytes - grown_bytes : 0;
+  hit_limit_ = filter_.next_layer_bytes().value_or(0) > left_bytes;
+  return left_bytes;
+}
+
+uint64_t FilterBudget::available_bytes() const {
+  return std::min(admission_.memory().available_bytes(), left_of_limit_bytes());
+}
+
+bool FilterBudget::fits(uint64_t bytes) const {
+  return bytes <= left_of_limit_bytes() && admission_.memory().fits(bytes);
+}
+
+LoadBudget::LoadBudget(const Admission& admission)
+    : memory_bytes_(admission.measured_memory_bytes()),
+      limit_bytes_(admission.filter_bytes_max()) {}
+
+uint64_t LoadBudget::available_bytes() const {
+  return std::min(memory_bytes_, limit_bytes_);
+}
+
+std::string_view LoadBudget::refusal() const {
+  return limit_bytes_ < memory_bytes_ ? kFilterTooLarge : kOutOfMemory;
+}
+
+core::Result<std::unique_ptr<core::bloom::ScalableFilter>> create_filter(
+    const Admission& admission, const core::bloom::FilterParameters& parameters) {
+  const uint64_t limit_bytes = admission.filter_bytes_max();
+  const uint64_t bits_bytes = planned_bytes(parameters);
+  // A size that has no number is refused by create(), which says so; it also must not overflow.
+  const bool is_possible = bits_bytes != std::numeric_limits<uint64_t>::max();
+  if (is_possible && accounted_bytes(parameters.layout, 1, bits_bytes) > limit_bytes) {
+    return core::Error{std::string(kFilterTooLarge)};
+  }
+  return core::bloom::ScalableFilter::create(parameters, admission.memory());
+}
+
+}  // namespace server

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+//
+// FilterBudget: what one filter may still grow by, the least of what the server has left and of
+// what bf.bloom-memory-usage-limit leaves this filter.
+//
+// Invariants: the limit is on the whole filter, as BF.INFO's Size counts it.
+// Thread safety: asked under the filter's exclusive lock.
+#pragma once
+
+#include <string_view>
+
+#include "core/bloom/scalable_filter.h"
+#include "core/memory_budget.h"
+#include "server/dispatch/admission.h"
+
+namespace server {
+
+inline constexpr std::string_view kFilterTooLarge =
+    "ERR operation exceeds bloom object memory limit";
+
+class FilterBudget final : public core::MemoryBudget {
+ public:
+  // The filter must outlive the budget.
+  FilterBudget(const Admission& admission, const core::bloom::ScalableFilter& filter)
+      : admission_(admission), filter_(filter) {}
+
+  uint64_t available_bytes() const override;
+  bool fits(uint64_t bytes) const override;
+
+  // Why the filter could not grow, once it could not.
+  std::string_view refusal() const {
+    return hit_limit_ ? kFilterTooLarge : "ERR problem inserting into filter";
+  }
+
+ private:
+  uint64_t left_of_limit_bytes() const;
+
+  const Admission admission_;
+  const core::bloom::ScalableFilter& filter_;
+  mutable bool hit_limit_ = false;
+};
+
+// What a filter that comes from outside may take, by the same two limits.
+class LoadBudget final : public core::MemoryBudget {
+ public:
+  explicit LoadBudget(const Admission& admission);
+  uint64_t available_bytes() const override;
+  // Why a filter did not fit, once it did not.
+  std::string_view refusal() const;
+
+ private:
+  uint64_t memory_bytes_;
+  uint64_t limit_bytes_;
+};
+
+// A new filter, if both limits allow it. Errors: texts that name what is too much.
+core::Result<std::unique_ptr<core::bloom::ScalableFilter>> create_filter(
+    const Admission& admission, const core::bloom::FilterParameters& parameters);
+
+}  // namespace server

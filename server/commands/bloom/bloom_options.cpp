@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: MIT
+#include "server/commands/bloom/bloom_options.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <optional>
+#include <random>
+
+#include "protocol/arguments.h"
+
+namespace server {
+namespace {
+
+using core::bloom::FilterParameters;
+using core::bloom::LayoutId;
+using core::bloom::ScalingLimit;
+using core::bloom::Seed;
+using protocol::ArgumentCursor;
+
+// The ratio that stands in the configuration when nobody has chosen one.
+constexpr double kUsualTightening = 0.5;
+
+// RESERVE tells a number that is out of range from one that is none; INSERT has one text for both.
+struct OptionTexts {
+  std::string_view bad_error_rate;
+  std::string_view error_rate_range;
+  std::string_view bad_capacity;
+  std::string_view capacity_range;
+  std::string_view bad_expansion;
+  std::string_view expansion_range;
+  std::string_view no_expansion;
+  std::string_view arity;
+};
+
+static_assert(core::bloom::kMaxLayerCapacity == 281474976710656 && kExpansionMax == 32768,
+              "the texts below name them");
+
+constexpr OptionTexts kReserveTexts = {
+    .bad_error_rate = "ERR bad error rate",
+    .error_rate_range = "ERR error rate must be in the range (0.000000, 1.000000)",
+    .bad_capacity = "ERR bad capacity",
+    .capacity_range = "ERR capacity must be in the range [1, 281474976710656]",
+    .bad_expansion = "ERR bad expansion",
+    .expansion_range = "ERR expansion must be in the range [0, 32768]",
+    .no_expansion = "ERR no expansion",
+    .arity = "ERR wrong number of arguments for 'bf.reserve' command",
+};
+
+constexpr OptionTexts kPlanTexts = [] {
+  OptionTexts texts = kReserveTexts;
+  texts.arity = "ERR wrong number of arguments for 'bf.plan' command";
+  return texts;
+}();
+
+constexpr std::string_view kInsertArity = "ERR wrong number of arguments for 'bf.insert' command";
+constexpr OptionTexts kInsertTexts = {
+    .bad_error_rate = "Bad error rate",
+    .error_rate_range = "Bad error rate",
+    .bad_capacity = "Bad capacity",
+    .capacity_range = "Bad capacity",
+    .bad_expansion = "Bad expansion",
+    .expansion_range = "Bad expansion",
+    .no_expansion = kInsertArity,
+    .arity = kInsertArity,
+};
+
+// The settings as they were written; unset ones come from the configuration.
+struct Settings {
+  std::optional<double> error_rate;
+  std::optional<uint64_t> capacity;
+  std::optional<uint32_t> expansion;
+  std::optional<double> tightening_ratio;
+  std::optional<Seed> seed;
+  std::optional<uint64_t> scale_to;
+  std::optional<LayoutId> layout;
+  bool non_scaling = false;
+};
+
+class SettingsParser {
+ public:
+  SettingsParser(ArgumentCursor& cursor, const OptionTexts& texts)
+      : cursor_(cursor), texts_(texts) {}
+
+  const Settings& settings() const { return settings_; }
+
+  void take_error_rate() {
+    const double rate = cursor_.take_double(texts_.bad_error_rate);
+    if (cursor_.ok() && !(rate > 0 && rate < 1)) cursor_.fail(texts_.error_rate_range);
+    settings_.error_rate = rate;
+  }
+
+  void take_capacity() {
+    const int64_t capacity = cursor_.take_int64(texts_.bad_capacity);
+    if (cursor_.ok() && (capacity < 1 || capacity > kCapacityMax)) {
+      cursor_.fail(texts_.capacity_range);
+    }
+    settings_.capacity = static_cast<uint64_t>(capacity);
+  }
+
+  // Takes one of the options that all commands have. False when the next word is none of them.
+  bool take_growth_option() {
+    if (cursor_.eat_keyword("EXPANSION")) {
+      take_expansion();
+    } else if (cursor_.eat_keyword("NONSCALING")) {
+      settings_.non_scaling = true;
+    } else if (cursor_.eat_keyword("TIGHTENING")) {
+      take_tightening();
+    } else {
+      return false;
+    }
+    return true;
+  }
+
+  // As take_growth_option(), for the options of the commands that make filters.
+  bool take_shared_option() {
+    if (take_growth_option()) return true;
+    if (cursor_.eat_keyword("SEED")) {
+      take_seed();
+    } else if (cursor_.eat_keyword("VALIDATESCALETO")) {
+      take_scale_to();
+    } else {
+      return take_layout_option();
+    }
+    return true;
+  }
+
+  bool take_layout_option() {
+    if (!cursor_.eat_keyword("LAYOUT")) return false;
+    if (!has_value(texts_.arity)) return true;
+    for (const LayoutId layout :
+         {LayoutId::kNative, LayoutId::kRedisBloom, LayoutId::kValkeyBloom}) {
+      if (!cursor_.eat_keyword(core::bloom::layout_name(layout))) continue;
+      settings_.layout = layout;
+      return true;
+    }
+    cursor_.fail("ERR layout must be native, redisbloom or valkey-bloom");
+    return true;
+  }
+
+  void check_growth() {
+    if (settings_.non_scaling && settings_.expansion.value_or(0) > 0) {
+      cursor_.fail("Nonscaling filters cannot expand");
+    }
+  }
+
+  bool has_value(std::string_view error) {
+    if (cursor_.done()) cursor_.fail(error);
+    return cursor_.ok();
+  }
+
+ private:
+  static constexpr int64_t kCapacityMax = core::bloom::kMaxLayerCapacity;
+
+  void take_expansion() {
+    if (!has_value(texts_.no_expansion)) return;
+    const int64_t expansion = cursor_.take_int64(texts_.bad_expansion);
+    if (cursor_.ok() && (expansion < 0 || expansion > kExpansionMax)) {
+      cursor_.fail(texts_.expansion_range);
+    }
+    settings_.expansion = static_cast<uint32_t>(expansion);
+  }
+
+  void take_tightening() {
+    if (!has_value(texts_.arity)) return;
+    const double ratio = cursor_.take_double("ERR bad tightening ratio");
+    if (cursor_.ok() && !(ratio > 0 && ratio < 1)) {
+      cursor_.fail("ERR (0 < tightening ratio range < 1)");
+    }
+    settings_.tightening_ratio = ratio;
+  }
+
+  void take_seed() {
+    if (!has_value(texts_.arity)) return;
+    const std::string_view bytes = cursor_.next();
+    Seed seed;
+    if (bytes.size() != seed.size()) return cursor_.fail("ERR invalid seed");
+    std::memcpy(seed.data(), bytes.data(), seed.size());
+    settings_.seed = seed;
+  }
+
+  void take_scale_to() {
+    if (!has_value(texts_.arity)) return;
+    constexpr std::string_view kBad = "ERR bad capacity";
+    const int64_t capacity =
+        cursor_.take_int64_between(0, std::numeric_limits<int64_t>::max(), kBad);
+    if (cursor_.ok() && capacity == 0) cursor_.fail("ERR (capacity should be larger than 0)");
+    settings_.scale_to = static_cast<uint64_t>(capacity);
+  }
+
+  ArgumentCursor& cursor_;
+  const OptionTexts& texts_;
+  Settings settings_;
+};
+
+Seed random_seed() {
+  std::random_device device;
+  Seed seed;
+  for (size_t i = 0; i < seed.size(); i += sizeof(uint32_t)) {
+    const uint32_t word = device();
+    std::memcpy(seed.data() + i, &word, sizeof(word));
+  }
+  return seed;
+}
+
+LayoutId layout_of(BloomLayout layout) {
+  switch (layout) {
+    case BloomLayout::kRedisBloom:
+      return LayoutId::kRedisBloom;
+    case BloomLayout::kValkeyBloom:
+      return LayoutId::kValkeyBloom;
+    case BloomLayout::kNative:
+      break;
+  }
+  return LayoutId::kNative;
+}
+
+// Where no word names it. valkey-bloom's journal spells out ratio and seed of each filter that is
+// made, and ours does the same for its layout; RedisBloom writes down what clients typed.
+LayoutId unnamed_layout(const Config& config, const Settings& settings, CommandOrigin origin) {
+  const bool is_spelled_out = settings.tightening_ratio && settings.seed;
+  if (origin != CommandOrigin::kClient && is_spelled_out) return LayoutId::kValkeyBloom;
+  if (origin == CommandOrigin::kForeignJournal) return LayoutId::kRedisBloom;
+  return layout_of(config.bloom_layout());
+}
+
+// Only what the layout heeds is kept: a filter with nothing unusual takes less memory.
+FilterParameters merge(const Config& config, const Settings& settings, CommandOrigin origin) {
+  FilterParameters parameters;
+  parameters.layout = settings.layout.value_or(unnamed_layout(config, settings, origin));
+  parameters.error_rate = settings.error_rate.value_or(config.bloom_error_rate());
+  // valkey-bloom and RedisBloom before Redis 8 keep higher rates, and their bits lie accordingly.
+  if (origin == CommandOrigin::kClient)
+    parameters.error_rate = std::min(parameters.error_rate, kErrorRateMax);
+  parameters.capacity = settings.capacity.value_or(static_cast<uint64_t>(config.bloom_capacity()));
+  parameters.expansion =
+      settings.expansion.value_or(static_cast<uint32_t>(config.bloom_expansion()));
+  if (settings.non_scaling) parameters.expansion = 0;
+  if (parameters.layout != LayoutId::kRedisBloom && parameters.is_scaling()) {
+    const double configured = config.bloom_tightening_ratio();
+    const bool is_usual = configured == kUsualTightening || origin == CommandOrigin::kOwnJournal;
+    const double usual = is_usual ? 0 : configured;
+    parameters.tightening_ratio = settings.tightening_ratio.value_or(usual);
+    // valkey-bloom's own series.
+    const bool is_default = parameters.tightening_ratio == kUsualTightening;
+    if (parameters.layout == LayoutId::kValkeyBloom && is_default) parameters.tightening_ratio = 0;
+  }
+  if (parameters.layout == LayoutId::kValkeyBloom) {
+    if (settings.seed) {
+      parameters.seed = *settings.seed;
+    } else if (config.bloom_random_seed()) {
+      parameters.seed = random_seed();
+    }
+  }
+  return parameters;
+}
+
+core::Result<> check_scale_to(const Admission& admission, const FilterParameters& parameters,
+                              uint64_t capacity_wanted) {
+  if (!parameters.is_scaling()) {
+    return core::Error{"ERR cannot use NONSCALING and VALIDATESCALETO options together"};
+  }
+  const uint64_t limit_bytes =
+      std::min(admission.memory().available_bytes(), admission.filter_bytes_max());
+  switch (core::bloom::forecast_scaling(parameters, capacity_wanted, limit_bytes).limit) {
+    case ScalingLimit::kMemory:
+      return core::Error{"ERR provided VALIDATESCALETO causes bloom object to exceed memory limit"};
+    case ScalingLimit::kErrorRate:
+      return core::Error{"ERR provided VALIDATESCALETO causes false positive to degrade to 0"};
+    case ScalingLimit::kNone:
+      break;
+  }
+  return {};
+}
+
+core::Result<FilterRequest> finish(const Context& ctx, const ArgumentCursor& cursor,
+                                   const Settings& settings) {
+  if (!cursor.ok()) return core::Error{std::string(cursor.error())};
+  FilterRequest request;
+  request.parameters = merge(ctx.services.config, settings, ctx.session.origin);
+  if (settings.scale_to) {
+    const auto checked = check_scale_to(ctx.admission(), request.parameters, *settings.scale_to);
+    if (!checked) return checked.error();
+  }
+  return request;
+}
+
+}  // namespace
+
+FilterParameters default_filter_parameters(const Config& config, CommandOrigin origin) {
+  return merge(config, {}, origin);
+}
+
+core::Result<FilterRequest> parse_reserve(const Context& ctx) {
+  ArgumentCursor cursor(ctx.args.subspan(2));
+  SettingsParser parser(cursor, kReserveTexts);
+  parser.take_error_rate();
+  // A cursor that has failed is at its end, where the next value would blame the syntax; the
+  // first error stays.
+  parser.take_capacity();
+  while (!cursor.done()) {
+    if (parser.take_shared_option()) continue;
+    // RedisBloom has passed over the word when it carried the command out.
+    if (ctx.session.origin == CommandOrigin::kForeignJournal) {
+      (void)cursor.next();
+    } else {
+      cursor.fail("Unknown argument received");
+    }
+  }
+  parser.check_growth();
+  return finish(ctx, cursor, parser.settings());
+}
+
+core::Result<FilterRequest> parse_plan(const Context& ctx) {
+  ArgumentCursor cursor(ctx.args.subspan(1));
+  SettingsParser parser(cursor, kPlanTexts);
+  parser.take_error_rate();
+  parser.take_capacity();
+  while (!cursor.done()) {
+    if (!parser.take_growth_option() && !parser.take_layout_option()) {
+      cursor.fail("Unknown argument received");
+    }
+  }
+  parser.check_growth();
+  return finish(ctx, cursor, parser.settings());
+}
+
+core::Result<FilterRequest> parse_insert(const Context& ctx) {
+  ArgumentCursor cursor(ctx.args.subspan(2));
+  SettingsParser parser(cursor, kInsertTexts);
+  Arguments items;
+  bool no_create = false;
+  while (!cursor.done()) {
+    if (cursor.eat_keyword("ITEMS")) {
+      if (!parser.has_value(kInsertArity)) break;
+      items = cursor.rest();
+      break;
+    }
+    if (cursor.eat_keyword("NOCREATE")) {
+      no_create = true;
+    } else if (cursor.eat_keyword("CAPACITY")) {
+      if (parser.has_value(kInsertArity)) parser.take_capacity();
+    } else if (cursor.eat_keyword("ERROR")) {
+      if (parser.has_value(kInsertArity)) parser.take_error_rate();
+    } else if (!parser.take_shared_option()) {
+      cursor.fail("Unknown argument received");
+    }
+  }
+  auto request = finish(ctx, cursor, parser.settings());
+  // RedisBloom's rule for clients. valkey-bloom creates an empty filter, and its journal says so.
+  if (request && items.empty() && ctx.session.origin == CommandOrigin::kClient) {
+    return core::Error{std::string(kInsertArity)};
+  }
+  if (request) {
+    request->items = items;
+    request->no_create = no_create;
+  }
+  return request;
+}
+
+}  // namespace server

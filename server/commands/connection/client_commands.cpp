@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: MIT
+//
+// CLIENT: what a connection may ask and say about itself and about the others.
+#include <fmt/format.h>
+
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "server/commands/connection/client_list.h"
+#include "server/commands/connection/client_name.h"
+#include "server/dispatch/awaited_acks.h"
+#include "server/dispatch/context.h"
+#include "server/dispatch/families.h"
+
+namespace server {
+namespace {
+
+using protocol::equals_ignore_case;
+
+enum class ClientType : uint8_t { kNormal, kMaster, kReplica, kPubSub };
+
+// Nothing for a word that is no type.
+std::optional<ClientType> parse_client_type(std::string_view word) {
+  if (equals_ignore_case(word, "normal")) return ClientType::kNormal;
+  if (equals_ignore_case(word, "master")) return ClientType::kMaster;
+  if (equals_ignore_case(word, "replica")) return ClientType::kReplica;
+  if (equals_ignore_case(word, "slave")) return ClientType::kReplica;
+  if (equals_ignore_case(word, "pubsub")) return ClientType::kPubSub;
+  return std::nullopt;
+}
+
+std::string unknown_type_text(std::string_view word) {
+  return fmt::format("ERR Unknown client type '{}'", word);
+}
+
+ClientType type_of(const Session& session) {
+  const Peer peer = session.peer.load(std::memory_order_relaxed);
+  if (peer == Peer::kLeader) return ClientType::kMaster;
+  if (peer == Peer::kReplica) return ClientType::kReplica;
+  return session.subscriptions.shown_any() ? ClientType::kPubSub : ClientType::kNormal;
+}
+
+// ON or OFF; an error was answered when there is no value.
+std::optional<bool> on_or_off(Context& ctx, std::string_view word) {
+  if (equals_ignore_case(word, "on")) return true;
+  if (equals_ignore_case(word, "off")) return false;
+  ctx.reply.error(kSyntaxError);
+  return std::nullopt;
+}
+
+/* CLIENT ID */
+void client_id(Context& ctx) {
+  ctx.reply.integer(static_cast<int64_t>(ctx.session.id));
+}
+
+std::string line_of(const Context& ctx, const Session& session) {
+  size_t argument_bytes = 0;
+  if (session.id == ctx.session.id) {
+    for (const std::string_view argument : ctx.args) argument_bytes += argument.size();
+  }
+  return client_line(session, ctx.now_ms, argument_bytes);
+}
+
+/* CLIENT INFO */
+void client_info(Context& ctx) {
+  ctx.reply.verbatim(line_of(ctx, ctx.session), "txt");
+}
+
+/* CLIENT LIST [TYPE type | ID client-id ...] */
+void client_list(Context& ctx) {
+  const Arguments options = ctx.args.subspan(2);
+  std::string lines;
+  if (options.size() >= 2 && equals_ignore_case(options[0], "id")) {
+    std::vector<uint64_t> ids;
+    for (const std::string_view text : options.subspan(1)) {
+      const auto id = protocol::parse_int64(text);
+      if (!id) return ctx.reply.error("ERR Invalid client ID");
+      ids.push_back(static_cast<uint64_t>(*id));
+    }
+    for (const uint64_t id : ids) {
+      const auto session = ctx.services.clients.find(id);
+      if (session != nullptr) lines += line_of(ctx, *session);
+    }
+    return ctx.reply.verbatim(lines, "txt");
+  }
+  std::optional<ClientType> type;
+  if (options.size() == 2 && equals_ignore_case(options[0], "type")) {
+    type = parse_client_type(options[1]);
+    if (!type) return ctx.reply.error(unknown_type_text(options[1]));
+  } else if (!options.empty()) {
+    return ctx.reply.error(kSyntaxError);
+  }
+  for (const auto& session : ctx.services.clients.list()) {
+    if (!type || type_of(*session) == *type) lines += line_of(ctx, *session);
+  }
+  ctx.reply.verbatim(lines, "txt");
+}
+
+// Which clients CLIENT KILL means; an empty field accepts all.
+struct KillFilter {
+  std::optional<uint64_t> id;
+  std::string_view address;
+  std::string_view local_address;
+  std::optional<ClientType> type;
+  bool skip_me = true;
+
+  bool accepts(const Session& session, const Session& self) const {
+    return (!type || type_of(session) == *type) && (!id || session.id == *id) &&
+           (address.empty() || session.address == address) &&
+           (local_address.empty() || session.local_address == local_address) &&
+           !(skip_me && session.id == self.id);
+  }
+};
+
+// Reads one `option value` pair. Errors: the reply.
+core::Result<> read_kill_option(KillFilter& filter, std::string_view option,
+                                std::string_view value) {
+  if (equals_ignore_case(option, "id")) {
+    const auto id = protocol::parse_int64(value);
+    if (!id || *id < 1) return core::Error{"ERR client-id should be greater than 0"};
+    filter.id = static_cast<uint64_t>(*id);
+  } else if (equals_ignore_case(option, "type")) {
+    filter.type = parse_client_type(value);
+    if (!filter.type) return core::Error{unknown_type_text(value)};
+  } else if (equals_ignore_case(option, "addr")) {
+    filter.address = value;
+  } else if (equals_ignore_case(option, "laddr")) {
+    filter.local_address = value;
+  } else if (equals_ignore_case(option, "user")) {
+    // The only user there is; all clients are his.
+    if (value != "default") return core::Error{fmt::format("ERR No such user '{}'", value)};
+  } else if (equals_ignore_case(option, "skipme")) {
+    const bool yes = equals_ignore_case(value, "yes");
+    if (!yes && !equals_ignore_case(value, "no")) return core::Error{std::string(kSyntaxError)};
+    filter.skip_me = yes;
+  } else {
+    return core::Error{std::string(kSyntaxError)};
+  }
+  return {};
+}
+
+// Returns how many. The caller itself still gets its reply.
+int64_t kill_clients(Context& ctx, const KillFilter& filter) {
+  int64_t killed = 0;
+  for (const auto& session : ctx.services.clients.list()) {
+    if (!filter.accepts(*session, ctx.session)) continue;
+    ++killed;
+    if (session->id == ctx.session.id) {
+      ctx.session.close_after_reply = true;
+    } else {
+      session->request_kill();
+    }
+  }
+  return killed;
+}
+
+/* CLIENT KILL address | [ID id] [TYPE type] [USER name] [ADDR a] [LADDR a] [SKIPME YES|NO] */
+void client_kill(Context& ctx) {
+  KillFilter filter;
+  if (ctx.args.size() == 3) {
+    filter.address = ctx.args[2];
+    filter.skip_me = false;
+    // An empty address is nobody's, while an empty filter would be everybody's.
+    if (filter.address.empty() || kill_clients(ctx, filter) == 0) {
+      return ctx.reply.error("ERR No such client");
+    }
+    return ctx.reply.ok();
+  }
+  for (size_t i = 2; i < ctx.args.size(); i += 2) {
+    if (i + 1 == ctx.args.size()) return ctx.reply.error(kSyntaxError);
+    const auto read = read_kill_option(filter, ctx.args[i], ctx.args[i + 1]);
+    if (!read) return ctx.reply.error(read.error().message);
+  }
+  ctx.reply.integer(kill_clients(ctx, filter));
+}
+
+/* CLIENT SETNAME connection-name */
+void client_setname(Context& ctx) {
+  const std::string_view name = ctx.args[2];
+  if (const auto fault = client_name_fault(name); !fault.empty()) return ctx.reply.error(fault);
+  ctx.session.change_names([&](Session::Names& names) { names.name = name; });
+  ctx.reply.ok();
+}
+
+/* CLIENT GETNAME */
+void client_getname(Context& ctx) {
+  const std::string name = ctx.session.names().name;
+  if (name.empty()) return ctx.reply.null();
+  ctx.reply.bulk(name);
+}
+
+/* CLIENT GETREDIR */
+// There is no tracking, so nothing is redirected.
+void client_getredir(Context& ctx) {
+  ctx.reply.integer(-1);
+}
+
+/* CLIENT SETINFO LIB-NAME name | LIB-VER version */
+void client_setinfo(Context& ctx) {
+  const std::string_view attribute = ctx.args[2];
+  const std::string_view value = ctx.args[3];
+  const bool is_name = equals_ignore_case(attribute, "lib-name");
+  if (!is_name && !equals_ignore_case(attribute, "lib-ver")) {
+    return ctx.reply.error(fmt::format("ERR Unrecognized option '{}'", attribute));
+  }
+  if (const auto fault = client_name_fault(value); fault == kLongClientName) {
+    return ctx.reply.error(fault);
+  } else if (!fault.empty()) {
+    return ctx.reply.error(
+        fmt::format("ERR {} cannot contain spaces, newlines or special characters.", attribute));
+  }
+  ctx.session.change_names(
+      [&](Session::Names& names) { (is_name ? names.library : names.library_version) = value; });
+  ctx.reply.ok();
+}
+
+/* CLIENT REPLY ON | OFF | SKIP */
+void client_reply(Context& ctx) {
+  ReplyMode& mode = ctx.session.reply_mode;
+  if (equals_ignore_case(ctx.args[2], "on")) {
+    mode = ReplyMode::kOn;
+    return ctx.reply.ok();
+  }
+  if (equals_ignore_case(ctx.args[2], "off")) {
+    mode = ReplyMode::kOff;
+  } else if (equals_ignore_case(ctx.args[2], "skip")) {
+    if (mode != ReplyMode::kOff) mode = ReplyMode::kSkipNext;
+  } else {
+    ctx.reply.error(kSyntaxError);
+  }
+}
+
+/* CLIENT NO-EVICT ON | OFF */
+void client_no_evict(Context& ctx) {
+  const auto on = on_or_off(ctx, ctx.args[2]);
+  if (!on) return;
+  ctx.session.no_evict.store(*on, std::memory_order_relaxed);
+  ctx.reply.ok();
+}
+
+/* CLIENT NO-TOUCH ON | OFF */
+void client_no_touch(Context& ctx) {
+  const auto on = on_or_off(ctx, ctx.args[2]);
+  if (!on) return;
+  ctx.session.no_touch.store(*on, std::memory_order_relaxed);
+  ctx.reply.ok();
+}
+
+/* CLIENT PAUSE timeout [WRITE | ALL] */
+void client_pause(Context& ctx) {
+  if (ctx.args.size() > 4) return ctx.reply.error(kSyntaxError);
+  PauseGate::Mode mode = PauseGate::Mode::kAll;
+  if (ctx.args.size() == 4) {
+    if (equals_ignore_case(ctx.args[3], "write")) {
+      mode = PauseGate::Mode::kWrites;
+    } else if (!equals_ignore_case(ctx.args[3], "all")) {
+      return ctx.reply.error("ERR CLIENT PAUSE mode must be WRITE or ALL");
+    }
+  }
+  const auto timeout_ms = protocol::parse_int64(ctx.args[2]);
+  if (!timeout_ms) return ctx.reply.error("ERR timeout is not an integer or out of range");
+  if (*timeout_ms < 0) return ctx.reply.error("ERR timeout is negative");
+  if (*timeout_ms > std::numeric_limits<int64_t>::max() - ctx.now_ms) {
+    return ctx.reply.error("ERR timeout is out of range");
+  }
+  PauseGate& pause = ctx.services.pause;
+  pause.pause(mode, ctx.now_ms + *timeout_ms, ctx.now_ms);
+  // A transaction cannot wait: writes that had begun may end after its replies.
+  if (ctx.in_exec) return ctx.reply.ok();
+  const Deferral deferral = defer_reply(ctx);
+  pause.drain([end = deferral.end] { end({}); });
+  await(ctx, deferral.awaited);
+}
+
+/* CLIENT UNPAUSE */
+void client_unpause(Context& ctx) {
+  ctx.services.pause.end();
+  ctx.reply.ok();
+}
+
+/* CLIENT UNBLOCK client-id [TIMEOUT | ERROR] */
+void client_unblock(Context& ctx) {
+  if (ctx.args.size() > 4) return ctx.reply.error(kSyntaxError);
+  const bool has_error = ctx.args.size() == 4 && equals_ignore_case(ctx.args[3], "error");
+  if (ctx.args.size() == 4 && !has_error && !equals_ignore_case(ctx.args[3], "timeout")) {
+    return ctx.reply.error("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR");
+  }
+  const auto id = protocol::parse_int64(ctx.args[2]);
+  if (!id) return ctx.reply.error(kNotAnInteger);
+  const auto session = ctx.services.clients.find(static_cast<uint64_t>(*id));
+  if (session == nullptr || !session->blocked) return ctx.reply.integer(0);
+  session->unblock_requested = has_error ? Unblock::kWithError : Unblock::kAsByTimeout;
+  if (session->wake) session->wake();
+  ctx.reply.integer(1);
+}
+
+constexpr uint32_t kOwn = kNoScript | kLoading | kStale;
+constexpr uint32_t kOthers = kOwn | kAdmin;
+
+// A row whose fields are those of all of CLIENT's subcommands but for the given ones.
+constexpr Command about_clients(Command row) {
+  row.categories = kConnection;
+  row.group = "connection";
+  return row;
+}
+
+constexpr Command kClientSubcommands[] = {
+    about_clients({.name = "getname",
+                   .arity = 2,
+                   .flags = kOwn,
+                   .since = "2.6.9",
+                   .summary = "Returns the name of the connection",
+                   .complexity = "O(1)",
+                   .handler = client_getname}),
+    about_clients({.name = "getredir",
+                   .arity = 2,
+                   .flags = kOwn,
+                   .since = "6.0.0",
+                   .summary = "Returns -1: invalidation messages are not redirected",
+                   .complexity = "O(1)",
+                   .handler = client_getredir}),
+    about_clients({.name = "id",
+                   .arity = 2,
+                   .flags = kOwn,
+                   .since = "5.0.0",
+                   .summary = "Returns the id of the connection",
+                   .complexity = "O(1)",
+                   .handler = client_id}),
+    about_clients({.name = "info",
+                   .arity = 2,
+                   .flags = kOwn,
+                   .since = "6.2.0",
+                   .summary = "Describes the connection",
+                   .complexity = "O(1)",
+                   .tips = kVaryingOutput,
+                   .handler = client_info}),
+    about_clients({.name = "kill",
+                   .arity = -3,
+                   .flags = kOthers,
+                   .since = "2.4.0",
+                   .summary = "Closes connections",
+                   .complexity = "O(N) where N is the number of client connections",
+                   .syntax =
+                       "address | ([ID client-id] [TYPE (NORMAL | MASTER | REPLICA | PUBSUB)] "
+                       "[USER username] [ADDR address] [LADDR address] "
+                       "[SKIPME (YES | NO)]) ...",
+                   .handler = client_kill}),
+    about_clients({.name = "list",
+                   .arity = -2,
+                   .flags = kOthers,
+                   .since = "2.4.0",
+                   .summary = "Describes the connections",
+                   .complexity = "O(N) where N is the number of client connections",
+                   .syntax = "[TYPE (NORMAL | MASTER | REPLICA | PUBSUB) | ID client-id ...]",
+                   .tips = kVaryingOutput,
+                   .handler = client_list}),
+    about_clients({.name = "no-evict",
+                   .arity = 3,
+                   .flags = kOthers,
+                   .since = "7.0.0",
+                   .summary = "Keeps the connection when memory for clients is short",
+                   .complexity = "O(1)",
+                   .syntax = "ON | OFF",
+                   .handler = client_no_evict}),
+    about_clients({.name = "no-touch",
+                   .arity = 3,
+                   .flags = kOwn,
+                   .since = "7.2.0",
+                   .summary = "Leaves the idle time of keys alone when this connection reads them",
+                   .complexity = "O(1)",
+                   .syntax = "ON | OFF",
+                   .handler = client_no_touch}),
+    about_clients({.name = "pause",
+                   .arity = -3,
+                   .flags = kOthers,
+                   .since = "2.9.50",
+                   .summary = "Holds commands back for a while",
+                   .complexity = "O(1)",
+                   .syntax = "timeout [WRITE | ALL]",
+                   .handler = client_pause}),
+    about_clients({.name = "reply",
+                   .arity = 3,
+                   .flags = kOwn,
+                   .since = "3.2.0",
+                   .summary = "Chooses whether commands are answered",
+                   .complexity = "O(1)",
+                   .syntax = "ON | OFF | SKIP",
+                   .handler = client_reply}),
+    about_clients({.name = "setinfo",
+                   .arity = 4,
+                   .flags = kOwn,
+                   .since = "7.2.0",
+                   .summary = "Tells which library the client uses",
+                   .complexity = "O(1)",
+                   .syntax = "LIB-NAME libname | LIB-VER libver",
+                   .handler = client_setinfo}),
+    about_clients({.name = "setname",
+                   .arity = 3,
+                   .flags = kOwn,
+                   .since = "2.6.9",
+                   .summary = "Names the connection",
+                   .complexity = "O(1)",
+                   .syntax = "connection-name",
+                   .handler = client_setname}),
+    about_clients({.name = "unblock",
+                   .arity = -3,
+                   .flags = kOthers,
+                   .since = "5.0.0",
+                   .summary = "Ends the waiting of a client in a blocking command",
+                   .complexity = "O(log N) where N is the number of client connections",
+                   .syntax = "client-id [TIMEOUT | ERROR]",
+                   .handler = client_unblock}),
+    about_clients({.name = "unpause",
+                   .arity = 2,
+                   .flags = kOthers | kNotPaused,
+                   .since = "6.2.0",
+                   .summary = "Ends what CLIENT PAUSE began",
+                   .complexity = "O(N) Where N is the number of paused clients",
+                   .handler = client_unpause}),
+};
+
+const Command kClientRows[] = {
+    {.name = "client",
+     .arity = -2,
+     .group = "connection",
+     .since = "2.4.0",
+     .summary = "Groups the commands about connections",
+     .complexity = "Depends on subcommand",
+     .subcommands = kClientSubcommands},
+};
+
+}  // namespace
+
+std::span<const Command> client_commands() {
+  return kClientRows;
+}
+
+}  // namespace server

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#include "server/commands/connection/client_list.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "server/dispatch/registry.h"
+
+namespace server {
+namespace {
+
+// The letters of the `flags` field; N stands for none.
+std::string flag_letters(const Session& session) {
+  std::string letters;
+  const Peer peer = session.peer.load(std::memory_order_relaxed);
+  if (peer == Peer::kReplica) letters += 'S';
+  if (peer == Peer::kLeader) letters += 'M';
+  if (session.subscriptions.shown_any()) letters += 'P';
+  if (session.paused.load(std::memory_order_relaxed) || session.blocked) letters += 'b';
+  if (session.queued_commands.load(std::memory_order_relaxed) >= 0) letters += 'x';
+  if (session.kill_requested.load(std::memory_order_relaxed)) letters += 'A';
+  if (session.is_unix_socket) letters += 'U';
+  if (session.no_evict.load(std::memory_order_relaxed)) letters += 'e';
+  if (session.no_touch.load(std::memory_order_relaxed)) letters += 'T';
+  return letters.empty() ? "N" : letters;
+}
+
+int64_t seconds_since(int64_t then_ms, int64_t now_ms) {
+  // The clock may have been set back.
+  return std::max<int64_t>(0, (now_ms - then_ms) / 1000);
+}
+
+}  // namespace
+
+std::string client_line(const Session& session, int64_t now_ms, size_t argument_bytes) {
+  const Session::Names names = session.names();
+  const RegisteredCommand* command = session.last_command.load(std::memory_order_relaxed);
+  const uint64_t query = session.query_buffer_bytes.load(std::memory_order_relaxed);
+  const uint64_t query_free = session.query_buffer_free_bytes.load(std::memory_order_relaxed);
+  const uint64_t output = session.output_buffer_bytes.load(std::memory_order_relaxed);
+  std::string line;
+  const auto out = std::back_inserter(line);
+  fmt::format_to(out, "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={}",
+                 session.id, session.address, session.local_address, session.descriptor, names.name,
+                 seconds_since(session.created_ms, now_ms),
+                 seconds_since(session.last_interaction_ms.load(std::memory_order_relaxed), now_ms),
+                 flag_letters(session), session.shown_database.load(std::memory_order_relaxed));
+  const Subscriptions& subscriptions = session.subscriptions;
+  fmt::format_to(out, " sub={} psub={} ssub={} multi={} qbuf={} qbuf-free={}",
+                 subscriptions.shown_count(SubscriptionKind::kChannel),
+                 subscriptions.shown_count(SubscriptionKind::kPattern),
+                 subscriptions.shown_count(SubscriptionKind::kShardChannel),
+                 session.queued_commands.load(std::memory_order_relaxed), query, query_free);
+  // Arguments are views of the query buffer, so that tot-mem has them already.
+  fmt::format_to(out, " argv-mem={} multi-mem={} rbs={} rbp={} obl={} oll=0 omem={} tot-mem={}",
+                 argument_bytes, session.queued_bytes.load(std::memory_order_relaxed),
+                 session.output_buffer_capacity_bytes.load(std::memory_order_relaxed),
+                 session.output_buffer_peak_bytes.load(std::memory_order_relaxed), output, output,
+                 session.memory_bytes());
+  fmt::format_to(out, " events={} cmd={} user=default redir=-1 resp={} lib-name={} lib-ver={}\n",
+                 output == 0 ? "r" : "rw", command == nullptr ? "NULL" : command->full_name,
+                 session.shown_resp.load(std::memory_order_relaxed), names.library,
+                 names.library_version);
+  return line;
+}
+
+}  // namespace server

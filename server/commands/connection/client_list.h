@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+//
+// The line of CLIENT LIST and CLIENT INFO that describes one session.
+//
+// Thread safety: reads only what a session shares, so any thread may describe any session.
+// Source: https://redis.io/docs/latest/commands/client-list/ names the fields.
+#pragma once
+
+#include <string>
+
+#include "server/session/session.h"
+
+namespace server {
+
+// All fields of Redis 7.2 in its order, ended by a line feed. `argument_bytes` are those of the
+// command that the session runs right now.
+std::string client_line(const Session& session, int64_t now_ms, size_t argument_bytes);
+
+}  // namespace server

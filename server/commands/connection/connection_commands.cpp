@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT
+//
+// PING, ECHO, QUIT, RESET, SELECT, HELLO, AUTH: the life of a connection.
+#include <fmt/format.h>
+
+#include <string>
+
+#include "server/commands/connection/client_name.h"
+#include "server/commands/server/module_list.h"
+#include "server/dispatch/context.h"
+#include "server/dispatch/database_index.h"
+#include "server/dispatch/dispatcher.h"
+#include "server/dispatch/families.h"
+#include "server/process/compatibility.h"
+#include "server/process/password.h"
+#include "server/session/unsubscribe_all.h"
+
+namespace server {
+namespace {
+
+constexpr std::string_view kWrongPassword =
+    "WRONGPASS invalid username-password pair or user is disabled.";
+// The only user until access lists exist.
+constexpr std::string_view kDefaultUser = "default";
+
+/* PING [message] */
+void ping(Context& ctx) {
+  if (ctx.args.size() > 2) {
+    return ctx.reply.error("ERR wrong number of arguments for 'ping' command");
+  }
+  if (ctx.session.is_in_subscriber_mode()) {
+    // Looks like a message, so that a client's loop for messages can read it.
+    ctx.reply.array(2);
+    ctx.reply.bulk("pong");
+    return ctx.reply.bulk(ctx.args.size() == 2 ? ctx.args[1] : "");
+  }
+  if (ctx.args.size() == 2) return ctx.reply.bulk(ctx.args[1]);
+  ctx.reply.simple("PONG");
+}
+
+/* ECHO message */
+void echo(Context& ctx) {
+  ctx.reply.bulk(ctx.args[1]);
+}
+
+/* QUIT */
+void quit(Context& ctx) {
+  ctx.session.close_after_reply = true;
+  ctx.reply.ok();
+}
+
+/* RESET */
+void reset(Context& ctx) {
+  Session& session = ctx.session;
+  discard_transaction(ctx.services, session);
+  unsubscribe_all(ctx.services.pubsub, session);
+  session.database = 0;
+  session.shown_database.store(0, std::memory_order_relaxed);
+  session.resp = protocol::RespVersion::kResp2;
+  session.shown_resp.store(2, std::memory_order_relaxed);
+  session.reply_mode = ReplyMode::kOn;
+  session.no_touch.store(false, std::memory_order_relaxed);
+  session.no_evict.store(false, std::memory_order_relaxed);
+  session.authenticated = ctx.services.config.password().empty();
+  session.change_names([](Session::Names& names) { names.name.clear(); });
+  ctx.reply.set_version(session.resp);
+  ctx.reply.simple("RESET");
+}
+
+/* SELECT index */
+void select(Context& ctx) {
+  const auto index = parse_database_index(ctx.args[1], ctx.keyspace().database_count());
+  if (!index) return ctx.reply.error(index.error().message);
+  ctx.session.database = static_cast<int>(*index);
+  ctx.session.shown_database.store(ctx.session.database, std::memory_order_relaxed);
+  ctx.reply.ok();
+}
+
+bool credentials_are_right(const Context& ctx, std::string_view user, std::string_view password) {
+  const std::string secret = ctx.services.config.password();
+  // Compared for unknown users, too, so that the time does not tell which users exist.
+  const bool same = is_same_password(password, secret);
+  return user == kDefaultUser && (same || secret.empty());
+}
+
+/* AUTH [username] password */
+void auth(Context& ctx) {
+  if (ctx.args.size() > 3) return ctx.reply.error(kSyntaxError);
+  const bool named = ctx.args.size() == 3;
+  if (!named && ctx.services.config.password().empty()) {
+    return ctx.reply.error(
+        "ERR AUTH <password> called without any password configured for the default user. Are you "
+        "sure your configuration is correct?");
+  }
+  if (!credentials_are_right(ctx, named ? ctx.args[1] : kDefaultUser, ctx.args.back())) {
+    return ctx.reply.error(kWrongPassword);
+  }
+  ctx.session.authenticated = true;
+  ctx.reply.ok();
+}
+
+struct HelloOptions {
+  int64_t protocol = 0;  // 0: keep the present one
+  bool has_credentials = false;
+  std::string_view user;
+  std::string_view password;
+  bool has_name = false;
+  std::string_view name;
+};
+
+core::Result<HelloOptions> parse_hello(Arguments args) {
+  HelloOptions options;
+  if (args.size() > 1) {
+    const auto version = protocol::parse_int64(args[1]);
+    if (!version) return core::Error{"ERR Protocol version is not an integer or out of range"};
+    if (*version < 2 || *version > 3) return core::Error{"NOPROTO unsupported protocol version"};
+    options.protocol = *version;
+  }
+  for (size_t i = 2; i < args.size(); ++i) {
+    const size_t left = args.size() - i - 1;
+    if (protocol::equals_ignore_case(args[i], "AUTH") && left >= 2) {
+      options.has_credentials = true;
+      options.user = args[i + 1];
+      options.password = args[i + 2];
+      i += 2;
+    } else if (protocol::equals_ignore_case(args[i], "SETNAME") && left >= 1) {
+      options.has_name = true;
+      options.name = args[i + 1];
+      i += 1;
+    } else {
+      return core::Error{fmt::format("ERR Syntax error in HELLO option '{}'", args[i])};
+    }
+  }
+  return options;
+}
+
+// What stands against HELLO; nothing has been changed by then.
+std::string_view hello_refusal(const Context& ctx, const HelloOptions& options) {
+  if (options.has_credentials && !credentials_are_right(ctx, options.user, options.password)) {
+    return kWrongPassword;
+  }
+  if (!options.has_credentials && !ctx.session.authenticated) {
+    return "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO "
+           "<proto> AUTH <user> <pass> option can be used to authenticate the client and select "
+           "the RESP protocol version at the same time";
+  }
+  return options.has_name ? client_name_fault(options.name) : "";
+}
+
+/* HELLO [protover [AUTH username password] [SETNAME clientname]] */
+void hello(Context& ctx) {
+  const auto options = parse_hello(ctx.args);
+  if (!options) return ctx.reply.error(options.error().message);
+  const std::string_view refusal = hello_refusal(ctx, *options);
+  if (!refusal.empty()) return ctx.reply.error(refusal);
+  Session& session = ctx.session;
+  session.authenticated = true;
+  if (options->has_name) {
+    session.change_names([&](Session::Names& names) { names.name = options->name; });
+  }
+  if (options->protocol != 0) {
+    session.resp = static_cast<protocol::RespVersion>(options->protocol);
+    session.shown_resp.store(static_cast<int>(options->protocol), std::memory_order_relaxed);
+    ctx.reply.set_version(session.resp);
+  }
+  ctx.reply.map(7);
+  ctx.reply.bulk("server");
+  ctx.reply.bulk("redis");
+  ctx.reply.bulk("version");
+  ctx.reply.bulk(kCompatibleRedisVersion);
+  ctx.reply.bulk("proto");
+  ctx.reply.integer(static_cast<int64_t>(session.resp));
+  ctx.reply.bulk("id");
+  ctx.reply.integer(static_cast<int64_t>(session.id));
+  ctx.reply.bulk("mode");
+  ctx.reply.bulk("standalone");
+  ctx.reply.bulk("role");
+  ctx.reply.bulk(ctx.services.replication.is_replica() ? "replica" : "master");
+  ctx.reply.bulk("modules");
+  write_module_list(ctx.reply);
+}
+
+constexpr uint32_t kAnytime = kNoScript | kLoading | kStale | kFast | kNoAuth | kAllowBusy;
+
+// A login is not paused: who wants to end a pause may have to log in first.
+const Command kConnectionRows[] = {
+    {.name = "auth",
+     .arity = -2,
+     .flags = kAnytime | kSkipMonitor | kNotPaused,
+     .categories = kConnection,
+     .group = "connection",
+     .since = "1.0.0",
+     .summary = "Logs the connection in",
+     .complexity = "O(N) where N is the number of passwords defined for the user",
+     .syntax = "[username] password",
+     .handler = auth},
+    {.name = "echo",
+     .arity = 2,
+     .flags = kLoading | kStale | kFast,
+     .categories = kConnection,
+     .group = "connection",
+     .since = "1.0.0",
+     .summary = "Returns the message",
+     .complexity = "O(1)",
+     .syntax = "message",
+     .handler = echo},
+    {.name = "hello",
+     .arity = -1,
+     .flags = kAnytime | kSkipMonitor | kNotPaused,
+     .categories = kConnection,
+     .group = "connection",
+     .since = "6.0.0",
+     .summary = "Chooses the protocol version and tells about the server",
+     .complexity = "O(1)",
+     .syntax = "[protover [AUTH username password:string] [SETNAME clientname]]",
+     .handler = hello},
+    {.name = "ping",
+     .arity = -1,
+     .flags = kFast | kTellsTrouble | kInSubscriberMode,
+     .categories = kConnection,
+     .group = "connection",
+     .since = "1.0.0",
+     .summary = "Answers PONG, or the message",
+     .complexity = "O(1)",
+     .syntax = "[message]",
+     .tips = "request_policy:all_shards response_policy:all_succeeded",
+     .handler = ping},
+    {.name = "quit",
+     .arity = -1,
+     .flags = kAnytime | kImmediate | kInSubscriberMode,
+     .categories = kConnection,
+     .group = "connection",
+     .since = "1.0.0",
+     .summary = "Closes the connection",
+     .complexity = "O(1)",
+     .handler = quit},
+    {.name = "reset",
+     .arity = 1,
+     .flags = kAnytime | kImmediate | kInSubscriberMode,
+     .categories = kConnection,
+     .group = "connection",
+     .since = "6.2.0",
+     .summary = "Puts the connection back to its start",
+     .complexity = "O(1)",
+     .handler = reset},
+    {.name = "select",
+     .arity = 2,
+     .flags = kLoading | kStale | kFast,
+     .categories = kConnection,
+     .group = "connection",
+     .since = "1.0.0",
+     .summary = "Chooses the database",
+     .complexity = "O(1)",
+     .syntax = "index",
+     .handler = select},
+};
+
+}  // namespace
+
+std::span<const Command> connection_commands() {
+  return kConnectionRows;
+}
+
+}  // namespace server

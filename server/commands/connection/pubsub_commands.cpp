@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: MIT
+//
+// SUBSCRIBE, PSUBSCRIBE, SSUBSCRIBE and their opposites, PUBLISH, SPUBLISH, PUBSUB.
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+
+#include "server/dispatch/context.h"
+#include "server/dispatch/families.h"
+
+namespace server {
+namespace {
+
+using enum SubscriptionKind;
+
+struct ChannelWords {
+  std::string_view subscribed;
+  std::string_view unsubscribed;
+};
+
+ChannelWords words_of(SubscriptionKind kind) {
+  switch (kind) {
+    case kChannel:
+      return {"subscribe", "unsubscribe"};
+    case kPattern:
+      return {"psubscribe", "punsubscribe"};
+    case kShardChannel:
+      return {"ssubscribe", "sunsubscribe"};
+  }
+  return {};
+}
+
+// As the replies count: shard channels for themselves, all else together.
+int64_t shown_count(const Subscriptions& subscriptions, SubscriptionKind kind) {
+  const size_t count = kind == kShardChannel
+                           ? subscriptions.count(kShardChannel)
+                           : subscriptions.count(kChannel) + subscriptions.count(kPattern);
+  return static_cast<int64_t>(count);
+}
+
+void subscribe_to(Context& ctx, SubscriptionKind kind) {
+  Session& session = ctx.session;
+  if (session.origin != CommandOrigin::kClient) {
+    // A journal has no connection that messages could go to.
+    return ctx.reply.error(
+        fmt::format("ERR {} isn't allowed for a DENY BLOCKING client", ctx.command->full_name));
+  }
+  for (const std::string_view name : ctx.args.subspan(1)) {
+    if (!session.subscriptions.contains(kind, name)) {
+      const uint64_t serial =
+          ctx.services.pubsub.subscribe(kind, name, {session.id, session.thread_index});
+      session.subscriptions.add(kind, name, serial);
+    }
+    ctx.reply.push(3);
+    ctx.reply.bulk(words_of(kind).subscribed);
+    ctx.reply.bulk(name);
+    ctx.reply.integer(shown_count(session.subscriptions, kind));
+  }
+}
+
+void unsubscribe_from(Context& ctx, SubscriptionKind kind) {
+  Subscriptions& subscriptions = ctx.session.subscriptions;
+  const auto answer = [&](std::optional<std::string_view> name) {
+    ctx.reply.push(3);
+    ctx.reply.bulk(words_of(kind).unsubscribed);
+    name ? ctx.reply.bulk(*name) : ctx.reply.null();
+    ctx.reply.integer(shown_count(subscriptions, kind));
+  };
+  const auto drop = [&](std::string_view name) {
+    if (subscriptions.contains(kind, name)) {
+      ctx.services.pubsub.unsubscribe(kind, name, ctx.session.id);
+      subscriptions.remove(kind, name);
+    }
+    answer(name);
+  };
+  if (ctx.args.size() > 1) {
+    for (const std::string_view name : ctx.args.subspan(1)) drop(name);
+    return;
+  }
+  const auto all = subscriptions.names(kind);
+  for (const std::string& name : all) drop(name);
+  if (all.empty()) answer(std::nullopt);
+}
+
+/* SUBSCRIBE channel [channel ...] */
+void subscribe(Context& ctx) {
+  subscribe_to(ctx, kChannel);
+}
+
+/* UNSUBSCRIBE [channel ...] */
+void unsubscribe(Context& ctx) {
+  unsubscribe_from(ctx, kChannel);
+}
+
+/* PSUBSCRIBE pattern [pattern ...] */
+void psubscribe(Context& ctx) {
+  subscribe_to(ctx, kPattern);
+}
+
+/* PUNSUBSCRIBE [pattern ...] */
+void punsubscribe(Context& ctx) {
+  unsubscribe_from(ctx, kPattern);
+}
+
+/* SSUBSCRIBE shardchannel [shardchannel ...] */
+void ssubscribe(Context& ctx) {
+  subscribe_to(ctx, kShardChannel);
+}
+
+/* SUNSUBSCRIBE [shardchannel ...] */
+void sunsubscribe(Context& ctx) {
+  unsubscribe_from(ctx, kShardChannel);
+}
+
+void publish_to(Context& ctx, SubscriptionKind kind) {
+  // Replicas have subscribers too; a file needs no messages.
+  ctx.services.journal.tell_second_sink(ctx.args);
+  const size_t receivers = ctx.services.pubsub.publish(kind, ctx.args[1], ctx.args[2]);
+  ctx.reply.integer(static_cast<int64_t>(receivers));
+}
+
+/* PUBLISH channel message */
+void publish(Context& ctx) {
+  publish_to(ctx, kChannel);
+}
+
+/* SPUBLISH shardchannel message */
+void spublish(Context& ctx) {
+  publish_to(ctx, kShardChannel);
+}
+
+void list_channels(Context& ctx, SubscriptionKind kind) {
+  if (ctx.args.size() > 3) {
+    return ctx.reply.error(fmt::format(
+        "ERR unknown subcommand or wrong number of arguments for '{}'. Try PUBSUB HELP.",
+        ctx.args[1]));
+  }
+  std::optional<std::string_view> pattern;
+  if (ctx.args.size() == 3) pattern = ctx.args[2];
+  const auto names = ctx.services.pubsub.names(kind, pattern);
+  ctx.reply.array(names.size());
+  for (const std::string& name : names) ctx.reply.bulk(name);
+}
+
+void count_subscribers(Context& ctx, SubscriptionKind kind) {
+  const Arguments names = ctx.args.subspan(2);
+  ctx.reply.array(names.size() * 2);
+  for (const std::string_view name : names) {
+    ctx.reply.bulk(name);
+    ctx.reply.integer(static_cast<int64_t>(ctx.services.pubsub.subscriber_count(kind, name)));
+  }
+}
+
+/* PUBSUB CHANNELS [pattern] */
+void pubsub_channels(Context& ctx) {
+  list_channels(ctx, kChannel);
+}
+
+/* PUBSUB NUMPAT */
+void pubsub_numpat(Context& ctx) {
+  ctx.reply.integer(static_cast<int64_t>(ctx.services.pubsub.name_count(kPattern)));
+}
+
+/* PUBSUB NUMSUB [channel ...] */
+void pubsub_numsub(Context& ctx) {
+  count_subscribers(ctx, kChannel);
+}
+
+/* PUBSUB SHARDCHANNELS [pattern] */
+void pubsub_shardchannels(Context& ctx) {
+  list_channels(ctx, kShardChannel);
+}
+
+/* PUBSUB SHARDNUMSUB [shardchannel ...] */
+void pubsub_shardnumsub(Context& ctx) {
+  count_subscribers(ctx, kShardChannel);
+}
+
+constexpr uint32_t kAsking = kPubSub | kLoading | kStale;
+constexpr uint32_t kListening = kAsking | kNoScript | kInSubscriberMode | kRepliesByPush;
+constexpr uint32_t kSending = kAsking | kFast | kMayReplicate;
+
+constexpr Command about_channels(Command row) {
+  row.group = "pubsub";
+  return row;
+}
+
+constexpr Command kPubsubSubcommands[] = {
+    about_channels({.name = "channels",
+                    .arity = -2,
+                    .flags = kAsking,
+                    .since = "2.8.0",
+                    .summary = "Returns the channels that have subscribers",
+                    .complexity =
+                        "O(N) where N is the number of active channels, and assuming constant time "
+                        "pattern matching (relatively short channels and patterns)",
+                    .syntax = "[pattern]",
+                    .handler = pubsub_channels}),
+    about_channels({.name = "numpat",
+                    .arity = 2,
+                    .flags = kAsking,
+                    .since = "2.8.0",
+                    .summary = "Returns the number of patterns that have subscribers",
+                    .complexity = "O(1)",
+                    .handler = pubsub_numpat}),
+    about_channels(
+        {.name = "numsub",
+         .arity = -2,
+         .flags = kAsking,
+         .since = "2.8.0",
+         .summary = "Returns how many subscribers channels have, not counting patterns",
+         .complexity =
+             "O(N) for the NUMSUB subcommand, where N is the number of requested channels",
+         .syntax = "[channel ...]",
+         .handler = pubsub_numsub}),
+    about_channels(
+        {.name = "shardchannels",
+         .arity = -2,
+         .flags = kAsking,
+         .since = "7.0.0",
+         .summary = "Returns the shard channels that have subscribers",
+         .complexity = "O(N) where N is the number of active shard channels, and assuming constant "
+                       "time pattern matching (relatively short shard channels)",
+         .syntax = "[pattern]",
+         .handler = pubsub_shardchannels}),
+    about_channels({.name = "shardnumsub",
+                    .arity = -2,
+                    .flags = kAsking,
+                    .since = "7.0.0",
+                    .summary = "Returns how many subscribers shard channels have",
+                    .complexity = "O(N) for the SHARDNUMSUB subcommand, where N is the number of "
+                                  "requested shard channels",
+                    .syntax = "[shardchannel ...]",
+                    .handler = pubsub_shardnumsub}),
+};
+
+const Command kPubsubRows[] = {
+    about_channels(
+        {.name = "psubscribe",
+         .arity = -2,
+         .flags = kListening,
+         .since = "2.0.0",
+         .summary = "Listens to all channels that match a pattern",
+         .complexity = "O(N) where N is the number of patterns the client is already subscribed to",
+         .syntax = "pattern ...",
+         .handler = psubscribe}),
+    about_channels({.name = "publish",
+                    .arity = 3,
+                    .flags = kSending,
+                    .since = "2.0.0",
+                    .summary = "Sends a message to all who listen to the channel",
+                    .complexity =
+                        "O(N+M) where N is the number of clients subscribed to the receiving "
+                        "channel and M is the total number of subscribed patterns (by any client)",
+                    .syntax = "channel message",
+                    .handler = publish}),
+    about_channels({.name = "pubsub",
+                    .arity = -2,
+                    .since = "2.8.0",
+                    .summary = "Groups the commands that tell about channels",
+                    .complexity = "Depends on subcommand",
+                    .subcommands = kPubsubSubcommands}),
+    about_channels(
+        {.name = "punsubscribe",
+         .arity = -1,
+         .flags = kListening,
+         .since = "2.0.0",
+         .summary = "Ends the listening to patterns, or to all of them",
+         .complexity =
+             "O(N+M) where N is the number of patterns the client is already subscribed and M is "
+             "the number of total patterns subscribed in the system (by any client)",
+         .syntax = "[pattern ...]",
+         .handler = punsubscribe}),
+    about_channels(
+        {.name = "spublish",
+         .arity = 3,
+         .flags = kSending,
+         .keys = one_key(kNotAKey),
+         .since = "7.0.0",
+         .summary = "Sends a message to all who listen to the shard channel",
+         .complexity =
+             "O(N) where N is the number of clients subscribed to the receiving shard channel",
+         .syntax = "shardchannel message",
+         .handler = spublish}),
+    about_channels({.name = "ssubscribe",
+                    .arity = -2,
+                    .flags = kListening,
+                    .keys = keys_to_end(1, 1, kNotAKey),
+                    .since = "7.0.0",
+                    .summary = "Listens to shard channels",
+                    .complexity = "O(N) where N is the number of shard channels to subscribe to",
+                    .syntax = "shardchannel ...",
+                    .handler = ssubscribe}),
+    about_channels({.name = "subscribe",
+                    .arity = -2,
+                    .flags = kListening,
+                    .since = "2.0.0",
+                    .summary = "Listens to channels",
+                    .complexity = "O(N) where N is the number of channels to subscribe to",
+                    .syntax = "channel ...",
+                    .handler = subscribe}),
+    about_channels(
+        {.name = "sunsubscribe",
+         .arity = -1,
+         .flags = kListening,
+         .keys = keys_to_end(1, 1, kNotAKey),
+         .since = "7.0.0",
+         .summary = "Ends the listening to shard channels, or to all of them",
+         .complexity =
+             "O(N) where N is the number of clients already subscribed to a shard channel",
+         .syntax = "[shardchannel ...]",
+         .handler = sunsubscribe}),
+    about_channels(
+        {.name = "unsubscribe",
+         .arity = -1,
+         .flags = kListening,
+         .since = "2.0.0",
+         .summary = "Ends the listening to channels, or to all of them",
+         .complexity = "O(N) where N is the number of clients already subscribed to a channel",
+         .syntax = "[channel ...]",
+         .handler = unsubscribe}),
+};
+
+}  // namespace
+
+std::span<const Command> pubsub_commands() {
+  return kPubsubRows;
+}
+
+}  // namespace server

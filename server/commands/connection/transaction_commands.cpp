@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+//
+// MULTI, EXEC, DISCARD, WATCH, UNWATCH: a transaction runs under the locks of all its keys at
+// once, so that other threads see all of it or nothing.
+#include <mutex>
+
+#include "server/dispatch/context.h"
+#include "server/dispatch/dispatcher.h"
+#include "server/dispatch/families.h"
+
+namespace server {
+namespace {
+
+// The stripes that EXEC must hold: every key it will touch, and every key it watched.
+StripeMask stripes_of(const Context& ctx, const Transaction& transaction) {
+  if ((transaction.queued_flags & kWholeKeyspace) != 0) return core::keyspace::kAllStripes;
+  StripeMask mask = 0;
+  for (const QueuedCommand& queued : transaction.queue) {
+    const std::vector<std::string_view> args(queued.arguments.begin(), queued.arguments.end());
+    for_each_key(*queued.command->row, args, [&](size_t index, uint16_t) {
+      mask |= core::keyspace::Keyspace::mask_of(ctx.keyspace().ref(args[index]));
+    });
+  }
+  for (const auto& watched : transaction.watched) {
+    mask |= core::keyspace::Keyspace::mask_of(ctx.keyspace().ref(watched.key));
+  }
+  return mask;
+}
+
+// Whether a watched key has changed since WATCH; ends the watches. REQUIRES: their locks.
+bool end_watches(const Context& ctx, Transaction& transaction) {
+  if (transaction.watch_flag == nullptr) return false;
+  bool changed = transaction.watch_flag->dirty.load(std::memory_order_acquire);
+  for (const auto& watched : transaction.watched) {
+    const KeyRef key = ctx.keyspace().ref(watched.key);
+    const auto database = static_cast<unsigned>(watched.database);
+    changed = changed ||
+              ctx.keyspace().watched_key_expired(database, key, transaction.watch_flag, ctx.now_ms);
+    ctx.keyspace().unwatch(database, key, transaction.watch_flag);
+  }
+  return changed;
+}
+
+/* MULTI */
+void multi(Context& ctx) {
+  if (ctx.session.transaction.active) return ctx.reply.error("ERR MULTI calls can not be nested");
+  ctx.session.transaction.active = true;
+  ctx.session.publish_transaction();
+  ctx.reply.ok();
+}
+
+/* EXEC */
+void exec(Context& ctx) {
+  Session& session = ctx.session;
+  if (!session.transaction.active) return ctx.reply.error("ERR EXEC without MULTI");
+  if (session.transaction.aborted) {
+    discard_transaction(ctx.services, session);
+    return ctx.reply.error("EXECABORT Transaction discarded because of previous errors.");
+  }
+  Transaction transaction = std::move(session.transaction);
+  session.transaction = Transaction{};
+  session.publish_transaction();
+  session.watched_keys.store(0, std::memory_order_relaxed);
+  session.watched_bytes.store(0, std::memory_order_relaxed);
+
+  // Saves and changes of role take it before the stripes.
+  std::unique_lock<std::recursive_mutex> stream(ctx.services.replication.apply_mutex(),
+                                                std::defer_lock);
+  if ((transaction.queued_flags & kWholeKeyspace) != 0) stream.lock();
+  const bool exclusive =
+      (transaction.queued_flags & kWrite) != 0 || transaction.watch_flag != nullptr;
+  const StripeLock lock = ctx.keyspace().lock(
+      stripes_of(ctx, transaction),
+      exclusive ? core::keyspace::LockMode::kExclusive : core::keyspace::LockMode::kShared);
+  if (end_watches(ctx, transaction)) return ctx.reply.null_array();
+  const persistence::Journal::Group group(ctx.services.journal);
+  ctx.reply.array(transaction.queue.size());
+  Context inner({ctx.services, ctx.counters, session, ctx.dispatcher}, ctx.reply, ctx.now_ms);
+  inner.in_exec = true;
+  for (const QueuedCommand& queued : transaction.queue) {
+    // A queued HELLO changes the protocol of the replies after it.
+    inner.reply.set_version(session.resp);
+    ctx.dispatcher.run_queued(inner, queued);
+  }
+}
+
+/* DISCARD */
+void discard(Context& ctx) {
+  if (!ctx.session.transaction.active) return ctx.reply.error("ERR DISCARD without MULTI");
+  discard_transaction(ctx.services, ctx.session);
+  ctx.reply.ok();
+}
+
+/* WATCH key [key ...] */
+void watch(Context& ctx) {
+  Transaction& transaction = ctx.session.transaction;
+  if (transaction.active) return ctx.reply.error("ERR WATCH inside MULTI is not allowed");
+  if (transaction.watch_flag == nullptr) {
+    transaction.watch_flag = std::make_shared<core::keyspace::WatchFlag>();
+  }
+  for (const std::string_view name : ctx.args.subspan(1)) {
+    const KeyRef key = ctx.keyspace().ref(name);
+    const auto lock = ctx.keyspace().lock_exclusive(key);
+    if (ctx.keyspace().watch(ctx.database(), key, transaction.watch_flag, ctx.now_ms)) {
+      transaction.watched.push_back({ctx.session.database, std::string(name)});
+      // The name stands here and in the keyspace's table.
+      ctx.session.watched_bytes.fetch_add(sizeof(Transaction::WatchedKey) + 2 * name.size(),
+                                          std::memory_order_relaxed);
+    }
+  }
+  ctx.session.watched_keys.store(transaction.watched.size(), std::memory_order_relaxed);
+  ctx.reply.ok();
+}
+
+/* UNWATCH */
+void unwatch(Context& ctx) {
+  // Inside EXEC the watches have ended already.
+  if (!ctx.in_exec) unwatch_all(ctx.services, ctx.session);
+  ctx.reply.ok();
+}
+
+constexpr uint32_t kCommon = kNoScript | kLoading | kStale | kFast | kAllowBusy;
+
+const Command kTransactionRows[] = {
+    {.name = "multi",
+     .arity = 1,
+     .flags = kCommon | kImmediate,
+     .categories = kTransaction,
+     .group = "transactions",
+     .since = "1.2.0",
+     .summary = "Starts a transaction",
+     .complexity = "O(1)",
+     .handler = multi},
+    {.name = "exec",
+     .arity = 1,
+     .flags = kNoScript | kLoading | kStale | kSkipSlowlog | kImmediate | kRunsQueue,
+     .categories = kTransaction,
+     .group = "transactions",
+     .since = "1.2.0",
+     .summary = "Runs all queued commands as one",
+     .complexity = "Depends on the commands in the transaction",
+     .handler = exec},
+    {.name = "discard",
+     .arity = 1,
+     .flags = kCommon | kImmediate,
+     .categories = kTransaction,
+     .group = "transactions",
+     .since = "2.0.0",
+     .summary = "Forgets the queued commands",
+     .complexity = "O(N), when N is the number of queued commands",
+     .handler = discard},
+    {.name = "watch",
+     .arity = -2,
+     .flags = kCommon | kImmediate,
+     .keys = keys_to_end(1, 1, kKeyRo),
+     .categories = kTransaction,
+     .group = "transactions",
+     .since = "2.2.0",
+     .summary = "Lets EXEC run only if the keys have not changed until then",
+     .complexity = "O(1) for every key",
+     .syntax = "key ...",
+     .handler = watch},
+    {.name = "unwatch",
+     .arity = 1,
+     .flags = kCommon,
+     .categories = kTransaction,
+     .group = "transactions",
+     .since = "2.2.0",
+     .summary = "Forgets the watched keys",
+     .complexity = "O(1)",
+     .handler = unwatch},
+};
+
+}  // namespace
+
+std::span<const Command> transaction_commands() {
+  return kTransactionRows;
+}
+
+}  // namespace server

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+//
+// DBSIZE, FLUSHDB, FLUSHALL, SWAPDB: databases as a whole.
+#include "server/dispatch/context.h"
+#include "server/dispatch/database_index.h"
+#include "server/dispatch/families.h"
+
+namespace server {
+namespace {
+
+using core::keyspace::DetachedTables;
+
+/* DBSIZE */
+// Expired keys count until they are deleted, as in Redis.
+void dbsize(Context& ctx) {
+  ctx.reply.integer(static_cast<int64_t>(ctx.keyspace().db_size(ctx.database())));
+}
+
+struct FlushMode {
+  bool wait = false;  // answer only when the memory is free
+  bool ok = true;
+};
+
+FlushMode parse_flush(Arguments args) {
+  if (args.size() == 1) return {};
+  if (args.size() == 2 && protocol::equals_ignore_case(args[1], "ASYNC")) return {};
+  if (args.size() == 2 && protocol::equals_ignore_case(args[1], "SYNC")) return {.wait = true};
+  return {.ok = false};
+}
+
+// Takes the tables out under all locks by `detach` and frees them without any.
+template <class Detach>
+void flush(Context& ctx, Detach&& detach) {
+  const FlushMode mode = parse_flush(ctx.args);
+  if (!mode.ok) return ctx.reply.error(kSyntaxError);
+  DetachedTables tables;
+  {
+    const auto lock = ctx.lock_everything();
+    tables = detach();
+    ctx.journal(ctx.args);
+  }
+  uint64_t removed = 0;
+  for (const auto& table : tables) removed += table->size();
+  ctx.services.changes.fetch_add(removed, std::memory_order_relaxed);
+  // Only who asks for SYNC pays for the freeing, and even then without any lock.
+  if (mode.wait) {
+    tables.clear();
+  } else {
+    ctx.services.reclaimer.drop(std::move(tables));
+  }
+  ctx.reply.ok();
+}
+
+/* FLUSHDB [ASYNC | SYNC] */
+void flushdb(Context& ctx) {
+  flush(ctx, [&] { return ctx.keyspace().flush(ctx.database()); });
+}
+
+/* FLUSHALL [ASYNC | SYNC] */
+void flushall(Context& ctx) {
+  flush(ctx, [&] { return ctx.keyspace().flush_all(); });
+}
+
+// The text for what is no number; one that names no database gets the common text.
+std::string_view swap_fault(const core::Result<unsigned>& index, std::string_view not_a_number) {
+  if (index) return {};
+  return index.error().message == kNotADatabase ? kNotADatabase : not_a_number;
+}
+
+/* SWAPDB index1 index2 */
+void swapdb(Context& ctx) {
+  const unsigned count = ctx.keyspace().database_count();
+  const auto first = parse_database_index(ctx.args[1], count);
+  const auto second = parse_database_index(ctx.args[2], count);
+  const std::string_view first_fault = swap_fault(first, "ERR invalid first DB index");
+  const std::string_view second_fault = swap_fault(second, "ERR invalid second DB index");
+  // What is no number at all is told before what is out of range.
+  if (!first && first_fault != kNotADatabase) return ctx.reply.error(first_fault);
+  if (!second) return ctx.reply.error(second_fault);
+  if (!first) return ctx.reply.error(first_fault);
+  {
+    const auto lock = ctx.lock_everything();
+    ctx.keyspace().swap(*first, *second);
+    ctx.journal(ctx.args);
+    ctx.services.changes.fetch_add(1, std::memory_order_relaxed);
+  }
+  ctx.reply.ok();
+}
+
+const Command kDatabaseRows[] = {
+    {.name = "dbsize",
+     .arity = 1,
+     .flags = kReadOnly | kFast | kWholeKeyspace,
+     .categories = kKeyspace,
+     .group = "server",
+     .since = "1.0.0",
+     .summary = "Counts the keys of the database",
+     .complexity = "O(1)",
+     .tips = "request_policy:all_shards response_policy:agg_sum",
+     .handler = dbsize},
+    {.name = "flushall",
+     .arity = -1,
+     .flags = kWrite | kWholeKeyspace,
+     .categories = kKeyspace | kDangerous,
+     .group = "server",
+     .since = "1.0.0",
+     .summary = "Deletes the keys of all databases",
+     .complexity = "O(N) where N is the number of keys; values are freed by another thread",
+     .syntax = "[ASYNC | SYNC]",
+     .tips = "request_policy:all_shards response_policy:all_succeeded",
+     .handler = flushall,
+     .journalled = Journalled::kEffects},
+    {.name = "flushdb",
+     .arity = -1,
+     .flags = kWrite | kWholeKeyspace,
+     .categories = kKeyspace | kDangerous,
+     .group = "server",
+     .since = "1.0.0",
+     .summary = "Deletes the keys of the database",
+     .complexity =
+         "O(N) where N is the number of keys of the database; values are freed by another thread",
+     .syntax = "[ASYNC | SYNC]",
+     .tips = "request_policy:all_shards response_policy:all_succeeded",
+     .handler = flushdb,
+     .journalled = Journalled::kEffects},
+    {.name = "swapdb",
+     .arity = 3,
+     .flags = kWrite | kFast | kWholeKeyspace,
+     .categories = kKeyspace | kDangerous,
+     .group = "server",
+     .since = "4.0.0",
+     .summary = "Exchanges the keys of two databases",
+     .complexity =
+         "O(N) where N is the count of clients watching or blocking on keys from both databases",
+     .syntax = "index1:integer index2:integer",
+     .handler = swapdb,
+     .journalled = Journalled::kEffects},
+};
+
+}  // namespace
+
+std::span<const Command> database_commands() {
+  return kDatabaseRows;
+}
+
+}  // namespace server

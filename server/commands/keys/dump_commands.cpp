@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+//
+// DUMP and RESTORE: one key's value as bytes that other servers understand.
+//
+// RESTORE decodes without a lock, because that may take long; whether the key is taken is asked
+// before, as Redis does, and again after.
+#include <optional>
+#include <string>
+
+#include "persistence/filters/filter_codec.h"
+#include "persistence/rdb/dump_payload.h"
+#include "persistence/rdb/string_value.h"
+#include "server/commands/bloom/bloom_memory.h"
+#include "server/commands/strings/new_value.h"
+#include "server/dispatch/context.h"
+#include "server/dispatch/families.h"
+
+namespace server {
+namespace {
+
+using persistence::Packing;
+
+constexpr std::string_view kInvalidTtl = "ERR Invalid TTL value, must be >= 0";
+constexpr std::string_view kInvalidIdleTime = "ERR Invalid IDLETIME value, must be >= 0";
+constexpr std::string_view kInvalidFrequency = "ERR Invalid FREQ value, must be >= 0 and <= 255";
+constexpr std::string_view kWrongFooter = "ERR DUMP payload version or checksum are wrong";
+constexpr std::string_view kBadFormat = "ERR Bad data format";
+
+uint64_t value_bytes(const Entry& entry) {
+  return entry.is_filter() ? entry.filter().size_bytes() : entry.string_size();
+}
+
+std::string dump_payload(const Entry& entry) {
+  std::string payload;
+  persistence::ByteWriter writer(payload);
+  if (entry.is_filter()) {
+    writer.u8(persistence::kModuleType);
+    persistence::encode_filter(writer, entry.filter(), Packing::kIfSmaller);
+  } else {
+    core::keyspace::IntegerText scratch;
+    writer.u8(persistence::kStringType);
+    writer.string(entry.text(scratch), Packing::kIfSmaller);
+  }
+  persistence::append_dump_footer(payload);
+  return payload;
+}
+
+/* DUMP key */
+void dump(Context& ctx) {
+  const KeyRef key = ctx.key(1);
+  StripeLock lock = ctx.lock(key);
+  const Entry* entry = ctx.find(key);
+  if (entry == nullptr) return ctx.reply.null();
+  const uint64_t size_bytes = value_bytes(*entry);
+  if (!ctx.admission().allows_string(size_bytes)) return ctx.reply.error(kStringTooLong);
+  // The payload, what packing needs, and the reply.
+  if (!ctx.admission().memory_suffices(3 * size_bytes)) return ctx.reply.error(kOutOfMemory);
+  const std::string payload = dump_payload(*entry);
+  lock.unlock();
+  ctx.reply.bulk(payload);
+}
+
+struct RestoreOptions {
+  bool replace = false;
+  bool absolute = false;
+  std::optional<int64_t> idle_s;
+};
+
+core::Result<RestoreOptions> parse_restore(Arguments args) {
+  RestoreOptions options;
+  bool has_frequency = false;
+  protocol::ArgumentCursor cursor(args);
+  while (!cursor.done()) {
+    const bool has_value = cursor.remaining() >= 2;
+    if (cursor.eat_keyword("REPLACE")) {
+      options.replace = true;
+    } else if (cursor.eat_keyword("ABSTTL")) {
+      options.absolute = true;
+    } else if (has_value && !has_frequency && cursor.eat_keyword("IDLETIME")) {
+      options.idle_s = cursor.take_int64();
+      if (*options.idle_s < 0) cursor.fail(kInvalidIdleTime);
+    } else if (has_value && !options.idle_s && cursor.eat_keyword("FREQ")) {
+      // Checked only: no eviction here counts uses.
+      const int64_t frequency = cursor.take_int64();
+      if (frequency < 0 || frequency > 255) cursor.fail(kInvalidFrequency);
+      has_frequency = true;
+    } else {
+      cursor.fail(kSyntaxError);
+    }
+  }
+  if (!cursor.ok()) return core::Error{std::string(cursor.error())};
+  return options;
+}
+
+// When the key ends; kNoExpiry for a ttl of 0.
+core::Result<int64_t> restored_expiry(const Context& ctx, bool absolute) {
+  const auto ttl_ms = protocol::parse_int64(ctx.args[2]);
+  if (!ttl_ms) return core::Error{std::string(kNotAnInteger)};
+  if (*ttl_ms < 0) return core::Error{std::string(kInvalidTtl)};
+  if (*ttl_ms == 0) return core::keyspace::kNoExpiry;
+  if (absolute) return *ttl_ms;
+  int64_t expires_at_ms = 0;
+  if (__builtin_add_overflow(*ttl_ms, ctx.now_ms, &expires_at_ms)) {
+    return core::Error{std::string(kInvalidTtl)};
+  }
+  return expires_at_ms;
+}
+
+core::Result<> restore_string(const Context& ctx, persistence::StreamReader& reader, Entry& entry) {
+  persistence::StringReader text = reader.string();
+  if (!reader.ok()) return core::Error{std::string(kBadFormat)};
+  if (!ctx.admission().allows_string(text.size())) {
+    return core::Error{std::string(kStringTooLong)};
+  }
+  const core::Error out_of_memory{std::string(kOutOfMemory)};
+  if (!ctx.admission().memory_suffices(text.size())) return out_of_memory;
+  switch (persistence::read_string_value(text, entry)) {
+    case persistence::StringOutcome::kRead:
+      return {};
+    case persistence::StringOutcome::kDamaged:
+      return core::Error{std::string(kBadFormat)};
+    case persistence::StringOutcome::kNoMemory:
+      break;
+  }
+  return out_of_memory;
+}
+
+core::Result<> restore_filter(const Context& ctx, persistence::StreamReader& reader, Entry& entry) {
+  const LoadBudget budget(ctx.admission());
+  auto filter = persistence::decode_filter(reader, budget);
+  if (!filter) {
+    const bool fits = filter.error().message != persistence::kDoesNotFit;
+    return core::Error{std::string(fits ? kBadFormat : budget.refusal())};
+  }
+  entry.set_filter(std::move(*filter));
+  return {};
+}
+
+core::Result<EntryPtr> restored_entry(const Context& ctx) {
+  const auto body = persistence::checked_dump_body(ctx.args[3]);
+  if (!body) return core::Error{std::string(kWrongFooter)};
+  persistence::StreamReader reader(*body);
+  const bool has_type = !body->empty();
+  const uint8_t type = reader.u8();
+  EntryPtr entry = Entry::create(ctx.args[1]);
+  core::Result<> restored = core::Error{std::string(kBadFormat)};
+  if (has_type && type == persistence::kStringType) restored = restore_string(ctx, reader, *entry);
+  if (has_type && type == persistence::kModuleType) restored = restore_filter(ctx, reader, *entry);
+  if (!restored) return restored.error();
+  return entry;
+}
+
+bool is_taken(Context& ctx, const KeyRef& key) {
+  const auto lock = ctx.lock(key);
+  return ctx.find(key) != nullptr;
+}
+
+// Puts the entry in, or only takes the old one out when its time is over already. Nothing when the
+// key is taken, else what it held.
+std::optional<EntryPtr> put_restored(Context& ctx, const KeyRef& key, EntryPtr& entry,
+                                     bool replace) {
+  const auto lock = ctx.lock(key);
+  const bool exists = ctx.find(key) != nullptr;
+  if (exists && !replace) return std::nullopt;
+  EntryPtr old;
+  const int64_t expires_at_ms = entry->expires_at_ms();
+  const bool is_over = entry->has_expiry() && expires_at_ms <= ctx.expiry_now_ms;
+  if (!is_over) {
+    old = ctx.keyspace().put(ctx.database(), key, std::move(entry));
+  } else if (exists) {
+    old = ctx.keyspace().erase(ctx.database(), key);
+  }
+  if (exists || !is_over) ctx.changed(key);
+  if (is_over) {
+    if (exists) ctx.journal({"DEL", key.name});
+  } else {
+    const int64_t at_ms = expires_at_ms == core::keyspace::kNoExpiry ? 0 : expires_at_ms;
+    ctx.journal({"RESTORE", key.name, Decimal(at_ms).text(), ctx.args[3], "REPLACE", "ABSTTL"});
+  }
+  return old;
+}
+
+/* RESTORE key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency] */
+void restore(Context& ctx) {
+  const auto options = parse_restore(ctx.args.subspan(4));
+  if (!options) return ctx.reply.error(options.error().message);
+  const KeyRef key = ctx.key(1);
+  if (!options->replace && is_taken(ctx, key)) return ctx.reply.error(kBusyKey);
+  const auto expires_at_ms = restored_expiry(ctx, options->absolute);
+  if (!expires_at_ms) return ctx.reply.error(expires_at_ms.error().message);
+  auto entry = restored_entry(ctx);
+  if (!entry) return ctx.reply.error(entry.error().message);
+  (*entry)->set_expires_at_ms(*expires_at_ms);
+  (*entry)->touch(ctx.access_clock_s() - static_cast<uint32_t>(options->idle_s.value_or(0)));
+  auto old = put_restored(ctx, key, *entry, options->replace);
+  if (!old) return ctx.reply.error(kBusyKey);
+  ctx.drop(std::move(*old));
+  ctx.reply.ok();
+}
+
+const Command kDumpRows[] = {
+    {.name = "dump",
+     .arity = 2,
+     .flags = kReadOnly,
+     .keys = one_key(kKeyRo | kKeyAccess),
+     .categories = kKeyspace,
+     .group = "generic",
+     .since = "2.6.0",
+     .summary = "Gives the value of a key in the form that RESTORE takes",
+     .complexity = "O(N) where N is the size of the value",
+     .syntax = "key",
+     .tips = kVaryingOutput,
+     .handler = dump},
+    {.name = "restore",
+     .arity = -4,
+     .flags = kWrite | kDenyOom,
+     .keys = one_key(kKeyOw | kKeyUpdate),
+     .categories = kKeyspace | kDangerous,
+     .group = "generic",
+     .since = "2.6.0",
+     .summary = "Makes a key from what DUMP gave",
+     .complexity = "O(N) where N is the size of the payload",
+     .syntax = "key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]",
+     .handler = restore,
+     .journalled = Journalled::kEffects},
+};
+
+}  // namespace
+
+std::span<const Command> dump_commands() {
+  return kDumpRows;
+}
+
+}  // namespace server

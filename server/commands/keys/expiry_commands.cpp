@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT
+//
+// EXPIRE and its kin set when a key ends; TTL and its kin tell; PERSIST takes it back.
+#include <fmt/format.h>
+
+#include <limits>
+#include <optional>
+
+#include "server/dispatch/context.h"
+#include "server/dispatch/families.h"
+
+namespace server {
+namespace {
+
+enum class Unit : uint8_t { kSeconds, kMilliseconds };
+enum class Base : uint8_t { kNow, kEpoch };
+
+// On which present expiry a new one may be set.
+struct Conditions {
+  bool only_without = false;  // NX
+  bool only_with = false;     // XX
+  bool only_later = false;    // GT
+  bool only_earlier = false;  // LT
+
+  // A key that never ends ends later than any other.
+  bool allow(const Entry& entry, int64_t expires_at_ms) const {
+    const bool has = entry.has_expiry();
+    if (only_without && has) return false;
+    if (only_with && !has) return false;
+    if (only_later && (!has || expires_at_ms <= entry.expires_at_ms())) return false;
+    return !(only_earlier && has && expires_at_ms >= entry.expires_at_ms());
+  }
+};
+
+core::Result<Conditions> parse_conditions(Arguments args) {
+  Conditions conditions;
+  for (const std::string_view option : args) {
+    if (protocol::equals_ignore_case(option, "NX")) {
+      conditions.only_without = true;
+    } else if (protocol::equals_ignore_case(option, "XX")) {
+      conditions.only_with = true;
+    } else if (protocol::equals_ignore_case(option, "GT")) {
+      conditions.only_later = true;
+    } else if (protocol::equals_ignore_case(option, "LT")) {
+      conditions.only_earlier = true;
+    } else {
+      // As Redis, which quotes the word up to a zero byte.
+      return core::Error{
+          fmt::format("ERR Unsupported option {}", option.substr(0, option.find('\0')))};
+    }
+  }
+  if (conditions.only_without &&
+      (conditions.only_with || conditions.only_later || conditions.only_earlier)) {
+    return core::Error{"ERR NX and XX, GT or LT options at the same time are not compatible"};
+  }
+  if (conditions.only_later && conditions.only_earlier) {
+    return core::Error{"ERR GT and LT options at the same time are not compatible"};
+  }
+  return conditions;
+}
+
+// The time in milliseconds since 1970, or nothing when it does not fit. A past one is fine.
+std::optional<int64_t> absolute_ms(int64_t time, Unit unit, int64_t base_ms) {
+  int64_t result = 0;
+  if (__builtin_mul_overflow(time, unit == Unit::kSeconds ? 1000 : 1, &result) ||
+      __builtin_add_overflow(result, base_ms, &result)) {
+    return std::nullopt;
+  }
+  return result;
+}
+
+// Sets the expiry; a key that has reached it is deleted at once. REQUIRES: the key's lock.
+// What was deleted is returned, to be dropped without the lock.
+EntryPtr apply_expiry(Context& ctx, const KeyRef& key, int64_t expires_at_ms) {
+  EntryPtr removed;
+  // Kept, it would be seen as expired only a millisecond after its time.
+  if (expires_at_ms <= ctx.expiry_now_ms) {
+    removed = ctx.keyspace().erase(ctx.database(), key);
+    ctx.journal({"DEL", key.name});
+  } else {
+    Entry* entry = ctx.keyspace().find_any(ctx.database(), key);
+    ctx.keyspace().set_expiry(ctx.database(), key, *entry, expires_at_ms);
+    ctx.journal({"PEXPIREAT", key.name, Decimal(expires_at_ms).text()});
+  }
+  ctx.changed(key);
+  return removed;
+}
+
+// The options are read before the time: Redis complains about them first.
+void set_expiry(Context& ctx, Unit unit, Base base) {
+  const auto conditions = parse_conditions(ctx.args.subspan(3));
+  if (!conditions) return ctx.reply.error(conditions.error().message);
+  const auto time = protocol::parse_int64(ctx.args[2]);
+  if (!time) return ctx.reply.error(kNotAnInteger);
+  const auto expires_at_ms = absolute_ms(*time, unit, base == Base::kNow ? ctx.now_ms : 0);
+  if (!expires_at_ms) {
+    return ctx.reply.error(
+        fmt::format("ERR invalid expire time in '{}' command", ctx.command->full_name));
+  }
+  const KeyRef key = ctx.key(1);
+  StripeLock lock = ctx.lock(key);
+  const Entry* entry = ctx.find(key);
+  if (entry == nullptr || !conditions->allow(*entry, *expires_at_ms)) return ctx.reply.integer(0);
+  EntryPtr removed = apply_expiry(ctx, key, *expires_at_ms);
+  lock.unlock();
+  ctx.drop(std::move(removed));
+  ctx.reply.integer(1);
+}
+
+/* EXPIRE key seconds [NX | XX | GT | LT] */
+void expire(Context& ctx) {
+  set_expiry(ctx, Unit::kSeconds, Base::kNow);
+}
+
+/* PEXPIRE key milliseconds [NX | XX | GT | LT] */
+void pexpire(Context& ctx) {
+  set_expiry(ctx, Unit::kMilliseconds, Base::kNow);
+}
+
+/* EXPIREAT key unix-time-seconds [NX | XX | GT | LT] */
+void expireat(Context& ctx) {
+  set_expiry(ctx, Unit::kSeconds, Base::kEpoch);
+}
+
+/* PEXPIREAT key unix-time-milliseconds [NX | XX | GT | LT] */
+void pexpireat(Context& ctx) {
+  set_expiry(ctx, Unit::kMilliseconds, Base::kEpoch);
+}
+
+// -2 when there is no such key, -1 when it never expires.
+void tell_expiry(Context& ctx, Unit unit, Base base) {
+  const KeyRef key = ctx.key(1);
+  const auto lock = ctx.lock(key);
+  const Entry* entry = ctx.peek(key);
+  if (entry == nullptr) return ctx.reply.integer(-2);
+  if (!entry->has_expiry()) return ctx.reply.integer(-1);
+  const int64_t time_ms = entry->expires_at_ms() - (base == Base::kNow ? ctx.now_ms : 0);
+  // Rounded without adding first: the latest expiry leaves no room above it.
+  const int64_t time_s = time_ms / 1000 + (time_ms % 1000 >= 500 ? 1 : 0);
+  ctx.reply.integer(unit == Unit::kSeconds ? time_s : time_ms);
+}
+
+/* TTL key */
+void ttl(Context& ctx) {
+  tell_expiry(ctx, Unit::kSeconds, Base::kNow);
+}
+
+/* PTTL key */
+void pttl(Context& ctx) {
+  tell_expiry(ctx, Unit::kMilliseconds, Base::kNow);
+}
+
+/* EXPIRETIME key */
+void expiretime(Context& ctx) {
+  tell_expiry(ctx, Unit::kSeconds, Base::kEpoch);
+}
+
+/* PEXPIRETIME key */
+void pexpiretime(Context& ctx) {
+  tell_expiry(ctx, Unit::kMilliseconds, Base::kEpoch);
+}
+
+/* PERSIST key */
+void persist(Context& ctx) {
+  const KeyRef key = ctx.key(1);
+  const auto lock = ctx.lock(key);
+  Entry* entry = ctx.find(key);
+  if (entry == nullptr || !entry->has_expiry()) return ctx.reply.integer(0);
+  ctx.keyspace().clear_expiry(ctx.database(), key, *entry);
+  ctx.changed(key);
+  ctx.reply.integer(1);
+}
+
+constexpr uint32_t kSets = kWrite | kFast;
+constexpr uint32_t kTells = kReadOnly | kFast;
+constexpr auto kSetKey = one_key(kKeyRw | kKeyUpdate);
+constexpr auto kToldKey = one_key(kKeyRo | kKeyAccess);
+
+const Command kExpiryRows[] = {
+    {.name = "expire",
+     .arity = -3,
+     .flags = kSets,
+     .keys = kSetKey,
+     .categories = kKeyspace,
+     .group = "generic",
+     .since = "1.0.0",
+     .summary = "Lets a key end after so many seconds",
+     .complexity = "O(1)",
+     .syntax = "key seconds [NX | XX | GT | LT]",
+     .handler = expire,
+     .journalled = Journalled::kEffects},
+    {.name = "expireat",
+     .arity = -3,
+     .flags = kSets,
+     .keys = kSetKey,
+     .categories = kKeyspace,
+     .group = "generic",
+     .since = "1.2.0",
+     .summary = "Lets a key end at a time in seconds",
+     .complexity = "O(1)",
+     .syntax = "key unix-time-seconds [NX | XX | GT | LT]",
+     .handler = expireat,
+     .journalled = Journalled::kEffects},
+    {.name = "expiretime",
+     .arity = 2,
+     .flags = kTells,
+     .keys = kToldKey,
+     .categories = kKeyspace,
+     .group = "generic",
+     .since = "7.0.0",
+     .summary = "Tells at what time in seconds a key ends",
+     .complexity = "O(1)",
+     .syntax = "key",
+     .handler = expiretime},
+    {.name = "persist",
+     .arity = 2,
+     .flags = kSets,
+     .keys = kSetKey,
+     .categories = kKeyspace,
+     .group = "generic",
+     .since = "2.2.0",
+     .summary = "Takes the end of a key back",
+     .complexity = "O(1)",
+     .syntax = "key",
+     .handler = persist},
+    {.name = "pexpire",
+     .arity = -3,
+     .flags = kSets,
+     .keys = kSetKey,
+     .categories = kKeyspace,
+     .group = "generic",
+     .since = "2.6.0",
+     .summary = "Lets a key end after so many milliseconds",
+     .complexity = "O(1)",
+     .syntax = "key milliseconds [NX | XX | GT | LT]",
+     .handler = pexpire,
+     .journalled = Journalled::kEffects},
+    {.name = "pexpireat",
+     .arity = -3,
+     .flags = kSets,
+     .keys = kSetKey,
+     .categories = kKeyspace,
+     .group = "generic",
+     .since = "2.6.0",
+     .summary = "Lets a key end at a time in milliseconds",
+     .complexity = "O(1)",
+     .syntax = "key unix-time-milliseconds [NX | XX | GT | LT]",
+     .handler = pexpireat,
+     .journalled = Journalled::kEffects},
+    {.name = "pexpiretime",
+     .arity = 2,
+     .flags = kTells,
+     .keys = kToldKey,
+     .categories = kKeyspace,
+     .group = "generic",
+     .since = "7.0.0",
+     .summary = "Tells at what time in milliseconds a key ends",
+     .complexity = "O(1)",
+     .syntax = "key",
+     .handler = pexpiretime},
+    {.name = "pttl",
+     .arity = 2,
+     .flags = kTells,
+     .keys = kToldKey,
+     .categories = kKeyspace,
+     .group = "generic",
+     .since = "2.6.0",
+     .summary = "Tells how many milliseconds a key has left",
+     .complexity = "O(1)",
+     .syntax = "key",
+     .tips = kVaryingOutput,
+     .handler = pttl},
+    {.name = "ttl",
+     .arity = 2,
+     .flags = kTells,
+     .keys = kToldKey,
+     .categories = kKeyspace,
+     .group = "generic",
+     .since = "1.0.0",
+     .summary = "Tells how many seconds a key has left",
+     .complexity = "O(1)",
+     .syntax = "key",
+     .tips = kVaryingOutput,
+     .handler = ttl},
+};
+
+}  // namespace
+
+std::span<const Command> expiry_commands() {
+  return kExpiryRows;
+}
+
+}  // namespace server

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: MIT
+//
+// DEL, UNLINK, EXISTS, TYPE, TOUCH, RENAME, RENAMENX, COPY, MOVE: keys by name, whatever they
+// hold.
+#include <vector>
+
+#include "server/commands/bloom/bloom_access.h"
+#include "server/commands/keys/value_type.h"
+#include "server/dispatch/context.h"
+#include "server/dispatch/database_index.h"
+#include "server/dispatch/families.h"
+
+namespace server {
+namespace {
+
+constexpr std::string_view kSameObject = "ERR source and destination objects are the same";
+
+/* DEL key [key ...] | UNLINK key [key ...] */
+void remove(Context& ctx) {
+  // Both are the same here: what takes long to free is always left to the reclaimer.
+  std::vector<EntryPtr> heavy;
+  int64_t removed = 0;
+  {
+    const auto lock = ctx.lock_keys();
+    for (size_t i = 1; i < ctx.args.size(); ++i) {
+      const KeyRef key = ctx.key(i);
+      if (ctx.keyspace().find_for_write(ctx.database(), key, ctx.expiry_now_ms) == nullptr)
+        continue;
+      EntryPtr entry = ctx.keyspace().erase(ctx.database(), key);
+      if (entry->is_heavy()) heavy.push_back(std::move(entry));
+      ctx.changed(key);
+      ++removed;
+    }
+  }
+  for (EntryPtr& entry : heavy) ctx.drop(std::move(entry));
+  ctx.reply.integer(removed);
+}
+
+/* EXISTS key [key ...] */
+void exists(Context& ctx) {
+  const auto lock = ctx.lock_keys();
+  int64_t found = 0;
+  for (size_t i = 1; i < ctx.args.size(); ++i) {
+    if (ctx.peek(ctx.key(i)) != nullptr) ++found;
+  }
+  ctx.reply.integer(found);
+}
+
+/* TYPE key */
+void type(Context& ctx) {
+  const KeyRef key = ctx.key(1);
+  const auto lock = ctx.lock(key);
+  const Entry* entry = ctx.peek(key);
+  ctx.reply.simple(entry == nullptr ? "none" : type_name(*entry));
+}
+
+/* TOUCH key [key ...] */
+void touch(Context& ctx) {
+  const auto lock = ctx.lock_keys();
+  int64_t touched = 0;
+  for (size_t i = 1; i < ctx.args.size(); ++i) {
+    Entry* entry = ctx.peek(ctx.key(i));
+    if (entry == nullptr) continue;
+    // Asked for by name, so CLIENT NO-TOUCH does not count.
+    entry->touch(ctx.access_clock_s());
+    ++touched;
+  }
+  ctx.reply.integer(touched);
+}
+
+enum class IfTaken : uint8_t { kReplace, kRefuse };
+
+// RENAME answers OK also when both names are the same; RENAMENX tells whether anything happened.
+void rename_key(Context& ctx, IfTaken if_taken) {
+  const KeyRef from = ctx.key(1);
+  const KeyRef to = ctx.key(2);
+  const auto answer = [&](bool renamed) {
+    if (if_taken == IfTaken::kReplace) return ctx.reply.ok();
+    ctx.reply.integer(renamed ? 1 : 0);
+  };
+  StripeLock lock = ctx.lock_keys();
+  if (ctx.find(from) == nullptr) return ctx.reply.error(kNoSuchKey);
+  if (from.name == to.name) return answer(false);
+  // Also asked when it may be replaced: an expired one must be seen to expire.
+  const bool taken = ctx.find(to) != nullptr;
+  if (taken && if_taken == IfTaken::kRefuse) return answer(false);
+  EntryPtr replaced = ctx.keyspace().rename(ctx.database(), from, to);
+  ctx.changed(from);
+  ctx.changed(to);
+  lock.unlock();
+  ctx.drop(std::move(replaced));
+  answer(true);
+}
+
+/* RENAME key newkey */
+void rename(Context& ctx) {
+  rename_key(ctx, IfTaken::kReplace);
+}
+
+/* RENAMENX key newkey */
+void renamenx(Context& ctx) {
+  rename_key(ctx, IfTaken::kRefuse);
+}
+
+struct CopyOptions {
+  unsigned database = 0;
+  bool replace = false;
+};
+
+core::Result<CopyOptions> parse_copy(const Context& ctx) {
+  CopyOptions options{.database = ctx.database()};
+  protocol::ArgumentCursor cursor(ctx.args.subspan(3));
+  while (!cursor.done()) {
+    if (cursor.eat_keyword("REPLACE")) {
+      options.replace = true;
+    } else if (cursor.remaining() >= 2 && cursor.eat_keyword("DB")) {
+      const auto index = parse_database_index(cursor.next(), ctx.keyspace().database_count());
+      if (!index) return index.error();
+      options.database = *index;
+    } else {
+      return core::Error{std::string(kSyntaxError)};
+    }
+  }
+  return options;
+}
+
+// A deep copy, or null when memory does not suffice.
+EntryPtr copy_of(const Context& ctx, Entry& source, std::string_view name) {
+  // A filter that a child reads moves away from it besides.
+  const size_t copies = source.is_filter() && ctx.services.durability.may_have_child() ? 2 : 1;
+  if (!ctx.admission().memory_suffices(copies * source.memory_bytes())) return nullptr;
+  if (source.is_filter() && !detach_source(ctx, source.filter())) return nullptr;
+  EntryPtr copy = source.clone(name);
+  if (copy != nullptr) copy->touch(ctx.access_clock_s());
+  return copy;
+}
+
+/* COPY source destination [DB destination-db] [REPLACE] */
+void copy(Context& ctx) {
+  const auto options = parse_copy(ctx);
+  if (!options) return ctx.reply.error(options.error().message);
+  const KeyRef from = ctx.key(1);
+  const KeyRef to = ctx.key(2);
+  if (options->database == ctx.database() && from.name == to.name) {
+    return ctx.reply.error(kSameObject);
+  }
+  // A stripe's lock covers all databases.
+  StripeLock lock = ctx.lock_keys();
+  Entry* source = ctx.find(from);
+  if (source == nullptr) return ctx.reply.integer(0);
+  const bool taken =
+      ctx.keyspace().find_for_write(options->database, to, ctx.expiry_now_ms) != nullptr;
+  if (taken && !options->replace) return ctx.reply.integer(0);
+  EntryPtr made = copy_of(ctx, *source, to.name);
+  if (made == nullptr) return ctx.reply.error(kOutOfMemory);
+  EntryPtr replaced = ctx.keyspace().put(options->database, to, std::move(made));
+  ctx.changed(options->database, to);
+  lock.unlock();
+  ctx.drop(std::move(replaced));
+  ctx.reply.integer(1);
+}
+
+/* MOVE key db */
+void move(Context& ctx) {
+  const auto target = parse_database_index(ctx.args[2], ctx.keyspace().database_count());
+  if (!target) return ctx.reply.error(target.error().message);
+  if (*target == ctx.database()) return ctx.reply.error(kSameObject);
+  const KeyRef key = ctx.key(1);
+  const auto lock = ctx.lock(key);
+  if (ctx.find(key) == nullptr) return ctx.reply.integer(0);
+  if (ctx.keyspace().find_for_write(*target, key, ctx.expiry_now_ms) != nullptr) {
+    return ctx.reply.integer(0);
+  }
+  // One hash, one stripe: the same entry can go from table to table.
+  ctx.keyspace().put(*target, key, ctx.keyspace().erase(ctx.database(), key));
+  ctx.changed(key);
+  ctx.changed(*target, key);
+  ctx.reply.integer(1);
+}
+
+constexpr std::array<KeyRange, 2> from_and_to(uint16_t from_use, uint16_t to_use) {
+  return {{{1, 1, 1, from_use}, {2, 2, 1, to_use}}};
+}
+
+const Command kKeyRows[] = {
+    {.name = "copy",
+     .arity = -3,
+     .flags = kWrite | kDenyOom,
+     .keys = from_and_to(kKeyRo | kKeyAccess, kKeyOw | kKeyUpdate),
+     .categories = kKeyspace,
+     .group = "generic",
+     .since = "6.2.0",
+     .summary = "Copies a value to another key",
+     .complexity = "O(N) where N is the size of the value",
+     .syntax = "source destination [DB destination-db:integer] [REPLACE]",
+     .handler = copy},
+    {.name = "del",
+     .arity = -2,
+     .flags = kWrite,
+     .keys = keys_to_end(1, 1, kKeyRm | kKeyDelete),
+     .categories = kKeyspace,
+     .group = "generic",
+     .since = "1.0.0",
+     .summary = "Deletes keys and counts those that existed",
+     .complexity = "O(N) where N is the number of keys; big values are freed by another thread",
+     .syntax = "key ...",
+     .tips = "request_policy:multi_shard response_policy:agg_sum",
+     .handler = remove},
+    {.name = "exists",
+     .arity = -2,
+     .flags = kReadOnly | kFast,
+     .keys = keys_to_end(1, 1, kKeyRo),
+     .categories = kKeyspace,
+     .group = "generic",
+     .since = "1.0.0",
+     .summary = "Counts how many of the keys exist",
+     .complexity = "O(N) where N is the number of keys to check",
+     .syntax = "key ...",
+     .tips = "request_policy:multi_shard response_policy:agg_sum",
+     .handler = exists},
+    {.name = "move",
+     .arity = 3,
+     .flags = kWrite | kFast,
+     .keys = one_key(kKeyRw | kKeyAccess | kKeyUpdate),
+     .categories = kKeyspace,
+     .group = "generic",
+     .since = "1.0.0",
+     .summary = "Takes a key to another database",
+     .complexity = "O(1)",
+     .syntax = "key db:integer",
+     .handler = move},
+    {.name = "rename",
+     .arity = 3,
+     .flags = kWrite,
+     .keys = from_and_to(kKeyRw | kKeyAccess | kKeyDelete, kKeyOw | kKeyUpdate),
+     .categories = kKeyspace,
+     .group = "generic",
+     .since = "1.0.0",
+     .summary = "Gives a key another name, replacing what had it",
+     .complexity = "O(1)",
+     .syntax = "key newkey",
+     .handler = rename},
+    {.name = "renamenx",
+     .arity = 3,
+     .flags = kWrite | kFast,
+     .keys = from_and_to(kKeyRw | kKeyAccess | kKeyDelete, kKeyOw | kKeyInsert),
+     .categories = kKeyspace,
+     .group = "generic",
+     .since = "1.0.0",
+     .summary = "Gives a key another name unless that is taken",
+     .complexity = "O(1)",
+     .syntax = "key newkey",
+     .handler = renamenx},
+    {.name = "touch",
+     .arity = -2,
+     .flags = kReadOnly | kFast,
+     .keys = keys_to_end(1, 1, kKeyRo),
+     .categories = kKeyspace,
+     .group = "generic",
+     .since = "3.2.1",
+     .summary = "Marks keys as just used and counts them",
+     .complexity = "O(N) where N is the number of keys that will be touched",
+     .syntax = "key ...",
+     .tips = "request_policy:multi_shard response_policy:agg_sum",
+     .handler = touch},
+    {.name = "type",
+     .arity = 2,
+     .flags = kReadOnly | kFast,
+     .keys = one_key(kKeyRo),
+     .categories = kKeyspace,
+     .group = "generic",
+     .since = "1.0.0",
+     .summary = "Names the kind of value that a key holds",
+     .complexity = "O(1)",
+     .syntax = "key",
+     .handler = type},
+    {.name = "unlink",
+     .arity = -2,
+     .flags = kWrite | kFast,
+     .keys = keys_to_end(1, 1, kKeyRm | kKeyDelete),
+     .categories = kKeyspace,
+     .group = "generic",
+     .since = "4.0.0",
+     .summary = "Deletes keys and frees their memory in the background",
+     .complexity = "O(N) where N is the number of keys; big values are freed by another thread",
+     .syntax = "key ...",
+     .tips = "request_policy:multi_shard response_policy:agg_sum",
+     .handler = remove},
+};
+
+}  // namespace
+
+std::span<const Command> key_commands() {
+  return kKeyRows;
+}
+
+}  // namespace server

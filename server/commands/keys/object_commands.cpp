@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+//
+// OBJECT: how a value is kept. Looking must not change what is seen, so no subcommand marks the
+// key as used.
+#include <limits>
+
+#include "server/dispatch/context.h"
+#include "server/dispatch/families.h"
+
+namespace server {
+namespace {
+
+// Redis keeps these integers once for all keys and tells the largest count for them; clients and
+// test suites know.
+constexpr int64_t kSharedIntegersEnd = 10'000;
+
+// Calls tell(entry), or answers null when there is no such key.
+template <class Tell>
+void look_at(Context& ctx, Tell&& tell) {
+  const KeyRef key = ctx.key(2);
+  const auto lock = ctx.lock(key);
+  const Entry* entry = ctx.peek(key);
+  if (entry == nullptr) return ctx.reply.null();
+  tell(*entry);
+}
+
+/* OBJECT ENCODING key */
+void object_encoding(Context& ctx) {
+  look_at(ctx, [&](const Entry& entry) { ctx.reply.bulk(entry.encoding()); });
+}
+
+/* OBJECT FREQ key */
+void object_freq(Context& ctx) {
+  look_at(ctx, [&](const Entry&) {
+    ctx.reply.error(
+        "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note "
+        "that when switching between policies at runtime LRU and LFU data will take some time to "
+        "adjust.");
+  });
+}
+
+/* OBJECT IDLETIME key */
+void object_idletime(Context& ctx) {
+  look_at(ctx, [&](const Entry& entry) {
+    // The clock wraps, and a key that was never looked up carries no time yet.
+    const uint32_t idle_s = ctx.access_clock_s() - entry.access_clock_s();
+    ctx.reply.integer(entry.access_clock_s() == 0 ? 0 : idle_s);
+  });
+}
+
+/* OBJECT REFCOUNT key */
+void object_refcount(Context& ctx) {
+  look_at(ctx, [&](const Entry& entry) {
+    const bool shared = entry.kind() == core::keyspace::ValueKind::kInteger &&
+                        entry.integer() >= 0 && entry.integer() < kSharedIntegersEnd;
+    ctx.reply.integer(shared ? std::numeric_limits<int32_t>::max() : 1);
+  });
+}
+
+constexpr std::array<KeyRange, 2> kObjectKey{{{2, 2, 1, kKeyRo}, {}}};
+
+const Command kObjectSubcommands[] = {
+    {.name = "encoding",
+     .arity = 3,
+     .flags = kReadOnly,
+     .keys = kObjectKey,
+     .categories = kKeyspace,
+     .group = "generic",
+     .since = "2.2.3",
+     .summary = "Names the form in which a value is kept",
+     .complexity = "O(1)",
+     .syntax = "key",
+     .tips = kVaryingOutput,
+     .handler = object_encoding},
+    {.name = "freq",
+     .arity = 3,
+     .flags = kReadOnly,
+     .keys = kObjectKey,
+     .categories = kKeyspace,
+     .group = "generic",
+     .since = "4.0.0",
+     .summary = "Tells how often a key is used, where that is counted",
+     .complexity = "O(1)",
+     .syntax = "key",
+     .tips = kVaryingOutput,
+     .handler = object_freq},
+    {.name = "idletime",
+     .arity = 3,
+     .flags = kReadOnly,
+     .keys = kObjectKey,
+     .categories = kKeyspace,
+     .group = "generic",
+     .since = "2.2.3",
+     .summary = "Tells for how many seconds a key was not used",
+     .complexity = "O(1)",
+     .syntax = "key",
+     .tips = kVaryingOutput,
+     .handler = object_idletime},
+    {.name = "refcount",
+     .arity = 3,
+     .flags = kReadOnly,
+     .keys = kObjectKey,
+     .categories = kKeyspace,
+     .group = "generic",
+     .since = "2.2.3",
+     .summary = "Tells how many users a value has",
+     .complexity = "O(1)",
+     .syntax = "key",
+     .tips = kVaryingOutput,
+     .handler = object_refcount},
+};
+
+const Command kObjectRows[] = {
+    {.name = "object",
+     .arity = -2,
+     .group = "generic",
+     .since = "2.2.3",
+     .summary = "Looks at how values are kept",
+     .complexity = "Depends on subcommand",
+     .subcommands = kObjectSubcommands},
+};
+
+}  // namespace
+
+std::span<const Command> object_commands() {
+  return kObjectRows;
+}
+
+}  // namespace server

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+//
+// KEYS, SCAN, RANDOMKEY: looking for keys whose names are not known.
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <limits>
+#include <optional>
+#include <random>
+#include <string>
+
+#include "core/glob.h"
+#include "server/commands/keys/value_type.h"
+#include "server/dispatch/context.h"
+#include "server/dispatch/families.h"
+
+namespace server {
+namespace {
+
+class NamePattern {
+ public:
+  explicit NamePattern(std::string_view pattern)
+      : takes_all_(pattern == "*"), glob_(takes_all_ ? std::string_view() : pattern) {}
+
+  // "*" takes every name, the empty one included, which a Glob would not.
+  bool fits(std::string_view name) const { return takes_all_ || glob_.matches(name); }
+
+ private:
+  bool takes_all_;
+  core::Glob glob_;
+};
+
+// Replies of which the number is known only at the end.
+class ReplyList {
+ public:
+  explicit ReplyList(protocol::RespVersion version) : writer_(buffer_, version) {}
+
+  void add(std::string_view text) {
+    writer_.bulk(text);
+    ++count_;
+  }
+  void write_to(protocol::ReplyWriter& reply) const {
+    reply.array(count_);
+    reply.buffer().append(buffer_.view());
+  }
+
+ private:
+  protocol::OutputBuffer buffer_;
+  protocol::ReplyWriter writer_;
+  size_t count_ = 0;
+};
+
+/* KEYS pattern */
+// Outside of EXEC one stripe is locked at a time: a key renamed meanwhile may be missed or listed
+// twice, but nobody waits for the whole listing.
+void keys(Context& ctx) {
+  const NamePattern pattern(ctx.args[1]);
+  ReplyList names(ctx.reply.version());
+  const core::keyspace::ScanOptions everything{.count = std::numeric_limits<size_t>::max(),
+                                               .locking = ctx.locking()};
+  ctx.keyspace().scan(ctx.database(), everything, [&](const Entry& entry) {
+    if (!entry.expired(ctx.now_ms) && pattern.fits(entry.key())) names.add(entry.key());
+  });
+  names.write_to(ctx.reply);
+}
+
+// As strtoul takes it: a sign is fine and so is no digit at all, only space in front is not.
+std::optional<uint64_t> parse_cursor(std::string_view text) {
+  const std::string copy(text);
+  if (!copy.empty() && std::isspace(static_cast<unsigned char>(copy[0])) != 0) return std::nullopt;
+  errno = 0;
+  char* end = nullptr;
+  const unsigned long long cursor = std::strtoull(copy.c_str(), &end, 10);
+  if (*end != '\0' || errno == ERANGE) return std::nullopt;
+  return cursor;
+}
+
+struct ScanArguments {
+  core::keyspace::ScanOptions options;
+  std::string_view pattern = "*";
+  std::string_view type;  // empty: any
+  bool has_type = false;
+  std::string_view error;
+};
+
+ScanArguments parse_scan(const Context& ctx) {
+  ScanArguments scan;
+  scan.options.locking = ctx.locking();
+  protocol::ArgumentCursor cursor(ctx.args.subspan(1));
+  const auto position = parse_cursor(cursor.next());
+  if (!position) cursor.fail("ERR invalid cursor");
+  scan.options.cursor = position.value_or(0);
+  while (!cursor.done()) {
+    if (cursor.eat_keyword("COUNT")) {
+      const int64_t count = cursor.take_int64();
+      if (count < 1) cursor.fail(kSyntaxError);
+      scan.options.count = static_cast<size_t>(count);
+    } else if (cursor.eat_keyword("MATCH")) {
+      scan.pattern = cursor.next();
+    } else if (cursor.eat_keyword("TYPE")) {
+      scan.type = cursor.next();
+      scan.has_type = true;
+    } else {
+      cursor.fail(kSyntaxError);
+    }
+  }
+  scan.error = cursor.error();
+  return scan;
+}
+
+/* SCAN cursor [MATCH pattern] [COUNT count] [TYPE type] */
+void scan(Context& ctx) {
+  const ScanArguments wanted = parse_scan(ctx);
+  if (!wanted.error.empty()) return ctx.reply.error(wanted.error);
+  // Filters come after the visit, so that COUNT bounds the work and not the answer.
+  ReplyList names(ctx.reply.version());
+  const NamePattern pattern(wanted.pattern);
+  const auto fits = [&](const Entry& entry) {
+    if (entry.expired(ctx.now_ms) || !pattern.fits(entry.key())) return false;
+    return !wanted.has_type || protocol::equals_ignore_case(wanted.type, type_name(entry));
+  };
+  const uint64_t next =
+      ctx.keyspace().scan(ctx.database(), wanted.options, [&](const Entry& entry) {
+        if (fits(entry)) names.add(entry.key());
+      });
+  ctx.reply.array(2);
+  ctx.reply.bulk(fmt::format("{}", next));
+  names.write_to(ctx.reply);
+}
+
+/* RANDOMKEY */
+void randomkey(Context& ctx) {
+  // Not a secret: any start will do, but each thread needs its own.
+  thread_local std::mt19937_64 random(std::random_device{}());
+  const auto name = ctx.keyspace().random_key(ctx.database(), random, ctx.now_ms, ctx.locking());
+  if (!name) return ctx.reply.null();
+  ctx.reply.bulk(*name);
+}
+
+const Command kScanRows[] = {
+    {.name = "keys",
+     .arity = 2,
+     .flags = kReadOnly | kWholeKeyspace,
+     .categories = kKeyspace | kDangerous,
+     .group = "generic",
+     .since = "1.0.0",
+     .summary = "Lists all keys that match a pattern",
+     .complexity = "O(N) where N is the number of keys in the database",
+     .syntax = "pattern",
+     .tips = "request_policy:all_shards nondeterministic_output_order",
+     .handler = keys},
+    {.name = "randomkey",
+     .arity = 1,
+     .flags = kReadOnly | kWholeKeyspace,
+     .categories = kKeyspace,
+     .group = "generic",
+     .since = "1.0.0",
+     .summary = "Names some key of the database",
+     .complexity = "O(1)",
+     .tips = "request_policy:all_shards nondeterministic_output",
+     .handler = randomkey},
+    {.name = "scan",
+     .arity = -2,
+     .flags = kReadOnly | kWholeKeyspace,
+     .categories = kKeyspace,
+     .group = "generic",
+     .since = "2.8.0",
+     .summary = "Lists keys a few at a time",
+     .complexity = "O(1) for each call, O(N) for all calls where N is the number of keys",
+     .syntax = "cursor [MATCH pattern] [COUNT count] [TYPE type:string]",
+     .tips = "nondeterministic_output request_policy:special",
+     .handler = scan},
+};
+
+}  // namespace
+
+std::span<const Command> scan_commands() {
+  return kScanRows;
+}
+
+}  // namespace server

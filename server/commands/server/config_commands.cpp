@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+//
+// CONFIG: reads and changes the options of the running server.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "server/dispatch/context.h"
+#include "server/dispatch/families.h"
+#include "server/process/log.h"
+#include "server/replication/leader.h"
+
+namespace server {
+namespace {
+
+// Local as enable-protected-configs means it: the loopback interface or a unix socket.
+Origin origin_of(const Session& session) {
+  const std::string_view address = session.address;
+  const bool local = session.is_unix_socket || address.starts_with("127.") ||
+                     address.starts_with("[::1]:") || address.starts_with("::1:");
+  return local ? Origin::kLocal : Origin::kRemote;
+}
+
+/* CONFIG GET parameter [parameter ...] */
+void config_get(Context& ctx) {
+  const auto found = ctx.services.config.get(ctx.args.subspan(2));
+  ctx.reply.map(found.size());
+  for (const auto& [name, value] : found) {
+    ctx.reply.bulk(name);
+    ctx.reply.bulk(value);
+  }
+}
+
+// Answers when INFO tells of it. EXEC, which holds keys that the switch needs, leaves it to the
+// next tick. Errors: the log could not be switched on, and all options are as they were.
+core::Result<> follow_append_only(Context& ctx, std::span<const NamedValue> old) {
+  const bool was_on = std::ranges::any_of(old, [](const NamedValue& pair) {
+    return protocol::equals_ignore_case(pair.first, "appendonly") && pair.second == "yes";
+  });
+  const bool is_on = ctx.services.config.flag(OptionId::kAppendOnly);
+  if (was_on == is_on || ctx.in_exec) return {};
+  auto followed = ctx.services.durability.await_log_switch();
+  if (!followed) (void)ctx.services.config.set(old, Origin::kLocal);
+  return followed;
+}
+
+/* CONFIG SET parameter value [parameter value ...] */
+void config_set(Context& ctx) {
+  if (ctx.args.size() % 2 != 0) return ctx.reply.error(kSyntaxError);
+  std::vector<NamedValue> pairs;
+  std::vector<std::string_view> names;
+  for (size_t i = 2; i < ctx.args.size(); i += 2) {
+    pairs.emplace_back(ctx.args[i], ctx.args[i + 1]);
+    names.push_back(ctx.args[i]);
+  }
+  const auto old = ctx.services.config.get(names);
+  const auto set = ctx.services.config.set(pairs, origin_of(ctx.session));
+  if (!set) return ctx.reply.error(set.error().message);
+  if (auto followed = follow_append_only(ctx, old); !followed) {
+    return ctx.reply.error(
+        "ERR CONFIG SET failed (possibly related to argument 'appendonly') - Unable to turn on "
+        "AOF. Check server logs.");
+  }
+  ctx.reply.ok();
+}
+
+/* CONFIG RESETSTAT */
+void config_resetstat(Context& ctx) {
+  ctx.services.statistics.reset();
+  ctx.services.replication.leader().reset_counters();
+  ctx.services.gauges.reset();
+  ctx.services.clients.reset_evicted_count();
+  ctx.keyspace().expiry_statistics().reset();
+  ctx.reply.ok();
+}
+
+/* CONFIG REWRITE */
+void config_rewrite(Context& ctx) {
+  const auto rewritten = ctx.services.config.rewrite();
+  if (!rewritten) {
+    log_warning("CONFIG REWRITE failed: {}", rewritten.error().message);
+    return ctx.reply.error(rewritten.error().message);
+  }
+  log_notice("CONFIG REWRITE executed with success.");
+  ctx.reply.ok();
+}
+
+constexpr uint32_t kAdministration = kAdmin | kNoScript | kLoading | kStale;
+
+constexpr Command kConfigSubcommands[] = {
+    {.name = "get",
+     .arity = -3,
+     .flags = kAdministration,
+     .group = "server",
+     .since = "2.0.0",
+     .summary = "Returns the options that match the patterns",
+     .complexity = "O(N) when N is the number of configuration parameters provided",
+     .syntax = "parameter ...",
+     .handler = config_get},
+    {.name = "resetstat",
+     .arity = 2,
+     .flags = kAdministration,
+     .group = "server",
+     .since = "2.0.0",
+     .summary = "Puts the counters of INFO back to zero",
+     .complexity = "O(1)",
+     .handler = config_resetstat},
+    {.name = "rewrite",
+     .arity = 2,
+     .flags = kAdministration,
+     .group = "server",
+     .since = "2.8.0",
+     .summary = "Writes the options in use into the configuration file",
+     .complexity = "O(1)",
+     .handler = config_rewrite},
+    {.name = "set",
+     .arity = -4,
+     .flags = kAdministration,
+     .group = "server",
+     .since = "2.0.0",
+     .summary = "Changes options, all of them or none",
+     .complexity = "O(N) when N is the number of configuration parameters provided",
+     .syntax = "(parameter value) ...",
+     .tips = "request_policy:all_nodes response_policy:all_succeeded",
+     .handler = config_set},
+};
+
+const Command kConfigRows[] = {
+    {.name = "config",
+     .arity = -2,
+     .group = "server",
+     .since = "2.0.0",
+     .summary = "Groups the commands about the configuration",
+     .complexity = "Depends on subcommand",
+     .subcommands = kConfigSubcommands},
+};
+
+}  // namespace
+
+std::span<const Command> config_commands() {
+  return kConfigRows;
+}
+
+}  // namespace server

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+//
+// The text of INFO: sections of `field:value` lines, chosen by name from a table.
+//
+// Invariants: sections come in table order, each at most once, however they were asked for.
+// Thread safety: as Services; the figures are not of one instant.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "server/dispatch/services.h"
+
+namespace server::info {
+
+struct Source {
+  Services& services;
+  int64_t now_ms;
+  core::keyspace::Locking locking;
+};
+
+// `names` are section names in any case, `default`, `all` and `everything`; none means default.
+// Unknown names add nothing.
+std::string text_of(const Source& source, std::span<const std::string_view> names);
+
+}  // namespace server::info

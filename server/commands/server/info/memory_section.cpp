@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+//
+// INFO about memory.
+#include <array>
+
+#include "core/bloom/array_memory.h"
+#include "server/commands/server/info/section.h"
+#include "server/process/allocator.h"
+
+namespace server::info {
+namespace {
+
+double ratio_of(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+// Signed: what the allocator holds can be less than what is in use, mapped filters being beside it.
+int64_t difference(uint64_t a, uint64_t b) {
+  return static_cast<int64_t>(a) - static_cast<int64_t>(b);
+}
+
+uint64_t table_bytes(const Source& source) {
+  using namespace core::keyspace;
+  Keyspace& keyspace = source.services.keyspace;
+  uint64_t sum = 0;
+  for (unsigned i = 0; i < kStripeCount; ++i) {
+    const StripeMask mask = source.locking == Locking::kTake ? StripeMask{1} << i : 0;
+    const StripeLock lock = keyspace.lock(mask, LockMode::kShared);
+    for (unsigned database = 0; database < keyspace.database_count(); ++database) {
+      const auto& table = keyspace.database_of_stripe(i, database).table;
+      if (table != nullptr) sum += table->memory_bytes();
+    }
+  }
+  return sum;
+}
+
+uint64_t client_bytes(const Clients& clients) {
+  uint64_t sum = 0;
+  for (const auto& session : clients.list()) sum += session->memory_bytes();
+  return sum;
+}
+
+void write_allocator(uint64_t used, const ResidentMemory& resident, Lines& lines) {
+  const AllocatorFigures allocator = allocator_figures();
+  lines.ratio("allocator_frag_ratio", ratio_of(allocator.active_bytes, allocator.allocated_bytes));
+  lines.field("allocator_frag_bytes",
+              difference(allocator.active_bytes, allocator.allocated_bytes));
+  lines.ratio("allocator_rss_ratio", ratio_of(allocator.resident_bytes, allocator.active_bytes));
+  lines.field("allocator_rss_bytes", difference(allocator.resident_bytes, allocator.active_bytes));
+  lines.ratio("rss_overhead_ratio", ratio_of(resident.total_bytes, allocator.resident_bytes));
+  lines.field("rss_overhead_bytes", difference(resident.total_bytes, allocator.resident_bytes));
+  lines.ratio("mem_fragmentation_ratio", ratio_of(resident.total_bytes, used));
+  lines.field("mem_fragmentation_bytes", difference(resident.total_bytes, used));
+}
+
+}  // namespace
+
+std::string human_bytes(uint64_t value) {
+  constexpr std::array<char, 6> kUnits{'B', 'K', 'M', 'G', 'T', 'P'};
+  if (value < 1024) return fmt::format("{}B", value);
+  auto scaled = static_cast<double>(value);
+  size_t unit = 0;
+  while (scaled >= 1024 && unit + 1 < kUnits.size()) {
+    scaled /= 1024;
+    ++unit;
+  }
+  return fmt::format("{:.2f}{}", scaled, kUnits[unit]);
+}
+
+void Lines::bytes(std::string_view name, uint64_t value) {
+  field(name, value);
+  field(fmt::format("{}_human", name), human_bytes(value));
+}
+
+void write_memory(const Source& source, Lines& lines) {
+  const MemoryMonitor& memory = source.services.memory;
+  flush_thread_cache();
+  const uint64_t used = memory.refresh();
+  const uint64_t peak = memory.peak_bytes();
+  const uint64_t startup = memory.startup_bytes();
+  const uint64_t clients = client_bytes(source.services.clients);
+  const uint64_t overhead = startup + clients + table_bytes(source);
+  const uint64_t dataset = used > overhead ? used - overhead : 0;
+  const ResidentMemory resident = resident_memory();
+  const AllocatorFigures allocator = allocator_figures();
+  lines.bytes("used_memory", used);
+  lines.bytes("used_memory_rss", resident.total_bytes);
+  lines.bytes("used_memory_peak", peak);
+  lines.percent("used_memory_peak_perc", 100 * ratio_of(used, peak));
+  lines.field("used_memory_overhead", overhead);
+  lines.field("used_memory_startup", startup);
+  lines.field("used_memory_dataset", dataset);
+  lines.percent("used_memory_dataset_perc",
+                used > startup ? 100 * ratio_of(dataset, used - startup) : 0);
+  lines.field("allocator_allocated", allocator.allocated_bytes);
+  lines.field("allocator_active", allocator.active_bytes);
+  lines.field("allocator_resident", allocator.resident_bytes);
+  lines.bytes("total_system_memory", memory.machine_bytes());
+  // There are no scripts and no functions.
+  lines.bytes("used_memory_lua", 0);
+  lines.zeros({"used_memory_vm_eval", "used_memory_scripts_eval", "number_of_cached_scripts",
+               "number_of_functions", "number_of_libraries", "used_memory_vm_functions"});
+  lines.bytes("used_memory_vm_total", 0);
+  lines.zeros({"used_memory_functions"});
+  lines.bytes("used_memory_scripts", 0);
+  lines.bytes("maxmemory", memory.limit_bytes());
+  lines.field("maxmemory_policy", source.services.config.text(OptionId::kMaxMemoryPolicy));
+  write_allocator(used, resident, lines);
+  lines.zeros({"mem_not_counted_for_evict"});
+  // What slow replicas have not taken is in the backlog too.
+  const Backlog& backlog = source.services.replication.backlog();
+  const uint64_t first = backlog.first_offset();  // before the end, which only grows
+  const uint64_t kept = backlog.is_active() ? backlog.end_offset() - first : 0;
+  lines.field("mem_replication_backlog", kept);
+  lines.field("mem_total_replication_buffers", kept);
+  lines.zeros({"mem_clients_slaves"});
+  lines.field("mem_clients_normal", clients);
+  lines.zeros({"mem_cluster_links", "mem_aof_buffer"});
+  // Big bit arrays: promised, and behind them in memory, whichever process has touched it.
+  const auto& arrays = core::bloom::ArrayMemory::of_process();
+  lines.field("mem_filter_arrays_reserved", arrays.reserved_bytes());
+  lines.field("mem_filter_arrays_resident", arrays.resident_bytes());
+  lines.field("mem_allocator", allocator_name());
+  lines.zeros({"active_defrag_running"});
+  lines.field("lazyfree_pending_objects", source.services.reclaimer.pending());
+  lines.zeros({"lazyfreed_objects"});
+}
+
+}  // namespace server::info

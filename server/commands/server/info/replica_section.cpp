@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+//
+// What INFO replication says of a replica's link to its leader.
+#include <algorithm>
+
+#include "core/clock.h"
+#include "server/commands/server/info/section.h"
+
+namespace server::info {
+namespace {
+
+void write_sync(const FollowerFigures& figures, int64_t silent_s, Lines& lines) {
+  // Nobody knows how long a snapshot is that its end mark ends.
+  const int64_t total = std::max<int64_t>(figures.sync_size, 0);
+  const int64_t received = figures.sync_received;
+  lines.field("master_sync_total_bytes", total);
+  lines.field("master_sync_read_bytes", received);
+  lines.field("master_sync_left_bytes", total - received);
+  lines.ratio("master_sync_perc",
+              total == 0 ? 0 : 100 * static_cast<double>(received) / static_cast<double>(total));
+  lines.field("master_sync_last_io_seconds_ago", silent_s);
+}
+
+}  // namespace
+
+void write_replica(const Source& source, Lines& lines) {
+  const Services& services = source.services;
+  const Config& config = services.config;
+  const FollowerFigures& figures = services.follower.figures();
+  const auto target = services.follower.target().value_or(Follower::Target{});
+  const FollowerState state = figures.state;
+  // A snapshot that has just been loaded still becomes the append log's base: nobody is served yet.
+  const bool is_up = state == FollowerState::kConnected && services.replication.link_is_up() &&
+                     !services.durability.availability.has(Availability::kLoading);
+  const int64_t now_us = services.clock.monotonic_us();
+  const int64_t silent_s = (now_us - figures.last_received_us) / core::kSecondUs;
+  lines.field("master_host", target.host);
+  lines.field("master_port", target.port);
+  lines.field("master_link_status", is_up ? "up" : "down");
+  lines.field("master_last_io_seconds_ago", is_up ? silent_s : -1);
+  lines.field("master_sync_in_progress", state == FollowerState::kSync ? 1 : 0);
+  const auto offset = static_cast<int64_t>(services.replication.offset());
+  lines.field("slave_read_repl_offset", std::max<int64_t>(figures.read_offset, offset));
+  lines.field("slave_repl_offset", offset);
+  if (state == FollowerState::kSync) write_sync(figures, silent_s, lines);
+  if (!is_up) {
+    const int64_t since_us = figures.down_since_us;
+    lines.field("master_link_down_since_seconds",
+                since_us == 0 ? -1 : (now_us - since_us) / core::kSecondUs);
+    const auto takes = services.durability.append_log().takes_more();
+    const std::string cause = takes ? services.follower.failures().cause() : takes.error().message;
+    if (!cause.empty()) lines.field("master_link_down_reason", cause);
+  }
+  lines.field("slave_priority", config.integer(OptionId::kReplicaPriority));
+  lines.field("slave_read_only", config.integer(OptionId::kReplicaReadOnly));
+  lines.field("replica_announced", config.integer(OptionId::kReplicaAnnounced));
+}
+
+}  // namespace server::info

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT
+//
+// COMMAND: the command table, told to clients.
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/glob.h"
+#include "server/dispatch/command_reply.h"
+#include "server/dispatch/context.h"
+#include "server/dispatch/families.h"
+
+namespace server {
+namespace {
+
+using protocol::equals_ignore_case;
+
+// A command that was renamed or removed is not told of.
+bool is_visible(const Registry& registry, const RegisteredCommand& command) {
+  return registry.find(command.row->name) == &command;
+}
+
+std::vector<const RegisteredCommand*> visible_commands(const Registry& registry) {
+  std::vector<const RegisteredCommand*> commands;
+  for (const RegisteredCommand* command : registry.commands()) {
+    if (is_visible(registry, *command)) commands.push_back(command);
+  }
+  return commands;
+}
+
+// Finds "get", or "client|list" in one word; null when it is unknown.
+const RegisteredCommand* find_by_full_name(const Registry& registry, std::string_view name) {
+  const size_t bar = name.find('|');
+  const RegisteredCommand* command = registry.find(name.substr(0, bar));
+  if (command != nullptr && !is_visible(registry, *command)) command = nullptr;
+  if (command == nullptr || bar == std::string_view::npos) return command;
+  return registry.find_subcommand(*command, name.substr(bar + 1));
+}
+
+/* COMMAND */
+void command_all(Context& ctx) {
+  const auto commands = visible_commands(ctx.services.registry);
+  ctx.reply.array(commands.size());
+  for (const RegisteredCommand* command : commands) write_command_info(*command, ctx.reply);
+}
+
+/* COMMAND COUNT */
+void command_count(Context& ctx) {
+  ctx.reply.integer(static_cast<int64_t>(visible_commands(ctx.services.registry).size()));
+}
+
+/* COMMAND INFO [command-name ...] */
+void command_info(Context& ctx) {
+  const Arguments names = ctx.args.subspan(2);
+  if (names.empty()) return command_all(ctx);
+  ctx.reply.array(names.size());
+  for (const std::string_view name : names) {
+    const RegisteredCommand* command = find_by_full_name(ctx.services.registry, name);
+    if (command == nullptr) {
+      ctx.reply.null();
+    } else {
+      write_command_info(*command, ctx.reply);
+    }
+  }
+}
+
+/* COMMAND DOCS [command-name ...] */
+void command_docs(Context& ctx) {
+  const Arguments names = ctx.args.subspan(2);
+  std::vector<const RegisteredCommand*> commands;
+  for (const std::string_view name : names) {
+    const RegisteredCommand* command = find_by_full_name(ctx.services.registry, name);
+    if (command != nullptr) commands.push_back(command);
+  }
+  if (names.empty()) commands = visible_commands(ctx.services.registry);
+  ctx.reply.map(commands.size());
+  for (const RegisteredCommand* command : commands) write_command_docs(*command, ctx.reply);
+}
+
+// What COMMAND LIST FILTERBY asks for.
+struct ListFilter {
+  enum class By : uint8_t { kNothing, kModule, kCategory, kPattern };
+  By by = By::kNothing;
+  std::string_view value;
+  std::optional<core::Glob> pattern;  // what the value says, for kPattern
+
+  bool accepts(const RegisteredCommand& command) const {
+    switch (by) {
+      case By::kNothing:
+        return true;
+      case By::kModule:
+        return value == "bf" && is_module_command(*command.row);
+      case By::kCategory:
+        return has_category(*command.row, value);
+      case By::kPattern:
+        return pattern->matches(command.full_name);
+    }
+    return false;
+  }
+};
+
+/* COMMAND LIST [FILTERBY MODULE module-name | ACLCAT category | PATTERN pattern] */
+void command_list(Context& ctx) {
+  ListFilter filter;
+  protocol::ArgumentCursor cursor(ctx.args.subspan(2));
+  if (!cursor.done()) {
+    if (!cursor.eat_keyword("filterby")) cursor.fail(kSyntaxError);
+    if (cursor.eat_keyword("module"))
+      filter.by = ListFilter::By::kModule;
+    else if (cursor.eat_keyword("aclcat"))
+      filter.by = ListFilter::By::kCategory;
+    else if (cursor.eat_keyword("pattern"))
+      filter.by = ListFilter::By::kPattern;
+    else
+      cursor.fail(kSyntaxError);
+    filter.value = cursor.next();
+    cursor.expect_end();
+  }
+  if (!cursor.ok()) return ctx.reply.error(cursor.error());
+  if (filter.by == ListFilter::By::kPattern) {
+    filter.pattern.emplace(filter.value, core::LetterCase::kIgnored);
+  }
+  std::vector<std::string_view> names;
+  for (const RegisteredCommand* command : visible_commands(ctx.services.registry)) {
+    if (filter.accepts(*command)) names.push_back(command->full_name);
+    for (const RegisteredCommand* subcommand : command->subcommands) {
+      if (filter.accepts(*subcommand)) names.push_back(subcommand->full_name);
+    }
+  }
+  ctx.reply.array(names.size());
+  for (const std::string_view name : names) ctx.reply.bulk(name);
+}
+
+struct UsedKey {
+  std::string_view name;
+  uint16_t use = 0;
+};
+
+// The keys that a whole command names. Errors: the reply.
+core::Result<std::vector<UsedKey>> keys_of(const Registry& registry, Arguments args) {
+  const RegisteredCommand* command = registry.find(args);
+  if (command == nullptr) return core::Error{"ERR Invalid command specified"};
+  const Command& row = *command->row;
+  if (row.keys[0].first == 0 || (row.keys[0].use & kNotAKey) != 0) {
+    return core::Error{"ERR The command has no key arguments"};
+  }
+  if (!command->arity_fits(args.size())) {
+    return core::Error{"ERR Invalid number of arguments specified for command"};
+  }
+  const uint16_t exact_use = row.key_use == nullptr ? uint16_t{0} : row.key_use(args);
+  std::vector<UsedKey> keys;
+  for_each_key(row, args, [&](size_t index, uint16_t use) {
+    keys.push_back({args[index], exact_use != 0 ? exact_use : use});
+  });
+  if (keys.empty()) return core::Error{"ERR Invalid arguments specified for command"};
+  return keys;
+}
+
+/* COMMAND GETKEYS command [arg ...] */
+void command_getkeys(Context& ctx) {
+  const auto keys = keys_of(ctx.services.registry, ctx.args.subspan(2));
+  if (!keys) return ctx.reply.error(keys.error().message);
+  ctx.reply.array(keys->size());
+  for (const UsedKey& key : *keys) ctx.reply.bulk(key.name);
+}
+
+/* COMMAND GETKEYSANDFLAGS command [arg ...] */
+void command_getkeysandflags(Context& ctx) {
+  const auto keys = keys_of(ctx.services.registry, ctx.args.subspan(2));
+  if (!keys) return ctx.reply.error(keys.error().message);
+  ctx.reply.array(keys->size());
+  for (const UsedKey& key : *keys) {
+    const auto names = key_use_names(key.use);
+    ctx.reply.array(2);
+    ctx.reply.bulk(key.name);
+    ctx.reply.set(names.size());
+    for (const std::string_view name : names) ctx.reply.simple(name);
+  }
+}
+
+constexpr uint32_t kAnyState = kLoading | kStale;
+
+constexpr Command kIntrospectionSubcommands[] = {
+    {.name = "count",
+     .arity = 2,
+     .flags = kAnyState,
+     .categories = kConnection,
+     .group = "server",
+     .since = "2.8.13",
+     .summary = "Returns the number of commands",
+     .complexity = "O(1)",
+     .handler = command_count},
+    {.name = "docs",
+     .arity = -2,
+     .flags = kAnyState,
+     .categories = kConnection,
+     .group = "server",
+     .since = "7.0.0",
+     .summary = "Returns what commands do and take",
+     .complexity = "O(N) where N is the number of commands to look up",
+     .syntax = "[command-name ...]",
+     .tips = "nondeterministic_output_order",
+     .handler = command_docs},
+    {.name = "getkeys",
+     .arity = -4,
+     .flags = kAnyState,
+     .categories = kConnection,
+     .group = "server",
+     .since = "2.8.13",
+     .summary = "Returns the keys that a command names",
+     .complexity = "O(N) where N is the number of arguments to the command",
+     .syntax = "command [arg ...]",
+     .handler = command_getkeys},
+    {.name = "getkeysandflags",
+     .arity = -4,
+     .flags = kAnyState,
+     .categories = kConnection,
+     .group = "server",
+     .since = "7.0.0",
+     .summary = "Returns the keys that a command names and what it does to them",
+     .complexity = "O(N) where N is the number of arguments to the command",
+     .syntax = "command [arg ...]",
+     .handler = command_getkeysandflags},
+    {.name = "info",
+     .arity = -2,
+     .flags = kAnyState,
+     .categories = kConnection,
+     .group = "server",
+     .since = "2.8.13",
+     .summary = "Returns arity, flags and keys of commands",
+     .complexity = "O(N) where N is the number of commands to look up",
+     .syntax = "[command-name ...]",
+     .tips = "nondeterministic_output_order",
+     .handler = command_info},
+    {.name = "list",
+     .arity = -2,
+     .flags = kAnyState,
+     .categories = kConnection,
+     .group = "server",
+     .since = "7.0.0",
+     .summary = "Returns the names of commands",
+     .complexity = "O(N) where N is the total number of commands",
+     .syntax = "[FILTERBY (MODULE module-name | ACLCAT category | PATTERN pattern)]",
+     .tips = "nondeterministic_output_order",
+     .handler = command_list},
+};
+
+const Command kIntrospectionRows[] = {
+    {.name = "command",
+     .arity = -1,
+     .flags = kAnyState,
+     .categories = kConnection,
+     .group = "server",
+     .since = "2.8.13",
+     .summary = "Describes all commands, or does what its subcommand says",
+     .complexity = "O(N) where N is the total number of commands",
+     .tips = "nondeterministic_output_order",
+     .handler = command_all,
+     .subcommands = kIntrospectionSubcommands},
+};
+
+}  // namespace
+
+std::span<const Command> introspection_commands() {
+  return kIntrospectionRows;
+}
+
+}  // namespace server

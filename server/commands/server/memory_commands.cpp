@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT
+//
+// MEMORY: what a key costs, what the process uses, and whether that looks healthy.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "server/dispatch/context.h"
+#include "server/dispatch/families.h"
+#include "server/process/allocator.h"
+
+namespace server {
+namespace {
+
+// Below this nothing can be said about ratios: the process itself is most of it.
+constexpr uint64_t kSmallBytes = uint64_t{5} << 20;
+// A ratio above this is worth a word, as in Redis' doctor.
+constexpr double kHighRatio = 1.4;
+
+double ratio_of(uint64_t part, uint64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+int64_t difference(uint64_t a, uint64_t b) {
+  return static_cast<int64_t>(a) - static_cast<int64_t>(b);
+}
+
+// The entry with its value, and its share of the table that it sits in.
+uint64_t usage_bytes(const Context& ctx, const KeyRef& key, const Entry& entry) {
+  const auto& table =
+      ctx.keyspace().database_of_stripe(core::keyspace::stripe_of(key.hash), ctx.database()).table;
+  return entry.memory_bytes() + (table->memory_bytes() + table->size() - 1) / table->size();
+}
+
+/* MEMORY USAGE key [SAMPLES samples] */
+void memory_usage(Context& ctx) {
+  protocol::ArgumentCursor cursor(ctx.args.subspan(3));
+  while (!cursor.done()) {
+    // Taken for compatibility: no value has parts that would have to be sampled.
+    if (cursor.eat_keyword("SAMPLES")) {
+      if (cursor.take_int64() < 0) cursor.fail(kSyntaxError);
+    } else {
+      cursor.fail(kSyntaxError);
+    }
+  }
+  if (!cursor.ok()) return ctx.reply.error(cursor.error());
+  const KeyRef key = ctx.key(2);
+  const auto lock = ctx.lock(key);
+  // As in Redis this counts neither as a hit nor as a use.
+  const Entry* entry = ctx.keyspace().find(ctx.database(), key, ctx.expiry_now_ms);
+  if (entry == nullptr) return ctx.reply.null();
+  ctx.reply.integer(static_cast<int64_t>(usage_bytes(ctx, key, *entry)));
+}
+
+// One reading of everything that STATS and DOCTOR tell.
+struct MemoryFigures {
+  uint64_t used_bytes = 0;
+  uint64_t peak_bytes = 0;
+  uint64_t startup_bytes = 0;
+  uint64_t resident_bytes = 0;
+  uint64_t table_bytes = 0;
+  uint64_t client_bytes = 0;
+  uint64_t key_count = 0;
+  AllocatorFigures allocator;
+
+  uint64_t overhead_bytes() const { return startup_bytes + table_bytes + client_bytes; }
+  uint64_t dataset_bytes() const { return used_bytes - std::min(used_bytes, overhead_bytes()); }
+  uint64_t grown_bytes() const { return used_bytes - std::min(used_bytes, startup_bytes); }
+};
+
+MemoryFigures measure(const Context& ctx) {
+  const MemoryMonitor& memory = ctx.services.memory;
+  MemoryFigures figures;
+  flush_thread_cache();
+  figures.used_bytes = memory.refresh();
+  figures.peak_bytes = memory.peak_bytes();
+  figures.startup_bytes = memory.startup_bytes();
+  figures.resident_bytes = resident_memory().total_bytes;
+  figures.allocator = allocator_figures();
+  for (const auto& session : ctx.services.clients.list()) {
+    figures.client_bytes += session->memory_bytes();
+  }
+  for (unsigned i = 0; i < ctx.keyspace().database_count(); ++i) {
+    figures.key_count += ctx.keyspace().db_size(i);
+  }
+  // Last, so that the locks are held for the tables alone.
+  const auto lock = ctx.lock_everything();
+  figures.table_bytes = ctx.keyspace().table_memory_bytes();
+  return figures;
+}
+
+// Writes pairs of name and number.
+class StatsWriter {
+ public:
+  explicit StatsWriter(protocol::ReplyWriter& reply) : reply_(reply) {}
+  void bytes(std::string_view name, uint64_t value) {
+    reply_.bulk(name);
+    reply_.integer(static_cast<int64_t>(value));
+  }
+  void signed_bytes(std::string_view name, int64_t value) {
+    reply_.bulk(name);
+    reply_.integer(value);
+  }
+  void ratio(std::string_view name, double value) {
+    reply_.bulk(name);
+    reply_.number(value);
+  }
+
+ private:
+  protocol::ReplyWriter& reply_;
+};
+
+void write_totals(StatsWriter& stats, const MemoryFigures& figures) {
+  stats.bytes("peak.allocated", figures.peak_bytes);
+  stats.bytes("total.allocated", figures.used_bytes);
+  stats.bytes("startup.allocated", figures.startup_bytes);
+  stats.bytes("replication.backlog", 0);
+  stats.bytes("clients.slaves", 0);
+  stats.bytes("clients.normal", figures.client_bytes);
+  stats.bytes("cluster.links", 0);
+  stats.bytes("aof.buffer", 0);
+  stats.bytes("lua.caches", 0);
+  stats.bytes("functions.caches", 0);
+  stats.bytes("overhead.total", figures.overhead_bytes());
+  stats.bytes("keys.count", figures.key_count);
+  stats.bytes("keys.bytes-per-key",
+              figures.key_count == 0 ? 0 : figures.grown_bytes() / figures.key_count);
+  stats.bytes("dataset.bytes", figures.dataset_bytes());
+  stats.ratio("dataset.percentage", 100 * ratio_of(figures.dataset_bytes(), figures.grown_bytes()));
+  stats.ratio("peak.percentage", 100 * ratio_of(figures.used_bytes, figures.peak_bytes));
+}
+
+void write_fragmentation(StatsWriter& stats, const MemoryFigures& figures) {
+  const AllocatorFigures& allocator = figures.allocator;
+  stats.bytes("allocator.allocated", allocator.allocated_bytes);
+  stats.bytes("allocator.active", allocator.active_bytes);
+  stats.bytes("allocator.resident", allocator.resident_bytes);
+  stats.ratio("allocator-fragmentation.ratio",
+              ratio_of(allocator.active_bytes, allocator.allocated_bytes));
+  stats.signed_bytes("allocator-fragmentation.bytes",
+                     difference(allocator.active_bytes, allocator.allocated_bytes));
+  stats.ratio("allocator-rss.ratio", ratio_of(allocator.resident_bytes, allocator.active_bytes));
+  stats.signed_bytes("allocator-rss.bytes",
+                     difference(allocator.resident_bytes, allocator.active_bytes));
+  stats.ratio("rss-overhead.ratio", ratio_of(figures.resident_bytes, allocator.resident_bytes));
+  stats.signed_bytes("rss-overhead.bytes",
+                     difference(figures.resident_bytes, allocator.resident_bytes));
+  stats.ratio("fragmentation", ratio_of(figures.resident_bytes, figures.used_bytes));
+  stats.signed_bytes("fragmentation.bytes", difference(figures.resident_bytes, figures.used_bytes));
+}
+
+/* MEMORY STATS */
+void memory_stats(Context& ctx) {
+  const MemoryFigures figures = measure(ctx);
+  ctx.reply.map(27);
+  StatsWriter stats(ctx.reply);
+  write_totals(stats, figures);
+  write_fragmentation(stats, figures);
+}
+
+/* MEMORY DOCTOR */
+void memory_doctor(Context& ctx) {
+  const MemoryFigures figures = measure(ctx);
+  std::string report;
+  if (figures.used_bytes < kSmallBytes) {
+    return ctx.reply.verbatim("Too little memory is in use to judge it.\n", "txt");
+  }
+  if (ratio_of(figures.peak_bytes, figures.used_bytes) > kHighRatio) {
+    report +=
+        "Peak: much more memory was in use at some time than is now, so the resident set "
+        "may stay large until pages are given back (MEMORY PURGE).\n";
+  }
+  if (ratio_of(figures.allocator.active_bytes, figures.allocator.allocated_bytes) > kHighRatio) {
+    report += "Fragmentation: many pages are only partly used, as after deleting many keys.\n";
+  }
+  if (ratio_of(figures.resident_bytes, figures.used_bytes) > kHighRatio) {
+    report += "Resident set: the process holds much more memory than it uses.\n";
+  }
+  if (report.empty()) report = "No memory problem was found.\n";
+  ctx.reply.verbatim(report, "txt");
+}
+
+/* MEMORY MALLOC-STATS */
+void memory_malloc_stats(Context& ctx) {
+  const std::string report = allocator_report();
+  ctx.reply.verbatim(report.empty() ? "The allocator in use has no report.\n" : report, "txt");
+}
+
+/* MEMORY PURGE */
+void memory_purge(Context& ctx) {
+  purge_allocator();
+  ctx.reply.ok();
+}
+
+constexpr std::array<KeyRange, 2> kUsageKey{{{2, 2, 1, kKeyRo}, {}}};
+
+const Command kMemorySubcommands[] = {
+    {.name = "doctor",
+     .arity = 2,
+     .flags = kWholeKeyspace,
+     .group = "server",
+     .since = "4.0.0",
+     .summary = "Looks for problems with memory",
+     .complexity = "O(1)",
+     .tips = "nondeterministic_output request_policy:all_shards response_policy:special",
+     .handler = memory_doctor},
+    {.name = "malloc-stats",
+     .arity = 2,
+     .group = "server",
+     .since = "4.0.0",
+     .summary = "Prints the allocator's own report",
+     .complexity = "O(1)",
+     .tips = "nondeterministic_output request_policy:all_shards response_policy:special",
+     .handler = memory_malloc_stats},
+    {.name = "purge",
+     .arity = 2,
+     .group = "server",
+     .since = "4.0.0",
+     .summary = "Gives unused pages back to the system",
+     .complexity = "O(N) where N is the memory that can be given back",
+     .tips = "request_policy:all_shards response_policy:all_succeeded",
+     .handler = memory_purge},
+    {.name = "stats",
+     .arity = 2,
+     .flags = kWholeKeyspace,
+     .group = "server",
+     .since = "4.0.0",
+     .summary = "Tells what memory is used for",
+     .complexity = "O(1)",
+     .tips = "nondeterministic_output request_policy:all_shards response_policy:special",
+     .handler = memory_stats},
+    {.name = "usage",
+     .arity = -3,
+     .flags = kReadOnly,
+     .keys = kUsageKey,
+     .group = "server",
+     .since = "4.0.0",
+     .summary = "Tells how many bytes a key takes with its value",
+     .complexity = "O(1)",
+     .syntax = "key [SAMPLES samples]",
+     .handler = memory_usage},
+};
+
+const Command kMemoryRows[] = {
+    {.name = "memory",
+     .arity = -2,
+     .group = "server",
+     .since = "4.0.0",
+     .summary = "Tells about memory",
+     .complexity = "Depends on subcommand",
+     .subcommands = kMemorySubcommands},
+};
+
+}  // namespace
+
+std::span<const Command> memory_commands() {
+  return kMemoryRows;
+}
+
+}  // namespace server

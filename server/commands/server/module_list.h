@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+//
+// The module that clients look for before they use BF.*: named and numbered as RedisBloom's.
+#pragma once
+
+#include "protocol/reply_writer.h"
+#include "server/process/compatibility.h"
+
+namespace server {
+
+inline void write_module_list(protocol::ReplyWriter& reply) {
+  reply.array(1);
+  reply.map(4);
+  reply.bulk("name");
+  reply.bulk("bf");
+  reply.bulk("ver");
+  reply.integer(kCompatibleModuleVersion);
+  reply.bulk("path");
+  reply.bulk("");
+  reply.bulk("args");
+  reply.array(0);
+}
+
+}  // namespace server

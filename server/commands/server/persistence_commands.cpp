@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+//
+// SAVE, BGSAVE, BGREWRITEAOF, LASTSAVE, SHUTDOWN: the data and the disk.
+#include "server/dispatch/awaited_acks.h"
+#include "server/dispatch/context.h"
+#include "server/dispatch/families.h"
+#include "server/process/log.h"
+
+namespace server {
+namespace {
+
+/* SAVE */
+void save(Context& ctx) {
+  if (auto saved = ctx.services.durability.save(ctx.locking()); !saved) {
+    return ctx.reply.error(saved.error().message);
+  }
+  ctx.reply.ok();
+}
+
+/* BGSAVE [SCHEDULE] */
+void bgsave(Context& ctx) {
+  bool may_wait = false;
+  if (ctx.args.size() > 1) {
+    if (ctx.args.size() > 2 || !protocol::equals_ignore_case(ctx.args[1], "SCHEDULE")) {
+      return ctx.reply.error(kSyntaxError);
+    }
+    may_wait = true;
+  }
+  const auto started = ctx.services.durability.start_save(ctx.locking(), may_wait);
+  if (!started) return ctx.reply.error(started.error().message);
+  ctx.reply.simple(*started == Durability::Start::kStarted ? "Background saving started"
+                                                           : "Background saving scheduled");
+}
+
+/* BGREWRITEAOF */
+void bgrewriteaof(Context& ctx) {
+  const auto started = ctx.services.durability.request_rewrite();
+  if (!started) return ctx.reply.error(started.error().message);
+  ctx.reply.simple(*started == Durability::Start::kStarted
+                       ? "Background append only file rewriting started"
+                       : "Background append only file rewriting scheduled");
+}
+
+/* LASTSAVE */
+void lastsave(Context& ctx) {
+  ctx.reply.integer(ctx.services.durability.last_save_s());
+}
+
+struct ShutdownOptions {
+  bool save = false;
+  bool nosave = false;
+  bool now = false;
+  bool force = false;
+  bool abort = false;
+
+  bool are_contradictory() const {
+    return (save && nosave) || (abort && (save || nosave || now || force));
+  }
+};
+
+ShutdownOptions parse_shutdown(protocol::ArgumentCursor& cursor) {
+  ShutdownOptions options;
+  while (!cursor.done()) {
+    if (cursor.eat_keyword("nosave")) {
+      options.nosave = true;
+    } else if (cursor.eat_keyword("save")) {
+      options.save = true;
+    } else if (cursor.eat_keyword("now")) {
+      options.now = true;
+    } else if (cursor.eat_keyword("force")) {
+      options.force = true;
+    } else if (cursor.eat_keyword("abort")) {
+      options.abort = true;
+    } else {
+      cursor.fail(kSyntaxError);
+    }
+  }
+  if (options.are_contradictory()) cursor.fail(kSyntaxError);
+  return options;
+}
+
+/* SHUTDOWN [NOSAVE | SAVE] [NOW] [FORCE] [ABORT] */
+void shutdown(Context& ctx) {
+  protocol::ArgumentCursor cursor(ctx.args.subspan(1));
+  const ShutdownOptions options = parse_shutdown(cursor);
+  if (!cursor.ok()) return ctx.reply.error(cursor.error());
+  Shutdown& shutdown = ctx.services.shutdown;
+  if (options.abort) {
+    const auto aborted = shutdown.abort();
+    return aborted ? ctx.reply.ok() : ctx.reply.error(aborted.error().message);
+  }
+  log_notice("User requested shutdown...");
+  Shutdown::Request request = shutdown.usual_request();
+  request.saves = options.save || (request.saves && !options.nosave);
+  request.is_forced = options.force;
+  request.waits_for_replicas = !options.now;
+  shutdown.begin(request);
+  // The end of the connection is the reply, unless the attempt fails.
+  await(ctx, {.shutdown_attempt = shutdown.attempt()});
+}
+
+constexpr uint32_t kSaves = kAdmin | kNoScript | kNoAsyncLoading | kWholeKeyspace;
+
+const Command kPersistenceRows[] = {
+    {.name = "save",
+     .arity = 1,
+     .flags = kSaves | kNoMulti,
+     .group = "server",
+     .since = "1.0.0",
+     .summary = "Saves a snapshot while everybody waits",
+     .complexity = "O(N) where N is the size of all values",
+     .handler = save},
+    {.name = "bgsave",
+     .arity = -1,
+     .flags = kSaves,
+     .group = "server",
+     .since = "1.0.0",
+     .summary = "Saves a snapshot in a forked process",
+     .complexity = "O(1), a child saves",
+     .syntax = "[SCHEDULE]",
+     .handler = bgsave},
+    {.name = "bgrewriteaof",
+     .arity = 1,
+     .flags = kSaves,
+     .group = "server",
+     .since = "1.0.0",
+     .summary = "Makes the append log short again in a forked process",
+     .complexity = "O(1)",
+     .handler = bgrewriteaof},
+    {.name = "lastsave",
+     .arity = 1,
+     .flags = kLoading | kStale | kFast,
+     .categories = kAdministrative | kDangerous,
+     .group = "server",
+     .since = "1.0.0",
+     .summary = "Tells when the last snapshot was saved",
+     .complexity = "O(1)",
+     .tips = "nondeterministic_output",
+     .handler = lastsave},
+    {.name = "shutdown",
+     .arity = -1,
+     .flags = kAdmin | kNoScript | kLoading | kStale | kNoMulti | kAllowBusy,
+     .group = "server",
+     .since = "1.0.0",
+     .summary = "Ends the server",
+     .complexity = "O(N) when saving, where N is the size of all values, else O(1)",
+     .syntax = "[NOSAVE | SAVE] [NOW] [FORCE] [ABORT]",
+     .handler = shutdown},
+};
+
+}  // namespace
+
+std::span<const Command> persistence_commands() {
+  return kPersistenceRows;
+}
+
+}  // namespace server

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+//
+// REPLICAOF, SLAVEOF: whose replica this server is. FAILOVER: hands the role over.
+#include <mutex>
+#include <span>
+
+#include "server/commands/server/replica_role.h"
+#include "server/config/host.h"
+#include "server/dispatch/context.h"
+#include "server/dispatch/families.h"
+
+namespace server {
+namespace {
+
+std::string_view state_name(FollowerState state) {
+  switch (state) {
+    case FollowerState::kNone:
+      return "none";
+    case FollowerState::kConnect:
+      return "connect";
+    case FollowerState::kConnecting:
+      return "connecting";
+    case FollowerState::kHandshake:
+      return "handshake";
+    case FollowerState::kSync:
+      return "sync";
+    case FollowerState::kConnected:
+      return "connected";
+  }
+  return "unknown";
+}
+
+/* REPLICAOF host port | NO ONE */
+void replicaof(Context& ctx) {
+  Follower& follower = ctx.services.follower;
+  const std::scoped_lock stream(ctx.services.replication.apply_mutex());
+  if (follower.failover_state() != Failover::State::kNone) {
+    return ctx.reply.error("ERR REPLICAOF not allowed while failing over.");
+  }
+  if (protocol::equals_ignore_case(ctx.args[1], "NO") &&
+      protocol::equals_ignore_case(ctx.args[2], "ONE")) {
+    follower.promote(ctx.locking());
+    return ctx.reply.ok();
+  }
+  if (ctx.session.peer == Peer::kReplica) {
+    return ctx.reply.error("ERR Command is not valid when client is a replica.");
+  }
+  if (!is_host(ctx.args[1])) return ctx.reply.error("ERR Invalid master host");
+  const auto port = parse_port(ctx.args[2]);
+  if (!port) return ctx.reply.error("ERR Invalid master port");
+  const Follower::Target target{std::string(ctx.args[1]), *port, false};
+  if (!follower.follow(target, ctx.locking())) {
+    return ctx.reply.simple("OK Already connected to specified master");
+  }
+  ctx.reply.ok();
+}
+
+// What follows FAILOVER, but for ABORT. Errors: the reply.
+core::Result<Failover::Request> read_failover(std::span<const std::string_view> words) {
+  using protocol::equals_ignore_case;
+  Failover::Request request;
+  while (!words.empty()) {
+    if (equals_ignore_case(words[0], "TIMEOUT") && words.size() > 1 && request.timeout_ms == 0) {
+      const auto timeout_ms = core::parse_int64(words[1]);
+      if (!timeout_ms) return core::Error{std::string(kNotAnInteger)};
+      if (*timeout_ms <= 0) return core::Error{"ERR FAILOVER timeout must be greater than 0"};
+      request.timeout_ms = *timeout_ms;
+      words = words.subspan(2);
+    } else if (equals_ignore_case(words[0], "TO") && words.size() > 2 && !request.target) {
+      if (!core::parse_int64(words[2])) return core::Error{std::string(kNotAnInteger)};
+      // No replica listens at what is no port.
+      request.target = {std::string(words[1]), parse_port(words[2]).value_or(0)};
+      words = words.subspan(3);
+    } else if (equals_ignore_case(words[0], "FORCE") && !request.is_forced) {
+      request.is_forced = true;
+      words = words.subspan(1);
+    } else {
+      return core::Error{std::string(kSyntaxError)};
+    }
+  }
+  return request;
+}
+
+/* FAILOVER [TO host port [FORCE]] [ABORT] [TIMEOUT milliseconds] */
+void failover(Context& ctx) {
+  Follower& follower = ctx.services.follower;
+  const auto answer = [&ctx](const core::Result<>& done) {
+    if (!done) return ctx.reply.error(done.error().message);
+    ctx.reply.ok();
+  };
+  if (ctx.args.size() == 2 && protocol::equals_ignore_case(ctx.args[1], "ABORT")) {
+    return answer(follower.abort_failover(ctx.locking()));
+  }
+  const auto request = read_failover(std::span(ctx.args).subspan(1));
+  if (!request) return ctx.reply.error(request.error().message);
+  answer(follower.begin_failover(*request));
+}
+
+constexpr uint32_t kReplicaFlags = kAdmin | kNoScript | kStale | kNoAsyncLoading | kWholeKeyspace;
+
+const Command kReplicaRows[] = {
+    {.name = "failover",
+     .arity = -1,
+     .flags = kAdmin | kNoScript | kStale | kWholeKeyspace,
+     .group = "server",
+     .since = "6.2.0",
+     .summary = "Hands the role of the leader over to a replica",
+     .complexity = "O(1)",
+     .syntax = "[TO host port [FORCE]] [ABORT] [TIMEOUT milliseconds]",
+     .handler = failover},
+    {.name = "replicaof",
+     .arity = 3,
+     .flags = kReplicaFlags,
+     .group = "server",
+     .since = "5.0.0",
+     .summary = "Makes this server the replica of another one, or a leader",
+     .complexity = "O(1)",
+     .syntax = "host port | NO ONE",
+     .handler = replicaof},
+    {.name = "slaveof",
+     .arity = 3,
+     .flags = kReplicaFlags,
+     .group = "server",
+     .since = "1.0.0",
+     .summary = "Makes this server the replica of another one, or a leader",
+     .complexity = "O(1)",
+     .syntax = "host port | NO ONE",
+     .handler = replicaof},
+};
+
+}  // namespace
+
+void answer_role_of_replica(Context& ctx) {
+  const Follower& follower = ctx.services.follower;
+  const auto target = follower.target().value_or(Follower::Target{});
+  FollowerState state = follower.figures().state;
+  if (state == FollowerState::kConnected && !ctx.services.replication.link_is_up()) {
+    state = FollowerState::kConnect;  // it waits for its own append log
+  }
+  ctx.reply.array(5);
+  ctx.reply.bulk("slave");
+  ctx.reply.bulk(target.host);
+  ctx.reply.integer(target.port);
+  ctx.reply.bulk(state_name(state));
+  // How far it is says nothing while it does not follow.
+  const bool follows = state == FollowerState::kConnected;
+  ctx.reply.integer(follows ? static_cast<int64_t>(ctx.services.replication.offset()) : -1);
+}
+
+std::span<const Command> replica_commands() {
+  return kReplicaRows;
+}
+
+}  // namespace server

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+//
+// ROLE as a replica answers it.
+//
+// Thread safety: as Context.
+#pragma once
+
+#include "server/dispatch/context.h"
+
+namespace server {
+
+// Whom it follows, how well, and how far. REQUIRES: this is a replica.
+void answer_role_of_replica(Context& ctx);
+
+}  // namespace server

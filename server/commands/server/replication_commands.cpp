@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: MIT
+//
+// PSYNC, SYNC, REPLCONF: what a replica says to this server. ROLE, WAIT, WAITAOF: what clients ask
+// about replicas.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "server/commands/server/replica_role.h"
+#include "server/config/host.h"
+#include "server/dispatch/awaited_acks.h"
+#include "server/dispatch/context.h"
+#include "server/dispatch/families.h"
+#include "server/process/log.h"
+#include "server/replication/leader.h"
+
+namespace server {
+namespace {
+
+using protocol::equals_ignore_case;
+
+constexpr std::string_view kPendingOutput = "ERR SYNC and PSYNC are invalid with pending output";
+
+// Makes the connection a replica's, which gets no reply from here any more; or answers why not.
+void serve_stream(Context& ctx, const Leader::Request& request) {
+  Session& session = ctx.session;
+  if (session.peer != Peer::kClient) return;
+  Replication& replication = ctx.services.replication;
+  if (ctx.services.follower.failover_state() != Failover::State::kNone) {
+    return ctx.reply.error("NOMASTERLINK Can't SYNC while failing over");
+  }
+  if (replication.is_replica() && !replication.link_is_up()) {
+    return ctx.reply.error("NOMASTERLINK Can't SYNC while not connected with my master");
+  }
+  // What was answered before must leave before the stream does.
+  if (ctx.reply.buffer().size() > session.replies_begin || session.output_buffer_bytes.load() > 0) {
+    return ctx.reply.error(kPendingOutput);
+  }
+  if (session.replica.wants_no_keys && !session.replica.takes_eof_mark) {
+    return ctx.reply.error("ERR Filtered replica requires EOF capability");
+  }
+  const auto own = ctx.services.clients.find(session.id);
+  if (own == nullptr) return ctx.reply.error("ERR this client cannot become a replica");
+  session.peer = Peer::kReplica;
+  session.reply_mode = ReplyMode::kOff;
+  if (auto attached = replication.leader().attach(own, request); !attached) {
+    session.peer = Peer::kClient;
+    session.reply_mode = ReplyMode::kOn;
+    ctx.reply.error(attached.error().message);
+  }
+}
+
+// PSYNC … FAILOVER: our leader has paused its writes and wants to follow us. Errors: the reply.
+core::Result<> take_over(Context& ctx) {
+  Services& services = ctx.services;
+  if (!services.replication.is_replica()) {
+    return core::Error{"ERR PSYNC FAILOVER can't be sent to a master."};
+  }
+  if (!equals_ignore_case(ctx.args[1], services.replication.ids().id)) {
+    return core::Error{"ERR PSYNC FAILOVER replid must match my replid."};
+  }
+  log_notice("The leader hands its role over, by {}", ctx.session.address);
+  services.follower.promote(ctx.locking());
+  return {};
+}
+
+/* PSYNC replicationid offset [FAILOVER] */
+void psync(Context& ctx) {
+  const auto offset = protocol::parse_int64(ctx.args[2]);
+  if (!offset) return ctx.reply.error(kNotAnInteger);
+  if (ctx.session.peer == Peer::kClient && ctx.args.size() > 3 &&
+      equals_ignore_case(ctx.args[3], "FAILOVER")) {
+    if (auto taken = take_over(ctx); !taken) return ctx.reply.error(taken.error().message);
+  }
+  serve_stream(ctx, {ctx.args[1], *offset, false});
+}
+
+/* SYNC */
+void sync(Context& ctx) {
+  serve_stream(ctx, {.is_sync = true});
+}
+
+// What follows "rdb-filter-only": the parts wanted, of which only "functions" can be named. There
+// are none here, so that every filter leaves nothing.
+core::Result<> read_filter(ReplicaTraits& traits, std::string_view words) {
+  traits.wants_no_keys = true;
+  while (!words.empty()) {
+    const size_t end = std::min(words.find(' '), words.size());
+    const std::string_view word = words.substr(0, end);
+    words.remove_prefix(std::min(end + 1, words.size()));
+    if (!word.empty() && !equals_ignore_case(word, "functions")) {
+      return core::Error{fmt::format("ERR Unsupported rdb-filter-only option: {}", word)};
+    }
+  }
+  return {};
+}
+
+// One pair of REPLCONF that tells of the replica. Errors: the reply.
+core::Result<> read_trait(ReplicaTraits& traits, std::string_view option, std::string_view value) {
+  constexpr size_t kAddressBytesMax = 256;
+  const auto number = protocol::parse_int64(value);
+  if (equals_ignore_case(option, "listening-port")) {
+    // 0: it serves no clients by TCP.
+    const auto port = number == 0 ? uint16_t{0} : parse_port(value);
+    if (!port) return core::Error{std::string(kNotAnInteger)};
+    traits.port = *port;
+  } else if (equals_ignore_case(option, "ip-address")) {
+    if (value.size() >= kAddressBytesMax) {
+      return core::Error{
+          fmt::format("ERR REPLCONF ip-address provided by replica instance is too long: {} bytes",
+                      value.size())};
+    }
+    if (!value.empty() && !is_host(value)) {
+      return core::Error{"ERR REPLCONF ip-address provided by replica instance is not a host"};
+    }
+    traits.address = value;
+  } else if (equals_ignore_case(option, "capa")) {
+    // What a replica can besides is of no use here, and no error.
+    if (equals_ignore_case(value, "eof")) traits.takes_eof_mark = true;
+    if (equals_ignore_case(value, "psync2")) traits.knows_psync2 = true;
+    if (equals_ignore_case(value, kEffectsCapability)) traits.reads_effects = true;
+  } else if (equals_ignore_case(option, "rdb-only")) {
+    if (!number) return core::Error{std::string(kNotAnInteger)};
+    traits.wants_snapshot_only = *number == 1;
+  } else if (equals_ignore_case(option, "rdb-filter-only")) {
+    return read_filter(traits, value);
+  } else if (!equals_ignore_case(option, "version")) {
+    return core::Error{fmt::format("ERR Unrecognized REPLCONF option: {}", option)};
+  }
+  return {};
+}
+
+// ACK offset [FACK offset]: never answered.
+void take_ack(Context& ctx, size_t index) {
+  if (ctx.session.peer != Peer::kReplica) return;
+  const auto acked = protocol::parse_int64(ctx.args[index + 1]);
+  if (!acked || *acked < 0) return;
+  std::optional<uint64_t> synced;
+  if (index + 3 < ctx.args.size() && equals_ignore_case(ctx.args[index + 2], "fack")) {
+    const auto offset = protocol::parse_int64(ctx.args[index + 3]);
+    if (offset && *offset >= 0) synced = static_cast<uint64_t>(*offset);
+  }
+  ctx.services.replication.leader().ack(ctx.session.id, static_cast<uint64_t>(*acked), synced);
+}
+
+/* REPLCONF option value [option value ...] */
+void replconf(Context& ctx) {
+  if (ctx.args.size() % 2 == 0) return ctx.reply.error(kSyntaxError);
+  for (size_t i = 1; i < ctx.args.size(); i += 2) {
+    if (equals_ignore_case(ctx.args[i], "ack")) return take_ack(ctx, i);
+    // Only a leader asks, in its stream, which the follower reads.
+    if (equals_ignore_case(ctx.args[i], "getack")) return;
+    const auto read = read_trait(ctx.session.replica, ctx.args[i], ctx.args[i + 1]);
+    if (!read) return ctx.reply.error(read.error().message);
+  }
+  ctx.reply.ok();
+}
+
+/* ROLE */
+void role(Context& ctx) {
+  if (ctx.services.replication.is_replica()) return answer_role_of_replica(ctx);
+  Replication& replication = ctx.services.replication;
+  auto replicas = replication.leader().describe();
+  std::erase_if(replicas,
+                [](const auto& replica) { return replica.state != Replica::State::kOnline; });
+  ctx.reply.array(3);
+  ctx.reply.bulk("master");
+  ctx.reply.integer(static_cast<int64_t>(replication.offset()));
+  ctx.reply.array(replicas.size());
+  for (const auto& replica : replicas) {
+    ctx.reply.array(3);
+    ctx.reply.bulk(replica.address);
+    ctx.reply.bulk(fmt::to_string(replica.port));
+    ctx.reply.bulk(fmt::to_string(replica.acked));
+  }
+}
+
+// Milliseconds, 0 for ever; an error was answered when there is no value.
+std::optional<int64_t> timeout_of(Context& ctx, std::string_view text) {
+  const auto timeout_ms = protocol::parse_int64(text);
+  constexpr int64_t kLongestMs = int64_t{1} << 52;
+  if (!timeout_ms || *timeout_ms > kLongestMs) {
+    ctx.reply.error("ERR timeout is not an integer or out of range");
+  } else if (*timeout_ms < 0) {
+    ctx.reply.error("ERR timeout is negative");
+  } else {
+    return timeout_ms;
+  }
+  return std::nullopt;
+}
+
+void await_acks(Context& ctx, AwaitedAcks awaited, int64_t timeout_ms) {
+  if (timeout_ms > 0) {
+    awaited.deadline_us = ctx.services.clock.monotonic_us() + timeout_ms * 1000;
+  }
+  awaited.stream_offset = ctx.services.replication.offset();
+  awaited.log_offset = ctx.services.journal.end_offset();
+  await(ctx, awaited);
+  if (ctx.session.awaited) ctx.services.replication.leader().request_acks();
+}
+
+/* WAIT numreplicas timeout */
+void wait(Context& ctx) {
+  if (ctx.services.replication.is_replica()) {
+    return ctx.reply.error(
+        "ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if "
+        "a replica is configured to be writable (which is not the default) writes to replicas are "
+        "just local and are not propagated.");
+  }
+  const auto count = protocol::parse_int64(ctx.args[1]);
+  if (!count) return ctx.reply.error(kNotAnInteger);
+  const auto timeout_ms = timeout_of(ctx, ctx.args[2]);
+  if (timeout_ms) await_acks(ctx, {.replica_count = *count}, *timeout_ms);
+}
+
+/* WAITAOF numlocal numreplicas timeout */
+void waitaof(Context& ctx) {
+  if (ctx.services.replication.is_replica()) {
+    return ctx.reply.error(
+        "ERR WAITAOF cannot be used with replica instances. Please also note that writes to "
+        "replicas are just local and are not propagated.");
+  }
+  const auto local = protocol::parse_int64(ctx.args[1]);
+  const auto count = protocol::parse_int64(ctx.args[2]);
+  if (!local || !count) return ctx.reply.error(kNotAnInteger);
+  if (*local < 0 || *local > 1) {
+    return ctx.reply.error("ERR value is out of range, value must between 0 and 1");
+  }
+  if (*count < 0) return ctx.reply.error("ERR value is out of range, must be positive");
+  const auto timeout_ms = timeout_of(ctx, ctx.args[3]);
+  if (!timeout_ms) return;
+  if (*local == 1 && !ctx.services.durability.log_is_on()) {
+    return ctx.reply.error(
+        "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.");
+  }
+  await_acks(ctx,
+             {.replica_count = *count, .is_local_awaited = *local == 1, .is_disk_awaited = true},
+             *timeout_ms);
+}
+
+constexpr uint32_t kStream = kAdmin | kNoScript | kNoAsyncLoading | kNoMulti;
+
+const Command kReplicationRows[] = {
+    {.name = "psync",
+     .arity = -3,
+     .flags = kStream,
+     .group = "server",
+     .since = "2.8.0",
+     .summary = "Asks for the stream of changes from where a replica stopped",
+     .complexity = "O(1), and O(N) for a full synchronization where N is the size of all values",
+     .syntax = "replicationid offset",
+     .handler = psync},
+    {.name = "sync",
+     .arity = 1,
+     .flags = kStream,
+     .group = "server",
+     .since = "1.0.0",
+     .summary = "Asks for a snapshot and the stream of changes behind it",
+     .complexity = "O(N) where N is the size of all values",
+     .handler = sync},
+    {.name = "replconf",
+     .arity = -1,
+     .flags = kAdmin | kNoScript | kLoading | kStale | kAllowBusy,
+     .group = "server",
+     .since = "3.0.0",
+     .summary = "Tells a leader about its replica",
+     .complexity = "O(1)",
+     .syntax = "(option value) ...",
+     .handler = replconf},
+    {.name = "role",
+     .arity = 1,
+     .flags = kNoScript | kLoading | kStale | kFast,
+     .categories = kAdministrative | kDangerous,
+     .group = "server",
+     .since = "2.8.12",
+     .summary = "Tells whether the server leads or follows, and whom",
+     .complexity = "O(1)",
+     .handler = role},
+    {.name = "wait",
+     .arity = 3,
+     .flags = kNoScript,
+     .categories = kConnection,
+     .group = "generic",
+     .since = "3.0.0",
+     .summary = "Waits until replicas have what was written before",
+     .complexity = "O(1)",
+     .syntax = "numreplicas timeout",
+     .tips = "request_policy:all_shards response_policy:agg_min",
+     .handler = wait},
+    {.name = "waitaof",
+     .arity = 4,
+     .flags = kNoScript,
+     .categories = kConnection,
+     .group = "generic",
+     .since = "7.2.0",
+     .summary = "Waits until disks have what was written before, here and at replicas",
+     .complexity = "O(1)",
+     .syntax = "numlocal numreplicas timeout",
+     .tips = "request_policy:all_shards response_policy:agg_min",
+     .handler = waitaof},
+};
+
+}  // namespace
+
+bool answer_awaited(Services& services, const AwaitedAcks& awaited, bool is_last_chance,
+                    protocol::ReplyWriter reply) {
+  if (awaited.shutdown_attempt) {
+    const uint64_t attempt = services.shutdown.attempt();
+    if (attempt != 0 && attempt == awaited.shutdown_attempt) return false;
+    reply.error("ERR Errors trying to SHUTDOWN. Check logs.");
+    return true;
+  }
+  if (awaited.deferred != nullptr) {
+    if (!awaited.deferred->is_ready.load(std::memory_order_acquire)) return false;
+    if (awaited.deferred->error.empty()) {
+      reply.ok();
+    } else {
+      reply.error(awaited.deferred->error);
+    }
+    return true;
+  }
+  const Leader& leader = services.replication.leader();
+  const int64_t replicas = awaited.is_disk_awaited ? leader.count_synced(awaited.stream_offset)
+                                                   : leader.count_acked(awaited.stream_offset);
+  // A log without its base brings nothing back.
+  const persistence::AofWriter& log = services.durability.log_writer();
+  const bool is_synced =
+      log.is_open() && !log.needs_base() && log.synced_offset() >= awaited.log_offset;
+  const bool is_reached =
+      replicas >= awaited.replica_count && (is_synced || !awaited.is_local_awaited);
+  if (!is_reached && !is_last_chance) return false;
+  if (!awaited.is_disk_awaited) {
+    reply.integer(replicas);
+    return true;
+  }
+  reply.array(2);
+  reply.integer(is_synced ? 1 : 0);
+  reply.integer(replicas);
+  return true;
+}
+
+void await(Context& ctx, const AwaitedAcks& awaited) {
+  if (!answer_awaited(ctx.services, awaited, ctx.in_exec, ctx.reply)) ctx.session.awaited = awaited;
+}
+
+Deferral defer_reply(const Context& ctx) {
+  const auto reply = std::make_shared<DeferredReply>();
+  const auto end = [reply, &clients = ctx.services.clients,
+                    id = ctx.session.id](const core::Result<>& result) {
+    if (!result) reply->error = result.error().message;
+    reply->is_ready.store(true, std::memory_order_release);
+    // It may have gone meanwhile.
+    if (const auto session = clients.find(id); session != nullptr && session->wake) session->wake();
+  };
+  return {end, {.deferred = reply}};
+}
+
+std::span<const Command> replication_commands() {
+  return kReplicationRows;
+}
+
+}  // namespace server

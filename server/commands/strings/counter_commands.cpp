@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+//
+// INCR, DECR, INCRBY, DECRBY, INCRBYFLOAT: strings that are numbers.
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "core/number.h"
+#include "server/dispatch/context.h"
+#include "server/dispatch/families.h"
+
+namespace server {
+namespace {
+
+using core::keyspace::IntegerText;
+using core::keyspace::ValueKind;
+
+// The number that the entry holds; a missing one counts as 0.
+std::optional<int64_t> integer_of(const Entry* entry) {
+  if (entry == nullptr) return 0;
+  if (entry->kind() == ValueKind::kInteger) return entry->integer();
+  IntegerText scratch;
+  return protocol::parse_int64(entry->text(scratch));
+}
+
+std::optional<long double> long_double_of(const Entry* entry) {
+  if (entry == nullptr) return 0;
+  IntegerText scratch;
+  return core::parse_long_double(entry->text(scratch));
+}
+
+void add(Context& ctx, int64_t delta) {
+  const KeyRef key = ctx.key(1);
+  const auto lock = ctx.lock(key);
+  const auto found = ctx.find_string(key);
+  if (!found) return;
+  const auto old = integer_of(*found);
+  if (!old) return ctx.reply.error(kNotAnInteger);
+  int64_t sum = 0;
+  if (__builtin_add_overflow(*old, delta, &sum)) {
+    return ctx.reply.error("ERR increment or decrement would overflow");
+  }
+  Entry& entry = *found == nullptr ? ctx.insert(key) : **found;
+  entry.set_integer(sum);
+  ctx.changed(key);
+  ctx.reply.integer(sum);
+}
+
+/* INCR key */
+void incr(Context& ctx) {
+  add(ctx, 1);
+}
+
+/* DECR key */
+void decr(Context& ctx) {
+  add(ctx, -1);
+}
+
+/* INCRBY key increment */
+void incrby(Context& ctx) {
+  const auto delta = protocol::parse_int64(ctx.args[2]);
+  if (!delta) return ctx.reply.error(kNotAnInteger);
+  add(ctx, *delta);
+}
+
+/* DECRBY key decrement */
+void decrby(Context& ctx) {
+  const auto delta = protocol::parse_int64(ctx.args[2]);
+  if (!delta) return ctx.reply.error(kNotAnInteger);
+  // It has no positive twin.
+  if (*delta == std::numeric_limits<int64_t>::min()) {
+    return ctx.reply.error("ERR decrement would overflow");
+  }
+  add(ctx, -*delta);
+}
+
+/* INCRBYFLOAT key increment */
+void incrbyfloat(Context& ctx) {
+  const auto delta = core::parse_long_double(ctx.args[2]);
+  const KeyRef key = ctx.key(1);
+  const auto lock = ctx.lock(key);
+  const auto found = ctx.find_string(key);
+  if (!found) return;
+  const auto old = long_double_of(*found);
+  // A wrong increment is told only here: WRONGTYPE goes first.
+  if (!old || !delta) return ctx.reply.error(kNotAFloat);
+  const long double sum = *old + *delta;
+  if (!std::isfinite(sum)) {
+    return ctx.reply.error("ERR increment would produce NaN or Infinity");
+  }
+  const std::string text = core::format_long_double(sum);
+  Entry& entry = *found == nullptr ? ctx.insert(key) : **found;
+  if (!entry.set_plain_string(text)) {
+    if (*found == nullptr) ctx.drop(ctx.keyspace().erase(ctx.database(), key));
+    return ctx.reply.error(kOutOfMemory);
+  }
+  ctx.changed(key);
+  // The sum, for another processor may round another way.
+  ctx.journal({"SET", key.name, text, "KEEPTTL"});
+  ctx.reply.bulk(text);
+}
+
+// A row whose fields are those of every counter but for the given ones.
+constexpr Command counter(Command row) {
+  row.flags = kWrite | kDenyOom | kFast;
+  row.keys = one_key(kKeyRw | kKeyAccess | kKeyUpdate);
+  row.categories = kString;
+  row.group = "string";
+  return row;
+}
+
+const Command kCounterRows[] = {
+    counter({.name = "incr",
+             .arity = 2,
+             .since = "1.0.0",
+             .summary = "Adds one to the integer at a key",
+             .complexity = "O(1)",
+             .syntax = "key",
+             .handler = incr}),
+    counter({.name = "decr",
+             .arity = 2,
+             .since = "1.0.0",
+             .summary = "Takes one from the integer at a key",
+             .complexity = "O(1)",
+             .syntax = "key",
+             .handler = decr}),
+    counter({.name = "incrby",
+             .arity = 3,
+             .since = "1.0.0",
+             .summary = "Adds a number to the integer at a key",
+             .complexity = "O(1)",
+             .syntax = "key increment",
+             .handler = incrby}),
+    counter({.name = "decrby",
+             .arity = 3,
+             .since = "1.0.0",
+             .summary = "Takes a number from the integer at a key",
+             .complexity = "O(1)",
+             .syntax = "key decrement",
+             .handler = decrby}),
+    counter({.name = "incrbyfloat",
+             .arity = 3,
+             .since = "2.6.0",
+             .summary = "Adds a number to the decimal fraction at a key",
+             .complexity = "O(1)",
+             .syntax = "key increment:double",
+             .handler = incrbyfloat,
+             .journalled = Journalled::kEffects}),
+};
+
+}  // namespace
+
+std::span<const Command> counter_commands() {
+  return kCounterRows;
+}
+
+}  // namespace server

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#include "server/commands/strings/new_value.h"
+
+#include <utility>
+
+namespace server {
+namespace {
+
+// From here on, copying takes longer than other clients should wait for.
+constexpr size_t kBigTextBytes = size_t{64} * 1024;
+
+}  // namespace
+
+std::optional<NewValue> NewValue::prepare(const Context& ctx, std::string_view text) {
+  NewValue value(text);
+  if (text.size() < kBigTextBytes) return value;
+  if (!ctx.admission().memory_suffices(text.size())) return std::nullopt;
+  if (!value.copy_.assign(text)) return std::nullopt;
+  return value;
+}
+
+bool NewValue::give_to(Entry& entry) {
+  if (copy_.size() == 0) return entry.set_string(text_);
+  entry.set_raw(std::move(copy_));
+  return true;
+}
+
+Entry* NewValue::store(Context& ctx, const KeyRef& key, Entry* entry) {
+  if (entry != nullptr) {
+    if (entry->is_heavy()) return replace(ctx, key, *entry);
+    return give_to(*entry) ? entry : nullptr;
+  }
+  Entry& fresh = ctx.insert(key);
+  if (give_to(fresh)) return &fresh;
+  ctx.drop(ctx.keyspace().erase(ctx.database(), key));
+  return nullptr;
+}
+
+// A heavy value leaves with its entry, to be freed in the background.
+Entry* NewValue::replace(Context& ctx, const KeyRef& key, const Entry& old) {
+  EntryPtr fresh = Entry::create(key.name);
+  if (!give_to(*fresh)) return nullptr;
+  fresh->set_expires_at_ms(old.expires_at_ms());
+  fresh->touch(ctx.access_clock_s());
+  Entry* const stored = fresh.get();
+  ctx.drop(ctx.keyspace().put(ctx.database(), key, std::move(fresh)));
+  return stored;
+}
+
+}  // namespace server

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+//
+// NewValue: a string on its way from a command's arguments into the keyspace.
+//
+// Big strings are copied when the value is made, before any lock is taken, so that other clients
+// of the stripe do not wait for the copy; small ones are copied straight into their entry.
+//
+// Invariants: store() either changes the value or nothing at all.
+// Thread safety: a value; it views the argument, which must outlive it.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "core/keyspace/byte_buffer.h"
+#include "server/dispatch/context.h"
+
+namespace server {
+
+class NewValue {
+ public:
+  // Nothing when memory does not suffice.
+  static std::optional<NewValue> prepare(const Context& ctx, std::string_view text);
+
+  // Makes this the value of `entry`, or of a new entry when `entry` is null, whatever it was
+  // before. An expiry stays. Null when memory does not suffice. To be called once.
+  // REQUIRES: the key's lock; `entry` is what ctx.find(key) gave.
+  Entry* store(Context& ctx, const KeyRef& key, Entry* entry);
+
+ private:
+  explicit NewValue(std::string_view text) : text_(text) {}
+  bool give_to(Entry& entry);
+  Entry* replace(Context& ctx, const KeyRef& key, const Entry& old);
+
+  std::string_view text_;
+  core::keyspace::ByteBuffer copy_;  // of a big text; otherwise empty
+};
+
+}  // namespace server

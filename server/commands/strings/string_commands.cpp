@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: MIT
+//
+// GET, SET and their kin: whole string values, with or without an expiry.
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+
+#include "server/commands/strings/new_value.h"
+#include "server/dispatch/context.h"
+#include "server/dispatch/families.h"
+
+namespace server {
+namespace {
+
+using protocol::ArgumentCursor;
+
+enum class Ttl : uint8_t {
+  kNone,
+  kKeep,
+  kPersist,
+  kSeconds,         // EX
+  kMilliseconds,    // PX
+  kAtSeconds,       // EXAT
+  kAtMilliseconds,  // PXAT
+};
+
+struct TtlOption {
+  Ttl kind = Ttl::kNone;
+  std::string_view amount;
+
+  bool has_amount() const { return kind >= Ttl::kSeconds; }
+};
+
+enum class Condition : uint8_t { kAlways, kIfMissing, kIfExists };
+
+struct SetOptions {
+  Condition condition = Condition::kAlways;
+  bool get = false;  // answer the old value
+  TtlOption ttl;
+};
+
+struct TtlWord {
+  std::string_view word;
+  Ttl kind;
+};
+constexpr TtlWord kTtlWords[] = {
+    {"EX", Ttl::kSeconds},
+    {"PX", Ttl::kMilliseconds},
+    {"EXAT", Ttl::kAtSeconds},
+    {"PXAT", Ttl::kAtMilliseconds},
+};
+
+// One kind may be repeated, and its last amount counts; two kinds contradict each other.
+bool choose(TtlOption& option, Ttl kind) {
+  if (option.kind != Ttl::kNone && option.kind != kind) return false;
+  option.kind = kind;
+  return true;
+}
+
+// Takes EX, PX, EXAT or PXAT with its amount; false when the next word is none of them.
+bool eat_ttl(ArgumentCursor& cursor, TtlOption& option) {
+  for (const TtlWord& entry : kTtlWords) {
+    if (!cursor.eat_keyword(entry.word)) continue;
+    if (!choose(option, entry.kind)) cursor.fail(kSyntaxError);
+    option.amount = cursor.next();
+    return true;
+  }
+  return false;
+}
+
+// When the key shall expire. Errors: no integer, not positive, beyond 64 bits of milliseconds.
+core::Result<int64_t> expiry_ms(const Context& ctx, const TtlOption& option) {
+  const auto amount = protocol::parse_int64(option.amount);
+  if (!amount) return core::Error{std::string(kNotAnInteger)};
+  const bool seconds = option.kind == Ttl::kSeconds || option.kind == Ttl::kAtSeconds;
+  const bool relative = option.kind == Ttl::kSeconds || option.kind == Ttl::kMilliseconds;
+  int64_t at_ms = *amount;
+  if (*amount <= 0 || (seconds && __builtin_mul_overflow(at_ms, int64_t{1000}, &at_ms)) ||
+      (relative && __builtin_add_overflow(at_ms, ctx.now_ms, &at_ms))) {
+    return core::Error{
+        fmt::format("ERR invalid expire time in '{}' command", ctx.command->full_name)};
+  }
+  return at_ms;
+}
+
+// As ctx.find_string() for write commands that answer the value: their lookup counts as GET's.
+std::optional<Entry*> find_to_answer(Context& ctx, const KeyRef& key) {
+  Entry* const entry = ctx.find(key);
+  ctx.count_lookup(entry != nullptr);
+  if (entry == nullptr || entry->is_string()) return entry;
+  ctx.reply.error(kWrongType);
+  return std::nullopt;
+}
+
+void answer_value(Context& ctx, const Entry* entry) {
+  core::keyspace::IntegerText scratch;
+  entry == nullptr ? ctx.reply.null() : ctx.reply.bulk(entry->text(scratch));
+}
+
+/* GET key */
+void get(Context& ctx) {
+  const KeyRef key = ctx.key(1);
+  const auto lock = ctx.lock(key);
+  if (const auto entry = ctx.find_string(key)) answer_value(ctx, *entry);
+}
+
+void journal_set(Context& ctx, std::string_view text, bool keeps_expiry, int64_t expires_at_ms) {
+  const std::string_view key = ctx.args[1];
+  if (keeps_expiry) return ctx.journal({"SET", key, text, "KEEPTTL"});
+  if (expires_at_ms == core::keyspace::kNoExpiry) return ctx.journal({"SET", key, text});
+  ctx.journal({"SET", key, text, "PXAT", Decimal(expires_at_ms).text()});
+}
+
+// Sets the key of argument 1. True when the value was stored, false when the condition forbade it,
+// nothing when an error has been answered. With options.get the old value has been answered.
+std::optional<bool> set_key(Context& ctx, const SetOptions& options, std::string_view text) {
+  int64_t expires_at_ms = core::keyspace::kNoExpiry;
+  if (options.ttl.has_amount()) {
+    const auto at_ms = expiry_ms(ctx, options.ttl);
+    if (!at_ms) return ctx.reply.error(at_ms.error().message), std::nullopt;
+    expires_at_ms = *at_ms;
+  }
+  const KeyRef key = ctx.key(1);
+  auto value = NewValue::prepare(ctx, text);
+  if (!value) return ctx.reply.error(kOutOfMemory), std::nullopt;
+
+  const auto lock = ctx.lock(key);
+  const auto found = options.get ? find_to_answer(ctx, key) : ctx.find(key);
+  if (!found) return std::nullopt;
+  Entry* const old = *found;
+  const size_t mark = ctx.reply.buffer().size();
+  if (options.get) answer_value(ctx, old);
+  if (options.condition == Condition::kIfMissing && old != nullptr) return false;
+  if (options.condition == Condition::kIfExists && old == nullptr) return false;
+  Entry* const entry = value->store(ctx, key, old);
+  if (entry == nullptr) {
+    ctx.reply.buffer().truncate(mark);
+    return ctx.reply.error(kOutOfMemory), std::nullopt;
+  }
+  if (options.ttl.kind != Ttl::kKeep && entry->expires_at_ms() != expires_at_ms) {
+    // A time in the past is stored as any other; whoever looks for the key next deletes it.
+    ctx.keyspace().set_expiry(ctx.database(), key, *entry, expires_at_ms);
+  }
+  ctx.changed(key);
+  journal_set(ctx, text, options.ttl.kind == Ttl::kKeep, expires_at_ms);
+  return true;
+}
+
+core::Result<SetOptions> parse_set(Arguments arguments) {
+  SetOptions options;
+  ArgumentCursor cursor(arguments);
+  const auto require = [&](Condition condition) {
+    if (options.condition != Condition::kAlways && options.condition != condition) {
+      cursor.fail(kSyntaxError);
+    }
+    options.condition = condition;
+  };
+  while (!cursor.done()) {
+    if (cursor.eat_keyword("NX")) {
+      require(Condition::kIfMissing);
+    } else if (cursor.eat_keyword("XX")) {
+      require(Condition::kIfExists);
+    } else if (cursor.eat_keyword("GET")) {
+      options.get = true;
+    } else if (cursor.eat_keyword("KEEPTTL")) {
+      if (!choose(options.ttl, Ttl::kKeep)) cursor.fail(kSyntaxError);
+    } else if (!eat_ttl(cursor, options.ttl)) {
+      cursor.fail(kSyntaxError);
+    }
+  }
+  if (!cursor.ok()) return core::Error{std::string(cursor.error())};
+  return options;
+}
+
+/* SET key value [NX | XX] [GET] [EX s | PX ms | EXAT unix-s | PXAT unix-ms | KEEPTTL] */
+void set(Context& ctx) {
+  SetOptions options;
+  if (ctx.args.size() > 3) {
+    auto parsed = parse_set(ctx.args.subspan(3));
+    if (!parsed) return ctx.reply.error(parsed.error().message);
+    options = *parsed;
+  }
+  const auto stored = set_key(ctx, options, ctx.args[2]);
+  if (!stored || options.get) return;
+  *stored ? ctx.reply.ok() : ctx.reply.null();
+}
+
+// Without GET the old value does not matter.
+uint16_t set_key_use(Arguments args) {
+  for (size_t i = 3; i < args.size(); ++i) {
+    if (protocol::equals_ignore_case(args[i], "GET")) return kKeyRw | kKeyAccess | kKeyUpdate;
+  }
+  return kKeyOw | kKeyUpdate;
+}
+
+/* SETNX key value */
+void setnx(Context& ctx) {
+  const auto stored = set_key(ctx, {.condition = Condition::kIfMissing, .ttl = {}}, ctx.args[2]);
+  if (stored) ctx.reply.integer(*stored ? 1 : 0);
+}
+
+/* SETEX key seconds value */
+void setex(Context& ctx) {
+  if (set_key(ctx, {.ttl = {Ttl::kSeconds, ctx.args[2]}}, ctx.args[3])) ctx.reply.ok();
+}
+
+/* PSETEX key milliseconds value */
+void psetex(Context& ctx) {
+  if (set_key(ctx, {.ttl = {Ttl::kMilliseconds, ctx.args[2]}}, ctx.args[3])) ctx.reply.ok();
+}
+
+/* GETSET key value */
+void getset(Context& ctx) {
+  set_key(ctx, {.get = true, .ttl = {}}, ctx.args[2]);
+}
+
+void remove(Context& ctx, const KeyRef& key) {
+  ctx.drop(ctx.keyspace().erase(ctx.database(), key));
+  ctx.changed(key);
+  ctx.journal({"DEL", key.name});
+}
+
+/* GETDEL key */
+void getdel(Context& ctx) {
+  const KeyRef key = ctx.key(1);
+  const auto lock = ctx.lock(key);
+  const auto entry = find_to_answer(ctx, key);
+  if (!entry) return;
+  answer_value(ctx, *entry);
+  if (*entry != nullptr) remove(ctx, key);
+}
+
+// What GETEX does to the expiry of the key it has answered.
+void change_expiry(Context& ctx, const KeyRef& key, const TtlOption& option, int64_t at_ms) {
+  Entry& entry = *ctx.keyspace().find_any(ctx.database(), key);
+  const bool absolute = option.kind == Ttl::kAtSeconds || option.kind == Ttl::kAtMilliseconds;
+  if (absolute && at_ms <= ctx.now_ms) return remove(ctx, key);
+  if (option.kind == Ttl::kPersist && !entry.has_expiry()) return;
+  ctx.keyspace().set_expiry(ctx.database(), key, entry, at_ms);
+  ctx.changed(key);
+  if (option.kind == Ttl::kPersist) return ctx.journal({"PERSIST", key.name});
+  ctx.journal({"PEXPIREAT", key.name, Decimal(at_ms).text()});
+}
+
+/* GETEX key [EX s | PX ms | EXAT unix-s | PXAT unix-ms | PERSIST] */
+void getex(Context& ctx) {
+  TtlOption option;
+  ArgumentCursor cursor(ctx.args.subspan(2));
+  while (!cursor.done()) {
+    if (cursor.eat_keyword("PERSIST")) {
+      if (!choose(option, Ttl::kPersist)) cursor.fail(kSyntaxError);
+    } else if (!eat_ttl(cursor, option)) {
+      cursor.fail(kSyntaxError);
+    }
+  }
+  if (!cursor.ok()) return ctx.reply.error(cursor.error());
+  core::Result<int64_t> at_ms = core::keyspace::kNoExpiry;
+  if (option.has_amount()) at_ms = expiry_ms(ctx, option);
+
+  const KeyRef key = ctx.key(1);
+  const auto lock = ctx.lock(key);
+  const auto entry = find_to_answer(ctx, key);
+  if (!entry) return;
+  if (*entry == nullptr) return ctx.reply.null();
+  // Only now, as in Redis: a missing key is answered before a wrong time.
+  if (!at_ms) return ctx.reply.error(at_ms.error().message);
+  answer_value(ctx, *entry);
+  if (option.kind != Ttl::kNone) change_expiry(ctx, key, option, *at_ms);
+}
+
+const Command kStringRows[] = {
+    {.name = "get",
+     .arity = 2,
+     .flags = kReadOnly | kFast,
+     .keys = one_key(kKeyRo | kKeyAccess),
+     .categories = kString,
+     .group = "string",
+     .since = "1.0.0",
+     .summary = "Returns the string at a key",
+     .complexity = "O(1)",
+     .syntax = "key",
+     .handler = get},
+    {.name = "set",
+     .arity = -3,
+     .flags = kWrite | kDenyOom,
+     .keys = one_key(kKeyRw | kKeyAccess | kKeyUpdate | kKeyVariable,
+                     "Reads the old value only with GET"),
+     .categories = kString,
+     .group = "string",
+     .since = "1.0.0",
+     .summary = "Stores a string, on request with a condition or an expiry",
+     .complexity = "O(1)",
+     .syntax = "key value [NX | XX] [GET] [EX seconds | PX milliseconds | "
+               "EXAT unix-time-seconds | PXAT unix-time-milliseconds | "
+               "KEEPTTL]",
+     .handler = set,
+     .key_use = set_key_use,
+     .journalled = Journalled::kEffects},
+    {.name = "getset",
+     .arity = 3,
+     .flags = kWrite | kDenyOom | kFast,
+     .keys = one_key(kKeyRw | kKeyAccess | kKeyUpdate),
+     .categories = kString,
+     .group = "string",
+     .since = "1.0.0",
+     .summary = "Stores a string and returns the one before it",
+     .complexity = "O(1)",
+     .syntax = "key value",
+     .handler = getset,
+     .journalled = Journalled::kEffects},
+    {.name = "getdel",
+     .arity = 2,
+     .flags = kWrite | kFast,
+     .keys = one_key(kKeyRw | kKeyAccess | kKeyDelete),
+     .categories = kString,
+     .group = "string",
+     .since = "6.2.0",
+     .summary = "Returns the string at a key and deletes the key",
+     .complexity = "O(1)",
+     .syntax = "key",
+     .handler = getdel,
+     .journalled = Journalled::kEffects},
+    {.name = "getex",
+     .arity = -2,
+     .flags = kWrite | kFast,
+     .keys = one_key(kKeyRw | kKeyAccess | kKeyUpdate, "Changes the expiry, not the value"),
+     .categories = kString,
+     .group = "string",
+     .since = "6.2.0",
+     .summary = "Returns the string at a key and changes when it expires",
+     .complexity = "O(1)",
+     .syntax = "key [EX seconds | PX milliseconds | "
+               "EXAT unix-time-seconds | PXAT unix-time-milliseconds | "
+               "PERSIST]",
+     .handler = getex,
+     .journalled = Journalled::kEffects},
+    {.name = "setnx",
+     .arity = 3,
+     .flags = kWrite | kDenyOom | kFast,
+     .keys = one_key(kKeyOw | kKeyInsert),
+     .categories = kString,
+     .group = "string",
+     .since = "1.0.0",
+     .summary = "Stores a string unless the key exists",
+     .complexity = "O(1)",
+     .syntax = "key value",
+     .handler = setnx,
+     .journalled = Journalled::kEffects},
+    {.name = "setex",
+     .arity = 4,
+     .flags = kWrite | kDenyOom,
+     .keys = one_key(kKeyOw | kKeyUpdate),
+     .categories = kString,
+     .group = "string",
+     .since = "2.0.0",
+     .summary = "Stores a string that expires after some seconds",
+     .complexity = "O(1)",
+     .syntax = "key seconds value",
+     .handler = setex,
+     .journalled = Journalled::kEffects},
+    {.name = "psetex",
+     .arity = 4,
+     .flags = kWrite | kDenyOom,
+     .keys = one_key(kKeyOw | kKeyUpdate),
+     .categories = kString,
+     .group = "string",
+     .since = "2.6.0",
+     .summary = "Stores a string that expires after some milliseconds",
+     .complexity = "O(1)",
+     .syntax = "key milliseconds value",
+     .handler = psetex,
+     .journalled = Journalled::kEffects},
+};
+
+}  // namespace
+
+std::span<const Command> string_commands() {
+  return kStringRows;
+}
+
+}  // namespace server

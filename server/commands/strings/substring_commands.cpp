@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+//
+// APPEND, STRLEN, GETRANGE, SETRANGE, SUBSTR: parts of one string.
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "server/commands/strings/new_value.h"
+#include "server/dispatch/context.h"
+#include "server/dispatch/families.h"
+
+namespace server {
+namespace {
+
+using core::keyspace::ByteBuffer;
+using core::keyspace::IntegerText;
+
+// Whether a string of `size` plus `added` bytes may exist.
+bool is_allowed_size(const Context& ctx, uint64_t size, uint64_t added) {
+  uint64_t total = 0;
+  if (__builtin_add_overflow(size, added, &total)) return false;
+  return ctx.admission().allows_string(total);
+}
+
+// APPEND to a key that does not exist: the value gets the encoding that SET would give it.
+void append_to_nothing(Context& ctx, const KeyRef& key, std::string_view text) {
+  auto value = NewValue::prepare(ctx, text);
+  if (!value || value->store(ctx, key, nullptr) == nullptr) return ctx.reply.error(kOutOfMemory);
+  ctx.changed(key);
+  ctx.reply.integer(static_cast<int64_t>(text.size()));
+}
+
+/* APPEND key value */
+void append(Context& ctx) {
+  const KeyRef key = ctx.key(1);
+  const std::string_view text = ctx.args[2];
+  const auto lock = ctx.lock(key);
+  const auto found = ctx.find_string(key);
+  if (!found) return;
+  Entry* const entry = *found;
+  if (entry == nullptr) return append_to_nothing(ctx, key, text);
+  if (!is_allowed_size(ctx, entry->string_size(), text.size())) {
+    return ctx.reply.error(kStringTooLong);
+  }
+  if (!ctx.admission().memory_suffices(text.size())) return ctx.reply.error(kOutOfMemory);
+  ByteBuffer& bytes = entry->make_raw();
+  if (!bytes.append(text)) return ctx.reply.error(kOutOfMemory);
+  ctx.changed(key);
+  ctx.reply.integer(static_cast<int64_t>(bytes.size()));
+}
+
+/* STRLEN key */
+void strlen(Context& ctx) {
+  const KeyRef key = ctx.key(1);
+  const auto lock = ctx.lock(key);
+  const auto entry = ctx.find_string(key);
+  if (!entry) return;
+  ctx.reply.integer(*entry == nullptr ? 0 : static_cast<int64_t>((*entry)->string_size()));
+}
+
+// Bytes start to end, both included; negative positions count from the end of the text.
+std::string_view part_of(std::string_view text, int64_t start, int64_t end) {
+  const auto size = static_cast<int64_t>(text.size());
+  if (start < 0 && end < 0 && start > end) return {};
+  if (start < 0) start = std::max<int64_t>(start + size, 0);
+  if (end < 0) end = std::max<int64_t>(end + size, 0);
+  end = std::min(end, size - 1);
+  if (start > end) return {};
+  return text.substr(static_cast<size_t>(start), static_cast<size_t>(end - start + 1));
+}
+
+/* GETRANGE key start end */
+void getrange(Context& ctx) {
+  const auto start = protocol::parse_int64(ctx.args[2]);
+  const auto end = protocol::parse_int64(ctx.args[3]);
+  if (!start || !end) return ctx.reply.error(kNotAnInteger);
+  const KeyRef key = ctx.key(1);
+  const auto lock = ctx.lock(key);
+  const auto entry = ctx.find_string(key);
+  if (!entry) return;
+  IntegerText scratch;
+  ctx.reply.bulk(*entry == nullptr ? "" : part_of((*entry)->text(scratch), *start, *end));
+}
+
+// The bytes of `entry`, or of a new one when it is null, grown with zeros to at least `size`. Null
+// when memory does not suffice.
+ByteBuffer* grown_bytes(Context& ctx, const KeyRef& key, Entry* entry, size_t size) {
+  const size_t old_size = entry == nullptr ? 0 : entry->string_size();
+  if (size > old_size && !ctx.admission().memory_suffices(size - old_size)) return nullptr;
+  if (entry == nullptr) {
+    ByteBuffer zeros;
+    if (!zeros.resize_zeroed(size)) return nullptr;
+    Entry& fresh = ctx.insert(key);
+    fresh.set_raw(std::move(zeros));
+    return &fresh.make_raw();
+  }
+  ByteBuffer& bytes = entry->make_raw();
+  return size <= old_size || bytes.resize_zeroed(size) ? &bytes : nullptr;
+}
+
+/* SETRANGE key offset value */
+void setrange(Context& ctx) {
+  const auto offset = protocol::parse_int64(ctx.args[2]);
+  if (!offset) return ctx.reply.error(kNotAnInteger);
+  if (*offset < 0) return ctx.reply.error("ERR offset is out of range");
+  const std::string_view text = ctx.args[3];
+  const KeyRef key = ctx.key(1);
+  const auto lock = ctx.lock(key);
+  const auto entry = ctx.find_string(key);
+  if (!entry) return;
+  if (text.empty()) {
+    // Nothing to write: neither makes the key nor grows it.
+    return ctx.reply.integer(*entry == nullptr ? 0 : static_cast<int64_t>((*entry)->string_size()));
+  }
+  const auto begin = static_cast<size_t>(*offset);
+  if (!is_allowed_size(ctx, begin, text.size())) return ctx.reply.error(kStringTooLong);
+  ByteBuffer* const bytes = grown_bytes(ctx, key, *entry, begin + text.size());
+  if (bytes == nullptr) return ctx.reply.error(kOutOfMemory);
+  std::memcpy(bytes->data() + begin, text.data(), text.size());
+  ctx.changed(key);
+  ctx.reply.integer(static_cast<int64_t>(bytes->size()));
+}
+
+const Command kSubstringRows[] = {
+    {.name = "append",
+     .arity = 3,
+     .flags = kWrite | kDenyOom | kFast,
+     .keys = one_key(kKeyRw | kKeyInsert),
+     .categories = kString,
+     .group = "string",
+     .since = "2.0.0",
+     .summary = "Adds bytes to the end of a string",
+     .complexity = "O(1) amortized",
+     .syntax = "key value",
+     .handler = append},
+    {.name = "strlen",
+     .arity = 2,
+     .flags = kReadOnly | kFast,
+     .keys = one_key(kKeyRo),
+     .categories = kString,
+     .group = "string",
+     .since = "2.2.0",
+     .summary = "Returns how many bytes a string has",
+     .complexity = "O(1)",
+     .syntax = "key",
+     .handler = strlen},
+    {.name = "getrange",
+     .arity = 4,
+     .flags = kReadOnly,
+     .keys = one_key(kKeyRo | kKeyAccess),
+     .categories = kString,
+     .group = "string",
+     .since = "2.4.0",
+     .summary = "Returns the bytes between two positions",
+     .complexity = "O(N) where N is the length of the returned string",
+     .syntax = "key start end",
+     .handler = getrange},
+    {.name = "setrange",
+     .arity = 4,
+     .flags = kWrite | kDenyOom,
+     .keys = one_key(kKeyRw | kKeyUpdate),
+     .categories = kString,
+     .group = "string",
+     .since = "2.2.0",
+     .summary = "Overwrites bytes from a position on, growing the string",
+     .complexity = "O(N) where N is the length of the value",
+     .syntax = "key offset value",
+     .handler = setrange},
+    {.name = "substr",
+     .arity = 4,
+     .flags = kReadOnly,
+     .keys = one_key(kKeyRo | kKeyAccess),
+     .categories = kString,
+     .group = "string",
+     .since = "1.0.0",
+     .summary = "The older name of GETRANGE",
+     .complexity = "O(N) where N is the length of the returned string",
+     .syntax = "key start end",
+     .handler = getrange},
+};
+
+}  // namespace
+
+std::span<const Command> substring_commands() {
+  return kSubstringRows;
+}
+
+}  // namespace server

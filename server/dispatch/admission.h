@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+//
+// Admission: what a command may take, by its origin. The one place in commands/ that asks for the
+// limits of the configuration and for free memory.
+//
+// A client's command is judged by both. What a journal, a leader or a snapshot brings was allowed
+// once, perhaps under other limits: to refuse it would lose data, so it is carried out. Only what
+// the system cannot give, an allocation that fails, is an error for everybody.
+//
+// Invariants: for any origin but kClient every question is answered with yes.
+// Thread safety: a value; what it asks may be asked from any thread.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "core/memory_budget.h"
+#include "server/config/config.h"
+#include "server/process/memory_monitor.h"
+#include "server/session/session.h"
+
+namespace server {
+
+class Admission {
+ public:
+  // `config` and `memory` must outlive this.
+  Admission(const Config& config, const MemoryMonitor& memory, CommandOrigin origin)
+      : config_(config), memory_(memory), is_judged_(origin == CommandOrigin::kClient) {}
+
+  // The longest string that may be made or sent; proto-max-bulk-len.
+  uint64_t string_bytes_max() const {
+    return is_judged_ ? static_cast<uint64_t>(config_.max_bulk_bytes()) : kNoLimit;
+  }
+  bool allows_string(uint64_t size_bytes) const { return size_bytes <= string_bytes_max(); }
+
+  // The biggest filter, as BF.INFO counts its size; bf.bloom-memory-usage-limit.
+  uint64_t filter_bytes_max() const {
+    const int64_t limit_bytes = is_judged_ ? config_.bloom_memory_limit_bytes() : 0;
+    return limit_bytes > 0 ? static_cast<uint64_t>(limit_bytes) : kNoLimit;
+  }
+
+  // Whether `bytes` more may be allocated. Small amounts are not worth the question.
+  bool memory_suffices(uint64_t bytes) const {
+    return bytes < kAskedBytesMin || memory().fits(bytes);
+  }
+  // For those who ask for themselves. It lives as long as the server.
+  const core::MemoryBudget& memory() const {
+    static const core::UnlimitedMemory kUnlimited;
+    if (is_judged_) return memory_;
+    return kUnlimited;
+  }
+  // What is left right now; costs as much as asking the system does.
+  uint64_t measured_memory_bytes() const {
+    return is_judged_ ? memory_.measure_available() : kNoLimit;
+  }
+  // Whether no command may run that could take more memory.
+  bool is_over_memory_limit() const { return is_judged_ && memory_.over_limit(); }
+
+ private:
+  static constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
+  // Below this, asking for the free memory costs more than the answer is worth.
+  static constexpr uint64_t kAskedBytesMin = uint64_t{1} << 20;
+
+  const Config& config_;
+  const MemoryMonitor& memory_;
+  const bool is_judged_;
+};
+
+}  // namespace server

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+//
+// CommandReplayer: executes the commands of a file, or of a leader, through the command table, as a
+// client of no connection.
+//
+// Invariants: its commands are not refused for want of memory or rights, do not let keys expire,
+// and count in the statistics only if it was given some: as in Redis, a file's do not, a leader's
+// do. What changes no data is refused: nobody but the server's own clients
+// shall shut it down or change its settings.
+// Thread safety: belongs to one thread.
+#pragma once
+
+#include <algorithm>
+#include <array>
+
+#include "server/dispatch/dispatcher.h"
+#include "server/durability/recovery.h"
+
+namespace server {
+
+class CommandReplayer final : public Replayer {
+ public:
+  CommandReplayer(Services& services, CommandOrigin origin, ThreadStatistics* counters = nullptr)
+      : services_(services),
+        uncounted_(services.registry.size()),
+        session_(0),
+        dispatcher_(services, counters == nullptr ? uncounted_ : *counters, session_) {
+    session_.origin = origin;
+    session_.authenticated = true;
+  }
+  ~CommandReplayer() override { dispatcher_.end_session(); }
+
+  std::string_view execute(persistence::Words words) override {
+    replies_.clear();
+    replies_.shrink(kReplyBytesKept);
+    const RegisteredCommand* const command = services_.registry.find(words.front());
+    if (command != nullptr && !may_follow(*command)) {
+      protocol::ReplyWriter(replies_, session_.resp).error(kNoChange);
+      return replies_.view();
+    }
+    dispatcher_.execute(words, services_.clock.wall_ms(), replies_);
+    return replies_.view();
+  }
+
+ private:
+  static constexpr size_t kReplyBytesKept = size_t{1} << 20;
+  static constexpr std::string_view kNoChange = "ERR a command that changes no data";
+
+  // Changes, and what stands around them.
+  static bool may_follow(const RegisteredCommand& command) {
+    if (command.has(kWrite) || command.has(kMayReplicate)) return true;
+    constexpr std::array<std::string_view, 5> kFrame = {"select", "multi", "exec", "discard",
+                                                        "ping"};
+    return std::ranges::find(kFrame, command.row->name) != kFrame.end();
+  }
+
+  Services& services_;
+  ThreadStatistics uncounted_;
+  Session session_;
+  Dispatcher dispatcher_;
+  protocol::OutputBuffer replies_;
+};
+
+}  // namespace server

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: MIT
+#include "server/dispatch/command_reply.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "protocol/arguments.h"
+#include "server/dispatch/syntax.h"
+
+namespace server {
+namespace {
+
+using protocol::ReplyWriter;
+using FlagName = std::pair<uint32_t, std::string_view>;
+
+// In the order in which Redis prints them.
+constexpr FlagName kFlagNames[] = {
+    {kWrite, "write"},
+    {kReadOnly, "readonly"},
+    {kDenyOom, "denyoom"},
+    {kAdmin, "admin"},
+    {kPubSub, "pubsub"},
+    {kNoScript, "noscript"},
+    {kBlocking, "blocking"},
+    {kLoading, "loading"},
+    {kStale, "stale"},
+    {kSkipMonitor, "skip_monitor"},
+    {kSkipSlowlog, "skip_slowlog"},
+    {kFast, "fast"},
+    {kNoAuth, "no_auth"},
+    {kNoAsyncLoading, "no_async_loading"},
+    {kNoMulti, "no_multi"},
+    {kAllowBusy, "allow_busy"},
+};
+
+constexpr FlagName kKeyUseNames[] = {
+    {kKeyRo, "RO"},         {kKeyRw, "RW"},
+    {kKeyOw, "OW"},         {kKeyRm, "RM"},
+    {kKeyAccess, "access"}, {kKeyUpdate, "update"},
+    {kKeyInsert, "insert"}, {kKeyDelete, "delete"},
+    {kNotAKey, "not_key"},  {kKeyVariable, "variable_flags"},
+};
+
+struct CategoryRule {
+  std::string_view name;
+  uint32_t category;  // given in the row
+  uint32_t flags;     // any of these implies it
+};
+
+// In the order in which Redis prints them. @slow is what is not @fast.
+constexpr CategoryRule kCategories[] = {
+    {"@keyspace", kKeyspace, 0},
+    {"@read", 0, kReadOnly},
+    {"@write", 0, kWrite},
+    {"@set", kSet, 0},
+    {"@string", kString, 0},
+    {"@bitmap", kBitmap, 0},
+    {"@pubsub", 0, kPubSub},
+    {"@admin", kAdministrative, kAdmin},
+    {"@fast", 0, kFast},
+    {"@slow", 0, 0},
+    {"@blocking", 0, kBlocking},
+    {"@dangerous", kDangerous, kAdmin},
+    {"@connection", kConnection, 0},
+    {"@transaction", kTransaction, 0},
+    {"@bloom", kBloom, 0},
+};
+
+std::vector<std::string_view> names_of(uint32_t flags, std::span<const FlagName> table) {
+  std::vector<std::string_view> names;
+  for (const auto& [flag, name] : table) {
+    if ((flags & flag) != 0) names.push_back(name);
+  }
+  return names;
+}
+
+void write_simple_set(ReplyWriter& reply, const std::vector<std::string_view>& names) {
+  reply.set(names.size());
+  for (const std::string_view name : names) reply.simple(name);
+}
+
+size_t range_count(const Command& row) {
+  return static_cast<size_t>(std::count_if(row.keys.begin(), row.keys.end(),
+                                           [](const KeyRange& range) { return range.first != 0; }));
+}
+
+// The first, last and step of clients that know no key specifications: ranges that follow each
+// other are one.
+KeyRange joined_range(const Command& row) {
+  KeyRange joined = row.keys[0];
+  if (joined.first == 0) joined.step = 0;
+  const KeyRange& second = row.keys[1];
+  if (second.first != 0 && joined.step == second.step) joined.last = second.last;
+  return joined;
+}
+
+void write_field(ReplyWriter& reply, std::string_view name, std::string_view value) {
+  reply.bulk(name);
+  reply.bulk(value);
+}
+
+void write_tips(ReplyWriter& reply, std::string_view tips) {
+  const auto words = std::ranges::count(tips, ' ') + (tips.empty() ? 0 : 1);
+  reply.set(static_cast<size_t>(words));
+  for (size_t start = 0; start < tips.size();) {
+    const size_t end = std::min(tips.find(' ', start), tips.size());
+    reply.bulk(tips.substr(start, end - start));
+    start = end + 1;
+  }
+}
+
+void write_key_specification(const KeyRange& range, ReplyWriter& reply) {
+  reply.map(3 + size_t{!range.note.empty()});
+  if (!range.note.empty()) write_field(reply, "notes", range.note);
+  reply.bulk("flags");
+  write_simple_set(reply, key_use_names(range.use));
+  reply.bulk("begin_search");
+  reply.map(2);
+  reply.bulk("type");
+  reply.bulk("index");
+  reply.bulk("spec");
+  reply.map(1);
+  reply.bulk("index");
+  reply.integer(range.first);
+  reply.bulk("find_keys");
+  reply.map(2);
+  reply.bulk("type");
+  reply.bulk("range");
+  reply.bulk("spec");
+  reply.map(3);
+  reply.bulk("lastkey");
+  // Here counted from the first key.
+  reply.integer(range.last < 0 ? range.last : range.last - range.first);
+  reply.bulk("keystep");
+  reply.integer(range.step);
+  reply.bulk("limit");
+  reply.integer(0);
+}
+
+// Writes the argument tree of one command; counts its keys on the way.
+class ArgumentWriter {
+ public:
+  ArgumentWriter(ReplyWriter& reply, size_t key_range_count)
+      : reply_(reply), key_range_count_(key_range_count) {}
+
+  void write(std::span<const Syntax> arguments) {
+    reply_.array(arguments.size());
+    for (const Syntax& argument : arguments) write(argument);
+  }
+
+ private:
+  void write(const Syntax& argument) {
+    const bool is_key = argument.kind == Syntax::Kind::kKey && key_range_count_ > 0;
+    const bool has_parts = !argument.parts.empty();
+    const bool has_flags = argument.optional || argument.multiple;
+    reply_.map(2 + size_t{is_key} + size_t{!argument.token.empty()} + size_t{has_flags} +
+               size_t{has_parts});
+    write_field(reply_, "name", argument.name);
+    write_field(reply_, "type", kind_name(argument.kind));
+    if (is_key) {
+      reply_.bulk("key_spec_index");
+      reply_.integer(static_cast<int64_t>(std::min(key_index_++, key_range_count_ - 1)));
+    }
+    if (!argument.token.empty()) write_field(reply_, "token", argument.token);
+    if (has_flags) {
+      reply_.bulk("flags");
+      reply_.set(size_t{argument.optional} + size_t{argument.multiple});
+      if (argument.optional) reply_.simple("optional");
+      if (argument.multiple) reply_.simple("multiple");
+    }
+    if (has_parts) {
+      reply_.bulk("arguments");
+      write(argument.parts);
+    }
+  }
+
+  ReplyWriter& reply_;
+  const size_t key_range_count_;
+  size_t key_index_ = 0;
+};
+
+}  // namespace
+
+bool is_module_command(const Command& row) {
+  return row.group == "bf";
+}
+
+std::vector<std::string_view> category_names(const Command& row) {
+  std::vector<std::string_view> names;
+  for (const CategoryRule& rule : kCategories) {
+    const bool is_slow = rule.category == 0 && rule.flags == 0 && (row.flags & kFast) == 0;
+    if (is_slow || (row.categories & rule.category) != 0 || (row.flags & rule.flags) != 0) {
+      names.push_back(rule.name);
+    }
+  }
+  return names;
+}
+
+bool has_category(const Command& row, std::string_view category) {
+  const auto names = category_names(row);
+  return std::any_of(names.begin(), names.end(), [&](std::string_view name) {
+    return protocol::equals_ignore_case(name.substr(1), category);
+  });
+}
+
+std::vector<std::string_view> key_use_names(uint16_t use) {
+  return names_of(use, kKeyUseNames);
+}
+
+void write_command_info(const RegisteredCommand& command, ReplyWriter& reply) {
+  const Command& row = *command.row;
+  const KeyRange keys = joined_range(row);
+  auto flags = names_of(row.flags, kFlagNames);
+  if (is_module_command(row)) flags.insert(flags.end(), "module");
+  reply.array(10);
+  reply.bulk(command.full_name);
+  reply.integer(row.arity);
+  write_simple_set(reply, flags);
+  reply.integer(keys.first);
+  reply.integer(keys.last);
+  reply.integer(keys.step);
+  write_simple_set(reply, category_names(row));
+  write_tips(reply, row.tips);
+  reply.set(range_count(row));
+  for (const KeyRange& range : row.keys) {
+    if (range.first != 0) write_key_specification(range, reply);
+  }
+  // An empty set, but a full array: so do clients know it from Redis.
+  if (command.subcommands.empty()) return reply.set(0);
+  reply.array(command.subcommands.size());
+  for (const RegisteredCommand* subcommand : command.subcommands) {
+    write_command_info(*subcommand, reply);
+  }
+}
+
+void write_command_docs(const RegisteredCommand& command, ReplyWriter& reply) {
+  const Command& row = *command.row;
+  const bool in_module = is_module_command(row);
+  const auto syntax = parse_syntax(row.syntax);
+  const bool has_arguments = syntax && !syntax->empty();
+  const bool has_subcommands = !command.subcommands.empty();
+  reply.bulk(command.full_name);
+  reply.map(4 + size_t{in_module} + size_t{has_arguments} + size_t{has_subcommands});
+  write_field(reply, "summary", row.summary);
+  write_field(reply, "since", row.since);
+  write_field(reply, "group", in_module ? "module" : row.group);
+  write_field(reply, "complexity", row.complexity);
+  if (in_module) write_field(reply, "module", "bf");
+  if (has_arguments) {
+    reply.bulk("arguments");
+    ArgumentWriter(reply, range_count(row)).write(*syntax);
+  }
+  if (has_subcommands) {
+    reply.bulk("subcommands");
+    reply.map(command.subcommands.size());
+    for (const RegisteredCommand* subcommand : command.subcommands) {
+      write_command_docs(*subcommand, reply);
+    }
+  }
+}
+
+}  // namespace server

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+//
+// Context: what a handler sees of the command it runs: arguments, session, keyspace, reply.
+//
+// A handler parses all arguments, then locks, acts, and writes its reply:
+//
+//   /* STRLEN key */
+//   void strlen(Context& ctx) {
+//     const KeyRef key = ctx.key(1);
+//     const auto lock = ctx.lock(key);
+//     const auto entry = ctx.find_string(key);
+//     if (!entry) return;  // WRONGTYPE was answered
+//     ctx.reply.integer(*entry == nullptr ? 0 : (*entry)->string_size());
+//   }
+//
+// Invariants: keys are reached under their stripe lock, whose mode the command's row decides;
+// inside EXEC all locks are held already and lock…() take none.
+// Thread safety: belongs to the thread that runs the command.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <optional>
+#include <string_view>
+
+#include "core/keyspace/keyspace.h"
+#include "core/keyspace/reclaimer.h"
+#include "core/number.h"
+#include "protocol/arguments.h"
+#include "protocol/reply_writer.h"
+#include "server/dispatch/admission.h"
+#include "server/dispatch/registry.h"
+#include "server/dispatch/services.h"
+#include "server/session/session.h"
+
+namespace server {
+
+using core::Decimal;
+using core::keyspace::Entry;
+using core::keyspace::EntryPtr;
+using core::keyspace::KeyRef;
+using core::keyspace::StripeLock;
+using core::keyspace::StripeMask;
+using protocol::kNotAFloat;
+using protocol::kNotAnInteger;
+using protocol::kSyntaxError;
+
+class Dispatcher;
+
+// Reply texts that more than one family answers.
+inline constexpr std::string_view kWrongType =
+    "WRONGTYPE Operation against a key holding the wrong kind of value";
+inline constexpr std::string_view kBusyKey = "BUSYKEY Target key name already exists.";
+inline constexpr std::string_view kNoSuchKey = "ERR no such key";
+inline constexpr std::string_view kOutOfMemory =
+    "OOM command not allowed when used memory > 'maxmemory'.";
+inline constexpr std::string_view kStringTooLong =
+    "ERR string exceeds maximum allowed size (proto-max-bulk-len)";
+
+class Context {
+ public:
+  struct Parts {
+    Services& services;
+    ThreadStatistics& counters;
+    Session& session;
+    Dispatcher& dispatcher;
+  };
+  Context(const Parts& parts, protocol::ReplyWriter reply_writer, int64_t time_ms)
+      : services(parts.services),
+        counters(parts.counters),
+        session(parts.session),
+        dispatcher(parts.dispatcher),
+        reply(reply_writer),
+        now_ms(time_ms),
+        expiry_now_ms(parts.session.origin == CommandOrigin::kClient
+                          ? time_ms
+                          : core::keyspace::kIgnoreExpiry) {}
+
+  Services& services;
+  ThreadStatistics& counters;
+  Session& session;
+  Dispatcher& dispatcher;
+  protocol::ReplyWriter reply;
+  const int64_t now_ms;  // wall clock, one value for all commands of a read batch
+  // What expiries are compared with: a journal says itself, by a DEL, when a key has expired.
+  const int64_t expiry_now_ms;
+  Arguments args;
+  const RegisteredCommand* command = nullptr;
+  bool in_exec = false;  // all locks are held
+  bool is_journalled = false;
+
+  core::keyspace::Keyspace& keyspace() const { return services.keyspace; }
+  // What this command may take.
+  Admission admission() const { return {services.config, services.memory, session.origin}; }
+  unsigned database() const { return static_cast<unsigned>(session.database); }
+  KeyRef key(size_t argument_index) const { return services.keyspace.ref(args[argument_index]); }
+
+  core::keyspace::LockMode lock_mode() const {
+    return command->has(kWrite) ? core::keyspace::LockMode::kExclusive
+                                : core::keyspace::LockMode::kShared;
+  }
+  [[nodiscard]] StripeLock lock(const KeyRef& key) const {
+    return in_exec ? StripeLock{}
+                   : services.keyspace.lock(core::keyspace::Keyspace::mask_of(key), lock_mode());
+  }
+  // The stripes of every key that the command names.
+  [[nodiscard]] StripeLock lock_keys() const;
+  [[nodiscard]] StripeLock lock_everything() const {
+    return in_exec ? StripeLock{}
+                   : services.keyspace.lock(core::keyspace::kAllStripes, lock_mode());
+  }
+  core::keyspace::Locking locking() const {
+    return in_exec ? core::keyspace::Locking::kHeld : core::keyspace::Locking::kTake;
+  }
+
+  // The live entry or null. Under a write command an expired one is deleted; under a read command
+  // hits and misses are counted. REQUIRES: the key's lock.
+  Entry* find(const KeyRef& key) {
+    Entry* entry = command->has(kWrite)
+                       ? services.keyspace.find_for_write(database(), key, expiry_now_ms)
+                       : peek(key);
+    if (entry != nullptr && !session.no_touch.load(std::memory_order_relaxed)) {
+      entry->touch(access_clock_s());
+    }
+    return entry;
+  }
+  // As find() under a read command, but leaves the access time alone.
+  Entry* peek(const KeyRef& key) const {
+    Entry* entry = services.keyspace.find(database(), key, expiry_now_ms);
+    count_lookup(entry != nullptr);
+    return entry;
+  }
+  // For write commands that answer what the key held: find() counts only under read commands.
+  void count_lookup(bool hit) const {
+    (hit ? counters.keyspace_hits : counters.keyspace_misses).add();
+  }
+  // A new entry holding the empty string. REQUIRES: the key's lock, and that it is absent.
+  Entry& insert(const KeyRef& key) {
+    Entry& entry = services.keyspace.insert(database(), key);
+    entry.touch(access_clock_s());
+    return entry;
+  }
+  // As find(); nothing when the key holds something else, which has been answered.
+  std::optional<Entry*> find_string(const KeyRef& key) {
+    Entry* entry = find(key);
+    if (entry == nullptr || entry->is_string()) return entry;
+    reply.error(kWrongType);
+    return std::nullopt;
+  }
+
+  // To be called for every key that a command changed, under its lock: tells watchers, counts, and
+  // journals the command's own words with the first change, unless its row says kEffects.
+  void changed(const KeyRef& key) { changed(database(), key); }
+  void changed(unsigned in_database, const KeyRef& key) {
+    services.keyspace.notify_modified(in_database, key);
+    if (session.origin == CommandOrigin::kClient && services.replication.is_replica())
+        [[unlikely]] {
+      services.replication.note_own_key(in_database, key.name);
+    }
+    grew_only();
+  }
+  // As changed(), for a change that watchers are not told of.
+  void grew_only() {
+    services.changes.fetch_add(1, std::memory_order_relaxed);
+    if (command->row->journalled == Journalled::kVerbatim && !is_journalled) {
+      journal(args);
+      is_journalled = true;
+    }
+  }
+  // What repeating the change takes, for rows of kEffects: absolute times, settings spelled out,
+  // nothing that had no effect. REQUIRES: the locks of the changed keys.
+  void journal(Arguments words) const {
+    if (session.origin == CommandOrigin::kClient && services.replication.is_replica())
+        [[unlikely]] {
+      services.replication.note_own_change();
+    }
+    services.journal.append(database(), words);
+  }
+  void journal(std::initializer_list<std::string_view> words) const {
+    journal(Arguments(words.begin(), words.size()));
+  }
+  void drop(EntryPtr entry) const { services.reclaimer.drop(std::move(entry)); }
+
+  // Seconds, for Entry::touch and OBJECT IDLETIME.
+  uint32_t access_clock_s() const { return static_cast<uint32_t>(now_ms / 1000); }
+};
+
+// Calls visit(argument index, use) for every key that `args` names according to the row.
+template <class Visit>
+void for_each_key(const Command& row, Arguments args, Visit&& visit) {
+  for (const KeyRange& range : row.keys) {
+    if (range.first == 0) continue;
+    const auto count = static_cast<int>(args.size());
+    const int last = range.last >= 0 ? range.last : count + range.last;
+    for (int i = range.first; i <= last && i < count; i += range.step) {
+      visit(static_cast<size_t>(i), range.use);
+    }
+  }
+}
+
+}  // namespace server

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: MIT
+#include "server/dispatch/dispatcher.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/short_bytes.h"
+#include "server/dispatch/http_guard.h"
+#include "server/replication/leader.h"
+#include "server/session/unsubscribe_all.h"
+
+namespace server {
+namespace {
+
+// Redis quotes at most 128 bytes of the command and of all its arguments together.
+constexpr size_t kQuotedBytesMax = 128;
+
+// What Redis quotes of a word: it ends at a zero byte.
+std::string_view quoted(std::string_view word, size_t room) {
+  return word.substr(0, std::min(room, word.find('\0')));
+}
+
+std::string unknown_command_text(Arguments args) {
+  std::string arguments;
+  for (size_t i = 1; i < args.size() && arguments.size() < kQuotedBytesMax; ++i) {
+    arguments += fmt::format("'{}' ", quoted(args[i], kQuotedBytesMax - arguments.size()));
+  }
+  return fmt::format("ERR unknown command '{}', with args beginning with: {}",
+                     quoted(args[0], kQuotedBytesMax), arguments);
+}
+
+std::string unknown_subcommand_text(const RegisteredCommand& container, Arguments args) {
+  return fmt::format("ERR unknown subcommand '{}'. Try {} HELP.", quoted(args[1], kQuotedBytesMax),
+                     protocol::upper_case(container.row->name));
+}
+
+std::string arity_text(const RegisteredCommand& command) {
+  return fmt::format("ERR wrong number of arguments for '{}' command", command.full_name);
+}
+
+// "WRONGTYPE" of "-WRONGTYPE Operation…".
+std::string_view error_code(std::string_view reply_line) {
+  reply_line.remove_prefix(1);
+  return reply_line.substr(0, reply_line.find_first_of(" \r"));
+}
+
+}  // namespace
+
+const RegisteredCommand* Dispatcher::find(Arguments args) {
+  const std::string_view name = args[0];
+  if (core::equal_bytes({last_name_.data(), last_name_size_}, name)) {
+    return last_command_;
+  }
+  const RegisteredCommand* command = services_.registry.find(name);
+  if (command != nullptr && name.size() <= last_name_.size()) {
+    std::memcpy(last_name_.data(), name.data(), name.size());
+    last_name_size_ = name.size();
+    last_command_ = command;
+  }
+  return command;
+}
+
+// The two questions that nearly every request answers with no, without a text.
+bool Dispatcher::may_be_misused(const RegisteredCommand& command, Arguments args) const {
+  return !command.arity_fits(args.size()) || !session_.authenticated ||
+         session_.transaction.active || session_.is_in_subscriber_mode();
+}
+
+bool Dispatcher::may_be_refused(uint32_t flags) const {
+  const Admission admission(services_.config, services_.memory, session_.origin);
+  return services_.durability.availability.any() ||
+         ((flags & kDenyOom) != 0 && admission.is_over_memory_limit());
+}
+
+std::string Dispatcher::misuse(const RegisteredCommand* command, Arguments args) const {
+  if (!command->arity_fits(args.size())) return arity_text(*command);
+  if (!session_.authenticated && !command->has(kNoAuth)) return "NOAUTH Authentication required.";
+  if (session_.transaction.active && command->has(kNoMulti)) {
+    return "ERR Command not allowed inside a transaction";
+  }
+  if (session_.origin != CommandOrigin::kClient) return "";
+  if (session_.is_in_subscriber_mode() && !command->has(kInSubscriberMode)) {
+    return fmt::format(
+        "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are "
+        "allowed in this context",
+        command->full_name);
+  }
+  return "";
+}
+
+std::string Dispatcher::refusal(const RegisteredCommand* command, uint32_t flags) const {
+  if (services_.durability.availability.any()) [[unlikely]] {
+    const uint32_t permissions =
+        command->has(kRunsQueue) ? session_.transaction.common_flags : ~uint32_t{0};
+    std::string text = trouble(flags, command->row->flags & permissions);
+    if (!text.empty()) return text;
+  }
+  const Admission admission(services_.config, services_.memory, session_.origin);
+  if ((flags & kDenyOom) != 0 && admission.is_over_memory_limit()) {
+    return std::string(kOutOfMemory);
+  }
+  return "";
+}
+
+bool Dispatcher::is_held_back(uint32_t flags, int64_t now_ms) const {
+  return services_.pause.holds_back(flags, now_ms) ||
+         ((flags & kMayReplicate) != 0 && services_.pubsub.is_congested());
+}
+
+// In Redis' order.
+std::string Dispatcher::trouble(uint32_t flags, uint32_t permissions) const {
+  const Availability& availability = services_.durability.availability;
+  if ((flags & (kWrite | kTellsTrouble)) != 0) {
+    // Who asks for no snapshots does not mind one that failed.
+    const bool stops_on_snapshot_error =
+        services_.config.flag(OptionId::kStopWritesOnBgsaveError) &&
+        !services_.config.text(OptionId::kSave).empty();
+    std::string text = availability.write_refusal(stops_on_snapshot_error);
+    if (!text.empty()) return text;
+  }
+  if ((flags & kWrite) != 0) {
+    if (availability.has(Availability::kTooFewReplicas)) {
+      return "NOREPLICAS Not enough good replicas to write.";
+    }
+    if (availability.has(Availability::kReadOnlyReplica)) {
+      return "READONLY You can't write against a read only replica.";
+    }
+  }
+  if (availability.has(Availability::kStaleReplica) && (permissions & kStale) == 0) {
+    return "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.";
+  }
+  if (availability.has(Availability::kLoading) && (permissions & kLoading) == 0) {
+    return "LOADING Redis is loading the dataset in memory";
+  }
+  return "";
+}
+
+Outcome Dispatcher::execute(Arguments args, int64_t now_ms, protocol::OutputBuffer& replies) {
+  const size_t mark = replies.size();
+  Context ctx({services_, counters_, session_, *this},
+              protocol::ReplyWriter(replies, session_.resp), now_ms);
+  ctx.args = args;
+  const RegisteredCommand* command = find(args);
+  if (command != nullptr && !command->row->subcommands.empty() && args.size() > 1) {
+    const RegisteredCommand* subcommand = services_.registry.find_subcommand(*command, args[1]);
+    if (subcommand == nullptr) {
+      refuse(ctx, unknown_subcommand_text(*command, args));
+      return finish(ctx, mark);
+    }
+    command = subcommand;
+  }
+  if (command == nullptr) {
+    if (session_.origin == CommandOrigin::kClient && is_http_word(args[0])) {
+      warn_of_http(session_.address, now_ms);
+      session_.close_after_reply = true;
+    } else {
+      refuse(ctx, unknown_command_text(args));
+    }
+    return finish(ctx, mark);
+  }
+  ctx.command = command;
+  Transaction& transaction = session_.transaction;
+  const bool queues = transaction.active && !command->has(kImmediate);
+  // A queue is memory, whatever is in it.
+  const uint32_t flags = command->row->flags | (queues ? uint32_t{kDenyOom} : 0) |
+                         (command->has(kRunsQueue) ? transaction.queued_flags : 0);
+  std::string error;
+  if (may_be_misused(*command, args)) [[unlikely]]
+    error = misuse(command, args);
+  if (error.empty() && session_.origin == CommandOrigin::kClient) [[likely]] {
+    if (!queues && is_held_back(flags, now_ms)) return Outcome::kHeldBack;
+    if (may_be_refused(flags)) [[unlikely]]
+      error = refusal(command, flags);
+  }
+  if (!error.empty()) [[unlikely]] {
+    counters_.commands[command->index].rejected.add();
+    refuse(ctx, error);
+  } else if (queues) {
+    queue(ctx);
+  } else {
+    if ((flags & kWrite) != 0) session_.has_written = true;
+    run(ctx);
+  }
+  return finish(ctx, mark);
+}
+
+Outcome Dispatcher::finish(Context& ctx, size_t mark) {
+  if (session_.reply_mode != ReplyMode::kOn) [[unlikely]]
+    apply_reply_mode(ctx, mark);
+  if (session_.awaited) [[unlikely]]
+    return Outcome::kBlocked;
+  return session_.close_after_reply ? Outcome::kClose : Outcome::kDone;
+}
+
+void Dispatcher::look_ahead(std::span<const Arguments> requests, int64_t now_ms) {
+  if (session_.transaction.active) return;
+  auto& keyspace = services_.keyspace;
+  const auto database = static_cast<unsigned>(session_.database);
+  std::array<Ahead, kLookAheadMax> ahead;
+  size_t count = 0;
+  for (const Arguments args : requests.first(std::min(requests.size(), kLookAheadMax))) {
+    const RegisteredCommand* command = find(args);
+    if (command == nullptr || command->row->keys[0].first != 1 || args.size() < 2) continue;
+    ahead[count++] = {command, args, keyspace.ref(args[1])};
+  }
+  const std::span<const Ahead> all(ahead.data(), count);
+  // The second of two neighbours with one key finds what the first has fetched.
+  const auto is_cold = [&](size_t i) {
+    return (i == 0 || all[i].key.hash != all[i - 1].key.hash) &&
+           keyspace.is_worth_prefetching(database, all[i].key);
+  };
+  for (size_t i = 0; i < count; ++i) {
+    if (!is_cold(i)) continue;
+    const auto lock = keyspace.lock_shared(all[i].key);
+    keyspace.prefetch(database, all[i].key);
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (!is_cold(i)) continue;
+    const auto lock = keyspace.lock_shared(all[i].key);
+    keyspace.prefetch_entry(database, all[i].key);
+  }
+  for (size_t i = 0; i < count;) {
+    size_t end = i + 1;
+    while (end < count && all[end].key.hash == all[i].key.hash) ++end;
+    if (is_cold(i) || all[i].command->row->prefetch != nullptr) {
+      prefetch_values(all.subspan(i, end - i), now_ms);
+    }
+    i = end;
+  }
+}
+
+void Dispatcher::prefetch_values(std::span<const Ahead> same_key, int64_t now_ms) {
+  const KeyRef& key = same_key.front().key;
+  const auto lock = services_.keyspace.lock_shared(key);
+  const Entry* entry =
+      services_.keyspace.find(static_cast<unsigned>(session_.database), key, now_ms);
+  if (entry == nullptr) return;
+  entry->prefetch_value();
+  for (const Ahead& one : same_key) {
+    if (one.command->row->prefetch != nullptr && one.command->arity_fits(one.args.size())) {
+      one.command->row->prefetch(*entry, one.args);
+    }
+  }
+}
+
+void Dispatcher::refuse(Context& ctx, std::string_view error) {
+  services_.statistics.count_error(error.substr(0, error.find(' ')));
+  if (ctx.command != nullptr && ctx.command->has(kRunsQueue)) {
+    discard_transaction(services_, session_);
+    if (error.starts_with("ERR ")) error.remove_prefix(4);
+    ctx.reply.error(fmt::format("EXECABORT Transaction discarded because of: {}", error));
+    return;
+  }
+  if (session_.transaction.active) session_.transaction.aborted = true;
+  ctx.reply.error(error);
+}
+
+void Dispatcher::queue(Context& ctx) {
+  Transaction& transaction = session_.transaction;
+  const size_t bytes_before = transaction.queued_bytes;
+  QueuedCommand queued{ctx.command, {ctx.args.begin(), ctx.args.end()}};
+  transaction.queued_bytes += sizeof queued;
+  for (const std::string& argument : queued.arguments) {
+    transaction.queued_bytes += sizeof argument + argument.size();
+  }
+  transaction.queued_flags |= ctx.command->row->flags;
+  transaction.common_flags &= ctx.command->row->flags;
+  transaction.queue.push_back(std::move(queued));
+  session_.publish_transaction();
+  // Lest a few big ones outrun the figure that the next one is judged by.
+  constexpr size_t kBigBytes = size_t{64} << 10;
+  if (transaction.queued_bytes - bytes_before >= kBigBytes) services_.memory.refresh();
+  ctx.reply.simple("QUEUED");
+}
+
+void Dispatcher::run(Context& ctx) {
+  const protocol::OutputBuffer& replies = ctx.reply.buffer();
+  const size_t mark = replies.size();
+  session_.last_command.store(ctx.command, std::memory_order_relaxed);
+  const uint64_t start = TickClock::now();
+  ctx.is_journalled = false;
+  ctx.command->row->handler(ctx);
+  CommandCounters& counters = counters_.commands[ctx.command->index];
+  counters.ticks.add(TickClock::now() - start);
+  counters.calls.add();
+  counters_.commands_processed.add();
+  if (replies.size() > mark && replies.data()[mark] == '-') [[unlikely]] {
+    counters.failed.add();
+    services_.statistics.count_error(error_code({replies.data() + mark, replies.size() - mark}));
+  }
+}
+
+void Dispatcher::run_queued(Context& ctx, const QueuedCommand& queued) {
+  const std::vector<std::string_view> args(queued.arguments.begin(), queued.arguments.end());
+  ctx.args = args;
+  ctx.command = queued.command;
+  run(ctx);
+}
+
+void Dispatcher::apply_reply_mode(Context& ctx, size_t mark) {
+  protocol::OutputBuffer& replies = ctx.reply.buffer();
+  // Errors and QUEUED are replies even of a command that answers by messages.
+  const bool is_push = ctx.command != nullptr && ctx.command->has(kRepliesByPush) &&
+                       replies.size() > mark &&
+                       (replies.data()[mark] == '*' || replies.data()[mark] == '>');
+  if (is_push) mark = replies.size();
+  if (session_.awaited && session_.reply_mode != ReplyMode::kSkipNext) {
+    session_.awaited->is_silent = true;
+  }
+  switch (session_.reply_mode) {
+    case ReplyMode::kOn:
+      break;
+    case ReplyMode::kOff:
+      replies.truncate(mark);
+      break;
+    case ReplyMode::kSkipNext:
+      // CLIENT REPLY SKIP itself: silent, and so is the next command.
+      replies.truncate(mark);
+      session_.reply_mode = ReplyMode::kSkipThis;
+      break;
+    case ReplyMode::kSkipThis:
+      replies.truncate(mark);
+      session_.reply_mode = ReplyMode::kOn;
+      break;
+  }
+}
+
+void Dispatcher::end_session() {
+  if (session_.peer == Peer::kReplica) services_.replication.leader().detach(session_.id);
+  discard_transaction(services_, session_);
+  unsubscribe_all(services_.pubsub, session_);
+}
+
+void unwatch_all(Services& services, Session& session) {
+  Transaction& transaction = session.transaction;
+  for (const auto& watched : transaction.watched) {
+    const KeyRef key = services.keyspace.ref(watched.key);
+    const auto lock = services.keyspace.lock_exclusive(key);
+    services.keyspace.unwatch(static_cast<unsigned>(watched.database), key, transaction.watch_flag);
+  }
+  transaction.watched.clear();
+  transaction.watch_flag.reset();
+  session.watched_keys.store(0, std::memory_order_relaxed);
+  session.watched_bytes.store(0, std::memory_order_relaxed);
+}
+
+void discard_transaction(Services& services, Session& session) {
+  unwatch_all(services, session);
+  session.transaction = Transaction{};
+  session.publish_transaction();
+}
+
+}  // namespace server

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+//
+// Dispatcher: takes one request of one session to its handler. It finds the row, makes the checks
+// that the row asks for, queues inside MULTI, runs the handler and counts.
+//
+// Invariants: every request gets exactly one reply, unless CLIENT REPLY silences it or it is held
+// back; no command is named here.
+// Thread safety: belongs to its session's thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "protocol/reply_writer.h"
+#include "server/dispatch/context.h"
+
+namespace server {
+
+enum class Outcome : uint8_t {
+  kDone,
+  kClose,     // close the connection once the replies are sent
+  kBlocked,   // the reply comes when Session::awaited has been seen, or is too late
+  kHeldBack,  // nothing has happened; try the same request again later
+};
+
+class Dispatcher {
+ public:
+  Dispatcher(Services& services, ThreadStatistics& counters, Session& session)
+      : services_(services), counters_(counters), session_(session) {}
+  Dispatcher(const Dispatcher&) = delete;
+  Dispatcher& operator=(const Dispatcher&) = delete;
+
+  Outcome execute(Arguments args, int64_t now_ms, protocol::OutputBuffer& replies);
+
+  // Fetches into the cache what the commands of a pipeline are about to touch: first all their
+  // buckets, then all entries, then all values, so that the waits for memory overlap.
+  void look_ahead(std::span<const Arguments> requests, int64_t now_ms);
+  static constexpr size_t kLookAheadMax = 16;
+
+  // Runs one queued command of EXEC. REQUIRES: the locks of its keys; ctx.in_exec.
+  void run_queued(Context& ctx, const QueuedCommand& queued);
+
+  // Lets go of what the session holds in shared structures (watches, subscriptions).
+  void end_session();
+
+ private:
+  // A command of the pipeline and its first key.
+  struct Ahead {
+    const RegisteredCommand* command;
+    Arguments args;
+    KeyRef key;
+  };
+
+  const RegisteredCommand* find(Arguments args);
+  void prefetch_values(std::span<const Ahead> same_key, int64_t now_ms);
+  // Both: the text of the error when the command must not run; empty when it may. The first asks
+  // what no wait would change, the second for the state of the server.
+  std::string misuse(const RegisteredCommand* command, Arguments args) const;
+  std::string refusal(const RegisteredCommand* command, uint32_t flags) const;
+  // Whether misuse() and refusal() have to be asked at all.
+  bool may_be_misused(const RegisteredCommand& command, Arguments args) const;
+  bool may_be_refused(uint32_t flags) const;
+  // Whether the command must wait: for the end of a pause, or for the subscribers' threads.
+  bool is_held_back(uint32_t flags, int64_t now_ms) const;
+  // As refusal(), for the availability of the server. `flags` are the row's and the queue's, the
+  // `permissions` those that both have.
+  std::string trouble(uint32_t flags, uint32_t permissions) const;
+  void refuse(Context& ctx, std::string_view error);
+  void queue(Context& ctx);
+  void run(Context& ctx);
+  // After every request, refused ones too: CLIENT REPLY, and whether the session goes on.
+  Outcome finish(Context& ctx, size_t mark);
+  void apply_reply_mode(Context& ctx, size_t mark);
+
+  Services& services_;
+  ThreadStatistics& counters_;
+  Session& session_;
+  // The last command found: pipelines repeat the same one.
+  const RegisteredCommand* last_command_ = nullptr;
+  std::array<char, 16> last_name_{};
+  size_t last_name_size_ = 0;
+};
+
+// Forgets all watches of the session. Takes the stripe locks it needs: call with none held.
+void unwatch_all(Services& services, Session& session);
+// Leaves MULTI, drops the queue and the watches.
+void discard_transaction(Services& services, Session& session);
+
+}  // namespace server

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+//
+// The HELP subcommand that every container command gets, written from the rows beside it.
+//
+// Thread safety: a free function without state.
+#pragma once
+
+#include "server/dispatch/command.h"
+
+namespace server {
+
+// The row for one container: it belongs to the categories that all of its siblings belong to.
+Command help_row(const Command& container);
+
+}  // namespace server

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+//
+// PauseGate: CLIENT PAUSE, and the holds on writes while FAILOVER hands the role over, SHUTDOWN
+// ends the server or DEBUG RELOAD loads all keys anew. A held-back command waits in its connection,
+// without a lock. Whoever holds commands back is told when none is under way any more.
+//
+// Invariants: a pause of writes only never shortens or weakens a pause of everything. CLIENT
+// UNPAUSE does not end a hold, nor one hold another, nor the end of a hold a pause.
+// Thread safety: all members may be called from any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <utility>
+
+#include "server/dispatch/command.h"
+#include "server/dispatch/drain.h"
+
+namespace server {
+
+class PauseGate {
+ public:
+  enum class Mode : uint8_t { kNone, kWrites, kAll };
+  // Whoever holds writes back until it lets go; a bit each.
+  enum class Hold : uint8_t { kHandover = 1, kShutdown = 2, kReload = 4 };
+
+  // `flags` of a command; the hot path is two relaxed loads.
+  bool holds_back(uint32_t flags, int64_t now_ms) const {
+    return holds_back_by_client(flags, now_ms) ||
+           (holds_writes() && (flags & (kWrite | kMayReplicate)) != 0);
+  }
+  bool holds_writes() const { return holds_.load(std::memory_order_relaxed) != 0; }
+
+  // As CLIENT PAUSE wants it.
+  bool holds_back_by_client(uint32_t flags, int64_t now_ms) const {
+    const Mode mode = mode_.load(std::memory_order_relaxed);
+    if (mode == Mode::kNone || now_ms >= end_ms_.load(std::memory_order_relaxed)) return false;
+    if (mode == Mode::kAll) return (flags & kNotPaused) == 0;
+    return (flags & (kWrite | kMayReplicate)) != 0;
+  }
+
+  void pause(Mode mode, int64_t end_ms, int64_t now_ms) {
+    const std::scoped_lock lock(mutex_);
+    const bool running = mode_.load() != Mode::kNone && now_ms < end_ms_.load();
+    if (running && mode_.load() > mode) mode = mode_.load();
+    if (running && end_ms_.load() > end_ms) end_ms = end_ms_.load();
+    end_ms_.store(end_ms);
+    mode_.store(mode);
+  }
+  // Calls back when every command has ended that had begun, and may not begin any more.
+  void drain(Drain::Callback on_ended) { drain_.begin(std::move(on_ended)); }
+
+  void end() {
+    {
+      const std::scoped_lock lock(mutex_);
+      mode_.store(Mode::kNone);
+    }
+    if (wake_all) wake_all();
+  }
+
+  // Until release_writes() no write begins. Those under way go on: drain() tells of their end.
+  void hold_writes(Hold hold) { holds_ |= static_cast<uint8_t>(hold); }
+  void release_writes(Hold hold) {
+    holds_ &= static_cast<uint8_t>(~static_cast<uint8_t>(hold));
+    if (wake_all) wake_all();
+  }
+
+  int64_t end_ms() const { return end_ms_.load(); }
+
+  // Makes every held-back connection look again; set once, before the first connection.
+  std::function<void()> wake_all;
+  // How the I/O threads are visited; set once, before the first connection.
+  void set_visit_threads(std::function<void(Drain::Callback)> visit) {
+    drain_.visit_threads = std::move(visit);
+  }
+
+ private:
+  std::mutex mutex_;  // orders pause() and end()
+  std::atomic<Mode> mode_{Mode::kNone};
+  std::atomic<int64_t> end_ms_{0};
+  std::atomic<uint8_t> holds_{0};
+  Drain drain_;
+};
+
+}  // namespace server

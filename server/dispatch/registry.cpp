@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+#include "server/dispatch/registry.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "server/dispatch/families.h"
+#include "server/dispatch/help.h"
+#include "server/dispatch/syntax.h"
+
+namespace server {
+namespace {
+
+bool is_lower_case(std::string_view name) {
+  return !name.empty() && std::none_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'A' && c <= 'Z') || c <= ' ' || c > '~' || c == '|';
+  });
+}
+
+// Writes the lower-cased name into `buffer`; empty when it is too long to be a command.
+std::string_view lower_case_in(std::string_view name, std::span<char> buffer) {
+  if (name.size() > buffer.size()) return {};
+  std::transform(name.begin(), name.end(), buffer.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  return {buffer.data(), name.size()};
+}
+
+std::string check_keys(const Command& row) {
+  const int smallest_count = row.arity < 0 ? -row.arity : row.arity;
+  for (const KeyRange& range : row.keys) {
+    if (range.first == 0) continue;
+    if (range.first < 0 || range.step < 1) return "key range must start after the name";
+    if (range.first >= smallest_count && row.arity > 0) return "key range is beyond the arity";
+    if (range.last > 0 && range.last < range.first) return "key range ends before it starts";
+    if (range.use == 0) return "key range does not say how the keys are used";
+    const bool changes = (range.use & (kKeyRw | kKeyOw | kKeyRm)) != 0;
+    if (changes && (row.flags & kWrite) == 0) return "changes keys but is not marked kWrite";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string check_row(const Command& row) {
+  if (!is_lower_case(row.name)) return "name must be lower case";
+  if (row.name.size() > Registry::kNameSizeMax) return "name is too long";
+  if (row.summary.empty() || row.summary.back() == '.') return "summary must be a bare sentence";
+  if (row.group.empty() || row.since.empty()) return "group and since are needed";
+  if (row.handler == nullptr && row.subcommands.empty()) return "needs a handler or subcommands";
+  if ((row.flags & kWrite) != 0 && (row.flags & kReadOnly) != 0) return "cannot read and write";
+  if (!row.subcommands.empty() && row.arity != (row.handler == nullptr ? -2 : -1)) {
+    return "a container has arity -2, or -1 when its bare name does something";
+  }
+  if (row.arity == 0) return "arity counts the name, so it is never 0";
+  if (row.handler != nullptr) {
+    const auto syntax = parse_syntax(row.syntax);
+    if (!syntax) return "syntax: " + syntax.error().message;
+  }
+  return check_keys(row);
+}
+
+core::Result<std::unique_ptr<Registry>> Registry::create(
+    std::span<const std::pair<std::string, std::string>> renames) {
+  auto registry = std::make_unique<Registry>();
+  for (const auto family : command_families()) {
+    for (const Command& row : family) {
+      if (auto added = registry->add(row, nullptr); !added) return added.error();
+    }
+  }
+  for (const auto& [old_name, new_name] : renames) {
+    const RegisteredCommand* command = registry->find(old_name);
+    if (command == nullptr) {
+      return core::Error{fmt::format("No such command in rename-command: '{}'", old_name)};
+    }
+    std::array<char, kNameSizeMax> buffer{};
+    registry->by_name_.erase(std::string(lower_case_in(old_name, buffer)));
+    if (new_name.empty()) continue;
+    const std::string_view target = lower_case_in(new_name, buffer);
+    if (target.empty() || !registry->by_name_.emplace(target, command).second) {
+      return core::Error{"Target command name already exists or is too long: " + new_name};
+    }
+  }
+  return registry;
+}
+
+core::Result<> Registry::add(const Command& row, const RegisteredCommand* container) {
+  auto command = std::make_unique<RegisteredCommand>();
+  command->row = &row;
+  command->container = container;
+  command->full_name = container == nullptr ? std::string(row.name)
+                                            : fmt::format("{}|{}", container->row->name, row.name);
+  command->index = all_.size();
+  if (const std::string fault = check_row(row); !fault.empty()) {
+    return core::Error{fmt::format("command table: '{}': {}", command->full_name, fault)};
+  }
+  RegisteredCommand* added = command.get();
+  all_.push_back(std::move(command));
+  if (!by_name_.emplace(added->full_name, added).second) {
+    return core::Error{fmt::format("command table: '{}' stands twice", added->full_name)};
+  }
+  if (container == nullptr) top_level_.push_back(added);
+  for (const Command& subcommand : row.subcommands) {
+    const size_t index = all_.size();
+    if (auto result = add(subcommand, added); !result) return result.error();
+    added->subcommands.push_back(all_[index].get());
+  }
+  if (!row.subcommands.empty()) {
+    const size_t index = all_.size();
+    help_rows_.push_back(std::make_unique<const Command>(help_row(row)));
+    if (auto result = add(*help_rows_.back(), added); !result) return result.error();
+    added->subcommands.push_back(all_[index].get());
+  }
+  return {};
+}
+
+const RegisteredCommand* Registry::find(std::string_view name) const {
+  std::array<char, kNameSizeMax> buffer;
+  const std::string_view lowered = lower_case_in(name, buffer);
+  // A '|' would reach the entry of a subcommand without its container.
+  if (lowered.empty() || lowered.find('|') != std::string_view::npos) return nullptr;
+  const auto found = by_name_.find(lowered);
+  return found == by_name_.end() ? nullptr : found->second;
+}
+
+const RegisteredCommand* Registry::find(Arguments args) const {
+  if (args.empty()) return nullptr;
+  const RegisteredCommand* command = find(args[0]);
+  if (command == nullptr || command->subcommands.empty() || args.size() < 2) return command;
+  return find_subcommand(*command, args[1]);
+}
+
+const RegisteredCommand* Registry::find_subcommand(const RegisteredCommand& container,
+                                                   std::string_view name) const {
+  std::array<char, kNameSizeMax> buffer;
+  const std::string_view lowered = lower_case_in(name, buffer);
+  for (const RegisteredCommand* subcommand : container.subcommands) {
+    if (subcommand->row->name == lowered) return subcommand;
+  }
+  return nullptr;
+}
+
+}  // namespace server

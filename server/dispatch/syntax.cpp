@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT
+#include "server/dispatch/syntax.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <utility>
+
+namespace server {
+namespace {
+
+using WordKind = Syntax::Kind;
+
+constexpr std::array<std::pair<std::string_view, WordKind>, 33> kKindOfName{{
+    {"key", WordKind::kKey},
+    {"newkey", WordKind::kKey},
+    {"source", WordKind::kKey},
+    {"destination", WordKind::kKey},
+    {"destkey", WordKind::kKey},
+    {"key1", WordKind::kKey},
+    {"key2", WordKind::kKey},
+    {"pattern", WordKind::kPattern},
+    {"seconds", WordKind::kInteger},
+    {"milliseconds", WordKind::kInteger},
+    {"offset", WordKind::kInteger},
+    {"start", WordKind::kInteger},
+    {"end", WordKind::kInteger},
+    {"bit", WordKind::kInteger},
+    {"count", WordKind::kInteger},
+    {"cursor", WordKind::kInteger},
+    {"index", WordKind::kInteger},
+    {"increment", WordKind::kInteger},
+    {"decrement", WordKind::kInteger},
+    {"capacity", WordKind::kInteger},
+    {"expansion", WordKind::kInteger},
+    {"timeout", WordKind::kInteger},
+    {"protover", WordKind::kInteger},
+    {"client-id", WordKind::kInteger},
+    {"len", WordKind::kInteger},
+    {"samples", WordKind::kInteger},
+    {"version", WordKind::kInteger},
+    {"error", WordKind::kDouble},
+    {"ratio", WordKind::kDouble},
+    {"unix-time-seconds", WordKind::kUnixTime},
+    {"unix-time-milliseconds", WordKind::kUnixTime},
+    {"value", WordKind::kString},
+    {"item", WordKind::kString},
+}};
+
+constexpr std::array<std::pair<std::string_view, WordKind>, 7> kKindOfType{{
+    {"string", WordKind::kString},
+    {"integer", WordKind::kInteger},
+    {"double", WordKind::kDouble},
+    {"key", WordKind::kKey},
+    {"pattern", WordKind::kPattern},
+    {"unix-time", WordKind::kUnixTime},
+    {"pure-token", WordKind::kToken},
+}};
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return result;
+}
+
+bool is_literal(std::string_view word) {
+  return std::none_of(word.begin(), word.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+}
+
+// Recursive descent over words and the marks [ ] ( ) |.
+class Parser {
+ public:
+  explicit Parser(std::string_view notation) : rest_(notation) { advance(); }
+
+  core::Result<std::vector<Syntax>> parse() {
+    auto parts = choice_or_list();
+    if (fault_.empty() && !word_.empty()) fault_ = "unexpected '" + word_ + "'";
+    if (!fault_.empty()) return core::Error{fault_};
+    return parts;
+  }
+
+ private:
+  void advance() {
+    while (!rest_.empty() && rest_.front() == ' ') rest_.remove_prefix(1);
+    constexpr std::string_view kMarks = "[]()|";
+    size_t size = rest_.empty() ? 0 : 1;
+    if (size == 1 && kMarks.find(rest_.front()) == std::string_view::npos) {
+      size = std::min(rest_.find_first_of(" []()|"), rest_.size());
+    }
+    word_ = std::string(rest_.substr(0, size));
+    rest_.remove_prefix(size);
+  }
+
+  bool at_end_of_list() const { return word_.empty() || word_ == "]" || word_ == ")"; }
+
+  // list ('|' list)*: one choice when there is a bar, else the list itself.
+  std::vector<Syntax> choice_or_list() {
+    std::vector<std::vector<Syntax>> alternatives{list()};
+    while (word_ == "|") {
+      advance();
+      alternatives.push_back(list());
+    }
+    if (alternatives.size() == 1) return std::move(alternatives.front());
+    Syntax choice;
+    choice.kind = WordKind::kOneOf;
+    for (auto& alternative : alternatives) {
+      if (alternative.empty()) fault_ = "empty choice";
+      choice.parts.push_back(block(std::move(alternative)));
+    }
+    if (!fault_.empty()) return {};
+    choice.name = choice.parts.front().name;
+    return {std::move(choice)};
+  }
+
+  static Syntax block(std::vector<Syntax> parts) {
+    if (parts.size() == 1) return std::move(parts.front());
+    Syntax result;
+    result.kind = WordKind::kBlock;
+    if (!parts.empty()) result.name = parts.front().name;
+    result.parts = std::move(parts);
+    return result;
+  }
+
+  std::vector<Syntax> list() {
+    std::vector<Syntax> parts;
+    while (fault_.empty() && !at_end_of_list() && word_ != "|") {
+      if (word_ == "...") {
+        if (parts.empty())
+          fault_ = "nothing to repeat";
+        else
+          parts.back().multiple = true;
+        advance();
+        continue;
+      }
+      parts.push_back(item());
+    }
+    return parts;
+  }
+
+  Syntax item() {
+    if (word_ == "[" || word_ == "(") return bracketed();
+    if (is_literal(word_)) return literal();
+    return value();
+  }
+
+  Syntax bracketed() {
+    const bool optional = word_ == "[";
+    advance();
+    Syntax inner = block(choice_or_list());
+    if (word_ != (optional ? "]" : ")")) fault_ = "brackets do not match";
+    advance();
+    inner.optional = inner.optional || optional;
+    return inner;
+  }
+
+  // A literal takes the value that follows it: `EX seconds`.
+  Syntax literal() {
+    const std::string token = word_;
+    advance();
+    if (at_end_of_list() || word_ == "|" || word_ == "[" || word_ == "(" || word_ == "..." ||
+        is_literal(word_)) {
+      Syntax result;
+      result.kind = WordKind::kToken;
+      result.token = token;
+      result.name = lower(token);
+      return result;
+    }
+    Syntax result = value();
+    result.token = token;
+    return result;
+  }
+
+  Syntax value() {
+    Syntax result;
+    const size_t colon = word_.find(':');
+    result.name = word_.substr(0, colon);
+    if (colon == std::string::npos) {
+      for (const auto& [name, kind] : kKindOfName) {
+        if (name == result.name) result.kind = kind;
+      }
+    } else {
+      const std::string type = word_.substr(colon + 1);
+      const auto* const found = std::find_if(kKindOfType.begin(), kKindOfType.end(),
+                                             [&](const auto& row) { return row.first == type; });
+      if (found == kKindOfType.end())
+        fault_ = "unknown type '" + type + "'";
+      else
+        result.kind = found->second;
+    }
+    advance();
+    return result;
+  }
+
+  std::string_view rest_;
+  std::string word_;  // the current word or mark; empty at the end
+  std::string fault_;
+};
+
+}  // namespace
+
+std::string_view kind_name(Syntax::Kind kind) {
+  switch (kind) {
+    case WordKind::kString:
+      return "string";
+    case WordKind::kInteger:
+      return "integer";
+    case WordKind::kDouble:
+      return "double";
+    case WordKind::kKey:
+      return "key";
+    case WordKind::kPattern:
+      return "pattern";
+    case WordKind::kUnixTime:
+      return "unix-time";
+    case WordKind::kToken:
+      return "pure-token";
+    case WordKind::kOneOf:
+      return "oneof";
+    case WordKind::kBlock:
+      return "block";
+  }
+  return "string";
+}
+
+core::Result<std::vector<Syntax>> parse_syntax(std::string_view notation) {
+  return Parser(notation).parse();
+}
+
+}  // namespace server

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+//
+// MemoryMonitor: how much memory is used, and whether more may be.
+//
+// Used memory is what the allocator has handed out plus the mapped bit arrays of filters, whose
+// untouched pages are counted too: they were promised. Values that were deleted and wait to be
+// freed are not: their deletion was acknowledged.
+// What is available is measured by the periodic task, and in between lowered by the bit arrays made
+// since: asking the system takes longer than making a filter does.
+// Invariants: available_bytes() exceeds what maxmemory or the machine leaves by no more than what
+// is not an array and was allocated since the last measurement. fits() refuses nothing without
+// measuring anew.
+// Thread safety: all members may be called from any thread.
+// Source: server/process/allocator.h, proc(5).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/memory_budget.h"
+
+namespace core::keyspace {
+class Reclaimer;
+}  // namespace core::keyspace
+
+namespace server {
+
+class MemoryMonitor final : public core::MemoryBudget {
+ public:
+  MemoryMonitor();
+
+  // What waits there to be freed does not count as used. It must outlive the monitor's use.
+  void set_reclaimer(const core::keyspace::Reclaimer* reclaimer) { reclaimer_ = reclaimer; }
+  // 0 is no limit.
+  void set_limit(uint64_t limit_bytes) {
+    limit_bytes_.store(limit_bytes);
+    measure_available();
+  }
+  uint64_t limit_bytes() const { return limit_bytes_.load(std::memory_order_relaxed); }
+
+  // Measures anew; about a microsecond, so for big requests, INFO and the periodic task.
+  uint64_t refresh() const;
+  // As of the last refresh().
+  uint64_t used_bytes() const { return used_bytes_.load(std::memory_order_relaxed); }
+  uint64_t peak_bytes() const { return peak_bytes_.load(std::memory_order_relaxed); }
+  uint64_t startup_bytes() const { return startup_bytes_; }
+  uint64_t machine_bytes() const { return machine_bytes_; }
+
+  uint64_t available_bytes() const override;
+  bool fits(uint64_t bytes) const override;
+  // Asks the system, and is what available_bytes() goes by from then on. Some 30 microseconds.
+  uint64_t measure_available() const;
+
+  // True when a command that may grow memory must be refused.
+  bool over_limit() const {
+    const uint64_t limit = limit_bytes();
+    if (limit == 0) return false;
+    // Every so many questions the figure is measured anew, so that it cannot be outrun.
+    if (questions_.fetch_add(1, std::memory_order_relaxed) % kQuestionsPerRefresh == 0) refresh();
+    return used_bytes() > limit;
+  }
+
+ private:
+  static constexpr uint32_t kQuestionsPerRefresh = 64;
+  // Part of what was available that arrays may take before it is measured anew.
+  static constexpr uint64_t kPartPerMeasurement = 8;
+
+  const core::keyspace::Reclaimer* reclaimer_ = nullptr;
+  std::atomic<uint64_t> limit_bytes_{0};
+  mutable std::atomic<uint64_t> used_bytes_{0};
+  mutable std::atomic<uint64_t> peak_bytes_{0};
+  mutable std::atomic<uint32_t> questions_{0};
+  // The sums of all arrays ever made (granted_array_bytes()) at which memory would be used up, by
+  // the last measurement, and from which on that is too old.
+  mutable std::atomic<uint64_t> granted_max_{0};
+  mutable std::atomic<uint64_t> granted_until_{0};
+  uint64_t machine_bytes_;
+  uint64_t startup_bytes_;
+};
+
+// The resident set of this process, of which `shared_bytes` are shared mappings.
+struct ResidentMemory {
+  uint64_t total_bytes = 0;
+  uint64_t shared_bytes = 0;
+};
+ResidentMemory resident_memory();
+
+// What the machine could give to a new process; without a limit where it cannot be known.
+uint64_t free_machine_bytes();
+
+}  // namespace server

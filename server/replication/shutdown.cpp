@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+#include "server/replication/shutdown.h"
+
+#include <algorithm>
+
+#include "server/process/log.h"
+#include "server/replication/leader.h"
+
+namespace server {
+
+Shutdown::Request Shutdown::usual_request() const {
+  return {.saves = !parts_.config.text(OptionId::kSave).empty()};
+}
+
+void Shutdown::begin(const Request& request) {
+  std::unique_lock lock(mutex_);
+  const bool is_first = state_ == State::kNone;
+  if (state_ == State::kEnding || (!is_first && request.waits_for_replicas)) return;
+  request_ = request;
+  deadline_us_ = request.waits_for_replicas ? replicas_deadline_us() : 0;
+  if (!is_first) {
+    lock.unlock();
+    return look();
+  }
+  if (deadline_us_ != 0) log_notice("Waiting for replicas before shutting down");
+  wanted_offset_.reset();
+  state_ = State::kWaits;
+  const uint64_t attempt = ++attempt_;
+  parts_.durability.refuse_children(true);
+  parts_.pause.hold_writes(PauseGate::Hold::kShutdown);
+  lock.unlock();
+  parts_.pause.drain([this, attempt] { note_writes_ended(attempt); });
+}
+
+int64_t Shutdown::replicas_deadline_us() const {
+  const int64_t timeout_s = parts_.config.integer(OptionId::kShutdownTimeout);
+  // A replica has nothing that its leader lacks.
+  const bool lacks_nobody =
+      parts_.replication.is_replica() || parts_.replication.leader().count() == 0;
+  if (timeout_s == 0 || lacks_nobody) return 0;
+  return parts_.clock.monotonic_us() + timeout_s * core::kSecondUs;
+}
+
+core::Result<> Shutdown::abort() {
+  const std::scoped_lock lock(mutex_);
+  if (state_ != State::kWaits) return core::Error{"ERR No shutdown in progress."};
+  log_notice("Shutdown is aborted");
+  take_back();
+  return {};
+}
+
+void Shutdown::note_writes_ended(uint64_t attempt) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (state_ != State::kWaits || attempt_ != attempt) return;
+    wanted_offset_ = parts_.replication.offset();
+  }
+  if (deadline_us_ != 0) parts_.replication.leader().request_acks();
+  look();
+}
+
+void Shutdown::look() {
+  if (state() != State::kWaits) return;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (state_ != State::kWaits || !wait_is_over()) return;
+    if (deadline_us_ != 0) log_lagging_replicas();
+    state_ = State::kEnding;
+  }
+  finish();
+}
+
+std::optional<int64_t> Shutdown::left_ms() const {
+  const int64_t deadline_us = deadline_us_;
+  if (state() != State::kWaits || deadline_us == 0) return std::nullopt;
+  return std::max<int64_t>(0, (deadline_us - parts_.clock.monotonic_us()) / 1000);
+}
+
+bool Shutdown::wait_is_over() const {
+  // What a thread still writes would be answered and not saved; it cannot end amid a write anyway.
+  if (!wanted_offset_) return false;
+  if (deadline_us_ == 0 || parts_.clock.monotonic_us() >= deadline_us_) return true;
+  const auto replicas = parts_.replication.leader().describe();
+  // No snapshot begins any more for those that need one first.
+  return std::ranges::all_of(replicas, [this](const Leader::Description& replica) {
+    return replica.state == Replica::State::kWaits || replica.acked >= *wanted_offset_;
+  });
+}
+
+void Shutdown::log_lagging_replicas() const {
+  const uint64_t wanted = wanted_offset_.value_or(parts_.replication.offset());
+  const auto replicas = parts_.replication.leader().describe();
+  size_t in_sync = 0;
+  for (const Leader::Description& replica : replicas) {
+    if (replica.acked >= wanted) {
+      ++in_sync;
+      continue;
+    }
+    log_warning("Lagging replica {}:{} lacks {} bytes of the stream, lag={}", replica.address,
+                replica.port, wanted - replica.acked, replica.lag_s);
+  }
+  log_notice("{} of {} replicas are in sync when shutting down", in_sync, replicas.size());
+}
+
+// The next attempt may begin behind it, not before.
+void Shutdown::take_back() {
+  parts_.durability.refuse_children(false);
+  parts_.pause.release_writes(PauseGate::Hold::kShutdown);
+  state_ = State::kNone;
+}
+
+void Shutdown::finish() {
+  Durability& durability = parts_.durability;
+  if (!durability.availability.has(Availability::kLoading)) {
+    if (auto ready = durability.prepare_end(request_.saves); !ready) {
+      const bool is_hopeless = request_.is_signal && durability.append_log().fails();
+      if (!request_.is_forced && !is_hopeless) {
+        log_error("Can't shut down, what is in memory would be lost: {}", ready.error().message);
+        return take_back();
+      }
+      log_warning("Shutting down all the same: {}", ready.error().message);
+    }
+  }
+  end_process();
+}
+
+}  // namespace server

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#include "server/session/replayed_error.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "protocol/arguments.h"
+#include "protocol/reply_parser.h"
+
+namespace server {
+namespace {
+
+constexpr std::string_view kOutOfMemoryCode = "OOM";
+
+bool loses_data(CommandOrigin origin, std::string_view name, std::string_view error) {
+  return origin == CommandOrigin::kOwnJournal || error.starts_with(kOutOfMemoryCode) ||
+         protocol::equals_ignore_case(name, "SELECT");
+}
+
+// The first error of the reply or in it; null when there is none.
+const protocol::Reply* first_error(const protocol::Reply& reply) {
+  if (reply.is_error()) return &reply;
+  for (const protocol::Reply& element : reply.elements) {
+    if (const auto* error = first_error(element)) return error;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::optional<ReplayedError> find_error(CommandOrigin origin, std::string_view name,
+                                        std::string_view reply) {
+  if (reply.starts_with('-')) {
+    std::string text(reply.substr(1, reply.find('\r') - 1));
+    const bool loses = loses_data(origin, name, text);
+    return ReplayedError{std::move(text), loses};
+  }
+  // Hardly any reply has the bytes with which an element that is an error begins.
+  if (origin != CommandOrigin::kOwnJournal || !reply.starts_with('*') ||
+      reply.find("\r\n-") == std::string_view::npos) {
+    return std::nullopt;
+  }
+  const auto read = read_reply(reply);
+  return read ? find_error(origin, name, *read) : std::nullopt;
+}
+
+std::optional<ReplayedError> find_error(CommandOrigin origin, std::string_view name,
+                                        const protocol::Reply& reply) {
+  const bool looks_inside = origin == CommandOrigin::kOwnJournal;
+  const protocol::Reply* const error =
+      looks_inside ? first_error(reply) : (reply.is_error() ? &reply : nullptr);
+  if (error == nullptr) return std::nullopt;
+  return ReplayedError{error->text, loses_data(origin, name, error->text)};
+}
+
+std::optional<protocol::Reply> read_reply(std::string_view bytes) {
+  protocol::Limits limits;
+  limits.bulk_size_max_bytes = std::numeric_limits<size_t>::max();
+  protocol::ReplyParser parser(limits);
+  if (parser.parse(bytes) != protocol::ReplyParser::Status::kReply) return std::nullopt;
+  return std::move(parser.reply());
+}
+
+}  // namespace server

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+//
+// What RESET and the end of a session do to its subscriptions.
+//
+// Thread safety: to be called from the session's thread.
+#pragma once
+
+#include "server/pubsub/pub_sub.h"
+#include "server/session/session.h"
+
+namespace server {
+
+// Ends all subscriptions of the session, silently.
+void unsubscribe_all(PubSub& pubsub, Session& session);
+
+}  // namespace server

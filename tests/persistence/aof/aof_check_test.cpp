@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+#include "persistence/aof/aof_check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "persistence/aof/aof_manifest.h"
+#include "tests/support/aof_files.h"
+#include "tests/support/vectors.h"
+#include "tests/support/virtual_disk.h"
+
+namespace persistence {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::string kSnapshot =
+    vectors::read("redisbloom/aof-preamble-yes-live/appendonlydir/appendonly.aof.1.base.rdb");
+
+class AofCheckTest : public ::testing::Test {
+ protected:
+  AofCheckTest() {
+    file_.add({"SET", "k", "v"});
+    file_.add_transaction({{"DEL", "a"}, {"DEL", "b"}});
+    file_.end_batch();
+    AofManifest manifest;
+    manifest.replace_base(AofNames("a"), AofBaseFormat::kRdb);
+    manifest.add_incremental(AofNames("a"));
+    manifest.add_incremental(AofNames("a"));
+    disk_.put("d/a.manifest", manifest.encode());
+    disk_.put("d/a.1.base.rdb", kSnapshot);
+    disk_.put("d/a.1.incr.aof", file_.bytes());
+    disk_.put("d/a.2.incr.aof", file_.bytes());
+  }
+
+  AofCheckReport check(const std::string& path, bool fix = false) {
+    return check_aof(disk_, path, fix);
+  }
+
+  virtual_disk::VirtualDisk disk_;
+  aof_files::OwnFile file_;
+};
+
+TEST_F(AofCheckTest, SoundLogIsDescribed) {
+  const std::string size = std::to_string(file_.bytes().size());
+  const std::string line =
+      ": written by bloomery, commands 3, transactions 1, annotations 3 (checksums 2), sound "
+      "bytes " +
+      size + " of " + size + "\n";
+  const auto report = check("d/a.manifest");
+  EXPECT_EQ(report.text,
+            "d/a.manifest: base 1, incremental files 2, history 0\n"
+            "d/a.1.base.rdb: snapshot of 89 bytes\n"
+            "d/a.1.incr.aof" +
+                line + "d/a.2.incr.aof" + line + "The log is sound.\n");
+  EXPECT_TRUE(report.is_sound);
+}
+
+TEST_F(AofCheckTest, TornTailOfTheLastFileIsCutOnlyWhenTold) {
+  disk_.put("d/a.2.incr.aof", file_.bytes() + "*3\r\n$3");
+  auto report = check("d/a.manifest");
+  EXPECT_FALSE(report.is_sound);
+  EXPECT_THAT(report.text, HasSubstr("torn: the end comes inside of a command"));
+  EXPECT_THAT(report.text, HasSubstr("d/a.2.incr.aof: --fix would cut off the last 6 bytes\n"));
+  EXPECT_EQ(disk_.content("d/a.2.incr.aof"), file_.bytes() + "*3\r\n$3");
+
+  report = check("d/a.manifest", true);
+  EXPECT_TRUE(report.is_sound);
+  EXPECT_THAT(report.text, HasSubstr("d/a.2.incr.aof: cut off the last 6 bytes\n"));
+  EXPECT_EQ(disk_.content("d/a.2.incr.aof"), file_.bytes());
+  EXPECT_THAT(check("d/a.manifest").text, Not(HasSubstr("torn")));
+}
+
+TEST_F(AofCheckTest, TornTailOfAnEarlierFileIsNotMended) {
+  disk_.put("d/a.1.incr.aof", file_.bytes() + "*3");
+  const auto report = check("d/a.manifest", true);
+  EXPECT_FALSE(report.is_sound);
+  EXPECT_EQ(disk_.content("d/a.1.incr.aof"), file_.bytes() + "*3");
+}
+
+TEST_F(AofCheckTest, TornTailInFrontOfAFileWithoutCommandsIsMended) {
+  // The power went while a rewrite was about to go over to the file it had made.
+  disk_.put("d/a.1.incr.aof", file_.bytes() + "*3");
+  disk_.put("d/a.2.incr.aof", aof_files::OwnFile().bytes());
+  EXPECT_FALSE(check("d/a.manifest").is_sound);
+  EXPECT_TRUE(check("d/a.manifest", true).is_sound);
+  EXPECT_EQ(disk_.content("d/a.1.incr.aof"), file_.bytes());
+}
+
+TEST_F(AofCheckTest, DamageIsToldWithItsPlaceAndNotMended) {
+  std::string bytes = file_.bytes();
+  bytes[bytes.find("\r\nv") + 2] = 'w';
+  disk_.put("d/a.2.incr.aof", bytes);
+  const auto report = check("d/a.manifest", true);
+  EXPECT_FALSE(report.is_sound);
+  EXPECT_THAT(
+      report.text,
+      HasSubstr("'d/a.2.incr.aof', offset " + std::to_string(bytes.size() - kChecksumLineBytes) +
+                ": damaged: the checksum of what comes before does not match"));
+  EXPECT_EQ(disk_.content("d/a.2.incr.aof"), bytes);
+}
+
+TEST_F(AofCheckTest, AllFilesAreLookedAt) {
+  disk_.put("d/a.1.base.rdb", kSnapshot.substr(0, 80));
+  ASSERT_TRUE(disk_.remove("d/a.1.incr.aof"));
+  const auto report = check("d/a.manifest");
+  EXPECT_FALSE(report.is_sound);
+  EXPECT_THAT(report.text, HasSubstr("d/a.1.base.rdb: offset 80"));
+  EXPECT_THAT(report.text, HasSubstr("can't open 'd/a.1.incr.aof'"));
+  EXPECT_THAT(report.text, HasSubstr("d/a.2.incr.aof: written by bloomery"));
+}
+
+TEST_F(AofCheckTest, SingleFileIsChecked) {
+  EXPECT_TRUE(check("d/a.1.incr.aof").is_sound);
+  disk_.put("d/old.aof", kSnapshot + aof_files::kSet);
+  const auto report = check("d/old.aof");
+  EXPECT_TRUE(report.is_sound);
+  EXPECT_EQ(report.text,
+            "d/old.aof: snapshot of 89 bytes\n"
+            "d/old.aof: without mark of bloomery, commands 1, transactions 0, annotations 0 "
+            "(checksums 0), sound bytes 116 of 116\nThe log is sound.\n");
+}
+
+TEST_F(AofCheckTest, ManifestIsKnownByItsContent) {
+  disk_.put("d/index", *disk_.content("d/a.manifest"));
+  EXPECT_THAT(check("d/index").text, HasSubstr("d/index: base 1"));
+  disk_.put("d/index", "#\nfile a.1.incr.aof seq 1 type i\n");
+  EXPECT_THAT(check("d/index").text, HasSubstr("d/index: base 0"));
+  EXPECT_FALSE(check("d/none").is_sound);
+  disk_.put("d/index.manifest", "");
+  EXPECT_THAT(check("d/index.manifest").text, HasSubstr("it is empty"));
+}
+
+}  // namespace
+}  // namespace persistence

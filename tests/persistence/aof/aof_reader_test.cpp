@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+#include "persistence/aof/aof_reader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/aof_files.h"
+#include "tests/support/vectors.h"
+
+namespace persistence {
+namespace {
+
+using aof_files::Command;
+using aof_files::Commands;
+using aof_files::encode;
+using aof_files::OwnFile;
+using aof_files::read;
+using aof_files::Reading;
+using ::testing::HasSubstr;
+using Condition = AofScan::Condition;
+
+TEST(AofReaderTest, EmptyFileHoldsNothing) {
+  const Reading reading = read("");
+  EXPECT_EQ(reading.scan.condition, Condition::kWhole);
+  EXPECT_EQ(reading.scan.sound_bytes, 0U);
+  EXPECT_FALSE(reading.scan.has_effect_semantics);
+  EXPECT_TRUE(reading.commands.empty());
+}
+
+TEST(AofReaderTest, ForeignFileIsReadWithItsAnnotations) {
+  const Reading reading =
+      read("#TS:1700000001\r\n" + aof_files::kSet + "# a remark\n#TS:1700000002\r\n" +
+           encode({"multi"}) + aof_files::kSet + aof_files::kSet + encode({"Exec"}));
+  EXPECT_EQ(reading.scan.condition, Condition::kWhole);
+  EXPECT_FALSE(reading.scan.has_effect_semantics);
+  EXPECT_EQ(reading.scan.command_count, 3U);
+  EXPECT_EQ(reading.scan.transaction_count, 1U);
+  EXPECT_EQ(reading.scan.annotation_count, 3U);
+  EXPECT_EQ(reading.scan.last_timestamp_s, 1700000002U);
+  EXPECT_EQ(reading.commands, Commands(3, {"SET", "k", "v"}));
+}
+
+TEST(AofReaderTest, FileOfOursIsKnownAsSuch) {
+  OwnFile file;
+  file.add({"SET", "k", "v"});
+  file.add_transaction({{"DEL", "a"}, {"DEL", "b"}});
+  file.end_batch();
+  const Reading reading = read(file.bytes());
+  EXPECT_EQ(reading.scan.condition, Condition::kWhole);
+  EXPECT_TRUE(reading.scan.has_effect_semantics);
+  EXPECT_EQ(reading.scan.checksum_count, 2U);
+  EXPECT_EQ(reading.scan.sound_bytes, file.bytes().size());
+  EXPECT_EQ(reading.commands, file.commands());
+}
+
+TEST(AofReaderTest, CommandsBehindTheLastSoundChecksumLineAreCounted) {
+  OwnFile file;
+  file.add({"SET", "k", "v"});
+  file.end_batch();
+  EXPECT_EQ(read(file.bytes()).scan.unverified_count, 0U);
+  const size_t verified = file.bytes().size();
+  file.add({"SET", "k", "w"});
+  file.add_transaction({{"DEL", "a"}, {"DEL", "b"}});
+  file.end_batch();
+  const std::string whole = file.bytes();
+  EXPECT_EQ(read(whole).scan.unverified_count, 0U);
+  const size_t line = whole.rfind('#');
+  ASSERT_GT(line, verified);
+  std::string remark = whole;
+  remark[line + 1] ^= 1;
+  std::string malformed = whole;
+  malformed[whole.size() - 3] = 'x';
+  for (const std::string& bytes : {whole.substr(0, line), remark, malformed}) {
+    const Reading reading = read(bytes);
+    EXPECT_EQ(reading.commands, file.commands());
+    EXPECT_EQ(reading.scan.unverified_count, 3U);
+  }
+}
+
+TEST(AofReaderTest, CommandsComeWithPlaceAndTransaction) {
+  virtual_disk::VirtualDisk disk;
+  disk.put("f", aof_files::kSet + encode({"MULTI"}) + aof_files::kSet + encode({"EXEC"}) +
+                    aof_files::kSet);
+  const auto scan = scan_aof(disk, "f").value();
+  std::vector<std::pair<uint64_t, bool>> seen;
+  ASSERT_TRUE(replay_aof(disk, "f", scan, [&](const AofCommand& command) -> core::Result<> {
+    seen.emplace_back(command.offset, command.in_transaction);
+    return {};
+  }));
+  const uint64_t second = aof_files::kSet.size() + encode({"MULTI"}).size();
+  const uint64_t third = second + aof_files::kSet.size() + encode({"EXEC"}).size();
+  EXPECT_EQ(seen,
+            (std::vector<std::pair<uint64_t, bool>>{{0, false}, {second, true}, {third, false}}));
+}
+
+TEST(AofReaderTest, HandlersErrorCarriesThePlace) {
+  virtual_disk::VirtualDisk disk;
+  disk.put("f", aof_files::kSet + encode({"NONSENSE"}));
+  const auto scan = scan_aof(disk, "f").value();
+  const auto refuse = [](const AofCommand& command) -> core::Result<> {
+    if (command.arguments[0] == "NONSENSE") return core::Error{"unknown command"};
+    return {};
+  };
+  EXPECT_EQ(replay_aof(disk, "f", scan, refuse).error().message,
+            "ERR append log 'f', offset 27: unknown command");
+}
+
+TEST(AofReaderTest, PreambleIsPassedOverButCounted) {
+  const std::string preamble(700'000, 'R');
+  OwnFile file;
+  virtual_disk::VirtualDisk disk;
+  disk.put("f", preamble + aof_files::kSet);
+  const auto scan = scan_aof(disk, "f", preamble.size()).value();
+  EXPECT_EQ(scan.command_count, 1U);
+  EXPECT_EQ(scan.sound_bytes, preamble.size() + aof_files::kSet.size());
+  EXPECT_EQ(scan.checksum.size_bytes(), scan.sound_bytes);
+  int count = 0;
+  ASSERT_TRUE(replay_aof(disk, "f", scan, [&](const AofCommand& command) -> core::Result<> {
+    EXPECT_EQ(command.offset, preamble.size());
+    ++count;
+    return {};
+  }));
+  EXPECT_EQ(count, 1);
+}
+
+TEST(AofReaderTest, SnapshotIsToldByItsFirstBytes) {
+  virtual_disk::VirtualDisk disk;
+  for (const auto& [bytes, expected] :
+       std::vector<std::pair<std::string, bool>>{{"REDIS0010", true},
+                                                 {"VALKEY080", true},
+                                                 {"VALKE", false},
+                                                 {"REDI", false},
+                                                 {"", false},
+                                                 {aof_files::kSet, false}}) {
+    disk.put("f", bytes);
+    EXPECT_EQ(begins_with_snapshot(disk, "f").value(), expected) << bytes;
+  }
+}
+
+TEST(AofReaderTest, LongCommandsCrossBuffers) {
+  OwnFile file;
+  file.add({"SET", "long", std::string(3'000'000, 'x')});
+  Command many{"MADD"};
+  for (int i = 0; i < 100'000; ++i) many.push_back(std::to_string(i));
+  file.add(many);
+  file.end_batch();
+  EXPECT_EQ(read(file.bytes()).commands, file.commands());
+}
+
+TEST(AofReaderTest, AnnouncedSizesAreBounded) {
+  // The announcements are larger than the machine; nothing may be reserved for them.
+  EXPECT_EQ(read("*2147483647\r\n$1\r\na\r\n").scan.condition, Condition::kTorn);
+  EXPECT_EQ(read("*1\r\n$60000000000\r\na\r\n").scan.condition, Condition::kTorn);
+  EXPECT_THAT(read("*2147483648\r\n").scan.reason, HasSubstr("too many arguments"));
+  EXPECT_THAT(read("*1\r\n$99999999999\r\n").scan.reason, HasSubstr("too long an argument"));
+  const AofLimits limits{.argument_count_max = 3, .argument_max_bytes = 5};
+  EXPECT_EQ(read(encode({"a", "b", "12345"}), limits).scan.condition, Condition::kWhole);
+  EXPECT_EQ(read(encode({"a", "b", "c", "d"}), limits).scan.condition, Condition::kDamaged);
+  EXPECT_EQ(read(encode({"123456"}), limits).scan.condition, Condition::kDamaged);
+}
+
+TEST(AofReaderTest, WrongBytesOfAForeignFileAreDamage) {
+  struct Case {
+    std::string bytes;
+    uint64_t offset;
+    std::string reason;
+  };
+  for (const Case& one : std::vector<Case>{
+           {"x", 0, "'*' or '#' expected"},
+           {"PING\r\n", 0, "'*' or '#' expected"},
+           {"*x\r\n", 1, "a number expected"},
+           {"*-1\r\n", 1, "a number expected"},
+           {"*0\r\n", 1, "a command without arguments"},
+           {"*1\n$1\r\na\r\n", 2, "CR LF expected"},
+           {"*1\r\r", 3, "CR LF expected"},
+           {"*1\r\n+1\r\n", 4, "'$' expected"},
+           {"*1\r\n$-1\r\n", 5, "a number expected"},
+           {"*1\r\n$1\r\nabc\r\n", 9, "CR LF expected"},
+           {"*1\r\n$0000000000000000001\r\na\r\n", 23, "too long a number"},
+           {"#" + std::string(1022, 'x') + "\n", 1023, "an annotation without end"},
+           {encode({"EXEC"}), 0, "EXEC without MULTI"},
+           {encode({"MULTI"}) + encode({"MULTI"}), 15, "MULTI inside of MULTI"},
+           {"#bloomery-ver:2\r\n", 0, "written by a later version"},
+           {"#bloomery-ver:\r\n", 0, "a malformed annotation"},
+           {"#bloomery-ver:1\n", 0, "a malformed annotation"},
+           {checksum_text(1) + "\r\n", 0, "the checksum of what comes before does not match"},
+       }) {
+    const Reading reading = read(aof_files::kSet + one.bytes + aof_files::kSet);
+    EXPECT_EQ(reading.scan.condition, Condition::kDamaged) << one.bytes;
+    EXPECT_EQ(reading.scan.reason, one.reason) << one.bytes;
+    EXPECT_EQ(reading.scan.fault_offset, aof_files::kSet.size() + one.offset) << one.bytes;
+    EXPECT_TRUE(reading.commands.empty());
+  }
+  AofScan scan;
+  scan.condition = Condition::kDamaged;
+  scan.fault_offset = 9;
+  scan.reason = "why";
+  EXPECT_EQ(aof_error("dir/f", scan).message, "ERR append log 'dir/f', offset 9: damaged: why");
+}
+
+TEST(AofReaderTest, FileThatChangesBetweenThePassesIsNoticed) {
+  OwnFile file;
+  file.add({"SET", "k", "v"});
+  file.end_batch();
+  virtual_disk::VirtualDisk disk;
+  disk.put("f", file.bytes());
+  const auto scan = scan_aof(disk, "f").value();
+  const auto accept = [](const AofCommand&) -> core::Result<> { return {}; };
+  std::string other = file.bytes();
+  other[other.find("\r\nv") + 2] = 'w';
+  for (const std::string& bytes : {other, file.bytes().substr(0, 60), std::string(200, '\0')}) {
+    disk.put("f", bytes);
+    EXPECT_THAT(replay_aof(disk, "f", scan, accept).error().message,
+                HasSubstr("changed while it was read"));
+  }
+}
+
+TEST(AofReaderTest, FailedReadIsAnErrorAndNoTornTail) {
+  OwnFile file;
+  file.add({"SET", "k", "v"});
+  file.end_batch();
+  virtual_disk::VirtualDisk disk;
+  disk.put("f", file.bytes() + "*1");
+  for (uint64_t number = 1;; ++number) {
+    disk.restart_count();
+    disk.fail_operation(number);
+    if (scan_aof(disk, "f")) {
+      EXPECT_GT(number, 4U) << "two openings and what they read";
+      break;
+    }
+  }
+}
+
+TEST(AofReaderTest, TornTailIsCutAndTheFileGoesOn) {
+  OwnFile file;
+  file.add({"SET", "k", "v"});
+  file.end_batch();
+  virtual_disk::VirtualDisk disk;
+  disk.put("f", file.bytes() + encode({"SET", "k", "w"}) + "*3\r\n$3");
+  const auto torn = scan_aof(disk, "f").value();
+  EXPECT_EQ(torn.condition, Condition::kTorn);
+  EXPECT_EQ(torn.fault_offset, file.bytes().size() + encode({"SET", "k", "w"}).size());
+  EXPECT_EQ(aof_error("f", torn).message, "ERR append log 'f', offset " +
+                                              std::to_string(torn.fault_offset) +
+                                              ": torn: the end comes inside of a command");
+  ASSERT_TRUE(cut_torn_tail(disk, "f", torn));
+  disk.cut_power(virtual_disk::Unsynced::kLost);
+  RunningChecksum checksum = torn.checksum;
+  std::string batch = aof_files::kSet;
+  end_aof_batch(batch, checksum);
+  disk.put("f", *disk.content("f") + batch);
+  const auto scan = scan_aof(disk, "f").value();
+  EXPECT_EQ(scan.condition, Condition::kWhole);
+  EXPECT_EQ(scan.command_count, 3U);
+}
+
+TEST(AofReaderTest, FilesOfOtherServersAreRead) {
+  for (const auto& [name, command_count] : std::vector<std::pair<std::string, uint64_t>>{
+           {"redisbloom/aof-preamble-no-live/appendonlydir/appendonly.aof.1.base.aof", 0},
+           {"redisbloom/aof-preamble-no-live/appendonlydir/appendonly.aof.1.incr.aof", 371},
+           {"redisbloom/aof-preamble-no-rewritten/appendonlydir/appendonly.aof.2.base.aof", 50},
+           {"redisbloom/aof-preamble-yes-rewritten/appendonlydir/appendonly.aof.2.incr.aof", 4},
+           {"valkey-bloom/aof-preamble-no-live/appendonlydir/appendonly.aof.1.incr.aof", 350},
+           {"valkey-bloom/aof-preamble-no-rewritten/appendonlydir/appendonly.aof.2.base.aof", 27},
+       }) {
+    const std::string bytes = vectors::read(name);
+    const Reading reading = read(bytes);
+    EXPECT_EQ(reading.scan.condition, Condition::kWhole) << name << reading.scan.reason;
+    EXPECT_FALSE(reading.scan.has_effect_semantics);
+    EXPECT_EQ(reading.scan.command_count, command_count) << name;
+    std::string again;
+    for (const Command& command : reading.commands) again += encode(command);
+    EXPECT_TRUE(again == bytes) << name;
+  }
+}
+
+}  // namespace
+}  // namespace persistence

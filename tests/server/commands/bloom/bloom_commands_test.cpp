@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT
+#include <time.h>
+
+#include <set>
+
+#include "server/commands/bloom/bloom_statistics.h"
+#include "tests/support/command_test.h"
+
+namespace server {
+namespace {
+
+class BloomCommandsTest : public CommandTest {
+ protected:
+  struct Case {
+    std::vector<std::string> command;
+    std::string reply;
+  };
+  void expect_all(const std::vector<Case>& cases) {
+    for (const Case& one : cases) {
+      std::string line;
+      for (const std::string& word : one.command) line += word + " ";
+      EXPECT_EQ(run(one.command), one.reply) << line;
+    }
+  }
+  void configure(const std::string& name, const std::string& value) {
+    const std::vector<NamedValue> pairs{{name, value}};
+    ASSERT_TRUE(config_.set(pairs)) << name;
+  }
+  std::string info(const std::string& key, const std::string& field) {
+    return run({"BF.INFO", key, field});
+  }
+  static std::string arity(const std::string& name) {
+    return error("ERR wrong number of arguments for '" + name + "' command");
+  }
+  uint64_t changes() const { return changes_.load(); }
+
+  const std::string kYes = integer(1);
+  const std::string kNo = integer(0);
+  const std::string kFull = error("ERR non scaling filter is full");
+  const std::string kMissing = error("ERR not found");
+  const std::string kUnknown = error("Unknown argument received");
+};
+
+TEST_F(BloomCommandsTest, ReserveChecksItsNumbersBeforeTheKey) {
+  const std::string rate = error("ERR error rate must be in the range (0.000000, 1.000000)");
+  const std::string capacity = error("ERR capacity must be in the range [1, 281474976710656]");
+  const std::string expansion = error("ERR expansion must be in the range [0, 32768]");
+  run({"SETBIT", "s", "0", "1"});
+  expect_all({
+      {{"BF.RESERVE", "s", "x", "x"}, error("ERR bad error rate")},
+      {{"BF.RESERVE", "k", "nan", "9"}, error("ERR bad error rate")},
+      {{"BF.RESERVE", "k", "0", "x"}, rate},
+      {{"BF.RESERVE", "k", "1", "9"}, rate},
+      {{"BF.RESERVE", "k", "inf", "9"}, rate},
+      {{"BF.RESERVE", "k", "0.01", "+9"}, error("ERR bad capacity")},
+      {{"BF.RESERVE", "k", "0.01", "0"}, capacity},
+      {{"BF.RESERVE", "k", "0.01", "-1"}, capacity},
+      {{"BF.RESERVE", "k", "0.01", "281474976710657"}, capacity},
+      {{"BF.RESERVE", "k", "0.01", "9", "EXPANSION"}, error("ERR no expansion")},
+      {{"BF.RESERVE", "k", "0.01", "9", "EXPANSION", "x"}, error("ERR bad expansion")},
+      {{"BF.RESERVE", "k", "0.01", "9", "EXPANSION", "-1"}, expansion},
+      {{"BF.RESERVE", "k", "0.01", "9", "EXPANSION", "32769"}, expansion},
+      {{"BF.RESERVE", "k", "0.01", "9", "NOSCALING"}, kUnknown},
+      {{"BF.RESERVE", "k", "0.01", "9", "SEED"}, arity("bf.reserve")},
+      {{"BF.RESERVE", "k", "0.01"}, arity("bf.reserve")},
+      {{"BF.RESERVE", "s", "0.01", "9"}, error(kWrongType)},
+  });
+  const std::string both = error("Nonscaling filters cannot expand");
+  EXPECT_EQ(run({"BF.RESERVE", "k", "0.01", "9", "NONSCALING", "EXPANSION", "2"}), both);
+  EXPECT_EQ(run({"BF.RESERVE", "k", "0.01", "9", "EXPANSION", "2", "NONSCALING"}), both);
+  EXPECT_EQ(keyspace_.db_size(0), 1U);
+}
+
+TEST_F(BloomCommandsTest, ReserveTakesItsOptionsInAnyOrder) {
+  expect_all({
+      {{"BF.RESERVE", "a", "1.0E-4", "9", "tightening", "0.3", "expansion", "4"}, kOk},
+      {{"BF.RESERVE", "a", "0.1", "9"}, error("ERR item exists")},
+      {{"BF.INFO", "a", "EXPANSION"}, array({integer(4)})},
+      {{"BF.RESERVE", "b", "0x0.1", "9", "EXPANSION", "0", "NONSCALING"}, kOk},
+      {{"BF.INFO", "b", "EXPANSION"}, array({kNull})},
+      {{"BF.RESERVE", "NONSCALING", "0.01", "9"}, kOk},
+      {{"BF.INFO", "NONSCALING", "EXPANSION"}, array({integer(2)})},
+      {{"BF.RESERVE", "c", "0.01", "9", "SEED", std::string(32, '\1'), "EXPANSION", "3"}, kOk},
+      {{"BF.RESERVE", "d", "0.01", "9", "SEED", "short"}, error("ERR invalid seed")},
+      {{"BF.RESERVE", "d", "0.01", "9", "TIGHTENING", "x"}, error("ERR bad tightening ratio")},
+      {{"BF.RESERVE", "d", "0.01", "9", "TIGHTENING", "1"},
+       error("ERR (0 < tightening ratio range < 1)")},
+  });
+}
+
+TEST_F(BloomCommandsTest, ScaleIsValidatedOnPaper) {
+  configure("bf.bloom-memory-usage-limit", "10mb");
+  expect_all({
+      {{"BF.INSERT", "k", "VALIDATESCALETO", "0"}, error("ERR (capacity should be larger than 0)")},
+      {{"BF.INSERT", "k", "VALIDATESCALETO", "-1"}, error("ERR bad capacity")},
+      {{"BF.INSERT", "k", "VALIDATESCALETO", "x"}, error("ERR bad capacity")},
+      {{"BF.INSERT", "k", "VALIDATESCALETO", "9", "NONSCALING"},
+       error("ERR cannot use NONSCALING and VALIDATESCALETO options together")},
+      {{"BF.INSERT", "k", "VALIDATESCALETO", "1000000000000"},
+       error("ERR provided VALIDATESCALETO causes bloom object to exceed memory limit")},
+      {{"BF.INSERT", "k", "VALIDATESCALETO", "100000", "EXPANSION", "1", "CAPACITY", "1",
+        "TIGHTENING", "0.1"},
+       error("ERR provided VALIDATESCALETO causes false positive to degrade to 0")},
+      {{"BF.CARD", "k"}, kNo},
+      {{"BF.INSERT", "k", "VALIDATESCALETO", "10000", "ITEMS", "a"}, array({kYes})},
+  });
+}
+
+TEST_F(BloomCommandsTest, AddAndExistsAnswerWhetherTheItemIsKnown) {
+  run({"SETBIT", "s", "0", "1"});
+  expect_all({
+      {{"BF.ADD", "k", "a"}, kYes},
+      {{"BF.ADD", "k", "a"}, kNo},
+      {{"BF.MADD", "k", "a", "b", "b"}, array({kNo, kYes, kNo})},
+      {{"BF.EXISTS", "k", "b"}, kYes},
+      {{"BF.EXISTS", "none", "b"}, kNo},
+      {{"BF.MEXISTS", "k", "a", "zz", "b"}, array({kYes, kNo, kYes})},
+      {{"BF.MEXISTS", "none", "a", "b"}, array({kNo, kNo})},
+      {{"BF.CARD", "k"}, integer(2)},
+      {{"BF.CARD", "none"}, kNo},
+      {{"BF.ADD", "k", ""}, kYes},
+      {{"BF.ADD", "k", std::string("\0\r\n", 3)}, kYes},
+      {{"BF.EXISTS", "k", std::string("\0\r\n", 3)}, kYes},
+      {{"BF.ADD", "s", "a"}, error(kWrongType)},
+      {{"BF.MADD", "s", "a"}, error(kWrongType)},
+      {{"BF.INSERT", "s", "ITEMS", "a"}, error(kWrongType)},
+      {{"BF.CARD", "s"}, error(kWrongType)},
+      {{"BF.INFO", "s"}, error(kWrongType)},
+      {{"BF.EXISTS", "s", "a"}, kNo},
+      {{"BF.MEXISTS", "s", "a", "b"}, array({kNo, kNo})},
+      {{"BF.ADD", "k"}, arity("bf.add")},
+      {{"BF.MADD", "k"}, arity("bf.madd")},
+      {{"BF.EXISTS", "k", "a", "b"}, arity("bf.exists")},
+  });
+}
+
+TEST_F(BloomCommandsTest, FullFilterEndsTheList) {
+  run({"BF.RESERVE", "k", "0.0001", "3", "NONSCALING"});
+  expect_all({
+      {{"BF.MADD", "k", "a", "b", "a", "c", "d", "e"}, array({kYes, kYes, kNo, kYes, kFull})},
+      {{"BF.ADD", "k", "f"}, kFull},
+      {{"BF.ADD", "k", "a"}, kNo},
+      {{"BF.INSERT", "k", "ITEMS", "b", "f", "a"}, array({kNo, kFull})},
+      {{"BF.CARD", "k"}, integer(3)},
+  });
+}
+
+TEST_F(BloomCommandsTest, FilterThatCannotGrowStillKnowsItsItems) {
+  configure("bf.bloom-memory-usage-limit", "300");
+  ASSERT_EQ(run({"BF.RESERVE", "k", "0.0001", "4"}), kOk);
+  ASSERT_EQ(run({"BF.MADD", "k", "a", "b", "c", "d"}), array({kYes, kYes, kYes, kYes}));
+  const std::string limit = error("ERR operation exceeds bloom object memory limit");
+  EXPECT_EQ(run({"BF.MADD", "k", "e", "a", "f"}), array({limit, kNo, limit}));
+  EXPECT_EQ(run({"BF.ADD", "k", "e"}), limit);
+  EXPECT_EQ(run({"BF.RESERVE", "big", "0.01", "10000"}), limit);
+  configure("bf.bloom-memory-usage-limit", "0");
+  memory_.set_limit(1);
+  EXPECT_EQ(run({"BF.INFO", "k", "ITEMS"}), array({integer(4)}));
+}
+
+TEST_F(BloomCommandsTest, ReservationThatCannotFitNamesItsSize) {
+  const std::string reply = run({"BF.RESERVE", "k", "0.01", "281474976710656"});
+  EXPECT_TRUE(reply.starts_with("-ERR Insufficient memory to create filter of ")) << reply;
+  EXPECT_EQ(keyspace_.db_size(0), 0U);
+}
+
+TEST_F(BloomCommandsTest, FiltersAreMadeWithoutAskingTheSystemForEach) {
+  constexpr uint64_t kFilters = 2000;
+  const auto cpu_us = [] {
+    timespec now{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<uint64_t>(now.tv_sec) * 1'000'000 +
+           static_cast<uint64_t>(now.tv_nsec) / 1000;
+  };
+  run({"BF.RESERVE", "first", "0.01", "100"});
+  const uint64_t start_us = cpu_us();
+  for (uint64_t i = 0; i < kFilters; ++i) run({"BF.ADD", "f" + std::to_string(i), "item"});
+  // Reading the amount of free memory alone takes longer; this leaves room for slow builds.
+  EXPECT_LT((cpu_us() - start_us) / kFilters, 20U);
+}
+
+TEST_F(BloomCommandsTest, InsertTakesOptionsUpToItems) {
+  expect_all({
+      {{"BF.INSERT", "k", "NOCREATE", "ITEMS", "a"}, kMissing},
+      {{"BF.INSERT", "k", "ITEMS"}, arity("bf.insert")},
+      {{"BF.INSERT", "k", "CAPACITY"}, arity("bf.insert")},
+      {{"BF.INSERT", "k", "EXPANSION"}, arity("bf.insert")},
+      {{"BF.INSERT", "k", "ERROR", "x", "ITEMS", "a"}, error("Bad error rate")},
+      {{"BF.INSERT", "k", "ERROR", "1", "ITEMS", "a"}, error("Bad error rate")},
+      {{"BF.INSERT", "k", "CAPACITY", "0", "ITEMS", "a"}, error("Bad capacity")},
+      {{"BF.INSERT", "k", "EXPANSION", "32769", "ITEMS", "a"}, error("Bad expansion")},
+      {{"BF.INSERT", "k", "NO", "ITEMS", "a"}, kUnknown},
+      {{"BF.INSERT", "q", "CAPACITY", "1", "CAPACITY", "9", "ITEMS", "CAPACITY", "20"},
+       array({kYes, kYes})},
+      {{"BF.INFO", "q", "CAPACITY"}, array({integer(9)})},
+      {{"BF.INSERT", "q", "CAPACITY", "5", "NOCREATE", "ITEMS", "20", "x"}, array({kNo, kYes})},
+      {{"BF.INSERT", "t", "NONSCALING", "EXPANSION", "3", "ITEMS", "a"}, array({kYes})},
+      {{"BF.INFO", "t", "EXPANSION"}, array({kNull})},
+      {{"BF.INSERT", "r"}, arity("bf.insert")},
+      {{"BF.INSERT", "r", "CAPACITY", "30"}, arity("bf.insert")},
+      {{"EXISTS", "r"}, integer(0)},
+  });
+}
+
+TEST_F(BloomCommandsTest, InfoHasTheFieldsOfRedisBloomInItsOrder) {
+  run({"BF.RESERVE", "k", "0.01", "100", "NONSCALING"});
+  run({"BF.ADD", "k", "a"});
+  const std::string size = info("k", "size").substr(4);
+  const std::string body = "+Capacity\r\n:100\r\n+Size\r\n" + size +
+                           "+Number of filters\r\n:1\r\n+Number of items inserted\r\n:1\r\n"
+                           "+Expansion rate\r\n";
+  EXPECT_EQ(run({"BF.INFO", "k"}), "*10\r\n" + body + kNull);
+  EXPECT_EQ(run({"BF.INFO", "none", "NOSUCH"}), kMissing);
+  EXPECT_EQ(info("k", "NOSUCH"), error("Invalid information value"));
+  EXPECT_EQ(run({"BF.INFO", "k", "ITEMS", "SIZE"}), arity("bf.info"));
+  client_->session->resp = protocol::RespVersion::kResp3;
+  EXPECT_EQ(run({"BF.INFO", "k"}), "%5\r\n" + body + "_\r\n");
+  EXPECT_EQ(info("k", "Items"), "%1\r\n+Number of items inserted\r\n:1\r\n");
+}
+
+TEST_F(BloomCommandsTest, Resp3AnswersWithBooleans) {
+  client_->session->resp = protocol::RespVersion::kResp3;
+  expect_all({
+      {{"BF.ADD", "k", "a"}, "#t\r\n"},
+      {{"BF.MADD", "k", "a", "b"}, "*2\r\n#f\r\n#t\r\n"},
+      {{"BF.EXISTS", "k", "a"}, "#t\r\n"},
+      {{"BF.MEXISTS", "k", "a", "zz"}, "*2\r\n#t\r\n#f\r\n"},
+      {{"BF.CARD", "k"}, integer(2)},
+  });
+}
+
+TEST_F(BloomCommandsTest, DefaultsComeFromTheConfiguration) {
+  configure("bf-initial-size", "500");
+  configure("bf-expansion-factor", "0");
+  run({"BF.ADD", "k", "a"});
+  EXPECT_EQ(info("k", "CAPACITY"), array({integer(500)}));
+  EXPECT_EQ(info("k", "EXPANSION"), array({kNull}));
+  run({"BF.RESERVE", "l", "0.01", "10", "EXPANSION", "3"});
+  EXPECT_EQ(info("l", "EXPANSION"), array({integer(3)}));
+}
+
+TEST_F(BloomCommandsTest, EachLayoutFindsWhatItWasGiven) {
+  for (const std::string layout : {"native", "redisbloom", "valkey-bloom"}) {
+    configure("bf-layout", layout);
+    run({"BF.ADD", layout, "one"});
+    run({"BF.MADD", layout, "two", "three"});
+  }
+  // Each is looked up while another layout is the one of new filters.
+  for (const std::string guess : {"native", "redisbloom"}) {
+    configure("bf-layout", guess);
+    for (const std::string layout : {"native", "redisbloom", "valkey-bloom"}) {
+      EXPECT_EQ(run({"BF.EXISTS", layout, "two"}), kYes) << layout;
+      EXPECT_EQ(run({"BF.MEXISTS", layout, "one", "three"}), array({kYes, kYes})) << layout;
+      EXPECT_EQ(run({"BF.ADD", layout, "one"}), kNo) << layout;
+    }
+  }
+  EXPECT_EQ(info("redisbloom", "SIZE"), array({integer(240)}));
+}
+
+TEST_F(BloomCommandsTest, OnlyRealChangesAreTold) {
+  run({"BF.ADD", "k", "a"});
+  EXPECT_EQ(changes(), 1U);
+  run({"BF.ADD", "k", "a"});
+  run({"BF.MADD", "k", "a", "a"});
+  run({"BF.EXISTS", "k", "a"});
+  run({"BF.RESERVE", "k", "0.01", "5"});
+  EXPECT_EQ(changes(), 1U);
+  run({"BF.MADD", "k", "a", "b", "c"});
+  EXPECT_EQ(changes(), 2U);
+  run({"BF.RESERVE", "l", "0.01", "5"});
+  EXPECT_EQ(changes(), 3U);
+}
+
+TEST_F(BloomCommandsTest, LookupsCountHitsAndMisses) {
+  run({"BF.ADD", "k", "a"});
+  run({"BF.EXISTS", "k", "a"});
+  run({"BF.MEXISTS", "none", "a", "b"});
+  EXPECT_EQ(statistics_.thread(0).keyspace_hits.value(), 1U);
+  EXPECT_EQ(statistics_.thread(0).keyspace_misses.value(), 1U);
+}
+
+TEST_F(BloomCommandsTest, GrownFilterForgetsNothing) {
+  run({"BF.RESERVE", "k", "0.001", "20"});
+  std::vector<std::string> add{"BF.MADD", "k"};
+  std::vector<std::string> look{"BF.MEXISTS", "k"};
+  for (int i = 0; i < 20000; ++i) {
+    add.push_back("item:" + std::to_string(i));
+    look.push_back(add.back());
+  }
+  const std::string added = run(add);
+  const auto answered_yes = [](const std::string& reply) {
+    return std::count(reply.begin() + 8, reply.end(), '1');
+  };
+  EXPECT_EQ(run({"BF.CARD", "k"}), integer(answered_yes(added)));
+  EXPECT_EQ(answered_yes(run(look)), 20000);
+}
+
+TEST_F(BloomCommandsTest, TotalsSumOverAllDatabases) {
+  EXPECT_EQ(bloom_totals(keyspace_), BloomTotals{});
+  run({"BF.RESERVE", "k", "0.01", "2", "EXPANSION", "3"});
+  run({"BF.MADD", "k", "a", "b", "c"});
+  run({"SETBIT", "s", "0", "1"});
+  run({"SELECT", "3"});
+  run({"BF.ADD", "k", "a"});
+  const BloomTotals totals = bloom_totals(keyspace_);
+  EXPECT_EQ(totals.object_count, 2U);
+  EXPECT_EQ(totals.layer_count, 3U);
+  EXPECT_EQ(totals.item_count, 4U);
+  EXPECT_EQ(totals.capacity, 108U);
+  EXPECT_GT(totals.memory_bytes, 0U);
+}
+
+}  // namespace
+}  // namespace server

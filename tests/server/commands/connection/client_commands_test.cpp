@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+#include "server/dispatch/awaited_acks.h"
+#include "tests/support/command_test.h"
+
+namespace server {
+namespace {
+
+using ClientCommandsTest = CommandTest;
+
+TEST_F(ClientCommandsTest, NamesAreKeptAndForgeNoLine) {
+  EXPECT_EQ(run({"CLIENT", "GETNAME"}), kNull);
+  EXPECT_EQ(run({"CLIENT", "GETREDIR"}), integer(-1));
+  EXPECT_EQ(run({"CLIENT", "SETNAME", "a b"}),
+            error("ERR Client names cannot contain spaces, newlines or special characters."));
+  EXPECT_EQ(run({"CLIENT", "SETNAME", std::string(1025, 'n')}),
+            error("ERR Client names cannot be longer than 1024 bytes."));
+  EXPECT_EQ(run({"HELLO", "2", "SETNAME", std::string(1025, 'n')}),
+            error("ERR Client names cannot be longer than 1024 bytes."));
+  EXPECT_EQ(run({"CLIENT", "SETINFO", "LIB-NAME", std::string(1025, 'n')}),
+            error("ERR Client names cannot be longer than 1024 bytes."));
+  EXPECT_EQ(run({"CLIENT", "SETNAME", std::string(1024, 'n')}), kOk);
+  EXPECT_EQ(run({"CLIENT", "SETNAME", "worker"}), kOk);
+  EXPECT_EQ(run({"CLIENT", "GETNAME"}), bulk("worker"));
+  EXPECT_EQ(run({"CLIENT", "SETINFO", "lib-name", "x\n"}),
+            error("ERR lib-name cannot contain spaces, newlines or special characters."));
+  EXPECT_EQ(run({"CLIENT", "SETINFO", "colour", "red"}), error("ERR Unrecognized option 'colour'"));
+  EXPECT_EQ(run({"CLIENT", "SETINFO", "LIB-VER", "1.2"}), kOk);
+  EXPECT_NE(run({"CLIENT", "INFO"}).find(" lib-name= lib-ver=1.2\n"), std::string::npos);
+}
+
+TEST_F(ClientCommandsTest, ListShowsAllOrTheNamedClients) {
+  const std::string all = run({"CLIENT", "LIST"});
+  EXPECT_NE(all.find("id=1 addr=127.0.0.1:1 laddr=127.0.0.1:2 "), std::string::npos);
+  EXPECT_NE(all.find("id=2 "), std::string::npos);
+  EXPECT_EQ(run({"CLIENT", "LIST", "ID", "2"}).find("id=1 "), std::string::npos);
+  EXPECT_EQ(run({"CLIENT", "LIST", "TYPE", "pubsub"}), bulk(""));
+  EXPECT_EQ(run({"CLIENT", "LIST", "TYPE", "x"}), error("ERR Unknown client type 'x'"));
+  EXPECT_EQ(run({"CLIENT", "LIST", "ID", "x"}), error("ERR Invalid client ID"));
+}
+
+TEST_F(ClientCommandsTest, KillSparesItsCallerUnlessToldOtherwise) {
+  EXPECT_EQ(run({"CLIENT", "KILL", "TYPE", "normal"}), integer(1));
+  EXPECT_TRUE(other_->session->kill_requested.load());
+  EXPECT_FALSE(client_->session->close_after_reply);
+  EXPECT_EQ(run({"CLIENT", "KILL", "ID", "1", "SKIPME", "no"}), integer(1));
+  EXPECT_EQ(client_->last_outcome, Outcome::kClose);
+}
+
+TEST_F(ClientCommandsTest, KillRefusesWhatItDoesNotKnow) {
+  EXPECT_EQ(run({"CLIENT", "KILL", "1.2.3.4:1"}), error("ERR No such client"));
+  EXPECT_EQ(run({"CLIENT", "KILL", ""}), error("ERR No such client"));
+  EXPECT_EQ(run({"CLIENT", "KILL", "ID", "0"}), error("ERR client-id should be greater than 0"));
+  EXPECT_EQ(run({"CLIENT", "KILL", "USER", "x"}), error("ERR No such user 'x'"));
+  EXPECT_EQ(run({"CLIENT", "KILL", "ID", "2", "ADDR"}), error("ERR syntax error"));
+}
+
+TEST_F(ClientCommandsTest, ReplyOffSilencesErrorsToo) {
+  EXPECT_EQ(run({"CLIENT", "REPLY", "OFF"}), "");
+  EXPECT_EQ(run({"PING"}), "");
+  EXPECT_EQ(run({"nope"}), "");
+  EXPECT_EQ(run({"CLIENT", "REPLY", "ON"}), kOk);
+  EXPECT_EQ(run({"CLIENT", "REPLY", "SKIP"}), "");
+  EXPECT_EQ(run({"PING"}), "");
+  EXPECT_EQ(run({"PING"}), "+PONG\r\n");
+}
+
+TEST_F(ClientCommandsTest, PauseHoldsOthersBackUntilUnpause) {
+  EXPECT_EQ(run({"CLIENT", "PAUSE", "-1"}), error("ERR timeout is negative"));
+  EXPECT_EQ(run({"CLIENT", "PAUSE", "1000"}), kOk);
+  run_as_other({"PING"});
+  EXPECT_EQ(other_->last_outcome, Outcome::kHeldBack);
+  EXPECT_EQ(run({"CLIENT", "UNPAUSE"}), kOk);
+  EXPECT_EQ(run_as_other({"PING"}), "+PONG\r\n");
+}
+
+TEST_F(ClientCommandsTest, PauseIsAnsweredWhenNoWriteIsUnderWay) {
+  Drain::Callback end_writes;
+  pause_.set_visit_threads([&end_writes](const auto& callback) { end_writes = callback; });
+  int wakes = 0;
+  client_->session->wake = [&wakes] { ++wakes; };
+  EXPECT_EQ(run({"CLIENT", "PAUSE", "1000", "WRITE"}), "");
+  EXPECT_EQ(client_->last_outcome, Outcome::kBlocked);
+  ASSERT_TRUE(client_->session->awaited);
+  EXPECT_FALSE(client_->session->awaited->can_be_unblocked());
+  run_as_other({"SET", "a", "1"});
+  EXPECT_EQ(other_->last_outcome, Outcome::kHeldBack);
+  protocol::OutputBuffer reply;
+  const auto answer = [&] {
+    return answer_awaited(services_, *client_->session->awaited, false,
+                          protocol::ReplyWriter(reply, protocol::RespVersion::kResp2));
+  };
+  EXPECT_FALSE(answer());
+  end_writes();
+  EXPECT_EQ(wakes, 1);
+  EXPECT_TRUE(answer());
+  EXPECT_EQ(reply.view(), kOk);
+}
+
+// A transaction cannot wait.
+TEST_F(ClientCommandsTest, PauseInsideATransactionIsAnsweredAtOnce) {
+  pause_.set_visit_threads([](const auto&) {});
+  run({"MULTI"});
+  run({"CLIENT", "PAUSE", "1000", "WRITE"});
+  EXPECT_EQ(run({"EXEC"}), array({kOk}));
+  EXPECT_FALSE(client_->session->awaited);
+}
+
+TEST_F(ClientCommandsTest, WhatIsWrongIsRefusedDuringAPause) {
+  run({"CONFIG", "SET", "requirepass", "secret"});
+  run({"CLIENT", "PAUSE", "1000", "ALL"});
+  EXPECT_EQ(run_as_other({"SET", "a"}), error("ERR wrong number of arguments for 'set' command"));
+  EXPECT_EQ(run_as_other({"GET"}), error("ERR wrong number of arguments for 'get' command"));
+  other_->session->authenticated = false;
+  EXPECT_EQ(run_as_other({"GET", "a"}), error("NOAUTH Authentication required."));
+  // Who wants to end the pause may have to log in first.
+  EXPECT_EQ(run_as_other({"AUTH", "secret"}), kOk);
+  EXPECT_EQ(run_as_other({"CLIENT", "UNPAUSE"}), kOk);
+}
+
+TEST_F(ClientCommandsTest, WhoIsPausedCountsAsBlocked) {
+  other_->session->paused = true;
+  EXPECT_NE(run({"INFO", "clients"}).find("\r\nblocked_clients:1\r\n"), std::string::npos);
+}
+
+TEST_F(ClientCommandsTest, MaintenanceNotificationsAreUnknown) {
+  EXPECT_EQ(run({"CLIENT", "MAINT_NOTIFICATIONS", "ON"}),
+            error("ERR unknown subcommand 'MAINT_NOTIFICATIONS'. Try CLIENT HELP."));
+}
+
+}  // namespace
+}  // namespace server

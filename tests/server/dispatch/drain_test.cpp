@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#include "server/dispatch/drain.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+namespace server {
+namespace {
+
+// The threads pass when the test says so.
+class DrainTest : public ::testing::Test {
+ protected:
+  DrainTest() {
+    drain_.visit_threads = [this](const Drain::Callback& on_all_passed) {
+      EXPECT_FALSE(on_all_passed_) << "one at a time";
+      on_all_passed_ = on_all_passed;
+    };
+  }
+  void pass() { std::exchange(on_all_passed_, {})(); }
+  Drain::Callback note(const std::string& word) {
+    return [this, word] { ended_ += word; };
+  }
+
+  Drain drain_;
+  Drain::Callback on_all_passed_;
+  std::string ended_;
+};
+
+TEST_F(DrainTest, EndsWhenAllThreadsHavePassed) {
+  drain_.begin(note("a"));
+  EXPECT_EQ(ended_, "");
+  pass();
+  EXPECT_EQ(ended_, "a");
+  EXPECT_FALSE(on_all_passed_);
+  drain_.begin(note("b"));
+  pass();
+  EXPECT_EQ(ended_, "ab");
+}
+
+// A thread may have passed before the second one has set what holds commands back.
+TEST_F(DrainTest, WhatBeginsMeanwhileWaitsForAnotherVisit) {
+  drain_.begin(note("a"));
+  drain_.begin(note("b"));
+  drain_.begin(note("c"));
+  pass();
+  EXPECT_EQ(ended_, "a");
+  pass();
+  EXPECT_EQ(ended_, "abc");
+  EXPECT_FALSE(on_all_passed_);
+}
+
+TEST_F(DrainTest, WhatIsCalledBackMayBeginTheNext) {
+  drain_.begin([this] {
+    ended_ += "a";
+    drain_.begin(note("b"));
+    ended_ += ".";
+  });
+  pass();
+  EXPECT_EQ(ended_, "a.");
+  pass();
+  EXPECT_EQ(ended_, "a.b");
+}
+
+}  // namespace
+}  // namespace server

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#include "server/dispatch/pause_gate.h"
+
+#include <gtest/gtest.h>
+
+namespace server {
+namespace {
+
+constexpr int64_t kNowMs = 1000;
+
+TEST(PauseGateTest, AHandoverHoldsWritesBackUntilItEnds) {
+  PauseGate gate;
+  int wakes = 0;
+  gate.wake_all = [&wakes] { ++wakes; };
+  gate.hold_writes(PauseGate::Hold::kHandover);
+  EXPECT_TRUE(gate.holds_back(kWrite, kNowMs));
+  EXPECT_TRUE(gate.holds_back(kMayReplicate, kNowMs));
+  EXPECT_FALSE(gate.holds_back(kAdmin, kNowMs));
+  EXPECT_FALSE(gate.holds_back_by_client(kWrite, kNowMs));
+  EXPECT_EQ(wakes, 0);
+  gate.release_writes(PauseGate::Hold::kHandover);
+  EXPECT_FALSE(gate.holds_back(kWrite, kNowMs));
+  EXPECT_EQ(wakes, 1);
+}
+
+TEST(PauseGateTest, TellsWhenEveryThreadHasEndedWhatItHadBegun) {
+  PauseGate gate;
+  Drain::Callback on_all_passed;
+  gate.set_visit_threads([&on_all_passed](const auto& callback) { on_all_passed = callback; });
+  gate.hold_writes(PauseGate::Hold::kReload);
+  bool have_ended = false;
+  gate.drain([&have_ended] { have_ended = true; });
+  EXPECT_TRUE(gate.holds_back(kWrite, kNowMs));
+  EXPECT_FALSE(have_ended);
+  on_all_passed();
+  EXPECT_TRUE(have_ended);
+  EXPECT_TRUE(gate.holds_back(kWrite, kNowMs)) << "until it is released";
+}
+
+TEST(PauseGateTest, NeitherPauseEndsTheOther) {
+  PauseGate gate;
+  gate.hold_writes(PauseGate::Hold::kHandover);
+  gate.pause(PauseGate::Mode::kWrites, kNowMs + 1, kNowMs);
+  gate.end();
+  EXPECT_TRUE(gate.holds_back(kWrite, kNowMs));
+  gate.pause(PauseGate::Mode::kAll, kNowMs + 1, kNowMs);
+  gate.release_writes(PauseGate::Hold::kHandover);
+  EXPECT_TRUE(gate.holds_back(kAdmin, kNowMs));
+  EXPECT_FALSE(gate.holds_back(kAdmin, kNowMs + 1));
+}
+
+}  // namespace
+}  // namespace server

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+#include "server/process/memory_monitor.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <thread>
+#include <vector>
+
+#include "core/bloom/scalable_filter.h"
+#include "core/keyspace/reclaimer.h"
+
+namespace server {
+namespace {
+
+using core::bloom::BitArray;
+using core::keyspace::Entry;
+using core::keyspace::EntryPtr;
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+
+EntryPtr entry_with_filter(uint64_t capacity) {
+  core::bloom::FilterParameters parameters;
+  parameters.capacity = capacity;
+  auto filter = core::bloom::ScalableFilter::create(parameters, core::UnlimitedMemory());
+  EXPECT_TRUE(filter);
+  EntryPtr entry = Entry::create("f");
+  entry->set_filter(std::move(*filter));
+  return entry;
+}
+
+TEST(MemoryMonitorTest, ArraysMadeSinceTheLastMeasurementAreCounted) {
+  MemoryMonitor memory;
+  memory.set_limit(memory.refresh() + 200 * kMiB);
+  std::vector<BitArray> arrays;
+  // Big ones and small ones; nobody measures in between but the monitor itself.
+  for (const uint64_t size_bytes : {64 * kMiB, 8 * kMiB, kMiB / 2}) {
+    const uint64_t before_bytes = memory.available_bytes();
+    arrays.push_back(*BitArray::allocate(size_bytes * 8));
+    const uint64_t after_bytes = memory.available_bytes();
+    EXPECT_LE(after_bytes + size_bytes, before_bytes + kMiB / 4);
+  }
+  EXPECT_TRUE(memory.fits(100 * kMiB));
+  EXPECT_FALSE(memory.fits(150 * kMiB));
+}
+
+TEST(MemoryMonitorTest, NothingIsRefusedByAnOldFigure) {
+  MemoryMonitor memory;
+  memory.set_limit(memory.refresh() + 200 * kMiB);
+  auto array = BitArray::allocate(150 * kMiB * 8);
+  EXPECT_FALSE(memory.fits(100 * kMiB));
+  array.reset();
+  EXPECT_TRUE(memory.fits(100 * kMiB));
+}
+
+TEST(MemoryMonitorTest, ALoweredLimitIsKnownAtOnce) {
+  MemoryMonitor memory;
+  EXPECT_TRUE(memory.fits(4 * kMiB));
+  memory.set_limit(memory.used_bytes() + kMiB);
+  EXPECT_FALSE(memory.fits(4 * kMiB));
+  EXPECT_LE(memory.available_bytes(), 2 * kMiB);
+}
+
+TEST(MemoryMonitorTest, DeletedFiltersMakeRoomBeforeTheyAreFreed) {
+  core::keyspace::Reclaimer reclaimer;
+  MemoryMonitor memory;
+  memory.set_reclaimer(&reclaimer);
+  memory.set_limit(memory.refresh() + 200 * kMiB);
+  for (int i = 0; i < 20; ++i) {
+    EntryPtr entry = entry_with_filter(100'000'000);  // 121 MB
+    ASSERT_FALSE(memory.fits(100 * kMiB));
+    // Full pages take a while to be given back.
+    const auto bytes = entry->filter().mutable_layer_bytes(0);
+    std::ranges::fill(bytes.first(32 * kMiB), std::byte{1});
+    reclaimer.drop(std::move(entry));
+    ASSERT_TRUE(memory.fits(100 * kMiB)) << i;
+    while (reclaimer.pending() != 0) std::this_thread::yield();
+  }
+}
+
+}  // namespace
+}  // namespace server

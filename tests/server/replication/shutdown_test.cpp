@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+#include "server/replication/shutdown.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <functional>
+#include <string_view>
+
+#include "server/dispatch/awaited_acks.h"
+#include "tests/support/leader_fixture.h"
+
+namespace server {
+namespace {
+
+class ShutdownTest : public LeaderFixture {
+ protected:
+  ShutdownTest() {
+    pause_.set_visit_threads([this](const auto& on_all_passed) { end_writes_ = on_all_passed; });
+  }
+  // A replica that has all there is so far.
+  void catch_up(Remote& peer) {
+    peer.client.run({"REPLCONF", "ACK", std::to_string(replication_.offset())});
+  }
+  bool writes_are_held() const { return pause_.holds_back(kWrite, clock_.now_ms); }
+  void fail_next_operation() {
+    disk_.restart_count();
+    disk_.fail_operation(1);
+  }
+  std::string failed() const { return error("ERR Errors trying to SHUTDOWN. Check logs."); }
+
+  std::function<void()> end_writes_;  // that had begun before the drain
+};
+
+TEST_F(ShutdownTest, WithoutReplicasItEndsWhenNoWriteIsUnderWay) {
+  shutdown_.begin({});
+  EXPECT_EQ(shutdown_.state(), Shutdown::State::kWaits);
+  EXPECT_TRUE(writes_are_held());
+  EXPECT_EQ(shutdown_.left_ms(), std::nullopt);
+  // However long that takes, and whoever asks meanwhile.
+  advance_ms(60'000);
+  shutdown_.look();
+  shutdown_.begin({.waits_for_replicas = false});
+  EXPECT_EQ(shutdowns_requested_, 0);
+  end_writes_();
+  EXPECT_EQ(shutdowns_requested_, 1);
+  EXPECT_EQ(shutdown_.state(), Shutdown::State::kEnding);
+  EXPECT_TRUE(writes_are_held());
+}
+
+TEST_F(ShutdownTest, WaitsUntilEveryReplicaHasWhatWasWritten) {
+  Remote first(*this);
+  Remote second(*this);
+  psync(first, replication_.offset());
+  psync(second, replication_.offset());
+  run({"SET", "a", "1"});
+  shutdown_.begin({});
+  EXPECT_TRUE(writes_are_held());
+  EXPECT_EQ(shutdown_.left_ms(), 10'000);
+  // Amid a write nobody knows yet what is to be waited for.
+  catch_up(first);
+  catch_up(second);
+  shutdown_.look();
+  EXPECT_EQ(shutdowns_requested_, 0);
+  journal_.append(0, std::array<std::string_view, 3>{"SET", "a", "2"});
+  end_writes_();
+  EXPECT_EQ(shutdowns_requested_, 0);
+  catch_up(first);
+  shutdown_.look();
+  EXPECT_EQ(shutdowns_requested_, 0);
+  catch_up(second);
+  shutdown_.look();
+  EXPECT_EQ(shutdowns_requested_, 1);
+  EXPECT_EQ(shutdown_.left_ms(), std::nullopt);
+}
+
+TEST_F(ShutdownTest, ReplicasThatHaveEverythingCostNoTime) {
+  Remote peer(*this);
+  psync(peer, replication_.offset());
+  catch_up(peer);
+  shutdown_.begin({});
+  end_writes_();
+  EXPECT_EQ(shutdowns_requested_, 1);
+}
+
+TEST_F(ShutdownTest, WaitsForShutdownTimeoutAtMost) {
+  EXPECT_EQ(run({"CONFIG", "SET", "shutdown-timeout", "3"}), kOk);
+  Remote peer(*this);
+  psync(peer, replication_.offset());
+  run({"SET", "a", "1"});
+  shutdown_.begin({});
+  end_writes_();
+  advance_ms(2999);
+  shutdown_.look();
+  EXPECT_EQ(shutdown_.left_ms(), 1);
+  EXPECT_EQ(shutdowns_requested_, 0);
+  advance_ms(1);
+  shutdown_.look();
+  EXPECT_EQ(shutdowns_requested_, 1);
+}
+
+TEST_F(ShutdownTest, AReplicaThatStillNeedsASnapshotIsNotWaitedFor) {
+  Remote peer(*this);
+  // One in its socket would wait for others that want the same, while this clock stands.
+  peer.client.session->replica.takes_eof_mark = true;
+  peer.client.run({"PSYNC", "?", "-1"});
+  run({"SET", "a", "1"});
+  shutdown_.begin({});
+  end_writes_();
+  EXPECT_EQ(shutdowns_requested_, 1);
+}
+
+TEST_F(ShutdownTest, FromTheOrderOnNoChildBeginsUntilItIsTakenBack) {
+  Remote peer(*this);
+  psync(peer, replication_.offset());
+  run({"SET", "a", "1"});
+  shutdown_.begin({});
+  EXPECT_EQ(run({"BGSAVE"}), error("ERR the server is shutting down"));
+  EXPECT_EQ(run({"BGREWRITEAOF"}), error("ERR the server is shutting down"));
+  EXPECT_TRUE(shutdown_.abort());
+  EXPECT_EQ(run({"BGSAVE"}), "+Background saving started\r\n");
+}
+
+TEST_F(ShutdownTest, NobodyWaitsWhoDoesNotWantTo) {
+  Remote peer(*this);
+  psync(peer, replication_.offset());
+  run({"SET", "a", "1"});
+  shutdown_.begin({});
+  shutdown_.begin({});
+  end_writes_();
+  EXPECT_EQ(shutdowns_requested_, 0);
+  EXPECT_TRUE(shutdown_.left_ms());
+  shutdown_.begin({.waits_for_replicas = false});
+  EXPECT_EQ(shutdowns_requested_, 1);
+  shutdown_.look();
+  EXPECT_EQ(shutdowns_requested_, 1);
+}
+
+TEST_F(ShutdownTest, WithoutATimeoutNothingIsWaitedFor) {
+  EXPECT_EQ(run({"CONFIG", "SET", "shutdown-timeout", "0"}), kOk);
+  Remote peer(*this);
+  psync(peer, replication_.offset());
+  run({"SET", "a", "1"});
+  shutdown_.begin({});
+  end_writes_();
+  EXPECT_EQ(shutdowns_requested_, 1);
+}
+
+TEST_F(ShutdownTest, AbortBringsWritesBack) {
+  EXPECT_FALSE(shutdown_.abort());
+  Remote peer(*this);
+  psync(peer, replication_.offset());
+  run({"SET", "a", "1"});
+  EXPECT_EQ(run({"SHUTDOWN"}), "");
+  EXPECT_EQ(client_->last_outcome, Outcome::kBlocked);
+  EXPECT_TRUE(client_->session->awaited);
+  EXPECT_EQ(run_as_other({"SHUTDOWN", "ABORT"}), kOk);
+  EXPECT_FALSE(writes_are_held());
+  protocol::OutputBuffer reply;
+  EXPECT_TRUE(answer_awaited(services_, *client_->session->awaited, false,
+                             protocol::ReplyWriter(reply, protocol::RespVersion::kResp2)));
+  EXPECT_EQ(reply.view(), failed());
+  EXPECT_EQ(run_as_other({"SHUTDOWN", "ABORT"}), error("ERR No shutdown in progress."));
+  // The aborted attempt's news come late.
+  end_writes_();
+  catch_up(peer);
+  advance_ms(60'000);
+  shutdown_.look();
+  EXPECT_EQ(shutdowns_requested_, 0);
+  shutdown_.begin({.waits_for_replicas = false});
+  end_writes_();
+  EXPECT_EQ(shutdowns_requested_, 1);
+}
+
+TEST_F(ShutdownTest, WhatCannotBeSavedHindersIt) {
+  pause_.set_visit_threads([](const auto& on_all_passed) { on_all_passed(); });
+  fail_next_operation();
+  EXPECT_EQ(run({"SHUTDOWN", "SAVE"}), failed());
+  EXPECT_EQ(shutdown_.state(), Shutdown::State::kNone);
+  EXPECT_FALSE(writes_are_held());
+  EXPECT_EQ(shutdowns_requested_, 0);
+  fail_next_operation();
+  EXPECT_EQ(run({"SHUTDOWN", "SAVE", "FORCE"}), "");
+  EXPECT_EQ(shutdowns_requested_, 1);
+}
+
+TEST_F(ShutdownTest, WhoWaitsHearsThatItFailed) {
+  Remote peer(*this);
+  psync(peer, replication_.offset());
+  run({"SET", "a", "1"});
+  EXPECT_EQ(run({"SHUTDOWN", "SAVE"}), "");
+  protocol::OutputBuffer reply;
+  EXPECT_FALSE(answer_awaited(services_, *client_->session->awaited, false,
+                              protocol::ReplyWriter(reply, protocol::RespVersion::kResp2)));
+  catch_up(peer);
+  fail_next_operation();
+  end_writes_();
+  EXPECT_EQ(shutdowns_requested_, 0);
+  EXPECT_TRUE(answer_awaited(services_, *client_->session->awaited, false,
+                             protocol::ReplyWriter(reply, protocol::RespVersion::kResp2)));
+  EXPECT_EQ(reply.view(), failed());
+  EXPECT_FALSE(writes_are_held());
+}
+
+}  // namespace
+}  // namespace server
