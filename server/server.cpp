@@ -22,8 +22,8 @@
 #include "server/net/listener.h"
 #include "server/net/periodic.h"
 #include "server/process/log.h"
-#include "server/replication/leader.h"
-#include "server/replication/shutdown.h"
+#include "server/replication/leader/leader.h"
+#include "server/replication/roles/shutdown.h"
 
 namespace server {
 namespace {

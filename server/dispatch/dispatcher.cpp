@@ -8,7 +8,7 @@
 
 #include "core/short_bytes.h"
 #include "server/dispatch/http_guard.h"
-#include "server/replication/leader.h"
+#include "server/replication/leader/leader.h"
 #include "server/session/unsubscribe_all.h"
 
 namespace server {

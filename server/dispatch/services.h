@@ -21,9 +21,9 @@
 #include "server/process/statistics.h"
 #include "server/process/tick_clock.h"
 #include "server/pubsub/pub_sub.h"
-#include "server/replication/follower.h"
-#include "server/replication/replication.h"
-#include "server/replication/shutdown.h"
+#include "server/replication/roles/follower.h"
+#include "server/replication/roles/shutdown.h"
+#include "server/replication/stream/replication.h"
 #include "server/session/clients.h"
 
 namespace server {

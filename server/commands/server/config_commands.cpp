@@ -8,7 +8,7 @@
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
 #include "server/process/log.h"
-#include "server/replication/leader.h"
+#include "server/replication/leader/leader.h"
 
 namespace server {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/replication/follower_link.h"
+#include "server/replication/follower/follower_protocol.h"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include "core/release_storage.h"
 #include "persistence/journal.h"
 #include "protocol/arguments.h"
-#include "server/replication/shown.h"
+#include "server/replication/stream/shown.h"
 #include "server/session/session.h"
 
 namespace server {
@@ -48,33 +48,33 @@ int64_t parse_count(std::string_view text) {
 
 }  // namespace
 
-FollowerLink::FollowerLink(Request request, int64_t now_us)
+FollowerProtocol::FollowerProtocol(Request request, int64_t now_us)
     : request_(std::move(request)), splitter_(request_.unit_bytes_max), last_received_us_(now_us) {
   send({"PING"});
 }
 
-void FollowerLink::send(std::initializer_list<std::string_view> words) {
+void FollowerProtocol::send(std::initializer_list<std::string_view> words) {
   persistence::append_command(output_, {words.begin(), words.size()});
 }
 
-std::string FollowerLink::take_output() {
+std::string FollowerProtocol::take_output() {
   return std::exchange(output_, {});
 }
 
-FollowerLink::Event FollowerLink::fail(std::string_view reason) {
+FollowerProtocol::Event FollowerProtocol::fail(std::string_view reason) {
   if (phase_ != Phase::kFailed) failure_ = reason;
   phase_ = Phase::kFailed;
   if (std::exchange(is_failure_told_, true)) return Event::kNone;
   return Event::kFailed;
 }
 
-void FollowerLink::end() {
+void FollowerProtocol::end() {
   if (phase_ == Phase::kFailed) return;
   failure_ = "the leader closed the connection";
   phase_ = Phase::kFailed;
 }
 
-void FollowerLink::receive(std::string_view bytes, int64_t now_us) {
+void FollowerProtocol::receive(std::string_view bytes, int64_t now_us) {
   if (phase_ == Phase::kFailed) return;
   last_received_us_ = now_us;
   if (phase_ == Phase::kStream) return splitter_.append(bytes);
@@ -83,7 +83,7 @@ void FollowerLink::receive(std::string_view bytes, int64_t now_us) {
   input_.append(bytes);
 }
 
-FollowerLink::Event FollowerLink::next() {
+FollowerProtocol::Event FollowerProtocol::next() {
   offset_ += static_cast<int64_t>(std::exchange(unit_bytes_, 0));
   switch (phase_) {
     case Phase::kHandshake:
@@ -102,7 +102,7 @@ FollowerLink::Event FollowerLink::next() {
   return Event::kNone;
 }
 
-void FollowerLink::tick(int64_t now_us) {
+void FollowerProtocol::tick(int64_t now_us) {
   if (phase_ == Phase::kFailed || phase_ == Phase::kLoading) return;
   if (now_us - last_received_us_ > request_.timeout_us) {
     failure_ = "the leader has been silent for too long (repl-timeout)";
@@ -114,7 +114,7 @@ void FollowerLink::tick(int64_t now_us) {
   send_ack();
 }
 
-void FollowerLink::loaded(int64_t now_us) {
+void FollowerProtocol::loaded(int64_t now_us) {
   if (phase_ != Phase::kLoading) return;
   phase_ = Phase::kStream;
   last_received_us_ = now_us;
@@ -126,12 +126,12 @@ void FollowerLink::loaded(int64_t now_us) {
   send_ack();
 }
 
-void FollowerLink::keep_alive(int64_t now_us) {
+void FollowerProtocol::keep_alive(int64_t now_us) {
   last_received_us_ = now_us;
   output_ += '\n';
 }
 
-void FollowerLink::send_ack() {
+void FollowerProtocol::send_ack() {
   // Who knows no PSYNC knows no offsets.
   if (!knows_psync_) return;
   const std::string offset = fmt::format("{}", offset_);
@@ -140,11 +140,11 @@ void FollowerLink::send_ack() {
   send({"REPLCONF", "ACK", offset, "FACK", synced});
 }
 
-int64_t FollowerLink::received_offset() const {
+int64_t FollowerProtocol::received_offset() const {
   return offset_ + static_cast<int64_t>(unit_bytes_ + splitter_.pending_bytes());
 }
 
-bool FollowerLink::take_line(std::string& line) {
+bool FollowerProtocol::take_line(std::string& line) {
   const std::string_view rest = input();
   const size_t end = rest.find('\n');
   if (end == std::string_view::npos) return false;
@@ -154,7 +154,7 @@ bool FollowerLink::take_line(std::string& line) {
   return true;
 }
 
-bool FollowerLink::is_asked(Step step) const {
+bool FollowerProtocol::is_asked(Step step) const {
   switch (step) {
     case Step::kAuth:
       return !request_.password.empty();
@@ -166,7 +166,7 @@ bool FollowerLink::is_asked(Step step) const {
 }
 
 // All at once: each answer is waited for, but not before the next is asked.
-void FollowerLink::send_settings() {
+void FollowerProtocol::send_settings() {
   if (is_asked(Step::kAuth)) {
     if (request_.user.empty()) {
       send({"AUTH", request_.password});
@@ -179,7 +179,7 @@ void FollowerLink::send_settings() {
   send({"REPLCONF", "capa", "eof", "capa", "psync2", "capa", kEffectsCapability});
 }
 
-void FollowerLink::ask() {
+void FollowerProtocol::ask() {
   const bool has_data = !request_.id.empty();
   const std::string id = has_data ? request_.id : "?";
   const std::string offset = fmt::format("{}", has_data ? request_.offset + 1 : -1);
@@ -187,7 +187,7 @@ void FollowerLink::ask() {
   send({"PSYNC", id, offset});
 }
 
-FollowerLink::Event FollowerLink::read_handshake() {
+FollowerProtocol::Event FollowerProtocol::read_handshake() {
   std::string line;
   while (phase_ == Phase::kHandshake) {
     if (!take_line(line)) {
@@ -202,7 +202,7 @@ FollowerLink::Event FollowerLink::read_handshake() {
   return next();
 }
 
-FollowerLink::Event FollowerLink::read_step(const std::string& line) {
+FollowerProtocol::Event FollowerProtocol::read_step(const std::string& line) {
   const bool is_error = line.front() == '-';
   if (step_ == Step::kPsync) return read_psync(line);
   if (step_ == Step::kPing) {
@@ -225,7 +225,7 @@ FollowerLink::Event FollowerLink::read_step(const std::string& line) {
   return Event::kNone;
 }
 
-FollowerLink::Event FollowerLink::read_psync(const std::string& line) {
+FollowerProtocol::Event FollowerProtocol::read_psync(const std::string& line) {
   constexpr std::string_view kFullResync = "+FULLRESYNC ";
   constexpr std::string_view kContinue = "+CONTINUE";
   const std::string_view text(line);
@@ -245,7 +245,7 @@ FollowerLink::Event FollowerLink::read_psync(const std::string& line) {
   return Event::kFullSync;
 }
 
-FollowerLink::Event FollowerLink::read_full_resync(std::string_view arguments) {
+FollowerProtocol::Event FollowerProtocol::read_full_resync(std::string_view arguments) {
   const size_t space = std::min(arguments.find(' '), arguments.size());
   const std::string_view id = arguments.substr(0, space);
   const std::string_view offset = arguments.substr(std::min(space + 1, arguments.size()));
@@ -260,7 +260,7 @@ FollowerLink::Event FollowerLink::read_full_resync(std::string_view arguments) {
   return Event::kFullSync;
 }
 
-FollowerLink::Event FollowerLink::read_continue(std::string_view arguments) {
+FollowerProtocol::Event FollowerProtocol::read_continue(std::string_view arguments) {
   const bool has_id = arguments.starts_with(' ') && is_id(arguments.substr(1));
   if (request_.id.empty() || (!arguments.empty() && !has_id)) {
     return fail(
@@ -275,7 +275,7 @@ FollowerLink::Event FollowerLink::read_continue(std::string_view arguments) {
   return Event::kContinue;
 }
 
-FollowerLink::Event FollowerLink::read_announcement() {
+FollowerProtocol::Event FollowerProtocol::read_announcement() {
   std::string line;
   do {
     if (!take_line(line)) {
@@ -301,7 +301,7 @@ FollowerLink::Event FollowerLink::read_announcement() {
   return read_snapshot();
 }
 
-FollowerLink::Event FollowerLink::read_snapshot() {
+FollowerProtocol::Event FollowerProtocol::read_snapshot() {
   if (!mark_.empty()) return read_snapshot_until_mark();
   const uint64_t left = static_cast<uint64_t>(snapshot_size_) - snapshot_received_;
   if (left == 0) return end_snapshot();
@@ -313,7 +313,7 @@ FollowerLink::Event FollowerLink::read_snapshot() {
 }
 
 // The mark may come in pieces: as many bytes as could be its beginning wait for what follows.
-FollowerLink::Event FollowerLink::read_snapshot_until_mark() {
+FollowerProtocol::Event FollowerProtocol::read_snapshot_until_mark() {
   const std::string_view rest = input();
   const size_t found = rest.find(mark_);
   if (found == 0) {
@@ -331,12 +331,12 @@ FollowerLink::Event FollowerLink::read_snapshot_until_mark() {
   return Event::kSnapshotBytes;
 }
 
-FollowerLink::Event FollowerLink::end_snapshot() {
+FollowerProtocol::Event FollowerProtocol::end_snapshot() {
   phase_ = Phase::kLoading;
   return Event::kSnapshotEnd;
 }
 
-FollowerLink::Event FollowerLink::read_stream() {
+FollowerProtocol::Event FollowerProtocol::read_stream() {
   switch (splitter_.next()) {
     case StreamSplitter::Status::kNeedMore:
       return Event::kNone;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// FollowerLink: what a replica says to its leader and understands of it, without a socket: bytes
-// and the time go in, bytes and events come out.
+// FollowerProtocol: what a replica says to its leader and understands of it, without a socket:
+// bytes and the time go in, bytes and events come out.
 //
-//   FollowerLink link(request, now_us);
+//   FollowerProtocol link(request, now_us);
 //   link.receive(bytes, now_us);
 //   for (auto event = link.next(); event != Event::kNone; event = link.next()) act(event);
 //   send(link.take_output());
@@ -22,11 +22,11 @@
 #include <string>
 #include <string_view>
 
-#include "server/replication/stream_splitter.h"
+#include "server/replication/stream/stream_splitter.h"
 
 namespace server {
 
-class FollowerLink {
+class FollowerProtocol {
  public:
   struct Request {
     std::string user;      // empty: the default one
@@ -59,7 +59,7 @@ class FollowerLink {
     kFailed,         // failure()
   };
 
-  FollowerLink(Request request, int64_t now_us);
+  FollowerProtocol(Request request, int64_t now_us);
 
   void receive(std::string_view bytes, int64_t now_us);
   // What has come of the bytes so far. A unit that was handed out counts as applied with the next

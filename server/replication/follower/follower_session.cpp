@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/replication/follower_session.h"
+#include "server/replication/follower/follower_session.h"
 
 #include <fmt/format.h>
 
@@ -54,9 +54,9 @@ FollowerSession::~FollowerSession() {
   (void)parts_.files.remove(snapshot_path_);
 }
 
-FollowerLink::Request FollowerSession::request_of(const Target& target) const {
+FollowerProtocol::Request FollowerSession::request_of(const Target& target) const {
   const Config& config = parts_.config;
-  FollowerLink::Request request;
+  FollowerProtocol::Request request;
   request.user = config.text(OptionId::kMasterUser);
   request.password = config.text(OptionId::kMasterAuth);
   const int64_t announced_port = config.integer(OptionId::kReplicaAnnouncePort);
@@ -103,8 +103,8 @@ void FollowerSession::list_link(const Target& target) {
 core::Result<> FollowerSession::step() {
   report_synced();
   // What was applied and is not kept would wait in memory, and be acknowledged all the same.
-  const bool is_held =
-      link_->phase() == FollowerLink::Phase::kStream && !own_log_keeps_up(parts_, surroundings_);
+  const bool is_held = link_->phase() == FollowerProtocol::Phase::kStream &&
+                       !own_log_keeps_up(parts_, surroundings_);
   if (is_held) return wait_for_own_log();
   link_->tick(now_us());
   if (auto handled = handle_events(); !handled) return handled;
@@ -136,9 +136,9 @@ core::Result<> FollowerSession::check_wanted() const {
 }
 
 core::Result<> FollowerSession::handle_events() {
-  using Event = FollowerLink::Event;
+  using Event = FollowerProtocol::Event;
   core::Result<> handled;
-  while (handled && link_->phase() != FollowerLink::Phase::kStream) {
+  while (handled && link_->phase() != FollowerProtocol::Phase::kStream) {
     const Event event = link_->next();
     if (event == Event::kNone) return {};
     handled = handle(event);
@@ -155,21 +155,21 @@ LinkFailures::Kind FollowerSession::failure_kind() const {
   return has_streamed ? LinkFailures::Kind::kCut : LinkFailures::Kind::kNoLink;
 }
 
-core::Result<> FollowerSession::handle(FollowerLink::Event event) {
+core::Result<> FollowerSession::handle(FollowerProtocol::Event event) {
   switch (event) {
-    case FollowerLink::Event::kFullSync:
+    case FollowerProtocol::Event::kFullSync:
       surroundings_.on_accepted();
       return begin_snapshot();
-    case FollowerLink::Event::kSnapshotBytes:
+    case FollowerProtocol::Event::kSnapshotBytes:
       return write_snapshot();
-    case FollowerLink::Event::kSnapshotEnd:
+    case FollowerProtocol::Event::kSnapshotEnd:
       return finish_snapshot();
-    case FollowerLink::Event::kContinue:
+    case FollowerProtocol::Event::kContinue:
       return go_on();
-    case FollowerLink::Event::kFailed:
+    case FollowerProtocol::Event::kFailed:
       return core::Error{link_->failure()};
-    case FollowerLink::Event::kUnit:
-    case FollowerLink::Event::kNone:
+    case FollowerProtocol::Event::kUnit:
+    case FollowerProtocol::Event::kNone:
       break;
   }
   return {};
@@ -272,9 +272,10 @@ core::Result<> FollowerSession::apply_units() {
     if (parts_.replication.has_own_changes()) {
       return core::Error{"this replica has changes of its own: all data shall come anew"};
     }
-    for (auto event = link_->next(); event != FollowerLink::Event::kNone; event = link_->next()) {
+    for (auto event = link_->next(); event != FollowerProtocol::Event::kNone;
+         event = link_->next()) {
       if (link_->needs_full_sync()) parts_.replication.note_divergence();
-      if (event != FollowerLink::Event::kUnit) return core::Error{link_->failure()};
+      if (event != FollowerProtocol::Event::kUnit) return core::Error{link_->failure()};
       if (auto applied = apply_unit(); !applied) return applied;
     }
   }
@@ -327,7 +328,7 @@ void FollowerSession::note_applied() {
 }
 
 void FollowerSession::report_synced() {
-  if (link_->phase() != FollowerLink::Phase::kStream) return;
+  if (link_->phase() != FollowerProtocol::Phase::kStream) return;
   const persistence::AofWriter& log = parts_.durability.log_writer();
   // A log without its base brings nothing back.
   if (!parts_.durability.log_is_on() || log.needs_base()) return link_->set_synced_offset(-1);

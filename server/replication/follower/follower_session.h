@@ -21,13 +21,13 @@
 #include "persistence/files/file_system.h"
 #include "server/config/config.h"
 #include "server/durability/durability.h"
-#include "server/replication/follower_link.h"
-#include "server/replication/leader_socket.h"
-#include "server/replication/link_failures.h"
-#include "server/replication/replication.h"
-#include "server/replication/snapshot_check.h"
-#include "server/replication/snapshot_space.h"
-#include "server/replication/stream_applier.h"
+#include "server/replication/follower/follower_protocol.h"
+#include "server/replication/follower/follower_socket.h"
+#include "server/replication/follower/link_failures.h"
+#include "server/replication/follower/snapshot_check.h"
+#include "server/replication/follower/snapshot_space.h"
+#include "server/replication/stream/replication.h"
+#include "server/replication/stream/stream_applier.h"
 #include "server/session/clients.h"
 
 namespace server {
@@ -89,13 +89,13 @@ class FollowerSession {
   LinkFailures::Kind failure_kind() const;
 
  private:
-  FollowerLink::Request request_of(const Target& target) const;
+  FollowerProtocol::Request request_of(const Target& target) const;
   void list_link(const Target& target);
   core::Result<> step();
   core::Result<> wait_for_own_log();
   core::Result<> check_wanted() const;
   core::Result<> handle_events();
-  core::Result<> handle(FollowerLink::Event event);
+  core::Result<> handle(FollowerProtocol::Event event);
   core::Result<> begin_snapshot();
   core::Result<> write_snapshot();
   core::Result<> finish_snapshot();
@@ -114,9 +114,9 @@ class FollowerSession {
   const Parts parts_;
   const Surroundings surroundings_;
   FollowerFigures& figures_;
-  LeaderSocket socket_;
+  FollowerSocket socket_;
   std::shared_ptr<Session> session_;  // as CLIENT LIST and CLIENT KILL see the link
-  std::optional<FollowerLink> link_;
+  std::optional<FollowerProtocol> link_;
   std::string received_;  // the buffer of receive()
   std::unique_ptr<persistence::AppendFile> snapshot_;
   std::string snapshot_path_;

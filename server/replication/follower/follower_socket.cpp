@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/replication/leader_socket.h"
+#include "server/replication/follower/follower_socket.h"
 
 #include <fmt/format.h>
 #include <netdb.h>
@@ -45,16 +45,16 @@ void Waker::wait(int64_t timeout_ms) {
   [[maybe_unused]] const ssize_t got = ::read(descriptor_, &count, sizeof count);
 }
 
-LeaderSocket::~LeaderSocket() {
+FollowerSocket::~FollowerSocket() {
   close();
 }
 
-void LeaderSocket::close() {
+void FollowerSocket::close() {
   if (descriptor_ >= 0) ::close(descriptor_);
   descriptor_ = -1;
 }
 
-core::Result<> LeaderSocket::connect(const std::string& host, uint16_t port, int64_t timeout_ms) {
+core::Result<> FollowerSocket::connect(const std::string& host, uint16_t port, int64_t timeout_ms) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
@@ -71,7 +71,7 @@ core::Result<> LeaderSocket::connect(const std::string& host, uint16_t port, int
   return result;
 }
 
-core::Result<> LeaderSocket::connect_to(const addrinfo& address, int64_t timeout_ms) {
+core::Result<> FollowerSocket::connect_to(const addrinfo& address, int64_t timeout_ms) {
   descriptor_ = ::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (descriptor_ < 0) return failed("socket", errno);
   const int on = 1;
@@ -87,14 +87,14 @@ core::Result<> LeaderSocket::connect_to(const addrinfo& address, int64_t timeout
   return {};
 }
 
-LeaderSocket::Ready LeaderSocket::wait_for(short events, int64_t timeout_ms) {
+FollowerSocket::Ready FollowerSocket::wait_for(short events, int64_t timeout_ms) {
   std::array<pollfd, 2> entries{{{descriptor_, events, 0}, {waker_.descriptor(), POLLIN, 0}}};
   const int count = ::poll(entries.data(), entries.size(), static_cast<int>(timeout_ms));
   if (count <= 0 || entries[0].revents == 0) return Ready::kNot;
   return Ready::kSocket;
 }
 
-core::Result<> LeaderSocket::send(std::string_view bytes) {
+core::Result<> FollowerSocket::send(std::string_view bytes) {
   unsent_.append(bytes);
   while (!unsent_.empty()) {
     const ssize_t sent = ::send(descriptor_, unsent_.data(), unsent_.size(), MSG_NOSIGNAL);
@@ -107,7 +107,7 @@ core::Result<> LeaderSocket::send(std::string_view bytes) {
   return {};
 }
 
-core::Result<size_t> LeaderSocket::receive(std::span<char> out, int64_t timeout_ms) {
+core::Result<size_t> FollowerSocket::receive(std::span<char> out, int64_t timeout_ms) {
   if (wait_for(POLLIN, timeout_ms) == Ready::kNot) return size_t{0};
   const ssize_t got = ::recv(descriptor_, out.data(), out.size(), 0);
   if (got > 0) return static_cast<size_t>(got);

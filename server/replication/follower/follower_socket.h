@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// LeaderSocket: a replica's connection to its leader, and Waker, which ends its waiting.
+// FollowerSocket: a replica's connection to its leader, and Waker, which ends its waiting.
 //
 // Invariants: no call waits longer than it was told, nor once the waker has been used. What the
 // peer does not take is kept up to a bound, then the connection counts as broken.
@@ -36,13 +36,13 @@ class Waker {
   int descriptor_;
 };
 
-class LeaderSocket {
+class FollowerSocket {
  public:
   // The waker must outlive it.
-  explicit LeaderSocket(Waker& waker) : waker_(waker) {}
-  ~LeaderSocket();
-  LeaderSocket(const LeaderSocket&) = delete;
-  LeaderSocket& operator=(const LeaderSocket&) = delete;
+  explicit FollowerSocket(Waker& waker) : waker_(waker) {}
+  ~FollowerSocket();
+  FollowerSocket(const FollowerSocket&) = delete;
+  FollowerSocket& operator=(const FollowerSocket&) = delete;
 
   // To the first of the host's addresses that answers.
   core::Result<> connect(const std::string& host, uint16_t port, int64_t timeout_ms);

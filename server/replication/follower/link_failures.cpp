@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/replication/link_failures.h"
+#include "server/replication/follower/link_failures.h"
 
 #include <fmt/format.h>
 

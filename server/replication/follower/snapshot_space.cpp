@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/replication/snapshot_space.h"
+#include "server/replication/follower/snapshot_space.h"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/replication/leader.h"
+#include "server/replication/leader/leader.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -74,7 +74,7 @@ void Leader::wake() {
 }
 
 core::Result<> Leader::attach(const std::shared_ptr<Session>& session, const Request& request) {
-  auto link = std::make_shared<ReplicaLink>(session);
+  auto link = std::make_shared<ReplicaSender>(session);
   if (!link->socket.is_open()) return core::Error{"ERR no descriptor is left for a replica"};
   link->speaks_psync = !request.is_sync;
   const int no_delay = parts_.config.flag(OptionId::kReplDisableTcpNodelay) ? 0 : 1;
@@ -98,7 +98,7 @@ core::Result<> Leader::attach(const std::shared_ptr<Session>& session, const Req
   return {};
 }
 
-bool Leader::try_partial(const std::shared_ptr<ReplicaLink>& link, const Request& request,
+bool Leader::try_partial(const std::shared_ptr<ReplicaSender>& link, const Request& request,
                          int64_t now_us) {
   const ReplicationIds ids = replication_.ids();
   if (request.offset < 1 || !ids.are_continued_from(request.id, request.offset)) return false;
@@ -349,21 +349,21 @@ void Leader::pump(const std::vector<std::pair<LinkPtr, bool>>& links) {
     }
     if (link->offset != offset && link->cursor) backlog_.advance(*link->cursor, link->offset);
     switch (progress) {
-      case ReplicaLink::Progress::kIdle:
+      case ReplicaSender::Progress::kIdle:
         break;
-      case ReplicaLink::Progress::kBlocked:
+      case ReplicaSender::Progress::kBlocked:
         blocked_.push_back(link);
         break;
-      case ReplicaLink::Progress::kMore:
+      case ReplicaSender::Progress::kMore:
         has_more_ = true;
         break;
-      case ReplicaLink::Progress::kFileSent: {
+      case ReplicaSender::Progress::kFileSent: {
         const std::scoped_lock lock(mutex_);
         finish_file(link->session->id);
         has_more_ = true;
         break;
       }
-      case ReplicaLink::Progress::kGone: {
+      case ReplicaSender::Progress::kGone: {
         const std::scoped_lock lock(mutex_);
         log_notice("The connection with replica {} is lost", link->session->address);
         drop(link->session->id, "");

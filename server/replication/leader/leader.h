@@ -30,10 +30,10 @@
 #include <thread>
 #include <vector>
 
-#include "server/replication/backlog.h"
-#include "server/replication/replica_link.h"
-#include "server/replication/replicas.h"
-#include "server/replication/replication.h"
+#include "server/replication/leader/replica_sender.h"
+#include "server/replication/leader/replicas.h"
+#include "server/replication/stream/backlog.h"
+#include "server/replication/stream/replication.h"
 #include "server/session/session.h"
 
 namespace server {
@@ -100,7 +100,7 @@ class Leader {
   std::vector<Description> describe() const;
 
  private:
-  using LinkPtr = std::shared_ptr<ReplicaLink>;
+  using LinkPtr = std::shared_ptr<ReplicaSender>;
   // A snapshot on its way.
   struct Snapshot {
     Replicas::Batch batch;
@@ -116,7 +116,7 @@ class Leader {
   void sleep(const std::vector<std::pair<LinkPtr, bool>>& links);
 
   // REQUIRES for all: mutex_.
-  bool try_partial(const std::shared_ptr<ReplicaLink>& link, const Request& request,
+  bool try_partial(const std::shared_ptr<ReplicaSender>& link, const Request& request,
                    int64_t now_us);
   void drop(uint64_t id, std::string_view reason);
   void forget(uint64_t id);

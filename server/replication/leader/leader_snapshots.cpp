@@ -12,9 +12,9 @@
 #include "persistence/rdb/rdb_writer.h"
 #include "server/durability/file_names.h"
 #include "server/process/log.h"
-#include "server/replication/leader.h"
-#include "server/replication/replication.h"
-#include "server/replication/socket_sink.h"
+#include "server/replication/leader/leader.h"
+#include "server/replication/leader/socket_sink.h"
+#include "server/replication/stream/replication.h"
 
 namespace server {
 
@@ -70,7 +70,7 @@ core::Result<std::vector<Leader::LinkPtr>> Leader::prepare_snapshot(
   for (const auto id : batch.ids) {
     const auto found = links_.find(id);
     if (found == links_.end()) continue;
-    ReplicaLink& link = *found->second;
+    ReplicaSender& link = *found->second;
     link.cursor = backlog_.attach(offset);
     link.offset = offset;
     if (link.speaks_psync) link.say(line);
@@ -150,7 +150,7 @@ void Leader::send_file(Replicas::Id id, const std::string& path) {
   if (!file.is_open() || ::fstat(file.get(), &status) != 0) {
     return drop(id, "the file of its snapshot cannot be read");
   }
-  ReplicaLink& link = *links_.at(id);
+  ReplicaSender& link = *links_.at(id);
   link.say(fmt::format("${}\r\n", status.st_size));
   link.send_file(std::move(file), static_cast<uint64_t>(status.st_size));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/replication/replica_link.h"
+#include "server/replication/leader/replica_sender.h"
 
 #include <fcntl.h>
 #include <sys/sendfile.h>
@@ -31,17 +31,17 @@ Descriptor::~Descriptor() {
   if (value_ >= 0) ::close(value_);
 }
 
-ReplicaLink::ReplicaLink(std::shared_ptr<Session> its_session)
+ReplicaSender::ReplicaSender(std::shared_ptr<Session> its_session)
     : session(std::move(its_session)), socket(::fcntl(session->descriptor, F_DUPFD_CLOEXEC, 0)) {}
 
-void ReplicaLink::send_file(Descriptor file, uint64_t size_bytes) {
+void ReplicaSender::send_file(Descriptor file, uint64_t size_bytes) {
   file_ = std::move(file);
   file_sent_ = 0;
   file_size_ = size_bytes;
 }
 
-ReplicaLink::Progress ReplicaLink::pump(const Backlog& backlog, bool flows, std::span<char> buffer,
-                                        uint64_t& sent) {
+ReplicaSender::Progress ReplicaSender::pump(const Backlog& backlog, bool flows,
+                                            std::span<char> buffer, uint64_t& sent) {
   while (!outbox_.empty()) {
     const ssize_t size =
         ::send(socket.get(), outbox_.data(), outbox_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -53,7 +53,7 @@ ReplicaLink::Progress ReplicaLink::pump(const Backlog& backlog, bool flows, std:
   return flows ? pump_stream(backlog, buffer, sent) : Progress::kIdle;
 }
 
-ReplicaLink::Progress ReplicaLink::pump_file(uint64_t& sent) {
+ReplicaSender::Progress ReplicaSender::pump_file(uint64_t& sent) {
   uint64_t room = kTurnBytes;
   while (file_sent_ < file_size_) {
     if (room == 0) return Progress::kMore;
@@ -70,8 +70,8 @@ ReplicaLink::Progress ReplicaLink::pump_file(uint64_t& sent) {
   return Progress::kFileSent;
 }
 
-ReplicaLink::Progress ReplicaLink::pump_stream(const Backlog& backlog, std::span<char> buffer,
-                                               uint64_t& sent) {
+ReplicaSender::Progress ReplicaSender::pump_stream(const Backlog& backlog, std::span<char> buffer,
+                                                   uint64_t& sent) {
   uint64_t room = kTurnBytes;
   while (true) {
     const auto count = backlog.read(offset, buffer);
@@ -86,7 +86,7 @@ ReplicaLink::Progress ReplicaLink::pump_stream(const Backlog& backlog, std::span
   }
 }
 
-void ReplicaLink::shut_down() const {
+void ReplicaSender::shut_down() const {
   if (socket.is_open()) ::shutdown(socket.get(), SHUT_RDWR);
 }
 

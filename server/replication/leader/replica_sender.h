@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// ReplicaLink: the sending half of one replica's connection: short texts, then a snapshot from a
+// ReplicaSender: the sending half of one replica's connection: short texts, then a snapshot from a
 // file, then the stream.
 //
 // Invariants: has a descriptor of its own for the client's socket, so that the number of a closed
@@ -17,7 +17,7 @@
 #include <string_view>
 #include <utility>
 
-#include "server/replication/backlog.h"
+#include "server/replication/stream/backlog.h"
 #include "server/session/output_limit.h"
 #include "server/session/session.h"
 
@@ -37,7 +37,7 @@ class Descriptor {
   int value_;
 };
 
-class ReplicaLink {
+class ReplicaSender {
  public:
   enum class Progress : uint8_t {
     kIdle,      // all that there is has been handed to the kernel
@@ -48,9 +48,9 @@ class ReplicaLink {
   };
 
   // Has a second descriptor of the session's socket, unless there are none left.
-  explicit ReplicaLink(std::shared_ptr<Session> session);
-  ReplicaLink(const ReplicaLink&) = delete;
-  ReplicaLink& operator=(const ReplicaLink&) = delete;
+  explicit ReplicaSender(std::shared_ptr<Session> session);
+  ReplicaSender(const ReplicaSender&) = delete;
+  ReplicaSender& operator=(const ReplicaSender&) = delete;
 
   const std::shared_ptr<Session> session;
   const Descriptor socket;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/replication/replicas.h"
+#include "server/replication/leader/replicas.h"
 #include "core/clock.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/replication/socket_sink.h"
+#include "server/replication/leader/socket_sink.h"
 
 #include <poll.h>
 #include <sys/socket.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/replication/follower.h"
+#include "server/replication/roles/follower.h"
 
 #include <fmt/format.h>
 

@@ -20,9 +20,9 @@
 #include <thread>
 
 #include "core/keyspace/keyspace.h"
-#include "server/replication/failover.h"
-#include "server/replication/follower_session.h"
-#include "server/replication/link_failures.h"
+#include "server/replication/follower/follower_session.h"
+#include "server/replication/follower/link_failures.h"
+#include "server/replication/roles/failover.h"
 
 namespace server {
 

@@ -6,8 +6,8 @@
 
 #include "server/config/host.h"
 #include "server/process/log.h"
-#include "server/replication/follower.h"
-#include "server/replication/leader.h"
+#include "server/replication/leader/leader.h"
+#include "server/replication/roles/follower.h"
 
 namespace server {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "server/replication/shutdown.h"
+#include "server/replication/roles/shutdown.h"
 
 #include <algorithm>
 
 #include "server/process/log.h"
-#include "server/replication/leader.h"
+#include "server/replication/leader/leader.h"
 
 namespace server {
 

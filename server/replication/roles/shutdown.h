@@ -24,7 +24,7 @@
 
 #include "core/result.h"
 #include "server/dispatch/pause_gate.h"
-#include "server/replication/replication.h"
+#include "server/replication/stream/replication.h"
 
 namespace server {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/replication/backlog.h"
+#include "server/replication/stream/backlog.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/replication/own_expiries.h"
+#include "server/replication/stream/own_expiries.h"
 
 #include <vector>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "server/replication/replication.h"
+#include "server/replication/stream/replication.h"
 
 #include <algorithm>
 
-#include "server/replication/leader.h"
+#include "server/replication/leader/leader.h"
 
 namespace server {
 

@@ -27,9 +27,9 @@
 #include "server/config/config.h"
 #include "server/durability/durability.h"
 #include "server/durability/stream_position.h"
-#include "server/replication/backlog.h"
-#include "server/replication/ids.h"
-#include "server/replication/own_expiries.h"
+#include "server/replication/stream/backlog.h"
+#include "server/replication/stream/ids.h"
+#include "server/replication/stream/own_expiries.h"
 
 namespace server {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/replication/stream_applier.h"
+#include "server/replication/stream/stream_applier.h"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 #include "core/number.h"
 #include "protocol/arguments.h"
 #include "server/process/log.h"
-#include "server/replication/shown.h"
+#include "server/replication/stream/shown.h"
 
 namespace server {
 namespace {

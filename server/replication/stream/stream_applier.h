@@ -19,7 +19,7 @@
 
 #include "core/result.h"
 #include "server/durability/recovery.h"
-#include "server/replication/stream_splitter.h"
+#include "server/replication/stream/stream_splitter.h"
 #include "server/session/replayed_error.h"
 
 namespace server {

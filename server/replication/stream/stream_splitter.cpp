@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/replication/stream_splitter.h"
+#include "server/replication/stream/stream_splitter.h"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "server/commands/server/info/section.h"
-#include "server/replication/leader.h"
+#include "server/replication/leader/leader.h"
 
 namespace server::info {
 namespace {

@@ -4,7 +4,7 @@
 // keyspace, and the sections of the Bloom filters.
 #include "server/commands/bloom/bloom_statistics.h"
 #include "server/commands/server/info/section.h"
-#include "server/replication/leader.h"
+#include "server/replication/leader/leader.h"
 
 namespace server::info {
 namespace {

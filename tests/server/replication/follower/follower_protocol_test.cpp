@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/replication/follower_link.h"
+#include "server/replication/follower/follower_protocol.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -14,16 +14,16 @@
 namespace server {
 namespace {
 
-using Event = FollowerLink::Event;
-using Phase = FollowerLink::Phase;
+using Event = FollowerProtocol::Event;
+using Phase = FollowerProtocol::Phase;
 
 const std::string kId = "0123456789abcdef0123456789abcdef01234567";
 const std::string kOtherId = "fedcba9876543210fedcba9876543210fedcba98";
 const std::string kMark = "MARKMARKMARKMARKMARKMARKMARKMARKMARKMARK";
 const std::string kGreeting = "+PONG\r\n+OK\r\n+OK\r\n";
 
-FollowerLink::Request request(std::string id = "", int64_t offset = 0) {
-  FollowerLink::Request request;
+FollowerProtocol::Request request(std::string id = "", int64_t offset = 0) {
+  FollowerProtocol::Request request;
   request.listening_port = 6380;
   request.id = std::move(id);
   request.offset = offset;
@@ -32,7 +32,7 @@ FollowerLink::Request request(std::string id = "", int64_t offset = 0) {
 
 // Loads a snapshot as soon as it is there, and writes down all that happens.
 struct TestReplica {
-  explicit TestReplica(FollowerLink::Request asked, int64_t now = 0)
+  explicit TestReplica(FollowerProtocol::Request asked, int64_t now = 0)
       : link(std::move(asked), now), now_us(now) {}
 
   void receive(std::string_view bytes) {
@@ -70,7 +70,7 @@ struct TestReplica {
     }
   }
 
-  FollowerLink link;
+  FollowerProtocol link;
   int64_t now_us;
   std::string sent;
   std::string events;
@@ -78,7 +78,7 @@ struct TestReplica {
   std::string stream;
 };
 
-TEST(FollowerLinkTest, TheHandshakeAsksOneThingAfterTheOther) {
+TEST(FollowerProtocolTest, TheHandshakeAsksOneThingAfterTheOther) {
   auto asked = request();
   asked.user = "replica";
   asked.password = "secret";
@@ -100,7 +100,7 @@ TEST(FollowerLinkTest, TheHandshakeAsksOneThingAfterTheOther) {
   EXPECT_EQ(replica.sent, command({"PSYNC", "?", "-1"}));
 }
 
-TEST(FollowerLinkTest, APasswordAloneIsTheDefaultUsers) {
+TEST(FollowerProtocolTest, APasswordAloneIsTheDefaultUsers) {
   auto asked = request();
   asked.password = "secret";
   TestReplica replica(asked);
@@ -111,7 +111,7 @@ TEST(FollowerLinkTest, APasswordAloneIsTheDefaultUsers) {
   EXPECT_NE(replica.link.failure().find("WRONGPASS"), std::string::npos);
 }
 
-TEST(FollowerLinkTest, DataThatIsThereAsksToContinue) {
+TEST(FollowerProtocolTest, DataThatIsThereAsksToContinue) {
   TestReplica replica(request(kId, 499));
   replica.receive(kGreeting);
   EXPECT_TRUE(replica.sent.ends_with(command({"PSYNC", kId, "500"})));
@@ -120,13 +120,13 @@ TEST(FollowerLinkTest, DataThatIsThereAsksToContinue) {
   EXPECT_EQ(replica.link.offset(), 499 + static_cast<int64_t>(command({"SET", "a", "1"}).size()));
 }
 
-TEST(FollowerLinkTest, ContinueWithoutAnIdKeepsTheOldOne) {
+TEST(FollowerProtocolTest, ContinueWithoutAnIdKeepsTheOldOne) {
   TestReplica replica(request(kId, 0));
   replica.receive(kGreeting + "+CONTINUE\r\n");
   EXPECT_EQ(replica.events, fmt::format("continue {} 0;", kId));
 }
 
-TEST(FollowerLinkTest, TakingOverSaysSo) {
+TEST(FollowerProtocolTest, TakingOverSaysSo) {
   auto asked = request(kId, 9);
   asked.takes_over = true;
   TestReplica replica(asked);
@@ -136,7 +136,7 @@ TEST(FollowerLinkTest, TakingOverSaysSo) {
   EXPECT_EQ(replica.events, "failed;") << "and not SYNC";
 }
 
-TEST(FollowerLinkTest, BothFormsOfASnapshotAndTheStreamBehindIt) {
+TEST(FollowerProtocolTest, BothFormsOfASnapshotAndTheStreamBehindIt) {
   const std::string body = "REDIS" + kMark.substr(0, 39) + std::string(1000, '\0') + "\r\n$5\r\n";
   const std::string set = command({"SET", "a", "1"});
   for (const bool has_mark : {false, true}) {
@@ -162,7 +162,7 @@ std::string session_bytes(bool has_mark) {
          command({"DEL", "a"});
 }
 
-TEST(FollowerLinkTest, EveryCutGivesTheSame) {
+TEST(FollowerProtocolTest, EveryCutGivesTheSame) {
   for (const bool has_mark : {false, true}) {
     const std::string bytes = session_bytes(has_mark);
     TestReplica whole(request());
@@ -181,7 +181,7 @@ TEST(FollowerLinkTest, EveryCutGivesTheSame) {
   }
 }
 
-TEST(FollowerLinkTest, RandomPiecesGiveTheSame) {
+TEST(FollowerProtocolTest, RandomPiecesGiveTheSame) {
   const uint64_t seed = std::random_device()();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
@@ -202,7 +202,7 @@ TEST(FollowerLinkTest, RandomPiecesGiveTheSame) {
   }
 }
 
-TEST(FollowerLinkTest, AcksGoOutEachSecondAndWhenAsked) {
+TEST(FollowerProtocolTest, AcksGoOutEachSecondAndWhenAsked) {
   TestReplica replica(request(kId, 100));
   replica.receive(kGreeting + "+CONTINUE\r\n");
   replica.sent.clear();
@@ -231,7 +231,7 @@ TEST(FollowerLinkTest, AcksGoOutEachSecondAndWhenAsked) {
   EXPECT_EQ(replica.sent, command({"REPLCONF", "ACK", "165", "FACK", "50"}));
 }
 
-TEST(FollowerLinkTest, NoAckInsideAGroup) {
+TEST(FollowerProtocolTest, NoAckInsideAGroup) {
   TestReplica replica(request(kId, 0));
   replica.receive(kGreeting + "+CONTINUE\r\n" + command({"MULTI"}) + command({"SET", "a", "1"}));
   replica.sent.clear();
@@ -242,7 +242,7 @@ TEST(FollowerLinkTest, NoAckInsideAGroup) {
             static_cast<int64_t>((command({"MULTI"}) + command({"SET", "a", "1"})).size()));
 }
 
-TEST(FollowerLinkTest, ASilentLeaderIsGivenUp) {
+TEST(FollowerProtocolTest, ASilentLeaderIsGivenUp) {
   const std::vector<std::string> said = {"", "+PONG\r\n", kGreeting,
                                          kGreeting + "+FULLRESYNC " + kId + " 1\r\n",
                                          kGreeting + "+FULLRESYNC " + kId + " 1\r\n$100\r\nREDIS"};
@@ -262,7 +262,7 @@ TEST(FollowerLinkTest, ASilentLeaderIsGivenUp) {
   }
 }
 
-TEST(FollowerLinkTest, EmptyLinesKeepTheLinkAlive) {
+TEST(FollowerProtocolTest, EmptyLinesKeepTheLinkAlive) {
   TestReplica replica(request());
   replica.receive(kGreeting);
   replica.now_us = 59 * core::kSecondUs;
@@ -272,8 +272,8 @@ TEST(FollowerLinkTest, EmptyLinesKeepTheLinkAlive) {
   EXPECT_EQ(replica.events, "");
 }
 
-TEST(FollowerLinkTest, ALongLoadIsNoSilence) {
-  FollowerLink link(request(), 0);
+TEST(FollowerProtocolTest, ALongLoadIsNoSilence) {
+  FollowerProtocol link(request(), 0);
   link.receive(kGreeting + "+FULLRESYNC " + kId + " 1\r\n$1\r\nR", 0);
   while (link.next() != Event::kSnapshotEnd) {
   }
@@ -288,7 +288,7 @@ TEST(FollowerLinkTest, ALongLoadIsNoSilence) {
   EXPECT_EQ(link.take_output(), command({"REPLCONF", "ACK", "1"}));
 }
 
-TEST(FollowerLinkTest, AnOldLeaderIsAskedWithSync) {
+TEST(FollowerProtocolTest, AnOldLeaderIsAskedWithSync) {
   TestReplica replica(request(kId, 12));
   replica.receive(kGreeting + "-ERR unknown command 'PSYNC'\r\n");
   EXPECT_TRUE(replica.sent.ends_with(command({"SYNC"})));
@@ -298,7 +298,7 @@ TEST(FollowerLinkTest, AnOldLeaderIsAskedWithSync) {
   EXPECT_EQ(replica.sent.find("ACK"), std::string::npos) << "it knows no offsets";
 }
 
-TEST(FollowerLinkTest, WhatNoLeaderSaysEndsTheLink) {
+TEST(FollowerProtocolTest, WhatNoLeaderSaysEndsTheLink) {
   const std::string psync = kGreeting;
   const std::string full = kGreeting + "+FULLRESYNC " + kId + " 1\r\n";
   const std::vector<std::string> said = {
@@ -352,7 +352,7 @@ TEST(FollowerLinkTest, WhatNoLeaderSaysEndsTheLink) {
 }
 
 // From the same offset the same unit would come again.
-TEST(FollowerLinkTest, AUnitThatIsTooBigNeedsAFullSync) {
+TEST(FollowerProtocolTest, AUnitThatIsTooBigNeedsAFullSync) {
   auto asked = request(kId, 7);
   asked.unit_bytes_max = 1000;
   TestReplica replica(std::move(asked));
@@ -365,7 +365,7 @@ TEST(FollowerLinkTest, AUnitThatIsTooBigNeedsAFullSync) {
   EXPECT_TRUE(replica.link.needs_full_sync());
 }
 
-TEST(FollowerLinkTest, AClosedConnectionIsAFailure) {
+TEST(FollowerProtocolTest, AClosedConnectionIsAFailure) {
   TestReplica replica(request());
   replica.receive(kGreeting);
   replica.link.end();
@@ -373,7 +373,7 @@ TEST(FollowerLinkTest, AClosedConnectionIsAFailure) {
   EXPECT_EQ(replica.events, "failed;");
 }
 
-TEST(FollowerLinkTest, AnEmptySnapshotEndsAtOnce) {
+TEST(FollowerProtocolTest, AnEmptySnapshotEndsAtOnce) {
   TestReplica replica(request());
   replica.receive(kGreeting + "+FULLRESYNC " + kId + " 1\r\n$0\r\n");
   EXPECT_EQ(replica.events, fmt::format("full {} 1;loaded;", kId));
@@ -381,7 +381,7 @@ TEST(FollowerLinkTest, AnEmptySnapshotEndsAtOnce) {
 }
 
 // Random damage: the link ends or goes on, it neither crashes nor gives bytes that did not come.
-TEST(FollowerLinkTest, DamagedBytesDoNoHarm) {
+TEST(FollowerProtocolTest, DamagedBytesDoNoHarm) {
   const uint64_t seed = std::random_device()();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);

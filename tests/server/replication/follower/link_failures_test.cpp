@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/replication/link_failures.h"
+#include "server/replication/follower/link_failures.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,104 +10,105 @@ namespace server {
 namespace {
 
 using ::testing::HasSubstr;
-using Kind = LinkFailures::Kind;
+using FailureKind = LinkFailures::Kind;
 
 constexpr int64_t kSecond = core::kSecondUs;
 
-int64_t pause_after(LinkFailures& failures, Kind kind, int count) {
+int64_t pause_after(LinkFailures& failures, FailureKind kind, int count) {
   for (int i = 0; i < count; ++i) (void)failures.note_end("cause", kind, 0);
   return failures.pause_ms();
 }
 
 TEST(LinkFailuresTest, ThePauseDoublesUpToASecond) {
   LinkFailures failures;
-  EXPECT_EQ(pause_after(failures, Kind::kNoLink, 1), 20);
-  EXPECT_EQ(pause_after(failures, Kind::kNoLink, 1), 40);
-  EXPECT_EQ(pause_after(failures, Kind::kNoLink, 1), 80);
-  EXPECT_EQ(pause_after(failures, Kind::kNoLink, 10), 1000);
+  EXPECT_EQ(pause_after(failures, FailureKind::kNoLink, 1), 20);
+  EXPECT_EQ(pause_after(failures, FailureKind::kNoLink, 1), 40);
+  EXPECT_EQ(pause_after(failures, FailureKind::kNoLink, 1), 80);
+  EXPECT_EQ(pause_after(failures, FailureKind::kNoLink, 10), 1000);
 }
 
 TEST(LinkFailuresTest, ALeaderThatServesInVainIsSparedLonger) {
   LinkFailures failures;
-  EXPECT_EQ(pause_after(failures, Kind::kUnusable, 20), 10'000);
-  EXPECT_EQ(pause_after(failures, Kind::kNoLink, 1), 1000);
+  EXPECT_EQ(pause_after(failures, FailureKind::kUnusable, 20), 10'000);
+  EXPECT_EQ(pause_after(failures, FailureKind::kNoLink, 1), 1000);
 }
 
 TEST(LinkFailuresTest, ACutStreamIsAskedForAgainSoon) {
   LinkFailures failures;
-  EXPECT_EQ(pause_after(failures, Kind::kCut, 5), 20);
-  EXPECT_EQ(pause_after(failures, Kind::kNoLink, 3), 160);
-  EXPECT_EQ(pause_after(failures, Kind::kCut, 1), 20);
+  EXPECT_EQ(pause_after(failures, FailureKind::kCut, 5), 20);
+  EXPECT_EQ(pause_after(failures, FailureKind::kNoLink, 3), 160);
+  EXPECT_EQ(pause_after(failures, FailureKind::kCut, 1), 20);
 }
 
 TEST(LinkFailuresTest, ProgressEndsThePauseAndTheCause) {
   LinkFailures failures;
-  (void)pause_after(failures, Kind::kUnusable, 5);
+  (void)pause_after(failures, FailureKind::kUnusable, 5);
   EXPECT_EQ(failures.cause(), "cause");
   EXPECT_TRUE(failures.is_repeating());
   EXPECT_EQ(failures.note_progress(0), 5U);
   EXPECT_EQ(failures.cause(), "");
   EXPECT_FALSE(failures.is_repeating());
   EXPECT_EQ(failures.note_progress(0), 0U);
-  EXPECT_EQ(pause_after(failures, Kind::kUnusable, 1), 20);
+  EXPECT_EQ(pause_after(failures, FailureKind::kUnusable, 1), 20);
 }
 
 TEST(LinkFailuresTest, AStreamThatStopsSoonBehindEachSnapshotIsNoProgress) {
   LinkFailures failures;
   for (int64_t i = 0; i < 20; ++i) {
     (void)failures.note_progress(i * kSecond);
-    (void)failures.note_end("cause", Kind::kInVain, i * kSecond + 1000);
+    (void)failures.note_end("cause", FailureKind::kInVain, i * kSecond + 1000);
   }
   EXPECT_EQ(failures.pause_ms(), 10'000);
   (void)failures.note_progress(100 * kSecond);
-  (void)failures.note_end("cause", Kind::kInVain, 110 * kSecond);
+  (void)failures.note_end("cause", FailureKind::kInVain, 110 * kSecond);
   EXPECT_EQ(failures.pause_ms(), 20);
 }
 
 TEST(LinkFailuresTest, AChangeThatMayHelpShortensThePauseAndKeepsTheCause) {
   LinkFailures failures;
-  (void)pause_after(failures, Kind::kNoLink, 10);
+  (void)pause_after(failures, FailureKind::kNoLink, 10);
   failures.reset_pause();
   EXPECT_EQ(failures.pause_ms(), 0);
   EXPECT_EQ(failures.cause(), "cause");
-  EXPECT_EQ(pause_after(failures, Kind::kNoLink, 1), 20);
+  EXPECT_EQ(pause_after(failures, FailureKind::kNoLink, 1), 20);
 }
 
 TEST(LinkFailuresTest, ARepeatedCauseIsLoggedOnceAMinuteWithItsCount) {
   LinkFailures failures;
-  EXPECT_EQ(failures.note_end("refused", Kind::kNoLink, 0),
+  EXPECT_EQ(failures.note_end("refused", FailureKind::kNoLink, 0),
             "The link to the leader is down: refused");
   for (int i = 1; i < 60; ++i) {
-    EXPECT_EQ(failures.note_end("refused", Kind::kNoLink, i * kSecond), "");
+    EXPECT_EQ(failures.note_end("refused", FailureKind::kNoLink, i * kSecond), "");
     (void)failures.note_progress(0);
   }
-  EXPECT_EQ(failures.note_end("refused", Kind::kNoLink, 60 * kSecond),
+  EXPECT_EQ(failures.note_end("refused", FailureKind::kNoLink, 60 * kSecond),
             "The link to the leader is down: refused; 60 times in 60 seconds");
-  EXPECT_EQ(failures.note_end("refused", Kind::kNoLink, 61 * kSecond), "");
+  EXPECT_EQ(failures.note_end("refused", FailureKind::kNoLink, 61 * kSecond), "");
 }
 
 TEST(LinkFailuresTest, AnotherCauseIsLoggedAtOnceWithTheCountOfTheOneBefore) {
   LinkFailures failures;
-  (void)failures.note_end("one", Kind::kNoLink, 0);
-  EXPECT_EQ(failures.note_end("two", Kind::kNoLink, 0), "The link to the leader is down: two");
-  (void)failures.note_end("two", Kind::kNoLink, 0);
-  (void)failures.note_end("two", Kind::kNoLink, 0);
-  EXPECT_EQ(failures.note_end("one", Kind::kNoLink, 0),
+  (void)failures.note_end("one", FailureKind::kNoLink, 0);
+  EXPECT_EQ(failures.note_end("two", FailureKind::kNoLink, 0),
+            "The link to the leader is down: two");
+  (void)failures.note_end("two", FailureKind::kNoLink, 0);
+  (void)failures.note_end("two", FailureKind::kNoLink, 0);
+  EXPECT_EQ(failures.note_end("one", FailureKind::kNoLink, 0),
             "The link to the leader is down: one; 2 times before: two");
 }
 
 TEST(LinkFailuresTest, AnotherLeaderBeginsAnew) {
   LinkFailures failures;
-  (void)pause_after(failures, Kind::kNoLink, 10);
+  (void)pause_after(failures, FailureKind::kNoLink, 10);
   failures.forget();
   EXPECT_EQ(failures.pause_ms(), 0);
   EXPECT_EQ(failures.cause(), "");
-  EXPECT_THAT(failures.note_end("cause", Kind::kNoLink, 0), HasSubstr("down: cause"));
+  EXPECT_THAT(failures.note_end("cause", FailureKind::kNoLink, 0), HasSubstr("down: cause"));
 }
 
 TEST(LinkFailuresTest, ALeaderCannotMakeTheLogLong) {
   LinkFailures failures;
-  EXPECT_LT(failures.note_end(std::string(100'000, 'x'), Kind::kNoLink, 0).size(), 1000U);
+  EXPECT_LT(failures.note_end(std::string(100'000, 'x'), FailureKind::kNoLink, 0).size(), 1000U);
   EXPECT_LT(failures.cause().size(), 1000U);
 }
 

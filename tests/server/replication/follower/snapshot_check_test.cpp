@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/replication/snapshot_check.h"
+#include "server/replication/follower/snapshot_check.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Leader over pairs of sockets, with its thread but without a process: who is told what, and when.
-#include "server/replication/leader.h"
+#include "server/replication/leader/leader.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/replication/replicas.h"
+#include "server/replication/leader/replicas.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/replication/ids.h"
+#include "server/replication/stream/ids.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/replication/replication.h"
+#include "server/replication/stream/replication.h"
 
 #include <gtest/gtest.h>
 

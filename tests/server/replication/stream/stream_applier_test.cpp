@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/replication/stream_applier.h"
+#include "server/replication/stream/stream_applier.h"
 
 #include <gtest/gtest.h>
 

@@ -11,12 +11,12 @@
 #include <string>
 #include <string_view>
 
-#include "server/replication/follower_link.h"
+#include "server/replication/follower/follower_protocol.h"
 
 namespace {
 
-using server::FollowerLink;
-using Event = FollowerLink::Event;
+using server::FollowerProtocol;
+using Event = FollowerProtocol::Event;
 
 void require(bool condition, const char* what) {
   if (condition) return;
@@ -40,8 +40,8 @@ class Replica {
   }
 
  private:
-  static FollowerLink::Request request() {
-    FollowerLink::Request request;
+  static FollowerProtocol::Request request() {
+    FollowerProtocol::Request request;
     request.id = std::string(40, 'a');
     request.offset = 7;
     request.unit_bytes_max = 1 << 16;
@@ -61,7 +61,7 @@ class Replica {
     }
   }
 
-  FollowerLink link_;
+  FollowerProtocol link_;
   size_t received_ = 0;
   std::string events_;
   std::string snapshot_;
