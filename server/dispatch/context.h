@@ -20,8 +20,10 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/reclaimer.h"
@@ -180,6 +182,11 @@ class Context {
     journal(Arguments(words.begin(), words.size()));
   }
   void drop(EntryPtr entry) const { services.reclaimer.drop(std::move(entry)); }
+
+  // Answers at once if that is possible, else the connection asks again until it is.
+  void await(std::unique_ptr<AwaitedReply> awaited) {
+    if (!awaited->try_answer(reply, in_exec)) session.awaited = std::move(awaited);
+  }
 
   // Seconds, for Entry::touch and OBJECT IDLETIME.
   uint32_t access_clock_s() const { return static_cast<uint32_t>(now_ms / 1000); }

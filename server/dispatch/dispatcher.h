@@ -20,7 +20,7 @@ namespace server {
 enum class Outcome : uint8_t {
   kDone,
   kClose,     // close the connection once the replies are sent
-  kBlocked,   // the reply comes when Session::awaited has been seen, or is too late
+  kBlocked,   // Session::awaited gives the reply, later
   kHeldBack,  // nothing has happened; try the same request again later
 };
 

@@ -3,7 +3,6 @@
 // The part of Connection that waits: for the end of a pause, for replicas, for a slow reader.
 #include <algorithm>
 
-#include "server/dispatch/awaited_acks.h"
 #include "server/net/connection.h"
 #include "server/process/log.h"
 
@@ -35,23 +34,23 @@ void Connection::wait_for_acks() {
   thread_.is_awaiting_acks = true;
   // An acknowledgement may have come since the command looked; disks tell nobody.
   constexpr int64_t kLookUs = 10'000;
-  const int64_t deadline_us = session_->awaited->deadline_us;
+  const int64_t deadline_us = session_->awaited->deadline_us();
   const int64_t left_us = deadline_us == 0 ? kLookUs : deadline_us - services_.clock.monotonic_us();
   arm_timer(std::chrono::milliseconds((std::clamp<int64_t>(left_us, 0, kLookUs) + 999) / 1000));
 }
 
 void Connection::check_acks() {
   if (!open_ || wait_ != Wait::kAcks) return;
-  const AwaitedAcks awaited = *session_->awaited;
+  AwaitedReply& awaited = *session_->awaited;
   const Unblock unblock = session_->unblock_requested.exchange(Unblock::kNo);
-  const bool is_late =
-      unblock == Unblock::kAsByTimeout ||
-      (awaited.deadline_us != 0 && services_.clock.monotonic_us() >= awaited.deadline_us);
+  const int64_t deadline_us = awaited.deadline_us();
+  const bool is_late = unblock == Unblock::kAsByTimeout ||
+                       (deadline_us != 0 && services_.clock.monotonic_us() >= deadline_us);
   reply_mark_ = thread_.replies.size();
   protocol::ReplyWriter reply(thread_.replies, session_->resp);
   if (unblock == Unblock::kWithError) {
     reply.error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
-  } else if (!answer_awaited(services_, awaited, is_late, reply)) {
+  } else if (!awaited.try_answer(reply, is_late)) {
     return wait_for_acks();
   }
   if (awaited.is_silent) thread_.replies.truncate(reply_mark_);

@@ -12,7 +12,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,6 +20,7 @@
 #include "core/keyspace/watch.h"
 #include "protocol/reply_writer.h"
 #include "server/pubsub/subscriptions.h"
+#include "server/session/awaited_reply.h"
 
 namespace server {
 
@@ -73,28 +73,6 @@ struct ReplicaTraits {
   bool wants_no_keys = false;
 };
 
-// The reply of a command whose work another thread ends.
-struct DeferredReply {
-  std::string error;  // none: OK. Fixed before it is ready.
-  std::atomic<bool> is_ready{false};
-};
-
-// What WAIT and WAITAOF have to see before they are answered, or SHUTDOWN that it has failed.
-struct AwaitedAcks {
-  uint64_t stream_offset = 0;
-  uint64_t log_offset = 0;  // of the own append log
-  int64_t replica_count = 0;
-  bool is_local_awaited = false;  // the own log must be synced to log_offset
-  bool is_disk_awaited = false;   // WAITAOF: replicas have synced, and the reply is an array
-  int64_t deadline_us = 0;        // monotonic; 0 is never
-  // These two: nothing else counts then, and CLIENT UNBLOCK cannot end it.
-  std::optional<uint64_t> shutdown_attempt = std::nullopt;  // SHUTDOWN
-  std::shared_ptr<const DeferredReply> deferred = nullptr;  // CLIENT PAUSE, DEBUG RELOAD
-  bool is_silent = false;                                   // by CLIENT REPLY
-
-  bool can_be_unblocked() const { return !shutdown_attempt && deferred == nullptr; }
-};
-
 // What CLIENT UNBLOCK asks of a session whose command has not been answered yet.
 enum class Unblock : uint8_t { kNo, kAsByTimeout, kWithError };
 
@@ -118,7 +96,7 @@ class Session {
   size_t replies_begin = 0;  // of those to the commands of one read, in the thread's buffer
   Subscriptions subscriptions;
   ReplicaTraits replica;
-  std::optional<AwaitedAcks> awaited;  // by a command that has not been answered yet
+  std::unique_ptr<AwaitedReply> awaited;  // of a command that waits; nothing is executed meanwhile
 
   // Shared. Fixed before the session is registered.
   std::string address;  // "127.0.0.1:50000", or "<socket path>:0"

@@ -61,6 +61,15 @@ class CommandTest : public ::testing::Test {
       return std::string(replies.view());
     }
 
+    // The reply that the client waits for; empty while there is none.
+    std::string try_answer() {
+      protocol::OutputBuffer replies;
+      protocol::ReplyWriter reply(replies, session->resp);
+      const bool is_answered = session->awaited->try_answer(reply, false);
+      EXPECT_EQ(is_answered, !replies.empty());
+      return std::string(replies.view());
+    }
+
     std::shared_ptr<Session> session;
     Dispatcher dispatcher;
     CommandTest& owner;

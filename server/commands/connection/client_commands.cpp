@@ -9,9 +9,9 @@
 
 #include "server/commands/connection/client_list.h"
 #include "server/commands/connection/client_name.h"
-#include "server/dispatch/awaited_acks.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
+#include "server/session/deferred_reply.h"
 
 namespace server {
 namespace {
@@ -268,9 +268,9 @@ void client_pause(Context& ctx) {
   pause.pause(mode, ctx.now_ms + *timeout_ms, ctx.now_ms);
   // A transaction cannot wait: writes that had begun may end after its replies.
   if (ctx.in_exec) return ctx.reply.ok();
-  const Deferral deferral = defer_reply(ctx);
-  pause.drain([end = deferral.end] { end({}); });
-  await(ctx, deferral.awaited);
+  DeferredReply reply = defer_reply(ctx.services.clients, ctx.session.id);
+  pause.drain([end = reply.end] { end({}); });
+  ctx.await(std::move(reply.awaited));
 }
 
 /* CLIENT UNPAUSE */

@@ -8,9 +8,9 @@
 
 #include "core/number.h"
 #include "server/commands/server/digest.h"
-#include "server/dispatch/awaited_acks.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
+#include "server/session/deferred_reply.h"
 
 namespace server {
 namespace {
@@ -59,13 +59,13 @@ void reload_when_drained(Context& ctx, Load load) {
   }
   PauseGate& pause = ctx.services.pause;
   pause.hold_writes(PauseGate::Hold::kReload);
-  const Deferral deferral = defer_reply(ctx);
-  pause.drain([&durability, &pause, load, end = deferral.end] {
+  DeferredReply reply = defer_reply(ctx.services.clients, ctx.session.id);
+  pause.drain([&durability, &pause, load, end = reply.end] {
     const auto done = load(durability);
     durability.end_reload([&pause] { pause.release_writes(PauseGate::Hold::kReload); });
     end(done);
   });
-  await(ctx, deferral.awaited);
+  ctx.await(std::move(reply.awaited));
 }
 
 /* DEBUG RELOAD [NOSAVE] */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // SAVE, BGSAVE, BGREWRITEAOF, LASTSAVE, SHUTDOWN: the data and the disk.
-#include "server/dispatch/awaited_acks.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
 #include "server/process/log.h"
@@ -79,6 +78,23 @@ ShutdownOptions parse_shutdown(protocol::ArgumentCursor& cursor) {
   return options;
 }
 
+// The reply to SHUTDOWN when the attempt fails; when it does not, the connection just ends.
+class FailedShutdown final : public AwaitedReply {
+ public:
+  explicit FailedShutdown(const Shutdown& shutdown)
+      : shutdown_(shutdown), attempt_(shutdown.attempt()) {}
+
+  bool try_answer(protocol::ReplyWriter& reply, bool /*is_late*/) override {
+    if (attempt_ != 0 && shutdown_.attempt() == attempt_) return false;
+    reply.error("ERR Errors trying to SHUTDOWN. Check logs.");
+    return true;
+  }
+
+ private:
+  const Shutdown& shutdown_;
+  const uint64_t attempt_;  // 0 when it has failed already
+};
+
 /* SHUTDOWN [NOSAVE | SAVE] [NOW] [FORCE] [ABORT] */
 void shutdown(Context& ctx) {
   protocol::ArgumentCursor cursor(ctx.args.subspan(1));
@@ -95,8 +111,7 @@ void shutdown(Context& ctx) {
   request.is_forced = options.force;
   request.waits_for_replicas = !options.now;
   shutdown.begin(request);
-  // The end of the connection is the reply, unless the attempt fails.
-  await(ctx, {.shutdown_attempt = shutdown.attempt()});
+  ctx.await(std::make_unique<FailedShutdown>(shutdown));
 }
 
 constexpr uint32_t kSaves = kAdmin | kNoScript | kNoAsyncLoading | kWholeKeyspace;

@@ -9,7 +9,6 @@
 
 #include "server/commands/server/replica_role.h"
 #include "server/config/host.h"
-#include "server/dispatch/awaited_acks.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
 #include "server/process/log.h"
@@ -190,13 +189,51 @@ std::optional<int64_t> timeout_of(Context& ctx, std::string_view text) {
   return std::nullopt;
 }
 
-void await_acks(Context& ctx, AwaitedAcks awaited, int64_t timeout_ms) {
-  if (timeout_ms > 0) {
-    awaited.deadline_us = ctx.services.clock.monotonic_us() + timeout_ms * 1000;
+// The reply to WAIT and WAITAOF: how many replicas have acknowledged what was written before.
+class AwaitedAcks final : public AwaitedReply {
+ public:
+  struct Wanted {
+    int64_t replicas = 0;
+    bool is_own_log_synced = false;
+    bool are_disks_meant = false;  // WAITAOF: replicas have synced, and the reply is an array
+  };
+  AwaitedAcks(const Services& services, const Wanted& wanted, int64_t timeout_ms)
+      : services_(services),
+        wanted_(wanted),
+        stream_offset_(services.replication.offset()),
+        log_offset_(services.journal.end_offset()),
+        deadline_us_(timeout_ms > 0 ? services.clock.monotonic_us() + timeout_ms * 1000 : 0) {}
+
+  bool try_answer(protocol::ReplyWriter& reply, bool is_late) override {
+    const Leader& leader = services_.replication.leader();
+    const int64_t replicas = wanted_.are_disks_meant ? leader.count_synced(stream_offset_)
+                                                     : leader.count_acked(stream_offset_);
+    // A log without its base brings nothing back.
+    const persistence::AofWriter& log = services_.durability.log_writer();
+    const bool is_synced = log.is_open() && !log.needs_base() && log.synced_offset() >= log_offset_;
+    const bool is_reached =
+        replicas >= wanted_.replicas && (is_synced || !wanted_.is_own_log_synced);
+    if (!is_reached && !is_late) return false;
+    if (wanted_.are_disks_meant) {
+      reply.array(2);
+      reply.integer(is_synced ? 1 : 0);
+    }
+    reply.integer(replicas);
+    return true;
   }
-  awaited.stream_offset = ctx.services.replication.offset();
-  awaited.log_offset = ctx.services.journal.end_offset();
-  await(ctx, awaited);
+  int64_t deadline_us() const override { return deadline_us_; }
+  bool can_be_unblocked() const override { return true; }
+
+ private:
+  const Services& services_;
+  const Wanted wanted_;
+  const uint64_t stream_offset_;
+  const uint64_t log_offset_;  // of the own append log
+  const int64_t deadline_us_;
+};
+
+void await_acks(Context& ctx, const AwaitedAcks::Wanted& wanted, int64_t timeout_ms) {
+  ctx.await(std::make_unique<AwaitedAcks>(ctx.services, wanted, timeout_ms));
   if (ctx.session.awaited) ctx.services.replication.leader().request_acks();
 }
 
@@ -211,7 +248,7 @@ void wait(Context& ctx) {
   const auto count = protocol::parse_int64(ctx.args[1]);
   if (!count) return ctx.reply.error(kNotAnInteger);
   const auto timeout_ms = timeout_of(ctx, ctx.args[2]);
-  if (timeout_ms) await_acks(ctx, {.replica_count = *count}, *timeout_ms);
+  if (timeout_ms) await_acks(ctx, {.replicas = *count}, *timeout_ms);
 }
 
 /* WAITAOF numlocal numreplicas timeout */
@@ -234,8 +271,7 @@ void waitaof(Context& ctx) {
     return ctx.reply.error(
         "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.");
   }
-  await_acks(ctx,
-             {.replica_count = *count, .is_local_awaited = *local == 1, .is_disk_awaited = true},
+  await_acks(ctx, {.replicas = *count, .is_own_log_synced = *local == 1, .are_disks_meant = true},
              *timeout_ms);
 }
 
@@ -302,59 +338,6 @@ const Command kReplicationRows[] = {
 };
 
 }  // namespace
-
-bool answer_awaited(Services& services, const AwaitedAcks& awaited, bool is_last_chance,
-                    protocol::ReplyWriter reply) {
-  if (awaited.shutdown_attempt) {
-    const uint64_t attempt = services.shutdown.attempt();
-    if (attempt != 0 && attempt == awaited.shutdown_attempt) return false;
-    reply.error("ERR Errors trying to SHUTDOWN. Check logs.");
-    return true;
-  }
-  if (awaited.deferred != nullptr) {
-    if (!awaited.deferred->is_ready.load(std::memory_order_acquire)) return false;
-    if (awaited.deferred->error.empty()) {
-      reply.ok();
-    } else {
-      reply.error(awaited.deferred->error);
-    }
-    return true;
-  }
-  const Leader& leader = services.replication.leader();
-  const int64_t replicas = awaited.is_disk_awaited ? leader.count_synced(awaited.stream_offset)
-                                                   : leader.count_acked(awaited.stream_offset);
-  // A log without its base brings nothing back.
-  const persistence::AofWriter& log = services.durability.log_writer();
-  const bool is_synced =
-      log.is_open() && !log.needs_base() && log.synced_offset() >= awaited.log_offset;
-  const bool is_reached =
-      replicas >= awaited.replica_count && (is_synced || !awaited.is_local_awaited);
-  if (!is_reached && !is_last_chance) return false;
-  if (!awaited.is_disk_awaited) {
-    reply.integer(replicas);
-    return true;
-  }
-  reply.array(2);
-  reply.integer(is_synced ? 1 : 0);
-  reply.integer(replicas);
-  return true;
-}
-
-void await(Context& ctx, const AwaitedAcks& awaited) {
-  if (!answer_awaited(ctx.services, awaited, ctx.in_exec, ctx.reply)) ctx.session.awaited = awaited;
-}
-
-Deferral defer_reply(const Context& ctx) {
-  const auto reply = std::make_shared<DeferredReply>();
-  const auto end = [reply, &clients = ctx.services.clients,
-                    id = ctx.session.id](const core::Result<>& result) {
-    if (!result) reply->error = result.error().message;
-    reply->is_ready.store(true, std::memory_order_release);
-    // It may have gone meanwhile.
-    if (const auto session = clients.find(id); session != nullptr && session->wake) session->wake();
-  };
-  return {end, {.deferred = reply}};
-}
 
 std::span<const Command> replication_commands() {
   return kReplicationRows;

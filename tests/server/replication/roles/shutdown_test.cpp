@@ -7,7 +7,6 @@
 #include <functional>
 #include <string_view>
 
-#include "server/dispatch/awaited_acks.h"
 #include "tests/support/leader_fixture.h"
 
 namespace server {
@@ -156,10 +155,7 @@ TEST_F(ShutdownTest, AbortBringsWritesBack) {
   EXPECT_TRUE(client_->session->awaited);
   EXPECT_EQ(run_as_other({"SHUTDOWN", "ABORT"}), kOk);
   EXPECT_FALSE(writes_are_held());
-  protocol::OutputBuffer reply;
-  EXPECT_TRUE(answer_awaited(services_, *client_->session->awaited, false,
-                             protocol::ReplyWriter(reply, protocol::RespVersion::kResp2)));
-  EXPECT_EQ(reply.view(), failed());
+  EXPECT_EQ(client_->try_answer(), failed());
   EXPECT_EQ(run_as_other({"SHUTDOWN", "ABORT"}), error("ERR No shutdown in progress."));
   // The aborted attempt's news come late.
   end_writes_();
@@ -189,16 +185,12 @@ TEST_F(ShutdownTest, WhoWaitsHearsThatItFailed) {
   psync(peer, replication_.offset());
   run({"SET", "a", "1"});
   EXPECT_EQ(run({"SHUTDOWN", "SAVE"}), "");
-  protocol::OutputBuffer reply;
-  EXPECT_FALSE(answer_awaited(services_, *client_->session->awaited, false,
-                              protocol::ReplyWriter(reply, protocol::RespVersion::kResp2)));
+  EXPECT_EQ(client_->try_answer(), "");
   catch_up(peer);
   fail_next_operation();
   end_writes_();
   EXPECT_EQ(shutdowns_requested_, 0);
-  EXPECT_TRUE(answer_awaited(services_, *client_->session->awaited, false,
-                             protocol::ReplyWriter(reply, protocol::RespVersion::kResp2)));
-  EXPECT_EQ(reply.view(), failed());
+  EXPECT_EQ(client_->try_answer(), failed());
   EXPECT_FALSE(writes_are_held());
 }
 
