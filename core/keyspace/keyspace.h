@@ -161,9 +161,15 @@ class Keyspace {
 
   // Calls visitor(const Entry&), expired ones included, and returns the next cursor, 0 at the end.
   // An entry present during the whole iteration is visited at least once. The visitor runs under
-  // the stripe's lock: it may only look and collect. Any cursor value is safe.
+  // the stripe's lock: it may only look and collect. What takes longer is for unlocked(), which
+  // runs after each stripe's visits, without its lock. Any cursor value is safe.
+  template <class Visitor, class Unlocked>
+  uint64_t scan(unsigned database, const ScanOptions& options, Visitor&& visitor,
+                Unlocked&& unlocked);
   template <class Visitor>
-  uint64_t scan(unsigned database, const ScanOptions& options, Visitor&& visitor);
+  uint64_t scan(unsigned database, const ScanOptions& options, Visitor&& visitor) {
+    return scan(database, options, visitor, [] {});
+  }
   // The name of some key that has not expired, about fairly; nothing when there is none.
   std::optional<std::string> random_key(unsigned database, std::mt19937_64& random, int64_t now_ms,
                                         Locking locking = Locking::kTake);
@@ -199,8 +205,9 @@ class Keyspace {
   Reclaimer* reclaimer_ = nullptr;
 };
 
-template <class Visitor>
-uint64_t Keyspace::scan(unsigned database, const ScanOptions& options, Visitor&& visitor) {
+template <class Visitor, class Unlocked>
+uint64_t Keyspace::scan(unsigned database, const ScanOptions& options, Visitor&& visitor,
+                        Unlocked&& unlocked) {
   // The stripe sits in the low bits, so that cursors stay short numbers.
   auto index = static_cast<unsigned>(options.cursor % kStripeCount);
   uint64_t cursor = options.cursor / kStripeCount;
@@ -213,16 +220,18 @@ uint64_t Keyspace::scan(unsigned database, const ScanOptions& options, Visitor&&
     if (share.size.load(std::memory_order_relaxed) == 0) continue;
     if (steps > 0 && done()) return cursor * kStripeCount + index;
     const bool take = options.locking == Locking::kTake;
-    const StripeLock guard = lock(take ? StripeMask{1} << index : 0, LockMode::kShared);
+    StripeLock guard = lock(take ? StripeMask{1} << index : 0, LockMode::kShared);
     if (share.table == nullptr) continue;
     do {
-      if (steps > 0 && done()) return cursor * kStripeCount + index;
       cursor = share.table->scan(cursor, [&](const Entry& entry) {
         ++visited;
         visitor(entry);
       });
       ++steps;
-    } while (cursor != 0);
+    } while (cursor != 0 && !done());
+    guard.unlock();
+    unlocked();
+    if (cursor != 0) return cursor * kStripeCount + index;
   }
   return 0;
 }

@@ -9,6 +9,8 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "core/glob.h"
 #include "server/commands/keys/value_type.h"
@@ -31,6 +33,31 @@ class NamePattern {
   core::Glob glob_;
 };
 
+// Names copied under a lock, to be matched after it: a pattern may cost many steps a name, and
+// writers of the stripe would wait for them.
+class CopiedNames {
+ public:
+  void add(std::string_view name) {
+    bytes_.append(name);
+    ends_.push_back(bytes_.size());
+  }
+  // Calls visit(name) for each and forgets them.
+  template <class Visit>
+  void take_each(Visit&& visit) {
+    size_t start = 0;
+    for (const size_t end : ends_) {
+      visit(std::string_view(bytes_).substr(start, end - start));
+      start = end;
+    }
+    bytes_.clear();
+    ends_.clear();
+  }
+
+ private:
+  std::string bytes_;
+  std::vector<size_t> ends_;
+};
+
 // Replies of which the number is known only at the end.
 class ReplyList {
  public:
@@ -51,6 +78,24 @@ class ReplyList {
   size_t count_ = 0;
 };
 
+// Scans keys for which takes(entry) holds, and lists those whose names fit. Copies the names of at
+// most one stripe at a time. Returns the next cursor.
+template <class Takes>
+uint64_t list_names(const Context& ctx, const core::keyspace::ScanOptions& options,
+                    const NamePattern& pattern, Takes&& takes, ReplyList& listed) {
+  CopiedNames names;
+  return ctx.keyspace().scan(
+      ctx.database(), options,
+      [&](const Entry& entry) {
+        if (!entry.expired(ctx.now_ms) && takes(entry)) names.add(entry.key());
+      },
+      [&] {
+        names.take_each([&](std::string_view name) {
+          if (pattern.fits(name)) listed.add(name);
+        });
+      });
+}
+
 /* KEYS pattern */
 // Outside of EXEC one stripe is locked at a time: a key renamed meanwhile may be missed or listed
 // twice, but nobody waits for the whole listing.
@@ -59,9 +104,8 @@ void keys(Context& ctx) {
   ReplyList names(ctx.reply.version());
   const core::keyspace::ScanOptions everything{.count = std::numeric_limits<size_t>::max(),
                                                .locking = ctx.locking()};
-  ctx.keyspace().scan(ctx.database(), everything, [&](const Entry& entry) {
-    if (!entry.expired(ctx.now_ms) && pattern.fits(entry.key())) names.add(entry.key());
-  });
+  list_names(
+      ctx, everything, pattern, [](const Entry&) { return true; }, names);
   names.write_to(ctx.reply);
 }
 
@@ -116,14 +160,10 @@ void scan(Context& ctx) {
   // Filters come after the visit, so that COUNT bounds the work and not the answer.
   ReplyList names(ctx.reply.version());
   const NamePattern pattern(wanted.pattern);
-  const auto fits = [&](const Entry& entry) {
-    if (entry.expired(ctx.now_ms) || !pattern.fits(entry.key())) return false;
+  const auto has_type = [&](const Entry& entry) {
     return !wanted.has_type || protocol::equals_ignore_case(wanted.type, type_name(entry));
   };
-  const uint64_t next =
-      ctx.keyspace().scan(ctx.database(), wanted.options, [&](const Entry& entry) {
-        if (fits(entry)) names.add(entry.key());
-      });
+  const uint64_t next = list_names(ctx, wanted.options, pattern, has_type, names);
   ctx.reply.array(2);
   ctx.reply.bulk(fmt::format("{}", next));
   names.write_to(ctx.reply);

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <future>
 #include <set>
 #include <string>
 #include <utility>
@@ -148,6 +150,30 @@ TEST_F(KeyspaceTest, ScanVisitsEveryKeyOnceWhenNothingChanges) {
     EXPECT_LE(visited - before, 60U);
   } while (options.cursor != 0);
   EXPECT_EQ(visited, names.size());
+}
+
+TEST_F(KeyspaceTest, ScanHoldsNoLockWhenAStripeHasBeenVisited) {
+  for (int i = 0; i < 1000; ++i) add(0, fmt::format("k{}", i));
+  size_t visited = 0;
+  size_t told = 0;
+  const auto visitor = [&](const Entry&) { ++visited; };
+  // Would wait for ever for a lock that the scan holds on to; the 20 s end a test that fails.
+  const auto unlocked = [&] {
+    EXPECT_GT(visited, told);
+    told = visited;
+    auto writer = std::async(std::launch::async, [&] {
+      const StripeLock guard = keyspace_.lock(kAllStripes, LockMode::kExclusive);
+    });
+    EXPECT_EQ(writer.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  };
+  for (ScanOptions options{.count = 10}; told < 1000;) {
+    options.cursor = keyspace_.scan(0, options, visitor, unlocked);
+    EXPECT_EQ(told, visited);
+    if (options.cursor == 0) break;
+  }
+  EXPECT_EQ(told, 1000U);
+  keyspace_.scan(0, {.count = 100000}, visitor, unlocked);
+  EXPECT_EQ(told, 2000U);
 }
 
 TEST_F(KeyspaceTest, ScanAndRandomKeyWorkUnderLocksHeldAndOnOddCursors) {
