@@ -103,8 +103,7 @@ void Journal::append_group(const Group& group) {
   publish(pending_begin);
 }
 
-void Journal::select(unsigned database) {
-  if (database_ == database) return;
+void Journal::write_select(unsigned database) {
   database_ = database;
   const std::string index = std::to_string(database);
   append_command(pending_, std::array<std::string_view, 2>{"SELECT", index});

@@ -92,7 +92,10 @@ class Journal {
   void append_active(unsigned database, Words words);
   void append_group(const Group& group);
   // REQUIRES: mutex_.
-  void select(unsigned database);
+  void select(unsigned database) {
+    if (database_ != database) write_select(database);
+  }
+  void write_select(unsigned database);
   void publish(size_t begin);
   void update_activity();
 

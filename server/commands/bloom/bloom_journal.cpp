@@ -101,6 +101,8 @@ void journal_added(const Context& ctx, const KeyRef& key, const ScalableFilter& 
     if (is_new) journal_reserved(ctx, key, filter);
     return;
   }
+  // BF.ADD, the hot one, needs no room for words.
+  if (outcomes.size() == 1 && !is_new) return ctx.journal({"BF.ADD", key.name, items[0]});
   auto& words = words_of_thread();
   const auto append_added = [&] {
     for (size_t i = 0; i < outcomes.size(); ++i) {
