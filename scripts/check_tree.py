@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: MIT
 """The house rules that a compiler does not check; every message says how to mend it.
 
-Usage: check_tree.py [--root DIR] [--build DIR]
-  --root   the tree to check (default: the one this script lies in)
-  --build  a configured build folder; with it, sources that no target builds are found too
+Usage: check_tree.py [--root DIR] [--build DIR] [--numbers]
+  --root     the tree to check (default: the one this script lies in)
+  --build    a configured build folder; with it, sources that no target builds are found too
+  --numbers  print what the tree measures (scripts/tree_numbers.py) and check nothing
 
 Rules: which folder may include which (LAYERS, SERVER_LAYERS), includes written from the root, no
 include cycle, sizes of files, functions and lines, how a file opens, limits that only Admission
-asks for, containers that only seem to be emptied, and words never to commit.
+asks for, containers that only seem to be emptied, words never to commit, a test for each unit,
+sizes of folders and classes, and files and sections of docs/ that comments name.
 """
 
 import argparse
@@ -18,11 +20,19 @@ import re
 import subprocess
 import sys
 
+import tree_facts
+import tree_numbers
+
 SPDX = "SPDX-License-Identifier: MIT"
 FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 70
 LINE_COLUMNS_MAX = 100
-PRODUCT_FOLDERS = ("core", "protocol", "persistence", "server")
+FOLDER_UNITS_MAX = 16
+CLASS_MEMBERS_MAX = 50
+# What was there before its rule; these lists may only get shorter.
+UNTESTED_UNITS = "scripts/untested_units.txt"
+BIG_CLASSES = "scripts/big_classes.txt"
+PRODUCT_FOLDERS = tree_facts.PRODUCT_FOLDERS
 SOURCE_FOLDERS = (*PRODUCT_FOLDERS, "tests", "bench")
 
 # folder: (own folders it may include, beginnings of <...> includes it may use besides std)
@@ -310,6 +320,99 @@ class Tree:
                     f"ctx.admission(), which knows the origin ({ADMISSION})",
                 )  # fmt: skip
 
+    def check_tests(self):
+        """A list that may only shrink names the units without a test."""
+        listed = self._listed(UNTESTED_UNITS)
+        missing = set(tree_facts.units_without_test(self.files))
+        for unit in sorted(missing - listed.keys()):
+            self.complain(
+                f"{unit}.cpp", 1, f"no test: write {tree_facts.test_of(unit)}; its name decides"
+            )
+        for unit in sorted(listed.keys() - missing):
+            self.complain(
+                UNTESTED_UNITS, listed[unit],
+                f"{unit} has a test, or is gone: delete the line (or, if only its name has "
+                "changed, change it here too)",
+            )  # fmt: skip
+
+    def check_folders(self):
+        for folder, units in tree_facts.units_of_folders(self.files).items():
+            if len(units) > FOLDER_UNITS_MAX:
+                self.complain(
+                    folder, 1,
+                    f"{len(units)} units, {FOLDER_UNITS_MAX} are allowed: give those that belong "
+                    "together a folder named by a noun",
+                )  # fmt: skip
+
+    def check_classes(self):
+        """A list that may only shrink names the big ones, with how big they may be."""
+        listed = self._listed(BIG_CLASSES)
+        allowed = {name: int(size) for name, _, size in (key.rpartition(" ") for key in listed)}
+        lines = {key.rpartition(" ")[0]: line for key, line in listed.items()}
+        sizes = self.class_sizes()
+        for name, size in sizes.items():
+            most = allowed.get(name, CLASS_MEMBERS_MAX)
+            if size > most:
+                self.complain(
+                    name.partition(" ")[0], 1,
+                    f"`{name.partition(' ')[2]}` has {size} members, {most} are allowed: find the "
+                    "class inside of it that could be told, and tested, alone",
+                )  # fmt: skip
+        for name, most in allowed.items():
+            size = sizes.get(name, 0)
+            if size <= CLASS_MEMBERS_MAX:
+                cure = "delete the line"
+            elif size < most:
+                cure = f"write {size}"
+            else:
+                continue
+            self.complain(BIG_CLASSES, lines[name], f"{name} has {size} members now: {cure}")
+
+    def class_sizes(self):
+        """{"file class": members} of the product."""
+        return {
+            f"{path} {name}": size
+            for path in self.sources if path.parts[0] in PRODUCT_FOLDERS
+            for name, size in tree_facts.members_of_classes(strip_code(self.texts[path])).items()
+        }  # fmt: skip
+
+    def _listed(self, name):
+        """{line: its number} of a list with comments."""
+        lines = self.texts.get(pathlib.Path(name), "").split("\n")
+        return {
+            line: number for number, line in enumerate(lines, 1) if line and line[0] != "#"
+        }  # fmt: skip
+
+    def check_quotations(self):
+        """Files and sections that comments and pages name."""
+        known = {str(path) for path in self.files}
+        names = {path.name for path in self.files}
+        headings = {
+            str(path): tree_facts.headings(self.texts[path])
+            for path in self.files if path.parts[0] == "docs" and path.suffix == ".md"
+        }  # fmt: skip
+        for path in self.files:
+            if path in self.includes:
+                quoting = comments(self.texts[path])
+            elif path.suffix == ".md":
+                quoting = [(1, self.texts[path])]
+            else:
+                continue
+            for line, text in quoting:
+                for quoted in tree_facts.quoted_files(text):
+                    if quoted not in (known if "/" in quoted else names):
+                        self.complain(
+                            path, line,
+                            f"names {quoted}, which is not there: name what took its place",
+                        )  # fmt: skip
+                for page, section in tree_facts.quoted_sections(text):
+                    if page in headings and section not in headings[page]:
+                        self.complain(
+                            path, line,
+                            f'{page} has no section "{section}": name one of '
+                            + ", ".join(f'"{heading}"' for heading in sorted(headings[page])),
+                        )  # fmt: skip
+
     def check_all_built(self, build):
         database = pathlib.Path(build) / "compile_commands.json"
         if not database.is_file():
@@ -334,14 +437,32 @@ def sources_of(path):
     return {pathlib.Path(path.parent, name).resolve() for name in names}
 
 
+NO_CODE = re.compile(
+    r"//[^\n]*|/\*.*?\*/|R\"(?P<tag>[^(\s]*)\(.*?\)(?P=tag)\"|\"(?:\\.|[^\"\\\n])*\""
+    r"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'|^\s*#(?:[^\n\\]|\\.|\\\n)*",
+    re.DOTALL | re.MULTILINE,
+)
+
+
 def strip_code(text):
     """The text with comments, strings and preprocessor lines blanked, line breaks kept."""
-    pattern = re.compile(
-        r"//[^\n]*|/\*.*?\*/|R\"(?P<tag>[^(\s]*)\(.*?\)(?P=tag)\"|\"(?:\\.|[^\"\\\n])*\""
-        r"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'|^\s*#(?:[^\n\\]|\\.|\\\n)*",
-        re.DOTALL | re.MULTILINE,
-    )
-    return pattern.sub(lambda match: "\n" * match[0].count("\n"), text)
+    return NO_CODE.sub(lambda match: "\n" * match[0].count("\n"), text)
+
+
+def comments(text):
+    """(line, words) of each comment; those on lines that follow each other are one."""
+    found, end = [], 0
+    for match in NO_CODE.finditer(text):
+        if not match[0].startswith(("//", "/*")):
+            continue
+        words = match[0].strip("/* ")
+        between = text[end : match.start()]
+        if found and not between.strip() and between.count("\n") < 2:
+            found[-1] = (found[-1][0], f"{found[-1][1]} {words}")
+        else:
+            found.append((text.count("\n", 0, match.start()) + 1, words))
+        end = match.end()
+    return found
 
 
 def functions(text):
@@ -384,8 +505,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--root", default=pathlib.Path(__file__).resolve().parents[1])
     parser.add_argument("--build")
+    parser.add_argument("--numbers", action="store_true")
     options = parser.parse_args()
     tree = Tree(options.root)
+    if options.numbers:
+        tree_numbers.print_numbers(tree)
+        return 0
     tree.check_opening()
     tree.check_includes()
     tree.check_cycles()
@@ -393,6 +518,10 @@ def main():
     tree.check_words()
     tree.check_emptied()
     tree.check_limits()
+    tree.check_tests()
+    tree.check_folders()
+    tree.check_classes()
+    tree.check_quotations()
     if options.build:
         tree.check_all_built(options.build)
     for problem in tree.problems:

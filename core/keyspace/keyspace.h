@@ -8,7 +8,7 @@
 // Thread safety: functions marked REQUIRES need the named StripeLock; the others take the locks
 // they need, one stripe at a time, and must not be called by a thread that holds any. Counters may
 // be read from any thread at any time.
-// Source: docs/architecture.md, "The concurrency model".
+// Source: docs/architecture.md, "Concurrency".
 #pragma once
 
 #include <atomic>

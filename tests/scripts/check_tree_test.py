@@ -12,6 +12,8 @@ import unittest
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "check_tree.py"
 SPDX = "// SPDX-License-Identifier: MIT\n"
+UNTESTED = "scripts/untested_units.txt"
+BIG_CLASSES = "scripts/big_classes.txt"
 HEADER = SPDX + "//\n// Something: what it is.\n#pragma once\n"
 
 
@@ -21,7 +23,8 @@ class CheckTreeTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as root:
             if repository:
                 subprocess.run(["git", "init", "-q", root], check=True)
-            for name, text in files.items():
+            untested = {UNTESTED: "".join(f"{unit}\n" for unit in self._untested(files))}
+            for name, text in {**untested, **files}.items():
                 path = pathlib.Path(root, name)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text, encoding="utf-8")
@@ -32,6 +35,15 @@ class CheckTreeTest(unittest.TestCase):
                 env={**os.environ, "GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"},
             )  # fmt: skip
         return done.returncode, done.stdout
+
+    @staticmethod
+    def _untested(files):
+        """What a tree must list, for tests of other rules."""
+        for name in files:
+            unit, dot, suffix = name.rpartition(".")
+            is_product = name.startswith(("core/", "protocol/", "persistence/", "server/"))
+            if is_product and suffix == "cpp" and f"tests/{unit}_test.cpp" not in files:
+                yield unit
 
     def assert_refused(self, files, pattern, *options):
         code, output = self.check(files, *options)
@@ -138,7 +150,7 @@ class CheckTreeTest(unittest.TestCase):
             self.assert_refused({"core/a.cpp": function(80, head)}, "lines, 70 are allowed")
 
     def test_long_things_that_are_no_function(self):
-        body = "int a;\n" * 90
+        body = "int a;\n" * 45 + "// b\n" * 45
         for head in ("namespace core", "class A", "struct A : B<int>", "enum class A : int",
                      "const int kTable[] ="):  # fmt: skip
             text = SPDX + head + " {\n" + body + "};\n"
@@ -205,6 +217,99 @@ class CheckTreeTest(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertIn("core/b.cpp:1: no target builds this", output)
         self.assertNotIn("core/a.cpp:1", output)
+
+    def test_units_without_a_test(self):
+        files = {"core/a/b.h": HEADER, "core/a/b.cpp": SPDX, UNTESTED: ""}
+        self.assert_refused(files, r"^core/a/b.cpp:1: no test: write tests/core/a/b_test.cpp")
+        self.assert_accepted({**files, UNTESTED: "# reason\ncore/a/b\n"})
+        self.assert_accepted({**files, "tests/core/a/b_test.cpp": SPDX})
+        # What stands in a header is tested with what uses it.
+        self.assert_accepted({"core/a/b.h": HEADER, UNTESTED: ""})
+
+    def test_the_list_of_untested_units_only_shrinks(self):
+        tested = {"core/a.cpp": SPDX, "tests/core/a_test.cpp": SPDX, UNTESTED: "#\ncore/a\n"}
+        self.assert_refused(tested, r"^scripts/untested_units.txt:2: core/a has a test, or is gone")
+        self.assert_refused({"core/a.h": HEADER, UNTESTED: "core/b\n"}, "core/b .* delete the line")
+
+    def test_units_of_a_folder(self):
+        files = {f"core/a{i}.h": HEADER for i in range(16)}
+        self.assert_accepted({**files, "core/a1.cpp": SPDX, "core/more/b.h": HEADER})
+        files["core/b.h"] = HEADER
+        self.assert_refused(files, r"^core:1: 17 units, 16 are allowed: give .* a folder")
+
+    @staticmethod
+    def _class(members):
+        return HEADER + f"class A {{\n public:\n{members}}};\n"
+
+    def test_members_of_a_class(self):
+        fifty = "  void f();\n" * 25 + " private:\n  int a = 0;\n" * 25
+        self.assert_accepted({"core/a.h": self._class(fifty)})
+        for one in (
+            "  int b;\n", "  A(int a) : b_{a}, c_(a) {}\n",
+            "  int f() const { return g({1}); }\n",
+            "  std::function<void(int)> on_b = [](int) {};\n", "  std::map<int, int> c{{1, 2}};\n",
+            "  template <class T>\n  void f(T) { if (a) { b(); } }\n", " public:\n  ~A();\n",
+            "  static A make();\n  struct B {\n    int a, b;\n  };\n",
+        ):  # fmt: skip
+            files = {"core/a.h": self._class(fifty + one)}
+            self.assert_refused(files, r"^core/a.h:1: `A` has 51 members, 50 .*: find the class")
+        for none in (
+            "  A(const A&) = delete;\n", "  A& operator=(A&&) = default;\n",
+            "  using B = int;\n", "  friend class B;\n", "  class B;\n",
+            "  enum class B { kC, kD };\n", "  static constexpr int kB = 1;\n", "  // int b;\n",
+            "  struct B {\n    int a, b;\n    void f() {}\n  };\n",
+        ):  # fmt: skip
+            self.assert_accepted({"core/a.h": self._class(fifty + none)})
+        self.assert_refused({"core/a.h": self._class("  int a, b;\n" * 26)}, "has 52 members")
+        self.assert_accepted({"core/a.h": HEADER + "void f() {\n" + "  int a;\n" * 60 + "}\n"})
+
+    def test_the_list_of_big_classes_only_shrinks(self):
+        def files(members, listed):
+            return {"core/a.h": self._class("  int a;\n" * members), BIG_CLASSES: f"{listed}\n"}
+
+        self.assert_accepted(files(60, "core/a.h A 60"))
+        self.assert_refused(files(61, "core/a.h A 60"), "^core/a.h:1: `A` has 61 members, 60 are")
+        self.assert_refused(files(59, "core/a.h A 60"), "A has 59 members now: write 59")
+        self.assert_refused(files(50, "core/a.h A 60"), "A has 50 members now: delete the line")
+        self.assert_refused(files(10, "core/b.h B 60"), "B has 0 members now: delete the line")
+
+    def test_quoted_sections(self):
+        files = {"docs/page.md": "# Page\n\n## One\n\n## Two words\n\n**Three**: a.\n"}
+
+        def quoting(text):
+            return {**files, "core/a.h": SPDX + text + "#pragma once\n"}
+
+        three = '// See docs/page.md, "One" and "Two\n// words" and "Three".\n'
+        self.assert_accepted(quoting(three))
+        self.assert_accepted(quoting('// See docs/page.md; "Four".\n'))
+        self.assert_refused(
+            quoting('// A.\n\n// See docs/page.md, "One" and\n// "Four".\n'),
+            'core/a.h:4: docs/page.md has no section "Four": name one of "One", "Page", "Three", ',
+        )
+
+    def test_quoted_files(self):
+        files = {"core/a.h": HEADER, "docs/page.md": "See `core/a.h`.\n"}
+        self.assert_accepted({**files, "core/b.h": HEADER + "// As core/a.h does, in b_c/d.h.\n"})
+        for name in ("core/c.h", "c.cpp", "docs/other.md"):
+            self.assert_refused({**files, "core/b.h": HEADER + f"// As {name}.\n"}, f"names {name}")
+        self.assert_refused({**files, "docs/b.md": "In `core/c.h`.\n"}, "names core/c.h, which is")
+        self.assert_accepted({**files, "core/b.h": HEADER + 'auto a = "core/c.h";\n'})
+
+    def test_numbers(self):
+        files = {
+            "core/a.h": HEADER + "class A {\n  int b, c;\n};\n",
+            "core/b.cpp": SPDX + '#include "core/a.h"\n',
+            "tests/core/a_test.cpp": SPDX + "TEST(A, B) {}\nTEST_F(A, C) {}\n",
+            "tests/system/a_test.py": "#!/bin/python\n# " + SPDX + "    def test_b(self):\n",
+        }
+        code, output = self.check(files, "--numbers")
+        self.assertEqual(code, 0, output)
+        for line in (
+            r"  core/ +2 +9", r"  core/ +2", "longest include chain: 2 files",
+            r"  core/b.cpp +1", r"  A +2", "units with a source: 1, with a test of that name: 0",
+            r"test cases: 3, that start a server: 1 \(33.3 %\)",
+        ):  # fmt: skip
+            self.assertRegex(output, f"(?m)^{line}$")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: MIT
+"""What can be counted in the tree: units, include chains, members of classes, test cases.
+
+A unit is a .h, a .cpp or both of one name. Everything is read from the text alone, without a
+compiler, so what macros make is not seen.
+"""
+
+import re
+
+PRODUCT_FOLDERS = ("core", "protocol", "persistence", "server")
+TEST_CASE = re.compile(r"^(?:TEST|TEST_F|TEST_P|TYPED_TEST|TYPED_TEST_P)\(", re.MULTILINE)
+SCRIPT_CASE = re.compile(r"^\s*(?:async )?def test_", re.MULTILINE)
+CLASS_HEAD = re.compile(
+    r"\b(?:class|struct|union)\b(?:\s*alignas\s*\([^)]*\)|\s*\[\[.*?\]\])*\s*([\w:]*)"
+    r"(?:\s*<[^{}]*>)?(?:\s+final)?\s*(?::(?!:)[^()]*)?$"
+)
+ACCESS = re.compile(r"^\s*(?:(?:public|private|protected)\s*:(?!:)\s*)+")
+NO_MEMBER = re.compile(
+    r"^(?:template\s*<[^;]*>\s*)?(?:using|friend|typedef|static_assert|enum|class|struct|union)\b"
+    r"|\bstatic constexpr\b[^(]*=|=\s*(?:delete|default)$"
+)
+QUOTED_FILE = re.compile(
+    r"(?<![\w/.<-])((?:core|protocol|persistence|server|tests|bench|docs|scripts)/[\w/.-]*\w"
+    r"\.(?:h|cpp|py|sh|md|txt)|[a-z]\w*\.cpp)\b(?![\w/*])"
+)
+QUOTED_SECTION = re.compile(r'(docs/\w+\.md),((?:(?: and)? "[^"]+")+)')
+
+
+def units(paths):
+    """{unit without suffix: its files} of the product."""
+    found = {}
+    for path in paths:
+        if path.parts[0] in PRODUCT_FOLDERS and path.suffix in (".h", ".cpp"):
+            found.setdefault(str(path.with_suffix("")), []).append(path)
+    return found
+
+
+def units_of_folders(paths):
+    """{folder: its units}, sub-folders not included."""
+    found = {}
+    for unit in units(paths):
+        found.setdefault(unit.rpartition("/")[0], []).append(unit)
+    return found
+
+
+def test_of(unit):
+    return f"tests/{unit}_test.cpp"
+
+
+def units_without_test(paths):
+    """Units with a source of their own: what stands in a header only is its users' to test."""
+    known = {str(path) for path in paths}
+    return sorted(
+        unit for unit, files in units(paths).items()
+        if any(path.suffix == ".cpp" for path in files) and test_of(unit) not in known
+    )  # fmt: skip
+
+
+def headers_of(graph, start):
+    """Own headers that `start` pulls in, directly or not. `graph` is {file: own includes}."""
+    found, waiting = set(), list(graph[start])
+    while waiting:
+        header = waiting.pop()
+        if header not in found and header in graph:
+            found.add(header)
+            waiting += graph[header]
+    return found
+
+
+def longest_chain(graph):
+    """The longest path of includes, from a source down."""
+    known = {}
+
+    def chain(node, trail):
+        if node not in known:
+            # A cycle is complained of elsewhere; here it must only end.
+            below = [
+                chain(target, {*trail, node}) for target in graph[node]
+                if target in graph and target not in trail
+            ]  # fmt: skip
+            known[node] = [node, *max(below, key=len, default=[])]
+        return known[node]
+
+    return max((chain(node, set()) for node in sorted(graph)), key=len, default=[])
+
+
+def members_of_classes(code):
+    """{class: members that it declares} in text without comments and strings. Nested classes count
+    for themselves."""
+    found = {}
+    stack = []  # of what the open braces belong to: a class' name, "" (a namespace) or None
+    statement = ""
+    for at, char in enumerate(code):
+        in_class = bool(stack) and bool(stack[-1])
+        if char == "{":
+            owner = owner_of(statement, stack)
+            stack.append(owner)
+            if owner is not None:
+                if owner:
+                    found.setdefault(owner, 0)
+                statement = ""
+        elif char == "}" and stack:
+            closed = stack.pop()
+            in_class = bool(stack) and bool(stack[-1])
+            if closed is not None:
+                statement = ""
+            elif in_class and code[at + 1 :].lstrip()[:1] not in (",", "{", ";", ")"):
+                found[stack[-1]] += count_members(statement)  # a function's body ended
+                statement = ""
+            elif not stack or stack[-1] == "":
+                statement = ""
+        elif char == ";" and (not stack or stack[-1] is not None):
+            if in_class:
+                found[stack[-1]] += count_members(statement)
+            statement = ""
+        elif not stack or stack[-1] is not None:
+            statement += char
+    return found
+
+
+def owner_of(statement, stack):
+    """What a brace that follows `statement` opens."""
+    if stack and stack[-1] is None:
+        return None
+    head = ACCESS.sub("", statement).strip()
+    if re.search(r"\bnamespace\b[^()]*$|^extern\s*$", head):
+        return ""
+    if not re.search(r"\benum\b", head):
+        if match := CLASS_HEAD.search(head):
+            outer = f"{stack[-1]}::" if stack and stack[-1] else ""
+            return outer + (match[1] or "(unnamed)")
+    return None
+
+
+def count_members(statement):
+    text = " ".join(ACCESS.sub("", statement).split())
+    if not text or NO_MEMBER.search(text):
+        return 0
+    if "(" in text:
+        return 1
+    # Several names in one declaration; commas between template arguments are none.
+    while (shorter := re.sub(r"<[^<>]*>|\[[^\[\]]*\]", "", text)) != text:
+        text = shorter
+    return 1 + text.count(",")
+
+
+def test_cases(texts):
+    """(all, those that start a server) of {path: text}."""
+    in_units = sum(
+        len(TEST_CASE.findall(text))
+        for path, text in texts.items() if path.parts[0] == "tests" and path.suffix == ".cpp"
+    )  # fmt: skip
+    in_scripts = {"scripts": 0, "system": 0}
+    for path, text in texts.items():
+        if path.parts[0] == "tests" and path.parts[1] in in_scripts and path.suffix == ".py":
+            in_scripts[path.parts[1]] += len(SCRIPT_CASE.findall(text))
+    return in_units + sum(in_scripts.values()), in_scripts["system"]
+
+
+def quoted_files(text):
+    return QUOTED_FILE.findall(text)
+
+
+def headings(page):
+    """Of sections, and the bold words that open a paragraph."""
+    return set(re.findall(r"^(?:#+ |\*\*)(.*?)(?:\*\*.*)?$", page, re.MULTILINE))
+
+
+def quoted_sections(text):
+    """(page, section) for each `docs/page.md, "Section" and "Section"`."""
+    for page, sections in QUOTED_SECTION.findall(" ".join(text.split())):
+        for section in re.findall(r'"([^"]+)"', sections):
+            yield page, section
