@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Every test there is; what the CI runs. The last line is `N passed, N failed`.
+# Every test there is; what the CI runs. The last line is `N passed, N failed`; the one before it
+# names tests that this machine cannot run, if there are any: these have not passed.
 #   release      all tests: unit, scripts, system, clients
 #   asan, tsan   unit tests and the quick system tests
 #   fuzz         each fuzzer for a short while
@@ -13,9 +14,11 @@ fuzz_seconds=${BLOOMERY_FUZZ_SECONDS:-15}
 passed=0
 failed=0
 failures=$PWD/build/failures.log # told again at the end: a log is often read from there
+skipped=$PWD/build/skipped.log
 export GTEST_COLOR=no CTEST_OUTPUT_ON_FAILURE=1
 mkdir -p build
 : >"$failures"
+: >"$skipped"
 
 # Runs a part, says how long it took; a part that fails counts as one failed test.
 part() { # name, command...
@@ -45,9 +48,11 @@ run_ctest() { # preset, jobs, ctest options...
   shift 2
   echo "== tests of $preset"
   rm -f "$report"
-  ctest --preset "$preset" --parallel "$parallel" --output-junit "$report" "$@" || true
+  ctest --preset "$preset" --parallel "$parallel" --output-junit "$report" \
+    --test-output-size-passed 1000000 "$@" || true
   local counts
-  if ! counts=$(count_tests "$preset" "$report"); then
+  # Its output is where skipped tests are told.
+  if ! counts=$(scripts/count_tests.py "$preset" "$report" "$failures" "$skipped"); then
     echo "no report of $preset: $counts" | tee -a "$failures"
     failed=$((failed + 1))
     return
@@ -56,26 +61,6 @@ run_ctest() { # preset, jobs, ctest options...
   passed=$((passed + good))
   failed=$((failed + bad))
   echo "== tests of $preset: $good passed, $bad failed, $((SECONDS - started)) s"
-}
-
-# ctest leaves tests that were not run (a binary is missing) and skipped ones out of `failures`;
-# neither has passed. A report without any test is a failure too.
-count_tests() { # preset, junit file
-  /usr/bin/python3 - "$1" "$2" "$failures" <<'PYTHON'
-import sys
-import xml.etree.ElementTree
-
-preset, report, failures = sys.argv[1:]
-cases = xml.etree.ElementTree.parse(report).getroot().findall("testcase")
-bad = [case for case in cases if case.get("status") != "run"]
-if not cases:
-    sys.exit("no test ran")
-with open(failures, "a", encoding="utf-8") as told:
-    for case in bad:
-        print(f"== {preset}: {case.get('name')}: {case.get('status')}", file=told)
-        print(*(case.findtext("system-out") or "").splitlines()[-60:], sep="\n", file=told)
-print(len(cases) - len(bad), len(bad))
-PYTHON
 }
 
 # A crash leaves its input in build/fuzz-findings, to be put into the corpus.
@@ -136,5 +121,8 @@ fi
 
 cat "$failures"
 echo "== everything: $SECONDS s"
+if [ -s "$skipped" ]; then
+  echo "$(wc -l <"$skipped") skipped: $(paste -sd, "$skipped" | sed 's/,/, /g')"
+fi
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

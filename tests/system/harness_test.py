@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 """The harness itself: a check that cannot fail proves nothing."""
 
+import contextlib
+import io
 import pathlib
 import random
 import socket
@@ -10,7 +12,7 @@ import unittest
 
 from command_stream import CommandStream
 from differential_test import values_match
-from harness import Process, free_port
+from harness import Process, ServerTest, free_port
 from resp import Connection, ErrorReply, Push, encode
 
 # Behaves as its options say; `--exit N` is the code it ends with on SIGTERM.
@@ -51,6 +53,20 @@ class ProcessTest(unittest.TestCase):
     def test_sanitizer_report_is_never_accepted(self):
         said = "* ==1==ERROR: AddressSanitizer: heap-use-after-free"
         self.assertIn("sanitizer report", self.problems("--say", said, announce=".*")[0])
+
+
+class SkippedTest(unittest.TestCase):
+    def test_a_skipped_test_is_told(self):
+        class Skipping(ServerTest):
+            def test(self):
+                self.skipTest("no disk here")
+
+        told = io.StringIO()
+        result = unittest.TestResult()
+        with contextlib.redirect_stdout(told):
+            Skipping("test").run(result)
+        self.assertEqual(len(result.skipped), 1)
+        self.assertRegex(told.getvalue(), r"(?m)^SKIPPED \S*Skipping.test: no disk here$")
 
 
 class RespTest(unittest.TestCase):

@@ -76,9 +76,8 @@ class MemoryTest(ServerTest):
         start_s = time.monotonic()
         reply = self.client.call("BF.RESERVE", "f", "0.01", capacity, "NONSCALING")
         if isinstance(reply, ErrorReply):
-            # This machine has not so much memory.
             self.assertIn(f"filter of {planned_bytes - 48} bytes", reply.text)
-            return
+            self.skipTest("this machine has not so much memory")
         self.assertLess(time.monotonic() - start_s, 0.5)
         self.assertLess(self.server.resident_bytes() - resident_bytes, 4 * MIB)
         self.assertAlmostEqual(self.used_bytes() - before_bytes, planned_bytes, delta=MIB)

@@ -1,0 +1,73 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""What scripts/count_tests.py makes of reports that ctest wrote."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "count_tests.py"
+
+
+class CountTestsTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.top = pathlib.Path(folder.name)
+
+    def count(self, *tests):
+        """Runs ctest on (name, shell command or None for a program that is not there) and returns
+        (numbers, failures, skipped ones)."""
+        lines = []
+        for name, command in tests:
+            program = "/nowhere/tests" if command is None else f'sh" "-c" "{command}'
+            lines.append(f'add_test({name} "{program}")')
+            # As gtest_discover_tests() has it.
+            lines.append(
+                f"set_tests_properties({name} PROPERTIES SKIP_REGULAR_EXPRESSION "
+                '"\\\\[  SKIPPED \\\\]")'
+            )
+        (self.top / "CTestTestfile.cmake").write_text("\n".join(lines), encoding="ascii")
+        subprocess.run(
+            ["ctest", "--output-junit", self.top / "report.xml"],
+            cwd=self.top, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
+        )  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, SCRIPT, "asan", "report.xml", "failures", "skipped"],
+            cwd=self.top, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+        if done.returncode != 0:
+            return done.stderr
+        texts = [(self.top / name).read_text("utf-8") for name in ("failures", "skipped")]
+        return done.stdout, *texts
+
+    def test_passed_and_failed(self):
+        counts, failures, skipped = self.count(("good", "true"), ("bad", "echo why; false"))
+        self.assertEqual((counts, skipped), ("1 1\n", ""))
+        self.assertIn("== asan: bad: fail\nwhy", failures)
+
+    def test_what_was_not_run_has_failed(self):
+        counts, failures, skipped = self.count(("good", "true"), ("missing", None))
+        self.assertEqual((counts, skipped), ("1 1\n", ""))
+        self.assertIn("== asan: missing: notrun", failures)
+
+    def test_skipped_unit_test_has_not_passed(self):
+        told = self.count(("good", "true"), ("unit", "echo '[  SKIPPED ] A.B (0 ms)'"))
+        self.assertEqual(told, ("1 0\n", "", "asan: unit\n"))
+
+    def test_skipped_system_tests_are_named(self):
+        line = "SKIPPED __main__.A.test_b: no mounts here"
+        some = f"echo; echo {line}; echo Ran 2 tests in 1.0s"
+        told = self.count(("some", some))
+        self.assertEqual(told, ("1 0\n", "", "asan: some __main__.A.test_b\n"))
+        told = self.count(("all", some.replace("Ran 2 tests", "Ran 1 test")))
+        self.assertEqual(told[0], "0 0\n")
+
+    def test_a_report_without_tests_is_none(self):
+        self.assertIn("no test ran", self.count())
+
+
+if __name__ == "__main__":
+    unittest.main()
