@@ -12,18 +12,34 @@
 #include <random>
 #include <thread>
 
+#include "core/clock.h"
+#include "core/keyspace/keyspace.h"
+#include "core/keyspace/reclaimer.h"
 #include "persistence/files/file_system.h"
+#include "persistence/journal.h"
+#include "server/commands/services.h"
 #include "server/dispatch/command_replayer.h"
-#include "server/dispatch/services.h"
+#include "server/dispatch/pause_gate.h"
+#include "server/dispatch/registry.h"
 #include "server/durability/directory_lock.h"
 #include "server/durability/durability.h"
 #include "server/net/connection.h"
 #include "server/net/io_threads.h"
 #include "server/net/listener.h"
 #include "server/net/periodic.h"
+#include "server/process/gauges.h"
 #include "server/process/log.h"
+#include "server/process/memory_monitor.h"
+#include "server/process/process_facts.h"
+#include "server/process/server_state.h"
+#include "server/process/statistics.h"
+#include "server/process/tick_clock.h"
+#include "server/pubsub/pub_sub.h"
 #include "server/replication/leader/leader.h"
+#include "server/replication/roles/follower.h"
 #include "server/replication/roles/shutdown.h"
+#include "server/replication/stream/replication.h"
+#include "server/session/clients.h"
 
 namespace server {
 namespace {
@@ -77,8 +93,8 @@ struct Server::Parts {
   Parts(Config& config, std::unique_ptr<Registry> commands)
       : registry(std::move(commands)),
         keyspace(static_cast<unsigned>(config.database_count()), random_hash_seed()),
-        data{config, clock, keyspace, journal, persistence::posix_file_system()},
-        durability({data, changes}),
+        data{config, clock, keyspace, journal, persistence::posix_file_system(), state},
+        durability({data}),
         replication({data, durability}),
         follower(
             {config, clock, durability, replication, persistence::posix_file_system(), clients},
@@ -89,9 +105,16 @@ struct Server::Parts {
         facts{random_id(), executable_path(), clock.wall_ms(), thread_count(config),
               config.file_path()},
         threads(thread_count(config)),
-        services{config,      clock,    ticks,     keyspace, reclaimer, journal,    durability,
-                 replication, follower, *registry, clients,  pubsub,    statistics, memory,
-                 pause,       gauges,   facts,     changes,  shutdown},
+        services{{config, clock, keyspace, reclaimer, journal, *registry, pubsub, statistics,
+                  memory, pause, state, replication, services},
+                 ticks,
+                 clients,
+                 durability,
+                 replication,
+                 follower,
+                 shutdown,
+                 gauges,
+                 facts},
         listener(threads, services),
         periodic(threads, services),
         signals(threads.at(0).context, SIGTERM, SIGINT) {}
@@ -102,7 +125,7 @@ struct Server::Parts {
   core::keyspace::Reclaimer reclaimer;
   core::keyspace::Keyspace keyspace;
   persistence::Journal journal;
-  std::atomic<uint64_t> changes{0};
+  ServerState state;
   const DataParts data;
   Durability durability;
   Replication replication;

@@ -13,18 +13,21 @@
 #include <algorithm>
 #include <array>
 
+#include "core/clock.h"
 #include "server/dispatch/dispatcher.h"
+#include "server/dispatch/registry.h"
 #include "server/durability/recovery.h"
 
 namespace server {
 
 class CommandReplayer final : public Replayer {
  public:
-  CommandReplayer(Services& services, CommandOrigin origin, ThreadStatistics* counters = nullptr)
-      : services_(services),
-        uncounted_(services.registry.size()),
+  CommandReplayer(Environment& environment, CommandOrigin origin,
+                  ThreadStatistics* counters = nullptr)
+      : environment_(environment),
+        uncounted_(environment.registry.size()),
         session_(0),
-        dispatcher_(services, counters == nullptr ? uncounted_ : *counters, session_) {
+        dispatcher_(environment, counters == nullptr ? uncounted_ : *counters, session_) {
     session_.origin = origin;
     session_.authenticated = true;
   }
@@ -33,12 +36,12 @@ class CommandReplayer final : public Replayer {
   std::string_view execute(persistence::Words words) override {
     replies_.clear();
     replies_.shrink(kReplyBytesKept);
-    const RegisteredCommand* const command = services_.registry.find(words.front());
+    const RegisteredCommand* const command = environment_.registry.find(words.front());
     if (command != nullptr && !may_follow(*command)) {
       protocol::ReplyWriter(replies_, session_.resp).error(kNoChange);
       return replies_.view();
     }
-    dispatcher_.execute(words, services_.clock.wall_ms(), replies_);
+    dispatcher_.execute(words, environment_.clock.wall_ms(), replies_);
     return replies_.view();
   }
 
@@ -54,7 +57,7 @@ class CommandReplayer final : public Replayer {
     return std::ranges::find(kFrame, command.row->name) != kFrame.end();
   }
 
-  Services& services_;
+  Environment& environment_;
   ThreadStatistics uncounted_;
   Session session_;
   Dispatcher dispatcher_;

@@ -9,7 +9,7 @@ StripeLock Context::lock_keys() const {
   for_each_key(*command->row, args, [&](size_t index, uint16_t) {
     mask |= core::keyspace::Keyspace::mask_of(key(index));
   });
-  return services.keyspace.lock(mask, lock_mode());
+  return environment.keyspace.lock(mask, lock_mode());
 }
 
 }  // namespace server

@@ -28,11 +28,15 @@
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/reclaimer.h"
 #include "core/number.h"
+#include "persistence/journal.h"
 #include "protocol/arguments.h"
 #include "protocol/reply_writer.h"
 #include "server/dispatch/admission.h"
+#include "server/dispatch/environment.h"
+#include "server/dispatch/own_changes.h"
 #include "server/dispatch/registry.h"
-#include "server/dispatch/services.h"
+#include "server/process/server_state.h"
+#include "server/process/statistics.h"
 #include "server/session/session.h"
 
 namespace server {
@@ -62,13 +66,14 @@ inline constexpr std::string_view kStringTooLong =
 class Context {
  public:
   struct Parts {
-    Services& services;
+    Environment& environment;
     ThreadStatistics& counters;
     Session& session;
     Dispatcher& dispatcher;
   };
   Context(const Parts& parts, protocol::ReplyWriter reply_writer, int64_t time_ms)
-      : services(parts.services),
+      : environment(parts.environment),
+        services(parts.environment.services),
         counters(parts.counters),
         session(parts.session),
         dispatcher(parts.dispatcher),
@@ -78,7 +83,8 @@ class Context {
                           ? time_ms
                           : core::keyspace::kIgnoreExpiry) {}
 
-  Services& services;
+  Environment& environment;
+  Services& services;  // not for commands on data
   ThreadStatistics& counters;
   Session& session;
   Dispatcher& dispatcher;
@@ -91,11 +97,12 @@ class Context {
   bool in_exec = false;  // all locks are held
   bool is_journalled = false;
 
-  core::keyspace::Keyspace& keyspace() const { return services.keyspace; }
+  const Config& config() const { return environment.config; }
+  core::keyspace::Keyspace& keyspace() const { return environment.keyspace; }
   // What this command may take.
-  Admission admission() const { return {services.config, services.memory, session.origin}; }
+  Admission admission() const { return {environment.config, environment.memory, session.origin}; }
   unsigned database() const { return static_cast<unsigned>(session.database); }
-  KeyRef key(size_t argument_index) const { return services.keyspace.ref(args[argument_index]); }
+  KeyRef key(size_t argument_index) const { return environment.keyspace.ref(args[argument_index]); }
 
   core::keyspace::LockMode lock_mode() const {
     return command->has(kWrite) ? core::keyspace::LockMode::kExclusive
@@ -103,13 +110,13 @@ class Context {
   }
   [[nodiscard]] StripeLock lock(const KeyRef& key) const {
     return in_exec ? StripeLock{}
-                   : services.keyspace.lock(core::keyspace::Keyspace::mask_of(key), lock_mode());
+                   : environment.keyspace.lock(core::keyspace::Keyspace::mask_of(key), lock_mode());
   }
   // The stripes of every key that the command names.
   [[nodiscard]] StripeLock lock_keys() const;
   [[nodiscard]] StripeLock lock_everything() const {
     return in_exec ? StripeLock{}
-                   : services.keyspace.lock(core::keyspace::kAllStripes, lock_mode());
+                   : environment.keyspace.lock(core::keyspace::kAllStripes, lock_mode());
   }
   core::keyspace::Locking locking() const {
     return in_exec ? core::keyspace::Locking::kHeld : core::keyspace::Locking::kTake;
@@ -119,7 +126,7 @@ class Context {
   // hits and misses are counted. REQUIRES: the key's lock.
   Entry* find(const KeyRef& key) {
     Entry* entry = command->has(kWrite)
-                       ? services.keyspace.find_for_write(database(), key, expiry_now_ms)
+                       ? environment.keyspace.find_for_write(database(), key, expiry_now_ms)
                        : peek(key);
     if (entry != nullptr && !session.no_touch.load(std::memory_order_relaxed)) {
       entry->touch(access_clock_s());
@@ -128,7 +135,7 @@ class Context {
   }
   // As find() under a read command, but leaves the access time alone.
   Entry* peek(const KeyRef& key) const {
-    Entry* entry = services.keyspace.find(database(), key, expiry_now_ms);
+    Entry* entry = environment.keyspace.find(database(), key, expiry_now_ms);
     count_lookup(entry != nullptr);
     return entry;
   }
@@ -138,7 +145,7 @@ class Context {
   }
   // A new entry holding the empty string. REQUIRES: the key's lock, and that it is absent.
   Entry& insert(const KeyRef& key) {
-    Entry& entry = services.keyspace.insert(database(), key);
+    Entry& entry = environment.keyspace.insert(database(), key);
     entry.touch(access_clock_s());
     return entry;
   }
@@ -154,16 +161,14 @@ class Context {
   // journals the command's own words with the first change, unless its row says kEffects.
   void changed(const KeyRef& key) { changed(database(), key); }
   void changed(unsigned in_database, const KeyRef& key) {
-    services.keyspace.notify_modified(in_database, key);
-    if (session.origin == CommandOrigin::kClient && services.replication.is_replica())
-        [[unlikely]] {
-      services.replication.note_own_key(in_database, key.name);
-    }
+    environment.keyspace.notify_modified(in_database, key);
+    if (is_own_change()) [[unlikely]]
+      environment.own_changes.note_own_key(in_database, key.name);
     grew_only();
   }
   // As changed(), for a change that watchers are not told of.
   void grew_only() {
-    services.changes.fetch_add(1, std::memory_order_relaxed);
+    count_changes(1);
     if (command->row->journalled == Journalled::kVerbatim && !is_journalled) {
       journal(args);
       is_journalled = true;
@@ -172,16 +177,27 @@ class Context {
   // What repeating the change takes, for rows of kEffects: absolute times, settings spelled out,
   // nothing that had no effect. REQUIRES: the locks of the changed keys.
   void journal(Arguments words) const {
-    if (session.origin == CommandOrigin::kClient && services.replication.is_replica())
-        [[unlikely]] {
-      services.replication.note_own_change();
-    }
-    services.journal.append(database(), words);
+    if (is_own_change()) [[unlikely]]
+      environment.own_changes.note_own_change();
+    environment.journal.append(database(), words);
   }
   void journal(std::initializer_list<std::string_view> words) const {
     journal(Arguments(words.begin(), words.size()));
   }
-  void drop(EntryPtr entry) const { services.reclaimer.drop(std::move(entry)); }
+  // Whether anybody wants what would be journalled.
+  bool is_journal_active() const { return environment.journal.is_active(); }
+  // For changes that changed() does not count.
+  void count_changes(uint64_t count) const {
+    environment.state.changes.fetch_add(count, std::memory_order_relaxed);
+  }
+  // Whether a child may still read arrays that it shares with this process. REQUIRES: a stripe's
+  // lock, under which the answer holds.
+  bool may_have_child() const { return environment.state.may_have_child; }
+  // Frees an entry, or whole tables, on another thread.
+  template <class Doomed>
+  void drop(Doomed doomed) const {
+    environment.reclaimer.drop(std::move(doomed));
+  }
 
   // Answers at once if that is possible, else the connection asks again until it is.
   void await(std::unique_ptr<AwaitedReply> awaited) {
@@ -190,6 +206,13 @@ class Context {
 
   // Seconds, for Entry::touch and OBJECT IDLETIME.
   uint32_t access_clock_s() const { return static_cast<uint32_t>(now_ms / 1000); }
+
+ private:
+  // By a client of a replica: its leader does not know of it.
+  bool is_own_change() const {
+    return session.origin == CommandOrigin::kClient &&
+           environment.state.is_replica.load(std::memory_order_acquire);
+  }
 };
 
 // Calls visit(argument index, use) for every key that `args` names according to the row.

@@ -8,7 +8,10 @@
 
 #include "core/short_bytes.h"
 #include "server/dispatch/http_guard.h"
-#include "server/replication/leader/leader.h"
+#include "server/dispatch/pause_gate.h"
+#include "server/process/memory_monitor.h"
+#include "server/process/tick_clock.h"
+#include "server/pubsub/pub_sub.h"
 #include "server/session/unsubscribe_all.h"
 
 namespace server {
@@ -53,7 +56,7 @@ const RegisteredCommand* Dispatcher::find(Arguments args) {
   if (core::equal_bytes({last_name_.data(), last_name_size_}, name)) {
     return last_command_;
   }
-  const RegisteredCommand* command = services_.registry.find(name);
+  const RegisteredCommand* command = environment_.registry.find(name);
   if (command != nullptr && name.size() <= last_name_.size()) {
     std::memcpy(last_name_.data(), name.data(), name.size());
     last_name_size_ = name.size();
@@ -69,8 +72,8 @@ bool Dispatcher::may_be_misused(const RegisteredCommand& command, Arguments args
 }
 
 bool Dispatcher::may_be_refused(uint32_t flags) const {
-  const Admission admission(services_.config, services_.memory, session_.origin);
-  return services_.durability.availability.any() ||
+  const Admission admission(environment_.config, environment_.memory, session_.origin);
+  return environment_.state.availability.any() ||
          ((flags & kDenyOom) != 0 && admission.is_over_memory_limit());
 }
 
@@ -91,13 +94,13 @@ std::string Dispatcher::misuse(const RegisteredCommand* command, Arguments args)
 }
 
 std::string Dispatcher::refusal(const RegisteredCommand* command, uint32_t flags) const {
-  if (services_.durability.availability.any()) [[unlikely]] {
+  if (environment_.state.availability.any()) [[unlikely]] {
     const uint32_t permissions =
         command->has(kRunsQueue) ? session_.transaction.common_flags : ~uint32_t{0};
     std::string text = trouble(flags, command->row->flags & permissions);
     if (!text.empty()) return text;
   }
-  const Admission admission(services_.config, services_.memory, session_.origin);
+  const Admission admission(environment_.config, environment_.memory, session_.origin);
   if ((flags & kDenyOom) != 0 && admission.is_over_memory_limit()) {
     return std::string(kOutOfMemory);
   }
@@ -105,18 +108,18 @@ std::string Dispatcher::refusal(const RegisteredCommand* command, uint32_t flags
 }
 
 bool Dispatcher::is_held_back(uint32_t flags, int64_t now_ms) const {
-  return services_.pause.holds_back(flags, now_ms) ||
-         ((flags & kMayReplicate) != 0 && services_.pubsub.is_congested());
+  return environment_.pause.holds_back(flags, now_ms) ||
+         ((flags & kMayReplicate) != 0 && environment_.pubsub.is_congested());
 }
 
 // In Redis' order.
 std::string Dispatcher::trouble(uint32_t flags, uint32_t permissions) const {
-  const Availability& availability = services_.durability.availability;
+  const Availability& availability = environment_.state.availability;
   if ((flags & (kWrite | kTellsTrouble)) != 0) {
     // Who asks for no snapshots does not mind one that failed.
     const bool stops_on_snapshot_error =
-        services_.config.flag(OptionId::kStopWritesOnBgsaveError) &&
-        !services_.config.text(OptionId::kSave).empty();
+        environment_.config.flag(OptionId::kStopWritesOnBgsaveError) &&
+        !environment_.config.text(OptionId::kSave).empty();
     std::string text = availability.write_refusal(stops_on_snapshot_error);
     if (!text.empty()) return text;
   }
@@ -139,12 +142,12 @@ std::string Dispatcher::trouble(uint32_t flags, uint32_t permissions) const {
 
 Outcome Dispatcher::execute(Arguments args, int64_t now_ms, protocol::OutputBuffer& replies) {
   const size_t mark = replies.size();
-  Context ctx({services_, counters_, session_, *this},
+  Context ctx({environment_, counters_, session_, *this},
               protocol::ReplyWriter(replies, session_.resp), now_ms);
   ctx.args = args;
   const RegisteredCommand* command = find(args);
   if (command != nullptr && !command->row->subcommands.empty() && args.size() > 1) {
-    const RegisteredCommand* subcommand = services_.registry.find_subcommand(*command, args[1]);
+    const RegisteredCommand* subcommand = environment_.registry.find_subcommand(*command, args[1]);
     if (subcommand == nullptr) {
       refuse(ctx, unknown_subcommand_text(*command, args));
       return finish(ctx, mark);
@@ -196,7 +199,7 @@ Outcome Dispatcher::finish(Context& ctx, size_t mark) {
 
 void Dispatcher::look_ahead(std::span<const Arguments> requests, int64_t now_ms) {
   if (session_.transaction.active) return;
-  auto& keyspace = services_.keyspace;
+  auto& keyspace = environment_.keyspace;
   const auto database = static_cast<unsigned>(session_.database);
   std::array<Ahead, kLookAheadMax> ahead;
   size_t count = 0;
@@ -233,9 +236,9 @@ void Dispatcher::look_ahead(std::span<const Arguments> requests, int64_t now_ms)
 
 void Dispatcher::prefetch_values(std::span<const Ahead> same_key, int64_t now_ms) {
   const KeyRef& key = same_key.front().key;
-  const auto lock = services_.keyspace.lock_shared(key);
+  const auto lock = environment_.keyspace.lock_shared(key);
   const Entry* entry =
-      services_.keyspace.find(static_cast<unsigned>(session_.database), key, now_ms);
+      environment_.keyspace.find(static_cast<unsigned>(session_.database), key, now_ms);
   if (entry == nullptr) return;
   entry->prefetch_value();
   for (const Ahead& one : same_key) {
@@ -246,9 +249,9 @@ void Dispatcher::prefetch_values(std::span<const Ahead> same_key, int64_t now_ms
 }
 
 void Dispatcher::refuse(Context& ctx, std::string_view error) {
-  services_.statistics.count_error(error.substr(0, error.find(' ')));
+  environment_.statistics.count_error(error.substr(0, error.find(' ')));
   if (ctx.command != nullptr && ctx.command->has(kRunsQueue)) {
-    discard_transaction(services_, session_);
+    discard_transaction(environment_.keyspace, session_);
     if (error.starts_with("ERR ")) error.remove_prefix(4);
     ctx.reply.error(fmt::format("EXECABORT Transaction discarded because of: {}", error));
     return;
@@ -271,7 +274,7 @@ void Dispatcher::queue(Context& ctx) {
   session_.publish_transaction();
   // Lest a few big ones outrun the figure that the next one is judged by.
   constexpr size_t kBigBytes = size_t{64} << 10;
-  if (transaction.queued_bytes - bytes_before >= kBigBytes) services_.memory.refresh();
+  if (transaction.queued_bytes - bytes_before >= kBigBytes) environment_.memory.refresh();
   ctx.reply.simple("QUEUED");
 }
 
@@ -288,7 +291,7 @@ void Dispatcher::run(Context& ctx) {
   counters_.commands_processed.add();
   if (replies.size() > mark && replies.data()[mark] == '-') [[unlikely]] {
     counters.failed.add();
-    services_.statistics.count_error(error_code({replies.data() + mark, replies.size() - mark}));
+    environment_.statistics.count_error(error_code({replies.data() + mark, replies.size() - mark}));
   }
 }
 
@@ -328,17 +331,17 @@ void Dispatcher::apply_reply_mode(Context& ctx, size_t mark) {
 }
 
 void Dispatcher::end_session() {
-  if (session_.peer == Peer::kReplica) services_.replication.leader().detach(session_.id);
-  discard_transaction(services_, session_);
-  unsubscribe_all(services_.pubsub, session_);
+  if (session_.on_end) session_.on_end();
+  discard_transaction(environment_.keyspace, session_);
+  unsubscribe_all(environment_.pubsub, session_);
 }
 
-void unwatch_all(Services& services, Session& session) {
+void unwatch_all(core::keyspace::Keyspace& keyspace, Session& session) {
   Transaction& transaction = session.transaction;
   for (const auto& watched : transaction.watched) {
-    const KeyRef key = services.keyspace.ref(watched.key);
-    const auto lock = services.keyspace.lock_exclusive(key);
-    services.keyspace.unwatch(static_cast<unsigned>(watched.database), key, transaction.watch_flag);
+    const KeyRef key = keyspace.ref(watched.key);
+    const auto lock = keyspace.lock_exclusive(key);
+    keyspace.unwatch(static_cast<unsigned>(watched.database), key, transaction.watch_flag);
   }
   transaction.watched.clear();
   transaction.watch_flag.reset();
@@ -346,8 +349,8 @@ void unwatch_all(Services& services, Session& session) {
   session.watched_bytes.store(0, std::memory_order_relaxed);
 }
 
-void discard_transaction(Services& services, Session& session) {
-  unwatch_all(services, session);
+void discard_transaction(core::keyspace::Keyspace& keyspace, Session& session) {
+  unwatch_all(keyspace, session);
   session.transaction = Transaction{};
   session.publish_transaction();
 }

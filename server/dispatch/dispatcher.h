@@ -26,8 +26,8 @@ enum class Outcome : uint8_t {
 
 class Dispatcher {
  public:
-  Dispatcher(Services& services, ThreadStatistics& counters, Session& session)
-      : services_(services), counters_(counters), session_(session) {}
+  Dispatcher(Environment& environment, ThreadStatistics& counters, Session& session)
+      : environment_(environment), counters_(counters), session_(session) {}
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
 
@@ -73,7 +73,7 @@ class Dispatcher {
   Outcome finish(Context& ctx, size_t mark);
   void apply_reply_mode(Context& ctx, size_t mark);
 
-  Services& services_;
+  Environment& environment_;
   ThreadStatistics& counters_;
   Session& session_;
   // The last command found: pipelines repeat the same one.
@@ -83,8 +83,8 @@ class Dispatcher {
 };
 
 // Forgets all watches of the session. Takes the stripe locks it needs: call with none held.
-void unwatch_all(Services& services, Session& session);
+void unwatch_all(core::keyspace::Keyspace& keyspace, Session& session);
 // Leaves MULTI, drops the queue and the watches.
-void discard_transaction(Services& services, Session& session);
+void discard_transaction(core::keyspace::Keyspace& keyspace, Session& session);
 
 }  // namespace server

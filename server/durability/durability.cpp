@@ -42,7 +42,8 @@ int64_t rewrite_delay_us(uint64_t failures) {
 }  // namespace
 
 Durability::Durability(const Parts& parts)
-    : parts_(parts),
+    : availability(parts.state.availability),
+      parts_(parts),
       log_directory_(parts.files, ".", parts.config.text(OptionId::kAppendDirName),
                      persistence::AofNames(parts.config.text(OptionId::kAppendFileName))),
       writer_(parts.files, parts.journal, parts.clock,
@@ -84,11 +85,14 @@ core::Result<persistence::RdbProgress> Durability::write_base(
 
 bool Durability::claim(Task task) {
   Task none = Task::kNone;
-  return task_.compare_exchange_strong(none, task);
+  if (!task_.compare_exchange_strong(none, task)) return false;
+  parts_.state.may_have_child = true;
+  return true;
 }
 
 void Durability::release() {
   append_log_.suspend_syncs(false);
+  parts_.state.may_have_child = false;
   task_ = Task::kNone;
 }
 
@@ -218,7 +222,7 @@ void Durability::adopt_child(std::unique_ptr<SaveChild> child, std::string_view 
   append_log_.suspend_syncs(parts_.config.flag(OptionId::kNoAppendFsyncOnRewrite));
   const std::scoped_lock lock(mutex_);
   child_ = std::move(child);
-  changes_at_fork_ = parts_.changes;
+  changes_at_fork_ = parts_.state.changes;
   bytes_at_fork_ = allocator_figures().allocated_bytes + core::bloom::mapped_bytes();
   keys_at_fork_ = 0;
   for (unsigned i = 0; i < parts_.keyspace.database_count(); ++i) {
@@ -234,7 +238,7 @@ core::Result<> Durability::save(Locking locking) {
 }
 
 core::Result<> Durability::save_claimed(Locking locking) {
-  const uint64_t changes = parts_.changes;
+  const uint64_t changes = parts_.state.changes;
   core::Result<persistence::RdbProgress> saved = core::Error{};
   {
     const auto stream = hold_stream(locking);

@@ -36,8 +36,8 @@
 #include "server/durability/save_child.h"
 #include "server/durability/save_progress.h"
 #include "server/durability/stream_position.h"
-#include "server/process/availability.h"
 #include "server/process/memory_monitor.h"
+#include "server/process/server_state.h"
 
 namespace server {
 
@@ -70,12 +70,12 @@ struct DataParts {
   core::keyspace::Keyspace& keyspace;
   persistence::Journal& journal;
   persistence::FileSystem& files;
+  ServerState& state;
 };
 
 class Durability {
  public:
   struct Parts : DataParts {
-    std::atomic<uint64_t>& changes;
     SaveChild::Starter start_child = SaveChild::start;
     // Memory that the machine has left.
     std::function<uint64_t()> free_bytes = free_machine_bytes;
@@ -89,7 +89,7 @@ class Durability {
   Durability(const Durability&) = delete;
   Durability& operator=(const Durability&) = delete;
 
-  Availability availability;
+  Availability& availability;
   // Snapshots tell it. Set before recover(); must outlive this object's threads.
   void set_stream(StreamPosition* stream) { stream_ = stream; }
   AppendLog& append_log() { return append_log_; }
@@ -160,9 +160,6 @@ class Durability {
 
   // For INFO.
   Task running_task() const { return task_; }
-  // Whether a child may still read arrays that it shares with this process. False is certain for a
-  // thread that holds a stripe, for as long as it does.
-  bool may_have_child() const { return task_ != Task::kNone; }
   bool rewrite_is_scheduled() const { return rewrite_is_scheduled_; }
   bool log_is_on() const { return writer_.is_open(); }
   const persistence::AofWriter& log_writer() const { return writer_; }
@@ -171,7 +168,7 @@ class Durability {
   SaveRecord snapshot_record() const;
   SaveRecord rewrite_record() const;
   int64_t last_save_s() const { return last_save_s_; }
-  uint64_t changes_since_save() const { return parts_.changes - changes_at_save_; }
+  uint64_t changes_since_save() const { return parts_.state.changes - changes_at_save_; }
   int64_t last_fork_us() const { return last_fork_us_; }
   uint64_t fork_count() const { return fork_count_; }
   SaveProgress progress() const;

@@ -21,7 +21,7 @@ core::Result<> Durability::recover(ReplayerFactory make_replayer) {
   if (!removed) return removed.error();
   for (const std::string& path : *removed) log_notice("Removed '{}', an unfinished file", path);
   last_save_s_ = parts_.clock.wall_ms() / 1000;
-  changes_at_save_ = parts_.changes.load();
+  changes_at_save_ = parts_.state.changes.load();
   wants_log_ = parts_.config.flag(OptionId::kAppendOnly);
   if (!wants_log_) return {};
   if (auto swept = log_directory_.sweep(recovered->manifest); !swept) return swept;

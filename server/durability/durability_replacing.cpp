@@ -84,7 +84,7 @@ core::Result<> Durability::replace_claimed(const Replacement& replacement) {
   parts.on_piece = replacement.on_piece;
   auto loaded = server::recover_snapshot(parts, core::keyspace::kIgnoreExpiry);
   if (!loaded) lose_data(loaded.error());
-  changes_at_save_ = parts_.changes.load();
+  changes_at_save_ = parts_.state.changes.load();
   last_save_s_ = parts_.clock.wall_ms() / 1000;
   if (has_base) begin_log_afresh(loaded.has_value());
   // Not before a start would find the data that the stream goes on from.

@@ -8,8 +8,13 @@
 #include <cerrno>
 #include <utility>
 
+#include "core/clock.h"
 #include "core/release_storage.h"
+#include "server/config/config.h"
+#include "server/durability/durability.h"
 #include "server/process/log.h"
+#include "server/process/statistics.h"
+#include "server/session/clients.h"
 
 namespace server::net {
 namespace {

@@ -16,7 +16,7 @@
 
 #include "protocol/request_parser.h"
 #include "server/dispatch/dispatcher.h"
-#include "server/dispatch/services.h"
+#include "server/commands/services.h"
 #include "server/net/asio_types.h"
 #include "server/net/io_threads.h"
 #include "server/net/readiness.h"

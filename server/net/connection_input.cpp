@@ -4,8 +4,10 @@
 #include <algorithm>
 
 #include "core/release_storage.h"
+#include "server/config/config.h"
 #include "server/net/connection.h"
 #include "server/process/log.h"
+#include "server/session/clients.h"
 
 namespace server::net {
 

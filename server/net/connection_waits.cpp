@@ -3,6 +3,8 @@
 // The part of Connection that waits: for the end of a pause, for replicas, for a slow reader.
 #include <algorithm>
 
+#include "core/clock.h"
+#include "server/dispatch/pause_gate.h"
 #include "server/net/connection.h"
 #include "server/process/log.h"
 

@@ -15,8 +15,12 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/clock.h"
+#include "server/config/config.h"
 #include "server/net/connection.h"
 #include "server/process/log.h"
+#include "server/process/statistics.h"
+#include "server/session/clients.h"
 
 namespace server::net {
 namespace {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/result.h"
-#include "server/dispatch/services.h"
+#include "server/commands/services.h"
 #include "server/net/io_threads.h"
 
 namespace server::net {

@@ -3,8 +3,20 @@
 
 #include <boost/asio/co_spawn.hpp>
 
+#include "core/clock.h"
+#include "core/keyspace/keyspace.h"
+#include "server/config/config.h"
+#include "server/dispatch/pause_gate.h"
+#include "server/durability/durability.h"
 #include "server/net/connection.h"
+#include "server/process/gauges.h"
 #include "server/process/log.h"
+#include "server/process/memory_monitor.h"
+#include "server/process/statistics.h"
+#include "server/replication/roles/follower.h"
+#include "server/replication/roles/shutdown.h"
+#include "server/replication/stream/replication.h"
+#include "server/session/clients.h"
 
 namespace server::net {
 

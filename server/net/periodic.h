@@ -7,8 +7,10 @@
 // Thread safety: belongs to I/O thread 0.
 #pragma once
 
+#include "core/clock.h"
 #include "core/keyspace/expiry.h"
-#include "server/dispatch/services.h"
+#include "core/keyspace/keyspace.h"
+#include "server/commands/services.h"
 #include "server/net/io_threads.h"
 
 namespace server::net {

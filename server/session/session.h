@@ -96,6 +96,8 @@ class Session {
   size_t replies_begin = 0;  // of those to the commands of one read, in the thread's buffer
   Subscriptions subscriptions;
   ReplicaTraits replica;
+  // Undoes at the session's end what a command has begun outside of it, such as a replica's link.
+  std::function<void()> on_end;
   std::unique_ptr<AwaitedReply> awaited;  // of a command that waits; nothing is executed meanwhile
 
   // Shared. Fixed before the session is registered.

@@ -18,8 +18,27 @@
 #include <string_view>
 #include <vector>
 
+#include "core/clock.h"
+#include "core/keyspace/keyspace.h"
+#include "core/keyspace/reclaimer.h"
+#include "persistence/journal.h"
+#include "server/commands/services.h"
+#include "server/config/config.h"
 #include "server/dispatch/dispatcher.h"
-#include "server/dispatch/services.h"
+#include "server/dispatch/pause_gate.h"
+#include "server/dispatch/registry.h"
+#include "server/durability/durability.h"
+#include "server/process/gauges.h"
+#include "server/process/memory_monitor.h"
+#include "server/process/process_facts.h"
+#include "server/process/server_state.h"
+#include "server/process/statistics.h"
+#include "server/process/tick_clock.h"
+#include "server/pubsub/pub_sub.h"
+#include "server/replication/roles/follower.h"
+#include "server/replication/roles/shutdown.h"
+#include "server/replication/stream/replication.h"
+#include "server/session/clients.h"
 #include "tests/support/virtual_disk.h"
 
 namespace server {
@@ -79,10 +98,16 @@ class CommandTest : public ::testing::Test {
   CommandTest()
       : registry_(std::move(*Registry::create({}))),
         statistics_(1, registry_->size()),
-        services_{config_,  clock_,      ticks_,       keyspace_, reclaimer_,
-                  journal_, durability_, replication_, follower_, *registry_,
-                  clients_, pubsub_,     statistics_,  memory_,   pause_,
-                  gauges_,  facts_,      changes_,     shutdown_} {
+        services_{{config_, clock_, keyspace_, reclaimer_, journal_, *registry_, pubsub_,
+                   statistics_, memory_, pause_, state_, replication_, services_},
+                  ticks_,
+                  clients_,
+                  durability_,
+                  replication_,
+                  follower_,
+                  shutdown_,
+                  gauges_,
+                  facts_} {
     pubsub_.wake = [](size_t) {};
     shutdown_.end_process = [this] { ++shutdowns_requested_; };
     client_ = std::make_unique<Client>(*this);
@@ -121,14 +146,13 @@ class CommandTest : public ::testing::Test {
   PauseGate pause_;
   Gauges gauges_;
   ProcessFacts facts_{std::string(40, 'a'), "bloomery-server", 1'700'000'000'000, 1, ""};
-  std::atomic<uint64_t> changes_{0};
+  ServerState state_;
   virtual_disk::VirtualDisk disk_;
   std::atomic<uint64_t> free_bytes_{uint64_t{1} << 40};
-  Durability durability_{
-      {{config_, clock_, keyspace_, journal_, disk_}, changes_, SaveChild::start, [this] {
-         return free_bytes_.load();
-       }}};
-  Replication replication_{{{config_, clock_, keyspace_, journal_, disk_}, durability_}};
+  Durability durability_{{{config_, clock_, keyspace_, journal_, disk_, state_},
+                          SaveChild::start,
+                          [this] { return free_bytes_.load(); }}};
+  Replication replication_{{{config_, clock_, keyspace_, journal_, disk_, state_}, durability_}};
   Follower follower_{{config_, clock_, durability_, replication_, disk_, clients_}, keyspace_};
   Shutdown shutdown_{{config_, clock_, durability_, replication_, pause_}};
   int shutdowns_requested_ = 0;

@@ -67,7 +67,7 @@ inline core::Result<std::unique_ptr<SaveChild>> start_failing_child(const core::
 
 struct Process {
   Process(virtual_disk::VirtualDisk& disk, std::string_view has_log, SaveChild::Starter start_child)
-      : durability({{config, clock, keyspace, journal, disk}, changes, std::move(start_child)}) {
+      : durability({{config, clock, keyspace, journal, disk, state}, std::move(start_child)}) {
     const std::array<const char*, 5> options = {"server", "--appendonly", has_log.data(), "--save",
                                                 ""};
     EXPECT_TRUE(config.load(static_cast<int>(options.size()), options.data()));
@@ -86,7 +86,7 @@ struct Process {
   server::ManualClock clock;
   core::keyspace::Keyspace keyspace{2, 1};
   persistence::Journal journal;
-  std::atomic<uint64_t> changes{0};
+  server::ServerState state;
   server::Durability durability;
 };
 

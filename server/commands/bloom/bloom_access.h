@@ -31,7 +31,7 @@ inline std::optional<core::bloom::ScalableFilter*> find_filter(Context& ctx, con
 // REQUIRES: the key's exclusive lock. Source: docs/formats.md, "What snapshots hold of big
 // filters".
 inline bool detach_source(const Context& ctx, core::bloom::ScalableFilter& filter) {
-  return !ctx.services.durability.may_have_child() || filter.detach_from_children();
+  return !ctx.may_have_child() || filter.detach_from_children();
 }
 
 }  // namespace server

@@ -35,7 +35,7 @@ ItemHasher native_hasher() {
 }
 
 bool guesses_native(const Context& ctx) {
-  return ctx.services.config.bloom_layout() == BloomLayout::kNative;
+  return ctx.config().bloom_layout() == BloomLayout::kNative;
 }
 
 // One item, hashed before the lock.
@@ -132,7 +132,7 @@ void reserve(Context& ctx) {
 // most of them in a stream with repeats, need no exclusive lock; for the others the look has
 // fetched the cache lines, so that the exclusive lock is short.
 bool looks_first(const Context& ctx) {
-  return ctx.services.facts.io_thread_count > 1 && !ctx.in_exec &&
+  return ctx.config().io_thread_count() > 1 && !ctx.in_exec &&
          ctx.session.origin == CommandOrigin::kClient;
 }
 
@@ -169,8 +169,7 @@ void add(Context& ctx) {
   ScalableFilter* filter = *found;
   const bool is_new = filter == nullptr;
   if (is_new) {
-    filter =
-        make_filter(ctx, key, default_filter_parameters(ctx.services.config, ctx.session.origin));
+    filter = make_filter(ctx, key, default_filter_parameters(ctx.config(), ctx.session.origin));
     if (filter == nullptr) return;
   }
   const FilterBudget budget(ctx.admission(), *filter);
@@ -206,7 +205,7 @@ void add_items(Context& ctx, Arguments items, const FilterRequest* request) {
     filter = make_filter(ctx, key,
                          request != nullptr
                              ? request->parameters
-                             : default_filter_parameters(ctx.services.config, ctx.session.origin));
+                             : default_filter_parameters(ctx.config(), ctx.session.origin));
     if (filter == nullptr) return;
   }
   ItemBatch& batch = early.for_filter(*filter);

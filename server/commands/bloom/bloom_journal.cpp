@@ -80,7 +80,7 @@ void journal_words(const Context& ctx, std::vector<std::string_view>& words) {
 }  // namespace
 
 void journal_reserved(const Context& ctx, const KeyRef& key, const ScalableFilter& filter) {
-  if (!ctx.services.journal.is_active()) return;
+  if (!ctx.is_journal_active()) return;
   const SettingWords settings(filter.parameters());
   auto& words = words_of_thread();
   if (filter.layout() == LayoutId::kValkeyBloom) {
@@ -95,7 +95,7 @@ void journal_reserved(const Context& ctx, const KeyRef& key, const ScalableFilte
 
 void journal_added(const Context& ctx, const KeyRef& key, const ScalableFilter& filter, bool is_new,
                    Arguments items, std::span<const AddOutcome> outcomes) {
-  if (!ctx.services.journal.is_active()) return;
+  if (!ctx.is_journal_active()) return;
   const auto added = std::ranges::count(outcomes, AddOutcome::kAdded);
   if (added == 0) {
     if (is_new) journal_reserved(ctx, key, filter);

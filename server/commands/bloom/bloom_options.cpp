@@ -277,7 +277,7 @@ core::Result<FilterRequest> finish(const Context& ctx, const ArgumentCursor& cur
                                    const Settings& settings) {
   if (!cursor.ok()) return core::Error{std::string(cursor.error())};
   FilterRequest request;
-  request.parameters = merge(ctx.services.config, settings, ctx.session.origin);
+  request.parameters = merge(ctx.config(), settings, ctx.session.origin);
   if (settings.scale_to) {
     const auto checked = check_scale_to(ctx.admission(), request.parameters, *settings.scale_to);
     if (!checked) return checked.error();

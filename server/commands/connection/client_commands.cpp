@@ -9,8 +9,11 @@
 
 #include "server/commands/connection/client_list.h"
 #include "server/commands/connection/client_name.h"
+#include "server/commands/services.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
+#include "server/dispatch/pause_gate.h"
+#include "server/session/clients.h"
 #include "server/session/deferred_reply.h"
 
 namespace server {

@@ -7,12 +7,15 @@
 
 #include "server/commands/connection/client_name.h"
 #include "server/commands/server/module_list.h"
+#include "server/commands/services.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/database_index.h"
 #include "server/dispatch/dispatcher.h"
 #include "server/dispatch/families.h"
 #include "server/process/compatibility.h"
 #include "server/process/password.h"
+#include "server/pubsub/pub_sub.h"
+#include "server/replication/stream/replication.h"
 #include "server/session/unsubscribe_all.h"
 
 namespace server {
@@ -52,7 +55,7 @@ void quit(Context& ctx) {
 /* RESET */
 void reset(Context& ctx) {
   Session& session = ctx.session;
-  discard_transaction(ctx.services, session);
+  discard_transaction(ctx.keyspace(), session);
   unsubscribe_all(ctx.services.pubsub, session);
   session.database = 0;
   session.shown_database.store(0, std::memory_order_relaxed);

@@ -6,8 +6,10 @@
 #include <optional>
 #include <string>
 
+#include "server/commands/services.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
+#include "server/pubsub/pub_sub.h"
 
 namespace server {
 namespace {

@@ -4,9 +4,11 @@
 // once, so that other threads see all of it or nothing.
 #include <mutex>
 
+#include "server/commands/services.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/dispatcher.h"
 #include "server/dispatch/families.h"
+#include "server/replication/stream/replication.h"
 
 namespace server {
 namespace {
@@ -54,7 +56,7 @@ void exec(Context& ctx) {
   Session& session = ctx.session;
   if (!session.transaction.active) return ctx.reply.error("ERR EXEC without MULTI");
   if (session.transaction.aborted) {
-    discard_transaction(ctx.services, session);
+    discard_transaction(ctx.keyspace(), session);
     return ctx.reply.error("EXECABORT Transaction discarded because of previous errors.");
   }
   Transaction transaction = std::move(session.transaction);
@@ -87,7 +89,7 @@ void exec(Context& ctx) {
 /* DISCARD */
 void discard(Context& ctx) {
   if (!ctx.session.transaction.active) return ctx.reply.error("ERR DISCARD without MULTI");
-  discard_transaction(ctx.services, ctx.session);
+  discard_transaction(ctx.keyspace(), ctx.session);
   ctx.reply.ok();
 }
 
@@ -115,7 +117,7 @@ void watch(Context& ctx) {
 /* UNWATCH */
 void unwatch(Context& ctx) {
   // Inside EXEC the watches have ended already.
-  if (!ctx.in_exec) unwatch_all(ctx.services, ctx.session);
+  if (!ctx.in_exec) unwatch_all(ctx.keyspace(), ctx.session);
   ctx.reply.ok();
 }
 

@@ -41,12 +41,12 @@ void flush(Context& ctx, Detach&& detach) {
   }
   uint64_t removed = 0;
   for (const auto& table : tables) removed += table->size();
-  ctx.services.changes.fetch_add(removed, std::memory_order_relaxed);
+  ctx.count_changes(removed);
   // Only who asks for SYNC pays for the freeing, and even then without any lock.
   if (mode.wait) {
     tables.clear();
   } else {
-    ctx.services.reclaimer.drop(std::move(tables));
+    ctx.drop(std::move(tables));
   }
   ctx.reply.ok();
 }
@@ -82,7 +82,7 @@ void swapdb(Context& ctx) {
     const auto lock = ctx.lock_everything();
     ctx.keyspace().swap(*first, *second);
     ctx.journal(ctx.args);
-    ctx.services.changes.fetch_add(1, std::memory_order_relaxed);
+    ctx.count_changes(1);
   }
   ctx.reply.ok();
 }

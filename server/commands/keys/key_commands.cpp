@@ -127,7 +127,7 @@ core::Result<CopyOptions> parse_copy(const Context& ctx) {
 // A deep copy, or null when memory does not suffice.
 EntryPtr copy_of(const Context& ctx, Entry& source, std::string_view name) {
   // A filter that a child reads moves away from it besides.
-  const size_t copies = source.is_filter() && ctx.services.durability.may_have_child() ? 2 : 1;
+  const size_t copies = source.is_filter() && ctx.may_have_child() ? 2 : 1;
   if (!ctx.admission().memory_suffices(copies * source.memory_bytes())) return nullptr;
   if (source.is_filter() && !detach_source(ctx, source.filter())) return nullptr;
   EntryPtr copy = source.clone(name);

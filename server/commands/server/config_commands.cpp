@@ -5,10 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "server/commands/services.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
+#include "server/durability/durability.h"
+#include "server/process/gauges.h"
 #include "server/process/log.h"
 #include "server/replication/leader/leader.h"
+#include "server/replication/stream/replication.h"
+#include "server/session/clients.h"
 
 namespace server {
 namespace {

@@ -8,8 +8,12 @@
 
 #include "core/number.h"
 #include "server/commands/server/digest.h"
+#include "server/commands/services.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
+#include "server/dispatch/pause_gate.h"
+#include "server/durability/durability.h"
+#include "server/session/clients.h"
 #include "server/session/deferred_reply.h"
 
 namespace server {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/glob.h"
+#include "server/commands/services.h"
 #include "server/dispatch/command_reply.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"

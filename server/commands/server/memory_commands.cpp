@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <string>
 
+#include "server/commands/services.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
 #include "server/process/allocator.h"
+#include "server/session/clients.h"
 
 namespace server {
 namespace {

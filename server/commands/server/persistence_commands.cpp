@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
 // SAVE, BGSAVE, BGREWRITEAOF, LASTSAVE, SHUTDOWN: the data and the disk.
+#include "server/commands/services.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
+#include "server/durability/durability.h"
 #include "server/process/log.h"
+#include "server/replication/roles/shutdown.h"
 
 namespace server {
 namespace {

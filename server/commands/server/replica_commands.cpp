@@ -5,9 +5,12 @@
 #include <span>
 
 #include "server/commands/server/replica_role.h"
+#include "server/commands/services.h"
 #include "server/config/host.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
+#include "server/replication/roles/follower.h"
+#include "server/replication/stream/replication.h"
 
 namespace server {
 namespace {

@@ -7,12 +7,18 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/clock.h"
 #include "server/commands/server/replica_role.h"
+#include "server/commands/services.h"
 #include "server/config/host.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
+#include "server/durability/durability.h"
 #include "server/process/log.h"
 #include "server/replication/leader/leader.h"
+#include "server/replication/roles/follower.h"
+#include "server/replication/stream/replication.h"
+#include "server/session/clients.h"
 
 namespace server {
 namespace {
@@ -46,8 +52,9 @@ void serve_stream(Context& ctx, const Leader::Request& request) {
   if (auto attached = replication.leader().attach(own, request); !attached) {
     session.peer = Peer::kClient;
     session.reply_mode = ReplyMode::kOn;
-    ctx.reply.error(attached.error().message);
+    return ctx.reply.error(attached.error().message);
   }
+  session.on_end = [&leader = replication.leader(), id = session.id] { leader.detach(id); };
 }
 
 // PSYNC … FAILOVER: our leader has paused its writes and wants to follow us. Errors: the reply.

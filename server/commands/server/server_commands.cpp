@@ -5,8 +5,10 @@
 
 #include <string>
 
+#include "core/clock.h"
 #include "server/commands/server/info/info.h"
 #include "server/commands/server/module_list.h"
+#include "server/commands/services.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
 

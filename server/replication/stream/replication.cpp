@@ -20,7 +20,7 @@ Replication::Replication(const Parts& parts) : parts_(parts) {
       return {};
     });
   }
-  if (!parts_.config.text(OptionId::kReplicaOf).empty()) role_ = Role::kReplica;
+  if (!parts_.config.text(OptionId::kReplicaOf).empty()) parts_.state.is_replica = true;
   parts_.durability.set_stream(this);
   leader_ = std::make_unique<Leader>(parts_, *this);
   update_availability();
@@ -101,7 +101,7 @@ void Replication::become_replica() {
   {
     const std::scoped_lock role_lock(role_mutex_);
     parts_.journal.set_second_sink(nullptr);
-    role_ = Role::kReplica;
+    parts_.state.is_replica = true;
     link_is_up_ = false;
     if (!backlog_.is_active()) backlog_.begin(backlog_.end_offset());
   }
@@ -123,7 +123,7 @@ void Replication::become_leader() {
   own_expiries_.clear();
   {
     const std::scoped_lock role_lock(role_mutex_);
-    role_ = Role::kLeader;
+    parts_.state.is_replica = false;
     if (!backlog_.is_active()) backlog_.begin(backlog_.end_offset());
     parts_.journal.restate_database();
     parts_.journal.set_second_sink(&backlog_);

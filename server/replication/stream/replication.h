@@ -25,6 +25,7 @@
 #include "core/clock.h"
 #include "core/keyspace/keyspace.h"
 #include "server/config/config.h"
+#include "server/dispatch/own_changes.h"
 #include "server/durability/durability.h"
 #include "server/durability/stream_position.h"
 #include "server/replication/stream/backlog.h"
@@ -35,20 +36,18 @@ namespace server {
 
 class Leader;
 
-class Replication final : public StreamPosition {
+class Replication final : public StreamPosition, public OwnChanges {
  public:
   struct Parts : DataParts {
     Durability& durability;
   };
-  enum class Role : uint8_t { kLeader, kReplica };
 
   explicit Replication(const Parts& parts);
   ~Replication();
   Replication(const Replication&) = delete;
   Replication& operator=(const Replication&) = delete;
 
-  Role role() const { return role_.load(std::memory_order_acquire); }
-  bool is_replica() const { return role() == Role::kReplica; }
+  bool is_replica() const { return parts_.state.is_replica.load(std::memory_order_acquire); }
   ReplicationIds ids() const;
   uint64_t offset() const { return backlog_.end_offset(); }
   Backlog& backlog() { return backlog_; }
@@ -91,13 +90,13 @@ class Replication final : public StreamPosition {
   void set_link_up(bool is_up);
   bool link_is_up() const { return link_is_up_; }
   // A client has changed a key although this is a replica: it had begun while this was a leader.
-  void note_own_change() {
+  void note_own_change() override {
     if (parts_.config.flag(OptionId::kReplicaReadOnly)) has_own_changes_ = true;
   }
   // What the leader has sent could not be taken or carried out: to ask for it again would not help.
   void note_divergence() { has_own_changes_ = true; }
   // A writable replica: a client has changed this key of its own.
-  void note_own_key(unsigned database, std::string_view key) {
+  void note_own_key(unsigned database, std::string_view key) override {
     if (!parts_.config.flag(OptionId::kReplicaReadOnly)) own_expiries_.note(database, key);
   }
   OwnExpiries& own_expiries() { return own_expiries_; }
@@ -122,7 +121,6 @@ class Replication final : public StreamPosition {
 
   const Parts parts_;
   std::recursive_mutex apply_mutex_;  // see the invariants; taken before the stripes
-  std::atomic<Role> role_{Role::kLeader};
   std::atomic<bool> link_is_up_{false};
   std::atomic<unsigned> stream_database_{0};
   std::atomic<bool> stream_is_foreign_{false};

@@ -91,12 +91,19 @@ class Life {
       : clock_(clock),
         statistics_(1, registry.size()),
         shutdown_({config, clock, durability, replication_, pause_}),
-        durability({{config, clock, keyspace_, journal, disk}, changes_, SaveChild::start_here}),
-        replication_({{config, clock, keyspace_, journal, disk}, durability}),
+        durability({{config, clock, keyspace_, journal, disk, state_}, SaveChild::start_here}),
+        replication_({{config, clock, keyspace_, journal, disk, state_}, durability}),
         follower_({config, clock, durability, replication_, disk, clients_}, keyspace_),
-        services_{config,       clock,     ticks_,   keyspace_, reclaimer_, journal,     durability,
-                  replication_, follower_, registry, clients_,  pubsub_,    statistics_, memory_,
-                  pause_,       gauges_,   facts_,   changes_,  shutdown_},
+        services_{{config, clock, keyspace_, reclaimer_, journal, registry, pubsub_, statistics_,
+                   memory_, pause_, state_, replication_, services_},
+                  ticks_,
+                  clients_,
+                  durability,
+                  replication_,
+                  follower_,
+                  shutdown_,
+                  gauges_,
+                  facts_},
         session_(1),
         dispatcher_(services_, statistics_.thread(0), session_) {
     session_.authenticated = true;
@@ -159,7 +166,7 @@ class Life {
   Shutdown shutdown_;
   Gauges gauges_;
   ProcessFacts facts_{std::string(40, 'a'), "bloomery-server", 1'700'000'000'000, 1, ""};
-  std::atomic<uint64_t> changes_{0};
+  ServerState state_;
 
  public:
   Durability durability;

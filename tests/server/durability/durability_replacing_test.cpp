@@ -47,7 +47,7 @@ class SetReplayer final : public Replayer {
 
 struct ReplacingProcess {
   ReplacingProcess(VirtualDisk& disk, bool has_log)
-      : durability({{config, clock, keyspace, journal, disk}, changes, SaveChild::start_here}) {
+      : durability({{config, clock, keyspace, journal, disk, state}, SaveChild::start_here}) {
     const std::array<const char*, 5> options = {"server", "--appendonly", has_log ? "yes" : "no",
                                                 "--save", ""};
     EXPECT_TRUE(config.load(static_cast<int>(options.size()), options.data()));
@@ -74,7 +74,7 @@ struct ReplacingProcess {
   ManualClock clock;
   Keyspace keyspace{2, 1};
   persistence::Journal journal;
-  std::atomic<uint64_t> changes{0};
+  ServerState state;
   Durability durability;
 };
 

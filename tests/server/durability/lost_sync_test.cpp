@@ -55,9 +55,9 @@ class LostSyncTest : public ::testing::Test {
   core::keyspace::Keyspace keyspace_{2, 1};
   persistence::Journal journal_;
   virtual_disk::VirtualDisk disk_;
-  std::atomic<uint64_t> changes_{0};
+  ServerState state_;
   Durability durability_{
-      {{config_, clock_, keyspace_, journal_, disk_}, changes_, SaveChild::start_here}};
+      {{config_, clock_, keyspace_, journal_, disk_, state_}, SaveChild::start_here}};
 };
 
 TEST_F(LostSyncTest, ADiskThatWorksAgainIsFoundWithinTenSeconds) {

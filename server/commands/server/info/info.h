@@ -10,7 +10,8 @@
 #include <string>
 #include <string_view>
 
-#include "server/dispatch/services.h"
+#include "core/keyspace/keyspace.h"
+#include "server/commands/services.h"
 
 namespace server::info {
 

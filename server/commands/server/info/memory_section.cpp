@@ -4,8 +4,15 @@
 #include <array>
 
 #include "core/bloom/array_memory.h"
+#include "core/keyspace/keyspace.h"
+#include "core/keyspace/reclaimer.h"
 #include "server/commands/server/info/section.h"
+#include "server/commands/services.h"
+#include "server/config/config.h"
 #include "server/process/allocator.h"
+#include "server/process/memory_monitor.h"
+#include "server/replication/stream/replication.h"
+#include "server/session/clients.h"
 
 namespace server::info {
 namespace {

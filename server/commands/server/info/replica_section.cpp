@@ -5,6 +5,11 @@
 
 #include "core/clock.h"
 #include "server/commands/server/info/section.h"
+#include "server/commands/services.h"
+#include "server/config/config.h"
+#include "server/durability/durability.h"
+#include "server/replication/roles/follower.h"
+#include "server/replication/stream/replication.h"
 
 namespace server::info {
 namespace {

@@ -4,7 +4,11 @@
 #include <algorithm>
 
 #include "server/commands/server/info/section.h"
+#include "server/commands/services.h"
+#include "server/config/config.h"
 #include "server/replication/leader/leader.h"
+#include "server/replication/roles/follower.h"
+#include "server/replication/stream/replication.h"
 
 namespace server::info {
 namespace {

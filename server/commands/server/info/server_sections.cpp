@@ -7,8 +7,15 @@
 
 #include <algorithm>
 
+#include "core/clock.h"
 #include "server/commands/server/info/section.h"
+#include "server/commands/services.h"
+#include "server/config/config.h"
+#include "server/durability/durability.h"
 #include "server/process/compatibility.h"
+#include "server/process/process_facts.h"
+#include "server/replication/roles/shutdown.h"
+#include "server/session/clients.h"
 
 namespace server::info {
 namespace {

@@ -2,9 +2,21 @@
 //
 // INFO about what has happened and what is stored: stats, commandstats, errorstats, latencystats,
 // keyspace, and the sections of the Bloom filters.
+#include "core/keyspace/keyspace.h"
 #include "server/commands/bloom/bloom_statistics.h"
 #include "server/commands/server/info/section.h"
+#include "server/commands/services.h"
+#include "server/dispatch/registry.h"
+#include "server/durability/durability.h"
+#include "server/process/gauges.h"
+#include "server/process/process_facts.h"
+#include "server/process/statistics.h"
+#include "server/process/tick_clock.h"
+#include "server/pubsub/pub_sub.h"
 #include "server/replication/leader/leader.h"
+#include "server/replication/roles/follower.h"
+#include "server/replication/stream/replication.h"
+#include "server/session/clients.h"
 
 namespace server::info {
 namespace {

@@ -21,7 +21,7 @@ class BitmapCommandsTest : public CommandTest {
   }
   // 'f' 'o' 'o' under key s.
   void write_foo() { run({"BITFIELD", "s", "SET", "u24", "0", "6713199"}); }
-  uint64_t changes() const { return changes_.load(); }
+  uint64_t changes() const { return state_.changes.load(); }
 
   const std::string kBadOffset = error("ERR bit offset is not an integer or out of range");
   const std::string kBadBit = error("ERR bit is not an integer or out of range");

@@ -32,7 +32,7 @@ class BloomCommandsTest : public CommandTest {
   static std::string arity(const std::string& name) {
     return error("ERR wrong number of arguments for '" + name + "' command");
   }
-  uint64_t changes() const { return changes_.load(); }
+  uint64_t changes() const { return state_.changes.load(); }
 
   const std::string kYes = integer(1);
   const std::string kNo = integer(0);

@@ -37,11 +37,11 @@ TEST_F(DatabaseCommandsTest, FlushRefusesUnknownModes) {
 TEST_F(DatabaseCommandsTest, FlushedKeysCountAsChanges) {
   put("a", "1");
   put("b", "2");
-  const uint64_t before = changes_;
+  const uint64_t before = state_.changes;
   run({"FLUSHALL"});
-  EXPECT_EQ(changes_, before + 2);
+  EXPECT_EQ(state_.changes, before + 2);
   run({"FLUSHALL"});
-  EXPECT_EQ(changes_, before + 2);
+  EXPECT_EQ(state_.changes, before + 2);
 }
 
 TEST_F(DatabaseCommandsTest, SwapdbExchangesKeys) {

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+//
+// Services: all of the process that commands about connections and about the server may use, and
+// the network: the environment of every command, and what stands above dispatch/.
+//
+// Built once by Server, which owns all of it. No logic lives here. Types are only named: a file
+// includes the headers of those that it uses.
+// Thread safety: each member says its own.
+#pragma once
+
+#include "server/dispatch/environment.h"
+
+namespace server {
+
+class Clients;
+class Durability;
+class Follower;
+class Replication;
+class Shutdown;
+class TickClock;
+struct Gauges;
+struct ProcessFacts;
+
+struct Services : Environment {
+  const TickClock& ticks;
+  Clients& clients;
+  Durability& durability;
+  Replication& replication;
+  Follower& follower;
+  Shutdown& shutdown;
+  Gauges& gauges;
+  const ProcessFacts& facts;
+};
+
+}  // namespace server

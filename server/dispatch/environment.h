@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+//
+// Environment: what dispatching and the commands on data use of the process, by reference.
+//
+// Built once by Server, which owns all of it. No logic lives here. Types are only named: a file
+// includes the headers of those that it uses.
+// Thread safety: each member says its own.
+#pragma once
+
+namespace core {
+class Clock;
+}
+namespace core::keyspace {
+class Keyspace;
+class Reclaimer;
+}  // namespace core::keyspace
+namespace persistence {
+class Journal;
+}
+
+namespace server {
+
+class Config;
+class MemoryMonitor;
+class OwnChanges;
+class PauseGate;
+class PubSub;
+class Registry;
+class Statistics;
+struct ServerState;
+struct Services;
+
+struct Environment {
+  Config& config;
+  const core::Clock& clock;
+  core::keyspace::Keyspace& keyspace;
+  core::keyspace::Reclaimer& reclaimer;
+  persistence::Journal& journal;
+  const Registry& registry;
+  PubSub& pubsub;
+  Statistics& statistics;
+  MemoryMonitor& memory;
+  PauseGate& pause;
+  ServerState& state;
+  OwnChanges& own_changes;
+  // For commands/connection/ and commands/server/, which include services.h.
+  Services& services;
+};
+
+}  // namespace server
