@@ -89,17 +89,19 @@ std::string executable_path() {
 }  // namespace
 
 // In the order of construction; destroyed in reverse.
-struct Server::Parts {
-  Parts(Config& config, std::unique_ptr<Registry> commands)
-      : registry(std::move(commands)),
+struct Server::Parts final : AckListener, Shutdown::Process {
+  Parts(Server& owner, Config& config, std::unique_ptr<Registry> commands)
+      : server(owner),
+        registry(std::move(commands)),
         keyspace(static_cast<unsigned>(config.database_count()), random_hash_seed()),
         data{config, clock, keyspace, journal, persistence::posix_file_system(), state},
-        durability({data}),
+        durability({data, SaveChild::start, free_machine_bytes, &pause}),
         replication({data, durability}),
+        leader({data, durability}, replication, pause, *this),
         follower(
             {config, clock, durability, replication, persistence::posix_file_system(), clients},
-            keyspace),
-        shutdown({config, clock, durability, replication, pause}),
+            keyspace, leader, pause),
+        shutdown({config, clock, durability, replication, leader, pause, *this}),
         pubsub(thread_count(config)),
         statistics(thread_count(config), registry->size()),
         facts{random_id(), executable_path(), clock.wall_ms(), thread_count(config),
@@ -111,6 +113,7 @@ struct Server::Parts {
                  clients,
                  durability,
                  replication,
+                 leader,
                  follower,
                  shutdown,
                  gauges,
@@ -119,6 +122,10 @@ struct Server::Parts {
         periodic(threads, services),
         signals(threads.at(0).context, SIGTERM, SIGINT) {}
 
+  void on_ack() override;
+  void end() override { server.request_stop(); }
+
+  Server& server;
   core::SystemClock clock;
   TickClock ticks;
   std::unique_ptr<Registry> registry;
@@ -127,10 +134,11 @@ struct Server::Parts {
   persistence::Journal journal;
   ServerState state;
   const DataParts data;
+  PauseGate pause;
   Durability durability;
   Replication replication;
+  Leader leader;
   Follower follower;
-  PauseGate pause;
   Shutdown shutdown;
   Clients clients;
   PubSub pubsub;
@@ -149,6 +157,19 @@ struct Server::Parts {
   DirectoryLock directory_lock;
 };
 
+void Server::Parts::on_ack() {
+  for (size_t i = 0; i < threads.count(); ++i) {
+    net::IoThread& thread = threads.at(i);
+    if (thread.is_awaiting_acks.exchange(false)) thread.post([&thread] { thread.check_acks(); });
+  }
+  if (follower.failover_state() == Failover::State::kAwaitsSync) {
+    threads.at(0).post([this] { follower.drive_failover(); });
+  }
+  if (shutdown.state() == Shutdown::State::kWaits) {
+    threads.at(0).post([this] { shutdown.look(); });
+  }
+}
+
 Server::Server(Config& config) : config_(config) {}
 Server::~Server() = default;
 
@@ -156,7 +177,7 @@ core::Result<> Server::start() {
   raise_descriptor_limit(config_);
   auto registry = Registry::create(config_.renamed_commands());
   if (!registry) return registry.error();
-  parts_ = std::make_unique<Parts>(config_, std::move(*registry));
+  parts_ = std::make_unique<Parts>(*this, config_, std::move(*registry));
   Parts& parts = *parts_;
   if (auto locked = parts.directory_lock.take(); !locked) return locked;
   parts.keyspace.set_reclaimer(&parts.reclaimer);
@@ -174,7 +195,6 @@ core::Result<> Server::start() {
     set_log_level(config_.log_level());
     return {};
   });
-  parts.shutdown.end_process = [this] { request_stop(); };
   for (size_t i = 0; i < parts.threads.count(); ++i) parts.threads.at(i).pubsub = &parts.pubsub;
   parts.pubsub.wake = [&parts](size_t thread_index) {
     net::IoThread& thread = parts.threads.at(thread_index);
@@ -182,7 +202,6 @@ core::Result<> Server::start() {
   };
   parts.pause.set_visit_threads(
       [&parts](const auto& on_all_passed) { visit(parts.threads, on_all_passed); });
-  parts.durability.drain_commands = [&parts](const auto& on_ended) { parts.pause.drain(on_ended); };
   parts.pause.wake_all = [&parts] {
     parts.threads.post_to_each([](net::IoThread& thread) {
       for (const auto& [id, connection] : thread.connections) connection->wake();
@@ -226,32 +245,6 @@ void Server::prepare_durability() {
     flush_log();
     std::_Exit(EXIT_FAILURE);
   };
-  Leader& leader = parts.replication.leader();
-  leader.on_ack = [&parts] {
-    for (size_t i = 0; i < parts.threads.count(); ++i) {
-      net::IoThread& thread = parts.threads.at(i);
-      if (thread.is_awaiting_acks.exchange(false)) thread.post([&thread] { thread.check_acks(); });
-    }
-    if (parts.follower.failover_state() == Failover::State::kAwaitsSync) {
-      parts.threads.at(0).post([&parts] { parts.follower.drive_failover(); });
-    }
-    if (parts.shutdown.state() == Shutdown::State::kWaits) {
-      parts.threads.at(0).post([&parts] { parts.shutdown.look(); });
-    }
-  };
-  // A failover needs what the leader adds, and a shutdown that waits: replicas are asked, and live
-  // on meanwhile.
-  leader.is_paused = [&parts] {
-    return parts.shutdown.state() == Shutdown::State::kEnding ||
-           parts.pause.holds_back_by_client(kWrite, parts.clock.wall_ms());
-  };
-  parts.follower.hold_writes = [&parts](const std::function<void()>& on_writes_ended) {
-    parts.pause.hold_writes(PauseGate::Hold::kHandover);
-    parts.pause.drain(on_writes_ended);
-  };
-  parts.follower.release_writes = [&parts] {
-    parts.pause.release_writes(PauseGate::Hold::kHandover);
-  };
   config_.on_change(OptionId::kAppendOnly, [this, &durability]() -> core::Result<> {
     durability.want_append_log(config_.flag(OptionId::kAppendOnly));
     return {};
@@ -285,7 +278,7 @@ void Server::recover() {
     parts.replication.restore(*position);
   }
   parts.durability.start();
-  parts.replication.start();
+  parts.leader.start();
   parts.follower.start([&parts](CommandOrigin origin) -> std::unique_ptr<Replayer> {
     return std::make_unique<CommandReplayer>(parts.services, origin, &parts.statistics.stream());
   });
@@ -302,7 +295,7 @@ int Server::run() {
   parts.threads.run();
   parts.recovery.join();
   parts.follower.stop();
-  parts.replication.stop();
+  parts.leader.stop();
   if (auto finished = parts.durability.finish(); !finished) {
     log_error("{}", finished.error().message);
     parts.exit_code = EXIT_FAILURE;

@@ -15,6 +15,7 @@ namespace server {
 class Clients;
 class Durability;
 class Follower;
+class Leader;
 class Replication;
 class Shutdown;
 class TickClock;
@@ -26,6 +27,7 @@ struct Services : Environment {
   Clients& clients;
   Durability& durability;
   Replication& replication;
+  Leader& leader;
   Follower& follower;
   Shutdown& shutdown;
   Gauges& gauges;

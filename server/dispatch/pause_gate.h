@@ -17,20 +17,23 @@
 
 #include "server/dispatch/command.h"
 #include "server/dispatch/drain.h"
+#include "server/process/command_drain.h"
 
 namespace server {
 
-class PauseGate {
+class PauseGate final : public CommandDrain {
  public:
   enum class Mode : uint8_t { kNone, kWrites, kAll };
-  // Whoever holds writes back until it lets go; a bit each.
-  enum class Hold : uint8_t { kHandover = 1, kShutdown = 2, kReload = 4 };
+  // Whoever holds writes back until it lets go; a bit each. With kEnding nothing else either may be
+  // added to what replicas are told.
+  enum class Hold : uint8_t { kHandover = 1, kShutdown = 2, kReload = 4, kEnding = 8 };
 
   // `flags` of a command; the hot path is two relaxed loads.
   bool holds_back(uint32_t flags, int64_t now_ms) const {
     return holds_back_by_client(flags, now_ms) ||
            (holds_writes() && (flags & (kWrite | kMayReplicate)) != 0);
   }
+  bool has(Hold hold) const { return (holds_ & static_cast<uint8_t>(hold)) != 0; }
   bool holds_writes() const { return holds_.load(std::memory_order_relaxed) != 0; }
 
   // As CLIENT PAUSE wants it.
@@ -50,7 +53,7 @@ class PauseGate {
     mode_.store(mode);
   }
   // Calls back when every command has ended that had begun, and may not begin any more.
-  void drain(Drain::Callback on_ended) { drain_.begin(std::move(on_ended)); }
+  void drain(Drain::Callback on_ended) override { drain_.begin(std::move(on_ended)); }
 
   void end() {
     {

@@ -153,15 +153,9 @@ void Durability::begin_rewrite() {
   release();
 }
 
-std::unique_lock<std::recursive_mutex> Durability::hold_stream(Locking locking) const {
+std::unique_lock<OrderedMutex> Durability::hold_stream(Locking locking) const {
   if (stream_ == nullptr) return {};
-  std::unique_lock lock(stream_->apply_mutex(), std::defer_lock);
-  if (locking == Locking::kTake) {
-    lock.lock();
-  } else {
-    (void)lock.try_lock();
-  }
-  return lock;
+  return stream_->hold(locking);
 }
 
 core::Result<> Durability::fork_child(Task task, Locking locking) {
@@ -175,8 +169,7 @@ core::Result<> Durability::fork_child(Task task, Locking locking) {
   const bool is_save = task == Task::kSave;
   auto options = write_options(!is_save);
   const auto base_format = wanted_base_format();
-  // Without the mutex a replica is between applying a change and counting it.
-  if (is_save && stream.owns_lock()) options.replication = position();
+  if (is_save) options.replication = position();
   bool is_exact = options.replication && options.replication->is_foreign;
   if (is_exact && !exact_child_fits()) {
     is_exact = false;
@@ -238,14 +231,18 @@ core::Result<> Durability::save(Locking locking) {
 }
 
 core::Result<> Durability::save_claimed(Locking locking) {
+  const auto stream = hold_stream(locking);
+  return save_here(locking);
+}
+
+core::Result<> Durability::save_here(Locking locking) {
   const uint64_t changes = parts_.state.changes;
   core::Result<persistence::RdbProgress> saved = core::Error{};
   {
-    const auto stream = hold_stream(locking);
     const auto stripes =
         parts_.keyspace.lock(locking == Locking::kTake ? kAllStripes : 0, LockMode::kShared);
     auto options = write_options(false);
-    if (stream.owns_lock()) options.replication = position();
+    options.replication = position();
     saved = persistence::save_rdb(parts_.files, {snapshot_path(), temporary_snapshot()},
                                   parts_.keyspace, options);
   }

@@ -36,6 +36,7 @@
 #include "server/durability/save_child.h"
 #include "server/durability/save_progress.h"
 #include "server/durability/stream_position.h"
+#include "server/process/command_drain.h"
 #include "server/process/memory_monitor.h"
 #include "server/process/server_state.h"
 
@@ -79,6 +80,8 @@ class Durability {
     SaveChild::Starter start_child = SaveChild::start;
     // Memory that the machine has left.
     std::function<uint64_t()> free_bytes = free_machine_bytes;
+    // Without it no command runs beside this.
+    CommandDrain* commands = nullptr;
   };
   enum class Task : uint8_t { kNone, kSave, kRewrite, kTransfer };
   enum class Start : uint8_t { kStarted, kScheduled };
@@ -100,9 +103,6 @@ class Durability {
   const std::optional<persistence::RdbReplicationInfo>& recovered_position() const {
     return recovered_position_;
   }
-  // Calls back, on another thread, when every command that had begun has ended. Set before start().
-  std::function<void(std::function<void()> on_ended)> drain_commands =
-      [](const std::function<void()>& on_ended) { on_ended(); };
   // Makes recover() end soon, with an error.
   void cancel_recovery() { recovery_is_cancelled_ = true; }
   // Starts the threads; after recover().
@@ -190,9 +190,11 @@ class Durability {
   // REQUIRES for both: the task is claimed.
   void begin_rewrite();
   core::Result<> save_claimed(Locking locking);
+  // REQUIRES: the stream is held.
+  core::Result<> save_here(Locking locking);
   core::Result<> fork_child(Task task, Locking locking);
-  // Taken before the stripes. Not held when the caller has the stripes and a replica is applying.
-  std::unique_lock<std::recursive_mutex> hold_stream(Locking locking) const;
+  // Taken before the stripes. Nothing without a stream.
+  [[nodiscard]] std::unique_lock<OrderedMutex> hold_stream(Locking locking) const;
   // Whether the machine has the memory that an exact child copies.
   bool exact_child_fits() const;
   // Begins a child; with is_exact it returns when the child shares no array any more.
@@ -252,9 +254,9 @@ class Durability {
   std::atomic<int64_t> last_fork_us_{0};
   std::atomic<uint64_t> fork_count_{0};
 
-  std::mutex log_switch_mutex_;  // one thread opens or closes the log; taken before the stripes
-  std::mutex poll_mutex_;        // one thread deals with an ended child; taken before mutex_
-  mutable std::mutex mutex_;     // guards what follows
+  OrderedMutex log_switch_mutex_{LockRank::kLogSwitch};  // one thread opens or closes the log
+  OrderedMutex poll_mutex_{LockRank::kChildEnd};         // one thread deals with an ended child
+  mutable OrderedMutex mutex_{LockRank::kSaves};         // guards what follows
   std::unique_ptr<SaveChild> child_;
   SnapshotTransfer transfer_;
   uint64_t keys_at_fork_ = 0;

@@ -82,7 +82,7 @@ core::Result<> Durability::reload_snapshot(bool saves) {
   // A leader's stream is no client's: it waits for this.
   const auto stream = hold_stream(Locking::kTake);
   if (saves) {
-    if (auto saved = save_claimed(Locking::kTake); !saved) return saved;
+    if (auto saved = save_here(Locking::kTake); !saved) return saved;
   }
   return reload([this] { return server::recover_snapshot(recovery_parts()); });
 }

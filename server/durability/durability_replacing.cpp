@@ -40,8 +40,9 @@ bool Durability::await_commands(const std::function<void()>& on_piece) {
     std::condition_variable condition;
     bool value = false;
   };
+  if (parts_.commands == nullptr) return true;
   const auto ended = std::make_shared<Ended>();
-  drain_commands([ended] {
+  parts_.commands->drain([ended] {
     const std::scoped_lock lock(ended->mutex);
     ended->value = true;
     ended->condition.notify_one();

@@ -2,25 +2,35 @@
 //
 // StreamPosition: where in the replication stream the keyspace stands, as snapshots tell it.
 //
-// Invariants: while hold() is held and all stripes are locked, neither the keyspace nor the
-// position moves. hold() comes before the stripes; who has the stripes already may only try.
+// Invariants: while apply_mutex() is held and all stripes are locked, neither the keyspace nor the
+// position moves. The mutex comes before the stripes. A thread that holds all stripes for commands
+// (EXEC, Locking::kHeld) holds the mutex too.
 // Thread safety: all members may be called from any thread.
 // Source: docs/replication.md, "Snapshots".
 #pragma once
 
+#include <cassert>
 #include <mutex>
 #include <optional>
 
+#include "core/keyspace/keyspace.h"
 #include "persistence/rdb/rdb_writer.h"
+#include "server/process/ordered_mutex.h"
 
 namespace server {
 
 class StreamPosition {
  public:
-  // Taken again by a thread that has it: within EXEC.
-  virtual std::recursive_mutex& apply_mutex() = 0;
+  virtual OrderedMutex& apply_mutex() = 0;
   // Nothing when there is no stream. REQUIRES: see above.
   virtual std::optional<persistence::RdbReplicationInfo> position() const = 0;
+
+  // Holds the mutex for as long as the result lives, unless the caller has it already.
+  [[nodiscard]] std::unique_lock<OrderedMutex> hold(core::keyspace::Locking locking) {
+    if (locking == core::keyspace::Locking::kTake) return std::unique_lock(apply_mutex());
+    assert(apply_mutex().is_held());
+    return {};
+  }
 
  protected:
   ~StreamPosition() = default;

@@ -35,6 +35,7 @@
 #include "server/process/statistics.h"
 #include "server/process/tick_clock.h"
 #include "server/pubsub/pub_sub.h"
+#include "server/replication/leader/leader.h"
 #include "server/replication/roles/follower.h"
 #include "server/replication/roles/shutdown.h"
 #include "server/replication/stream/replication.h"
@@ -48,6 +49,13 @@ class ManualClock final : public core::Clock {
   int64_t wall_ms() const override { return now_ms; }
   int64_t monotonic_us() const override { return now_ms * 1000; }
   std::atomic<int64_t> now_ms{1'700'000'000'000};  // a leader's thread looks at it too
+};
+
+// What the process around the parts is told.
+struct Surroundings final : AckListener, Shutdown::Process {
+  void on_ack() override {}
+  void end() override { ++ends; }
+  int ends = 0;
 };
 
 class CommandTest : public ::testing::Test {
@@ -104,12 +112,12 @@ class CommandTest : public ::testing::Test {
                   clients_,
                   durability_,
                   replication_,
+                  leader_,
                   follower_,
                   shutdown_,
                   gauges_,
                   facts_} {
     pubsub_.wake = [](size_t) {};
-    shutdown_.end_process = [this] { ++shutdowns_requested_; };
     client_ = std::make_unique<Client>(*this);
     other_ = std::make_unique<Client>(*this);
   }
@@ -153,9 +161,15 @@ class CommandTest : public ::testing::Test {
                           SaveChild::start,
                           [this] { return free_bytes_.load(); }}};
   Replication replication_{{{config_, clock_, keyspace_, journal_, disk_, state_}, durability_}};
-  Follower follower_{{config_, clock_, durability_, replication_, disk_, clients_}, keyspace_};
-  Shutdown shutdown_{{config_, clock_, durability_, replication_, pause_}};
-  int shutdowns_requested_ = 0;
+  Surroundings surroundings_;
+  Leader leader_{{{config_, clock_, keyspace_, journal_, disk_, state_}, durability_},
+                 replication_,
+                 pause_,
+                 surroundings_};
+  Follower follower_{
+      {config_, clock_, durability_, replication_, disk_, clients_}, keyspace_, leader_, pause_};
+  Shutdown shutdown_{{config_, clock_, durability_, replication_, leader_, pause_, surroundings_}};
+  int& shutdowns_requested_ = surroundings_.ends;
   Services services_;
   std::unique_ptr<Client> client_;
   std::unique_ptr<Client> other_;

@@ -59,11 +59,11 @@ class LeaderFixture : public CommandTest {
 
   LeaderFixture() {
     replication_.begin_backlog();
-    replication_.start();
+    leader_.start();
   }
-  ~LeaderFixture() override { replication_.stop(); }
+  ~LeaderFixture() override { leader_.stop(); }
 
-  Leader& leader() { return replication_.leader(); }
+  Leader& leader() { return leader_; }
   std::string go_on() { return "+CONTINUE " + replication_.ids().id + "\r\n"; }
   std::string psync(Remote& peer, uint64_t offset) {
     return peer.client.run({"PSYNC", replication_.ids().id, std::to_string(offset + 1)});

@@ -65,10 +65,12 @@ void exec(Context& ctx) {
   session.watched_keys.store(0, std::memory_order_relaxed);
   session.watched_bytes.store(0, std::memory_order_relaxed);
 
-  // Saves and changes of role take it before the stripes.
-  std::unique_lock<std::recursive_mutex> stream(ctx.services.replication.apply_mutex(),
-                                                std::defer_lock);
-  if ((transaction.queued_flags & kWholeKeyspace) != 0) stream.lock();
+  // Saves and changes of role take it before the stripes. Whoever replays holds it already.
+  std::unique_lock<OrderedMutex> stream;
+  if ((transaction.queued_flags & kWholeKeyspace) != 0 &&
+      session.origin == CommandOrigin::kClient) {
+    stream = ctx.services.replication.hold(core::keyspace::Locking::kTake);
+  }
   const bool exclusive =
       (transaction.queued_flags & kWrite) != 0 || transaction.watch_flag != nullptr;
   const StripeLock lock = ctx.keyspace().lock(

@@ -72,7 +72,7 @@ void config_set(Context& ctx) {
 /* CONFIG RESETSTAT */
 void config_resetstat(Context& ctx) {
   ctx.services.statistics.reset();
-  ctx.services.replication.leader().reset_counters();
+  ctx.services.leader.reset_counters();
   ctx.services.gauges.reset();
   ctx.services.clients.reset_evicted_count();
   ctx.keyspace().expiry_statistics().reset();

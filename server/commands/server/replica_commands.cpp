@@ -36,7 +36,7 @@ std::string_view state_name(FollowerState state) {
 /* REPLICAOF host port | NO ONE */
 void replicaof(Context& ctx) {
   Follower& follower = ctx.services.follower;
-  const std::scoped_lock stream(ctx.services.replication.apply_mutex());
+  const auto stream = ctx.services.replication.hold(ctx.locking());
   if (follower.failover_state() != Failover::State::kNone) {
     return ctx.reply.error("ERR REPLICAOF not allowed while failing over.");
   }
@@ -96,7 +96,7 @@ void failover(Context& ctx) {
   }
   const auto request = read_failover(std::span(ctx.args).subspan(1));
   if (!request) return ctx.reply.error(request.error().message);
-  answer(follower.begin_failover(*request));
+  answer(follower.begin_failover(*request, ctx.locking()));
 }
 
 constexpr uint32_t kReplicaFlags = kAdmin | kNoScript | kStale | kNoAsyncLoading | kWholeKeyspace;

@@ -49,12 +49,12 @@ void serve_stream(Context& ctx, const Leader::Request& request) {
   if (own == nullptr) return ctx.reply.error("ERR this client cannot become a replica");
   session.peer = Peer::kReplica;
   session.reply_mode = ReplyMode::kOff;
-  if (auto attached = replication.leader().attach(own, request); !attached) {
+  if (auto attached = ctx.services.leader.attach(own, request); !attached) {
     session.peer = Peer::kClient;
     session.reply_mode = ReplyMode::kOn;
     return ctx.reply.error(attached.error().message);
   }
-  session.on_end = [&leader = replication.leader(), id = session.id] { leader.detach(id); };
+  session.on_end = [&leader = ctx.services.leader, id = session.id] { leader.detach(id); };
 }
 
 // PSYNC … FAILOVER: our leader has paused its writes and wants to follow us. Errors: the reply.
@@ -67,6 +67,7 @@ core::Result<> take_over(Context& ctx) {
     return core::Error{"ERR PSYNC FAILOVER replid must match my replid."};
   }
   log_notice("The leader hands its role over, by {}", ctx.session.address);
+  const auto stream = services.replication.hold(ctx.locking());
   services.follower.promote(ctx.locking());
   return {};
 }
@@ -147,7 +148,7 @@ void take_ack(Context& ctx, size_t index) {
     const auto offset = protocol::parse_int64(ctx.args[index + 3]);
     if (offset && *offset >= 0) synced = static_cast<uint64_t>(*offset);
   }
-  ctx.services.replication.leader().ack(ctx.session.id, static_cast<uint64_t>(*acked), synced);
+  ctx.services.leader.ack(ctx.session.id, static_cast<uint64_t>(*acked), synced);
 }
 
 /* REPLCONF option value [option value ...] */
@@ -167,7 +168,7 @@ void replconf(Context& ctx) {
 void role(Context& ctx) {
   if (ctx.services.replication.is_replica()) return answer_role_of_replica(ctx);
   Replication& replication = ctx.services.replication;
-  auto replicas = replication.leader().describe();
+  auto replicas = ctx.services.leader.describe();
   std::erase_if(replicas,
                 [](const auto& replica) { return replica.state != Replica::State::kOnline; });
   ctx.reply.array(3);
@@ -212,7 +213,7 @@ class AwaitedAcks final : public AwaitedReply {
         deadline_us_(timeout_ms > 0 ? services.clock.monotonic_us() + timeout_ms * 1000 : 0) {}
 
   bool try_answer(protocol::ReplyWriter& reply, bool is_late) override {
-    const Leader& leader = services_.replication.leader();
+    const Leader& leader = services_.leader;
     const int64_t replicas = wanted_.are_disks_meant ? leader.count_synced(stream_offset_)
                                                      : leader.count_acked(stream_offset_);
     // A log without its base brings nothing back.
@@ -241,7 +242,7 @@ class AwaitedAcks final : public AwaitedReply {
 
 void await_acks(Context& ctx, const AwaitedAcks::Wanted& wanted, int64_t timeout_ms) {
   ctx.await(std::make_unique<AwaitedAcks>(ctx.services, wanted, timeout_ms));
-  if (ctx.session.awaited) ctx.services.replication.leader().request_acks();
+  if (ctx.session.awaited) ctx.services.leader.request_acks();
 }
 
 /* WAIT numreplicas timeout */

@@ -238,15 +238,17 @@ Durability::Replacement FollowerSession::replacement_by(const SnapshotFacts& fac
 }
 
 core::Result<> FollowerSession::go_on() {
-  const std::scoped_lock lock(parts_.replication.apply_mutex());
-  if (!surroundings_.is_wanted()) return core::Error{"the role has changed"};
-  is_served_ = true;
-  if (!surroundings_.failures.is_repeating()) {
-    log_notice("The leader goes on at offset {} with {}", link_->offset(), link_->id());
+  {
+    const std::scoped_lock lock(parts_.replication.apply_mutex());
+    if (!surroundings_.is_wanted()) return core::Error{"the role has changed"};
+    is_served_ = true;
+    if (!surroundings_.failures.is_repeating()) {
+      log_notice("The leader goes on at offset {} with {}", link_->offset(), link_->id());
+    }
+    parts_.replication.continue_as(link_->id());
+    ++figures_.partial_syncs;
+    begin_stream(!parts_.replication.stream_is_foreign(), parts_.replication.stream_database());
   }
-  parts_.replication.continue_as(link_->id());
-  ++figures_.partial_syncs;
-  begin_stream(!parts_.replication.stream_is_foreign(), parts_.replication.stream_database());
   surroundings_.on_accepted();
   return {};
 }

@@ -31,22 +31,27 @@ std::string host_of(const std::string& address) {
 
 }  // namespace
 
-Leader::Leader(const Replication::Parts& parts, Replication& replication)
+Leader::Leader(const Replication::Parts& parts, Replication& replication, const PauseGate& pause,
+               AckListener& ack_listener)
     : parts_(parts),
       replication_(replication),
+      pause_(pause),
+      ack_listener_(ack_listener),
       backlog_(replication.backlog()),
       wake_event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       buffer_(kPumpBytes) {
   for (const OptionId id : {OptionId::kMinReplicasToWrite, OptionId::kMinReplicasMaxLag}) {
     parts_.config.on_change(id, [this]() -> core::Result<> {
-      judge_writes();
+      update_write_gate();
       return {};
     });
   }
-  judge_writes();
+  replication_.set_listener(this);
+  update_write_gate();
 }
 
 Leader::~Leader() {
+  replication_.set_listener(nullptr);
   stop();
 }
 
@@ -91,7 +96,7 @@ core::Result<> Leader::attach(const std::shared_ptr<Session>& session, const Req
       log_notice("Replica {} asks for a full synchronization", session->address);
     }
     links_[session->id] = std::move(link);
-    judge_writes_locked(now_us);
+    update_write_gate_locked(now_us);
   }
   is_asleep_ = true;
   wake();
@@ -118,7 +123,7 @@ bool Leader::try_partial(const std::shared_ptr<ReplicaSender>& link, const Reque
 void Leader::detach(uint64_t session_id) {
   const std::scoped_lock lock(mutex_);
   forget(session_id);
-  judge_writes_locked(parts_.clock.monotonic_us());
+  update_write_gate_locked(parts_.clock.monotonic_us());
 }
 
 void Leader::forget(uint64_t id) {
@@ -141,10 +146,10 @@ void Leader::drop(uint64_t id, std::string_view reason) {
   forget(id);
 }
 
-void Leader::drop_all() {
+void Leader::on_stream_replaced() {
   const std::scoped_lock lock(mutex_);
   while (!links_.empty()) drop(links_.begin()->first, "");
-  judge_writes_locked(parts_.clock.monotonic_us());
+  update_write_gate_locked(parts_.clock.monotonic_us());
 }
 
 void Leader::ack(uint64_t session_id, uint64_t offset, std::optional<uint64_t> synced) {
@@ -156,13 +161,13 @@ void Leader::ack(uint64_t session_id, uint64_t offset, std::optional<uint64_t> s
     const uint64_t end = backlog_.end_offset();
     if (synced) synced = std::min(*synced, end);
     is_new = replicas_.ack(session_id, std::min(offset, end), synced, now_us);
-    judge_writes_locked(now_us);
+    update_write_gate_locked(now_us);
   }
   if (is_new) {
     is_asleep_ = true;
     wake();
   }
-  on_ack();
+  ack_listener_.on_ack();
 }
 
 int64_t Leader::count_acked(uint64_t offset) const {
@@ -215,12 +220,12 @@ void Leader::reset_counters() {
   }
 }
 
-void Leader::judge_writes() {
+void Leader::update_write_gate() {
   const std::scoped_lock lock(mutex_);
-  judge_writes_locked(parts_.clock.monotonic_us());
+  update_write_gate_locked(parts_.clock.monotonic_us());
 }
 
-void Leader::judge_writes_locked(int64_t now_us) {
+void Leader::update_write_gate_locked(int64_t now_us) {
   const int64_t wanted = parts_.config.integer(OptionId::kMinReplicasToWrite);
   const int64_t lag_s = parts_.config.integer(OptionId::kMinReplicasMaxLag);
   const bool are_too_few = wanted > 0 && lag_s > 0 && !replication_.is_replica() &&
@@ -263,16 +268,16 @@ std::vector<std::pair<Leader::LinkPtr, bool>> Leader::step() {
   add_to_stream(now_us);
   if (now_us >= next_second_us_) {
     next_second_us_ = now_us + core::kSecondUs;
-    look_at_clock(now_us);
+    on_second(now_us);
   }
-  close_slow_ones(now_us);
+  drop_slow_replicas(now_us);
   std::vector<std::pair<LinkPtr, bool>> links;
   for (const auto& [id, link] : links_) {
     const Replica* const replica = replicas_.find(id);
     // While a child writes into the socket, nobody else may.
-    const bool is_childs =
+    const bool child_owns_socket =
         replica->state == Replica::State::kSnapshot && replica->form == SnapshotForm::kMarked;
-    if (!is_childs) links.emplace_back(link, replica->state == Replica::State::kOnline);
+    if (!child_owns_socket) links.emplace_back(link, replica->state == Replica::State::kOnline);
   }
   return links;
 }
@@ -281,8 +286,10 @@ void Leader::add_to_stream(int64_t now_us) {
   // Taken whatever follows: the thread does not sleep while it stands.
   const bool acks_are_wanted = acks_are_wanted_.exchange(false);
   if (replication_.is_replica() || replicas_.empty()) return;
-  // Before a shutdown the stream must end where the snapshot does.
-  const bool may_add = !is_paused();
+  // Before the process ends the stream must end where the snapshot does. A failover needs what is
+  // added here, and a shutdown that waits: replicas are asked, and live on meanwhile.
+  const bool may_add = !pause_.has(PauseGate::Hold::kEnding) &&
+                       !pause_.holds_back_by_client(kWrite, parts_.clock.wall_ms());
   // By way of the journal, which ends the stream when this server becomes a replica.
   if (acks_are_wanted && may_add) parts_.journal.tell_second_sink(kGetAck);
   // The period may change at any time: it counts from the last one.
@@ -292,7 +299,7 @@ void Leader::add_to_stream(int64_t now_us) {
   last_ping_us_ = now_us;
 }
 
-void Leader::look_at_clock(int64_t now_us) {
+void Leader::on_second(int64_t now_us) {
   for (const auto& [id, link] : links_) {
     // Lines without a command count as a sign of life: a replica sends them while it loads.
     const int64_t silent_ms = parts_.clock.wall_ms() - link->session->last_interaction_ms.load();
@@ -305,7 +312,7 @@ void Leader::look_at_clock(int64_t now_us) {
     drop(id, "nothing was heard of it for repl-timeout");
   }
   for (const auto id : replicas_.keep_alive()) links_.at(id)->say("\n");
-  judge_writes_locked(now_us);
+  update_write_gate_locked(now_us);
   const int64_t ttl_s = parts_.config.integer(OptionId::kReplBacklogTtl);
   if (links_.empty() && ttl_s > 0 && backlog_.is_active() && !replication_.is_replica() &&
       now_us - last_replica_us_ > ttl_s * core::kSecondUs) {
@@ -314,9 +321,9 @@ void Leader::look_at_clock(int64_t now_us) {
   }
 }
 
-void Leader::close_slow_ones(int64_t now_us) {
+void Leader::drop_slow_replicas(int64_t now_us) {
   BufferLimit limit = parts_.config.output_buffer_limit(ClientClass::kReplica);
-  // A smaller one would end those whom the backlog has just brought back.
+  // A smaller one would disconnect replicas that just resumed from the backlog.
   const auto backlog_size = static_cast<int64_t>(backlog_.size_bytes());
   if (limit.hard_bytes > 0) limit.hard_bytes = std::max(limit.hard_bytes, backlog_size);
   if (limit.soft_bytes > 0) limit.soft_bytes = std::max(limit.soft_bytes, backlog_size);

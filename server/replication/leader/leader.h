@@ -20,7 +20,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -30,6 +29,7 @@
 #include <thread>
 #include <vector>
 
+#include "server/dispatch/pause_gate.h"
 #include "server/replication/leader/replica_sender.h"
 #include "server/replication/leader/replicas.h"
 #include "server/replication/stream/backlog.h"
@@ -38,7 +38,16 @@
 
 namespace server {
 
-class Leader {
+// Told of what replicas say, by the thread of the one that has said it.
+class AckListener {
+ public:
+  virtual void on_ack() = 0;
+
+ protected:
+  ~AckListener() = default;
+};
+
+class Leader final : public StreamListener {
  public:
   // What PSYNC asks for; SYNC asks for everything.
   struct Request {
@@ -61,15 +70,11 @@ class Leader {
     int64_t lag_s = 0;
   };
 
-  Leader(const Replication::Parts& parts, Replication& replication);
+  Leader(const Replication::Parts& parts, Replication& replication, const PauseGate& pause,
+         AckListener& ack_listener);
   ~Leader();
   Leader(const Leader&) = delete;
   Leader& operator=(const Leader&) = delete;
-
-  // Called when a replica has acknowledged something. Set before start().
-  std::function<void()> on_ack = [] {};
-  // Whether writes are held back, so that nothing may be added to the stream. Set before start().
-  std::function<bool()> is_paused = [] { return false; };
 
   void start();
   void stop();
@@ -79,8 +84,8 @@ class Leader {
   // The connection has ended.
   void detach(uint64_t session_id);
   void ack(uint64_t session_id, uint64_t offset, std::optional<uint64_t> synced);
-  // Ends all connections of replicas, whose stream has been replaced.
-  void drop_all();
+  // Ends all connections of replicas.
+  void on_stream_replaced() override;
 
   // For WAIT and WAITAOF.
   int64_t count_acked(uint64_t offset) const;
@@ -89,7 +94,7 @@ class Leader {
   void request_acks();
 
   // Refuses writes while there are too few good replicas, or no longer.
-  void judge_writes();
+  void update_write_gate() override;
   // Wakes the thread, if it sleeps: there is something to send.
   void wake();
 
@@ -120,10 +125,10 @@ class Leader {
                    int64_t now_us);
   void drop(uint64_t id, std::string_view reason);
   void forget(uint64_t id);
-  void look_at_clock(int64_t now_us);
-  void close_slow_ones(int64_t now_us);
+  void on_second(int64_t now_us);
+  void drop_slow_replicas(int64_t now_us);
   void add_to_stream(int64_t now_us);
-  void judge_writes_locked(int64_t now_us);
+  void update_write_gate_locked(int64_t now_us);
   Replicas::Policy policy() const;
 
   // Snapshots, in leader_snapshots.cpp. Not by a thread that holds stripes.
@@ -140,6 +145,8 @@ class Leader {
 
   const Replication::Parts parts_;
   Replication& replication_;
+  const PauseGate& pause_;
+  AckListener& ack_listener_;
   Backlog& backlog_;
   Counters counters_;
   Descriptor wake_event_;
@@ -147,7 +154,7 @@ class Leader {
   std::atomic<bool> acks_are_wanted_{false};
   std::vector<char> buffer_;  // of the thread
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable OrderedMutex mutex_{LockRank::kLeader};  // guards what follows
   Replicas replicas_;
   std::map<uint64_t, LinkPtr> links_;
   std::optional<Snapshot> snapshot_;

@@ -141,7 +141,7 @@ void Leader::finish_snapshot(int64_t now_us) {
   }
   // Whoever still sends it has it open.
   if (is_file) (void)parts_.files.remove(snapshot.path);
-  judge_writes_locked(now_us);
+  update_write_gate_locked(now_us);
 }
 
 void Leader::send_file(Replicas::Id id, const std::string& path) {
@@ -161,7 +161,7 @@ void Leader::finish_file(Replicas::Id id) {
   if (replica->traits.wants_snapshot_only) return drop(id, "");
   const int64_t now_us = parts_.clock.monotonic_us();
   replicas_.go_online(id, now_us);
-  judge_writes_locked(now_us);
+  update_write_gate_locked(now_us);
 }
 
 }  // namespace server

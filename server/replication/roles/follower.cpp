@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <charconv>
 #include <utility>
 
@@ -31,8 +32,9 @@ std::optional<Follower::Target> parse_target(const std::string& text) {
 
 }  // namespace
 
-Follower::Follower(const Parts& parts, core::keyspace::Keyspace& keyspace)
-    : parts_(parts), keyspace_(keyspace) {
+Follower::Follower(const Parts& parts, core::keyspace::Keyspace& keyspace, Leader& leader,
+                   PauseGate& pause)
+    : parts_(parts), keyspace_(keyspace), leader_(leader), pause_(pause) {
   target_ = parse_target(parts_.config.text(OptionId::kReplicaOf));
   if (target_) figures_.state = FollowerState::kConnect;
 }
@@ -80,7 +82,7 @@ void Follower::change_target(std::optional<Target> target) {
 }
 
 bool Follower::follow(const Target& asked, Locking locking) {
-  const std::scoped_lock stream(parts_.replication.apply_mutex());
+  assert(parts_.replication.apply_mutex().is_held());
   const auto stripes =
       keyspace_.lock(locking == Locking::kTake ? kAllStripes : 0, LockMode::kShared);
   if (target() == asked) {
@@ -94,7 +96,7 @@ bool Follower::follow(const Target& asked, Locking locking) {
 }
 
 bool Follower::promote(Locking locking) {
-  const std::scoped_lock stream(parts_.replication.apply_mutex());
+  assert(parts_.replication.apply_mutex().is_held());
   const auto stripes =
       keyspace_.lock(locking == Locking::kTake ? kAllStripes : 0, LockMode::kShared);
   if (!target()) return false;

@@ -13,18 +13,20 @@
 #pragma once
 
 #include <atomic>
-#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 
 #include "core/keyspace/keyspace.h"
+#include "server/dispatch/pause_gate.h"
 #include "server/replication/follower/follower_session.h"
 #include "server/replication/follower/link_failures.h"
 #include "server/replication/roles/failover.h"
 
 namespace server {
+
+class Leader;
 
 class Follower {
  public:
@@ -32,7 +34,8 @@ class Follower {
   using Target = FollowerSession::Target;
   using Locking = core::keyspace::Locking;
 
-  Follower(const Parts& parts, core::keyspace::Keyspace& keyspace);
+  Follower(const Parts& parts, core::keyspace::Keyspace& keyspace, Leader& leader,
+           PauseGate& pause);
   ~Follower();
   Follower(const Follower&) = delete;
   Follower& operator=(const Follower&) = delete;
@@ -42,8 +45,8 @@ class Follower {
   // Ends the link and the thread.
   void stop();
 
-  // REPLICAOF. False when that leader is followed already. A thread that holds all stripes holds
-  // the apply_mutex() too.
+  // REQUIRES for both: the replication's apply_mutex(). `locking` is for the stripes.
+  // REPLICAOF. False when that leader is followed already.
   bool follow(const Target& target, Locking locking);
   // REPLICAOF NO ONE. False when this is no replica.
   bool promote(Locking locking);
@@ -52,13 +55,10 @@ class Follower {
   const FollowerFigures& figures() const { return figures_; }
   const LinkFailures& failures() const { return failures_; }
 
-  // FAILOVER, in follower_failover.cpp. Set both before start(): the first holds back all writes
-  // and says when none is under way any more, the second lets them go on.
-  std::function<void(std::function<void()> on_writes_ended)> hold_writes = [](const auto&) {};
-  std::function<void()> release_writes = [] {};
+  // FAILOVER, in follower_failover.cpp.
   Failover::State failover_state() const { return failover_.state(); }
-  // Errors: the reply.
-  core::Result<> begin_failover(const Failover::Request& request);
+  // Holds back all writes. Errors: the reply.
+  core::Result<> begin_failover(const Failover::Request& request, Locking locking);
   core::Result<> abort_failover(Locking locking);
   // Does what is due; to be called when a replica has acknowledged, and by the clock. Not by a
   // thread that holds stripes.
@@ -71,12 +71,17 @@ class Follower {
   // What hinders the link may be gone.
   void retry_soon();
   void change_target(std::optional<Target> target);
+  void note_writes_ended(uint64_t attempt);
+  // Ends the attempt and lets writes go on. REQUIRES: the replication's apply_mutex().
+  void end_failover();
   void finish_failover();
   // The target refuses, or is lost.
   void take_back(uint64_t generation);
 
   const Parts parts_;
   core::keyspace::Keyspace& keyspace_;
+  Leader& leader_;  // of this server's own replicas
+  PauseGate& pause_;
   FollowerFigures figures_;
   LinkFailures failures_;
   Failover failover_;  // guarded by the replication's apply_mutex()
@@ -84,7 +89,7 @@ class Follower {
   ReplayerFactory make_replayer_;
   std::atomic<uint64_t> generation_{0};  // of the target
   std::atomic<bool> is_stopping_{false};
-  mutable std::mutex mutex_;  // guards target_
+  mutable OrderedMutex mutex_{LockRank::kFollower};  // guards target_
   std::optional<Target> target_;
   std::thread thread_;
 };

@@ -25,32 +25,43 @@ std::vector<Failover::Candidate> candidates_of(const Leader& leader) {
 
 }  // namespace
 
-core::Result<> Follower::begin_failover(const Failover::Request& request) {
+core::Result<> Follower::begin_failover(const Failover::Request& request, Locking locking) {
   Replication& replication = parts_.replication;
-  const std::scoped_lock stream(replication.apply_mutex());
-  auto begun = failover_.begin(request, replication.is_replica(),
-                               candidates_of(replication.leader()), parts_.clock.monotonic_us());
-  if (!begun) return begun;
-  log_notice("FAILOVER: writes are held back until a replica has everything");
-  hold_writes([this, attempt = failover_.attempt()] {
-    {
-      const std::scoped_lock lock(parts_.replication.apply_mutex());
-      failover_.note_writes_ended(attempt);
-    }
-    parts_.replication.leader().request_acks();
-    drive_failover();
-  });
+  uint64_t attempt = 0;
+  {
+    const auto stream = replication.hold(locking);
+    auto begun = failover_.begin(request, replication.is_replica(), candidates_of(leader_),
+                                 parts_.clock.monotonic_us());
+    if (!begun) return begun;
+    attempt = failover_.attempt();
+    log_notice("FAILOVER: writes are held back until a replica has everything");
+    pause_.hold_writes(PauseGate::Hold::kHandover);
+  }
+  pause_.drain([this, attempt] { note_writes_ended(attempt); });
   return {};
 }
 
+void Follower::note_writes_ended(uint64_t attempt) {
+  {
+    const std::scoped_lock lock(parts_.replication.apply_mutex());
+    failover_.note_writes_ended(attempt);
+  }
+  leader_.request_acks();
+  drive_failover();
+}
+
+void Follower::end_failover() {
+  failover_.end();
+  pause_.release_writes(PauseGate::Hold::kHandover);
+}
+
 core::Result<> Follower::abort_failover(Locking locking) {
-  const std::scoped_lock stream(parts_.replication.apply_mutex());
+  const auto stream = parts_.replication.hold(locking);
   const Failover::State state = failover_.state();
   if (state == Failover::State::kNone) return core::Error{"ERR No failover in progress."};
   log_notice("FAILOVER: aborted by a client");
   if (state == Failover::State::kInProgress) promote(locking);
-  failover_.end();
-  release_writes();
+  end_failover();
   return {};
 }
 
@@ -65,16 +76,15 @@ void Follower::drive_failover() {
   const auto stripes =
       keyspace_.lock(core::keyspace::kAllStripes, core::keyspace::LockMode::kShared);
   replication.hold_stream();
-  const auto decision = failover_.decide(replication.offset(), candidates_of(replication.leader()),
-                                         parts_.clock.monotonic_us());
+  const auto decision =
+      failover_.decide(replication.offset(), candidates_of(leader_), parts_.clock.monotonic_us());
   switch (decision.kind) {
     case Failover::Decision::Kind::kWait:
       return replication.release_stream();
     case Failover::Decision::Kind::kGiveUp:
       replication.release_stream();
       log_warning("FAILOVER: no replica had everything before the timeout");
-      failover_.end();
-      return release_writes();
+      return end_failover();
     case Failover::Decision::Kind::kHandOver:
       log_notice("FAILOVER: the role goes to {}:{}", decision.target.host, decision.target.port);
       failover_.hand_over();
@@ -91,8 +101,7 @@ void Follower::finish_failover() {
     if (target_) target_->takes_over = false;
   }
   log_notice("FAILOVER: the target leads");
-  failover_.end();
-  release_writes();
+  end_failover();
 }
 
 void Follower::take_back(uint64_t generation) {
@@ -101,8 +110,7 @@ void Follower::take_back(uint64_t generation) {
   if (failover_.state() != Failover::State::kInProgress || generation_ != generation) return;
   log_warning("FAILOVER: the target does not take the role, this server leads again");
   promote(Locking::kTake);
-  failover_.end();
-  release_writes();
+  end_failover();
 }
 
 }  // namespace server

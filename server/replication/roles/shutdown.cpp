@@ -35,8 +35,7 @@ void Shutdown::begin(const Request& request) {
 int64_t Shutdown::replicas_deadline_us() const {
   const int64_t timeout_s = parts_.config.integer(OptionId::kShutdownTimeout);
   // A replica has nothing that its leader lacks.
-  const bool lacks_nobody =
-      parts_.replication.is_replica() || parts_.replication.leader().count() == 0;
+  const bool lacks_nobody = parts_.replication.is_replica() || parts_.leader.count() == 0;
   if (timeout_s == 0 || lacks_nobody) return 0;
   return parts_.clock.monotonic_us() + timeout_s * core::kSecondUs;
 }
@@ -55,7 +54,7 @@ void Shutdown::note_writes_ended(uint64_t attempt) {
     if (state_ != State::kWaits || attempt_ != attempt) return;
     wanted_offset_ = parts_.replication.offset();
   }
-  if (deadline_us_ != 0) parts_.replication.leader().request_acks();
+  if (deadline_us_ != 0) parts_.leader.request_acks();
   look();
 }
 
@@ -65,6 +64,7 @@ void Shutdown::look() {
     const std::scoped_lock lock(mutex_);
     if (state_ != State::kWaits || !wait_is_over()) return;
     if (deadline_us_ != 0) log_lagging_replicas();
+    parts_.pause.hold_writes(PauseGate::Hold::kEnding);
     state_ = State::kEnding;
   }
   finish();
@@ -80,7 +80,7 @@ bool Shutdown::wait_is_over() const {
   // What a thread still writes would be answered and not saved; it cannot end amid a write anyway.
   if (!wanted_offset_) return false;
   if (deadline_us_ == 0 || parts_.clock.monotonic_us() >= deadline_us_) return true;
-  const auto replicas = parts_.replication.leader().describe();
+  const auto replicas = parts_.leader.describe();
   // No snapshot begins any more for those that need one first.
   return std::ranges::all_of(replicas, [this](const Leader::Description& replica) {
     return replica.state == Replica::State::kWaits || replica.acked >= *wanted_offset_;
@@ -89,7 +89,7 @@ bool Shutdown::wait_is_over() const {
 
 void Shutdown::log_lagging_replicas() const {
   const uint64_t wanted = wanted_offset_.value_or(parts_.replication.offset());
-  const auto replicas = parts_.replication.leader().describe();
+  const auto replicas = parts_.leader.describe();
   size_t in_sync = 0;
   for (const Leader::Description& replica : replicas) {
     if (replica.acked >= wanted) {
@@ -105,6 +105,7 @@ void Shutdown::log_lagging_replicas() const {
 // The next attempt may begin behind it, not before.
 void Shutdown::take_back() {
   parts_.durability.refuse_children(false);
+  parts_.pause.release_writes(PauseGate::Hold::kEnding);
   parts_.pause.release_writes(PauseGate::Hold::kShutdown);
   state_ = State::kNone;
 }
@@ -121,7 +122,7 @@ void Shutdown::finish() {
       log_warning("Shutting down all the same: {}", ready.error().message);
     }
   }
-  end_process();
+  parts_.process.end();
 }
 
 }  // namespace server

@@ -18,7 +18,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <mutex>
 #include <optional>
 
@@ -28,14 +27,26 @@
 
 namespace server {
 
+class Leader;
+
 class Shutdown {
  public:
+  // What ends the process cleanly, soon.
+  class Process {
+   public:
+    virtual void end() = 0;
+
+   protected:
+    ~Process() = default;
+  };
   struct Parts {
     const Config& config;
     const core::Clock& clock;
     Durability& durability;
     Replication& replication;
+    Leader& leader;
     PauseGate& pause;
+    Process& process;
   };
   struct Request {
     bool saves = false;      // a snapshot; the append log is brought to the disk anyhow
@@ -47,9 +58,6 @@ class Shutdown {
   enum class State : uint8_t { kNone, kWaits, kEnding };
 
   explicit Shutdown(const Parts& parts) : parts_(parts) {}
-
-  // Ends the process cleanly, soon. Set before begin().
-  std::function<void()> end_process = [] {};
 
   // As SHUTDOWN without options, or a signal, asks: save points decide what is saved.
   Request usual_request() const;
@@ -82,7 +90,8 @@ class Shutdown {
   std::atomic<State> state_{State::kNone};
   std::atomic<uint64_t> attempt_{0};
   std::atomic<int64_t> deadline_us_{0};  // of the wait for replicas; 0 for none
-  mutable std::mutex mutex_;             // orders changes of the state, and guards what follows
+  // Orders changes of the state, and guards what follows.
+  mutable OrderedMutex mutex_{LockRank::kShutdown};
   Request request_;
   std::optional<uint64_t> wanted_offset_;  // what replicas must have; not known before writes end
 };

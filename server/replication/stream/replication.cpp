@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "server/replication/leader/leader.h"
-
 namespace server {
 
 Replication::Replication(const Parts& parts) : parts_(parts) {
@@ -22,22 +20,12 @@ Replication::Replication(const Parts& parts) : parts_(parts) {
   }
   if (!parts_.config.text(OptionId::kReplicaOf).empty()) parts_.state.is_replica = true;
   parts_.durability.set_stream(this);
-  leader_ = std::make_unique<Leader>(parts_, *this);
   update_availability();
 }
 
 Replication::~Replication() {
-  stop();
   parts_.durability.set_stream(nullptr);
   parts_.journal.set_second_sink(nullptr);
-}
-
-void Replication::start() {
-  leader_->start();
-}
-
-void Replication::stop() {
-  leader_->stop();
 }
 
 void Replication::restate_database() {
@@ -129,7 +117,7 @@ void Replication::become_leader() {
     parts_.journal.set_second_sink(&backlog_);
   }
   update_availability();
-  leader_->drop_all();
+  tell_stream_replaced();
 }
 
 void Replication::adopt(const persistence::RdbReplicationInfo& position) {
@@ -142,7 +130,7 @@ void Replication::adopt(const persistence::RdbReplicationInfo& position) {
   stream_is_foreign_ = position.is_foreign;
   has_own_changes_ = false;
   own_expiries_.clear();
-  leader_->drop_all();
+  tell_stream_replaced();
 }
 
 void Replication::continue_as(std::string_view new_id) {
@@ -151,7 +139,7 @@ void Replication::continue_as(std::string_view new_id) {
     if (ids_.id == new_id) return;
     ids_.shift_to(new_id, offset());
   }
-  leader_->drop_all();
+  tell_stream_replaced();
 }
 
 void Replication::append_applied(std::string_view bytes, unsigned database) {
@@ -176,7 +164,11 @@ void Replication::update_availability() {
       is_replica() && parts_.config.flag(OptionId::kReplicaReadOnly));
   set(Availability::kStaleReplica,
       is_replica() && !link_is_up_ && !parts_.config.flag(OptionId::kReplicaServeStaleData));
-  leader_->judge_writes();
+  if (listener_ != nullptr) listener_->update_write_gate();
+}
+
+void Replication::tell_stream_replaced() const {
+  if (listener_ != nullptr) listener_->on_stream_replaced();
 }
 
 std::optional<persistence::RdbReplicationInfo> Replication::position() const {

@@ -16,7 +16,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -31,10 +30,9 @@
 #include "server/replication/stream/backlog.h"
 #include "server/replication/stream/ids.h"
 #include "server/replication/stream/own_expiries.h"
+#include "server/replication/stream/stream_listener.h"
 
 namespace server {
-
-class Leader;
 
 class Replication final : public StreamPosition, public OwnChanges {
  public:
@@ -53,10 +51,8 @@ class Replication final : public StreamPosition, public OwnChanges {
   Backlog& backlog() { return backlog_; }
   const Backlog& backlog() const { return backlog_; }
 
-  // What serves this server's replicas. Its thread runs from start() to stop().
-  Leader& leader() { return *leader_; }
-  void start();
-  void stop();
+  // What serves this server's replicas; null for none. It calls this itself.
+  void set_listener(StreamListener* listener) { listener_ = listener; }
 
   // What the snapshot that was loaded says, before the server serves: a leader's replicas may go on
   // where it ended, a replica asks its leader for that.
@@ -113,26 +109,27 @@ class Replication final : public StreamPosition, public OwnChanges {
   void restate_database();
 
   // StreamPosition.
-  std::recursive_mutex& apply_mutex() override { return apply_mutex_; }
+  OrderedMutex& apply_mutex() override { return apply_mutex_; }
   std::optional<persistence::RdbReplicationInfo> position() const override;
 
  private:
   void update_availability();
+  void tell_stream_replaced() const;
 
   const Parts parts_;
-  std::recursive_mutex apply_mutex_;  // see the invariants; taken before the stripes
+  OrderedMutex apply_mutex_{LockRank::kStream};  // see the invariants
   std::atomic<bool> link_is_up_{false};
   std::atomic<unsigned> stream_database_{0};
   std::atomic<bool> stream_is_foreign_{false};
   std::atomic<bool> has_own_changes_{false};
   // Held around every change of the role or of what the journal tells the backlog: a replica's is
-  // told nothing but its leader's stream. Taken before ids_mutex_, after all others.
-  std::mutex role_mutex_;
-  mutable std::mutex ids_mutex_;  // guards ids_
+  // told nothing but its leader's stream.
+  OrderedMutex role_mutex_{LockRank::kRole};
+  mutable OrderedMutex ids_mutex_{LockRank::kStreamIds};  // guards ids_
   ReplicationIds ids_;
   Backlog backlog_;
   OwnExpiries own_expiries_;
-  std::unique_ptr<Leader> leader_;
+  StreamListener* listener_ = nullptr;
 };
 
 }  // namespace server

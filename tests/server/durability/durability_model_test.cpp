@@ -90,16 +90,20 @@ class Life {
   Life(const Registry& registry, Config& config, ManualClock& clock, VirtualDisk& disk)
       : clock_(clock),
         statistics_(1, registry.size()),
-        shutdown_({config, clock, durability, replication_, pause_}),
         durability({{config, clock, keyspace_, journal, disk, state_}, SaveChild::start_here}),
         replication_({{config, clock, keyspace_, journal, disk, state_}, durability}),
-        follower_({config, clock, durability, replication_, disk, clients_}, keyspace_),
+        leader_({{config, clock, keyspace_, journal, disk, state_}, durability}, replication_,
+                pause_, surroundings_),
+        follower_({config, clock, durability, replication_, disk, clients_}, keyspace_, leader_,
+                  pause_),
+        shutdown_({config, clock, durability, replication_, leader_, pause_, surroundings_}),
         services_{{config, clock, keyspace_, reclaimer_, journal, registry, pubsub_, statistics_,
                    memory_, pause_, state_, replication_, services_},
                   ticks_,
                   clients_,
                   durability,
                   replication_,
+                  leader_,
                   follower_,
                   shutdown_,
                   gauges_,
@@ -163,7 +167,7 @@ class Life {
   Statistics statistics_;
   MemoryMonitor memory_;
   PauseGate pause_;
-  Shutdown shutdown_;
+  Surroundings surroundings_;
   Gauges gauges_;
   ProcessFacts facts_{std::string(40, 'a'), "bloomery-server", 1'700'000'000'000, 1, ""};
   ServerState state_;
@@ -173,7 +177,9 @@ class Life {
 
  private:
   Replication replication_;
+  Leader leader_;
   Follower follower_;
+  Shutdown shutdown_;
   Services services_;
   Session session_;
   Dispatcher dispatcher_;

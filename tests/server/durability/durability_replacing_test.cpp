@@ -45,9 +45,19 @@ class SetReplayer final : public Replayer {
   Keyspace& keyspace_;
 };
 
+// What clients' commands do when they are waited for.
+struct Commands final : CommandDrain {
+  using Callback = std::function<void()>;
+  void drain(Callback on_ended) override { on_drain(on_ended); }
+  std::function<void(const Callback&)> on_drain = [](const Callback& on_ended) { on_ended(); };
+};
+
 struct ReplacingProcess {
   ReplacingProcess(VirtualDisk& disk, bool has_log)
-      : durability({{config, clock, keyspace, journal, disk, state}, SaveChild::start_here}) {
+      : durability({{config, clock, keyspace, journal, disk, state},
+                    SaveChild::start_here,
+                    free_machine_bytes,
+                    &commands}) {
     const std::array<const char*, 5> options = {"server", "--appendonly", has_log ? "yes" : "no",
                                                 "--save", ""};
     EXPECT_TRUE(config.load(static_cast<int>(options.size()), options.data()));
@@ -75,6 +85,7 @@ struct ReplacingProcess {
   Keyspace keyspace{2, 1};
   persistence::Journal journal;
   ServerState state;
+  Commands commands;
   Durability durability;
 };
 
@@ -234,7 +245,7 @@ TEST_P(DurabilityReplacingLogTest, ALogThatCannotTakeTheNewDataRefusesWritesUnti
 TEST_P(DurabilityReplacingTest, AWriteThatHadBegunEndsBeforeTheOldDataGo) {
   begin();
   int drains = 0;
-  process_->durability.drain_commands = [&](const std::function<void()>& on_ended) {
+  process_->commands.on_drain = [&](const std::function<void()>& on_ended) {
     ++drains;
     EXPECT_TRUE(process_->durability.availability.has(Availability::kLoading));
     EXPECT_EQ(process_->contents(), old_);
@@ -248,9 +259,7 @@ TEST_P(DurabilityReplacingTest, AWriteThatHadBegunEndsBeforeTheOldDataGo) {
 
 TEST_P(DurabilityReplacingTest, AnEndOfTheServerIsNotHinderedByACommand) {
   begin();
-  process_->durability.drain_commands = [this](const auto&) {
-    process_->durability.cancel_recovery();
-  };
+  process_->commands.on_drain = [this](const auto&) { process_->durability.cancel_recovery(); };
   EXPECT_FALSE(replace());
   EXPECT_EQ(process_->contents(), old_);
   EXPECT_FALSE(process_->durability.availability.any());

@@ -29,7 +29,7 @@ std::string_view state_name(Replica::State state) {
 }
 
 void write_replicas(const Source& source, Lines& lines) {
-  Leader& leader = source.services.replication.leader();
+  Leader& leader = source.services.leader;
   const auto replicas = leader.describe();
   lines.field("connected_slaves", replicas.size());
   const Config& config = source.services.config;

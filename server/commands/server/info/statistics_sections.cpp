@@ -31,7 +31,7 @@ void write_traffic(const Source& source, Lines& lines) {
   lines.field("instantaneous_ops_per_sec", gauges.operations_per_second.load());
   lines.field("total_net_input_bytes", total(&ThreadStatistics::input_bytes));
   lines.field("total_net_output_bytes", total(&ThreadStatistics::output_bytes));
-  const Leader::Counters& leader = source.services.replication.leader().counters();
+  const Leader::Counters& leader = source.services.leader.counters();
   lines.zeros({"total_net_repl_input_bytes"});
   lines.field("total_net_repl_output_bytes", leader.output_bytes.load());
   const auto kilobytes = [](uint64_t bytes) {

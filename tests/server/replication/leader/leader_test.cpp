@@ -126,7 +126,7 @@ TEST_F(LeaderTest, AReplicaIsCutOffWhenTheStreamIsReplaced) {
   Remote peer(*this);
   psync(peer, replication_.offset());
   EXPECT_EQ(peer.read(go_on().size()), go_on());
-  leader().drop_all();
+  leader().on_stream_replaced();
   EXPECT_TRUE(peer.client.session->kill_requested);
   pollfd waited{peer.ends[1], POLLIN, 0};
   EXPECT_EQ(::poll(&waited, 1, 1000), 1);

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+//
+// OrderedMutex: a mutex with a place in the one order in which the server's locks nest.
+//
+// Invariants: a thread that holds a mutex waits only for those that stand behind it in LockRank;
+// debug builds assert it, release builds have a std::mutex and nothing else. A thread that already
+// holds a mutex may not take it again. try_lock() never waits and so may be out of order.
+// Thread safety: that of std::mutex. Source: docs/architecture.md, "Locks".
+#pragma once
+
+#include <array>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+namespace server {
+
+// From the outermost to the innermost. Between kLogSwitch and kChildEnd stand two that are not
+// asserted: the keyspace's stripes, and behind them the one of CONFIG SET. Any other mutex is held
+// over none of these.
+enum class LockRank : uint8_t {
+  kShutdown,   // Shutdown: its state
+  kStream,     // Replication: the data and their place in the stream belong together
+  kLogSwitch,  // Durability: the append log is opened or closed
+  kChildEnd,   // Durability: one thread deals with a child that has ended
+  kSaves,      // Durability: the child that saves, and the figures of saves
+  kFollower,   // Follower: the target
+  kLeader,     // Leader: the replicas
+  kRole,       // Replication: the role, and whether the journal feeds the backlog
+  kStreamIds,  // Replication: the ids
+  kCount,
+};
+
+// The ranks that this thread holds.
+class HeldLocks {
+ public:
+  // Whether the thread may wait for one of this rank.
+  bool may_wait_for(LockRank rank) const {
+    for (size_t i = static_cast<size_t>(rank); i < counts_.size(); ++i) {
+      if (counts_[i] != 0) return false;
+    }
+    return true;
+  }
+  bool has(LockRank rank) const { return counts_[static_cast<size_t>(rank)] != 0; }
+  void add(LockRank rank) { ++counts_[static_cast<size_t>(rank)]; }
+  void remove(LockRank rank) { --counts_[static_cast<size_t>(rank)]; }
+
+ private:
+  std::array<uint8_t, static_cast<size_t>(LockRank::kCount)> counts_{};
+};
+
+#ifndef NDEBUG
+inline HeldLocks& held_locks() {
+  thread_local HeldLocks held;
+  return held;
+}
+#endif
+
+class OrderedMutex {
+ public:
+#ifdef NDEBUG
+  explicit OrderedMutex(LockRank /*rank*/) {}
+  void lock() {
+    mutex_.lock();
+  }
+  bool try_lock() {
+    return mutex_.try_lock();
+  }
+  void unlock() {
+    mutex_.unlock();
+  }
+  // For assertions alone.
+  static bool is_held() {
+    return true;
+  }
+#else
+  explicit OrderedMutex(LockRank rank) : rank_(rank) {}
+  void lock() {
+    assert(held_locks().may_wait_for(rank_));
+    mutex_.lock();
+    held_locks().add(rank_);
+  }
+  bool try_lock() {
+    const bool is_locked = mutex_.try_lock();
+    if (is_locked) held_locks().add(rank_);
+    return is_locked;
+  }
+  void unlock() {
+    held_locks().remove(rank_);
+    mutex_.unlock();
+  }
+  // By this thread, or another one of the same rank is.
+  bool is_held() const {
+    return held_locks().has(rank_);
+  }
+#endif
+
+ private:
+  std::mutex mutex_;
+#ifndef NDEBUG
+  const LockRank rank_;
+#endif
+};
+
+}  // namespace server
