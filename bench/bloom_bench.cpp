@@ -19,13 +19,12 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/bloom/double_hashing.h"
-#include "core/bloom/native_layout.h"
-#include "core/bloom/redisbloom_layout.h"
+#include "core/bloom/layouts.h"
 #include "core/bloom/scalable_filter.h"
-#include "core/bloom/valkeybloom_layout.h"
 
 namespace {
 
@@ -50,7 +49,7 @@ class ClassicProbes {
 };
 
 struct ClassicLayout : DoubleHashing<ClassicProbes> {
-  static constexpr LayoutId kId = LayoutId::kNative;
+  static constexpr LayoutId kId = NativeLayout::kId;
   static Geometry size(uint64_t capacity, double error_rate) {
     const double bits = -double(capacity) * std::log2(error_rate) / std::log(2.0);
     Geometry geometry;
@@ -162,7 +161,7 @@ class Product {
 
   core::UnlimitedMemory budget_;
   std::unique_ptr<ScalableFilter> filter_;
-  ItemHasher hash_{LayoutId::kNative, false, kFixedSeed};
+  ItemHasher hash_{NativeLayout::kId, false, kFixedSeed};
 };
 
 // The yardstick, with nothing around it.
@@ -330,12 +329,17 @@ void run(uint64_t items, double error_rate, Contestant<Filters>&... contestants)
 }
 
 void compare(uint64_t items, double error_rate, bool with_peers) {
-  Contestant<Product> native{"native", {LayoutId::kNative, items, error_rate}, {}};
+  const auto product = [&](const LayoutRow& layout) {
+    return Contestant<Product>{layout.name, {layout.id, items, error_rate}, {}};
+  };
+  Contestant<Product> native = product(NativeLayout::kRow);
   Contestant<Classic> classic{"classic", {items, error_rate}, {}};
   if (with_peers) {
-    Contestant<Product> redisbloom{"redisbloom", {LayoutId::kRedisBloom, items, error_rate}, {}};
-    Contestant<Product> valkey{"valkey-bloom", {LayoutId::kValkeyBloom, items, error_rate}, {}};
-    run(items, error_rate, native, classic, redisbloom, valkey);
+    [&]<size_t... kPeer>(std::index_sequence<kPeer...> /*peers*/) {
+      std::array peers{product(kLayoutRows[kPeer + 1])...};
+      run(items, error_rate, native, classic, peers[kPeer]...);
+    }
+    (std::make_index_sequence<kLayoutRows.size() - 1>());
   } else {
     run(items, error_rate, native, classic);
   }

@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/bloom/layouts.h"
 #include "core/bloom/scalable_filter.h"
 
 namespace {
@@ -134,11 +135,10 @@ int main() {
   fmt::print("Growth from 1000 items at 1 %, every layer full\n");
   fmt::print("{:<18} {:>6} {:>9} {:>8} {:>9} {:>9} {:>8}\n", "series", "layers", "items", "bits/it",
              "measured", "present", "absent");
-  print_growth(0, LayoutId::kNative, "native");
-  print_growth(0.5, LayoutId::kNative, "geometric 0.5");
-  print_growth(0.8, LayoutId::kNative, "geometric 0.8");
-  print_growth(0.9, LayoutId::kNative, "geometric 0.9");
-  print_growth(0, LayoutId::kRedisBloom, "redisbloom");
+  for (const LayoutRow& layout : kLayoutRows) print_growth(0, layout.id, layout.name);
+  print_growth(0.5, NativeLayout::kId, "geometric 0.5");
+  print_growth(0.8, NativeLayout::kId, "geometric 0.8");
+  print_growth(0.9, NativeLayout::kId, "geometric 0.9");
   print_batches();
   return 0;
 }

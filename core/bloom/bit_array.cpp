@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kLineBytes = 64;
 
-uint64_t* allocate_small(size_t size_bytes) {
+uint64_t* allocate_on_heap(size_t size_bytes) {
   // Whole cache lines must not straddle two; calloc is kinder to the odd sizes of other layouts.
   if (size_bytes % kLineBytes != 0) return static_cast<uint64_t*>(std::calloc(size_bytes, 1));
   void* memory = std::aligned_alloc(kLineBytes, size_bytes);
@@ -51,20 +51,22 @@ BitArray::~BitArray() {
   }
 }
 
-std::optional<BitArray> BitArray::allocate(uint64_t bit_count) {
+std::optional<BitArray> BitArray::allocate(uint64_t bit_count, ArraySharing sharing) {
   if (bit_count == 0 || bit_count > kMaxBits) return std::nullopt;
-  BitArray array(nullptr, bit_count);
+  BitArray array;
+  array.extent_.bit_count = bit_count;
   const uint64_t size_bytes = array.size_bytes();
+  array.extent_.is_mapped = sharing == ArraySharing::kShared && size_bytes >= kMappedBytes;
   array.words_ = array.is_mapped()
                      ? static_cast<uint64_t*>(ArrayMemory::of_process().map(size_bytes))
-                     : allocate_small(size_bytes);
+                     : allocate_on_heap(size_bytes);
   if (array.words_ == nullptr) return std::nullopt;
   granted_bytes.fetch_add(size_bytes, std::memory_order_relaxed);
   return array;
 }
 
 std::optional<BitArray> BitArray::clone() const {
-  auto copy = allocate(bit_count_);
+  auto copy = allocate(bit_count(), is_mapped() ? ArraySharing::kShared : ArraySharing::kPrivate);
   if (!copy) return std::nullopt;
   visit_data(0, bytes().size(),
              [&](uint64_t offset, std::span<const std::byte> data) { copy->write(offset, data); });
@@ -118,7 +120,7 @@ uint64_t BitArray::count_ones_in(uint64_t from, uint64_t to) const {
 
 double BitArray::fill_ratio(uint64_t max_bytes) const {
   if (size_bytes() <= max_bytes) {
-    return static_cast<double>(count_ones()) / static_cast<double>(bit_count_);
+    return static_cast<double>(count_ones()) / static_cast<double>(bit_count());
   }
   const uint64_t byte_count = bytes().size();
   const uint64_t page_count = (byte_count + kArrayPageBytes - 1) / kArrayPageBytes;
@@ -131,7 +133,7 @@ double BitArray::fill_ratio(uint64_t max_bytes) const {
     const uint64_t start = static_cast<uint64_t>(static_cast<double>(i) * step) * kArrayPageBytes;
     const uint64_t end = std::min(start + kArrayPageBytes, byte_count);
     ones += count_ones_in(start, end);
-    bits += std::min(end * 8, bit_count_) - start * 8;
+    bits += std::min(end * 8, bit_count()) - start * 8;
   }
   return static_cast<double>(ones) / static_cast<double>(bits);
 }

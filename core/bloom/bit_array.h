@@ -2,11 +2,11 @@
 //
 // BitArray: zeroed bits that a layer owns, from the heap when small and from the kernel when big.
 //
-// Invariants: bits past bit_count() up to the next multiple of 64 exist and are zero. Arrays of
-// kMappedBytes or more cost memory only as pages are touched, and are shared with forked children:
-// a child that saves the array sees a superset of its bits, and the parent copies no page. Members
-// that deal with the whole array touch no page that was untouched, but for words() and bytes(),
-// whose users see to that themselves.
+// Invariants: bits past bit_count() up to the next multiple of 64 exist and are zero. Shared arrays
+// of kMappedBytes or more are mapped: they cost memory only as pages are touched, a child that
+// saves the array sees a superset of its bits, and the parent copies no page. Of all others a child
+// sees what they were at the fork. Members that deal with the whole array touch no page that was
+// untouched, but for words() and bytes(), whose users see to that themselves.
 // Thread safety: as for a plain array.
 // Source: docs/bloom_math.md, "Memory".
 #pragma once
@@ -22,6 +22,9 @@
 
 namespace core::bloom {
 
+// Private arrays are for bits that may be cleared.
+enum class ArraySharing : uint8_t { kShared, kPrivate };
+
 class BitArray {
  public:
   static constexpr uint64_t kMappedBytes = uint64_t{1} << 20;
@@ -30,24 +33,24 @@ class BitArray {
 
   BitArray() = default;
   BitArray(BitArray&& other) noexcept
-      : words_(std::exchange(other.words_, nullptr)),
-        bit_count_(std::exchange(other.bit_count_, 0)) {}
+      : words_(std::exchange(other.words_, nullptr)), extent_(std::exchange(other.extent_, {})) {}
   BitArray& operator=(BitArray&& other) noexcept {
     std::swap(words_, other.words_);
-    std::swap(bit_count_, other.bit_count_);
+    std::swap(extent_, other.extent_);
     return *this;
   }
   ~BitArray();
 
   // Nothing when the memory cannot be had; bit_count is from 1 to kMaxBits, or nothing too.
-  static std::optional<BitArray> allocate(uint64_t bit_count);
+  static std::optional<BitArray> allocate(uint64_t bit_count,
+                                          ArraySharing sharing = ArraySharing::kShared);
   std::optional<BitArray> clone() const;
   // Moves the bits to memory that no child forked so far shares: children go on to see them as they
   // are now. False, and nothing has changed, when the memory cannot be had.
   bool detach_from_children();
 
-  uint64_t bit_count() const { return bit_count_; }
-  uint64_t size_bytes() const { return (bit_count_ + 63) / 64 * 8; }
+  uint64_t bit_count() const { return extent_.bit_count; }
+  uint64_t size_bytes() const { return (bit_count() + 63) / 64 * 8; }
   uint64_t count_ones() const;
   // Ones over bits. An array above max_bytes is sampled: whole pages, evenly spread, at most that
   // much and at least one. The same array gives the same figure.
@@ -57,14 +60,14 @@ class BitArray {
   const uint64_t* words() const { return words_; }
   // The bits as files hold them: bit x is bit x%8 of byte x/8.
   std::span<std::byte> bytes() {
-    return {reinterpret_cast<std::byte*>(words_), (bit_count_ + 7) / 8};
+    return {reinterpret_cast<std::byte*>(words_), (bit_count() + 7) / 8};
   }
   std::span<const std::byte> bytes() const {
-    return {reinterpret_cast<const std::byte*>(words_), (bit_count_ + 7) / 8};
+    return {reinterpret_cast<const std::byte*>(words_), (bit_count() + 7) / 8};
   }
 
   // Whether pages may be untouched, and children share it.
-  bool is_mapped() const { return size_bytes() >= kMappedBytes; }
+  bool is_mapped() const { return extent_.is_mapped; }
   // Offset in bytes() of the first byte at or behind `offset` whose page was touched; from there
   // back to `offset` all is zero. The size of bytes() when no such page follows.
   uint64_t next_data(uint64_t offset) const;
@@ -86,13 +89,17 @@ class BitArray {
   void write(uint64_t offset, std::span<const std::byte> source);
 
  private:
-  BitArray(uint64_t* words, uint64_t bit_count) : words_(words), bit_count_(bit_count) {}
+  // One word: ten thousand small filters must not pay for a flag.
+  struct Extent {
+    uint64_t bit_count : 63 = 0;
+    bool is_mapped : 1 = false;
+  };
 
   uint64_t count_ones_in(uint64_t from, uint64_t to) const;
   uint64_t data_end(uint64_t offset) const;
 
   uint64_t* words_ = nullptr;
-  uint64_t bit_count_ = 0;
+  Extent extent_;
 };
 
 // Bytes of all arrays that were ever made, whether they are gone or not. Callable from any thread.

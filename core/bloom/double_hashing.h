@@ -69,6 +69,8 @@ struct DoubleHashing {
     return newly_set != 0;
   }
 
+  static bool is_valid(const Geometry& /*geometry*/) { return true; }
+
   static double predicted_error(const Geometry& geometry, uint64_t item_count) {
     return double_hashing_error(geometry, item_count);
   }

@@ -7,6 +7,8 @@
 #include <bit>
 #include <cstring>
 
+#include "core/bloom/layouts.h"
+
 namespace core::bloom {
 namespace {
 
@@ -138,18 +140,10 @@ std::array<uint64_t, 4> seed_keys(const Seed& seed) {
 }
 
 ItemHasher::ItemHasher(LayoutId layout, bool hashes_32_bits, const Seed& seed)
-    : layout_(layout), hashes_32_bits_(hashes_32_bits), keys_(seed_keys(seed)) {}
+    : layout_(layout), settings_{hashes_32_bits, seed_keys(seed)} {}
 
 ItemHash ItemHasher::operator()(std::string_view item) const {
-  switch (layout_) {
-    case LayoutId::kNative:
-      return hash_native(item);
-    case LayoutId::kRedisBloom:
-      return hashes_32_bits_ ? hash_redisbloom_32(item) : hash_redisbloom(item);
-    case LayoutId::kValkeyBloom:
-      return hash_valkeybloom(item, keys_);
-  }
-  return {};
+  return with_layout(layout_, [&]<class Layout>() { return Layout::hash(item, settings_); });
 }
 
 }  // namespace core::bloom

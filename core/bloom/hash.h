@@ -31,16 +31,23 @@ ItemHash hash_valkeybloom(std::string_view item, const std::array<uint64_t, 4>& 
 
 std::array<uint64_t, 4> seed_keys(const Seed& seed);
 
+// What of a filter's settings a hash may depend on.
+struct HashSettings {
+  bool is_32_bits = false;
+  std::array<uint64_t, 4> keys{};
+};
+
 // What must be known of a filter to hash for it; a copy outlives the filter.
 class ItemHasher {
  public:
   ItemHasher(LayoutId layout, bool hashes_32_bits, const Seed& seed);
+  // For layouts with a fixed hash.
+  explicit ItemHasher(LayoutId layout) : layout_(layout) {}
   ItemHash operator()(std::string_view item) const;
 
  private:
   LayoutId layout_;
-  bool hashes_32_bits_;
-  std::array<uint64_t, 4> keys_;
+  HashSettings settings_;
 };
 
 }  // namespace core::bloom

@@ -29,8 +29,9 @@ class Layer {
         is_rounded_(geometry.is_rounded) {}
 
   // Nothing when the memory cannot be had.
-  static std::optional<Layer> create(const LayerPlan& plan) {
-    auto bits = BitArray::allocate(plan.geometry.bit_count);
+  static std::optional<Layer> create(const LayerPlan& plan,
+                                     ArraySharing sharing = ArraySharing::kShared) {
+    auto bits = BitArray::allocate(plan.geometry.bit_count, sharing);
     if (!bits) return std::nullopt;
     return Layer(std::move(*bits), plan.geometry, plan.capacity, 0);
   }

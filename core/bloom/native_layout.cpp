@@ -4,11 +4,32 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 
 #include "core/bloom/bit_array.h"
 
 namespace core::bloom {
 namespace {
+
+// The share of the error rate that the first layer of a growing native filter gets. Filters that
+// are sized right never have another layer, so it is large; a small filter's array is a handful of
+// whole lines, where a little more error saves one of them.
+constexpr double kFirstShare = 5.0 / 8;
+constexpr double kFirstShareOfSmall = 13.0 / 16;
+constexpr uint64_t kSmallCapacity = 512;
+
+// The rest is shared out as 1/i up to this layer and as 1/i^2 beyond, which converges.
+constexpr double kHarmonicLayers = 10;
+// H(10) + 10 (pi^2/6 - sum of 1/i^2 up to 10), rounded up.
+constexpr double kHarmonicSum = 3.880632;
+
+double share_of(uint64_t capacity, uint32_t index) {
+  const double first = capacity < kSmallCapacity ? kFirstShareOfSmall : kFirstShare;
+  if (index == 0) return first;
+  const double i = index;
+  const double weight = i <= kHarmonicLayers ? 1 / i : kHarmonicLayers / (i * i);
+  return (1 - first) * weight / kHarmonicSum;
+}
 
 std::optional<Geometry> solve_geometry(uint64_t capacity, double error_rate) {
   const auto model = solve_line_model(capacity, std::max(error_rate, NativeLayout::kMinErrorRate));
@@ -29,6 +50,7 @@ struct SolvedSize {
 }  // namespace
 
 std::optional<Geometry> NativeLayout::size(uint64_t capacity, double error_rate) {
+  if (capacity > kMaxLayerCapacity) return std::nullopt;
   // Solving takes longer than all else about a new filter, and most filters of a server are alike.
   constexpr size_t kSizesKept = 16;
   constexpr uint64_t kMultiplier = 0x9E3779B97F4A7C15;
@@ -39,6 +61,20 @@ std::optional<Geometry> NativeLayout::size(uint64_t capacity, double error_rate)
     size = {capacity, error_rate, solve_geometry(capacity, error_rate)};
   }
   return size.geometry;
+}
+
+double NativeLayout::layer_error_rate(const FilterParameters& parameters, uint32_t index) {
+  if (index >= kMaxNativeLayers) return 0;
+  const double ratio = parameters.tightening_ratio;
+  // An explicit ratio r gives (1 - r) r^i, which sums to one as well (Almeida et al. 2007).
+  return parameters.error_rate *
+         (ratio > 0 ? (1 - ratio) * std::pow(ratio, index) : share_of(parameters.capacity, index));
+}
+
+bool NativeLayout::is_valid(const Geometry& geometry) {
+  const unsigned lines = geometry.lines_per_lookup;
+  return geometry.bit_count % kLineBits == 0 && lines >= 1 && lines <= kMaxLinesPerLookup &&
+         geometry.hash_count % lines == 0 && geometry.hash_count / lines <= kMaxBitsPerLine;
 }
 
 double NativeLayout::predicted_error(const Geometry& geometry, uint64_t item_count) {

@@ -6,12 +6,14 @@
 // Invariants: bit_count is a multiple of 512; hash_count is a multiple of lines_per_lookup, with at
 // most seven bits in each line, so that one 64-bit word holds a line's nine-bit positions.
 // Thread safety: check() may run beside check(); mark() needs the array to itself.
-// Source: docs/bloom_math.md, "The native layout"; Putze, Sanders, Singler 2009.
+// Source: docs/bloom_math.md, "The native layout", "The series of layer errors"; Putze, Sanders,
+// Singler 2009.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string_view>
 
 #include "core/bloom/hash.h"
 #include "core/bloom/line_kernels.h"
@@ -21,12 +23,33 @@
 namespace core::bloom {
 
 struct NativeLayout {
-  static constexpr LayoutId kId = LayoutId::kNative;
+  static constexpr LayoutRow kRow{
+      .id = kDefaultLayout, .name = "native", .has_fixed_hash = true, .takes_tightening = true};
+  static constexpr LayoutId kId = kRow.id;
   // Below this two different items are as likely to share their 128-bit hash as to collide.
   static constexpr double kMinErrorRate = 0x1p-96;
 
+  static ItemHash hash(std::string_view item, const HashSettings& /*settings*/) {
+    return hash_native(item);
+  }
+
   static std::optional<Geometry> size(uint64_t capacity, double error_rate);
+  static std::optional<LayerPlan> plan(const FilterParameters& /*parameters*/, uint64_t capacity,
+                                       double error_rate) {
+    return LayerPlan::of(capacity, error_rate, size(capacity, error_rate));
+  }
+  // The sum over all layers is at most the rate asked for.
+  static double layer_error_rate(const FilterParameters& parameters, uint32_t index);
+  static double next_error_rate(const FilterParameters& parameters, uint32_t index,
+                                double /*last_rate*/) {
+    return layer_error_rate(parameters, index);
+  }
+  static bool is_valid(const Geometry& geometry);
   static double predicted_error(const Geometry& geometry, uint64_t item_count);
+  static uint64_t accounted_bytes(uint64_t layer_count, uint64_t bits_bytes) {
+    const uint64_t filter_bytes = kFilterBytes + bits_bytes;
+    return layer_count <= 1 ? filter_bytes : filter_bytes + kChainBytes + kLayerBytes * layer_count;
+  }
 
   static void prefetch(const uint64_t* words, const Geometry& geometry, ItemHash hash) {
     prefetch_lines(words, LineWalk(hash, geometry), geometry.lines_per_lookup);

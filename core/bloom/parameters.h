@@ -15,11 +15,26 @@
 
 namespace core::bloom {
 
-// Where an item's bits may fall. The numbers are stored in files: never reuse one.
-enum class LayoutId : uint8_t { kNative = 1, kRedisBloom = 2, kValkeyBloom = 3 };
+// Where an item's bits may fall: a layout of core/bloom/layouts.h, each of which names its number.
+enum class LayoutId : uint8_t {};
+// The native layout, of filters that do not ask for one.
+inline constexpr LayoutId kDefaultLayout{1};
 
-// "native", "redisbloom" or "valkey-bloom", as in the configuration.
-std::string_view layout_name(LayoutId layout);
+// A layout for code that treats all of them alike.
+struct LayoutRow {
+  LayoutId id{};
+  std::string_view name{};  // as in the configuration
+  // Bits may become 0 again. Children that save must not see it: arrays are in private memory.
+  bool clears_bits = false;
+  // Items hash alike in all filters, so they can be hashed before the filter is known.
+  bool has_fixed_hash = false;
+  bool takes_seed = false;
+  bool takes_tightening = false;
+  // Of its own series of error rates; 0 where that is not geometric.
+  double own_tightening = 0;
+  // The forms with 32-bit hashes or rounded arrays, and a growth that has no effect.
+  bool has_older_forms = false;
+};
 
 using Seed = std::array<uint8_t, 32>;
 
@@ -41,8 +56,8 @@ struct FilterParameters {
   uint32_t expansion = 2;
   // Error rate of layer i+1 over layer i; 0 asks for the layout's own series.
   double tightening_ratio = 0;
-  LayoutId layout = LayoutId::kNative;
-  // Only the valkey-bloom layout hashes with it.
+  LayoutId layout = kDefaultLayout;
+  // Of the layouts that take one.
   Seed seed = kFixedSeed;
   // The two older forms of the redisbloom layout, met only in imported filters.
   bool hashes_32_bits = false;
@@ -94,10 +109,19 @@ struct LayerPlan {
   uint64_t capacity = 0;
   double error_rate = 0;
   Geometry geometry;
+
+  static std::optional<LayerPlan> of(uint64_t capacity, double error_rate,
+                                     const std::optional<Geometry>& geometry) {
+    if (!geometry) return std::nullopt;
+    return LayerPlan{capacity, error_rate, *geometry};
+  }
 };
 
 // The same with what the layout never looks at set to its default.
 FilterParameters without_unused(FilterParameters parameters);
+
+// The ratio of the filter's series of error rates; 0 where that is not geometric.
+double tightening_ratio_of(const FilterParameters& parameters);
 
 // Error rate of layer `index` of a filter made with `parameters`; 0 when it underflows.
 double layer_error_rate(const FilterParameters& parameters, uint32_t index);

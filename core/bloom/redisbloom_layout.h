@@ -8,7 +8,10 @@
 // Source: docs/bloom_math.md, "The redisbloom layout".
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
+#include <string_view>
 
 #include "core/bloom/double_hashing.h"
 
@@ -31,7 +34,32 @@ class RedisBloomProbes {
 };
 
 struct RedisBloomLayout : DoubleHashing<RedisBloomProbes> {
-  static constexpr LayoutId kId = LayoutId::kRedisBloom;
+  static constexpr LayoutRow kRow{
+      .id = LayoutId{2}, .name = "redisbloom", .own_tightening = 0.5, .has_older_forms = true};
+  static constexpr LayoutId kId = kRow.id;
+
+  static ItemHash hash(std::string_view item, const HashSettings& settings) {
+    return settings.is_32_bits ? hash_redisbloom_32(item) : hash_redisbloom(item);
+  }
+
+  static std::optional<LayerPlan> plan(const FilterParameters& parameters, uint64_t capacity,
+                                       double error_rate) {
+    if (parameters.rounds_to_power_of_two) return size_rounded(capacity, error_rate);
+    return LayerPlan::of(capacity, error_rate, size(capacity, error_rate));
+  }
+  static double layer_error_rate(const FilterParameters& parameters, uint32_t index) {
+    return std::ldexp(parameters.error_rate,
+                      -static_cast<int>(std::min<uint32_t>(index, 4000)) - 1);
+  }
+  // RedisBloom halves what the last layer has, whoever made that layer.
+  static double next_error_rate(const FilterParameters& /*parameters*/, uint32_t /*index*/,
+                                double last_rate) {
+    return last_rate * kRow.own_tightening;
+  }
+  // As the module counts its own memory.
+  static uint64_t accounted_bytes(uint64_t layer_count, uint64_t bits_bytes) {
+    return 32 + 64 * layer_count + bits_bytes;
+  }
 
   static double bits_per_item(double error_rate);
   static std::optional<Geometry> size(uint64_t capacity, double error_rate) {

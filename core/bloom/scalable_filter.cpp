@@ -7,25 +7,10 @@
 #include <cmath>
 #include <limits>
 
-#include "core/bloom/native_layout.h"
-#include "core/bloom/redisbloom_layout.h"
-#include "core/bloom/valkeybloom_layout.h"
+#include "core/bloom/layouts.h"
 
 namespace core::bloom {
 namespace {
-
-template <class Function>
-decltype(auto) with_layout(LayoutId layout, Function&& function) {
-  switch (layout) {
-    case LayoutId::kRedisBloom:
-      return function.template operator()<RedisBloomLayout>();
-    case LayoutId::kValkeyBloom:
-      return function.template operator()<ValkeyBloomLayout>();
-    case LayoutId::kNative:
-      break;
-  }
-  return function.template operator()<NativeLayout>();
-}
 
 template <class Layout>
 bool check_layers(std::span<const Layer> layers, ItemHash hash) {
@@ -112,7 +97,7 @@ std::optional<uint64_t> ScalableFilter::next_layer_bytes() const {
 bool ScalableFilter::grow(const MemoryBudget& budget) {
   const auto plan = next_plan();
   if (!plan || !budget.fits(plan->geometry.size_bytes())) return false;
-  auto layer = Layer::create(*plan);
+  auto layer = Layer::create(*plan, array_sharing(layout()));
   if (!layer) return false;
   Chain& chain = make_chain();
   chain.layers.push_back(std::move(*layer));

@@ -3,7 +3,7 @@
 // How filters come to be: new, from parts that are not trusted, or as copies.
 #include <fmt/format.h>
 
-#include "core/bloom/line_model.h"
+#include "core/bloom/layouts.h"
 #include "core/bloom/scalable_filter.h"
 
 namespace core::bloom {
@@ -35,10 +35,7 @@ Result<> check_parameters(const FilterParameters& parameters) {
 bool is_valid_geometry(LayoutId layout, const Geometry& geometry) {
   if (geometry.bit_count == 0 || geometry.bit_count > BitArray::kMaxBits) return false;
   if (geometry.hash_count == 0 || geometry.hash_count > kMaxHashCount) return false;
-  if (layout != LayoutId::kNative) return true;
-  const unsigned lines = geometry.lines_per_lookup;
-  return geometry.bit_count % kLineBits == 0 && lines >= 1 && lines <= kMaxLinesPerLookup &&
-         geometry.hash_count % lines == 0 && geometry.hash_count / lines <= kMaxBitsPerLine;
+  return with_layout(layout, [&]<class Layout>() { return Layout::is_valid(geometry); });
 }
 
 Result<> check_parts(LayoutId layout, std::span<const LayerParts> parts) {
@@ -84,7 +81,7 @@ Result<std::unique_ptr<ScalableFilter>> ScalableFilter::create(const FilterParam
   if (!plan) return plan.error();
   const uint64_t size_bytes = plan->geometry.size_bytes();
   if (!budget.fits(size_bytes)) return does_not_fit(size_bytes);
-  auto layer = Layer::create(*plan);
+  auto layer = Layer::create(*plan, array_sharing(parameters.layout));
   if (!layer) return does_not_fit(size_bytes);
 
   std::unique_ptr<ScalableFilter> filter(new ScalableFilter);

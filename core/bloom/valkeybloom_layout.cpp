@@ -12,6 +12,17 @@ namespace {
 
 constexpr double kLn2 = std::numbers::ln2;
 
+// Powers by repeated squaring, in the order in which valkey-bloom's compiler multiplies them: the
+// last bit can decide a layer's size.
+double integer_power(double base, uint32_t exponent) {
+  double power = 1;
+  for (;; base *= base) {
+    if (exponent & 1) power *= base;
+    exponent /= 2;
+    if (exponent == 0) return power;
+  }
+}
+
 double exact_bytes(uint64_t capacity, double error_rate) {
   return static_cast<double>(capacity) * std::log(error_rate) / (-8.0 * (kLn2 * kLn2));
 }
@@ -29,6 +40,12 @@ std::optional<Geometry> geometry_of(uint64_t capacity, double bytes) {
 }
 
 }  // namespace
+
+double ValkeyBloomLayout::layer_error_rate(const FilterParameters& parameters, uint32_t index) {
+  const double tightened =
+      parameters.error_rate * integer_power(tightening_ratio_of(parameters), index);
+  return tightened > std::numeric_limits<double>::min() ? tightened : 0;
+}
 
 std::optional<Geometry> ValkeyBloomLayout::size(uint64_t capacity, double error_rate) {
   return geometry_of(capacity, std::ceil(exact_bytes(capacity, error_rate)));

@@ -7,7 +7,10 @@
 // Source: docs/bloom_math.md, "The valkey-bloom layout".
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <optional>
+#include <string_view>
 
 #include "core/bloom/double_hashing.h"
 
@@ -36,7 +39,31 @@ class ValkeyBloomProbes {
 };
 
 struct ValkeyBloomLayout : DoubleHashing<ValkeyBloomProbes> {
-  static constexpr LayoutId kId = LayoutId::kValkeyBloom;
+  static constexpr LayoutRow kRow{.id = LayoutId{3},
+                                  .name = "valkey-bloom",
+                                  .takes_seed = true,
+                                  .takes_tightening = true,
+                                  .own_tightening = 0.5};
+  static constexpr LayoutId kId = kRow.id;
+
+  static ItemHash hash(std::string_view item, const HashSettings& settings) {
+    return hash_valkeybloom(item, settings.keys);
+  }
+
+  static std::optional<LayerPlan> plan(const FilterParameters& /*parameters*/, uint64_t capacity,
+                                       double error_rate) {
+    return LayerPlan::of(capacity, error_rate, size(capacity, error_rate));
+  }
+  static double layer_error_rate(const FilterParameters& parameters, uint32_t index);
+  static double next_error_rate(const FilterParameters& parameters, uint32_t index,
+                                double /*last_rate*/) {
+    return layer_error_rate(parameters, index);
+  }
+  // As the module counts its own memory.
+  static uint64_t accounted_bytes(uint64_t layer_count, uint64_t bits_bytes) {
+    const uint64_t slots = layer_count <= 1 ? 1 : std::max<uint64_t>(4, std::bit_ceil(layer_count));
+    return 48 + 8 * slots + 208 * layer_count + bits_bytes;
+  }
 
   static std::optional<Geometry> size(uint64_t capacity, double error_rate);
   // Of a layer that another machine has sized to so many bytes; nothing when the rate gives other

@@ -13,6 +13,7 @@
 #include "persistence/files/append_file_sink.h"
 #include "persistence/filters/bit_array_codec.h"
 #include "persistence/filters/filter_chunks.h"
+#include "persistence/filters/layout_codec.h"
 #include "persistence/filters/valkeybloom_blob.h"
 #include "persistence/journal.h"
 
@@ -76,7 +77,7 @@ class CommandBaseWriter {
   }
 
   void filter(const Entry& entry) {
-    if (entry.filter().layout() == core::bloom::LayoutId::kValkeyBloom) {
+    if (layout_codec(entry.filter().layout()).has_load_form) {
       load(entry);
     } else {
       chunks(entry);

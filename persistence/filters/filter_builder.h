@@ -14,6 +14,7 @@
 // Source: docs/formats.md, "What is checked".
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -50,6 +51,24 @@ struct LayerClaim {
   uint64_t lines_per_lookup = 0;  // native
 };
 
+// What bytes say of a filter as a whole, not yet trusted.
+struct SettingsClaim {
+  uint64_t expansion = 0;
+  double error_rate = 0;
+  double tightening_ratio = 0;
+  uint64_t has_random_seed = 0;  // valkey-bloom
+};
+
+// Whether two rates are the same on machines whose logarithms differ in their last digit.
+inline bool is_close(double a, double b) {
+  return std::fabs(a - b) <= core::bloom::kRateTolerance * b;
+}
+
+// Bytes of an array of so many bits.
+inline uint64_t whole_bytes(uint64_t bit_count) {
+  return (bit_count + 7) / 8;
+}
+
 // Bytes of a layer's array as files hold it: redisbloom's rounded ones are whole words.
 uint64_t stored_array_bytes(const core::bloom::Geometry& geometry);
 
@@ -61,8 +80,7 @@ class FilterBuilder {
   explicit FilterBuilder(const core::MemoryBudget& budget)
       : left_bytes_(budget.available_bytes()) {}
 
-  // To be set before the first layer. The error rate of a redisbloom filter follows from its first
-  // layer.
+  // To be set before the first layer, but for what the layout takes from that.
   core::bloom::FilterParameters parameters;
 
   bool ok() const { return !error_; }
@@ -87,7 +105,7 @@ class FilterBuilder {
   core::Result<std::unique_ptr<core::bloom::ScalableFilter>> finish();
 
  private:
-  std::optional<core::bloom::Geometry> checked_geometry(const LayerClaim& claim) const;
+  std::optional<core::bloom::Geometry> checked_geometry(LayerClaim& claim);
   // Puts what the encoder will write into `claim`, where forms differ.
   std::optional<core::bloom::Geometry> accepted_geometry(LayerClaim& claim);
 

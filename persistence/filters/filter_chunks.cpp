@@ -5,20 +5,17 @@
 #include <optional>
 #include <tuple>
 
+#include "core/bloom/layouts.h"
 #include "persistence/filters/bit_array_codec.h"
-#include "persistence/filters/filter_codec.h"
-#include "persistence/filters/valkeybloom_blob.h"
+#include "persistence/filters/filter_writer.h"
+#include "persistence/filters/layout_codec.h"
+#include "persistence/filters/redisbloom_codec.h"
 
 namespace persistence {
 namespace {
 
 using core::bloom::FilterParameters;
-using core::bloom::LayoutId;
 using core::bloom::ScalableFilter;
-
-// Our own options bits, beyond RedisBloom's.
-constexpr uint64_t kNativeOption = 16;
-constexpr uint64_t kValkeyBloomOption = 32;
 
 constexpr uint64_t kHeadBytes = 20;
 constexpr uint64_t kLayerBytes = 53;
@@ -34,16 +31,20 @@ struct HeaderForm {
   bool has_long_capacity = true;
 };
 
-uint64_t tail_bytes_of(uint64_t options) {
-  if (options == kNativeOption) return kTailBytes;
-  if (options == kValkeyBloomOption) return kTailBytes + kSeedBytes;
-  return 0;
+// RedisBloom's header, which has no more than the layers behind it.
+bool is_redisbloom(const LayoutCodec& codec) {
+  return codec.chunk_option == 0;
+}
+
+uint64_t tail_bytes_of(const LayoutCodec& codec) {
+  if (is_redisbloom(codec)) return 0;
+  return kTailBytes + (core::bloom::layout_row(codec.layout).takes_seed ? kSeedBytes : 0);
 }
 
 // The forms are told apart by their sizes.
-std::optional<HeaderForm> form_of(uint64_t size, uint64_t layer_count, uint64_t options) {
-  if (size == kHeadBytes + kLayerBytes * layer_count + tail_bytes_of(options)) return HeaderForm{};
-  if (options > redisbloom_options::kAll) return std::nullopt;
+std::optional<HeaderForm> form_of(uint64_t size, uint64_t layer_count, const LayoutCodec& codec) {
+  if (size == kHeadBytes + kLayerBytes * layer_count + tail_bytes_of(codec)) return HeaderForm{};
+  if (!is_redisbloom(codec)) return std::nullopt;
   if (size == kHeadBytes + kOldLayerBytes * layer_count) return HeaderForm{true, false};
   if (size == kOldHeadBytes + kOldLayerBytes * layer_count) return HeaderForm{false, false};
   return std::nullopt;
@@ -63,34 +64,20 @@ LayerClaim read_layer(ByteReader& in, HeaderForm form) {
   return layer;
 }
 
-bool read_tail(ByteReader in, uint64_t layers_bytes, FilterParameters& parameters) {
-  in.take(layers_bytes);
-  ValkeyBloomClaim claim;
-  claim.expansion = parameters.expansion;
+// What stands behind the layers. `in` stands at the first one.
+bool read_tail(ByteReader in, const LayoutCodec& codec, uint64_t growth,
+               FilterParameters& parameters) {
+  in.take(in.rest().size() - tail_bytes_of(codec));
+  SettingsClaim claim;
+  claim.expansion = growth;
   claim.error_rate = in.f64();
   claim.tightening_ratio = in.f64();
-  if (parameters.layout == LayoutId::kNative) {
-    parameters.error_rate = claim.error_rate;
-    parameters.tightening_ratio = claim.tightening_ratio;
-    return in.ok();
+  if (core::bloom::layout_row(codec.layout).takes_seed) {
+    const std::string_view seed = in.take(kSeedBytes);
+    if (!in.ok()) return false;
+    std::copy_n(seed.begin(), kSeedBytes, parameters.seed.begin());
   }
-  const std::string_view seed = in.take(kSeedBytes);
-  if (!in.ok()) return false;
-  std::copy_n(seed.begin(), kSeedBytes, parameters.seed.begin());
-  return read_valkeybloom_claim(claim, parameters);
-}
-
-// The filter as a whole. `in` stands at its first layer.
-bool read_parameters(const ByteReader& in, uint64_t options, uint64_t growth,
-                     FilterBuilder& builder) {
-  FilterParameters& parameters = builder.parameters;
-  if (options <= redisbloom_options::kAll) {
-    parameters.layout = LayoutId::kRedisBloom;
-    return read_redisbloom_options(options, growth, parameters);
-  }
-  parameters.layout = options == kNativeOption ? LayoutId::kNative : LayoutId::kValkeyBloom;
-  parameters.expansion = static_cast<uint32_t>(growth);
-  return read_tail(in, in.rest().size() - tail_bytes_of(options), parameters);
+  return in.ok() && codec.take_settings(claim, parameters);
 }
 
 struct Place {
@@ -115,30 +102,20 @@ bool is_touched(const core::bloom::BitArray& bits, uint64_t from, uint64_t to) {
   return touched_bytes == to - from;
 }
 
-uint64_t options_of(const FilterParameters& parameters) {
-  switch (parameters.layout) {
-    case LayoutId::kNative:
-      return kNativeOption;
-    case LayoutId::kValkeyBloom:
-      return kValkeyBloomOption;
-    case LayoutId::kRedisBloom:
-      break;
-  }
-  return redisbloom_options_of(parameters);
-}
-
 }  // namespace
 
 std::string encode_chunk_header(const ScalableFilter& filter) {
   const FilterParameters parameters = filter.parameters();
-  const bool is_redisbloom = parameters.layout == LayoutId::kRedisBloom;
+  const LayoutCodec& codec = layout_codec(parameters.layout);
+  const bool is_theirs = is_redisbloom(codec);
   std::string header;
   ByteWriter out(header);
   out.u64(filter.item_count());
   out.u32(static_cast<uint32_t>(filter.layer_count()));
-  out.u32(static_cast<uint32_t>(options_of(parameters)));
-  out.u32(is_redisbloom ? static_cast<uint32_t>(redisbloom_growth_of(parameters))
-                        : parameters.expansion);
+  out.u32(
+      static_cast<uint32_t>(is_theirs ? redisbloom_options_of(parameters) : codec.chunk_option));
+  out.u32(is_theirs ? static_cast<uint32_t>(redisbloom_growth_of(parameters))
+                    : parameters.expansion);
   for (size_t i = 0; i < filter.layer_count(); ++i) {
     const LayerClaim layer = claim_of(filter, i);
     out.u64(layer.array_bytes);
@@ -148,13 +125,12 @@ std::string encode_chunk_header(const ScalableFilter& filter) {
     out.f64(layer.bits_per_item);
     out.u32(static_cast<uint32_t>(layer.hash_count));
     out.u64(layer.capacity);
-    out.u8(static_cast<uint8_t>(is_redisbloom ? layer.exponent : layer.lines_per_lookup));
+    out.u8(static_cast<uint8_t>(is_theirs ? layer.exponent : layer.lines_per_lookup));
   }
-  if (is_redisbloom) return header;
-  const bool is_native = parameters.layout == LayoutId::kNative;
+  if (is_theirs) return header;
   out.f64(parameters.error_rate);
-  out.f64(is_native ? parameters.tightening_ratio : valkeybloom_tightening_of(parameters));
-  if (is_native) return header;
+  out.f64(tightening_ratio_of(parameters));
+  if (!core::bloom::layout_row(codec.layout).takes_seed) return header;
   out.bytes({reinterpret_cast<const char*>(parameters.seed.data()), kSeedBytes});
   return header;
 }
@@ -166,12 +142,18 @@ core::Result<std::unique_ptr<ScalableFilter>> decode_chunk_header(
   const uint64_t item_count = in.u64();
   const uint64_t layer_count = in.u32();
   const uint64_t options = in.u32();
-  const auto form = form_of(bytes.size(), layer_count, options);
-  if (!in.ok() || !form) return damaged;
+  const LayoutCodec* const codec = layout_codec_of_chunks(options);
+  if (!in.ok() || codec == nullptr) return damaged;
+  const auto form = form_of(bytes.size(), layer_count, *codec);
+  if (!form) return damaged;
   const uint64_t growth = form->has_growth ? in.u32() : 2;
 
   FilterBuilder builder(budget);
-  if (!read_parameters(in, options, growth, builder)) return damaged;
+  FilterParameters& parameters = builder.parameters;
+  parameters.layout = codec->layout;
+  const bool is_sound = is_redisbloom(*codec) ? read_redisbloom_options(options, growth, parameters)
+                                              : read_tail(in, *codec, growth, parameters);
+  if (!is_sound) return damaged;
   uint64_t sum = 0;
   for (uint64_t i = 0; i < layer_count && builder.ok(); ++i) {
     const LayerClaim layer = read_layer(in, *form);

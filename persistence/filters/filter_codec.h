@@ -32,25 +32,4 @@ core::Result<std::unique_ptr<core::bloom::ScalableFilter>> decode_filter_of(
 // Whether values of this module are filters, in whatever version.
 bool is_filter_module(uint64_t id);
 
-// Bits of the options field of redisbloom filters; also in the header of BF.SCANDUMP.
-namespace redisbloom_options {
-inline constexpr uint64_t kNotRounded = 1;
-inline constexpr uint64_t kHashes64Bits = 4;
-inline constexpr uint64_t kNotScaling = 8;
-inline constexpr uint64_t kAll = 15;
-}  // namespace redisbloom_options
-
-// The largest factor that RedisBloom's BF.RESERVE takes.
-inline constexpr uint64_t kRedisBloomGrowthMax = 32768;
-uint64_t redisbloom_options_of(const core::bloom::FilterParameters& parameters);
-uint64_t redisbloom_growth_of(const core::bloom::FilterParameters& parameters);
-// False when no filter has such options and growth.
-bool read_redisbloom_options(uint64_t options, uint64_t growth,
-                             core::bloom::FilterParameters& parameters);
-// What a layer's file form says of it. REQUIRES: index < layer_count().
-LayerClaim claim_of(const core::bloom::ScalableFilter& filter, size_t index);
-// The array as it is stored; `padded` holds it where it is longer than the filter's own.
-std::string_view stored_array(const core::bloom::ScalableFilter& filter, size_t index,
-                              std::string& padded);
-
 }  // namespace persistence

@@ -5,14 +5,15 @@
 #include <array>
 #include <limits>
 
+#include "core/bloom/valkeybloom_layout.h"
 #include "persistence/filters/bit_array_codec.h"
 
 namespace persistence {
 namespace {
 
 using core::bloom::FilterParameters;
-using core::bloom::LayoutId;
 using core::bloom::ScalableFilter;
+using core::bloom::ValkeyBloomLayout;
 
 constexpr std::string_view kLoadFailed = "ERR bloom object decoding failed";
 constexpr std::string_view kLoadVersion = "ERR bloom object decoding failed. Unsupported version";
@@ -20,7 +21,6 @@ constexpr std::string_view kLoadVersion = "ERR bloom object decoding failed. Uns
 constexpr uint8_t kBlobVersion = 1;
 constexpr uint8_t kLoadPayloadVersion = 1;
 constexpr uint64_t kBlobHeaderBytes = 45;
-constexpr double kDefaultTightening = 0.5;
 
 bool take_seed(std::string_view bytes, SeedRules rules, FilterParameters& parameters) {
   core::bloom::Seed seed;
@@ -32,22 +32,17 @@ bool take_seed(std::string_view bytes, SeedRules rules, FilterParameters& parame
 
 }  // namespace
 
-bool read_valkeybloom_claim(const ValkeyBloomClaim& claim, FilterParameters& parameters) {
+bool take_valkeybloom_settings(const SettingsClaim& claim, FilterParameters& parameters) {
   if (claim.expansion > std::numeric_limits<uint32_t>::max()) return false;
   if (!core::bloom::is_rate(claim.error_rate) || !core::bloom::is_rate(claim.tightening_ratio))
     return false;
   if (claim.has_random_seed > 1) return false;
-  parameters.layout = LayoutId::kValkeyBloom;
   parameters.expansion = static_cast<uint32_t>(claim.expansion);
   parameters.error_rate = claim.error_rate;
   // The layout's own series needs no remembering.
-  const bool is_default = claim.tightening_ratio == kDefaultTightening;
+  const bool is_default = claim.tightening_ratio == ValkeyBloomLayout::kRow.own_tightening;
   parameters.tightening_ratio = is_default ? 0 : claim.tightening_ratio;
   return true;
-}
-
-double valkeybloom_tightening_of(const FilterParameters& parameters) {
-  return parameters.tightening_ratio > 0 ? parameters.tightening_ratio : kDefaultTightening;
 }
 
 std::string encode_valkeybloom_blob_head(const ScalableFilter& filter, size_t index) {
@@ -102,7 +97,7 @@ void write_load_payload(const ScalableFilter& filter, const PieceWriter& write) 
   out.u8(kLoadPayloadVersion);
   out.u32(parameters.expansion);
   out.f64(parameters.error_rate);
-  out.f64(valkeybloom_tightening_of(parameters));
+  out.f64(tightening_ratio_of(parameters));
   out.u8(parameters.seed != core::bloom::kFixedSeed);
   out.u64(filter.layer_count());
   for (size_t i = 0; i < filter.layer_count(); ++i) {
@@ -135,13 +130,14 @@ core::Result<std::unique_ptr<ScalableFilter>> decode_load_payload(
   const uint8_t version = in.u8();
   if (in.ok() && version != kLoadPayloadVersion) return core::Error{std::string(kLoadVersion)};
   FilterBuilder builder(budget);
-  ValkeyBloomClaim claim;
+  builder.parameters.layout = ValkeyBloomLayout::kId;
+  SettingsClaim claim;
   claim.expansion = in.u32();
   claim.error_rate = in.f64();
   claim.tightening_ratio = in.f64();
   claim.has_random_seed = in.u8();
   const uint64_t layer_count = in.u64();
-  if (!read_valkeybloom_claim(claim, builder.parameters)) builder.fail(kLoadFailed);
+  if (!take_valkeybloom_settings(claim, builder.parameters)) builder.fail(kLoadFailed);
   for (uint64_t i = 0; i < layer_count && in.ok() && builder.ok(); ++i) {
     StringReader blob = StringReader::plain(in, in.u64());
     if (!in.ok()) break;

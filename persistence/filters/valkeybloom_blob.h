@@ -18,18 +18,9 @@
 
 namespace persistence {
 
-// What is said of a filter as a whole, not yet trusted.
-struct ValkeyBloomClaim {
-  uint64_t expansion = 0;
-  double error_rate = 0;
-  double tightening_ratio = 0;
-  uint64_t has_random_seed = 0;
-};
-
 // False when no filter can be so.
-bool read_valkeybloom_claim(const ValkeyBloomClaim& claim,
-                            core::bloom::FilterParameters& parameters);
-double valkeybloom_tightening_of(const core::bloom::FilterParameters& parameters);
+bool take_valkeybloom_settings(const SettingsClaim& claim,
+                               core::bloom::FilterParameters& parameters);
 
 // The 45 bytes before a layer's bits; both together are its blob.
 std::string encode_valkeybloom_blob_head(const core::bloom::ScalableFilter& filter, size_t index);

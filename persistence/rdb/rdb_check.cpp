@@ -6,6 +6,7 @@
 #include <boost/unordered/unordered_flat_set.hpp>
 
 #include "core/bloom/hash.h"
+#include "core/bloom/layouts.h"
 #include "core/bloom/scalable_filter.h"
 #include "persistence/bytes/stream_reader.h"
 #include "persistence/files/input_file_source.h"
@@ -14,7 +15,6 @@ namespace persistence {
 namespace {
 
 using core::bloom::ItemHash;
-using core::bloom::LayoutId;
 using core::keyspace::Entry;
 using core::keyspace::EntryPtr;
 
@@ -24,15 +24,7 @@ struct HashOfHash {
 
 std::string type_of(const Entry& entry) {
   if (entry.is_string()) return "string";
-  switch (entry.filter().layout()) {
-    case LayoutId::kNative:
-      return "native filter";
-    case LayoutId::kRedisBloom:
-      return "redisbloom filter";
-    case LayoutId::kValkeyBloom:
-      return "valkey-bloom filter";
-  }
-  return {};
+  return fmt::format("{} filter", core::bloom::layout_name(entry.filter().layout()));
 }
 
 class Counter final : public RdbVisitor {

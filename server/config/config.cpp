@@ -9,6 +9,7 @@
 #include <set>
 #include <system_error>
 
+#include "core/bloom/layouts.h"
 #include "core/glob.h"
 #include "persistence/files/file.h"
 #include "server/config/option_table.h"
@@ -101,6 +102,10 @@ BufferLimit Config::output_buffer_limit(ClientClass client_class) const noexcept
   const AtomicLimit& limit = buffer_limits_[static_cast<size_t>(client_class)];
   return {limit[0].load(std::memory_order_relaxed), limit[1].load(std::memory_order_relaxed),
           limit[2].load(std::memory_order_relaxed)};
+}
+
+core::bloom::LayoutId Config::bloom_layout() const noexcept {
+  return core::bloom::kLayoutRows[static_cast<size_t>(integer(OptionId::kBloomLayout))].id;
 }
 
 bool Config::is_sensitive(std::string_view name) {

@@ -27,13 +27,16 @@
 #include "server/config/directives.h"
 #include "server/config/option.h"
 
+namespace core::bloom {
+enum class LayoutId : uint8_t;
+}  // namespace core::bloom
+
 namespace server {
 
 enum class LogLevel : int64_t { kDebug, kVerbose, kNotice, kWarning, kNothing };
 enum class Supervised : int64_t { kUpstart, kSystemd, kAuto, kNo };
 enum class AppendFsync : int64_t { kEverySecond, kAlways, kNo };
 enum class DebugCommand : int64_t { kNo, kYes, kLocal };
-enum class BloomLayout : int64_t { kNative, kRedisBloom, kValkeyBloom };
 // What enable-protected-configs local asks about a client.
 enum class Origin { kLocal, kRemote };
 
@@ -120,7 +123,7 @@ class Config {
   // 0 means a filter that does not scale.
   int64_t bloom_expansion() const noexcept { return integer(OptionId::kBloomExpansionFactor); }
   double bloom_tightening_ratio() const noexcept { return number(OptionId::kBloomTighteningRatio); }
-  BloomLayout bloom_layout() const noexcept { return BloomLayout{integer(OptionId::kBloomLayout)}; }
+  core::bloom::LayoutId bloom_layout() const noexcept;
   // 0 means no limit but maxmemory's.
   int64_t bloom_memory_limit_bytes() const noexcept {
     return integer(OptionId::kBloomMemoryUsageLimit);

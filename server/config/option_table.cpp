@@ -8,6 +8,7 @@
 #include <thread>
 #include <unordered_map>
 
+#include "core/bloom/layouts.h"
 #include "server/config/buffer_limits.h"
 #include "server/config/special_values.h"
 #include "server/config/words.h"
@@ -29,6 +30,12 @@ std::string default_io_threads() {
 std::string start_directory() {
   std::error_code error;
   return std::filesystem::current_path(error).string();
+}
+
+std::vector<std::string_view> layout_choices() {
+  std::vector<std::string_view> names;
+  for (const core::bloom::LayoutRow& row : core::bloom::kLayoutRows) names.push_back(row.name);
+  return names;
 }
 
 std::vector<Option> network_options() {
@@ -320,8 +327,8 @@ std::vector<Option> bloom_options() {
        .parser = parse_bloom_ratio},
       {.name = "bf-layout",
        .kind = OptionKind::kEnum,
-       .default_text = "native",
-       .choices = {"native", "redisbloom", "valkey-bloom"}},
+       .default_text = std::string(core::bloom::layout_name(core::bloom::kDefaultLayout)),
+       .choices = layout_choices()},
       {.name = "bf.bloom-memory-usage-limit", .kind = OptionKind::kMemory, .default_text = "0"},
       {.name = "bf.bloom-use-random-seed", .kind = OptionKind::kBool, .default_text = "yes"},
       {.name = "bf.bloom-defrag-enabled", .kind = OptionKind::kBool, .default_text = "yes"},

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/bloom/bit_array.h"
+#include "core/bloom/layouts.h"
 #include "core/bloom/line_kernels.h"
 #include "core/bloom/line_walk.h"
 #include "core/bloom/scalable_filter.h"
@@ -108,8 +109,7 @@ void compare_kernels(const Geometry& geometry, std::span<const ItemHash> hashes)
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 4) return 0;
   FilterParameters parameters;
-  constexpr std::array kLayouts{LayoutId::kNative, LayoutId::kRedisBloom, LayoutId::kValkeyBloom};
-  parameters.layout = kLayouts[data[0] % kLayouts.size()];
+  parameters.layout = kLayoutRows[data[0] % kLayoutRows.size()].id;
   parameters.expansion = (data[0] & 0x80) != 0 ? 0 : 1 + (data[0] >> 4 & 3);
   parameters.capacity = 1 + data[1];
   parameters.error_rate = std::exp2(-(1 + data[2] % 60));
@@ -129,7 +129,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   for (const ItemHash& hash : hashes) {
     require(copy->may_contain(hash) == batched->may_contain(hash), "clone answers differently");
   }
-  if (parameters.layout == LayoutId::kNative) {
+  if (parameters.layout == NativeLayout::kId) {
     compare_kernels(batched->layer_info(0).geometry, hashes);
   }
   return 0;

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/bloom/layouts.h"
 #include "persistence/filters/filter_chunks.h"
 #include "persistence/filters/filter_codec.h"
 #include "persistence/filters/valkeybloom_blob.h"
@@ -64,9 +65,8 @@ void load_chunk(std::string_view bytes) {
     position = position << 8 | static_cast<uint8_t>(bytes[i]);
   }
   bytes.remove_prefix(kPositionBytes);
-  using core::bloom::LayoutId;
-  for (const auto layout : {LayoutId::kNative, LayoutId::kRedisBloom, LayoutId::kValkeyBloom}) {
-    const FilterPtr filter = small_filter(layout);
+  for (const core::bloom::LayoutRow& layout : core::bloom::kLayoutRows) {
+    const FilterPtr filter = small_filter(layout.id);
     const std::string header = persistence::encode_chunk_header(*filter);
     const auto outcome = persistence::load_chunk(*filter, position, bytes);
     require(persistence::encode_chunk_header(*filter) == header, "a chunk changed the header");
@@ -97,7 +97,7 @@ void check_every_form(const core::bloom::ScalableFilter& filter) {
   const auto headed = persistence::decode_chunk_header(header, kBudget);
   require(bool(headed), "a filter's header cannot be read");
   require(persistence::encode_chunk_header(**headed) == header, "a header changed on its way");
-  if (filter.layout() != core::bloom::LayoutId::kValkeyBloom) return;
+  if (filter.layout() != core::bloom::ValkeyBloomLayout::kId) return;
   const auto loaded =
       persistence::decode_load_payload(persistence::encode_load_payload(filter), kBudget);
   require(bool(loaded), "a payload of BF.LOAD cannot be read");

@@ -8,11 +8,14 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "core/bloom/layouts.h"
 #include "core/bloom/scalable_filter.h"
 #include "core/memory_budget.h"
 #include "tests/support/vectors.h"
@@ -21,10 +24,16 @@ namespace filters {
 
 using core::bloom::FilterParameters;
 using core::bloom::LayoutId;
+using core::bloom::NativeLayout;
+using core::bloom::RedisBloomLayout;
 using core::bloom::ScalableFilter;
+using core::bloom::ValkeyBloomLayout;
 
-inline constexpr LayoutId kLayouts[] = {LayoutId::kNative, LayoutId::kRedisBloom,
-                                        LayoutId::kValkeyBloom};
+inline constexpr auto kLayouts = [] {
+  std::array<LayoutId, core::bloom::kLayoutRows.size()> ids{};
+  std::ranges::transform(core::bloom::kLayoutRows, ids.begin(), &core::bloom::LayoutRow::id);
+  return ids;
+}();
 
 inline FilterParameters parameters_of(LayoutId layout, double error_rate, uint64_t capacity,
                                       uint32_t expansion) {

@@ -7,7 +7,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <string>
 
+#include "core/bloom/layouts.h"
 #include "core/bloom/scalable_filter.h"
 #include "persistence/filters/valkeybloom_blob.h"
 #include "server/commands/bloom/bloom_access.h"
@@ -30,29 +33,26 @@ using core::bloom::ScalableFilter;
 
 constexpr std::string_view kFilterFull = "ERR non scaling filter is full";
 
-ItemHasher native_hasher() {
-  return {LayoutId::kNative, false, core::bloom::kFixedSeed};
-}
-
-bool guesses_native(const Context& ctx) {
-  return ctx.config().bloom_layout() == BloomLayout::kNative;
+// The layout to hash for before the filter is known; nothing when the hash depends on the filter.
+std::optional<LayoutId> guessed_layout(const Context& ctx) {
+  const LayoutId layout = ctx.config().bloom_layout();
+  if (!core::bloom::layout_row(layout).has_fixed_hash) return std::nullopt;
+  return layout;
 }
 
 // One item, hashed before the lock.
 class EarlyHash {
  public:
-  EarlyHash(const Context& ctx, std::string_view item)
-      : item_(item), guessed_(guesses_native(ctx)) {
-    if (guessed_) hash_ = core::bloom::hash_native(item);
+  EarlyHash(const Context& ctx, std::string_view item) : item_(item), guess_(guessed_layout(ctx)) {
+    if (guess_) hash_ = ItemHasher(*guess_)(item);
   }
   ItemHash for_filter(const ScalableFilter& filter) const {
-    const bool is_right = guessed_ && filter.layout() == LayoutId::kNative;
-    return is_right ? hash_ : filter.hasher()(item_);
+    return guess_ == filter.layout() ? hash_ : filter.hasher()(item_);
   }
 
  private:
   std::string_view item_;
-  bool guessed_;
+  std::optional<LayoutId> guess_;
   ItemHash hash_;
 };
 
@@ -60,22 +60,21 @@ class EarlyHash {
 class EarlyBatch {
  public:
   EarlyBatch(const Context& ctx, Arguments items)
-      : batch_(ItemBatch::of_thread()), items_(items), guessed_(guesses_native(ctx)) {
-    if (guessed_) batch_.hash(native_hasher(), items_);
+      : batch_(ItemBatch::of_thread()), items_(items), guess_(guessed_layout(ctx)) {
+    if (guess_) batch_.hash(ItemHasher(*guess_), items_);
   }
   ~EarlyBatch() { batch_.release_large(); }
   EarlyBatch(const EarlyBatch&) = delete;
   EarlyBatch& operator=(const EarlyBatch&) = delete;
   ItemBatch& for_filter(const ScalableFilter& filter) {
-    const bool is_right = guessed_ && filter.layout() == LayoutId::kNative;
-    if (!is_right) batch_.hash(filter.hasher(), items_);
+    if (guess_ != filter.layout()) batch_.hash(filter.hasher(), items_);
     return batch_;
   }
 
  private:
   ItemBatch& batch_;
   Arguments items_;
-  bool guessed_;
+  std::optional<LayoutId> guess_;
 };
 
 // As find_filter, for the lookups that answer "no" for keys that hold something else.
@@ -237,7 +236,7 @@ void madd(Context& ctx) {
 // true when this was one, and the filter it means is there. The payload's own settings prove it.
 bool load_journalled_as_insert(Context& ctx, const FilterRequest& request) {
   if (ctx.session.origin != CommandOrigin::kForeignJournal || request.items.size() != 1 ||
-      request.parameters.layout != LayoutId::kValkeyBloom) {
+      request.parameters.layout != core::bloom::ValkeyBloomLayout::kId) {
     return false;
   }
   auto filter = persistence::decode_load_payload(request.items[0], ctx.admission().memory());
@@ -380,6 +379,15 @@ void prefetch_item(const Entry& entry, Arguments args) {
   if (entry.is_filter()) entry.filter().prefetch(entry.filter().hasher()(args[2]));
 }
 
+const std::string kSharedOptions =
+    "[TIGHTENING ratio] [SEED seed] [VALIDATESCALETO capacity] [LAYOUT " +
+    core::bloom::layout_names(" | ", " | ") + "]";
+const std::string kReserveSyntax =
+    "key error_rate:double capacity [EXPANSION expansion] [NONSCALING] " + kSharedOptions;
+const std::string kInsertSyntax =
+    "key [CAPACITY capacity] [ERROR error] [EXPANSION expansion] [NOCREATE] [NONSCALING] " +
+    kSharedOptions + " ITEMS item ...";
+
 const Command kBloomRows[] = {
     {.name = "bf.reserve",
      .arity = -4,
@@ -390,9 +398,7 @@ const Command kBloomRows[] = {
      .since = "1.0.0",
      .summary = "Creates an empty Bloom filter of a given error rate and capacity",
      .complexity = "O(1), memory is taken as items come",
-     .syntax = "key error_rate:double capacity [EXPANSION expansion] [NONSCALING] "
-               "[TIGHTENING ratio] [SEED seed] [VALIDATESCALETO capacity] "
-               "[LAYOUT native | redisbloom | valkey-bloom]",
+     .syntax = kReserveSyntax,
      .handler = reserve,
      .journalled = Journalled::kEffects},
     {.name = "bf.add",
@@ -431,9 +437,7 @@ const Command kBloomRows[] = {
      .summary = "Adds items to a Bloom filter, which is created as the options say",
      .complexity = "O(N*K*L) where N is the number of items, K the number of hash bits and L the "
                    "number of layers",
-     .syntax = "key [CAPACITY capacity] [ERROR error] [EXPANSION expansion] [NOCREATE] "
-               "[NONSCALING] [TIGHTENING ratio] [SEED seed] [VALIDATESCALETO capacity] "
-               "[LAYOUT native | redisbloom | valkey-bloom] ITEMS item ...",
+     .syntax = kInsertSyntax,
      .handler = insert,
      .journalled = Journalled::kEffects},
     {.name = "bf.exists",

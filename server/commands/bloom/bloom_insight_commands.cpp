@@ -6,8 +6,10 @@
 // shared lock. Lookups go on meanwhile; adds to the same stripe wait for the whole reading.
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <vector>
 
+#include "core/bloom/layouts.h"
 #include "server/commands/bloom/bloom_access.h"
 #include "server/commands/bloom/bloom_options.h"
 #include "server/dispatch/context.h"
@@ -19,7 +21,6 @@ namespace {
 using core::bloom::FilterParameters;
 using core::bloom::Geometry;
 using core::bloom::LayerInfo;
-using core::bloom::LayoutId;
 using core::bloom::ScalableFilter;
 
 // Half a billion bits tell a fill ratio to four digits, whatever the size of the array.
@@ -132,11 +133,9 @@ FilterFigures figures_of(const ScalableFilter& filter) {
 // Null where the errors of the layers are no geometric series, or where there is one layer only.
 void write_tightening(PairWriter& pairs, const FilterParameters& parameters) {
   constexpr std::string_view kLabel = "tightening ratio";
-  constexpr double kForeignRatio = 0.5;
-  if (!parameters.is_scaling()) return pairs.null(kLabel);
-  if (parameters.tightening_ratio > 0) return pairs.number(kLabel, parameters.tightening_ratio);
-  if (parameters.layout == LayoutId::kNative) return pairs.null(kLabel);
-  pairs.number(kLabel, kForeignRatio);
+  const double ratio = parameters.is_scaling() ? tightening_ratio_of(parameters) : 0;
+  if (ratio == 0) return pairs.null(kLabel);
+  pairs.number(kLabel, ratio);
 }
 
 void write_layer(protocol::ReplyWriter& reply, const LayerFigures& layer) {
@@ -192,6 +191,19 @@ void stats(Context& ctx) {
   write_filter(ctx.reply, figures);
 }
 
+// An upper-case word is a literal one.
+std::string layout_tokens() {
+  std::string tokens = core::bloom::layout_names(" | ", " | ");
+  std::ranges::transform(tokens, tokens.begin(), [](char c) {
+    return 'a' <= c && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  });
+  return tokens;
+}
+
+const std::string kPlanSyntax =
+    "error_rate:double capacity [EXPANSION expansion] [NONSCALING] [TIGHTENING ratio] [LAYOUT (" +
+    layout_tokens() + ")]";
+
 const Command kBloomInsightRows[] = {
     {.name = "bf.plan",
      .arity = -3,
@@ -201,8 +213,7 @@ const Command kBloomInsightRows[] = {
      .since = "0.1.0",
      .summary = "Tells what a Bloom filter would cost, without making it",
      .complexity = "O(L) where L is the number of layers",
-     .syntax = "error_rate:double capacity [EXPANSION expansion] [NONSCALING] "
-               "[TIGHTENING ratio] [LAYOUT (NATIVE | REDISBLOOM | VALKEY-BLOOM)]",
+     .syntax = kPlanSyntax,
      .handler = plan},
     {.name = "bf.stats",
      .arity = 2,

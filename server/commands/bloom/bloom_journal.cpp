@@ -6,17 +6,17 @@
 #include <string>
 #include <vector>
 
+#include "core/bloom/layouts.h"
 #include "core/number.h"
 #include "core/release_storage.h"
-#include "persistence/filters/valkeybloom_blob.h"
 
 namespace server {
 namespace {
 
 using core::bloom::AddOutcome;
 using core::bloom::FilterParameters;
-using core::bloom::LayoutId;
 using core::bloom::ScalableFilter;
+using core::bloom::ValkeyBloomLayout;
 
 void append(std::vector<std::string_view>& words, std::initializer_list<std::string_view> more) {
   for (const std::string_view word : more) words.push_back(word);
@@ -28,10 +28,9 @@ class SettingWords {
   explicit SettingWords(const FilterParameters& parameters)
       : parameters_(parameters),
         error_rate_(core::format_double(parameters.error_rate)),
-        tightening_ratio_(
-            core::format_double(parameters.layout == LayoutId::kValkeyBloom
-                                    ? persistence::valkeybloom_tightening_of(parameters)
-                                    : parameters.tightening_ratio)),
+        tightening_ratio_(core::format_double(parameters.layout == ValkeyBloomLayout::kId
+                                                  ? tightening_ratio_of(parameters)
+                                                  : parameters.tightening_ratio)),
         capacity_(static_cast<int64_t>(parameters.capacity)),
         expansion_(parameters.expansion) {}
 
@@ -44,7 +43,7 @@ class SettingWords {
     } else {
       words.emplace_back("NONSCALING");
     }
-    if (parameters_.layout == LayoutId::kValkeyBloom) {
+    if (parameters_.layout == ValkeyBloomLayout::kId) {
       // As that module writes it, which tells its layout and lets it read the log.
       const auto* const seed = reinterpret_cast<const char*>(parameters_.seed.data());
       return append(words,
@@ -83,7 +82,7 @@ void journal_reserved(const Context& ctx, const KeyRef& key, const ScalableFilte
   if (!ctx.is_journal_active()) return;
   const SettingWords settings(filter.parameters());
   auto& words = words_of_thread();
-  if (filter.layout() == LayoutId::kValkeyBloom) {
+  if (filter.layout() == ValkeyBloomLayout::kId) {
     append(words, {"BF.INSERT", key.name, "ERROR", settings.error_rate(), "CAPACITY",
                    settings.capacity()});
   } else {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <random>
 
+#include "core/bloom/layouts.h"
 #include "protocol/arguments.h"
 
 namespace server {
@@ -14,8 +15,11 @@ namespace {
 
 using core::bloom::FilterParameters;
 using core::bloom::LayoutId;
+using core::bloom::LayoutRow;
+using core::bloom::RedisBloomLayout;
 using core::bloom::ScalingLimit;
 using core::bloom::Seed;
+using core::bloom::ValkeyBloomLayout;
 using protocol::ArgumentCursor;
 
 // The ratio that stands in the configuration when nobody has chosen one.
@@ -128,13 +132,14 @@ class SettingsParser {
   bool take_layout_option() {
     if (!cursor_.eat_keyword("LAYOUT")) return false;
     if (!has_value(texts_.arity)) return true;
-    for (const LayoutId layout :
-         {LayoutId::kNative, LayoutId::kRedisBloom, LayoutId::kValkeyBloom}) {
-      if (!cursor_.eat_keyword(core::bloom::layout_name(layout))) continue;
-      settings_.layout = layout;
+    for (const LayoutRow& row : core::bloom::kLayoutRows) {
+      if (!cursor_.eat_keyword(row.name)) continue;
+      settings_.layout = row.id;
       return true;
     }
-    cursor_.fail("ERR layout must be native, redisbloom or valkey-bloom");
+    static const std::string refusal =
+        "ERR layout must be " + core::bloom::layout_names(", ", " or ");
+    cursor_.fail(refusal);
     return true;
   }
 
@@ -203,25 +208,13 @@ Seed random_seed() {
   return seed;
 }
 
-LayoutId layout_of(BloomLayout layout) {
-  switch (layout) {
-    case BloomLayout::kRedisBloom:
-      return LayoutId::kRedisBloom;
-    case BloomLayout::kValkeyBloom:
-      return LayoutId::kValkeyBloom;
-    case BloomLayout::kNative:
-      break;
-  }
-  return LayoutId::kNative;
-}
-
 // Where no word names it. valkey-bloom's journal spells out ratio and seed of each filter that is
 // made, and ours does the same for its layout; RedisBloom writes down what clients typed.
 LayoutId unnamed_layout(const Config& config, const Settings& settings, CommandOrigin origin) {
   const bool is_spelled_out = settings.tightening_ratio && settings.seed;
-  if (origin != CommandOrigin::kClient && is_spelled_out) return LayoutId::kValkeyBloom;
-  if (origin == CommandOrigin::kForeignJournal) return LayoutId::kRedisBloom;
-  return layout_of(config.bloom_layout());
+  if (origin != CommandOrigin::kClient && is_spelled_out) return ValkeyBloomLayout::kId;
+  if (origin == CommandOrigin::kForeignJournal) return RedisBloomLayout::kId;
+  return config.bloom_layout();
 }
 
 // Only what the layout heeds is kept: a filter with nothing unusual takes less memory.
@@ -236,16 +229,15 @@ FilterParameters merge(const Config& config, const Settings& settings, CommandOr
   parameters.expansion =
       settings.expansion.value_or(static_cast<uint32_t>(config.bloom_expansion()));
   if (settings.non_scaling) parameters.expansion = 0;
-  if (parameters.layout != LayoutId::kRedisBloom && parameters.is_scaling()) {
+  const LayoutRow& layout = layout_row(parameters.layout);
+  if (layout.takes_tightening && parameters.is_scaling()) {
     const double configured = config.bloom_tightening_ratio();
     const bool is_usual = configured == kUsualTightening || origin == CommandOrigin::kOwnJournal;
     const double usual = is_usual ? 0 : configured;
     parameters.tightening_ratio = settings.tightening_ratio.value_or(usual);
-    // valkey-bloom's own series.
-    const bool is_default = parameters.tightening_ratio == kUsualTightening;
-    if (parameters.layout == LayoutId::kValkeyBloom && is_default) parameters.tightening_ratio = 0;
+    if (parameters.tightening_ratio == layout.own_tightening) parameters.tightening_ratio = 0;
   }
-  if (parameters.layout == LayoutId::kValkeyBloom) {
+  if (layout.takes_seed) {
     if (settings.seed) {
       parameters.seed = *settings.seed;
     } else if (config.bloom_random_seed()) {

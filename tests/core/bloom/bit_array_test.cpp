@@ -266,6 +266,21 @@ TEST(BitArrayTest, DetachedArrayIsNoChildsAnyMore) {
       }));
 }
 
+TEST(BitArrayTest, ChildrenSeePrivateArraysAsTheyWere) {
+  auto array = *BitArray::allocate(BitArray::kMappedBytes * 8, ArraySharing::kPrivate);
+  EXPECT_FALSE(array.is_mapped());
+  EXPECT_EQ(array.count_ones(), 0U);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(array.words()) % 64, 0U);
+  array.words()[17] = 42;
+  EXPECT_TRUE(child_sees_no_change(
+      array, [] {}, [&array] { array.words()[17] |= 5; }));
+  EXPECT_EQ(array.words()[17], 47U);
+  const auto copy = array.clone();
+  ASSERT_TRUE(copy);
+  EXPECT_FALSE(copy->is_mapped());
+  EXPECT_EQ(copy->words()[17], 47U);
+}
+
 TEST(BitArrayTest, MovedFromArrayIsEmpty) {
   auto array = *BitArray::allocate(512);
   const BitArray other = std::move(array);

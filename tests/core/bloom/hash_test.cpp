@@ -6,6 +6,8 @@
 #include <array>
 #include <string>
 
+#include "core/bloom/layouts.h"
+
 namespace core::bloom {
 namespace {
 
@@ -68,16 +70,16 @@ TEST(HashTest, NativeHashIsFrozen) {
 }
 
 TEST(HashTest, HasherChoosesByLayoutAndSeed) {
-  const ItemHasher native(LayoutId::kNative, false, kFixedSeed);
-  const ItemHasher redis(LayoutId::kRedisBloom, false, kFixedSeed);
-  const ItemHasher old_redis(LayoutId::kRedisBloom, true, kFixedSeed);
+  const ItemHasher native(NativeLayout::kId, false, kFixedSeed);
+  const ItemHasher redis(RedisBloomLayout::kId, false, kFixedSeed);
+  const ItemHasher old_redis(RedisBloomLayout::kId, true, kFixedSeed);
   EXPECT_EQ(native("foo"), hash_native("foo"));
   EXPECT_EQ(redis("foo"), hash_redisbloom("foo"));
   EXPECT_EQ(old_redis("foo"), hash_redisbloom_32("foo"));
   Seed other = kFixedSeed;
   other[31] ^= 1;
-  const ItemHash fixed = ItemHasher(LayoutId::kValkeyBloom, false, kFixedSeed)("foo");
-  const ItemHash changed = ItemHasher(LayoutId::kValkeyBloom, false, other)("foo");
+  const ItemHash fixed = ItemHasher(ValkeyBloomLayout::kId, false, kFixedSeed)("foo");
+  const ItemHash changed = ItemHasher(ValkeyBloomLayout::kId, false, other)("foo");
   EXPECT_EQ(fixed.first, changed.first);
   EXPECT_NE(fixed.second, changed.second);
 }

@@ -12,9 +12,7 @@
 #include <thread>
 
 #include "core/bloom/layer.h"
-#include "core/bloom/native_layout.h"
-#include "core/bloom/redisbloom_layout.h"
-#include "core/bloom/valkeybloom_layout.h"
+#include "core/bloom/layouts.h"
 #include "tests/support/sanitized.h"
 
 namespace core::bloom {
@@ -43,7 +41,7 @@ Measurement measure(uint64_t capacity, double error_rate, uint64_t filters, uint
   uint64_t found = 0;
   for (uint64_t filter = 0; filter < filters; ++filter) {
     const uint64_t seed = kLayoutsSeed + 2 * filter;
-    Layer layer = *Layer::create({capacity, error_rate, *Layout::size(capacity, error_rate)});
+    Layer layer = *Layer::create(*Layout::plan({}, capacity, error_rate));
     for (uint64_t i = 0; i < capacity; ++i) {
       layer.template mark<Layout>(numbered_hash(Layout::kId, seed, i));
     }
@@ -69,7 +67,7 @@ class LayoutsTest : public testing::Test {
  protected:
   void SetUp() override { RecordProperty("seed", std::to_string(kLayoutsSeed)); }
 };
-using AllLayouts = testing::Types<NativeLayout, RedisBloomLayout, ValkeyBloomLayout>;
+using AllLayouts = Layouts::As<testing::Types>;
 TYPED_TEST_SUITE(LayoutsTest, AllLayouts);
 
 TYPED_TEST(LayoutsTest, FullLayerKeepsItsErrorRate) {
@@ -78,7 +76,7 @@ TYPED_TEST(LayoutsTest, FullLayerKeepsItsErrorRate) {
     const Measurement measured = measure<TypeParam>(100000, rate, 1, uint64_t(probes));
     EXPECT_EQ(measured.false_negatives, 0U);
     // The other layouts size for the ideal number of hashes and then round it: up to 8 % worse.
-    const double asked = TypeParam::kId == LayoutId::kNative ? rate : rate * 1.08;
+    const double asked = TypeParam::kId == NativeLayout::kId ? rate : rate * 1.08;
     EXPECT_LE(measured.error_rate, asked + three_sigma(rate, probes))
         << rate << " seed " << kLayoutsSeed;
     EXPECT_NEAR(measured.predicted, measured.error_rate, 0.1 * rate + three_sigma(rate, probes));
@@ -87,8 +85,8 @@ TYPED_TEST(LayoutsTest, FullLayerKeepsItsErrorRate) {
 
 TYPED_TEST(LayoutsTest, PredictionHoldsBelowAndAboveCapacity) {
   const uint64_t capacity = 50000;
-  const Geometry geometry = *TypeParam::size(capacity, 0.01);
-  Layer layer = *Layer::create({capacity, 0.01, geometry});
+  const LayerPlan plan = *TypeParam::plan({}, capacity, 0.01);
+  Layer layer = *Layer::create(plan);
   uint64_t added = 0;
   for (const double load : {0.6, 1.0, 1.5, 2.0}) {
     for (; added < uint64_t(capacity * load); ++added) {
@@ -99,7 +97,7 @@ TYPED_TEST(LayoutsTest, PredictionHoldsBelowAndAboveCapacity) {
     for (uint64_t i = 0; i < probes; ++i) {
       found += layer.check<TypeParam>(numbered_hash(TypeParam::kId, kLayoutsSeed + 1, i));
     }
-    const double predicted = TypeParam::predicted_error(geometry, added);
+    const double predicted = TypeParam::predicted_error(plan.geometry, added);
     const double measured = double(found) / double(probes);
     EXPECT_NEAR(predicted, measured, 0.1 * measured + three_sigma(measured, probes)) << load;
   }
@@ -113,13 +111,28 @@ TYPED_TEST(LayoutsTest, OneInAMillionIsKept) {
 }
 
 TYPED_TEST(LayoutsTest, MarkTellsWhetherABitChanged) {
-  Layer layer = *Layer::create({100, 0.001, *TypeParam::size(100, 0.001)});
+  Layer layer = *Layer::create(*TypeParam::plan({}, 100, 0.001));
   const ItemHash hash = numbered_hash(TypeParam::kId, kLayoutsSeed, 7);
   EXPECT_FALSE(layer.check<TypeParam>(hash));
   EXPECT_TRUE(layer.mark<TypeParam>(hash));
   EXPECT_TRUE(layer.check<TypeParam>(hash));
   EXPECT_FALSE(layer.mark<TypeParam>(hash));
   EXPECT_EQ(layer.item_count(), 1U);
+}
+
+TEST(LayoutListTest, RowsAndNamesComeFromTheLayouts) {
+  std::string names;
+  for (const LayoutRow& row : kLayoutRows) {
+    EXPECT_EQ(layout_row(row.id).name, row.name);
+    EXPECT_EQ(layout_name(row.id), row.name);
+    const bool is_private = array_sharing(row.id) == ArraySharing::kPrivate;
+    EXPECT_EQ(is_private, row.clears_bits);
+    names += names.empty() ? "" : "+";
+    names += row.name;
+  }
+  EXPECT_EQ(layout_names("+", "+"), names);
+  EXPECT_TRUE(layout_names(", ", " or ").starts_with("native, "));
+  EXPECT_TRUE(layout_names(", ", " or ").ends_with(" or " + std::string(kLayoutRows.back().name)));
 }
 
 TEST(NativeLayoutTest, TinyFiltersKeepTheirErrorRateOnAverage) {

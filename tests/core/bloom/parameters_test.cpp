@@ -14,7 +14,7 @@ namespace {
 TEST(ParametersTest, NativeErrorsSumToAtMostTheRateAskedFor) {
   for (const uint64_t capacity : {1, 100, 511, 512, 1000000}) {
     for (const double ratio : {0.0, 0.1, 0.5, 0.9, 0.999}) {
-      auto parameters = filters::parameters(LayoutId::kNative, capacity, 0.01);
+      auto parameters = filters::parameters(NativeLayout::kId, capacity, 0.01);
       parameters.tightening_ratio = ratio;
       double sum = 0;
       for (uint32_t i = 0; i < kMaxNativeLayers; ++i) sum += layer_error_rate(parameters, i);
@@ -29,30 +29,30 @@ TEST(ParametersTest, NativeErrorsSumToAtMostTheRateAskedFor) {
 }
 
 TEST(ParametersTest, NativeErrorsNeverRise) {
-  const auto parameters = filters::parameters(LayoutId::kNative, 1000, 0.01);
+  const auto parameters = filters::parameters(NativeLayout::kId, 1000, 0.01);
   for (uint32_t i = 1; i < kMaxNativeLayers; ++i) {
     EXPECT_LT(layer_error_rate(parameters, i), layer_error_rate(parameters, i - 1));
   }
 }
 
 TEST(ParametersTest, ExplicitTighteningIsKept) {
-  auto parameters = filters::parameters(LayoutId::kNative, 1000, 0.01);
+  auto parameters = filters::parameters(NativeLayout::kId, 1000, 0.01);
   parameters.tightening_ratio = 0.75;
   EXPECT_DOUBLE_EQ(layer_error_rate(parameters, 0), 0.0025);
   EXPECT_DOUBLE_EQ(layer_error_rate(parameters, 2) / layer_error_rate(parameters, 1), 0.75);
 }
 
 TEST(ParametersTest, NonScalingLayerGetsTheFullRate) {
-  for (const auto layout : {LayoutId::kNative, LayoutId::kRedisBloom, LayoutId::kValkeyBloom}) {
+  for (const auto layout : filters::kLayouts) {
     EXPECT_EQ(layer_error_rate(filters::parameters(layout, 100, 0.01, 0), 0), 0.01);
   }
 }
 
 TEST(ParametersTest, ForeignSeriesAreThoseOfTheirServers) {
-  const auto redis = filters::parameters(LayoutId::kRedisBloom, 100, 0.01);
+  const auto redis = filters::parameters(RedisBloomLayout::kId, 100, 0.01);
   EXPECT_EQ(layer_error_rate(redis, 0), 0.005);
   EXPECT_EQ(layer_error_rate(redis, 3), 0.000625);
-  auto valkey = filters::parameters(LayoutId::kValkeyBloom, 100, 0.01);
+  auto valkey = filters::parameters(ValkeyBloomLayout::kId, 100, 0.01);
   EXPECT_EQ(layer_error_rate(valkey, 0), 0.01);
   EXPECT_EQ(layer_error_rate(valkey, 2), 0.0025);
   valkey.tightening_ratio = 0.25;
@@ -60,7 +60,7 @@ TEST(ParametersTest, ForeignSeriesAreThoseOfTheirServers) {
 }
 
 TEST(ParametersTest, RedisBloomHalvesWhateverTheLastLayerHas) {
-  const auto redis = filters::parameters(LayoutId::kRedisBloom, 100, 0.01);
+  const auto redis = filters::parameters(RedisBloomLayout::kId, 100, 0.01);
   const auto plan = plan_next_layer(redis, 1, {100, 0.01, {}});
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->error_rate, 0.005);
@@ -69,7 +69,7 @@ TEST(ParametersTest, RedisBloomHalvesWhateverTheLastLayerHas) {
 
 TEST(ParametersTest, CapacityThatOverflowsIsNotPlanned) {
   const uint64_t most = std::numeric_limits<int64_t>::max();
-  for (const auto layout : {LayoutId::kNative, LayoutId::kRedisBloom, LayoutId::kValkeyBloom}) {
+  for (const auto layout : filters::kLayouts) {
     auto parameters = filters::parameters(layout, 100, 0.01, 32768);
     EXPECT_FALSE(plan_next_layer(parameters, 1, {most / 4, 0.001, {}}));
     parameters.capacity = most;
@@ -80,7 +80,7 @@ TEST(ParametersTest, CapacityThatOverflowsIsNotPlanned) {
 }
 
 TEST(ParametersTest, RatesNearOneStillHaveBits) {
-  for (const auto layout : {LayoutId::kNative, LayoutId::kRedisBloom, LayoutId::kValkeyBloom}) {
+  for (const auto layout : filters::kLayouts) {
     const auto plan = plan_first_layer(filters::parameters(layout, 1, 0.9999999, 0));
     ASSERT_TRUE(plan);
     EXPECT_GE(plan->geometry.bit_count, 1U);
@@ -92,7 +92,7 @@ TEST(ForecastScalingTest, EqualsWhatValkeyBloomReports) {
   constexpr uint64_t kLimitBytes = 128 << 20;
   constexpr uint64_t kEverything = std::numeric_limits<int64_t>::max();
   const auto forecast = [&](uint64_t capacity, double rate, uint32_t expansion) {
-    return forecast_scaling(filters::parameters(LayoutId::kValkeyBloom, capacity, rate, expansion),
+    return forecast_scaling(filters::parameters(ValkeyBloomLayout::kId, capacity, rate, expansion),
                             kEverything, kLimitBytes);
   };
   EXPECT_EQ(forecast(100, 0.01, 2).capacity, 26214300U);
@@ -104,7 +104,7 @@ TEST(ForecastScalingTest, EqualsWhatValkeyBloomReports) {
 }
 
 TEST(ForecastScalingTest, ReachableCapacityHasNoLimit) {
-  for (const auto layout : {LayoutId::kNative, LayoutId::kRedisBloom, LayoutId::kValkeyBloom}) {
+  for (const auto layout : filters::kLayouts) {
     const auto forecast = forecast_scaling(filters::parameters(layout, 100, 0.01), 1000, 1 << 20);
     EXPECT_EQ(forecast.limit, ScalingLimit::kNone);
     EXPECT_EQ(forecast.capacity, 1500U);
@@ -113,7 +113,7 @@ TEST(ForecastScalingTest, ReachableCapacityHasNoLimit) {
 
 TEST(ForecastScalingTest, EndsForEveryExpansionAndLimit) {
   constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
-  for (const auto layout : {LayoutId::kNative, LayoutId::kRedisBloom, LayoutId::kValkeyBloom}) {
+  for (const auto layout : filters::kLayouts) {
     for (const uint32_t expansion : {1U, 2U, 32768U, 4294967295U}) {
       const auto forecast =
           forecast_scaling(filters::parameters(layout, 7, 0.01, expansion), kNoLimit, kNoLimit);

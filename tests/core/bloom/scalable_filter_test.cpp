@@ -49,9 +49,7 @@ bool same_bits(const ScalableFilter& left, const ScalableFilter& right) {
 }
 
 class ScalableFilterTest : public testing::TestWithParam<LayoutId> {};
-INSTANTIATE_TEST_SUITE_P(Layouts, ScalableFilterTest,
-                         testing::Values(LayoutId::kNative, LayoutId::kRedisBloom,
-                                         LayoutId::kValkeyBloom));
+INSTANTIATE_TEST_SUITE_P(Layouts, ScalableFilterTest, testing::ValuesIn(filters::kLayouts));
 
 TEST_P(ScalableFilterTest, GrownFilterKeepsItsPromiseAndForgetsNothing) {
   const auto filter = create(filters::parameters(GetParam(), 1000, 0.01));
@@ -66,7 +64,7 @@ TEST_P(ScalableFilterTest, GrownFilterKeepsItsPromiseAndForgetsNothing) {
   const double probes = 200000;
   const double observed = observed_error_rate(*filter, uint64_t(probes));
   // valkey-bloom gives the full rate to its first layer, so its sum is twice that.
-  const double promised = GetParam() == LayoutId::kValkeyBloom ? 0.02 : 0.01;
+  const double promised = GetParam() == ValkeyBloomLayout::kId ? 0.02 : 0.01;
   const double slack = 3 * std::sqrt(promised / probes);
   EXPECT_LE(observed, promised + slack);
   EXPECT_NEAR(filter->predicted_error_rate(), observed, 0.2 * observed + slack);
@@ -211,7 +209,7 @@ TEST_P(ScalableFilterTest, CloneIsEqualAndSeparate) {
 TEST_P(ScalableFilterTest, AssembledFromItsPartsItIsTheSameFilter) {
   for (const uint64_t items : {20, 3000}) {
     auto parameters = filters::parameters(GetParam(), 100, 0.01);
-    if (GetParam() == LayoutId::kValkeyBloom) parameters.seed[5] ^= 0xFF;
+    if (GetParam() == ValkeyBloomLayout::kId) parameters.seed[5] ^= 0xFF;
     const auto filter = create(parameters);
     for (uint64_t i = 0; i < items; ++i) filter->add(present(i), kUnlimited);
     std::vector<LayerParts> parts;
@@ -260,7 +258,7 @@ TEST_P(ScalableFilterTest, PartsThatNoFilterHasAreRefused) {
   bad.hash_count = 60000;
   EXPECT_FALSE(assembles(bad, bad.bit_count, part(100, 0.005)));
   EXPECT_FALSE(ScalableFilter::assemble(parameters, {}));
-  if (GetParam() != LayoutId::kNative) return;
+  if (GetParam() != NativeLayout::kId) return;
   bad = good;
   bad.lines_per_lookup = 0;
   EXPECT_FALSE(assembles(bad, bad.bit_count, part(100, 0.005)));
@@ -289,21 +287,21 @@ TEST_P(ScalableFilterTest, HashingAheadIsTheSameAsAdding) {
 
 TEST(NativeScalableFilterTest, SmallFilterFitsInA48ByteObjectAndTwoLines) {
   EXPECT_EQ(sizeof(ScalableFilter), 48U);
-  const auto filter = create(filters::parameters(LayoutId::kNative, 100, 0.01));
+  const auto filter = create(filters::parameters(NativeLayout::kId, 100, 0.01));
   EXPECT_EQ(filter->layer_bytes(0).size(), 128U);
   EXPECT_EQ(filter->size_bytes(), 176U);
 }
 
 TEST(NativeScalableFilterTest, RightSizedFilterTakesUnderElevenBitsPerItem) {
   const uint64_t items = 10'000'000;
-  EXPECT_LE(double(planned_bytes(filters::parameters(LayoutId::kNative, items, 0.01)) * 8) /
+  EXPECT_LE(double(planned_bytes(filters::parameters(NativeLayout::kId, items, 0.01)) * 8) /
                 double(items),
             10.9);
 }
 
 // Grows a filter on paper and returns its bits per item.
 double grown_bits_per_item(uint64_t capacity, uint64_t items) {
-  const auto parameters = filters::parameters(LayoutId::kNative, capacity, 0.01);
+  const auto parameters = filters::parameters(NativeLayout::kId, capacity, 0.01);
   uint64_t bits = 0, total = 0;
   auto plan = plan_first_layer(parameters);
   for (uint32_t layer_count = 1; plan; ++layer_count) {
@@ -322,7 +320,7 @@ TEST(NativeScalableFilterTest, GrownFiltersStayWithinTheirBitsPerItem) {
 
 TEST(NativeScalableFilterTest, SixGigabytesAreReservedAtOnce) {
   const auto start = std::chrono::steady_clock::now();
-  const auto filter = create(filters::parameters(LayoutId::kNative, 5'000'000'000, 0.01, 0));
+  const auto filter = create(filters::parameters(NativeLayout::kId, 5'000'000'000, 0.01, 0));
   for (uint64_t i = 0; i < 100; ++i) filter->add(present(i), kUnlimited);
   const auto elapsed = std::chrono::steady_clock::now() - start;
   EXPECT_GT(filter->layer_info(0).geometry.bit_count, uint64_t{1} << 35);
@@ -332,7 +330,7 @@ TEST(NativeScalableFilterTest, SixGigabytesAreReservedAtOnce) {
 }
 
 TEST(RedisBloomFilterTest, OldFormsGrowAsTheyBegan) {
-  auto parameters = filters::parameters(LayoutId::kRedisBloom, 100, 0.01);
+  auto parameters = filters::parameters(RedisBloomLayout::kId, 100, 0.01);
   parameters.hashes_32_bits = true;
   parameters.rounds_to_power_of_two = true;
   const auto filter = create(parameters);
@@ -348,7 +346,7 @@ TEST(RedisBloomFilterTest, OldFormsGrowAsTheyBegan) {
 
 TEST(RedisBloomFilterTest, BitsEqualARealFilter) {
   // RedisBloom 2.8.20, default filter with these four items.
-  const auto filter = create(filters::parameters(LayoutId::kRedisBloom, 100, 0.01));
+  const auto filter = create(filters::parameters(RedisBloomLayout::kId, 100, 0.01));
   for (const char* item : {"a", "foo", "item:0", ""}) filter->add(item, kUnlimited);
   std::string hex;
   for (const std::byte byte : filter->layer_bytes(0)) {
@@ -365,7 +363,7 @@ TEST(RedisBloomFilterTest, BitsEqualARealFilter) {
 
 TEST(ValkeyBloomFilterTest, BitsEqualARealFilter) {
   // valkey-bloom, fixed seed, capacity 10 at 1 %, with these three items.
-  const auto filter = create(filters::parameters(LayoutId::kValkeyBloom, 10, 0.01));
+  const auto filter = create(filters::parameters(ValkeyBloomLayout::kId, 10, 0.01));
   for (const char* item : {"a", "foo", "item:0"}) filter->add(item, kUnlimited);
   const std::vector<int> expected = {0x84, 0xa0, 0xd0, 0x05, 0x04, 0x00,
                                      0x03, 0x18, 0x48, 0x09, 0x00, 0x24};
@@ -375,12 +373,12 @@ TEST(ValkeyBloomFilterTest, BitsEqualARealFilter) {
 }
 
 TEST(ForeignFilterTest, SizeIsThatOfTheModule) {
-  EXPECT_EQ(create(filters::parameters(LayoutId::kValkeyBloom, 100, 0.01))->size_bytes(), 384U);
-  EXPECT_EQ(create(filters::parameters(LayoutId::kRedisBloom, 100, 0.01))->size_bytes(), 240U);
+  EXPECT_EQ(create(filters::parameters(ValkeyBloomLayout::kId, 100, 0.01))->size_bytes(), 384U);
+  EXPECT_EQ(create(filters::parameters(RedisBloomLayout::kId, 100, 0.01))->size_bytes(), 240U);
 }
 
 TEST(NativeScalableFilterTest, SeedItNeverUsesCostsNothing) {
-  auto parameters = filters::parameters(LayoutId::kNative, 100, 0.01);
+  auto parameters = filters::parameters(NativeLayout::kId, 100, 0.01);
   parameters.seed.fill(7);
   EXPECT_EQ(create(parameters)->size_bytes(), 176U);
 }

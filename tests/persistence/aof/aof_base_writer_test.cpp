@@ -107,7 +107,7 @@ class AofBaseWriterTest : public testing::Test {
     }
     // Far more than is gathered before it is written.
     put_filter(keyspace_, 2, "big",
-               parameters_of(filters::LayoutId::kValkeyBloom, 0.01, 2'000'000, 2), 100);
+               parameters_of(filters::ValkeyBloomLayout::kId, 0.01, 2'000'000, 2), 100);
     const auto key = keyspace_.ref("native grown");
     keyspace_.set_expiry(1, key, *keyspace_.find(1, key, core::keyspace::kIgnoreExpiry),
                          1'900'000'000'000);

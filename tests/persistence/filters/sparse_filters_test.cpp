@@ -23,7 +23,9 @@ namespace {
 
 using core::bloom::ArrayMemory;
 using core::bloom::LayoutId;
+using core::bloom::NativeLayout;
 using core::bloom::ScalableFilter;
+using core::bloom::ValkeyBloomLayout;
 using core::keyspace::Keyspace;
 using FilterPtr = std::unique_ptr<ScalableFilter>;
 
@@ -93,7 +95,7 @@ TEST_P(SparseFilters, TravelInSnapshots) {
   std::string bytes;
   StringSink sink(bytes);
   ASSERT_TRUE(write_rdb(sink, keyspace, {}));
-  if (GetParam() == LayoutId::kNative) {
+  if (GetParam() == NativeLayout::kId) {
     EXPECT_LT(bytes.size(), 10'000U);
   } else {
     EXPECT_GT(bytes.size(), array_bytes_);  // their modules know no runs
@@ -135,13 +137,13 @@ TEST_P(SparseFilters, TravelAsCommands) {
   virtual_disk::VirtualDisk disk;
   const auto written = write_command_base_file(disk, "base.aof", keyspace, {});
   ASSERT_TRUE(written) << written.error().message;
-  if (GetParam() == LayoutId::kNative) {
+  if (GetParam() == NativeLayout::kId) {
     EXPECT_LT(written->bytes, 50'000U);
   }
 }
 
 TEST_P(SparseFilters, TravelAsPayloadsOfBfLoad) {
-  if (GetParam() != LayoutId::kValkeyBloom) return;
+  if (GetParam() != ValkeyBloomLayout::kId) return;
   const auto copy = decode_load_payload(encode_load_payload(*filter_), kUnlimited);
   ASSERT_TRUE(copy) << copy.error().message;
   expect_copy(**copy);
@@ -168,7 +170,7 @@ TEST(SparseFilter, VersionOneIsReadAndWrittenAsRuns) {
   StreamReader reader(now);
   EXPECT_EQ(module_version(reader.length()), 2U);
   // Filters without big arrays are as they were, for servers that know version 1 alone.
-  const auto small = filters::make(filters::parameters(LayoutId::kNative, 1000, 0.01), "s", 10);
+  const auto small = filters::make(filters::parameters(NativeLayout::kId, 1000, 0.01), "s", 10);
   const std::string small_bytes = encoded(*small, Packing::kNever);
   StreamReader small_reader(small_bytes);
   EXPECT_EQ(module_version(small_reader.length()), 1U);
@@ -177,7 +179,7 @@ TEST(SparseFilter, VersionOneIsReadAndWrittenAsRuns) {
 // Any cut, and any flipped bit, of a value with runs is refused or is a filter of the same size.
 TEST(SparseFilter, DamagedRunsAreRefused) {
   const auto filter =
-      filters::make(filters::parameters(LayoutId::kNative, 1'000'000, 0.01), "d", 5);
+      filters::make(filters::parameters(NativeLayout::kId, 1'000'000, 0.01), "d", 5);
   const std::string bytes = encoded(*filter, Packing::kNever);
   for (size_t size = 0; size < bytes.size(); ++size) {
     StreamReader reader(std::string_view(bytes).substr(0, size));
@@ -196,7 +198,7 @@ TEST(SparseFilter, DamagedRunsAreRefused) {
 
 TEST(SparseFilter, RunsOfAHugeArrayAreRefusedBeforeTheyAreMadeRoomFor) {
   const auto filter =
-      filters::make(filters::parameters(LayoutId::kNative, 100'000'000, 0.01, 0), "d", 5);
+      filters::make(filters::parameters(NativeLayout::kId, 100'000'000, 0.01, 0), "d", 5);
   const std::string bytes = encoded(*filter, Packing::kNever);
   EXPECT_LT(bytes.size(), 5000U);
   class Small final : public core::MemoryBudget {

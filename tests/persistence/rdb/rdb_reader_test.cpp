@@ -291,7 +291,7 @@ TEST(RdbReader, TheBudgetIsAskedBeforeMemoryIsTaken) {
         << name_error;
   }
   Container big;
-  const auto parameters = filters::parameters_of(filters::LayoutId::kNative, 0.01, 2000000, 2);
+  const auto parameters = filters::parameters_of(filters::NativeLayout::kId, 0.01, 2000000, 2);
   big.key(kModuleType, "k");
   encode_filter(big, *filters::make(parameters, "", 0), Packing::kNever);
   EXPECT_TRUE(refused(big.sealed()).ends_with(kValueDoesNotFit));

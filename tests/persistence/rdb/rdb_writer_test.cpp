@@ -270,14 +270,14 @@ TEST(RdbWriter, ArraysThatOthersMayChangeAreNeverPacked) {
     EXPECT_LT(private_file, private_array / 50);
     const auto [shared_file, shared_array] = sizes_of(layout, 2000000);
     EXPECT_GE(shared_array, kShared);
-    if (layout == core::bloom::LayoutId::kNative) {
+    if (layout == core::bloom::NativeLayout::kId) {
       EXPECT_LT(shared_file, 1000U);  // written as runs
     } else {
       EXPECT_GT(shared_file, shared_array);
     }
   }
   // Its last word is not full, so that its bytes are fewer than its memory.
-  const auto [file, array] = sizes_of(core::bloom::LayoutId::kValkeyBloom, 875173);
+  const auto [file, array] = sizes_of(core::bloom::ValkeyBloomLayout::kId, 875173);
   EXPECT_LT(array, kShared);
   EXPECT_GT(array, kShared - sizeof(uint64_t));
   EXPECT_GT(file, array);

@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "core/bloom/layouts.h"
 #include "server/config/option_table.h"
 #include "server/config/value.h"
 #include "tests/server/config/config_fixture.h"
@@ -31,7 +32,7 @@ TEST_F(ConfigTest, DefaultsAreRedisDefaults) {
   EXPECT_EQ(config_.supervised(), Supervised::kNo);
   EXPECT_TRUE(config_.protected_mode());
   EXPECT_EQ(config_.bloom_error_rate(), 0.01);
-  EXPECT_EQ(config_.bloom_layout(), BloomLayout::kNative);
+  EXPECT_EQ(config_.bloom_layout(), core::bloom::NativeLayout::kId);
   EXPECT_EQ(config_.output_buffer_limit(ClientClass::kReplica),
             (BufferLimit{256 << 20, 64 << 20, 60}));
   EXPECT_GE(config_.io_thread_count(), 1);
@@ -164,7 +165,7 @@ TEST_F(ConfigTest, BloomOptionsRefuseWithTheTextsOfRedisBloom) {
   EXPECT_EQ(config_.bloom_capacity(), int64_t{1} << 48);
   EXPECT_EQ(set({{"bf-error-rate", "1e-9"}, {"bf-layout", "valkey-bloom"}}), "OK");
   EXPECT_EQ(config_.bloom_error_rate(), 1e-9);
-  EXPECT_EQ(config_.bloom_layout(), BloomLayout::kValkeyBloom);
+  EXPECT_EQ(config_.bloom_layout(), core::bloom::ValkeyBloomLayout::kId);
 }
 
 TEST_F(ConfigTest, UnknownNameIsReportedFirst) {

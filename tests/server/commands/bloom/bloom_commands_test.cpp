@@ -2,7 +2,10 @@
 #include <time.h>
 
 #include <set>
+#include <string>
+#include <vector>
 
+#include "core/bloom/layouts.h"
 #include "server/commands/bloom/bloom_statistics.h"
 #include "tests/support/command_test.h"
 
@@ -240,15 +243,17 @@ TEST_F(BloomCommandsTest, DefaultsComeFromTheConfiguration) {
 }
 
 TEST_F(BloomCommandsTest, EachLayoutFindsWhatItWasGiven) {
-  for (const std::string layout : {"native", "redisbloom", "valkey-bloom"}) {
+  std::vector<std::string> layouts;
+  for (const core::bloom::LayoutRow& row : core::bloom::kLayoutRows) layouts.emplace_back(row.name);
+  for (const std::string& layout : layouts) {
     configure("bf-layout", layout);
     run({"BF.ADD", layout, "one"});
     run({"BF.MADD", layout, "two", "three"});
   }
   // Each is looked up while another layout is the one of new filters.
-  for (const std::string guess : {"native", "redisbloom"}) {
+  for (const std::string& guess : layouts) {
     configure("bf-layout", guess);
-    for (const std::string layout : {"native", "redisbloom", "valkey-bloom"}) {
+    for (const std::string& layout : layouts) {
       EXPECT_EQ(run({"BF.EXISTS", layout, "two"}), kYes) << layout;
       EXPECT_EQ(run({"BF.MEXISTS", layout, "one", "three"}), array({kYes, kYes})) << layout;
       EXPECT_EQ(run({"BF.ADD", layout, "one"}), kNo) << layout;

@@ -2,6 +2,7 @@
 #include <map>
 
 #include "core/bloom/bit_array.h"
+#include "core/bloom/layouts.h"
 
 #include "tests/support/command_test.h"
 
@@ -65,7 +66,8 @@ TEST_F(BloomInsightCommandsTest, PlanIsFlatInResp2AndAMapInResp3) {
 }
 
 TEST_F(BloomInsightCommandsTest, PlanTellsWhatReserveMakes) {
-  for (const std::string layout : {"native", "redisbloom", "valkey-bloom"}) {
+  for (const core::bloom::LayoutRow& row : core::bloom::kLayoutRows) {
+    const std::string layout(row.name);
     const std::vector<NamedValue> pairs{{"bf-layout", layout}};
     ASSERT_TRUE(config_.set(pairs)) << layout;
     for (const std::string capacity : {"1", "100", "12345", "3000000"}) {
@@ -123,7 +125,7 @@ TEST_F(BloomInsightCommandsTest, PlanRefusesWhatReserveRefuses) {
   EXPECT_EQ(run({"BF.PLAN", "0.01", "9", "SEED", std::string(32, 's')}),
             error("Unknown argument received"));
   EXPECT_EQ(run({"BF.PLAN", "0.01", "9", "LAYOUT"}), arity);
-  const std::string layout = error("ERR layout must be native, redisbloom or valkey-bloom");
+  const std::string layout = error("ERR layout must be " + core::bloom::layout_names(", ", " or "));
   EXPECT_EQ(run({"BF.PLAN", "0.01", "9", "LAYOUT", "classic"}), layout);
   EXPECT_EQ(run({"BF.PLAN", "0.01", "9", "LAYOUT", "native", "LAYOUT", "classic"}), layout);
   const std::vector<std::string> impossible{"1e-300", "281474976710656"};

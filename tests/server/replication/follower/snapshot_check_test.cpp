@@ -144,7 +144,7 @@ TEST_F(SnapshotCheckTest, AFilterThatTakesMuchMoreThanItsFileIsPassedOver) {
   Keyspace keyspace(1, 1);
   keyspace.insert(0, keyspace.ref("sparse"))
       .set_filter(filters::make(
-          filters::parameters(core::bloom::LayoutId::kNative, 20'000'000, 0.01), "item", 20'000));
+          filters::parameters(core::bloom::NativeLayout::kId, 20'000'000, 0.01), "item", 20'000));
   std::string bytes;
   persistence::StringSink sink(bytes);
   ASSERT_TRUE(persistence::write_rdb(sink, keyspace, {}));

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+//
+// The list of layouts, and the one way from a LayoutId to the code of its layout.
+//
+// A new layout is a file of its own with what LayoutPolicy asks for, a line in Layouts, and a row
+// in persistence/filters/layout_codec.cpp. Hashing, planning, the choices of `bf-layout`, the words
+// behind LAYOUT and the tests that run for every layout follow from the list.
+//
+// Invariants: ids and names are unique; an id fits the six bits that a filter has for it.
+// with_layout() compiles its function once for each layout, so probes are inlined.
+// Thread safety: constants and pure functions.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/bloom/bit_array.h"
+#include "core/bloom/hash.h"
+#include "core/bloom/native_layout.h"
+#include "core/bloom/parameters.h"
+#include "core/bloom/redisbloom_layout.h"
+#include "core/bloom/valkeybloom_layout.h"
+
+namespace core::bloom {
+
+// What a layout has. `count` is of items, layers or bytes; `rate` is an error rate.
+template <class Layout>
+concept LayoutPolicy = requires(const FilterParameters& parameters, const Geometry& geometry,
+                                const HashSettings& settings, std::string_view item, ItemHash hash,
+                                uint64_t* words, uint64_t count, uint32_t index, double rate,
+                                std::span<const ArrayView> arrays, std::span<const ItemHash> hashes,
+                                std::span<bool> found) {
+  { Layout::kRow } -> std::convertible_to<LayoutRow>;
+  { Layout::hash(item, settings) } -> std::same_as<ItemHash>;
+  // A layer of `count` items; nothing when no array of an addressable size keeps the rate.
+  { Layout::plan(parameters, count, rate) } -> std::same_as<std::optional<LayerPlan>>;
+  // The rate of layer `index` of a growing filter, and the same where the last layer has `rate`.
+  { Layout::layer_error_rate(parameters, index) } -> std::same_as<double>;
+  { Layout::next_error_rate(parameters, index, rate) } -> std::same_as<double>;
+  // Whether some layer can have this shape.
+  { Layout::is_valid(geometry) } -> std::same_as<bool>;
+  { Layout::predicted_error(geometry, count) } -> std::same_as<double>;
+  // What a filter of `count` layers over `count` bytes of arrays is charged.
+  { Layout::accounted_bytes(count, count) } -> std::same_as<uint64_t>;
+  Layout::prefetch(words, geometry, hash);
+  { Layout::check(words, geometry, hash) } -> std::same_as<bool>;
+  Layout::check_group(arrays, hashes, found);
+  // True when some bit was clear before.
+  { Layout::mark(words, geometry, hash) } -> std::same_as<bool>;
+};
+
+template <LayoutPolicy... Members>
+struct LayoutList {
+  static constexpr std::array kRows{Members::kRow...};
+
+  // Template<A, B, C> of the members, for typed tests.
+  template <template <class...> class Template>
+  using As = Template<Members...>;
+};
+
+// One line each, in the order in which texts name them.
+using Layouts = LayoutList<  //
+    NativeLayout,            //
+    RedisBloomLayout,        //
+    ValkeyBloomLayout>;
+
+inline constexpr auto& kLayoutRows = Layouts::kRows;
+
+// Calls function.template operator()<Layout>() with the layout of this id.
+// REQUIRES: an id of the list.
+template <class Function, LayoutPolicy First, LayoutPolicy... Others>
+[[gnu::always_inline]] inline decltype(auto) with_layout_of(LayoutList<First, Others...> /*list*/,
+                                                            LayoutId id, Function&& function) {
+  if constexpr (sizeof...(Others) != 0) {
+    if (id != First::kRow.id) return with_layout_of(LayoutList<Others...>(), id, function);
+  }
+  return function.template operator()<First>();
+}
+
+template <class Function>
+[[gnu::always_inline]] inline decltype(auto) with_layout(LayoutId id, Function&& function) {
+  return with_layout_of(Layouts(), id, function);
+}
+
+inline const LayoutRow& layout_row(LayoutId id) {
+  return with_layout(id, []<class Layout>() -> const LayoutRow& { return Layout::kRow; });
+}
+
+// "native", "redisbloom" or "valkey-bloom", as in the configuration.
+inline std::string_view layout_name(LayoutId id) {
+  return layout_row(id).name;
+}
+
+// All names in the order of the list, for texts.
+std::string layout_names(std::string_view separator, std::string_view last_separator);
+
+// Whether forked children may share the arrays: they then see bits that are set meanwhile.
+inline ArraySharing array_sharing(LayoutId id) {
+  return layout_row(id).clears_bits ? ArraySharing::kPrivate : ArraySharing::kShared;
+}
+
+}  // namespace core::bloom

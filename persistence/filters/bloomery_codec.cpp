@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+#include "persistence/filters/bloomery_codec.h"
+
+#include <limits>
+
+#include "core/bloom/layouts.h"
+
+namespace persistence {
+
+using core::bloom::BitArray;
+using core::bloom::FilterParameters;
+using core::bloom::Geometry;
+using core::bloom::LayerParts;
+using core::bloom::ScalableFilter;
+
+namespace {
+
+constexpr uint64_t kMaxHashCount = 2048;
+constexpr uint64_t kRunsFromBytes = uint64_t{1} << 20;
+// Arrays with untouched pages are those that are written as runs.
+static_assert(kRunsFromBytes == BitArray::kMappedBytes);
+
+bool has_runs(const LayerClaim& layer) {
+  return layer.array_bytes >= kRunsFromBytes;
+}
+
+}  // namespace
+
+unsigned bloomery_version_of(const ScalableFilter& filter) {
+  for (size_t i = 0; i < filter.layer_count(); ++i) {
+    if (filter.layer_bytes(i).size() >= kRunsFromBytes) return kBloomeryVersionWithRuns;
+  }
+  return kBloomeryVersion;
+}
+
+void encode_bloomery(FilterWriter& out, const ScalableFilter& filter) {
+  const FilterParameters parameters = filter.parameters();
+  out.unsigned_number(filter.layer_count());
+  out.unsigned_number(parameters.expansion);
+  out.real_number(parameters.error_rate);
+  out.real_number(parameters.tightening_ratio);
+  for (size_t i = 0; i < filter.layer_count(); ++i) {
+    const LayerClaim layer = claim_of(filter, i);
+    out.unsigned_number(layer.capacity);
+    out.unsigned_number(layer.item_count);
+    out.real_number(layer.error_rate);
+    out.unsigned_number(layer.bit_count);
+    out.unsigned_number(layer.hash_count);
+    out.unsigned_number(layer.lines_per_lookup);
+    if (has_runs(layer)) {
+      out.runs(filter, i);
+    } else {
+      out.array(filter, i);
+    }
+  }
+}
+
+void decode_bloomery(ModuleReader& in, FilterBuilder& builder, unsigned version) {
+  SettingsClaim claim;
+  const uint64_t layer_count = in.unsigned_number();
+  claim.expansion = in.unsigned_number();
+  claim.error_rate = in.real_number();
+  claim.tightening_ratio = in.real_number();
+  if (!take_bloomery_settings(claim, builder.parameters)) builder.fail(kDamagedFilter);
+  for (uint64_t i = 0; i < layer_count && in.ok() && builder.ok(); ++i) {
+    LayerClaim layer;
+    layer.capacity = in.unsigned_number();
+    layer.item_count = in.unsigned_number();
+    layer.error_rate = in.real_number();
+    layer.bit_count = in.unsigned_number();
+    layer.hash_count = in.unsigned_number();
+    layer.lines_per_lookup = in.unsigned_number();
+    layer.array_bytes = layer.bit_count / 8;
+    if (version >= kBloomeryVersionWithRuns && has_runs(layer)) {
+      if (in.ok()) builder.add_layer_of_runs(layer, in);
+      continue;
+    }
+    StringReader array = in.string();
+    layer.array_bytes = array.size();
+    if (in.ok()) builder.add_layer(layer, array);
+  }
+}
+
+bool take_bloomery_settings(const SettingsClaim& claim, FilterParameters& parameters) {
+  if (claim.expansion > std::numeric_limits<uint32_t>::max()) return false;
+  parameters.expansion = static_cast<uint32_t>(claim.expansion);
+  parameters.error_rate = claim.error_rate;
+  parameters.tightening_ratio = claim.tightening_ratio;
+  return true;
+}
+
+// How many bits are best is a model that later versions may refine, so that only the order of
+// magnitude is compared; the shape itself is checked by ScalableFilter::assemble.
+std::optional<Geometry> accept_bloomery(LayerClaim& claim, FilterParameters& parameters,
+                                        std::span<const LayerParts> /*earlier*/) {
+  const auto expected = core::bloom::with_layout(parameters.layout, [&]<class Layout>() {
+    return Layout::plan(parameters, claim.capacity, claim.error_rate);
+  });
+  if (!expected || claim.bit_count > BitArray::kMaxBits) return std::nullopt;
+  const uint64_t expected_bits = expected->geometry.bit_count;
+  if (claim.bit_count / 2 > expected_bits || claim.bit_count < expected_bits / 2) {
+    return std::nullopt;
+  }
+  if (claim.hash_count > kMaxHashCount || claim.lines_per_lookup > 255) return std::nullopt;
+  if (claim.array_bytes != whole_bytes(claim.bit_count)) return std::nullopt;
+  Geometry geometry;
+  geometry.bit_count = claim.bit_count;
+  geometry.hash_count = static_cast<uint16_t>(claim.hash_count);
+  geometry.lines_per_lookup = static_cast<uint8_t>(claim.lines_per_lookup);
+  return geometry;
+}
+
+}  // namespace persistence

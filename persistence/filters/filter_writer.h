@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+//
+// FilterWriter: the fields of a filter's module value, and bit arrays in the way that their memory
+// asks for.
+//
+// Invariants: each byte of an array that forked processes share is read once, in order, when the
+// writer writes to chunks.
+// Thread safety: a value; the filter needs its key's lock.
+// Source: docs/formats.md, "Filters".
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/bloom/scalable_filter.h"
+#include "persistence/bytes/module_value.h"
+#include "persistence/filters/filter_builder.h"
+
+namespace persistence {
+
+// What a layer's file form says of it. REQUIRES: index < layer_count().
+LayerClaim claim_of(const core::bloom::ScalableFilter& filter, size_t index);
+// The array as it is stored; `padded` holds it where it is longer than the filter's own.
+std::string_view stored_array(const core::bloom::ScalableFilter& filter, size_t index,
+                              std::string& padded);
+
+class FilterWriter {
+ public:
+  FilterWriter(ByteWriter& writer, uint64_t id, Packing packing)
+      : writer_(writer), fields_(writer, id), packing_(packing) {}
+
+  void unsigned_number(uint64_t value) { fields_.unsigned_number(value); }
+  void real_number(double value) { fields_.real_number(value); }
+  void end() { fields_.end(); }
+
+  void array(const core::bloom::ScalableFilter& filter, size_t index) {
+    array_behind({}, filter, index);
+  }
+  // A string of both, `head` first.
+  void array_behind(std::string_view head, const core::bloom::ScalableFilter& filter, size_t index);
+  // Without the zeros, as write_runs().
+  void runs(const core::bloom::ScalableFilter& filter, size_t index);
+
+ private:
+  void plain_string_head(std::string_view head, uint64_t array_bytes);
+  Packing packing_of(const core::bloom::BitArray& bits) const;
+
+  ByteWriter& writer_;
+  ModuleWriter fields_;
+  Packing packing_;
+  std::string padded_;
+};
+
+}  // namespace persistence

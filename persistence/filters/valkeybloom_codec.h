@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+//
+// The stored form of valkey-bloom filters, as that module writes and reads it.
+//
+// Thread safety: pure functions; the filter needs its key's lock.
+// Source: docs/formats.md, "Filters".
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "persistence/bytes/module_value.h"
+#include "persistence/filters/filter_builder.h"
+#include "persistence/filters/filter_writer.h"
+#include "persistence/filters/valkeybloom_blob.h"
+
+namespace persistence {
+
+void encode_valkeybloom(FilterWriter& out, const core::bloom::ScalableFilter& filter);
+void decode_valkeybloom(ModuleReader& in, FilterBuilder& builder, unsigned version);
+// Most forms store no error rate of a layer, as it follows from the filter's, and no item counts of
+// older layers, which are full.
+std::optional<core::bloom::Geometry> accept_valkeybloom(
+    LayerClaim& claim, core::bloom::FilterParameters& parameters,
+    std::span<const core::bloom::LayerParts> earlier);
+
+}  // namespace persistence

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#include "persistence/filters/valkeybloom_codec.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/support/filter_forms.h"
+
+namespace persistence {
+namespace {
+
+using namespace filter_forms;
+
+TEST(ValkeyBloomCodec, AValkeyBloomLayerHasTheRateOfItsSeries) {
+  const auto filter = make(parameters_of(ValkeyBloomLayout::kId, 0.01, 10, 2), "v", 100);
+  const std::string honest = encode_chunk_header(*filter);
+  ASSERT_GT(filter->layer_count(), 1U);
+  ASSERT_TRUE(decode_chunk_header(honest, kMebibyte));
+  // That of the whole filter stands behind the layers.
+  for (const size_t at : {kHead + filter->layer_count() * kLayer, kRateAt, kRateAt + kLayer}) {
+    std::string forged = honest;
+    overwrite(forged, at, 0.02);
+    EXPECT_FALSE(decode_chunk_header(forged, kMebibyte)) << at;
+  }
+}
+
+TEST(ValkeyBloomCodec, OlderLayersOfValkeyBloomAreFull) {
+  const auto filter = make(parameters_of(ValkeyBloomLayout::kId, 0.01, 10, 2), "v", 100);
+  std::string header = encode_chunk_header(*filter);
+  ASSERT_EQ(header[kItemsAt], 10);
+  header[kItemsAt] = 9;
+  header[0] = static_cast<char>(header[0] - 1);
+  EXPECT_FALSE(decode_chunk_header(header, kMebibyte));
+}
+
+}  // namespace
+}  // namespace persistence
