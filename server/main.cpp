@@ -12,6 +12,7 @@
 
 #include "persistence/aof/aof_check.h"
 #include "persistence/rdb/rdb_check.h"
+#include "server/config/command_line.h"
 #include "server/config/config.h"
 #include "server/process/log.h"
 #include "server/server.h"

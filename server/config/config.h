@@ -23,8 +23,6 @@
 
 #include "core/result.h"
 #include "server/config/buffer_limits.h"
-#include "server/config/command_line.h"
-#include "server/config/directives.h"
 #include "server/config/option.h"
 
 namespace core::bloom {
@@ -32,6 +30,9 @@ enum class LayoutId : uint8_t;
 }  // namespace core::bloom
 
 namespace server {
+
+enum class Launch;
+struct Directive;
 
 enum class LogLevel : int64_t { kDebug, kVerbose, kNotice, kWarning, kNothing };
 enum class Supervised : int64_t { kUpstart, kSystemd, kAuto, kNo };

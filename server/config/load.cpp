@@ -9,7 +9,9 @@
 #include <system_error>
 
 #include "persistence/files/file.h"
+#include "server/config/command_line.h"
 #include "server/config/config.h"
+#include "server/config/directives.h"
 #include "server/config/option_table.h"
 #include "server/config/value.h"
 #include "server/config/words.h"

@@ -13,7 +13,9 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace core::keyspace {
 class Entry;
@@ -45,12 +47,13 @@ enum Flag : uint32_t {
   kAllowBusy = 1U << 15,
   kNoAsyncLoading = 1U << 16,  // not while a replica loads beside the data it serves
   // For us only:
-  kImmediate = 1U << 24,      // runs at once inside MULTI instead of being queued
-  kWholeKeyspace = 1U << 25,  // reaches keys it does not name: EXEC locks every stripe
-  kNotPaused = 1U << 26,      // runs during CLIENT PAUSE ALL
-  kRunsQueue = 1U << 27,      // has the flags of the queued commands as well
-  kTellsTrouble = 1U << 28,   // answers MISCONF when writes do, for those who watch the server
-  kMayReplicate = 1U << 29,   // reaches replicas though it changes no key: paused with the writes
+  kInJournal = 1U << 23,  // may stand in a journal or a stream although it changes no key itself
+  kImmediate = 1U << 24,  // runs at once inside MULTI instead of being queued
+  kWholeKeyspace = 1U << 25,   // reaches keys it does not name: EXEC locks every stripe
+  kNotPaused = 1U << 26,       // runs during CLIENT PAUSE ALL
+  kRunsQueue = 1U << 27,       // has the flags of the queued commands as well
+  kReportsMisconf = 1U << 28,  // also answers MISCONF when writes do (PING)
+  kMayReplicate = 1U << 29,    // reaches replicas though it changes no key: paused with the writes
   kInSubscriberMode = 1U << 30,  // allowed to a subscriber that speaks RESP2
   kRepliesByPush = 1U << 31,     // its replies are messages, which CLIENT REPLY does not silence
 };
@@ -128,6 +131,21 @@ struct Command {
 
 // The tip of commands whose reply depends on more than their keys' values.
 inline constexpr std::string_view kVaryingOutput = "nondeterministic_output";
+
+// A row in the Registry, which owns it for the life of the process.
+struct RegisteredCommand {
+  const Command* row = nullptr;
+  const RegisteredCommand* container = nullptr;  // of a subcommand
+  std::string full_name;                         // "get", "client|list"
+  size_t index = 0;                              // dense, for statistics
+  std::vector<const RegisteredCommand*> subcommands;
+
+  bool has(uint32_t flags) const { return (row->flags & flags) != 0; }
+  bool arity_fits(size_t argument_count) const {
+    const auto count = static_cast<int>(argument_count);
+    return row->arity >= 0 ? count == row->arity : count >= -row->arity;
+  }
+};
 
 // Shorthands for the common shapes of `keys`.
 constexpr std::array<KeyRange, 2> one_key(uint16_t use, std::string_view note = {}) {

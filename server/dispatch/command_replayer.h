@@ -10,13 +10,10 @@
 // Thread safety: belongs to one thread.
 #pragma once
 
-#include <algorithm>
-#include <array>
-
 #include "core/clock.h"
 #include "server/dispatch/dispatcher.h"
 #include "server/dispatch/registry.h"
-#include "server/durability/recovery.h"
+#include "server/session/replayer.h"
 
 namespace server {
 
@@ -33,11 +30,11 @@ class CommandReplayer final : public Replayer {
   }
   ~CommandReplayer() override { dispatcher_.end_session(); }
 
-  std::string_view execute(persistence::Words words) override {
+  std::string_view execute(Arguments words) override {
     replies_.clear();
     replies_.shrink(kReplyBytesKept);
     const RegisteredCommand* const command = environment_.registry.find(words.front());
-    if (command != nullptr && !may_follow(*command)) {
+    if (command != nullptr && !command->has(kWrite | kMayReplicate | kInJournal)) {
       protocol::ReplyWriter(replies_, session_.resp).error(kNoChange);
       return replies_.view();
     }
@@ -48,14 +45,6 @@ class CommandReplayer final : public Replayer {
  private:
   static constexpr size_t kReplyBytesKept = size_t{1} << 20;
   static constexpr std::string_view kNoChange = "ERR a command that changes no data";
-
-  // Changes, and what stands around them.
-  static bool may_follow(const RegisteredCommand& command) {
-    if (command.has(kWrite) || command.has(kMayReplicate)) return true;
-    constexpr std::array<std::string_view, 5> kFrame = {"select", "multi", "exec", "discard",
-                                                        "ping"};
-    return std::ranges::find(kFrame, command.row->name) != kFrame.end();
-  }
 
   Environment& environment_;
   ThreadStatistics uncounted_;

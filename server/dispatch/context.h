@@ -32,9 +32,8 @@
 #include "protocol/arguments.h"
 #include "protocol/reply_writer.h"
 #include "server/dispatch/admission.h"
+#include "server/dispatch/command.h"
 #include "server/dispatch/environment.h"
-#include "server/dispatch/own_changes.h"
-#include "server/dispatch/registry.h"
 #include "server/process/server_state.h"
 #include "server/process/statistics.h"
 #include "server/session/session.h"
@@ -163,7 +162,7 @@ class Context {
   void changed(unsigned in_database, const KeyRef& key) {
     environment.keyspace.notify_modified(in_database, key);
     if (is_own_change()) [[unlikely]]
-      environment.own_changes.note_own_key(in_database, key.name);
+      note_own_key(in_database, key.name);
     grew_only();
   }
   // As changed(), for a change that watchers are not told of.
@@ -178,7 +177,7 @@ class Context {
   // nothing that had no effect. REQUIRES: the locks of the changed keys.
   void journal(Arguments words) const {
     if (is_own_change()) [[unlikely]]
-      environment.own_changes.note_own_change();
+      note_own_change();
     environment.journal.append(database(), words);
   }
   void journal(std::initializer_list<std::string_view> words) const {
@@ -200,9 +199,7 @@ class Context {
   }
 
   // Answers at once if that is possible, else the connection asks again until it is.
-  void await(std::unique_ptr<AwaitedReply> awaited) {
-    if (!awaited->try_answer(reply, in_exec)) session.awaited = std::move(awaited);
-  }
+  void await(std::unique_ptr<AwaitedReply> awaited);
 
   // Seconds, for Entry::touch and OBJECT IDLETIME.
   uint32_t access_clock_s() const { return static_cast<uint32_t>(now_ms / 1000); }
@@ -213,6 +210,8 @@ class Context {
     return session.origin == CommandOrigin::kClient &&
            environment.state.is_replica.load(std::memory_order_acquire);
   }
+  void note_own_key(unsigned in_database, std::string_view name) const;
+  void note_own_change() const;
 };
 
 // Calls visit(argument index, use) for every key that `args` names according to the row.

@@ -9,9 +9,11 @@
 #include "core/short_bytes.h"
 #include "server/dispatch/http_guard.h"
 #include "server/dispatch/pause_gate.h"
+#include "server/dispatch/registry.h"
 #include "server/process/memory_monitor.h"
 #include "server/process/tick_clock.h"
 #include "server/pubsub/pub_sub.h"
+#include "server/session/awaited_reply.h"
 #include "server/session/unsubscribe_all.h"
 
 namespace server {
@@ -115,7 +117,7 @@ bool Dispatcher::is_held_back(uint32_t flags, int64_t now_ms) const {
 // In Redis' order.
 std::string Dispatcher::trouble(uint32_t flags, uint32_t permissions) const {
   const Availability& availability = environment_.state.availability;
-  if ((flags & (kWrite | kTellsTrouble)) != 0) {
+  if ((flags & (kWrite | kReportsMisconf)) != 0) {
     // Who asks for no snapshots does not mind one that failed.
     const bool stops_on_snapshot_error =
         environment_.config.flag(OptionId::kStopWritesOnBgsaveError) &&

@@ -21,20 +21,6 @@
 
 namespace server {
 
-struct RegisteredCommand {
-  const Command* row = nullptr;
-  const RegisteredCommand* container = nullptr;  // of a subcommand
-  std::string full_name;                         // "get", "client|list"
-  size_t index = 0;                              // dense, for statistics
-  std::vector<const RegisteredCommand*> subcommands;
-
-  bool has(uint32_t flags) const { return (row->flags & flags) != 0; }
-  bool arity_fits(size_t argument_count) const {
-    const auto count = static_cast<int>(argument_count);
-    return row->arity >= 0 ? count == row->arity : count >= -row->arity;
-  }
-};
-
 class Registry {
  public:
   // `renames` are (old name, new name) pairs of rename-command; an empty new name removes.

@@ -26,18 +26,9 @@
 #include "persistence/journal.h"
 #include "persistence/rdb/rdb_writer.h"
 #include "server/config/config.h"
-#include "server/session/session.h"
+#include "server/session/replayer.h"
 
 namespace server {
-
-// Executes the commands of one file as a client would send them.
-class Replayer {
- public:
-  virtual ~Replayer() = default;
-  // The reply; a view until the next call.
-  virtual std::string_view execute(persistence::Words words) = 0;
-};
-using ReplayerFactory = std::function<std::unique_ptr<Replayer>(CommandOrigin)>;
 
 // How far loading is. Times are monotonic.
 struct LoadFigures {

@@ -7,6 +7,7 @@
 #include "server/dispatch/pause_gate.h"
 #include "server/net/connection.h"
 #include "server/process/log.h"
+#include "server/session/awaited_reply.h"
 
 namespace server::net {
 

@@ -39,6 +39,7 @@
 #include "server/replication/roles/follower.h"
 #include "server/replication/roles/shutdown.h"
 #include "server/replication/stream/replication.h"
+#include "server/session/awaited_reply.h"
 #include "server/session/clients.h"
 #include "tests/support/virtual_disk.h"
 

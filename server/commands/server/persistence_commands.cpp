@@ -7,6 +7,7 @@
 #include "server/durability/durability.h"
 #include "server/process/log.h"
 #include "server/replication/roles/shutdown.h"
+#include "server/session/awaited_reply.h"
 
 namespace server {
 namespace {

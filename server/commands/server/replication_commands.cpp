@@ -18,6 +18,7 @@
 #include "server/replication/leader/leader.h"
 #include "server/replication/roles/follower.h"
 #include "server/replication/stream/replication.h"
+#include "server/session/awaited_reply.h"
 #include "server/session/clients.h"
 
 namespace server {

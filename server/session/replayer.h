@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+//
+// Replayer: executes the commands of one file, or of a leader's stream, as a client would send
+// them.
+//
+// Thread safety: belongs to one thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+
+namespace server {
+
+enum class CommandOrigin : uint8_t;
+
+class Replayer {
+ public:
+  virtual ~Replayer() = default;
+  // The reply; a view until the next call.
+  virtual std::string_view execute(std::span<const std::string_view> words) = 0;
+};
+using ReplayerFactory = std::function<std::unique_ptr<Replayer>(CommandOrigin)>;
+
+}  // namespace server
