@@ -7,23 +7,16 @@
 #include <array>
 #include <cctype>
 #include <cerrno>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
-#include <limits>
-#include <system_error>
 
 namespace core {
 namespace {
 
 // Redis' bound for the text of a long double: room for 4933 digits, sign, point and fraction.
 constexpr size_t kLongDoubleChars = 5 * 1024;
-
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
 
 // Denormals raise ERANGE too, yet are numbers; only what became infinite or zero is refused.
 template <class Float>
@@ -44,42 +37,7 @@ std::optional<Float> parse_float(const char* text, size_t size,
   return value;
 }
 
-struct MemoryUnit {
-  std::string_view name;
-  uint64_t bytes;
-};
-
-constexpr std::array kMemoryUnits = {
-    MemoryUnit{"", 1},
-    MemoryUnit{"b", 1},
-    MemoryUnit{"k", 1000},
-    MemoryUnit{"kb", 1024},
-    MemoryUnit{"m", 1000 * 1000},
-    MemoryUnit{"mb", 1024 * 1024},
-    MemoryUnit{"g", 1000 * 1000 * 1000},
-    MemoryUnit{"gb", 1024 * 1024 * 1024},
-};
-
-bool equals_ignoring_case(std::string_view text, std::string_view lower) {
-  if (text.size() != lower.size()) return false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (std::tolower(static_cast<unsigned char>(text[i])) != lower[i]) return false;
-  }
-  return true;
-}
-
 }  // namespace
-
-std::optional<int64_t> parse_int64(std::string_view text) {
-  if (text == "0") return 0;
-  const size_t first_digit = text.starts_with('-') ? 1 : 0;
-  if (text.size() == first_digit) return std::nullopt;
-  if (!is_digit(text[first_digit]) || text[first_digit] == '0') return std::nullopt;
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 std::optional<double> parse_double(std::string_view text) {
   // strtod wants a terminator. Usual numbers are short; long ones are legal and pay for a copy.
@@ -116,22 +74,6 @@ std::string format_long_double(long double value) {
 std::string format_double(double value) {
   if (std::isnan(value)) return "nan";
   return fmt::format("{:.17g}", value);
-}
-
-std::optional<uint64_t> parse_memory_size(std::string_view text) {
-  size_t digit_count = 0;
-  while (digit_count < text.size() && is_digit(text[digit_count])) ++digit_count;
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + digit_count, number);
-  if (error != std::errc()) return std::nullopt;
-  const std::string_view unit = text.substr(digit_count);
-  for (const MemoryUnit& known : kMemoryUnits) {
-    if (!equals_ignoring_case(unit, known.name)) continue;
-    // Redis would wrap around here and run with a tiny limit.
-    if (number > std::numeric_limits<uint64_t>::max() / known.bytes) return std::nullopt;
-    return number * known.bytes;
-  }
-  return std::nullopt;
 }
 
 }  // namespace core

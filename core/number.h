@@ -9,14 +9,32 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace core {
 
-// The one canonical spelling of each integer: no '+', spaces, leading zeros or "-0".
-std::optional<int64_t> parse_int64(std::string_view text);
+// The one canonical spelling of each integer: no '+', spaces, leading zeros or "-0". The same rule
+// serves announced lengths and arguments, as in Redis.
+inline std::optional<int64_t> parse_int64(std::string_view text) {
+  constexpr size_t kDigitsMax = std::numeric_limits<int64_t>::digits10 + 1;
+  if (text == "0") return 0;
+  const bool negative = !text.empty() && text.front() == '-';
+  if (negative) text.remove_prefix(1);
+  if (text.empty() || text.size() > kDigitsMax || text.front() == '0') return std::nullopt;
+  // Nineteen digits always fit an unsigned 64-bit number, so this loop cannot overflow.
+  uint64_t magnitude = 0;
+  for (const char c : text) {
+    const unsigned digit = static_cast<unsigned char>(c) - unsigned{'0'};
+    if (digit > 9) return std::nullopt;
+    magnitude = magnitude * 10 + digit;
+  }
+  const uint64_t bound = uint64_t{std::numeric_limits<int64_t>::max()} + (negative ? 1 : 0);
+  if (magnitude > bound) return std::nullopt;
+  return static_cast<int64_t>(negative ? 0 - magnitude : magnitude);
+}
 
 // What strtod takes, hexadecimal and infinities included; no leading space, no NaN, nothing that
 // is too large or that vanishes to zero.
@@ -40,9 +58,5 @@ class Decimal {
  private:
   fmt::format_int digits_;
 };
-
-// A size as redis.conf writes it: digits and an optional unit in any case. "k", "m", "g" are
-// powers of 1000; "kb", "mb", "gb" powers of 1024; "b" or none is bytes.
-std::optional<uint64_t> parse_memory_size(std::string_view text);
 
 }  // namespace core

@@ -24,7 +24,7 @@
 #include <string>
 #include <string_view>
 
-#include "protocol/numbers.h"
+#include "core/number.h"
 
 namespace protocol {
 
@@ -81,7 +81,7 @@ class ArgumentCursor {
 
   // Errors: syntax error when nothing is left, `error` when it is not an integer.
   int64_t take_int64(std::string_view error = kNotAnInteger) {
-    return value_or_fail(parse_int64(next()), error);
+    return value_or_fail(core::parse_int64(next()), error);
   }
 
   // As take_int64(), and the same error outside [min, max].
@@ -95,7 +95,7 @@ class ArgumentCursor {
   }
 
   double take_double(std::string_view error = kNotAFloat) {
-    return value_or_fail(parse_double(next()), error);
+    return value_or_fail(core::parse_double(next()), error);
   }
 
   // Errors: syntax error when something is left.

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "protocol/numbers.h"
+#include "core/number.h"
 
 namespace protocol {
 namespace {
@@ -117,7 +117,7 @@ ReplyParser::Step ReplyParser::read_one(std::string_view rest) {
 
 // Until the whole string is here nothing is consumed; its short header is then read again.
 ReplyParser::Step ReplyParser::read_bulk(Reply reply, std::string_view rest, size_t line_size) {
-  const auto size = parse_int64(rest.substr(1, line_size - kLineEndSize - 1));
+  const auto size = core::parse_int64(rest.substr(1, line_size - kLineEndSize - 1));
   if (!size || *size < 0 || static_cast<size_t>(*size) > limits_.bulk_size_max_bytes) {
     return fail("invalid bulk length");
   }
@@ -141,7 +141,7 @@ ReplyParser::Step ReplyParser::read_bulk(Reply reply, std::string_view rest, siz
 }
 
 ReplyParser::Step ReplyParser::open_aggregate(Reply reply, std::string_view count_text) {
-  const auto count = parse_int64(count_text);
+  const auto count = core::parse_int64(count_text);
   if (!count || *count < 0 || static_cast<size_t>(*count) > limits_.argument_count_max) {
     return fail("invalid aggregate length");
   }
@@ -165,7 +165,7 @@ bool ReplyParser::read_scalar(Reply& reply, std::string_view text) {
       reply.text = text;
       return text.find('\n') == std::string_view::npos;
     case Type::kInteger: {
-      const auto value = parse_int64(text);
+      const auto value = core::parse_int64(text);
       reply.integer = value.value_or(0);
       return value.has_value();
     }
@@ -176,7 +176,7 @@ bool ReplyParser::read_scalar(Reply& reply, std::string_view text) {
       return text == "t" || text == "f";
     case Type::kDouble: {
       const bool is_nan = text == "nan" || text == "-nan";
-      const auto value = is_nan ? std::nan("") : parse_double(text);
+      const auto value = is_nan ? std::nan("") : core::parse_double(text);
       reply.number = value.value_or(0);
       reply.text = text;
       return value.has_value();

@@ -5,7 +5,7 @@
 #include <cassert>
 #include <cstring>
 
-#include "protocol/numbers.h"
+#include "core/number.h"
 
 namespace protocol {
 namespace {
@@ -128,7 +128,6 @@ RequestParser::Status RequestParser::resume(std::string_view buffered) {
 }
 
 RequestParser::Step RequestParser::step(std::string_view buffered) {
-  bytes_wanted_ = 1;
   switch (phase_) {
     case Phase::kStart:
       if (buffered.empty()) return Step::kNeedMore;
@@ -170,7 +169,7 @@ RequestParser::Step RequestParser::read_count(std::string_view buffered) {
 }
 
 RequestParser::Step RequestParser::accept_count(std::string_view text) {
-  const auto count = parse_int64(text);
+  const auto count = core::parse_int64(text);
   if (!count || (*count > 0 && static_cast<size_t>(*count) > limits_.argument_count_max)) {
     return fail("invalid multibulk length");
   }
@@ -203,7 +202,7 @@ RequestParser::Step RequestParser::read_bulk_header(std::string_view buffered) {
 }
 
 RequestParser::Step RequestParser::accept_bulk_size(std::string_view text) {
-  const auto size = parse_int64(text);
+  const auto size = core::parse_int64(text);
   if (!size || *size < 0 || static_cast<size_t>(*size) > limits_.bulk_size_max_bytes) {
     return fail("invalid bulk length");
   }
@@ -216,11 +215,7 @@ RequestParser::Step RequestParser::accept_bulk_size(std::string_view text) {
 }
 
 RequestParser::Step RequestParser::read_bulk_body(std::string_view buffered) {
-  const size_t here = buffered.size() - position_;
-  if (here < bulk_size_bytes_ + kLineEndSize) {
-    bytes_wanted_ = bulk_size_bytes_ + kLineEndSize - here;
-    return Step::kNeedMore;
-  }
+  if (buffered.size() - position_ < bulk_size_bytes_ + kLineEndSize) return Step::kNeedMore;
   slices_.push_back({position_, bulk_size_bytes_});
   // The two bytes behind the string are not looked at, as in Redis.
   position_ += bulk_size_bytes_ + kLineEndSize;

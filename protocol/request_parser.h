@@ -52,10 +52,6 @@ class RequestParser {
   // After kError: the reply line without '-'. The connection should be closed behind it.
   std::string_view error() const { return error_; }
 
-  // After kNeedMore: how many more bytes the request certainly needs, at least 1. A hint taken
-  // from the peer's announcement: grow towards it as bytes arrive, do not reserve it.
-  size_t bytes_wanted() const { return bytes_wanted_; }
-
   // Both take effect at the next header read.
   void set_authenticated(bool authenticated);
   void set_limits(const Limits& limits);
@@ -101,7 +97,6 @@ class RequestParser {
   size_t searched_ = 0;
   size_t arguments_left_ = 0;
   size_t bulk_size_bytes_ = 0;
-  size_t bytes_wanted_ = 1;
   std::vector<Slice> slices_;
 
   InlineSplitter inline_;

@@ -183,12 +183,6 @@ void Entry::set_filter(std::unique_ptr<bloom::ScalableFilter> filter) {
   kind_ = ValueKind::kFilter;
 }
 
-EntryPtr Entry::detach_value() {
-  EntryPtr holder = create({});
-  holder->take_value(*this);
-  return holder;
-}
-
 bool Entry::is_heavy() const {
   if (kind_ == ValueKind::kBytes) return payload_.bytes.size() >= kHeavyBytes;
   return kind_ == ValueKind::kFilter && payload_.filter->size_bytes() >= kHeavyBytes;

@@ -96,9 +96,6 @@ class Entry {
   const bloom::ScalableFilter& filter() const;
   void set_filter(std::unique_ptr<bloom::ScalableFilter> filter);
 
-  // Moves the value into a nameless entry, to be dropped after unlocking; this becomes the empty
-  // string, expiry untouched.
-  EntryPtr detach_value();
   // True when dropping the value may take long enough to be worth a background thread.
   bool is_heavy() const;
 

@@ -52,11 +52,6 @@ Entry* Keyspace::find_for_write(unsigned database, const KeyRef& key, int64_t no
   return nullptr;
 }
 
-Entry& Keyspace::upsert(unsigned database, const KeyRef& key, int64_t now_ms) {
-  Entry* entry = find_for_write(database, key, now_ms);
-  return entry != nullptr ? *entry : insert(database, key);
-}
-
 Entry& Keyspace::insert(unsigned database, const KeyRef& key) {
   Database& share = slot(database, key);
   Entry& entry = table_for_insert(share).insert(Entry::create(key.name), key.hash);

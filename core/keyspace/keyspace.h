@@ -117,8 +117,6 @@ class Keyspace {
   }
   // As find, but deletes an expired entry: counted, its watchers told, the hook called.
   Entry* find_for_write(unsigned database, const KeyRef& key, int64_t now_ms);
-  // The live entry, or a new one holding the empty string.
-  Entry& upsert(unsigned database, const KeyRef& key, int64_t now_ms);
   // A new entry holding the empty string. REQUIRES: the key is absent.
   Entry& insert(unsigned database, const KeyRef& key);
   // Puts in an entry made elsewhere, expiry included; returns the one it replaces, or null.

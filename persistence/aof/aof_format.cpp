@@ -53,10 +53,6 @@ std::string AofNames::incremental(uint64_t sequence) const {
   return fmt::format("{}.{}.incr.aof", name_, sequence);
 }
 
-std::string aof_rewrite_name(int64_t process_id) {
-  return fmt::format("{}{}.aof", kRewritePrefix, process_id);
-}
-
 std::string aof_finished_rewrite_name(int64_t process_id) {
   return fmt::format("{}bg-{}.aof", kRewritePrefix, process_id);
 }

@@ -40,10 +40,9 @@ class AofNames {
   std::string name_;
 };
 
-// A base that is being written, then one that is whole but not yet in place. They lie in the
-// directory above the log's.
-std::string aof_rewrite_name(int64_t process_id);
+// A base that is whole but not yet in place. It lies in the directory above the log's.
 std::string aof_finished_rewrite_name(int64_t process_id);
+// Of such a base, and of one that a Redis was writing.
 bool is_aof_rewrite_name(std::string_view name);
 
 // CRC-64 over a file from its first byte on. Copy it before a write that may fail, to go back.

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cctype>
 
+#include "core/number.h"
 #include "persistence/bytes/crc64.h"
 #include "protocol/inline_splitter.h"
-#include "protocol/numbers.h"
 
 namespace persistence {
 namespace {
@@ -81,7 +81,7 @@ core::Result<ManifestLine> parse_entry(std::string_view line, const std::string&
       entry.file.name = value;
       if (!is_file_name(entry.file.name)) return wrong(place, "file is not the name of a file");
     } else if (equal_ignoring_case(words[i], "seq")) {
-      const auto sequence = protocol::parse_int64(value);
+      const auto sequence = core::parse_int64(value);
       if (!sequence || *sequence <= 0 || *sequence > kSequenceMax) {
         return wrong(place, "seq is not a positive number");
       }

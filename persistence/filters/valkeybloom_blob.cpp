@@ -118,12 +118,6 @@ void write_load_payload(const ScalableFilter& filter, const PieceWriter& write) 
   write(piece);
 }
 
-std::string encode_load_payload(const ScalableFilter& filter) {
-  std::string payload;
-  write_load_payload(filter, [&payload](std::string_view piece) { payload += piece; });
-  return payload;
-}
-
 core::Result<std::unique_ptr<ScalableFilter>> decode_load_payload(
     std::string_view payload, const core::MemoryBudget& budget) {
   StreamReader in(payload);

@@ -43,8 +43,6 @@ std::optional<ValkeyBloomLayer> read_valkeybloom_blob(FilterBuilder& builder, St
 using PieceWriter = std::function<void(std::string_view)>;
 void write_load_payload(const core::bloom::ScalableFilter& filter, const PieceWriter& write);
 uint64_t load_payload_bytes(const core::bloom::ScalableFilter& filter);
-// All of it at once.
-std::string encode_load_payload(const core::bloom::ScalableFilter& filter);
 // Errors: texts of that command; kDoesNotFit when the budget refuses.
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> decode_load_payload(
     std::string_view payload, const core::MemoryBudget& budget);

@@ -5,6 +5,7 @@
 
 #include <cassert>
 
+#include "core/number.h"
 #include "server/config/value.h"
 #include "server/config/words.h"
 
@@ -29,7 +30,7 @@ std::optional<size_t> class_index(const std::string& word) {
 std::optional<BufferLimit> parse_limit(Words words) {
   const auto hard = parse_memory(words[1]).bytes;
   const auto soft = parse_memory(words[2]).bytes;
-  const auto seconds = parse_integer(words[3]);
+  const auto seconds = core::parse_int64(words[3]);
   if (!hard || !soft || !seconds || *seconds < 0) return std::nullopt;
   return BufferLimit{*hard, *soft, *seconds};
 }

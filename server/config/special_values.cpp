@@ -11,6 +11,7 @@
 #include <memory>
 #include <system_error>
 
+#include "core/number.h"
 #include "server/config/host.h"
 #include "server/config/value.h"
 #include "server/config/words.h"
@@ -126,7 +127,7 @@ Parsed<Value> parse_memory_or_percent(const Option&, Words words, const std::str
   const std::string_view text = words[0];
   const Refusal too_much{"percentage argument must be less or equal to 100"};
   if (text.ends_with('%')) {
-    const auto percent = parse_integer(text.substr(0, text.size() - 1));
+    const auto percent = core::parse_int64(text.substr(0, text.size() - 1));
     if (percent && *percent > kPercentMax) return too_much;
     if (percent && *percent > 0) return Value{fmt::format("{}%", *percent), -*percent};
     if (percent && *percent == 0) return Value{"0", 0};
@@ -156,8 +157,8 @@ Parsed<Value> parse_save(const Option&, Words words, const std::string& current)
   if (words.size() == 1 && words[0].empty()) return Value{};
   if (words.size() % 2 != 0) return Refusal{"Invalid save parameters"};
   for (size_t i = 0; i < words.size(); i += 2) {
-    const auto seconds = parse_integer(words[i]);
-    const auto changes = parse_integer(words[i + 1]);
+    const auto seconds = core::parse_int64(words[i]);
+    const auto changes = core::parse_int64(words[i + 1]);
     if (!seconds || !changes || *seconds < 1 || *changes < 0) {
       return Refusal{"Invalid save parameters"};
     }
@@ -189,7 +190,7 @@ Parsed<Value> parse_bloom_ratio(const Option& option, Words words, const std::st
 }
 
 Parsed<Value> parse_bloom_integer(const Option& option, Words words, const std::string&) {
-  const auto number = parse_integer(words[0]);
+  const auto number = core::parse_int64(words[0]);
   if (!number) return Refusal{"argument couldn't be parsed into an integer"};
   if (*number < option.min || *number > option.max) {
     return Refusal{fmt::format("Value for `{}` must be in the range [{}, {}]", option.name,

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "core/number.h"
 #include "server/config/words.h"
 
 namespace server {
@@ -110,23 +111,12 @@ std::string format_memory(int64_t bytes) {
   return std::to_string(bytes);
 }
 
-std::optional<int64_t> parse_integer(std::string_view text) {
-  int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  // from_chars takes 007 and -0; the number written out again is the only accepted spelling.
-  if (std::to_string(number) != text) return std::nullopt;
-  return number;
-}
-
 std::optional<double> parse_float(std::string_view text) {
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || end != text.data() + text.size() || error != std::errc{}) {
+  if (text.starts_with('+') || text.find_first_of("xX") != std::string_view::npos) {
     return std::nullopt;
   }
-  if (!std::isfinite(number)) return std::nullopt;
-  return number;
+  const auto number = core::parse_double(text);
+  return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
 Refusal out_of_range(int64_t min, int64_t max) {
@@ -134,7 +124,7 @@ Refusal out_of_range(int64_t min, int64_t max) {
 }
 
 Parsed<Value> parse_ranged_integer(const Option& option, std::string_view text) {
-  const auto number = parse_integer(text);
+  const auto number = core::parse_int64(text);
   if (!number) return Refusal{"argument couldn't be parsed into an integer"};
   if (*number < option.min || *number > option.max) return out_of_range(option.min, option.max);
   return Value{std::to_string(*number), *number};
@@ -180,7 +170,8 @@ std::vector<std::string> write_lines(const Option& option, const std::string& te
   if (option.line_writer != nullptr) return option.line_writer(option, text);
   switch (option.kind) {
     case OptionKind::kMemory:
-      return {fmt::format("{} {}", option.name, format_memory(parse_integer(text).value_or(0)))};
+      return {
+          fmt::format("{} {}", option.name, format_memory(core::parse_int64(text).value_or(0)))};
     case OptionKind::kString:
       return {fmt::format("{} {}", option.name, quote_word(text))};
     case OptionKind::kList:

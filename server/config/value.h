@@ -36,8 +36,7 @@ MemoryText parse_memory(std::string_view text);
 // 1073741824 -> "1gb", but only where that is exact.
 std::string format_memory(int64_t bytes);
 
-// Strict as Redis is: no sign '+', no spaces, no leading zeros.
-std::optional<int64_t> parse_integer(std::string_view text);
+// Finite and decimal, without a sign '+'.
 std::optional<double> parse_float(std::string_view text);
 
 Refusal out_of_range(int64_t min, int64_t max);

@@ -9,6 +9,7 @@
 #include <limits>
 #include <string_view>
 
+#include "core/number.h"
 #include "core/result.h"
 #include "protocol/arguments.h"
 
@@ -18,7 +19,7 @@ inline constexpr std::string_view kNotADatabase = "ERR DB index is out of range"
 
 // Errors: not an integer, not a database; a number beyond 32 bits has a text of its own.
 inline core::Result<unsigned> parse_database_index(std::string_view text, unsigned count) {
-  const auto index = protocol::parse_int64(text);
+  const auto index = core::parse_int64(text);
   if (!index) return core::Error{std::string(protocol::kNotAnInteger)};
   if (*index < std::numeric_limits<int>::min() || *index > std::numeric_limits<int>::max()) {
     return core::Error{"ERR value is out of range, value must between -2147483648 and 2147483647"};

@@ -25,10 +25,6 @@ void flush_log();
 
 // Redis' four levels. Errors, too, carry Redis' mark of warnings, '#'.
 template <class... Args>
-void log_debug(spdlog::format_string_t<Args...> format, Args&&... args) {
-  spdlog::trace(format, std::forward<Args>(args)...);
-}
-template <class... Args>
 void log_verbose(spdlog::format_string_t<Args...> format, Args&&... args) {
   spdlog::debug(format, std::forward<Args>(args)...);
 }

@@ -23,9 +23,6 @@ class Counter {
   void add(uint64_t n = 1) {
     value_.store(value_.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
   }
-  void raise_to(uint64_t n) {
-    if (n > value()) value_.store(n, std::memory_order_relaxed);
-  }
   uint64_t value() const { return value_.load(std::memory_order_relaxed); }
   void reset() { value_.store(0, std::memory_order_relaxed); }
 

@@ -15,6 +15,7 @@
 #include "persistence/filters/filter_chunks.h"
 #include "persistence/filters/filter_codec.h"
 #include "persistence/filters/valkeybloom_blob.h"
+#include "tests/support/load_payload.h"
 
 namespace {
 

@@ -67,9 +67,9 @@ class CheckTreeTest(unittest.TestCase):
         files = {
             name: HEADER
             for name in (
-                "core/clock.h", "protocol/limits.h", "persistence/file.h", "server/server.h",
-                "server/config.h", "server/net/listener.h", "server/replication/leader.h",
-                "server/commands/command.h", "tests/helper.h",
+                "core/clock.h", "core/number.h", "protocol/limits.h", "persistence/file.h",
+                "server/server.h", "server/config.h", "server/net/listener.h",
+                "server/replication/leader.h", "server/commands/command.h", "tests/helper.h",
             )
         }  # fmt: skip
         files[path] = SPDX + f"#include {include}\n"
@@ -82,6 +82,7 @@ class CheckTreeTest(unittest.TestCase):
         self.assert_include("core/a.cpp", '"protocol/limits.h"', refused="move the shared part")
         self.assert_include("core/a.cpp", '"persistence/file.h"', refused="core/ may not include")
         self.assert_include("protocol/a.cpp", '"core/clock.h"', refused="protocol/ may not")
+        self.assert_include("protocol/a.cpp", '"core/number.h"', refused=None)
         self.assert_include("persistence/a.cpp", '"server/config.h"', refused="persistence/ may")
         self.assert_include("server/a.cpp", '"tests/helper.h"', refused="server/ may not include")
         self.assert_include("persistence/a.cpp", '"core/clock.h"', refused=None)

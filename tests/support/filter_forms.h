@@ -20,6 +20,7 @@
 #include "persistence/rdb/dump_payload.h"
 #include "tests/support/budget.h"
 #include "tests/support/filters.h"
+#include "tests/support/load_payload.h"
 
 namespace filter_forms {
 

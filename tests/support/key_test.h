@@ -10,6 +10,7 @@
 
 #include "core/bloom/scalable_filter.h"
 #include "tests/support/command_test.h"
+#include "tests/support/upsert.h"
 
 namespace server {
 
@@ -18,8 +19,8 @@ class KeyTest : public CommandTest {
   core::keyspace::Entry& put(std::string_view name, std::string_view value) {
     const auto key = keyspace_.ref(name);
     const auto lock = keyspace_.lock_exclusive(key);
-    core::keyspace::Entry& entry =
-        keyspace_.upsert(static_cast<unsigned>(client_->session->database), key, clock_.now_ms);
+    core::keyspace::Entry& entry = core::keyspace::upsert(
+        keyspace_, static_cast<unsigned>(client_->session->database), key, clock_.now_ms);
     EXPECT_TRUE(entry.set_string(value));
     entry.touch(static_cast<uint32_t>(clock_.now_ms / 1000));
     return entry;

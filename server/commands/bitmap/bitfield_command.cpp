@@ -63,7 +63,7 @@ core::Result<FieldOperation> parse_operation(Arguments words, uint64_t limit_bit
   if (!offset) return offset.error();
   operation.bit_offset = *offset;
   if (operation.action != Action::kGet) {
-    const auto operand = protocol::parse_int64(words[3]);
+    const auto operand = core::parse_int64(words[3]);
     if (!operand) return core::Error{std::string(kNotAnInteger)};
     operation.operand = *operand;
   }

@@ -37,7 +37,7 @@ void scandump(Context& ctx) {
   const auto found = find_filter(ctx, key);
   if (!found) return;
   if (*found == nullptr) return ctx.reply.error(kFilterNotFound);
-  const auto iterator = protocol::parse_int64(ctx.args[2]);
+  const auto iterator = core::parse_int64(ctx.args[2]);
   if (!iterator) return ctx.reply.error(kIteratorToRead);
   const ScalableFilter& filter = **found;
   std::string scratch;
@@ -102,7 +102,7 @@ void load_into(Context& ctx, ScalableFilter& filter, int64_t iterator) {
 
 /* BF.LOADCHUNK key iterator data */
 void loadchunk(Context& ctx) {
-  const auto iterator = protocol::parse_int64(ctx.args[2]);
+  const auto iterator = core::parse_int64(ctx.args[2]);
   if (!iterator) return ctx.reply.error(kIteratorToWrite);
   {
     const KeyRef key = ctx.key(1);

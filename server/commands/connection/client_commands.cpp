@@ -77,7 +77,7 @@ void client_list(Context& ctx) {
   if (options.size() >= 2 && equals_ignore_case(options[0], "id")) {
     std::vector<uint64_t> ids;
     for (const std::string_view text : options.subspan(1)) {
-      const auto id = protocol::parse_int64(text);
+      const auto id = core::parse_int64(text);
       if (!id) return ctx.reply.error("ERR Invalid client ID");
       ids.push_back(static_cast<uint64_t>(*id));
     }
@@ -120,7 +120,7 @@ struct KillFilter {
 core::Result<> read_kill_option(KillFilter& filter, std::string_view option,
                                 std::string_view value) {
   if (equals_ignore_case(option, "id")) {
-    const auto id = protocol::parse_int64(value);
+    const auto id = core::parse_int64(value);
     if (!id || *id < 1) return core::Error{"ERR client-id should be greater than 0"};
     filter.id = static_cast<uint64_t>(*id);
   } else if (equals_ignore_case(option, "type")) {
@@ -261,7 +261,7 @@ void client_pause(Context& ctx) {
       return ctx.reply.error("ERR CLIENT PAUSE mode must be WRITE or ALL");
     }
   }
-  const auto timeout_ms = protocol::parse_int64(ctx.args[2]);
+  const auto timeout_ms = core::parse_int64(ctx.args[2]);
   if (!timeout_ms) return ctx.reply.error("ERR timeout is not an integer or out of range");
   if (*timeout_ms < 0) return ctx.reply.error("ERR timeout is negative");
   if (*timeout_ms > std::numeric_limits<int64_t>::max() - ctx.now_ms) {
@@ -289,7 +289,7 @@ void client_unblock(Context& ctx) {
   if (ctx.args.size() == 4 && !has_error && !equals_ignore_case(ctx.args[3], "timeout")) {
     return ctx.reply.error("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR");
   }
-  const auto id = protocol::parse_int64(ctx.args[2]);
+  const auto id = core::parse_int64(ctx.args[2]);
   if (!id) return ctx.reply.error(kNotAnInteger);
   const auto session = ctx.services.clients.find(static_cast<uint64_t>(*id));
   if (session == nullptr || !session->blocked) return ctx.reply.integer(0);

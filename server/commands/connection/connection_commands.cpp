@@ -114,7 +114,7 @@ struct HelloOptions {
 core::Result<HelloOptions> parse_hello(Arguments args) {
   HelloOptions options;
   if (args.size() > 1) {
-    const auto version = protocol::parse_int64(args[1]);
+    const auto version = core::parse_int64(args[1]);
     if (!version) return core::Error{"ERR Protocol version is not an integer or out of range"};
     if (*version < 2 || *version > 3) return core::Error{"NOPROTO unsupported protocol version"};
     options.protocol = *version;

@@ -94,7 +94,7 @@ core::Result<RestoreOptions> parse_restore(Arguments args) {
 
 // When the key ends; kNoExpiry for a ttl of 0.
 core::Result<int64_t> restored_expiry(const Context& ctx, bool absolute) {
-  const auto ttl_ms = protocol::parse_int64(ctx.args[2]);
+  const auto ttl_ms = core::parse_int64(ctx.args[2]);
   if (!ttl_ms) return core::Error{std::string(kNotAnInteger)};
   if (*ttl_ms < 0) return core::Error{std::string(kInvalidTtl)};
   if (*ttl_ms == 0) return core::keyspace::kNoExpiry;

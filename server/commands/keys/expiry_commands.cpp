@@ -90,7 +90,7 @@ EntryPtr apply_expiry(Context& ctx, const KeyRef& key, int64_t expires_at_ms) {
 void set_expiry(Context& ctx, Unit unit, Base base) {
   const auto conditions = parse_conditions(ctx.args.subspan(3));
   if (!conditions) return ctx.reply.error(conditions.error().message);
-  const auto time = protocol::parse_int64(ctx.args[2]);
+  const auto time = core::parse_int64(ctx.args[2]);
   if (!time) return ctx.reply.error(kNotAnInteger);
   const auto expires_at_ms = absolute_ms(*time, unit, base == Base::kNow ? ctx.now_ms : 0);
   if (!expires_at_ms) {

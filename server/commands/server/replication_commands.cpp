@@ -75,7 +75,7 @@ core::Result<> take_over(Context& ctx) {
 
 /* PSYNC replicationid offset [FAILOVER] */
 void psync(Context& ctx) {
-  const auto offset = protocol::parse_int64(ctx.args[2]);
+  const auto offset = core::parse_int64(ctx.args[2]);
   if (!offset) return ctx.reply.error(kNotAnInteger);
   if (ctx.session.peer == Peer::kClient && ctx.args.size() > 3 &&
       equals_ignore_case(ctx.args[3], "FAILOVER")) {
@@ -107,7 +107,7 @@ core::Result<> read_filter(ReplicaTraits& traits, std::string_view words) {
 // One pair of REPLCONF that tells of the replica. Errors: the reply.
 core::Result<> read_trait(ReplicaTraits& traits, std::string_view option, std::string_view value) {
   constexpr size_t kAddressBytesMax = 256;
-  const auto number = protocol::parse_int64(value);
+  const auto number = core::parse_int64(value);
   if (equals_ignore_case(option, "listening-port")) {
     // 0: it serves no clients by TCP.
     const auto port = number == 0 ? uint16_t{0} : parse_port(value);
@@ -142,11 +142,11 @@ core::Result<> read_trait(ReplicaTraits& traits, std::string_view option, std::s
 // ACK offset [FACK offset]: never answered.
 void take_ack(Context& ctx, size_t index) {
   if (ctx.session.peer != Peer::kReplica) return;
-  const auto acked = protocol::parse_int64(ctx.args[index + 1]);
+  const auto acked = core::parse_int64(ctx.args[index + 1]);
   if (!acked || *acked < 0) return;
   std::optional<uint64_t> synced;
   if (index + 3 < ctx.args.size() && equals_ignore_case(ctx.args[index + 2], "fack")) {
-    const auto offset = protocol::parse_int64(ctx.args[index + 3]);
+    const auto offset = core::parse_int64(ctx.args[index + 3]);
     if (offset && *offset >= 0) synced = static_cast<uint64_t>(*offset);
   }
   ctx.services.leader.ack(ctx.session.id, static_cast<uint64_t>(*acked), synced);
@@ -186,7 +186,7 @@ void role(Context& ctx) {
 
 // Milliseconds, 0 for ever; an error was answered when there is no value.
 std::optional<int64_t> timeout_of(Context& ctx, std::string_view text) {
-  const auto timeout_ms = protocol::parse_int64(text);
+  const auto timeout_ms = core::parse_int64(text);
   constexpr int64_t kLongestMs = int64_t{1} << 52;
   if (!timeout_ms || *timeout_ms > kLongestMs) {
     ctx.reply.error("ERR timeout is not an integer or out of range");
@@ -254,7 +254,7 @@ void wait(Context& ctx) {
         "a replica is configured to be writable (which is not the default) writes to replicas are "
         "just local and are not propagated.");
   }
-  const auto count = protocol::parse_int64(ctx.args[1]);
+  const auto count = core::parse_int64(ctx.args[1]);
   if (!count) return ctx.reply.error(kNotAnInteger);
   const auto timeout_ms = timeout_of(ctx, ctx.args[2]);
   if (timeout_ms) await_acks(ctx, {.replicas = *count}, *timeout_ms);
@@ -267,8 +267,8 @@ void waitaof(Context& ctx) {
         "ERR WAITAOF cannot be used with replica instances. Please also note that writes to "
         "replicas are just local and are not propagated.");
   }
-  const auto local = protocol::parse_int64(ctx.args[1]);
-  const auto count = protocol::parse_int64(ctx.args[2]);
+  const auto local = core::parse_int64(ctx.args[1]);
+  const auto count = core::parse_int64(ctx.args[2]);
   if (!local || !count) return ctx.reply.error(kNotAnInteger);
   if (*local < 0 || *local > 1) {
     return ctx.reply.error("ERR value is out of range, value must between 0 and 1");

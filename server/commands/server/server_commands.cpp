@@ -24,7 +24,7 @@ void info_command(Context& ctx) {
 /* LOLWUT [VERSION version] */
 void lolwut(Context& ctx) {
   if (ctx.args.size() > 2 && protocol::equals_ignore_case(ctx.args[1], "version") &&
-      !protocol::parse_int64(ctx.args[2])) {
+      !core::parse_int64(ctx.args[2])) {
     return ctx.reply.error(kNotAnInteger);
   }
   // A bloom; each petal is a bit that some hash has set.

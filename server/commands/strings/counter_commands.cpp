@@ -21,7 +21,7 @@ std::optional<int64_t> integer_of(const Entry* entry) {
   if (entry == nullptr) return 0;
   if (entry->kind() == ValueKind::kInteger) return entry->integer();
   IntegerText scratch;
-  return protocol::parse_int64(entry->text(scratch));
+  return core::parse_int64(entry->text(scratch));
 }
 
 std::optional<long double> long_double_of(const Entry* entry) {
@@ -59,14 +59,14 @@ void decr(Context& ctx) {
 
 /* INCRBY key increment */
 void incrby(Context& ctx) {
-  const auto delta = protocol::parse_int64(ctx.args[2]);
+  const auto delta = core::parse_int64(ctx.args[2]);
   if (!delta) return ctx.reply.error(kNotAnInteger);
   add(ctx, *delta);
 }
 
 /* DECRBY key decrement */
 void decrby(Context& ctx) {
-  const auto delta = protocol::parse_int64(ctx.args[2]);
+  const auto delta = core::parse_int64(ctx.args[2]);
   if (!delta) return ctx.reply.error(kNotAnInteger);
   // It has no positive twin.
   if (*delta == std::numeric_limits<int64_t>::min()) {

@@ -71,7 +71,7 @@ bool eat_ttl(ArgumentCursor& cursor, TtlOption& option) {
 
 // When the key shall expire. Errors: no integer, not positive, beyond 64 bits of milliseconds.
 core::Result<int64_t> expiry_ms(const Context& ctx, const TtlOption& option) {
-  const auto amount = protocol::parse_int64(option.amount);
+  const auto amount = core::parse_int64(option.amount);
   if (!amount) return core::Error{std::string(kNotAnInteger)};
   const bool seconds = option.kind == Ttl::kSeconds || option.kind == Ttl::kAtSeconds;
   const bool relative = option.kind == Ttl::kSeconds || option.kind == Ttl::kMilliseconds;

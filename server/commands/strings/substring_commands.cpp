@@ -71,8 +71,8 @@ std::string_view part_of(std::string_view text, int64_t start, int64_t end) {
 
 /* GETRANGE key start end */
 void getrange(Context& ctx) {
-  const auto start = protocol::parse_int64(ctx.args[2]);
-  const auto end = protocol::parse_int64(ctx.args[3]);
+  const auto start = core::parse_int64(ctx.args[2]);
+  const auto end = core::parse_int64(ctx.args[3]);
   if (!start || !end) return ctx.reply.error(kNotAnInteger);
   const KeyRef key = ctx.key(1);
   const auto lock = ctx.lock(key);
@@ -100,7 +100,7 @@ ByteBuffer* grown_bytes(Context& ctx, const KeyRef& key, Entry* entry, size_t si
 
 /* SETRANGE key offset value */
 void setrange(Context& ctx) {
-  const auto offset = protocol::parse_int64(ctx.args[2]);
+  const auto offset = core::parse_int64(ctx.args[2]);
   if (!offset) return ctx.reply.error(kNotAnInteger);
   if (*offset < 0) return ctx.reply.error("ERR offset is out of range");
   const std::string_view text = ctx.args[3];

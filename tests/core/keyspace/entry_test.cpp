@@ -129,13 +129,12 @@ TEST(EntryTest, RenamingMovesTheValue) {
   EXPECT_EQ(renamed->access_clock_s(), 77U);
 }
 
-TEST(EntryTest, DetachedValueLeavesAnEmptyStringAndTheExpiry) {
+TEST(EntryTest, LongStringsAreHeavyAndShortOnesKeepTheExpiry) {
   const EntryPtr entry = Entry::create("key");
   ASSERT_TRUE(entry->set_string(std::string(100000, 'v')));
   entry->set_expires_at_ms(5);
   EXPECT_TRUE(entry->is_heavy());
-  const EntryPtr value = entry->detach_value();
-  EXPECT_EQ(value->string_size(), 100000U);
+  ASSERT_TRUE(entry->set_string(""));
   EXPECT_EQ(text_of(*entry), "");
   EXPECT_FALSE(entry->is_heavy());
   EXPECT_EQ(entry->expires_at_ms(), 5);
@@ -182,13 +181,12 @@ TEST(EntryTest, FiltersAreOwnedMovedAndCloned) {
   EXPECT_EQ(text_of(*entry), "1");
 }
 
-TEST(EntryTest, BigFiltersAreHeavyUntilDetached) {
+TEST(EntryTest, BigFiltersAreHeavy) {
   const EntryPtr entry = Entry::create("filter");
   entry->set_filter(make_filter(1000000));
   EXPECT_TRUE(entry->is_heavy());
-  const EntryPtr value = entry->detach_value();
-  EXPECT_TRUE(value->is_filter());
-  EXPECT_TRUE(entry->is_string());
+  entry->set_filter(make_filter(100));
+  EXPECT_FALSE(entry->is_heavy());
 }
 
 TEST(EntryTest, MemoryCountsTheHeapValue) {

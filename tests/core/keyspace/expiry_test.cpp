@@ -10,6 +10,8 @@
 #include <string>
 #include <thread>
 
+#include "tests/support/upsert.h"
+
 namespace core::keyspace {
 namespace {
 
@@ -136,7 +138,7 @@ TEST_F(ExpiryTest, RunsBesideWriters) {
     const std::string name = fmt::format("k{}", i % 700);
     const KeyRef key = keyspace_.ref(name);
     const StripeLock guard = keyspace_.lock_exclusive(key);
-    Entry& entry = keyspace_.upsert(0, key, 1000);
+    Entry& entry = upsert(keyspace_, 0, key, 1000);
     keyspace_.set_expiry(0, key, entry, i % 2 == 0 ? 500 : kNoExpiry);
   }
   stop = true;

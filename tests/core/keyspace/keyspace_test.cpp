@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/support/upsert.h"
+
 namespace core::keyspace {
 namespace {
 
@@ -21,7 +23,7 @@ class KeyspaceTest : public ::testing::Test {
   Entry& add(unsigned database, const std::string& name, int64_t expires_at_ms = kNoExpiry) {
     const KeyRef key = keyspace_.ref(name);
     const StripeLock guard = keyspace_.lock_exclusive(key);
-    Entry& entry = keyspace_.upsert(database, key, kNow);
+    Entry& entry = upsert(keyspace_, database, key, kNow);
     keyspace_.set_expiry(database, key, entry, expires_at_ms);
     return entry;
   }

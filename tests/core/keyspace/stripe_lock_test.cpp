@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/keyspace/keyspace.h"
+#include "tests/support/upsert.h"
 
 namespace core::keyspace {
 namespace {
@@ -111,7 +112,7 @@ TEST(StripeLockTest, InsertsScansAndCountersRunTogether) {
         if (i % 3 == 0) {
           dropped = keyspace.erase(0, key);
         } else {
-          keyspace.upsert(0, key, 0).set_integer(i);
+          upsert(keyspace, 0, key, 0).set_integer(i);
         }
       }
     });

@@ -8,6 +8,7 @@
 #include "persistence/filters/valkeybloom_blob.h"
 #include "tests/support/filters.h"
 #include "tests/support/snapshots.h"
+#include "tests/support/upsert.h"
 #include "tests/support/virtual_disk.h"
 
 namespace persistence {
@@ -23,7 +24,7 @@ const std::string kPath = "base.aof";
 void put_string(Keyspace& keyspace, unsigned database, std::string_view name, std::string value,
                 int64_t expires_at_ms = 0) {
   const auto key = keyspace.ref(name);
-  auto& entry = keyspace.upsert(database, key, core::keyspace::kIgnoreExpiry);
+  auto& entry = core::keyspace::upsert(keyspace, database, key, core::keyspace::kIgnoreExpiry);
   ASSERT_TRUE(entry.set_string(std::move(value)));
   if (expires_at_ms != 0) keyspace.set_expiry(database, key, entry, expires_at_ms);
 }
@@ -31,7 +32,7 @@ void put_string(Keyspace& keyspace, unsigned database, std::string_view name, st
 void put_filter(Keyspace& keyspace, unsigned database, std::string_view name,
                 const core::bloom::FilterParameters& parameters, int items) {
   const auto key = keyspace.ref(name);
-  keyspace.upsert(database, key, core::keyspace::kIgnoreExpiry)
+  core::keyspace::upsert(keyspace, database, key, core::keyspace::kIgnoreExpiry)
       .set_filter(filters::make(parameters, "item", items));
 }
 
@@ -47,7 +48,7 @@ class Replayer {
       return {};
     }
     const auto key = keyspace_.ref(words[1]);
-    auto& entry = keyspace_.upsert(database_, key, core::keyspace::kIgnoreExpiry);
+    auto& entry = core::keyspace::upsert(keyspace_, database_, key, core::keyspace::kIgnoreExpiry);
     if (words[0] == "SET") {
       EXPECT_TRUE(entry.set_string(std::string(words[2])));
       if (words.size() == 5) expire(key, entry, words[4]);

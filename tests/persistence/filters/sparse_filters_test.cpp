@@ -14,6 +14,7 @@
 #include "persistence/rdb/dump_payload.h"
 #include "persistence/rdb/rdb_writer.h"
 #include "tests/support/filters.h"
+#include "tests/support/load_payload.h"
 #include "tests/support/snapshots.h"
 #include "tests/support/vectors.h"
 #include "tests/support/virtual_disk.h"

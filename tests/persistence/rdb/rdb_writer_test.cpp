@@ -7,6 +7,7 @@
 
 #include "tests/support/filters.h"
 #include "tests/support/snapshots.h"
+#include "tests/support/upsert.h"
 #include "tests/support/virtual_disk.h"
 
 namespace persistence {
@@ -54,7 +55,7 @@ void fill(Keyspace& keyspace, uint64_t seed, int keys) {
     const auto database = static_cast<unsigned>(random() % (kWriterDatabases - 1));
     const std::string name = random() % 10 == 0 ? std::to_string(i) : random_text(random);
     const auto key = keyspace.ref(name);
-    auto& entry = keyspace.upsert(database, key, core::keyspace::kIgnoreExpiry);
+    auto& entry = core::keyspace::upsert(keyspace, database, key, core::keyspace::kIgnoreExpiry);
     if (random() % 3 == 0) {
       entry.set_filter(random_filter(random));
     } else {

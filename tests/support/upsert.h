@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+//
+// upsert: puts a value under a key, whether there is one already or not. Commands know which of
+// both they do.
+//
+// Thread safety: REQUIRES the key's stripe, exclusive.
+#pragma once
+
+#include "core/keyspace/keyspace.h"
+
+namespace core::keyspace {
+
+// The live entry, or a new one holding the empty string.
+inline Entry& upsert(Keyspace& keyspace, unsigned database, const KeyRef& key, int64_t now_ms) {
+  Entry* entry = keyspace.find_for_write(database, key, now_ms);
+  return entry != nullptr ? *entry : keyspace.insert(database, key);
+}
+
+}  // namespace core::keyspace
