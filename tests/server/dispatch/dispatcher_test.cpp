@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+#include "server/dispatch/dispatcher.h"
+
+#include "tests/support/command_test.h"
+
+namespace server {
+namespace {
+
+class DispatcherTest : public CommandTest {
+ protected:
+  const std::string kQueued = "+QUEUED\r\n";
+  const std::string kNoPassword = error("NOAUTH Authentication required.");
+
+  const CommandCounters& counters_of(std::string_view name) {
+    return statistics_.thread(0).commands[registry_->find(name)->index];
+  }
+};
+
+TEST_F(DispatcherTest, CommandsAreFoundInAnyCase) {
+  EXPECT_EQ(run({"ping"}), "+PONG\r\n");
+  EXPECT_EQ(run({"PiNg"}), "+PONG\r\n");
+  EXPECT_EQ(run({"PING"}), run({"PING"}));
+  EXPECT_EQ(run({"pINGx"}), error("ERR unknown command 'pINGx', with args beginning with: "));
+}
+
+TEST_F(DispatcherTest, WordsOfAnUnknownCommandAreQuotedUpTo128Bytes) {
+  EXPECT_EQ(run({"nope", "a", "b c"}),
+            error("ERR unknown command 'nope', with args beginning with: 'a' 'b c' "));
+  const std::string long_word(200, 'x');
+  EXPECT_EQ(run({long_word}), error("ERR unknown command '" + long_word.substr(0, 128) +
+                                    "', with args beginning with: "));
+  EXPECT_EQ(run({"nope", long_word, "more"}),
+            error("ERR unknown command 'nope', with args beginning with: '" +
+                  long_word.substr(0, 128) + "' "));
+  EXPECT_EQ(run({std::string("no\0pe", 5)}),
+            error("ERR unknown command 'no', with args beginning with: "));
+}
+
+// Else a client could forge a reply for whoever shares its connection.
+TEST_F(DispatcherTest, AReplyLineNeverHoldsTheClientsLineBreak) {
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"x\r\n+OK", "a"},
+                                                {"x", "\r\n-ERR forged\r\n"},
+                                                {"SET\r\n", "\n"},
+                                                {"CLIENT", "x\r\n+OK"}}) {
+    const std::string reply = run(words);
+    EXPECT_TRUE(reply.starts_with("-ERR unknown ")) << reply;
+    EXPECT_EQ(std::ranges::count(reply, '\r') + std::ranges::count(reply, '\n'), 2) << reply;
+  }
+}
+
+TEST_F(DispatcherTest, ArityIsCheckedBeforeTheHandler) {
+  EXPECT_EQ(run({"GET"}), error("ERR wrong number of arguments for 'get' command"));
+  EXPECT_EQ(run({"GET", "a", "b"}), error("ERR wrong number of arguments for 'get' command"));
+  EXPECT_EQ(run({"CLIENT", "GETNAME", "x"}),
+            error("ERR wrong number of arguments for 'client|getname' command"));
+  EXPECT_EQ(run({"CLIENT"}), error("ERR wrong number of arguments for 'client' command"));
+  EXPECT_EQ(counters_of("get").rejected.value(), 2U);
+  EXPECT_EQ(counters_of("get").calls.value(), 0U);
+}
+
+TEST_F(DispatcherTest, UnknownSubcommandsNameTheHelp) {
+  EXPECT_EQ(run({"client", "Nope"}), error("ERR unknown subcommand 'Nope'. Try CLIENT HELP."));
+  EXPECT_TRUE(run({"CLIENT", "HELP"}).starts_with("*"));
+}
+
+TEST_F(DispatcherTest, OnlyAuthenticationIsAnsweredBeforeIt) {
+  client_->session->authenticated = false;
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"PING"},
+                                                  {"GET", "k"},
+                                                  {"BF.ADD", "f", "x"},
+                                                  {"CONFIG", "GET", "*"},
+                                                  {"MULTI"},
+
+                                                  {"CLIENT", "LIST"}}) {
+    EXPECT_EQ(run(command), kNoPassword) << command[0];
+  }
+  EXPECT_EQ(run({"EXEC"}),
+            error("EXECABORT Transaction discarded because of: NOAUTH Authentication required."));
+  // What is wrong in itself is told first, as in Redis.
+  EXPECT_EQ(run({"GET"}), error("ERR wrong number of arguments for 'get' command"));
+  EXPECT_TRUE(run({"nope"}).starts_with("-ERR unknown command"));
+  EXPECT_EQ(run({"QUIT"}), kOk);
+}
+
+TEST_F(DispatcherTest, CallsFailuresAndRejectionsAreCountedApart) {
+  run({"SET", "a", "x"});
+  run({"GET", "a"});
+  EXPECT_EQ(run({"INCR", "a"}), error("ERR value is not an integer or out of range"));
+  run({"GET"});
+  EXPECT_EQ(counters_of("get").calls.value(), 1U);
+  EXPECT_EQ(counters_of("get").failed.value(), 0U);
+  EXPECT_EQ(counters_of("get").rejected.value(), 1U);
+  EXPECT_EQ(counters_of("incr").calls.value(), 1U);
+  EXPECT_EQ(counters_of("incr").failed.value(), 1U);
+  EXPECT_EQ(counters_of("incr").rejected.value(), 0U);
+  EXPECT_EQ(statistics_.thread(0).commands_processed.value(), 3U);
+  EXPECT_EQ(statistics_.errors().at("ERR"), 2U);
+}
+
+TEST_F(DispatcherTest, ErrorsAreCountedUnderTheirCode) {
+  run({"SET", "a", "x"});
+  run({"BF.ADD", "a", "x"});
+  run({"nope"});
+  client_->session->authenticated = false;
+  run({"GET", "a"});
+  EXPECT_EQ(statistics_.errors(),
+            (std::map<std::string, uint64_t>{{"ERR", 1}, {"NOAUTH", 1}, {"WRONGTYPE", 1}}));
+}
+
+TEST_F(DispatcherTest, OutOfMemoryStopsWhatTakesMore) {
+  EXPECT_EQ(run({"CONFIG", "SET", "maxmemory", "1"}), kOk);
+  memory_.set_limit(1);
+  memory_.refresh();
+  EXPECT_EQ(run({"SET", "a", "1"}), error(kOutOfMemory));
+  EXPECT_EQ(run({"GET", "a"}), kNull);
+  EXPECT_EQ(run({"DEL", "a"}), integer(0));
+  // A queue is memory, whatever is in it.
+  EXPECT_EQ(run({"MULTI"}), kOk);
+  EXPECT_EQ(run({"GET", "a"}), error(kOutOfMemory));
+  EXPECT_EQ(run({"EXEC"}), error("EXECABORT Transaction discarded because of previous errors."));
+}
+
+TEST_F(DispatcherTest, QueuedCommandsRunWithExec) {
+  EXPECT_EQ(run({"MULTI"}), kOk);
+  EXPECT_EQ(run({"SET", "a", "1"}), kQueued);
+  EXPECT_EQ(run({"GET", "a"}), kQueued);
+  EXPECT_EQ(client_->session->queued_commands.load(), 2);
+  EXPECT_EQ(run_as_other({"GET", "a"}), kNull);
+  EXPECT_EQ(run({"EXEC"}), array({kOk, bulk("1")}));
+  EXPECT_EQ(client_->session->queued_commands.load(), -1);
+  EXPECT_EQ(counters_of("set").calls.value(), 1U);
+}
+
+TEST_F(DispatcherTest, ARefusedCommandSpoilsTheTransaction) {
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"nope"}, {"GET"}, {"CLIENT", "nope"}}) {
+    EXPECT_EQ(run({"MULTI"}), kOk);
+    EXPECT_EQ(run({"SET", "a", "1"}), kQueued);
+    EXPECT_TRUE(run(command).starts_with("-ERR ")) << command[0];
+    EXPECT_EQ(run({"EXEC"}), error("EXECABORT Transaction discarded because of previous errors."));
+    EXPECT_EQ(run({"GET", "a"}), kNull);
+  }
+}
+
+TEST_F(DispatcherTest, WhatMayNotStandInATransactionIsRefused) {
+  EXPECT_EQ(run({"MULTI"}), kOk);
+  EXPECT_EQ(run({"BGREWRITEAOF"}), kQueued);
+  EXPECT_EQ(run({"SHUTDOWN"}), error("ERR Command not allowed inside a transaction"));
+  run({"DISCARD"});
+}
+
+TEST_F(DispatcherTest, SubscribersThatSpeakResp2MayDoLittleElse) {
+  run({"SUBSCRIBE", "c"});
+  EXPECT_EQ(run({"GET", "a"}),
+            error("ERR Can't execute 'get': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / "
+                  "RESET are allowed in this context"));
+  EXPECT_EQ(run({"PING"}), array({bulk("pong"), bulk("")}));
+  client_->session->resp = protocol::RespVersion::kResp3;
+  EXPECT_EQ(run({"GET", "a"}), "_\r\n");
+}
+
+TEST_F(DispatcherTest, HttpRequestsEndTheConnectionUnanswered) {
+  EXPECT_EQ(run({"POST", "/", "HTTP/1.1"}), "");
+  EXPECT_EQ(client_->last_outcome, Outcome::kClose);
+  EXPECT_EQ(run_as_other({"Host:", "a"}), "");
+  EXPECT_EQ(other_->last_outcome, Outcome::kClose);
+}
+
+TEST_F(DispatcherTest, QuitIsAnsweredAndCloses) {
+  EXPECT_EQ(run({"QUIT"}), kOk);
+  EXPECT_EQ(client_->last_outcome, Outcome::kClose);
+}
+
+TEST_F(DispatcherTest, HeldBackCommandsLeaveNoTrace) {
+  pause_.hold_writes(PauseGate::Hold::kHandover);
+  EXPECT_EQ(run({"SET", "a", "1"}), "");
+  EXPECT_EQ(client_->last_outcome, Outcome::kHeldBack);
+  EXPECT_EQ(counters_of("set").calls.value(), 0U);
+  EXPECT_EQ(counters_of("set").rejected.value(), 0U);
+  EXPECT_EQ(run({"GET", "a"}), kNull);
+  // Queueing changes nothing; EXEC does.
+  EXPECT_EQ(run({"MULTI"}), kOk);
+  EXPECT_EQ(run({"SET", "a", "1"}), kQueued);
+  EXPECT_EQ(run({"EXEC"}), "");
+  EXPECT_EQ(client_->last_outcome, Outcome::kHeldBack);
+  pause_.release_writes(PauseGate::Hold::kHandover);
+  EXPECT_EQ(run({"EXEC"}), array({kOk}));
+}
+
+TEST_F(DispatcherTest, JournalsAreNotJudged) {
+  client_->session->origin = CommandOrigin::kOwnJournal;
+  durability_.availability.begin(Availability::kReadOnlyReplica);
+  durability_.availability.begin(Availability::kLoading);
+  pause_.hold_writes(PauseGate::Hold::kHandover);
+  EXPECT_EQ(run({"SET", "a", "1"}), kOk);
+  EXPECT_EQ(client_->last_outcome, Outcome::kDone);
+  EXPECT_TRUE(client_->session->has_written);
+}
+
+TEST_F(DispatcherTest, OnlyWritesMarkTheSession) {
+  run({"GET", "a"});
+  EXPECT_FALSE(client_->session->has_written);
+  run({"SET", "a", "1"});
+  EXPECT_TRUE(client_->session->has_written);
+}
+
+TEST_F(DispatcherTest, AnEndingSessionLetsGoOfWhatItShares) {
+  run({"WATCH", "a"});
+  run({"SUBSCRIBE", "c"});
+  client_->dispatcher.end_session();
+  EXPECT_FALSE(client_->session->subscriptions.any());
+  EXPECT_TRUE(client_->session->transaction.watched.empty());
+  EXPECT_EQ(run_as_other({"PUBLISH", "c", "x"}), integer(0));
+}
+
+TEST_F(DispatcherTest, LookingAheadChangesNothing) {
+  run({"SET", "a", "1"});
+  run({"BF.ADD", "f", "x"});
+  const std::vector<std::vector<std::string_view>> words = {
+      {"GET", "a"}, {"BF.EXISTS", "f", "x"}, {"BF.EXISTS", "f"}, {"BF.ADD", "a", "x"}, {"nope"},
+      {"PING"},     {"GET", "none"},         {"GET", "a"}};
+  const std::vector<Arguments> requests(words.begin(), words.end());
+  const uint64_t hits = statistics_.thread(0).keyspace_hits.value();
+  client_->dispatcher.look_ahead(requests, clock_.now_ms);
+  EXPECT_EQ(statistics_.thread(0).keyspace_hits.value(), hits);
+  EXPECT_EQ(run({"GET", "a"}), bulk("1"));
+  EXPECT_EQ(run({"BF.EXISTS", "f", "x"}), integer(1));
+}
+
+}  // namespace
+}  // namespace server

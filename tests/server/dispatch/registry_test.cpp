@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+#include "server/dispatch/registry.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace server {
+namespace {
+
+using Renames = std::vector<std::pair<std::string, std::string>>;
+
+void handle(Context&) {}
+
+Command sound_row() {
+  return {.name = "word",
+          .arity = 2,
+          .flags = kReadOnly,
+          .keys = one_key(kKeyRo),
+          .group = "generic",
+          .since = "1.0.0",
+          .summary = "Does something",
+          .syntax = "key",
+          .handler = handle};
+}
+
+std::string fault_of(void (*change)(Command&)) {
+  Command row = sound_row();
+  change(row);
+  return check_row(row);
+}
+
+std::string renamed(const Renames& renames, std::unique_ptr<Registry>& registry) {
+  auto created = Registry::create(renames);
+  if (!created) return created.error().message;
+  registry = std::move(*created);
+  return "";
+}
+
+TEST(RegistryTest, FindsNamesInAnyCase) {
+  const auto registry = std::move(*Registry::create({}));
+  ASSERT_NE(registry->find("get"), nullptr);
+  EXPECT_EQ(registry->find("GeT"), registry->find("get"));
+  EXPECT_EQ(registry->find("get")->full_name, "get");
+  for (const std::string& name :
+       {std::string(), std::string("nope"), std::string("get "), std::string("client|list"),
+        std::string(1000, 'x'), std::string("get\0", 4)}) {
+    EXPECT_EQ(registry->find(name), nullptr) << name;
+  }
+}
+
+TEST(RegistryTest, FollowsContainersToTheirSubcommands) {
+  const auto registry = std::move(*Registry::create({}));
+  const RegisteredCommand* container = registry->find("CLIENT");
+  ASSERT_NE(container, nullptr);
+  const RegisteredCommand* list = registry->find_subcommand(*container, "LIST");
+  ASSERT_NE(list, nullptr);
+  EXPECT_EQ(list->full_name, "client|list");
+  EXPECT_EQ(list->container, container);
+  EXPECT_EQ(registry->find_subcommand(*container, "nope"), nullptr);
+  const auto find = [&](std::vector<std::string_view> words) {
+    return registry->find(Arguments(words));
+  };
+  EXPECT_EQ(find({"client", "list", "x"}), list);
+  EXPECT_EQ(find({"client"}), container);
+  EXPECT_EQ(find({"client", "nope"}), nullptr);
+  EXPECT_EQ(find({"get", "list"}), registry->find("get"));
+  EXPECT_EQ(find({}), nullptr);
+}
+
+TEST(RegistryTest, EveryContainerHasHelp) {
+  const auto registry = std::move(*Registry::create({}));
+  for (const RegisteredCommand* command : registry->commands()) {
+    if (command->subcommands.empty()) continue;
+    EXPECT_NE(registry->find_subcommand(*command, "help"), nullptr) << command->full_name;
+  }
+}
+
+TEST(RegistryTest, IndicesAreDenseAndNamesUnique) {
+  const auto registry = std::move(*Registry::create({}));
+  std::set<std::string> names;
+  for (size_t i = 0; i < registry->size(); ++i) {
+    EXPECT_EQ(registry->at(i).index, i);
+    names.insert(registry->at(i).full_name);
+  }
+  EXPECT_EQ(names.size(), registry->size());
+  EXPECT_GT(registry->size(), registry->commands().size());
+}
+
+TEST(RegistryTest, ArityIsExactOrAtLeast) {
+  const auto registry = std::move(*Registry::create({}));
+  const RegisteredCommand& get = *registry->find("get");
+  EXPECT_TRUE(get.arity_fits(2));
+  EXPECT_FALSE(get.arity_fits(1));
+  EXPECT_FALSE(get.arity_fits(3));
+  const RegisteredCommand& del = *registry->find("del");
+  EXPECT_FALSE(del.arity_fits(1));
+  EXPECT_TRUE(del.arity_fits(2));
+  EXPECT_TRUE(del.arity_fits(1000));
+}
+
+TEST(RegistryTest, RenamedCommandsHaveOnlyTheirNewName) {
+  std::unique_ptr<Registry> registry;
+  ASSERT_EQ(renamed({{"FlushAll", ""}, {"GET", "Fetch"}}, registry), "");
+  EXPECT_EQ(registry->find("flushall"), nullptr);
+  EXPECT_EQ(registry->find("get"), nullptr);
+  ASSERT_NE(registry->find("FETCH"), nullptr);
+  EXPECT_EQ(registry->find("fetch")->row->name, "get");
+  // A name that has become free may be given away.
+  ASSERT_EQ(renamed({{"get", "fetch"}, {"set", "get"}}, registry), "");
+  EXPECT_EQ(registry->find("get")->row->name, "set");
+}
+
+TEST(RegistryTest, RenamesThatCannotBeAreRefused) {
+  std::unique_ptr<Registry> registry;
+  EXPECT_EQ(renamed({{"nope", "x"}}, registry), "No such command in rename-command: 'nope'");
+  EXPECT_EQ(renamed({{"client|list", "x"}}, registry),
+            "No such command in rename-command: 'client|list'");
+  const std::string target = "Target command name already exists or is too long: ";
+  EXPECT_EQ(renamed({{"get", "set"}}, registry), target + "set");
+  EXPECT_EQ(renamed({{"get", std::string(49, 'x')}}, registry), target + std::string(49, 'x'));
+  EXPECT_EQ(renamed({{"get", std::string(48, 'x')}}, registry), "");
+}
+
+TEST(CheckRowTest, ASoundRowHasNoFault) {
+  EXPECT_EQ(check_row(sound_row()), "");
+}
+
+TEST(CheckRowTest, EveryFaultIsNamed) {
+  EXPECT_EQ(fault_of([](Command& row) { row.name = "Word"; }), "name must be lower case");
+  EXPECT_EQ(fault_of([](Command& row) { row.name = ""; }), "name must be lower case");
+  EXPECT_EQ(fault_of([](Command& row) { row.name = "a|b"; }), "name must be lower case");
+  EXPECT_EQ(fault_of([](Command& row) {
+              row.name = "a-name-of-far-more-than-forty-eight-characters-is";
+            }),
+            "name is too long");
+  EXPECT_EQ(fault_of([](Command& row) { row.summary = "Does it."; }),
+            "summary must be a bare sentence");
+  EXPECT_EQ(fault_of([](Command& row) { row.since = ""; }), "group and since are needed");
+  EXPECT_EQ(fault_of([](Command& row) { row.handler = nullptr; }),
+            "needs a handler or subcommands");
+  EXPECT_EQ(fault_of([](Command& row) { row.flags = kWrite | kReadOnly; }),
+            "cannot read and write");
+  EXPECT_EQ(fault_of([](Command& row) {
+              row.arity = 0;
+              row.keys = {};
+            }),
+            "arity counts the name, so it is never 0");
+  EXPECT_EQ(fault_of([](Command& row) { row.syntax = "key ["; }), "syntax: brackets do not match");
+}
+
+TEST(CheckRowTest, KeysMustLieInsideTheArguments) {
+  EXPECT_EQ(fault_of([](Command& row) { row.keys[0].first = -1; }),
+            "key range must start after the name");
+  EXPECT_EQ(fault_of([](Command& row) { row.keys[0].step = 0; }),
+            "key range must start after the name");
+  EXPECT_EQ(fault_of([](Command& row) {
+              row.keys[0] = {2, 2, 1, kKeyRo};
+            }),
+            "key range is beyond the arity");
+  EXPECT_EQ(fault_of([](Command& row) {
+              row.arity = -4;
+              row.keys[0] = {3, 2, 1, kKeyRo};
+            }),
+            "key range ends before it starts");
+  EXPECT_EQ(fault_of([](Command& row) { row.keys[0].use = 0; }),
+            "key range does not say how the keys are used");
+  EXPECT_EQ(fault_of([](Command& row) { row.keys[0].use = kKeyRw; }),
+            "changes keys but is not marked kWrite");
+}
+
+TEST(CheckRowTest, ContainersTakeAnyNumberOfArguments) {
+  static const Command kInner[] = {sound_row()};
+  Command row = sound_row();
+  row.keys = {};
+  row.subcommands = kInner;
+  EXPECT_EQ(check_row(row), "a container has arity -2, or -1 when its bare name does something");
+  row.arity = -1;
+  EXPECT_EQ(check_row(row), "");
+  row.handler = nullptr;
+  row.arity = -2;
+  EXPECT_EQ(check_row(row), "");
+}
+
+}  // namespace
+}  // namespace server
