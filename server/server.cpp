@@ -26,6 +26,7 @@
 #include "server/net/connection.h"
 #include "server/net/io_threads.h"
 #include "server/net/listener.h"
+#include "server/net/message_delivery.h"
 #include "server/net/periodic.h"
 #include "server/process/gauges.h"
 #include "server/process/log.h"
@@ -106,7 +107,7 @@ struct Server::Parts final : AckListener, Shutdown::Process {
         statistics(thread_count(config), registry->size()),
         facts{random_id(), executable_path(), clock.wall_ms(), thread_count(config),
               config.file_path()},
-        threads(thread_count(config)),
+        threads(thread_count(config), durability.append_log()),
         services{{config, clock, keyspace, reclaimer, journal, *registry, pubsub, statistics,
                   memory, pause, state, replication, services},
                  ticks,
@@ -158,15 +159,12 @@ struct Server::Parts final : AckListener, Shutdown::Process {
 };
 
 void Server::Parts::on_ack() {
-  for (size_t i = 0; i < threads.count(); ++i) {
-    net::IoThread& thread = threads.at(i);
-    if (thread.is_awaiting_acks.exchange(false)) thread.post([&thread] { thread.check_acks(); });
-  }
+  for (size_t i = 0; i < threads.count(); ++i) threads.at(i).blocked_waker.wake();
   if (follower.failover_state() == Failover::State::kAwaitsSync) {
-    threads.at(0).post([this] { follower.drive_failover(); });
+    threads.at(0).loop.post([this] { follower.drive_failover(); });
   }
   if (shutdown.state() == Shutdown::State::kWaits) {
-    threads.at(0).post([this] { shutdown.look(); });
+    threads.at(0).loop.post([this] { shutdown.look(); });
   }
 }
 
@@ -195,16 +193,15 @@ core::Result<> Server::start() {
     set_log_level(config_.log_level());
     return {};
   });
-  for (size_t i = 0; i < parts.threads.count(); ++i) parts.threads.at(i).pubsub = &parts.pubsub;
   parts.pubsub.wake = [&parts](size_t thread_index) {
     net::IoThread& thread = parts.threads.at(thread_index);
-    thread.post([&thread] { thread.has_messages = true; });
+    thread.loop.post([&parts, &thread] { net::deliver_messages(thread, parts.pubsub); });
   };
   parts.pause.set_visit_threads(
       [&parts](const auto& on_all_passed) { visit(parts.threads, on_all_passed); });
   parts.pause.wake_all = [&parts] {
     parts.threads.post_to_each([](net::IoThread& thread) {
-      for (const auto& [id, connection] : thread.connections) connection->wake();
+      thread.connections.for_each([](net::Connection& connection) { connection.wake(); });
     });
   };
   config_.on_change(OptionId::kBind, [&parts]() -> core::Result<> {
@@ -224,19 +221,9 @@ void Server::prepare_durability() {
   Durability& durability = parts.durability;
   durability.availability.begin(Availability::kLoading);
   AppendLog& log = durability.append_log();
-  for (size_t i = 0; i < parts.threads.count(); ++i) {
-    parts.threads.at(i).append_log = &log;
-  }
   log.on_progress = [&parts] {
-    for (size_t i = 0; i < parts.threads.count(); ++i) {
-      net::IoThread& thread = parts.threads.at(i);
-      // Who commits looks by itself afterwards.
-      if (!thread.is_current() && thread.is_awaiting_log.exchange(false)) {
-        thread.post([&thread] { thread.go_on_with_log(); });
-      }
-    }
+    for (size_t i = 0; i < parts.threads.count(); ++i) parts.threads.at(i).log_waker.wake();
   };
-  parts.threads.sharing().is_wanted = [&log] { return log.syncs_before_replies(); };
   log.on_fatal = [](const std::string& reason) {
     log_error(
         "The append log fails and appendfsync is always: ending before anything is answered "
@@ -325,7 +312,7 @@ void Server::on_signal() {
 
 void Server::request_stop() {
   // On thread 0, where the listener and the timers live.
-  parts_->threads.at(0).post([this] {
+  parts_->threads.at(0).loop.post([this] {
     Parts& parts = *parts_;
     if (parts.stopping) return;
     parts.stopping = true;

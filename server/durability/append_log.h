@@ -35,11 +35,12 @@
 #include "persistence/aof/aof_writer.h"
 #include "persistence/journal.h"
 #include "server/config/config.h"
+#include "server/durability/reply_log.h"
 #include "server/process/availability.h"
 
 namespace server {
 
-class AppendLog {
+class AppendLog final : public ReplyLog {
  public:
   AppendLog(const Config& config, const core::Clock& clock, persistence::Journal& journal,
             persistence::AofWriter& writer, Availability& availability)
@@ -61,25 +62,21 @@ class AppendLog {
   void start();
   void stop();
 
-  // The offset that replies made now depend on. `has_written`: some of them answer commands that
-  // may write, whether they have changed anything or not.
-  uint64_t offset_of_replies(bool has_written) const {
-    return has_written || !(fails() || sync_is_overdue()) ? journal_.end_offset() : 0;
+  uint64_t offset_of_replies(bool has_written) const override {
+    if (!is_open() || (!has_written && (fails() || sync_is_overdue()))) return 0;
+    return journal_.end_offset();
   }
-  bool is_safe(uint64_t offset) const { return !is_open() || offset <= safe_offset(); }
-  // Whether the file takes no bytes.
-  bool fails() const { return availability_.has(Availability::kAppendLogFails); }
-  // The error that answers a write which is in memory and not in the file.
-  std::string failure_text() const;
+  bool is_safe(uint64_t offset) const override { return !is_open() || offset <= safe_offset(); }
+  bool fails() const override { return availability_.has(Availability::kAppendLogFails); }
+  std::string failure_text() const override;
   // Whether there is a file that replies depend on.
   bool is_open() const { return writer_.is_open(); }
   bool syncs_before_replies() const { return is_open() && is_always(); }
   // Writes, unless appendfsync is always: what a sync must follow is left to commit().
-  void write();
-  // Brings the journal's end nearer to safety for the clients that wait, `clients` more of them
-  // than at the thread's last call: writes, and with `always` syncs or has it synced. A thread
-  // whose clients still wait after on_progress calls again.
-  void commit(size_t clients);
+  void write() override;
+  // Writes, and with `always` syncs or has it synced. A thread whose clients still wait after
+  // on_progress calls again.
+  void commit(size_t clients) override;
   // Refuses writes until the log works. With `always` it does not return.
   void report_failure(const std::string& reason);
   // Has the log's thread look at once whether it can write what waits, and tell who waits.

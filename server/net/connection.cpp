@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "server/net/connection.h"
 
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <utility>
 
 #include "core/clock.h"
-#include "core/release_storage.h"
 #include "server/config/config.h"
 #include "server/durability/durability.h"
 #include "server/process/log.h"
@@ -19,10 +14,16 @@
 namespace server::net {
 namespace {
 
-constexpr size_t kHeldWritesKept = 32;
+// Replies gathered before a write in the midst of a read batch.
+constexpr size_t kReplyBatchBytes = 1 << 20;
+// Unsent replies above which a client's commands wait.
+constexpr size_t kUnsentBytesMax = 32 << 20;
+// Unsent replies to a client that has not logged in.
+constexpr size_t kUnknownReplyBytesMax = size_t{4} << 10;
 
-bool is_temporary(int error) {
-  return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
+void publish_query_buffer(Session& session, size_t size_bytes, size_t free_bytes) {
+  session.query_buffer_bytes.store(size_bytes, std::memory_order_relaxed);
+  session.query_buffer_free_bytes.store(free_bytes, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -32,6 +33,8 @@ Connection::Connection(IoThread& thread, Services& services, std::shared_ptr<Ses
       services_(services),
       session_(std::move(session)),
       counters_(services.statistics.thread(thread.index)),
+      stream_(session_->descriptor),
+      output_(stream_, counters_),
       dispatcher_(services, counters_, *session_),
       timer_(thread.context) {
   apply_parser_limits();
@@ -44,7 +47,7 @@ Connection::~Connection() {
 }
 
 void Connection::start() {
-  if (!thread_.readiness.add(session_->descriptor, *this, interest_)) {
+  if (!thread_.sockets.add(session_->descriptor, *this, interest_)) {
     log_warning("Cannot wait for client {}", session_->address);
     return close();
   }
@@ -52,52 +55,23 @@ void Connection::start() {
 }
 
 void Connection::close() {
-  if (!open_) return;
-  open_ = false;
-  thread_.awaiting_acks.erase(session_->id);
-  thread_.readiness.remove(session_->descriptor, *this);
-  ::close(session_->descriptor);
+  if (state_ == State::kClosed) return;
+  state_ = State::kClosed;
+  thread_.sockets.remove(session_->descriptor, *this);
+  stream_.close();
   timer_.cancel();
-  // Not erased here: the caller may be a member function of this object.
-  thread_.closed.push_back(session_->id);
-}
-
-void Connection::wake() {
-  if (session_->kill_requested.load(std::memory_order_acquire)) {
-    close();
-  } else if (wait_ == Wait::kAcks) {
-    check_acks();
-  } else if (wait_ == Wait::kEndOfPause) {
-    timer_.cancel();
-    on_timer();
-  }
-}
-
-void Connection::close_if_idle(int64_t now_ms, int64_t timeout_ms) {
-  const int64_t last_ms = session_->last_interaction_ms.load(std::memory_order_relaxed);
-  if (timeout_ms > 0 && now_ms - last_ms > timeout_ms && wait_ == Wait::kNothing &&
-      session_->peer == Peer::kClient && !session_->subscriptions.any()) {
-    log_verbose("Closing idle client {}", session_->address);
-    close();
-  }
-}
-
-void Connection::restart_output_peak() {
-  output_peak_bytes_ = unsent_.size();
-  publish_buffer_sizes();
+  thread_.connections.forget(session_->id);
 }
 
 void Connection::on_ready(uint32_t events) {
-  if ((events & EPOLLOUT) != 0 && wait_ != Wait::kLog) send_unsent();
-  if (!open_ || (events & ~uint32_t{EPOLLOUT}) == 0) return;
-  if (wait_ != Wait::kNothing) {
-    // Only a broken connection is told while input is not asked for.
-    const uint32_t ends = EPOLLHUP | EPOLLERR | (wait_ == Wait::kAcks ? EPOLLRDHUP : 0U);
-    if ((events & ends) != 0) return close();
-    // A wait for the log is short: that input waits too is told to the kernel only if some comes.
-    return update_interest();
-  }
-  proceed(read_available());
+  if ((events & EPOLLOUT) != 0) send_unsent(true);
+  if (state_ == State::kClosed || (events & ~uint32_t{EPOLLOUT}) == 0) return;
+  if (is_in(State::kReading)) return receive();
+  // Only a broken connection is told while input is not asked for.
+  const uint32_t ends = EPOLLHUP | EPOLLERR | (is_in(State::kBlocked) ? EPOLLRDHUP : 0U);
+  if ((events & ends) != 0) return close();
+  // A wait for the log is short: that input waits too is told to the kernel only if some comes.
+  update_interest();
 }
 
 void Connection::apply_parser_limits() {
@@ -109,178 +83,108 @@ void Connection::apply_parser_limits() {
   parser_.set_limits(limits);
 }
 
-std::string_view Connection::read_available() {
+void Connection::receive() {
+  using Status = Stream::Status;
   auto& buffer = thread_.read_buffer;
-  const ssize_t size = ::recv(session_->descriptor, buffer.data(), input_room(), 0);
-  if (size > 0) {
-    counters_.input_bytes.add(static_cast<uint64_t>(size));
-    counters_.reads_processed.add();
-    return {buffer.data(), static_cast<size_t>(size)};
+  const auto [status, size] =
+      stream_.receive(std::span(buffer).first(input_.room(session_->authenticated)));
+  switch (status) {
+    case Status::kDone:
+      counters_.input_bytes.add(size);
+      counters_.reads_processed.add();
+      return proceed({buffer.data(), size});
+    case Status::kLater:
+      return;
+    case Status::kEnd:
+      // It still gets the replies that it waits for.
+      state_ = State::kClosing;
+      settle();
+      return;
+    case Status::kBroken:
+      return close();
   }
-  if (size == 0) {
-    end_of_input_ = true;
-  } else if (!is_temporary(errno)) {
-    close();
-  }
-  return {};
 }
 
 void Connection::proceed(std::string_view fresh) {
-  bool goes_on = true;
-  while (open_ && goes_on) {
-    reply_mark_ = session_->replies_begin = thread_.replies.size();
-    stop_ = execute(fresh);
+  do {
+    session_->replies_begin = thread_.gate.fresh_begin();
+    const State next = execute(fresh);
     fresh = std::string_view{};
-    if (!open_) return thread_.truncate_replies(reply_mark_);
-    const AppendLog& log = services_.durability.append_log();
-    const uint64_t log_offset = log.is_open() ? log.offset_of_replies(has_written()) : 0;
-    if (owes_replies(log_offset) || holds_replies(log_offset)) return;
-    goes_on = settle();
-  }
-}
-
-bool Connection::owes_replies(uint64_t log_offset) {
-  if (stop_ != Stop::kNeedInput || end_of_input_ || !unsent_.empty()) return false;
-  output_peak_bytes_ = std::max(output_peak_bytes_, fresh_replies().size());
-  if (!fresh_replies().empty()) thread_.owe(*this, log_offset);
-  publish_buffer_sizes();
-  return true;
-}
-
-void Connection::send_owed(std::string_view replies, uint64_t log_offset) {
-  if (!open_) return;
-  if (services_.durability.append_log().is_safe(log_offset)) return send_or_keep(replies);
-  wait_for_log(replies, log_offset);
+    if (state_ == State::kClosed) return thread_.gate.drop_fresh();
+    state_ = next;
+    thread_.gate.add(*this);
+    // The usual case: the replies leave when the round ends.
+    if (state_ == State::kReading) return publish_buffer_sizes();
+    thread_.gate.flush();
+  } while (!output_.is_held() && settle());
 }
 
 bool Connection::settle() {
-  send_replies();
-  if (!open_) return false;
-  // A client that has closed its writing side still gets the replies it waits for.
-  if (stop_ == Stop::kClose || (end_of_input_ && stop_ == Stop::kNeedInput)) {
-    core::release_storage(input_);
-    wait_for(Wait::kLastReplies);
-  } else if (stop_ == Stop::kHeldBack) {
-    wait_for(Wait::kEndOfPause);
-  } else if (stop_ == Stop::kBlocked) {
-    wait_for_acks();
-  } else if (unsent_.size() > kUnsentBytesMax) {
-    wait_for(Wait::kReader);
-  } else if (stop_ == Stop::kNeedInput) {
-    publish_buffer_sizes();
-  } else {
-    return true;
+  switch (state_) {
+    case State::kRunning:
+      if (output_.size() <= kUnsentBytesMax) return true;
+      await_reader(State::kSlowReader);
+      break;
+    case State::kPaused:
+      await_end_of_pause();
+      break;
+    case State::kBlocked:
+      await_reply();
+      break;
+    case State::kClosing:
+      input_.forget();
+      if (output_.empty()) {
+        close();
+      } else {
+        await_reader(State::kClosing);
+      }
+      break;
+    case State::kReading:
+    case State::kSlowReader:
+    case State::kClosed:
+      break;
   }
   return false;
 }
 
-bool Connection::holds_replies(uint64_t log_offset) {
-  if (fresh_replies().empty()) return false;
-  if (services_.durability.append_log().is_safe(log_offset)) return false;
-  wait_for_log(fresh_replies(), log_offset);
-  thread_.truncate_replies(reply_mark_);
-  return true;
-}
-
-void Connection::wait_for_log(std::string_view replies, uint64_t log_offset) {
-  // Into `unsent_` from positions in the thread's buffer.
-  const auto begin = static_cast<size_t>(replies.data() - thread_.replies.data());
-  const size_t shift = unsent_.size() - begin;  // modulo 2^64
-  const auto& writes = thread_.write_replies;
-  const auto from = std::ranges::lower_bound(writes, begin, {}, &IoThread::Span::begin);
-  for (auto write = from; write != writes.end() && write->end <= begin + replies.size(); ++write) {
-    held_writes_.push_back({write->begin + shift, write->end + shift});
-  }
-  unsent_.append(replies);
-  held_until_ = log_offset;
-  wait_ = Wait::kLog;
-  thread_.await_log(shared_from_this());
-}
-
-bool Connection::release() {
-  if (!open_ || wait_ != Wait::kLog) return true;
-  const AppendLog& log = services_.durability.append_log();
-  if (!log.is_safe(held_until_)) {
-    if (!log.fails()) return false;
-    answer_held_writes(log.failure_text());
-  }
-  held_writes_.clear();
-  // One long pipeline must not hold its memory for ever.
-  if (held_writes_.capacity() > kHeldWritesKept) std::vector<IoThread::Span>().swap(held_writes_);
-  wait_ = Wait::kNothing;
-  reply_mark_ = thread_.replies.size();
-  send_unsent();
-  if (!open_) return true;
-  update_interest();
-  if (settle()) proceed({});
-  return true;
-}
-
-void Connection::answer_held_writes(std::string_view error) {
-  protocol::OutputBuffer answered;
-  size_t at = 0;
-  for (const IoThread::Span& write : held_writes_) {
-    const std::string_view reply = unsent_.view().substr(write.begin, write.end - write.begin);
-    // A silenced command stays silent, and one that was refused has written nothing.
-    if (reply.empty() || reply.front() == '-') continue;
-    answered.append(unsent_.view().substr(at, write.begin - at));
-    protocol::ReplyWriter(answered, session_->resp).error(error);
-    services_.statistics.count_error(error.substr(0, error.find(' ')));
-    at = write.end;
-  }
-  answered.append(unsent_.view().substr(at));
-  unsent_.swap(answered);
-}
-
-bool Connection::has_written() const {
-  return !thread_.write_replies.empty() && thread_.write_replies.back().begin >= reply_mark_;
-}
-
-Connection::Stop Connection::execute(std::string_view fresh) {
-  if (unsent_.empty()) unknown_reply_bytes_ = 0;
+Connection::State Connection::execute(std::string_view fresh) {
+  if (output_.empty()) unknown_reply_bytes_ = 0;
+  const std::string_view data = input_.join(fresh);
+  const bool is_kept = input_.size() > 0;
+  publish_query_buffer(*session_, data.size(),
+                       is_kept ? input_.free_bytes() : ClientInput::kReadBytes - data.size());
   size_t consumed = 0;
-  if (input_.empty()) {
-    // The usual case: whole commands, executed where they were read to.
-    publish_input_sizes(fresh.size(), IoThread::kReadBufferBytes - fresh.size());
-    const Stop stop = execute_complete(fresh, consumed);
-    keep_input(fresh.substr(consumed));
-    limit_memory();
-    return stop;
-  }
-  input_.append(fresh);
-  publish_input_sizes(input_.size(), input_.capacity() - input_.size());
-  const Stop stop = execute_complete(input_, consumed);
-  input_.erase(0, consumed);
-  give_back_input();
+  const State next = execute_complete(data, consumed);
+  input_.keep(data.substr(consumed), session_->authenticated);
   check_input();
   limit_memory();
-  return stop;
+  return next;
 }
 
-Connection::Stop Connection::execute_complete(std::string_view data, size_t& consumed) {
+Connection::State Connection::execute_complete(std::string_view data, size_t& consumed) {
   using Status = protocol::RequestParser::Status;
-  if (data.empty()) return Stop::kNeedInput;
+  if (data.empty()) return State::kReading;
   const int64_t now_ms = services_.clock.wall_ms();
   session_->last_interaction_ms.store(now_ms, std::memory_order_relaxed);
   while (true) {
     const Gathered gathered = gather(data.substr(consumed));
     size_t executed = 0;
-    const Stop stop = execute_batch(now_ms, executed);
+    const State next = execute_batch(now_ms, executed);
     thread_.batch.release_large();
-    if (stop != Stop::kNeedInput) {
+    if (next != State::kReading) {
       // What was parsed ahead is parsed again when its time has come.
       parser_.reset();
       consumed += executed;
-      return stop;
+      return next;
     }
     consumed += gathered.size_bytes;
-    if (gathered.last == Status::kNeedMore) return Stop::kNeedInput;
+    if (gathered.last == Status::kNeedMore) return State::kReading;
     if (gathered.last == Status::kError) {
       // Into a stream no error may come.
-      if (session_->peer == Peer::kReplica) return Stop::kClose;
-      protocol::ReplyWriter(thread_.replies, session_->resp).error(parser_.error());
+      if (session_->peer == Peer::kReplica) return State::kClosing;
+      protocol::ReplyWriter(thread_.gate.replies(), session_->resp).error(parser_.error());
       services_.statistics.count_error("ERR");
-      return Stop::kClose;
+      return State::kClosing;
     }
   }
 }
@@ -310,82 +214,126 @@ Connection::Gathered Connection::gather(std::string_view data) {
   return gathered;
 }
 
-Connection::Stop Connection::execute_batch(int64_t now_ms, size_t& consumed) {
+Connection::State Connection::execute_batch(int64_t now_ms, size_t& consumed) {
   RequestBatch& batch = thread_.batch;
+  ReplyGate& gate = thread_.gate;
   batch.arguments.clear();
   for (const auto& request : batch.requests) {
     batch.arguments.push_back(std::span(batch.words).subspan(request.first, request.count));
   }
   if (batch.requests.size() > 1) dispatcher_.look_ahead(batch.arguments, now_ms);
   for (size_t i = 0; i < batch.requests.size(); ++i) {
-    const size_t reply_begin = thread_.replies.size();
-    const Outcome outcome = dispatcher_.execute(batch.arguments[i], now_ms, thread_.replies);
-    if (std::exchange(session_->has_written, false)) {
-      thread_.write_replies.push_back({reply_begin, thread_.replies.size()});
-    }
-    if (outcome == Outcome::kHeldBack) return Stop::kHeldBack;
+    const size_t reply_begin = gate.replies().size();
+    const Outcome outcome = dispatcher_.execute(batch.arguments[i], now_ms, gate.replies());
+    if (std::exchange(session_->has_written, false)) gate.note_write(reply_begin);
+    if (outcome == Outcome::kHeldBack) return State::kPaused;
     consumed = batch.requests[i].end;
-    if (outcome == Outcome::kClose || owes_too_much(reply_begin)) return Stop::kClose;
-    if (outcome == Outcome::kBlocked) return Stop::kBlocked;
-    if (session_->kill_requested.load(std::memory_order_relaxed)) return Stop::kClose;
-    if (fresh_replies().size() >= kReplyBatchBytes) return Stop::kOutputFull;
+    if (outcome == Outcome::kClose || owes_too_much(reply_begin)) return State::kClosing;
+    if (outcome == Outcome::kBlocked) return State::kBlocked;
+    if (session_->kill_requested.load(std::memory_order_relaxed)) return State::kClosing;
+    if (gate.fresh().size() >= kReplyBatchBytes) return State::kRunning;
   }
   parser_.set_authenticated(session_->authenticated);
-  return Stop::kNeedInput;
+  return State::kReading;
 }
 
-void Connection::send_replies() {
-  protocol::OutputBuffer& replies = thread_.replies;
-  if (fresh_replies().empty()) return;
-  output_peak_bytes_ = std::max(output_peak_bytes_, unsent_.size() + fresh_replies().size());
-  if (open_) send_or_keep(fresh_replies());
-  thread_.truncate_replies(reply_mark_);
-  replies.shrink(2 * kReplyBatchBytes);
-}
-
-void Connection::send_or_keep(std::string_view bytes) {
-  const size_t sent = unsent_.empty() ? send_now(bytes) : 0;
-  if (!open_ || sent == bytes.size()) return;
-  unsent_.append(bytes.substr(sent));
-  close_if_over_output_limit();
-  if (open_) update_interest();
-}
-
-size_t Connection::send_now(std::string_view bytes) {
-  const ssize_t size = ::send(session_->descriptor, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-  if (size >= 0) {
-    took_bytes_ = true;
-    counters_.output_bytes.add(static_cast<uint64_t>(size));
-    counters_.writes_processed.add();
-    return static_cast<size_t>(size);
+void Connection::check_input() {
+  if (state_ == State::kClosed) return;
+  if (!session_->authenticated) {
+    if (input_.size() < ClientInput::kUnknownBytesMax) return;
+    log_verbose("Closing client {} that sends too much before AUTH", session_->address);
+  } else if (input_.size() > static_cast<uint64_t>(services_.config.query_buffer_limit_bytes())) {
+    log_warning("Closing client {} that reached the query buffer limit", session_->address);
+  } else {
+    return;
   }
-  if (!is_temporary(errno)) close();
-  return 0;
+  counters_.query_buffer_disconnections.add();
+  close();
 }
 
-void Connection::send_unsent() {
-  if (unsent_.empty()) return;
-  unsent_.consume(send_now(unsent_.view()));
-  close_if_over_output_limit();
-  if (!open_) return;
-  if (unsent_.empty()) {
-    unsent_.shrink(0);
-    if (wait_ == Wait::kLastReplies) return close();
+bool Connection::owes_too_much(size_t reply_begin) {
+  if (session_->authenticated) [[likely]]
+    return false;
+  unknown_reply_bytes_ += thread_.gate.replies().size() - reply_begin;
+  if (unknown_reply_bytes_ <= kUnknownReplyBytesMax) return false;
+  // Quietly: whoever can connect can cause it.
+  log_verbose("Closing client {} that sends many commands before AUTH", session_->address);
+  counters_.output_buffer_disconnections.add();
+  return true;
+}
+
+void Connection::limit_memory() {
+  const uint64_t limit_bytes = services_.config.client_memory_limit_bytes();
+  if (limit_bytes == 0 || state_ == State::kClosed) [[likely]]
+    return;
+  // The periodic look finds what many clients have grown by a little.
+  constexpr uint64_t kGrowthMin = uint64_t{1} << 20;
+  constexpr uint64_t kLooksPerLimit = 16;
+  const uint64_t growth = std::max(kGrowthMin, limit_bytes / kLooksPerLimit);
+  const uint64_t bytes = session_->memory_bytes();
+  judged_memory_bytes_ = std::min(judged_memory_bytes_, bytes);
+  if (bytes - judged_memory_bytes_ < growth) return;
+  judged_memory_bytes_ = bytes;
+  services_.clients.evict_over(limit_bytes);
+}
+
+void Connection::send(std::string_view replies) {
+  if (state_ == State::kClosed) return;
+  if (!output_.send(replies)) return close();
+  check_output();
+}
+
+size_t Connection::add_message(const Message& message, uint64_t serial) {
+  if (state_ == State::kClosed || state_ == State::kClosing ||
+      !session_->subscriptions.contains(message.kind, message.name, serial)) {
+    return 0;
   }
-  if (wait_ == Wait::kReader && unsent_.size() <= kUnsentBytesMax / 2) {
-    wait_ = Wait::kNothing;
+  output_.keep(session_->resp == protocol::RespVersion::kResp3 ? ">" : "*");
+  output_.keep(message.head);
+  output_.keep(*message.payload);
+  return message.size_bytes();
+}
+
+void Connection::hold(std::string_view replies, std::span<const ReplySpan> writes) {
+  if (state_ != State::kClosed) output_.hold(replies, writes);
+}
+
+void Connection::release(std::string_view error) {
+  if (state_ == State::kClosed) return;
+  for (size_t left = output_.release(error, session_->resp); left > 0; --left) {
+    services_.statistics.count_error(error.substr(0, error.find(' ')));
+  }
+  send_unsent();
+  if (settle()) proceed({});
+}
+
+void Connection::send_unsent(bool is_ready) {
+  if (state_ == State::kClosed || output_.empty()) return;
+  if (!output_.flush(is_ready)) return close();
+  if (output_.empty() && is_in(State::kClosing)) return close();
+  if (state_ == State::kSlowReader && output_.size() <= kUnsentBytesMax / 2) {
+    state_ = State::kRunning;
     timer_.cancel();
     proceed({});
   }
-  if (open_) update_interest();
+  check_output();
+}
+
+void Connection::check_output() {
+  close_if_over_output_limit();
+  if (state_ == State::kReading && output_.size() > kUnsentBytesMax)
+    await_reader(State::kSlowReader);
+  if (state_ == State::kClosed) return;
+  update_interest();
+  publish_buffer_sizes();
 }
 
 void Connection::close_if_over_output_limit() {
-  if (!open_) return;
+  if (state_ == State::kClosed || output_.empty()) return;
   const ClientClass client_class =
       session_->subscriptions.any() ? ClientClass::kPubSub : ClientClass::kNormal;
   const BufferLimit limit = services_.config.output_buffer_limit(client_class);
-  if (!output_limit_.is_broken(unsent_.size(), limit, services_.clock.monotonic_us())) return;
+  if (!output_.is_over(limit, services_.clock.monotonic_us())) return;
   log_warning("Closing client {} that reached its output buffer limit", session_->address);
   counters_.output_buffer_disconnections.add();
   close();
@@ -393,20 +341,25 @@ void Connection::close_if_over_output_limit() {
 
 void Connection::update_interest() {
   uint32_t interest = 0;
-  if (wait_ == Wait::kNothing) interest |= EPOLLIN;
+  if (is_in(State::kReading) || is_in(State::kRunning)) interest |= EPOLLIN;
   // It may be long, and who waits for nobody shall not be kept.
-  if (wait_ == Wait::kAcks) interest |= EPOLLRDHUP;
-  if (!unsent_.empty() && wait_ != Wait::kLog) interest |= EPOLLOUT;
+  if (is_in(State::kBlocked)) interest |= EPOLLRDHUP;
+  if (output_.wants_to_send()) interest |= EPOLLOUT;
   if (interest == interest_) return;
   interest_ = interest;
-  thread_.readiness.change(session_->descriptor, *this, interest);
+  thread_.sockets.change(session_->descriptor, *this, interest);
+}
+
+void Connection::restart_output_peak() {
+  output_.restart_peak();
+  publish_buffer_sizes();
 }
 
 void Connection::publish_buffer_sizes() {
-  publish_input_sizes(input_.size(), input_.capacity() - input_.size());
-  session_->output_buffer_bytes.store(unsent_.size(), std::memory_order_relaxed);
-  session_->output_buffer_capacity_bytes.store(unsent_.capacity(), std::memory_order_relaxed);
-  session_->output_buffer_peak_bytes.store(output_peak_bytes_, std::memory_order_relaxed);
+  publish_query_buffer(*session_, input_.size(), input_.free_bytes());
+  session_->output_buffer_bytes.store(output_.size(), std::memory_order_relaxed);
+  session_->output_buffer_capacity_bytes.store(output_.capacity(), std::memory_order_relaxed);
+  session_->output_buffer_peak_bytes.store(output_.peak(), std::memory_order_relaxed);
 }
 
 }  // namespace server::net

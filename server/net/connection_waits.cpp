@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The part of Connection that waits: for the end of a pause, for replicas, for a slow reader.
+// The part of Connection that waits: for the end of a pause, for what a command awaits, for a slow
+// reader, for the next command of an idle client.
 #include <algorithm>
 
 #include "core/clock.h"
@@ -10,31 +11,51 @@
 #include "server/session/awaited_reply.h"
 
 namespace server::net {
+namespace {
 
-void Connection::wait_for(Wait wait) {
-  if (wait == Wait::kLastReplies && unsent_.empty()) return close();
-  wait_ = wait;
-  update_interest();
-  publish_buffer_sizes();
-  if (wait == Wait::kEndOfPause) {
-    session_->paused.store(true);
-    // A bound keeps a wall clock that jumps from holding clients for ever.
-    constexpr int64_t kWaitMaxMs = 1000;
-    // Nobody knows when a hold ends; then the gate wakes.
-    const int64_t left_ms = services_.pause.holds_writes()
-                                ? kWaitMaxMs
-                                : services_.pause.end_ms() - services_.clock.wall_ms();
-    return arm_timer(std::chrono::milliseconds(std::clamp<int64_t>(left_ms, 1, kWaitMaxMs)));
+// A client that takes no byte for so long, with its commands waiting, is closed.
+constexpr std::chrono::milliseconds kStalledMax{60'000};
+
+}  // namespace
+
+void Connection::wake() {
+  if (session_->kill_requested.load(std::memory_order_acquire)) {
+    close();
+  } else if (is_in(State::kPaused)) {
+    timer_.cancel();
+    on_timer();
+  } else {
+    look_again();
   }
-  arm_timer(kStalledMax);
 }
 
-void Connection::wait_for_acks() {
-  wait_ = Wait::kAcks;
+void Connection::close_if_idle(int64_t now_ms, int64_t timeout_ms) {
+  const int64_t last_ms = session_->last_interaction_ms.load(std::memory_order_relaxed);
+  if (timeout_ms > 0 && now_ms - last_ms > timeout_ms && is_in(State::kReading) &&
+      session_->peer == Peer::kClient && !session_->subscriptions.any()) {
+    log_verbose("Closing idle client {}", session_->address);
+    close();
+  }
+}
+
+void Connection::await_end_of_pause() {
+  session_->paused.store(true);
+  update_interest();
+  publish_buffer_sizes();
+  // A bound keeps a wall clock that jumps from holding clients for ever.
+  constexpr int64_t kWaitMaxMs = 1000;
+  // Nobody knows when a hold ends; then the gate wakes.
+  const int64_t left_ms = services_.pause.holds_writes()
+                              ? kWaitMaxMs
+                              : services_.pause.end_ms() - services_.clock.wall_ms();
+  arm_timer(std::chrono::milliseconds(std::clamp<int64_t>(left_ms, 1, kWaitMaxMs)));
+}
+
+void Connection::await_reply() {
   session_->blocked = session_->awaited->can_be_unblocked();
   update_interest();
-  thread_.awaiting_acks.insert(session_->id);
-  thread_.is_awaiting_acks = true;
+  thread_.connections.set_blocked(session_->id, true);
+  thread_.blocked_waker.arm();
   // An acknowledgement may have come since the command looked; disks tell nobody.
   constexpr int64_t kLookUs = 10'000;
   const int64_t deadline_us = session_->awaited->deadline_us();
@@ -42,55 +63,65 @@ void Connection::wait_for_acks() {
   arm_timer(std::chrono::milliseconds((std::clamp<int64_t>(left_us, 0, kLookUs) + 999) / 1000));
 }
 
-void Connection::check_acks() {
-  if (!open_ || wait_ != Wait::kAcks) return;
+void Connection::look_again() {
+  if (!is_in(State::kBlocked)) return;
   AwaitedReply& awaited = *session_->awaited;
   const Unblock unblock = session_->unblock_requested.exchange(Unblock::kNo);
   const int64_t deadline_us = awaited.deadline_us();
   const bool is_late = unblock == Unblock::kAsByTimeout ||
                        (deadline_us != 0 && services_.clock.monotonic_us() >= deadline_us);
-  reply_mark_ = thread_.replies.size();
-  protocol::ReplyWriter reply(thread_.replies, session_->resp);
+  protocol::ReplyWriter reply(thread_.gate.replies(), session_->resp);
   if (unblock == Unblock::kWithError) {
     reply.error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
   } else if (!awaited.try_answer(reply, is_late)) {
-    return wait_for_acks();
+    return await_reply();
   }
-  if (awaited.is_silent) thread_.replies.truncate(reply_mark_);
+  if (awaited.is_silent) thread_.gate.drop_fresh();
   timer_.cancel();
   session_->blocked = false;
-  thread_.awaiting_acks.erase(session_->id);
+  thread_.connections.set_blocked(session_->id, false);
   session_->awaited.reset();
-  wait_ = Wait::kNothing;
-  stop_ = Stop::kOutputFull;  // there may be more to execute
+  state_ = State::kRunning;
   update_interest();
-  if (settle()) proceed({});
+  proceed({});
+}
+
+void Connection::await_reader(State state) {
+  state_ = state;
+  update_interest();
+  publish_buffer_sizes();
+  (void)output_.has_moved();
+  arm_timer(kStalledMax);
 }
 
 void Connection::arm_timer(std::chrono::milliseconds delay) {
-  took_bytes_ = false;
   timer_.expires_after(delay);
-  timer_.async_wait([weak = weak_from_this()](const ErrorCode& error) {
+  timer_.async_wait([weak = weak_from_this(), this](const ErrorCode& error) {
     if (error) return;  // cancelled
-    if (const auto self = weak.lock()) self->on_timer();
+    if (const auto self = weak.lock()) on_timer();
   });
 }
 
 void Connection::on_timer() {
-  if (!open_ || wait_ == Wait::kNothing) return;
-  thread_.send_owed();  // what this client is owed precedes what it gets now
-  if (wait_ == Wait::kEndOfPause) {
-    wait_ = Wait::kNothing;
-    session_->paused.store(false);
-    update_interest();
-    return proceed({});
+  if (output_.is_held()) return;
+  switch (state_) {
+    case State::kPaused:
+      session_->paused.store(false);
+      state_ = State::kRunning;
+      update_interest();
+      return proceed({});
+    case State::kBlocked:
+      return look_again();
+    case State::kSlowReader:
+    case State::kClosing:
+      if (output_.has_moved()) return arm_timer(kStalledMax);
+      log_warning("Closing client {} that does not read its replies", session_->address);
+      return close();
+    case State::kReading:
+    case State::kRunning:
+    case State::kClosed:
+      return;
   }
-  if (wait_ == Wait::kAcks) return check_acks();
-  if (!took_bytes_) {
-    log_warning("Closing client {} that does not read its replies", session_->address);
-    return close();
-  }
-  arm_timer(kStalledMax);
 }
 
 }  // namespace server::net

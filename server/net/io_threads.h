@@ -1,35 +1,33 @@
 // SPDX-License-Identifier: MIT
 //
-// IoThreads: the threads that serve connections, each with an io_context of its own.
+// IoThreads: the threads that serve connections, each with a loop of its own.
 //
 // Invariants: a connection lives on one thread from accept to close; what it needs from others
-// is posted to that thread.
-// Thread safety: post() from any thread; everything else of an IoThread from that thread only.
+// is posted to that thread. A round of the loop ends with its replies on their way.
+// Thread safety: loop.post(), the wakers and connections.count() from any thread; everything else
+// of an IoThread from that thread only.
 #pragma once
 
-#include <atomic>
+#include <pthread.h>
+
 #include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/post.hpp>
 #include <memory>
-#include <set>
 #include <span>
 #include <string_view>
 #include <thread>
-#include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "core/release_storage.h"
-#include "protocol/reply_writer.h"
-#include "server/durability/append_log.h"
+#include "server/durability/reply_log.h"
 #include "server/net/asio_types.h"
-#include "server/net/loop_sharing.h"
-#include "server/net/readiness.h"
-#include "server/pubsub/pub_sub.h"
+#include "server/net/connections.h"
+#include "server/net/event_loop.h"
+#include "server/net/loop_waker.h"
+#include "server/net/processor_share.h"
+#include "server/net/reply_gate.h"
+#include "server/net/socket_set.h"
 
 namespace server::net {
-
-class Connection;
 
 // Requests parsed ahead of their execution; the views are into the bytes they were parsed from.
 struct RequestBatch {
@@ -50,129 +48,46 @@ struct RequestBatch {
 };
 
 struct IoThread {
-  explicit IoThread(size_t thread_index)
-      : index(thread_index),
-        // One thread runs it, and sockets are used from that thread only: no locks around I/O.
-        context(BOOST_ASIO_CONCURRENCY_HINT_UNSAFE_IO),
-        work(asio::make_work_guard(context)),
-        readiness(context),
-        read_buffer(kReadBufferBytes) {}
-
-  // Runs the function on this thread, soon. From any thread.
-  template <class Function>
-  void post(Function&& function) {
-    asio::post(context, std::forward<Function>(function));
-    notice();
-  }
-  // Makes whoever drives the loop look what there is besides clients. From any thread.
-  void notice() {
-    has_posts = true;
-    if (is_in_readiness) readiness.wake();
-  }
-
-  // Serves clients and what is posted until stop().
-  void run();
-
-  // The connection's replies are what has been added to `replies` since the last call; they leave
-  // when the round ends, after the append log has come as far as `log_offset`.
-  void owe(Connection& connection, uint64_t log_offset);
-  // Sends what is owed before the round ends.
-  void send_owed();
-  // Takes back the replies behind `mark`.
-  void truncate_replies(size_t mark);
-  // Keeps a connection whose replies wait for the append log, and has the log committed when the
-  // round ends: one write for all of them.
-  void await_log(std::shared_ptr<Connection> connection);
-  // Sends what has become safe.
-  void release_safe();
-  // Sends what has become safe, and has the log committed again for who still waits.
-  void go_on_with_log();
-  // Whether the caller runs in this loop.
-  bool is_current() const;
-  // Has the connections look whose commands wait for replicas.
-  void check_acks();
-
-  // One read batch: about 2,000 small commands; fits the second-level cache.
-  static constexpr size_t kReadBufferBytes = size_t{64} * 1024;
+  IoThread(size_t thread_index, ReplyLog& log);
 
   const size_t index;
   asio::io_context context;
-  asio::executor_work_guard<Executor> work;
-  Readiness readiness;
+  EventLoop loop;
+  SocketSet sockets;
+  ReplyGate gate;
+  Connections connections;
   // Shared by the thread's connections, one after the other.
   std::vector<char> read_buffer;
   RequestBatch batch;
-  // Replies made in this round: first those owed, then those of the connection being served.
-  protocol::OutputBuffer replies;
-  // Where in `replies` those to commands that may write are, in their order.
-  struct Span {
-    size_t begin = 0;
-    size_t end = 0;
-  };
-  std::vector<Span> write_replies;
-  struct Owed {
-    Connection* connection;
-    size_t end;  // in `replies`; it begins where the one before ends
-    uint64_t log_offset;
-  };
-  std::vector<Owed> owed;
-  std::unordered_map<uint64_t, std::shared_ptr<Connection>> connections;  // by session id
-  std::vector<uint64_t> closed;     // ids of connections that go when the round ends
-  AppendLog* append_log = nullptr;  // set before the thread starts
-  PubSub* pubsub = nullptr;         // set before the thread starts
-  bool has_messages = false;        // in its inbox, perhaps
-  std::vector<std::shared_ptr<Connection>> awaiting_log;
-  std::vector<std::shared_ptr<Connection>> releasing;  // room for release_safe()
-  size_t new_awaiting_log = 0;  // how many of them have begun to wait in this round
-  bool commit_is_due = false;
-  // Whether the log's progress must be told to this thread.
-  std::atomic<bool> is_awaiting_log{false};
-  std::set<uint64_t> awaiting_acks;  // session ids
-  // Whether an acknowledgement must be told to this thread.
-  std::atomic<bool> is_awaiting_acks{false};
-  // Whether Asio has something to run, and whether this thread waits where Asio cannot tell it.
-  // Either the thread sees the first or post() sees the second.
-  std::atomic<bool> has_posts{false};
-  std::atomic<bool> is_in_readiness{false};
-  std::thread thread;
-
-  LoopSharing* sharing = nullptr;  // set before the thread starts; null when there is one thread
-  LoopSharing::Share share;
-  // Tells the driving thread that this loop has something to do.
-  struct LentWatcher final : Readiness::Watcher {
-    explicit LentWatcher(IoThread& lent_loop) : loop(lent_loop) {}
-    void on_ready(uint32_t events) override;
-    IoThread& loop;
-  };
-  LentWatcher lent_watcher{*this};
+  // Told that the append log has come further, and that what blocks commands may have changed.
+  LoopWaker log_waker;
+  LoopWaker blocked_waker;
 
  private:
-  // Runs what has been posted and what timers are due.
-  void run_posts();
-  // Serves sockets without Asio while clients come; false when none has come for a while.
-  bool serve();
-  // The same for its own loop, and for that and those that have been lent to it.
-  bool serve_alone();
-  bool drive();
-  // A round of all loops it drives; returns how many sockets were ready.
-  size_t drive_round();
-  bool has_posts_anywhere() const;
-  // Sends what is owed, commits the log for those who wait for it, forgets what was closed.
-  void finish_round();
+  friend class IoThreads;
+  // Lets the loop end once the connections' timers have.
+  void stop();
+  // Whether it has lately used more than half of a processor. On I/O thread 0.
+  bool is_busy();
+
+  asio::executor_work_guard<Executor> work_;
+  std::thread thread_;
+  clockid_t cpu_clock_{};
+  ProcessorShare share_;
 };
 
 class IoThreads {
  public:
-  explicit IoThreads(size_t count);
+  IoThreads(size_t count, ReplyLog& log);
   ~IoThreads();
   IoThreads(const IoThreads&) = delete;
   IoThreads& operator=(const IoThreads&) = delete;
 
   IoThread& at(size_t index) { return *threads_[index]; }
-  LoopSharing& sharing() { return sharing_; }
   size_t count() const { return threads_.size(); }
-  // Round robin.
-  IoThread& next() { return *threads_[next_++ % threads_.size()]; }
+  // The thread for the next connection: round robin, or, where many clients shall share one commit
+  // of the log, the first that is not busy. On I/O thread 0.
+  IoThread& next(bool shares_commits);
 
   // Runs thread 0 on the caller, the others on threads of their own; returns after stop().
   void run();
@@ -182,11 +97,10 @@ class IoThreads {
 
   template <class Function>
   void post_to_each(Function function) {
-    for (auto& thread : threads_) thread->post([&t = *thread, function] { function(t); });
+    for (auto& thread : threads_) thread->loop.post([&t = *thread, function] { function(t); });
   }
 
  private:
-  LoopSharing sharing_;
   std::vector<std::unique_ptr<IoThread>> threads_;
   size_t next_ = 0;
 };

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
 #include "server/net/listener.h"
 
-#include <arpa/inet.h>
+#include <fcntl.h>
 #include <fmt/format.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <boost/asio/ip/v6_only.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "core/clock.h"
 #include "server/config/config.h"
@@ -25,58 +26,41 @@
 namespace server::net {
 namespace {
 
-constexpr int kUnixBacklogMax = 1024;
+namespace ip = asio::ip;
 
-core::Error system_error(const std::string& what) {
-  return {fmt::format("{}: {}", what, std::strerror(errno))};
-}
+constexpr int kUnixBacklogMax = 1024;
 
 void set_option(int descriptor, int level, int name, int value) {
   // A socket option that the system refuses costs speed, not correctness.
   (void)::setsockopt(descriptor, level, name, &value, sizeof value);
 }
 
-// "127.0.0.1:50000", "[::1]:50000" or "/path:0".
-std::string address_text(const sockaddr_storage& address, const std::string& unix_path) {
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  if (address.ss_family == AF_INET) {
-    const auto& ip4 = reinterpret_cast<const sockaddr_in&>(address);
-    inet_ntop(AF_INET, &ip4.sin_addr, text.data(), text.size());
-    return fmt::format("{}:{}", text.data(), ntohs(ip4.sin_port));
-  }
-  if (address.ss_family == AF_INET6) {
-    const auto& ip6 = reinterpret_cast<const sockaddr_in6&>(address);
-    inet_ntop(AF_INET6, &ip6.sin6_addr, text.data(), text.size());
-    return fmt::format("[{}]:{}", text.data(), ntohs(ip6.sin6_port));
-  }
-  return unix_path + ":0";
+// Of a TCP socket; an address of zeros when the system tells none.
+ip::tcp::endpoint tcp_endpoint(int descriptor, bool of_peer) {
+  ip::tcp::endpoint endpoint;
+  auto size = static_cast<socklen_t>(endpoint.capacity());
+  const int failed = of_peer ? ::getpeername(descriptor, endpoint.data(), &size)
+                             : ::getsockname(descriptor, endpoint.data(), &size);
+  if (failed != 0) return {};
+  endpoint.resize(size);
+  return endpoint;
 }
 
-bool is_loopback(const sockaddr_storage& address) {
-  if (address.ss_family == AF_INET) {
-    const auto& ip4 = reinterpret_cast<const sockaddr_in&>(address);
-    return (ntohl(ip4.sin_addr.s_addr) >> 24) == 127;
-  }
-  if (address.ss_family == AF_INET6) {
-    const in6_addr& ip6 = reinterpret_cast<const sockaddr_in6&>(address).sin6_addr;
-    if (IN6_IS_ADDR_V4MAPPED(&ip6)) return ip6.s6_addr[12] == 127;
-    return IN6_IS_ADDR_LOOPBACK(&ip6);
-  }
-  return true;
+// "127.0.0.1:50000" or "[::1]:50000".
+std::string text_of(const ip::tcp::endpoint& endpoint) {
+  const ip::address address = endpoint.address();
+  const std::string_view form = address.is_v6() ? "[{}]:{}" : "{}:{}";
+  return fmt::format(fmt::runtime(form), address.to_string(), endpoint.port());
+}
+
+bool is_loopback(const ip::address& address) {
+  const bool is_mapped = address.is_v6() && address.to_v6().is_v4_mapped();
+  return is_mapped ? ip::make_address_v4(ip::v4_mapped, address.to_v6()).is_loopback()
+                   : address.is_loopback();
 }
 
 std::string tcp_name_of(const std::string& address, int port) {
   return fmt::format("{}:{}", address, port);
-}
-
-sockaddr_storage socket_address(int descriptor, bool of_peer) {
-  sockaddr_storage address{};
-  socklen_t size = sizeof address;
-  auto* const target = reinterpret_cast<sockaddr*>(&address);
-  const int failed =
-      of_peer ? ::getpeername(descriptor, target, &size) : ::getsockname(descriptor, target, &size);
-  if (failed != 0) address.ss_family = AF_UNSPEC;
-  return address;
 }
 
 }  // namespace
@@ -135,92 +119,96 @@ core::Result<> Listener::rebind() {
   const std::scoped_lock lock(mutex_);
   // First the old ones end, because `*` and an address on the same port exclude each other. A
   // socket that is shut down keeps its name and can listen again.
-  auto retired = std::make_shared<Endpoints>();
+  Endpoints retired;
   Endpoints kept;
   for (auto& endpoint : endpoints_) {
     const bool stays =
         endpoint->tcp_name.empty() || std::ranges::find(wanted, endpoint->tcp_name) != wanted.end();
     if (!stays) {
       endpoint->is_retired = true;
-      ::shutdown(endpoint->descriptor, SHUT_RDWR);
+      ::shutdown(endpoint->acceptor.native_handle(), SHUT_RDWR);
     }
-    (stays ? kept : *retired).push_back(std::move(endpoint));
+    (stays ? kept : retired).push_back(std::move(endpoint));
   }
   const size_t kept_count = kept.size();
   endpoints_ = std::move(kept);
-  if (auto opened = open_tcp_endpoints(endpoints_); !opened) {
+  auto opened = open_tcp_endpoints(endpoints_);
+  if (!opened) {
     endpoints_.resize(kept_count);
-    for (auto& endpoint : *retired) {
+    for (auto& endpoint : retired) {
       endpoint->is_retired = false;
-      if (::listen(endpoint->descriptor, static_cast<int>(config.tcp_backlog())) != 0) {
+      const int descriptor = endpoint->acceptor.native_handle();
+      if (::listen(descriptor, static_cast<int>(config.tcp_backlog())) != 0) {
         log_error("Cannot listen on {} again: {}", endpoint->tcp_name, std::strerror(errno));
       }
       endpoints_.push_back(std::move(endpoint));
     }
+    retired.clear();
     log_warning("{}", opened.error().message);
-    return opened;
   }
-  threads_.at(0).post([this, retired] {
-    const std::scoped_lock post_lock(mutex_);
-    for (auto& endpoint : *retired) endpoint->close();
-    for (auto& endpoint : endpoints_) endpoint->watch();
-    // The end of a pause may be in the queue already; behind it they can go.
-    threads_.at(0).post([retired] {});
-  });
-  return {};
+  for (const auto& endpoint : retired) close(*endpoint);
+  for (const auto& endpoint : endpoints_) await(*endpoint);
+  return opened;
 }
 
-core::Result<std::unique_ptr<Listener::Endpoint>> Listener::open_tcp(const std::string& address,
+core::Result<std::shared_ptr<Listener::Endpoint>> Listener::open_tcp(const std::string& address,
                                                                      int port) {
-  addrinfo hints{};
-  hints.ai_family = address == "*" ? AF_INET : (address == "::*" ? AF_INET6 : AF_UNSPEC);
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
-  addrinfo* found = nullptr;
   const bool any = address == "*" || address == "::*";
+  const auto flags = ip::tcp::resolver::passive | ip::tcp::resolver::numeric_service;
+  ip::basic_resolver<ip::tcp, Executor> resolver(threads_.at(0).context);
   const std::string service = std::to_string(port);
-  const int failed = getaddrinfo(any ? nullptr : address.c_str(), service.c_str(), &hints, &found);
-  if (failed != 0) {
+  ErrorCode error;
+  const auto found = any ? resolver.resolve(address == "*" ? ip::tcp::v4() : ip::tcp::v6(), "",
+                                            service, flags, error)
+                         : resolver.resolve(address, service, flags, error);
+  if (error) {
     return core::Error{
-        fmt::format("Could not resolve bind address '{}': {}", address, gai_strerror(failed))};
+        fmt::format("Could not resolve bind address '{}': {}", address, error.message())};
   }
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> guard(found, freeaddrinfo);
-  const int descriptor =
-      ::socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
-  const std::string where =
-      fmt::format("Could not create server TCP listening socket {}:{}", address, port);
-  if (descriptor < 0) return system_error(where);
-  auto endpoint = std::make_unique<Endpoint>(*this, descriptor, tcp_name_of(address, port));
-  set_option(descriptor, SOL_SOCKET, SO_REUSEADDR, 1);
-  if (found->ai_family == AF_INET6) set_option(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, 1);
-  if (::bind(descriptor, found->ai_addr, found->ai_addrlen) != 0) return system_error(where);
-  if (::listen(descriptor, static_cast<int>(services_.config.tcp_backlog())) != 0)
-    return system_error(where);
+  const ip::tcp::endpoint where = found.begin()->endpoint();
+  auto endpoint = std::make_shared<Endpoint>(threads_.at(0).context, tcp_name_of(address, port));
+  Acceptor& acceptor = endpoint->acceptor;
+  acceptor.open(where.protocol(), error);
+  if (!error) {
+    set_option(acceptor.native_handle(), SOL_SOCKET, SO_REUSEADDR, 1);
+    if (where.address().is_v6()) {
+      set_option(acceptor.native_handle(), IPPROTO_IPV6, IPV6_V6ONLY, 1);
+    }
+    acceptor.bind(where, error);
+  }
+  if (!error) acceptor.listen(static_cast<int>(services_.config.tcp_backlog()), error);
+  if (error) {
+    return core::Error{fmt::format("Could not create server TCP listening socket {}:{}: {}",
+                                   address, port, error.message())};
+  }
+  acceptor.native_non_blocking(true);
   return endpoint;
 }
 
 core::Result<> Listener::open_unix(const std::string& path, unsigned permissions) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) {
+  if (path.size() >= sizeof(sockaddr_un::sun_path)) {
     return core::Error{fmt::format("Unix socket path is too long: {}", path)};
   }
-  std::memcpy(address.sun_path, path.data(), path.size());
-  const int descriptor = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  const std::string where = fmt::format("Failed opening Unix socket {}", path);
-  if (descriptor < 0) return system_error(where);
-  auto endpoint = std::make_unique<Endpoint>(*this, descriptor, "");
   // Only a socket left behind by an earlier run is removed, never a file of another kind.
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) ::unlink(path.c_str());
+  auto endpoint = std::make_shared<Endpoint>(threads_.at(0).context, "");
+  Acceptor& acceptor = endpoint->acceptor;
+  ErrorCode error;
+  acceptor.open(asio::local::stream_protocol(), error);
   // bind() creates the file: the mask keeps its mode from being wider even for a moment.
-  const mode_t mode = permissions == 0 ? 0777 : permissions;
-  const mode_t old_mask = permissions == 0 ? ::umask(0) : ::umask(0777 & ~mode);
-  if (permissions == 0) ::umask(old_mask);
-  const int bound = ::bind(descriptor, reinterpret_cast<sockaddr*>(&address), sizeof address);
+  const mode_t old_mask = ::umask(0);
+  ::umask(permissions == 0 ? old_mask : 0777 & ~permissions);
+  if (!error) acceptor.bind(asio::local::stream_protocol::endpoint(path), error);
   ::umask(old_mask);
-  if (bound != 0 || ::listen(descriptor, kUnixBacklogMax) != 0) return system_error(where);
-  if (permissions != 0 && ::chmod(path.c_str(), mode) != 0) return system_error(where);
+  if (!error) acceptor.listen(kUnixBacklogMax, error);
+  if (!error && permissions != 0 && ::chmod(path.c_str(), permissions) != 0) {
+    error = ErrorCode(errno, boost::system::system_category());
+  }
+  if (error) {
+    return core::Error{fmt::format("Failed opening Unix socket {}: {}", path, error.message())};
+  }
+  acceptor.native_non_blocking(true);
   unix_path_ = path;
   endpoints_.push_back(std::move(endpoint));
   return {};
@@ -228,47 +216,36 @@ core::Result<> Listener::open_unix(const std::string& path, unsigned permissions
 
 void Listener::start() {
   const std::scoped_lock lock(mutex_);
-  for (auto& endpoint : endpoints_) endpoint->watch();
+  for (const auto& endpoint : endpoints_) await(*endpoint);
 }
 
 void Listener::close() {
   const std::scoped_lock lock(mutex_);
-  for (auto& endpoint : endpoints_) {
-    endpoint->close();
-  }
+  for (const auto& endpoint : endpoints_) close(*endpoint);
   if (!unix_path_.empty()) ::unlink(unix_path_.c_str());
   unix_path_.clear();
 }
 
-Listener::Endpoint::Endpoint(Listener& listener, int socket, std::string name)
-    : owner(listener),
-      descriptor(socket),
-      tcp_name(std::move(name)),
-      pause(listener.threads_.at(0).context) {}
-
-void Listener::Endpoint::watch() {
-  if (is_watched || descriptor < 0) return;
-  is_watched = owner.threads_.at(0).readiness.add(descriptor, *this, EPOLLIN);
-  if (!is_watched) log_error("Cannot wait for connections: {}", std::strerror(errno));
+void Listener::close(Endpoint& endpoint) {
+  ErrorCode ignored;
+  endpoint.acceptor.close(ignored);
+  endpoint.pause.cancel();
 }
 
-void Listener::Endpoint::close() {
-  if (descriptor < 0) return;
-  if (is_watched) owner.threads_.at(0).readiness.remove(descriptor, *this);
-  ::close(descriptor);
-  descriptor = -1;
-  pause.cancel();
-}
-
-void Listener::Endpoint::on_ready(uint32_t /*events*/) {
-  const std::scoped_lock lock(owner.mutex_);
-  if (is_retired || descriptor < 0 || owner.accept_waiting(*this)) return;
-  // Out of descriptors: the queue stays readable, so without a pause this would spin.
-  owner.threads_.at(0).readiness.change(descriptor, *this, 0);
-  pause.expires_after(std::chrono::milliseconds(100));
-  pause.async_wait([this](const ErrorCode& error) {
-    if (!error && descriptor >= 0)
-      owner.threads_.at(0).readiness.change(descriptor, *this, EPOLLIN);
+void Listener::await(Endpoint& endpoint) {
+  if (std::exchange(endpoint.is_awaited, true) || !endpoint.acceptor.is_open()) return;
+  const auto self = endpoint.shared_from_this();
+  endpoint.acceptor.async_wait(Acceptor::wait_read, [this, self](const ErrorCode& error) {
+    const std::scoped_lock lock(mutex_);
+    self->is_awaited = false;
+    if (error || self->is_retired) return;
+    if (accept_waiting(*self)) return await(*self);
+    // Out of descriptors: the queue stays readable, so without a pause this would spin.
+    self->pause.expires_after(std::chrono::milliseconds(100));
+    self->pause.async_wait([this, self](const ErrorCode& cancelled) {
+      const std::scoped_lock pause_lock(mutex_);
+      if (!cancelled && !self->is_retired) await(*self);
+    });
   });
 }
 
@@ -276,8 +253,8 @@ bool Listener::accept_waiting(Endpoint& endpoint) {
   // A bound leaves room for the clients of this thread during a storm of connections.
   constexpr int kAcceptsPerWakeUp = 256;
   for (int i = 0; i < kAcceptsPerWakeUp; ++i) {
-    const int descriptor =
-        ::accept4(endpoint.descriptor, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    const int descriptor = ::accept4(endpoint.acceptor.native_handle(), nullptr, nullptr,
+                                     SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (descriptor >= 0) {
       admit(descriptor, endpoint.tcp_name.empty());
       continue;
@@ -295,7 +272,7 @@ std::string Listener::refusal(int descriptor, bool is_unix) const {
     return "-ERR max number of clients reached\r\n";
   }
   const bool open_to_all = services_.config.protected_mode() && services_.config.password().empty();
-  if (open_to_all && !is_unix && !is_loopback(socket_address(descriptor, true))) {
+  if (open_to_all && !is_unix && !is_loopback(tcp_endpoint(descriptor, true).address())) {
     return "-DENIED Bloomery is running in protected mode because protected mode is enabled and "
            "no password is set. Connections are accepted from the loopback interface only. Set "
            "'requirepass', or 'protected-mode no' if the network is trusted, and connect again."
@@ -315,8 +292,11 @@ void Listener::admit(int descriptor, bool is_unix) {
   auto session = std::make_shared<Session>(services_.clients.next_id());
   session->descriptor = descriptor;
   session->is_unix_socket = is_unix;
-  session->address = address_text(socket_address(descriptor, true), unix_path_);
-  session->local_address = address_text(socket_address(descriptor, false), unix_path_);
+  const auto name = [&](bool of_peer) {
+    return is_unix ? unix_path_ + ":0" : text_of(tcp_endpoint(descriptor, of_peer));
+  };
+  session->address = name(true);
+  session->local_address = name(false);
   session->created_ms = services_.clock.wall_ms();
   session->last_interaction_ms.store(session->created_ms);
   session->authenticated = services_.config.password().empty();
@@ -330,20 +310,19 @@ void Listener::admit(int descriptor, bool is_unix) {
       set_option(descriptor, IPPROTO_TCP, TCP_KEEPCNT, 3);
     }
   }
-  IoThread& thread = threads_.next();
+  IoThread& thread = threads_.next(services_.durability.append_log().syncs_before_replies());
   session->thread_index = thread.index;
   session->wake = [&thread, id = session->id] {
-    thread.post([&thread, id] {
-      const auto found = thread.connections.find(id);
-      if (found != thread.connections.end()) found->second->wake();
+    thread.loop.post([&thread, id] {
+      if (const auto connection = thread.connections.find(id)) connection->wake();
     });
   };
   // Counted at once, so that a storm cannot pass maxclients before the threads catch up.
   services_.clients.add(session);
-  thread.post([&thread, &services = services_, session = std::move(session)] {
+  thread.loop.post([&thread, &services = services_, session = std::move(session)]() mutable {
     const uint64_t id = session->id;
     auto connection = std::make_shared<Connection>(thread, services, std::move(session));
-    thread.connections.emplace(id, connection);
+    thread.connections.add(id, connection);
     connection->start();
   });
 }

@@ -4,10 +4,13 @@
 //
 // Invariants: a unix socket is never reachable with wider permissions than configured, not even
 // between bind and chmod; running out of descriptors pauses accepting and leaves clients served.
-// Thread safety: open() before the threads run; rebind() from any thread afterwards; the rest on
+// Thread safety: open() before the threads run; all others from any thread; clients are accepted on
 // I/O thread 0. Source: Redis' bind syntax ("*", "-::1" for an optional address).
 #pragma once
 
+#include <boost/asio/basic_socket_acceptor.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/ip/tcp.hpp>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -35,29 +38,28 @@ class Listener {
   void close();
 
  private:
+  using Acceptor = asio::basic_socket_acceptor<asio::generic::stream_protocol, Executor>;
   // A listening socket.
-  struct Endpoint final : Readiness::Watcher {
-    Endpoint(Listener& listener, int socket, std::string tcp_name);
-    ~Endpoint() { close(); }
-    Endpoint(const Endpoint&) = delete;
-    Endpoint& operator=(const Endpoint&) = delete;
-    void on_ready(uint32_t events) override;
-    void watch();
-    void close();
+  struct Endpoint : std::enable_shared_from_this<Endpoint> {
+    Endpoint(asio::io_context& context, std::string name)
+        : acceptor(context), tcp_name(std::move(name)), pause(context) {}
 
-    Listener& owner;
-    int descriptor;              // -1 once closed
+    Acceptor acceptor;
     const std::string tcp_name;  // "address:port" as configured; empty for a unix socket
-    bool is_watched = false;
-    bool is_retired = false;  // accepts no more; thread 0 closes it soon
+    bool is_awaited = false;
+    bool is_retired = false;  // accepts no more
     Timer pause;
   };
-  using Endpoints = std::vector<std::unique_ptr<Endpoint>>;
+  using Endpoints = std::vector<std::shared_ptr<Endpoint>>;
 
   // What the configuration asks for and `endpoints` lacks is added to it.
   core::Result<> open_tcp_endpoints(Endpoints& endpoints);
-  core::Result<std::unique_ptr<Endpoint>> open_tcp(const std::string& address, int port);
+  core::Result<std::shared_ptr<Endpoint>> open_tcp(const std::string& address, int port);
   core::Result<> open_unix(const std::string& path, unsigned permissions);
+  // Closes the socket. REQUIRES: mutex_.
+  static void close(Endpoint& endpoint);
+  // Accepts what comes, from now on. REQUIRES: mutex_.
+  void await(Endpoint& endpoint);
   // Accepts all that wait; false when the process has no descriptors left.
   bool accept_waiting(Endpoint& endpoint);
   void admit(int descriptor, bool is_unix);

@@ -21,15 +21,13 @@ class Round {
   size_t deliver(const Delivery& delivery) {
     size_t total = 0;
     for (const Delivery::Receiver& receiver : delivery.receivers) {
-      const auto found = thread_.connections.find(receiver.session_id);
-      if (found == thread_.connections.end()) continue;
-      const size_t size = found->second->add_message(*delivery.message, receiver.serial);
+      const auto connection = thread_.connections.find(receiver.session_id);
+      if (connection == nullptr) continue;
+      const size_t size = connection->add_message(*delivery.message, receiver.serial);
       if (size == 0) continue;
       total += size;
       gathered_ += size;
-      if (receivers_.empty() || receivers_.back() != found->second) {
-        receivers_.push_back(found->second);
-      }
+      if (receivers_.empty() || receivers_.back() != connection) receivers_.push_back(connection);
       if (gathered_ >= kGatheredBytesMax) send();
     }
     return total;
@@ -38,7 +36,7 @@ class Round {
   void send() {
     gathered_ = 0;
     // A connection that stands here more than once has nothing to send the second time.
-    for (const auto& connection : receivers_) connection->send_messages();
+    for (const auto& connection : receivers_) connection->send_unsent();
     receivers_.clear();
   }
 
@@ -50,8 +48,7 @@ class Round {
 
 }  // namespace
 
-bool deliver_messages(IoThread& thread, PubSub& pubsub) {
-  thread.send_owed();  // what a client is owed precedes its messages
+void deliver_messages(IoThread& thread, PubSub& pubsub) {
   Round round(thread);
   size_t total = 0;
   bool is_done = false;
@@ -61,7 +58,8 @@ bool deliver_messages(IoThread& thread, PubSub& pubsub) {
     if (delivery) total += round.deliver(*delivery) + sizeof(Delivery);
   }
   round.send();
-  return !is_done;
+  // Behind whatever else waits for the thread.
+  if (!is_done) thread.loop.post([&thread, &pubsub] { deliver_messages(thread, pubsub); });
 }
 
 }  // namespace server::net

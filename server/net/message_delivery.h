@@ -12,7 +12,7 @@
 
 namespace server::net {
 
-// False when nothing is left to deliver; else there may be more.
-bool deliver_messages(IoThread& thread, PubSub& pubsub);
+// All there are, in several rounds of the loop if need be.
+void deliver_messages(IoThread& thread, PubSub& pubsub);
 
 }  // namespace server::net

@@ -17,7 +17,7 @@ struct SocketPair {
     far = both[1];
   }
   ~SocketPair() {
-    ::close(near);
+    if (near >= 0) ::close(near);
     ::close(far);
   }
   SocketPair(const SocketPair&) = delete;

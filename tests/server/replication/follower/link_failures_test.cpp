@@ -12,7 +12,7 @@ namespace {
 using ::testing::HasSubstr;
 using FailureKind = LinkFailures::Kind;
 
-constexpr int64_t kSecond = core::kSecondUs;
+constexpr int64_t kSecondUs = core::kSecondUs;
 
 int64_t pause_after(LinkFailures& failures, FailureKind kind, int count) {
   for (int i = 0; i < count; ++i) (void)failures.note_end("cause", kind, 0);
@@ -55,12 +55,12 @@ TEST(LinkFailuresTest, ProgressEndsThePauseAndTheCause) {
 TEST(LinkFailuresTest, AStreamThatStopsSoonBehindEachSnapshotIsNoProgress) {
   LinkFailures failures;
   for (int64_t i = 0; i < 20; ++i) {
-    (void)failures.note_progress(i * kSecond);
-    (void)failures.note_end("cause", FailureKind::kInVain, i * kSecond + 1000);
+    (void)failures.note_progress(i * kSecondUs);
+    (void)failures.note_end("cause", FailureKind::kInVain, i * kSecondUs + 1000);
   }
   EXPECT_EQ(failures.pause_ms(), 10'000);
-  (void)failures.note_progress(100 * kSecond);
-  (void)failures.note_end("cause", FailureKind::kInVain, 110 * kSecond);
+  (void)failures.note_progress(100 * kSecondUs);
+  (void)failures.note_end("cause", FailureKind::kInVain, 110 * kSecondUs);
   EXPECT_EQ(failures.pause_ms(), 20);
 }
 
@@ -78,12 +78,12 @@ TEST(LinkFailuresTest, ARepeatedCauseIsLoggedOnceAMinuteWithItsCount) {
   EXPECT_EQ(failures.note_end("refused", FailureKind::kNoLink, 0),
             "The link to the leader is down: refused");
   for (int i = 1; i < 60; ++i) {
-    EXPECT_EQ(failures.note_end("refused", FailureKind::kNoLink, i * kSecond), "");
+    EXPECT_EQ(failures.note_end("refused", FailureKind::kNoLink, i * kSecondUs), "");
     (void)failures.note_progress(0);
   }
-  EXPECT_EQ(failures.note_end("refused", FailureKind::kNoLink, 60 * kSecond),
+  EXPECT_EQ(failures.note_end("refused", FailureKind::kNoLink, 60 * kSecondUs),
             "The link to the leader is down: refused; 60 times in 60 seconds");
-  EXPECT_EQ(failures.note_end("refused", FailureKind::kNoLink, 61 * kSecond), "");
+  EXPECT_EQ(failures.note_end("refused", FailureKind::kNoLink, 61 * kSecondUs), "");
 }
 
 TEST(LinkFailuresTest, AnotherCauseIsLoggedAtOnceWithTheCountOfTheOneBefore) {

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#include "server/net/client_output.h"
+
+#include "core/release_storage.h"
+
+namespace server::net {
+
+bool ClientOutput::send(std::string_view bytes) {
+  note_size(bytes.size());
+  const size_t sent = unsent_.empty() ? send_now(bytes) : 0;
+  unsent_.append(bytes.substr(sent));
+  return !is_broken_;
+}
+
+void ClientOutput::keep(std::string_view bytes) {
+  unsent_.append(bytes);
+  note_size();
+}
+
+bool ClientOutput::flush(bool is_ready) {
+  if (is_ready) is_full_ = false;
+  // Of a stream that was full nobody knows yet that it takes more: trying is in vain.
+  if (unsent_.empty() || is_held_ || is_full_) return !is_broken_;
+  unsent_.consume(send_now(unsent_.view()));
+  if (unsent_.empty()) unsent_.shrink(0);
+  return !is_broken_;
+}
+
+size_t ClientOutput::send_now(std::string_view bytes) {
+  if (bytes.empty()) return 0;
+  const Stream::Outcome outcome = stream_.send(bytes);
+  is_full_ = outcome.bytes < bytes.size();
+  is_broken_ = outcome.status == Stream::Status::kBroken;
+  if (outcome.bytes == 0) return 0;
+  has_moved_ = true;
+  counters_.output_bytes.add(outcome.bytes);
+  counters_.writes_processed.add();
+  return outcome.bytes;
+}
+
+void ClientOutput::hold(std::string_view bytes, std::span<const ReplySpan> writes) {
+  for (const ReplySpan& write : writes) {
+    held_writes_.push_back({write.begin + unsent_.size(), write.end + unsent_.size()});
+  }
+  keep(bytes);
+  is_held_ = true;
+}
+
+size_t ClientOutput::release(std::string_view error, protocol::RespVersion resp) {
+  size_t replaced = 0;
+  if (!error.empty()) {
+    protocol::OutputBuffer answered;
+    size_t at = 0;
+    for (const ReplySpan& write : held_writes_) {
+      const std::string_view reply = unsent_.view().substr(write.begin, write.end - write.begin);
+      // A silenced command stays silent, and one that was refused has written nothing.
+      if (reply.empty() || reply.front() == '-') continue;
+      answered.append(unsent_.view().substr(at, write.begin - at));
+      protocol::ReplyWriter(answered, resp).error(error);
+      ++replaced;
+      at = write.end;
+    }
+    answered.append(unsent_.view().substr(at));
+    unsent_.swap(answered);
+  }
+  held_writes_.clear();
+  // One long pipeline must not hold its memory for ever.
+  if (held_writes_.capacity() > kHeldWritesKept) core::release_storage(held_writes_);
+  is_held_ = false;
+  return replaced;
+}
+
+}  // namespace server::net

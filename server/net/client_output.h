@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+//
+// ClientOutput: the bytes that one client has not taken yet.
+//
+// Invariants: bytes leave in the order in which they came. While some are held, none leaves.
+// Thread safety: none; belongs to one connection.
+// Source: Redis' client-output-buffer-limit, as in OutputLimit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "protocol/output_buffer.h"
+#include "protocol/reply_writer.h"
+#include "server/net/reply_gate.h"
+#include "server/net/stream.h"
+#include "server/process/statistics.h"
+#include "server/session/output_limit.h"
+
+namespace server::net {
+
+class ClientOutput {
+ public:
+  ClientOutput(Stream& stream, ThreadStatistics& counters) : stream_(stream), counters_(counters) {}
+  ClientOutput(const ClientOutput&) = delete;
+  ClientOutput& operator=(const ClientOutput&) = delete;
+
+  // Sends what the stream takes at once, unless earlier bytes wait, and keeps the rest. False when
+  // the stream is broken, here and in flush().
+  [[nodiscard]] bool send(std::string_view bytes);
+  // Keeps bytes behind the rest; flush() sends them.
+  void keep(std::string_view bytes);
+  // Sends what the stream takes of what is kept. `is_ready`: the stream has said that it takes
+  // some.
+  [[nodiscard]] bool flush(bool is_ready);
+
+  // Keeps bytes that nothing may leave before release(); `writes` as in ReplySink.
+  void hold(std::string_view bytes, std::span<const ReplySpan> writes);
+  // With an error, that stands for each reply to a write which was held, unless it is empty or an
+  // error. Returns how many it has replaced.
+  size_t release(std::string_view error, protocol::RespVersion resp);
+  bool is_held() const { return is_held_; }
+
+  bool empty() const { return unsent_.empty(); }
+  size_t size() const { return unsent_.size(); }
+  size_t capacity() const { return unsent_.capacity(); }
+  // Whether flush() is to be called when the stream takes bytes.
+  bool wants_to_send() const { return !unsent_.empty() && !is_held_; }
+  // `now_us` is monotonic.
+  bool is_over(const BufferLimit& limit, int64_t now_us) {
+    return limit_.is_broken(unsent_.size(), limit, now_us);
+  }
+  // The most bytes since the last restart.
+  size_t peak() const { return peak_; }
+  void restart_peak() { peak_ = unsent_.size(); }
+  // Whether the stream has taken bytes since the last call.
+  bool has_moved() { return std::exchange(has_moved_, false); }
+
+ private:
+  // Hands bytes to the stream; how many it took.
+  size_t send_now(std::string_view bytes);
+  void note_size(size_t more = 0) { peak_ = std::max(peak_, unsent_.size() + more); }
+
+  static constexpr size_t kHeldWritesKept = 32;
+
+  Stream& stream_;
+  ThreadStatistics& counters_;
+  protocol::OutputBuffer unsent_;
+  OutputLimit limit_;
+  std::vector<ReplySpan> held_writes_;  // in unsent_
+  size_t peak_ = 0;
+  bool is_held_ = false;
+  bool is_full_ = false;  // the stream takes nothing until it is ready
+  bool is_broken_ = false;
+  bool has_moved_ = false;
+};
+
+}  // namespace server::net

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+//
+// Connections: those of one I/O thread, by the id of their session.
+//
+// Invariants: a connection lives until the round ends in which it was forgotten: the caller may be
+// one of its own functions.
+// Thread safety: belongs to the I/O thread; count() from any thread.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace server::net {
+
+class Connection;
+
+class Connections {
+ public:
+  void add(uint64_t id, std::shared_ptr<Connection> connection) {
+    by_id_.emplace(id, std::move(connection));
+    count_ = by_id_.size();
+  }
+  void forget(uint64_t id) {
+    blocked_.erase(id);
+    forgotten_.push_back(id);
+  }
+  void end_round() {
+    if (forgotten_.empty()) return;
+    for (const uint64_t id : forgotten_) by_id_.erase(id);
+    forgotten_.clear();
+    count_ = by_id_.size();
+  }
+
+  // Null when there is none.
+  std::shared_ptr<Connection> find(uint64_t id) const {
+    const auto found = by_id_.find(id);
+    return found == by_id_.end() ? nullptr : found->second;
+  }
+  size_t count() const { return count_; }
+  template <class Visit>
+  void for_each(Visit&& visit) {
+    for (const auto& [id, connection] : by_id_) visit(*connection);
+  }
+
+  // Those whose command waits for something that is told to all of them.
+  void set_blocked(uint64_t id, bool is_blocked) {
+    if (is_blocked) {
+      blocked_.insert(id);
+    } else {
+      blocked_.erase(id);
+    }
+  }
+  bool any_blocked() const { return !blocked_.empty(); }
+  template <class Visit>
+  void for_each_blocked(Visit&& visit) {
+    for (const uint64_t id : std::set(blocked_)) {
+      if (const auto connection = find(id)) visit(*connection);
+    }
+  }
+
+ private:
+  std::unordered_map<uint64_t, std::shared_ptr<Connection>> by_id_;
+  std::vector<uint64_t> forgotten_;
+  std::set<uint64_t> blocked_;
+  std::atomic<size_t> count_{0};
+};
+
+}  // namespace server::net

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+//
+// ProcessorShare: whether a thread has lately used more than half of a processor.
+//
+// Thread safety: none.
+#pragma once
+
+#include <chrono>
+
+namespace server::net {
+
+class ProcessorShare {
+ public:
+  // `now` and `used`, the thread's processor time, count from any fixed points. Judges anew when
+  // 100 ms have passed since it did last.
+  bool is_busy(std::chrono::nanoseconds now, std::chrono::nanoseconds used) {
+    constexpr std::chrono::milliseconds kInterval{100};
+    if (now - then_ < kInterval) return was_busy_;
+    was_busy_ = 2 * (used - used_then_) > now - then_;
+    then_ = now;
+    used_then_ = used;
+    return was_busy_;
+  }
+
+ private:
+  std::chrono::nanoseconds then_{0};
+  std::chrono::nanoseconds used_then_{0};
+  bool was_busy_ = false;
+};
+
+}  // namespace server::net

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include "server/net/reply_gate.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace server::net {
+
+ReplyGate::ReplyGate(ReplyLog& log, std::function<void(bool)> on_waiting)
+    : log_(log), on_waiting_(std::move(on_waiting)) {}
+
+void ReplyGate::add(ReplySink& sink) {
+  if (fresh().empty()) return;
+  const bool has_written = !writes_.empty() && writes_.back().begin >= fresh_begin_;
+  parts_.push_back({&sink, replies_.size(), log_.offset_of_replies(has_written)});
+  fresh_begin_ = replies_.size();
+  if (fresh_begin_ >= kGatheredMax) flush();
+}
+
+void ReplyGate::flush() {
+  if (parts_.empty()) return;
+  uint64_t log_offset = 0;
+  for (const Part& part : parts_) log_offset = std::max(log_offset, part.log_offset);
+  if (!log_.is_safe(log_offset)) log_.write();
+  size_t begin = 0;
+  for (const Part& part : parts_) {
+    if (log_.is_safe(part.log_offset)) {
+      part.sink->send(replies_.view().substr(begin, part.end - begin));
+    } else {
+      hold(*part.sink, {begin, part.end}, part.log_offset);
+    }
+    begin = part.end;
+  }
+  parts_.clear();
+  truncate(0);
+  replies_.shrink(kReplyBytesKept);
+}
+
+void ReplyGate::truncate(size_t mark) {
+  replies_.truncate(mark);
+  fresh_begin_ = std::min(fresh_begin_, mark);
+  const auto first = std::ranges::lower_bound(writes_, mark, {}, &ReplySpan::begin);
+  writes_.erase(first, writes_.end());
+}
+
+void ReplyGate::hold(ReplySink& sink, ReplySpan part, uint64_t log_offset) {
+  std::vector<ReplySpan> writes;
+  const auto first = std::ranges::lower_bound(writes_, part.begin, {}, &ReplySpan::begin);
+  for (auto write = first; write != writes_.end() && write->end <= part.end; ++write) {
+    writes.push_back({write->begin - part.begin, write->end - part.begin});
+  }
+  sink.hold(replies_.view().substr(part.begin, part.end - part.begin), writes);
+  held_.push_back({sink.shared_from_this(), log_offset});
+  ++new_held_;
+  commit_is_due_ = true;
+}
+
+void ReplyGate::end_round() {
+  flush();
+  while (std::exchange(commit_is_due_, false)) {
+    // Before the commit, so that the end of a sync which is under way is told.
+    on_waiting_(true);
+    log_.commit(std::exchange(new_held_, 0));
+    release_held();
+    flush();
+  }
+}
+
+void ReplyGate::release_safe() {
+  release_held();
+  if (!held_.empty()) commit_is_due_ = true;
+}
+
+void ReplyGate::release_held() {
+  // Before the first look, so that no progress goes by untold.
+  on_waiting_(true);
+  looked_at_.swap(held_);
+  for (Held& held : looked_at_) {
+    if (log_.is_safe(held.log_offset)) {
+      held.sink->release({});
+    } else if (log_.fails()) {
+      held.sink->release(log_.failure_text());
+    } else {
+      held_.push_back(std::move(held));
+    }
+  }
+  looked_at_.clear();
+  if (held_.empty()) on_waiting_(false);
+}
+
+}  // namespace server::net

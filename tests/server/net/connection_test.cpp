@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MIT
+//
+// One client on a socket pair, with a log that comes as far as the test says.
+#include "server/net/connection.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "tests/support/command_test.h"
+#include "tests/support/fake_reply_log.h"
+#include "tests/support/socket_pair.h"
+
+namespace server::net {
+namespace {
+
+class ConnectionTest : public CommandTest {
+ protected:
+  ConnectionTest() {
+    auto session = std::make_shared<Session>(clients_.next_id());
+    session->descriptor = std::exchange(sockets_.near, -1);
+    session->authenticated = true;
+    session->created_ms = clock_.wall_ms();
+    session->last_interaction_ms = clock_.wall_ms();
+    session_ = session.get();
+    clients_.add(session);
+    auto connection = std::make_shared<Connection>(thread_, services_, std::move(session));
+    connection_ = connection.get();
+    thread_.connections.add(session_->id, connection);
+    connection_->start();
+  }
+  ~ConnectionTest() override {
+    thread_.connections.for_each([](Connection& connection) { connection.close(); });
+    end_round();
+    thread_.sockets.close();
+    thread_.context.poll();
+  }
+
+  // What the loop does, until nothing happens for a moment.
+  void serve() {
+    while (thread_.context.run_one_for(std::chrono::milliseconds(2)) > 0) end_round();
+  }
+  void end_round() {
+    thread_.gate.end_round();
+    thread_.connections.end_round();
+  }
+  void send(std::string_view bytes) const {
+    ASSERT_EQ(::send(sockets_.far, bytes.data(), bytes.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(bytes.size()));
+  }
+  // What the client has got; "(end)" behind it when the server has closed.
+  std::string received() {
+    std::string all;
+    std::array<char, 65536> part{};
+    while (true) {
+      const ssize_t size = ::recv(sockets_.far, part.data(), part.size(), 0);
+      if (size > 0) {
+        all.append(part.data(), static_cast<size_t>(size));
+      } else {
+        return size == 0 ? all + "(end)" : all;
+      }
+    }
+  }
+  std::string answer(std::string_view request) {
+    send(request);
+    serve();
+    return received();
+  }
+  bool is_closed() const { return thread_.connections.count() == 0; }
+  // Replies wait for the log from now on.
+  void append_to_log(uint64_t offset) { log_.end = offset; }
+
+  FakeReplyLog log_;
+  IoThread thread_{0, log_};
+  SocketPair sockets_;
+  Session* session_ = nullptr;
+  Connection* connection_ = nullptr;
+};
+
+TEST_F(ConnectionTest, AnswersAPipelineInOrder) {
+  EXPECT_EQ(answer("SET a 1\r\nGET a\r\nPING\r\n"), "+OK\r\n$1\r\n1\r\n+PONG\r\n");
+  EXPECT_EQ(statistics_.thread(0).reads_processed.value(), 1u);
+  EXPECT_EQ(statistics_.thread(0).writes_processed.value(), 1u);
+}
+
+TEST_F(ConnectionTest, ACommandMayComeInPieces) {
+  EXPECT_EQ(answer("*2\r\n$4\r\nEC"), "");
+  EXPECT_EQ(session_->query_buffer_bytes, 10u);
+  EXPECT_EQ(answer("HO\r\n$2\r\nhi\r"), "");
+  EXPECT_EQ(answer("\nPING\r\n"), "$2\r\nhi\r\n+PONG\r\n");
+  EXPECT_EQ(session_->query_buffer_bytes, 0u);
+}
+
+TEST_F(ConnectionTest, WhoHasClosedHisSideStillGetsItsReplies) {
+  send("PING\r\n");
+  ASSERT_EQ(::shutdown(sockets_.far, SHUT_WR), 0);
+  serve();
+  EXPECT_EQ(received(), "+PONG\r\n(end)");
+  EXPECT_TRUE(is_closed());
+}
+
+TEST_F(ConnectionTest, AnErrorOfTheProtocolIsTheLastReply) {
+  EXPECT_EQ(answer("PING\r\n*1\r\nx\r\nPING\r\n"),
+            "+PONG\r\n-ERR Protocol error: expected '$', got 'x'\r\n(end)");
+}
+
+TEST_F(ConnectionTest, QuitEndsItAndWhatFollowsIsNotExecuted) {
+  EXPECT_EQ(answer("QUIT\r\nSET a 1\r\n"), "+OK\r\n(end)");
+  EXPECT_EQ(run({"EXISTS", "a"}), integer(0));
+}
+
+TEST_F(ConnectionTest, RepliesWaitForTheLog) {
+  append_to_log(10);
+  EXPECT_EQ(answer("SET a 1\r\n"), "");
+  EXPECT_EQ(log_.commits, 1);
+  EXPECT_EQ(answer("GET a\r\n"), "") << "nothing is executed meanwhile";
+  log_.safe = 10;
+  thread_.log_waker.wake();
+  serve();
+  EXPECT_EQ(received(), "+OK\r\n$1\r\n1\r\n");
+}
+
+TEST_F(ConnectionTest, AFailureOfTheLogIsToldInPlaceOfTheWrite) {
+  append_to_log(10);
+  EXPECT_EQ(answer("PING\r\nSET a 1\r\nGET a\r\n"), "");
+  log_.is_failing = true;
+  thread_.log_waker.wake();
+  serve();
+  EXPECT_EQ(received(), "+PONG\r\n-IOERR full\r\n$1\r\n1\r\n");
+  EXPECT_EQ(statistics_.errors().at("IOERR"), 1u);
+  // And the connection goes on.
+  log_.is_open = false;
+  EXPECT_EQ(answer("PING\r\n"), "+PONG\r\n");
+}
+
+TEST_F(ConnectionTest, QuitWaitsForTheLogToo) {
+  append_to_log(10);
+  EXPECT_EQ(answer("SET a 1\r\nQUIT\r\n"), "");
+  EXPECT_FALSE(is_closed());
+  log_.safe = 10;
+  thread_.log_waker.wake();
+  serve();
+  EXPECT_EQ(received(), "+OK\r\n+OK\r\n(end)");
+  EXPECT_TRUE(is_closed());
+}
+
+TEST_F(ConnectionTest, AClosedClientIsForgottenThoughItsRepliesWait) {
+  append_to_log(10);
+  EXPECT_EQ(answer("SET a 1\r\n"), "");
+  session_->kill_requested = true;
+  connection_->wake();
+  end_round();
+  EXPECT_TRUE(is_closed());
+  log_.safe = 10;
+  thread_.log_waker.wake();
+  serve();
+  EXPECT_EQ(received(), "(end)");
+}
+
+TEST_F(ConnectionTest, MessagesComeBehindRepliesThatAreHeld) {
+  append_to_log(10);
+  EXPECT_EQ(answer("SET a 1\r\nSUBSCRIBE c\r\n"), "");
+  run({"PUBLISH", "c", "text"});
+  const auto delivery = pubsub_.take(0);
+  ASSERT_TRUE(delivery.has_value());
+  EXPECT_GT(connection_->add_message(*delivery->message, delivery->receivers[0].serial), 0u);
+  connection_->send_unsent();
+  EXPECT_EQ(received(), "");
+  log_.safe = 10;
+  thread_.log_waker.wake();
+  serve();
+  EXPECT_EQ(received(),
+            "+OK\r\n*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n"
+            "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$4\r\ntext\r\n");
+}
+
+TEST_F(ConnectionTest, AClientThatDoesNotReadIsNotExecutedFurther) {
+  const std::string value(1 << 20, 'v');
+  run({"SET", "big", value});
+  std::string gets;
+  for (int i = 0; i < 50; ++i) gets += "GET big\r\n";
+  EXPECT_EQ(::send(sockets_.far, gets.data(), gets.size(), 0), static_cast<ssize_t>(gets.size()));
+  serve();
+  EXPECT_LT(session_->output_buffer_bytes, 36u << 20);
+  EXPECT_GT(session_->output_buffer_bytes, 30u << 20);
+  size_t total = 0;
+  while (true) {
+    const size_t size = received().size();
+    serve();
+    if (size == 0) break;
+    total += size;
+  }
+  EXPECT_EQ(total, 50 * bulk(value).size());
+  EXPECT_EQ(session_->output_buffer_bytes, 0u);
+}
+
+TEST_F(ConnectionTest, WhatAPauseHoldsBackComesAfterIt) {
+  run({"CLIENT", "PAUSE", "100000", "WRITE"});
+  EXPECT_EQ(answer("PING\r\nSET a 1\r\nPING\r\n"), "+PONG\r\n");
+  EXPECT_TRUE(session_->paused);
+  run({"CLIENT", "UNPAUSE"});
+  connection_->wake();
+  serve();
+  EXPECT_EQ(received(), "+OK\r\n+PONG\r\n");
+  EXPECT_FALSE(session_->paused);
+  EXPECT_EQ(answer("PING\r\n"), "+PONG\r\n");
+}
+
+TEST_F(ConnectionTest, ACommandThatWaitsIsAnsweredLate) {
+  EXPECT_EQ(answer("WAIT 1 100\r\nPING\r\n"), "");
+  EXPECT_TRUE(thread_.connections.any_blocked());
+  advance_ms(101);
+  connection_->look_again();
+  serve();
+  EXPECT_EQ(received(), ":0\r\n+PONG\r\n");
+  EXPECT_FALSE(thread_.connections.any_blocked());
+}
+
+TEST_F(ConnectionTest, AnUnblockedCommandIsAnsweredWithAnError) {
+  EXPECT_EQ(answer("WAIT 1 0\r\nPING\r\n"), "");
+  EXPECT_EQ(run({"CLIENT", "UNBLOCK", std::to_string(session_->id), "ERROR"}), integer(1));
+  connection_->wake();
+  serve();
+  EXPECT_EQ(received(), "-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n+PONG\r\n");
+}
+
+TEST_F(ConnectionTest, AClientThatGoesWhileItWaitsIsClosed) {
+  EXPECT_EQ(answer("WAIT 1 0\r\n"), "");
+  ASSERT_EQ(::shutdown(sockets_.far, SHUT_RDWR), 0);
+  serve();
+  EXPECT_TRUE(is_closed());
+}
+
+TEST_F(ConnectionTest, AnIdleClientIsClosed) {
+  connection_->close_if_idle(clock_.wall_ms() + 999, 1000);
+  connection_->close_if_idle(clock_.wall_ms() + 9999, 0);
+  end_round();
+  EXPECT_FALSE(is_closed());
+  connection_->close_if_idle(clock_.wall_ms() + 1001, 1000);
+  end_round();
+  EXPECT_TRUE(is_closed());
+}
+
+}  // namespace
+}  // namespace server::net

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+//
+// The gate with a log and clients that are imagined: no sockets, no files.
+#include "server/net/reply_gate.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/support/fake_reply_log.h"
+
+namespace server::net {
+namespace {
+
+struct FakeSink final : ReplySink {
+  void send(std::string_view replies) override { sent += replies; }
+  void hold(std::string_view replies, std::span<const ReplySpan> writes) override {
+    held += replies;
+    for (const ReplySpan& write : writes) {
+      held_writes.emplace_back(replies.substr(write.begin, write.end - write.begin));
+    }
+  }
+  void release(std::string_view error) override {
+    sent += held;
+    held.clear();
+    last_error = error;
+    if (on_release) on_release();
+  }
+
+  std::string sent;
+  std::string held;
+  std::vector<std::string> held_writes;
+  std::string last_error;
+  std::function<void()> on_release;
+};
+
+class ReplyGateTest : public testing::Test {
+ protected:
+  void reply(const std::shared_ptr<FakeSink>& sink, std::string_view text, bool writes = false) {
+    append(text, writes);
+    gate_.add(*sink);
+  }
+  void append(std::string_view text, bool writes = false) {
+    const size_t begin = gate_.replies().size();
+    gate_.replies().append(text);
+    if (writes) gate_.note_write(begin);
+  }
+
+  FakeReplyLog log_;
+  bool is_waiting_ = false;
+  ReplyGate gate_{log_, [this](bool is_waiting) { is_waiting_ = is_waiting; }};
+  std::shared_ptr<FakeSink> one_ = std::make_shared<FakeSink>();
+  std::shared_ptr<FakeSink> two_ = std::make_shared<FakeSink>();
+};
+
+TEST_F(ReplyGateTest, RepliesLeaveWhenTheRoundEnds) {
+  reply(one_, "a");
+  reply(two_, "b");
+  EXPECT_EQ(one_->sent + two_->sent, "");
+  gate_.end_round();
+  EXPECT_EQ(one_->sent, "a");
+  EXPECT_EQ(two_->sent, "b");
+  EXPECT_TRUE(gate_.replies().empty());
+  EXPECT_EQ(log_.writes + log_.commits, 0);
+  EXPECT_FALSE(is_waiting_);
+}
+
+TEST_F(ReplyGateTest, ManyBytesLeaveBefore) {
+  reply(one_, std::string(40'000, 'x'));
+  EXPECT_EQ(one_->sent.size(), 40'000u);
+}
+
+TEST_F(ReplyGateTest, WhatIsTakenBackNeverLeaves) {
+  reply(one_, "a");
+  append("lost", true);
+  EXPECT_EQ(gate_.fresh(), "lost");
+  gate_.drop_fresh();
+  EXPECT_EQ(gate_.fresh(), "");
+  log_.is_failing = true;
+  log_.end = 5;
+  // That a write was taken back must not make this one depend on the log.
+  reply(two_, "b");
+  gate_.end_round();
+  EXPECT_EQ(one_->sent, "a");
+  EXPECT_EQ(two_->sent, "b");
+}
+
+TEST_F(ReplyGateTest, OneWriteServesAll) {
+  log_.writes_at_once = true;
+  log_.end = 10;
+  reply(one_, "a", true);
+  reply(two_, "b", true);
+  gate_.end_round();
+  EXPECT_EQ(log_.writes, 1);
+  EXPECT_EQ(log_.commits, 0);
+  EXPECT_EQ(one_->sent + two_->sent, "ab");
+}
+
+TEST_F(ReplyGateTest, WhatIsNotSafeIsHeldAndCommittedOnce) {
+  log_.end = 10;
+  reply(one_, "a", true);
+  log_.end = 20;
+  reply(two_, "b", true);
+  gate_.end_round();
+  EXPECT_EQ(log_.commits, 1);
+  EXPECT_EQ(log_.committed_for, 2u);
+  EXPECT_EQ(one_->held, "a");
+  EXPECT_TRUE(is_waiting_);
+  log_.safe = 10;
+  gate_.release_safe();
+  EXPECT_EQ(one_->sent, "a");
+  EXPECT_EQ(two_->sent, "");
+  EXPECT_TRUE(is_waiting_);
+  // Who still waits has the log committed again, and is no new client.
+  log_.on_commit = [this] { log_.safe = 20; };
+  gate_.end_round();
+  EXPECT_EQ(log_.commits, 2);
+  EXPECT_EQ(log_.committed_for, 0u);
+  EXPECT_EQ(two_->sent, "b");
+  EXPECT_FALSE(is_waiting_);
+}
+
+TEST_F(ReplyGateTest, ProgressWithinTheCommitIsSeen) {
+  log_.end = 10;
+  log_.on_commit = [this] {
+    EXPECT_TRUE(is_waiting_);
+    log_.safe = 10;
+  };
+  reply(one_, "a", true);
+  gate_.end_round();
+  EXPECT_EQ(one_->sent, "a");
+}
+
+TEST_F(ReplyGateTest, AReleasedSinkMayGoOnInTheSameRound) {
+  log_.end = 10;
+  log_.on_commit = [this] { log_.safe = log_.end; };
+  one_->on_release = [this] {
+    if (log_.end >= 30) return;
+    log_.end += 10;
+    reply(one_, "+", true);
+  };
+  reply(one_, "a", true);
+  gate_.end_round();
+  EXPECT_EQ(one_->sent, "a++");
+  EXPECT_EQ(log_.commits, 3);
+}
+
+TEST_F(ReplyGateTest, AFailureOfTheLogIsToldToWhoWaits) {
+  log_.end = 10;
+  append("r");
+  append("w", true);
+  append("w", true);
+  gate_.add(*one_);
+  gate_.end_round();
+  EXPECT_EQ(one_->held, "rww");
+  EXPECT_EQ(one_->held_writes, (std::vector<std::string>{"w", "w"}));
+  EXPECT_EQ(one_->last_error, "");
+  log_.is_failing = true;
+  gate_.release_safe();
+  EXPECT_EQ(one_->last_error, "IOERR full");
+  EXPECT_FALSE(is_waiting_);
+}
+
+TEST_F(ReplyGateTest, WhileTheLogFailsReadsLeave) {
+  log_.end = 10;
+  log_.is_failing = true;
+  reply(one_, "read");
+  reply(two_, "write", true);
+  gate_.flush();
+  EXPECT_EQ(one_->sent, "read");
+  EXPECT_EQ(two_->held, "write");
+}
+
+TEST_F(ReplyGateTest, ASinkLivesWhileItWaits) {
+  log_.end = 10;
+  reply(one_, "a", true);
+  gate_.end_round();
+  const std::weak_ptr<FakeSink> watched = one_;
+  one_.reset();
+  EXPECT_FALSE(watched.expired());
+  log_.safe = 10;
+  gate_.release_safe();
+  EXPECT_TRUE(watched.expired());
+}
+
+}  // namespace
+}  // namespace server::net

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#include "server/net/stream.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+
+#include "tests/support/socket_pair.h"
+
+namespace server::net {
+namespace {
+
+TEST(SocketStream, SendsReceivesAndEnds) {
+  SocketPair pair;
+  SocketStream stream(::dup(pair.near));
+  std::array<char, 8> room{};
+  EXPECT_EQ(stream.receive(room).status, Stream::Status::kLater);
+  pair.make_ready();
+  const auto received = stream.receive(room);
+  EXPECT_EQ(received.status, Stream::Status::kDone);
+  EXPECT_EQ(std::string_view(room.data(), received.bytes), "x");
+  EXPECT_EQ(stream.send("yes").bytes, 3u);
+  ASSERT_EQ(::read(pair.far, room.data(), room.size()), 3);
+  ASSERT_EQ(::shutdown(pair.far, SHUT_WR), 0);
+  EXPECT_EQ(stream.receive(room).status, Stream::Status::kEnd);
+  stream.close();
+  EXPECT_EQ(stream.send("no").status, Stream::Status::kBroken);
+  EXPECT_EQ(stream.receive(room).status, Stream::Status::kBroken);
+}
+
+TEST(SocketStream, TakesNoMoreThanTheSocketHasRoomFor) {
+  SocketPair pair;
+  SocketStream stream(::dup(pair.near));
+  const std::string much(size_t{16} << 20, 'x');
+  const auto first = stream.send(much);
+  EXPECT_EQ(first.status, Stream::Status::kDone);
+  EXPECT_LT(first.bytes, much.size());
+  EXPECT_EQ(stream.send(much).status, Stream::Status::kLater);
+}
+
+}  // namespace
+}  // namespace server::net
