@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: MIT
+#include "server/durability/recovery.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "persistence/rdb/rdb_writer.h"
+#include "tests/support/aof_files.h"
+#include "tests/support/command_test.h"
+#include "tests/support/snapshots.h"
+#include "tests/support/virtual_disk.h"
+
+namespace server {
+namespace {
+
+using aof_files::OwnFile;
+
+constexpr const char* kSnapshot = "dump.rdb";
+const std::string kLogs = "./appendonlydir/";
+constexpr const char* kBase = "appendonly.aof.1.base.rdb";
+constexpr const char* kFirst = "appendonly.aof.1.incr.aof";
+constexpr const char* kSecond = "appendonly.aof.2.incr.aof";
+
+// Keeps what it is told, and answers it with `reply`.
+struct Told {
+  std::vector<std::string> commands;
+  std::vector<CommandOrigin> origins;  // one a file
+  std::string reply = "+OK\r\n";
+};
+class TellingReplayer final : public Replayer {
+ public:
+  explicit TellingReplayer(Told& told) : told_(told) {}
+  std::string_view execute(persistence::Words words) override {
+    std::string line;
+    for (const std::string_view word : words) line += (line.empty() ? "" : " ") + std::string(word);
+    told_.commands.push_back(line);
+    return told_.reply;
+  }
+
+ private:
+  Told& told_;
+};
+
+class RecoveryTest : public ::testing::Test {
+ protected:
+  // What recover() gives, or "" and the text of its error in `error_`.
+  core::Result<Recovered> recover_with(const std::vector<const char*>& options) {
+    std::vector<const char*> argv = {"server"};
+    argv.insert(argv.end(), options.begin(), options.end());
+    EXPECT_TRUE(config_.load(static_cast<int>(argv.size()), argv.data()));
+    return recover(parts());
+  }
+  core::Result<Recovered> recover_log() { return recover_with({"--appendonly", "yes"}); }
+  std::string error_of(const core::Result<Recovered>& recovered) {
+    return recovered ? "" : recovered.error().message;
+  }
+  RecoveryParts parts() {
+    return {config_,
+            clock_,
+            keyspace_,
+            disk_,
+            logs_,
+            figures_,
+            is_cancelled_,
+            [this](CommandOrigin origin) {
+              told_.origins.push_back(origin);
+              return std::make_unique<TellingReplayer>(told_);
+            },
+            on_piece_};
+  }
+
+  void put_snapshot(const std::string& path, const std::vector<std::string>& names) {
+    snapshots::Container container;
+    for (const std::string& name : names) container.string_key(name, "value");
+    disk_.put(path, container.sealed());
+  }
+  void put_manifest(const std::string& lines) {
+    disk_.put(kLogs + "appendonly.aof.manifest", lines);
+  }
+  static std::string line_of(const std::string& name, int number, char type) {
+    return "file " + name + " seq " + std::to_string(number) + " type " + type + "\n";
+  }
+  void put_commands(const std::string& name, const std::vector<std::string>& keys) {
+    OwnFile file;
+    for (const std::string& key : keys) file.add({"SET", key, "v"});
+    file.end_batch();
+    disk_.put(kLogs + name, file.bytes());
+  }
+  bool has(std::string_view name) { return keyspace_.find_any(0, keyspace_.ref(name)) != nullptr; }
+
+  virtual_disk::VirtualDisk disk_;
+  Config config_;
+  ManualClock clock_;
+  core::keyspace::Keyspace keyspace_{16, 1};
+  persistence::AofDirectory logs_{disk_, ".", "appendonlydir",
+                                  persistence::AofNames("appendonly.aof")};
+  LoadFigures figures_;
+  std::atomic<bool> is_cancelled_{false};
+  std::function<void()> on_piece_;
+  Told told_;
+};
+
+TEST_F(RecoveryTest, AnEmptyDirectoryIsAnEmptyDataSet) {
+  for (const char* has_log : {"no", "yes"}) {
+    const auto recovered = recover_with({"--appendonly", has_log});
+    ASSERT_TRUE(recovered);
+    EXPECT_FALSE(recovered->needs_base);
+    EXPECT_FALSE(recovered->tail);
+    EXPECT_EQ(keyspace_.db_size(0), 0U);
+  }
+}
+
+TEST_F(RecoveryTest, WithoutALogTheSnapshotIsLoaded) {
+  put_snapshot(kSnapshot, {"a", "b"});
+  put_commands(kFirst, {"c"});
+  const auto recovered = recover_with({"--appendonly", "no"});
+  ASSERT_TRUE(recovered);
+  EXPECT_EQ(keyspace_.db_size(0), 2U);
+  EXPECT_EQ(figures_.loaded_keys, 2U);
+  EXPECT_TRUE(told_.commands.empty());
+}
+
+// Redis would begin with nothing.
+TEST_F(RecoveryTest, ALogThatBeginsTakesTheSnapshotAlong) {
+  put_snapshot(kSnapshot, {"a"});
+  const auto recovered = recover_log();
+  ASSERT_TRUE(recovered);
+  EXPECT_TRUE(recovered->needs_base);
+  EXPECT_TRUE(has("a"));
+}
+
+TEST_F(RecoveryTest, ALogIsItsBaseAndThenItsFilesInOrder) {
+  put_snapshot(kSnapshot, {"not this"});
+  put_snapshot(kLogs + kBase, {"a"});
+  put_commands(kFirst, {"b", "c"});
+  put_commands(kSecond, {"d"});
+  put_manifest(line_of(kBase, 1, 'b') + line_of(kFirst, 1, 'i') + line_of(kSecond, 2, 'i'));
+  const auto recovered = recover_log();
+  ASSERT_TRUE(recovered) << recovered.error().message;
+  EXPECT_TRUE(has("a"));
+  EXPECT_FALSE(has("not this"));
+  EXPECT_EQ(told_.commands, (std::vector<std::string>{"SET b v", "SET c v", "SET d v"}));
+  EXPECT_EQ(told_.origins, (std::vector{CommandOrigin::kOwnJournal, CommandOrigin::kOwnJournal}));
+  EXPECT_FALSE(recovered->needs_base);
+  ASSERT_TRUE(recovered->tail);
+  EXPECT_EQ(recovered->tail->size_bytes, disk_.content(kLogs + kSecond)->size());
+  EXPECT_LE(figures_.loaded_bytes, figures_.total_bytes);
+}
+
+TEST_F(RecoveryTest, ATornTailIsCut) {
+  put_commands(kFirst, {"a", "b"});
+  const std::string sound = *disk_.content(kLogs + kFirst);
+  disk_.put(kLogs + kFirst, sound + "*3\r\n$3\r\nSET\r\n$1\r\nc");
+  put_manifest(line_of(kFirst, 1, 'i'));
+  const auto recovered = recover_log();
+  ASSERT_TRUE(recovered) << recovered.error().message;
+  EXPECT_EQ(told_.commands, (std::vector<std::string>{"SET a v", "SET b v"}));
+  EXPECT_EQ(disk_.content(kLogs + kFirst), sound);
+  EXPECT_EQ(recovered->tail->size_bytes, sound.size());
+}
+
+TEST_F(RecoveryTest, ATornTailIsRefusedWhereItIsNotToBeCut) {
+  put_commands(kFirst, {"a"});
+  const std::string torn = *disk_.content(kLogs + kFirst) + "*3\r\n$3\r\nSET\r\n$1\r\nc";
+  disk_.put(kLogs + kFirst, torn);
+  put_manifest(line_of(kFirst, 1, 'i'));
+  const std::string error =
+      error_of(recover_with({"--appendonly", "yes", "--aof-load-truncated", "no"}));
+  EXPECT_NE(error.find(kFirst), std::string::npos) << error;
+  EXPECT_NE(error.find("--check-aof ./appendonlydir/appendonly.aof.manifest"), std::string::npos);
+  EXPECT_TRUE(told_.commands.empty());
+  EXPECT_EQ(disk_.content(kLogs + kFirst), torn);
+}
+
+TEST_F(RecoveryTest, OnlyTheNewestFileMayBeTorn) {
+  put_commands(kFirst, {"a"});
+  const std::string torn = *disk_.content(kLogs + kFirst) + "*3\r\n$3\r\nSET\r\n$1\r\nc";
+  disk_.put(kLogs + kFirst, torn);
+  put_commands(kSecond, {"b"});
+  put_manifest(line_of(kFirst, 1, 'i') + line_of(kSecond, 2, 'i'));
+  EXPECT_NE(error_of(recover_log()).find(kFirst), std::string::npos);
+  EXPECT_TRUE(told_.commands.empty());
+  EXPECT_EQ(disk_.content(kLogs + kFirst), torn);
+  // With nothing behind it, it is the newest all the same.
+  put_commands(kSecond, {});
+  EXPECT_EQ(error_of(recover_log()), "");
+  EXPECT_EQ(told_.commands, std::vector<std::string>{"SET a v"});
+}
+
+TEST_F(RecoveryTest, DamageIsRefusedBeforeAnythingIsLoaded) {
+  put_snapshot(kLogs + kBase, {"a"});
+  put_commands(kFirst, {"b"});
+  std::string bytes = *disk_.content(kLogs + kFirst);
+  bytes[bytes.find("b\r\n")] = 'x';
+  disk_.put(kLogs + kFirst, bytes);
+  put_commands(kSecond, {"c"});
+  put_manifest(line_of(kBase, 1, 'b') + line_of(kFirst, 1, 'i') + line_of(kSecond, 2, 'i'));
+  EXPECT_NE(error_of(recover_log()).find(kFirst), std::string::npos);
+  EXPECT_EQ(keyspace_.db_size(0), 0U);
+  EXPECT_TRUE(told_.commands.empty());
+  EXPECT_EQ(disk_.content(kLogs + kFirst), bytes);
+}
+
+TEST_F(RecoveryTest, AFileThatIsNotThereIsNamed) {
+  put_commands(kFirst, {"a"});
+  put_manifest(line_of(kFirst, 1, 'i') + line_of(kSecond, 2, 'i'));
+  EXPECT_NE(error_of(recover_log()).find(kSecond), std::string::npos);
+}
+
+TEST_F(RecoveryTest, AnErrorInOurOwnJournalMeansLostData) {
+  put_commands(kFirst, {"a"});
+  put_manifest(line_of(kFirst, 1, 'i'));
+  told_.reply = "-ERR broken\r\n";
+  const std::string error = error_of(recover_log());
+  EXPECT_TRUE(error.ends_with("offset 51: the command SET failed: ERR broken")) << error;
+}
+
+TEST_F(RecoveryTest, AForeignJournalMayHoldWhatHadFailed) {
+  disk_.put(kLogs + kFirst, aof_files::kSet);
+  put_manifest(line_of(kFirst, 1, 'i'));
+  told_.reply = "-ERR filter is full\r\n";
+  const auto recovered = recover_log();
+  ASSERT_TRUE(recovered) << recovered.error().message;
+  EXPECT_EQ(told_.origins, std::vector{CommandOrigin::kForeignJournal});
+  // Its file is not gone on with.
+  EXPECT_FALSE(recovered->tail);
+  told_.reply = "-OOM no memory\r\n";
+  const std::string error = error_of(recover_log());
+  EXPECT_TRUE(error.ends_with("offset 0: the command SET failed: OOM no memory")) << error;
+}
+
+TEST_F(RecoveryTest, CommandsNobodyKnowsAreSkippedOnlyIfAllowed) {
+  disk_.put(kLogs + kFirst, aof_files::kSet);
+  put_manifest(line_of(kFirst, 1, 'i'));
+  told_.reply = "-ERR unknown command 'SET'\r\n";
+  const std::string error =
+      error_of(recover_with({"--appendonly", "yes", "--rdb-foreign-types", "refuse"}));
+  EXPECT_TRUE(error.ends_with("unknown command 'SET'; rdb-foreign-types skip leaves them out"))
+      << error;
+  EXPECT_EQ(error_of(recover_with({"--appendonly", "yes", "--rdb-foreign-types", "skip"})), "");
+  EXPECT_EQ(figures_.foreign_keys, 1U);
+}
+
+TEST_F(RecoveryTest, ADamagedSnapshotIsNamed) {
+  put_snapshot(kSnapshot, {"a"});
+  std::string bytes = *disk_.content(kSnapshot);
+  bytes[bytes.size() - 12] ^= 1;
+  disk_.put(kSnapshot, bytes);
+  EXPECT_TRUE(error_of(recover_with({"--appendonly", "no"})).starts_with("'dump.rdb': "));
+}
+
+TEST_F(RecoveryTest, LoadingCanBeCancelled) {
+  put_snapshot(kSnapshot, {"a"});
+  put_commands(kFirst, {"b"});
+  put_manifest(line_of(kFirst, 1, 'i'));
+  is_cancelled_ = true;
+  EXPECT_NE(error_of(recover_log()).find("loading was cancelled"), std::string::npos);
+  EXPECT_NE(error_of(recover_with({"--appendonly", "no"})).find("loading was cancelled"),
+            std::string::npos);
+}
+
+TEST_F(RecoveryTest, ASnapshotKnowsItsPlaceInAStream) {
+  snapshots::Container container;
+  const std::string id(40, 'a');
+  const auto aux = [&](std::string_view name, std::string_view value) {
+    container.u8(persistence::rdb::kAux);
+    container.text(name);
+    container.text(value);
+  };
+  aux(persistence::rdb::kReplicationIdAux, id);
+  aux(persistence::rdb::kReplicationOffsetAux, "77");
+  aux(persistence::rdb::kStreamDatabaseAux, "3");
+  container.string_key("a", "v");
+  disk_.put(kSnapshot, container.sealed());
+  const auto recovered = recover_with({"--appendonly", "no"});
+  ASSERT_TRUE(recovered) << recovered.error().message;
+  ASSERT_TRUE(recovered->position);
+  EXPECT_EQ(recovered->position->id, id);
+  EXPECT_EQ(recovered->position->offset, 77);
+  EXPECT_EQ(recovered->position->stream_database, 3);
+  EXPECT_TRUE(recovered->position->is_foreign);
+}
+
+TEST_F(RecoveryTest, ASnapshotToBeLoadedAloneMustBeThere) {
+  const auto missing = recover_snapshot(parts());
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().message, "ERR there is no snapshot file");
+  put_snapshot(kSnapshot, {"a"});
+  EXPECT_TRUE(recover_snapshot(parts()));
+  EXPECT_TRUE(has("a"));
+}
+
+TEST_F(RecoveryTest, ExpiredKeysAreLeftOutButByAReplica) {
+  snapshots::Container container;
+  container.u8(persistence::rdb::kExpiryMilliseconds);
+  container.u64(1);
+  container.string_key("old", "v");
+  disk_.put(kSnapshot, container.sealed());
+  ASSERT_TRUE(recover_with({"--appendonly", "no"}));
+  EXPECT_FALSE(has("old"));
+  EXPECT_EQ(figures_.expired_keys, 1U);
+  // Its leader says when keys have expired.
+  ASSERT_TRUE(recover_with({"--appendonly", "no", "--replicaof", "localhost", "1"}));
+  EXPECT_TRUE(has("old"));
+}
+
+}  // namespace
+}  // namespace server
