@@ -6,11 +6,9 @@ A row is (command, RESP2 reply, RESP3 reply); one reply means that both are the 
 table run in their order on one server, once per protocol.
 """
 
-import re
 import unittest
 
 from harness import ServerTest
-from resp import ErrorReply
 
 WRONG_TYPE = b"-WRONGTYPE Operation against a key holding the wrong kind of value\r\n"
 NOT_FOUND = b"-ERR not found\r\n"
@@ -269,40 +267,6 @@ class BfCommandsTest(ServerTest):
             with self.subTest(table=name, row=number, protocol=protocol, command=words):
                 self.assertEqual(client.call_raw(*words), expected)
 
-    def test_capacity_out_of_range_names_the_range(self):
-        for capacity in ("0", "-1", "9223372036854775807"):
-            with self.subTest(capacity=capacity):
-                reply = self.client.call("BF.RESERVE", "k", "0.01", capacity)
-                self.assertIsInstance(reply, ErrorReply)
-                self.assertRegex(
-                    reply.text,
-                    r"^ERR (capacity must be in the range \[1, \d+\]"
-                    r"|Insufficient memory to create filter)$",
-                )
-        self.assertEqual(self.client.call("EXISTS", "k"), 0)
-
-    def test_info_has_the_five_fields_of_redisbloom(self):
-        for protocol in (2, 3):
-            with self.subTest(protocol=protocol):
-                self.fresh(protocol)
-                self.check_info(protocol)
-
-    def check_info(self, protocol):
-        self.client.call("BF.RESERVE", "k", "0.01", "100")
-        self.client.call("BF.RESERVE", "n", "0.01", "100", "NONSCALING")
-        self.client.call("BF.MADD", "k", "a", "b")
-        head = (b"*10\r\n", b"%5\r\n")[protocol - 2]
-        null = (b"$-1\r\n", b"_\r\n")[protocol - 2]
-        scaling = (
-            rb"\+Capacity\r\n:100\r\n\+Size\r\n:\d{3,}\r\n\+Number of filters\r\n:1\r\n"
-            rb"\+Number of items inserted\r\n:2\r\n\+Expansion rate\r\n:2\r\n"
-        )
-        pattern = b"^" + re.escape(head) + scaling + b"$"
-        self.assertRegex(self.client.call_raw("BF.INFO", "k"), pattern)
-        fixed = self.client.call_raw("BF.INFO", "n")
-        self.assertTrue(fixed.startswith(head + b"+Capacity\r\n:100\r\n"), fixed)
-        self.assertTrue(fixed.endswith(b"+Expansion rate\r\n" + null), fixed)
-
     def test_filter_grows_and_forgets_nothing(self):
         items = [b"item:%d" % number for number in range(20000)]
         self.client.call("BF.RESERVE", "k", "0.001", "100")
@@ -316,56 +280,6 @@ class BfCommandsTest(ServerTest):
         # The bound is 100; five standard deviations above it is 150.
         self.assertLessEqual(false_positives, 150)
         self.assertGreater(self.client.call("BF.INFO", "k", "FILTERS")[0], 1)
-
-    def test_config_sets_what_new_filters_get(self):
-        defaults = {"bf-error-rate": b"0.01", "bf-initial-size": b"100",
-                    "bf-expansion-factor": b"2"}  # fmt: skip
-        for name, value in defaults.items():
-            self.assertEqual(self.client.call("CONFIG", "GET", name), [name.encode(), value])
-        self.assertEqual(self.client.call("CONFIG", "SET", "bf-initial-size", "500"), b"OK")
-        self.assertEqual(self.client.call("CONFIG", "SET", "bf-expansion-factor", "4"), b"OK")
-        self.client.call("BF.ADD", "k", "a")
-        self.assertEqual(self.client.call("BF.INFO", "k", "CAPACITY"), [500])
-        self.assertEqual(self.client.call("BF.INFO", "k", "EXPANSION"), [4])
-        self.client.call("CONFIG", "SET", "bf-expansion-factor", "0")
-        self.client.call("BF.ADD", "l", "a")
-        self.assertEqual(self.client.call("BF.INFO", "l", "EXPANSION"), [None])
-        for name, bad in (("bf-error-rate", "1"), ("bf-error-rate", "x"), ("bf-initial-size", "0"),
-                          ("bf-expansion-factor", "32769")):  # fmt: skip
-            with self.subTest(name=name, bad=bad):
-                reply = self.client.call("CONFIG", "SET", name, bad)
-                self.assertIsInstance(reply, ErrorReply)
-                self.assertTrue(reply.text.startswith(
-                    f"ERR CONFIG SET failed (possibly related to argument '{name}') - "), reply)
-
-    def test_config_takes_the_names_of_valkey_bloom(self):
-        for name, value in (("bf.bloom-capacity", "700"), ("bf.bloom-expansion", "8")):
-            self.assertEqual(self.client.call("CONFIG", "SET", name, value), b"OK", name)
-            self.assertEqual(
-                self.client.call("CONFIG", "GET", name), [name.encode(), value.encode()]
-            )
-        self.client.call("BF.ADD", "k", "a")
-        self.assertEqual(self.client.call("BF.INFO", "k", "CAPACITY"), [700])
-        self.assertEqual(self.client.call("BF.INFO", "k", "EXPANSION"), [8])
-        self.assertEqual(self.client.call("CONFIG", "SET", "bf.bloom-fp-rate", "0.001"), b"OK")
-
-    def test_command_info_names_keys_and_flags(self):
-        writes = {"bf.reserve": -4, "bf.add": 3, "bf.madd": -3}
-        reads = {"bf.exists": 3, "bf.mexists": -3, "bf.info": -2, "bf.card": 2}
-        for name, expected_arity in {**writes, **reads}.items():
-            with self.subTest(command=name):
-                (row,) = self.client.call("COMMAND", "INFO", name)
-                self.assertIsNotNone(row)
-                self.assertEqual(row[0], name.encode())
-                self.assertEqual(row[1], expected_arity)
-                self.assertIn(b"write" if name in writes else b"readonly", row[2])
-                self.assertEqual(row[3:6], [1, 1, 1])
-
-    def test_module_list_names_bf(self):
-        modules = self.client.call("MODULE", "LIST")
-        fields = dict(zip(modules[0][::2], modules[0][1::2]))
-        self.assertEqual(fields[b"name"], b"bf")
-        self.assertGreaterEqual(fields[b"ver"], 20820)
 
 
 if __name__ == "__main__":

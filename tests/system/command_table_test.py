@@ -129,13 +129,6 @@ class CommandTableTest(ServerTest):
             flat[sub_name] = (one[b"group"], version)
         return flat
 
-    def test_own_commands_carry_no_tips(self):
-        """As RedisBloom's: what they answer follows from the keys that they name."""
-        for name, row in command_table(self.ours).items():
-            if name.startswith(OURS_ONLY_PREFIX):
-                self.assertEqual(row["tips"], [], name)
-                self.assertIn(b"module", row["flags"], name)
-
 
 if __name__ == "__main__":
     unittest.main()

@@ -98,12 +98,6 @@ class InfoTest(ServerTest):
             if float(after[1][name]) == 0 and not name.startswith("io_threaded_"):
                 self.assertEqual(float(after[0][name]), 0, name)
 
-    def test_latencystats_are_absent(self):
-        """No distribution of latencies is kept, so there is none to be told."""
-        if not SERVER_IS_REDIS:
-            self.client.call("PING")
-            self.assertEqual(self.client.call("INFO", "latencystats"), b"# Latencystats\r\n")
-
     def test_client_list_counts_queued_commands(self):
         with self.server.connect() as other:
             other.call("MULTI")

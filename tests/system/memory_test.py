@@ -9,7 +9,6 @@ from harness import ServerTest, wait_until
 from resp import ErrorReply
 
 MIB = 1 << 20
-GIB = 1 << 30
 
 
 class MemoryTest(ServerTest):
@@ -92,26 +91,6 @@ class MemoryTest(ServerTest):
         wait_until(
             lambda: self.used_bytes() - before_bytes < MIB, what="giving the deleted filter back"
         )
-
-    def test_a_plan_is_a_figure_only(self):
-        before_bytes = self.used_bytes()
-        planned_bytes = self.plan("0.01", "10000000000")[b"bytes"]
-        self.assertGreater(planned_bytes, 11 * GIB)
-        self.assertLess(planned_bytes, 13 * GIB)
-        self.assertLess(self.used_bytes() - before_bytes, MIB)
-        self.assertEqual(self.client.call("DBSIZE"), 0)
-
-    def test_a_refused_reservation_names_its_size(self):
-        capacity = 1 << 48
-        planned_bytes = self.plan("0.01", capacity)[b"bytes"]
-        before_bytes = self.used_bytes()
-        reply = self.client.call("BF.RESERVE", "f", "0.01", capacity)
-        self.assertEqual(
-            reply,
-            ErrorReply(f"ERR Insufficient memory to create filter of {planned_bytes - 48} bytes"),
-        )
-        self.assertLess(self.used_bytes() - before_bytes, MIB)
-        self.assertEqual(self.client.call("EXISTS", "f"), 0)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import time
 import unittest
 
 from harness import SANITIZED, ServerTest, wait_until
-from resp import Connection, ErrorReply, encode
+from resp import Connection, encode
 
 STORM = 2000
 UNREAD_LIMIT_BYTES = (1 << 30) if SANITIZED else (128 << 20)
@@ -152,27 +152,6 @@ class ClientsTest(ServerTest):
                 client.socket.shutdown(socket.SHUT_WR)
                 self.assertEqual(client.read_to_end(), expected)
 
-    def test_reply_line_never_holds_the_clients_line_break(self):
-        for words in ((b"x\r\n+OK", b"a"), (b"x", b"\r\n-ERR forged\r\n"), (b"SET\r\n", b"\n")):
-            with self.subTest(words=words):
-                raw = self.connect().call_raw(*words)
-                self.assertTrue(raw.startswith(b"-ERR unknown command"), raw)
-                self.assertEqual(raw.count(b"\r") + raw.count(b"\n"), 2)
-
-    def test_hello_tells_what_clients_ask_for(self):
-        client = self.connect()
-        reply = client.call("HELLO", "3")
-        self.assertEqual(reply[b"server"], b"redis")
-        self.assertEqual(reply[b"proto"], 3)
-        self.assertEqual(reply[b"role"], b"master")
-        self.assertEqual(
-            set(reply), {b"server", b"version", b"proto", b"id", b"mode", b"role", b"modules"}
-        )
-        self.assertIsInstance(client.call("HELLO", "2"), list)
-        self.assertEqual(
-            client.call("HELLO", "4"), ErrorReply("NOPROTO unsupported protocol version")
-        )
-
     def test_quit_answers_then_closes(self):
         client = self.connect()
         client.send(encode("QUIT"))
@@ -295,48 +274,6 @@ class PasswordTest(ServerTest):
         self.client = self.server.connect()
         self.addCleanup(self.client.close)
 
-    def test_nothing_but_authentication_is_answered_before_it(self):
-        no_auth = ErrorReply("NOAUTH Authentication required.")
-        for command in (("PING",), ("GET", "k"), ("BF.ADD", "f", "x"), ("CONFIG", "GET", "*")):
-            self.assertEqual(self.client.call(*command), no_auth, command)
-        self.assertEqual(
-            self.client.call("HELLO", "3"),
-            ErrorReply(
-                "NOAUTH HELLO must be called with the client already authenticated, otherwise the "
-                "HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client "
-                "and select the RESP protocol version at the same time"
-            ),
-        )
-
-    def test_auth(self):
-        wrong = ErrorReply("WRONGPASS invalid username-password pair or user is disabled.")
-        self.assertEqual(self.client.call("AUTH", "bad"), wrong)
-        self.assertEqual(self.client.call("AUTH", "nobody", "secret"), wrong)
-        self.assertEqual(self.client.call("AUTH", "default", "bad"), wrong)
-        self.assertEqual(
-            self.client.call("AUTH"),
-            ErrorReply("ERR wrong number of arguments for 'auth' command"),
-        )
-        self.assertEqual(self.client.call("PING"), ErrorReply("NOAUTH Authentication required."))
-        self.assertEqual(self.client.call("AUTH", "secret"), b"OK")
-        self.assertEqual(self.client.call("PING"), b"PONG")
-        # A failed attempt does not take back what was granted.
-        self.assertEqual(self.client.call("AUTH", "bad"), wrong)
-        self.assertEqual(self.client.call("PING"), b"PONG")
-        self.assertEqual(self.client.call("AUTH", "default", "secret"), b"OK")
-
-    def test_hello_auth(self):
-        wrong = ErrorReply("WRONGPASS invalid username-password pair or user is disabled.")
-        self.assertEqual(self.client.call("HELLO", "3", "AUTH", "default", "bad"), wrong)
-        # A refused HELLO changes nothing: the protocol is still RESP2.
-        self.assertEqual(self.client.call("AUTH", "secret"), b"OK")
-        self.assertEqual(self.client.call_raw("GET", "none"), b"$-1\r\n")
-        with self.server.connect() as other:
-            reply = other.call("HELLO", "3", "AUTH", "default", "secret", "SETNAME", "me")
-            self.assertEqual(reply[b"proto"], 3)
-            self.assertEqual(other.call("CLIENT", "GETNAME"), b"me")
-            self.assertEqual(other.call_raw("GET", "none"), b"_\r\n")
-
     def test_failed_auth_in_a_pipeline_keeps_the_order(self):
         ping, bad = ("PING",), ("AUTH", "bad")
         replies = self.client.pipeline(
@@ -352,17 +289,6 @@ class PasswordTest(ServerTest):
             with self.server.connect(timeout_s=10) as client:
                 client.send(request)
                 self.assertRegex(client.read_to_end(), rb"^-ERR Protocol error: unauthenticated ")
-
-    def test_auth_without_a_password_set(self):
-        open_server = self.start_server()
-        with open_server.connect() as client:
-            self.assertEqual(
-                client.call("AUTH", "x"),
-                ErrorReply(
-                    "ERR AUTH <password> called without any password configured for the default "
-                    "user. Are you sure your configuration is correct?"
-                ),
-            )
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/bloom/bit_array.h"
 #include "core/bloom/layouts.h"
 #include "server/commands/bloom/bloom_statistics.h"
 #include "tests/support/command_test.h"
@@ -313,6 +314,99 @@ TEST_F(BloomCommandsTest, TotalsSumOverAllDatabases) {
   EXPECT_EQ(totals.item_count, 4U);
   EXPECT_EQ(totals.capacity, 108U);
   EXPECT_GT(totals.memory_bytes, 0U);
+}
+
+TEST_F(BloomCommandsTest, CapacityOutOfRangeNamesTheRange) {
+  for (const char* capacity : {"0", "-1", "9223372036854775807"}) {
+    EXPECT_EQ(run({"BF.RESERVE", "k", "0.01", capacity}),
+              error("ERR capacity must be in the range [1, 281474976710656]"))
+        << capacity;
+  }
+  EXPECT_EQ(run({"EXISTS", "k"}), integer(0));
+}
+
+TEST_F(BloomCommandsTest, InfoOfAScalingFilter) {
+  for (const auto version : {protocol::RespVersion::kResp2, protocol::RespVersion::kResp3}) {
+    run({"FLUSHALL"});
+    client_->session->resp = version;
+    run({"BF.RESERVE", "k", "0.01", "100"});
+    run({"BF.MADD", "k", "a", "b"});
+    const std::string reply = run({"BF.INFO", "k"});
+    EXPECT_TRUE(reply.starts_with(version == protocol::RespVersion::kResp2 ? "*10\r\n" : "%5\r\n"));
+    EXPECT_EQ(reply.find("+Capacity\r\n:100\r\n+Size\r\n:"), reply.find('+'));
+    EXPECT_TRUE(
+        reply.ends_with("+Number of filters\r\n:1\r\n+Number of items inserted\r\n:2\r\n"
+                        "+Expansion rate\r\n:2\r\n"))
+        << reply;
+  }
+}
+
+TEST_F(BloomCommandsTest, ConfigSetsWhatNewFiltersGet) {
+  const auto shown = [&](const std::string& name) { return run({"CONFIG", "GET", name}); };
+  EXPECT_EQ(shown("bf-error-rate"), array({bulk("bf-error-rate"), bulk("0.01")}));
+  EXPECT_EQ(shown("bf-initial-size"), array({bulk("bf-initial-size"), bulk("100")}));
+  EXPECT_EQ(shown("bf-expansion-factor"), array({bulk("bf-expansion-factor"), bulk("2")}));
+  EXPECT_EQ(run({"CONFIG", "SET", "bf-initial-size", "500"}), kOk);
+  EXPECT_EQ(run({"CONFIG", "SET", "bf-expansion-factor", "4"}), kOk);
+  run({"BF.ADD", "k", "a"});
+  EXPECT_EQ(info("k", "CAPACITY"), array({integer(500)}));
+  EXPECT_EQ(info("k", "EXPANSION"), array({integer(4)}));
+  run({"CONFIG", "SET", "bf-expansion-factor", "0"});
+  run({"BF.ADD", "l", "a"});
+  EXPECT_EQ(info("l", "EXPANSION"), array({kNull}));
+  for (const auto& [name, bad] : {std::pair{"bf-error-rate", "1"},
+                                  {"bf-error-rate", "x"},
+                                  {"bf-initial-size", "0"},
+                                  {"bf-expansion-factor", "32769"}}) {
+    const std::string start =
+        std::string("-ERR CONFIG SET failed (possibly related to argument '") + name + "') - ";
+    EXPECT_TRUE(run({"CONFIG", "SET", name, bad}).starts_with(start)) << name;
+  }
+}
+
+TEST_F(BloomCommandsTest, ConfigTakesTheNamesOfValkeyBloom) {
+  for (const auto& [name, value] :
+       {std::pair{"bf.bloom-capacity", "700"}, {"bf.bloom-expansion", "8"}}) {
+    EXPECT_EQ(run({"CONFIG", "SET", name, value}), kOk) << name;
+    EXPECT_EQ(run({"CONFIG", "GET", name}), array({bulk(name), bulk(value)}));
+  }
+  run({"BF.ADD", "k", "a"});
+  EXPECT_EQ(info("k", "CAPACITY"), array({integer(700)}));
+  EXPECT_EQ(info("k", "EXPANSION"), array({integer(8)}));
+  EXPECT_EQ(run({"CONFIG", "SET", "bf.bloom-fp-rate", "0.001"}), kOk);
+}
+
+TEST_F(BloomCommandsTest, RowsNameKeysAndFlags) {
+  struct Expected {
+    const char* name;
+    int arity;
+    uint32_t flag;
+  };
+  for (const Expected& one : {Expected{"bf.reserve", -4, kWrite},
+                              {"bf.add", 3, kWrite},
+                              {"bf.madd", -3, kWrite},
+                              {"bf.exists", 3, kReadOnly},
+                              {"bf.mexists", -3, kReadOnly},
+                              {"bf.info", -2, kReadOnly},
+                              {"bf.card", 2, kReadOnly}}) {
+    const std::string reply = run({"COMMAND", "INFO", one.name});
+    EXPECT_TRUE(reply.starts_with("*1\r\n*10\r\n" + bulk(one.name) + integer(one.arity))) << reply;
+    const std::string flag = one.flag == kWrite ? "+write\r\n" : "+readonly\r\n";
+    EXPECT_NE(reply.find(flag), std::string::npos) << one.name;
+    EXPECT_NE(reply.find(integer(1) + integer(1) + integer(1) + "*"), std::string::npos)
+        << one.name;
+  }
+}
+
+TEST_F(BloomCommandsTest, ARefusedReservationNamesThePlannedBytes) {
+  const std::string plan = run({"BF.PLAN", "0.01", "281474976710656"});
+  const size_t at = plan.find(bulk("bytes")) + bulk("bytes").size();
+  const uint64_t planned_bytes = std::stoull(plan.substr(plan.find(':', at) + 1));
+  EXPECT_EQ(run({"BF.RESERVE", "f", "0.01", "281474976710656"}),
+            error("ERR Insufficient memory to create filter of " +
+                  std::to_string(planned_bytes - 48) + " bytes"));
+  EXPECT_EQ(core::bloom::mapped_bytes(), 0U);
+  EXPECT_EQ(run({"EXISTS", "f"}), integer(0));
 }
 
 }  // namespace

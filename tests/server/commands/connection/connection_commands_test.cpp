@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "server/process/compatibility.h"
 #include "tests/support/command_test.h"
 
 namespace server {
@@ -33,6 +34,68 @@ TEST_F(ConnectionCommandsTest, RefusedHelloChangesNothing) {
 TEST_F(ConnectionCommandsTest, HelloSwitchesToResp3) {
   EXPECT_TRUE(run({"HELLO", "3"}).starts_with("%7\r\n$6\r\nserver\r\n$5\r\nredis\r\n"));
   EXPECT_EQ(client_->session->resp, protocol::RespVersion::kResp3);
+}
+
+TEST_F(ConnectionCommandsTest, HelloTellsWhatClientsAskFor) {
+  const std::string reply = run({"HELLO", "3"});
+  const std::string version = bulk(kCompatibleRedisVersion);
+  EXPECT_EQ(reply, "%7\r\n" + bulk("server") + bulk("redis") + bulk("version") + version +
+                       bulk("proto") + integer(3) + bulk("id") + integer(1) + bulk("mode") +
+                       bulk("standalone") + bulk("role") + bulk("master") + bulk("modules") +
+                       reply.substr(reply.find(bulk("modules")) + bulk("modules").size()));
+  EXPECT_TRUE(run({"HELLO", "2"}).starts_with("*14\r\n"));
+}
+
+class PasswordTest : public CommandTest {
+ protected:
+  void SetUp() override {
+    EXPECT_EQ(run({"CONFIG", "SET", "requirepass", "secret"}), kOk);
+    client_->session->authenticated = false;
+    other_->session->authenticated = false;
+  }
+
+  const std::string kWrong = error("WRONGPASS invalid username-password pair or user is disabled.");
+  const std::string kNoPassword = error("NOAUTH Authentication required.");
+};
+
+TEST_F(PasswordTest, HelloNeedsCredentialsToo) {
+  EXPECT_EQ(run({"HELLO", "3"}),
+            error("NOAUTH HELLO must be called with the client already authenticated, otherwise "
+                  "the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the "
+                  "client and select the RESP protocol version at the same time"));
+}
+
+TEST_F(PasswordTest, AuthOpensTheSession) {
+  EXPECT_EQ(run({"AUTH", "bad"}), kWrong);
+  EXPECT_EQ(run({"AUTH", "nobody", "secret"}), kWrong);
+  EXPECT_EQ(run({"AUTH", "default", "bad"}), kWrong);
+  EXPECT_EQ(run({"AUTH"}), error("ERR wrong number of arguments for 'auth' command"));
+  EXPECT_EQ(run({"PING"}), kNoPassword);
+  EXPECT_EQ(run({"AUTH", "secret"}), kOk);
+  EXPECT_EQ(run({"PING"}), "+PONG\r\n");
+  // A failed attempt does not take back what was granted.
+  EXPECT_EQ(run({"AUTH", "bad"}), kWrong);
+  EXPECT_EQ(run({"PING"}), "+PONG\r\n");
+  EXPECT_EQ(run({"AUTH", "default", "secret"}), kOk);
+  EXPECT_EQ(run_as_other({"PING"}), kNoPassword);
+}
+
+TEST_F(PasswordTest, HelloMayAuthenticate) {
+  EXPECT_EQ(run({"HELLO", "3", "AUTH", "default", "bad"}), kWrong);
+  // A refused HELLO changes nothing: the protocol is still RESP2.
+  EXPECT_EQ(run({"AUTH", "secret"}), kOk);
+  EXPECT_EQ(run({"GET", "none"}), kNull);
+  const std::string reply =
+      run_as_other({"HELLO", "3", "AUTH", "default", "secret", "SETNAME", "me"});
+  EXPECT_NE(reply.find(bulk("proto") + integer(3)), std::string::npos);
+  EXPECT_EQ(run_as_other({"CLIENT", "GETNAME"}), bulk("me"));
+  EXPECT_EQ(run_as_other({"GET", "none"}), "_\r\n");
+}
+
+TEST_F(ConnectionCommandsTest, AuthWithoutAPasswordSetIsAnError) {
+  EXPECT_EQ(run({"AUTH", "x"}),
+            error("ERR AUTH <password> called without any password configured for the default "
+                  "user. Are you sure your configuration is correct?"));
 }
 
 }  // namespace

@@ -48,5 +48,31 @@ TEST_F(IntrospectionCommandsTest, EveryCommandTellsItsComplexity) {
             std::string::npos);
 }
 
+// As RedisBloom's: what they answer follows from the keys that they name.
+TEST_F(IntrospectionCommandsTest, CommandsOfTheModuleCarryNoTips) {
+  size_t count = 0;
+  for (const RegisteredCommand* command : registry_->commands()) {
+    if (!command->row->name.starts_with("bf.")) continue;
+    EXPECT_EQ(command->row->tips, "") << command->full_name;
+    const std::string info = run({"COMMAND", "INFO", command->full_name});
+    EXPECT_NE(info.find("+module\r\n"), std::string::npos) << command->full_name;
+    ++count;
+  }
+  EXPECT_GT(count, 10U);
+}
+
+TEST_F(IntrospectionCommandsTest, ModuleListNamesBf) {
+  const std::string reply = run({"MODULE", "LIST"});
+  EXPECT_NE(reply.find(bulk("name") + bulk("bf") + bulk("ver") + ":"), std::string::npos) << reply;
+  const std::string version = reply.substr(reply.find(bulk("ver")) + bulk("ver").size() + 1);
+  EXPECT_GE(std::stoi(version), 20820);
+}
+
+// No distribution of latencies is kept, so there is none to be told.
+TEST_F(IntrospectionCommandsTest, LatencystatsAreAbsent) {
+  run({"PING"});
+  EXPECT_EQ(run({"INFO", "latencystats"}), bulk("# Latencystats\r\n"));
+}
+
 }  // namespace
 }  // namespace server
