@@ -9,6 +9,9 @@ import re
 
 PRODUCT_FOLDERS = ("core", "protocol", "persistence", "server")
 TEST_CASE = re.compile(r"^(?:TEST|TEST_F|TEST_P|TYPED_TEST|TYPED_TEST_P)\(", re.MULTILINE)
+# Cases of a system test that derive from unittest's class have no server: the others do.
+SCRIPT_CLASS = re.compile(r"^class ", re.MULTILINE)
+PLAIN_SCRIPT_CLASS = re.compile(r"\w+\(unittest\.TestCase\)")
 SCRIPT_CASE = re.compile(r"^\s*(?:async )?def test_", re.MULTILINE)
 CLASS_HEAD = re.compile(
     r"\b(?:class|struct|union)\b(?:\s*alignas\s*\([^)]*\)|\s*\[\[.*?\]\])*\s*([\w:]*)"
@@ -150,11 +153,16 @@ def test_cases(texts):
         len(TEST_CASE.findall(text))
         for path, text in texts.items() if path.parts[0] == "tests" and path.suffix == ".cpp"
     )  # fmt: skip
-    in_scripts = {"scripts": 0, "system": 0}
+    in_scripts = with_server = 0
     for path, text in texts.items():
-        if path.parts[0] == "tests" and path.parts[1] in in_scripts and path.suffix == ".py":
-            in_scripts[path.parts[1]] += len(SCRIPT_CASE.findall(text))
-    return in_units + sum(in_scripts.values()), in_scripts["system"]
+        if path.parts[0] != "tests" or path.suffix != ".py":
+            continue
+        for part in SCRIPT_CLASS.split(text):
+            count = len(SCRIPT_CASE.findall(part))
+            in_scripts += count
+            if path.parts[1] == "system" and not PLAIN_SCRIPT_CLASS.match(part):
+                with_server += count
+    return in_units + in_scripts, with_server
 
 
 def quoted_files(text):

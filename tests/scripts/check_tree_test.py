@@ -301,14 +301,16 @@ class CheckTreeTest(unittest.TestCase):
             "core/a.h": HEADER + "class A {\n  int b, c;\n};\n",
             "core/b.cpp": SPDX + '#include "core/a.h"\n',
             "tests/core/a_test.cpp": SPDX + "TEST(A, B) {}\nTEST_F(A, C) {}\n",
-            "tests/system/a_test.py": "#!/bin/python\n# " + SPDX + "    def test_b(self):\n",
+            "tests/system/a_test.py": "#!/bin/python\n# " + SPDX
+            + "class A(ServerTest):\n    def test_b(self):\n"
+            + "class B(unittest.TestCase):\n    def test_c(self):\n",
         }
         code, output = self.check(files, "--numbers")
         self.assertEqual(code, 0, output)
         for line in (
             r"  core/ +2 +9", r"  core/ +2", "longest include chain: 2 files",
             r"  core/b.cpp +1", r"  A +2", "units with a source: 1, with a test of that name: 0",
-            r"test cases: 3, that start a server: 1 \(33.3 %\)",
+            r"test cases: 4, that start a server: 1 \(25.0 %\)",
         ):  # fmt: skip
             self.assertRegex(output, f"(?m)^{line}$")
 
