@@ -85,7 +85,10 @@ bool take_bloomery_settings(const SettingsClaim& claim, FilterParameters& parame
   if (claim.expansion > std::numeric_limits<uint32_t>::max()) return false;
   parameters.expansion = static_cast<uint32_t>(claim.expansion);
   parameters.error_rate = claim.error_rate;
-  parameters.tightening_ratio = claim.tightening_ratio;
+  // The layout's own series needs no remembering.
+  const bool is_own =
+      claim.tightening_ratio == core::bloom::layout_row(parameters.layout).own_tightening;
+  parameters.tightening_ratio = is_own ? 0 : claim.tightening_ratio;
   return true;
 }
 

@@ -14,8 +14,10 @@
 #include "core/bloom/scalable_filter.h"
 #include "core/memory_budget.h"
 #include "core/result.h"
+#include "persistence/filters/bloomery_codec.h"
 #include "persistence/filters/filter_chunks.h"
 #include "persistence/filters/filter_codec.h"
+#include "persistence/filters/layout_codec.h"
 #include "persistence/filters/valkeybloom_blob.h"
 #include "persistence/rdb/dump_payload.h"
 #include "tests/support/budget.h"
@@ -80,6 +82,11 @@ inline core::Result<FilterPtr> load(std::string_view payload,
 
 inline std::string load_payload_of(const ScalableFilter& filter) {
   return persistence::encode_load_payload(filter);
+}
+
+// Whether big arrays of the layout are stored without their zeros.
+inline bool is_stored_as_runs(core::bloom::LayoutId layout) {
+  return persistence::layout_codec(layout).encode == persistence::encode_bloomery;
 }
 
 inline void expect_equal(const ScalableFilter& a, const ScalableFilter& b) {
