@@ -91,8 +91,8 @@ class BitArray {
  private:
   // One word: ten thousand small filters must not pay for a flag.
   struct Extent {
-    uint64_t bit_count : 63 = 0;
     bool is_mapped : 1 = false;
+    uint64_t bit_count : 63 = 0;  // above the flag: a line count is one shift away
   };
 
   uint64_t count_ones_in(uint64_t from, uint64_t to) const;
