@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#include "persistence/rdb/dump_payload.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "persistence/bytes/byte_codec.h"
+#include "persistence/bytes/crc64.h"
+
+namespace persistence {
+namespace {
+
+std::string with_version(std::string body, uint16_t version) {
+  ByteWriter writer(body);
+  writer.u16(version);
+  writer.u64(crc64(0, body));
+  return body;
+}
+
+TEST(DumpPayloadTest, AFooterIsReadBack) {
+  for (const std::string& body : {std::string(), std::string("\0value", 6)}) {
+    std::string payload = body;
+    append_dump_footer(payload);
+    EXPECT_EQ(payload.size(), body.size() + 10);
+    EXPECT_EQ(checked_dump_body(payload), body);
+  }
+}
+
+TEST(DumpPayloadTest, EveryFlippedBitAndCutIsFound) {
+  std::string payload = "value";
+  append_dump_footer(payload);
+  for (size_t bit = 0; bit < payload.size() * 8; ++bit) {
+    std::string flipped = payload;
+    flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ 1 << bit % 8);
+    EXPECT_FALSE(checked_dump_body(flipped)) << bit;
+  }
+  for (size_t size = 0; size < payload.size(); ++size) {
+    EXPECT_FALSE(checked_dump_body(payload.substr(0, size))) << size;
+  }
+}
+
+TEST(DumpPayloadTest, VersionsOfServersInUseAreTaken) {
+  for (const uint16_t version : {uint16_t{0}, uint16_t{6}, uint16_t{10}, uint16_t{81}}) {
+    EXPECT_EQ(checked_dump_body(with_version("value", version)), "value") << version;
+  }
+  EXPECT_FALSE(checked_dump_body(with_version("value", 82)));
+}
+
+}  // namespace
+}  // namespace persistence
