@@ -98,19 +98,6 @@ class InfoTest(ServerTest):
             if float(after[1][name]) == 0 and not name.startswith("io_threaded_"):
                 self.assertEqual(float(after[0][name]), 0, name)
 
-    def test_client_list_counts_queued_commands(self):
-        with self.server.connect() as other:
-            other.call("MULTI")
-            self.assertEqual(self.line_of(other)["multi-mem"], "0")
-            total_bytes = int(self.line_of(other)["tot-mem"])
-            other.call("SET", "k", b"x" * 50_000)
-            line = self.line_of(other)
-            self.assertGreater(int(line["multi-mem"]), 50_000)
-            self.assertLess(int(line["multi-mem"]), 60_000)
-            self.assertGreaterEqual(int(line["tot-mem"]) - total_bytes, 50_000)
-            other.call("EXEC")
-            self.assertEqual(self.line_of(other)["multi-mem"], "0")
-
     def test_client_list_tells_the_reply_buffer(self):
         size_bytes = 16 << 20
         self.client.call("SET", "big", b"x" * size_bytes)

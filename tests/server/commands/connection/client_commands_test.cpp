@@ -120,5 +120,21 @@ TEST_F(ClientCommandsTest, MaintenanceNotificationsAreUnknown) {
             error("ERR unknown subcommand 'MAINT_NOTIFICATIONS'. Try CLIENT HELP."));
 }
 
+TEST_F(ClientCommandsTest, ListCountsWhatIsQueued) {
+  const auto figure = [&](const std::string& name) {
+    const std::string line = run({"CLIENT", "LIST", "ID", "2"});
+    return std::stoll(line.substr(line.find(" " + name + "=") + name.size() + 2));
+  };
+  run_as_other({"MULTI"});
+  EXPECT_EQ(figure("multi-mem"), 0);
+  const auto total_bytes = figure("tot-mem");
+  run_as_other({"SET", "k", std::string(50'000, 'x')});
+  EXPECT_GT(figure("multi-mem"), 50'000);
+  EXPECT_LT(figure("multi-mem"), 60'000);
+  EXPECT_GE(figure("tot-mem") - total_bytes, 50'000);
+  run_as_other({"EXEC"});
+  EXPECT_EQ(figure("multi-mem"), 0);
+}
+
 }  // namespace
 }  // namespace server
