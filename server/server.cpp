@@ -233,15 +233,16 @@ void Server::prepare_durability() {
     std::_Exit(EXIT_FAILURE);
   };
   config_.on_change(OptionId::kAppendOnly, [this, &durability]() -> core::Result<> {
-    durability.want_append_log(config_.flag(OptionId::kAppendOnly));
+    durability.log_switch().want(config_.flag(OptionId::kAppendOnly));
     return {};
   });
   config_.on_change(OptionId::kDir, [this, &parts]() -> core::Result<> {
-    return parts.durability.change_directory(
+    return parts.durability.log_switch().change_directory(
         [&] { return parts.directory_lock.move_to(config_.directory()); });
   });
   const auto apply_timestamps = [this, &durability]() -> core::Result<> {
-    durability.set_timestamps(config_.flag(OptionId::kAofTimestampEnabled));
+    durability.append_log().files().writer().set_timestamps(
+        config_.flag(OptionId::kAofTimestampEnabled));
     return {};
   };
   (void)apply_timestamps();
@@ -261,7 +262,7 @@ void Server::recover() {
     }
     return request_stop();
   }
-  if (const auto& position = parts.durability.recovered_position()) {
+  if (const auto& position = parts.durability.loader().recovered_position()) {
     parts.replication.restore(*position);
   }
   parts.durability.start();
@@ -316,7 +317,7 @@ void Server::request_stop() {
     Parts& parts = *parts_;
     if (parts.stopping) return;
     parts.stopping = true;
-    parts.durability.cancel_recovery();
+    parts.durability.loader().cancel();
     parts.listener.close();
     parts.periodic.stop();
     parts.signals.cancel();

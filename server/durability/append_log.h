@@ -25,7 +25,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -35,7 +34,9 @@
 #include "persistence/aof/aof_writer.h"
 #include "persistence/journal.h"
 #include "server/config/config.h"
+#include "server/durability/log_files.h"
 #include "server/durability/reply_log.h"
+#include "server/durability/sync_pacing.h"
 #include "server/process/availability.h"
 
 namespace server {
@@ -43,11 +44,11 @@ namespace server {
 class AppendLog final : public ReplyLog {
  public:
   AppendLog(const Config& config, const core::Clock& clock, persistence::Journal& journal,
-            persistence::AofWriter& writer, Availability& availability)
+            persistence::FileSystem& files, Availability& availability)
       : config_(config),
         clock_(clock),
         journal_(journal),
-        writer_(writer),
+        files_(config, clock, journal, files),
         availability_(availability) {}
   ~AppendLog() { stop(); }
   AppendLog(const AppendLog&) = delete;
@@ -62,6 +63,10 @@ class AppendLog final : public ReplyLog {
   void start();
   void stop();
 
+  // Opened, closed and replaced by whoever decides about it.
+  LogFiles& files() { return files_; }
+  const persistence::AofWriter& writer() const { return files_.writer(); }
+
   uint64_t offset_of_replies(bool has_written) const override {
     if (!is_open() || (!has_written && (fails() || sync_is_overdue()))) return 0;
     return journal_.end_offset();
@@ -70,7 +75,7 @@ class AppendLog final : public ReplyLog {
   bool fails() const override { return availability_.has(Availability::kAppendLogFails); }
   std::string failure_text() const override;
   // Whether there is a file that replies depend on.
-  bool is_open() const { return writer_.is_open(); }
+  bool is_open() const { return writer().is_open(); }
   bool syncs_before_replies() const { return is_open() && is_always(); }
   // Writes, unless appendfsync is always: what a sync must follow is left to commit().
   void write() override;
@@ -96,7 +101,7 @@ class AppendLog final : public ReplyLog {
  private:
   bool is_always() const { return config_.append_fsync() == AppendFsync::kAlways; }
   uint64_t safe_offset() const {
-    return is_always() ? writer_.synced_offset() : writer_.written_offset();
+    return is_always() ? writer().synced_offset() : writer().written_offset();
   }
   bool sync_is_overdue() const;
   // Writes and syncs for all who wait, unless another thread is at it; false if the log's thread
@@ -104,8 +109,6 @@ class AppendLog final : public ReplyLog {
   bool sync_here();
   void run();
   void step();
-  // How long the log's thread may sleep when nobody wakes it.
-  std::chrono::microseconds sleep_time() const;
   void write_and_report();
   void sync_and_report();
   core::Result<> write_and_sync();
@@ -113,11 +116,10 @@ class AppendLog final : public ReplyLog {
   const Config& config_;
   const core::Clock& clock_;
   persistence::Journal& journal_;
-  persistence::AofWriter& writer_;
+  LogFiles files_;
   Availability& availability_;
   std::atomic<bool> syncs_suspended_{false};
   static constexpr int64_t kNotSyncing = -1;
-  static constexpr int64_t kSlowSyncUs = 10'000;
   std::atomic<int64_t> sync_began_us_{kNotSyncing};
   std::atomic<uint64_t> delayed_syncs_{0};
 
@@ -127,12 +129,7 @@ class AppendLog final : public ReplyLog {
   bool stopping_ = false;
   // Whether a thread writes and syncs for all.
   std::atomic<bool> is_taken_{false};
-  // A moving average, of who has taken it. A disk is slow until it has shown otherwise.
-  std::atomic<int64_t> average_sync_us_{kSlowSyncUs};
-  // With `always`: clients that no sync has begun for, and how many of them are to wake the thread.
-  std::atomic<size_t> waiting_{0};
-  std::atomic<size_t> wakes_from_{1};
-  int64_t gather_us_ = 0;      // of the log's thread: how long it waits for that many
+  SyncPacing pacing_;          // with `always`
   uint64_t told_offset_ = 0;   // of the log's thread: how far on_progress has told of
   int64_t next_sync_us_ = 0;   // of the log's thread
   int64_t next_retry_us_ = 0;  // of the log's thread

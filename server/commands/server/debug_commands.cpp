@@ -58,7 +58,7 @@ void digest_value(Context& ctx) {
 template <class Load>
 void reload_when_drained(Context& ctx, Load load) {
   Durability& durability = ctx.services.durability;
-  if (auto begun = durability.begin_reload(); !begun) {
+  if (auto begun = durability.loader().begin_reload(); !begun) {
     return ctx.reply.error(begun.error().message);
   }
   PauseGate& pause = ctx.services.pause;
@@ -66,7 +66,7 @@ void reload_when_drained(Context& ctx, Load load) {
   DeferredReply reply = defer_reply(ctx.services.clients, ctx.session.id);
   pause.drain([&durability, &pause, load, end = reply.end] {
     const auto done = load(durability);
-    durability.end_reload([&pause] { pause.release_writes(PauseGate::Hold::kReload); });
+    durability.loader().end_reload([&pause] { pause.release_writes(PauseGate::Hold::kReload); });
     end(done);
   });
   ctx.await(std::move(reply.awaited));
@@ -81,13 +81,13 @@ void reload(Context& ctx) {
     saves = false;
   }
   reload_when_drained(
-      ctx, [saves](Durability& durability) { return durability.reload_snapshot(saves); });
+      ctx, [saves](Durability& durability) { return durability.loader().reload_snapshot(saves); });
 }
 
 /* DEBUG LOADAOF */
 void loadaof(Context& ctx) {
   if (!is_allowed(ctx)) return;
-  reload_when_drained(ctx, [](Durability& durability) { return durability.reload_log(); });
+  reload_when_drained(ctx, [](Durability& durability) { return durability.loader().reload_log(); });
 }
 
 /* DEBUG SLEEP seconds */

@@ -14,7 +14,7 @@ namespace {
 
 /* SAVE */
 void save(Context& ctx) {
-  if (auto saved = ctx.services.durability.save(ctx.locking()); !saved) {
+  if (auto saved = ctx.services.durability.saves().snapshots().save(ctx.locking()); !saved) {
     return ctx.reply.error(saved.error().message);
   }
   ctx.reply.ok();
@@ -29,24 +29,24 @@ void bgsave(Context& ctx) {
     }
     may_wait = true;
   }
-  const auto started = ctx.services.durability.start_save(ctx.locking(), may_wait);
+  const auto started = ctx.services.durability.saves().snapshots().start(ctx.locking(), may_wait);
   if (!started) return ctx.reply.error(started.error().message);
-  ctx.reply.simple(*started == Durability::Start::kStarted ? "Background saving started"
-                                                           : "Background saving scheduled");
+  ctx.reply.simple(*started == SaveStart::kStarted ? "Background saving started"
+                                                   : "Background saving scheduled");
 }
 
 /* BGREWRITEAOF */
 void bgrewriteaof(Context& ctx) {
   const auto started = ctx.services.durability.request_rewrite();
   if (!started) return ctx.reply.error(started.error().message);
-  ctx.reply.simple(*started == Durability::Start::kStarted
+  ctx.reply.simple(*started == SaveStart::kStarted
                        ? "Background append only file rewriting started"
                        : "Background append only file rewriting scheduled");
 }
 
 /* LASTSAVE */
 void lastsave(Context& ctx) {
-  ctx.reply.integer(ctx.services.durability.last_save_s());
+  ctx.reply.integer(ctx.services.durability.saves().snapshots().last_save_s());
 }
 
 struct ShutdownOptions {

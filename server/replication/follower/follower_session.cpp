@@ -220,9 +220,9 @@ core::Result<> FollowerSession::finish_snapshot() {
   return {};
 }
 
-Durability::Replacement FollowerSession::replacement_by(const SnapshotFacts& facts,
-                                                        const std::function<void()>& on_piece) {
-  Durability::Replacement replacement;
+Replacement FollowerSession::replacement_by(const SnapshotFacts& facts,
+                                            const std::function<void()>& on_piece) {
+  Replacement replacement;
   replacement.path = snapshot_path_;
   replacement.may_begin = surroundings_.is_wanted;
   replacement.on_piece = on_piece;

@@ -99,8 +99,7 @@ class FollowerSession {
   core::Result<> begin_snapshot();
   core::Result<> write_snapshot();
   core::Result<> finish_snapshot();
-  Durability::Replacement replacement_by(const SnapshotFacts& facts,
-                                         const std::function<void()>& on_piece);
+  Replacement replacement_by(const SnapshotFacts& facts, const std::function<void()>& on_piece);
   core::Result<> go_on();
   core::Result<> apply_units();
   core::Result<> apply_unit();

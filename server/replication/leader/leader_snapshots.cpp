@@ -48,7 +48,7 @@ void Leader::begin_snapshot(const Replicas::Batch& batch) {
     is_asleep_ = true;
     wake();
   };
-  const auto started = parts_.durability.start_transfer(std::move(transfer));
+  const auto started = parts_.durability.saves().transfers().start(std::move(transfer));
   if (started) return;
   const std::scoped_lock lock(mutex_);
   // After a failed fork there is a result; else nothing has happened, and it is tried again soon.

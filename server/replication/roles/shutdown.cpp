@@ -26,7 +26,7 @@ void Shutdown::begin(const Request& request) {
   wanted_offset_.reset();
   state_ = State::kWaits;
   const uint64_t attempt = ++attempt_;
-  parts_.durability.refuse_children(true);
+  parts_.durability.saves().slot().refuse_children(true);
   parts_.pause.hold_writes(PauseGate::Hold::kShutdown);
   lock.unlock();
   parts_.pause.drain([this, attempt] { note_writes_ended(attempt); });
@@ -104,7 +104,7 @@ void Shutdown::log_lagging_replicas() const {
 
 // The next attempt may begin behind it, not before.
 void Shutdown::take_back() {
-  parts_.durability.refuse_children(false);
+  parts_.durability.saves().slot().refuse_children(false);
   parts_.pause.release_writes(PauseGate::Hold::kEnding);
   parts_.pause.release_writes(PauseGate::Hold::kShutdown);
   state_ = State::kNone;

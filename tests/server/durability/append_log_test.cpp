@@ -38,7 +38,8 @@ class AppendLogTest : public ::testing::Test {
   void open(const char* policy) {
     const std::array<const char*, 3> options = {"server", "--appendfsync", policy};
     ASSERT_TRUE(config_.load(static_cast<int>(options.size()), options.data()));
-    ASSERT_TRUE(writer_.open({}, std::nullopt, 0, persistence::AofWriter::Begin::kNow));
+    ASSERT_TRUE(
+        log_.files().writer().open({}, std::nullopt, 0, persistence::AofWriter::Begin::kNow));
     journal_.set_active(true);
     disk_.restart_count();
   }
@@ -74,8 +75,7 @@ class AppendLogTest : public ::testing::Test {
   persistence::Journal journal_;
   VirtualDisk disk_;
   Availability availability_;
-  persistence::AofWriter writer_{disk_, journal_, clock_, {"dir", persistence::AofNames("log")}};
-  AppendLog log_{config_, clock_, journal_, writer_, availability_};
+  AppendLog log_{config_, clock_, journal_, disk_, availability_};
 };
 
 TEST_F(AppendLogTest, EverySecondTheCallerWrites) {
@@ -265,7 +265,7 @@ TEST_F(AppendLogTest, AlwaysAnswersAllWhoWait) {
     EXPECT_EQ(answered[static_cast<size_t>(client)], kWrites / (client + 1));
   }
   disk_.cut_power(Unsynced::kLost);
-  const auto content = disk_.content("dir/log.1.incr.aof");
+  const auto content = disk_.content(log_.files().directory().path_of("appendonly.aof.1.incr.aof"));
   ASSERT_TRUE(content);
   EXPECT_NE(content->find("\r\n0:299\r\n"), std::string::npos);
   EXPECT_NE(content->find("\r\n3:74\r\n"), std::string::npos);
@@ -277,7 +277,7 @@ TEST_F(AppendLogTest, ALogThatWasClosedKeepsNobodyWaiting) {
   const uint64_t end = append("key");
   ASSERT_TRUE(log_.flush());
   journal_.set_active(false);
-  writer_.close();
+  log_.files().writer().close();
   log_.commit(1);
   EXPECT_TRUE(log_.is_safe(end + 1));
 }

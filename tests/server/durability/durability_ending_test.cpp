@@ -42,14 +42,14 @@ class DurabilityEndingTest : public ::testing::Test {
 
 TEST_F(DurabilityEndingTest, ALogThatIsStillToBeSwitchedOnIsWhole) {
   begin("no", SaveChild::start_here);
-  process_->durability.want_append_log(true);
+  process_->durability.log_switch().want(true);
   EXPECT_TRUE(process_->durability.prepare_end(false));
   expect_found();
 }
 
 TEST_F(DurabilityEndingTest, AFirstBaseIsAwaitedOrWrittenAnew) {
   begin("no", start_failing_child);
-  process_->durability.want_append_log(true);
+  process_->durability.log_switch().want(true);
   process_->durability.tick();
   ASSERT_TRUE(process_->durability.log_writer().needs_base());
   process_->append("key", " and after");
@@ -59,7 +59,7 @@ TEST_F(DurabilityEndingTest, AFirstBaseIsAwaitedOrWrittenAnew) {
 
 TEST_F(DurabilityEndingTest, AFirstBaseThatCannotBeWrittenRefusesTheEnd) {
   begin("no", start_failing_child);
-  process_->durability.want_append_log(true);
+  process_->durability.log_switch().want(true);
   process_->durability.tick();
   disk_.restart_count();
   disk_.fail_from_operation(1);
@@ -74,7 +74,7 @@ TEST_F(DurabilityEndingTest, AFirstBaseThatCannotBeWrittenRefusesTheEnd) {
 TEST_F(DurabilityEndingTest, NoOtherSaveBeginsWhenTheRunningOneIsStopped) {
   begin("yes", start_slow_child);
   Durability& durability = process_->durability;
-  ASSERT_TRUE(durability.start_save(Locking::kTake, false));
+  ASSERT_TRUE(durability.saves().snapshots().start(Locking::kTake, false));
   ASSERT_TRUE(durability.request_rewrite());
   std::atomic<bool> is_over{false};
   std::thread ticker([&] {
@@ -83,20 +83,20 @@ TEST_F(DurabilityEndingTest, NoOtherSaveBeginsWhenTheRunningOneIsStopped) {
   EXPECT_TRUE(durability.prepare_end(true));
   is_over = true;
   ticker.join();
-  EXPECT_EQ(durability.fork_count(), 1u);
+  EXPECT_EQ(durability.saves().slot().fork_count(), 1u);
   expect_found();
 }
 
 TEST_F(DurabilityEndingTest, FromTheOrderToEndOnNoChildBegins) {
   begin("yes", SaveChild::start_here);
   Durability& durability = process_->durability;
-  durability.refuse_children(true);
-  EXPECT_FALSE(durability.start_save(Locking::kTake, false));
+  durability.saves().slot().refuse_children(true);
+  EXPECT_FALSE(durability.saves().snapshots().start(Locking::kTake, false));
   EXPECT_FALSE(durability.request_rewrite());
   durability.tick();
-  EXPECT_EQ(durability.fork_count(), 0u);
-  durability.refuse_children(false);
-  EXPECT_TRUE(durability.start_save(Locking::kTake, false));
+  EXPECT_EQ(durability.saves().slot().fork_count(), 0u);
+  durability.saves().slot().refuse_children(false);
+  EXPECT_TRUE(durability.saves().snapshots().start(Locking::kTake, false));
 }
 
 }  // namespace

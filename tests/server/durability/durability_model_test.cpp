@@ -293,7 +293,7 @@ class World {
     } else if (choice < 95) {
       tick();
     } else if (choice < 96) {
-      life_->durability.want_append_log(!life_->durability.log_is_on());
+      life_->durability.log_switch().want(!life_->durability.log_is_on());
       tick();
     } else if (choice < 98) {
       disturb();
@@ -312,12 +312,13 @@ class World {
 
   void tick() {
     const Durability& durability = life_->durability;
-    const uint64_t rewrites = durability.rewrite_record().count;
-    const uint64_t forks = durability.fork_count();
+    const uint64_t rewrites = durability.saves().rewrites().record().count;
+    const uint64_t forks = durability.saves().slot().fork_count();
     life_->durability.tick();
     // A tick deals with the child that has ended before it forks another.
-    if (durability.rewrite_record().count > rewrites) safe_ = std::max(safe_, rewritten_);
-    if (durability.fork_count() > forks) rewritten_ = states_.size() - 1;
+    if (durability.saves().rewrites().record().count > rewrites)
+      safe_ = std::max(safe_, rewritten_);
+    if (durability.saves().slot().fork_count() > forks) rewritten_ = states_.size() - 1;
   }
 
   void disturb() {

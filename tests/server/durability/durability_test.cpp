@@ -24,11 +24,11 @@ TEST(Durability, AChildIsCountedBeforeAnybodyHearsOfIt) {
   Process process(
       disk, "no",
       [&](const core::Clock& clock, const SaveChild::Work& work, std::vector<int> kept) {
-        seen = durability->fork_count();
+        seen = durability->saves().slot().fork_count();
         return SaveChild::start_here(clock, work, std::move(kept));
       });
   durability = &process.durability;
-  ASSERT_TRUE(process.durability.start_save(Locking::kTake, false));
+  ASSERT_TRUE(process.durability.saves().snapshots().start(Locking::kTake, false));
   EXPECT_EQ(seen, 1u);
 }
 
@@ -39,8 +39,8 @@ TEST(Durability, AForkThatFailsCountsAsNone) {
                      const std::vector<int>&) -> core::Result<std::unique_ptr<SaveChild>> {
                     return core::Error{"ERR no memory"};
                   });
-  EXPECT_FALSE(process.durability.start_save(Locking::kTake, false));
-  EXPECT_EQ(process.durability.fork_count(), 0u);
+  EXPECT_FALSE(process.durability.saves().snapshots().start(Locking::kTake, false));
+  EXPECT_EQ(process.durability.saves().slot().fork_count(), 0u);
 }
 
 }  // namespace

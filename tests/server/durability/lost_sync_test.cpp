@@ -48,7 +48,7 @@ class LostSyncTest : public ::testing::Test {
     }
     return clock_.now_ms - begin_ms;
   }
-  uint64_t failures() const { return durability_.rewrite_record().failures_in_a_row; }
+  uint64_t failures() const { return durability_.saves().rewrites().record().failures_in_a_row; }
 
   Config config_;
   ManualClock clock_;

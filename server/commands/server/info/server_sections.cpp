@@ -113,31 +113,31 @@ void write_clients(const Source& source, Lines& lines) {
 
 void write_saves(const Source& source, Lines& lines) {
   const Durability& durability = source.services.durability;
-  const SaveRecord record = durability.snapshot_record();
-  const SaveProgress child = durability.progress();
+  const SaveRecord record = durability.saves().snapshots().record();
+  const SaveProgress child = durability.saves().slot().progress();
   // A snapshot for replicas is none of `dump.rdb`, but a child that saves all the same.
-  const bool runs = durability.running_task() == Durability::Task::kSave ||
-                    durability.running_task() == Durability::Task::kTransfer;
-  lines.field("rdb_changes_since_last_save", durability.changes_since_save());
+  const bool runs = durability.saves().slot().task() == SaveTask::kSave ||
+                    durability.saves().slot().task() == SaveTask::kTransfer;
+  lines.field("rdb_changes_since_last_save", durability.saves().snapshots().changes_since_save());
   lines.field("rdb_bgsave_in_progress", runs ? 1 : 0);
-  lines.field("rdb_last_save_time", durability.last_save_s());
+  lines.field("rdb_last_save_time", durability.saves().snapshots().last_save_s());
   lines.field("rdb_last_bgsave_status", record.last_was_ok ? "ok" : "err");
   lines.field("rdb_last_bgsave_time_sec", record.last_time_s);
   lines.field("rdb_current_bgsave_time_sec", runs ? child.running_us / 1'000'000 : -1);
   lines.field("rdb_saves", record.count);
   lines.field("rdb_last_cow_size", record.last_copied_bytes);
-  lines.field("rdb_last_load_keys_expired", durability.load_figures().expired_keys.load());
-  lines.field("rdb_last_load_keys_loaded", durability.load_figures().loaded_keys.load());
+  lines.field("rdb_last_load_keys_expired", durability.loader().figures().expired_keys.load());
+  lines.field("rdb_last_load_keys_loaded", durability.loader().figures().loaded_keys.load());
 }
 
 void write_append_log(const Source& source, Lines& lines) {
   Durability& durability = source.services.durability;
-  const SaveRecord record = durability.rewrite_record();
-  const SaveProgress child = durability.progress();
-  const bool runs = durability.running_task() == Durability::Task::kRewrite;
+  const SaveRecord record = durability.saves().rewrites().record();
+  const SaveProgress child = durability.saves().slot().progress();
+  const bool runs = durability.saves().slot().task() == SaveTask::kRewrite;
   lines.field("aof_enabled", durability.log_is_on() ? 1 : 0);
   lines.field("aof_rewrite_in_progress", runs ? 1 : 0);
-  lines.field("aof_rewrite_scheduled", durability.rewrite_is_scheduled() ? 1 : 0);
+  lines.field("aof_rewrite_scheduled", durability.saves().rewrites().is_scheduled() ? 1 : 0);
   lines.field("aof_last_rewrite_time_sec", record.last_time_s);
   lines.field("aof_current_rewrite_time_sec", runs ? child.running_us / 1'000'000 : -1);
   lines.field("aof_last_bgrewrite_status", record.last_was_ok ? "ok" : "err");
@@ -157,7 +157,7 @@ void write_append_log(const Source& source, Lines& lines) {
 }
 
 void write_loading(const Source& source, Lines& lines) {
-  const LoadFigures& figures = source.services.durability.load_figures();
+  const LoadFigures& figures = source.services.durability.loader().figures();
   const uint64_t total = figures.total_bytes;
   const uint64_t loaded = std::min<uint64_t>(figures.loaded_bytes, total);
   const int64_t elapsed_us = source.services.clock.monotonic_us() - figures.started_us;
@@ -173,7 +173,7 @@ void write_loading(const Source& source, Lines& lines) {
 
 void write_persistence(const Source& source, Lines& lines) {
   const Durability& durability = source.services.durability;
-  const SaveProgress child = durability.progress();
+  const SaveProgress child = durability.saves().slot().progress();
   const bool is_loading = durability.availability.has(Availability::kLoading);
   lines.field("loading", is_loading ? 1 : 0);
   lines.zeros({"async_loading", "current_cow_peak", "current_cow_size", "current_cow_size_age"});

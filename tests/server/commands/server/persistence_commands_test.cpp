@@ -13,7 +13,7 @@ class PersistenceCommandsTest : public CommandTest {
  protected:
   PersistenceCommandsTest() {
     config_.on_change(OptionId::kAppendOnly, [this]() -> core::Result<> {
-      durability_.want_append_log(config_.flag(OptionId::kAppendOnly));
+      durability_.log_switch().want(config_.flag(OptionId::kAppendOnly));
       return {};
     });
     run({"CONFIG", "SET", "appendonly", "no"});

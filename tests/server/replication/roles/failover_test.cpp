@@ -15,8 +15,8 @@ using State = Failover::State;
 using ::testing::HasSubstr;
 
 constexpr int64_t kMsUs = 1000;
-const Failover::Address kFirst{"10.0.0.1", 6379};
-const Failover::Address kSecond{"10.0.0.2", 6379};
+const Failover::Address kFirstAddress{"10.0.0.1", 6379};
+const Failover::Address kSecondAddress{"10.0.0.2", 6379};
 
 class FailoverTest : public ::testing::Test {
  protected:
@@ -33,17 +33,17 @@ class FailoverTest : public ::testing::Test {
   }
 
   Failover failover_;
-  std::vector<Failover::Candidate> replicas_{{kFirst, true, 99}, {kSecond, true, 50}};
+  std::vector<Failover::Candidate> replicas_{{kFirstAddress, true, 99}, {kSecondAddress, true, 50}};
   int64_t now_ = 1'000'000;
 };
 
 TEST_F(FailoverTest, WhatCannotBegin) {
   EXPECT_THAT(begin({}, true), HasSubstr("is a replica"));
   EXPECT_THAT(begin({std::nullopt, true, 10}), HasSubstr("force option"));
-  EXPECT_THAT(begin({kFirst, true, 0}), HasSubstr("force option"));
+  EXPECT_THAT(begin({kFirstAddress, true, 0}), HasSubstr("force option"));
   EXPECT_THAT(begin({Failover::Address{"10.0.0.1", 1}, false, 0}), HasSubstr("not a replica"));
   replicas_[1].is_online = false;
-  EXPECT_THAT(begin({kSecond, false, 0}), HasSubstr("not online"));
+  EXPECT_THAT(begin({kSecondAddress, false, 0}), HasSubstr("not online"));
   replicas_.clear();
   EXPECT_THAT(begin({}), HasSubstr("connected replicas"));
   EXPECT_EQ(failover_.state(), State::kNone);
@@ -63,18 +63,18 @@ TEST_F(FailoverTest, AnyReplicaThatHasAll) {
   EXPECT_EQ(decide().kind, Decided::kWait);
   replicas_[1].acked = 100;
   EXPECT_EQ(decide().kind, Decided::kHandOver);
-  EXPECT_EQ(decide().target, kSecond);
+  EXPECT_EQ(decide().target, kSecondAddress);
   EXPECT_EQ(decide(101).kind, Decided::kWait);
   replicas_[1].is_online = false;
   EXPECT_EQ(decide().kind, Decided::kWait);
 }
 
 TEST_F(FailoverTest, OnlyTheTargetWhenThereIsOne) {
-  begin_quietly({kFirst, false, 0});
+  begin_quietly({kFirstAddress, false, 0});
   replicas_[1].acked = 100;
   EXPECT_EQ(decide().kind, Decided::kWait);
   replicas_[0].acked = 100;
-  EXPECT_EQ(decide().target, kFirst);
+  EXPECT_EQ(decide().target, kFirstAddress);
 }
 
 TEST_F(FailoverTest, NobodyBeforeTheWritesHaveEnded) {
@@ -101,12 +101,12 @@ TEST_F(FailoverTest, TheTimeoutEndsIt) {
 }
 
 TEST_F(FailoverTest, WithForceTheTimeoutGoesOn) {
-  begin_quietly({kSecond, true, 10});
+  begin_quietly({kSecondAddress, true, 10});
   EXPECT_EQ(decide().kind, Decided::kWait);
   now_ += 10 * kMsUs;
   replicas_.clear();
   EXPECT_EQ(decide().kind, Decided::kHandOver);
-  EXPECT_EQ(decide().target, kSecond);
+  EXPECT_EQ(decide().target, kSecondAddress);
 }
 
 TEST_F(FailoverTest, ATimeoutBeyondTheClockIsNone) {

@@ -2,6 +2,8 @@
 //
 // A leader's snapshot takes the place of all data: whatever fails on the way, in memory and on the
 // disk there is all of the old or all of the new.
+#include "server/durability/data_replacer.h"
+
 #include <gtest/gtest.h>
 
 #include <array>
@@ -89,9 +91,9 @@ struct ReplacingProcess {
   Durability durability;
 };
 
-class DurabilityReplacingTest : public ::testing::TestWithParam<bool> {
+class DataReplacerTest : public ::testing::TestWithParam<bool> {
  protected:
-  DurabilityReplacingTest() {
+  DataReplacerTest() {
     put(leader_, "new", "value");
     put(leader_, "both", "new");
     new_ = snapshots::contents(leader_);
@@ -104,7 +106,7 @@ class DurabilityReplacingTest : public ::testing::TestWithParam<bool> {
     process_->write("old", "value");
     process_->write("both", "old");
     if (!GetParam()) {
-      ASSERT_TRUE(process_->durability.save(core::keyspace::Locking::kTake));
+      ASSERT_TRUE(process_->durability.saves().snapshots().save(core::keyspace::Locking::kTake));
     }
     process_->settle();
     old_ = process_->contents();
@@ -112,7 +114,7 @@ class DurabilityReplacingTest : public ::testing::TestWithParam<bool> {
     lost_ = loaded_ = 0;
   }
   core::Result<> replace() {
-    Durability::Replacement replacement;
+    Replacement replacement;
     replacement.path = kReceived;
     replacement.on_loaded = [this] {
       ++loaded_;
@@ -137,7 +139,7 @@ class DurabilityReplacingTest : public ::testing::TestWithParam<bool> {
   std::function<void()> on_loaded_ = [] {};
 };
 
-TEST_P(DurabilityReplacingTest, TheNewDataTakeThePlaceOfTheOld) {
+TEST_P(DataReplacerTest, TheNewDataTakeThePlaceOfTheOld) {
   begin();
   ASSERT_TRUE(replace());
   EXPECT_EQ(loaded_, 1);
@@ -154,9 +156,9 @@ TEST_P(DurabilityReplacingTest, TheNewDataTakeThePlaceOfTheOld) {
   EXPECT_EQ(found, GetParam() ? with_later : snapshots::contents(leader_));
 }
 
-TEST_P(DurabilityReplacingTest, WhatIsNotWantedAnyMoreChangesNothing) {
+TEST_P(DataReplacerTest, WhatIsNotWantedAnyMoreChangesNothing) {
   begin();
-  Durability::Replacement replacement;
+  Replacement replacement;
   replacement.path = kReceived;
   replacement.may_begin = [] { return false; };
   EXPECT_FALSE(process_->durability.replace_data(replacement));
@@ -165,10 +167,10 @@ TEST_P(DurabilityReplacingTest, WhatIsNotWantedAnyMoreChangesNothing) {
   EXPECT_TRUE(replace()) << "nothing is left claimed";
 }
 
-class DurabilityReplacingLogTest : public DurabilityReplacingTest {};
+class DataReplacerLogTest : public DataReplacerTest {};
 
 // The link counts as up from then on, and the data may be all that is left of the leader.
-TEST_P(DurabilityReplacingTest, AStartFindsTheNewDataAsSoonAsTheyAreReliedOn) {
+TEST_P(DataReplacerTest, AStartFindsTheNewDataAsSoonAsTheyAreReliedOn) {
   begin();
   on_loaded_ = [this] {
     disk_->restart_count();
@@ -179,7 +181,7 @@ TEST_P(DurabilityReplacingTest, AStartFindsTheNewDataAsSoonAsTheyAreReliedOn) {
   EXPECT_EQ(after_restart(), new_);
 }
 
-TEST_P(DurabilityReplacingTest, WhatIsWrittenAtOnceIsFoundWithTheNewData) {
+TEST_P(DataReplacerTest, WhatIsWrittenAtOnceIsFoundWithTheNewData) {
   begin();
   ASSERT_TRUE(replace());
   process_->write("later", "1");
@@ -188,7 +190,7 @@ TEST_P(DurabilityReplacingTest, WhatIsWrittenAtOnceIsFoundWithTheNewData) {
   EXPECT_EQ(after_restart(), GetParam() ? with_later : new_);
 }
 
-TEST_P(DurabilityReplacingTest, WithoutLinksTheSnapshotIsCopied) {
+TEST_P(DataReplacerTest, WithoutLinksTheSnapshotIsCopied) {
   begin();
   disk_->refuse_links();
   ASSERT_TRUE(replace());
@@ -198,7 +200,7 @@ TEST_P(DurabilityReplacingTest, WithoutLinksTheSnapshotIsCopied) {
   EXPECT_EQ(after_restart(), GetParam() ? with_later : new_);
 }
 
-TEST_P(DurabilityReplacingLogTest, NoRoomForACopyLeavesTheOldData) {
+TEST_P(DataReplacerLogTest, NoRoomForACopyLeavesTheOldData) {
   begin();
   disk_->refuse_links();
   disk_->set_free_bytes(10);
@@ -212,7 +214,7 @@ TEST_P(DurabilityReplacingLogTest, NoRoomForACopyLeavesTheOldData) {
 }
 
 // Until the log has its base a start would find the old data, so nothing new is relied on.
-TEST_P(DurabilityReplacingLogTest, ALogThatCannotTakeTheNewDataRefusesWritesUntilItCan) {
+TEST_P(DataReplacerLogTest, ALogThatCannotTakeTheNewDataRefusesWritesUntilItCan) {
   begin();
   disk_->restart_count();
   ASSERT_TRUE(replace());
@@ -242,7 +244,7 @@ TEST_P(DurabilityReplacingLogTest, ALogThatCannotTakeTheNewDataRefusesWritesUnti
 }
 
 // It passed the checks before clients were told LOADING, and may wait for its stripes since.
-TEST_P(DurabilityReplacingTest, AWriteThatHadBegunEndsBeforeTheOldDataGo) {
+TEST_P(DataReplacerTest, AWriteThatHadBegunEndsBeforeTheOldDataGo) {
   begin();
   int drains = 0;
   process_->commands.on_drain = [&](const std::function<void()>& on_ended) {
@@ -257,15 +259,15 @@ TEST_P(DurabilityReplacingTest, AWriteThatHadBegunEndsBeforeTheOldDataGo) {
   EXPECT_EQ(process_->contents(), snapshots::contents(leader_));
 }
 
-TEST_P(DurabilityReplacingTest, AnEndOfTheServerIsNotHinderedByACommand) {
+TEST_P(DataReplacerTest, AnEndOfTheServerIsNotHinderedByACommand) {
   begin();
-  process_->commands.on_drain = [this](const auto&) { process_->durability.cancel_recovery(); };
+  process_->commands.on_drain = [this](const auto&) { process_->durability.loader().cancel(); };
   EXPECT_FALSE(replace());
   EXPECT_EQ(process_->contents(), old_);
   EXPECT_FALSE(process_->durability.availability.any());
 }
 
-TEST_P(DurabilityReplacingTest, AnyFailureLeavesTheOldOrTheNewOrNothing) {
+TEST_P(DataReplacerTest, AnyFailureLeavesTheOldOrTheNewOrNothing) {
   const Contents fresh = snapshots::contents(leader_);
   bool has_failed = true;
   for (uint64_t number = 1; has_failed; ++number) {
@@ -285,7 +287,7 @@ TEST_P(DurabilityReplacingTest, AnyFailureLeavesTheOldOrTheNewOrNothing) {
   }
 }
 
-TEST_P(DurabilityReplacingTest, ACrashLeavesTheOldOrTheNew) {
+TEST_P(DataReplacerTest, ACrashLeavesTheOldOrTheNew) {
   const Contents fresh = snapshots::contents(leader_);
   bool has_failed = true;
   for (uint64_t number = 1; has_failed; ++number) {
@@ -301,8 +303,8 @@ TEST_P(DurabilityReplacingTest, ACrashLeavesTheOldOrTheNew) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(WithAndWithoutLog, DurabilityReplacingTest, ::testing::Bool());
-INSTANTIATE_TEST_SUITE_P(WithLog, DurabilityReplacingLogTest, ::testing::Values(true));
+INSTANTIATE_TEST_SUITE_P(WithAndWithoutLog, DataReplacerTest, ::testing::Bool());
+INSTANTIATE_TEST_SUITE_P(WithLog, DataReplacerLogTest, ::testing::Values(true));
 
 }  // namespace
 }  // namespace server

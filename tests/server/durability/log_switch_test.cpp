@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The append log is switched on and off, or rewritten while it is off.
+#include "server/durability/log_switch.h"
+
 #include <gtest/gtest.h>
 
 #include "tests/support/durable_process.h"
@@ -12,7 +14,7 @@ using core::keyspace::Locking;
 using durable_process::Process;
 using virtual_disk::VirtualDisk;
 
-TEST(DurabilitySwitchTest, ARewriteWithoutALogMakesWhatALaterStartWithOneFinds) {
+TEST(LogSwitchTest, ARewriteWithoutALogMakesWhatALaterStartWithOneFinds) {
   VirtualDisk disk;
   snapshots::Contents wanted;
   for (const std::string_view has_log : {"no", "yes", "no"}) {
@@ -21,7 +23,7 @@ TEST(DurabilitySwitchTest, ARewriteWithoutALogMakesWhatALaterStartWithOneFinds) 
     wanted = process.contents();
     ASSERT_TRUE(process.durability.request_rewrite());
     for (int i = 0; i < 3; ++i) process.durability.tick();
-    EXPECT_EQ(process.durability.rewrite_record().count, 1u);
+    EXPECT_EQ(process.durability.saves().rewrites().record().count, 1u);
     EXPECT_EQ(process.durability.log_is_on(), has_log == "yes");
     ASSERT_TRUE(process.durability.finish());
   }
@@ -29,34 +31,34 @@ TEST(DurabilitySwitchTest, ARewriteWithoutALogMakesWhatALaterStartWithOneFinds) 
   EXPECT_EQ(Process(disk, "yes", SaveChild::start_here).contents(), wanted);
 }
 
-TEST(DurabilitySwitchTest, TheLogIsOnWhenTheSwitchIsAnsweredAlsoWhileAChildSaves) {
+TEST(LogSwitchTest, TheLogIsOnWhenTheSwitchIsAnsweredAlsoWhileAChildSaves) {
   VirtualDisk disk;
   Process process(disk, "no", durable_process::start_slow_child);
   process.durability.start();
-  ASSERT_TRUE(process.durability.start_save(Locking::kTake, false));
+  ASSERT_TRUE(process.durability.saves().snapshots().start(Locking::kTake, false));
   for (const bool is_on : {true, false, true}) {
-    process.durability.want_append_log(is_on);
-    EXPECT_TRUE(process.durability.await_log_switch());
+    process.durability.log_switch().want(is_on);
+    EXPECT_TRUE(process.durability.log_switch().await());
     EXPECT_EQ(process.durability.log_is_on(), is_on);
   }
 }
 
-TEST(DurabilitySwitchTest, ALogThatCannotBeBegunIsToldAtOnce) {
+TEST(LogSwitchTest, ALogThatCannotBeBegunIsToldAtOnce) {
   VirtualDisk disk;
   Process process(disk, "no", SaveChild::start_here);
   process.durability.start();
   disk.restart_count();
   disk.fail_from_operation(1);
-  process.durability.want_append_log(true);
-  EXPECT_FALSE(process.durability.await_log_switch());
+  process.durability.log_switch().want(true);
+  EXPECT_FALSE(process.durability.log_switch().await());
   EXPECT_FALSE(process.durability.log_is_on());
   disk.restart_count();
-  EXPECT_TRUE(process.durability.await_log_switch());
+  EXPECT_TRUE(process.durability.log_switch().await());
   EXPECT_TRUE(process.durability.log_is_on());
 }
 
 // Paths are relative to it.
-TEST(DurabilitySwitchTest, TheDirectoryChangesWhenNothingIsUsedThere) {
+TEST(LogSwitchTest, TheDirectoryChangesWhenNothingIsUsedThere) {
   VirtualDisk disk;
   Process process(disk, "no", durable_process::start_slow_child);
   int changes = 0;
@@ -64,17 +66,17 @@ TEST(DurabilitySwitchTest, TheDirectoryChangesWhenNothingIsUsedThere) {
     ++changes;
     return {};
   };
-  EXPECT_TRUE(process.durability.change_directory(change));
-  EXPECT_TRUE(process.durability.change_directory(change));
+  EXPECT_TRUE(process.durability.log_switch().change_directory(change));
+  EXPECT_TRUE(process.durability.log_switch().change_directory(change));
   EXPECT_EQ(changes, 2);
-  process.durability.want_append_log(true);
-  EXPECT_FALSE(process.durability.change_directory(change));
-  process.durability.want_append_log(false);
+  process.durability.log_switch().want(true);
+  EXPECT_FALSE(process.durability.log_switch().change_directory(change));
+  process.durability.log_switch().want(false);
   process.durability.availability.begin(Availability::kLoading);
-  EXPECT_FALSE(process.durability.change_directory(change));
+  EXPECT_FALSE(process.durability.log_switch().change_directory(change));
   process.durability.availability.end(Availability::kLoading);
-  ASSERT_TRUE(process.durability.start_save(Locking::kTake, false));
-  EXPECT_FALSE(process.durability.change_directory(change));
+  ASSERT_TRUE(process.durability.saves().snapshots().start(Locking::kTake, false));
+  EXPECT_FALSE(process.durability.log_switch().change_directory(change));
   EXPECT_EQ(changes, 2);
 }
 

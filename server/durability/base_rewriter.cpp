@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+#include "server/durability/base_rewriter.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+
+#include "core/clock.h"
+#include "server/durability/file_names.h"
+#include "server/durability/save_policy.h"
+#include "server/process/log.h"
+
+namespace server {
+namespace {
+
+using core::keyspace::Locking;
+
+constexpr int64_t kRetryForkUs = 5 * core::kSecondUs;
+// A log that waits for a base to be trusted again keeps clients waiting for writes.
+constexpr int64_t kRetryNeededBaseUs = 5 * core::kSecondUs;
+
+}  // namespace
+
+core::Result<SaveStart> BaseRewriter::request() {
+  if (slot_.refuses_children()) return core::Error{std::string(kServerIsEnding)};
+  if (!slot_.claim(SaveTask::kRewrite)) {
+    if (slot_.task() == SaveTask::kRewrite) {
+      return core::Error{"ERR Background append only file rewriting already in progress"};
+    }
+    is_scheduled_ = true;
+    return SaveStart::kScheduled;
+  }
+  is_requested_ = true;
+  return SaveStart::kStarted;
+}
+
+void BaseRewriter::start_if_requested() {
+  if (is_requested_.exchange(false)) start();
+}
+
+void BaseRewriter::start() {
+  // An end that is taken back lets it begin after all.
+  is_scheduled_ = slot_.refuses_children();
+  if (is_scheduled_) return slot_.release();
+  const bool had_lost_sync = log_.writer().has_lost_sync();
+  core::Result<> ready;
+  if (log_.is_open()) ready = log_.files().writer().prepare_rotation();
+  // No sync comes any more that would find it out.
+  if (!ready && !had_lost_sync && log_.writer().has_lost_sync()) {
+    log_.report_failure(ready.error().message);
+  }
+  if (ready) ready = fork();
+  if (ready) return;
+  log_warning("Can't rewrite the append log: {}", ready.error().message);
+  history_.note_no_child();
+  next_us_ = parts_.clock.monotonic_us() +
+             std::max(kRetryForkUs, rewrite_delay_us(record().failures_in_a_row));
+  slot_.release();
+}
+
+core::Result<> BaseRewriter::fork() {
+  const auto stream = writer_.hold_stream(Locking::kTake);
+  const auto stripes = writer_.lock_stripes(Locking::kTake);
+  if (log_.is_open()) {
+    if (auto rotated = log_.files().writer().rotate(); !rotated) return rotated;
+  }
+  format_ = writer_.base_format();
+  auto options = writer_.options(true);
+  // Named here: the child has a process id of its own.
+  const std::string path = temporary_base();
+  const auto work = [&](SaveChild::Figures& figures) {
+    // Its many bytes would hold up the sync of the log's last file, which clients wait for.
+    constexpr useconds_t kPauseUs = 500;
+    while (!figures.may_begin) ::usleep(kPauseUs);
+    options.on_progress = report_to(figures);
+    return writer_.write_base(format_, path, options);
+  };
+  return slot_.begin_child(work, {.purpose = "append only file rewriting"});
+}
+
+void BaseRewriter::finish(const SaveEnd& end) {
+  core::Result<> result = end.result;
+  if (result) result = log_.files().replace_base(temporary_base(), format_);
+  // Replies may have waited for the file that the new base replaces.
+  log_.wake();
+  if (!result) (void)parts_.files.remove(temporary_base());
+  const int64_t now_us = parts_.clock.monotonic_us();
+  if (end.was_stopped) {
+    next_us_ = now_us + core::kSecondUs;
+    return log_notice("Background append only file rewriting was stopped");
+  }
+  history_.note_end(end, result.has_value());
+  if (result) {
+    return log_notice("Background append only file rewriting finished successfully");
+  }
+  log_warning("Background append only file rewriting failed: {}", result.error().message);
+  next_us_ = now_us + std::max(core::kSecondUs, rewrite_delay_us(record().failures_in_a_row));
+}
+
+bool BaseRewriter::start_if_due() {
+  if (!is_scheduled_ && !is_due()) return false;
+  if (slot_.claim(SaveTask::kRewrite)) start();
+  return true;
+}
+
+bool BaseRewriter::is_due() {
+  if (!log_.is_open()) return false;
+  const int64_t now_us = parts_.clock.monotonic_us();
+  const bool is_needed = log_.files().needs_new_base();
+  if (is_needed) next_us_ = std::min(next_us_, now_us + kRetryNeededBaseUs);
+  if (now_us < next_us_) return false;
+  const persistence::AofWriter& log = log_.writer();
+  const auto option = [this](OptionId id) {
+    return static_cast<uint64_t>(parts_.config.integer(id));
+  };
+  return is_needed || log_has_outgrown(log.size_bytes(), log.base_size_bytes(),
+                                       option(OptionId::kAutoAofRewritePercentage),
+                                       option(OptionId::kAutoAofRewriteMinSize));
+}
+
+core::Result<> BaseRewriter::rewrite_here() {
+  persistence::AofWriter& log = log_.files().writer();
+  if (auto ready = log.prepare_rotation(); !ready) return ready;
+  const auto format = writer_.base_format();
+  {
+    const auto stream = writer_.hold_stream(Locking::kTake);
+    const auto stripes = writer_.lock_stripes(Locking::kTake);
+    if (auto rotated = log.rotate(); !rotated) return rotated;
+    auto written = writer_.write_base(format, temporary_base(), writer_.options(true));
+    if (!written) return written;
+  }
+  return log_.files().replace_base(temporary_base(), format);
+}
+
+// A log that begins behind a snapshot is worth nothing before that snapshot is its base.
+core::Result<> BaseRewriter::write_first_base() {
+  const auto format = writer_.base_format();
+  auto written = writer_.write_base(format, temporary_base(), writer_.options(true));
+  if (!written) return written;
+  return log_.files().replace_base(temporary_base(), format);
+}
+
+}  // namespace server

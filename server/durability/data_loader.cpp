@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include "server/durability/data_loader.h"
+
+#include <utility>
+
+#include "persistence/rdb/rdb_writer.h"
+#include "server/process/log.h"
+
+namespace server {
+
+using core::keyspace::kAllStripes;
+using core::keyspace::Locking;
+using core::keyspace::LockMode;
+
+core::Result<Recovered> DataLoader::recover(ReplayerFactory make_replayer) {
+  make_replayer_ = std::move(make_replayer);
+  auto recovered = server::recover(recovery_parts());
+  if (!recovered) return recovered;
+  recovered_position_ = recovered->position;
+  const auto removed =
+      persistence::remove_temporary_snapshots(parts_.files, ".", writer_.snapshot_path());
+  if (!removed) return removed.error();
+  for (const std::string& path : *removed) log_notice("Removed '{}', an unfinished file", path);
+  saves_.snapshots().note_loaded();
+  return recovered;
+}
+
+RecoveryParts DataLoader::recovery_parts() {
+  return {parts_.config,
+          parts_.clock,
+          parts_.keyspace,
+          parts_.files,
+          log_.files().directory(),
+          figures_,
+          is_cancelled_,
+          make_replayer_,
+          {}};
+}
+
+core::Result<> DataLoader::begin_reload() {
+  if (!saves_.slot().claim(SaveTask::kSave)) {
+    return core::Error{"ERR Background save already in progress"};
+  }
+  parts_.state.availability.begin(Availability::kLoading);
+  return {};
+}
+
+void DataLoader::end_reload(const std::function<void()>& on_loaded) {
+  parts_.state.availability.end(Availability::kLoading);
+  on_loaded();
+  saves_.slot().release();
+}
+
+core::Result<> DataLoader::reload(const std::function<core::Result<>()>& load) {
+  core::keyspace::DetachedTables tables;
+  {
+    const auto stripes = parts_.keyspace.lock(kAllStripes, LockMode::kExclusive);
+    parts_.journal.suspend(true);
+    tables = parts_.keyspace.flush_all();
+  }
+  tables.clear();
+  auto loaded = load();
+  parts_.journal.suspend(false);
+  return loaded;
+}
+
+core::Result<> DataLoader::reload_snapshot(bool saves) {
+  // A leader's stream is no client's: it waits for this.
+  const auto stream = writer_.hold_stream(Locking::kTake);
+  if (saves) {
+    if (auto saved = saves_.snapshots().save_held(Locking::kTake); !saved) return saved;
+  }
+  return reload([this] { return server::recover_snapshot(recovery_parts()); });
+}
+
+core::Result<> DataLoader::reload_log() {
+  const auto stream = writer_.hold_stream(Locking::kTake);
+  if (!log_.is_open() || log_.writer().needs_base()) {
+    return core::Error{"ERR the append log is not on"};
+  }
+  if (auto flushed = log_.flush(); !flushed) return flushed;
+  return reload([this]() -> core::Result<> {
+    const auto recovered = server::recover(recovery_parts());
+    if (!recovered) return recovered.error();
+    return {};
+  });
+}
+
+core::Result<> DataLoader::load_for_replica(const std::function<void()>& on_piece) {
+  auto parts = recovery_parts();
+  parts.on_piece = on_piece;
+  return server::recover_snapshot(parts, core::keyspace::kIgnoreExpiry);
+}
+
+}  // namespace server

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+#include "server/durability/data_replacer.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+
+#include "server/durability/file_names.h"
+#include "server/process/log.h"
+
+namespace server {
+
+using core::keyspace::kAllStripes;
+using core::keyspace::Locking;
+using core::keyspace::LockMode;
+
+core::Result<> DataReplacer::replace(const Replacement& replacement) {
+  // A save of data that is about to go is of no use.
+  const auto spares = [] { return false; };
+  const auto is_over = [this] { return loader_.is_cancelled(); };
+  if (!saves_.claim_from_child(spares, is_over)) return core::Error{"the server ends"};
+  Availability& availability = parts_.state.availability;
+  availability.begin(Availability::kLoading);
+  core::Result<> replaced = core::Error{"the server ends"};
+  // Before the mutex, for which a command may wait.
+  if (await_commands(replacement.on_piece)) {
+    // Not before the task is claimed: a save that begins waits for the mutex.
+    const auto stream = writer_.hold_stream(Locking::kTake);
+    replaced = replacement.may_begin() ? replace_claimed(replacement)
+                                       : core::Error{"the role has changed"};
+  }
+  availability.end(Availability::kLoading);
+  saves_.slot().release();
+  return replaced;
+}
+
+// Until every command has ended that began before clients were told LOADING: a replica that takes
+// writes would have one of them among the keys that are loaded. False when the server ends.
+bool DataReplacer::await_commands(const std::function<void()>& on_piece) {
+  if (commands_ == nullptr) return true;
+  constexpr std::chrono::milliseconds kPieceTime{100};
+  struct Ended {
+    std::mutex mutex;
+    std::condition_variable condition;
+    bool value = false;
+  };
+  const auto ended = std::make_shared<Ended>();
+  commands_->drain([ended] {
+    const std::scoped_lock lock(ended->mutex);
+    ended->value = true;
+    ended->condition.notify_one();
+  });
+  std::unique_lock lock(ended->mutex);
+  while (!ended->condition.wait_for(lock, kPieceTime, [&] { return ended->value; })) {
+    // The thread that ends the server may be the one that had to be waited for.
+    if (saves_.slot().refuses_children() || loader_.is_cancelled()) return false;
+    on_piece();
+  }
+  return true;
+}
+
+core::Result<> DataReplacer::place_files(const std::string& path, bool has_base) {
+  // The log's next base is made while nothing is lost yet: a full disk leaves the data as it is.
+  if (has_base) {
+    auto made = persistence::duplicate_file(parts_.files, path, temporary_base());
+    if (!made) return made;
+  }
+  // From here on a start without an append log finds the new data; one with a log finds the old
+  // until the log begins afresh.
+  auto placed = parts_.files.rename(path, writer_.snapshot_path());
+  if (placed) placed = parts_.files.sync_directory(".");
+  if (!placed && has_base) (void)parts_.files.remove(temporary_base());
+  return placed;
+}
+
+core::Result<> DataReplacer::replace_claimed(const Replacement& replacement) {
+  const bool has_base = log_switch_.is_wanted();
+  if (auto placed = place_files(replacement.path, has_base); !placed) return placed;
+  core::keyspace::DetachedTables old;
+  log_switch_.close_with([&] {
+    parts_.journal.suspend(true);
+    old = parts_.keyspace.flush_all();
+  });
+  old.clear();
+  auto loaded = loader_.load_for_replica(replacement.on_piece);
+  if (!loaded) lose_data(loaded.error());
+  saves_.snapshots().note_loaded();
+  // Without its data, an end must leave the files as they are.
+  const bool keeps_files = !loaded && loader_.is_cancelled();
+  if (has_base && !keeps_files) log_switch_.begin_afresh(!loaded);
+  // Not before a start would find the data that the stream goes on from.
+  if (loaded) {
+    replacement.on_loaded();
+  } else {
+    replacement.on_lost();
+  }
+  parts_.journal.suspend(false);
+  return loaded;
+}
+
+// A partly loaded keyspace is discarded.
+void DataReplacer::lose_data(const core::Error& reason) {
+  core::keyspace::DetachedTables half;
+  {
+    const auto stripes = parts_.keyspace.lock(kAllStripes, LockMode::kExclusive);
+    half = parts_.keyspace.flush_all();
+  }
+  half.clear();
+  if (loader_.is_cancelled()) return;
+  log_warning("The leader's snapshot could not be loaded, there are no data now: {}",
+              reason.message);
+  (void)parts_.files.remove(writer_.snapshot_path());
+}
+
+}  // namespace server

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+//
+// DataReplacer: gives up all data for a snapshot that a leader has sent.
+//
+// Invariants: whatever fails, in memory and on the disk there is all of the old data, all of the
+// new, or nothing. Clients are told LOADING meanwhile, and no command of theirs is under way when
+// the old data go.
+// Thread safety: one call at a time, by a thread that holds neither the stream nor a stripe.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "core/result.h"
+#include "server/durability/data_loader.h"
+#include "server/durability/data_parts.h"
+#include "server/durability/data_writer.h"
+#include "server/durability/log_switch.h"
+#include "server/durability/saves.h"
+#include "server/process/command_drain.h"
+
+namespace server {
+
+// A snapshot, received and checked, whose file becomes the server's own.
+struct Replacement {
+  std::string path;
+  // All under the stream's mutex. False: the snapshot is not wanted any more.
+  std::function<bool()> may_begin = [] { return true; };
+  std::function<void()> on_piece = [] {};
+  std::function<void()> on_loaded = [] {};
+  std::function<void()> on_lost = [] {};
+};
+
+class DataReplacer {
+ public:
+  // `commands`: null when none run beside this.
+  DataReplacer(const DataParts& parts, const DataWriter& writer, LogSwitch& log_switch,
+               DataLoader& loader, Saves& saves, CommandDrain* commands)
+      : parts_(parts),
+        writer_(writer),
+        log_switch_(log_switch),
+        loader_(loader),
+        saves_(saves),
+        commands_(commands) {}
+
+  // The append log begins anew. Errors: the data stays as it was; or, when on_lost was called,
+  // there is none.
+  core::Result<> replace(const Replacement& replacement);
+
+ private:
+  // REQUIRES for all: the slot is claimed.
+  bool await_commands(const std::function<void()>& on_piece);
+  core::Result<> place_files(const std::string& path, bool has_base);
+  core::Result<> replace_claimed(const Replacement& replacement);
+  void lose_data(const core::Error& reason);
+
+  const DataParts parts_;
+  const DataWriter& writer_;
+  LogSwitch& log_switch_;
+  DataLoader& loader_;
+  Saves& saves_;
+  CommandDrain* const commands_;
+};
+
+}  // namespace server

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#include "server/durability/data_writer.h"
+
+#include "persistence/aof/aof_base_writer.h"
+#include "server/durability/file_names.h"
+#include "server/process/compatibility.h"
+
+namespace server {
+
+using core::keyspace::kAllStripes;
+using core::keyspace::LockMode;
+
+std::unique_lock<OrderedMutex> DataWriter::hold_stream(Locking locking) const {
+  if (stream_ == nullptr) return {};
+  return stream_->hold(locking);
+}
+
+core::keyspace::StripeLock DataWriter::lock_stripes(Locking locking) const {
+  return parts_.keyspace.lock(locking == Locking::kTake ? kAllStripes : 0, LockMode::kShared);
+}
+
+std::optional<persistence::RdbReplicationInfo> DataWriter::position() const {
+  return stream_ == nullptr ? std::nullopt : stream_->position();
+}
+
+persistence::RdbWriteOptions DataWriter::options(bool is_aof_base) const {
+  persistence::RdbWriteOptions options;
+  options.compresses = parts_.config.flag(OptionId::kRdbCompression);
+  options.has_sum = parts_.config.flag(OptionId::kRdbChecksum);
+  options.server_version = kCompatibleRedisVersion;
+  options.created_at_s = parts_.clock.wall_ms() / 1000;
+  options.is_aof_base = is_aof_base;
+  return options;
+}
+
+persistence::AofBaseFormat DataWriter::base_format() const {
+  return parts_.config.flag(OptionId::kAofUseRdbPreamble) ? persistence::AofBaseFormat::kRdb
+                                                          : persistence::AofBaseFormat::kCommands;
+}
+
+persistence::RdbPlace DataWriter::snapshot_place() const {
+  return {snapshot_path(), temporary_snapshot()};
+}
+
+core::Result<> DataWriter::write_snapshot(const persistence::RdbPlace& place,
+                                          const persistence::RdbWriteOptions& options) const {
+  const auto saved = persistence::save_rdb(parts_.files, place, parts_.keyspace, options);
+  if (!saved) return saved.error();
+  return {};
+}
+
+core::Result<> DataWriter::write_base(persistence::AofBaseFormat format, const std::string& path,
+                                      const persistence::RdbWriteOptions& options) const {
+  const auto written =
+      format == persistence::AofBaseFormat::kCommands
+          ? persistence::write_command_base_file(parts_.files, path, parts_.keyspace,
+                                                 {.on_progress = options.on_progress})
+          : persistence::write_rdb_file(parts_.files, path, parts_.keyspace, options);
+  if (!written) return written.error();
+  return {};
+}
+
+}  // namespace server

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+//
+// DataWriter: writes what the keyspace holds into a file, as a snapshot or as a base of the append
+// log, and keeps still meanwhile what must not move.
+//
+// Invariants: the stream is held before the stripes are locked; with both the data and their place
+// in the stream belong together.
+// Thread safety: all members may be called from any thread, and in a forked child.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "core/keyspace/keyspace.h"
+#include "core/result.h"
+#include "persistence/aof/aof_format.h"
+#include "persistence/rdb/rdb_writer.h"
+#include "server/durability/data_parts.h"
+#include "server/durability/stream_position.h"
+#include "server/process/ordered_mutex.h"
+
+namespace server {
+
+class DataWriter {
+ public:
+  using Locking = core::keyspace::Locking;
+
+  explicit DataWriter(const DataParts& parts) : parts_(parts) {}
+
+  // Must outlive what saves; null for none.
+  void set_stream(StreamPosition* stream) { stream_ = stream; }
+  // Nothing without a stream, or when the caller holds it already.
+  [[nodiscard]] std::unique_lock<OrderedMutex> hold_stream(Locking locking) const;
+  [[nodiscard]] core::keyspace::StripeLock lock_stripes(Locking locking) const;
+  // REQUIRES: the stream is held.
+  std::optional<persistence::RdbReplicationInfo> position() const;
+
+  persistence::RdbWriteOptions options(bool is_aof_base) const;
+  persistence::AofBaseFormat base_format() const;
+  std::string snapshot_path() const { return parts_.config.text(OptionId::kDbFileName); }
+  // To be named before a fork: a child has a process id of its own.
+  persistence::RdbPlace snapshot_place() const;
+
+  // REQUIRES for both: nothing changes the keyspace.
+  core::Result<> write_snapshot(const persistence::RdbPlace& place,
+                                const persistence::RdbWriteOptions& options) const;
+  core::Result<> write_base(persistence::AofBaseFormat format, const std::string& path,
+                            const persistence::RdbWriteOptions& options) const;
+
+ private:
+  const DataParts parts_;
+  StreamPosition* stream_ = nullptr;
+};
+
+}  // namespace server

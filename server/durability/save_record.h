@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+//
+// SaveRecord: what INFO shows of one kind of save. SaveHistory keeps it.
+//
+// Thread safety: all members of SaveHistory may be called from any thread.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+
+#include "core/result.h"
+
+namespace server {
+
+struct SaveRecord {
+  int64_t last_time_s = -1;  // how long the last one took
+  uint64_t last_copied_bytes = 0;
+  uint64_t count = 0;  // that have succeeded
+  uint64_t failures_in_a_row = 0;
+  bool last_was_ok = true;
+};
+
+// How a child that saved has ended.
+struct SaveEnd {
+  core::Result<> result;
+  bool was_stopped = false;  // by this server: that tells nothing of the disk
+  int64_t ran_s = 0;
+  uint64_t copied_bytes = 0;  // memory that writes of either side made its own
+  uint64_t changes_at_fork = 0;
+};
+
+class SaveHistory {
+ public:
+  SaveRecord record() const {
+    const std::scoped_lock lock(mutex_);
+    return record_;
+  }
+  // A child has ended.
+  void note_end(const SaveEnd& end, bool is_ok) {
+    const std::scoped_lock lock(mutex_);
+    record_.last_time_s = end.ran_s;
+    record_.last_copied_bytes = end.copied_bytes;
+    note(is_ok);
+  }
+  // No child could be started.
+  void note_no_child() {
+    const std::scoped_lock lock(mutex_);
+    note(false);
+  }
+  // Saved without a child, which INFO tells little of.
+  void note_saved_here(bool is_ok) {
+    const std::scoped_lock lock(mutex_);
+    record_.last_was_ok = is_ok;
+    record_.count += is_ok ? 1 : 0;
+  }
+
+ private:
+  void note(bool is_ok) {
+    record_.last_was_ok = is_ok;
+    record_.count += is_ok ? 1 : 0;
+    record_.failures_in_a_row = is_ok ? 0 : record_.failures_in_a_row + 1;
+  }
+
+  mutable std::mutex mutex_;  // guards record_
+  SaveRecord record_;
+};
+
+}  // namespace server

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+//
+// A child shares big arrays and may see bits that are set after the fork. Whoever takes the stream
+// behind such a snapshot for effects counts right all the same. Where its commands are judged again
+// (another kind of server makes the stream, or reads it), the child first copies what the arrays
+// hold, while the parent keeps all stripes: then nothing of what follows is in the snapshot.
+#include "server/durability/save_slot.h"
+
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "core/bloom/array_memory.h"
+#include "core/bloom/bit_array.h"
+#include "core/bloom/scalable_filter.h"
+#include "core/clock.h"
+#include "server/process/allocator.h"
+#include "server/process/log.h"
+
+namespace server {
+namespace {
+
+constexpr int64_t kReportEveryUs = 10 * core::kSecondUs;
+
+// Runs in the child. What it copies is its own and goes with it.
+core::Result<> detach_arrays(const core::keyspace::Keyspace& keyspace) {
+  bool fits = true;
+  for (unsigned i = 0; i < keyspace.database_count(); ++i) {
+    keyspace.for_each(i, [&fits](core::keyspace::Entry& entry) {
+      if (fits && entry.is_filter()) fits = entry.filter().detach_from_children();
+    });
+  }
+  if (!fits) return core::Error{std::string(kNoRoomForExactChild)};
+  return {};
+}
+
+}  // namespace
+
+bool SaveSlot::claim(SaveTask task) {
+  SaveTask none = SaveTask::kNone;
+  if (!task_.compare_exchange_strong(none, task)) return false;
+  parts_.state.may_have_child = true;
+  return true;
+}
+
+void SaveSlot::release() {
+  log_.suspend_syncs(false);
+  parts_.state.may_have_child = false;
+  task_ = SaveTask::kNone;
+}
+
+bool SaveSlot::exact_child_fits() const {
+  return core::bloom::ArrayMemory::of_process().resident_bytes() <= machine_.free_bytes();
+}
+
+core::Result<> SaveSlot::begin_child(const SaveChild::Work& work, Beginning beginning) {
+  const SaveChild::Work detached_work = [&](SaveChild::Figures& figures) -> core::Result<> {
+    if (auto detached = detach_arrays(parts_.keyspace); !detached) return detached;
+    figures.is_detached = true;
+    return work(figures);
+  };
+  // Counted first: whoever holds what the child sent finds the child counted.
+  ++fork_count_;
+  auto child = machine_.start_child(parts_.clock, beginning.is_exact ? detached_work : work,
+                                    std::move(beginning.kept));
+  if (!child) {
+    --fork_count_;
+    return child.error();
+  }
+  if (beginning.is_exact) (*child)->await_detached();
+  last_fork_us_ = (*child)->fork_us();
+  log_notice("Background {} started by pid {}, the fork took {} us", beginning.purpose,
+             (*child)->process_id(), (*child)->fork_us());
+  log_.suspend_syncs(parts_.config.flag(OptionId::kNoAppendFsyncOnRewrite));
+  const std::scoped_lock lock(mutex_);
+  child_ = std::move(*child);
+  changes_at_fork_ = parts_.state.changes;
+  bytes_at_fork_ = allocator_figures().allocated_bytes + core::bloom::mapped_bytes();
+  keys_at_fork_ = 0;
+  for (unsigned i = 0; i < parts_.keyspace.database_count(); ++i) {
+    keys_at_fork_ += parts_.keyspace.db_size(i);
+  }
+  return {};
+}
+
+bool SaveSlot::has_child() const {
+  const std::scoped_lock lock(mutex_);
+  return child_ != nullptr;
+}
+
+void SaveSlot::kill_child() {
+  const std::scoped_lock lock(mutex_);
+  if (child_ != nullptr) child_->kill();
+}
+
+std::optional<SaveEnd> SaveSlot::take_ended() {
+  const std::scoped_lock lock(mutex_);
+  if (child_ == nullptr) return std::nullopt;
+  const auto result = child_->poll();
+  // A sync that has failed is not waited for: the base is what makes good for it.
+  const persistence::AofWriter& writer = log_.writer();
+  if (!writer.awaits_sync() || writer.has_lost_sync()) child_->let_begin();
+  if (!result) {
+    report_progress();
+    return std::nullopt;
+  }
+  SaveEnd end{*result, !*result && child_->was_killed(),
+              (parts_.clock.monotonic_us() - child_->started_us()) / core::kSecondUs,
+              child_->figures().copied_bytes, changes_at_fork_};
+  child_.reset();
+  return end;
+}
+
+void SaveSlot::report_progress() {
+  const int64_t now_us = parts_.clock.monotonic_us();
+  if (now_us - child_->started_us() <= kReportEveryUs || now_us < next_report_us_) return;
+  next_report_us_ = now_us + kReportEveryUs;
+  const SaveProgress progress = progress_of_child();
+  log_notice("Background save: {:.0f} %, {} of {} keys, {} bytes written, about {} s left",
+             progress.share() * 100, progress.written_keys, progress.total_keys,
+             progress.written_bytes, progress.left_s());
+}
+
+SaveProgress SaveSlot::progress() const {
+  const std::scoped_lock lock(mutex_);
+  return child_ == nullptr ? SaveProgress{} : progress_of_child();
+}
+
+SaveProgress SaveSlot::progress_of_child() const {
+  return {parts_.clock.monotonic_us() - child_->started_us(), child_->figures().written_bytes,
+          bytes_at_fork_, child_->figures().written_keys, keys_at_fork_};
+}
+
+}  // namespace server

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+//
+// SaveSlot: the right to save, which one task has at a time, and the child that it may have forked.
+//
+//   claim() ──► begin_child() ──► take_ended() ──► release()
+//
+// Invariants: at most one child saves. A thread that holds a stripe and finds
+// ServerState::may_have_child false shares no array with a child.
+// Thread safety: all members may be called from any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/result.h"
+#include "persistence/rdb/rdb_writer.h"
+#include "server/durability/append_log.h"
+#include "server/durability/data_parts.h"
+#include "server/durability/save_child.h"
+#include "server/durability/save_progress.h"
+#include "server/durability/save_record.h"
+#include "server/process/memory_monitor.h"
+#include "server/process/ordered_mutex.h"
+
+namespace server {
+
+enum class SaveTask : uint8_t { kNone, kSave, kRewrite, kTransfer };
+enum class SaveStart : uint8_t { kStarted, kScheduled };
+
+inline constexpr std::string_view kServerIsEnding = "ERR the server is shutting down";
+// Why an exact child was not begun.
+inline constexpr std::string_view kNoRoomForExactChild =
+    "OOM too little memory is free to copy all filters for a snapshot without later items";
+
+// What has a child tell its parent how far it is.
+inline std::function<void(const persistence::RdbProgress&)> report_to(SaveChild::Figures& figures) {
+  return [&figures](const persistence::RdbProgress& progress) {
+    figures.written_bytes = progress.bytes;
+    figures.written_keys = progress.keys;
+  };
+}
+
+class SaveSlot {
+ public:
+  struct Machine {
+    SaveChild::Starter start_child = SaveChild::start;
+    // Memory that the machine has left.
+    std::function<uint64_t()> free_bytes = free_machine_bytes;
+  };
+
+  SaveSlot(const DataParts& parts, AppendLog& log, Machine machine)
+      : parts_(parts), log_(log), machine_(std::move(machine)) {}
+
+  // False while another task has it.
+  bool claim(SaveTask task);
+  void release();
+  SaveTask task() const { return task_; }
+  // Until it is taken back no child begins.
+  void refuse_children(bool refused) { refuses_children_ = refused; }
+  bool refuses_children() const { return refuses_children_; }
+
+  struct Beginning {
+    std::string_view purpose;  // for the log
+    std::vector<int> kept{};   // descriptors that the child needs
+    // Nothing that is added after the fork may be saved: returns when the child shares no array.
+    bool is_exact = false;
+  };
+  // Whether the machine has the memory that an exact child copies.
+  bool exact_child_fits() const;
+  // REQUIRES: the task is claimed, all stripes are locked. Errors: the fork failed.
+  core::Result<> begin_child(const SaveChild::Work& work, Beginning beginning);
+  bool has_child() const;
+  void kill_child();
+  // The child's end, once; it is gone then, and the task still claimed.
+  std::optional<SaveEnd> take_ended();
+
+  // For INFO.
+  SaveProgress progress() const;
+  int64_t last_fork_us() const { return last_fork_us_; }
+  uint64_t fork_count() const { return fork_count_; }
+
+ private:
+  // REQUIRES for both: mutex_, and a child.
+  SaveProgress progress_of_child() const;
+  void report_progress();
+
+  const DataParts parts_;
+  AppendLog& log_;
+  const Machine machine_;
+  std::atomic<SaveTask> task_{SaveTask::kNone};
+  std::atomic<bool> refuses_children_{false};
+  std::atomic<int64_t> last_fork_us_{0};
+  std::atomic<uint64_t> fork_count_{0};
+
+  mutable OrderedMutex mutex_{LockRank::kSaves};  // guards what follows
+  std::unique_ptr<SaveChild> child_;
+  uint64_t keys_at_fork_ = 0;
+  uint64_t bytes_at_fork_ = 0;
+  uint64_t changes_at_fork_ = 0;
+  int64_t next_report_us_ = 0;
+};
+
+}  // namespace server

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+//
+// Saves: the three kinds of save, of which one runs at a time, and what begins and ends them.
+//
+// Thread safety: all members may be called from any thread; start_what_is_due() from one.
+#pragma once
+
+#include <functional>
+
+#include "server/durability/append_log.h"
+#include "server/durability/base_rewriter.h"
+#include "server/durability/data_parts.h"
+#include "server/durability/data_writer.h"
+#include "server/durability/save_slot.h"
+#include "server/durability/snapshot_saver.h"
+#include "server/durability/transfer_saver.h"
+#include "server/process/ordered_mutex.h"
+
+namespace server {
+
+class Saves {
+ public:
+  Saves(const DataParts& parts, const DataWriter& writer, AppendLog& log,
+        SaveSlot::Machine machine);
+
+  SaveSlot& slot() { return slot_; }
+  const SaveSlot& slot() const { return slot_; }
+  SnapshotSaver& snapshots() { return snapshots_; }
+  const SnapshotSaver& snapshots() const { return snapshots_; }
+  BaseRewriter& rewrites() { return rewrites_; }
+  const BaseRewriter& rewrites() const { return rewrites_; }
+  TransferSaver& transfers() { return transfers_; }
+
+  // Puts in place what a child has saved, if it has ended.
+  void poll();
+  void start_what_is_due();
+  // Claims SaveTask::kSave from a child, which is stopped unless `spares` it. False when `is_over`
+  // says that it is not wanted any more.
+  bool claim_from_child(const std::function<bool()>& spares, const std::function<bool()>& is_over);
+
+ private:
+  SaveSlot slot_;
+  SnapshotSaver snapshots_;
+  BaseRewriter rewrites_;
+  TransferSaver transfers_;
+  OrderedMutex poll_mutex_{LockRank::kChildEnd};  // one thread deals with an ended child
+};
+
+}  // namespace server

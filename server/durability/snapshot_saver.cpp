@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+#include "server/durability/snapshot_saver.h"
+
+#include <string>
+
+#include "core/clock.h"
+#include "server/durability/file_names.h"
+#include "server/durability/save_policy.h"
+#include "server/process/log.h"
+
+namespace server {
+namespace {
+
+// After a failure, so that a full disk is not asked all the time.
+constexpr int64_t kRetrySaveUs = 5 * core::kSecondUs;
+
+}  // namespace
+
+core::Result<SaveStart> SnapshotSaver::start(Locking locking, bool may_wait) {
+  if (slot_.refuses_children()) return core::Error{std::string(kServerIsEnding)};
+  if (!slot_.claim(SaveTask::kSave)) {
+    if (slot_.task() == SaveTask::kSave) {
+      return core::Error{"ERR Background save already in progress"};
+    }
+    if (!may_wait) {
+      return core::Error{
+          "ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE SCHEDULE "
+          "in order to schedule a BGSAVE whenever possible."};
+    }
+    is_scheduled_ = true;
+    return SaveStart::kScheduled;
+  }
+  if (auto forked = fork(locking); !forked) {
+    history_.note_no_child();
+    parts_.state.availability.begin(Availability::kSnapshotFailed);
+    slot_.release();
+    return forked.error();
+  }
+  return SaveStart::kStarted;
+}
+
+core::Result<> SnapshotSaver::fork(Locking locking) {
+  const auto stream = writer_.hold_stream(locking);
+  const auto stripes = writer_.lock_stripes(locking);
+  auto options = writer_.options(false);
+  options.replication = writer_.position();
+  bool is_exact = options.replication && options.replication->is_foreign;
+  if (is_exact && !slot_.exact_child_fits()) {
+    is_exact = false;
+    options.replication.reset();
+    log_notice(
+        "The snapshot will not say where in the leader's stream it stands: too little "
+        "memory is free to copy all filters");
+  }
+  const auto work = [&, place = writer_.snapshot_place()](SaveChild::Figures& figures) {
+    options.on_progress = report_to(figures);
+    return writer_.write_snapshot(place, options);
+  };
+  return slot_.begin_child(work, {.purpose = "saving", .is_exact = is_exact});
+}
+
+core::Result<> SnapshotSaver::save(Locking locking) {
+  if (!slot_.claim(SaveTask::kSave)) {
+    return core::Error{"ERR Background save already in progress"};
+  }
+  auto saved = save_claimed(locking);
+  slot_.release();
+  return saved;
+}
+
+core::Result<> SnapshotSaver::save_claimed(Locking locking) {
+  const auto stream = writer_.hold_stream(locking);
+  return save_held(locking);
+}
+
+core::Result<> SnapshotSaver::save_held(Locking locking) {
+  const uint64_t changes = parts_.state.changes;
+  core::Result<> saved;
+  {
+    const auto stripes = writer_.lock_stripes(locking);
+    auto options = writer_.options(false);
+    options.replication = writer_.position();
+    saved = writer_.write_snapshot(writer_.snapshot_place(), options);
+  }
+  history_.note_saved_here(saved.has_value());
+  if (!saved) {
+    log_warning("Error saving DB on disk: {}", saved.error().message);
+    return saved;
+  }
+  changes_at_save_ = changes;
+  last_save_s_ = parts_.clock.wall_ms() / 1000;
+  parts_.state.availability.end(Availability::kSnapshotFailed);
+  log_notice("DB saved on disk");
+  return {};
+}
+
+void SnapshotSaver::finish(const SaveEnd& end) {
+  if (!end.result) (void)parts_.files.remove(temporary_snapshot());
+  // Nothing is wrong with the disk then, so nobody's writes are refused for it.
+  if (end.was_stopped) return log_notice("Background saving was stopped");
+  history_.note_end(end, end.result.has_value());
+  if (!end.result) {
+    log_warning("Background saving failed: {}", end.result.error().message);
+    parts_.state.availability.begin(Availability::kSnapshotFailed);
+    next_us_ = parts_.clock.monotonic_us() + kRetrySaveUs;
+    return;
+  }
+  log_notice("Background saving terminated with success, {} MB of memory were copied meanwhile",
+             end.copied_bytes >> 20);
+  parts_.state.availability.end(Availability::kSnapshotFailed);
+  changes_at_save_ = end.changes_at_fork;
+  last_save_s_ = parts_.clock.wall_ms() / 1000;
+}
+
+void SnapshotSaver::start_if_due() {
+  const int64_t now_us = parts_.clock.monotonic_us();
+  if (is_scheduled_.exchange(false) || (now_us >= next_us_ && is_due())) {
+    if (!start(Locking::kTake, false)) next_us_ = now_us + kRetrySaveUs;
+  }
+}
+
+bool SnapshotSaver::is_due() const {
+  return save_point_is_reached(parts_.config.text(OptionId::kSave), changes_since_save(),
+                               parts_.clock.wall_ms() / 1000 - last_save_s_);
+}
+
+void SnapshotSaver::note_loaded() {
+  last_save_s_ = parts_.clock.wall_ms() / 1000;
+  changes_at_save_ = parts_.state.changes.load();
+}
+
+}  // namespace server

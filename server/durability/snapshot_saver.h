@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+//
+// SnapshotSaver: `dump.rdb`: by a child or in this process, when asked and when a save point is
+// reached.
+//
+// Invariants: a failed save leaves the file as it is. A snapshot says where in the replication
+// stream it stands, if that is certain.
+// Thread safety: all members may be called from any thread; of two threads that save, one gets the
+// slot. Those that take Locking must not be called by a thread that holds some stripes but not all.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/result.h"
+#include "server/durability/data_writer.h"
+#include "server/durability/save_record.h"
+#include "server/durability/save_slot.h"
+
+namespace server {
+
+class SnapshotSaver {
+ public:
+  using Locking = DataWriter::Locking;
+
+  SnapshotSaver(const DataParts& parts, const DataWriter& writer, SaveSlot& slot)
+      : parts_(parts), writer_(writer), slot_(slot) {}
+
+  // BGSAVE: forks a child, or notes that one is wanted when another task ends.
+  core::Result<SaveStart> start(Locking locking, bool may_wait);
+  // Forks one that is scheduled, or that a save point asks for.
+  void start_if_due();
+  // Its child has ended. REQUIRES: the task is claimed.
+  void finish(const SaveEnd& end);
+
+  // SAVE: in this process.
+  core::Result<> save(Locking locking);
+  // REQUIRES: the task is claimed.
+  core::Result<> save_claimed(Locking locking);
+  // Besides, the stream is held.
+  core::Result<> save_held(Locking locking);
+
+  // The data are those of a file that was loaded.
+  void note_loaded();
+  SaveRecord record() const { return history_.record(); }
+  int64_t last_save_s() const { return last_save_s_; }
+  uint64_t changes_since_save() const { return parts_.state.changes - changes_at_save_; }
+
+ private:
+  core::Result<> fork(Locking locking);
+  bool is_due() const;
+
+  const DataParts parts_;
+  const DataWriter& writer_;
+  SaveSlot& slot_;
+  SaveHistory history_;
+  std::atomic<bool> is_scheduled_{false};
+  std::atomic<int64_t> last_save_s_{0};
+  std::atomic<uint64_t> changes_at_save_{0};
+  std::atomic<int64_t> next_us_{0};  // no save point counts before
+};
+
+}  // namespace server

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+#include "server/durability/tick_thread.h"
+
+#include <utility>
+
+namespace server {
+
+void TickThread::start(Tick tick) {
+  is_running_ = true;
+  thread_ = std::thread([this, tick = std::move(tick)] { run(tick); });
+}
+
+void TickThread::stop() {
+  {
+    const std::scoped_lock lock(mutex_);
+    is_stopping_ = true;
+  }
+  wake_.notify_one();
+  if (thread_.joinable()) thread_.join();
+  is_running_ = false;
+}
+
+void TickThread::wake() {
+  {
+    const std::scoped_lock lock(mutex_);
+    is_woken_ = true;
+  }
+  wake_.notify_one();
+}
+
+void TickThread::run(const Tick& tick) {
+  std::unique_lock lock(mutex_);
+  while (!is_stopping_) {
+    is_woken_ = false;
+    lock.unlock();
+    const auto pause = tick();
+    lock.lock();
+    wake_.wait_for(lock, pause, [this] { return is_stopping_ || is_woken_; });
+  }
+}
+
+}  // namespace server

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+//
+// TickThread: a thread that calls a function every 50 ms, sooner when woken.
+//
+// Thread safety: wake() and is_running() from any thread; start() and stop() from one.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace server {
+
+class TickThread {
+ public:
+  // Returns how long the thread may sleep at most.
+  using Tick = std::function<std::chrono::milliseconds()>;
+  static constexpr std::chrono::milliseconds kUsual{50};
+  static constexpr std::chrono::milliseconds kUrgent{1};
+
+  TickThread() = default;
+  ~TickThread() { stop(); }
+  TickThread(const TickThread&) = delete;
+  TickThread& operator=(const TickThread&) = delete;
+
+  void start(Tick tick);
+  // Returns when the last call has ended.
+  void stop();
+  void wake();
+  bool is_running() const { return is_running_; }
+
+ private:
+  void run(const Tick& tick);
+
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable wake_;
+  bool is_woken_ = false;
+  bool is_stopping_ = false;
+  std::atomic<bool> is_running_{false};
+  std::thread thread_;
+};
+
+}  // namespace server

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#include "server/durability/data_writer.h"
+
+#include <gtest/gtest.h>
+
+#include "persistence/aof/aof_reader.h"
+#include "tests/support/command_test.h"
+
+namespace server {
+namespace {
+
+class DataWriterTest : public CommandTest {
+ protected:
+  DataWriter writer_{{config_, clock_, keyspace_, journal_, disk_, state_}};
+};
+
+TEST_F(DataWriterTest, WithoutAStreamThereIsNothingToHold) {
+  EXPECT_FALSE(writer_.hold_stream(core::keyspace::Locking::kTake).owns_lock());
+  EXPECT_FALSE(writer_.position());
+}
+
+TEST_F(DataWriterTest, TheStreamIsHeldUnlessTheCallerHasIt) {
+  writer_.set_stream(&replication_);
+  const auto held = writer_.hold_stream(core::keyspace::Locking::kTake);
+  EXPECT_TRUE(held.owns_lock());
+  EXPECT_FALSE(writer_.hold_stream(core::keyspace::Locking::kHeld).owns_lock());
+  EXPECT_FALSE(writer_.position()) << "nobody has asked for the stream";
+  replication_.begin_backlog();
+  EXPECT_TRUE(writer_.position());
+}
+
+TEST_F(DataWriterTest, TheOptionSaysHowABaseIsWritten) {
+  EXPECT_EQ(writer_.base_format(), persistence::AofBaseFormat::kRdb);
+  run({"SET", "key", "value"});
+  EXPECT_EQ(run({"CONFIG", "SET", "aof-use-rdb-preamble", "no"}), kOk);
+  EXPECT_EQ(writer_.base_format(), persistence::AofBaseFormat::kCommands);
+  ASSERT_TRUE(writer_.write_base(writer_.base_format(), "base", writer_.options(true)));
+  EXPECT_NE(disk_.content("base")->find("SET"), std::string::npos);
+  ASSERT_TRUE(writer_.write_base(persistence::AofBaseFormat::kRdb, "base", writer_.options(true)));
+  EXPECT_TRUE(disk_.content("base")->starts_with("REDIS"));
+}
+
+TEST_F(DataWriterTest, AFailedSnapshotLeavesNoFile) {
+  disk_.restart_count();
+  disk_.fail_from_operation(2);
+  EXPECT_FALSE(writer_.write_snapshot(writer_.snapshot_place(), writer_.options(false)));
+  EXPECT_FALSE(disk_.exists(writer_.snapshot_path()));
+}
+
+}  // namespace
+}  // namespace server

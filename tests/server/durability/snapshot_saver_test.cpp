@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#include "server/durability/snapshot_saver.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/durable_process.h"
+
+namespace server {
+namespace {
+
+using core::keyspace::Locking;
+using durable_process::Process;
+using virtual_disk::VirtualDisk;
+
+class SnapshotSaverTest : public ::testing::Test {
+ protected:
+  void begin(const SaveChild::Starter& start_child) {
+    process_ = std::make_unique<Process>(disk_, "no", start_child);
+    process_->append("key", "value");
+    process_->state.changes = 1;
+  }
+  SnapshotSaver& saver() { return process_->durability.saves().snapshots(); }
+  bool has(Availability::Trouble trouble) { return process_->durability.availability.has(trouble); }
+
+  VirtualDisk disk_;
+  std::unique_ptr<Process> process_;
+};
+
+TEST_F(SnapshotSaverTest, AChildSavesWhatAStartFinds) {
+  begin(SaveChild::start_here);
+  EXPECT_EQ(saver().changes_since_save(), 1U);
+  ASSERT_TRUE(saver().start(Locking::kTake, false));
+  process_->durability.tick();
+  EXPECT_EQ(saver().record().count, 1U);
+  EXPECT_EQ(saver().changes_since_save(), 0U);
+  const auto wanted = process_->contents();
+  EXPECT_EQ(Process(disk_, "no", SaveChild::start_here).contents(), wanted);
+}
+
+TEST_F(SnapshotSaverTest, AFailedOneRefusesWritesUntilOneSucceeds) {
+  begin(durable_process::start_failing_child);
+  ASSERT_TRUE(saver().start(Locking::kTake, false));
+  while (saver().record().last_was_ok) process_->durability.tick();
+  EXPECT_TRUE(has(Availability::kSnapshotFailed));
+  EXPECT_EQ(saver().record().failures_in_a_row, 1U);
+  ASSERT_TRUE(saver().save(Locking::kTake));
+  EXPECT_FALSE(has(Availability::kSnapshotFailed));
+  EXPECT_TRUE(saver().record().last_was_ok);
+}
+
+TEST_F(SnapshotSaverTest, OneThatWasStoppedIsNoFailure) {
+  begin(durable_process::start_slow_child);
+  ASSERT_TRUE(saver().start(Locking::kTake, false));
+  EXPECT_FALSE(saver().save(Locking::kTake)) << "a child saves";
+  SaveSlot& slot = process_->durability.saves().slot();
+  slot.kill_child();
+  while (slot.task() != SaveTask::kNone) process_->durability.tick();
+  EXPECT_FALSE(has(Availability::kSnapshotFailed));
+  EXPECT_TRUE(saver().record().last_was_ok);
+}
+
+TEST_F(SnapshotSaverTest, AScheduledOneBeginsWhenTheSlotIsFree) {
+  begin(SaveChild::start_here);
+  SaveSlot& slot = process_->durability.saves().slot();
+  ASSERT_TRUE(slot.claim(SaveTask::kRewrite));
+  EXPECT_FALSE(saver().start(Locking::kTake, false));
+  const auto scheduled = saver().start(Locking::kTake, true);
+  ASSERT_TRUE(scheduled);
+  EXPECT_EQ(*scheduled, SaveStart::kScheduled);
+  process_->durability.tick();
+  EXPECT_EQ(slot.fork_count(), 0U);
+  slot.release();
+  process_->durability.tick();
+  process_->durability.tick();
+  EXPECT_EQ(saver().record().count, 1U);
+}
+
+TEST_F(SnapshotSaverTest, ASavePointBeginsOne) {
+  begin(SaveChild::start_here);
+  const NamedValue points{"save", "60 1"};
+  ASSERT_TRUE(process_->config.set({&points, 1}));
+  process_->durability.tick();
+  EXPECT_EQ(saver().record().count, 0U);
+  process_->clock.now_ms += 62'000;
+  process_->durability.tick();
+  process_->durability.tick();
+  EXPECT_EQ(saver().record().count, 1U);
+}
+
+}  // namespace
+}  // namespace server
