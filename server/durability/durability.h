@@ -20,16 +20,16 @@
 
 #include "core/keyspace/keyspace.h"
 #include "core/result.h"
-#include "server/durability/append_log.h"
-#include "server/durability/data_loader.h"
-#include "server/durability/data_parts.h"
-#include "server/durability/data_replacer.h"
-#include "server/durability/data_writer.h"
-#include "server/durability/log_switch.h"
-#include "server/durability/saves.h"
-#include "server/durability/stream_position.h"
-#include "server/durability/tick_thread.h"
+#include "server/durability/data/data_parts.h"
+#include "server/durability/data/data_writer.h"
+#include "server/durability/data/stream_position.h"
+#include "server/durability/loading/data_loader.h"
+#include "server/durability/loading/data_replacer.h"
+#include "server/durability/loading/log_switch.h"
+#include "server/durability/log/append_log.h"
+#include "server/durability/saves/saves.h"
 #include "server/process/command_drain.h"
+#include "server/process/tick_thread.h"
 
 namespace server {
 

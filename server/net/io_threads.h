@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "core/release_storage.h"
-#include "server/durability/reply_log.h"
+#include "server/durability/log/reply_log.h"
 #include "server/net/asio_types.h"
 #include "server/net/connections.h"
 #include "server/net/event_loop.h"

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "protocol/output_buffer.h"
-#include "server/durability/reply_log.h"
+#include "server/durability/log/reply_log.h"
 
 namespace server::net {
 

@@ -8,7 +8,7 @@
 #include <functional>
 #include <string>
 
-#include "server/durability/reply_log.h"
+#include "server/durability/log/reply_log.h"
 
 struct FakeReplyLog final : server::ReplyLog {
   uint64_t offset_of_replies(bool has_written) const override {

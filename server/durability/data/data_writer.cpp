@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "server/durability/data_writer.h"
+#include "server/durability/data/data_writer.h"
 
 #include "persistence/aof/aof_base_writer.h"
-#include "server/durability/file_names.h"
+#include "server/durability/data/file_names.h"
 #include "server/process/compatibility.h"
 
 namespace server {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/durability/data_loader.h"
+#include "server/durability/loading/data_loader.h"
 
 #include <utility>
 

@@ -14,11 +14,11 @@
 
 #include "core/result.h"
 #include "persistence/rdb/rdb_writer.h"
-#include "server/durability/append_log.h"
-#include "server/durability/data_parts.h"
-#include "server/durability/data_writer.h"
-#include "server/durability/recovery.h"
-#include "server/durability/saves.h"
+#include "server/durability/data/data_parts.h"
+#include "server/durability/data/data_writer.h"
+#include "server/durability/loading/recovery.h"
+#include "server/durability/log/append_log.h"
+#include "server/durability/saves/saves.h"
 
 namespace server {
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "server/durability/data_replacer.h"
+#include "server/durability/loading/data_replacer.h"
 
 #include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
 
-#include "server/durability/file_names.h"
+#include "server/durability/data/file_names.h"
 #include "server/process/log.h"
 
 namespace server {

@@ -12,11 +12,11 @@
 #include <string>
 
 #include "core/result.h"
-#include "server/durability/data_loader.h"
-#include "server/durability/data_parts.h"
-#include "server/durability/data_writer.h"
-#include "server/durability/log_switch.h"
-#include "server/durability/saves.h"
+#include "server/durability/data/data_parts.h"
+#include "server/durability/data/data_writer.h"
+#include "server/durability/loading/data_loader.h"
+#include "server/durability/loading/log_switch.h"
+#include "server/durability/saves/saves.h"
 #include "server/process/command_drain.h"
 
 namespace server {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/durability/log_switch.h"
+#include "server/durability/loading/log_switch.h"
 
 #include <algorithm>
 #include <chrono>
@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/clock.h"
-#include "server/durability/file_names.h"
+#include "server/durability/data/file_names.h"
 #include "server/process/log.h"
 
 namespace server {

@@ -18,13 +18,13 @@
 #include <optional>
 
 #include "core/result.h"
-#include "server/durability/append_log.h"
-#include "server/durability/data_parts.h"
-#include "server/durability/data_writer.h"
-#include "server/durability/recovery.h"
-#include "server/durability/saves.h"
-#include "server/durability/tick_thread.h"
+#include "server/durability/data/data_parts.h"
+#include "server/durability/data/data_writer.h"
+#include "server/durability/loading/recovery.h"
+#include "server/durability/log/append_log.h"
+#include "server/durability/saves/saves.h"
 #include "server/process/ordered_mutex.h"
+#include "server/process/tick_thread.h"
 
 namespace server {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/durability/append_log.h"
+#include "server/durability/log/append_log.h"
 
 #include <sys/prctl.h>
 

@@ -34,9 +34,9 @@
 #include "persistence/aof/aof_writer.h"
 #include "persistence/journal.h"
 #include "server/config/config.h"
-#include "server/durability/log_files.h"
-#include "server/durability/reply_log.h"
-#include "server/durability/sync_pacing.h"
+#include "server/durability/log/log_files.h"
+#include "server/durability/log/reply_log.h"
+#include "server/durability/log/sync_pacing.h"
 #include "server/process/availability.h"
 
 namespace server {

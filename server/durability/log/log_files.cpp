@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/durability/log_files.h"
+#include "server/durability/log/log_files.h"
 
 #include <optional>
 #include <utility>

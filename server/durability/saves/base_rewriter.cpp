@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/durability/base_rewriter.h"
+#include "server/durability/saves/base_rewriter.h"
 
 #include <unistd.h>
 
@@ -7,8 +7,8 @@
 #include <string>
 
 #include "core/clock.h"
-#include "server/durability/file_names.h"
-#include "server/durability/save_policy.h"
+#include "server/durability/data/file_names.h"
+#include "server/durability/saves/save_policy.h"
 #include "server/process/log.h"
 
 namespace server {

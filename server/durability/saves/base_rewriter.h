@@ -17,10 +17,10 @@
 #include <cstdint>
 
 #include "core/result.h"
-#include "server/durability/append_log.h"
-#include "server/durability/data_writer.h"
-#include "server/durability/save_record.h"
-#include "server/durability/save_slot.h"
+#include "server/durability/data/data_writer.h"
+#include "server/durability/log/append_log.h"
+#include "server/durability/saves/save_record.h"
+#include "server/durability/saves/save_slot.h"
 
 namespace server {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/durability/save_child.h"
+#include "server/durability/saves/save_child.h"
 
 #include <fmt/format.h>
 #include <sys/mman.h>

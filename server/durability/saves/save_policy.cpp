@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/durability/save_policy.h"
+#include "server/durability/saves/save_policy.h"
 
 #include <algorithm>
 #include <charconv>

@@ -4,7 +4,7 @@
 // behind such a snapshot for effects counts right all the same. Where its commands are judged again
 // (another kind of server makes the stream, or reads it), the child first copies what the arrays
 // hold, while the parent keeps all stripes: then nothing of what follows is in the snapshot.
-#include "server/durability/save_slot.h"
+#include "server/durability/saves/save_slot.h"
 
 #include <mutex>
 #include <string>

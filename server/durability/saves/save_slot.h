@@ -20,11 +20,11 @@
 
 #include "core/result.h"
 #include "persistence/rdb/rdb_writer.h"
-#include "server/durability/append_log.h"
-#include "server/durability/data_parts.h"
-#include "server/durability/save_child.h"
-#include "server/durability/save_progress.h"
-#include "server/durability/save_record.h"
+#include "server/durability/data/data_parts.h"
+#include "server/durability/log/append_log.h"
+#include "server/durability/saves/save_child.h"
+#include "server/durability/saves/save_progress.h"
+#include "server/durability/saves/save_record.h"
 #include "server/process/memory_monitor.h"
 #include "server/process/ordered_mutex.h"
 

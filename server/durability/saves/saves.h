@@ -7,13 +7,13 @@
 
 #include <functional>
 
-#include "server/durability/append_log.h"
-#include "server/durability/base_rewriter.h"
-#include "server/durability/data_parts.h"
-#include "server/durability/data_writer.h"
-#include "server/durability/save_slot.h"
-#include "server/durability/snapshot_saver.h"
-#include "server/durability/transfer_saver.h"
+#include "server/durability/data/data_parts.h"
+#include "server/durability/data/data_writer.h"
+#include "server/durability/log/append_log.h"
+#include "server/durability/saves/base_rewriter.h"
+#include "server/durability/saves/save_slot.h"
+#include "server/durability/saves/snapshot_saver.h"
+#include "server/durability/saves/transfer_saver.h"
 #include "server/process/ordered_mutex.h"
 
 namespace server {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "server/durability/snapshot_saver.h"
+#include "server/durability/saves/snapshot_saver.h"
 
 #include <string>
 
 #include "core/clock.h"
-#include "server/durability/file_names.h"
-#include "server/durability/save_policy.h"
+#include "server/durability/data/file_names.h"
+#include "server/durability/saves/save_policy.h"
 #include "server/process/log.h"
 
 namespace server {

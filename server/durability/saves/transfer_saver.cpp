@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/durability/transfer_saver.h"
+#include "server/durability/saves/transfer_saver.h"
 
 #include <string>
 #include <utility>

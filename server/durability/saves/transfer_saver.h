@@ -11,9 +11,9 @@
 
 #include "core/result.h"
 #include "persistence/rdb/rdb_writer.h"
-#include "server/durability/data_writer.h"
-#include "server/durability/save_record.h"
-#include "server/durability/save_slot.h"
+#include "server/durability/data/data_writer.h"
+#include "server/durability/saves/save_record.h"
+#include "server/durability/saves/save_slot.h"
 
 namespace server {
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/clock.h"
-#include "server/durability/file_names.h"
+#include "server/durability/data/file_names.h"
 #include "server/process/log.h"
 
 namespace server {

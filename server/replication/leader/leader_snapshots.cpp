@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "persistence/rdb/rdb_writer.h"
-#include "server/durability/file_names.h"
+#include "server/durability/data/file_names.h"
 #include "server/process/log.h"
 #include "server/replication/leader/leader.h"
 #include "server/replication/leader/socket_sink.h"

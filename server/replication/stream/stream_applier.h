@@ -18,7 +18,7 @@
 #include <string>
 
 #include "core/result.h"
-#include "server/durability/recovery.h"
+#include "server/durability/loading/recovery.h"
 #include "server/replication/stream/stream_splitter.h"
 #include "server/session/replayed_error.h"
 

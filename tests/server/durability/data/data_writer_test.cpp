@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/durability/data_writer.h"
+#include "server/durability/data/data_writer.h"
 
 #include <gtest/gtest.h>
 

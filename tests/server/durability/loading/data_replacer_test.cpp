@@ -2,7 +2,7 @@
 //
 // A leader's snapshot takes the place of all data: whatever fails on the way, in memory and on the
 // disk there is all of the old or all of the new.
-#include "server/durability/data_replacer.h"
+#include "server/durability/loading/data_replacer.h"
 
 #include <gtest/gtest.h>
 

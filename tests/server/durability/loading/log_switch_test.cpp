@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The append log is switched on and off, or rewritten while it is off.
-#include "server/durability/log_switch.h"
+#include "server/durability/loading/log_switch.h"
 
 #include <gtest/gtest.h>
 

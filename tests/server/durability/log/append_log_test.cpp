@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Who writes and syncs the append log, and that nobody who waits for it is forgotten.
-#include "server/durability/append_log.h"
+#include "server/durability/log/append_log.h"
 
 #include <gtest/gtest.h>
 

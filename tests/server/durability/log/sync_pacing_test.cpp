@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/durability/sync_pacing.h"
+#include "server/durability/log/sync_pacing.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/durability/base_rewriter.h"
+#include "server/durability/saves/base_rewriter.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/durability/save_progress.h"
+#include "server/durability/saves/save_progress.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/durability/save_slot.h"
+#include "server/durability/saves/save_slot.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

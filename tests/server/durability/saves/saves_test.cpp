@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/durability/saves.h"
+#include "server/durability/saves/saves.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/durability/snapshot_saver.h"
+#include "server/durability/saves/snapshot_saver.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/durability/recovery.h"
+#include "server/durability/loading/recovery.h"
 
 #include <gtest/gtest.h>
 
