@@ -199,13 +199,13 @@ TEST_F(AppendLogTest, WhoFindsAnotherThreadSyncingIsToldOfItsEnd) {
   constexpr int kWrites = 3000;
   open("always");
   show_disk(0);
-  struct Told {
+  struct ToldThread {
     std::atomic<bool> wants{false};
     std::atomic<bool> is{false};
   };
-  std::array<Told, kThreads> told;
+  std::array<ToldThread, kThreads> told;
   log_.on_progress = [&told] {
-    for (Told& thread : told) {
+    for (ToldThread& thread : told) {
       if (thread.wants.exchange(false)) thread.is = true;
     }
   };
@@ -214,7 +214,7 @@ TEST_F(AppendLogTest, WhoFindsAnotherThreadSyncingIsToldOfItsEnd) {
   threads.reserve(kThreads);
   for (int index = 0; index < kThreads; ++index) {
     threads.emplace_back([&, index] {
-      Told& mine = told[static_cast<size_t>(index)];
+      ToldThread& mine = told[static_cast<size_t>(index)];
       for (int i = 0; i < kWrites && forgotten == 0; ++i) {
         const uint64_t end = append("key");
         size_t clients = 1;
