@@ -320,29 +320,6 @@ class StreamTest(LeaderTest):
         for replica in replicas:
             replica.close()
 
-    def test_requests_that_cannot_be_served(self):
-        leader = self.start_leader()
-        with leader.connect() as client:
-            replies = client.pipeline([("PING",), ("PSYNC", "?", "-1")])
-            self.assertEqual(
-                replies[1][0], ErrorReply("ERR SYNC and PSYNC are invalid with pending output")
-            )
-            self.assertEqual(
-                client.call("PSYNC", "?", "x"),
-                ErrorReply("ERR value is not an integer or out of range"),
-            )
-            self.assertEqual(client.call("REPLCONF", "rdb-filter-only", ""), b"OK")
-            self.assertEqual(
-                client.call("SYNC"), ErrorReply("ERR Filtered replica requires EOF capability")
-            )
-            for arguments, reply in (
-                (("a",), "ERR syntax error"),
-                (("a", "b"), "ERR Unrecognized REPLCONF option: a"),
-                (("listening-port", "x"), "ERR value is not an integer or out of range"),
-                (("rdb-filter-only", "keys"), "ERR Unsupported rdb-filter-only option: keys"),
-            ):
-                self.assertEqual(client.call("REPLCONF", *arguments), ErrorReply(reply))
-
     def test_a_slow_replica_is_cut_off_and_the_memory_stays(self):
         leader = self.start_leader("--client-output-buffer-limit", "replica 4mb 0 0")
         leader.expect_log("client-output-buffer-limit")

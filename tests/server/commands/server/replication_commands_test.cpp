@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tests/support/command_test.h"
+
+namespace server {
+namespace {
+
+using ReplicationCommandsTest = CommandTest;
+
+constexpr std::string_view kNoInteger = "ERR value is not an integer or out of range";
+
+TEST_F(ReplicationCommandsTest, SyncMayNotStandBehindOtherReplies) {
+  protocol::OutputBuffer replies;
+  for (const std::vector<std::string_view>& words :
+       {std::vector<std::string_view>{"PING"}, {"PSYNC", "?", "-1"}}) {
+    client_->dispatcher.execute(words, clock_.now_ms, replies);
+  }
+  EXPECT_EQ(replies.view(),
+            "+PONG\r\n" + error("ERR SYNC and PSYNC are invalid with pending output"));
+}
+
+TEST_F(ReplicationCommandsTest, RequestsThatCannotBeServed) {
+  EXPECT_EQ(run({"PSYNC", "?", "x"}), error(kNoInteger));
+  EXPECT_EQ(run({"REPLCONF", "rdb-filter-only", ""}), kOk);
+  EXPECT_EQ(run({"SYNC"}), error("ERR Filtered replica requires EOF capability"));
+  EXPECT_EQ(run({"REPLCONF", "a"}), error("ERR syntax error"));
+  EXPECT_EQ(run({"REPLCONF", "a", "b"}), error("ERR Unrecognized REPLCONF option: a"));
+  EXPECT_EQ(run({"REPLCONF", "listening-port", "x"}), error(kNoInteger));
+  EXPECT_EQ(run({"REPLCONF", "rdb-filter-only", "keys"}),
+            error("ERR Unsupported rdb-filter-only option: keys"));
+}
+
+TEST_F(ReplicationCommandsTest, WaitsThatCannotBeMeant) {
+  EXPECT_EQ(run({"WAIT", "x", "0"}), error(kNoInteger));
+  EXPECT_EQ(run({"WAIT", "1", "x"}), error("ERR timeout is not an integer or out of range"));
+  EXPECT_EQ(run({"WAIT", "1", "-1"}), error("ERR timeout is negative"));
+  EXPECT_EQ(run({"WAITAOF", "2", "0", "0"}),
+            error("ERR value is out of range, value must between 0 and 1"));
+  EXPECT_EQ(run({"WAITAOF", "0", "-1", "0"}), error("ERR value is out of range, must be positive"));
+  EXPECT_EQ(run({"WAIT", "0", "0"}), integer(0));
+}
+
+}  // namespace
+}  // namespace server
