@@ -3,9 +3,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <poll.h>
 #include <pthread.h>
-#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -18,7 +16,6 @@
 namespace server {
 namespace {
 
-constexpr size_t kPumpBytes = size_t{256} << 10;
 constexpr std::array<std::string_view, 1> kPing = {"PING"};
 constexpr std::array<std::string_view, 3> kGetAck = {"REPLCONF", "GETACK", "*"};
 
@@ -27,6 +24,12 @@ std::string host_of(const std::string& address) {
   std::string host = address.substr(0, address.rfind(':'));
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   return host;
+}
+
+Replicas::Policy snapshot_policy(const Config& config) {
+  return {config.flag(OptionId::kReplDisklessSync),
+          config.integer(OptionId::kReplDisklessSyncDelay),
+          config.integer(OptionId::kReplDisklessSyncMaxReplicas)};
 }
 
 }  // namespace
@@ -38,8 +41,7 @@ Leader::Leader(const Replication::Parts& parts, Replication& replication, const 
       pause_(pause),
       ack_listener_(ack_listener),
       backlog_(replication.backlog()),
-      wake_event_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      buffer_(kPumpBytes) {
+      pump_(backlog_, parts_.clock) {
   for (const OptionId id : {OptionId::kMinReplicasToWrite, OptionId::kMinReplicasMaxLag}) {
     parts_.config.on_change(id, [this]() -> core::Result<> {
       update_write_gate();
@@ -56,7 +58,7 @@ Leader::~Leader() {
 }
 
 void Leader::start() {
-  backlog_.on_append = [this] { wake(); };
+  backlog_.on_append = [this] { pump_.wake(); };
   last_replica_us_ = parts_.clock.monotonic_us();
   thread_ = std::thread([this] { run(); });
 }
@@ -67,15 +69,8 @@ void Leader::stop() {
     const std::scoped_lock lock(mutex_);
     is_stopping_ = true;
   }
-  is_asleep_ = true;
-  wake();
+  pump_.interrupt();
   thread_.join();
-}
-
-void Leader::wake() {
-  if (!is_asleep_.exchange(false)) return;
-  const uint64_t one = 1;
-  (void)!::write(wake_event_.get(), &one, sizeof one);
 }
 
 core::Result<> Leader::attach(const std::shared_ptr<Session>& session, const Request& request) {
@@ -98,8 +93,7 @@ core::Result<> Leader::attach(const std::shared_ptr<Session>& session, const Req
     links_[session->id] = std::move(link);
     update_write_gate_locked(now_us);
   }
-  is_asleep_ = true;
-  wake();
+  pump_.interrupt();
   return {};
 }
 
@@ -164,8 +158,7 @@ void Leader::ack(uint64_t session_id, uint64_t offset, std::optional<uint64_t> s
     update_write_gate_locked(now_us);
   }
   if (is_new) {
-    is_asleep_ = true;
-    wake();
+    pump_.interrupt();
   }
   ack_listener_.on_ack();
 }
@@ -182,7 +175,7 @@ int64_t Leader::count_synced(uint64_t offset) const {
 
 void Leader::request_acks() {
   acks_are_wanted_ = true;
-  wake();
+  pump_.wake();
 }
 
 size_t Leader::count() const {
@@ -238,12 +231,6 @@ void Leader::update_write_gate_locked(int64_t now_us) {
   }
 }
 
-Replicas::Policy Leader::policy() const {
-  return {parts_.config.flag(OptionId::kReplDisklessSync),
-          parts_.config.integer(OptionId::kReplDisklessSyncDelay),
-          parts_.config.integer(OptionId::kReplDisklessSyncMaxReplicas)};
-}
-
 void Leader::run() {
   pthread_setname_np(pthread_self(), "leader");
   while (true) {
@@ -253,16 +240,21 @@ void Leader::run() {
       if (is_stopping_) return;
       const int64_t now_us = parts_.clock.monotonic_us();
       if (snapshot_ && snapshot_->result) finish_snapshot(now_us);
-      if (!snapshot_ && now_us >= next_snapshot_us_) batch = replicas_.due(policy(), now_us);
+      if (!snapshot_ && now_us >= next_snapshot_us_) {
+        batch = replicas_.due(snapshot_policy(parts_.config), now_us);
+      }
     }
     if (batch) begin_snapshot(*batch);
-    const auto links = step();
-    pump(links);
-    sleep(links);
+    const auto flows = step();
+    finish(pump_.pump(flows));
+    constexpr int kTickMs = 100;
+    constexpr int kIdleMs = 1000;
+    pump_.sleep(flows, count() == 0 ? kIdleMs : kTickMs,
+                [this] { return acks_are_wanted_.load(); });
   }
 }
 
-std::vector<std::pair<Leader::LinkPtr, bool>> Leader::step() {
+std::vector<StreamPump::Flow> Leader::step() {
   const std::scoped_lock lock(mutex_);
   const int64_t now_us = parts_.clock.monotonic_us();
   add_to_stream(now_us);
@@ -271,15 +263,15 @@ std::vector<std::pair<Leader::LinkPtr, bool>> Leader::step() {
     on_second(now_us);
   }
   drop_slow_replicas(now_us);
-  std::vector<std::pair<LinkPtr, bool>> links;
+  std::vector<StreamPump::Flow> flows;
   for (const auto& [id, link] : links_) {
     const Replica* const replica = replicas_.find(id);
     // While a child writes into the socket, nobody else may.
     const bool child_owns_socket =
         replica->state == Replica::State::kSnapshot && replica->form == SnapshotForm::kMarked;
-    if (!child_owns_socket) links.emplace_back(link, replica->state == Replica::State::kOnline);
+    if (!child_owns_socket) flows.push_back({link, replica->state == Replica::State::kOnline});
   }
-  return links;
+  return flows;
 }
 
 void Leader::add_to_stream(int64_t now_us) {
@@ -343,64 +335,15 @@ void Leader::drop_slow_replicas(int64_t now_us) {
   }
 }
 
-void Leader::pump(const std::vector<std::pair<LinkPtr, bool>>& links) {
-  blocked_.clear();
-  has_more_ = false;
-  for (const auto& [link, flows] : links) {
-    const uint64_t offset = link->offset;
-    uint64_t sent = 0;
-    const auto progress = link->pump(backlog_, flows, buffer_, sent);
-    if (sent > 0) {
-      counters_.output_bytes += sent;
-      link->moved_us = parts_.clock.monotonic_us();
-    }
-    if (link->offset != offset && link->cursor) backlog_.advance(*link->cursor, link->offset);
-    switch (progress) {
-      case ReplicaSender::Progress::kIdle:
-        break;
-      case ReplicaSender::Progress::kBlocked:
-        blocked_.push_back(link);
-        break;
-      case ReplicaSender::Progress::kMore:
-        has_more_ = true;
-        break;
-      case ReplicaSender::Progress::kFileSent: {
-        const std::scoped_lock lock(mutex_);
-        finish_file(link->session->id);
-        has_more_ = true;
-        break;
-      }
-      case ReplicaSender::Progress::kGone: {
-        const std::scoped_lock lock(mutex_);
-        log_notice("The connection with replica {} is lost", link->session->address);
-        drop(link->session->id, "");
-        break;
-      }
-    }
+void Leader::finish(const StreamPump::Outcome& outcome) {
+  counters_.output_bytes += outcome.sent_bytes;
+  if (outcome.file_sent.empty() && outcome.gone.empty()) return;
+  const std::scoped_lock lock(mutex_);
+  for (const LinkPtr& link : outcome.file_sent) finish_file(link->session->id);
+  for (const LinkPtr& link : outcome.gone) {
+    log_notice("The connection with replica {} is lost", link->session->address);
+    drop(link->session->id, "");
   }
-}
-
-void Leader::sleep(const std::vector<std::pair<LinkPtr, bool>>& links) {
-  if (has_more_) return;
-  // Before the last look, so that no append goes by unseen.
-  is_asleep_ = true;
-  const uint64_t end = backlog_.end_offset();
-  const bool is_behind = std::ranges::any_of(links, [&](const auto& pair) {
-    return pair.second && pair.first->offset < end &&
-           std::ranges::find(blocked_, pair.first) == blocked_.end();
-  });
-  if (is_behind || acks_are_wanted_) {
-    is_asleep_ = false;
-    return;
-  }
-  std::vector<pollfd> waited{{wake_event_.get(), POLLIN, 0}};
-  for (const LinkPtr& link : blocked_) waited.push_back({link->socket.get(), POLLOUT, 0});
-  constexpr int kTickMs = 100;
-  constexpr int kIdleMs = 1000;
-  (void)::poll(waited.data(), waited.size(), count() == 0 ? kIdleMs : kTickMs);
-  is_asleep_ = false;
-  uint64_t count = 0;
-  (void)!::read(wake_event_.get(), &count, sizeof count);
 }
 
 }  // namespace server

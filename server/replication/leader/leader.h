@@ -32,6 +32,7 @@
 #include "server/dispatch/pause_gate.h"
 #include "server/replication/leader/replica_sender.h"
 #include "server/replication/leader/replicas.h"
+#include "server/replication/leader/stream_pump.h"
 #include "server/replication/stream/backlog.h"
 #include "server/replication/stream/replication.h"
 #include "server/session/session.h"
@@ -95,8 +96,6 @@ class Leader final : public StreamListener {
 
   // Refuses writes while there are too few good replicas, or no longer.
   void update_write_gate() override;
-  // Wakes the thread, if it sleeps: there is something to send.
-  void wake();
 
   const Counters& counters() const { return counters_; }
   void reset_counters();
@@ -109,16 +108,14 @@ class Leader final : public StreamListener {
   // A snapshot on its way.
   struct Snapshot {
     Replicas::Batch batch;
-    std::string mark;
     std::string path;  // of its file
     std::optional<core::Result<>> result;
   };
 
   void run();
   // One look at everything; what is to be sent to whom.
-  std::vector<std::pair<LinkPtr, bool>> step();
-  void pump(const std::vector<std::pair<LinkPtr, bool>>& links);
-  void sleep(const std::vector<std::pair<LinkPtr, bool>>& links);
+  std::vector<StreamPump::Flow> step();
+  void finish(const StreamPump::Outcome& outcome);
 
   // REQUIRES for all: mutex_.
   bool try_partial(const std::shared_ptr<ReplicaSender>& link, const Request& request,
@@ -129,15 +126,12 @@ class Leader final : public StreamListener {
   void drop_slow_replicas(int64_t now_us);
   void add_to_stream(int64_t now_us);
   void update_write_gate_locked(int64_t now_us);
-  Replicas::Policy policy() const;
 
   // Snapshots, in leader_snapshots.cpp. Not by a thread that holds stripes.
   void begin_snapshot(const Replicas::Batch& batch);
   // The sockets to send to. They stay open until the fork: else a number could be another's then.
   core::Result<std::vector<LinkPtr>> prepare_snapshot(
       const persistence::RdbReplicationInfo& position);
-  core::Result<> write_snapshot(const std::vector<int>& descriptors,
-                                persistence::RdbWriteOptions options) const;
   // REQUIRES: mutex_.
   void finish_snapshot(int64_t now_us);
   void send_file(Replicas::Id id, const std::string& path);
@@ -149,10 +143,8 @@ class Leader final : public StreamListener {
   AckListener& ack_listener_;
   Backlog& backlog_;
   Counters counters_;
-  Descriptor wake_event_;
-  std::atomic<bool> is_asleep_{false};
+  StreamPump pump_;
   std::atomic<bool> acks_are_wanted_{false};
-  std::vector<char> buffer_;  // of the thread
 
   mutable OrderedMutex mutex_{LockRank::kLeader};  // guards what follows
   Replicas replicas_;
@@ -164,8 +156,6 @@ class Leader final : public StreamListener {
   int64_t last_ping_us_ = 0;
   int64_t last_replica_us_ = 0;
 
-  std::vector<LinkPtr> blocked_;  // of the thread
-  bool has_more_ = false;         // of the thread
   std::thread thread_;
 };
 

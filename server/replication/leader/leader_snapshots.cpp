@@ -17,12 +17,37 @@
 #include "server/replication/stream/replication.h"
 
 namespace server {
+namespace {
+
+// Runs in the child.
+core::Result<> write_snapshot(const Replication::Parts& parts, const Replicas::Batch& batch,
+                              const std::string& path, const std::string& mark,
+                              const std::vector<int>& descriptors,
+                              persistence::RdbWriteOptions options) {
+  options.has_keys = batch.has_keys;
+  if (batch.form == SnapshotForm::kFile) {
+    const auto written = persistence::write_rdb_file(parts.files, path, parts.keyspace, options);
+    if (!written) return written.error();
+    return {};
+  }
+  SocketSink sink(descriptors, parts.config.integer(OptionId::kReplTimeout), parts.clock);
+  if (auto sent = sink.write(fmt::format("$EOF:{}\r\n", mark)); !sent) return sent;
+  // What reads the mark would take an RDB's last bytes for a file's.
+  if (auto written = persistence::write_rdb(sink, parts.keyspace, options); !written) {
+    return written.error();
+  }
+  return sink.write(mark);
+}
+
+}  // namespace
 
 void Leader::begin_snapshot(const Replicas::Batch& batch) {
+  const std::string mark = random_id();
+  // The child has a process id of its own: the file is named here.
+  const std::string path = temporary_transfer();
   {
     const std::scoped_lock lock(mutex_);
-    // The child has a process id of its own: the file is named here.
-    snapshot_ = Snapshot{batch, random_id(), temporary_transfer(), std::nullopt};
+    snapshot_ = Snapshot{batch, path, std::nullopt};
   }
   std::vector<LinkPtr> receivers;
   std::vector<int> descriptors;
@@ -38,15 +63,14 @@ void Leader::begin_snapshot(const Replicas::Batch& batch) {
     return descriptors;
   };
   transfer.write = [&](const persistence::RdbWriteOptions& options) {
-    return write_snapshot(descriptors, options);
+    return write_snapshot(parts_, batch, path, mark, descriptors, options);
   };
   transfer.finished = [this](const core::Result<>& result) {
     {
       const std::scoped_lock lock(mutex_);
       if (snapshot_) snapshot_->result = result;
     }
-    is_asleep_ = true;
-    wake();
+    pump_.interrupt();
   };
   const auto started = parts_.durability.saves().transfers().start(std::move(transfer));
   if (started) return;
@@ -90,26 +114,6 @@ core::Result<std::vector<Leader::LinkPtr>> Leader::prepare_snapshot(
   log_notice("A snapshot for {} replicas begins at offset {}, {}", receivers.size(), offset,
              batch.form == SnapshotForm::kMarked ? "into their sockets" : "by way of a file");
   return receivers;
-}
-
-// Runs in the child.
-core::Result<> Leader::write_snapshot(const std::vector<int>& descriptors,
-                                      persistence::RdbWriteOptions options) const {
-  options.has_keys = snapshot_->batch.has_keys;
-  if (snapshot_->batch.form == SnapshotForm::kFile) {
-    const auto written =
-        persistence::write_rdb_file(parts_.files, snapshot_->path, parts_.keyspace, options);
-    if (!written) return written.error();
-    return {};
-  }
-  SocketSink sink(descriptors, parts_.config.integer(OptionId::kReplTimeout), parts_.clock);
-  const std::string& mark = snapshot_->mark;
-  if (auto sent = sink.write(fmt::format("$EOF:{}\r\n", mark)); !sent) return sent;
-  // What reads the mark would take an RDB's last bytes for a file's.
-  if (auto written = persistence::write_rdb(sink, parts_.keyspace, options); !written) {
-    return written.error();
-  }
-  return sink.write(mark);
 }
 
 void Leader::finish_snapshot(int64_t now_us) {
