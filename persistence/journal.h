@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Journal: the one ordered stream of effective writes, as RESP commands. The append log and the
-// replicas get the same bytes; an offset counts them since the server's first start.
+// replicas get the same bytes; end_offset() counts those of this process, starting at 0.
 //
 //   changing thread (holds the key's stripe)    taker (file)
 //   append() ──► pending bytes ──────────────► take()

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 
+#include "core/keyspace/keyspace.h"
 #include "core/number.h"
 #include "persistence/aof/aof_format.h"
 #include "persistence/files/append_file_sink.h"

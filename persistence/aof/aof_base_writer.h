@@ -16,10 +16,13 @@
 #include <cstddef>
 #include <string>
 
-#include "core/keyspace/keyspace.h"
 #include "core/result.h"
 #include "persistence/files/file_system.h"
 #include "persistence/rdb/rdb_writer.h"
+
+namespace core::keyspace {
+class Keyspace;
+}  // namespace core::keyspace
 
 namespace persistence {
 

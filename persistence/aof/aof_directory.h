@@ -22,7 +22,7 @@
 
 namespace persistence {
 
-// What find_aof() found. Without files the data set is empty.
+// What AofDirectory::find() found. Without files the data set is empty.
 struct AofStart {
   struct File {
     std::string path;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// ChunkedOutput: a buffer in front of a ByteSink, with the check sum taken as it empties.
+// ChunkedOutput: a buffer in front of a ByteSink, with the checksum taken as it empties.
 //
 // Invariants: the sink gets pieces of the buffer's size, but for the last. What is appended is read
 // once, into the buffer; only the copy is summed and written. After the first error the sink is

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// CRC-64 "Jones", the check sum behind snapshots and DUMP payloads.
+// CRC-64 "Jones", the checksum behind snapshots and DUMP payloads.
 //
 // Invariants: crc64(crc64(0, a), b) == crc64(0, a + b); crc64(0, "123456789") is E9C6D914C4B8D9CA.
 // Thread safety: pure functions.
-// Source: docs/formats.md, "Check sum".
+// Source: docs/formats.md, "Checksum".
 #pragma once
 
 #include <cstdint>

@@ -4,6 +4,8 @@
 #include <limits>
 
 #include "core/bloom/layouts.h"
+#include "persistence/bytes/module_value.h"
+#include "persistence/filters/filter_writer.h"
 
 namespace persistence {
 

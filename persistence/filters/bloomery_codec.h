@@ -9,11 +9,12 @@
 #include <optional>
 #include <span>
 
-#include "persistence/bytes/module_value.h"
 #include "persistence/filters/filter_builder.h"
-#include "persistence/filters/filter_writer.h"
 
 namespace persistence {
+
+class FilterWriter;
+class ModuleReader;
 
 // Filters without a big array; big ones are stored as runs.
 inline constexpr unsigned kBloomeryVersion = 1;

@@ -8,6 +8,8 @@
 #include <limits>
 
 #include "core/bloom/layouts.h"
+#include "persistence/bytes/module_value.h"
+#include "persistence/bytes/stream_reader.h"
 #include "persistence/filters/bit_array_codec.h"
 #include "persistence/filters/layout_codec.h"
 

@@ -27,10 +27,11 @@
 #include "core/bloom/scalable_filter.h"
 #include "core/memory_budget.h"
 #include "core/result.h"
-#include "persistence/bytes/module_value.h"
-#include "persistence/bytes/stream_reader.h"
 
 namespace persistence {
+
+class ModuleReader;
+class StringReader;
 
 // What is told of bytes that no filter has; the caller says where they stand.
 inline constexpr std::string_view kDamagedFilter = "ERR damaged filter";

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "core/bloom/layouts.h"
+#include "persistence/bytes/byte_codec.h"
 #include "persistence/filters/bit_array_codec.h"
 #include "persistence/filters/filter_writer.h"
 #include "persistence/filters/layout_codec.h"

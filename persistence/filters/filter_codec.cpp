@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "persistence/bytes/module_value.h"
 #include "persistence/filters/filter_writer.h"
 #include "persistence/filters/layout_codec.h"
 

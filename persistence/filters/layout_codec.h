@@ -14,11 +14,12 @@
 #include <string_view>
 
 #include "core/bloom/scalable_filter.h"
-#include "persistence/bytes/module_value.h"
 #include "persistence/filters/filter_builder.h"
-#include "persistence/filters/filter_writer.h"
 
 namespace persistence {
+
+class FilterWriter;
+class ModuleReader;
 
 struct LayoutCodec {
   core::bloom::LayoutId layout{};

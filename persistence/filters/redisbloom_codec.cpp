@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "core/bloom/redisbloom_layout.h"
+#include "persistence/bytes/module_value.h"
+#include "persistence/filters/filter_writer.h"
 
 namespace persistence {
 

@@ -10,11 +10,12 @@
 #include <optional>
 #include <span>
 
-#include "persistence/bytes/module_value.h"
 #include "persistence/filters/filter_builder.h"
-#include "persistence/filters/filter_writer.h"
 
 namespace persistence {
+
+class FilterWriter;
+class ModuleReader;
 
 // The options field, which chunk headers have too, is at most this.
 inline constexpr uint64_t kRedisBloomOptionsMax = 15;

@@ -6,6 +6,8 @@
 #include <limits>
 
 #include "core/bloom/valkeybloom_layout.h"
+#include "persistence/bytes/byte_codec.h"
+#include "persistence/bytes/stream_reader.h"
 #include "persistence/filters/bit_array_codec.h"
 
 namespace persistence {

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "core/bloom/valkeybloom_layout.h"
+#include "persistence/bytes/module_value.h"
+#include "persistence/filters/filter_writer.h"
 
 namespace persistence {
 

@@ -9,12 +9,13 @@
 #include <optional>
 #include <span>
 
-#include "persistence/bytes/module_value.h"
 #include "persistence/filters/filter_builder.h"
-#include "persistence/filters/filter_writer.h"
 #include "persistence/filters/valkeybloom_blob.h"
 
 namespace persistence {
+
+class FilterWriter;
+class ModuleReader;
 
 void encode_valkeybloom(FilterWriter& out, const core::bloom::ScalableFilter& filter);
 void decode_valkeybloom(ModuleReader& in, FilterBuilder& builder, unsigned version);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The frame of DUMP payloads: a type byte, a value as in snapshots, and a footer of version and
-// check sum.
+// checksum.
 //
 // Thread safety: pure functions.
 // Source: docs/formats.md, "DUMP payloads".

@@ -18,7 +18,7 @@ inline constexpr std::string_view kValkeyMagic = "VALKEY";
 inline constexpr size_t kHeaderBytes = 9;
 // Redis 7.0's: the newest that all servers in use take.
 inline constexpr unsigned kWrittenVersion = 10;
-// From this one on there is a check sum, ...
+// From this one on there is a checksum, ...
 inline constexpr unsigned kFirstVersionWithSum = 5;
 // ... and from these on type ids have other meanings than before.
 inline constexpr unsigned kFirstValkeyVersion = 80;

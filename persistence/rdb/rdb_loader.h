@@ -12,8 +12,11 @@
 #include <map>
 #include <string>
 
-#include "core/keyspace/keyspace.h"
 #include "persistence/rdb/rdb_reader.h"
+
+namespace core::keyspace {
+class Keyspace;
+}  // namespace core::keyspace
 
 namespace persistence {
 

@@ -5,6 +5,7 @@
 
 #include <new>
 
+#include "core/keyspace/keyspace.h"
 #include "persistence/bytes/byte_codec.h"
 #include "persistence/bytes/chunked_output.h"
 #include "persistence/files/append_file_sink.h"

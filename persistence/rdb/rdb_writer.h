@@ -18,10 +18,13 @@
 #include <utility>
 #include <vector>
 
-#include "core/keyspace/keyspace.h"
 #include "core/result.h"
 #include "persistence/bytes/byte_stream.h"
 #include "persistence/files/file_system.h"
+
+namespace core::keyspace {
+class Keyspace;
+}  // namespace core::keyspace
 
 namespace persistence {
 

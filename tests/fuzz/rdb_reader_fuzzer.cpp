@@ -3,7 +3,7 @@
 // Aborts when a snapshot that was read cannot be written and read again unchanged. Run it with
 // -malloc_limit_mb=64: an input of a few KiB must never make the reader ask for more.
 //
-// The first byte of an input chooses how the snapshot comes in. Check sums are not looked at, or
+// The first byte of an input chooses how the snapshot comes in. Checksums are not looked at, or
 // few inputs would get past them.
 #include <cstdint>
 #include <cstdio>
@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/keyspace/keyspace.h"
 #include "persistence/rdb/rdb_writer.h"
 #include "tests/support/snapshots.h"
 

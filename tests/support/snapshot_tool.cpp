@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/keyspace/keyspace.h"
 #include "persistence/files/input_file_source.h"
 #include "persistence/rdb/rdb_loader.h"
 #include "persistence/rdb/rdb_writer.h"

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/keyspace/keyspace.h"
 #include "core/memory_budget.h"
 #include "core/number.h"
 #include "persistence/aof/aof_reader.h"

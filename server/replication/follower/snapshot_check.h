@@ -4,7 +4,7 @@
 // given up.
 //
 // A small one is read as it would be loaded. Of a big one, and of one with a value that takes much
-// memory, values are passed over, so that no second copy of the data is in memory; its check sum
+// memory, values are passed over, so that no second copy of the data is in memory; its checksum
 // then says that they are what the leader wrote.
 // Thread safety: pure functions.
 // Source: docs/replication.md, "A full sync".

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/keyspace/keyspace.h"
 #include "persistence/aof/aof_reader.h"
 #include "persistence/filters/filter_chunks.h"
 #include "persistence/filters/valkeybloom_blob.h"

@@ -6,6 +6,7 @@
 
 #include <functional>
 
+#include "core/keyspace/keyspace.h"
 #include "persistence/aof/aof_base_writer.h"
 #include "persistence/bytes/crc64.h"
 #include "persistence/filters/filter_chunks.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "persistence/rdb/rdb_loader.h"
 
+#include "core/keyspace/keyspace.h"
+
 #include <gtest/gtest.h>
 
 #include <string>

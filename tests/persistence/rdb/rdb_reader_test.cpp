@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "core/keyspace/keyspace.h"
 #include "persistence/rdb/dump_payload.h"
 #include "persistence/rdb/rdb_check.h"
 #include "persistence/rdb/rdb_writer.h"

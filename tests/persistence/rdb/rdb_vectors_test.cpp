@@ -3,6 +3,7 @@
 // Snapshots that Redis with RedisBloom and Valkey with valkey-bloom wrote.
 #include <gtest/gtest.h>
 
+#include "core/keyspace/keyspace.h"
 #include "persistence/rdb/rdb_check.h"
 #include "persistence/rdb/rdb_loader.h"
 #include "persistence/rdb/rdb_writer.h"

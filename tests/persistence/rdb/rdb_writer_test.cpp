@@ -5,6 +5,7 @@
 
 #include <random>
 
+#include "core/keyspace/keyspace.h"
 #include "tests/support/filter_forms.h"
 #include "tests/support/filters.h"
 #include "tests/support/snapshots.h"

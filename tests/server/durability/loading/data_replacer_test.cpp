@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "core/keyspace/keyspace.h"
 #include "persistence/rdb/rdb_writer.h"
 #include "server/durability/durability.h"
 #include "tests/support/command_test.h"

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/keyspace/keyspace.h"
 #include "persistence/rdb/rdb_writer.h"
 #include "tests/support/aof_files.h"
 #include "tests/support/command_test.h"

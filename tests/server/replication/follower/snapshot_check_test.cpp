@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/bloom/bit_array.h"
+#include "core/keyspace/keyspace.h"
 #include "persistence/rdb/rdb_writer.h"
 #include "tests/support/filters.h"
 #include "tests/support/snapshots.h"
