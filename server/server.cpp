@@ -32,6 +32,7 @@
 #include "server/process/log.h"
 #include "server/process/memory_monitor.h"
 #include "server/process/process_facts.h"
+#include "server/process/rate_sampler.h"
 #include "server/process/server_state.h"
 #include "server/process/statistics.h"
 #include "server/process/tick_clock.h"
@@ -39,6 +40,7 @@
 #include "server/replication/leader/leader.h"
 #include "server/replication/roles/follower.h"
 #include "server/replication/roles/shutdown.h"
+#include "server/replication/stream/key_expiry.h"
 #include "server/replication/stream/replication.h"
 #include "server/session/clients.h"
 
@@ -120,10 +122,14 @@ struct Server::Parts final : AckListener, Shutdown::Process {
                  gauges,
                  facts},
         listener(threads, services),
-        periodic(threads, services),
+        rates(statistics, gauges),
+        expiry({config, clock, keyspace, state, pause, replication.own_expiries(), gauges}),
+        periodic(threads, config, clock, [this] { tick(); }),
         signals(threads.at(0).context, SIGTERM, SIGINT) {}
 
   void on_ack() override;
+  // Several times a second, on I/O thread 0.
+  void tick();
   void end() override { server.request_stop(); }
 
   Server& server;
@@ -150,6 +156,8 @@ struct Server::Parts final : AckListener, Shutdown::Process {
   net::IoThreads threads;
   Services services;
   net::Listener listener;
+  RateSampler rates;
+  KeyExpiry expiry;
   net::Periodic periodic;
   boost::asio::signal_set signals;
   std::atomic<bool> stopping{false};
@@ -166,6 +174,18 @@ void Server::Parts::on_ack() {
   if (shutdown.state() == Shutdown::State::kWaits) {
     threads.at(0).loop.post([this] { shutdown.look(); });
   }
+}
+
+void Server::Parts::tick() {
+  memory.measure_available();
+  follower.drive_failover();
+  shutdown.look();
+  const auto limit_bytes = static_cast<uint64_t>(data.config.client_memory_limit_bytes());
+  if (limit_bytes > 0) clients.evict_over(limit_bytes);
+  expiry.tick();
+  rates.sample(clock.monotonic_us());
+  const uint64_t count = clients.count();
+  if (count > gauges.clients_peak.load()) gauges.clients_peak.store(count);
 }
 
 Server::Server(Config& config) : config_(config) {}

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "core/short_bytes.h"
+#include "server/dispatch/context.h"
 #include "server/dispatch/http_guard.h"
 #include "server/dispatch/pause_gate.h"
 #include "server/dispatch/registry.h"
@@ -198,6 +199,13 @@ Outcome Dispatcher::finish(Context& ctx, size_t mark) {
     return Outcome::kBlocked;
   return session_.close_after_reply ? Outcome::kClose : Outcome::kDone;
 }
+
+// A command of the pipeline and its first key.
+struct Dispatcher::Ahead {
+  const RegisteredCommand* command;
+  Arguments args;
+  KeyRef key;
+};
 
 void Dispatcher::look_ahead(std::span<const Arguments> requests, int64_t now_ms) {
   if (session_.transaction.active) return;

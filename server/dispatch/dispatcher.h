@@ -10,12 +10,25 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
 
-#include "protocol/reply_writer.h"
-#include "server/dispatch/context.h"
+#include "protocol/output_buffer.h"
+#include "server/dispatch/command.h"
+
+namespace core::keyspace {
+class Keyspace;
+}
 
 namespace server {
+
+class Context;
+class Session;
+struct Environment;
+struct QueuedCommand;
+struct RegisteredCommand;
+struct ThreadStatistics;
 
 enum class Outcome : uint8_t {
   kDone,
@@ -45,12 +58,7 @@ class Dispatcher {
   void end_session();
 
  private:
-  // A command of the pipeline and its first key.
-  struct Ahead {
-    const RegisteredCommand* command;
-    Arguments args;
-    KeyRef key;
-  };
+  struct Ahead;
 
   const RegisteredCommand* find(Arguments args);
   void prefetch_values(std::span<const Ahead> same_key, int64_t now_ms);

@@ -6,7 +6,7 @@
 
 #include "core/clock.h"
 #include "server/config/config.h"
-#include "server/durability/durability.h"
+#include "server/dispatch/environment.h"
 #include "server/process/log.h"
 #include "server/process/statistics.h"
 #include "server/session/clients.h"

@@ -24,6 +24,7 @@
 #include "server/net/io_threads.h"
 #include "server/net/stream.h"
 #include "server/pubsub/pub_sub.h"
+#include "server/session/session.h"
 
 namespace server::net {
 

@@ -39,7 +39,7 @@ bool IoThread::is_busy() {
                         std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec));
 }
 
-IoThreads::IoThreads(size_t count, ReplyLog& log) {
+IoThreads::IoThreads(size_t count, ReplyLog& log) : log_(log) {
   for (size_t i = 0; i < count; ++i) threads_.push_back(std::make_unique<IoThread>(i, log));
 }
 
@@ -47,10 +47,10 @@ IoThreads::~IoThreads() {
   for ([[maybe_unused]] auto& thread : threads_) assert(!thread->thread_.joinable());
 }
 
-IoThread& IoThreads::next(bool shares_commits) {
+IoThread& IoThreads::next() {
   // More than that need more than one thread to answer, however little each asks.
   constexpr size_t kClientsMax = 256;
-  if (shares_commits) {
+  if (log_.syncs_before_replies()) {
     const auto found = std::ranges::find_if(threads_, [](const auto& thread) {
       return thread->connections.count() < kClientsMax && !thread->is_busy();
     });

@@ -87,7 +87,7 @@ class IoThreads {
   size_t count() const { return threads_.size(); }
   // The thread for the next connection: round robin, or, where many clients shall share one commit
   // of the log, the first that is not busy. On I/O thread 0.
-  IoThread& next(bool shares_commits);
+  IoThread& next();
 
   // Runs thread 0 on the caller, the others on threads of their own; returns after stop().
   void run();
@@ -101,6 +101,7 @@ class IoThreads {
   }
 
  private:
+  const ReplyLog& log_;
   std::vector<std::unique_ptr<IoThread>> threads_;
   size_t next_ = 0;
 };

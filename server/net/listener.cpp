@@ -310,7 +310,7 @@ void Listener::admit(int descriptor, bool is_unix) {
       set_option(descriptor, IPPROTO_TCP, TCP_KEEPCNT, 3);
     }
   }
-  IoThread& thread = threads_.next(services_.durability.append_log().syncs_before_replies());
+  IoThread& thread = threads_.next();
   session->thread_index = thread.index;
   session->wake = [&thread, id = session->id] {
     thread.loop.post([&thread, id] {

@@ -24,6 +24,7 @@
 #include "persistence/journal.h"
 #include "server/commands/services.h"
 #include "server/config/config.h"
+#include "server/dispatch/context.h"
 #include "server/dispatch/dispatcher.h"
 #include "server/dispatch/pause_gate.h"
 #include "server/dispatch/registry.h"

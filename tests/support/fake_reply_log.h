@@ -15,6 +15,7 @@ struct FakeReplyLog final : server::ReplyLog {
     return is_open && (has_written || !is_failing) ? end : 0;
   }
   bool is_safe(uint64_t offset) const override { return offset <= safe; }
+  bool syncs_before_replies() const override { return is_synced; }
   bool fails() const override { return is_failing; }
   std::string failure_text() const override { return "IOERR full"; }
   void write() override {
@@ -28,6 +29,7 @@ struct FakeReplyLog final : server::ReplyLog {
   }
 
   bool is_open = true;
+  bool is_synced = false;
   bool is_failing = false;
   bool writes_at_once = false;
   uint64_t end = 0;

@@ -76,7 +76,7 @@ class AppendLog final : public ReplyLog {
   std::string failure_text() const override;
   // Whether there is a file that replies depend on.
   bool is_open() const { return writer().is_open(); }
-  bool syncs_before_replies() const { return is_open() && is_always(); }
+  bool syncs_before_replies() const override { return is_open() && is_always(); }
   // Writes, unless appendfsync is always: what a sync must follow is left to commit().
   void write() override;
   // Writes, and with `always` syncs or has it synced. A thread whose clients still wait after

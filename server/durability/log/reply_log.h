@@ -18,6 +18,8 @@ class ReplyLog {
   // answer commands that may write, whether they have changed anything or not.
   virtual uint64_t offset_of_replies(bool has_written) const = 0;
   virtual bool is_safe(uint64_t offset) const = 0;
+  // Whether each reply to a write waits for a disk.
+  virtual bool syncs_before_replies() const = 0;
   // Whether the file takes no bytes.
   virtual bool fails() const = 0;
   // The error that answers a write which is in memory and not in the file.

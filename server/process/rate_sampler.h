@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+//
+// RateSampler: what INFO tells of the last moments: commands and bytes a second.
+//
+// Thread safety: one thread samples; the gauges may be read from any.
+#pragma once
+
+#include <cstdint>
+
+#include "server/process/gauges.h"
+#include "server/process/statistics.h"
+
+namespace server {
+
+class RateSampler {
+ public:
+  RateSampler(const Statistics& statistics, Gauges& gauges)
+      : statistics_(statistics), gauges_(gauges) {}
+
+  // To be called several times a second; `now_us` is monotonic. The first call only remembers.
+  void sample(int64_t now_us);
+
+ private:
+  struct Totals {
+    int64_t time_us = 0;
+    uint64_t commands = 0;
+    uint64_t input_bytes = 0;
+    uint64_t output_bytes = 0;
+  };
+  const Statistics& statistics_;
+  Gauges& gauges_;
+  Totals last_;
+};
+
+}  // namespace server
