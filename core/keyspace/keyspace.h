@@ -25,6 +25,7 @@
 #include "core/keyspace/entry.h"
 #include "core/keyspace/expiry_statistics.h"
 #include "core/keyspace/key_hash.h"
+#include "core/keyspace/locking.h"
 #include "core/keyspace/rw_lock.h"
 #include "core/keyspace/stripe_lock.h"
 #include "core/keyspace/table.h"
@@ -56,10 +57,6 @@ struct alignas(128) Stripe {
 
 // Tables taken out of the keyspace by a flush, to be freed by whoever has the time.
 using DetachedTables = std::vector<std::unique_ptr<Table>>;
-
-// Whether a whole-keyspace function takes stripe locks itself or runs inside EXEC, where the
-// caller holds all of them.
-enum class Locking : uint8_t { kTake, kHeld };
 
 struct ScanOptions {
   uint64_t cursor = 0;

@@ -5,7 +5,12 @@
 
 #include <utility>
 
+#include "core/clock.h"
+#include "persistence/files/file_system.h"
+#include "persistence/journal.h"
+#include "server/config/config.h"
 #include "server/process/log.h"
+#include "server/process/server_state.h"
 
 namespace server {
 

@@ -15,7 +15,6 @@
 #include "server/process/compatibility.h"
 #include "server/process/password.h"
 #include "server/pubsub/pub_sub.h"
-#include "server/replication/stream/replication.h"
 #include "server/session/unsubscribe_all.h"
 
 namespace server {
@@ -178,7 +177,7 @@ void hello(Context& ctx) {
   ctx.reply.bulk("mode");
   ctx.reply.bulk("standalone");
   ctx.reply.bulk("role");
-  ctx.reply.bulk(ctx.services.replication.is_replica() ? "replica" : "master");
+  ctx.reply.bulk(ctx.environment.state.is_replica ? "replica" : "master");
   ctx.reply.bulk("modules");
   write_module_list(ctx.reply);
 }

@@ -6,6 +6,7 @@
 
 #include <memory>
 
+#include "persistence/bytes/byte_stream.h"
 #include "persistence/bytes/chunked_output.h"
 #include "persistence/filters/filter_codec.h"
 

@@ -2,17 +2,25 @@
 //
 // DataParts: what everything works on that keeps the data set or copies it elsewhere, by reference.
 //
+// Types are only named: a file includes the headers of those that it uses.
 // Thread safety: each member says its own.
 #pragma once
 
-#include "core/clock.h"
-#include "core/keyspace/keyspace.h"
-#include "persistence/files/file_system.h"
-#include "persistence/journal.h"
-#include "server/config/config.h"
-#include "server/process/server_state.h"
+namespace core {
+class Clock;
+}
+namespace core::keyspace {
+class Keyspace;
+}
+namespace persistence {
+class FileSystem;
+class Journal;
+}  // namespace persistence
 
 namespace server {
+
+class Config;
+struct ServerState;
 
 struct DataParts {
   Config& config;

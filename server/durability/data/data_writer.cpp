@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "server/durability/data/data_writer.h"
 
+#include "core/clock.h"
+#include "core/keyspace/keyspace.h"
 #include "persistence/aof/aof_base_writer.h"
+#include "persistence/files/file_system.h"
+#include "server/config/config.h"
 #include "server/durability/data/file_names.h"
 #include "server/process/compatibility.h"
 

@@ -16,6 +16,7 @@
 #include "core/result.h"
 #include "persistence/aof/aof_format.h"
 #include "persistence/rdb/rdb_writer.h"
+#include "server/config/config.h"
 #include "server/durability/data/data_parts.h"
 #include "server/durability/data/stream_position.h"
 #include "server/process/ordered_mutex.h"

@@ -13,7 +13,7 @@
 #include <mutex>
 #include <optional>
 
-#include "core/keyspace/keyspace.h"
+#include "core/keyspace/locking.h"
 #include "persistence/rdb/rdb_writer.h"
 #include "server/process/ordered_mutex.h"
 

@@ -3,8 +3,14 @@
 
 #include <utility>
 
+#include "core/clock.h"
+#include "core/keyspace/keyspace.h"
+#include "persistence/files/file_system.h"
+#include "persistence/journal.h"
 #include "persistence/rdb/rdb_writer.h"
+#include "server/config/config.h"
 #include "server/process/log.h"
+#include "server/process/server_state.h"
 
 namespace server {
 

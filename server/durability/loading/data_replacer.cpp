@@ -6,8 +6,12 @@
 #include <memory>
 #include <mutex>
 
+#include "core/keyspace/keyspace.h"
+#include "persistence/files/file_system.h"
+#include "persistence/journal.h"
 #include "server/durability/data/file_names.h"
 #include "server/process/log.h"
+#include "server/process/server_state.h"
 
 namespace server {
 

@@ -7,8 +7,13 @@
 #include <utility>
 
 #include "core/clock.h"
+#include "core/keyspace/keyspace.h"
+#include "persistence/files/file_system.h"
+#include "persistence/journal.h"
+#include "server/config/config.h"
 #include "server/durability/data/file_names.h"
 #include "server/process/log.h"
+#include "server/process/server_state.h"
 
 namespace server {
 namespace {

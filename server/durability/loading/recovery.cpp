@@ -6,14 +6,17 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/clock.h"
 #include "core/keyspace/keyspace.h"
 #include "core/memory_budget.h"
 #include "core/number.h"
 #include "persistence/aof/aof_reader.h"
+#include "persistence/files/file_system.h"
 #include "persistence/files/input_file_source.h"
 #include "persistence/rdb/rdb_format.h"
 #include "persistence/rdb/rdb_loader.h"
 #include "persistence/rdb/rdb_reader.h"
+#include "server/config/config.h"
 #include "server/process/log.h"
 #include "server/session/replayed_error.h"
 

@@ -17,18 +17,23 @@
 #include <optional>
 #include <string>
 
-#include "core/clock.h"
-#include "core/keyspace/keyspace.h"
 #include "core/result.h"
 #include "persistence/aof/aof_directory.h"
 #include "persistence/aof/aof_writer.h"
 #include "persistence/files/file_system.h"
-#include "persistence/journal.h"
 #include "persistence/rdb/rdb_writer.h"
-#include "server/config/config.h"
 #include "server/session/replayer.h"
 
+namespace core {
+class Clock;
+}
+namespace core::keyspace {
+class Keyspace;
+}
+
 namespace server {
+
+class Config;
 
 // How far loading is. Times are monotonic.
 struct LoadFigures {

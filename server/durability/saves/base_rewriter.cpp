@@ -7,6 +7,8 @@
 #include <string>
 
 #include "core/clock.h"
+#include "persistence/files/file_system.h"
+#include "server/config/config.h"
 #include "server/durability/data/file_names.h"
 #include "server/durability/saves/save_policy.h"
 #include "server/process/log.h"

@@ -14,8 +14,11 @@
 #include "core/bloom/bit_array.h"
 #include "core/bloom/scalable_filter.h"
 #include "core/clock.h"
+#include "core/keyspace/keyspace.h"
+#include "server/config/config.h"
 #include "server/process/allocator.h"
 #include "server/process/log.h"
+#include "server/process/server_state.h"
 
 namespace server {
 namespace {

@@ -16,6 +16,7 @@
 #include "server/durability/data/data_writer.h"
 #include "server/durability/saves/save_record.h"
 #include "server/durability/saves/save_slot.h"
+#include "server/process/server_state.h"
 
 namespace server {
 

@@ -7,7 +7,11 @@
 #include <utility>
 
 #include "core/clock.h"
+#include "core/keyspace/keyspace.h"
+#include "persistence/files/file_system.h"
+#include "server/config/config.h"
 #include "server/durability/data/file_names.h"
+#include "server/durability/durability.h"
 #include "server/process/log.h"
 
 namespace server {

@@ -21,6 +21,7 @@
 #include "persistence/files/file_system.h"
 #include "server/config/config.h"
 #include "server/durability/durability.h"
+#include "server/replication/follower/follower_parts.h"
 #include "server/replication/follower/follower_protocol.h"
 #include "server/replication/follower/follower_socket.h"
 #include "server/replication/follower/link_failures.h"
@@ -32,38 +33,10 @@
 
 namespace server {
 
-// ROLE's words follow from it.
-enum class FollowerState : uint8_t { kNone, kConnect, kConnecting, kHandshake, kSync, kConnected };
-
-struct FollowerFigures {
-  std::atomic<FollowerState> state{FollowerState::kNone};
-  std::atomic<int64_t> last_received_us{0};  // monotonic
-  std::atomic<int64_t> down_since_us{0};     // monotonic; of the link, when it is down
-  std::atomic<int64_t> sync_size{-1};        // -1: the leader did not say
-  std::atomic<int64_t> sync_received{0};
-  std::atomic<int64_t> read_offset{0};
-  std::atomic<uint64_t> full_syncs{0};
-  std::atomic<uint64_t> partial_syncs{0};
-  StreamApplier::Figures stream;
-};
-
 class FollowerSession {
  public:
-  struct Parts {
-    Config& config;
-    const core::Clock& clock;
-    Durability& durability;
-    Replication& replication;
-    persistence::FileSystem& files;
-    Clients& clients;  // the link is listed among them while it lives
-  };
-  struct Target {
-    std::string host;
-    uint16_t port = 0;
-    // The leader shall become our replica (FAILOVER).
-    bool takes_over = false;
-    bool operator==(const Target&) const = default;
-  };
+  using Parts = FollowerParts;
+  using Target = FollowTarget;
   struct Surroundings {
     Waker& waker;
     FollowerFigures& figures;

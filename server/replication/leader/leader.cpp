@@ -11,6 +11,10 @@
 #include <array>
 
 #include "core/clock.h"
+#include "persistence/journal.h"
+#include "server/config/config.h"
+#include "server/dispatch/pause_gate.h"
+#include "server/durability/durability.h"
 #include "server/process/log.h"
 
 namespace server {

@@ -29,7 +29,6 @@
 #include <thread>
 #include <vector>
 
-#include "server/dispatch/pause_gate.h"
 #include "server/replication/leader/replica_sender.h"
 #include "server/replication/leader/replicas.h"
 #include "server/replication/leader/stream_pump.h"
@@ -38,6 +37,8 @@
 #include "server/session/session.h"
 
 namespace server {
+
+class PauseGate;
 
 // Told of what replicas say, by the thread of the one that has said it.
 class AckListener {

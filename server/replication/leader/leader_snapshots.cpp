@@ -9,8 +9,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/clock.h"
+#include "core/keyspace/keyspace.h"
+#include "persistence/files/file_system.h"
 #include "persistence/rdb/rdb_writer.h"
+#include "server/config/config.h"
 #include "server/durability/data/file_names.h"
+#include "server/durability/durability.h"
 #include "server/process/log.h"
 #include "server/replication/leader/leader.h"
 #include "server/replication/leader/socket_sink.h"

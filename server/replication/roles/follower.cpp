@@ -8,7 +8,13 @@
 #include <charconv>
 #include <utility>
 
+#include "core/clock.h"
+#include "core/keyspace/keyspace.h"
+#include "server/config/config.h"
+#include "server/dispatch/pause_gate.h"
 #include "server/process/log.h"
+#include "server/replication/follower/follower_session.h"
+#include "server/replication/stream/replication.h"
 
 namespace server {
 namespace {

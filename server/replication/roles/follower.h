@@ -18,20 +18,29 @@
 #include <string>
 #include <thread>
 
-#include "core/keyspace/keyspace.h"
-#include "server/dispatch/pause_gate.h"
-#include "server/replication/follower/follower_session.h"
+#include "core/keyspace/locking.h"
+#include "core/result.h"
+#include "server/process/ordered_mutex.h"
+#include "server/replication/follower/follower_parts.h"
+#include "server/replication/follower/follower_socket.h"
 #include "server/replication/follower/link_failures.h"
 #include "server/replication/roles/failover.h"
+#include "server/session/replayer.h"
+
+namespace core::keyspace {
+class Keyspace;
+}
 
 namespace server {
 
+class FollowerSession;
 class Leader;
+class PauseGate;
 
 class Follower {
  public:
-  using Parts = FollowerSession::Parts;
-  using Target = FollowerSession::Target;
+  using Parts = FollowerParts;
+  using Target = FollowTarget;
   using Locking = core::keyspace::Locking;
 
   Follower(const Parts& parts, core::keyspace::Keyspace& keyspace, Leader& leader,

@@ -4,10 +4,14 @@
 #include <mutex>
 #include <vector>
 
+#include "core/clock.h"
+#include "core/keyspace/keyspace.h"
 #include "server/config/host.h"
+#include "server/dispatch/pause_gate.h"
 #include "server/process/log.h"
 #include "server/replication/leader/leader.h"
 #include "server/replication/roles/follower.h"
+#include "server/replication/stream/replication.h"
 
 namespace server {
 namespace {

@@ -3,8 +3,12 @@
 
 #include <algorithm>
 
+#include "core/clock.h"
+#include "server/config/config.h"
+#include "server/durability/durability.h"
 #include "server/process/log.h"
 #include "server/replication/leader/leader.h"
+#include "server/replication/stream/replication.h"
 
 namespace server {
 

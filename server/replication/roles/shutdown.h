@@ -23,11 +23,18 @@
 
 #include "core/result.h"
 #include "server/dispatch/pause_gate.h"
-#include "server/replication/stream/replication.h"
+#include "server/process/ordered_mutex.h"
+
+namespace core {
+class Clock;
+}
 
 namespace server {
 
+class Config;
+class Durability;
 class Leader;
+class Replication;
 
 class Shutdown {
  public:

@@ -3,6 +3,8 @@
 
 #include <vector>
 
+#include "core/keyspace/keyspace.h"
+
 namespace server {
 namespace {
 

@@ -18,7 +18,9 @@
 #include <string_view>
 #include <utility>
 
-#include "core/keyspace/keyspace.h"
+namespace core::keyspace {
+class Keyspace;
+}
 
 namespace server {
 

@@ -3,6 +3,11 @@
 
 #include <algorithm>
 
+#include "persistence/journal.h"
+#include "server/config/config.h"
+#include "server/durability/durability.h"
+#include "server/process/server_state.h"
+
 namespace server {
 
 Replication::Replication(const Parts& parts) : parts_(parts) {

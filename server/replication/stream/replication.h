@@ -21,18 +21,19 @@
 #include <string>
 #include <string_view>
 
-#include "core/clock.h"
-#include "core/keyspace/keyspace.h"
 #include "server/config/config.h"
 #include "server/dispatch/own_changes.h"
+#include "server/durability/data/data_parts.h"
 #include "server/durability/data/stream_position.h"
-#include "server/durability/durability.h"
+#include "server/process/server_state.h"
 #include "server/replication/stream/backlog.h"
 #include "server/replication/stream/ids.h"
 #include "server/replication/stream/own_expiries.h"
 #include "server/replication/stream/stream_listener.h"
 
 namespace server {
+
+class Durability;
 
 class Replication final : public StreamPosition, public OwnChanges {
  public:

@@ -18,9 +18,10 @@
 #include <string>
 
 #include "core/result.h"
-#include "server/durability/loading/recovery.h"
+#include "server/replication/stream/stream_figures.h"
 #include "server/replication/stream/stream_splitter.h"
 #include "server/session/replayed_error.h"
+#include "server/session/replayer.h"
 
 namespace server {
 
@@ -28,10 +29,7 @@ class StreamApplier {
  public:
   enum class Unserved : uint8_t { kRefuse, kSkip };
   using Commands = std::span<const StreamSplitter::Command>;
-  struct Figures {
-    std::atomic<uint64_t> failed_commands{0};
-    std::atomic<uint64_t> skipped_commands{0};
-  };
+  using Figures = StreamFigures;
 
   // `origin` is the replayer's. Its first command finds `database` selected.
   StreamApplier(std::unique_ptr<Replayer> replayer, CommandOrigin origin, unsigned database,

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "persistence/filters/filter_builder.h"
 #include "tests/support/filter_forms.h"
 
 namespace persistence {

@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/keyspace/keyspace.h"
+#include "core/keyspace/locking.h"
 #include "server/commands/services.h"
 
 namespace server::info {
