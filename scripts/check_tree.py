@@ -7,10 +7,11 @@ Usage: check_tree.py [--root DIR] [--build DIR] [--numbers]
   --build    a configured build folder; with it, sources that no target builds are found too
   --numbers  print what the tree measures (scripts/tree_numbers.py) and check nothing
 
-Rules: which folder may include which (LAYERS, SERVER_LAYERS), includes written from the root, no
-include cycle, sizes of files, functions and lines, how a file opens, limits that only Admission
-asks for, containers that only seem to be emptied, words never to commit, a test for each unit,
-sizes of folders and classes, and files and sections of docs/ that comments name.
+Rules: which folder may include which (LAYERS, scripts/server_order.py), includes written from the
+root, no include cycle, no two folders that include each other, how much a source drags in, sizes of
+files, functions and lines, how a file opens, limits that only Admission asks for, containers that
+only seem to be emptied, words never to commit, a test for each unit, sizes of folders and classes,
+and files and sections of docs/ that comments name.
 """
 
 import argparse
@@ -20,6 +21,7 @@ import re
 import subprocess
 import sys
 
+import server_order
 import tree_facts
 import tree_numbers
 
@@ -29,9 +31,12 @@ FUNCTION_LINES_MAX = 70
 LINE_COLUMNS_MAX = 100
 FOLDER_UNITS_MAX = 16
 CLASS_MEMBERS_MAX = 50
+CHAIN_FILES_MAX = 14
+PULLED_HEADERS_MAX = 45
 # What was there before its rule; these lists may only get shorter.
 UNTESTED_UNITS = "scripts/untested_units.txt"
 BIG_CLASSES = "scripts/big_classes.txt"
+WIDE_SOURCES = "scripts/wide_sources.txt"
 PRODUCT_FOLDERS = tree_facts.PRODUCT_FOLDERS
 SOURCE_FOLDERS = (*PRODUCT_FOLDERS, "tests", "bench")
 
@@ -46,8 +51,6 @@ LAYERS = {
     ),
     "server": (PRODUCT_FOLDERS, ("",)),
 }
-# Inside server/: main -> server -> net, admin -> commands -> the rest.
-SERVER_UPPER = ("net", "admin")
 ASIO_ALLOWED = ("server/net/", "server/admin/", "server/server.", "server/main.cpp")
 ASIO = re.compile(r"boost/(asio|beast)\b")
 
@@ -191,23 +194,10 @@ class Tree:
             self._check_server_include(path, include, line)
 
     def _check_server_include(self, path, include, line):
-        if path.name in ("main.cpp", "docs_main.cpp"):
-            return
-        from_part, to_part = path.parts[1], include.split("/")[1]
-        is_top = lambda part: part.split(".")[0] in ("server", "main")  # noqa: E731
-        if is_top(from_part):
-            return
-        if is_top(to_part):
-            wrong = "what server.h composes may not know it"
-        elif to_part in SERVER_UPPER and from_part not in SERVER_UPPER:
-            wrong = f"{to_part}/ stands above {from_part.split('.')[0]}"
-        elif to_part == "commands" and from_part not in (*SERVER_UPPER, "commands"):
-            wrong = f"commands/ stands above {from_part.split('.')[0]}"
-        else:
-            return
-        self.complain(
-            path, line, f'no "{include}" here, {wrong}: pass a callback or an interface down'
-        )
+        if wrong := server_order.fault(path, pathlib.Path(include)):
+            self.complain(
+                path, line, f'no "{include}" here, {wrong}: pass a callback or an interface down'
+            )
 
     def _check_system_include(self, path, include, line):
         if ASIO.match(include):
@@ -259,6 +249,61 @@ class Tree:
         for target in graph[node]:
             self._walk(graph, target, [*trail, node], done, reported)
         done.add(node)
+
+    def check_folder_pairs(self):
+        """Two folders that include each other are one folder in two places."""
+        first = {}  # of each pair of folders: an include from one to the other
+        for path in self._product_sources():
+            for own, _, line in self.includes[path]:
+                pair = path.parent, pathlib.Path(own or path).parent
+                if pair[0] != pair[1] and str(pair[1]).startswith(PRODUCT_FOLDERS):
+                    first.setdefault(pair, (path, line, own))
+        for (folder, other), (path, line, own) in sorted(first.items()):
+            if folder < other and (other, folder) in first:
+                back, back_line, _ = first[other, folder]
+                self.complain(
+                    path, line,
+                    f'"{own}": {folder}/ and {other}/ include each other ({back}:{back_line}): '
+                    "decide which stands above, and move down what the lower one needs",
+                )  # fmt: skip
+
+    def check_reach(self):
+        """How much a source drags in; a list that may only shrink names those that exceed it."""
+        graph = {
+            str(path): [own for own, _, _ in self.includes[path] if own]
+            for path in self._product_sources()
+        }
+        chain = tree_facts.longest_chain(graph)
+        if len(chain) > CHAIN_FILES_MAX:
+            self.complain(
+                chain[0], 1,
+                f"a chain of {len(chain)} includes, {CHAIN_FILES_MAX} are allowed: "
+                f"{' -> '.join(chain)}: declare forward where a reference or pointer suffices",
+            )  # fmt: skip
+        listed = self._listed(WIDE_SOURCES)
+        allowed = {name: int(count) for name, _, count in (key.rpartition(" ") for key in listed)}
+        lines = {key.rpartition(" ")[0]: line for key, line in listed.items()}
+        pulled = {
+            source: len(tree_facts.headers_of(graph, source))
+            for source in graph if source.endswith(".cpp") and source not in tree_facts.COMPOSERS
+        }  # fmt: skip
+        for source, count in pulled.items():
+            most = allowed.get(source, PULLED_HEADERS_MAX)
+            if count > most:
+                self.complain(
+                    source, 1,
+                    f"pulls in {count} headers of ours, {most} are allowed: declare forward in its "
+                    "headers where a reference or pointer suffices, or split it",
+                )  # fmt: skip
+        for source in allowed:
+            if pulled.get(source, 0) <= PULLED_HEADERS_MAX:
+                self.complain(
+                    WIDE_SOURCES, lines[source],
+                    f"{source} pulls in {pulled.get(source, 0)} headers now: delete the line",
+                )  # fmt: skip
+
+    def _product_sources(self):
+        return [path for path in self.sources if path.parts[0] in PRODUCT_FOLDERS]
 
     def check_sizes(self):
         for path in self.sources:
@@ -514,6 +559,8 @@ def main():
     tree.check_opening()
     tree.check_includes()
     tree.check_cycles()
+    tree.check_folder_pairs()
+    tree.check_reach()
     tree.check_sizes()
     tree.check_words()
     tree.check_emptied()

@@ -4,7 +4,6 @@
 import tree_facts
 
 TOP_FOLDERS = (*tree_facts.PRODUCT_FOLDERS, "tests", "bench")
-COMPOSERS = ("server/server.cpp", "server/main.cpp")
 SHOWN = 5
 
 
@@ -58,8 +57,8 @@ def print_includes(graph):
     print("own headers that a source pulls in")
     for source in biggest[:SHOWN]:
         row(source, pulled[source])
-    others = [source for source in biggest if source not in COMPOSERS]
-    print(f"  most besides {' and '.join(COMPOSERS)}: {pulled[others[0]]} ({others[0]})")
+    others = [source for source in biggest if source not in tree_facts.COMPOSERS]
+    print(f"  most besides {' and '.join(tree_facts.COMPOSERS)}: {pulled[others[0]]} ({others[0]})")
 
 
 def print_classes(tree):

@@ -10,10 +10,16 @@ import sys
 import tempfile
 import unittest
 
-SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "check_tree.py"
+SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
+sys.path.insert(0, str(SCRIPTS))
+import check_tree  # noqa: E402
+import server_order  # noqa: E402
+
+SCRIPT = SCRIPTS / "check_tree.py"
 SPDX = "// SPDX-License-Identifier: MIT\n"
 UNTESTED = "scripts/untested_units.txt"
 BIG_CLASSES = "scripts/big_classes.txt"
+WIDE_SOURCES = "scripts/wide_sources.txt"
 HEADER = SPDX + "//\n// Something: what it is.\n#pragma once\n"
 
 
@@ -100,20 +106,102 @@ class CheckTreeTest(unittest.TestCase):
         ):  # fmt: skip
             self.assert_include("core/a.cpp", include, refused=None)
 
+    def assert_inside(self, path, include, *, refused):
+        """As assert_include(), for a header that is there."""
+        files = {path: SPDX + f'#include "{include}"\n', include: HEADER}
+        if refused:
+            self.assert_refused(files, refused)
+        else:
+            self.assert_accepted(files)
+
     def test_layers_inside_the_server(self):
-        self.assert_include(
-            "server/commands/a.cpp", '"server/net/listener.h"', refused="net/ stands above commands"
+        self.assert_inside(
+            "server/commands/a.cpp", "server/net/listener.h", refused="net/ stands above commands"
         )
-        self.assert_include(
-            "server/replication/a.cpp", '"server/commands/command.h"', refused="stands above"
+        self.assert_inside(
+            "server/replication/stream/a.cpp", "server/commands/command.h", refused="stands above"
         )
-        self.assert_include("server/commands/a.cpp", '"server/server.h"', refused="composes")
-        self.assert_include("server/session.cpp", '"server/commands/command.h"', refused="above")
-        self.assert_include("server/net/a.cpp", '"server/commands/command.h"', refused=None)
-        self.assert_include("server/commands/a.cpp", '"server/replication/leader.h"', refused=None)
-        self.assert_include("server/commands/a.cpp", '"server/config.h"', refused=None)
-        self.assert_include("server/main.cpp", '"server/server.h"', refused=None)
-        self.assert_include("server/server.cpp", '"server/net/listener.h"', refused=None)
+        self.assert_inside("server/commands/a.cpp", "server/server.h", refused="composes")
+        self.assert_inside("server/session/a.cpp", "server/commands/command.h", refused="above")
+        self.assert_inside("server/net/a.cpp", "server/commands/command.h", refused=None)
+        self.assert_inside(
+            "server/commands/a.cpp", "server/replication/leader/leader.h", refused=None
+        )
+        self.assert_inside("server/commands/a.cpp", "server/config/config.h", refused=None)
+        self.assert_inside("server/main.cpp", "server/server.h", refused=None)
+        self.assert_inside("server/server.cpp", "server/net/listener.h", refused=None)
+
+    def test_the_order_of_all_folders_of_the_server(self):
+        folders = [f"server/{folder}" for folder in server_order.ORDER]
+        for lower, upper in zip(folders, folders[1:]):
+            self.assert_inside(f"{lower}/a.cpp", f"{upper}/b.h", refused="stands above")
+        for lower, upper in (
+            ("dispatch", "durability"), ("durability", "replication/stream"),
+            ("session", "dispatch"), ("replication/roles", "commands"), ("commands", "net"),
+        ):  # fmt: skip
+            self.assert_inside(f"server/{upper}/a.cpp", f"server/{lower}/b.h", refused=None)
+        # A folder inside of one that has a place shares it.
+        self.assert_inside(
+            "server/durability/saving/a.cpp", "server/replication/stream/b.h", refused="above"
+        )
+        self.assert_inside("server/a/b.cpp", "server/config/c.h", refused="no place in ORDER")
+
+    def test_what_commands_on_data_may_include(self):
+        for folder in ("durability", "replication/roles", "process", "config", "commands"):
+            wrong = "stands above" if folder == "commands" else "commands on data include dispatch"
+            self.assert_inside("server/commands/keys/a.cpp", f"server/{folder}/b.h", refused=wrong)
+        for folder in ("dispatch", "commands/bloom", "commands/keys"):
+            self.assert_inside("server/commands/keys/a.cpp", f"server/{folder}/b.h", refused=None)
+        self.assert_inside("server/commands/keys/a.cpp", "persistence/rdb/b.h", refused=None)
+
+    def test_folders_that_include_each_other(self):
+        files = {
+            "core/a/a.h": HEADER + '#include "core/b/b.h"\n',
+            "core/b/b.h": HEADER,
+            "core/b/c.h": HEADER + '#include "core/a/d.h"\n',
+            "core/a/d.h": HEADER,
+        }
+        self.assert_refused(
+            files, r'core/a/a.h:5: "core/b/b.h": core/a/ and core/b/ .*other \(core/b/c.h:5\): dec'
+        )
+        files["core/b/c.h"] = HEADER
+        self.assert_accepted(files)
+
+    @staticmethod
+    def _chain(length):
+        """Headers of which each includes the next."""
+        return {
+            f"core/a{i:02}.h": HEADER + (f'#include "core/a{i + 1:02}.h"\n' if i < length else "")
+            for i in range(1, length + 1)
+        }
+
+    def test_chains_of_includes(self):
+        self.assert_accepted(self._chain(check_tree.CHAIN_FILES_MAX))
+        self.assert_refused(
+            self._chain(check_tree.CHAIN_FILES_MAX + 1), r"core/a01.h:1: a chain of .*: declare for"
+        )
+
+    @staticmethod
+    def _wide(count, source="core/b.cpp"):
+        """A source that includes so many headers, in more folders than one for their number."""
+        headers = [f"core/f{i % 4}/a{i}.h" for i in range(count)]
+        return {
+            **{header: HEADER for header in headers},
+            source: SPDX + "".join(f'#include "{header}"\n' for header in headers),
+        }
+
+    def test_headers_that_a_source_pulls_in(self):
+        most = check_tree.PULLED_HEADERS_MAX
+        self.assert_accepted(self._wide(most))
+        self.assert_refused(self._wide(most + 1), r"core/b.cpp:1: pulls in 46 .*: declare forward")
+        self.assert_accepted(self._wide(most + 1, "server/server.cpp"))
+
+    def test_the_list_of_wide_sources_only_shrinks(self):
+        most = check_tree.PULLED_HEADERS_MAX
+        listed = {WIDE_SOURCES: f"# Some.\ncore/b.cpp {most + 2}\n"}
+        self.assert_accepted({**self._wide(most + 2), **listed})
+        self.assert_refused({**self._wide(most + 3), **listed}, "48 headers of ours, 47 are allow")
+        self.assert_refused({**self._wide(most), **listed}, r"sources.txt:2: .* delete the line")
 
     def test_asio_inside_the_server(self):
         for path in ("server/commands/a.cpp", "server/config.cpp"):
