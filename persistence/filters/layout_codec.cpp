@@ -54,8 +54,7 @@ static_assert(std::ranges::all_of(core::bloom::kLayoutRows, has_one_row,
 
 constexpr bool are_rows_sound() {
   for (const LayoutCodec& row : kRows) {
-    const bool is_own_option = row.chunk_option > kRedisBloomOptionsMax;
-    if (row.chunk_option != 0 && (!is_own_option || row.take_settings == nullptr)) return false;
+    if (row.chunk_option != 0 && row.chunk_option <= kRedisBloomOptionsMax) return false;
     if (std::ranges::count(kRows, row.chunk_option, &LayoutCodec::chunk_option) != 1) return false;
     if (std::ranges::count(kRows, row.module, &LayoutCodec::module) != 1) return false;
   }

@@ -21,6 +21,7 @@ TEST(LayoutCodec, EachLayoutIsFoundByWhatItsFiltersSay) {
     EXPECT_EQ(codec.layout, layout.id);
     EXPECT_EQ(layout_codec_of_module(codec.module), &codec);
     EXPECT_EQ(layout_codec_of_chunks(codec.chunk_option), &codec);
+    EXPECT_EQ(codec.chunk_option != 0, codec.take_settings != nullptr);
     const auto filter = make(parameters_of(layout.id, 0.01, 10, 2), "item", 100);
     const std::string value = value_of(*filter);
     StreamReader reader(value);
