@@ -22,7 +22,10 @@ bool ClientOutput::flush(bool is_ready) {
   // Of a stream that was full nobody knows yet that it takes more: trying is in vain.
   if (unsent_.empty() || is_held_ || is_full_) return !is_broken_;
   unsent_.consume(send_now(unsent_.view()));
-  if (unsent_.empty()) unsent_.shrink(0);
+  if (unsent_.empty()) {
+    unsent_.shrink(0);
+    limit_ = OutputLimit{};
+  }
   return !is_broken_;
 }
 

@@ -114,5 +114,21 @@ TEST_F(ClientOutputTest, KnowsItsLimit) {
   EXPECT_TRUE(output_.is_over({.hard_bytes = 4}, 0));
 }
 
+TEST_F(ClientOutputTest, ASoftLimitCountsFromTheLastTimeThatNothingWasKept) {
+  constexpr int64_t kSecondUs = 1'000'000;
+  const BufferLimit limit{.hard_bytes = 0, .soft_bytes = 4, .soft_seconds = 2};
+  for (int64_t second = 0; second < 10; ++second) {
+    stream_.room = 0;
+    EXPECT_TRUE(output_.send("four"));
+    EXPECT_FALSE(output_.is_over(limit, second * kSecondUs));
+    stream_.room = 1000;
+    EXPECT_TRUE(output_.flush(true));
+  }
+  stream_.room = 0;
+  EXPECT_TRUE(output_.send("four"));
+  EXPECT_FALSE(output_.is_over(limit, 10 * kSecondUs));
+  EXPECT_TRUE(output_.is_over(limit, 13 * kSecondUs));
+}
+
 }  // namespace
 }  // namespace server::net
