@@ -9,63 +9,123 @@
 #include "persistence/files/file_system.h"
 #include "persistence/journal.h"
 #include "server/config/config.h"
+#include "server/durability/data/data_writer.h"
+#include "server/durability/loading/data_loader.h"
+#include "server/durability/loading/data_replacer.h"
+#include "server/durability/loading/log_switch.h"
+#include "server/durability/log/append_log.h"
+#include "server/durability/saves/saves.h"
 #include "server/process/log.h"
 #include "server/process/server_state.h"
+#include "server/process/tick_thread.h"
 
 namespace server {
+
+// In the order of construction.
+struct Durability::Members {
+  explicit Members(const Parts& parts)
+      : writer(parts),
+        append_log(parts.config, parts.clock, parts.journal, parts.files, parts.state.availability),
+        saves(parts, writer, append_log, parts.machine),
+        log_switch(parts, writer, append_log, saves, thread),
+        loader(parts, writer, append_log, saves),
+        replacer(parts, writer, log_switch, loader, saves, parts.commands) {}
+
+  DataWriter writer;
+  AppendLog append_log;
+  Saves saves;
+  TickThread thread;
+  LogSwitch log_switch;
+  DataLoader loader;
+  DataReplacer replacer;
+};
 
 Durability::Durability(const Parts& parts)
     : availability(parts.state.availability),
       parts_(parts),
-      writer_(parts),
-      append_log_(parts.config, parts.clock, parts.journal, parts.files, availability),
-      saves_(parts, writer_, append_log_, parts.machine),
-      log_switch_(parts, writer_, append_log_, saves_, thread_),
-      loader_(parts, writer_, append_log_, saves_),
-      replacer_(parts, writer_, log_switch_, loader_, saves_, parts.commands) {}
+      members_(std::make_unique<Members>(parts)) {}
 
 Durability::~Durability() {
   stop();
 }
 
+AppendLog& Durability::append_log() {
+  return members_->append_log;
+}
+Saves& Durability::saves() {
+  return members_->saves;
+}
+const Saves& Durability::saves() const {
+  return members_->saves;
+}
+DataLoader& Durability::loader() {
+  return members_->loader;
+}
+const DataLoader& Durability::loader() const {
+  return members_->loader;
+}
+LogSwitch& Durability::log_switch() {
+  return members_->log_switch;
+}
+
+void Durability::set_stream(StreamPosition* stream) {
+  members_->writer.set_stream(stream);
+}
+
+bool Durability::log_is_on() const {
+  return members_->append_log.is_open();
+}
+
+const persistence::AofWriter& Durability::log_writer() const {
+  return members_->append_log.writer();
+}
+
+uint64_t Durability::log_end() const {
+  return parts_.journal.end_offset();
+}
+
+core::Result<> Durability::replace_data(const Replacement& replacement) {
+  return members_->replacer.replace(replacement);
+}
+
 core::Result<> Durability::recover(ReplayerFactory make_replayer) {
-  auto recovered = loader_.recover(std::move(make_replayer));
+  auto recovered = members_->loader.recover(std::move(make_replayer));
   if (!recovered) return recovered.error();
-  return log_switch_.open_recovered(std::move(*recovered));
+  return members_->log_switch.open_recovered(std::move(*recovered));
 }
 
 void Durability::start() {
-  append_log_.start();
-  thread_.start([this] {
+  members_->append_log.start();
+  members_->thread.start([this] {
     tick();
-    return log_switch_.is_awaited() ? TickThread::kUrgent : TickThread::kUsual;
+    return members_->log_switch.is_awaited() ? TickThread::kUrgent : TickThread::kUsual;
   });
 }
 
 void Durability::stop() {
-  thread_.stop();
-  append_log_.stop();
+  members_->thread.stop();
+  members_->append_log.stop();
 }
 
 void Durability::tick() {
-  saves_.poll();
-  saves_.rewrites().start_if_requested();
-  log_switch_.follow();
-  saves_.start_what_is_due();
+  members_->saves.poll();
+  members_->saves.rewrites().start_if_requested();
+  members_->log_switch.follow();
+  members_->saves.start_what_is_due();
 }
 
 core::Result<SaveStart> Durability::request_rewrite() {
-  auto started = saves_.rewrites().request();
-  thread_.wake();
+  auto started = members_->saves.rewrites().request();
+  members_->thread.wake();
   return started;
 }
 
 core::Result<> Durability::prepare_end(bool saves) {
-  SaveSlot& slot = saves_.slot();
+  SaveSlot& slot = members_->saves.slot();
   slot.refuse_children(true);
   // Its end is nearer than that of another one which would begin now.
   const auto writes_first_base = [&] {
-    return slot.task() == SaveTask::kRewrite && append_log_.writer().needs_base();
+    return slot.task() == SaveTask::kRewrite && members_->append_log.writer().needs_base();
   };
   if (slot.has_child()) {
     if (writes_first_base()) {
@@ -78,18 +138,18 @@ core::Result<> Durability::prepare_end(bool saves) {
     }
   }
   // The claim is kept: nothing that saves begins any more.
-  const auto is_over = [this] { return loader_.is_cancelled(); };
-  if (!saves_.claim_from_child(writes_first_base, is_over)) return {};
-  auto ready = log_switch_.complete();
-  if (ready) ready = append_log_.flush();
-  if (ready && saves) ready = saves_.snapshots().save_claimed(Locking::kTake);
+  const auto is_over = [this] { return members_->loader.is_cancelled(); };
+  if (!members_->saves.claim_from_child(writes_first_base, is_over)) return {};
+  auto ready = members_->log_switch.complete();
+  if (ready) ready = members_->append_log.flush();
+  if (ready && saves) ready = members_->saves.snapshots().save_claimed(Locking::kTake);
   if (!ready) slot.release();
   return ready;
 }
 
 core::Result<> Durability::finish() {
   stop();
-  auto flushed = append_log_.flush();
+  auto flushed = members_->append_log.flush();
   if (flushed) return {};
   return core::Error{fmt::format("{} bytes of the append log are not on the disk: {}",
                                  log_end() - log_writer().synced_offset(),

@@ -16,27 +16,34 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <memory>
 
-#include "core/keyspace/keyspace.h"
+#include "core/keyspace/locking.h"
 #include "core/result.h"
 #include "server/durability/data/data_parts.h"
-#include "server/durability/data/data_writer.h"
-#include "server/durability/data/stream_position.h"
-#include "server/durability/loading/data_loader.h"
-#include "server/durability/loading/data_replacer.h"
-#include "server/durability/loading/log_switch.h"
-#include "server/durability/log/append_log.h"
-#include "server/durability/saves/saves.h"
+#include "server/durability/saves/save_child.h"
 #include "server/process/command_drain.h"
-#include "server/process/tick_thread.h"
+#include "server/session/replayer.h"
+
+namespace persistence {
+class AofWriter;
+}
 
 namespace server {
+
+class AppendLog;
+class Availability;
+class DataLoader;
+class LogSwitch;
+class Saves;
+class StreamPosition;
+enum class SaveStart : uint8_t;
+struct Replacement;
 
 class Durability {
  public:
   struct Parts : DataParts {
-    SaveSlot::Machine machine{};
+    SaveMachine machine{};
     // Without it no command runs beside this.
     CommandDrain* commands = nullptr;
   };
@@ -48,14 +55,14 @@ class Durability {
   Durability& operator=(const Durability&) = delete;
 
   Availability& availability;
-  AppendLog& append_log() { return append_log_; }
-  Saves& saves() { return saves_; }
-  const Saves& saves() const { return saves_; }
-  DataLoader& loader() { return loader_; }
-  const DataLoader& loader() const { return loader_; }
-  LogSwitch& log_switch() { return log_switch_; }
+  AppendLog& append_log();
+  Saves& saves();
+  const Saves& saves() const;
+  DataLoader& loader();
+  const DataLoader& loader() const;
+  LogSwitch& log_switch();
   // Snapshots tell it. Set before recover(); must outlive this object's threads.
-  void set_stream(StreamPosition* stream) { writer_.set_stream(stream); }
+  void set_stream(StreamPosition* stream);
 
   // Loads what is there and opens the log. Errors end the process.
   core::Result<> recover(ReplayerFactory make_replayer);
@@ -68,9 +75,7 @@ class Durability {
   // append log it writes the base that a later start with one would find.
   core::Result<SaveStart> request_rewrite();
   // A leader's snapshot takes the place of all data.
-  core::Result<> replace_data(const Replacement& replacement) {
-    return replacer_.replace(replacement);
-  }
+  core::Result<> replace_data(const Replacement& replacement);
 
   // Before the process ends, while clients are still connected but no writes happen: ends a child,
   // or waits for it if it writes the log's first base, flushes the log, saves if asked. Afterwards
@@ -79,21 +84,17 @@ class Durability {
   // When nothing runs any more: the last bytes of the log.
   core::Result<> finish();
 
-  bool log_is_on() const { return append_log_.is_open(); }
-  const persistence::AofWriter& log_writer() const { return append_log_.writer(); }
-  uint64_t log_end() const { return parts_.journal.end_offset(); }
+  bool log_is_on() const;
+  const persistence::AofWriter& log_writer() const;
+  uint64_t log_end() const;
 
  private:
   void stop();
 
+  struct Members;
+
   const Parts parts_;
-  DataWriter writer_;
-  AppendLog append_log_;
-  Saves saves_;
-  TickThread thread_;
-  LogSwitch log_switch_;
-  DataLoader loader_;
-  DataReplacer replacer_;
+  const std::unique_ptr<Members> members_;
 };
 
 }  // namespace server

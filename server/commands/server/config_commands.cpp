@@ -9,6 +9,7 @@
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
 #include "server/durability/durability.h"
+#include "server/durability/loading/log_switch.h"
 #include "server/process/gauges.h"
 #include "server/process/log.h"
 #include "server/replication/leader/leader.h"

@@ -13,6 +13,7 @@
 #include "server/dispatch/families.h"
 #include "server/dispatch/pause_gate.h"
 #include "server/durability/durability.h"
+#include "server/durability/loading/data_loader.h"
 #include "server/session/clients.h"
 #include "server/session/deferred_reply.h"
 

@@ -5,6 +5,7 @@
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
 #include "server/durability/durability.h"
+#include "server/durability/saves/saves.h"
 #include "server/process/log.h"
 #include "server/replication/roles/shutdown.h"
 #include "server/session/awaited_reply.h"

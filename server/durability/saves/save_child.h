@@ -25,6 +25,7 @@
 #include "core/bloom/array_memory.h"
 #include "core/clock.h"
 #include "core/result.h"
+#include "server/process/memory_monitor.h"
 
 namespace server {
 
@@ -87,6 +88,13 @@ class SaveChild {
   int64_t started_us_ = 0;
   bool has_ended_ = false;
   bool was_killed_ = false;
+};
+
+// What saving needs of the machine.
+struct SaveMachine {
+  SaveChild::Starter start_child = SaveChild::start;
+  // Memory that the machine has left.
+  std::function<uint64_t()> free_bytes = free_machine_bytes;
 };
 
 }  // namespace server

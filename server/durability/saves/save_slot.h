@@ -25,7 +25,6 @@
 #include "server/durability/saves/save_child.h"
 #include "server/durability/saves/save_progress.h"
 #include "server/durability/saves/save_record.h"
-#include "server/process/memory_monitor.h"
 #include "server/process/ordered_mutex.h"
 
 namespace server {
@@ -48,11 +47,7 @@ inline std::function<void(const persistence::RdbProgress&)> report_to(SaveChild:
 
 class SaveSlot {
  public:
-  struct Machine {
-    SaveChild::Starter start_child = SaveChild::start;
-    // Memory that the machine has left.
-    std::function<uint64_t()> free_bytes = free_machine_bytes;
-  };
+  using Machine = SaveMachine;
 
   SaveSlot(const DataParts& parts, AppendLog& log, Machine machine)
       : parts_(parts), log_(log), machine_(std::move(machine)) {}

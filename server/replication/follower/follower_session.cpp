@@ -8,10 +8,13 @@
 
 #include "core/clock.h"
 #include "core/keyspace/keyspace.h"
+#include "persistence/aof/aof_writer.h"
 #include "persistence/files/file_system.h"
 #include "server/config/config.h"
 #include "server/durability/data/file_names.h"
 #include "server/durability/durability.h"
+#include "server/durability/loading/data_replacer.h"
+#include "server/durability/log/append_log.h"
 #include "server/process/log.h"
 
 namespace server {

@@ -16,6 +16,7 @@
 #include "server/config/config.h"
 #include "server/durability/data/file_names.h"
 #include "server/durability/durability.h"
+#include "server/durability/saves/saves.h"
 #include "server/process/log.h"
 #include "server/replication/leader/leader.h"
 #include "server/replication/leader/socket_sink.h"

@@ -6,6 +6,8 @@
 #include "core/clock.h"
 #include "server/config/config.h"
 #include "server/durability/durability.h"
+#include "server/durability/log/append_log.h"
+#include "server/durability/saves/saves.h"
 #include "server/process/log.h"
 #include "server/replication/leader/leader.h"
 #include "server/replication/stream/replication.h"

@@ -9,6 +9,10 @@
 #include <thread>
 #include <utility>
 
+#include "persistence/aof/aof_writer.h"
+#include "server/durability/loading/log_switch.h"
+#include "server/durability/log/append_log.h"
+#include "server/durability/saves/saves.h"
 #include "tests/support/durable_process.h"
 
 namespace server {

@@ -17,7 +17,11 @@
 #include <string>
 #include <vector>
 
+#include "persistence/aof/aof_writer.h"
 #include "server/dispatch/command_replayer.h"
+#include "server/durability/loading/log_switch.h"
+#include "server/durability/log/append_log.h"
+#include "server/durability/saves/saves.h"
 #include "server/process/log.h"
 #include "tests/support/command_test.h"
 #include "tests/support/sanitized.h"

@@ -8,6 +8,7 @@
 #include "server/commands/services.h"
 #include "server/config/config.h"
 #include "server/durability/durability.h"
+#include "server/durability/log/append_log.h"
 #include "server/replication/roles/follower.h"
 #include "server/replication/stream/replication.h"
 

@@ -8,10 +8,14 @@
 #include <algorithm>
 
 #include "core/clock.h"
+#include "persistence/aof/aof_writer.h"
 #include "server/commands/server/info/section.h"
 #include "server/commands/services.h"
 #include "server/config/config.h"
 #include "server/durability/durability.h"
+#include "server/durability/loading/data_loader.h"
+#include "server/durability/log/append_log.h"
+#include "server/durability/saves/saves.h"
 #include "server/process/compatibility.h"
 #include "server/process/process_facts.h"
 #include "server/replication/roles/shutdown.h"

@@ -8,6 +8,7 @@
 #include "server/commands/services.h"
 #include "server/dispatch/registry.h"
 #include "server/durability/durability.h"
+#include "server/durability/saves/saves.h"
 #include "server/process/gauges.h"
 #include "server/process/process_facts.h"
 #include "server/process/statistics.h"

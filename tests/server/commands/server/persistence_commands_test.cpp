@@ -4,6 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "persistence/aof/aof_writer.h"
+#include "server/durability/loading/log_switch.h"
+#include "server/durability/log/append_log.h"
+#include "server/durability/saves/saves.h"
 #include "tests/support/command_test.h"
 
 namespace server {

@@ -13,8 +13,12 @@
 #include <vector>
 
 #include "core/keyspace/keyspace.h"
+#include "persistence/aof/aof_writer.h"
 #include "persistence/rdb/rdb_writer.h"
 #include "server/durability/durability.h"
+#include "server/durability/loading/data_loader.h"
+#include "server/durability/log/append_log.h"
+#include "server/durability/saves/saves.h"
 #include "tests/support/command_test.h"
 #include "tests/support/snapshots.h"
 #include "tests/support/virtual_disk.h"

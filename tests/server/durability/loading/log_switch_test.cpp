@@ -2,6 +2,7 @@
 //
 // The append log is switched on and off, or rewritten while it is off.
 #include "server/durability/loading/log_switch.h"
+#include "server/durability/saves/saves.h"
 
 #include <gtest/gtest.h>
 

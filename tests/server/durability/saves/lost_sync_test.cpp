@@ -7,7 +7,10 @@
 #include <memory>
 #include <string_view>
 
+#include "persistence/aof/aof_writer.h"
 #include "server/durability/durability.h"
+#include "server/durability/log/append_log.h"
+#include "server/durability/saves/saves.h"
 #include "tests/support/command_test.h"
 #include "tests/support/virtual_disk.h"
 
