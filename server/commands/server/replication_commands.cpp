@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "core/clock.h"
+#include "persistence/aof/aof_writer.h"
 #include "server/commands/server/replica_role.h"
 #include "server/commands/services.h"
 #include "server/config/host.h"

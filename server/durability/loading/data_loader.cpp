@@ -9,6 +9,9 @@
 #include "persistence/journal.h"
 #include "persistence/rdb/rdb_writer.h"
 #include "server/config/config.h"
+#include "server/durability/data/data_writer.h"
+#include "server/durability/log/append_log.h"
+#include "server/durability/saves/saves.h"
 #include "server/process/log.h"
 #include "server/process/server_state.h"
 

@@ -15,12 +15,13 @@
 #include "core/result.h"
 #include "persistence/rdb/rdb_writer.h"
 #include "server/durability/data/data_parts.h"
-#include "server/durability/data/data_writer.h"
 #include "server/durability/loading/recovery.h"
-#include "server/durability/log/append_log.h"
-#include "server/durability/saves/saves.h"
 
 namespace server {
+
+class AppendLog;
+class DataWriter;
+class Saves;
 
 class DataLoader {
  public:

@@ -9,7 +9,11 @@
 #include "core/keyspace/keyspace.h"
 #include "persistence/files/file_system.h"
 #include "persistence/journal.h"
+#include "server/durability/data/data_writer.h"
 #include "server/durability/data/file_names.h"
+#include "server/durability/loading/data_loader.h"
+#include "server/durability/loading/log_switch.h"
+#include "server/durability/saves/saves.h"
 #include "server/process/log.h"
 #include "server/process/server_state.h"
 

@@ -13,13 +13,14 @@
 
 #include "core/result.h"
 #include "server/durability/data/data_parts.h"
-#include "server/durability/data/data_writer.h"
-#include "server/durability/loading/data_loader.h"
-#include "server/durability/loading/log_switch.h"
-#include "server/durability/saves/saves.h"
 #include "server/process/command_drain.h"
 
 namespace server {
+
+class DataLoader;
+class DataWriter;
+class LogSwitch;
+class Saves;
 
 // A snapshot, received and checked, whose file becomes the server's own.
 struct Replacement {

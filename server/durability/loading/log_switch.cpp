@@ -11,7 +11,10 @@
 #include "persistence/files/file_system.h"
 #include "persistence/journal.h"
 #include "server/config/config.h"
+#include "server/durability/data/data_writer.h"
 #include "server/durability/data/file_names.h"
+#include "server/durability/log/append_log.h"
+#include "server/durability/saves/saves.h"
 #include "server/process/log.h"
 #include "server/process/server_state.h"
 

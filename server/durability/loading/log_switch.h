@@ -19,14 +19,15 @@
 
 #include "core/result.h"
 #include "server/durability/data/data_parts.h"
-#include "server/durability/data/data_writer.h"
 #include "server/durability/loading/recovery.h"
-#include "server/durability/log/append_log.h"
-#include "server/durability/saves/saves.h"
 #include "server/process/ordered_mutex.h"
 #include "server/process/tick_thread.h"
 
 namespace server {
+
+class AppendLog;
+class DataWriter;
+class Saves;
 
 class LogSwitch {
  public:

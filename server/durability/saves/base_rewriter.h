@@ -17,12 +17,14 @@
 #include <cstdint>
 
 #include "core/result.h"
-#include "server/durability/data/data_writer.h"
-#include "server/durability/log/append_log.h"
+#include "persistence/aof/aof_format.h"
 #include "server/durability/saves/save_record.h"
 #include "server/durability/saves/save_slot.h"
 
 namespace server {
+
+class AppendLog;
+class DataWriter;
 
 class BaseRewriter {
  public:

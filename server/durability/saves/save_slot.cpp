@@ -16,6 +16,7 @@
 #include "core/clock.h"
 #include "core/keyspace/keyspace.h"
 #include "server/config/config.h"
+#include "server/durability/log/append_log.h"
 #include "server/process/allocator.h"
 #include "server/process/log.h"
 #include "server/process/server_state.h"

@@ -21,13 +21,14 @@
 #include "core/result.h"
 #include "persistence/rdb/rdb_writer.h"
 #include "server/durability/data/data_parts.h"
-#include "server/durability/log/append_log.h"
 #include "server/durability/saves/save_child.h"
 #include "server/durability/saves/save_progress.h"
 #include "server/durability/saves/save_record.h"
 #include "server/process/ordered_mutex.h"
 
 namespace server {
+
+class AppendLog;
 
 enum class SaveTask : uint8_t { kNone, kSave, kRewrite, kTransfer };
 enum class SaveStart : uint8_t { kStarted, kScheduled };

@@ -6,6 +6,9 @@
 #include <mutex>
 #include <utility>
 
+#include "server/durability/data/data_writer.h"
+#include "server/durability/log/append_log.h"
+
 namespace server {
 
 Saves::Saves(const DataParts& parts, const DataWriter& writer, AppendLog& log,

@@ -8,8 +8,6 @@
 #include <functional>
 
 #include "server/durability/data/data_parts.h"
-#include "server/durability/data/data_writer.h"
-#include "server/durability/log/append_log.h"
 #include "server/durability/saves/base_rewriter.h"
 #include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/snapshot_saver.h"
@@ -17,6 +15,9 @@
 #include "server/process/ordered_mutex.h"
 
 namespace server {
+
+class AppendLog;
+class DataWriter;
 
 class Saves {
  public:

@@ -6,6 +6,7 @@
 #include "core/clock.h"
 #include "persistence/files/file_system.h"
 #include "server/config/config.h"
+#include "server/durability/data/data_writer.h"
 #include "server/durability/data/file_names.h"
 #include "server/durability/saves/save_policy.h"
 #include "server/process/log.h"

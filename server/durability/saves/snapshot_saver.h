@@ -12,17 +12,19 @@
 #include <atomic>
 #include <cstdint>
 
+#include "core/keyspace/locking.h"
 #include "core/result.h"
-#include "server/durability/data/data_writer.h"
 #include "server/durability/saves/save_record.h"
 #include "server/durability/saves/save_slot.h"
 #include "server/process/server_state.h"
 
 namespace server {
 
+class DataWriter;
+
 class SnapshotSaver {
  public:
-  using Locking = DataWriter::Locking;
+  using Locking = core::keyspace::Locking;
 
   SnapshotSaver(const DataParts& parts, const DataWriter& writer, SaveSlot& slot)
       : parts_(parts), writer_(writer), slot_(slot) {}

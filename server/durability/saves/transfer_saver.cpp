@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "server/durability/data/data_writer.h"
+
 namespace server {
 
 using core::keyspace::Locking;

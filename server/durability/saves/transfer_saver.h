@@ -11,11 +11,12 @@
 
 #include "core/result.h"
 #include "persistence/rdb/rdb_writer.h"
-#include "server/durability/data/data_writer.h"
 #include "server/durability/saves/save_record.h"
 #include "server/durability/saves/save_slot.h"
 
 namespace server {
+
+class DataWriter;
 
 struct SnapshotTransfer {
   // Nothing that is added after the fork may be in it (save_slot.cpp).
