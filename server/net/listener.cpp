@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 #include <cerrno>
 #include <cstring>
@@ -33,6 +32,11 @@ constexpr int kUnixBacklogMax = 1024;
 void set_option(int descriptor, int level, int name, int value) {
   // A socket option that the system refuses costs speed, not correctness.
   (void)::setsockopt(descriptor, level, name, &value, sizeof value);
+}
+
+// Asio opens sockets that a program started by us would inherit.
+void make_private(int descriptor) {
+  (void)::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
 }
 
 // Of a TCP socket; an address of zeros when the system tells none.
@@ -182,6 +186,7 @@ core::Result<std::shared_ptr<Listener::Endpoint>> Listener::open_tcp(const std::
                                    address, port, error.message())};
   }
   acceptor.native_non_blocking(true);
+  make_private(acceptor.native_handle());
   return endpoint;
 }
 
@@ -209,6 +214,7 @@ core::Result<> Listener::open_unix(const std::string& path, unsigned permissions
     return core::Error{fmt::format("Failed opening Unix socket {}: {}", path, error.message())};
   }
   acceptor.native_non_blocking(true);
+  make_private(acceptor.native_handle());
   unix_path_ = path;
   endpoints_.push_back(std::move(endpoint));
   return {};
