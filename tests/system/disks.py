@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 
 CLONE_NEWNS = 0x00020000
+PAGE_BYTES = 4096
 # _IOR('X', 125, __u32) of the kernel's ext4.h: from now on no byte reaches the disk.
 EXT4_IOC_SHUTDOWN = 0x8004587D
 EXT4_GOING_FLAGS_NOLOGFLUSH = 2
@@ -57,16 +58,16 @@ class Disk:
         return status.f_bavail * status.f_frsize
 
     def fill(self, leave_bytes=0):
-        """Takes the space that is left, but for some."""
-        filler = self.path / "filler"
-        with open(filler, "ab") as file:
-            size = file.tell() + max(0, self.free_bytes() - leave_bytes)
-            while size > 0:
+        """Takes the space that is left, but for some, page by page: a bigger step that fails would
+        give space back, and a writer that has failed beside it would work again."""
+        with open(self.path / "filler", "ab") as file:
+            size = file.tell()
+            while self.free_bytes() > leave_bytes:
                 try:
-                    os.posix_fallocate(file.fileno(), 0, size)
-                    return
+                    os.posix_fallocate(file.fileno(), size, PAGE_BYTES)
                 except OSError:
-                    size -= 4096
+                    return
+                size += PAGE_BYTES
 
     def free(self):
         (self.path / "filler").unlink()
