@@ -5,7 +5,7 @@ namespace core::bloom {
 namespace {
 
 constexpr bool are_rows_sound() {
-  constexpr auto kLargestId = LayoutId{63};
+  constexpr auto kLargestId = LayoutId{kLayoutIdsMax - 1};
   for (size_t i = 0; i < kLayoutRows.size(); ++i) {
     const LayoutRow& row = kLayoutRows[i];
     if (row.id == LayoutId{} || row.id > kLargestId || row.name.empty()) return false;
@@ -17,7 +17,19 @@ constexpr bool are_rows_sound() {
 }
 static_assert(are_rows_sound(), "each layout has an id and a name of its own");
 
+constexpr std::array<const LayoutRow*, kLayoutIdsMax> rows_by_id() {
+  std::array<const LayoutRow*, kLayoutIdsMax> rows{};
+  for (const LayoutRow& row : kLayoutRows) rows[static_cast<size_t>(row.id)] = &row;
+  return rows;
+}
+
 }  // namespace
+
+constinit const std::array<const LayoutRow*, kLayoutIdsMax> kLayoutRowsById = rows_by_id();
+
+std::span<const LayoutRow> layout_rows() {
+  return kLayoutRows;
+}
 
 std::string layout_names(std::string_view separator, std::string_view last_separator) {
   std::string names;

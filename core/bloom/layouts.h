@@ -17,7 +17,6 @@
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <string>
 #include <string_view>
 
 #include "core/bloom/bit_array.h"
@@ -87,18 +86,6 @@ template <class Function>
 [[gnu::always_inline]] inline decltype(auto) with_layout(LayoutId id, Function&& function) {
   return with_layout_of(Layouts(), id, function);
 }
-
-inline const LayoutRow& layout_row(LayoutId id) {
-  return with_layout(id, []<class Layout>() -> const LayoutRow& { return Layout::kRow; });
-}
-
-// "native", "redisbloom" or "valkey-bloom", as in the configuration.
-inline std::string_view layout_name(LayoutId id) {
-  return layout_row(id).name;
-}
-
-// All names in the order of the list, for texts.
-std::string layout_names(std::string_view separator, std::string_view last_separator);
 
 // Whether forked children may share the arrays: they then see bits that are set meanwhile.
 inline ArraySharing array_sharing(LayoutId id) {

@@ -9,8 +9,11 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
+#include <string>
 #include <string_view>
 
 namespace core::bloom {
@@ -35,6 +38,26 @@ struct LayoutRow {
   // The forms with 32-bit hashes or rounded arrays, and a growth that has no effect.
   bool has_older_forms = false;
 };
+
+// A filter has six bits for the id of its layout.
+inline constexpr size_t kLayoutIdsMax = 64;
+
+// The rows of the list in layouts.h by id; null where no layout has it.
+extern const std::array<const LayoutRow*, kLayoutIdsMax> kLayoutRowsById;
+
+// REQUIRES: an id of the list.
+inline const LayoutRow& layout_row(LayoutId id) {
+  return *kLayoutRowsById[static_cast<size_t>(id)];
+}
+
+// "native", "redisbloom" or "valkey-bloom", as in the configuration.
+inline std::string_view layout_name(LayoutId id) {
+  return layout_row(id).name;
+}
+
+// In the order of the list, in which texts name them.
+std::span<const LayoutRow> layout_rows();
+std::string layout_names(std::string_view separator, std::string_view last_separator);
 
 using Seed = std::array<uint8_t, 32>;
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <tuple>
 
-#include "core/bloom/layouts.h"
+#include "core/bloom/parameters.h"
 #include "persistence/bytes/byte_codec.h"
 #include "persistence/filters/bit_array_codec.h"
 #include "persistence/filters/filter_writer.h"

@@ -6,7 +6,7 @@
 #include <boost/unordered/unordered_flat_set.hpp>
 
 #include "core/bloom/hash.h"
-#include "core/bloom/layouts.h"
+#include "core/bloom/parameters.h"
 #include "core/bloom/scalable_filter.h"
 #include "persistence/bytes/stream_reader.h"
 #include "persistence/files/input_file_source.h"

@@ -8,7 +8,7 @@
 #include <thread>
 #include <unordered_map>
 
-#include "core/bloom/layouts.h"
+#include "core/bloom/parameters.h"
 #include "server/config/buffer_limits.h"
 #include "server/config/special_values.h"
 #include "server/config/words.h"
@@ -34,7 +34,7 @@ std::string start_directory() {
 
 std::vector<std::string_view> layout_choices() {
   std::vector<std::string_view> names;
-  for (const core::bloom::LayoutRow& row : core::bloom::kLayoutRows) names.push_back(row.name);
+  for (const core::bloom::LayoutRow& row : core::bloom::layout_rows()) names.push_back(row.name);
   return names;
 }
 

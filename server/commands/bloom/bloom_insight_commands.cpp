@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/bloom/layouts.h"
+#include "core/bloom/parameters.h"
 #include "server/commands/bloom/bloom_access.h"
 #include "server/commands/bloom/bloom_options.h"
 #include "server/dispatch/context.h"

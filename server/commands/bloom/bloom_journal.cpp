@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/bloom/layouts.h"
+#include "core/bloom/parameters.h"
+#include "core/bloom/valkeybloom_layout.h"
 #include "core/number.h"
 #include "core/release_storage.h"
 

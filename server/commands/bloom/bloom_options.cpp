@@ -7,7 +7,9 @@
 #include <optional>
 #include <random>
 
-#include "core/bloom/layouts.h"
+#include "core/bloom/parameters.h"
+#include "core/bloom/redisbloom_layout.h"
+#include "core/bloom/valkeybloom_layout.h"
 #include "protocol/arguments.h"
 
 namespace server {
@@ -132,7 +134,7 @@ class SettingsParser {
   bool take_layout_option() {
     if (!cursor_.eat_keyword("LAYOUT")) return false;
     if (!has_value(texts_.arity)) return true;
-    for (const LayoutRow& row : core::bloom::kLayoutRows) {
+    for (const LayoutRow& row : core::bloom::layout_rows()) {
       if (!cursor_.eat_keyword(row.name)) continue;
       settings_.layout = row.id;
       return true;
