@@ -25,6 +25,12 @@ inline std::optional<core::bloom::ScalableFilter*> find_filter(Context& ctx, con
   return std::nullopt;
 }
 
+// As find_filter, for the lookups that answer "no" for keys that hold something else.
+inline const core::bloom::ScalableFilter* find_filter_or_nothing(Context& ctx, const KeyRef& key) {
+  const Entry* entry = ctx.find(key);
+  return entry != nullptr && entry->is_filter() ? &entry->filter() : nullptr;
+}
+
 // To be called by a command that reads one filter to make or change another and is journalled as it
 // came: what a child that saves sees of `filter` is from now on what the command reads, so that it
 // finds the same when it is repeated from the child's snapshot. False when memory does not suffice.

@@ -1,23 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
 // BF.*: scalable Bloom filters with the replies and error texts of RedisBloom.
-//
-// Items are hashed before the key is locked: the layout of new filters is guessed to be that of
-// this one too, and where it is not they are hashed again under the lock.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <optional>
 #include <string>
 
-#include "core/bloom/layouts.h"
+#include "core/bloom/parameters.h"
 #include "core/bloom/scalable_filter.h"
+#include "core/bloom/valkeybloom_layout.h"
 #include "persistence/filters/valkeybloom_blob.h"
 #include "server/commands/bloom/bloom_access.h"
+#include "server/commands/bloom/bloom_items.h"
 #include "server/commands/bloom/bloom_journal.h"
 #include "server/commands/bloom/bloom_memory.h"
 #include "server/commands/bloom/bloom_options.h"
-#include "server/commands/bloom/item_batch.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
 
@@ -27,88 +24,7 @@ namespace {
 using core::bloom::AddOutcome;
 using core::bloom::FilterParameters;
 using core::bloom::ItemHash;
-using core::bloom::ItemHasher;
-using core::bloom::LayoutId;
 using core::bloom::ScalableFilter;
-
-constexpr std::string_view kFilterFull = "ERR non scaling filter is full";
-
-// The layout to hash for before the filter is known; nothing when the hash depends on the filter.
-std::optional<LayoutId> guessed_layout(const Context& ctx) {
-  const LayoutId layout = ctx.config().bloom_layout();
-  if (!core::bloom::layout_row(layout).has_fixed_hash) return std::nullopt;
-  return layout;
-}
-
-// One item, hashed before the lock.
-class EarlyHash {
- public:
-  EarlyHash(const Context& ctx, std::string_view item) : item_(item), guess_(guessed_layout(ctx)) {
-    if (guess_) hash_ = ItemHasher(*guess_)(item);
-  }
-  ItemHash for_filter(const ScalableFilter& filter) const {
-    return guess_ == filter.layout() ? hash_ : filter.hasher()(item_);
-  }
-
- private:
-  std::string_view item_;
-  std::optional<LayoutId> guess_;
-  ItemHash hash_;
-};
-
-// The items of a command, hashed before the lock.
-class EarlyBatch {
- public:
-  EarlyBatch(const Context& ctx, Arguments items)
-      : batch_(ItemBatch::of_thread()), items_(items), guess_(guessed_layout(ctx)) {
-    if (guess_) batch_.hash(ItemHasher(*guess_), items_);
-  }
-  ~EarlyBatch() { batch_.release_large(); }
-  EarlyBatch(const EarlyBatch&) = delete;
-  EarlyBatch& operator=(const EarlyBatch&) = delete;
-  ItemBatch& for_filter(const ScalableFilter& filter) {
-    if (guess_ != filter.layout()) batch_.hash(filter.hasher(), items_);
-    return batch_;
-  }
-
- private:
-  ItemBatch& batch_;
-  Arguments items_;
-  std::optional<LayoutId> guess_;
-};
-
-// As find_filter, for the lookups that answer "no" for keys that hold something else.
-const ScalableFilter* find_filter_or_nothing(Context& ctx, const KeyRef& key) {
-  const Entry* entry = ctx.find(key);
-  return entry != nullptr && entry->is_filter() ? &entry->filter() : nullptr;
-}
-
-// Null when it cannot be made, which is answered. REQUIRES: the key is absent and locked.
-ScalableFilter* make_filter(Context& ctx, const KeyRef& key, const FilterParameters& parameters) {
-  auto filter = create_filter(ctx.admission(), parameters);
-  if (!filter) {
-    ctx.reply.error(filter.error().message);
-    return nullptr;
-  }
-  Entry& entry = ctx.keyspace().insert(ctx.database(), key);
-  entry.set_filter(std::move(*filter));
-  entry.touch(ctx.access_clock_s());
-  return &entry.filter();
-}
-
-// `refusal` is the text for a filter that could not grow.
-void reply_outcome(Context& ctx, AddOutcome outcome, std::string_view refusal) {
-  switch (outcome) {
-    case AddOutcome::kAdded:
-      return ctx.reply.boolean(true);
-    case AddOutcome::kPresent:
-      return ctx.reply.boolean(false);
-    case AddOutcome::kFull:
-      return ctx.reply.error(kFilterFull);
-    case AddOutcome::kCannotGrow:
-      return ctx.reply.error(refusal);
-  }
-}
 
 /* BF.RESERVE key error_rate capacity [EXPANSION expansion | NONSCALING] [TIGHTENING ratio]
    [SEED seed] [VALIDATESCALETO capacity] [LAYOUT layout] */
@@ -369,11 +285,6 @@ void card(Context& ctx) {
   if (!found) return;
   ctx.reply.integer(*found == nullptr ? 0 : static_cast<int64_t>((*found)->item_count()));
 }
-
-constexpr uint32_t kAdds = kWrite | kDenyOom;
-constexpr uint32_t kLooks = kReadOnly | kFast;
-constexpr auto kAddKey = one_key(kKeyRw | kKeyAccess | kKeyUpdate);
-constexpr auto kLookKey = one_key(kKeyRo | kKeyAccess);
 
 void prefetch_item(const Entry& entry, Arguments args) {
   if (entry.is_filter()) entry.filter().prefetch(entry.filter().hasher()(args[2]));

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+//
+// What the families of BF.* share that deal with items: hashes made before the lock, the filter
+// that an add makes, the replies to adds.
+//
+// Items are hashed before the key is locked: the layout of new filters is guessed to be that of
+// this one too, and where it is not they are hashed again under the lock.
+//
+// Thread safety: as Context.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "core/bloom/parameters.h"
+#include "core/bloom/scalable_filter.h"
+#include "server/commands/bloom/bloom_memory.h"
+#include "server/commands/bloom/item_batch.h"
+#include "server/dispatch/context.h"
+
+namespace server {
+
+inline constexpr std::string_view kFilterFull = "ERR non scaling filter is full";
+
+// What the rows of such commands have.
+inline constexpr uint32_t kAdds = kWrite | kDenyOom;
+inline constexpr uint32_t kLooks = kReadOnly | kFast;
+inline constexpr auto kAddKey = one_key(kKeyRw | kKeyAccess | kKeyUpdate);
+inline constexpr auto kLookKey = one_key(kKeyRo | kKeyAccess);
+
+// The layout to hash for before the filter is known; nothing when the hash depends on the filter.
+inline std::optional<core::bloom::LayoutId> guessed_layout(const Context& ctx) {
+  const core::bloom::LayoutId layout = ctx.config().bloom_layout();
+  if (!core::bloom::layout_row(layout).has_fixed_hash) return std::nullopt;
+  return layout;
+}
+
+// One item, hashed before the lock.
+class EarlyHash {
+ public:
+  EarlyHash(const Context& ctx, std::string_view item) : item_(item), guess_(guessed_layout(ctx)) {
+    if (guess_) hash_ = core::bloom::ItemHasher(*guess_)(item);
+  }
+  core::bloom::ItemHash for_filter(const core::bloom::ScalableFilter& filter) const {
+    return guess_ == filter.layout() ? hash_ : filter.hasher()(item_);
+  }
+
+ private:
+  std::string_view item_;
+  std::optional<core::bloom::LayoutId> guess_;
+  core::bloom::ItemHash hash_;
+};
+
+// The items of a command, hashed before the lock.
+class EarlyBatch {
+ public:
+  EarlyBatch(const Context& ctx, Arguments items)
+      : batch_(ItemBatch::of_thread()), items_(items), guess_(guessed_layout(ctx)) {
+    if (guess_) batch_.hash(core::bloom::ItemHasher(*guess_), items_);
+  }
+  ~EarlyBatch() { batch_.release_large(); }
+  EarlyBatch(const EarlyBatch&) = delete;
+  EarlyBatch& operator=(const EarlyBatch&) = delete;
+  ItemBatch& for_filter(const core::bloom::ScalableFilter& filter) {
+    if (guess_ != filter.layout()) batch_.hash(filter.hasher(), items_);
+    return batch_;
+  }
+
+ private:
+  ItemBatch& batch_;
+  Arguments items_;
+  std::optional<core::bloom::LayoutId> guess_;
+};
+
+// Null when it cannot be made, which is answered. REQUIRES: the key is absent and locked.
+inline core::bloom::ScalableFilter* make_filter(Context& ctx, const KeyRef& key,
+                                                const core::bloom::FilterParameters& parameters) {
+  auto filter = create_filter(ctx.admission(), parameters);
+  if (!filter) {
+    ctx.reply.error(filter.error().message);
+    return nullptr;
+  }
+  Entry& entry = ctx.keyspace().insert(ctx.database(), key);
+  entry.set_filter(std::move(*filter));
+  entry.touch(ctx.access_clock_s());
+  return &entry.filter();
+}
+
+// `refusal` is the text for a filter that could not grow.
+inline void reply_outcome(Context& ctx, core::bloom::AddOutcome outcome, std::string_view refusal) {
+  switch (outcome) {
+    case core::bloom::AddOutcome::kAdded:
+      return ctx.reply.boolean(true);
+    case core::bloom::AddOutcome::kPresent:
+      return ctx.reply.boolean(false);
+    case core::bloom::AddOutcome::kFull:
+      return ctx.reply.error(kFilterFull);
+    case core::bloom::AddOutcome::kCannotGrow:
+      return ctx.reply.error(refusal);
+  }
+}
+
+}  // namespace server
