@@ -8,8 +8,8 @@
 //   for (auto event = link.next(); event != Event::kNone; event = link.next()) act(event);
 //   send(link.take_output());
 //
-//   PING ─► AUTH, REPLCONF … ─► PSYNC ─► +CONTINUE ──────────────────────────────┐
-//                                  └──► +FULLRESYNC ─► $… snapshot ─► loaded() ─► stream
+//   LeaderHandshake ─► +CONTINUE ──────────────────────────────────────┐
+//          └─────────► +FULLRESYNC ─► SnapshotReceiver ─► loaded() ─► StreamSplitter
 //
 // Invariants: how the bytes were cut makes no difference. offset() counts the stream's bytes up to
 // the last unit that was handed out and gone on from. Memory is taken for what has arrived: a
@@ -22,22 +22,15 @@
 #include <string>
 #include <string_view>
 
+#include "server/replication/follower/leader_handshake.h"
+#include "server/replication/follower/snapshot_receiver.h"
 #include "server/replication/stream/stream_splitter.h"
 
 namespace server {
 
 class FollowerProtocol {
  public:
-  struct Request {
-    std::string user;      // empty: the default one
-    std::string password;  // empty: no AUTH
-    uint16_t listening_port = 0;
-    std::string announced_address;  // empty: what the leader sees
-    // Of the data that is there; an empty id asks for a full sync.
-    std::string id;
-    int64_t offset = 0;
-    // The leader shall make itself a replica of ours (FAILOVER).
-    bool takes_over = false;
+  struct Request : LeaderHandshake::Request {
     int64_t timeout_us = 60'000'000;
     size_t unit_bytes_max = size_t{4} << 30;
   };
@@ -60,6 +53,8 @@ class FollowerProtocol {
   };
 
   FollowerProtocol(Request request, int64_t now_us);
+  FollowerProtocol(const FollowerProtocol&) = delete;
+  FollowerProtocol& operator=(const FollowerProtocol&) = delete;
 
   void receive(std::string_view bytes, int64_t now_us);
   // What has come of the bytes so far. A unit that was handed out counts as applied with the next
@@ -85,8 +80,8 @@ class FollowerProtocol {
   int64_t received_offset() const;
   std::string_view snapshot_bytes() const { return snapshot_bytes_; }
   // How much the leader has announced; -1 when it says at the end.
-  int64_t snapshot_size() const { return snapshot_size_; }
-  uint64_t snapshot_received() const { return snapshot_received_; }
+  int64_t snapshot_size() const { return snapshot_.size(); }
+  uint64_t snapshot_received() const { return snapshot_.received(); }
   const StreamSplitter& unit() const { return splitter_; }
   // It keeps the link going and changes no key: PING, REPLCONF.
   bool is_unit_of_link() const { return is_unit_of_link_; }
@@ -96,44 +91,31 @@ class FollowerProtocol {
   bool needs_full_sync() const { return splitter_.unit_is_too_big(); }
 
  private:
-  enum class Step : uint8_t { kPing, kAuth, kPort, kAddress, kCapabilities, kPsync, kDone };
-
   Event fail(std::string_view reason);
-  void send(std::initializer_list<std::string_view> words);
   void send_ack();
-  void send_settings();
-  void ask();
-  bool is_asked(Step step) const;
+  void begin_stream();
   // Nothing when no line is whole.
-  bool take_line(std::string& line);
+  bool take_line(std::string_view& line);
+  Event wait_for_line();
   Event read_handshake();
-  Event read_step(const std::string& line);
-  Event read_psync(const std::string& line);
-  Event read_full_resync(std::string_view arguments);
-  Event read_continue(std::string_view arguments);
   Event read_announcement();
   Event read_snapshot();
-  Event read_snapshot_until_mark();
-  Event end_snapshot();
   Event read_stream();
   std::string_view input() const { return std::string_view(input_).substr(used_); }
 
   const Request request_;
   Phase phase_ = Phase::kHandshake;
-  Step step_ = Step::kPing;
-  bool knows_psync_ = true;
   std::string input_;
   size_t used_ = 0;  // of input_
   std::string output_;
+  LeaderHandshake handshake_;
   std::string id_;
   int64_t offset_ = 0;
-  size_t unit_bytes_ = 0;  // handed out, not yet counted
-  bool is_unit_of_link_ = false;
-  std::string mark_;  // the snapshot ends with it; empty when its size is known
-  int64_t snapshot_size_ = -1;
-  uint64_t snapshot_received_ = 0;
+  SnapshotReceiver snapshot_;
   std::string_view snapshot_bytes_;
   StreamSplitter splitter_;
+  size_t unit_bytes_ = 0;  // handed out, not yet counted
+  bool is_unit_of_link_ = false;
   int64_t synced_offset_ = -1;
   int64_t last_received_us_;
   int64_t next_ack_us_ = 0;

@@ -7,15 +7,16 @@
 #include <utility>
 
 #include "core/clock.h"
-#include "core/keyspace/keyspace.h"
-#include "persistence/aof/aof_writer.h"
 #include "persistence/files/file_system.h"
 #include "server/config/config.h"
 #include "server/durability/data/file_names.h"
 #include "server/durability/durability.h"
 #include "server/durability/loading/data_replacer.h"
-#include "server/durability/log/append_log.h"
 #include "server/process/log.h"
+#include "server/replication/follower/snapshot_check.h"
+#include "server/replication/stream/replication.h"
+#include "server/replication/stream/stream_applier.h"
+#include "server/session/clients.h"
 
 namespace server {
 namespace {
@@ -24,13 +25,11 @@ constexpr size_t kReceiveBytes = size_t{256} << 10;
 // How often the clock is looked at while nothing comes.
 constexpr int64_t kStepMs = 100;
 constexpr int64_t kKeepAliveEveryUs = core::kSecondUs;
-// More marks than an everysec log needs; then the last one grows.
-constexpr size_t kMarksMax = 4096;
 
 // Whether the own log keeps what is applied; if not, the link counts as down.
-bool own_log_keeps_up(const FollowerSession::Parts& parts,
+bool own_log_keeps_up(const FollowerLog& log, const FollowerSession::Parts& parts,
                       const FollowerSession::Surroundings& surroundings) {
-  const auto takes = parts.durability.append_log().takes_more();
+  const auto takes = log.takes_more();
   if (takes.has_value() == parts.replication.link_is_up()) return takes.has_value();
   const std::scoped_lock lock(parts.replication.apply_mutex());
   if (!surroundings.is_wanted()) return takes.has_value();
@@ -52,13 +51,18 @@ FollowerSession::FollowerSession(const Parts& parts, const Surroundings& surroun
       figures_(surroundings.figures),
       socket_(surroundings.waker),
       received_(kReceiveBytes, '\0'),
-      snapshot_path_(received_snapshot()) {}
+      snapshot_path_(received_snapshot()),
+      log_(parts.durability) {}
 
 FollowerSession::~FollowerSession() {
   if (session_ != nullptr) parts_.clients.remove(session_->id);
   if (snapshot_ == nullptr) return;
   snapshot_.reset();
   (void)parts_.files.remove(snapshot_path_);
+}
+
+int64_t FollowerSession::now_us() const {
+  return parts_.clock.monotonic_us();
 }
 
 FollowerProtocol::Request FollowerSession::request_of(const Target& target) const {
@@ -111,7 +115,7 @@ core::Result<> FollowerSession::step() {
   report_synced();
   // What was applied and is not kept would wait in memory, and be acknowledged all the same.
   const bool is_held = link_->phase() == FollowerProtocol::Phase::kStream &&
-                       !own_log_keeps_up(parts_, surroundings_);
+                       !own_log_keeps_up(log_, parts_, surroundings_);
   if (is_held) return wait_for_own_log();
   link_->tick(now_us());
   if (auto handled = handle_events(); !handled) return handled;
@@ -265,7 +269,7 @@ void FollowerSession::begin_stream(bool has_own_stream, unsigned database) {
   const auto origin = has_own_stream ? CommandOrigin::kOwnJournal : CommandOrigin::kForeignJournal;
   applier_ = std::make_unique<StreamApplier>(surroundings_.make_replayer(origin), origin, database,
                                              figures_.stream);
-  synced_offset_ = link_->offset();
+  log_.begin(link_->offset());
   stream_begin_ = link_->offset();
   figures_.read_offset = link_->offset();
   figures_.state = FollowerState::kConnected;
@@ -289,7 +293,7 @@ core::Result<> FollowerSession::apply_units() {
     }
   }
   figures_.read_offset = link_->received_offset();
-  note_applied();
+  log_.note_applied(link_->offset());
   return {};
 }
 
@@ -324,29 +328,9 @@ void FollowerSession::send_keep_alive() {
   (void)socket_.send(link_->take_output());
 }
 
-void FollowerSession::note_applied() {
-  if (!parts_.durability.log_is_on()) return;
-  parts_.durability.append_log().commit(1);
-  const Applied applied{link_->offset(), parts_.durability.log_end()};
-  if (!unsynced_.empty() && unsynced_.back().offset == applied.offset) return;
-  if (unsynced_.size() >= kMarksMax) {
-    unsynced_.back() = applied;
-  } else {
-    unsynced_.push_back(applied);
-  }
-}
-
 void FollowerSession::report_synced() {
   if (link_->phase() != FollowerProtocol::Phase::kStream) return;
-  const persistence::AofWriter& log = parts_.durability.log_writer();
-  // A log without its base brings nothing back.
-  if (!parts_.durability.log_is_on() || log.needs_base()) return link_->set_synced_offset(-1);
-  const uint64_t synced = log.synced_offset();
-  while (!unsynced_.empty() && unsynced_.front().log_end <= synced) {
-    synced_offset_ = unsynced_.front().offset;
-    unsynced_.pop_front();
-  }
-  link_->set_synced_offset(synced_offset_);
+  link_->set_synced_offset(log_.synced_offset());
 }
 
 }  // namespace server

@@ -9,29 +9,31 @@
 // Source: docs/replication.md, "Following a leader".
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
-#include "core/clock.h"
-#include "persistence/files/file_system.h"
-#include "server/config/config.h"
-#include "server/durability/durability.h"
+#include "core/result.h"
+#include "server/replication/follower/follower_log.h"
 #include "server/replication/follower/follower_parts.h"
 #include "server/replication/follower/follower_protocol.h"
 #include "server/replication/follower/follower_socket.h"
 #include "server/replication/follower/link_failures.h"
-#include "server/replication/follower/snapshot_check.h"
 #include "server/replication/follower/snapshot_space.h"
-#include "server/replication/stream/replication.h"
-#include "server/replication/stream/stream_applier.h"
-#include "server/session/clients.h"
+#include "server/session/replayer.h"
+
+namespace persistence {
+class AppendFile;
+}
 
 namespace server {
+
+class Session;
+class StreamApplier;
+struct Replacement;
+struct SnapshotFacts;
 
 class FollowerSession {
  public:
@@ -79,9 +81,8 @@ class FollowerSession {
   void begin_stream(bool has_own_stream, unsigned database);
   void send_keep_alive();
   void note_progress();
-  void note_applied();
   void report_synced();
-  int64_t now_us() const { return parts_.clock.monotonic_us(); }
+  int64_t now_us() const;
 
   const Parts parts_;
   const Surroundings surroundings_;
@@ -94,19 +95,13 @@ class FollowerSession {
   std::string snapshot_path_;
   std::optional<SnapshotSpace> snapshot_space_;
   std::unique_ptr<StreamApplier> applier_;
+  FollowerLog log_;
   bool was_up_ = false;
   bool made_progress_ = false;
   bool is_served_ = false;
   bool is_refused_ = false;  // what was served
   int64_t stream_begin_ = 0;
   int64_t next_keep_alive_us_ = 0;
-  // Stream offsets, and how long the own log was when they had been applied.
-  struct Applied {
-    int64_t offset;
-    uint64_t log_end;
-  };
-  std::deque<Applied> unsynced_;
-  int64_t synced_offset_ = 0;
 };
 
 }  // namespace server

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#include "server/replication/follower/follower_log.h"
+
+#include "persistence/aof/aof_writer.h"
+#include "server/durability/durability.h"
+#include "server/durability/log/append_log.h"
+
+namespace server {
+namespace {
+
+// More marks than an everysec log needs.
+constexpr size_t kMarksMax = 4096;
+
+}  // namespace
+
+core::Result<> FollowerLog::takes_more() const {
+  return durability_.append_log().takes_more();
+}
+
+void FollowerLog::begin(int64_t offset) {
+  synced_offset_ = offset;
+}
+
+void FollowerLog::note_applied(int64_t offset) {
+  if (!durability_.log_is_on()) return;
+  durability_.append_log().commit(1);
+  const Mark mark{offset, durability_.log_end()};
+  if (!unsynced_.empty() && unsynced_.back().offset == mark.offset) return;
+  if (unsynced_.size() >= kMarksMax) {
+    unsynced_.back() = mark;
+  } else {
+    unsynced_.push_back(mark);
+  }
+}
+
+int64_t FollowerLog::synced_offset() {
+  const persistence::AofWriter& log = durability_.log_writer();
+  // A log without its base brings nothing back.
+  if (!durability_.log_is_on() || log.needs_base()) return -1;
+  const uint64_t synced = log.synced_offset();
+  while (!unsynced_.empty() && unsynced_.front().log_end <= synced) {
+    synced_offset_ = unsynced_.front().offset;
+    unsynced_.pop_front();
+  }
+  return synced_offset_;
+}
+
+}  // namespace server

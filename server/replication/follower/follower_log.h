@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+//
+// FollowerLog: how far the own append log keeps what a replica has applied of its leader's stream.
+//
+// Invariants: synced_offset() never passes what is on the disk; it counts bytes of the leader's
+// stream, the log counts its own. Of many marks the last one grows: the answer is late then, never
+// wrong.
+// Thread safety: none; the link's thread uses it.
+// Source: docs/replication.md.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+
+#include "core/result.h"
+
+namespace server {
+
+class Durability;
+
+class FollowerLog {
+ public:
+  explicit FollowerLog(Durability& durability) : durability_(durability) {}
+
+  // The error that keeps the log from taking what is applied.
+  core::Result<> takes_more() const;
+  // The stream goes on behind `offset`, which the data that is there counts as synced.
+  void begin(int64_t offset);
+  // All up to `offset` has been applied, and is in the journal: asks the log to write it.
+  void note_applied(int64_t offset);
+  // Up to where the applied stream is on the disk; -1 when there is no log that brings it back.
+  int64_t synced_offset();
+
+ private:
+  // A stream offset, and how long the own log was when it had been applied.
+  struct Mark {
+    int64_t offset;
+    uint64_t log_end;
+  };
+
+  Durability& durability_;
+  std::deque<Mark> unsynced_;
+  int64_t synced_offset_ = 0;
+};
+
+}  // namespace server

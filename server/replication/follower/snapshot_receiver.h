@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+//
+// SnapshotReceiver: where a snapshot ends that a leader sends: after as many as it
+// announced, or at a mark that it announced.
+//
+//   "$SIZE" and SIZE bytes; or "$EOF:MARK", bytes, MARK (40 characters)
+//
+// Invariants: how the bytes were cut makes no difference; nothing is kept of them.
+// Thread safety: none; one user at a time.
+// Source: PSYNC as Redis 7.0 speaks it; docs/replication.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace server {
+
+class SnapshotReceiver {
+ public:
+  // False when the line announces no snapshot.
+  bool announce(std::string_view line);
+
+  // What the beginning of the bytes not yet taken is: so many of the snapshot, then so many to pass
+  // over. Nothing at all when more must come first.
+  struct Piece {
+    size_t snapshot_bytes = 0;
+    size_t mark_bytes = 0;
+    bool is_end = false;
+  };
+  // REQUIRES: announce() was true; the input begins behind what earlier pieces took.
+  Piece next(std::string_view input);
+
+  // How much the leader has announced; -1 when it says at the end.
+  int64_t size() const { return size_; }
+  uint64_t received() const { return received_; }
+
+ private:
+  std::string mark_;  // empty when the size is known
+  int64_t size_ = -1;
+  uint64_t received_ = 0;
+};
+
+}  // namespace server

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#include "server/replication/follower/follower_log.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "persistence/aof/aof_writer.h"
+#include "server/durability/log/append_log.h"
+#include "tests/support/durable_process.h"
+
+namespace server {
+namespace {
+
+using durable_process::Process;
+
+class FollowerLogTest : public testing::Test {
+ protected:
+  // Applies what takes `bytes` of the leader's stream; the link has come `offset_` far.
+  void apply(Process& process, FollowerLog& log, int64_t bytes) {
+    process.append("k", "v");
+    offset_ += bytes;
+    log.note_applied(offset_);
+  }
+  void sync(Process& process) { ASSERT_TRUE(process.durability.append_log().flush()); }
+
+  virtual_disk::VirtualDisk disk_;
+  int64_t offset_ = 1000;
+};
+
+TEST_F(FollowerLogTest, WithoutALogNothingIsSynced) {
+  Process process(disk_, "no", SaveChild::start_here);
+  FollowerLog log(process.durability);
+  log.begin(offset_);
+  apply(process, log, 30);
+  EXPECT_EQ(log.synced_offset(), -1);
+  EXPECT_TRUE(log.takes_more());
+}
+
+TEST_F(FollowerLogTest, WhatWasThereCountsAsSynced) {
+  Process process(disk_, "yes", SaveChild::start_here);
+  FollowerLog log(process.durability);
+  log.begin(offset_);
+  EXPECT_EQ(log.synced_offset(), 1000);
+}
+
+TEST_F(FollowerLogTest, FollowsTheSyncsOfTheLog) {
+  Process process(disk_, "yes", SaveChild::start_here);
+  FollowerLog log(process.durability);
+  log.begin(offset_);
+  apply(process, log, 30);
+  apply(process, log, 30);
+  EXPECT_EQ(log.synced_offset(), 1000);
+  sync(process);
+  EXPECT_EQ(log.synced_offset(), 1060);
+}
+
+TEST_F(FollowerLogTest, BytesThatChangeNothingAreSyncedWithTheRestBehindThem) {
+  Process process(disk_, "yes", SaveChild::start_here);
+  FollowerLog log(process.durability);
+  log.begin(offset_);
+  offset_ += 14;  // a PING
+  log.note_applied(offset_);
+  apply(process, log, 30);
+  sync(process);
+  EXPECT_EQ(log.synced_offset(), 1044);
+}
+
+TEST_F(FollowerLogTest, ALongQueueIsLateButNeverAhead) {
+  Process process(disk_, "yes", SaveChild::start_here);
+  FollowerLog log(process.durability);
+  log.begin(offset_);
+  constexpr int kMany = 5000;
+  for (int i = 0; i < kMany; ++i) apply(process, log, 1);
+  EXPECT_EQ(log.synced_offset(), 1000);
+  sync(process);
+  EXPECT_EQ(log.synced_offset(), offset_);
+}
+
+TEST_F(FollowerLogTest, TellsThatTheLogTakesNoMore) {
+  Process process(disk_, "yes", SaveChild::start_here);
+  FollowerLog log(process.durability);
+  log.begin(offset_);
+  process.durability.append_log().report_failure("no space left");
+  const auto takes = log.takes_more();
+  ASSERT_FALSE(takes);
+  EXPECT_EQ(takes.error().message, "the append log fails: no space left");
+}
+
+}  // namespace
+}  // namespace server
