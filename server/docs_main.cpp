@@ -23,12 +23,13 @@ constexpr std::string_view kPreface =
     "In a usage line lower-case words are values and upper-case ones are literal; `[x]` is\n"
     "optional, `a | b` is a choice, `( )` groups and `...` repeats what stands before it.\n"
     "`name:type` is a value whose type its name does not tell. *Since* is the version of Redis or\n"
-    "RedisBloom that first had the command. Replies and errors are theirs. BF.PLAN and BF.STATS\n"
-    "are Bloomery's own, and so are their versions.\n";
+    "RedisBloom that first had the command. Replies and errors are theirs. Commands that Bloomery\n"
+    "adds have a version of its own.\n";
 
 // Groups in the order of the page, with their headings; others follow under their own name.
 constexpr std::pair<std::string_view, std::string_view> kGroups[] = {
     {"bf", "Bloom filters"},
+    {"bloom-ext", "Bloom filters: what Bloomery adds"},
     {"bitmap", "Bitmaps"},
     {"string", "Strings"},
     {"generic", "Keys"},

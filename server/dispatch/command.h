@@ -94,9 +94,17 @@ struct KeyRange {
   int step = 1;
   uint16_t use = 0;
   std::string_view note{};  // why the use is what it is, where that is not plain
+  // The argument that tells how many keys there are; then `last` is unused.
+  int count_at = 0;
+  // An option that may stand behind the last key, upper case; it is none.
+  std::string_view option{};
 };
 
 using Arguments = std::span<const std::string_view>;
+
+// Index of the last key of the range, below `first` when there is none: also where the argument
+// that counts the keys is no such count.
+int last_key_of(const KeyRange& range, Arguments args);
 
 // What the journal holds of a command that changed something.
 enum class Journalled : uint8_t {
@@ -110,7 +118,8 @@ struct Command {
   uint32_t flags = 0;
   std::array<KeyRange, 2> keys{};  // unused ranges have first == 0
   uint32_t categories = 0;
-  std::string_view group{};       // one of Redis' groups: string, bitmap, generic, server…; or bf
+  // One of Redis' groups: string, bitmap, generic, server…; or bf, or bloom-ext for what is ours.
+  std::string_view group{};
   std::string_view since{};       // first Redis (or module) version with this command
   std::string_view summary{};     // one sentence without a full stop
   std::string_view complexity{};  // without a full stop
@@ -150,6 +159,10 @@ struct RegisteredCommand {
 // Shorthands for the common shapes of `keys`.
 constexpr std::array<KeyRange, 2> one_key(uint16_t use, std::string_view note = {}) {
   return {{{1, 1, 1, use, note}, {}}};
+}
+// numkeys key [key ...], numkeys being argument `count_at`.
+constexpr std::array<KeyRange, 2> counted_keys(int count_at, uint16_t use) {
+  return {{{.first = count_at + 1, .use = use, .count_at = count_at}, {}}};
 }
 constexpr std::array<KeyRange, 2> keys_to_end(int first, int step, uint16_t use) {
   return {{{first, -1, step, use}, {}}};

@@ -80,6 +80,12 @@ void write_simple_set(ReplyWriter& reply, const std::vector<std::string_view>& n
   for (const std::string_view name : names) reply.simple(name);
 }
 
+// Whether the keys cannot be told from their first, last and step.
+bool has_movable_keys(const Command& row) {
+  return std::ranges::any_of(
+      row.keys, [](const KeyRange& range) { return range.count_at != 0 || !range.option.empty(); });
+}
+
 size_t range_count(const Command& row) {
   return static_cast<size_t>(std::count_if(row.keys.begin(), row.keys.end(),
                                            [](const KeyRange& range) { return range.first != 0; }));
@@ -89,9 +95,10 @@ size_t range_count(const Command& row) {
 // other are one.
 KeyRange joined_range(const Command& row) {
   KeyRange joined = row.keys[0];
-  if (joined.first == 0) joined.step = 0;
+  if (joined.first == 0 || joined.count_at != 0) return {.step = 0};
   const KeyRange& second = row.keys[1];
-  if (second.first != 0 && joined.step == second.step) joined.last = second.last;
+  if (second.first != 0 && second.count_at == 0 && joined.step == second.step)
+    joined.last = second.last;
   return joined;
 }
 
@@ -110,6 +117,30 @@ void write_tips(ReplyWriter& reply, std::string_view tips) {
   }
 }
 
+void write_number(ReplyWriter& reply, std::string_view name, int value) {
+  reply.bulk(name);
+  reply.integer(value);
+}
+
+// Of the keys behind the index that the search began at.
+void write_find_keys(const KeyRange& range, ReplyWriter& reply) {
+  const bool is_counted = range.count_at != 0;
+  reply.bulk("find_keys");
+  reply.map(2);
+  write_field(reply, "type", is_counted ? "keynum" : "range");
+  reply.bulk("spec");
+  reply.map(3);
+  if (is_counted) {
+    write_number(reply, "keynumidx", 0);
+    write_number(reply, "firstkey", range.first - range.count_at);
+    return write_number(reply, "keystep", range.step);
+  }
+  // Here counted from the first key.
+  write_number(reply, "lastkey", range.last < 0 ? range.last : range.last - range.first);
+  write_number(reply, "keystep", range.step);
+  write_number(reply, "limit", 0);
+}
+
 void write_key_specification(const KeyRange& range, ReplyWriter& reply) {
   reply.map(3 + size_t{!range.note.empty()});
   if (!range.note.empty()) write_field(reply, "notes", range.note);
@@ -121,21 +152,8 @@ void write_key_specification(const KeyRange& range, ReplyWriter& reply) {
   reply.bulk("index");
   reply.bulk("spec");
   reply.map(1);
-  reply.bulk("index");
-  reply.integer(range.first);
-  reply.bulk("find_keys");
-  reply.map(2);
-  reply.bulk("type");
-  reply.bulk("range");
-  reply.bulk("spec");
-  reply.map(3);
-  reply.bulk("lastkey");
-  // Here counted from the first key.
-  reply.integer(range.last < 0 ? range.last : range.last - range.first);
-  reply.bulk("keystep");
-  reply.integer(range.step);
-  reply.bulk("limit");
-  reply.integer(0);
+  write_number(reply, "index", range.count_at != 0 ? range.count_at : range.first);
+  write_find_keys(range, reply);
 }
 
 // Writes the argument tree of one command; counts its keys on the way.
@@ -183,7 +201,7 @@ class ArgumentWriter {
 }  // namespace
 
 bool is_module_command(const Command& row) {
-  return row.group == "bf";
+  return row.group == "bf" || row.group == "bloom-ext";
 }
 
 std::vector<std::string_view> category_names(const Command& row) {
@@ -212,7 +230,8 @@ void write_command_info(const RegisteredCommand& command, ReplyWriter& reply) {
   const Command& row = *command.row;
   const KeyRange keys = joined_range(row);
   auto flags = names_of(row.flags, kFlagNames);
-  if (is_module_command(row)) flags.insert(flags.end(), "module");
+  if (has_movable_keys(row)) flags.emplace_back("movablekeys");
+  if (is_module_command(row)) flags.emplace_back("module");
   reply.array(10);
   reply.bulk(command.full_name);
   reply.integer(row.arity);

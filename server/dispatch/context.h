@@ -219,9 +219,8 @@ template <class Visit>
 void for_each_key(const Command& row, Arguments args, Visit&& visit) {
   for (const KeyRange& range : row.keys) {
     if (range.first == 0) continue;
-    const auto count = static_cast<int>(args.size());
-    const int last = range.last >= 0 ? range.last : count + range.last;
-    for (int i = range.first; i <= last && i < count; i += range.step) {
+    const int last = last_key_of(range, args);
+    for (int i = range.first; i <= last; i += range.step) {
       visit(static_cast<size_t>(i), range.use);
     }
   }

@@ -32,6 +32,9 @@ std::string check_keys(const Command& row) {
     if (range.first == 0) continue;
     if (range.first < 0 || range.step < 1) return "key range must start after the name";
     if (range.first >= smallest_count && row.arity > 0) return "key range is beyond the arity";
+    if (range.count_at < 0 || (range.count_at > 0 && range.first <= range.count_at)) {
+      return "counted keys stand behind their count";
+    }
     if (range.last > 0 && range.last < range.first) return "key range ends before it starts";
     if (range.use == 0) return "key range does not say how the keys are used";
     const bool changes = (range.use & (kKeyRw | kKeyOw | kKeyRm)) != 0;

@@ -209,7 +209,7 @@ const Command kBloomInsightRows[] = {
      .arity = -3,
      .flags = kFast | kLoading | kStale,
      .categories = kBloom,
-     .group = "bf",
+     .group = "bloom-ext",
      .since = "0.1.0",
      .summary = "Tells what a Bloom filter would cost, without making it",
      .complexity = "O(L) where L is the number of layers",
@@ -220,7 +220,7 @@ const Command kBloomInsightRows[] = {
      .flags = kReadOnly,
      .keys = one_key(kKeyRo | kKeyAccess),
      .categories = kBloom,
-     .group = "bf",
+     .group = "bloom-ext",
      .since = "0.1.0",
      .summary = "Shows how a Bloom filter is filled and how often it errs now, layer by layer; "
                 "reads its bits, at most a sample of 64 MiB",

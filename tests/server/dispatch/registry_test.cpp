@@ -168,6 +168,9 @@ TEST(CheckRowTest, KeysMustLieInsideTheArguments) {
               row.keys[0] = {3, 2, 1, kKeyRo};
             }),
             "key range ends before it starts");
+  EXPECT_EQ(
+      fault_of([](Command& row) { row.keys[0] = {.first = 1, .use = kKeyRo, .count_at = 1}; }),
+      "counted keys stand behind their count");
   EXPECT_EQ(fault_of([](Command& row) { row.keys[0].use = 0; }),
             "key range does not say how the keys are used");
   EXPECT_EQ(fault_of([](Command& row) { row.keys[0].use = kKeyRw; }),
