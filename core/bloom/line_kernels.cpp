@@ -9,7 +9,7 @@ namespace {
 class PortableLine {
  public:
   PortableLine() = default;
-  explicit PortableLine(unsigned bits_per_line) : bits_per_line_(bits_per_line) {}
+  explicit PortableLine(const Geometry& geometry) : bits_per_line_(bits_per_line(geometry)) {}
 
   bool all_set(const uint64_t* words, uint64_t positions) const {
     uint64_t all = 1;

@@ -31,8 +31,9 @@ alignas(32) constexpr auto kUsedLanes = make_used_lanes();
 class Avx2Line {
  public:
   Avx2Line() = default;
-  explicit Avx2Line(unsigned bits_per_line)
-      : used_lanes_(&kUsedLanes[bits_per_line]), bits_per_line_(bits_per_line) {}
+  explicit Avx2Line(const Geometry& geometry)
+      : used_lanes_(&kUsedLanes[bits_per_line(geometry)]),
+        bits_per_line_(bits_per_line(geometry)) {}
 
   BLOOMERY_AVX2 bool all_set(const uint64_t* words, uint64_t positions) const {
     return all_set(words, Pattern(positions));

@@ -13,30 +13,43 @@ constexpr unsigned kMaxMoment = 2 * kMaxBitsPerLine;
 using MomentRow = std::array<double, kMaxMoment + 1>;
 using MomentTable = std::array<MomentRow, kMaxMoment + 1>;
 
-// table[q][d]: probability that q throws into kLineBits bits hit exactly d different ones.
-constexpr MomentTable make_distinct_table() {
+// table[q][d]: probability that q throws into `line_bits` bits hit exactly d different ones.
+constexpr MomentTable make_distinct_table(unsigned line_bits) {
   MomentTable table{};
   table[0][0] = 1;
   for (unsigned q = 1; q <= kMaxMoment; ++q) {
     for (unsigned d = 1; d <= q; ++d) {
-      table[q][d] = (table[q - 1][d] * d + table[q - 1][d - 1] * (kLineBits - d + 1)) / kLineBits;
+      const double rest = double(line_bits) - d + 1;
+      table[q][d] = (table[q - 1][d] * d + table[q - 1][d - 1] * rest) / line_bits;
     }
   }
   return table;
 }
-constexpr MomentTable kDistinct = make_distinct_table();
+constexpr MomentTable kDistinctOfWholeLines = make_distinct_table(kLineBits);
+
+// Solving asks for the same table again and again.
+const MomentTable& distinct_table(unsigned line_bits) {
+  if (line_bits == kLineBits) return kDistinctOfWholeLines;
+  thread_local unsigned last_line_bits = 0;
+  thread_local MomentTable last;
+  if (line_bits != last_line_bits) {
+    last = make_distinct_table(line_bits);
+    last_line_bits = line_bits;
+  }
+  return last;
+}
 
 // Moments of the fill of one line: E[fill^q] is the chance that q probes of it all find a set bit.
 class LineFill {
  public:
-  LineFill(const LineModel& model, double item_count) {
+  LineFill(const LineModel& model, double item_count) : distinct_(distinct_table(model.line_bits)) {
     // An item marks this line Binomial(lines_per_lookup, 1 / line_count) times. The chance that
-    // i given bits are all clear is a binomial mixture of (1 - i/512)^(bits per line x marks),
+    // i given bits are all clear is a binomial mixture of (1 - i/bits)^(bits per line x marks),
     // which has a closed form; differences of it give the chance that d given bits are all set.
     const double throws = item_count * model.lines_per_lookup;
     MomentRow set_chance{};
     for (unsigned i = 0; i <= kMaxMoment; ++i) {
-      const double clear = std::pow(1.0 - double(i) / kLineBits, int(model.bits_per_line));
+      const double clear = std::pow(1.0 - double(i) / model.line_bits, int(model.bits_per_line));
       set_chance[i] = std::exp(throws * std::log1p(-(1.0 - clear) / model.line_count));
     }
     for (unsigned d = 1; d <= kMaxMoment; ++d) {
@@ -48,13 +61,14 @@ class LineFill {
 
   double moment(unsigned q) const {
     double sum = 0;
-    for (unsigned d = 1; d <= q; ++d) sum += kDistinct[q][d] * set_chance_[d];
+    for (unsigned d = 1; d <= q; ++d) sum += distinct_[q][d] * set_chance_[d];
     // Jensen's inequality bounds the moment from below; it takes over where a nearly empty line
     // leaves only rounding errors of the differences.
     return std::clamp(sum, std::pow(mean_, int(q)), 1.0);
   }
 
  private:
+  const MomentTable& distinct_;
   double mean_ = 0;
   MomentRow set_chance_{};
 };
@@ -74,6 +88,12 @@ Moments same_line_moments(const LineModel& model, double item_count) {
     moments[s] = std::min(continued, moments[s - 1]);
   }
   return moments;
+}
+
+// That a line of an item falls on a given line and has one of so many given bits there.
+double hit_chance(const LineModel& model, unsigned bits) {
+  const double missed = std::pow(1 - double(bits) / model.line_bits, int(model.bits_per_line));
+  return (1 - missed) / model.line_count;
 }
 
 double ideal_bit_count(double capacity, double error_rate) {
@@ -141,9 +161,37 @@ double LineModel::error_rate(double item_count) const {
   return std::clamp(power[g] * factorial, 0.0, 1.0);
 }
 
-std::optional<LineModel> solve_line_model(uint64_t capacity, double error_rate) {
+double LineModel::expected_ones(double item_count) const {
+  const double clear =
+      std::expm1(item_count * lines_per_lookup * std::log1p(-hit_chance(*this, 1)));
+  return -line_count * line_bits * clear;
+}
+
+double LineModel::items_of_ones(double ones) const {
+  const double bits = line_count * line_bits;
+  const double share = std::min(ones, bits - 1) / bits;
+  return std::log1p(-share) / (lines_per_lookup * std::log1p(-hit_chance(*this, 1)));
+}
+
+// Sums over pairs of bits. That two bits of one line, or of two lines, are clear depends a little
+// on each other; the differences are taken of logarithms, which keeps them from cancelling out.
+double LineModel::variance_of_ones(double item_count) const {
+  const double throws = item_count * lines_per_lookup;
+  const double bits = line_count * line_bits;
+  const double hit = hit_chance(*this, 1);
+  const double odds = hit / (1 - hit);
+  const double clear = std::exp(throws * std::log1p(-hit));
+  const double log_ratio = std::log1p(-hit_chance(*this, 2)) - 2 * std::log1p(-hit);
+  const double same_line = std::expm1(throws * log_ratio);
+  const double other_line = line_count > 1 ? std::expm1(throws * std::log1p(-odds * odds)) : 0;
+  const double pairs = (line_bits - 1.0) * same_line + (bits - line_bits) * other_line;
+  return std::max(0.0, bits * clear * (1 - clear + clear * pairs));
+}
+
+std::optional<LineModel> solve_line_model(uint64_t capacity, double error_rate,
+                                          unsigned line_bits) {
   const double items = double(capacity);
-  const double ideal_lines = ideal_bit_count(items, error_rate) / kLineBits;
+  const double ideal_lines = ideal_bit_count(items, error_rate) / line_bits;
   const double slack_limit = std::ceil(ideal_lines * (1 + kMemorySlack));
   const double ideal_bits_per_item = -std::log2(error_rate);
   std::optional<LineModel> best;
@@ -153,7 +201,7 @@ std::optional<LineModel> solve_line_model(uint64_t capacity, double error_rate) 
       const int ideal = int(ideal_bits_per_item / g);
       const int most = std::min<int>(ideal + 2, kMaxBitsPerLine);
       for (int bits = std::clamp<int>(ideal - 1, 1, most); bits <= most; ++bits) {
-        LineModel model{1, g, unsigned(bits)};
+        LineModel model{1, g, unsigned(bits), line_bits};
         const auto lines = solve_line_count(model, items, error_rate, limit);
         if (!lines || (best && *lines >= best->line_count)) continue;
         model.line_count = *lines;

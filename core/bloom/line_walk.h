@@ -2,10 +2,9 @@
 //
 // Which lines are an item's, and the loops over them that all line kernels share.
 //
-// Invariants: a Line type has `Line(bits_per_line)`, `all_set(words, positions)` and
-// `set(words, positions)`; the loops are inlined into their callers, so that a caller compiled for
-// an instruction set gets them compiled for it as well.
-// Thread safety: as the kernels.
+// Invariants: a Line type has `Line(geometry)`, `all_set(words, positions)` and, where items are
+// marked, `set(words, positions)`; the loops are inlined into their callers, so that a caller
+// compiled for an instruction set gets them compiled for it as well. Thread safety: as the kernels.
 // Source: docs/bloom_math.md, "The native layout"; Lemire 2019, "Fast random integer generation in
 // an interval"; Steele, Vigna 2021, "Computationally easy, spectrally good multipliers".
 #pragma once
@@ -29,6 +28,11 @@ __extension__ using uint128_t = unsigned __int128;
 // Index of the first word of the line that `place` falls on.
 inline uint64_t line_word_index(uint64_t place, uint64_t line_count) {
   return static_cast<uint64_t>((uint128_t{place} * line_count) >> 64) * 8;
+}
+
+// Of an item's bits, in each of its lines.
+inline unsigned bits_per_line(const Geometry& geometry) {
+  return geometry.hash_count / unsigned{geometry.lines_per_lookup};
 }
 
 // Walks the lines of one item: where each is, and which bits of it are the item's.
@@ -83,14 +87,14 @@ template <class Line>
     others.advance();
     prefetch_lines(words, others, lines - 1);
   }
-  return check_lines(words, walk, lines, Line(geometry.hash_count / lines));
+  return check_lines(words, walk, lines, Line(geometry));
 }
 
 template <class Line>
 [[gnu::always_inline]] inline bool mark_item(uint64_t* words, const Geometry& geometry,
                                              ItemHash hash) {
   const unsigned lines = geometry.lines_per_lookup;
-  const Line line(geometry.hash_count / lines);
+  const Line line(geometry);
   LineWalk walk(hash, geometry);
   bool has_changed = false;
   for (unsigned i = 0; i < lines; ++i, walk.advance()) {
@@ -119,7 +123,7 @@ template <class Line>
   const uint64_t* const words = array.words;
   const Geometry& geometry = array.geometry;
   const unsigned lines = geometry.lines_per_lookup;
-  const Line line(geometry.hash_count / lines);
+  const Line line(geometry);
   const bool fetches = geometry.size_bytes() >= kCachedBytes;
   prefetch_first_lines(array, hashes, found);
   std::array<uint8_t, kGroupItems> open;
@@ -192,8 +196,7 @@ template <class Line>
   std::array<LineArray<Line>, kGroupArrays> arrays;
   for (size_t i = 0; i < views.size(); ++i) {
     const Geometry& geometry = views[i].geometry;
-    arrays[i] = {views[i].words, geometry.bit_count / kLineBits,
-                 Line(geometry.hash_count / geometry.lines_per_lookup)};
+    arrays[i] = {views[i].words, geometry.bit_count / kLineBits, Line(geometry)};
     prefetch_first_lines(views[i], hashes, found);
   }
   std::array<Passed, kGroupItems> passed;

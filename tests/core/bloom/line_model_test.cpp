@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 #include <vector>
@@ -30,12 +31,12 @@ double simulated_error(const LineModel& model, unsigned item_count, uint64_t see
   const unsigned rounds = 3000, probes = 300;
   unsigned found = 0;
   for (unsigned round = 0; round < rounds; ++round) {
-    std::vector<bool> bits(line_count * kLineBits);
+    std::vector<bool> bits(line_count * model.line_bits);
     const auto each_bit = [&](auto function) {
       for (unsigned line = 0; line < model.lines_per_lookup; ++line) {
-        const size_t start = random() % line_count * kLineBits;
+        const size_t start = random() % line_count * model.line_bits;
         for (unsigned bit = 0; bit < model.bits_per_line; ++bit) {
-          function(start + random() % kLineBits);
+          function(start + random() % model.line_bits);
         }
       }
     };
@@ -55,9 +56,10 @@ TEST(LineModelTest, FewLinesBehaveAsSimulated) {
     LineModel model;
     unsigned item_count;
   };
-  const Case cases[] = {{{1, 1, 5}, 60},  {{1, 3, 2}, 60},  {{2, 1, 6}, 110},
-                        {{2, 2, 3}, 110}, {{3, 2, 5}, 110}, {{4, 4, 2}, 180},
-                        {{8, 1, 4}, 500}, {{8, 3, 3}, 400}, {{20, 2, 4}, 900}};
+  const Case cases[] = {{{1, 1, 5}, 60},      {{1, 3, 2}, 60},      {{2, 1, 6}, 110},
+                        {{2, 2, 3}, 110},     {{3, 2, 5}, 110},     {{4, 4, 2}, 180},
+                        {{8, 1, 4}, 500},     {{8, 3, 3}, 400},     {{20, 2, 4}, 900},
+                        {{2, 1, 6, 256}, 60}, {{8, 3, 3, 409}, 320}};
   for (const auto& [model, item_count] : cases) {
     const double simulated = simulated_error(model, item_count, kSeed);
     const double slack = 5 * std::sqrt(simulated / 900000);
@@ -98,6 +100,39 @@ TEST(LineModelTest, SolutionKeepsTheErrorWithTheFewestLines) {
         EXPECT_GT(model->error_rate(double(capacity)), rate) << capacity << " at " << rate;
       }
     }
+  }
+}
+
+TEST(LineModelTest, OnesAreSpreadAsSimulated) {
+  constexpr uint64_t kSeed = 815;
+  struct Case {
+    LineModel model;
+    unsigned item_count;
+  };
+  const Case cases[] = {
+      {{1, 1, 5}, 60}, {{3, 2, 5}, 110}, {{8, 1, 7, 409}, 300}, {{20, 3, 2}, 900}};
+  std::mt19937_64 random(kSeed);
+  for (const auto& [model, item_count] : cases) {
+    constexpr unsigned kRounds = 4000;
+    double sum = 0, squares = 0;
+    for (unsigned round = 0; round < kRounds; ++round) {
+      std::vector<bool> bits(unsigned(model.line_count) * model.line_bits);
+      for (unsigned line = 0; line < item_count * model.lines_per_lookup; ++line) {
+        const size_t start = random() % unsigned(model.line_count) * model.line_bits;
+        for (unsigned bit = 0; bit < model.bits_per_line; ++bit) {
+          bits[start + random() % model.line_bits] = true;
+        }
+      }
+      const double ones = double(std::ranges::count(bits, true));
+      sum += ones;
+      squares += ones * ones;
+    }
+    const double mean = sum / kRounds;
+    const double variance = squares / kRounds - mean * mean;
+    EXPECT_NEAR(model.expected_ones(item_count), mean, 5 * std::sqrt(variance / kRounds));
+    // A variance is known to about sqrt(2 / rounds) of itself.
+    EXPECT_NEAR(model.variance_of_ones(item_count), variance, 0.12 * variance) << kSeed;
+    EXPECT_NEAR(model.items_of_ones(model.expected_ones(item_count)), item_count, 1e-6);
   }
 }
 
