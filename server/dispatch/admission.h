@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Admission: what a command may take, by its origin. The one place in commands/ that asks for the
-// limits of the configuration and for free memory.
+// Admission: the limits that apply to a command, by its origin. The one place in commands/ that
+// reads the configured limits and free memory.
 //
-// A client's command is judged by both. What a journal, a leader or a snapshot brings was allowed
-// once, perhaps under other limits: to refuse it would lose data, so it is carried out. Only what
-// the system cannot give, an allocation that fails, is an error for everybody.
+// A client's command is subject to both. A command from a journal, a leader or a snapshot was
+// allowed once, perhaps under other limits: refusing it would lose data, so it is executed. Only a
+// failed allocation is an error for every origin.
 //
 // Invariants: for any origin but kClient every question is answered with yes.
-// Thread safety: a value; what it asks may be asked from any thread.
+// Thread safety: a value; usable from any thread.
 #pragma once
 
 #include <cstdint>
@@ -43,13 +43,13 @@ class Admission {
   bool memory_suffices(uint64_t bytes) const {
     return bytes < kAskedBytesMin || memory().fits(bytes);
   }
-  // For those who ask for themselves. It lives as long as the server.
+  // For callers with questions of their own. It lives as long as the server.
   const core::MemoryBudget& memory() const {
     static const core::UnlimitedMemory kUnlimited;
     if (is_judged_) return memory_;
     return kUnlimited;
   }
-  // What is left right now; costs as much as asking the system does.
+  // Memory available right now; costs as much as asking the system does.
   uint64_t measured_memory_bytes() const {
     return is_judged_ ? memory_.measure_available() : kNoLimit;
   }

@@ -5,8 +5,8 @@
 //
 // Invariants: its commands are not refused for want of memory or rights, do not let keys expire,
 // and count in the statistics only if it was given some: as in Redis, a file's do not, a leader's
-// do. What changes no data is refused: nobody but the server's own clients
-// shall shut it down or change its settings.
+// do. Commands that change no data are refused: only clients
+// may shut the server down or change its settings.
 // Thread safety: belongs to one thread.
 #pragma once
 

@@ -119,7 +119,7 @@ bool Dispatcher::is_held_back(uint32_t flags, int64_t now_ms) const {
 std::string Dispatcher::trouble(uint32_t flags, uint32_t permissions) const {
   const Availability& availability = environment_.state.availability;
   if ((flags & (kWrite | kReportsMisconf)) != 0) {
-    // Who asks for no snapshots does not mind one that failed.
+    // Without save points, a failed snapshot blocks nothing.
     const bool stops_on_snapshot_error =
         environment_.config.flag(OptionId::kStopWritesOnBgsaveError) &&
         !environment_.config.text(OptionId::kSave).empty();

@@ -54,7 +54,7 @@ class Dispatcher {
   // Runs one queued command of EXEC. REQUIRES: the locks of its keys; ctx.in_exec.
   void run_queued(Context& ctx, const QueuedCommand& queued);
 
-  // Lets go of what the session holds in shared structures (watches, subscriptions).
+  // Releases the session's entries in shared structures (watches, subscriptions).
   void end_session();
 
  private:

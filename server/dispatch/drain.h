@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Drain: tells when every command that had begun has ended, whichever I/O thread runs it.
+// Drain: calls back when every command that had begun has ended, on all I/O threads.
 //
-// Holding commands back is not enough for whoever needs them to have stopped: one that has passed
-// the check may still wait for its stripes. A command runs from its checks to its end without a
-// pause, so when each I/O thread has been between two commands since, none of those is left.
+// Holding commands back is not enough when they must have stopped: a command that has passed the
+// check may still wait for its stripes. A command runs from its checks to its end on one thread, so
+// once each I/O thread has been between two commands, no command from before is left.
 //
-// Invariants: one drain at a time; what it calls back has returned before the next one begins.
-// Thread safety: begin() may be called from any thread, also by what is called back. What is called
-// back runs on one of the I/O threads: it must not wait for another drain.
+// Invariants: one drain at a time; its callbacks have returned before the next one begins.
+// Thread safety: begin() may be called from any thread, also by a callback. Callbacks run on one of
+// the I/O threads: they must not wait for another drain.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@ class Drain {
   using Callback = std::function<void()>;
 
   // Calls back once each I/O thread has been between two commands. Set once, before begin();
-  // without I/O threads there is nobody to wait for.
+  // without I/O threads there is nothing to wait for.
   std::function<void(Callback on_all_passed)> visit_threads = [](const Callback& on_all_passed) {
     on_all_passed();
   };
@@ -32,7 +32,7 @@ class Drain {
  private:
   void visit();
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::vector<Callback> waiting_;
   bool is_running_ = false;
 };

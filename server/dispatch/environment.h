@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Environment: what dispatching and the commands on data use of the process, by reference.
+// Environment: references to the parts of the process that dispatching and data commands use.
 //
-// Built once by Server, which owns all of it. No logic lives here. Types are only named: a file
-// includes the headers of those that it uses.
+// Built once by Server, which owns all of it. No logic lives here. Types are forward-declared: a
+// file includes the headers of those that it uses.
 // Thread safety: each member says its own.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// OwnChanges: hears of what clients change on a replica, which its leader does not know.
+// OwnChanges: notified of changes that clients make on a replica and that its leader does not have.
 //
 // Thread safety: all members may be called from any thread, by the command that makes the change
 // and under its locks. Asked on a replica only, so that a leader's commands pay for no virtual

@@ -2,7 +2,7 @@
 //
 // PauseGate: CLIENT PAUSE, and the holds on writes while FAILOVER hands the role over, SHUTDOWN
 // ends the server or DEBUG RELOAD loads all keys anew. A held-back command waits in its connection,
-// without a lock. Whoever holds commands back is told when none is under way any more.
+// without a lock. drain() reports when no command is running any more.
 //
 // Invariants: a pause of writes only never shortens or weakens a pause of everything. CLIENT
 // UNPAUSE does not end a hold, nor one hold another, nor the end of a hold a pause.
@@ -24,8 +24,8 @@ namespace server {
 class PauseGate final : public CommandDrain {
  public:
   enum class Mode : uint8_t { kNone, kWrites, kAll };
-  // Whoever holds writes back until it lets go; a bit each. With kEnding nothing else either may be
-  // added to what replicas are told.
+  // The reasons to hold writes back, a bit each. With kEnding the replication stream takes no other
+  // bytes either.
   enum class Hold : uint8_t { kHandover = 1, kShutdown = 2, kReload = 4, kEnding = 8 };
 
   // `flags` of a command; the hot path is two relaxed loads.
@@ -63,7 +63,7 @@ class PauseGate final : public CommandDrain {
     if (wake_all) wake_all();
   }
 
-  // Until release_writes() no write begins. Those under way go on: drain() tells of their end.
+  // Until release_writes() no write begins. Running writes continue: drain() reports their end.
   void hold_writes(Hold hold) { holds_ |= static_cast<uint8_t>(hold); }
   void release_writes(Hold hold) {
     holds_ &= static_cast<uint8_t>(~static_cast<uint8_t>(hold));

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// Durability: what the data directory is used for: loading, the append log and its rewrites,
-// snapshots, and when each happens. It owns the parts that do so, lets its thread look what is due,
-// and brings everything to the disk before the process ends.
+// Durability: everything done with the data directory: loading, the append log and its rewrites,
+// snapshots, and the schedule of each. It owns those parts, runs a thread that starts due work, and
+// brings everything to the disk before the process ends.
 //
 //   DataLoader, DataReplacer ─► keyspace ─► Saves: SnapshotSaver, BaseRewriter, TransferSaver
 //   journal ─► AppendLog, opened and closed by LogSwitch
 //
-// Invariants: at most one task saves, loads or replaces all data at a time (SaveSlot). Whatever
-// fails, the files on the disk stay a complete set. Its own thread does what waits for the disk, so
-// that no I/O thread does.
+// Invariants: at most one task saves, loads or replaces all data at a time (SaveSlot). After any
+// failure the files on the disk are still a complete set. Work that waits for the disk runs on its
+// own thread, never on an I/O thread.
 // Thread safety: all members may be called from any thread. Those that take Locking must not be
 // called by a thread that holds some stripes but not all. Source: docs/architecture.md,
 // "Durability".
@@ -68,11 +68,12 @@ class Durability {
   core::Result<> recover(ReplayerFactory make_replayer);
   // Starts the threads; after recover().
   void start();
-  // What is due: finished children, scheduled work, save points, rewrites. The own thread calls it.
+  // Handles due work: finished children, scheduled saves, save points, rewrites. Called by its own
+  // thread.
   void tick();
 
-  // BGREWRITEAOF is begun by the own thread: what fails then is in the log and INFO. Without an
-  // append log it writes the base that a later start with one would find.
+  // BGREWRITEAOF starts on its own thread: failures appear in the log and INFO. Without an append
+  // log it writes the base that a later start with one would find.
   core::Result<SaveStart> request_rewrite();
   // A leader's snapshot takes the place of all data.
   core::Result<> replace_data(const Replacement& replacement);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// ClientInput: what one client has sent of commands that are not executed yet: not complete, or
-// held back.
+// ClientInput: bytes that one client has sent and that are not executed yet: incomplete commands,
+// and commands that are held back.
 //
-// Invariants: of a client that has not logged in no more than kUnknownBytesMax are kept, and no
-// more memory is taken. Thread safety: none; belongs to one connection.
+// Invariants: for a client that has not logged in, at most kUnknownBytesMax are kept and allocated.
+// Thread safety: none; belongs to one connection.
 #pragma once
 
 #include <cstddef>
@@ -19,17 +19,17 @@ class ClientInput {
   static constexpr size_t kReadBytes = size_t{64} << 10;
   static constexpr size_t kUnknownBytesMax = size_t{20} << 10;
 
-  // How much may be read at once.
+  // Size limit of one read.
   size_t room(bool is_authenticated) const;
-  // What is kept and the fresh bytes behind it: those themselves in the usual case, that nothing is
-  // kept. Until the next call.
+  // The kept bytes followed by the fresh ones; without kept bytes, as usual, a view of the fresh
+  // ones. Valid until the next call.
   std::string_view join(std::string_view fresh);
-  // Keeps the end of what join() has returned.
+  // Keeps the end of the bytes that join() returned.
   void keep(std::string_view rest, bool is_authenticated);
   void forget();
 
   size_t size() const { return kept_.size(); }
-  // Memory that is held besides.
+  // Memory held beyond those bytes.
   size_t free_bytes() const { return kept_.capacity() - kept_.size(); }
 
  private:

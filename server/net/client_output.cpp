@@ -19,7 +19,7 @@ void ClientOutput::keep(std::string_view bytes) {
 
 bool ClientOutput::flush(bool is_ready) {
   if (is_ready) is_full_ = false;
-  // Of a stream that was full nobody knows yet that it takes more: trying is in vain.
+  // EPOLLOUT is armed; do not retry before it fires.
   if (unsent_.empty() || is_held_ || is_full_) return !is_broken_;
   unsent_.consume(send_now(unsent_.view()));
   if (unsent_.empty()) {

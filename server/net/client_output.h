@@ -28,26 +28,26 @@ class ClientOutput {
   ClientOutput(const ClientOutput&) = delete;
   ClientOutput& operator=(const ClientOutput&) = delete;
 
-  // Sends what the stream takes at once, unless earlier bytes wait, and keeps the rest. False when
-  // the stream is broken, here and in flush().
+  // Sends as much as the stream accepts now, unless earlier bytes are pending, and keeps the rest.
+  // send() and flush() return false when the stream is broken.
   [[nodiscard]] bool send(std::string_view bytes);
   // Keeps bytes behind the rest; flush() sends them.
   void keep(std::string_view bytes);
-  // Sends what the stream takes of what is kept. `is_ready`: the stream has said that it takes
-  // some.
+  // Sends kept bytes as far as the stream accepts them. `is_ready`: the stream has reported that it
+  // is writable.
   [[nodiscard]] bool flush(bool is_ready);
 
-  // Keeps bytes that nothing may leave before release(); `writes` as in ReplySink.
+  // Keeps bytes that may not be sent before release(); `writes` as in ReplySink.
   void hold(std::string_view bytes, std::span<const ReplySpan> writes);
-  // With an error, that stands for each reply to a write which was held, unless it is empty or an
-  // error. Returns how many it has replaced.
+  // A non-empty error replaces each held reply to a write, except replies that are errors already.
+  // Returns the number of replies replaced.
   size_t release(std::string_view error, protocol::RespVersion resp);
   bool is_held() const { return is_held_; }
 
   bool empty() const { return unsent_.empty(); }
   size_t size() const { return unsent_.size(); }
   size_t capacity() const { return unsent_.capacity(); }
-  // Whether flush() is to be called when the stream takes bytes.
+  // Whether flush() should be called once the stream is writable.
   bool wants_to_send() const { return !unsent_.empty() && !is_held_; }
   // `now_us` is monotonic.
   bool is_over(const BufferLimit& limit, int64_t now_us) {

@@ -172,7 +172,7 @@ Connection::State Connection::execute_complete(std::string_view data, size_t& co
     const State next = execute_batch(now_ms, executed);
     thread_.batch.release_large();
     if (next != State::kReading) {
-      // What was parsed ahead is parsed again when its time has come.
+      // Requests parsed ahead are parsed again later.
       parser_.reset();
       consumed += executed;
       return next;
@@ -256,7 +256,7 @@ bool Connection::owes_too_much(size_t reply_begin) {
     return false;
   unknown_reply_bytes_ += thread_.gate.replies().size() - reply_begin;
   if (unknown_reply_bytes_ <= kUnknownReplyBytesMax) return false;
-  // Quietly: whoever can connect can cause it.
+  // Not logged: any peer that can connect can cause it.
   log_verbose("Closing client {} that sends many commands before AUTH", session_->address);
   counters_.output_buffer_disconnections.add();
   return true;
@@ -266,7 +266,7 @@ void Connection::limit_memory() {
   const uint64_t limit_bytes = services_.config.client_memory_limit_bytes();
   if (limit_bytes == 0 || state_ == State::kClosed) [[likely]]
     return;
-  // The periodic look finds what many clients have grown by a little.
+  // Small growth of many clients is found by the periodic check.
   constexpr uint64_t kGrowthMin = uint64_t{1} << 20;
   constexpr uint64_t kLooksPerLimit = 16;
   const uint64_t growth = std::max(kGrowthMin, limit_bytes / kLooksPerLimit);
@@ -342,7 +342,7 @@ void Connection::close_if_over_output_limit() {
 void Connection::update_interest() {
   uint32_t interest = 0;
   if (is_in(State::kReading) || is_in(State::kRunning)) interest |= EPOLLIN;
-  // It may be long, and who waits for nobody shall not be kept.
+  // The wait may be long: drop the client if it hangs up meanwhile.
   if (is_in(State::kBlocked)) interest |= EPOLLRDHUP;
   if (output_.wants_to_send()) interest |= EPOLLOUT;
   if (interest == interest_) return;

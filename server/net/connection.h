@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Connection: one client. Reads what has come, has every complete command executed in order, and
-// gives the replies to the thread's gate.
+// Connection: one client. Reads its bytes, executes every complete command in order, and gives the
+// replies to the thread's gate.
 //
-// A client that does not read is bounded: past 32 MiB nothing more of it is executed or read
-// until it has taken half of that. One that has not logged in may send and owe a few KiB only.
+// A client that does not read its replies is bounded: past 32 MiB of unsent replies the server
+// stops reading and executing its commands until half of that is sent. A client that has not logged
+// in is limited to a few KiB of input and of unsent replies.
 //
 // Invariants: lives on one I/O thread, which holds it until it is closed. While replies are held
 // for the append log, nothing is read or executed.
@@ -38,7 +39,7 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
 
   // Begins to read. REQUIRES: the thread holds the connection.
   void start();
-  // Ends the connection without sending what is unsent.
+  // Ends the connection; unsent bytes are dropped.
   void close();
   // A client idle for longer than this is closed; 0 is never.
   void close_if_idle(int64_t now_ms, int64_t timeout_ms);
@@ -52,7 +53,7 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   void send_unsent(bool is_ready = false);
   // After CLIENT KILL or UNPAUSE: closes, or lets a held-back command try again.
   void wake();
-  // What a command waits for may have come.
+  // The event that the blocked command waits for may have happened.
   void look_again();
 
   void on_ready(uint32_t events) override;
@@ -78,21 +79,21 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   // Whether a client that has not logged in gets more replies than it may have; the last one begins
   // at `reply_begin`.
   bool owes_too_much(size_t reply_begin);
-  // Has the clients' memory looked at once this client's has grown much.
+  // Triggers client eviction when this client's memory has grown much.
   void limit_memory();
   // CONFIG SET reaches clients that are already there.
   void apply_parser_limits();
 
   // Executes what is buffered and `fresh` and gives the replies to the gate.
   void proceed(std::string_view fresh);
-  // What follows once the replies have left; true when there may be more to execute.
+  // Enters the next state after the replies were flushed; true when there may be more to execute.
   bool settle();
-  // The three return what follows.
+  // These three return the next state.
   State execute(std::string_view fresh);
   State execute_complete(std::string_view data, size_t& consumed);
   State execute_batch(int64_t now_ms, size_t& consumed);
-  // Parses the next requests of `data` into the thread's batch; what ended it, and after how many
-  // bytes.
+  // Parses the next requests of `data` into the thread's batch. Returns the status that ended the
+  // batch and its size in bytes.
   struct Gathered {
     protocol::RequestParser::Status last;
     size_t size_bytes;
@@ -103,7 +104,7 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   bool is_in(State state) const { return state_ == state && !output_.is_held(); }
   void await_end_of_pause();
   void await_reply();
-  // In which the client must take bytes.
+  // Enters a state that ends when the client has taken bytes.
   void await_reader(State state);
   void arm_timer(std::chrono::milliseconds delay);
   void on_timer();
@@ -120,7 +121,7 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   ClientOutput output_;
   Dispatcher dispatcher_;
   protocol::RequestParser parser_;
-  int64_t bulk_bytes_max_ = 0;  // what parser_ was told
+  int64_t bulk_bytes_max_ = 0;  // the limit that parser_ has
   ClientInput input_;
   Timer timer_;
   size_t unknown_reply_bytes_ = 0;    // unsent ones to commands before AUTH

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The part of Connection that waits: for the end of a pause, for what a command awaits, for a slow
+// The waiting states of Connection: for the end of a pause, for a blocked command, for a slow
 // reader, for the next command of an idle client.
 #include <algorithm>
 
@@ -44,7 +44,7 @@ void Connection::await_end_of_pause() {
   publish_buffer_sizes();
   // A bound keeps a wall clock that jumps from holding clients for ever.
   constexpr int64_t kWaitMaxMs = 1000;
-  // Nobody knows when a hold ends; then the gate wakes.
+  // A hold has no end time; the gate wakes the connection.
   const int64_t left_ms = services_.pause.holds_writes()
                               ? kWaitMaxMs
                               : services_.pause.end_ms() - services_.clock.wall_ms();
@@ -56,7 +56,7 @@ void Connection::await_reply() {
   update_interest();
   thread_.connections.set_blocked(session_->id, true);
   thread_.blocked_waker.arm();
-  // An acknowledgement may have come since the command looked; disks tell nobody.
+  // An acknowledgement may have come since the command checked; syncs are not announced.
   constexpr int64_t kLookUs = 10'000;
   const int64_t deadline_us = session_->awaited->deadline_us();
   const int64_t left_us = deadline_us == 0 ? kLookUs : deadline_us - services_.clock.monotonic_us();

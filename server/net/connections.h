@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Connections: those of one I/O thread, by the id of their session.
+// Connections: the connections of one I/O thread, by session id.
 //
 // Invariants: a connection lives until the round ends in which it was forgotten: the caller may be
 // one of its own functions.
@@ -48,7 +48,7 @@ class Connections {
     for (const auto& [id, connection] : by_id_) visit(*connection);
   }
 
-  // Those whose command waits for something that is told to all of them.
+  // Connections whose command waits for an event that is announced to all of them.
   void set_blocked(uint64_t id, bool is_blocked) {
     if (is_blocked) {
       blocked_.insert(id);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// EventLoop: runs what one thread has to do, one thing after the other: sockets that are ready,
-// timers that are due, functions that others have posted.
+// EventLoop: runs one thread's events in sequence: ready sockets, due timers, functions posted by
+// other threads.
 //
-// Invariants: a round is one of these; `end_round` follows each, and nothing runs in between.
+// Invariants: a round is one event; `end_round` follows each, and nothing runs in between.
 // Thread safety: post() from any thread; run() on one.
 // Source: Boost.Asio 1.81, io_context::run_one.
 #pragma once

@@ -2,8 +2,8 @@
 //
 // IoThreads: the threads that serve connections, each with a loop of its own.
 //
-// Invariants: a connection lives on one thread from accept to close; what it needs from others
-// is posted to that thread. A round of the loop ends with its replies on their way.
+// Invariants: a connection lives on one thread from accept to close; other threads reach it by
+// posting to that thread. A round of the loop ends with its replies on their way.
 // Thread safety: loop.post(), the wakers and connections.count() from any thread; everything else
 // of an IoThread from that thread only.
 #pragma once
@@ -59,7 +59,7 @@ struct IoThread {
   // Shared by the thread's connections, one after the other.
   std::vector<char> read_buffer;
   RequestBatch batch;
-  // Told that the append log has come further, and that what blocks commands may have changed.
+  // Woken when the append log makes progress, and when the cause that blocks commands may be gone.
   LoopWaker log_waker;
   LoopWaker blocked_waker;
 

@@ -33,7 +33,7 @@ class Listener {
   core::Result<> open();
   // Begins to accept.
   void start();
-  // CONFIG SET of `bind` or `port`: listens where they say now, or else where it did before.
+  // CONFIG SET of `bind` or `port`: moves to the new addresses; on failure the old ones stay.
   core::Result<> rebind();
   void close();
 
@@ -52,13 +52,13 @@ class Listener {
   };
   using Endpoints = std::vector<std::shared_ptr<Endpoint>>;
 
-  // What the configuration asks for and `endpoints` lacks is added to it.
+  // Adds the configured endpoints that `endpoints` lacks.
   core::Result<> open_tcp_endpoints(Endpoints& endpoints);
   core::Result<std::shared_ptr<Endpoint>> open_tcp(const std::string& address, int port);
   core::Result<> open_unix(const std::string& path, unsigned permissions);
   // Closes the socket. REQUIRES: mutex_.
   static void close(Endpoint& endpoint);
-  // Accepts what comes, from now on. REQUIRES: mutex_.
+  // Starts accepting. REQUIRES: mutex_.
   void await(Endpoint& endpoint);
   // Accepts all that wait; false when the process has no descriptors left.
   bool accept_waiting(Endpoint& endpoint);
@@ -68,7 +68,7 @@ class Listener {
 
   IoThreads& threads_;
   Services& services_;
-  std::mutex mutex_;  // guards endpoints_ and what they hold
+  std::mutex mutex_;  // guards endpoints_ and their contents
   Endpoints endpoints_;
   std::string unix_path_;
 };

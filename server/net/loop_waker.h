@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// LoopWaker: has a loop do something once, however often it is told to, while somebody waits for
-// it.
+// LoopWaker: posts one task to a loop, however often wake() is called, while a waiter is
+// registered.
 //
-// Invariants: whoever arms the waker and then looks misses nothing: what comes after the look
-// wakes. Thread safety: wake() from any thread; arm() and disarm() on the loop's.
+// Invariants: arm() followed by a check misses no event: an event after the check posts the task.
+// Thread safety: wake() from any thread; arm() and disarm() on the loop's.
 #pragma once
 
 #include <atomic>
@@ -23,10 +23,10 @@ class LoopWaker {
 
   // The next wake() counts.
   void arm() { is_armed_ = true; }
-  // Nobody waits.
+  // No waiter is left.
   void disarm() { is_armed_ = false; }
   void wake() {
-    // Looks first: most calls come while nobody waits.
+    // A load first: most calls come while there is no waiter.
     if (is_armed_ && is_armed_.exchange(false)) loop_.post([this] { task_(); });
   }
 

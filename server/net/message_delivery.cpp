@@ -58,7 +58,7 @@ void deliver_messages(IoThread& thread, PubSub& pubsub) {
     if (delivery) total += round.deliver(*delivery) + sizeof(Delivery);
   }
   round.send();
-  // Behind whatever else waits for the thread.
+  // Behind the tasks that the thread already has.
   if (!is_done) thread.loop.post([&thread, &pubsub] { deliver_messages(thread, pubsub); });
 }
 

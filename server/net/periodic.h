@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Periodic: has something done several times a second on I/O thread 0, and looks after the clients
-// of all threads: those that are idle, or do not read.
+// Periodic: runs a task several times a second on I/O thread 0, and once a second closes clients of
+// all threads that are idle or over their output limit.
 //
 // Thread safety: belongs to I/O thread 0.
 #pragma once

@@ -73,7 +73,7 @@ void ReplyGate::release_safe() {
 }
 
 void ReplyGate::release_held() {
-  // Before the first look, so that no progress goes by untold.
+  // Before the first check, or a progress notification could be missed.
   on_waiting_(true);
   looked_at_.swap(held_);
   for (Held& held : looked_at_) {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// ReplyGate: the way of one thread's replies from the commands to the clients. It gathers those of
-// a round, has the append log committed once for all of them, hands on what is safe and has the
-// rest kept until it is.
+// ReplyGate: passes one thread's replies from the commands to the clients. It gathers the replies
+// of a round, commits the append log once for all of them, sends the safe ones and holds the rest
+// until they are safe.
 //
 // A sink's commands append to replies(); add() then closes its part, which leaves with flush(), or
-// when the round ends. What depends on journal bytes that the log lacks is held by its sink, and
-// released when the log has them, or with an error for each write when the log fails.
+// when the round ends. Replies that depend on journal bytes not yet in the log are held by their
+// sink, and released when the log has the bytes, or with an error for each write when it fails.
 //
-// Invariants: a sink gets its replies in the order of its commands; nothing leaves before is_safe()
-// has said so of what it depends on. A sink with a part lives until the round ends.
-// Thread safety: belongs to one I/O thread.
+// Invariants: a sink gets its replies in the order of its commands; no reply leaves before
+// is_safe() holds for the journal offset that it depends on. A sink with a part lives until the
+// round ends. Thread safety: belongs to one I/O thread.
 #pragma once
 
 #include <cstddef>
@@ -32,15 +32,15 @@ struct ReplySpan {
   size_t end = 0;
 };
 
-// Whoever gets replies. Calls may come after it has closed; it ignores them then.
+// Receives replies. Calls after it has closed are ignored.
 class ReplySink : public std::enable_shared_from_this<ReplySink> {
  public:
   // The replies may leave.
   virtual void send(std::string_view replies) = 0;
-  // They must be kept, and nothing of theirs may leave before release(). `writes`: those of them
-  // that answer commands which may write, in their order.
+  // The replies must be kept until release(). `writes`: the spans that answer commands which may
+  // write, in order.
   virtual void hold(std::string_view replies, std::span<const ReplySpan> writes) = 0;
-  // What is held may leave. With an error it stands for what was answered to writes.
+  // The held replies may leave. A non-empty error replaces the replies to writes.
   virtual void release(std::string_view error) = 0;
 
  protected:
@@ -49,28 +49,28 @@ class ReplySink : public std::enable_shared_from_this<ReplySink> {
 
 class ReplyGate {
  public:
-  // `on_waiting` is told whether progress of the log must be told by release_safe().
+  // `on_waiting(true)`: release_safe() must be called when the log makes progress.
   ReplyGate(ReplyLog& log, std::function<void(bool)> on_waiting);
   ReplyGate(const ReplyGate&) = delete;
   ReplyGate& operator=(const ReplyGate&) = delete;
 
-  // To be appended to; what has been added already stands before.
+  // Commands append here, behind the parts that were added.
   protocol::OutputBuffer& replies() { return replies_; }
   // The replies since the last add().
   std::string_view fresh() const { return replies_.view().substr(fresh_begin_); }
   size_t fresh_begin() const { return fresh_begin_; }
-  // What has been appended from `begin` on answers a command that may write.
+  // The bytes from `begin` on answer a command that may write.
   void note_write(size_t begin) { writes_.push_back({begin, replies_.size()}); }
-  // They are the sink's.
+  // Assigns the fresh replies to the sink.
   void add(ReplySink& sink);
-  // Takes them back.
+  // Discards the fresh replies.
   void drop_fresh() { truncate(fresh_begin_); }
 
-  // Hands on what has been added, or has it held.
+  // Sends the added parts, or has them held.
   void flush();
-  // The same, and has the log committed for those who wait.
+  // flush(), and commits the log for the replies that are held.
   void end_round();
-  // The log has come further, or fails: releases what has become safe. Others wait on.
+  // The log made progress or fails: releases the replies that have become safe.
   void release_safe();
 
  private:
@@ -88,7 +88,7 @@ class ReplyGate {
   void hold(ReplySink& sink, ReplySpan part, uint64_t log_offset);
   void release_held();
 
-  // Replies that are handed on before the round ends, lest they leave the cache.
+  // More replies than this are flushed before the round ends, while they are still in the cache.
   static constexpr size_t kGatheredMax = size_t{32} << 10;
   // Memory for replies that outlives a round.
   static constexpr size_t kReplyBytesKept = size_t{2} << 20;

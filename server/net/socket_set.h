@@ -38,7 +38,7 @@ class SocketSet {
   SocketSet(const SocketSet&) = delete;
   SocketSet& operator=(const SocketSet&) = delete;
 
-  // Calls no watcher any more, and leaves the io_context nothing to wait for.
+  // Stops calling watchers and leaves the io_context without pending work.
   void close();
 
   // False when the kernel refuses. The watcher must outlive its registration.
@@ -48,13 +48,13 @@ class SocketSet {
 
  private:
   void await();
-  // Calls the watchers of what is ready.
+  // Calls the watchers of the ready sockets.
   void deliver();
 
   static constexpr size_t kEventsPerRound = 256;
   asio::posix::basic_stream_descriptor<Executor> set_;
   std::array<epoll_event, kEventsPerRound> events_{};
-  // What is left of the events being delivered, so that remove() can take its own out.
+  // Events not yet delivered in this round, so that remove() can drop its own.
   size_t next_ = 0;
   size_t count_ = 0;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Availability: what keeps the server from serving everything: data being loaded, a disk that does
-// not take writes, replication.
+// Availability: the conditions that restrict service: loading, a disk that takes no writes,
+// replication.
 //
 // Invariants: any() is one load, so that every command can ask it.
 // Thread safety: all members may be called from any thread.

@@ -34,7 +34,7 @@ MemoryMonitor::MemoryMonitor()
 
 uint64_t MemoryMonitor::refresh() const {
   const uint64_t held = allocator_figures().allocated_bytes + core::bloom::mapped_bytes();
-  // Asked last: what is freed in between counts as used and not twice as free.
+  // Read last: memory freed in between counts as used, not twice as free.
   const uint64_t pending = reclaimer_ != nullptr ? reclaimer_->pending_bytes() : 0;
   const uint64_t used = held - std::min(held, pending);
   used_bytes_.store(used, std::memory_order_relaxed);
@@ -45,7 +45,7 @@ uint64_t MemoryMonitor::refresh() const {
 }
 
 uint64_t MemoryMonitor::measure_available() const {
-  // Before anything else: what is made meanwhile counts twice, not never.
+  // Read first: arrays made meanwhile count twice rather than not at all.
   const uint64_t granted = core::bloom::granted_array_bytes();
   const uint64_t used = refresh();
   uint64_t available = std::numeric_limits<uint64_t>::max() - granted;

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// MemoryMonitor: how much memory is used, and whether more may be.
+// MemoryMonitor: used memory, and whether more may be allocated.
 //
-// Used memory is what the allocator has handed out plus the mapped bit arrays of filters, whose
-// untouched pages are counted too: they were promised. Values that were deleted and wait to be
-// freed are not: their deletion was acknowledged.
-// What is available is measured by the periodic task, and in between lowered by the bit arrays made
-// since: asking the system takes longer than making a filter does.
-// Invariants: available_bytes() exceeds what maxmemory or the machine leaves by no more than what
-// is not an array and was allocated since the last measurement. fits() refuses nothing without
-// measuring anew.
-// Thread safety: all members may be called from any thread.
-// Source: server/process/allocator.h, proc(5).
+// Used memory is the allocator's figure plus the mapped bit arrays of filters, untouched pages
+// included: they were promised. Deleted values that wait to be freed do not count: their deletion
+// was acknowledged.
+// Available memory is measured by the periodic task; in between it is lowered by the bit arrays
+// made since, because asking the system takes longer than making a filter. Invariants:
+// available_bytes() exceeds the true figure by at most the non-array allocations since the last
+// measurement. fits() measures anew before it refuses. Thread safety: all members may be called
+// from any thread. Source: server/process/allocator.h, proc(5).
 #pragma once
 
 #include <atomic>
@@ -29,7 +27,7 @@ class MemoryMonitor final : public core::MemoryBudget {
  public:
   MemoryMonitor();
 
-  // What waits there to be freed does not count as used. It must outlive the monitor's use.
+  // Its pending values do not count as used. It must outlive the monitor's use.
   void set_reclaimer(const core::keyspace::Reclaimer* reclaimer) { reclaimer_ = reclaimer; }
   // 0 is no limit.
   void set_limit(uint64_t limit_bytes) {
@@ -48,14 +46,14 @@ class MemoryMonitor final : public core::MemoryBudget {
 
   uint64_t available_bytes() const override;
   bool fits(uint64_t bytes) const override;
-  // Asks the system, and is what available_bytes() goes by from then on. Some 30 microseconds.
+  // Asks the system, and becomes the base of available_bytes(). Some 30 microseconds.
   uint64_t measure_available() const;
 
   // True when a command that may grow memory must be refused.
   bool over_limit() const {
     const uint64_t limit = limit_bytes();
     if (limit == 0) return false;
-    // Every so many questions the figure is measured anew, so that it cannot be outrun.
+    // Measured anew every so many calls, so that the figure cannot lag far behind.
     if (questions_.fetch_add(1, std::memory_order_relaxed) % kQuestionsPerRefresh == 0) refresh();
     return used_bytes() > limit;
   }
@@ -85,7 +83,7 @@ struct ResidentMemory {
 };
 ResidentMemory resident_memory();
 
-// What the machine could give to a new process; without a limit where it cannot be known.
+// Memory that the machine could give to a new process; unlimited where it cannot be known.
 uint64_t free_machine_bytes();
 
 }  // namespace server

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// ProcessFacts: what does not change while the process runs.
+// ProcessFacts: constants of the running process.
 //
 // Thread safety: constant after the start.
 #pragma once

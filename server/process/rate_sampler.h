@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// RateSampler: what INFO tells of the last moments: commands and bytes a second.
+// RateSampler: INFO's instantaneous rates: commands and bytes per second.
 //
 // Thread safety: one thread samples; the gauges may be read from any.
 #pragma once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ServerState: what durability and replication tell every command. They set it; a command reads it
-// without knowing them.
+// ServerState: state that durability and replication set and every command reads, without a
+// dependency on either.
 //
 // Invariants: each question on the way of every command is one load.
 // Thread safety: all members may be used from any thread.
@@ -26,7 +26,7 @@ struct ServerState {
   // thread that holds a stripe, for as long as it does.
   std::atomic<bool> may_have_child{false};
   // Effective changes since the start; INFO's rdb_changes_since_last_save. Every write changes it,
-  // so it shares no cache line with what every command reads.
+  // so it shares no cache line with the fields that every command reads.
   alignas(kCacheLine) std::atomic<uint64_t> changes{0};
 };
 

@@ -37,7 +37,7 @@ struct CommandCounters {
   Counter failed;    // answered with an error by the handler
 };
 
-// What one thread counts.
+// The counters of one thread.
 struct alignas(64) ThreadStatistics {
   explicit ThreadStatistics(size_t command_count) : commands(command_count) {}
 

@@ -5,7 +5,7 @@
 // acknowledgement of a replica, whenever Session::wake is called, and every few milliseconds.
 //
 // Invariants: a reply is written whole and once, by the call that returns true.
-// Thread safety: belongs to the session's thread. What it looks at may change on any.
+// Thread safety: belongs to the session's thread. The state that it checks may change on any.
 #pragma once
 
 #include <cstdint>

@@ -18,7 +18,7 @@ void Clients::evict_over(uint64_t limit_bytes) {
   std::vector<Candidate> candidates;
   uint64_t total_bytes = 0;
   for (auto& session : list()) {
-    // What is being closed counts no more.
+    // A session that is being closed does not count.
     if (session->peer != Peer::kClient || session->kill_requested) continue;
     const uint64_t bytes = session->memory_bytes();
     total_bytes += bytes;

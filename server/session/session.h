@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Session: what the server remembers of one client between its commands.
+// Session: the state of one client between its commands.
 //
 // Invariants: `id` is never used twice in one process.
 // Thread safety: a session belongs to the I/O thread of its connection. Other threads (CLIENT
-// LIST, CLIENT KILL) may use only what is marked `shared`: atomics, names() and request_kill().
+// LIST, CLIENT KILL) may use only the members marked `shared`: atomics, names() and request_kill().
 #pragma once
 
 #include <atomic>
@@ -55,13 +55,13 @@ enum class CommandOrigin : uint8_t {
   kForeignJournal,  // commands that another kind of server has written
 };
 
-// Who is at the other end of a connection.
+// The kind of peer.
 enum class Peer : uint8_t { kClient, kReplica, kLeader };
 
 // The `capa` by which our replicas say that they take the stream for effects.
 inline constexpr std::string_view kEffectsCapability = "bloomery";
 
-// What a replica has said of itself by REPLCONF before it asked for the stream.
+// The settings that a replica sent by REPLCONF before it asked for the stream.
 struct ReplicaTraits {
   std::string address;  // its announced one, or empty
   uint16_t port = 0;    // where it listens
@@ -73,7 +73,7 @@ struct ReplicaTraits {
   bool wants_no_keys = false;
 };
 
-// What CLIENT UNBLOCK asks of a session whose command has not been answered yet.
+// The request of CLIENT UNBLOCK to a session whose command is still blocked.
 enum class Unblock : uint8_t { kNo, kAsByTimeout, kWithError };
 
 enum class ReplyMode : uint8_t { kOn, kOff, kSkipNext, kSkipThis };
@@ -96,7 +96,8 @@ class Session {
   size_t replies_begin = 0;  // of those to the commands of one read, in the thread's buffer
   Subscriptions subscriptions;
   ReplicaTraits replica;
-  // Undoes at the session's end what a command has begun outside of it, such as a replica's link.
+  // Called at the session's end to undo a command's effects outside of it, such as a replica's
+  // link.
   std::function<void()> on_end;
   std::unique_ptr<AwaitedReply> awaited;  // of a command that waits; nothing is executed meanwhile
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What RESET and the end of a session do to its subscriptions.
+// Ends all subscriptions of a session, for RESET and the session's end.
 //
 // Thread safety: to be called from the session's thread.
 #pragma once

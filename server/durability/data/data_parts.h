@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// DataParts: what everything works on that keeps the data set or copies it elsewhere, by reference.
+// DataParts: references to the parts that saving, loading and replicating the data set work on.
 //
-// Types are only named: a file includes the headers of those that it uses.
+// Types are forward-declared: a file includes the headers of those that it uses.
 // Thread safety: each member says its own.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// DataWriter: writes what the keyspace holds into a file, as a snapshot or as a base of the append
-// log, and keeps still meanwhile what must not move.
+// DataWriter: writes the keyspace into a file, as a snapshot or as a base of the append log, and
+// takes the locks that freeze keyspace and stream meanwhile.
 //
 // Invariants: the stream is held before the stripes are locked; with both the data and their place
 // in the stream belong together.
@@ -29,7 +29,7 @@ class DataWriter {
 
   explicit DataWriter(const DataParts& parts) : parts_(parts) {}
 
-  // Must outlive what saves; null for none.
+  // Must outlive every save; null for none.
   void set_stream(StreamPosition* stream) { stream_ = stream; }
   // Nothing without a stream, or when the caller holds it already.
   [[nodiscard]] std::unique_lock<OrderedMutex> hold_stream(Locking locking) const;

@@ -27,7 +27,7 @@ inline std::string temporary_base() {
   return persistence::aof_finished_rewrite_name(::getpid());
 }
 
-// What comes from a leader.
+// The snapshot received from a leader.
 inline std::string received_snapshot() {
   return persistence::received_snapshot_name(::getpid());
 }

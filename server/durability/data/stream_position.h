@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// StreamPosition: where in the replication stream the keyspace stands, as snapshots tell it.
+// StreamPosition: the keyspace's position in the replication stream, as snapshots record it.
 //
 // Invariants: while apply_mutex() is held and all stripes are locked, neither the keyspace nor the
 // position moves. The mutex comes before the stripes. A thread that holds all stripes for commands

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// DataReplacer: gives up all data for a snapshot that a leader has sent.
+// DataReplacer: replaces all data by a snapshot that a leader has sent.
 //
-// Invariants: whatever fails, in memory and on the disk there is all of the old data, all of the
-// new, or nothing. Clients are told LOADING meanwhile, and no command of theirs is under way when
-// the old data go.
+// Invariants: after any failure memory and disk hold all of the old data, all of the new, or
+// nothing. Clients get LOADING meanwhile, and none of their commands is running when the old data
+// are dropped.
 // Thread safety: one call at a time, by a thread that holds neither the stream nor a stripe.
 #pragma once
 

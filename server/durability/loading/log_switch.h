@@ -38,11 +38,11 @@ class LogSwitch {
   // CONFIG SET appendonly: carried out by the next follow().
   void want(bool is_on) { wants_log_ = is_on; }
   bool is_wanted() const { return wants_log_; }
-  // Has the thread carry it out at once, and waits for that, a second at most. Errors: why the log
-  // could not be switched on; it is tried again.
+  // Has the thread do so at once, and waits for it for at most a second. Errors: the reason why the
+  // log could not be switched on; it is tried again.
   core::Result<> await();
   bool is_awaited();
-  // Does what is wanted, if that is possible now.
+  // Switches the log as wanted, if that is possible now.
   void follow();
 
   // After a recovery, as the option says, before clients are served.
@@ -53,8 +53,8 @@ class LogSwitch {
   // slot.
   void close_with(const std::function<void()>& also);
   // All data have come. The base is the file at temporary_base(), or, `is_empty`, one without keys.
-  // Failures: what is written from now on would not be found by a start, so writes are refused
-  // until a rewrite has made a base. REQUIRES: the slot.
+  // On failure a start would not find later writes, so writes are refused until a rewrite has made
+  // a base. REQUIRES: the slot.
   void begin_afresh(bool is_empty);
   // CONFIG SET dir: calls `change` while nothing uses the files. Errors: the append log or a save
   // does, or those of `change`. It may hold stripes.
@@ -79,7 +79,7 @@ class LogSwitch {
   OrderedMutex switch_mutex_{LockRank::kLogSwitch};  // one thread opens or closes the log
   int64_t next_try_us_ = 0;                          // of whoever has it
 
-  std::mutex mutex_;       // guards what follows
+  std::mutex mutex_;       // guards the members below
   uint64_t requests_ = 0;  // numbers of await()'s calls
   uint64_t answered_ = 0;  // the last one that is done with
   std::optional<core::Error> error_;

@@ -50,11 +50,11 @@ void AppendLog::commit(size_t clients) {
 }
 
 bool AppendLog::sync_here() {
-  // What is not as usual is the log's thread's: a file before this one, and one that fails.
+  // Unusual cases are left to the log's thread: an unsynced older file, and a file that fails.
   if (!pacing_.is_quick() || writer().awaits_sync() || writer().has_lost_sync() || fails()) {
     return false;
   }
-  // Who has it calls on_progress when it is free again, which comes after this look.
+  // The holder calls on_progress after it has released it, so after this check.
   if (is_taken_.exchange(true)) return true;
   pacing_.begin_here();
   write_and_report();
@@ -154,7 +154,7 @@ void AppendLog::step() {
   }
   pacing_.end(clients, clock_.monotonic_us() - now_us);
   is_taken_ = false;
-  // Other threads write too, and not all of their bytes at once are those that someone waits for.
+  // Other threads write too, and not all of their bytes have waiting replies.
   const uint64_t safe = safe_offset();
   if (safe == told_offset_) return;
   told_offset_ = safe;
@@ -188,7 +188,7 @@ void AppendLog::report_failure(const std::string& reason) {
   if (!writer().is_open()) return;  // it was switched off meanwhile
   if (is_always()) on_fatal(cause);
   const bool is_new = availability_.append_log_failed(cause);
-  // Who has switched it off since may have looked before: nothing of it hinders writes any more.
+  // It may have been switched off since: then it must not block writes any more.
   if (!writer().is_open()) return availability_.end(Availability::kAppendLogFails);
   if (!is_new) return;
   log_error("The append log fails, writes are refused until it works: {}", cause);

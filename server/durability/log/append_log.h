@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: MIT
 //
-// AppendLog: when journal bytes go to the file and to the disk, and from when on replies may leave.
+// AppendLog: decides when journal bytes are written and synced, and when replies may leave.
 //
-// With `appendfsync everysec` and `no` the I/O thread that has replies waiting writes for all;
+// With `appendfsync everysec` and `no` an I/O thread with pending replies writes for all threads;
 // once a second the log's own thread syncs. With `always` one thread at a time writes and syncs for
-// all who wait; nobody waits for its turn, but goes on and is told of the end.
+// all waiting replies; no thread waits for its turn, but continues and is notified of the end.
 //
-// On a disk whose syncs take a millisecond or less on average that is the I/O thread whose clients
-// wait: handing a sync over and its end back would cost more. On any other it is the log's own
-// thread, so that no I/O thread waits for the disk. There a sync that has answered several clients
-// makes the next one wait until as many are there again, for at most twice the time it took:
-// clients that write in a loop then share one sync, instead of falling into ever smaller groups.
-// While a sync of `everysec` takes more than two seconds, replies to writes wait for its end: what
-// a power cut may take stays bounded.
+// If syncs take a millisecond or less on average, that is the I/O thread whose clients wait:
+// handing a sync to another thread would cost more. Otherwise it is the log's own thread, so that
+// no I/O thread waits for the disk. There, after a sync that answered several clients, the next one
+// waits until as many are pending again, for at most twice the time the sync took: clients that
+// write in a loop then share one sync, instead of falling into ever smaller groups. While a sync of
+// `everysec` takes more than two seconds, replies to writes wait for its end, so that the loss by a
+// power cut stays bounded.
 //
-// Invariants: a reply leaves only when is_safe() says so of the journal's end behind its command:
-// it may tell of any write before that, also of one that another client's command made.
-// When the file takes no bytes, or a sync is overdue, replies to commands that only read leave all
-// the same: what they tell may be lost. Once the file takes no bytes (fails()), the writes that
-// wait for it are answered by failure_text(), new ones are refused (Availability), and the log's
-// thread tries again. With `always` a failure ends the process: what it had not answered, nobody
-// relies on. Thread safety: all members may be called from any thread. Source:
-// docs/architecture.md, "The journal".
+// Invariants: a reply leaves only when is_safe() holds for the journal's end after its command: the
+// reply may depend on any earlier write, also on another client's.
+// When the file takes no bytes, or a sync is overdue, replies to read-only commands leave all the
+// same: the data they show may be lost. Once the file takes no bytes (fails()), pending writes are
+// answered by failure_text(), new ones are refused (Availability), and the log's thread retries.
+// With `always` a failure ends the process: no client relies on unanswered writes. Thread safety:
+// all members may be called from any thread. Source: docs/architecture.md, "The journal".
 #pragma once
 
 #include <atomic>
@@ -57,13 +56,13 @@ class AppendLog final : public ReplyLog {
   // Called when waiting replies may have become safe, and when another thread may commit() again;
   // within commit() too. Set before start().
   std::function<void()> on_progress = [] {};
-  // Called with what went wrong when the process must end. Does not return.
+  // Called with the cause when the process must end. Does not return.
   std::function<void(const std::string&)> on_fatal;
 
   void start();
   void stop();
 
-  // Opened, closed and replaced by whoever decides about it.
+  // Opened, closed and replaced by LogSwitch and BaseRewriter.
   LogFiles& files() { return files_; }
   const persistence::AofWriter& writer() const { return files_.writer(); }
 
@@ -77,14 +76,14 @@ class AppendLog final : public ReplyLog {
   // Whether there is a file that replies depend on.
   bool is_open() const { return writer().is_open(); }
   bool syncs_before_replies() const override { return is_open() && is_always(); }
-  // Writes, unless appendfsync is always: what a sync must follow is left to commit().
+  // Writes, unless appendfsync is always: then commit() writes and syncs.
   void write() override;
   // Writes, and with `always` syncs or has it synced. A thread whose clients still wait after
   // on_progress calls again.
   void commit(size_t clients) override;
   // Refuses writes until the log works. With `always` it does not return.
   void report_failure(const std::string& reason);
-  // Has the log's thread look at once whether it can write what waits, and tell who waits.
+  // Wakes the log's thread: it writes pending bytes and notifies waiting threads.
   void wake();
   // Writes and syncs all there is, on this thread. After an error fails() holds.
   core::Result<> flush();
@@ -104,8 +103,8 @@ class AppendLog final : public ReplyLog {
     return is_always() ? writer().synced_offset() : writer().written_offset();
   }
   bool sync_is_overdue() const;
-  // Writes and syncs for all who wait, unless another thread is at it; false if the log's thread
-  // is to do that.
+  // Writes and syncs for all waiting replies, unless another thread does so now; false if the log's
+  // thread should do it.
   bool sync_here();
   void run();
   void step();

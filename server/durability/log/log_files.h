@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// LogFiles: the append log on the disk: which files it consists of, a new one for a rewrite, a new
-// base, and when a start would not find in them what the keyspace holds.
+// LogFiles: the append log on the disk: its set of files, a new file for a rewrite, a new base, and
+// whether a start from these files would bring the keyspace back.
 //
-// Invariants: those of AofWriter and AofDirectory. Files that hold data which has been given up are
-// replaced before a sync is believed.
+// Invariants: those of AofWriter and AofDirectory. Files of discarded data are replaced before a
+// sync counts.
 // Thread safety: the figures, write() and sync() of the writer from any thread; the rest from one
 // thread at a time: with all stripes locked, or by the one that has the task of saving.
 // Source: docs/formats.md, "Append log".
@@ -34,7 +34,7 @@ class LogFiles {
   const persistence::AofWriter& writer() const { return writer_; }
   persistence::AofDirectory& directory() { return directory_; }
 
-  // Goes on with what a start has found, and removes what belongs to nothing.
+  // Continues the files that a start has found, and removes stray ones.
   core::Result<> open_found(persistence::AofManifest manifest,
                             const std::optional<persistence::AofWriter::Tail>& tail,
                             uint64_t files_bytes, bool needs_base);
@@ -45,7 +45,7 @@ class LogFiles {
   // Also of a log that is not open.
   core::Result<> replace_base(const std::string& path, persistence::AofBaseFormat format);
 
-  // The files hold data that has been given up, and are what a start would find.
+  // The files still hold discarded data, which a start would load.
   bool are_stale() const { return are_stale_; }
   void set_stale(bool are_stale) { are_stale_ = are_stale; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// ReplyLog: what the way of replies must know of the log that they wait for.
+// ReplyLog: the append log as seen by replies that wait for it.
 //
 // Invariants: offsets only grow; what was safe stays safe.
 // Thread safety: all members may be called from any thread.

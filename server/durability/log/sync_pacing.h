@@ -39,7 +39,7 @@ class SyncPacing {
     wakes_from_ = std::max<size_t>(clients, 1);
     if (clients > 1) gather_us_ = std::min(2 * took_us, kGatherMaxUs);
   }
-  // By an I/O thread: if syncs have become slow, the first who waits wakes the log's thread.
+  // By an I/O thread: if syncs have become slow, the first waiting client wakes the log's thread.
   void begin_here() { waiting_ = 0; }
   void end_here() { wakes_from_ = 1; }
   // There is no log to wait for.
@@ -57,7 +57,7 @@ class SyncPacing {
   // A disk is slow until it has shown otherwise.
   static constexpr int64_t kSlowUs = 10'000;
 
-  std::atomic<int64_t> average_us_{kSlowUs};  // moving; written by who syncs for all
+  std::atomic<int64_t> average_us_{kSlowUs};  // moving; written by the syncing thread
   std::atomic<size_t> waiting_{0};            // clients that no sync has begun for
   std::atomic<size_t> wakes_from_{1};         // how many of them wake the log's thread
   int64_t gather_us_ = 0;                     // of the log's thread

@@ -6,10 +6,10 @@
 // fork takes no longer for a big filter than for a small one.
 //
 // Invariants: the child holds no socket, log or lock file that it was not given, so that those end
-// with the parent, and it ends when the parent does. Its temporary file is removed by whoever finds
-// it unfinished. Thread safety: one thread at a time; figures() from any thread. Source: fork(2):
-// only the forking thread lives on in the child; malloc is made ready for that by the allocator's
-// own pthread_atfork handlers, so the child allocates but takes no lock of ours.
+// with the parent, and it ends when the parent does. Its temporary file is removed if
+// it is unfinished. Thread safety: one thread at a time; figures() from any thread. Source:
+// fork(2): only the forking thread lives on in the child; malloc is made ready for that by the
+// allocator's own pthread_atfork handlers, so the child allocates but takes no lock of ours.
 #pragma once
 
 #include <sys/types.h>
@@ -31,7 +31,7 @@ namespace server {
 
 class SaveChild {
  public:
-  // What parent and child tell each other.
+  // State shared by parent and child.
   struct Figures {
     std::atomic<bool> may_begin{false};    // set by the parent
     std::atomic<bool> is_detached{false};  // set by the child: it shares no array any more
@@ -56,11 +56,11 @@ class SaveChild {
   SaveChild(const SaveChild&) = delete;
   SaveChild& operator=(const SaveChild&) = delete;
 
-  // Once the child has ended: nothing wrong, or what. Nothing while it runs.
+  // The child's result once it has ended; nullopt while it runs.
   std::optional<core::Result<>> poll();
   // Waits until the child has said that it is detached, or has ended.
   void await_detached() const;
-  // Lets a child go on that waits for its parent's word.
+  // Releases a child that waits for its parent.
   void let_begin() { shared_->figures.may_begin = true; }
   // Asks the child to end at once; poll() then tells of it.
   void kill();
@@ -90,7 +90,7 @@ class SaveChild {
   bool was_killed_ = false;
 };
 
-// What saving needs of the machine.
+// The machine's resources for saving.
 struct SaveMachine {
   SaveChild::Starter start_child = SaveChild::start;
   // Memory that the machine has left.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// SaveRecord: what INFO shows of one kind of save. SaveHistory keeps it.
+// SaveRecord: INFO's fields about one kind of save, kept by SaveHistory.
 //
 // Thread safety: all members of SaveHistory may be called from any thread.
 #pragma once

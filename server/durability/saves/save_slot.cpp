@@ -63,7 +63,7 @@ core::Result<> SaveSlot::begin_child(const SaveChild::Work& work, Beginning begi
     figures.is_detached = true;
     return work(figures);
   };
-  // Counted first: whoever holds what the child sent finds the child counted.
+  // Counted first: a replica may have the child's snapshot before the parent runs again.
   ++fork_count_;
   auto child = machine_.start_child(parts_.clock, beginning.is_exact ? detached_work : work,
                                     std::move(beginning.kept));

@@ -38,7 +38,7 @@ inline constexpr std::string_view kServerIsEnding = "ERR the server is shutting 
 inline constexpr std::string_view kNoRoomForExactChild =
     "OOM too little memory is free to copy all filters for a snapshot without later items";
 
-// What has a child tell its parent how far it is.
+// Reports a child's progress to its parent.
 inline std::function<void(const persistence::RdbProgress&)> report_to(SaveChild::Figures& figures) {
   return [&figures](const persistence::RdbProgress& progress) {
     figures.written_bytes = progress.bytes;
@@ -64,7 +64,7 @@ class SaveSlot {
   struct Beginning {
     std::string_view purpose;  // for the log
     std::vector<int> kept{};   // descriptors that the child needs
-    // Nothing that is added after the fork may be saved: returns when the child shares no array.
+    // The snapshot must be exact: begin_child() returns once the child shares no array.
     bool is_exact = false;
   };
   // Whether the machine has the memory that an exact child copies.
@@ -94,7 +94,7 @@ class SaveSlot {
   std::atomic<int64_t> last_fork_us_{0};
   std::atomic<uint64_t> fork_count_{0};
 
-  mutable OrderedMutex mutex_{LockRank::kSaves};  // guards what follows
+  mutable OrderedMutex mutex_{LockRank::kSaves};  // guards the members below
   std::unique_ptr<SaveChild> child_;
   uint64_t keys_at_fork_ = 0;
   uint64_t bytes_at_fork_ = 0;

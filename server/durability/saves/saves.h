@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Saves: the three kinds of save, of which one runs at a time, and what begins and ends them.
+// Saves: the three kinds of save, one at a time, and the code that begins and ends them.
 //
 // Thread safety: all members may be called from any thread; start_what_is_due() from one.
 #pragma once
@@ -32,7 +32,7 @@ class Saves {
   const BaseRewriter& rewrites() const { return rewrites_; }
   TransferSaver& transfers() { return transfers_; }
 
-  // Puts in place what a child has saved, if it has ended.
+  // If the child has ended, puts its file in place.
   void poll();
   void start_what_is_due();
   // Claims SaveTask::kSave from a child, which is stopped unless `spares` it. False when `is_over`

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// FollowerLog: how far the own append log keeps what a replica has applied of its leader's stream.
+// FollowerLog: how much of the applied stream a replica's own append log holds.
 //
-// Invariants: synced_offset() never passes what is on the disk; it counts bytes of the leader's
-// stream, the log counts its own. Of many marks the last one grows: the answer is late then, never
-// wrong.
-// Thread safety: none; the link's thread uses it.
-// Source: docs/replication.md.
+// Invariants: synced_offset() never exceeds the synced part; it counts bytes of the leader's
+// stream, while the log counts its own. With too many marks the last one is merged: the figure is
+// then late, never wrong. Thread safety: none; the link's thread uses it. Source:
+// docs/replication.md.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +21,7 @@ class FollowerLog {
  public:
   explicit FollowerLog(Durability& durability) : durability_(durability) {}
 
-  // The error that keeps the log from taking what is applied.
+  // Errors: the log cannot take more writes now.
   core::Result<> takes_more() const;
   // The stream goes on behind `offset`, which the data that is there counts as synced.
   void begin(int64_t offset);

@@ -196,7 +196,7 @@ FollowerProtocol::Event FollowerProtocol::read_stream() {
   if (is_unit_of_link_ && is_replconf && command.size() > 1 &&
       protocol::equals_ignore_case(command[1], "GETACK")) {
     send_ack();
-    // Who waits for all of the stream hears soon that this was the end of it.
+    // A leader that waits for this offset gets the ACK at once.
     next_ack_us_ = 0;
   }
   return Event::kUnit;

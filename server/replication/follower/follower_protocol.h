@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// FollowerProtocol: what a replica says to its leader and understands of it, without a socket:
-// bytes and the time go in, bytes and events come out.
+// FollowerProtocol: the replica's side of replication, without a socket: bytes and times go in,
+// bytes and events come out.
 //
 //   FollowerProtocol link(request, now_us);
 //   link.receive(bytes, now_us);
@@ -11,11 +11,10 @@
 //   LeaderHandshake ─► +CONTINUE ──────────────────────────────────────┐
 //          └─────────► +FULLRESYNC ─► SnapshotReceiver ─► loaded() ─► StreamSplitter
 //
-// Invariants: how the bytes were cut makes no difference. offset() counts the stream's bytes up to
-// the last unit that was handed out and gone on from. Memory is taken for what has arrived: a
-// snapshot passes in the pieces it came in. After kFailed nothing more happens.
-// Thread safety: none; one user at a time.
-// Source: PSYNC as Redis 7.0 speaks it; docs/replication.md.
+// Invariants: the way the bytes are cut makes no difference. offset() counts the stream's bytes up
+// to the last unit handed out before the latest next(). Memory is allocated for received bytes
+// only: a snapshot passes in the pieces it came in. After kFailed nothing more happens. Thread
+// safety: none; one user at a time. Source: PSYNC as Redis 7.0 speaks it; docs/replication.md.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +43,7 @@ class FollowerProtocol {
   };
   enum class Event : uint8_t {
     kNone,
-    kFullSync,       // id() and offset() say of what; an old leader gives no id
+    kFullSync,       // to id() and offset(); an old leader gives no id
     kSnapshotBytes,  // snapshot_bytes()
     kSnapshotEnd,    // loaded() is waited for
     kContinue,       // id() may be a new one
@@ -57,12 +56,11 @@ class FollowerProtocol {
   FollowerProtocol& operator=(const FollowerProtocol&) = delete;
 
   void receive(std::string_view bytes, int64_t now_us);
-  // What has come of the bytes so far. A unit that was handed out counts as applied with the next
-  // call.
+  // The next event in the received bytes. A unit counts as applied with the next call.
   Event next();
   // The peer has closed the connection.
   void end();
-  // What is due by the clock: the ACK of each second, the end of a silent link.
+  // Sends the ACK of each second; ends a silent link.
   void tick(int64_t now_us);
   // The snapshot is in place: the stream goes on behind it.
   void loaded(int64_t now_us);

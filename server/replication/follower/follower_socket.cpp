@@ -18,7 +18,7 @@
 namespace server {
 namespace {
 
-// A replica says little: who lets so much pile up does not listen.
+// A replica sends little: a peer with so much unread input does not read.
 constexpr size_t kUnsentBytesMax = size_t{1} << 20;
 
 core::Error failed(std::string_view what, int error_number) {

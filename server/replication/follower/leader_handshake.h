@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// LeaderHandshake: how a replica introduces itself and what the leader makes of it: lines in,
-// commands and one outcome out.
+// LeaderHandshake: the replica's handshake up to the answer to PSYNC: lines in, commands and one
+// outcome out.
 //
 //   PING ─► AUTH, REPLCONF … ─► PSYNC ─► +CONTINUE: the stream goes on behind offset()
 //                                  ├──► +FULLRESYNC: a snapshot of id() and offset() comes
@@ -25,7 +25,7 @@ class LeaderHandshake {
     std::string user;      // empty: the default one
     std::string password;  // empty: no AUTH
     uint16_t listening_port = 0;
-    std::string announced_address;  // empty: what the leader sees
+    std::string announced_address;  // empty: the address that the leader sees
     // Of the data that is there; an empty id asks for a full sync.
     std::string id;
     int64_t offset = 0;
@@ -43,7 +43,7 @@ class LeaderHandshake {
   // After kFullSync and kContinue; an old leader gives no id.
   const std::string& id() const { return id_; }
   int64_t offset() const { return offset_; }
-  // Who knows no PSYNC knows no offsets either.
+  // False for an old leader, which knows no offsets either.
   bool knows_psync() const { return knows_psync_; }
   // After kFailed.
   const std::string& failure() const { return failure_; }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// SnapshotReceiver: where a snapshot ends that a leader sends: after as many as it
-// announced, or at a mark that it announced.
+// SnapshotReceiver: finds the end of a leader's snapshot: after the announced size, or at the
+// announced mark.
 //
 //   "$SIZE" and SIZE bytes; or "$EOF:MARK", bytes, MARK (40 characters)
 //
-// Invariants: how the bytes were cut makes no difference; nothing is kept of them.
+// Invariants: the way the bytes are cut makes no difference; no bytes are kept.
 // Thread safety: none; one user at a time.
 // Source: PSYNC as Redis 7.0 speaks it; docs/replication.md.
 #pragma once
@@ -22,8 +22,8 @@ class SnapshotReceiver {
   // False when the line announces no snapshot.
   bool announce(std::string_view line);
 
-  // What the beginning of the bytes not yet taken is: so many of the snapshot, then so many to pass
-  // over. Nothing at all when more must come first.
+  // The sizes at the start of the input: bytes of the snapshot, then of the mark, which is not part
+  // of it. Both are 0 when more input is needed.
   struct Piece {
     size_t snapshot_bytes = 0;
     size_t mark_bytes = 0;

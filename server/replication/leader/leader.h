@@ -40,7 +40,7 @@ namespace server {
 
 class PauseGate;
 
-// Told of what replicas say, by the thread of the one that has said it.
+// Notified of replicas' acknowledgements, on the I/O thread of that replica.
 class AckListener {
  public:
   virtual void on_ack() = 0;
@@ -51,7 +51,7 @@ class AckListener {
 
 class Leader final : public StreamListener {
  public:
-  // What PSYNC asks for; SYNC asks for everything.
+  // The arguments of PSYNC; SYNC asks for everything.
   struct Request {
     std::string_view id = "?";
     int64_t offset = -1;  // of the first byte wanted, as PSYNC counts: from 1
@@ -63,7 +63,7 @@ class Leader final : public StreamListener {
     std::atomic<uint64_t> refused_partial_syncs{0};
     std::atomic<uint64_t> output_bytes{0};
   };
-  // What INFO and ROLE tell of one.
+  // One replica's fields in INFO and ROLE.
   struct Description {
     std::string address;
     uint16_t port = 0;
@@ -114,7 +114,7 @@ class Leader final : public StreamListener {
   };
 
   void run();
-  // One look at everything; what is to be sent to whom.
+  // One pass: decides which bytes go to which replica.
   std::vector<StreamPump::Flow> step();
   void finish(const StreamPump::Outcome& outcome);
 
@@ -147,7 +147,7 @@ class Leader final : public StreamListener {
   StreamPump pump_;
   std::atomic<bool> acks_are_wanted_{false};
 
-  mutable OrderedMutex mutex_{LockRank::kLeader};  // guards what follows
+  mutable OrderedMutex mutex_{LockRank::kLeader};  // guards the members below
   Replicas replicas_;
   std::map<uint64_t, LinkPtr> links_;
   std::optional<Snapshot> snapshot_;

@@ -4,7 +4,7 @@
 // file, then the stream.
 //
 // Invariants: has a descriptor of its own for the client's socket, so that the number of a closed
-// one is never written to. Sends without blocking; what it holds itself are short texts.
+// one is never written to. Sends without blocking; it buffers only short texts.
 // Thread safety: belongs to the leader's thread once it is listed there; shut_down() may be called
 // by any thread.
 #pragma once
@@ -23,7 +23,7 @@
 
 namespace server {
 
-// Closes what it holds.
+// Owns a file descriptor.
 class Descriptor {
  public:
   explicit Descriptor(int value = -1) : value_(value) {}
@@ -62,13 +62,13 @@ class ReplicaSender {
 
   void say(std::string_view text) { outbox_ += text; }
   bool has_said_all() const { return outbox_.empty(); }
-  // What comes before the stream.
+  // The texts and the snapshot that precede the stream.
   void send_file(Descriptor file, uint64_t size_bytes);
 
   // Sends what is there, the stream only if it `flows`; `buffer` is scratch. Adds to `sent`.
   Progress pump(const Backlog& backlog, bool flows, std::span<char> buffer, uint64_t& sent);
 
-  // Ends the connection in both directions; what the kernel has is still delivered.
+  // Ends the connection in both directions; bytes in the kernel's buffer are still delivered.
   void shut_down() const;
 
  private:

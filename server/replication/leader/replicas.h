@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Replicas: what a leader knows of its replicas, and what it decides about them: who gets a
-// snapshot when, who follows, who is too late.
+// Replicas: a leader's list of replicas and its decisions about them: when each gets a snapshot,
+// when it gets the stream, and when it is too slow.
 //
 //   add() ──► kWaits ──begin()──► kSnapshot ──finish_snapshot()──► kFile, kAwaitsAck ──► kOnline
 //   add_online() ────────────────────────────────────────────────────────────────────► kOnline

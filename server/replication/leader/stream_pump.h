@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// StreamPump: sends replicas what there is for them, without blocking, and sleeps until there is
+// StreamPump: sends replicas their pending bytes, without blocking, and sleeps until there is
 // more or a socket takes more.
 //
 // Invariants: a wake() after the last look ends the next sleep at once, so no append is missed.
@@ -26,7 +26,7 @@ class StreamPump {
     LinkPtr link;
     bool has_stream = false;  // else only what comes before the stream
   };
-  // What the caller has to deal with.
+  // Events for the caller to handle.
   struct Outcome {
     std::vector<LinkPtr> file_sent;
     std::vector<LinkPtr> gone;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Failover: the states of FAILOVER, by which a leader hands its role over to a replica: what is
-// asked, what is waited for, what follows. It does nothing itself.
+// Failover: the state machine of FAILOVER, by which a leader hands its role over to a replica. It
+// decides; Follower acts.
 //
 //   kNone ──begin()──► kAwaitsSync ──hand_over()──► kInProgress ──end()──► kNone
 //                           └──────────────end()────────────────────────────┘
 //
-// Invariants: nobody is handed the role over to before all writes have ended; without force nobody
-// who lacks a byte of the stream. Times are monotonic and given by the caller.
+// Invariants: the role is handed over only after all writes have ended, and without force only to a
+// replica that has every byte of the stream. Times are monotonic and given by the caller.
 // Thread safety: state() may be called from any thread; Follower guards the rest.
 // Source: FAILOVER as in Redis 7.0.15; docs/replication.md, "Handing over".
 #pragma once
@@ -57,7 +57,7 @@ class Failover {
   uint64_t attempt() const { return attempt_; }
   // No write is under way any more, and none begins.
   void note_writes_ended(uint64_t attempt);
-  // What is to be done now, the stream ending at `offset`.
+  // The next action, for a stream that ends at `offset`.
   Decision decide(uint64_t offset, std::span<const Candidate> candidates, int64_t now_us) const;
   void hand_over() { state_ = State::kInProgress; }
   void end() { state_ = State::kNone; }

@@ -49,7 +49,7 @@ class Follower {
   Follower(const Follower&) = delete;
   Follower& operator=(const Follower&) = delete;
 
-  // Begins to follow what `replicaof` says, if anything. After recovery.
+  // Follows the leader that `replicaof` names, if any. After recovery.
   void start(ReplayerFactory make_replayer);
   // Ends the link and the thread.
   void stop();
@@ -59,7 +59,7 @@ class Follower {
   bool follow(const Target& target, Locking locking);
   // REPLICAOF NO ONE. False when this is no replica.
   bool promote(Locking locking);
-  // Whom it follows; nothing on a leader.
+  // The leader's address; nullopt on a leader.
   std::optional<Target> target() const;
   const FollowerFigures& figures() const { return figures_; }
   const LinkFailures& failures() const { return failures_; }
@@ -77,7 +77,7 @@ class Follower {
   void run();
   // Every end of the link passes here.
   void end_session(const core::Error& cause, const FollowerSession& session, uint64_t generation);
-  // What hinders the link may be gone.
+  // Retries the link soon: the cause of its failure may be gone.
   void retry_soon();
   void change_target(std::optional<Target> target);
   void note_writes_ended(uint64_t attempt);

@@ -8,8 +8,8 @@
 //     ▲                  │abort()    │it could not be saved
 //     └──────────────────┴───────────┘
 //
-// Invariants: what is saved, and what the replicas are waited for, includes every write that was
-// answered: no thread is amid a write then. An attempt that fails or is aborted leaves the server
+// Invariants: the saved data, and the offset that replicas must reach, include every answered
+// write: no thread is executing a write then. An attempt that fails or is aborted leaves the server
 // as it was.
 // Thread safety: all members may be called from any thread that holds no stripe. The data are saved
 // by an I/O thread, for which begin() does not wait, or by look().
@@ -38,7 +38,7 @@ class Replication;
 
 class Shutdown {
  public:
-  // What ends the process cleanly, soon.
+  // Ends the process cleanly, soon.
   class Process {
    public:
     virtual void end() = 0;
@@ -57,7 +57,7 @@ class Shutdown {
   };
   struct Request {
     bool saves = false;      // a snapshot; the append log is brought to the disk anyhow
-    bool is_forced = false;  // whatever cannot be saved
+    bool is_forced = false;  // end even if the data cannot be saved
     // Its sender hears of no error: it ends the server though the append log fails.
     bool is_signal = false;
     bool waits_for_replicas = true;  // for shutdown-timeout at most
@@ -97,10 +97,10 @@ class Shutdown {
   std::atomic<State> state_{State::kNone};
   std::atomic<uint64_t> attempt_{0};
   std::atomic<int64_t> deadline_us_{0};  // of the wait for replicas; 0 for none
-  // Orders changes of the state, and guards what follows.
+  // Orders changes of the state, and guards the members below.
   mutable OrderedMutex mutex_{LockRank::kShutdown};
   Request request_;
-  std::optional<uint64_t> wanted_offset_;  // what replicas must have; not known before writes end
+  std::optional<uint64_t> wanted_offset_;  // replicas must reach it; unknown before writes end
 };
 
 }  // namespace server

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Backlog: the latest bytes of the replication stream, for replicas that are attached and for those
-// that come back.
+// Backlog: the latest bytes of the replication stream, for attached and for returning replicas.
 //
 //   journal, or a replica's leader ──append()──► [first_offset, end_offset) ──read()──► replicas
 //
@@ -71,7 +70,7 @@ class Backlog final : public persistence::StreamSink {
   std::atomic<uint64_t> first_{0};
   std::atomic<uint64_t> end_{0};
 
-  mutable std::mutex mutex_;  // guards what follows, and orders changes of the offsets
+  mutable std::mutex mutex_;  // guards the members below, and orders changes of the offsets
   std::deque<Block> blocks_;  // each full but the last
   std::map<CursorId, uint64_t> cursors_;
   CursorId last_cursor_ = 0;

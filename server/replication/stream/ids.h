@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ReplicationIds: which history of changes the replication stream tells, and which one it told
-// before this server took over.
+// ReplicationIds: the id of the replication stream's history, and of the history before this server
+// took over.
 //
 // Invariants: an id is 40 hexadecimal digits. Bytes up to second_offset - 1 are the same under both
 // ids; without an earlier history id2 is zeros and second_offset is -1.

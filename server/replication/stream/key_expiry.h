@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// KeyExpiry: deletes keys whose time is over, though nobody asks for them: a leader all, a replica
-// those that its leader does not know.
+// KeyExpiry: deletes expired keys in the background: all of them on a leader, on a replica only
+// keys that its leader does not know.
 //
 // Invariants: a tick is bounded, so that it delays no client for long; none deletes while data are
 // being loaded or writes are paused.

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// Replication: which role this server has, which stream of changes it tells or follows, and how far
-// that is.
+// Replication: this server's role, the stream that it produces or follows, and its offset.
 //
 //   leader:   Journal ──second sink──► Backlog ──► replicas
 //   replica:  its leader ──append_applied()──► Backlog ──► sub-replicas
 //
 // Invariants: the offset is the backlog's end. On a leader the backlog gets every change while the
 // keys' stripes are locked; on a replica it gets the leader's bytes, verbatim and in whole units,
-// after they were applied and under apply_mutex(). So whoever holds that mutex and all stripes sees
-// data and offset that belong together.
-// Thread safety: all members may be called from any thread, unless they say what they need.
-// Source: docs/replication.md.
+// after they were applied and under apply_mutex(). So a thread that holds that mutex and all
+// stripes sees matching data and offset. Thread safety: all members may be called from any thread,
+// unless they say what they need. Source: docs/replication.md.
 #pragma once
 
 #include <atomic>
@@ -52,11 +50,11 @@ class Replication final : public StreamPosition, public OwnChanges {
   Backlog& backlog() { return backlog_; }
   const Backlog& backlog() const { return backlog_; }
 
-  // What serves this server's replicas; null for none. It calls this itself.
+  // The part that serves this server's replicas; null for none. It registers itself.
   void set_listener(StreamListener* listener) { listener_ = listener; }
 
-  // What the snapshot that was loaded says, before the server serves: a leader's replicas may go on
-  // where it ended, a replica asks its leader for that.
+  // The position in the loaded snapshot, before the server serves: a leader's replicas may continue
+  // from there, a replica asks its leader for the rest.
   void restore(const persistence::RdbReplicationInfo& position);
 
   // Leader: has the stream recorded from now on, if it is not. The first replica needs it.
@@ -90,7 +88,7 @@ class Replication final : public StreamPosition, public OwnChanges {
   void note_own_change() override {
     if (parts_.config.flag(OptionId::kReplicaReadOnly)) has_own_changes_ = true;
   }
-  // What the leader has sent could not be taken or carried out: to ask for it again would not help.
+  // The leader's bytes could not be applied: asking for them again would not help.
   void note_divergence() { has_own_changes_ = true; }
   // A writable replica: a client has changed this key of its own.
   void note_own_key(unsigned database, std::string_view key) override {

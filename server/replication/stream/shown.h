@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A peer's words for the log: short, and without what a terminal would act on.
+// A peer's text for the log: cut short, without control characters.
 #pragma once
 
 #include <cstddef>

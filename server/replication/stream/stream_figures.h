@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// StreamFigures: what INFO shows of the commands in the leader's stream.
+// StreamFigures: INFO's counters of the commands in the leader's stream.
 //
 // Thread safety: all members may be used from any thread.
 #pragma once

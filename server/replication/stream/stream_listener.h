@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// StreamListener: what serves the stream to replicas, as Replication sees it.
+// StreamListener: notified by Replication of changes that concern the replicas of this server.
 //
 // Thread safety: both are called from any thread, without the stripes' locks being relied on.
 #pragma once
@@ -9,9 +9,9 @@ namespace server {
 
 class StreamListener {
  public:
-  // The stream is another one now: those that have read it so far must ask anew.
+  // The stream has changed: its readers must ask anew.
   virtual void on_stream_replaced() = 0;
-  // The role is another one: whether writes need replicas follows from it.
+  // The role has changed, and with it whether writes need replicas.
   virtual void update_write_gate() = 0;
 
  protected:
