@@ -9,6 +9,7 @@ process and may include everything.
 ORDER = (
     "config",
     "process",
+    "bulk",
     "pubsub",
     "session",
     "dispatch",

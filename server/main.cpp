@@ -9,9 +9,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <string>
+#include <vector>
 
 #include "persistence/aof/aof_check.h"
 #include "persistence/rdb/rdb_check.h"
+#include "server/bulk/build_filter.h"
 #include "server/config/command_line.h"
 #include "server/config/config.h"
 #include "server/process/log.h"
@@ -96,6 +99,9 @@ int main(int argc, char** argv) {
     const auto report = persistence::check_aof(persistence::posix_file_system(), argv[2], fix);
     fmt::print("{}", report.text);
     return report.is_sound ? EXIT_SUCCESS : EXIT_FAILURE;
+  }
+  if (*launch == server::Launch::kBuildFilter) {
+    return server::build_filter(std::vector<std::string>(argv + 1, argv + argc));
   }
   if (::chdir(config.directory().c_str()) != 0) {
     return fail(fmt::format("Can't chdir to '{}'", config.directory()));

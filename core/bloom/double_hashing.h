@@ -69,6 +69,13 @@ struct DoubleHashing {
     return newly_set != 0;
   }
 
+  // Calls visit(bit) for each bit that mark() sets.
+  template <class Visitor>
+  static void visit_bits(const Geometry& geometry, ItemHash hash, Visitor&& visit) {
+    Probes probes(hash, geometry);
+    for (unsigned i = 0; i < geometry.hash_count; ++i) visit(probes.next());
+  }
+
   static bool is_valid(const Geometry& /*geometry*/) { return true; }
 
   static double predicted_error(const Geometry& geometry, uint64_t item_count) {

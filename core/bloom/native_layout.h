@@ -65,6 +65,19 @@ struct NativeLayout {
   static bool mark(uint64_t* words, const Geometry& geometry, ItemHash hash) {
     return line_kernels().mark(words, geometry, hash);
   }
+  // Calls visit(bit) for each bit that mark() sets.
+  template <class Visitor>
+  static void visit_bits(const Geometry& geometry, ItemHash hash, Visitor&& visit) {
+    constexpr unsigned kPositionBits = 9;
+    const unsigned bits_per_line = geometry.hash_count / geometry.lines_per_lookup;
+    LineWalk walk(hash, geometry);
+    for (unsigned line = 0; line < geometry.lines_per_lookup; ++line, walk.advance()) {
+      uint64_t positions = walk.positions();
+      for (unsigned i = 0; i < bits_per_line; ++i, positions >>= kPositionBits) {
+        visit(walk.word_index() * 64 + positions % kLineBits);
+      }
+    }
+  }
 };
 
 }  // namespace core::bloom

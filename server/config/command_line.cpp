@@ -64,6 +64,10 @@ CommandLine parse_command_line(std::span<const std::string> arguments) {
     command_line.launch = Launch::kCheckLog;
     return command_line;
   }
+  if (first == "--build-filter") {
+    command_line.launch = Launch::kBuildFilter;
+    return command_line;
+  }
   size_t next = 0;
   if (!first.starts_with('-')) {
     command_line.config_path = first;
@@ -92,6 +96,8 @@ std::string_view help_text() {
        bloomery-server - (read the configuration from standard input)
        bloomery-server --check-rdb /path/to/dump.rdb (tell what it holds, and if it is whole)
        bloomery-server --check-aof /path/to/appendonly.aof.manifest [--fix] (--fix cuts a torn end)
+       bloomery-server --build-filter out.rdb --error e [--capacity n] [--layout l] [--key k]
+                       [--records lines|length32] < items.txt (make a snapshot of one filter)
        bloomery-server -v or --version
        bloomery-server -h or --help
 

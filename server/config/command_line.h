@@ -15,7 +15,8 @@ namespace server {
 
 // kCheckSnapshot and kCheckLog: the first argument after the option is the path. kCheckLog: a
 // second one means that a torn end is to be cut off.
-enum class Launch { kServe, kShowVersion, kShowHelp, kCheckSnapshot, kCheckLog };
+// kBuildFilter: the arguments are those of server/bulk/build_options.h.
+enum class Launch { kServe, kShowVersion, kShowHelp, kCheckSnapshot, kCheckLog, kBuildFilter };
 
 struct CommandLine {
   Launch launch = Launch::kServe;

@@ -52,6 +52,14 @@ TEST(CommandLine, ASnapshotIsCheckedInsteadOfServed) {
   EXPECT_NE(help_text().find("--check-rdb"), std::string_view::npos);
 }
 
+TEST(CommandLine, AFilterIsBuiltInsteadOfServed) {
+  EXPECT_EQ(parse({"--build-filter", "out.rdb", "--error", "0.01"}).launch, Launch::kBuildFilter);
+  // What is wrong with the rest is for the builder to say.
+  EXPECT_EQ(parse({"--build-filter"}).launch, Launch::kBuildFilter);
+  EXPECT_EQ(parse({"--port", "7000", "--build-filter", "x"}).launch, Launch::kServe);
+  EXPECT_NE(help_text().find("--build-filter"), std::string_view::npos);
+}
+
 TEST(CommandLine, AnAppendLogIsCheckedInsteadOfServed) {
   EXPECT_EQ(parse({"--check-aof", "a.manifest"}).launch, Launch::kCheckLog);
   EXPECT_EQ(parse({"--check-aof", "a.manifest", "--fix"}).launch, Launch::kCheckLog);

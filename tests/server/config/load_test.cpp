@@ -3,6 +3,7 @@
 // What the server starts with: files, includes, standard input and the command line.
 #include <fmt/format.h>
 
+#include "server/config/command_line.h"
 #include "server/config/option_table.h"
 #include "server/config/words.h"
 #include "tests/server/config/config_fixture.h"

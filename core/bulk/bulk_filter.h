@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+//
+// BulkFilter: a filter that takes all its items at once, with all cores.
+//
+// A batch takes two steps. First each thread lists the bits of its share of the items, by the
+// region of the array that they lie in; then each region is marked by one thread, item by item in
+// the order of the batch. So no bit is contended for, and whether an item was new is decided as if
+// the items had come one by one.
+// Invariants: the filter that finish() gives is bit for bit, counts included, what
+// ScalableFilter::add makes of the same items in the same order, with any number of threads.
+// Layouts whose bits cannot be listed are filled by one thread.
+// Thread safety: none; one thread owns it, and the team while add() runs.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/bloom/scalable_filter.h"
+#include "core/bulk/thread_team.h"
+#include "core/memory_budget.h"
+#include "core/result.h"
+
+namespace core::bloom {
+
+class BulkFilter {
+ public:
+  // `budget` and `team` must outlive it. Errors: as ScalableFilter::create.
+  static Result<std::unique_ptr<BulkFilter>> create(const FilterParameters& asked,
+                                                    const MemoryBudget& budget, ThreadTeam& team);
+
+  ItemHasher hasher() const;
+  // Errors: the filter is full, or the next layer does not fit in memory.
+  Result<> add(std::span<const ItemHash> hashes);
+  uint64_t item_count() const;
+  // REQUIRES: is called once, last.
+  Result<std::unique_ptr<ScalableFilter>> finish();
+
+ private:
+  // A bit of the array and which item of the batch it belongs to, in one word.
+  class Mark {
+   public:
+    static constexpr unsigned kItemBits = 16;
+    static constexpr uint64_t kBitsMax = uint64_t{1} << (64 - kItemBits);
+    Mark(uint64_t bit, size_t item) : value_(bit << kItemBits | item) {}
+    uint64_t bit() const { return value_ >> kItemBits; }
+    size_t item() const { return value_ & ((size_t{1} << kItemBits) - 1); }
+
+   private:
+    uint64_t value_;
+  };
+  using Marks = std::vector<Mark>;
+
+  BulkFilter(const FilterParameters& parameters, const MemoryBudget& budget, ThreadTeam& team)
+      : parameters_(parameters), budget_(budget), team_(team) {}
+
+  Result<> add_to_whole(std::span<const ItemHash> hashes);
+  Result<> grow();
+  size_t batch_size() const;
+  unsigned region_shift() const;
+  template <class Layout>
+  Result<> add_as(std::span<const ItemHash> hashes);
+  template <class Layout>
+  Result<size_t> add_singly(std::span<const ItemHash> hashes);
+  template <class Layout>
+  void add_batch(std::span<const ItemHash> hashes);
+  template <class Layout>
+  void list_marks(std::span<const ItemHash> hashes, size_t first, std::vector<Marks>& regions);
+  void mark_regions();
+  template <class Layout>
+  void find_in_older(std::span<const ItemHash> hashes, std::span<bool> found) const;
+
+  const FilterParameters parameters_;
+  const MemoryBudget& budget_;
+  ThreadTeam& team_;
+  // Of layouts whose bits can be listed; the others have `whole_`.
+  std::vector<LayerParts> layers_;
+  std::unique_ptr<ScalableFilter> whole_;
+  // marks_[member][region]
+  std::vector<std::vector<Marks>> marks_;
+  // Of each item of the batch, whether it has set a bit.
+  std::vector<uint8_t> has_changed_;
+  std::atomic<size_t> next_region_{0};
+};
+
+}  // namespace core::bloom

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+//
+// ThreadTeam: threads that do the same task side by side, each its own part of it.
+//
+// Invariants: run() returns when every member has returned, so what one task wrote the next task of
+// any member reads. An exception in a member is thrown by run(), after all have returned.
+// Thread safety: none; one thread owns the team and calls run().
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace core {
+
+class ThreadTeam {
+ public:
+  using Task = std::function<void(unsigned member)>;
+
+  // `size` members, at least one; the caller of run() is the first.
+  explicit ThreadTeam(unsigned size);
+  ~ThreadTeam();
+  ThreadTeam(const ThreadTeam&) = delete;
+  ThreadTeam& operator=(const ThreadTeam&) = delete;
+
+  unsigned size() const { return static_cast<unsigned>(threads_.size()) + 1; }
+  // Calls task(member) once for each member of [0, size()).
+  void run(const Task& task);
+
+ private:
+  void serve(unsigned member);
+  void do_part(const Task& task, unsigned member);
+
+  std::mutex mutex_;
+  // All below: under mutex_.
+  std::condition_variable changed_;
+  const Task* task_ = nullptr;
+  uint64_t round_ = 0;
+  unsigned busy_count_ = 0;
+  bool is_ending_ = false;
+  std::exception_ptr failure_;
+
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace core

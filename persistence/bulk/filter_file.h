@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+//
+// build_filter_file: makes a filter of a stream of items and saves it as a snapshot of one key,
+// without a server.
+//
+// Invariants: what was at the path stays until the new file has replaced it, whole and synced.
+// After an error no file of ours is left. The module value is what a server writes that was sent
+// the same items in the same order. An item that occurs twice counts once.
+// Thread safety: a free function; the team belongs to it while it runs.
+// Source: docs/offline_builder.md.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "core/bloom/parameters.h"
+#include "core/bulk/thread_team.h"
+#include "core/memory_budget.h"
+#include "core/result.h"
+#include "persistence/bulk/item_stream.h"
+#include "persistence/bulk/record_blocks.h"
+#include "persistence/files/file_system.h"
+
+namespace persistence {
+
+enum class BuildStep : uint8_t { kCount, kAdd, kWrite };
+
+struct BuildProgress {
+  BuildStep step = BuildStep::kCount;
+  uint64_t done_bytes = 0;
+  uint64_t total_bytes = 0;  // 0: not known
+  uint64_t record_count = 0;
+};
+
+struct FilterFileRequest {
+  std::string path;
+  std::string key;
+  // Its capacity is replaced by the number of items where `counts_items` says so.
+  core::bloom::FilterParameters parameters;
+  bool counts_items = false;
+  RecordFormat format = RecordFormat::kLines;
+  size_t block_bytes = RecordOptions{}.block_bytes;
+  size_t record_bytes_max = kRecordBytesMax;
+  // Of the snapshot's AUX fields.
+  std::string server_version;
+  int64_t created_at_s = 0;
+  // Tells the temporary files, which lie beside the output, from those of other processes.
+  int64_t process_id = 0;
+  std::function<void(const BuildProgress&)> on_progress;
+};
+
+struct FilterFileFigures {
+  uint64_t record_count = 0;
+  uint64_t item_count = 0;
+  uint64_t capacity = 0;
+  uint64_t layer_count = 0;
+  uint64_t filter_bytes = 0;
+  uint64_t file_bytes = 0;
+};
+
+// What build_filter_file works with; all must outlive the call.
+struct BuildMeans {
+  FileSystem& files;
+  const core::MemoryBudget& budget;
+  core::ThreadTeam& team;
+};
+
+// Errors: of the stream, of its records, of the files, and memory that does not suffice.
+core::Result<FilterFileFigures> build_filter_file(const BuildMeans& means, ItemStream& items,
+                                                  const FilterFileRequest& request);
+
+// The snapshot before it gets its name, so that a signal's handler can remove it.
+std::string temporary_filter_file(const FilterFileRequest& request);
+
+}  // namespace persistence

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+//
+// ItemStream: items as bytes from outside, which some kinds of files can be read twice.
+//
+// Invariants: after rewind() the same bytes come again.
+// Thread safety: none; one user at a time.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+
+#include "core/result.h"
+#include "persistence/bytes/byte_stream.h"
+
+namespace persistence {
+
+class ItemStream : public ByteSource {
+ public:
+  virtual bool can_rewind() const = 0;
+  // REQUIRES: can_rewind().
+  virtual core::Result<> rewind() = 0;
+};
+
+// An open descriptor, from where it stands now; it stays open. Regular files can be rewound.
+class DescriptorStream final : public ItemStream {
+ public:
+  // `name` is for messages.
+  DescriptorStream(int descriptor, std::string name);
+  core::Result<size_t> read(std::span<char> out) override;
+  uint64_t size_bound() const override { return size_bound_; }
+  bool can_rewind() const override { return start_ >= 0; }
+  core::Result<> rewind() override;
+
+ private:
+  const int descriptor_;
+  const std::string name_;
+  off_t start_ = -1;
+  uint64_t size_bound_ = kUnknownSize;
+};
+
+}  // namespace persistence

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+//
+// RecordBlocks: reads a stream of items in blocks of whole records, for threads to share.
+//
+// A record is a line, whose line feed the last one may lack, or the bytes behind a 32-bit
+// little-endian length. Either may be empty, and nothing else is stripped from a line.
+// Invariants: the blocks are the stream, without a gap; a block's parts are whole records too. No
+// more memory is taken for a record than about twice what has come of it.
+// Thread safety: none; one user at a time. The free functions are pure.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.h"
+#include "persistence/bytes/byte_stream.h"
+
+namespace persistence {
+
+enum class RecordFormat : uint8_t { kLines, kLength32 };
+
+// What a command could carry at most, too (proto-max-bulk-len).
+inline constexpr size_t kRecordBytesMax = size_t{512} << 20;
+
+struct RecordBlock {
+  std::string bytes;
+  uint64_t record_count = 0;
+  // Part i is [cuts[i], cuts[i + 1]) of the bytes.
+  std::vector<size_t> cuts;
+
+  std::string_view part(size_t i) const {
+    return std::string_view(bytes).substr(cuts[i], cuts[i + 1] - cuts[i]);
+  }
+};
+
+struct RecordOptions {
+  RecordFormat format = RecordFormat::kLines;
+  unsigned part_count = 1;
+  // Where records are not longer. REQUIRES: at most record_bytes_max.
+  size_t block_bytes = size_t{8} << 20;
+  size_t record_bytes_max = kRecordBytesMax;
+};
+
+class RecordBlocks {
+ public:
+  // The source must outlive it.
+  RecordBlocks(ByteSource& source, const RecordOptions& options)
+      : source_(source), options_(options) {}
+
+  // A block without records at the end. Errors: the source's; a record that is too long, or that
+  // the end cuts off, and where it begins.
+  core::Result<RecordBlock> next();
+
+ private:
+  // Bytes of whole records in the buffer; 0 when there are none and more may come.
+  core::Result<size_t> whole_bytes(RecordBlock& block);
+  core::Result<size_t> whole_lines(RecordBlock& block) const;
+  core::Result<size_t> whole_lengths(RecordBlock& block) const;
+  core::Result<> fill(size_t size_bytes);
+  void cut_lines(RecordBlock& block) const;
+  void choose_cuts(RecordBlock& block, const std::vector<size_t>& candidates) const;
+  core::Error fault(size_t position, std::string_view what) const;
+
+  ByteSource& source_;
+  const RecordOptions options_;
+  std::string buffer_;
+  uint64_t offset_ = 0;  // of the buffer in the stream
+  bool has_ended_ = false;
+};
+
+inline uint32_t load_length32(const char* bytes) {
+  const auto byte = [bytes](int i) { return uint32_t{static_cast<uint8_t>(bytes[i])}; };
+  return byte(0) | byte(1) << 8 | byte(2) << 16 | byte(3) << 24;
+}
+
+// Calls visit(item) for each record of a part.
+template <class Visitor>
+void for_each_record(std::string_view part, RecordFormat format, Visitor&& visit) {
+  while (!part.empty()) {
+    if (format == RecordFormat::kLines) {
+      const void* const end = std::memchr(part.data(), '\n', part.size());
+      const size_t size = end == nullptr
+                              ? part.size()
+                              : static_cast<size_t>(static_cast<const char*>(end) - part.data());
+      visit(part.substr(0, size));
+      part.remove_prefix(end == nullptr ? size : size + 1);
+    } else {
+      const uint32_t size = load_length32(part.data());
+      visit(part.substr(sizeof(uint32_t), size));
+      part.remove_prefix(sizeof(uint32_t) + size);
+    }
+  }
+}
+
+}  // namespace persistence

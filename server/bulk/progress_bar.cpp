@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+#include "server/bulk/progress_bar.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace server {
+namespace {
+
+using persistence::BuildProgress;
+using persistence::BuildStep;
+
+constexpr int64_t kIntervalUs = core::kSecondUs / 10;
+// Back to the line's start, and away with what stood there.
+constexpr std::string_view kWipe = "\r\x1b[K";
+
+std::string_view name_of(BuildStep step) {
+  switch (step) {
+    case BuildStep::kCount:
+      return "counting";
+    case BuildStep::kAdd:
+      return "adding  ";
+    case BuildStep::kWrite:
+      return "writing ";
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string progress_text(const BuildProgress& progress) {
+  const std::string items = fmt::format("{:.1f} M items", double(progress.record_count) / 1e6);
+  if (progress.total_bytes == 0) {
+    return fmt::format("{} {} MB  {}", name_of(progress.step), progress.done_bytes / 1'000'000,
+                       items);
+  }
+  constexpr int kBarColumns = 30;
+  const double share = std::min(1.0, double(progress.done_bytes) / double(progress.total_bytes));
+  const int done = static_cast<int>(share * kBarColumns);
+  return fmt::format("{} [{:=<{}}{: <{}}] {:3.0f} %  {}", name_of(progress.step), "", done, "",
+                     kBarColumns - done, share * 100, items);
+}
+
+void ProgressBar::show(const BuildProgress& progress) {
+  const int64_t now_us = clock_.monotonic_us();
+  if (is_shown_ && now_us < next_us_) return;
+  next_us_ = now_us + kIntervalUs;
+  is_shown_ = true;
+  write_(fmt::format("{}{}", kWipe, progress_text(progress)));
+}
+
+void ProgressBar::clear() {
+  if (is_shown_) write_(kWipe);
+  is_shown_ = false;
+}
+
+}  // namespace server

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+//
+// ProgressBar: how far the offline builder is, as one line of a terminal that is written over.
+//
+// Invariants: writes at most ten times a second; clear() leaves nothing of the line.
+// Thread safety: none; one user at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "core/clock.h"
+#include "persistence/bulk/filter_file.h"
+
+namespace server {
+
+// The line without what puts it in place: a bar where the end is known, else what is done.
+std::string progress_text(const persistence::BuildProgress& progress);
+
+class ProgressBar {
+ public:
+  using Write = std::function<void(std::string_view text)>;
+  // The clock must outlive it.
+  ProgressBar(const core::Clock& clock, Write write) : clock_(clock), write_(std::move(write)) {}
+
+  void show(const persistence::BuildProgress& progress);
+  void clear();
+
+ private:
+  const core::Clock& clock_;
+  const Write write_;
+  int64_t next_us_ = 0;
+  bool is_shown_ = false;
+};
+
+}  // namespace server
