@@ -2,30 +2,31 @@
 # SPDX-License-Identifier: MIT
 #
 # Every figure that README and docs quote, ours beside redis-server in one run.
-#   scripts/bench.sh               all of it, about 15 minutes
+#   scripts/bench.sh               all of it, about 20 minutes
 #   scripts/bench.sh --quick       a tenth of the work, coarser figures
-#   scripts/bench.sh --only SECTION...   commands batches memory sparse creation growth threads
-#                                        durability engine
+#   scripts/bench.sh --only SECTION...   those sections, with commas or spaces between: commands
+#                                        batches memory sparse creation growth threads durability
+#                                        engine deletable windows many builder
+# RedisBloom joins where its module is found: REDISBLOOM_MODULE=/path/to/redisbloom.so
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-scripts/install_deps.sh test
-cmake --preset release >/dev/null
-cmake --build --preset release --parallel "$(nproc)" \
-  --target bloomery-server bloom_bench bloom_growth_bench hot_filter_load
 
 items=100000000
+engine_options=()
 server_options=()
-sections=(commands batches memory sparse creation growth threads durability engine)
+sections=(commands batches memory sparse creation growth threads durability engine deletable windows
+  many builder)
 while [ $# -gt 0 ]; do
   case $1 in
     --quick)
       items=3000000
+      engine_options+=(--quick)
       server_options+=(--rounds 2 --scale 0.2)
       shift
       ;;
     --only)
       shift
-      sections=("$@")
+      IFS=', ' read -r -a sections <<<"$*"
       break
       ;;
     *)
@@ -35,14 +36,35 @@ while [ $# -gt 0 ]; do
   esac
 done
 
+scripts/install_deps.sh test
+cmake --preset release >/dev/null
+cmake --build --preset release --parallel "$(nproc)" \
+  --target bloomery-server bloom_bench bloom_growth_bench hot_filter_load
+
 for section in "${sections[@]}"; do
-  if [ "$section" = engine ]; then
-    printf '\nThe engine in process, native against classic\n'
-    build/release/bench/bloom_bench --items "$items"
-    build/release/bench/bloom_growth_bench
-  elif [ "$section" = durability ]; then
-    python3 bench/durability_bench.py "${server_options[@]}"
-  else
-    python3 bench/server_bench.py "${server_options[@]}" --only "$section"
-  fi
+  case $section in
+    engine)
+      printf '\nThe engine in process, native against classic\n'
+      build/release/bench/bloom_bench --items "$items"
+      build/release/bench/bloom_growth_bench
+      ;;
+    durability)
+      python3 bench/durability_bench.py "${server_options[@]}"
+      ;;
+    deletable)
+      cmake --build --preset release --target deletable_bench
+      build/release/bench/deletable_bench "${engine_options[@]}"
+      python3 bench/deletable_server_bench.py "${server_options[@]}"
+      ;;
+    windows)
+      cmake --build --preset release --target window_bench
+      build/release/bench/window_bench "${engine_options[@]}"
+      ;;
+    builder)
+      python3 bench/builder_bench.py --items "$items"
+      ;;
+    *)
+      python3 bench/server_bench.py "${server_options[@]}" --only "$section"
+      ;;
+  esac
 done

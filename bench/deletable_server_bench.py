@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Adds, lookups and deletions through a server: deletable filters beside a plain native one and,
+where RedisBloom's module is found, beside its cuckoo filter (CF.*) on the same work.
+
+Single commands in pipelines, one I/O thread; the figures are the server's CPU time per command,
+medians of the rounds, in which the filters take turns. The module is looked for under --module,
+$REDISBLOOM_MODULE and where packages put it.
+"""
+import argparse
+import os
+import socket
+import statistics
+
+from server_bench import OurServer, Server, encode, redisbloom_module
+
+PIPELINE = 100
+
+
+class Subject:
+    """One kind of filter on a server: how it is made, asked and emptied."""
+
+    def __init__(self, name, server, reserve, words):
+        self.name = name
+        self.server = server
+        self.reserve = reserve
+        self.add, self.look, self.delete = words
+        self.figures = {}
+
+    def note(self, what, value):
+        self.figures.setdefault(what, []).append(value)
+
+    def median(self, what):
+        return statistics.median(self.figures[what]) if what in self.figures else None
+
+
+def cost(server, commands):
+    """Server CPU ns of each of the commands, and how many were answered 1."""
+    ones = 0
+    parts = [commands[start : start + PIPELINE] for start in range(0, len(commands), PIPELINE)]
+    requests = [b"".join(encode(*command) for command in part) for part in parts]
+    with socket.create_connection(("127.0.0.1", server.port), 60) as connection:
+        stream = connection.makefile("rb")
+        before = server.cpu_ns()
+        for part, request in zip(parts, requests):
+            connection.sendall(request)
+            for _ in part:
+                reply = stream.readline()
+                if reply[:1] == b"-":
+                    raise SystemExit(f"{server.name}: {reply.decode()}")
+                ones += reply == b":1\r\n"
+        return (server.cpu_ns() - before) / len(commands), ones
+
+
+def measure(subject, count, turn):
+    """Fills a new filter, asks, deletes every other item, asks again."""
+    server, key = subject.server, f"filter:{turn}"
+    reply = server.command(*[word.replace("KEY", key) for word in subject.reserve])
+    if reply.startswith("-"):
+        raise SystemExit(f"{subject.name}: {reply}")
+    items = [f"item:{number}" for number in range(count)]
+    absent = [f"absent:{number}" for number in range(count)]
+    subject.note("add", cost(server, [(subject.add, key, item) for item in items])[0])
+    used, found = cost(server, [(subject.look, key, item) for item in items])
+    subject.note("present", used)
+    if found != count:
+        raise SystemExit(f"{subject.name}: {count - found} items are lost")
+    used, found = cost(server, [(subject.look, key, item) for item in absent])
+    subject.note("absent", used)
+    subject.note("error", found / count)
+    subject.note("bits", int(server.command("MEMORY", "USAGE", key)[1:]) * 8 / count)
+    if subject.delete:
+        used, gone = cost(server, [(subject.delete, key, item) for item in items[::2]])
+        subject.note("delete", used)
+        found = cost(server, [(subject.look, key, item) for item in items[::2]])[1]
+        subject.note("residue", found / (count / 2))
+        kept = cost(server, [(subject.look, key, item) for item in items[1::2]])[1]
+        subject.note("lost", count // 2 - kept)
+        subject.note("gone", gone / (count / 2))
+    server.command("DEL", key)
+
+
+def print_subjects(subjects, rate):
+    print(f"{'error ' + format(rate, 'g'):<28} {'bits/item':>9} {'add':>6} {'present':>8} "
+          f"{'absent':>7} {'delete':>7} {'error':>9} {'residue':>8} {'lost':>5}")
+    for subject in subjects:
+        delete = f"{subject.median('delete'):7.0f}" if subject.delete else f"{'-':>7}"
+        residue = f"{subject.median('residue'):8.2%}" if subject.delete else f"{'-':>8}"
+        lost = f"{max(subject.figures['lost']):5.0f}" if subject.delete else f"{'-':>5}"
+        print(f"{subject.name:<28} {subject.median('bits'):9.2f} {subject.median('add'):6.0f} "
+              f"{subject.median('present'):8.0f} {subject.median('absent'):7.0f} {delete} "
+              f"{subject.median('error'):9.4%} {residue} {lost}", flush=True)
+
+
+def subjects_for(ours, theirs, rate, count):
+    plain = ["BF.RESERVE", "KEY", str(rate), str(count)]
+    words = ("BF.ADD", "BF.EXISTS", "BF.DEL")
+    subjects = [
+        Subject("native", ours, plain, ("BF.ADD", "BF.EXISTS", None)),
+        Subject("deletable", ours, [*plain, "DELETABLE"], words),
+        Subject("deletable, regions 10", ours, [*plain, "DELETABLE", "REGIONS", "10"], words),
+        Subject("deletable, regions 4", ours, [*plain, "DELETABLE", "REGIONS", "4"], words),
+    ]
+    if theirs:
+        # Its fingerprints have eight bits whatever rate is wanted: about 3 % with buckets of two.
+        subjects.append(Subject("RedisBloom CF", theirs, ["CF.RESERVE", "KEY", str(count)],
+                                ("CF.ADD", "CF.EXISTS", "CF.DEL")))
+    return subjects
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3, help="turns per filter")
+    parser.add_argument("--scale", type=float, default=1.0, help="factor on the items")
+    parser.add_argument("--pin", type=int, help="processor for the servers")
+    parser.add_argument("--module", help="RedisBloom's module, redisbloom.so")
+    parser.add_argument("--rates", type=float, nargs="+", default=[0.01, 0.001])
+    options = parser.parse_args()
+    if options.module:
+        os.environ["REDISBLOOM_MODULE"] = options.module
+    module = redisbloom_module()
+    count = max(1000, int(200_000 * options.scale) // 2 * 2)
+    print(f"\nThrough a server, {count:,} items, pipelines of {PIPELINE}: server CPU ns per "
+          "command; then half of the items are deleted")
+    if not module:
+        print("RedisBloom's module is not on this machine: no CF.* beside ours")
+    ours = OurServer(options)
+    theirs = module and Server("redis", ["redis-server", "--loglevel", "warning", "--loadmodule",
+                                         module], options.pin)
+    try:
+        for rate in options.rates:
+            subjects = subjects_for(ours, theirs, rate, count)
+            for turn in range(options.rounds):
+                for subject in subjects:
+                    measure(subject, count, turn)
+            print_subjects(subjects, rate)
+    finally:
+        ours.stop()
+        if theirs:
+            theirs.stop()
+
+
+if __name__ == "__main__":
+    main()
