@@ -49,7 +49,8 @@ class ClassicProbes {
 };
 
 struct ClassicLayout : DoubleHashing<ClassicProbes> {
-  static constexpr LayoutId kId = NativeLayout::kId;
+  static constexpr LayoutRow kRow = NativeLayout::kRow;
+  static constexpr LayoutId kId = kRow.id;
   static Geometry size(uint64_t capacity, double error_rate) {
     const double bits = -double(capacity) * std::log2(error_rate) / std::log(2.0);
     Geometry geometry;
@@ -117,7 +118,7 @@ class Product {
     parameters.expansion = 0;
     parameters.layout = layout;
     filter_ = std::move(ScalableFilter::create(parameters, budget_).value());
-    touch_pages(filter_->mutable_layer_bytes(0));
+    touch_pages(filter_->mutable_layer_bits(0).bytes());
     hash_ = filter_->hasher();
   }
   Geometry geometry() const { return filter_->layer_info(0).geometry; }

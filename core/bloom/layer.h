@@ -2,8 +2,9 @@
 //
 // Layer: one fixed-size filter, a bit array together with the shape that says how to use it.
 //
-// Invariants: the array has geometry().bit_count bits; item_count() counts adds that changed a bit.
-// Thread safety: const members may run beside each other; mark() needs the layer to itself.
+// Invariants: the array has geometry().bit_count bits; item_count() counts adds that changed a bit,
+// less what was removed.
+// Thread safety: const members may run beside each other; the others need the layer to themselves.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 #include <span>
 #include <utility>
 
-#include "core/bloom/bit_array.h"
+#include "core/bloom/arrays/bit_array.h"
 #include "core/bloom/hash.h"
 #include "core/bloom/parameters.h"
 
@@ -26,7 +27,8 @@ class Layer {
         item_count_(item_count),
         hash_count_(geometry.hash_count),
         lines_per_lookup_(geometry.lines_per_lookup),
-        is_rounded_(geometry.is_rounded) {}
+        is_rounded_(geometry.is_rounded),
+        cell_bits_(geometry.cell_bits) {}
 
   // Nothing when the memory cannot be had.
   static std::optional<Layer> create(const LayerPlan& plan,
@@ -45,7 +47,7 @@ class Layer {
   uint64_t item_count() const { return item_count_; }
   bool is_full() const { return item_count_ >= capacity_; }
   Geometry geometry() const {
-    return {bits_.bit_count(), hash_count_, lines_per_lookup_, is_rounded_};
+    return {bits_.bit_count(), hash_count_, lines_per_lookup_, is_rounded_, cell_bits_};
   }
   const BitArray& bits() const { return bits_; }
   BitArray& bits() { return bits_; }
@@ -59,18 +61,42 @@ class Layer {
     return Layout::check(bits_.words(), geometry(), hash);
   }
   ArrayView view() const { return {bits_.words(), geometry()}; }
-  // True, and counted, when some bit was clear before.
+  // Counts the item when it is new. Layouts that only add always have room.
+  template <class Layout>
+  Insertion insert(ItemHash hash) {
+    Insertion insertion{};
+    if constexpr (Layout::kRow.clears_bits) {
+      insertion = Layout::insert(bits_.words(), geometry(), capacity_, hash);
+    } else {
+      const bool changed = Layout::mark(bits_.words(), geometry(), hash);
+      insertion = changed ? Insertion::kAdded : Insertion::kPresent;
+    }
+    item_count_ += insertion == Insertion::kAdded;
+    return insertion;
+  }
+  // True, and counted, when it is new.
   template <class Layout>
   bool mark(ItemHash hash) {
-    const bool changed = Layout::mark(bits_.words(), geometry(), hash);
-    item_count_ += changed;
-    return changed;
+    return insert<Layout>(hash) == Insertion::kAdded;
   }
-  // Counts the item whether or not its bits were there: for replaying adds known to be new.
+  // Counts the item whether or not its bits were there: for replaying adds known to be new. False,
+  // and nothing has changed, when there is no room.
   template <class Layout>
-  void mark_counted(ItemHash hash) {
-    Layout::mark(bits_.words(), geometry(), hash);
+  bool insert_new(ItemHash hash) {
+    if constexpr (Layout::kRow.clears_bits) {
+      if (!Layout::insert_new(bits_.words(), geometry(), capacity_, hash)) return false;
+    } else {
+      Layout::mark(bits_.words(), geometry(), hash);
+    }
     ++item_count_;
+    return true;
+  }
+  template <class Layout>
+  Removal remove(ItemHash hash) {
+    const Removal removal = Layout::remove(bits_.words(), geometry(), hash);
+    // A layer from a file may hold more than it counts.
+    item_count_ -= removal == Removal::kGone && item_count_ != 0;
+    return removal;
   }
 
  private:
@@ -86,7 +112,8 @@ class Layer {
   // of the filter is kept here: ten thousand small filters must not pay for an empty list.
   bool filter_is_chain_ : 1 = false;
   uint8_t filter_layout_ : 6 = 0;
-  uint32_t filter_expansion_ = 0;
+  uint16_t cell_bits_ = 0;
+  uint16_t filter_expansion_ = 0;
 };
 
 }  // namespace core::bloom

@@ -19,7 +19,7 @@
 #include <span>
 #include <string_view>
 
-#include "core/bloom/bit_array.h"
+#include "core/bloom/arrays/bit_array.h"
 #include "core/bloom/hash.h"
 #include "core/bloom/native_layout.h"
 #include "core/bloom/parameters.h"
@@ -30,11 +30,11 @@ namespace core::bloom {
 
 // What a layout has. `count` is of items, layers or bytes; `rate` is an error rate.
 template <class Layout>
-concept LayoutPolicy = requires(const FilterParameters& parameters, const Geometry& geometry,
-                                const HashSettings& settings, std::string_view item, ItemHash hash,
-                                uint64_t* words, uint64_t count, uint32_t index, double rate,
-                                std::span<const ArrayView> arrays, std::span<const ItemHash> hashes,
-                                std::span<bool> found) {
+concept AnyLayout = requires(const FilterParameters& parameters, const Geometry& geometry,
+                             const HashSettings& settings, std::string_view item, ItemHash hash,
+                             uint64_t* words, uint64_t count, uint32_t index, double rate,
+                             std::span<const ArrayView> arrays, std::span<const ItemHash> hashes,
+                             std::span<bool> found) {
   { Layout::kRow } -> std::convertible_to<LayoutRow>;
   { Layout::hash(item, settings) } -> std::same_as<ItemHash>;
   // A layer of `count` items; nothing when no array of an addressable size keeps the rate.
@@ -50,9 +50,35 @@ concept LayoutPolicy = requires(const FilterParameters& parameters, const Geomet
   Layout::prefetch(words, geometry, hash);
   { Layout::check(words, geometry, hash) } -> std::same_as<bool>;
   Layout::check_group(arrays, hashes, found);
+};
+
+template <class Layout>
+concept AddOnlyLayout = !Layout::kRow.clears_bits &&
+                        requires(uint64_t * words, const Geometry& geometry, ItemHash hash) {
   // True when some bit was clear before.
   { Layout::mark(words, geometry, hash) } -> std::same_as<bool>;
 };
+
+// What a layout has whose items can be deleted, in place of mark(). Its contract: each removal may
+// undo one insertion that answered kAdded. An item that was added so and not removed is never lost.
+// Removing an item that was never added may take another's place; that is the caller's fault, and
+// nobody else can notice it.
+//
+// Everything is deterministic: the same calls leave the same bytes. An insertion without room
+// leaves the array byte for byte as it was; so does a removal that answers kAbsent or kStays. An
+// array of zeros has room for an item. `capacity` is the layer's.
+template <class Layout>
+concept DeletableLayout = Layout::kRow.clears_bits&& requires(uint64_t* words,
+                                                              const Geometry& geometry,
+                                                              uint64_t capacity, ItemHash hash) {
+  { Layout::insert(words, geometry, capacity, hash) } -> std::same_as<Insertion>;
+  // Inserts without looking; false when there is no room.
+  { Layout::insert_new(words, geometry, capacity, hash) } -> std::same_as<bool>;
+  { Layout::remove(words, geometry, hash) } -> std::same_as<Removal>;
+};
+
+template <class Layout>
+concept LayoutPolicy = AnyLayout<Layout> &&(AddOnlyLayout<Layout> || DeletableLayout<Layout>);
 
 template <LayoutPolicy... Members>
 struct LayoutList {

@@ -18,7 +18,7 @@
 #include <span>
 
 #include "core/bloom/line_kernels.h"
-#include "core/bloom/line_model.h"
+#include "core/bloom/models/line_model.h"
 #include "core/prefetch.h"
 
 namespace core::bloom {

@@ -6,7 +6,7 @@
 #include <bit>
 #include <cmath>
 
-#include "core/bloom/bit_array.h"
+#include "core/bloom/arrays/bit_array.h"
 
 namespace core::bloom {
 namespace {

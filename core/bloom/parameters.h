@@ -37,6 +37,8 @@ struct LayoutRow {
   double own_tightening = 0;
   // The forms with 32-bit hashes or rounded arrays, and a growth that has no effect.
   bool has_older_forms = false;
+  // FilterParameters::region_bits, which is also the cell_bits of all its layers.
+  bool takes_region_bits = false;
 };
 
 // A filter has six bits for the id of its layout.
@@ -85,6 +87,8 @@ struct FilterParameters {
   // The two older forms of the redisbloom layout, met only in imported filters.
   bool hashes_32_bits = false;
   bool rounds_to_power_of_two = false;
+  // Of the layouts that take it.
+  uint8_t region_bits = 0;
   // The growth that RedisBloom keeps of a filter that never grows; it has no effect.
   uint16_t idle_growth = kUsualIdleGrowth;
 
@@ -92,6 +96,12 @@ struct FilterParameters {
   bool is_scaling() const { return expansion != 0; }
   bool operator==(const FilterParameters&) const = default;
 };
+
+// What inserting an item did. Only deletable layouts may have no room.
+enum class Insertion : uint8_t { kAdded, kPresent, kNoRoom };
+
+// What deleting an item did. kStays: it is there, but taking it out would touch other items.
+enum class Removal : uint8_t { kGone, kAbsent, kStays };
 
 // The shape of a layer's bit array.
 struct Geometry {
@@ -102,6 +112,8 @@ struct Geometry {
   uint8_t lines_per_lookup = 0;
   // redisbloom only: bit_count is a power of two because it was rounded up to one.
   bool is_rounded = false;
+  // Bits of the cells that a deletable layout's array consists of: what a cell is, the layout says.
+  uint16_t cell_bits = 0;
 
   uint64_t size_bytes() const { return (bit_count + 63) / 64 * 8; }
   bool operator==(const Geometry&) const = default;

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "core/bloom/bit_array.h"
+#include "core/bloom/arrays/bit_array.h"
 
 namespace core::bloom {
 namespace {

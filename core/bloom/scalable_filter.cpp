@@ -74,6 +74,9 @@ FilterParameters ScalableFilter::parameters() const {
   parameters.capacity = first_.capacity();
   parameters.expansion = first_.filter_expansion_;
   parameters.layout = layout();
+  if (layout_row(parameters.layout).takes_region_bits) {
+    parameters.region_bits = static_cast<uint8_t>(first_.cell_bits_);
+  }
   return parameters;
 }
 
@@ -111,10 +114,11 @@ ItemHasher ScalableFilter::hasher() const {
 }
 
 template <class Layout>
-AddOutcome ScalableFilter::mark_in_new_layer(ItemHash hash, const MemoryBudget& budget) {
+AddOutcome ScalableFilter::insert_in_new_layer(ItemHash hash, const MemoryBudget& budget) {
   if (!is_scaling()) return AddOutcome::kFull;
   if (!grow(budget)) return AddOutcome::kCannotGrow;
-  layers().back().mark_counted<Layout>(hash);
+  [[maybe_unused]] const bool has_room = layers().back().insert_new<Layout>(hash);
+  assert(has_room);
   return AddOutcome::kAdded;
 }
 
@@ -122,11 +126,15 @@ template <class Layout>
 AddOutcome ScalableFilter::add_to_last(ItemHash hash, const MemoryBudget& budget) {
   Layer& last = layers().back();
   if (!last.is_full()) {
-    // Marking tells whether the item was there, which saves checking this layer first.
-    return last.mark<Layout>(hash) ? AddOutcome::kAdded : AddOutcome::kPresent;
+    // Inserting tells whether the item was there, which saves checking this layer first.
+    const Insertion insertion = last.insert<Layout>(hash);
+    if (insertion != Insertion::kNoRoom) {
+      return insertion == Insertion::kAdded ? AddOutcome::kAdded : AddOutcome::kPresent;
+    }
+  } else if (last.check<Layout>(hash)) {
+    return AddOutcome::kPresent;
   }
-  if (last.check<Layout>(hash)) return AddOutcome::kPresent;
-  return mark_in_new_layer<Layout>(hash, budget);
+  return insert_in_new_layer<Layout>(hash, budget);
 }
 
 template <class Layout>
@@ -171,10 +179,45 @@ AddOutcome ScalableFilter::add(ItemHash hash, const MemoryBudget& budget) {
 AddOutcome ScalableFilter::replay_add(ItemHash hash, const MemoryBudget& budget) {
   return with_layout(layout(), [&]<class Layout>() {
     Layer& last = layers().back();
-    if (last.is_full()) return mark_in_new_layer<Layout>(hash, budget);
-    last.mark_counted<Layout>(hash);
-    return AddOutcome::kAdded;
+    if (!last.is_full() && last.insert_new<Layout>(hash)) return AddOutcome::kAdded;
+    return insert_in_new_layer<Layout>(hash, budget);
   });
+}
+
+void ScalableFilter::drop_layer(size_t index) {
+  const auto place = static_cast<ptrdiff_t>(index);
+  chain_->layers.erase(chain_->layers.begin() + place);
+  chain_->error_rates.erase(chain_->error_rates.begin() + place);
+  // As assemble() has it: the filter and its reloaded copy must grow alike.
+  chain_->parameters.capacity = chain_->layers.front().capacity();
+}
+
+Removal ScalableFilter::remove(ItemHash hash) {
+  return with_layout(layout(), [&]<class Layout>() {
+    if constexpr (DeletableLayout<Layout>) {
+      const std::span<Layer> all = layers();
+      for (size_t i = 0; i < all.size(); ++i) {
+        const Removal removal = all[i].remove<Layout>(hash);
+        if (removal == Removal::kAbsent) continue;
+        // Only the last layer may take items again. Rates stay within their sum: a layer that was
+        // made for one place has at most the rate of the earlier place it gets.
+        if (all[i].item_count() == 0 && i + 1 < all.size()) drop_layer(i);
+        return removal;
+      }
+    } else {
+      assert(false);
+    }
+    return Removal::kAbsent;
+  });
+}
+
+void ScalableFilter::remove_many(std::span<const ItemHash> hashes, std::span<Removal> outcomes) {
+  assert(outcomes.size() >= hashes.size());
+  for (size_t start = 0; start < hashes.size(); start += kGroupItems) {
+    const size_t end = std::min(start + kGroupItems, hashes.size());
+    for (size_t i = start; i < end; ++i) prefetch(hashes[i]);
+    for (size_t i = start; i < end; ++i) outcomes[i] = remove(hashes[i]);
+  }
 }
 
 bool ScalableFilter::may_contain(std::string_view item) const {
@@ -279,10 +322,6 @@ const BitArray& ScalableFilter::layer_bits(size_t index) const {
 
 BitArray& ScalableFilter::mutable_layer_bits(size_t index) {
   return layers()[index].bits();
-}
-
-std::span<std::byte> ScalableFilter::mutable_layer_bytes(size_t index) {
-  return layers()[index].bits().bytes();
 }
 
 double ScalableFilter::fill_ratio(size_t index) const {

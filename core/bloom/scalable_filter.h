@@ -3,7 +3,12 @@
 // ScalableFilter: a Bloom filter that grows by whole layers, each with a stricter error rate.
 //
 // Invariants: a filter has at least one layer; only the last one takes items; the layout never
-// changes. A lookup visits the newest layer, the largest, first. An item added is found for ever.
+// changes. A lookup visits the newest layer, the largest, first. An item added is found for ever,
+// or until it is deleted where the layout can do that: each deletion may undo one add that answered
+// kAdded; an item that was added so and not deleted is never lost; deleting an item that was never
+// added is the caller's fault (DeletableLayout in core/bloom/layouts.h). A deletion takes an item
+// from the oldest layer that has it: when it was added no older one had it, and older layers only
+// lose items, so the oldest match is its own. An older layer that becomes empty is dropped.
 // Thread safety: const members may run beside each other; the others need the filter to themselves.
 // hasher() gives a copy, so callers may hash before they lock.
 // Source: Almeida, Baquero, Preguica, Hutchison 2007, "Scalable Bloom Filters"; docs/bloom_math.md.
@@ -73,9 +78,13 @@ class ScalableFilter {
   // Asks for the cache lines that a lookup or add of this item will touch, if they are many.
   void prefetch(ItemHash hash) const;
 
-  // Repeats an add that a journal of ours says was new: no check, only count and growth decide.
-  // The bits may be there already when a snapshot was taken while they were being set.
+  // Repeats an add that a journal of ours says was new: no check, only count, room and growth
+  // decide. The bits may be there already when a snapshot was taken while they were being set.
   AddOutcome replay_add(ItemHash hash, const MemoryBudget& budget);
+
+  // REQUIRES: the layout clears bits.
+  Removal remove(ItemHash hash);
+  void remove_many(std::span<const ItemHash> hashes, std::span<Removal> outcomes);
 
   // The batch forms fetch a group's cache lines together. `outcomes` and `found` are as long as
   // `items`. add_many returns how many items it dealt with: it stops after the first kFull.
@@ -87,9 +96,6 @@ class ScalableFilter {
   void may_contain_many(std::span<const ItemHash> hashes, std::span<bool> found) const;
 
   FilterParameters parameters() const;
-  double error_rate() const { return parameters().error_rate; }
-  // 0: the layout's own series.
-  double tightening_ratio() const { return parameters().tightening_ratio; }
   uint32_t expansion() const { return parameters().expansion; }
   bool is_scaling() const { return expansion() != 0; }
   LayoutId layout() const { return static_cast<LayoutId>(first_.filter_layout_); }
@@ -108,8 +114,6 @@ class ScalableFilter {
   // The same bits for those who read all of them: untouched pages are to stay so.
   const BitArray& layer_bits(size_t index) const;
   BitArray& mutable_layer_bits(size_t index);
-  // For loading a layer's bits in chunks.
-  std::span<std::byte> mutable_layer_bytes(size_t index);
   // Reads the whole array.
   double fill_ratio(size_t index) const;
   // As BitArray::fill_ratio: at most max_bytes of it are read.
@@ -149,7 +153,8 @@ class ScalableFilter {
   size_t add_group(std::span<const ItemHash> hashes, std::span<AddOutcome> outcomes,
                    const MemoryBudget& budget);
   template <class Layout>
-  AddOutcome mark_in_new_layer(ItemHash hash, const MemoryBudget& budget);
+  AddOutcome insert_in_new_layer(ItemHash hash, const MemoryBudget& budget);
+  void drop_layer(size_t index);
 
   // The only layer, or empty beside a chain; its spare bits hold what both forms need.
   Layer first_;

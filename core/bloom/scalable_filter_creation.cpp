@@ -3,6 +3,8 @@
 // How filters come to be: new, from parts that are not trusted, or as copies.
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "core/bloom/layouts.h"
 #include "core/bloom/scalable_filter.h"
 
@@ -12,6 +14,9 @@ namespace {
 // Probes per lookup that an imported filter may ask for; RedisBloom's strictest rate needs 1,075.
 constexpr uint16_t kMaxHashCount = 2048;
 
+// A filter of one layer keeps so much of it.
+constexpr uint32_t kSingleExpansionMax = std::numeric_limits<uint16_t>::max();
+
 // Only what differs from these defaults needs a chain to remember it.
 bool is_usual(const FilterParameters& parameters) {
   FilterParameters usual;
@@ -19,7 +24,8 @@ bool is_usual(const FilterParameters& parameters) {
   usual.capacity = parameters.capacity;
   usual.expansion = parameters.expansion;
   usual.layout = parameters.layout;
-  return parameters == usual;
+  usual.region_bits = parameters.region_bits;
+  return parameters == usual && parameters.expansion <= kSingleExpansionMax;
 }
 
 Result<> check_parameters(const FilterParameters& parameters) {
@@ -155,7 +161,7 @@ bool ScalableFilter::detach_from_children() {
 void ScalableFilter::become_single(const FilterParameters& parameters, Layer layer) {
   first_ = std::move(layer);
   first_.filter_layout_ = static_cast<uint8_t>(parameters.layout);
-  first_.filter_expansion_ = parameters.expansion;
+  first_.filter_expansion_ = static_cast<uint16_t>(parameters.expansion);
   first_.filter_is_chain_ = false;
   error_rate_ = parameters.error_rate;
 }

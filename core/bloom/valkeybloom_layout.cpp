@@ -5,7 +5,7 @@
 #include <limits>
 #include <numbers>
 
-#include "core/bloom/bit_array.h"
+#include "core/bloom/arrays/bit_array.h"
 
 namespace core::bloom {
 namespace {

@@ -15,7 +15,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/bloom/bit_array.h"
+#include "core/bloom/arrays/bit_array.h"
 #include "persistence/bytes/module_value.h"
 
 namespace persistence {

@@ -8,7 +8,7 @@
 #include <limits>
 #include <string>
 
-#include "core/bloom/bit_array.h"
+#include "core/bloom/arrays/bit_array.h"
 #include "core/keyspace/reclaimer.h"
 #include "server/process/allocator.h"
 

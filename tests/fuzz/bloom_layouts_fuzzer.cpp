@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "core/bloom/bit_array.h"
+#include "core/bloom/arrays/bit_array.h"
 #include "core/bloom/layouts.h"
 #include "core/bloom/line_kernels.h"
 #include "core/bloom/line_walk.h"

@@ -2,8 +2,8 @@
 //
 // SaveChild: a forked copy of the process that saves the keyspace as it was at the fork.
 //
-// Big bit arrays are shared with the child and not copied (see core/bloom/bit_array.h), so the
-// fork takes no longer for a big filter than for a small one.
+// Big bit arrays are shared with the child and not copied (see core/bloom/arrays/bit_array.h), so
+// the fork takes no longer for a big filter than for a small one.
 //
 // Invariants: the child holds no socket, log or lock file that it was not given, so that those end
 // with the parent, and it ends when the parent does. Its temporary file is removed if
@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-#include "core/bloom/array_memory.h"
+#include "core/bloom/arrays/array_memory.h"
 #include "core/clock.h"
 #include "core/result.h"
 #include "server/process/memory_monitor.h"

@@ -10,8 +10,8 @@
 #include <string>
 #include <utility>
 
-#include "core/bloom/array_memory.h"
-#include "core/bloom/bit_array.h"
+#include "core/bloom/arrays/array_memory.h"
+#include "core/bloom/arrays/bit_array.h"
 #include "core/bloom/scalable_filter.h"
 #include "core/clock.h"
 #include "core/keyspace/keyspace.h"

@@ -11,7 +11,7 @@
 #include <random>
 #include <vector>
 
-#include "core/bloom/bit_array.h"
+#include "core/bloom/arrays/bit_array.h"
 #include "core/bloom/line_walk.h"
 
 namespace core::bloom {

@@ -224,7 +224,7 @@ class BusySink final : public ByteSink {
   BusySink(std::string& out, core::bloom::ScalableFilter& filter) : out_(out), filter_(filter) {}
   core::Result<> write(std::string_view bytes) override {
     out_.append(bytes);
-    const auto array = filter_.mutable_layer_bytes(0);
+    const auto array = filter_.mutable_layer_bits(0).bytes();
     for (int i = 0; i < 5000; ++i) array[random_() % array.size()] |= std::byte{0x10};
     return {};
   }

@@ -70,7 +70,7 @@ TEST(MemoryMonitorTest, DeletedFiltersMakeRoomBeforeTheyAreFreed) {
     EntryPtr entry = entry_with_filter(100'000'000);  // 121 MB
     ASSERT_FALSE(memory.fits(100 * kMiB));
     // Full pages take a while to be given back.
-    const auto bytes = entry->filter().mutable_layer_bytes(0);
+    const auto bytes = entry->filter().mutable_layer_bits(0).bytes();
     std::ranges::fill(bytes.first(32 * kMiB), std::byte{1});
     reclaimer.drop(std::move(entry));
     ASSERT_TRUE(memory.fits(100 * kMiB)) << i;

@@ -3,7 +3,7 @@
 // INFO about memory.
 #include <array>
 
-#include "core/bloom/array_memory.h"
+#include "core/bloom/arrays/array_memory.h"
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/reclaimer.h"
 #include "server/commands/server/info/section.h"
@@ -124,9 +124,8 @@ void write_memory(const Source& source, Lines& lines) {
   lines.field("mem_clients_normal", clients);
   lines.zeros({"mem_cluster_links", "mem_aof_buffer"});
   // Big bit arrays: promised, and behind them in memory, whichever process has touched it.
-  const auto& arrays = core::bloom::ArrayMemory::of_process();
-  lines.field("mem_filter_arrays_reserved", arrays.reserved_bytes());
-  lines.field("mem_filter_arrays_resident", arrays.resident_bytes());
+  lines.field("mem_filter_arrays_reserved", core::bloom::mapped_bytes());
+  lines.field("mem_filter_arrays_resident", core::bloom::resident_array_bytes());
   lines.field("mem_allocator", allocator_name());
   lines.zeros({"active_defrag_running"});
   lines.field("lazyfree_pending_objects", source.services.reclaimer.pending());

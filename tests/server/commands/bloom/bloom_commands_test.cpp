@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/bloom/bit_array.h"
+#include "core/bloom/arrays/bit_array.h"
 #include "core/bloom/layouts.h"
 #include "server/commands/bloom/bloom_statistics.h"
 #include "tests/support/command_test.h"

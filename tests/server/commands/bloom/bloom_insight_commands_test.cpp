@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <map>
 
-#include "core/bloom/bit_array.h"
+#include "core/bloom/arrays/bit_array.h"
 #include "core/bloom/layouts.h"
 
 #include "tests/support/command_test.h"

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/bloom/bit_array.h"
+#include "core/bloom/arrays/bit_array.h"
 
 namespace server {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "core/bloom/bit_array.h"
+#include "core/bloom/arrays/bit_array.h"
 #include "core/keyspace/keyspace.h"
 #include "persistence/rdb/rdb_writer.h"
 #include "tests/support/filters.h"

@@ -88,4 +88,10 @@ class ArrayMemory {
   Tail* freed_ = nullptr;  // arrays that wait for them, linked by their tails
 };
 
+// Bytes of all mapped arrays of the process, PrivateMemory's included, touched or not. Callable
+// from any thread.
+uint64_t mapped_bytes();
+// Bytes of memory behind them, as ArrayMemory and PrivateMemory count them.
+uint64_t resident_array_bytes();
+
 }  // namespace core::bloom

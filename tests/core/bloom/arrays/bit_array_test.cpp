@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "core/bloom/bit_array.h"
+#include "core/bloom/arrays/bit_array.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -268,7 +268,7 @@ TEST(BitArrayTest, DetachedArrayIsNoChildsAnyMore) {
 
 TEST(BitArrayTest, ChildrenSeePrivateArraysAsTheyWere) {
   auto array = *BitArray::allocate(BitArray::kMappedBytes * 8, ArraySharing::kPrivate);
-  EXPECT_FALSE(array.is_mapped());
+  EXPECT_FALSE(array.is_shared());
   EXPECT_EQ(array.count_ones(), 0U);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(array.words()) % 64, 0U);
   array.words()[17] = 42;
@@ -277,8 +277,11 @@ TEST(BitArrayTest, ChildrenSeePrivateArraysAsTheyWere) {
   EXPECT_EQ(array.words()[17], 47U);
   const auto copy = array.clone();
   ASSERT_TRUE(copy);
-  EXPECT_FALSE(copy->is_mapped());
+  EXPECT_FALSE(copy->is_shared());
   EXPECT_EQ(copy->words()[17], 47U);
+  const uint64_t* const words = array.words();
+  EXPECT_TRUE(array.detach_from_children());
+  EXPECT_EQ(array.words(), words);
 }
 
 TEST(BitArrayTest, MovedFromArrayIsEmpty) {

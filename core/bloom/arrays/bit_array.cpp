@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "core/bloom/bit_array.h"
+#include "core/bloom/arrays/bit_array.h"
 
 #include <algorithm>
 #include <array>
@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "core/bitmap/bitmap.h"
+#include "core/bloom/arrays/private_memory.h"
 
 namespace core::bloom {
 namespace {
@@ -34,6 +35,11 @@ bool is_zero(std::span<const std::byte> bytes) {
   return std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; });
 }
 
+void* map(size_t size_bytes, ArraySharing sharing) {
+  return sharing == ArraySharing::kShared ? ArrayMemory::of_process().map(size_bytes)
+                                          : PrivateMemory::of_process().map(size_bytes);
+}
+
 std::atomic<uint64_t> granted_bytes{0};
 
 }  // namespace
@@ -44,10 +50,12 @@ uint64_t granted_array_bytes() {
 
 BitArray::~BitArray() {
   if (words_ == nullptr) return;
-  if (is_mapped()) {
+  if (!is_mapped()) {
+    std::free(words_);
+  } else if (is_shared()) {
     ArrayMemory::of_process().unmap(words_, size_bytes());
   } else {
-    std::free(words_);
+    PrivateMemory::of_process().unmap(words_, size_bytes());
   }
 }
 
@@ -56,17 +64,18 @@ std::optional<BitArray> BitArray::allocate(uint64_t bit_count, ArraySharing shar
   BitArray array;
   array.extent_.bit_count = bit_count;
   const uint64_t size_bytes = array.size_bytes();
-  array.extent_.is_mapped = sharing == ArraySharing::kShared && size_bytes >= kMappedBytes;
-  array.words_ = array.is_mapped()
-                     ? static_cast<uint64_t*>(ArrayMemory::of_process().map(size_bytes))
-                     : allocate_on_heap(size_bytes);
+  array.extent_.is_mapped = size_bytes >= kMappedBytes;
+  array.extent_.is_private = sharing == ArraySharing::kPrivate;
+  array.words_ = array.is_mapped() ? static_cast<uint64_t*>(map(size_bytes, sharing))
+                                   : allocate_on_heap(size_bytes);
   if (array.words_ == nullptr) return std::nullopt;
   granted_bytes.fetch_add(size_bytes, std::memory_order_relaxed);
   return array;
 }
 
 std::optional<BitArray> BitArray::clone() const {
-  auto copy = allocate(bit_count(), is_mapped() ? ArraySharing::kShared : ArraySharing::kPrivate);
+  auto copy =
+      allocate(bit_count(), extent_.is_private ? ArraySharing::kPrivate : ArraySharing::kShared);
   if (!copy) return std::nullopt;
   visit_data(0, bytes().size(),
              [&](uint64_t offset, std::span<const std::byte> data) { copy->write(offset, data); });
@@ -76,12 +85,16 @@ std::optional<BitArray> BitArray::clone() const {
 uint64_t BitArray::next_data(uint64_t offset) const {
   const uint64_t end = bytes().size();
   if (!is_mapped()) return std::min(offset, end);
-  return std::min(ArrayMemory::of_process().next_data(words_, size_bytes(), offset), end);
+  const uint64_t next = is_shared()
+                            ? ArrayMemory::of_process().next_data(words_, size_bytes(), offset)
+                            : PrivateMemory::of_process().next_data(words_, size_bytes(), offset);
+  return std::min(next, end);
 }
 
 uint64_t BitArray::data_end(uint64_t offset) const {
   if (!is_mapped()) return bytes().size();
-  return ArrayMemory::of_process().data_end(words_, size_bytes(), offset);
+  if (is_shared()) return ArrayMemory::of_process().data_end(words_, size_bytes(), offset);
+  return PrivateMemory::of_process().data_end(words_, size_bytes(), offset);
 }
 
 void BitArray::write(uint64_t offset, std::span<const std::byte> source) {
@@ -98,7 +111,7 @@ void BitArray::write(uint64_t offset, std::span<const std::byte> source) {
 }
 
 bool BitArray::detach_from_children() {
-  if (words_ == nullptr || !is_mapped()) return true;
+  if (words_ == nullptr || !is_shared()) return true;
   auto copy = clone();
   if (!copy) return false;
   // What the children share lives on until the last of them has ended.

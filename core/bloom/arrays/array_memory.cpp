@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "core/bloom/array_memory.h"
+#include "core/bloom/arrays/array_memory.h"
 
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -12,6 +12,8 @@
 #include <fstream>
 #include <new>
 #include <utility>
+
+#include "core/bloom/arrays/private_memory.h"
 
 namespace core::bloom {
 namespace {
@@ -199,6 +201,14 @@ void ArrayMemory::release() {
     Tail* const tail = std::exchange(freed, freed->next_freed);
     tail->give_back();
   }
+}
+
+uint64_t mapped_bytes() {
+  return ArrayMemory::of_process().reserved_bytes() + PrivateMemory::of_process().reserved_bytes();
+}
+
+uint64_t resident_array_bytes() {
+  return ArrayMemory::of_process().resident_bytes() + PrivateMemory::of_process().resident_bytes();
 }
 
 }  // namespace core::bloom

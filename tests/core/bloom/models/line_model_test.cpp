@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "core/bloom/line_model.h"
+#include "core/bloom/models/line_model.h"
 
 #include <gtest/gtest.h>
 

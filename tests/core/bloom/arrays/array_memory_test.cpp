@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "core/bloom/array_memory.h"
+#include "core/bloom/arrays/array_memory.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -2,11 +2,11 @@
 //
 // BitArray: zeroed bits that a layer owns, from the heap when small and from the kernel when big.
 //
-// Invariants: bits past bit_count() up to the next multiple of 64 exist and are zero. Shared arrays
-// of kMappedBytes or more are mapped: they cost memory only as pages are touched, a child that
-// saves the array sees a superset of its bits, and the parent copies no page. Of all others a child
-// sees what they were at the fork. Members that deal with the whole array touch no page that was
-// untouched, but for words() and bytes(), whose users see to that themselves.
+// Invariants: bits past bit_count() up to the next multiple of 64 exist and are zero. Arrays of
+// kMappedBytes or more are mapped: they cost memory only as pages are touched. If they are shared,
+// a child that saves the array sees a superset of its bits, and the parent copies no page. Of all
+// others a child sees what they were at the fork. Members that deal with the whole array touch no
+// page that was untouched, but for words() and bytes(), whose users see to that themselves.
 // Thread safety: as for a plain array.
 // Source: docs/bloom_math.md, "Memory".
 #pragma once
@@ -18,7 +18,7 @@
 #include <span>
 #include <utility>
 
-#include "core/bloom/array_memory.h"
+#include "core/bloom/arrays/array_memory.h"
 
 namespace core::bloom {
 
@@ -66,8 +66,10 @@ class BitArray {
     return {reinterpret_cast<const std::byte*>(words_), (bit_count() + 7) / 8};
   }
 
-  // Whether pages may be untouched, and children share it.
+  // Whether pages may be untouched.
   bool is_mapped() const { return extent_.is_mapped; }
+  // Whether children share it.
+  bool is_shared() const { return extent_.is_mapped && !extent_.is_private; }
   // Offset in bytes() of the first byte at or behind `offset` whose page was touched; from there
   // back to `offset` all is zero. The size of bytes() when no such page follows.
   uint64_t next_data(uint64_t offset) const;
@@ -89,10 +91,11 @@ class BitArray {
   void write(uint64_t offset, std::span<const std::byte> source);
 
  private:
-  // One word: ten thousand small filters must not pay for a flag.
+  // One word: ten thousand small filters must not pay for flags.
   struct Extent {
     bool is_mapped : 1 = false;
-    uint64_t bit_count : 63 = 0;  // above the flag: a line count is one shift away
+    bool is_private : 1 = false;
+    uint64_t bit_count : 62 = 0;  // above the flags: a line count is one shift away
   };
 
   uint64_t count_ones_in(uint64_t from, uint64_t to) const;
@@ -104,10 +107,5 @@ class BitArray {
 
 // Bytes of all arrays that were ever made, whether they are gone or not. Callable from any thread.
 uint64_t granted_array_bytes();
-
-// Bytes of all mapped arrays of the process, touched or not. Callable from any thread.
-inline uint64_t mapped_bytes() {
-  return ArrayMemory::of_process().reserved_bytes();
-}
 
 }  // namespace core::bloom
