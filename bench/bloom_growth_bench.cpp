@@ -60,7 +60,8 @@ void print_growth(double tightening_ratio, LayoutId layout, std::string_view nam
     const uint64_t capacity = ((uint64_t{1} << layers) - 1) * parameters.capacity;
     for (; filter->item_count() < capacity; ++added) filter->add(Item(1, added).view(), budget);
     uint64_t bits = 0;
-    for (size_t i = 0; i < filter->layer_count(); ++i) bits += filter->layer_bytes(i).size() * 8;
+    for (size_t i = 0; i < filter->layer_count(); ++i)
+      bits += filter->layer_bits(i).bytes().size() * 8;
     const uint64_t probes = 500'000;
     uint64_t found = 0, wrong = 0;
     const double present_ns = nanoseconds_per_item(probes, [&] {

@@ -23,8 +23,11 @@
 namespace core::bloom {
 
 struct NativeLayout {
-  static constexpr LayoutRow kRow{
-      .id = kDefaultLayout, .name = "native", .has_fixed_hash = true, .takes_tightening = true};
+  static constexpr LayoutRow kRow{.id = kDefaultLayout,
+                                  .name = "native",
+                                  .has_fixed_hash = true,
+                                  .takes_tightening = true,
+                                  .takes_window = true};
   static constexpr LayoutId kId = kRow.id;
   // Below this two different items are as likely to share their 128-bit hash as to collide.
   static constexpr double kMinErrorRate = 0x1p-96;

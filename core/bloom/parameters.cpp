@@ -39,18 +39,35 @@ double tightening_ratio_of(const FilterParameters& parameters) {
   return asked > 0 ? asked : layout_row(parameters.layout).own_tightening;
 }
 
+FilterParameters generation_parameters(const FilterParameters& parameters) {
+  FilterParameters generation = parameters;
+  if (!parameters.window.is_set()) return generation;
+  const uint64_t count = parameters.window.generations;
+  generation.window = WindowSettings{};
+  generation.error_rate /= static_cast<double>(live_generations(parameters));
+  generation.capacity = parameters.capacity / count + (parameters.capacity % count != 0);
+  return generation;
+}
+
 double layer_error_rate(const FilterParameters& parameters, uint32_t index) {
+  if (parameters.window.is_set()) {
+    return layer_error_rate(generation_parameters(parameters), index);
+  }
   if (!parameters.is_scaling()) return parameters.error_rate;
   return with_layout(parameters.layout,
                      [&]<class Layout>() { return Layout::layer_error_rate(parameters, index); });
 }
 
 std::optional<LayerPlan> plan_first_layer(const FilterParameters& parameters) {
+  if (parameters.window.is_set()) return plan_first_layer(generation_parameters(parameters));
   return plan_layer(parameters, parameters.capacity, layer_error_rate(parameters, 0));
 }
 
 std::optional<LayerPlan> plan_next_layer(const FilterParameters& parameters, uint32_t index,
                                          const LayerPlan& last) {
+  if (parameters.window.is_set()) {
+    return plan_next_layer(generation_parameters(parameters), index, last);
+  }
   if (!parameters.is_scaling() || index >= kMaxLayers) return std::nullopt;
   constexpr uint64_t kMaxCapacity = std::numeric_limits<int64_t>::max();
   if (last.capacity > kMaxCapacity / parameters.expansion) return std::nullopt;
@@ -69,6 +86,7 @@ FilterParameters without_unused(FilterParameters parameters) {
   const LayoutRow& layout = layout_row(parameters.layout);
   if (!layout.takes_seed) parameters.seed = kFixedSeed;
   if (!layout.takes_region_bits) parameters.region_bits = 0;
+  if (!parameters.window.is_set()) parameters.window = WindowSettings{};
   if (!layout.has_older_forms) {
     parameters.hashes_32_bits = false;
     parameters.rounds_to_power_of_two = false;

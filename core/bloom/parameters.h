@@ -11,6 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -35,6 +36,8 @@ struct LayoutRow {
   bool takes_tightening = false;
   // Of its own series of error rates; 0 where that is not geometric.
   double own_tightening = 0;
+  // A filter of it may forget: its stored form has room for the generations.
+  bool takes_window = false;
   // The forms with 32-bit hashes or rounded arrays, and a growth that has no effect.
   bool has_older_forms = false;
   // FilterParameters::region_bits, which is also the cell_bits of all its layers.
@@ -73,6 +76,34 @@ inline constexpr uint64_t kMaxLayerCapacity = uint64_t{1} << 48;
 inline constexpr uint32_t kMaxNativeLayers = 1024;
 // Of any filter, here or in a file: with a tightening ratio near one rates never underflow.
 inline constexpr uint32_t kMaxLayers = 4096;
+// A turn may add one more, whatever the filter has grown to.
+inline constexpr uint32_t kMaxWindowLayers = kMaxLayers - 1;
+
+// When a filter forgets its items.
+enum class WindowUnit : uint8_t { kNone, kMilliseconds, kItems };
+
+struct WindowSettings {
+  uint64_t length = 0;
+  WindowUnit unit = WindowUnit::kNone;
+  // That a window is cut into; one more is alive.
+  uint8_t generations = 0;
+  // An item that is added again is remembered anew.
+  bool refreshes = false;
+
+  static constexpr uint8_t kGenerationsMax = 64;
+  static constexpr uint8_t kUsualGenerations = 4;
+  static constexpr uint64_t kSecondsMax = std::numeric_limits<uint32_t>::max();
+  static constexpr uint64_t kItemsMax = uint64_t{1} << 48;
+
+  bool is_set() const { return unit != WindowUnit::kNone; }
+  bool counts_items() const { return unit == WindowUnit::kItems; }
+  // Lengths and generations in range, and no generation of nothing.
+  bool is_valid() const;
+  bool operator==(const WindowSettings&) const = default;
+};
+
+// A time before all others, at which nothing has been forgotten yet.
+inline constexpr int64_t kNoTime = std::numeric_limits<int64_t>::min();
 
 struct FilterParameters {
   double error_rate = 0.01;
@@ -91,6 +122,8 @@ struct FilterParameters {
   uint8_t region_bits = 0;
   // The growth that RedisBloom keeps of a filter that never grows; it has no effect.
   uint16_t idle_growth = kUsualIdleGrowth;
+  // Of filters that forget: error rate and capacity are those of a whole window.
+  WindowSettings window{};
 
   static constexpr uint16_t kUsualIdleGrowth = 2;
   bool is_scaling() const { return expansion != 0; }
@@ -152,13 +185,23 @@ struct LayerPlan {
   }
 };
 
+// What each generation of a filter with a window is, a small filter of its own: the errors of all
+// that are alive sum to the error rate asked for.
+FilterParameters generation_parameters(const FilterParameters& parameters);
+
+// Generations that are alive once a window has passed; 1 without a window.
+inline uint64_t live_generations(const FilterParameters& parameters) {
+  return parameters.window.is_set() ? uint64_t{parameters.window.generations} + 1 : 1;
+}
+
 // The same with what the layout never looks at set to its default.
 FilterParameters without_unused(FilterParameters parameters);
 
 // The ratio of the filter's series of error rates; 0 where that is not geometric.
 double tightening_ratio_of(const FilterParameters& parameters);
 
-// Error rate of layer `index` of a filter made with `parameters`; 0 when it underflows.
+// Error rate of layer `index` of a filter, or of a generation of a filter with a window; 0 when it
+// underflows.
 double layer_error_rate(const FilterParameters& parameters, uint32_t index);
 
 // Whether it is a share that an error rate or a tightening ratio may be.
@@ -166,10 +209,12 @@ inline bool is_rate(double rate) {
   return rate > 0 && rate < 1;
 }
 
-// The first layer; nothing when no array of an addressable size can keep the promise.
+// The first layer, or that of each generation; nothing when no array of an addressable size can
+// keep the promise.
 std::optional<LayerPlan> plan_first_layer(const FilterParameters& parameters);
 
-// Layer `index`, which follows `last`; nothing when capacity or error rate leave their range.
+// Layer `index`, of a generation where there are some, which follows `last`; nothing when capacity
+// or error rate leave their range.
 std::optional<LayerPlan> plan_next_layer(const FilterParameters& parameters, uint32_t index,
                                          const LayerPlan& last);
 
@@ -193,8 +238,15 @@ ScalingForecast forecast_scaling(const FilterParameters& parameters, uint64_t ca
 // layouts are charged by their modules' formulas, a little above what they take here, so that
 // BF.INFO's SIZE and memory limits mean the same as there.
 inline constexpr uint64_t kFilterBytes = 48;
-inline constexpr uint64_t kChainBytes = 120;
+inline constexpr uint64_t kChainBytes = 152;
 inline constexpr uint64_t kLayerBytes = 48;
 uint64_t accounted_bytes(LayoutId layout, uint64_t layer_count, uint64_t bits_bytes);
+// What a window adds to that.
+inline constexpr uint64_t kWindowBytes = 56;
+inline constexpr uint64_t kGenerationBytes = 16;
+inline uint64_t window_bytes(const FilterParameters& parameters) {
+  if (!parameters.window.is_set()) return 0;
+  return kWindowBytes + kGenerationBytes * live_generations(parameters);
+}
 
 }  // namespace core::bloom

@@ -5,9 +5,12 @@
 #include <array>
 #include <cassert>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <utility>
 
 #include "core/bloom/layouts.h"
+#include "core/bloom/window.h"
 
 namespace core::bloom {
 namespace {
@@ -80,6 +83,12 @@ FilterParameters ScalableFilter::parameters() const {
   return parameters;
 }
 
+std::span<const Layer> ScalableFilter::layers_at(int64_t now_ms) const {
+  if (!is_chain()) return {&first_, 1};
+  const std::span<const Layer> all(chain_->layers);
+  return window() != nullptr ? all.subspan(window()->layers_over_at(now_ms)) : all;
+}
+
 double ScalableFilter::layer_error_rate_of(size_t index) const {
   return is_chain() ? chain_->error_rates[index] : layer_error_rate(parameters(), 0);
 }
@@ -88,7 +97,9 @@ std::optional<LayerPlan> ScalableFilter::next_plan() const {
   const Layer& last = layers().back();
   const LayerPlan last_plan{last.capacity(), layer_error_rate_of(layer_count() - 1),
                             last.geometry()};
-  return plan_next_layer(parameters(), static_cast<uint32_t>(layer_count()), last_plan);
+  const size_t index =
+      window() != nullptr ? window()->generations().back().layer_count : layer_count();
+  return plan_next_layer(parameters(), static_cast<uint32_t>(index), last_plan);
 }
 
 std::optional<uint64_t> ScalableFilter::next_layer_bytes() const {
@@ -100,11 +111,13 @@ std::optional<uint64_t> ScalableFilter::next_layer_bytes() const {
 bool ScalableFilter::grow(const MemoryBudget& budget) {
   const auto plan = next_plan();
   if (!plan || !budget.fits(plan->geometry.size_bytes())) return false;
+  if (window() != nullptr && layer_count() >= kMaxWindowLayers) return false;
   auto layer = Layer::create(*plan, array_sharing(layout()));
   if (!layer) return false;
   Chain& chain = make_chain();
   chain.layers.push_back(std::move(*layer));
   chain.error_rates.push_back(plan->error_rate);
+  if (window() != nullptr) chain.window->note_layer();
   return true;
 }
 
@@ -113,75 +126,140 @@ ItemHasher ScalableFilter::hasher() const {
   return ItemHasher(layout(), chain_->parameters.hashes_32_bits, chain_->parameters.seed);
 }
 
-template <class Layout>
-AddOutcome ScalableFilter::insert_in_new_layer(ItemHash hash, const MemoryBudget& budget) {
-  if (!is_scaling()) return AddOutcome::kFull;
-  if (!grow(budget)) return AddOutcome::kCannotGrow;
-  [[maybe_unused]] const bool has_room = layers().back().insert_new<Layout>(hash);
-  assert(has_room);
-  return AddOutcome::kAdded;
-}
+// Adds to a filter of one layout. REQUIRES: the filter's layout is that of the members' arguments.
+class ScalableFilter::Adder {
+ public:
+  Adder(ScalableFilter& filter, const MemoryBudget& budget) : filter_(filter), budget_(budget) {}
 
-template <class Layout>
-AddOutcome ScalableFilter::add_to_last(ItemHash hash, const MemoryBudget& budget) {
-  Layer& last = layers().back();
-  if (!last.is_full()) {
-    // Inserting tells whether the item was there, which saves checking this layer first.
-    const Insertion insertion = last.insert<Layout>(hash);
-    if (insertion != Insertion::kNoRoom) {
-      return insertion == Insertion::kAdded ? AddOutcome::kAdded : AddOutcome::kPresent;
+  template <class Layout>
+  AddOutcome add(ItemHash hash) {
+    if (filter_.window() != nullptr) {
+      if (turn_by_items() == 0) return AddOutcome::kCannotGrow;
+      if (refreshes()) return add_or_refresh<Layout>(hash);
     }
-  } else if (last.check<Layout>(hash)) {
-    return AddOutcome::kPresent;
+    const std::span<const Layer> all = filter_.layers();
+    if (all.back().bits().size_bytes() >= kCachedBytes) all.back().prefetch<Layout>(hash);
+    if (check_layers<Layout>(all.first(all.size() - 1), hash)) return AddOutcome::kPresent;
+    return add_to_last<Layout>(hash);
   }
-  return insert_in_new_layer<Layout>(hash, budget);
-}
 
-template <class Layout>
-AddOutcome ScalableFilter::add_as(ItemHash hash, const MemoryBudget& budget) {
-  const std::span<const Layer> all = layers();
-  if (all.back().bits().size_bytes() >= kCachedBytes) all.back().prefetch<Layout>(hash);
-  if (check_layers<Layout>(all.first(all.size() - 1), hash)) return AddOutcome::kPresent;
-  return add_to_last<Layout>(hash, budget);
-}
+  template <class Layout>
+  AddOutcome replay(ItemHash hash) {
+    if (filter_.window() != nullptr && turn_by_items() == 0) return AddOutcome::kCannotGrow;
+    Layer& last = filter_.layers().back();
+    if (!last.is_full() && last.insert_new<Layout>(hash)) return AddOutcome::kAdded;
+    return insert_in_new_layer<Layout>(hash);
+  }
 
-template <class Layout>
-size_t ScalableFilter::add_group(std::span<const ItemHash> hashes, std::span<AddOutcome> outcomes,
-                                 const MemoryBudget& budget) {
-  std::array<bool, kGroupItems> found;
-  size_t done = 0;
-  while (done < hashes.size()) {
-    const std::span<const Layer> all = layers();
-    const size_t layers_before = all.size();
-    const auto rest = hashes.subspan(done);
-    for (const ItemHash& hash : rest) all.back().prefetch<Layout>(hash);
-    const auto found_of_rest = std::span(found).subspan(done, rest.size());
-    std::ranges::fill(found_of_rest, false);
-    check_layers_group<Layout>(all.first(layers_before - 1), rest, found_of_rest);
-    // Growth makes an old layer of the last one, which the rest must then be looked up in.
-    for (; done < hashes.size() && layer_count() == layers_before; ++done) {
-      outcomes[done] =
-          found[done] ? AddOutcome::kPresent : add_to_last<Layout>(hashes[done], budget);
-      if (outcomes[done] == AddOutcome::kFull) return done + 1;
+  // Adds at most kGroupItems; returns how many it dealt with.
+  template <class Layout>
+  size_t add_some(std::span<const ItemHash> hashes, std::span<AddOutcome> outcomes) {
+    hashes = hashes.first(std::min(kGroupItems, hashes.size()));
+    if (filter_.window() == nullptr) return add_group<Layout>(hashes, outcomes);
+    // Not beyond a turn, which drops layers.
+    hashes = hashes.first(std::min<uint64_t>(hashes.size(), turn_by_items()));
+    if (hashes.empty()) {
+      outcomes[0] = AddOutcome::kCannotGrow;
+      return 1;
     }
+    if (!refreshes()) return add_group<Layout>(hashes, outcomes);
+    for (const ItemHash& hash : hashes) filter_.prefetch(hash);
+    for (size_t i = 0; i < hashes.size(); ++i) {
+      outcomes[i] = add_or_refresh<Layout>(hashes[i]);
+      if (outcomes[i] == AddOutcome::kFull) return i + 1;
+    }
+    return hashes.size();
   }
-  return done;
-}
+
+ private:
+  bool refreshes() const { return filter_.window()->settings().refreshes; }
+
+  // Turns a window of items whose newest generation has its items. Returns how many adds fit until
+  // the next turn, 0 when the memory for this one cannot be had.
+  uint64_t turn_by_items() {
+    const Window& window = *filter_.window();
+    if (!window.settings().counts_items()) return std::numeric_limits<uint64_t>::max();
+    const uint64_t count = filter_.generation_item_count(window.generations().size() - 1);
+    if (count < window.newest_quota()) return window.newest_quota() - count;
+    const uint64_t next = window.newest().ordinal + 1;
+    return filter_.turn({next, window.start_of(next)}) ? window.newest_quota() : 0;
+  }
+
+  template <class Layout>
+  AddOutcome insert_in_new_layer(ItemHash hash) {
+    if (!filter_.is_scaling()) return AddOutcome::kFull;
+    if (!filter_.grow(budget_)) return AddOutcome::kCannotGrow;
+    [[maybe_unused]] const bool has_room = filter_.layers().back().insert_new<Layout>(hash);
+    assert(has_room);
+    return AddOutcome::kAdded;
+  }
+
+  // Adds an item that the other layers do not hold, or not those of the newest generation.
+  template <class Layout>
+  AddOutcome add_to_last(ItemHash hash) {
+    Layer& last = filter_.layers().back();
+    if (!last.is_full()) {
+      // Inserting tells whether the item was there, which saves checking this layer first.
+      const Insertion insertion = last.insert<Layout>(hash);
+      if (insertion != Insertion::kNoRoom) {
+        return insertion == Insertion::kAdded ? AddOutcome::kAdded : AddOutcome::kPresent;
+      }
+    } else if (last.check<Layout>(hash)) {
+      return AddOutcome::kPresent;
+    }
+    return insert_in_new_layer<Layout>(hash);
+  }
+
+  // For windows that refresh.
+  template <class Layout>
+  AddOutcome add_or_refresh(ItemHash hash) {
+    const std::span<const Layer> all = filter_.layers();
+    const size_t older = all.size() - filter_.window()->generations().back().layer_count;
+    if (check_layers<Layout>(all.subspan(older), hash)) return AddOutcome::kPresent;
+    const bool is_older = check_layers<Layout>(all.first(older), hash);
+    const AddOutcome outcome = add_to_last<Layout>(hash);
+    if (!is_older) return outcome;
+    // Where there is no room, the item is there all the same.
+    return outcome == AddOutcome::kAdded ? AddOutcome::kRefreshed : AddOutcome::kPresent;
+  }
+
+  template <class Layout>
+  size_t add_group(std::span<const ItemHash> hashes, std::span<AddOutcome> outcomes) {
+    std::array<bool, kGroupItems> found;
+    size_t done = 0;
+    while (done < hashes.size()) {
+      const std::span<const Layer> all = filter_.layers();
+      const size_t layers_before = all.size();
+      const auto rest = hashes.subspan(done);
+      for (const ItemHash& hash : rest) all.back().prefetch<Layout>(hash);
+      const auto found_of_rest = std::span(found).subspan(done, rest.size());
+      std::ranges::fill(found_of_rest, false);
+      check_layers_group<Layout>(all.first(layers_before - 1), rest, found_of_rest);
+      // Growth makes an old layer of the last one, which the rest must then be looked up in.
+      for (; done < hashes.size() && filter_.layer_count() == layers_before; ++done) {
+        outcomes[done] = found[done] ? AddOutcome::kPresent : add_to_last<Layout>(hashes[done]);
+        if (outcomes[done] == AddOutcome::kFull) return done + 1;
+      }
+    }
+    return done;
+  }
+
+  ScalableFilter& filter_;
+  const MemoryBudget& budget_;
+};
 
 AddOutcome ScalableFilter::add(std::string_view item, const MemoryBudget& budget) {
   return add(hasher()(item), budget);
 }
 
 AddOutcome ScalableFilter::add(ItemHash hash, const MemoryBudget& budget) {
-  return with_layout(layout(), [&]<class Layout>() { return add_as<Layout>(hash, budget); });
+  return with_layout(layout(),
+                     [&]<class Layout>() { return Adder(*this, budget).add<Layout>(hash); });
 }
 
 AddOutcome ScalableFilter::replay_add(ItemHash hash, const MemoryBudget& budget) {
-  return with_layout(layout(), [&]<class Layout>() {
-    Layer& last = layers().back();
-    if (!last.is_full() && last.insert_new<Layout>(hash)) return AddOutcome::kAdded;
-    return insert_in_new_layer<Layout>(hash, budget);
-  });
+  return with_layout(layout(),
+                     [&]<class Layout>() { return Adder(*this, budget).replay<Layout>(hash); });
 }
 
 void ScalableFilter::drop_layer(size_t index) {
@@ -220,13 +298,13 @@ void ScalableFilter::remove_many(std::span<const ItemHash> hashes, std::span<Rem
   }
 }
 
-bool ScalableFilter::may_contain(std::string_view item) const {
-  return may_contain(hasher()(item));
+bool ScalableFilter::may_contain(std::string_view item, int64_t now_ms) const {
+  return may_contain(hasher()(item), now_ms);
 }
 
-bool ScalableFilter::may_contain(ItemHash hash) const {
+bool ScalableFilter::may_contain(ItemHash hash, int64_t now_ms) const {
   return with_layout(layout(),
-                     [&]<class Layout>() { return check_layers<Layout>(layers(), hash); });
+                     [&]<class Layout>() { return check_layers<Layout>(layers_at(now_ms), hash); });
 }
 
 void ScalableFilter::prefetch(ItemHash hash) const {
@@ -241,10 +319,10 @@ size_t ScalableFilter::add_many(std::span<const ItemHash> hashes, std::span<AddO
                                 const MemoryBudget& budget) {
   assert(outcomes.size() >= hashes.size());
   return with_layout(layout(), [&]<class Layout>() {
-    for (size_t start = 0; start < hashes.size(); start += kGroupItems) {
-      const auto group = hashes.subspan(start, std::min(kGroupItems, hashes.size() - start));
-      const size_t done = add_group<Layout>(group, outcomes.subspan(start), budget);
-      if (outcomes[start + done - 1] == AddOutcome::kFull) return start + done;
+    Adder adder(*this, budget);
+    for (size_t start = 0; start < hashes.size();) {
+      start += adder.add_some<Layout>(hashes.subspan(start), outcomes.subspan(start));
+      if (outcomes[start - 1] == AddOutcome::kFull) return start;
     }
     return hashes.size();
   });
@@ -263,28 +341,74 @@ size_t ScalableFilter::add_many(std::span<const std::string_view> items,
   return items.size();
 }
 
-void ScalableFilter::may_contain_many(std::span<const ItemHash> hashes,
-                                      std::span<bool> found) const {
+void ScalableFilter::may_contain_many(std::span<const ItemHash> hashes, std::span<bool> found,
+                                      int64_t now_ms) const {
   assert(found.size() >= hashes.size());
+  const std::span<const Layer> all = layers_at(now_ms);
   with_layout(layout(), [&]<class Layout>() {
     for (size_t start = 0; start < hashes.size(); start += kGroupItems) {
       const size_t count = std::min(kGroupItems, hashes.size() - start);
       const auto found_of_group = found.subspan(start, count);
       std::ranges::fill(found_of_group, false);
-      check_layers_group<Layout>(layers(), hashes.subspan(start, count), found_of_group);
+      check_layers_group<Layout>(all, hashes.subspan(start, count), found_of_group);
     }
   });
 }
 
 void ScalableFilter::may_contain_many(std::span<const std::string_view> items,
-                                      std::span<bool> found) const {
+                                      std::span<bool> found, int64_t now_ms) const {
   const ItemHasher hash = hasher();
   std::array<ItemHash, kGroupItems> hashes;
   for (size_t start = 0; start < items.size(); start += kGroupItems) {
     const size_t count = std::min(kGroupItems, items.size() - start);
     for (size_t i = 0; i < count; ++i) hashes[i] = hash(items[start + i]);
-    may_contain_many(std::span<const ItemHash>(hashes).first(count), found.subspan(start, count));
+    may_contain_many(std::span<const ItemHash>(hashes).first(count), found.subspan(start, count),
+                     now_ms);
   }
+}
+
+uint64_t ScalableFilter::generation_item_count(size_t index) const {
+  size_t layer = 0;
+  uint64_t sum = 0;
+  const auto generations = window()->generations();
+  for (size_t i = 0; i < index; ++i) layer += generations[i].layer_count;
+  const auto own = layers().subspan(layer, generations[index].layer_count);
+  for (const Layer& each : own) sum += each.item_count();
+  return sum;
+}
+
+bool ScalableFilter::turn(const WindowTurn& turn) {
+  Window& window = *chain_->window;
+  if (!window.allows(turn)) return false;
+  const bool is_empty = generation_item_count(window.generations().size() - 1) == 0;
+  if (window.is_new(turn) && !is_empty) {
+    const auto plan = plan_first_layer(chain_->parameters);
+    if (!plan) return false;
+    auto layer = Layer::create(*plan, array_sharing(layout()));
+    if (!layer) return false;
+    chain_->layers.push_back(std::move(*layer));
+    chain_->error_rates.push_back(plan->error_rate);
+  }
+  const auto gone = static_cast<ptrdiff_t>(window.turn(turn, is_empty));
+  if (gone == 0) return true;
+  if (chain_->dropped == nullptr) {
+    auto chain = std::make_unique<Chain>();
+    chain->parameters = generation_parameters(chain_->parameters);
+    chain_->dropped.reset(new ScalableFilter);
+    chain_->dropped->become_chain(std::move(chain));
+  }
+  const auto move_oldest = [gone](auto& from, auto& to) {
+    std::move(from.begin(), from.begin() + gone, std::back_inserter(to));
+    from.erase(from.begin(), from.begin() + gone);
+  };
+  Chain& dropped = *chain_->dropped->chain_;
+  move_oldest(chain_->layers, dropped.layers);
+  move_oldest(chain_->error_rates, dropped.error_rates);
+  return true;
+}
+
+std::unique_ptr<ScalableFilter> ScalableFilter::take_dropped() {
+  return window() != nullptr ? std::move(chain_->dropped) : nullptr;
 }
 
 uint64_t ScalableFilter::item_count() const {
@@ -303,7 +427,8 @@ uint64_t ScalableFilter::capacity() const {
 uint64_t ScalableFilter::size_bytes() const {
   uint64_t bits_bytes = 0;
   for (const Layer& layer : layers()) bits_bytes += layer.bits().bytes().size();
-  return accounted_bytes(layout(), layer_count(), bits_bytes);
+  const uint64_t own_bytes = accounted_bytes(layout(), layer_count(), bits_bytes);
+  return window() != nullptr ? own_bytes + window_bytes(chain_->parameters) : own_bytes;
 }
 
 LayerInfo ScalableFilter::layer_info(size_t index) const {
@@ -312,20 +437,12 @@ LayerInfo ScalableFilter::layer_info(size_t index) const {
           predicted_error_of(layout(), layer)};
 }
 
-std::span<const std::byte> ScalableFilter::layer_bytes(size_t index) const {
-  return layers()[index].bits().bytes();
-}
-
 const BitArray& ScalableFilter::layer_bits(size_t index) const {
   return layers()[index].bits();
 }
 
 BitArray& ScalableFilter::mutable_layer_bits(size_t index) {
   return layers()[index].bits();
-}
-
-double ScalableFilter::fill_ratio(size_t index) const {
-  return sampled_fill_ratio(index, std::numeric_limits<uint64_t>::max());
 }
 
 double ScalableFilter::sampled_fill_ratio(size_t index, uint64_t max_bytes) const {
@@ -338,14 +455,6 @@ double ScalableFilter::predicted_error_rate() const {
     all_absent += std::log1p(-predicted_error_of(layout(), layer));
   }
   return -std::expm1(all_absent);
-}
-
-double ScalableFilter::estimated_cardinality() const {
-  double sum = 0;
-  for (size_t i = 0; i < layer_count(); ++i) {
-    sum += estimated_items(layers()[i].geometry(), fill_ratio(i));
-  }
-  return sum;
 }
 
 }  // namespace core::bloom

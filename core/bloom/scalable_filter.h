@@ -30,8 +30,17 @@
 
 namespace core::bloom {
 
+class Window;
+struct WindowTurn;
+
 // kCannotGrow: the next layer does not fit in memory, or its capacity or error rate has no number.
-enum class AddOutcome : uint8_t { kAdded, kPresent, kFull, kCannotGrow };
+// kRefreshed: it was there, and has been added to the newest generation too.
+enum class AddOutcome : uint8_t { kAdded, kPresent, kFull, kCannotGrow, kRefreshed };
+
+// Whether bits and counts have changed, so that a journal must tell.
+inline bool has_effect(AddOutcome outcome) {
+  return outcome == AddOutcome::kAdded || outcome == AddOutcome::kRefreshed;
+}
 
 struct LayerInfo {
   uint64_t capacity = 0;
@@ -53,14 +62,19 @@ struct LayerParts {
 
 class ScalableFilter {
  public:
-  // Errors: a rate or capacity out of range; memory that the budget or the system refuses.
+  // A window of time begins at `start_ms`. Errors: a rate, capacity or window out of range; memory
+  // that the budget or the system refuses. The budget is asked for all generations at once.
   static Result<std::unique_ptr<ScalableFilter>> create(const FilterParameters& asked,
-                                                        const MemoryBudget& budget);
-  // The first layer that create() would make, without making it. Errors: as there, but for memory.
+                                                        const MemoryBudget& budget,
+                                                        int64_t start_ms = 0);
+  // The first layer that create() would make, of each generation where there are some, without
+  // making it. Errors: as there, but for memory.
   static Result<LayerPlan> plan(const FilterParameters& asked);
   // Builds a filter from parts, the oldest layer first. Errors: parts that no filter can have.
+  // With a window, `window` has its settings and as many layers as there are parts.
   static Result<std::unique_ptr<ScalableFilter>> assemble(const FilterParameters& parameters,
-                                                          std::vector<LayerParts> parts);
+                                                          std::vector<LayerParts> parts,
+                                                          const Window* window = nullptr);
   ~ScalableFilter();
   ScalableFilter(const ScalableFilter&) = delete;
   ScalableFilter& operator=(const ScalableFilter&) = delete;
@@ -73,8 +87,10 @@ class ScalableFilter {
   ItemHasher hasher() const;
   AddOutcome add(std::string_view item, const MemoryBudget& budget);
   AddOutcome add(ItemHash hash, const MemoryBudget& budget);
-  bool may_contain(std::string_view item) const;
-  bool may_contain(ItemHash hash) const;
+  // A filter with a window answers for what is remembered at `now_ms`; kNoTime goes by the turns
+  // that were carried out, as replicas do.
+  bool may_contain(std::string_view item, int64_t now_ms = kNoTime) const;
+  bool may_contain(ItemHash hash, int64_t now_ms = kNoTime) const;
   // Asks for the cache lines that a lookup or add of this item will touch, if they are many.
   void prefetch(ItemHash hash) const;
 
@@ -92,8 +108,21 @@ class ScalableFilter {
                   const MemoryBudget& budget);
   size_t add_many(std::span<const ItemHash> hashes, std::span<AddOutcome> outcomes,
                   const MemoryBudget& budget);
-  void may_contain_many(std::span<const std::string_view> items, std::span<bool> found) const;
-  void may_contain_many(std::span<const ItemHash> hashes, std::span<bool> found) const;
+  void may_contain_many(std::span<const std::string_view> items, std::span<bool> found,
+                        int64_t now_ms = kNoTime) const;
+  void may_contain_many(std::span<const ItemHash> hashes, std::span<bool> found,
+                        int64_t now_ms = kNoTime) const;
+
+  // Null where nothing is ever forgotten.
+  const Window* window() const { return is_chain() ? chain_->window.get() : nullptr; }
+  // Items counted in a generation of the window, 0 being the oldest.
+  uint64_t generation_item_count(size_t index) const;
+  // Carries out a turn of a window of time, before the add that comes behind it. Windows of items
+  // turn by themselves. False, and nothing has changed, when the turn may not follow what is there
+  // or when the memory cannot be had. REQUIRES: window() != nullptr.
+  bool turn(const WindowTurn& turn);
+  // What turns have dropped since the last call, to be freed where nobody waits; or null.
+  std::unique_ptr<ScalableFilter> take_dropped();
 
   FilterParameters parameters() const;
   uint32_t expansion() const { return parameters().expansion; }
@@ -110,25 +139,22 @@ class ScalableFilter {
 
   // Layer 0 is the oldest.
   LayerInfo layer_info(size_t index) const;
-  std::span<const std::byte> layer_bytes(size_t index) const;
-  // The same bits for those who read all of them: untouched pages are to stay so.
   const BitArray& layer_bits(size_t index) const;
   BitArray& mutable_layer_bits(size_t index);
-  // Reads the whole array.
-  double fill_ratio(size_t index) const;
   // As BitArray::fill_ratio: at most max_bytes of it are read.
   double sampled_fill_ratio(size_t index, uint64_t max_bytes) const;
   // Probability that an item never added is found now, all layers together.
   double predicted_error_rate() const;
-  // Different items added, estimated from the bits alone (Swamidass, Baldi 2007). Reads all arrays.
-  double estimated_cardinality() const;
 
  private:
+  class Adder;
   // What a filter has once it is more than one layer of the usual kind.
   struct Chain {
     FilterParameters parameters;
     std::vector<Layer> layers;
     std::vector<double> error_rates;
+    std::unique_ptr<Window> window;
+    std::unique_ptr<ScalableFilter> dropped;  // by turns of the window
   };
 
   ScalableFilter() : error_rate_(0) {}
@@ -139,21 +165,12 @@ class ScalableFilter {
   bool is_chain() const { return first_.filter_is_chain_; }
   std::span<const Layer> layers() const;
   std::span<Layer> layers();
+  // Those that a lookup at `now_ms` visits.
+  std::span<const Layer> layers_at(int64_t now_ms) const;
   double layer_error_rate_of(size_t index) const;
   std::optional<LayerPlan> next_plan() const;
   bool grow(const MemoryBudget& budget);
 
-  template <class Layout>
-  AddOutcome add_as(ItemHash hash, const MemoryBudget& budget);
-  // Adds an item that the other layers do not hold.
-  template <class Layout>
-  AddOutcome add_to_last(ItemHash hash, const MemoryBudget& budget);
-  // Adds at most kGroupItems; returns how many it dealt with.
-  template <class Layout>
-  size_t add_group(std::span<const ItemHash> hashes, std::span<AddOutcome> outcomes,
-                   const MemoryBudget& budget);
-  template <class Layout>
-  AddOutcome insert_in_new_layer(ItemHash hash, const MemoryBudget& budget);
   void drop_layer(size_t index);
 
   // The only layer, or empty beside a chain; its spare bits hold what both forms need.

@@ -7,6 +7,7 @@
 
 #include "core/bloom/layouts.h"
 #include "core/bloom/scalable_filter.h"
+#include "core/bloom/window.h"
 
 namespace core::bloom {
 namespace {
@@ -35,6 +36,9 @@ Result<> check_parameters(const FilterParameters& parameters) {
   if (parameters.capacity == 0) return Error{"ERR (capacity should be larger than 0)"};
   const double ratio = parameters.tightening_ratio;
   if (ratio != 0 && !is_rate(ratio)) return Error{"ERR (0 < tightening ratio range < 1)"};
+  if (!parameters.window.is_set()) return {};
+  if (!parameters.window.is_valid()) return Error{"ERR window out of range"};
+  if (!layout_row(parameters.layout).takes_window) return Error{"ERR layout without windows"};
   return {};
 }
 
@@ -62,6 +66,19 @@ Result<> check_parts(LayoutId layout, std::span<const LayerParts> parts) {
   return {};
 }
 
+Result<> check_window(const FilterParameters& parameters, const Window* window,
+                      size_t layer_count) {
+  if (!parameters.window.is_set() && window == nullptr) return {};
+  if (window == nullptr || window->settings() != parameters.window)
+    return Error{"ERR no such window"};
+  uint64_t sum = 0;
+  for (const Window::Generation& generation : window->generations()) sum += generation.layer_count;
+  if (sum != layer_count || sum > kMaxWindowLayers) {
+    return Error{"ERR generations of other layers"};
+  }
+  return {};
+}
+
 Error does_not_fit(uint64_t size_bytes) {
   return Error{fmt::format("ERR Insufficient memory to create filter of {} bytes", size_bytes)};
 }
@@ -80,13 +97,18 @@ Result<LayerPlan> ScalableFilter::plan(const FilterParameters& asked) {
 }
 
 Result<std::unique_ptr<ScalableFilter>> ScalableFilter::create(const FilterParameters& asked,
-                                                               const MemoryBudget& budget) {
-  static_assert(sizeof(Chain) == kChainBytes);
+                                                               const MemoryBudget& budget,
+                                                               int64_t start_ms) {
+  static_assert(sizeof(Chain) == kChainBytes && sizeof(Window) == kWindowBytes);
+  static_assert(sizeof(Window::Generation) == kGenerationBytes);
   const FilterParameters parameters = without_unused(asked);
   const auto plan = ScalableFilter::plan(parameters);
   if (!plan) return plan.error();
-  const uint64_t size_bytes = plan->geometry.size_bytes();
-  if (!budget.fits(size_bytes)) return does_not_fit(size_bytes);
+  const uint64_t layer_bytes = plan->geometry.size_bytes();
+  const uint64_t size_bytes = layer_bytes * live_generations(parameters);
+  if (size_bytes / layer_bytes != live_generations(parameters) || !budget.fits(size_bytes)) {
+    return does_not_fit(size_bytes);
+  }
   auto layer = Layer::create(*plan, array_sharing(parameters.layout));
   if (!layer) return does_not_fit(size_bytes);
 
@@ -98,16 +120,21 @@ Result<std::unique_ptr<ScalableFilter>> ScalableFilter::create(const FilterParam
     chain->parameters = parameters;
     chain->layers.push_back(std::move(*layer));
     chain->error_rates.push_back(plan->error_rate);
+    if (parameters.window.is_set()) {
+      chain->window = std::make_unique<Window>(parameters.window, start_ms);
+    }
     filter->become_chain(std::move(chain));
   }
   return filter;
 }
 
 Result<std::unique_ptr<ScalableFilter>> ScalableFilter::assemble(const FilterParameters& parameters,
-                                                                 std::vector<LayerParts> parts) {
+                                                                 std::vector<LayerParts> parts,
+                                                                 const Window* window) {
   if (auto checked = check_parts(parameters.layout, parts); !checked) return checked.error();
   FilterParameters own = without_unused(parameters);
-  own.capacity = parts.front().capacity;
+  if (!own.window.is_set()) own.capacity = parts.front().capacity;
+  if (auto checked = check_window(own, window, parts.size()); !checked) return checked.error();
   if (auto checked = check_parameters(own); !checked) return checked.error();
 
   auto chain = std::make_unique<Chain>();
@@ -116,6 +143,7 @@ Result<std::unique_ptr<ScalableFilter>> ScalableFilter::assemble(const FilterPar
     chain->layers.emplace_back(std::move(part.bits), part.geometry, part.capacity, part.item_count);
     chain->error_rates.push_back(part.error_rate);
   }
+  if (window != nullptr) chain->window = std::make_unique<Window>(*window);
   std::unique_ptr<ScalableFilter> filter(new ScalableFilter);
   const bool is_single =
       parts.size() == 1 && is_usual(own) && chain->error_rates.front() == layer_error_rate(own, 0);
@@ -147,6 +175,7 @@ std::unique_ptr<ScalableFilter> ScalableFilter::clone() const {
   chain->parameters = chain_->parameters;
   chain->layers = std::move(copies);
   chain->error_rates = chain_->error_rates;
+  if (window() != nullptr) chain->window = std::make_unique<Window>(*window());
   filter->become_chain(std::move(chain));
   return filter;
 }

@@ -30,7 +30,7 @@ bool has_runs(const LayerClaim& layer) {
 
 unsigned bloomery_version_of(const ScalableFilter& filter) {
   for (size_t i = 0; i < filter.layer_count(); ++i) {
-    if (filter.layer_bytes(i).size() >= kRunsFromBytes) return kBloomeryVersionWithRuns;
+    if (filter.layer_bits(i).bytes().size() >= kRunsFromBytes) return kBloomeryVersionWithRuns;
   }
   return kBloomeryVersion;
 }

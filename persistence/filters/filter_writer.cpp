@@ -35,7 +35,7 @@ LayerClaim claim_of(const ScalableFilter& filter, size_t index) {
 }
 
 std::string_view stored_array(const ScalableFilter& filter, size_t index, std::string& padded) {
-  const std::span<const std::byte> array = filter.layer_bytes(index);
+  const std::span<const std::byte> array = filter.layer_bits(index).bytes();
   const std::string_view bytes(reinterpret_cast<const char*>(array.data()), array.size());
   const uint64_t stored_bytes = stored_array_bytes(filter.layer_info(index).geometry);
   if (stored_bytes == bytes.size()) return bytes;

@@ -52,7 +52,7 @@ std::string encode_valkeybloom_blob_head(const ScalableFilter& filter, size_t in
   std::string head;
   ByteWriter out(head);
   out.u8(kBlobVersion);
-  out.u64(filter.layer_bytes(index).size());
+  out.u64(filter.layer_bits(index).bytes().size());
   out.u32(filter.layer_info(index).geometry.hash_count);
   out.bytes({reinterpret_cast<const char*>(seed.data()), seed.size()});
   return head;

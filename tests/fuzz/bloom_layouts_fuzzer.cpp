@@ -37,7 +37,7 @@ bool same_bits(const ScalableFilter& left, const ScalableFilter& right) {
   if (left.layer_count() != right.layer_count()) return false;
   for (size_t i = 0; i < left.layer_count(); ++i) {
     if (left.layer_info(i).item_count != right.layer_info(i).item_count) return false;
-    if (!std::ranges::equal(left.layer_bytes(i), right.layer_bytes(i))) return false;
+    if (!std::ranges::equal(left.layer_bits(i).bytes(), right.layer_bits(i).bytes())) return false;
   }
   return true;
 }

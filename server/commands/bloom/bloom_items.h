@@ -93,6 +93,7 @@ inline void reply_outcome(Context& ctx, core::bloom::AddOutcome outcome, std::st
     case core::bloom::AddOutcome::kAdded:
       return ctx.reply.boolean(true);
     case core::bloom::AddOutcome::kPresent:
+    case core::bloom::AddOutcome::kRefreshed:
       return ctx.reply.boolean(false);
     case core::bloom::AddOutcome::kFull:
       return ctx.reply.error(kFilterFull);

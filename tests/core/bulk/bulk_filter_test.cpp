@@ -64,7 +64,8 @@ void expect_same(const ScalableFilter& left, const ScalableFilter& right) {
     EXPECT_EQ(ours.capacity, theirs.capacity);
     EXPECT_EQ(ours.error_rate, theirs.error_rate);
     EXPECT_EQ(ours.geometry, theirs.geometry);
-    EXPECT_TRUE(std::ranges::equal(left.layer_bytes(i), right.layer_bytes(i))) << "layer " << i;
+    EXPECT_TRUE(std::ranges::equal(left.layer_bits(i).bytes(), right.layer_bits(i).bytes()))
+        << "layer " << i;
   }
 }
 

@@ -27,7 +27,7 @@ std::string array_of(const ScalableFilter& filter, std::string_view head, Packin
 TEST(FilterWriter, ArraysStandBehindTheirHeadsHoweverBigAndPacked) {
   for (const uint64_t capacity : {100, 2'000'000}) {
     const auto filter = make(parameters_of(NativeLayout::kId, 0.01, capacity, 0), "item", 1);
-    const auto array = filter->layer_bytes(0);
+    const auto array = filter->layer_bits(0).bytes();
     const std::string expected =
         "head" + std::string(reinterpret_cast<const char*>(array.data()), array.size());
     const std::string plain = array_of(*filter, "head", Packing::kNever);
@@ -51,7 +51,7 @@ TEST(FilterWriter, RoundedArraysAreStoredAsWholeWords) {
   auto parameters = parameters_of(RedisBloomLayout::kId, 0.25, 1, 0);
   parameters.rounds_to_power_of_two = true;
   const auto filter = make(parameters, "item", 1);
-  ASSERT_LT(filter->layer_bytes(0).size(), 8U);
+  ASSERT_LT(filter->layer_bits(0).bytes().size(), 8U);
   std::string padded;
   EXPECT_EQ(stored_array(*filter, 0, padded).size(), 8U);
   const LayerClaim claim = claim_of(*filter, 0);

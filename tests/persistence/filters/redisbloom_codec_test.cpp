@@ -59,7 +59,7 @@ TEST(RedisBloomCodec, VersionThreeWithoutABitCountIsRead) {
   EXPECT_EQ((*filter)->layer_info(0).geometry.bit_count, 1024U);
   (*filter)->add("a", kUnlimited);
   for (const int bit : {266, 283, 300, 317, 334, 351, 368}) {
-    const std::byte byte = (*filter)->layer_bytes(0)[static_cast<size_t>(bit / 8)];
+    const std::byte byte = (*filter)->layer_bits(0).bytes()[static_cast<size_t>(bit / 8)];
     EXPECT_NE(byte & static_cast<std::byte>(1 << bit % 8), std::byte{0}) << bit;
   }
 }

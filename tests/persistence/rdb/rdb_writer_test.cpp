@@ -242,7 +242,7 @@ TEST(RdbWriter, BitsMayBeSetWhileTheyAreWritten) {
     const auto parameters = parameters_of(layout, 0.01, 2000000, 2);
     auto& entry = keyspace.insert(0, keyspace.ref("big"));
     entry.set_filter(filters::make(parameters, "item", kItems));
-    ASSERT_GE(entry.filter().layer_bytes(0).size(), core::bloom::BitArray::kMappedBytes);
+    ASSERT_GE(entry.filter().layer_bits(0).bytes().size(), core::bloom::BitArray::kMappedBytes);
     std::string bytes;
     BusySink sink(bytes, entry.filter());
     RdbWriteOptions options;
@@ -262,7 +262,7 @@ std::pair<size_t, size_t> sizes_of(core::bloom::LayoutId layout, uint64_t capaci
   Keyspace keyspace(1, kWriterHashSeed);
   auto& entry = keyspace.insert(0, keyspace.ref("f"));
   entry.set_filter(filters::make(parameters_of(layout, 0.01, capacity, 2), "", 0));
-  return {written(keyspace, {}).size(), entry.filter().layer_bytes(0).size()};
+  return {written(keyspace, {}).size(), entry.filter().layer_bits(0).bytes().size()};
 }
 
 TEST(RdbWriter, ArraysThatOthersMayChangeAreNeverPacked) {

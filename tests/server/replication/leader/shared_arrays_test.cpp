@@ -68,8 +68,8 @@ class SharedArrays : public LeaderFixture {
   // Bits that the first filter has and the second has not.
   static size_t bits_beyond(const core::bloom::ScalableFilter& first,
                             const core::bloom::ScalableFilter& second) {
-    const auto ours = first.layer_bytes(0);
-    const auto theirs = second.layer_bytes(0);
+    const auto ours = first.layer_bits(0).bytes();
+    const auto theirs = second.layer_bits(0).bytes();
     size_t count = 0;
     for (size_t i = 0; i < ours.size(); ++i) {
       count += static_cast<size_t>(std::popcount(std::to_integer<unsigned>(ours[i] & ~theirs[i])));

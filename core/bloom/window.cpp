@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+#include "core/bloom/window.h"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+#include <utility>
+
+namespace core::bloom {
+namespace {
+
+int64_t clamped(int64_t position) {
+  return std::clamp<int64_t>(position, 0, Window::kPositionMax);
+}
+
+// Ordinals whose positions are in range; products of them with the length do not overflow.
+uint64_t ordinal_max(const WindowSettings& settings) {
+  // Four times what a clock can ask for: a grid that was moved back goes on with its ordinals.
+  return (4 * static_cast<uint64_t>(Window::kPositionMax) / settings.length + 1) *
+         settings.generations;
+}
+
+}  // namespace
+
+bool WindowSettings::is_valid() const {
+  if (generations < 1 || generations > kGenerationsMax) return false;
+  if (unit == WindowUnit::kMilliseconds) return length >= 1000 && length <= kSecondsMax * 1000;
+  return unit == WindowUnit::kItems && length >= generations && length <= kItemsMax;
+}
+
+Window::Window(const WindowSettings& settings, int64_t start)
+    : settings_(settings),
+      origin_(settings.counts_items() ? 0 : clamped(start)),
+      generations_{{.ordinal = 0, .layer_count = 1}} {
+  assert(settings.is_valid());
+  update_first_end();
+}
+
+std::optional<Window> Window::restore(const WindowSettings& settings, const WindowTurn& newest,
+                                      std::vector<Generation> generations) {
+  if (!settings.is_valid() || generations.empty()) return std::nullopt;
+  if (generations.back().ordinal != newest.ordinal || newest.ordinal > ordinal_max(settings)) {
+    return std::nullopt;
+  }
+  for (size_t i = 0; i < generations.size(); ++i) {
+    const auto& [ordinal, layer_count] = generations[i];
+    if (layer_count == 0 || ordinal > newest.ordinal) return std::nullopt;
+    if (newest.ordinal - ordinal > settings.generations) return std::nullopt;
+    if (i > 0 && ordinal <= generations[i - 1].ordinal) return std::nullopt;
+  }
+  Window window(settings, 0);
+  window.generations_ = std::move(generations);
+  if (newest.start < 0 || newest.start > kPositionMax) return std::nullopt;
+  const int64_t origin = newest.start - window.start_of(newest.ordinal);
+  if (settings.counts_items() && origin != 0) return std::nullopt;
+  window.origin_ = origin;
+  window.update_first_end();
+  return window;
+}
+
+std::optional<WindowTurn> Window::turn_due(int64_t position) const {
+  position = clamped(position);
+  const WindowTurn last = newest();
+  if (position < last.start) return WindowTurn{last.ordinal, position};
+  if (position < next_start()) return std::nullopt;
+  // The last ordinal whose start is not behind the position.
+  const auto since_origin = static_cast<uint64_t>(position - origin_);
+  const uint64_t ordinal = ((since_origin + 1) * settings_.generations - 1) / settings_.length;
+  return WindowTurn{ordinal, start_of(ordinal)};
+}
+
+bool Window::allows(const WindowTurn& turn) const {
+  if (turn.ordinal < newest_ordinal() || turn.ordinal > ordinal_max(settings_)) return false;
+  if (settings_.counts_items()) {
+    return turn.ordinal == newest_ordinal() + 1 && turn.start == start_of(turn.ordinal);
+  }
+  return turn.start >= 0 && turn.start <= kPositionMax;
+}
+
+size_t Window::turn(const WindowTurn& turn, bool is_newest_empty) {
+  origin_ += turn.start - start_of(turn.ordinal);
+  if (is_new(turn)) {
+    if (is_newest_empty) {
+      generations_.back().ordinal = turn.ordinal;
+    } else {
+      generations_.push_back({.ordinal = turn.ordinal, .layer_count = 1});
+    }
+  }
+  const uint64_t kept = settings_.generations;
+  const uint64_t oldest_ordinal = turn.ordinal > kept ? turn.ordinal - kept : 0;
+  const auto first = std::ranges::find_if(generations_, [&](const Generation& generation) {
+    return generation.ordinal >= oldest_ordinal;
+  });
+  size_t layers_gone = 0;
+  for (auto gone = generations_.begin(); gone != first; ++gone) layers_gone += gone->layer_count;
+  generations_.erase(generations_.begin(), first);
+  update_first_end();
+  return layers_gone;
+}
+
+size_t Window::count_layers_over(int64_t now_ms) const {
+  size_t layers = 0;
+  for (const Generation& generation : generations_) {
+    if (end_of(generation) > now_ms) break;
+    layers += generation.layer_count;
+  }
+  return layers;
+}
+
+void Window::update_first_end() {
+  first_end_ =
+      settings_.counts_items() ? std::numeric_limits<int64_t>::max() : end_of(generations_.front());
+}
+
+}  // namespace core::bloom

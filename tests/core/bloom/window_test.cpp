@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+#include "core/bloom/window.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <random>
+#include <vector>
+
+namespace core::bloom {
+namespace {
+
+using Generation = Window::Generation;
+using Generations = std::vector<Generation>;
+
+constexpr int64_t kStart = 1'700'000'000'000;
+
+WindowSettings of_time(uint64_t length_ms, uint8_t generations) {
+  return {.length = length_ms, .unit = WindowUnit::kMilliseconds, .generations = generations};
+}
+
+WindowSettings of_items(uint64_t length, uint8_t generations) {
+  return {.length = length, .unit = WindowUnit::kItems, .generations = generations};
+}
+
+Generations generations_of(const Window& window) {
+  return {window.generations().begin(), window.generations().end()};
+}
+
+void follow(Window& window, int64_t now, bool is_newest_empty = false) {
+  if (const auto turn = window.turn_due(now)) window.turn(*turn, is_newest_empty);
+}
+
+TEST(WindowSettings, RangesAreChecked) {
+  EXPECT_FALSE(WindowSettings{}.is_set());
+  EXPECT_FALSE(WindowSettings{}.is_valid());
+  EXPECT_TRUE(of_time(1000, 64).is_valid());
+  EXPECT_FALSE(of_time(999, 4).is_valid());
+  EXPECT_FALSE(of_time(1000, 0).is_valid());
+  EXPECT_FALSE(of_time(1000, 65).is_valid());
+  EXPECT_TRUE(of_time(WindowSettings::kSecondsMax * 1000, 1).is_valid());
+  EXPECT_FALSE(of_time(WindowSettings::kSecondsMax * 1000 + 1, 1).is_valid());
+  EXPECT_TRUE(of_items(4, 4).is_valid());
+  EXPECT_FALSE(of_items(3, 4).is_valid());
+  EXPECT_FALSE(of_items(WindowSettings::kItemsMax + 1, 4).is_valid());
+}
+
+TEST(Window, GenerationsFollowTheGrid) {
+  Window window(of_time(10'000, 4), kStart);
+  EXPECT_EQ(window.newest(), (WindowTurn{0, kStart}));
+  EXPECT_FALSE(window.turn_due(kStart + 2499));
+  EXPECT_EQ(window.turn_due(kStart + 2500), (WindowTurn{1, kStart + 2500}));
+  EXPECT_EQ(window.turn_due(kStart + 7499), (WindowTurn{2, kStart + 5000}));
+  for (int i = 1; i <= 4; ++i) {
+    EXPECT_EQ(window.turn(*window.turn_due(kStart + i * 2500 + 7), false), 0) << i;
+  }
+  EXPECT_EQ(generations_of(window), (Generations{{0, 1}, {1, 1}, {2, 1}, {3, 1}, {4, 1}}));
+  EXPECT_EQ(window.turn(*window.turn_due(kStart + 12'500), false), 1);
+  EXPECT_EQ(window.generations().front().ordinal, 1);
+}
+
+// A step of 7000/3 ms is none: the grid still has three in each window.
+TEST(Window, StepsThatAreNoWholeMillisecondsKeepTheLength) {
+  const Window window(of_time(7000, 3), kStart);
+  for (uint64_t i = 0; i < 100; ++i) {
+    EXPECT_EQ(window.start_of(i + 3) - window.start_of(i), 7000);
+    const int64_t step = window.start_of(i + 1) - window.start_of(i);
+    EXPECT_GE(step, 2333);
+    EXPECT_LE(step, 2334);
+  }
+}
+
+TEST(Window, EveryPositionBelongsToTheGenerationBegunLast) {
+  std::mt19937_64 random(11);
+  for (int i = 0; i < 20'000; ++i) {
+    const auto generations = static_cast<uint8_t>(random() % 64 + 1);
+    const Window window(of_time(random() % 100'000 + 1000, generations), kStart);
+    const auto now = kStart + static_cast<int64_t>(random() % 1'000'000);
+    const WindowTurn at = window.turn_due(now).value_or(window.newest());
+    ASSERT_LE(at.start, now);
+    ASSERT_EQ(at.start, window.start_of(at.ordinal));
+    ASSERT_GT(window.start_of(at.ordinal + 1), now);
+  }
+}
+
+TEST(Window, AnEmptyNewestGenerationMovesOn) {
+  Window window(of_time(10'000, 4), kStart);
+  follow(window, kStart + 3000, true);
+  EXPECT_EQ(generations_of(window), (Generations{{1, 1}}));
+  follow(window, kStart + 5000);
+  follow(window, kStart + 7500, true);
+  EXPECT_EQ(generations_of(window), (Generations{{1, 1}, {3, 1}}));
+}
+
+TEST(Window, AFarJumpForwardLeavesTheNewGenerationOnly) {
+  Window window(of_time(10'000, 4), kStart);
+  follow(window, kStart + 2500);
+  window.note_layer();
+  const auto turn = window.turn_due(kStart + 1'000'000'001);
+  ASSERT_TRUE(turn);
+  EXPECT_EQ(window.turn(*turn, false), 3);
+  EXPECT_EQ(generations_of(window), (Generations{{400'000, 1}}));
+  EXPECT_EQ(window.newest().start, kStart + 1'000'000'000);
+}
+
+TEST(Window, AJumpBackMovesTheGrid) {
+  Window window(of_time(10'000, 4), kStart);
+  follow(window, kStart + 2500);
+  EXPECT_FALSE(window.turn_due(kStart + 2500));
+  const int64_t earlier = kStart - 86'400'000;
+  EXPECT_EQ(window.turn_due(earlier), (WindowTurn{1, earlier}));
+  EXPECT_EQ(window.turn(*window.turn_due(earlier), false), 0);
+  EXPECT_EQ(window.start_of(0), earlier - 2500);
+  EXPECT_EQ(window.next_start(), earlier + 2500);
+  EXPECT_EQ(window.layers_over_at(earlier + 9999), 0);
+  EXPECT_EQ(window.layers_over_at(earlier + 10'000), 1);
+}
+
+TEST(Window, LayersAreOverWhenTheirGenerationIs) {
+  Window window(of_time(10'000, 4), kStart);
+  window.note_layer();
+  follow(window, kStart + 2500);
+  EXPECT_EQ(window.layers_over_at(kStart + 12'499), 0);
+  EXPECT_EQ(window.layers_over_at(kStart + 12'500), 2);
+  EXPECT_EQ(window.layers_over_at(kStart + 15'000), 3);
+  EXPECT_EQ(window.layers_over_at(std::numeric_limits<int64_t>::max()), 3);
+  EXPECT_EQ(window.layers_over_at(kNoTime), 0);
+}
+
+TEST(Window, OfItemsHasTheItemsOfAWindowInItsGenerations) {
+  Window window(of_items(10, 4), kStart);
+  EXPECT_EQ(window.newest().start, 0);
+  std::vector<uint64_t> quotas;
+  for (int i = 0; i < 4; ++i) {
+    quotas.push_back(window.newest_quota());
+    const uint64_t next = window.newest().ordinal + 1;
+    window.turn({next, window.start_of(next)}, false);
+  }
+  EXPECT_EQ(quotas, (std::vector<uint64_t>{2, 3, 2, 3}));
+  EXPECT_EQ(window.layers_over_at(kStart), 0);
+  EXPECT_TRUE(window.allows({5, 12}));
+  EXPECT_FALSE(window.allows({5, 13}));
+  EXPECT_FALSE(window.allows({6, 15}));
+}
+
+TEST(Window, TurnsOfOthersAreChecked) {
+  Window window(of_time(10'000, 4), kStart);
+  window.turn({7, kStart}, false);
+  EXPECT_TRUE(window.allows({7, 0}));
+  EXPECT_TRUE(window.allows({8, Window::kPositionMax}));
+  EXPECT_FALSE(window.allows({6, kStart}));
+  EXPECT_FALSE(window.allows({8, -1}));
+  EXPECT_FALSE(window.allows({8, Window::kPositionMax + 1}));
+  EXPECT_FALSE(window.allows({std::numeric_limits<uint64_t>::max(), kStart}));
+}
+
+TEST(Window, IsRestoredAsItWas) {
+  Window window(of_time(10'000, 4), kStart);
+  follow(window, kStart + 2500);
+  follow(window, kStart + 7600);
+  window.note_layer();
+  const auto copy = Window::restore(window.settings(), window.newest(), generations_of(window));
+  ASSERT_TRUE(copy);
+  EXPECT_EQ(generations_of(*copy), generations_of(window));
+  EXPECT_EQ(copy->start_of(0), kStart);
+  EXPECT_EQ(copy->layers_over_at(kStart + 12'500), 1);
+}
+
+TEST(Window, WhatNoWindowHasIsRefused) {
+  const WindowSettings time = of_time(10'000, 4);
+  const Generations good{{3, 1}, {7, 2}};
+  EXPECT_TRUE(Window::restore(time, {7, kStart}, good));
+  EXPECT_FALSE(Window::restore(of_time(1, 4), {7, kStart}, good));
+  EXPECT_FALSE(Window::restore({}, {7, kStart}, good));
+  EXPECT_FALSE(Window::restore(time, {7, kStart}, {}));
+  EXPECT_FALSE(Window::restore(time, {8, kStart}, good));
+  EXPECT_FALSE(Window::restore(time, {7, -1}, good));
+  EXPECT_FALSE(Window::restore(time, {7, Window::kPositionMax + 1}, good));
+  EXPECT_FALSE(Window::restore(time, {7, kStart}, {{2, 1}, {7, 2}}));
+  EXPECT_FALSE(Window::restore(time, {7, kStart}, {{7, 1}, {7, 2}}));
+  EXPECT_FALSE(Window::restore(time, {7, kStart}, {{6, 1}, {5, 1}, {7, 2}}));
+  EXPECT_FALSE(Window::restore(time, {7, kStart}, {{3, 0}, {7, 2}}));
+  constexpr uint64_t kHuge = uint64_t{1} << 60;
+  EXPECT_FALSE(Window::restore(time, {kHuge, kStart}, {{kHuge, 1}}));
+  // Windows of items begin where the items before them end.
+  EXPECT_TRUE(Window::restore(of_items(100, 4), {7, 175}, good));
+  EXPECT_FALSE(Window::restore(of_items(100, 4), {7, 176}, good));
+}
+
+}  // namespace
+}  // namespace core::bloom

@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: MIT
+//
+// Filters that forget: compared with a naive twin that knows when each item was added.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/bloom/layouts.h"
+#include "core/bloom/scalable_filter.h"
+#include "core/bloom/window.h"
+#include "tests/support/budget.h"
+
+namespace core::bloom {
+namespace {
+
+using WindowedPtr = std::unique_ptr<ScalableFilter>;
+
+const UnlimitedMemory kNoLimit;
+constexpr int64_t kBegin = 1'700'000'000'000;
+// So few false positives that none is met.
+constexpr double kTinyRate = 1e-12;
+
+struct WindowShape {
+  uint64_t length = 10'000;
+  WindowUnit unit = WindowUnit::kMilliseconds;
+  uint8_t generations = 4;
+  bool refreshes = false;
+  uint64_t capacity = 400;
+  double error_rate = kTinyRate;
+};
+
+FilterParameters window_parameters(const WindowShape& shape) {
+  FilterParameters parameters;
+  parameters.error_rate = shape.error_rate;
+  parameters.capacity = shape.capacity;
+  parameters.window = {.length = shape.length,
+                       .unit = shape.unit,
+                       .generations = shape.generations,
+                       .refreshes = shape.refreshes};
+  return parameters;
+}
+
+WindowedPtr make_window(const WindowShape& shape) {
+  return std::move(*ScalableFilter::create(window_parameters(shape), kNoLimit, kBegin));
+}
+
+// What a leader does before an add.
+void follow(ScalableFilter& filter, int64_t now_ms) {
+  if (const auto turn = filter.window()->turn_due(now_ms)) {
+    ASSERT_TRUE(filter.turn(*turn));
+  }
+}
+
+bool is_idle(const ScalableFilter& filter) {
+  return filter.window()->generations().size() == 1 && filter.item_count() == 0;
+}
+
+void expect_as_twin(const ScalableFilter& a, const ScalableFilter& b) {
+  ASSERT_EQ(a.layer_count(), b.layer_count());
+  ASSERT_EQ(a.window()->newest(), b.window()->newest());
+  ASSERT_TRUE(std::ranges::equal(a.window()->generations(), b.window()->generations()));
+  for (size_t i = 0; i < a.layer_count(); ++i) {
+    ASSERT_EQ(a.layer_info(i).item_count, b.layer_info(i).item_count) << i;
+    ASSERT_EQ(a.layer_info(i).capacity, b.layer_info(i).capacity) << i;
+    ASSERT_TRUE(std::ranges::equal(a.layer_bits(i).bytes(), b.layer_bits(i).bytes())) << i;
+  }
+}
+
+// Random adds, batches, lookups and waits on a clock that jumps; a second filter is told the
+// effects alone, as a replica is.
+class TimeModel {
+ public:
+  TimeModel(const WindowShape& shape, uint64_t seed)
+      : shape_(shape), random_(seed), filter_(make_window(shape)), replica_(make_window(shape)) {}
+
+  void run(int steps) {
+    for (int i = 0; i < steps && !testing::Test::HasFatalFailure(); ++i) {
+      switch (random_() % 16) {
+        case 0:
+          wait(static_cast<int64_t>(random_() % (2 * shape_.length)));
+          break;
+        case 1:
+          if (random_() % 8 == 0) jump_back();
+          break;
+        case 2:
+          turn_unasked();
+          break;
+        case 3:
+        case 4:
+          add_many(random_() % 300);
+          break;
+        default:
+          add_many(1);
+          wait(static_cast<int64_t>(random_() % (shape_.length / 20)));
+      }
+      if (i % 16 == 0) check();
+    }
+    EXPECT_GT(seen_gone_, 100);
+  }
+
+ private:
+  struct Known {
+    int64_t elapsed_ms = 0;  // when it was added, or added anew
+    int jumps = 0;
+  };
+
+  std::string item_of(uint64_t number) { return fmt::format("item:{}", number); }
+
+  void wait(int64_t ms) {
+    now_ms_ += ms;
+    elapsed_ms_ += ms;
+  }
+  // The clock is looked at several times a second: shortly before a jump, and behind it.
+  void jump_back() {
+    turn_unasked();
+    now_ms_ -= static_cast<int64_t>(random_() % (4 * shape_.length));
+    ++jumps_;
+    turn_unasked();
+  }
+  // Somebody looks at the clock though nothing is written.
+  void turn_unasked() {
+    const auto turn = filter_->window()->turn_due(now_ms_);
+    if (!turn) return;
+    ASSERT_TRUE(filter_->turn(*turn));
+    ASSERT_TRUE(replica_->turn(*turn));
+  }
+  void add_many(size_t count) {
+    turn_unasked();
+    std::vector<std::string> items;
+    for (size_t i = 0; i < count; ++i) items.push_back(item_of(random_() % 2000));
+    const std::vector<std::string_view> views(items.begin(), items.end());
+    std::vector<AddOutcome> outcomes(count);
+    ASSERT_EQ(filter_->add_many(views, outcomes, kNoLimit), count);
+    for (size_t i = 0; i < count; ++i) {
+      if (!has_effect(outcomes[i])) continue;
+      if (outcomes[i] == AddOutcome::kRefreshed) {
+        ASSERT_TRUE(shape_.refreshes);
+      }
+      replica_->replay_add(replica_->hasher()(items[i]), kNoLimit);
+      known_[items[i]] = {elapsed_ms_, jumps_};
+    }
+  }
+
+  void check() {
+    const auto length = static_cast<int64_t>(shape_.length);
+    const int64_t step = (length + shape_.generations - 1) / shape_.generations;
+    for (auto it = known_.begin(); it != known_.end();) {
+      const auto& [item, known] = *it;
+      const int64_t age_ms = elapsed_ms_ - known.elapsed_ms;
+      const bool found = filter_->may_contain(item, now_ms_);
+      if (age_ms <= length) {
+        ASSERT_TRUE(found) << item << " of age " << age_ms;
+      }
+      // Each jump back lets the newest generation take items for longer, a step at most.
+      const int64_t jumps = jumps_ - known.jumps;
+      if (age_ms <= length + step * (1 + jumps)) {
+        ++it;
+        continue;
+      }
+      ASSERT_FALSE(found) << item << " of age " << age_ms << " after jumps: " << jumps;
+      ++seen_gone_;
+      it = known_.erase(it);
+    }
+    const size_t generations = shape_.generations;
+    ASSERT_LE(filter_->window()->generations().size(), generations + 1);
+    expect_as_twin(*filter_, *replica_);
+    ASSERT_EQ(filter_->take_dropped() == nullptr, replica_->take_dropped() == nullptr);
+  }
+
+  const WindowShape shape_;
+  std::mt19937_64 random_;
+  WindowedPtr filter_;
+  WindowedPtr replica_;
+  int64_t now_ms_ = kBegin;
+  int64_t elapsed_ms_ = 0;
+  int jumps_ = 0;
+  int seen_gone_ = 0;
+  std::map<std::string, Known> known_;
+};
+
+TEST(WindowedFilter, RemembersAndForgetsAsANaiveTwin) {
+  const WindowShape shapes[] = {
+      {},
+      {.refreshes = true},
+      {.length = 7000, .generations = 3},
+      {.length = 1000, .generations = 64, .capacity = 64},
+      {.length = 5000, .generations = 1, .capacity = 50},
+      {.length = 10'000, .generations = 4, .refreshes = true, .capacity = 8},
+  };
+  uint64_t seed = 20;
+  for (const WindowShape& shape : shapes) {
+    SCOPED_TRACE(fmt::format("seed {}, {} ms, {} generations, capacity {}", ++seed, shape.length,
+                             shape.generations, shape.capacity));
+    TimeModel(shape, seed).run(2000);
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(WindowedFilter, OfItemsForgetsByCount) {
+  std::mt19937_64 random(3);
+  for (const auto& [length, generations] : {std::pair{1000, 4}, {1000, 7}, {10, 10}, {64, 1}}) {
+    SCOPED_TRACE(fmt::format("{} items, {} generations", length, generations));
+    const WindowShape shape{.length = static_cast<uint64_t>(length),
+                            .unit = WindowUnit::kItems,
+                            .generations = static_cast<uint8_t>(generations),
+                            .capacity = static_cast<uint64_t>(length)};
+    const auto filter = make_window(shape);
+    const auto replica = make_window(shape);
+    const int step = (length + generations - 1) / generations;
+    std::vector<std::string> added;
+    while (added.size() < 5000) {
+      std::vector<std::string> items(random() % 400 + 1);
+      for (std::string& item : items) item = fmt::format("item:{}", added.size() + random());
+      const std::vector<std::string_view> views(items.begin(), items.end());
+      std::vector<AddOutcome> outcomes(items.size());
+      ASSERT_EQ(filter->add_many(views, outcomes, kNoLimit), items.size());
+      for (const std::string& item : items) {
+        replica->replay_add(replica->hasher()(item), kNoLimit);
+        added.push_back(item);
+      }
+      for (size_t i = random() % 8; i < added.size(); i += random() % 16 + 1) {
+        const auto later = static_cast<int>(added.size() - 1 - i);
+        const bool found = filter->may_contain(added[i]);
+        if (later < length) {
+          ASSERT_TRUE(found) << later;
+        }
+        if (later >= length + step) {
+          ASSERT_FALSE(found) << later;
+        }
+      }
+      expect_as_twin(*filter, *replica);
+    }
+    // Generations that hold what they were made for never grow.
+    EXPECT_LE(filter->layer_count(), static_cast<size_t>(generations) + 1);
+  }
+}
+
+TEST(WindowedFilter, OneByOneIsAsInBatches) {
+  const WindowShape shape{.length = 100, .unit = WindowUnit::kItems, .capacity = 30};
+  const auto batched = make_window(shape);
+  const auto single = make_window(shape);
+  std::vector<std::string> items;
+  for (int i = 0; i < 2000; ++i) items.push_back(fmt::format("{}", i * 7919 % 600));
+  const std::vector<std::string_view> views(items.begin(), items.end());
+  std::vector<AddOutcome> outcomes(items.size());
+  ASSERT_EQ(batched->add_many(views, outcomes, kNoLimit), items.size());
+  for (size_t i = 0; i < items.size(); ++i) {
+    ASSERT_EQ(single->add(items[i], kNoLimit), outcomes[i]) << i;
+  }
+  expect_as_twin(*batched, *single);
+  EXPECT_GT(batched->layer_count(), 5);
+}
+
+TEST(WindowedFilter, ARepeatRenewsOnlyWithRefresh) {
+  for (const bool refreshes : {false, true}) {
+    const auto filter = make_window({.refreshes = refreshes});
+    ASSERT_EQ(filter->add("click", kNoLimit), AddOutcome::kAdded);
+    EXPECT_EQ(filter->add("click", kNoLimit), AddOutcome::kPresent);
+    follow(*filter, kBegin + 9000);
+    EXPECT_EQ(filter->add("click", kNoLimit),
+              refreshes ? AddOutcome::kRefreshed : AddOutcome::kPresent);
+    EXPECT_EQ(filter->add("click", kNoLimit), AddOutcome::kPresent);
+    EXPECT_EQ(filter->item_count(), refreshes ? 2 : 1);
+    EXPECT_EQ(filter->may_contain("click", kBegin + 12'500), refreshes);
+    EXPECT_EQ(filter->may_contain("click", kBegin + 19'999), refreshes);
+    EXPECT_FALSE(filter->may_contain("click", kBegin + 20'000));
+    follow(*filter, kBegin + 12'500);
+    EXPECT_EQ(filter->add("click", kNoLimit),
+              refreshes ? AddOutcome::kRefreshed : AddOutcome::kAdded);
+  }
+}
+
+TEST(WindowedFilter, ALookupSeesNoItemPastItsLimitBeforeTheTurn) {
+  const auto filter = make_window({});
+  ASSERT_EQ(filter->add("a", kNoLimit), AddOutcome::kAdded);
+  const std::array<std::string_view, 2> items{"a", "b"};
+  std::array<bool, 2> found{};
+  filter->may_contain_many(items, found, kBegin + 12'499);
+  EXPECT_EQ(found, (std::array{true, false}));
+  filter->may_contain_many(items, found, kBegin + 12'500);
+  EXPECT_EQ(found, (std::array{false, false}));
+  // Where the journal decides, it is there until the turn comes.
+  filter->may_contain_many(items, found);
+  EXPECT_EQ(found, (std::array{true, false}));
+  follow(*filter, kBegin + 12'500);
+  filter->may_contain_many(items, found);
+  EXPECT_EQ(found, (std::array{false, false}));
+}
+
+TEST(WindowedFilter, AnEmptyWindowIsIdleAndTurnsWithoutALayer) {
+  const auto filter = make_window({});
+  EXPECT_TRUE(is_idle(*filter));
+  follow(*filter, kBegin + 1'000'000);
+  EXPECT_EQ(filter->layer_count(), 1);
+  EXPECT_EQ(filter->take_dropped(), nullptr);
+  filter->add("a", kNoLimit);
+  EXPECT_FALSE(is_idle(*filter));
+  follow(*filter, kBegin + 1'003'000);
+  EXPECT_EQ(filter->layer_count(), 2);
+  follow(*filter, kBegin + 1'020'000);
+  EXPECT_TRUE(is_idle(*filter));
+  EXPECT_EQ(filter->item_count(), 0);
+}
+
+TEST(WindowedFilter, MemoryIsConstantUnlessMoreThanAWindowHoldsCome) {
+  const WindowShape shape{
+      .length = 60'000, .generations = 4, .capacity = 40'000, .error_rate = 0.01};
+  const auto filter = make_window(shape);
+  uint64_t size_bytes = 0;
+  int number = 0;
+  for (int step = 0; step < 40; ++step) {
+    follow(*filter, kBegin + step * 15'000);
+    for (int i = 0; i < 10'000; ++i) filter->add(fmt::format("{}", ++number), kNoLimit);
+    if (step == 4) size_bytes = filter->size_bytes();
+    if (step >= 4) {
+      ASSERT_EQ(filter->size_bytes(), size_bytes) << step;
+    }
+  }
+  EXPECT_EQ(filter->layer_count(), 5);
+  // A rush makes the newest generation grow, and goes with it.
+  for (int i = 0; i < 40'000; ++i) filter->add(fmt::format("{}", ++number), kNoLimit);
+  EXPECT_EQ(filter->window()->generations().back().layer_count, 3);
+  EXPECT_GT(filter->size_bytes(), size_bytes);
+  for (int step = 40; step < 46; ++step) {
+    follow(*filter, kBegin + step * 15'000);
+    filter->add(fmt::format("{}", ++number), kNoLimit);
+  }
+  EXPECT_EQ(filter->size_bytes(), size_bytes);
+}
+
+TEST(WindowedFilter, TheErrorRateHoldsOverAllGenerationsTogether) {
+  for (const uint8_t generations : {uint8_t{1}, uint8_t{4}, uint8_t{16}}) {
+    const auto filter = make_window(
+        {.length = 60'000, .generations = generations, .capacity = 20'000, .error_rate = 0.01});
+    int number = 0;
+    // All generations full, two layers in the last one.
+    for (int step = 0; step <= generations; ++step) {
+      follow(*filter, kBegin + step * 60'000 / generations + 1);
+      const int count = 20'000 / generations * (step == generations ? 2 : 1);
+      for (int i = 0; i < count; ++i) filter->add(fmt::format("item:{}", ++number), kNoLimit);
+    }
+    ASSERT_EQ(filter->window()->generations().size(), generations + 1U);
+    int wrong = 0;
+    constexpr int kProbes = 200'000;
+    for (int i = 0; i < kProbes; ++i) wrong += filter->may_contain(fmt::format("absent:{}", i));
+    EXPECT_LT(filter->predicted_error_rate(), 0.01) << int{generations};
+    EXPECT_LT(wrong, kProbes * 0.0105) << int{generations};
+    EXPECT_NEAR(static_cast<double>(wrong) / kProbes, filter->predicted_error_rate(), 0.001);
+  }
+}
+
+TEST(WindowedFilter, TheBudgetIsAskedForAllGenerations) {
+  const FilterParameters parameters = window_parameters({.capacity = 400'000, .error_rate = 0.01});
+  const uint64_t layer_bytes = ScalableFilter::plan(parameters)->geometry.size_bytes();
+  EXPECT_TRUE(ScalableFilter::create(parameters, support::Budget(5 * layer_bytes)));
+  EXPECT_FALSE(ScalableFilter::create(parameters, support::Budget(5 * layer_bytes - 1)));
+}
+
+TEST(WindowedFilter, AFullGenerationOfAFilterThatMayNotGrowWaitsForItsTurn) {
+  FilterParameters parameters = window_parameters({.capacity = 40});
+  parameters.expansion = 0;
+  const auto filter = std::move(*ScalableFilter::create(parameters, kNoLimit, kBegin));
+  for (int i = 0; i < 10; ++i)
+    ASSERT_EQ(filter->add(fmt::format("{}", i), kNoLimit), AddOutcome::kAdded);
+  EXPECT_EQ(filter->add("more", kNoLimit), AddOutcome::kFull);
+  follow(*filter, kBegin + 2500);
+  EXPECT_EQ(filter->add("more", kNoLimit), AddOutcome::kAdded);
+}
+
+TEST(WindowedFilter, ACopyGoesOnByItself) {
+  const auto filter = make_window({});
+  filter->add("a", kNoLimit);
+  follow(*filter, kBegin + 2500);
+  filter->add("b", kNoLimit);
+  const auto copy = filter->clone();
+  expect_as_twin(*filter, *copy);
+  follow(*copy, kBegin + 12'500);
+  EXPECT_FALSE(copy->may_contain("a"));
+  EXPECT_TRUE(copy->may_contain("b"));
+  EXPECT_TRUE(filter->may_contain("a"));
+  const auto dropped = copy->take_dropped();
+  ASSERT_NE(dropped, nullptr);
+  EXPECT_EQ(dropped->item_count(), 1);
+  EXPECT_EQ(dropped->window(), nullptr);
+  EXPECT_EQ(copy->take_dropped(), nullptr);
+}
+
+TEST(WindowedFilter, TurnsThatMayNotFollowAreRefused) {
+  const auto filter = make_window({});
+  filter->add("a", kNoLimit);
+  ASSERT_TRUE(filter->turn({3, kBegin + 7500}));
+  EXPECT_FALSE(filter->turn({2, kBegin + 5000}));
+  EXPECT_FALSE(filter->turn({4, -1}));
+  EXPECT_TRUE(filter->may_contain("a"));
+  const auto counted = make_window({.length = 100, .unit = WindowUnit::kItems});
+  EXPECT_FALSE(counted->turn({1, 24}));
+  EXPECT_FALSE(counted->turn({2, 50}));
+}
+
+TEST(WindowedFilter, WhatNoWindowIsIsRefused) {
+  FilterParameters parameters = window_parameters({});
+  parameters.window.generations = 65;
+  EXPECT_FALSE(ScalableFilter::create(parameters, kNoLimit));
+  parameters = window_parameters({});
+  parameters.layout = RedisBloomLayout::kId;
+  EXPECT_FALSE(ScalableFilter::create(parameters, kNoLimit));
+}
+
+}  // namespace
+}  // namespace core::bloom
