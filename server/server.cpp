@@ -19,6 +19,7 @@
 #include "persistence/journal.h"
 #include "server/commands/services.h"
 #include "server/dispatch/command_replayer.h"
+#include "server/dispatch/drain.h"
 #include "server/dispatch/pause_gate.h"
 #include "server/dispatch/registry.h"
 #include "server/durability/directory_lock.h"
@@ -26,6 +27,7 @@
 #include "server/durability/loading/data_loader.h"
 #include "server/durability/loading/log_switch.h"
 #include "server/durability/log/append_log.h"
+#include "server/durability/log/log_listener.h"
 #include "server/net/connection.h"
 #include "server/net/io_threads.h"
 #include "server/net/listener.h"
@@ -79,14 +81,6 @@ size_t thread_count(const Config& config) {
   return static_cast<size_t>(config.io_thread_count());
 }
 
-// Calls back on one of the threads when each has carried out what it had begun.
-void visit(net::IoThreads& threads, const Drain::Callback& on_all_passed) {
-  const auto left = std::make_shared<std::atomic<size_t>>(threads.count());
-  threads.post_to_each([left, on_all_passed](net::IoThread&) {
-    if (--*left == 0) on_all_passed();
-  });
-}
-
 std::string executable_path() {
   std::error_code ignored;
   return std::filesystem::read_symlink("/proc/self/exe", ignored).string();
@@ -95,20 +89,25 @@ std::string executable_path() {
 }  // namespace
 
 // In the order of construction; destroyed in reverse.
-struct Server::Parts final : AckListener, Shutdown::Process {
+struct Server::Parts final : AckListener,
+                             CommandThreads,
+                             LogListener,
+                             MessageWaker,
+                             Shutdown::Process {
   Parts(Server& owner, Config& config, std::unique_ptr<Registry> commands)
       : server(owner),
         registry(std::move(commands)),
         keyspace(static_cast<unsigned>(config.database_count()), random_hash_seed()),
         data{config, clock, keyspace, journal, persistence::posix_file_system(), state},
-        durability({data, SaveChild::start, free_machine_bytes, &pause}),
+        pause(*this),
+        durability({data, {SaveChild::start, free_machine_bytes}, &pause, this}),
         replication({data, durability}),
         leader({data, durability}, replication, pause, *this),
         follower(
             {config, clock, durability, replication, persistence::posix_file_system(), clients},
             keyspace, leader, pause),
         shutdown({config, clock, durability, replication, leader, pause, *this}),
-        pubsub(thread_count(config)),
+        pubsub(thread_count(config), *this),
         statistics(thread_count(config), registry->size()),
         facts{random_id(), executable_path(), clock.wall_ms(), thread_count(config),
               config.file_path()},
@@ -131,6 +130,11 @@ struct Server::Parts final : AckListener, Shutdown::Process {
         signals(threads.at(0).context, SIGTERM, SIGINT) {}
 
   void on_ack() override;
+  void visit(Drain::Callback on_all_passed) override;
+  void wake_held_back() override;
+  void on_log_progress() override;
+  [[noreturn]] void on_log_fatal(const std::string& cause) override;
+  void wake_for_messages(size_t thread_index) override;
   // Several times a second, on I/O thread 0.
   void tick();
   void end() override { server.request_stop(); }
@@ -179,6 +183,37 @@ void Server::Parts::on_ack() {
   }
 }
 
+void Server::Parts::visit(Drain::Callback on_all_passed) {
+  const auto left = std::make_shared<std::atomic<size_t>>(threads.count());
+  threads.post_to_each([left, on_all_passed = std::move(on_all_passed)](net::IoThread&) {
+    if (--*left == 0) on_all_passed();
+  });
+}
+
+void Server::Parts::wake_held_back() {
+  threads.post_to_each([](net::IoThread& thread) {
+    thread.connections.for_each([](net::Connection& connection) { connection.wake(); });
+  });
+}
+
+void Server::Parts::on_log_progress() {
+  for (size_t i = 0; i < threads.count(); ++i) threads.at(i).log_waker.wake();
+}
+
+void Server::Parts::on_log_fatal(const std::string& cause) {
+  log_error(
+      "The append log fails and appendfsync is always: ending before anything is answered "
+      "that is not on the disk: {}",
+      cause);
+  flush_log();
+  std::_Exit(EXIT_FAILURE);
+}
+
+void Server::Parts::wake_for_messages(size_t thread_index) {
+  net::IoThread& thread = threads.at(thread_index);
+  thread.loop.post([this, &thread] { net::deliver_messages(thread, pubsub); });
+}
+
 void Server::Parts::tick() {
   memory.measure_available();
   follower.drive_failover();
@@ -216,17 +251,6 @@ core::Result<> Server::start() {
     set_log_level(config_.log_level());
     return {};
   });
-  parts.pubsub.wake = [&parts](size_t thread_index) {
-    net::IoThread& thread = parts.threads.at(thread_index);
-    thread.loop.post([&parts, &thread] { net::deliver_messages(thread, parts.pubsub); });
-  };
-  parts.pause.set_visit_threads(
-      [&parts](const auto& on_all_passed) { visit(parts.threads, on_all_passed); });
-  parts.pause.wake_all = [&parts] {
-    parts.threads.post_to_each([](net::IoThread& thread) {
-      thread.connections.for_each([](net::Connection& connection) { connection.wake(); });
-    });
-  };
   config_.on_change(OptionId::kBind, [&parts]() -> core::Result<> {
     if (parts.listener.rebind()) return {};
     return core::Error{"Failed to bind to specified addresses."};
@@ -243,18 +267,6 @@ void Server::prepare_durability() {
   Parts& parts = *parts_;
   Durability& durability = parts.durability;
   durability.availability.begin(Availability::kLoading);
-  AppendLog& log = durability.append_log();
-  log.on_progress = [&parts] {
-    for (size_t i = 0; i < parts.threads.count(); ++i) parts.threads.at(i).log_waker.wake();
-  };
-  log.on_fatal = [](const std::string& reason) {
-    log_error(
-        "The append log fails and appendfsync is always: ending before anything is answered "
-        "that is not on the disk: {}",
-        reason);
-    flush_log();
-    std::_Exit(EXIT_FAILURE);
-  };
   config_.on_change(OptionId::kAppendOnly, [this, &durability]() -> core::Result<> {
     durability.log_switch().want(config_.flag(OptionId::kAppendOnly));
     return {};

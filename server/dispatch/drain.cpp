@@ -24,7 +24,7 @@ void Drain::visit() {
     }
     callbacks.swap(waiting_);
   }
-  visit_threads([this, callbacks = std::move(callbacks)] {
+  threads_.visit([this, callbacks = std::move(callbacks)] {
     for (const Callback& callback : callbacks) callback();
     visit();
   });

@@ -17,24 +17,35 @@
 
 namespace server {
 
+class CommandThreads;
+
 class Drain {
  public:
   using Callback = std::function<void()>;
 
-  // Calls back once each I/O thread has been between two commands. Set once, before begin();
-  // without I/O threads there is nothing to wait for.
-  std::function<void(Callback on_all_passed)> visit_threads = [](const Callback& on_all_passed) {
-    on_all_passed();
-  };
+  explicit Drain(CommandThreads& threads) : threads_(threads) {}
 
   void begin(Callback on_ended);
 
  private:
   void visit();
 
+  CommandThreads& threads_;
   std::mutex mutex_;  // guards the members below
   std::vector<Callback> waiting_;
   bool is_running_ = false;
+};
+
+// The I/O threads, as those see them that hold commands back.
+class CommandThreads {
+ public:
+  // Calls back, on one of them, once each has been between two commands.
+  virtual void visit(Drain::Callback on_all_passed) = 0;
+  // Commands that are held back must be checked again.
+  virtual void wake_held_back() = 0;
+
+ protected:
+  ~CommandThreads() = default;
 };
 
 }  // namespace server

@@ -11,7 +11,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <mutex>
 #include <utility>
 
@@ -23,6 +22,8 @@ namespace server {
 
 class PauseGate final : public CommandDrain {
  public:
+  explicit PauseGate(CommandThreads& threads) : threads_(threads), drain_(threads) {}
+
   enum class Mode : uint8_t { kNone, kWrites, kAll };
   // The reasons to hold writes back, a bit each. With kEnding the replication stream takes no other
   // bytes either.
@@ -60,26 +61,20 @@ class PauseGate final : public CommandDrain {
       const std::scoped_lock lock(mutex_);
       mode_.store(Mode::kNone);
     }
-    if (wake_all) wake_all();
+    threads_.wake_held_back();
   }
 
   // Until release_writes() no write begins. Running writes continue: drain() reports their end.
   void hold_writes(Hold hold) { holds_ |= static_cast<uint8_t>(hold); }
   void release_writes(Hold hold) {
     holds_ &= static_cast<uint8_t>(~static_cast<uint8_t>(hold));
-    if (wake_all) wake_all();
+    threads_.wake_held_back();
   }
 
   int64_t end_ms() const { return end_ms_.load(); }
 
-  // Makes every held-back connection look again; set once, before the first connection.
-  std::function<void()> wake_all;
-  // How the I/O threads are visited; set once, before the first connection.
-  void set_visit_threads(std::function<void(Drain::Callback)> visit) {
-    drain_.visit_threads = std::move(visit);
-  }
-
  private:
+  CommandThreads& threads_;
   std::mutex mutex_;  // orders pause() and end()
   std::atomic<Mode> mode_{Mode::kNone};
   std::atomic<int64_t> end_ms_{0};

@@ -25,7 +25,8 @@ namespace server {
 struct Durability::Members {
   explicit Members(const Parts& parts)
       : writer(parts),
-        append_log(parts.config, parts.clock, parts.journal, parts.files, parts.state.availability),
+        append_log(parts.config, parts.clock, parts.journal, parts.files, parts.state.availability,
+                   parts.log_listener),
         saves(parts, writer, append_log, parts.machine),
         log_switch(parts, writer, append_log, saves, thread),
         loader(parts, writer, append_log, saves),

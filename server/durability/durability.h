@@ -34,6 +34,7 @@ namespace server {
 class AppendLog;
 class Availability;
 class DataLoader;
+class LogListener;
 class LogSwitch;
 class Saves;
 class StreamPosition;
@@ -46,6 +47,8 @@ class Durability {
     SaveMachine machine{};
     // Without it no command runs beside this.
     CommandDrain* commands = nullptr;
+    // Null when no reply waits for the append log.
+    LogListener* log_listener = nullptr;
   };
   using Locking = core::keyspace::Locking;
 

@@ -33,7 +33,7 @@ std::string head_of(SubscriptionKind kind, std::string_view pattern, std::string
 
 }  // namespace
 
-PubSub::PubSub(size_t thread_count) {
+PubSub::PubSub(size_t thread_count, MessageWaker& waker) : waker_(waker) {
   for (size_t i = 0; i < thread_count; ++i) inboxes_.push_back(std::make_unique<Inbox>());
 }
 
@@ -132,7 +132,7 @@ size_t PubSub::publish(SubscriptionKind kind, std::string_view channel, std::str
     }
   }
   for (size_t i = 0; i < sleeping.size(); ++i) {
-    if (sleeping[i]) wake(i);
+    if (sleeping[i]) waker_.wake_for_messages(i);
   }
   return receivers;
 }

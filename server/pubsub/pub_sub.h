@@ -10,7 +10,7 @@
 // published them. What waits in the inboxes is bounded, for commands that publish are held back
 // while is_congested().
 // Thread safety: all members may be called from any thread, take() of one inbox by one at a time.
-// No lock is held while anything is sent, while patterns are matched, nor when `wake` is called.
+// No lock is held while anything is sent, while patterns are matched, nor when the waker is called.
 #pragma once
 
 #include <atomic>
@@ -55,6 +55,15 @@ struct Delivery {
   }
 };
 
+class MessageWaker {
+ public:
+  // Has the thread take() its messages soon, until there are none.
+  virtual void wake_for_messages(size_t thread_index) = 0;
+
+ protected:
+  ~MessageWaker() = default;
+};
+
 class PubSub {
  public:
   struct Subscriber {
@@ -63,11 +72,7 @@ class PubSub {
   };
   using ChannelCount = std::pair<std::string, size_t>;
 
-  explicit PubSub(size_t thread_count);
-
-  // Has the thread take() its messages soon, until there are none. Set once, before the first
-  // connection.
-  std::function<void(size_t thread_index)> wake;
+  PubSub(size_t thread_count, MessageWaker& waker);
 
   // The serial of the new subscription. REQUIRES: the session does not hold this one.
   uint64_t subscribe(SubscriptionKind kind, std::string_view name, const Subscriber& subscriber);
@@ -77,7 +82,7 @@ class PubSub {
   // channel, of every pattern that matches it. REQUIRES: kind is not kPattern.
   size_t publish(SubscriptionKind kind, std::string_view channel, std::string_view payload);
 
-  // The oldest message for the thread. After nothing was left, `wake` tells of the next.
+  // The oldest message for the thread. After nothing was left, the waker announces the next.
   std::optional<Delivery> take(size_t thread_index);
   bool is_congested() const {
     return pending_bytes_.load(std::memory_order_relaxed) > kPendingBytesMax;
@@ -138,6 +143,7 @@ class PubSub {
   std::array<ByName, kSubscriptionKindCount> names_;
   std::shared_ptr<const Patterns> patterns_;  // all; nothing after a change, until it is asked for
   uint64_t last_serial_ = 0;
+  MessageWaker& waker_;
   std::vector<std::unique_ptr<Inbox>> inboxes_;  // by thread index
   std::atomic<size_t> pending_bytes_{0};
 };

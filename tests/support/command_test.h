@@ -42,6 +42,7 @@
 #include "server/replication/stream/replication.h"
 #include "server/session/awaited_reply.h"
 #include "server/session/clients.h"
+#include "tests/support/test_threads.h"
 #include "tests/support/virtual_disk.h"
 
 namespace server {
@@ -119,7 +120,6 @@ class CommandTest : public ::testing::Test {
                   shutdown_,
                   gauges_,
                   facts_} {
-    pubsub_.wake = [](size_t) {};
     client_ = std::make_unique<Client>(*this);
     other_ = std::make_unique<Client>(*this);
   }
@@ -150,10 +150,11 @@ class CommandTest : public ::testing::Test {
   persistence::Journal journal_;
   std::unique_ptr<Registry> registry_;
   Clients clients_;
-  PubSub pubsub_{1};
+  TestThreads threads_;
+  PubSub pubsub_{1, threads_};
   Statistics statistics_;
   MemoryMonitor memory_;
-  PauseGate pause_;
+  PauseGate pause_{threads_};
   Gauges gauges_;
   ProcessFacts facts_{std::string(40, 'a'), "bloomery-server", 1'700'000'000'000, 1, ""};
   ServerState state_;

@@ -109,7 +109,7 @@ std::optional<core::Result<>> LogSwitch::try_switch(bool is_awaited) {
       close();
     }
     log_.files().set_stale(false);
-    log_.on_progress();
+    log_.notify_progress();
     log_notice("The append log is off");
     return done;
   }
@@ -183,7 +183,7 @@ void LogSwitch::close_with(const std::function<void()>& also) {
     if (log_.is_open()) close();
     also();
   }
-  log_.on_progress();
+  log_.notify_progress();
 }
 
 void LogSwitch::begin_afresh(bool is_empty) {

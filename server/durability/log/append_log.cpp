@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "core/clock.h"
+#include "server/durability/log/log_listener.h"
 #include "server/process/log.h"
 
 namespace server {
@@ -49,19 +50,23 @@ void AppendLog::commit(size_t clients) {
   if (pacing_.add(clients) > 0 && !sync_here() && pacing_.are_enough()) wake();
 }
 
+void AppendLog::notify_progress() const {
+  if (listener_ != nullptr) listener_->on_log_progress();
+}
+
 bool AppendLog::sync_here() {
   // Unusual cases are left to the log's thread: an unsynced older file, and a file that fails.
   if (!pacing_.is_quick() || writer().awaits_sync() || writer().has_lost_sync() || fails()) {
     return false;
   }
-  // The holder calls on_progress after it has released it, so after this check.
+  // The holder notifies after it has released it, so after this check.
   if (is_taken_.exchange(true)) return true;
   pacing_.begin_here();
   write_and_report();
   sync_and_report();
   pacing_.end_here();
   is_taken_ = false;
-  on_progress();
+  notify_progress();
   return true;
 }
 
@@ -87,7 +92,7 @@ core::Result<> AppendLog::flush() {
   auto flushed = write_and_sync();
   if (flushed) return {};
   const std::string cause(core::without_code(flushed.error().message));
-  if (availability_.append_log_failed(cause)) on_progress();
+  if (availability_.append_log_failed(cause)) notify_progress();
   return flushed;
 }
 
@@ -158,7 +163,7 @@ void AppendLog::step() {
   const uint64_t safe = safe_offset();
   if (safe == told_offset_) return;
   told_offset_ = safe;
-  on_progress();
+  notify_progress();
 }
 
 bool AppendLog::sync_is_overdue() const {
@@ -186,13 +191,13 @@ void AppendLog::sync_and_report() {
 void AppendLog::report_failure(const std::string& reason) {
   const std::string cause(core::without_code(reason));
   if (!writer().is_open()) return;  // it was switched off meanwhile
-  if (is_always()) on_fatal(cause);
+  if (is_always() && listener_ != nullptr) listener_->on_log_fatal(cause);
   const bool is_new = availability_.append_log_failed(cause);
   // It may have been switched off since: then it must not block writes any more.
   if (!writer().is_open()) return availability_.end(Availability::kAppendLogFails);
   if (!is_new) return;
   log_error("The append log fails, writes are refused until it works: {}", cause);
-  on_progress();
+  notify_progress();
 }
 
 }  // namespace server

@@ -25,7 +25,6 @@
 
 #include <atomic>
 #include <condition_variable>
-#include <functional>
 #include <mutex>
 #include <thread>
 
@@ -40,24 +39,23 @@
 
 namespace server {
 
+class LogListener;
+
 class AppendLog final : public ReplyLog {
  public:
+  // `listener`: null when no reply waits for the log.
   AppendLog(const Config& config, const core::Clock& clock, persistence::Journal& journal,
-            persistence::FileSystem& files, Availability& availability)
+            persistence::FileSystem& files, Availability& availability,
+            LogListener* listener = nullptr)
       : config_(config),
         clock_(clock),
         journal_(journal),
         files_(config, clock, journal, files),
-        availability_(availability) {}
+        availability_(availability),
+        listener_(listener) {}
   ~AppendLog() { stop(); }
   AppendLog(const AppendLog&) = delete;
   AppendLog& operator=(const AppendLog&) = delete;
-
-  // Called when waiting replies may have become safe, and when another thread may commit() again;
-  // within commit() too. Set before start().
-  std::function<void()> on_progress = [] {};
-  // Called with the cause when the process must end. Does not return.
-  std::function<void(const std::string&)> on_fatal;
 
   void start();
   void stop();
@@ -79,7 +77,7 @@ class AppendLog final : public ReplyLog {
   // Writes, unless appendfsync is always: then commit() writes and syncs.
   void write() override;
   // Writes, and with `always` syncs or has it synced. A thread whose clients still wait after
-  // on_progress calls again.
+  // on_log_progress() calls again.
   void commit(size_t clients) override;
   // Refuses writes until the log works. With `always` it does not return.
   void report_failure(const std::string& reason);
@@ -92,6 +90,9 @@ class AppendLog final : public ReplyLog {
   core::Result<> takes_more() const;
   // While a child saves, if no-appendfsync-on-rewrite says so.
   void suspend_syncs(bool suspended) { syncs_suspended_ = suspended; }
+
+  // Replies that wait for the log must check again.
+  void notify_progress() const;
 
   // For INFO.
   bool is_syncing() const { return sync_began_us_ != kNotSyncing; }
@@ -117,6 +118,7 @@ class AppendLog final : public ReplyLog {
   persistence::Journal& journal_;
   LogFiles files_;
   Availability& availability_;
+  LogListener* const listener_;
   std::atomic<bool> syncs_suspended_{false};
   static constexpr int64_t kNotSyncing = -1;
   std::atomic<int64_t> sync_began_us_{kNotSyncing};
@@ -129,7 +131,7 @@ class AppendLog final : public ReplyLog {
   // Whether a thread writes and syncs for all.
   std::atomic<bool> is_taken_{false};
   SyncPacing pacing_;          // with `always`
-  uint64_t told_offset_ = 0;   // of the log's thread: how far on_progress has told of
+  uint64_t told_offset_ = 0;   // of the log's thread: where the last notification was
   int64_t next_sync_us_ = 0;   // of the log's thread
   int64_t next_retry_us_ = 0;  // of the log's thread
   std::thread thread_;

@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "tests/support/test_threads.h"
+
 namespace server {
 namespace {
 
@@ -13,7 +15,7 @@ namespace {
 class DrainTest : public ::testing::Test {
  protected:
   DrainTest() {
-    drain_.visit_threads = [this](const Drain::Callback& on_all_passed) {
+    threads_.on_visit = [this](const Drain::Callback& on_all_passed) {
       EXPECT_FALSE(on_all_passed_) << "one at a time";
       on_all_passed_ = on_all_passed;
     };
@@ -23,7 +25,8 @@ class DrainTest : public ::testing::Test {
     return [this, word] { ended_ += word; };
   }
 
-  Drain drain_;
+  TestThreads threads_;
+  Drain drain_{threads_};
   Drain::Callback on_all_passed_;
   std::string ended_;
 };

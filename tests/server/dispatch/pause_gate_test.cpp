@@ -3,30 +3,32 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/test_threads.h"
+
 namespace server {
 namespace {
 
 constexpr int64_t kNowMs = 1000;
 
 TEST(PauseGateTest, AHandoverHoldsWritesBackUntilItEnds) {
-  PauseGate gate;
-  int wakes = 0;
-  gate.wake_all = [&wakes] { ++wakes; };
+  TestThreads threads;
+  PauseGate gate(threads);
   gate.hold_writes(PauseGate::Hold::kHandover);
   EXPECT_TRUE(gate.holds_back(kWrite, kNowMs));
   EXPECT_TRUE(gate.holds_back(kMayReplicate, kNowMs));
   EXPECT_FALSE(gate.holds_back(kAdmin, kNowMs));
   EXPECT_FALSE(gate.holds_back_by_client(kWrite, kNowMs));
-  EXPECT_EQ(wakes, 0);
+  EXPECT_EQ(threads.wakes, 0);
   gate.release_writes(PauseGate::Hold::kHandover);
   EXPECT_FALSE(gate.holds_back(kWrite, kNowMs));
-  EXPECT_EQ(wakes, 1);
+  EXPECT_EQ(threads.wakes, 1);
 }
 
 TEST(PauseGateTest, TellsWhenEveryThreadHasEndedWhatItHadBegun) {
-  PauseGate gate;
+  TestThreads threads;
+  PauseGate gate(threads);
   Drain::Callback on_all_passed;
-  gate.set_visit_threads([&on_all_passed](const auto& callback) { on_all_passed = callback; });
+  threads.on_visit = [&on_all_passed](const auto& callback) { on_all_passed = callback; };
   gate.hold_writes(PauseGate::Hold::kReload);
   bool have_ended = false;
   gate.drain([&have_ended] { have_ended = true; });
@@ -38,7 +40,8 @@ TEST(PauseGateTest, TellsWhenEveryThreadHasEndedWhatItHadBegun) {
 }
 
 TEST(PauseGateTest, NeitherPauseEndsTheOther) {
-  PauseGate gate;
+  TestThreads threads;
+  PauseGate gate(threads);
   gate.hold_writes(PauseGate::Hold::kHandover);
   gate.pause(PauseGate::Mode::kWrites, kNowMs + 1, kNowMs);
   gate.end();

@@ -167,10 +167,11 @@ class Life {
   core::keyspace::Reclaimer reclaimer_;
   core::keyspace::Keyspace keyspace_{kDatabases, 1};
   Clients clients_;
-  PubSub pubsub_{1};
+  TestThreads threads_;
+  PubSub pubsub_{1, threads_};
   Statistics statistics_;
   MemoryMonitor memory_;
-  PauseGate pause_;
+  PauseGate pause_{threads_};
   Surroundings surroundings_;
   Gauges gauges_;
   ProcessFacts facts_{std::string(40, 'a'), "bloomery-server", 1'700'000'000'000, 1, ""};

@@ -29,14 +29,22 @@ std::vector<std::pair<uint64_t, std::string>> take_all(PubSub& pubsub, size_t th
   return taken;
 }
 
+// Counts by thread; usable from any thread.
+struct CountingWaker final : MessageWaker {
+  void wake_for_messages(size_t thread_index) override { ++wakes[thread_index]; }
+  std::array<std::atomic<int>, 3> wakes{};
+};
+
 class PubSubTest : public ::testing::Test {
  protected:
-  PubSubTest() {
-    pubsub_.wake = [this](size_t thread_index) { woken_.push_back(thread_index); };
-  }
+  struct Waker final : MessageWaker {
+    void wake_for_messages(size_t thread_index) override { woken.push_back(thread_index); }
+    std::vector<size_t> woken;
+  };
 
-  PubSub pubsub_{3};
-  std::vector<size_t> woken_;
+  Waker waker_;
+  std::vector<size_t>& woken_ = waker_.woken;
+  PubSub pubsub_{3, waker_};
 };
 
 TEST_F(PubSubTest, AMessageReachesTheInboxOfEverySubscribersThread) {
@@ -148,9 +156,9 @@ TEST(PubSubThreadsTest, AllSubscribersSeeOneOrderOfMessages) {
   constexpr size_t kTakers = 3;
   constexpr int kPublishers = 4;
   constexpr int kMessages = 2000;
-  PubSub pubsub(kTakers);
-  std::array<std::atomic<int>, kTakers> wakes{};
-  pubsub.wake = [&wakes](size_t thread_index) { ++wakes[thread_index]; };
+  CountingWaker waker;
+  auto& wakes = waker.wakes;
+  PubSub pubsub(kTakers, waker);
   for (size_t i = 0; i < kTakers; ++i) pubsub.subscribe(Kind::kChannel, "c", {i + 1, i});
 
   std::atomic<bool> is_over{false};
@@ -204,8 +212,8 @@ TEST(PubSubThreadsTest, AllSubscribersSeeOneOrderOfMessages) {
 // Whoever listens to a pattern and then to a channel of it gets both messages or the pattern's.
 TEST(PubSubThreadsTest, AMessageFindsAllThatListenedWhenItWasHandedOut) {
   constexpr uint64_t kVisits = 3000;
-  PubSub pubsub(1);
-  pubsub.wake = [](size_t) {};
+  CountingWaker waker;
+  PubSub pubsub(1, waker);
   pubsub.subscribe(Kind::kPattern, "other*", {1, 0});
   std::atomic<bool> is_over{false};
   std::thread visitor([&] {
@@ -234,8 +242,8 @@ TEST(PubSubThreadsTest, AMessageFindsAllThatListenedWhenItWasHandedOut) {
 }
 
 TEST(PubSubThreadsTest, NobodyWaitsWhilePatternsAreMatched) {
-  PubSub pubsub(1);
-  pubsub.wake = [](size_t) {};
+  CountingWaker waker;
+  PubSub pubsub(1, waker);
   // As much work as a pattern can make.
   std::string pattern = "*";
   for (int i = 0; i < 50; ++i) pattern += "[ac]";

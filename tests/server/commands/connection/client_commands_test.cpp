@@ -74,7 +74,7 @@ TEST_F(ClientCommandsTest, PauseHoldsOthersBackUntilUnpause) {
 
 TEST_F(ClientCommandsTest, PauseIsAnsweredWhenNoWriteIsUnderWay) {
   Drain::Callback end_writes;
-  pause_.set_visit_threads([&end_writes](const auto& callback) { end_writes = callback; });
+  threads_.on_visit = [&end_writes](const auto& callback) { end_writes = callback; };
   int wakes = 0;
   client_->session->wake = [&wakes] { ++wakes; };
   EXPECT_EQ(run({"CLIENT", "PAUSE", "1000", "WRITE"}), "");
@@ -91,7 +91,7 @@ TEST_F(ClientCommandsTest, PauseIsAnsweredWhenNoWriteIsUnderWay) {
 
 // A transaction cannot wait.
 TEST_F(ClientCommandsTest, PauseInsideATransactionIsAnsweredAtOnce) {
-  pause_.set_visit_threads([](const auto&) {});
+  threads_.on_visit = [](const auto&) {};
   run({"MULTI"});
   run({"CLIENT", "PAUSE", "1000", "WRITE"});
   EXPECT_EQ(run({"EXEC"}), array({kOk}));

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/durability/log/log_listener.h"
 #include "tests/support/virtual_disk.h"
 
 namespace server {
@@ -31,6 +32,12 @@ class SteppingClock final : public core::Clock {
 
  private:
   mutable std::atomic<int64_t> now_us_{0};
+};
+
+struct Listener final : LogListener {
+  void on_log_progress() override { on_progress(); }
+  void on_log_fatal(const std::string& cause) override { ADD_FAILURE() << cause; }
+  std::function<void()> on_progress = [] {};
 };
 
 class AppendLogTest : public ::testing::Test {
@@ -75,7 +82,8 @@ class AppendLogTest : public ::testing::Test {
   persistence::Journal journal_;
   VirtualDisk disk_;
   Availability availability_;
-  AppendLog log_{config_, clock_, journal_, disk_, availability_};
+  Listener listener_;
+  AppendLog log_{config_, clock_, journal_, disk_, availability_, &listener_};
 };
 
 TEST_F(AppendLogTest, EverySecondTheCallerWrites) {
@@ -105,7 +113,7 @@ TEST_F(AppendLogTest, AWriteThatChangesNothingDependsOnTheJournalsEnd) {
 TEST_F(AppendLogTest, AFileThatTakesNothingIsToldAtOnce) {
   open("everysec");
   int told = 0;
-  log_.on_progress = [&told] { ++told; };
+  listener_.on_progress = [&told] { ++told; };
   const uint64_t end = append("key");
   disk_.fail_operation(1);
   log_.write();
@@ -182,7 +190,6 @@ TEST_F(AppendLogTest, AlwaysALogThatFailsIsTheLogsThreads) {
   show_disk(50);
   const NamedValue every_second{"appendfsync", "everysec"};
   ASSERT_TRUE(config_.set({&every_second, 1}));
-  log_.on_fatal = [](const std::string& reason) { FAIL() << reason; };
   availability_.append_log_failed("of the test");
   const NamedValue always{"appendfsync", "always"};
   ASSERT_TRUE(config_.set({&always, 1}));
@@ -204,7 +211,7 @@ TEST_F(AppendLogTest, WhoFindsAnotherThreadSyncingIsToldOfItsEnd) {
     std::atomic<bool> is{false};
   };
   std::array<ToldThread, kThreads> told;
-  log_.on_progress = [&told] {
+  listener_.on_progress = [&told] {
     for (ToldThread& thread : told) {
       if (thread.wants.exchange(false)) thread.is = true;
     }

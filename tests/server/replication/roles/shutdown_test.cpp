@@ -15,7 +15,7 @@ namespace {
 class ShutdownTest : public LeaderFixture {
  protected:
   ShutdownTest() {
-    pause_.set_visit_threads([this](const auto& on_all_passed) { end_writes_ = on_all_passed; });
+    threads_.on_visit = [this](const auto& on_all_passed) { end_writes_ = on_all_passed; };
   }
   // A replica that has all there is so far.
   void catch_up(Remote& peer) {
@@ -169,7 +169,7 @@ TEST_F(ShutdownTest, AbortBringsWritesBack) {
 }
 
 TEST_F(ShutdownTest, WhatCannotBeSavedHindersIt) {
-  pause_.set_visit_threads([](const auto& on_all_passed) { on_all_passed(); });
+  threads_.on_visit = [](const auto& on_all_passed) { on_all_passed(); };
   fail_next_operation();
   EXPECT_EQ(run({"SHUTDOWN", "SAVE"}), failed());
   EXPECT_EQ(shutdown_.state(), Shutdown::State::kNone);

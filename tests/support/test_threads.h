@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+//
+// TestThreads: the I/O threads of a test. Each has passed at once, unless the test says otherwise.
+//
+// Thread safety: none, but for wake_for_messages().
+#pragma once
+
+#include <functional>
+#include <utility>
+
+#include "server/dispatch/drain.h"
+#include "server/pubsub/pub_sub.h"
+
+namespace server {
+
+struct TestThreads final : CommandThreads, MessageWaker {
+  void visit(Drain::Callback on_all_passed) override { on_visit(std::move(on_all_passed)); }
+  void wake_held_back() override { ++wakes; }
+  void wake_for_messages(size_t /*thread_index*/) override {}
+
+  std::function<void(Drain::Callback)> on_visit = [](const Drain::Callback& on_all_passed) {
+    on_all_passed();
+  };
+  int wakes = 0;
+};
+
+}  // namespace server
