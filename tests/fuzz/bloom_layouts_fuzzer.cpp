@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // Aborts when two ways of doing the same to a Bloom filter differ: portable and SIMD kernels,
-// items in batches and one by one, a filter and its clone.
+// items in batches and one by one, also their deletion, a filter and its clone.
 //
-// The first byte of an input chooses the layout and whether the filter scales, the second the
-// capacity, the third the error rate; each further byte is an item or, from 0xF0 on, a batch end.
+// The first byte of an input chooses the layout, whether the filter scales and whether it has a
+// window, the second the capacity, the third the error rate; each further byte is an item or, from
+// 0xF0 on, a batch end.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -66,9 +67,26 @@ void compare_batch(ScalableFilter& batched, ScalableFilter& single,
   require(done == hashes.size() || outcomes[done - 1] == AddOutcome::kFull, "batch cut short");
   for (size_t i = 0; i < done; ++i) {
     require(outcomes[i] == single.add(hashes[i], kBudget), "batched add differs");
-    if (outcomes[i] != AddOutcome::kFull) require(batched.may_contain(hashes[i]), "item lost");
+    // A window may have passed since.
+    const bool is_kept = outcomes[i] != AddOutcome::kFull && batched.window() == nullptr;
+    if (is_kept) require(batched.may_contain(hashes[i]), "item lost");
   }
   require(same_bits(batched, single), "batched adds leave other bits");
+}
+
+// What was never added is asked to go as well: wrong answers are allowed then, differences are not.
+void compare_removals(ScalableFilter& batched, ScalableFilter& single,
+                      std::span<const ItemHash> hashes) {
+  const uint64_t before = batched.item_count();
+  std::vector<Removal> outcomes(hashes.size());
+  batched.remove_many(hashes, outcomes);
+  uint64_t gone = 0;
+  for (size_t i = 0; i < hashes.size(); ++i) {
+    require(outcomes[i] == single.remove(hashes[i]), "batched deletion differs");
+    gone += outcomes[i] == Removal::kGone;
+  }
+  require(batched.item_count() + gone == before, "deletions are counted wrongly");
+  require(same_bits(batched, single), "batched deletions leave other bits");
 }
 
 void compare_kernels(const Geometry& geometry, std::span<const ItemHash> hashes) {
@@ -106,14 +124,34 @@ void compare_kernels(const Geometry& geometry, std::span<const ItemHash> hashes)
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  if (size < 4) return 0;
+namespace {
+
+// REQUIRES: three bytes.
+FilterParameters parameters_of(const uint8_t* data) {
   FilterParameters parameters;
-  parameters.layout = kLayoutRows[data[0] % kLayoutRows.size()].id;
+  const LayoutRow& layout = kLayoutRows[data[0] % kLayoutRows.size()];
+  parameters.layout = layout.id;
   parameters.expansion = (data[0] & 0x80) != 0 ? 0 : 1 + (data[0] >> 4 & 3);
   parameters.capacity = 1 + data[1];
   parameters.error_rate = std::exp2(-(1 + data[2] % 60));
-  const auto batched = ScalableFilter::create(parameters, kBudget).value();
+  if (layout.takes_region_bits) parameters.region_bits = 1 + data[2] % 16;
+  if (layout.takes_window && (data[0] & 0x40) != 0) {
+    parameters.window.unit = WindowUnit::kItems;
+    parameters.window.generations = 1 + data[2] % 8;
+    parameters.window.length = parameters.window.generations + data[1];
+    parameters.window.refreshes = data[2] % 2 != 0;
+  }
+  return parameters;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size < 4) return 0;
+  const FilterParameters parameters = parameters_of(data);
+  auto created = ScalableFilter::create(parameters, kBudget);
+  if (!created) return 0;  // a rate that the layout does not reach
+  const auto batched = std::move(*created);
   const auto single = ScalableFilter::create(parameters, kBudget).value();
 
   const std::span<const uint8_t> bytes(data + 3, std::min<size_t>(size - 3, 4096));
@@ -128,6 +166,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   require(copy != nullptr && same_bits(*copy, *batched), "clone differs");
   for (const ItemHash& hash : hashes) {
     require(copy->may_contain(hash) == batched->may_contain(hash), "clone answers differently");
+  }
+  if (layout_row(parameters.layout).clears_bits) {
+    compare_removals(*batched, *single, std::span(hashes).first(hashes.size() / 2));
+    compare_batch(*batched, *single, hashes);
+    compare_removals(*batched, *single, hashes);
   }
   if (parameters.layout == NativeLayout::kId) {
     compare_kernels(batched->layer_info(0).geometry, hashes);

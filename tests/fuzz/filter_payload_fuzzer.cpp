@@ -120,5 +120,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   check_every_form(**filter);
   (*filter)->add("item", kBudget);
   (*filter)->may_contain("another");
+  if (layout_row((*filter)->layout()).clears_bits) {
+    const core::bloom::ItemHasher hash = (*filter)->hasher();
+    for (const char* item : {"item", "another", "0"}) (*filter)->remove(hash(item));
+    check_every_form(**filter);
+  }
   return 0;
 }

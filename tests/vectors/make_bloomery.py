@@ -6,8 +6,9 @@ what this one has written. Existing files are left alone: a format that changes 
 Usage: BLOOMERY_SERVER=build/release/bloomery-server tests/vectors/make_bloomery.py [NAME...]
 
 Of each filter: dump/NAME.bin is its DUMP, scandump/NAME/NN.bin its chunks, and expected.txt has a
-line with name, capacity, layers, items, expansion (0: none) and the numbers n of 0 to 999 for which
-absent:n is found. items.txt has a line with name, first and end of the numbers of items that are in.
+line with name, capacity, layers, items, expansion (0: none) and the numbers n of 0 to 999 for
+which absent:n is found. items.txt has a line with name, first and end of the numbers of items that
+are in.
 """
 
 import pathlib
