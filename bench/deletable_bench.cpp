@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: MIT
+//
+// Prints what deletable filters cost and keep, beside a plain native filter: bits per item and
+// nanoseconds of adds, lookups and deletions; false positives and residue after rounds of churn at
+// several loads; and how many items a long run of random operations has lost.
+//
+// Usage: deletable_bench [--quick] [--seed n]
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <memory>
+#include <random>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/bloom/layouts.h"
+#include "core/bloom/scalable_filter.h"
+
+namespace {
+
+using namespace core::bloom;
+
+const core::UnlimitedMemory kBudget;
+using FilterPtr = std::unique_ptr<ScalableFilter>;
+
+// Kinds keep present and absent items apart.
+ItemHash item_hash(const ItemHasher& hash, uint64_t kind, uint64_t number) {
+  std::array<char, 16> item;
+  const uint64_t spread = number * 0x9E3779B97F4A7C15 + kind;
+  std::memcpy(item.data(), &spread, 8);
+  std::memcpy(item.data() + 8, &kind, 8);
+  return hash(std::string_view(item.data(), item.size()));
+}
+
+struct Subject {
+  std::string name;
+  FilterParameters parameters;
+};
+
+std::vector<Subject> subjects(bool with_native) {
+  std::vector<Subject> all;
+  if (with_native) all.push_back({"native", {}});
+  for (const LayoutRow& row : layout_rows()) {
+    if (!row.clears_bits) continue;
+    FilterParameters parameters;
+    parameters.layout = row.id;
+    if (!row.takes_region_bits) {
+      all.push_back({std::string(row.name), parameters});
+      continue;
+    }
+    for (const int bits : {10, 4, 1}) {
+      parameters.region_bits = static_cast<uint8_t>(bits);
+      all.push_back({fmt::format("{} {}", row.name, bits), parameters});
+    }
+  }
+  return all;
+}
+
+FilterPtr make(FilterParameters parameters, double error_rate, uint64_t capacity,
+               uint32_t expansion) {
+  parameters.error_rate = error_rate;
+  parameters.capacity = capacity;
+  parameters.expansion = expansion;
+  auto filter = ScalableFilter::create(parameters, kBudget);
+  if (!filter) {
+    fmt::print(stderr, "{}\n", filter.error().message);
+    std::exit(EXIT_FAILURE);
+  }
+  return std::move(*filter);
+}
+
+// CPU time, which leaves out what other programs took.
+double cpu_ns() {
+  timespec time{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return double(time.tv_sec) * 1e9 + double(time.tv_nsec);
+}
+
+constexpr size_t kBatchItems = 128;
+
+// Of one kind of operation: one item at a time, and in batches.
+struct Cost {
+  double single_ns = 0;
+  double batch_ns = 0;
+};
+
+template <class Single, class Batch>
+Cost cost_of(std::span<const ItemHash> hashes, Single single, Batch batch) {
+  const auto half = hashes.size() / 2 / kBatchItems * kBatchItems;
+  const double start = cpu_ns();
+  for (const ItemHash& hash : hashes.first(half)) single(hash);
+  const double middle = cpu_ns();
+  for (size_t i = half; i + kBatchItems <= 2 * half; i += kBatchItems) {
+    batch(hashes.subspan(i, kBatchItems));
+  }
+  const double end = cpu_ns();
+  for (const ItemHash& hash : hashes.subspan(2 * half)) single(hash);
+  return {(middle - start) / double(half), (end - middle) / double(half)};
+}
+
+std::vector<ItemHash> hashes_of(const ItemHasher& hash, uint64_t kind, uint64_t count) {
+  std::vector<ItemHash> hashes;
+  hashes.reserve(count);
+  for (uint64_t i = 0; i < count; ++i) hashes.push_back(item_hash(hash, kind, i));
+  return hashes;
+}
+
+struct Timing {
+  double bits_per_item = 0;
+  double error = 0;
+  Cost add, present, absent, remove;
+};
+
+Timing time_of(const Subject& subject, double error_rate, uint64_t count) {
+  // Not growing: the first layer has the whole rate, as in a filter that was sized right.
+  const FilterPtr filter = make(subject.parameters, error_rate, count, 0);
+  const auto items = hashes_of(filter->hasher(), 1, count);
+  const auto others = hashes_of(filter->hasher(), 2, count);
+  std::array<AddOutcome, kBatchItems> outcomes;
+  std::array<Removal, kBatchItems> removals;
+  std::array<bool, kBatchItems> found;
+  uint64_t found_count = 0;
+  const auto look = [&](ItemHash hash) { found_count += filter->may_contain(hash); };
+  const auto look_many = [&](std::span<const ItemHash> hashes) {
+    filter->may_contain_many(hashes, found);
+    found_count += static_cast<uint64_t>(std::ranges::count(found, true));
+  };
+  Timing timing;
+  timing.bits_per_item = double(filter->layer_bits(0).size_bytes()) * 8 / double(count);
+  timing.add = cost_of(
+      items, [&](ItemHash hash) { filter->add(hash, kBudget); },
+      [&](std::span<const ItemHash> hashes) { filter->add_many(hashes, outcomes, kBudget); });
+  timing.present = cost_of(items, look, look_many);
+  found_count = 0;
+  timing.absent = cost_of(others, look, look_many);
+  timing.error = double(found_count) / double(count);
+  if (layout_row(filter->layout()).clears_bits) {
+    timing.remove = cost_of(
+        items, [&](ItemHash hash) { filter->remove(hash); },
+        [&](std::span<const ItemHash> hashes) { filter->remove_many(hashes, removals); });
+  }
+  return timing;
+}
+
+std::string with_ratio(double ns, double native_ns) {
+  if (ns == 0) return fmt::format("{:>12}", "-");
+  return fmt::format("{:5.0f} {:5.2f}x", ns, ns / native_ns);
+}
+
+void print_timings(uint64_t count) {
+  fmt::print(
+      "\n{} items in a filter sized for them; CPU ns per item, singly | in batches of {}, and "
+      "times a lookup of the native filter of the same rate\n",
+      count, kBatchItems);
+  fmt::print(
+      "{:>6} {:<14} {:>9} {:>9} | {:^12} {:^12} | {:^12} {:^12} | {:^12} {:^12} | {:^12} "
+      "{:^12}\n",
+      "rate", "layout", "bits/item", "measured", "add", "batch", "present", "batch", "absent",
+      "batch", "delete", "batch");
+  for (const double error_rate : {1e-2, 1e-3, 1e-4, 1e-6}) {
+    Timing native;
+    for (const Subject& subject : subjects(true)) {
+      const Timing timing = time_of(subject, error_rate, count);
+      if (subject.name == "native") native = timing;
+      fmt::print("{:>6.0e} {:<14} {:9.2f} {:9.2e}", error_rate, subject.name, timing.bits_per_item,
+                 timing.error);
+      const auto print = [&](const Cost& cost, const Cost& base) {
+        fmt::print(" | {} {}", with_ratio(cost.single_ns, base.single_ns),
+                   with_ratio(cost.batch_ns, base.batch_ns));
+      };
+      print(timing.add, native.add);
+      print(timing.present, native.present);
+      print(timing.absent, native.absent);
+      print(timing.remove, native.present);
+      fmt::print("\n");
+    }
+  }
+}
+
+// Items that are in the filter, replaced one by one.
+class Churn {
+ public:
+  Churn(const Subject& subject, double error_rate, uint64_t capacity, double load)
+      : filter_(make(subject.parameters, error_rate, capacity, 2)), hash_(filter_->hasher()) {
+    const auto count = static_cast<uint64_t>(double(capacity) * load);
+    while (live_.size() < count) add();
+  }
+
+  // Every item goes and a new one comes, in turns; what cannot go stays in the filter alone.
+  void round() {
+    for (const uint64_t item : std::exchange(live_, {})) {
+      stayed_ += filter_->remove(item_hash(hash_, 1, item)) == Removal::kStays;
+      ++removed_;
+      add();
+    }
+  }
+  double error() const {
+    constexpr uint64_t kProbes = 1'000'000;
+    uint64_t found = 0;
+    for (uint64_t i = 0; i < kProbes; ++i) found += filter_->may_contain(item_hash(hash_, 2, i));
+    return double(found) / kProbes;
+  }
+  // Of a tenth of the items, deleted from a copy: how many still answer that they are there.
+  double residue() const {
+    const auto copy = filter_->clone();
+    const size_t count = live_.size() / 10;
+    for (size_t i = 0; i < count; ++i) copy->remove(item_hash(hash_, 1, live_[i * 10]));
+    uint64_t found = 0;
+    for (size_t i = 0; i < count; ++i) {
+      found += copy->may_contain(item_hash(hash_, 1, live_[i * 10]));
+    }
+    return double(found) / double(count);
+  }
+  uint64_t lost() const {
+    return static_cast<uint64_t>(std::ranges::count_if(
+        live_, [&](uint64_t item) { return !filter_->may_contain(item_hash(hash_, 1, item)); }));
+  }
+  double stayed() const { return removed_ == 0 ? 0 : double(stayed_) / double(removed_); }
+  size_t layer_count() const { return filter_->layer_count(); }
+
+ private:
+  // An item whose add answers 0 is not in the filter: the next one is taken for it.
+  void add() {
+    while (filter_->add(item_hash(hash_, 1, next_), kBudget) != AddOutcome::kAdded) ++next_;
+    live_.push_back(next_++);
+  }
+
+  const FilterPtr filter_;
+  const ItemHasher hash_;
+  std::vector<uint64_t> live_;
+  uint64_t next_ = 0;
+  uint64_t removed_ = 0;
+  uint64_t stayed_ = 0;
+};
+
+void print_churn(uint64_t capacity) {
+  constexpr double kErrorRate = 0.01;
+  fmt::print(
+      "\nCapacity {}, rate {}; a round replaces every item. Error: absent items found. Residue: "
+      "deleted items found. Stayed: deletions of all rounds that answered -1\n",
+      capacity, kErrorRate);
+  fmt::print("{:<14} {:>5} {:>6} {:>8} {:>8} {:>8} {:>6} {:>5}\n", "layout", "load", "rounds",
+             "error", "residue", "stayed", "layers", "lost");
+  for (const Subject& subject : subjects(false)) {
+    for (const double load : {0.25, 0.5, 0.6, 0.75, 1.0}) {
+      Churn churn(subject, kErrorRate, capacity, load);
+      for (int rounds = 0; rounds <= 10; ++rounds) {
+        if (rounds == 0 || rounds == 1 || rounds == 10) {
+          fmt::print("{:<14} {:4.0f}% {:6} {:7.3f}% {:7.3f}% {:7.3f}% {:6} {:5}\n", subject.name,
+                     load * 100, rounds, churn.error() * 100, churn.residue() * 100,
+                     churn.stayed() * 100, churn.layer_count(), churn.lost());
+        }
+        if (rounds < 10) churn.round();
+      }
+    }
+  }
+}
+
+// Random adds, lookups and deletions beside an exact twin. Returns how many answers were wrong.
+uint64_t run_model(const Subject& subject, uint64_t operations, uint64_t seed) {
+  constexpr uint64_t kItems = 1 << 20;
+  std::mt19937_64 random(seed);
+  const FilterPtr filter = make(subject.parameters, 0.01, 100'000, 2);
+  const ItemHasher hash = filter->hasher();
+  std::vector<bool> is_in(kItems);
+  uint64_t lost = 0;
+  uint64_t absent = 0;
+  uint64_t wrong = 0;
+  uint64_t counted = 0;
+  for (uint64_t i = 0; i < operations; ++i) {
+    const uint64_t choice = random();
+    const uint64_t item = choice % kItems;
+    const ItemHash place = item_hash(hash, seed, item);
+    // Waves: for a million operations adds prevail, for the next million deletions do.
+    const bool adds = (choice >> 40) % 8 < ((i >> 20) % 2 == 0 ? 5U : 3U);
+    if (!is_in[item] && adds) {
+      if (filter->add(place, kBudget) == AddOutcome::kAdded) is_in[item] = true, ++counted;
+    } else if (is_in[item] && !adds) {
+      const Removal removal = filter->remove(place);
+      lost += removal == Removal::kAbsent;
+      if (removal != Removal::kStays) is_in[item] = false, --counted;
+    } else {
+      const bool found = filter->may_contain(place);
+      if (is_in[item]) {
+        lost += !found;
+      } else {
+        ++absent, wrong += found;
+      }
+    }
+  }
+  for (uint64_t item = 0; item < kItems; ++item) {
+    lost += is_in[item] && !filter->may_contain(item_hash(hash, seed, item));
+  }
+  const bool is_counted = filter->item_count() == counted;
+  fmt::print(
+      "{:<14} seed {:<6} {} operations: lost {}, false positives {:.3f} %, layers {}, count "
+      "{}\n",
+      subject.name, seed, operations, lost, 100 * double(wrong) / double(absent),
+      filter->layer_count(), is_counted ? "right" : "WRONG");
+  return lost + !is_counted;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bool is_quick = false;
+  uint64_t seed = 1;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--quick") is_quick = true;
+    if (word == "--seed" && i + 1 < argc) seed = std::strtoull(argv[++i], nullptr, 10);
+  }
+  print_timings(is_quick ? 300'000 : 10'000'000);
+  print_churn(is_quick ? 50'000 : 1'000'000);
+  const uint64_t operations = is_quick ? 2'000'000 : 50'000'000;
+  fmt::print("\nRandom operations beside an exact twin, filters that grow from 100,000\n");
+  uint64_t wrong = 0;
+  for (const Subject& subject : subjects(false)) wrong += run_model(subject, operations, seed++);
+  return wrong == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
