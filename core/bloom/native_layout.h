@@ -27,7 +27,8 @@ struct NativeLayout {
                                   .name = "native",
                                   .has_fixed_hash = true,
                                   .takes_tightening = true,
-                                  .takes_window = true};
+                                  .takes_window = true,
+                                  .marks_estimates = true};
   static constexpr LayoutId kId = kRow.id;
   // Below this two different items are as likely to share their 128-bit hash as to collide.
   static constexpr double kMinErrorRate = 0x1p-96;

@@ -42,6 +42,8 @@ struct LayoutRow {
   bool has_older_forms = false;
   // FilterParameters::region_bits, which is also the cell_bits of all its layers.
   bool takes_region_bits = false;
+  // Its files tell that an item count is estimated; such a count may exceed a layer's capacity.
+  bool marks_estimates = false;
 };
 
 // A filter has six bits for the id of its layout.
@@ -122,6 +124,8 @@ struct FilterParameters {
   uint8_t region_bits = 0;
   // The growth that RedisBloom keeps of a filter that never grows; it has no effect.
   uint16_t idle_growth = kUsualIdleGrowth;
+  // Of a union: items that several filters held were counted by their bits.
+  bool item_count_is_estimated = false;
   // Of filters that forget: error rate and capacity are those of a whole window.
   WindowSettings window{};
 

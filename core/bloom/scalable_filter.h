@@ -181,4 +181,8 @@ class ScalableFilter {
   };
 };
 
+// As the filter was when it was new: its first layer without an item. Null when the memory cannot
+// be had.
+std::unique_ptr<ScalableFilter> create_empty_like(const ScalableFilter& filter);
+
 }  // namespace core::bloom

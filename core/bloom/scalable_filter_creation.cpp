@@ -202,4 +202,23 @@ void ScalableFilter::become_chain(std::unique_ptr<Chain> chain) {
   chain_ = chain.release();
 }
 
+std::unique_ptr<ScalableFilter> create_empty_like(const ScalableFilter& filter) {
+  const LayerInfo first = filter.layer_info(0);
+  auto bits = BitArray::allocate(first.geometry.bit_count, array_sharing(filter.layout()));
+  if (!bits) return nullptr;
+  FilterParameters parameters = filter.parameters();
+  parameters.item_count_is_estimated = false;
+  std::vector<LayerParts> parts;
+  parts.push_back({first.geometry, first.capacity, 0, first.error_rate, std::move(*bits)});
+  std::optional<Window> window;
+  if (const Window* const old = filter.window()) {
+    // The newest generation alone, so that the grid goes on.
+    const WindowTurn newest = old->newest();
+    window = Window::restore(old->settings(), newest, {{newest.ordinal, 1}});
+    if (!window) return nullptr;
+  }
+  auto empty = ScalableFilter::assemble(parameters, std::move(parts), window ? &*window : nullptr);
+  return empty ? std::move(*empty) : nullptr;
+}
+
 }  // namespace core::bloom

@@ -22,13 +22,28 @@ constexpr uint64_t kRunsFromBytes = uint64_t{1} << 20;
 // Arrays with untouched pages are those that are written as runs.
 static_assert(kRunsFromBytes == BitArray::kMappedBytes);
 
+// What a filter of version 3 has, one bit each. Bits unknown are of later versions.
+constexpr uint64_t kItemCountIsEstimated = 1;
+constexpr uint64_t kKnownFeatures = kItemCountIsEstimated;
+
 bool has_runs(const LayerClaim& layer) {
   return layer.array_bytes >= kRunsFromBytes;
+}
+
+uint64_t features_of(const FilterParameters& parameters) {
+  return parameters.item_count_is_estimated ? kItemCountIsEstimated : 0;
+}
+
+bool take_features(uint64_t features, FilterParameters& parameters) {
+  if (features == 0 || (features & ~kKnownFeatures) != 0) return false;
+  parameters.item_count_is_estimated = (features & kItemCountIsEstimated) != 0;
+  return true;
 }
 
 }  // namespace
 
 unsigned bloomery_version_of(const ScalableFilter& filter) {
+  if (features_of(filter.parameters()) != 0) return kBloomeryVersionWithFeatures;
   for (size_t i = 0; i < filter.layer_count(); ++i) {
     if (filter.layer_bits(i).bytes().size() >= kRunsFromBytes) return kBloomeryVersionWithRuns;
   }
@@ -41,6 +56,7 @@ void encode_bloomery(FilterWriter& out, const ScalableFilter& filter) {
   out.unsigned_number(parameters.expansion);
   out.real_number(parameters.error_rate);
   out.real_number(parameters.tightening_ratio);
+  if (const uint64_t features = features_of(parameters)) out.unsigned_number(features);
   for (size_t i = 0; i < filter.layer_count(); ++i) {
     const LayerClaim layer = claim_of(filter, i);
     out.unsigned_number(layer.capacity);
@@ -64,6 +80,10 @@ void decode_bloomery(ModuleReader& in, FilterBuilder& builder, unsigned version)
   claim.error_rate = in.real_number();
   claim.tightening_ratio = in.real_number();
   if (!take_bloomery_settings(claim, builder.parameters)) builder.fail(kDamagedFilter);
+  if (version >= kBloomeryVersionWithFeatures &&
+      !take_features(in.unsigned_number(), builder.parameters)) {
+    builder.fail(kDamagedFilter);
+  }
   for (uint64_t i = 0; i < layer_count && in.ok() && builder.ok(); ++i) {
     LayerClaim layer;
     layer.capacity = in.unsigned_number();

@@ -19,6 +19,8 @@ class ModuleReader;
 // Filters without a big array; big ones are stored as runs.
 inline constexpr unsigned kBloomeryVersion = 1;
 inline constexpr unsigned kBloomeryVersionWithRuns = 2;
+// As that one, with a word that tells what else the filter has.
+inline constexpr unsigned kBloomeryVersionWithFeatures = 3;
 
 unsigned bloomery_version_of(const core::bloom::ScalableFilter& filter);
 void encode_bloomery(FilterWriter& out, const core::bloom::ScalableFilter& filter);

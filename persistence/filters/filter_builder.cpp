@@ -63,7 +63,9 @@ std::optional<Geometry> FilterBuilder::checked_geometry(LayerClaim& claim) {
       layers_.empty() || (parameters.is_scaling() && layers_.size() < core::bloom::kMaxLayers);
   if (!has_room || !core::bloom::is_rate(claim.error_rate)) return std::nullopt;
   if (claim.capacity == 0 || claim.capacity > kMaxCapacity) return std::nullopt;
-  if (claim.item_count > claim.capacity) return std::nullopt;
+  const bool may_be_overfull =
+      parameters.item_count_is_estimated && claim.item_count <= kMaxCapacity;
+  if (claim.item_count > claim.capacity && !may_be_overfull) return std::nullopt;
   return layout_codec(parameters.layout).accept(claim, parameters, layers_);
 }
 

@@ -27,6 +27,9 @@ constexpr uint64_t kTailBytes = 16;
 constexpr uint64_t kOldHeadBytes = 16;
 constexpr uint64_t kOldLayerBytes = 49;
 
+// Beside the option of a layout that marks estimates: the item counts are such.
+constexpr uint64_t kEstimatedOption = uint64_t{1} << 16;
+
 struct HeaderForm {
   bool has_growth = true;
   bool has_long_capacity = true;
@@ -81,6 +84,22 @@ bool read_tail(ByteReader in, const LayoutCodec& codec, uint64_t growth,
   return in.ok() && codec.take_settings(claim, parameters);
 }
 
+uint64_t options_of(const LayoutCodec& codec, const FilterParameters& parameters) {
+  if (is_redisbloom(codec)) return redisbloom_options_of(parameters);
+  const bool is_marked =
+      parameters.item_count_is_estimated && core::bloom::layout_row(codec.layout).marks_estimates;
+  return codec.chunk_option | (is_marked ? kEstimatedOption : 0);
+}
+
+// The codec and what its options say; null when no layout has them.
+const LayoutCodec* take_options(uint64_t options, FilterParameters& parameters) {
+  const LayoutCodec* const codec = layout_codec_of_chunks(options & ~kEstimatedOption);
+  if (codec == nullptr || (options & kEstimatedOption) == 0) return codec;
+  if (!core::bloom::layout_row(codec->layout).marks_estimates) return nullptr;
+  parameters.item_count_is_estimated = true;
+  return codec;
+}
+
 struct Place {
   size_t layer = 0;
   uint64_t offset = 0;
@@ -113,8 +132,7 @@ std::string encode_chunk_header(const ScalableFilter& filter) {
   ByteWriter out(header);
   out.u64(filter.item_count());
   out.u32(static_cast<uint32_t>(filter.layer_count()));
-  out.u32(
-      static_cast<uint32_t>(is_theirs ? redisbloom_options_of(parameters) : codec.chunk_option));
+  out.u32(static_cast<uint32_t>(options_of(codec, parameters)));
   out.u32(is_theirs ? static_cast<uint32_t>(redisbloom_growth_of(parameters))
                     : parameters.expansion);
   for (size_t i = 0; i < filter.layer_count(); ++i) {
@@ -143,14 +161,14 @@ core::Result<std::unique_ptr<ScalableFilter>> decode_chunk_header(
   const uint64_t item_count = in.u64();
   const uint64_t layer_count = in.u32();
   const uint64_t options = in.u32();
-  const LayoutCodec* const codec = layout_codec_of_chunks(options);
+  FilterBuilder builder(budget);
+  FilterParameters& parameters = builder.parameters;
+  const LayoutCodec* const codec = take_options(options, parameters);
   if (!in.ok() || codec == nullptr) return damaged;
   const auto form = form_of(bytes.size(), layer_count, *codec);
   if (!form) return damaged;
   const uint64_t growth = form->has_growth ? in.u32() : 2;
 
-  FilterBuilder builder(budget);
-  FilterParameters& parameters = builder.parameters;
   parameters.layout = codec->layout;
   const bool is_sound = is_redisbloom(*codec) ? read_redisbloom_options(options, growth, parameters)
                                               : read_tail(in, *codec, growth, parameters);

@@ -154,7 +154,8 @@ void write_layer(protocol::ReplyWriter& reply, const LayerFigures& layer) {
 void write_filter(protocol::ReplyWriter& reply, const FilterFigures& figures) {
   const FilterParameters& parameters = figures.parameters;
   const Geometry& newest = figures.layers.back().info.geometry;
-  reply.map(14);
+  const bool is_estimated = parameters.item_count_is_estimated;
+  reply.map(14 + size_t{is_estimated});
   PairWriter pairs(reply);
   pairs.text("layout", core::bloom::layout_name(parameters.layout));
   pairs.count("bytes", figures.size_bytes);
@@ -162,6 +163,8 @@ void write_filter(protocol::ReplyWriter& reply, const FilterFigures& figures) {
   pairs.count("hash count", newest.hash_count);
   pairs.count("cache lines per lookup", core::bloom::lookup_lines(newest));
   pairs.count("items", figures.item_count);
+  // Of unions only.
+  if (is_estimated) pairs.flag("items are estimated", true);
   pairs.count("capacity", figures.capacity);
   pairs.number("fill ratio", figures.fill_ratio());
   pairs.number("predicted error rate", figures.predicted_error_rate);

@@ -4,8 +4,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <memory>
 #include <string>
 
+#include "core/bloom/union/filter_union.h"
+#include "persistence/bytes/module_value.h"
 #include "tests/support/filter_forms.h"
 
 namespace persistence {
@@ -45,6 +49,91 @@ TEST(BloomeryCodec, BigArraysAskForTheNewerVersion) {
     StreamReader reader(value);
     EXPECT_EQ(module_version(reader.length()), bloomery_version_of(*filter));
   }
+}
+
+// A union is what has an estimated count; forced ones hold more than their capacity.
+std::unique_ptr<ScalableFilter> estimated_filter(int item_count, uint64_t capacity = 100) {
+  const auto a = make(parameters_of(NativeLayout::kId, 0.01, capacity, 2), "a", item_count);
+  const auto b = make(parameters_of(NativeLayout::kId, 0.01, capacity, 2), "b", item_count);
+  const std::array<const ScalableFilter*, 2> both{a.get(), b.get()};
+  return std::move(*core::bloom::unite(both, core::bloom::Overfill::kAllowed));
+}
+
+TEST(BloomeryCodec, EstimatedCountsAreMarkedInEveryForm) {
+  for (const int item_count : {20, 90, 500}) {
+    const auto filter = estimated_filter(item_count);
+    ASSERT_TRUE(filter->parameters().item_count_is_estimated);
+    EXPECT_EQ(filter->layer_info(0).item_count > 100, item_count > 50);
+    EXPECT_EQ(bloomery_version_of(*filter), kBloomeryVersionWithFeatures);
+    expect_same_in_every_form(*filter);
+    // What grows from it does, too.
+    const auto loaded = load(payload_of(*filter, Packing::kIfSmaller));
+    ASSERT_TRUE(loaded);
+    for (int i = 0; i < 300; ++i) {
+      const std::string item = fmt::format("later:{}", i);
+      EXPECT_EQ(filter->add(item, kUnlimited), (*loaded)->add(item, kUnlimited));
+    }
+    expect_equal(*filter, **loaded);
+  }
+  const auto big = estimated_filter(5, 2'000'000);
+  const auto loaded = load(payload_of(*big, Packing::kNever));
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  expect_equal(*big, **loaded);
+}
+
+// The module's id, layers, expansion and two rates stand before the word of features.
+std::string with_features(uint64_t features) {
+  std::string bytes;
+  ByteWriter writer(bytes);
+  ModuleWriter fields(writer, module_id("bloomery-", kBloomeryVersionWithFeatures));
+  const auto filter = make(parameters_of(NativeLayout::kId, 0.01, 100, 2), "n", 5);
+  const auto parameters = filter->parameters();
+  fields.unsigned_number(1);
+  fields.unsigned_number(parameters.expansion);
+  fields.real_number(parameters.error_rate);
+  fields.real_number(parameters.tightening_ratio);
+  fields.unsigned_number(features);
+  const std::string plain = value_of(*filter);
+  // What follows the tightening ratio is the same.
+  const std::string head = [&] {
+    std::string text;
+    ByteWriter out(text);
+    ModuleWriter all(out, module_id("bloomery-", kBloomeryVersion));
+    all.unsigned_number(1);
+    all.unsigned_number(parameters.expansion);
+    all.real_number(parameters.error_rate);
+    all.real_number(parameters.tightening_ratio);
+    return text;
+  }();
+  EXPECT_TRUE(plain.starts_with(head));
+  return bytes + plain.substr(head.size());
+}
+
+TEST(BloomeryCodec, UnknownFeaturesAreRefused) {
+  const auto marked = read_value(with_features(1));
+  ASSERT_TRUE(marked) << marked.error().message;
+  EXPECT_TRUE((*marked)->parameters().item_count_is_estimated);
+  // None: an older version says that. The highest bit: no version has it yet.
+  for (const uint64_t features : {uint64_t{0}, uint64_t{1} << 63, (uint64_t{1} << 63) + 1}) {
+    EXPECT_FALSE(read_value(with_features(features))) << features;
+  }
+}
+
+TEST(BloomeryCodec, OnlyEstimatesExceedACapacity) {
+  const auto filter = estimated_filter(90);
+  std::string header = encode_chunk_header(*filter);
+  ASSERT_TRUE(decode_chunk_header(header, kUnlimited));
+  // The options stand behind the item count and the layers.
+  constexpr size_t kOptionsAt = 12;
+  std::string unmarked = header;
+  unmarked[kOptionsAt + 2] = 0;
+  EXPECT_FALSE(decode_chunk_header(unmarked, kUnlimited));
+  // Of a layout whose files cannot say it.
+  std::string foreign =
+      encode_chunk_header(*make(parameters_of(ValkeyBloomLayout::kId, 0.01, 100, 2), "v", 5));
+  ASSERT_TRUE(decode_chunk_header(foreign, kUnlimited));
+  foreign[kOptionsAt + 2] = 1;
+  EXPECT_FALSE(decode_chunk_header(foreign, kUnlimited));
 }
 
 // How many bits are best is a model that later versions may refine.

@@ -9,35 +9,35 @@
 namespace server {
 namespace {
 
-using Words = std::vector<std::string_view>;
+using ArgumentWords = std::vector<std::string_view>;
 
 TEST(LastKeyTest, ARangeEndsWithTheArguments) {
-  EXPECT_EQ(last_key_of({1, 1, 1}, Words{"get", "a"}), 1);
-  EXPECT_EQ(last_key_of({2, 2, 1}, Words{"object"}), 0);
-  EXPECT_EQ(last_key_of({1, -1, 1}, Words{"del", "a", "b"}), 2);
-  EXPECT_EQ(last_key_of({1, -1, 1}, Words{"del"}), 0);
+  EXPECT_EQ(last_key_of({1, 1, 1}, ArgumentWords{"get", "a"}), 1);
+  EXPECT_EQ(last_key_of({2, 2, 1}, ArgumentWords{"object"}), 0);
+  EXPECT_EQ(last_key_of({1, -1, 1}, ArgumentWords{"del", "a", "b"}), 2);
+  EXPECT_EQ(last_key_of({1, -1, 1}, ArgumentWords{"del"}), 0);
 }
 
 TEST(LastKeyTest, AnOptionBehindTheKeysIsNone) {
   const KeyRange range{.first = 2, .last = -1, .option = "FORCE"};
-  EXPECT_EQ(last_key_of(range, Words{"bf.merge", "a", "b"}), 2);
-  EXPECT_EQ(last_key_of(range, Words{"bf.merge", "a", "b", "force"}), 2);
-  EXPECT_EQ(last_key_of(range, Words{"bf.merge", "a", "b", "force", "c"}), 4);
+  EXPECT_EQ(last_key_of(range, ArgumentWords{"bf.merge", "a", "b"}), 2);
+  EXPECT_EQ(last_key_of(range, ArgumentWords{"bf.merge", "a", "b", "force"}), 2);
+  EXPECT_EQ(last_key_of(range, ArgumentWords{"bf.merge", "a", "b", "force", "c"}), 4);
   // There must be a key.
-  EXPECT_EQ(last_key_of(range, Words{"bf.merge", "a", "FORCE"}), 2);
+  EXPECT_EQ(last_key_of(range, ArgumentWords{"bf.merge", "a", "FORCE"}), 2);
 }
 
 TEST(LastKeyTest, CountedKeysAreAsManyAsTheirCount) {
   const KeyRange range{.first = 2, .count_at = 1};
-  EXPECT_EQ(last_key_of(range, Words{"x", "1", "a", "b"}), 2);
-  EXPECT_EQ(last_key_of(range, Words{"x", "2", "a", "b"}), 3);
+  EXPECT_EQ(last_key_of(range, ArgumentWords{"x", "1", "a", "b"}), 2);
+  EXPECT_EQ(last_key_of(range, ArgumentWords{"x", "2", "a", "b"}), 3);
   for (const std::string_view count : {"3", "0", "-1", "x", "", "99999999999999999999"}) {
-    EXPECT_EQ(last_key_of(range, Words{"x", count, "a", "b"}), 1) << count;
+    EXPECT_EQ(last_key_of(range, ArgumentWords{"x", count, "a", "b"}), 1) << count;
   }
-  EXPECT_EQ(last_key_of(range, Words{"x"}), 1);
+  EXPECT_EQ(last_key_of(range, ArgumentWords{"x"}), 1);
   const KeyRange pairs{.first = 2, .step = 2, .count_at = 1};
-  EXPECT_EQ(last_key_of(pairs, Words{"x", "2", "a", "1", "b", "2"}), 4);
-  EXPECT_EQ(last_key_of(pairs, Words{"x", "3", "a", "1", "b", "2"}), 1);
+  EXPECT_EQ(last_key_of(pairs, ArgumentWords{"x", "2", "a", "1", "b", "2"}), 4);
+  EXPECT_EQ(last_key_of(pairs, ArgumentWords{"x", "3", "a", "1", "b", "2"}), 1);
 }
 
 }  // namespace

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+//
+// BF.MERGE and BF.CLEAR: whole filters united and emptied.
+//
+// Both make a new filter and put it in the place of the old one, which the reclaimer frees: what
+// fails has changed nothing, and children that save go on to see the old one.
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/bloom/union/filter_union.h"
+#include "server/commands/bloom/bloom_access.h"
+#include "server/commands/bloom/bloom_memory.h"
+#include "server/dispatch/context.h"
+#include "server/dispatch/families.h"
+
+namespace server {
+namespace {
+
+using core::bloom::Overfill;
+using core::bloom::ScalableFilter;
+using FilterPtr = std::unique_ptr<ScalableFilter>;
+
+// The old entry, to be dropped after unlocking; the new one has its expiry.
+EntryPtr put_filter(const Context& ctx, const KeyRef& key, const Entry* old, FilterPtr filter) {
+  EntryPtr made = Entry::create(key.name);
+  made->set_filter(std::move(filter));
+  made->touch(ctx.access_clock_s());
+  if (old != nullptr) made->set_expires_at_ms(old->expires_at_ms());
+  return ctx.keyspace().put(ctx.database(), key, std::move(made));
+}
+
+// The filters that BF.MERGE unites, each once: the destination first if it exists.
+struct MergeInputs {
+  Entry* destination = nullptr;
+  std::vector<const ScalableFilter*> all;
+  std::vector<ScalableFilter*> sources;
+};
+
+// Nothing when some key holds a string, which is answered. REQUIRES: the keys' locks.
+std::optional<MergeInputs> find_inputs(Context& ctx, int last_key) {
+  MergeInputs inputs;
+  for (int i = 1; i <= last_key; ++i) {
+    Entry* const entry = ctx.find(ctx.key(static_cast<size_t>(i)));
+    if (entry == nullptr) continue;
+    if (!entry->is_filter()) return ctx.reply.error(kWrongType), std::nullopt;
+    ScalableFilter* const filter = &entry->filter();
+    if (std::ranges::find(inputs.all, filter) != inputs.all.end()) continue;
+    inputs.all.push_back(filter);
+    if (i == 1) {
+      inputs.destination = entry;
+    } else {
+      inputs.sources.push_back(filter);
+    }
+  }
+  return inputs;
+}
+
+// Whether there is memory for the union, and for sources that move away from a child that reads
+// them. Nothing has changed when there is not. Errors: the reply.
+core::Result<> check_memory(const Context& ctx, const MergeInputs& inputs) {
+  const auto bytes = core::bloom::union_bytes(inputs.all);
+  if (!bytes) return bytes.error();
+  if (*bytes > ctx.admission().filter_bytes_max()) {
+    return core::Error{std::string(kFilterTooLarge)};
+  }
+  uint64_t needed_bytes = *bytes;
+  if (ctx.may_have_child()) {
+    for (const ScalableFilter* source : inputs.sources) needed_bytes += source->size_bytes();
+  }
+  if (!ctx.admission().memory_suffices(needed_bytes)) return core::Error{std::string(kOutOfMemory)};
+  return {};
+}
+
+// The union of what has been found. Errors: the reply.
+core::Result<FilterPtr> merge_inputs(const Context& ctx, const MergeInputs& inputs, bool force) {
+  if (auto checked = check_memory(ctx, inputs); !checked) return checked.error();
+  for (ScalableFilter* source : inputs.sources) {
+    if (!detach_source(ctx, *source)) return core::Error{std::string(kOutOfMemory)};
+  }
+  // What a journal or a leader sends was judged once.
+  const bool is_judged = ctx.session.origin == CommandOrigin::kClient && !force;
+  return unite(inputs.all, is_judged ? Overfill::kRefused : Overfill::kAllowed);
+}
+
+/* BF.MERGE destination source [source ...] [FORCE] */
+void merge(Context& ctx) {
+  const int last_key = last_key_of(ctx.command->row->keys[1], ctx.args);
+  const bool force = static_cast<size_t>(last_key) + 1 < ctx.args.size();
+  const KeyRef key = ctx.key(1);
+  StripeLock lock = ctx.lock_keys();
+  const auto inputs = find_inputs(ctx, last_key);
+  if (!inputs) return;
+  if (inputs->all.empty()) return ctx.reply.error(kFilterNotFound);
+  if (inputs->sources.empty()) return ctx.reply.ok();
+  auto merged = merge_inputs(ctx, *inputs, force);
+  if (!merged) return ctx.reply.error(merged.error().message);
+  EntryPtr replaced = put_filter(ctx, key, inputs->destination, std::move(*merged));
+  ctx.changed(key);
+  lock.unlock();
+  ctx.drop(std::move(replaced));
+  ctx.reply.ok();
+}
+
+/* BF.CLEAR key */
+void clear(Context& ctx) {
+  const KeyRef key = ctx.key(1);
+  StripeLock lock = ctx.lock(key);
+  const auto found = find_filter(ctx, key);
+  if (!found) return;
+  if (*found == nullptr) return ctx.reply.error(kFilterNotFound);
+  // It asks for no more than it gives back, so that no memory limit is asked.
+  FilterPtr empty = create_empty_like(**found);
+  if (empty == nullptr) return ctx.reply.error(kOutOfMemory);
+  EntryPtr replaced = put_filter(ctx, key, ctx.find(key), std::move(empty));
+  ctx.changed(key);
+  lock.unlock();
+  ctx.drop(std::move(replaced));
+  ctx.reply.ok();
+}
+
+constexpr std::array<KeyRange, 2> kMergeKeys{
+    {{.first = 1, .last = 1, .use = kKeyRw | kKeyAccess | kKeyInsert},
+     {.first = 2,
+      .last = -1,
+      .use = kKeyRo | kKeyAccess,
+      .note = "FORCE behind the last source is no key",
+      .option = "FORCE"}}};
+
+const Command kBloomMergeRows[] = {
+    {.name = "bf.merge",
+     .arity = -3,
+     .flags = kWrite | kDenyOom,
+     .keys = kMergeKeys,
+     .categories = kBloom,
+     .group = "bloom-ext",
+     .since = "0.1.0",
+     .summary = "Adds the items of filters of the same layout and shape to a filter, which is "
+                "created like the first of them if it is missing; missing sources count as empty. "
+                "Refuses what would break the error rate, unless FORCE is given",
+     .complexity = "O(N) where N is the number of bytes of all filters",
+     .syntax = "destination:key source:key ... [FORCE]",
+     .handler = merge},
+    {.name = "bf.clear",
+     .arity = 2,
+     .flags = kWrite | kFast,
+     .keys = one_key(kKeyRw | kKeyDelete),
+     .categories = kBloom,
+     .group = "bloom-ext",
+     .since = "0.1.0",
+     .summary = "Empties a Bloom filter, which keeps its parameters and its expiry and has one "
+                "layer again",
+     .complexity = "O(1), the old bits are freed in the background",
+     .syntax = "key",
+     .handler = clear},
+};
+
+}  // namespace
+
+std::span<const Command> bloom_merge_commands() {
+  return kBloomMergeRows;
+}
+
+}  // namespace server

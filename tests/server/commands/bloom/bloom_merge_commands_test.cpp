@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+#include <string>
+#include <vector>
+
+#include "core/bloom/scalable_filter.h"
+#include "tests/support/command_test.h"
+
+namespace server {
+namespace {
+
+class BloomMergeCommandsTest : public CommandTest {
+ protected:
+  void add(const std::string& key, const std::string& prefix, int count) {
+    std::vector<std::string> command{"BF.MADD", key};
+    for (int i = 0; i < count; ++i) command.push_back(prefix + std::to_string(i));
+    run(command);
+  }
+  void reserve(const std::string& key, const std::string& capacity = "1000",
+               const std::string& layout = "NATIVE") {
+    EXPECT_EQ(run({"BF.RESERVE", key, "0.01", capacity, "LAYOUT", layout}), kOk);
+  }
+  int missing(const std::string& key, const std::string& prefix, int count) {
+    int sum = 0;
+    for (int i = 0; i < count; ++i) {
+      sum += run({"BF.EXISTS", key, prefix + std::to_string(i)}) != integer(1);
+    }
+    return sum;
+  }
+  int64_t card(const std::string& key) { return std::stoll(run({"BF.CARD", key}).substr(1)); }
+  bool is_marked(const std::string& key) {
+    return run({"BF.STATS", key}).find("items are estimated") != std::string::npos;
+  }
+  std::string digest(const std::string& key) { return run({"DEBUG", "DIGEST-VALUE", key}); }
+  const core::bloom::ScalableFilter& filter(const std::string& key) {
+    return keyspace_.find_any(0, keyspace_.ref(key))->filter();
+  }
+  void configure(const std::string& name, const std::string& value) {
+    const std::vector<NamedValue> pairs{{name, value}};
+    ASSERT_TRUE(config_.set(pairs)) << name;
+  }
+
+  const std::string kMissing = error("ERR not found");
+};
+
+TEST_F(BloomMergeCommandsTest, AMissingDestinationBecomesTheUnion) {
+  reserve("a");
+  reserve("b");
+  add("a", "a", 200);
+  add("b", "b", 300);
+  EXPECT_EQ(run({"BF.MERGE", "all", "a", "b"}), kOk);
+  EXPECT_EQ(missing("all", "a", 200) + missing("all", "b", 300), 0);
+  EXPECT_NEAR(double(card("all")), 500, 15);
+  EXPECT_TRUE(is_marked("all"));
+  EXPECT_FALSE(is_marked("a"));
+  EXPECT_EQ(run({"BF.INFO", "all", "CAPACITY"}), array({integer(1000)}));
+  EXPECT_EQ(card("b"), 300);
+}
+
+TEST_F(BloomMergeCommandsTest, AnExistingDestinationTakesPartAndKeepsItsExpiry) {
+  reserve("a");
+  reserve("b");
+  add("a", "a", 200);
+  add("b", "b", 300);
+  run({"PEXPIRE", "a", "5000"});
+  run({"PEXPIRE", "b", "9000"});
+  EXPECT_EQ(run({"BF.MERGE", "a", "b"}), kOk);
+  EXPECT_EQ(missing("a", "a", 200) + missing("a", "b", 300), 0);
+  EXPECT_EQ(run({"PTTL", "a"}), integer(5000));
+  EXPECT_EQ(run({"BF.MERGE", "new", "b"}), kOk);
+  EXPECT_EQ(run({"PTTL", "new"}), integer(-1));
+  EXPECT_EQ(digest("new"), digest("b"));
+  EXPECT_EQ(keyspace_.expires_count(0), 2U);
+  advance_ms(5001);
+  EXPECT_EQ(run({"EXISTS", "a"}), integer(0));
+  EXPECT_EQ(run({"DEL", "a"}), integer(0));
+  EXPECT_EQ(keyspace_.expires_count(0), 1U);
+}
+
+TEST_F(BloomMergeCommandsTest, MissingSourcesAreEmptyAndRepeatedOnesCountOnce) {
+  reserve("a");
+  add("a", "a", 200);
+  const std::string before = digest("a");
+  EXPECT_EQ(run({"BF.MERGE", "a", "none", "nor-this"}), kOk);
+  EXPECT_EQ(run({"BF.MERGE", "a", "a", "a"}), kOk);
+  EXPECT_EQ(digest("a"), before);
+  EXPECT_EQ(run({"BF.MERGE", "new", "none", "a", "a"}), kOk);
+  EXPECT_EQ(digest("new"), before);
+  EXPECT_EQ(run({"BF.MERGE", "other", "none"}), kMissing);
+  run({"SET", "string", "x"});
+  EXPECT_EQ(run({"BF.MERGE", "string", "a"}), error(kWrongType));
+  EXPECT_EQ(run({"BF.MERGE", "a", "none", "string"}), error(kWrongType));
+  // An expired source is a missing one.
+  run({"PEXPIRE", "a", "10"});
+  advance_ms(11);
+  EXPECT_EQ(run({"BF.MERGE", "other", "a"}), kMissing);
+}
+
+TEST_F(BloomMergeCommandsTest, RefusesWithTheReasonAndChangesNothing) {
+  reserve("a");
+  reserve("b");
+  add("a", "a", 900);
+  add("b", "b", 900);
+  const std::string before = digest("a");
+  const uint64_t changes = state_.changes.load();
+  const std::string refusal = run({"BF.MERGE", "a", "b"});
+  EXPECT_TRUE(refusal.starts_with("-ERR merging would break the error rate: layer 0")) << refusal;
+  EXPECT_EQ(digest("a"), before);
+  EXPECT_EQ(state_.changes.load(), changes);
+  EXPECT_EQ(run({"BF.MERGE", "new", "a", "b"}), refusal);
+  EXPECT_EQ(run({"EXISTS", "new"}), integer(0));
+  EXPECT_EQ(run({"BF.MERGE", "new", "a", "b", "force"}), kOk);
+  EXPECT_EQ(missing("new", "a", 900) + missing("new", "b", 900), 0);
+  EXPECT_NEAR(double(card("new")), 1800, 60);
+  reserve("r", "1000", "REDISBLOOM");
+  EXPECT_EQ(run({"BF.MERGE", "a", "r", "FORCE"}),
+            error("ERR cannot merge: the layouts differ (native and redisbloom)"));
+}
+
+TEST_F(BloomMergeCommandsTest, ForceIsAKeyWhereASourceIsNeeded) {
+  reserve("FORCE");
+  add("FORCE", "f", 10);
+  EXPECT_EQ(run({"BF.MERGE", "new", "FORCE"}), kOk);
+  EXPECT_EQ(missing("new", "f", 10), 0);
+  EXPECT_EQ(run({"BF.MERGE", "new2", "FORCE", "FORCE"}), kOk);
+  EXPECT_EQ(run({"COMMAND", "GETKEYS", "BF.MERGE", "d", "s", "t", "FORCE"}),
+            array({bulk("d"), bulk("s"), bulk("t")}));
+  EXPECT_EQ(run({"BF.MERGE", "new"}),
+            error("ERR wrong number of arguments for 'bf.merge' command"));
+}
+
+TEST_F(BloomMergeCommandsTest, LimitsAreAskedBeforeAnythingChanges) {
+  reserve("a", "100");
+  reserve("b", "100");
+  add("a", "a", 50);
+  add("b", "b", 3000);
+  configure("bf.bloom-memory-usage-limit", "1kb");
+  EXPECT_EQ(run({"BF.MERGE", "a", "b", "FORCE"}),
+            error("ERR operation exceeds bloom object memory limit"));
+  EXPECT_EQ(card("a"), 50);
+  configure("bf.bloom-memory-usage-limit", "0");
+  EXPECT_EQ(run({"BF.MERGE", "a", "b", "FORCE"}), kOk);
+  EXPECT_EQ(filter("a").layer_count(), filter("b").layer_count());
+}
+
+TEST_F(BloomMergeCommandsTest, ClearEmptiesInPlace) {
+  for (const std::string layout : {"NATIVE", "REDISBLOOM", "VALKEY-BLOOM"}) {
+    const std::string key = "k" + layout;
+    EXPECT_EQ(run({"BF.RESERVE", key, "0.001", "50", "EXPANSION", "4", "LAYOUT", layout}), kOk);
+    const std::string empty = digest(key);
+    add(key, "a", 1000);
+    ASSERT_GT(filter(key).layer_count(), 1U);
+    run({"PEXPIRE", key, "5000"});
+    EXPECT_EQ(run({"BF.CLEAR", key}), kOk);
+    EXPECT_EQ(digest(key), empty) << layout;
+    EXPECT_EQ(run({"PTTL", key}), integer(5000));
+    EXPECT_EQ(card(key), 0);
+    EXPECT_EQ(missing(key, "a", 1000), 1000);
+    add(key, "a", 1000);
+    EXPECT_EQ(missing(key, "a", 1000), 0);
+  }
+  EXPECT_EQ(run({"BF.CLEAR", "none"}), kMissing);
+  run({"SET", "string", "x"});
+  EXPECT_EQ(run({"BF.CLEAR", "string"}), error(kWrongType));
+}
+
+TEST_F(BloomMergeCommandsTest, ClearWorksAboveTheMemoryLimit) {
+  reserve("a");
+  add("a", "a", 100);
+  memory_.set_limit(1);
+  EXPECT_EQ(run({"BF.ADD", "a", "x"}), error(kOutOfMemory));
+  EXPECT_EQ(run({"BF.MERGE", "b", "a"}), error(kOutOfMemory));
+  EXPECT_EQ(run({"BF.CLEAR", "a"}), kOk);
+  EXPECT_EQ(card("a"), 0);
+}
+
+TEST_F(BloomMergeCommandsTest, WatchersAreToldOfBoth) {
+  reserve("a");
+  reserve("b");
+  add("b", "b", 10);
+  for (const std::vector<std::string>& change :
+       {std::vector<std::string>{"BF.MERGE", "a", "b"}, {"BF.CLEAR", "a"}}) {
+    run_as_other({"WATCH", "a"});
+    run_as_other({"MULTI"});
+    run_as_other({"PING"});
+    run(change);
+    EXPECT_EQ(run_as_other({"EXEC"}), "*-1\r\n") << change[0];
+  }
+}
+
+TEST_F(BloomMergeCommandsTest, BothWorkInATransaction) {
+  reserve("a");
+  reserve("b");
+  add("b", "b", 10);
+  run({"MULTI"});
+  run({"BF.MERGE", "a", "b"});
+  run({"BF.CLEAR", "b"});
+  run({"BF.MERGE", "c", "a", "b", "FORCE"});
+  EXPECT_EQ(run({"EXEC"}), array({kOk, kOk, kOk}));
+  EXPECT_EQ(missing("a", "b", 10) + missing("c", "b", 10), 0);
+  EXPECT_EQ(card("b"), 0);
+}
+
+// A journal repeats what was judged under other limits; the result is the same.
+TEST_F(BloomMergeCommandsTest, AJournalRepeatsThemToTheSameBits) {
+  const std::vector<std::vector<std::string>> commands = {
+      {"BF.RESERVE", "a", "0.01", "100", "EXPANSION", "2", "LAYOUT", "native"},
+      {"BF.RESERVE", "b", "0.01", "100", "EXPANSION", "2", "LAYOUT", "native"},
+      {"BF.MADD", "a", "1", "2", "3"},
+      {"BF.MADD", "b", "4", "5"},
+      {"BF.MERGE", "a", "b"},
+      {"BF.ADD", "b", "6"},
+      {"BF.MERGE", "new", "a", "b", "FORCE"},
+      {"BF.CLEAR", "b"},
+      {"BF.ADD", "b", "7"},
+  };
+  other_->session->origin = CommandOrigin::kOwnJournal;
+  other_->session->database = 1;
+  configure("bf.bloom-memory-usage-limit", "1mb");
+  for (const auto& command : commands) {
+    run(command);
+    run_as_other(command);
+  }
+  for (const std::string key : {"a", "b", "new"}) {
+    const std::string ours = digest(key);
+    EXPECT_NE(ours, array({"+0000000000000000000000000000000000000000\r\n"}));
+    EXPECT_EQ(run_as_other({"DEBUG", "DIGEST-VALUE", key}), ours) << key;
+  }
+}
+
+}  // namespace
+}  // namespace server
