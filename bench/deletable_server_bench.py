@@ -46,6 +46,8 @@ def cost(server, commands):
             connection.sendall(request)
             for _ in part:
                 reply = stream.readline()
+                if reply[:1] == b"*":  # BF.DEL answers for each of its items
+                    reply = stream.readline()
                 if reply[:1] == b"-":
                     raise SystemExit(f"{server.name}: {reply.decode()}")
                 ones += reply == b":1\r\n"
