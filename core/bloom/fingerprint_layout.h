@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+//
+// FingerprintLayout: a table of short fingerprints, each item's in one of two buckets of one cache
+// line each, so that items can be deleted without residue: a cuckoo filter.
+//
+// The contract: each removal may undo one insertion that answered kAdded. An item that was added so
+// and not removed is never lost. Removing an item that was never added may take another's
+// fingerprint; that is the caller's fault, and nobody else can notice it.
+//
+// Invariants: Geometry has the slots of a bucket in hash_count, the bits of a fingerprint in
+// cell_bits and 2 in lines_per_lookup. A slot of zeros is free. Buckets i and j are a pair of
+// fingerprint f when i + j = H(f) modulo their number, which is even while H(f) is odd, so that the
+// two differ and each follows from the other. No pair holds a fingerprint twice: that would be the
+// same item, as far as the table can tell, and it is there already.
+// Thread safety: const access beside each other; insert, insert_new and remove need the array
+// alone. Source: docs/bloom_math.md, "The fingerprints layout"; Fan, Andersen, Kaminsky,
+// Mitzenmacher 2014, "Cuckoo Filter: Practically Better Than Bloom".
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "core/bloom/arrays/bit_array.h"
+#include "core/bloom/hash.h"
+#include "core/bloom/native_layout.h"
+#include "core/bloom/parameters.h"
+
+namespace core::bloom {
+
+struct FingerprintLayout {
+  static constexpr LayoutRow kRow{.id = LayoutId{4},
+                                  .name = "fingerprints",
+                                  .clears_bits = true,
+                                  .has_fixed_hash = true,
+                                  .takes_tightening = true};
+  static constexpr LayoutId kId = kRow.id;
+  // Of what a fingerprint of 60 bits can tell apart.
+  static constexpr double kMinErrorRate = 0x1p-56;
+  // Fingerprints that an insertion moves at most before it gives up.
+  static constexpr unsigned kMovesMax = 500;
+
+  static ItemHash hash(std::string_view item, const HashSettings& /*settings*/) {
+    return hash_native(item);
+  }
+
+  static std::optional<Geometry> size(uint64_t capacity, double error_rate);
+  static std::optional<LayerPlan> plan(const FilterParameters& /*parameters*/, uint64_t capacity,
+                                       double error_rate) {
+    return LayerPlan::of(capacity, error_rate, size(capacity, error_rate));
+  }
+  // The native series; 0 below kMinErrorRate.
+  static double layer_error_rate(const FilterParameters& parameters, uint32_t index);
+  static double next_error_rate(const FilterParameters& parameters, uint32_t index,
+                                double /*last_rate*/) {
+    return layer_error_rate(parameters, index);
+  }
+  static bool is_valid(const Geometry& geometry);
+  static double predicted_error(const Geometry& geometry, uint64_t item_count);
+  static uint64_t accounted_bytes(uint64_t layer_count, uint64_t bits_bytes) {
+    return NativeLayout::accounted_bytes(layer_count, bits_bytes);
+  }
+  // Slots of the whole table.
+  static uint64_t slot_count(const Geometry& geometry);
+
+  static void prefetch(const uint64_t* words, const Geometry& geometry, ItemHash hash);
+  static bool check(const uint64_t* words, const Geometry& geometry, ItemHash hash);
+  // Sets found[i] of the items that are in some array; items found already are not looked up.
+  static void check_group(std::span<const ArrayView> arrays, std::span<const ItemHash> hashes,
+                          std::span<bool> found);
+
+  static Insertion insert(uint64_t* words, const Geometry& geometry, uint64_t capacity,
+                          ItemHash hash);
+  static bool insert_new(uint64_t* words, const Geometry& geometry, uint64_t capacity,
+                         ItemHash hash);
+  static Removal remove(uint64_t* words, const Geometry& geometry, ItemHash hash);
+};
+
+}  // namespace core::bloom
