@@ -93,14 +93,6 @@ Result<std::unique_ptr<ScalableFilter>> BulkFilter::finish() {
   return ScalableFilter::assemble(parameters_, std::move(layers_));
 }
 
-Result<> BulkFilter::add(std::span<const ItemHash> hashes) {
-  if (whole_ != nullptr) return add_to_whole(hashes);
-  return with_layout(parameters_.layout, [&]<class Layout>() -> Result<> {
-    if constexpr (ListsBits<Layout>) return add_as<Layout>(hashes);
-    return {};
-  });
-}
-
 Result<> BulkFilter::add_to_whole(std::span<const ItemHash> hashes) {
   std::vector<AddOutcome> outcomes(std::min(hashes.size(), kBatchItemsMax));
   while (!hashes.empty()) {
@@ -113,47 +105,6 @@ Result<> BulkFilter::add_to_whole(std::span<const ItemHash> hashes) {
     hashes = hashes.subspan(batch.size());
   }
   return {};
-}
-
-template <class Layout>
-Result<> BulkFilter::add_as(std::span<const ItemHash> hashes) {
-  while (!hashes.empty()) {
-    const LayerParts& last = layers_.back();
-    const uint64_t room = last.capacity - std::min(last.capacity, last.item_count);
-    const size_t size = std::min({hashes.size(), batch_size(), size_t{room}});
-    if (size >= kBatchItemsMin && last.geometry.bit_count <= Mark::kBitsMax) {
-      add_batch<Layout>(hashes.first(size));
-      hashes = hashes.subspan(size);
-    } else {
-      const auto added = add_singly<Layout>(hashes);
-      if (!added) return added.error();
-      hashes = hashes.subspan(*added);
-    }
-  }
-  return {};
-}
-
-// Returns how many were dealt with: all, or up to the one that made the filter grow.
-template <class Layout>
-Result<size_t> BulkFilter::add_singly(std::span<const ItemHash> hashes) {
-  for (size_t done = 0; done < hashes.size(); ++done) {
-    const auto hash = hashes.subspan(done, 1);
-    std::array<bool, 1> found{false};
-    find_in_older<Layout>(hash, found);
-    if (found[0]) continue;
-    LayerParts* last = &layers_.back();
-    if (last->item_count < last->capacity) {
-      last->item_count += Layout::mark(last->bits.words(), last->geometry, hash[0]);
-      continue;
-    }
-    if (Layout::check(last->bits.words(), last->geometry, hash[0])) continue;
-    if (auto grown = grow(); !grown) return grown.error();
-    last = &layers_.back();
-    Layout::mark(last->bits.words(), last->geometry, hash[0]);
-    ++last->item_count;
-    return done + 1;
-  }
-  return hashes.size();
 }
 
 Result<> BulkFilter::grow() {
@@ -194,17 +145,27 @@ void BulkFilter::find_in_older(std::span<const ItemHash> hashes, std::span<bool>
   }
 }
 
+// Returns how many were dealt with: all, or up to the one that made the filter grow.
 template <class Layout>
-void BulkFilter::add_batch(std::span<const ItemHash> hashes) {
-  has_changed_.assign(hashes.size(), 0);
-  const size_t share = (hashes.size() + team_.size() - 1) / team_.size();
-  team_.run([&](unsigned member) {
-    const size_t first = std::min(share * member, hashes.size());
-    const size_t count = std::min(share, hashes.size() - first);
-    list_marks<Layout>(hashes.subspan(first, count), first, marks_[member]);
-  });
-  mark_regions();
-  layers_.back().item_count += static_cast<uint64_t>(std::ranges::count(has_changed_, 1));
+Result<size_t> BulkFilter::add_singly(std::span<const ItemHash> hashes) {
+  for (size_t done = 0; done < hashes.size(); ++done) {
+    const auto hash = hashes.subspan(done, 1);
+    std::array<bool, 1> found{false};
+    find_in_older<Layout>(hash, found);
+    if (found[0]) continue;
+    LayerParts* last = &layers_.back();
+    if (last->item_count < last->capacity) {
+      last->item_count += Layout::mark(last->bits.words(), last->geometry, hash[0]);
+      continue;
+    }
+    if (Layout::check(last->bits.words(), last->geometry, hash[0])) continue;
+    if (auto grown = grow(); !grown) return grown.error();
+    last = &layers_.back();
+    Layout::mark(last->bits.words(), last->geometry, hash[0]);
+    ++last->item_count;
+    return done + 1;
+  }
+  return hashes.size();
 }
 
 // `first` is the place of the first of `hashes` in its batch.
@@ -252,6 +213,45 @@ void BulkFilter::mark_regions() {
         }
       }
     }
+  });
+}
+
+template <class Layout>
+void BulkFilter::add_batch(std::span<const ItemHash> hashes) {
+  has_changed_.assign(hashes.size(), 0);
+  const size_t share = (hashes.size() + team_.size() - 1) / team_.size();
+  team_.run([&](unsigned member) {
+    const size_t first = std::min(share * member, hashes.size());
+    const size_t count = std::min(share, hashes.size() - first);
+    list_marks<Layout>(hashes.subspan(first, count), first, marks_[member]);
+  });
+  mark_regions();
+  layers_.back().item_count += static_cast<uint64_t>(std::ranges::count(has_changed_, 1));
+}
+
+template <class Layout>
+Result<> BulkFilter::add_as(std::span<const ItemHash> hashes) {
+  while (!hashes.empty()) {
+    const LayerParts& last = layers_.back();
+    const uint64_t room = last.capacity - std::min(last.capacity, last.item_count);
+    const size_t size = std::min({hashes.size(), batch_size(), size_t{room}});
+    if (size >= kBatchItemsMin && last.geometry.bit_count <= Mark::kBitsMax) {
+      add_batch<Layout>(hashes.first(size));
+      hashes = hashes.subspan(size);
+    } else {
+      const auto added = add_singly<Layout>(hashes);
+      if (!added) return added.error();
+      hashes = hashes.subspan(*added);
+    }
+  }
+  return {};
+}
+
+Result<> BulkFilter::add(std::span<const ItemHash> hashes) {
+  if (whole_ != nullptr) return add_to_whole(hashes);
+  return with_layout(parameters_.layout, [&]<class Layout>() -> Result<> {
+    if constexpr (ListsBits<Layout>) return add_as<Layout>(hashes);
+    return {};
   });
 }
 
