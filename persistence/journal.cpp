@@ -53,11 +53,11 @@ void append_command(std::string& out, Words words) {
 }
 
 Journal::Group::Group(Journal& journal) : journal_(journal) {
-  assert(open_group == nullptr);
-  open_group = this;
+  if (open_group == nullptr) open_group = this;
 }
 
 Journal::Group::~Group() {
+  if (open_group != this) return;
   open_group = nullptr;
   if (!commands_.empty()) journal_.append_group(*this);
 }

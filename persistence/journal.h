@@ -43,7 +43,7 @@ class StreamSink {
 class Journal {
  public:
   // Commands appended by this thread while a Group lives on it reach the journal together when it
-  // ends: two or more between MULTI and EXEC. Groups do not nest.
+  // ends: two or more between MULTI and EXEC. One within another is part of that one.
   class Group {
    public:
     explicit Group(Journal& journal);

@@ -19,8 +19,8 @@ ORDER = (
     "replication/follower",
     "replication/roles",
     "commands/bitmap",
-    "commands/bloom",
     "commands/strings",
+    "commands/bloom",
     "commands/keys",
     "commands",
     "commands/server/info",
@@ -31,7 +31,7 @@ ORDER = (
 )
 # Of server/, commands on data may include these, and the commands on data before them: what the
 # others know of files, replicas and sockets is not theirs.
-DATA_COMMANDS = ("commands/bitmap", "commands/bloom", "commands/strings", "commands/keys")
+DATA_COMMANDS = ("commands/bitmap", "commands/strings", "commands/bloom", "commands/keys")
 BELOW_DATA_COMMANDS = ("dispatch", *DATA_COMMANDS)
 
 

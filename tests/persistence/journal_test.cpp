@@ -72,6 +72,31 @@ TEST(Journal, WrapsAGroupOfTwoOrMore) {
                                 command({"SET", "b", "2"}) + command({"EXEC"}));
 }
 
+TEST(Journal, AGroupWithinAnotherIsPartOfIt) {
+  Journal journal;
+  journal.set_active(true);
+  const std::array<std::string_view, 1> words{"PING"};
+  std::string taken;
+  {
+    const Journal::Group outer(journal);
+    {
+      const Journal::Group inner(journal);
+      journal.append(0, words);
+      journal.append(0, words);
+    }
+    journal.take(taken);
+    EXPECT_EQ(taken, "");
+    journal.append(0, words);
+  }
+  journal.take(taken);
+  size_t transactions = 0;
+  for (size_t at = taken.find("MULTI"); at != std::string::npos; at = taken.find("MULTI", at + 1)) {
+    ++transactions;
+  }
+  EXPECT_EQ(transactions, 1U);
+  EXPECT_TRUE(taken.ends_with("EXEC\r\n"));
+}
+
 TEST(Journal, LeavesALoneCommandOfAGroupUnwrapped) {
   Journal journal;
   journal.set_active(true);

@@ -27,7 +27,8 @@ using core::bloom::ItemHash;
 using core::bloom::ScalableFilter;
 
 /* BF.RESERVE key error_rate capacity [EXPANSION expansion | NONSCALING] [TIGHTENING ratio]
-   [SEED seed] [VALIDATESCALETO capacity] [LAYOUT layout] */
+   [SEED seed] [VALIDATESCALETO capacity] [LAYOUT layout]
+   [EX s | PX ms | EXAT unix-s | PXAT unix-ms] */
 void reserve(Context& ctx) {
   const auto request = parse_reserve(ctx);
   if (!request) return ctx.reply.error(request.error().message);
@@ -36,7 +37,8 @@ void reserve(Context& ctx) {
   const auto found = find_filter(ctx, key);
   if (!found) return;
   if (*found != nullptr) return ctx.reply.error("ERR item exists");
-  const ScalableFilter* const filter = make_filter(ctx, key, request->parameters);
+  const ScalableFilter* const filter =
+      make_filter(ctx, key, request->parameters, request->expires_at_ms);
   if (filter == nullptr) return;
   ctx.changed(key);
   journal_reserved(ctx, key, *filter);
@@ -117,10 +119,10 @@ void add_items(Context& ctx, Arguments items, const FilterRequest* request) {
   const bool is_new = filter == nullptr;
   if (is_new && request != nullptr && request->no_create) return ctx.reply.error(kFilterNotFound);
   if (is_new) {
-    filter = make_filter(ctx, key,
-                         request != nullptr
-                             ? request->parameters
-                             : default_filter_parameters(ctx.config(), ctx.session.origin));
+    filter =
+        request != nullptr
+            ? make_filter(ctx, key, request->parameters, request->expires_at_ms)
+            : make_filter(ctx, key, default_filter_parameters(ctx.config(), ctx.session.origin));
     if (filter == nullptr) return;
   }
   ItemBatch& batch = early.for_filter(*filter);
@@ -175,7 +177,7 @@ bool load_journalled_as_insert(Context& ctx, const FilterRequest& request) {
 
 /* BF.INSERT key [CAPACITY capacity] [ERROR error] [EXPANSION expansion] [NOCREATE] [NONSCALING]
    [TIGHTENING ratio] [SEED seed] [VALIDATESCALETO capacity] [LAYOUT layout]
-   ITEMS item [item ...] */
+   [EX s | PX ms | EXAT unix-s | PXAT unix-ms] ITEMS item [item ...] */
 void insert(Context& ctx) {
   const auto request = parse_insert(ctx);
   if (!request) return ctx.reply.error(request.error().message);
@@ -292,7 +294,9 @@ void prefetch_item(const Entry& entry, Arguments args) {
 
 const std::string kSharedOptions =
     "[TIGHTENING ratio] [SEED seed] [VALIDATESCALETO capacity] [LAYOUT " +
-    core::bloom::layout_names(" | ", " | ") + "]";
+    core::bloom::layout_names(" | ", " | ") +
+    "] [EX seconds | PX milliseconds | EXAT unix-time-seconds | "
+    "PXAT unix-time-milliseconds]";
 const std::string kReserveSyntax =
     "key error_rate:double capacity [EXPANSION expansion] [NONSCALING] " + kSharedOptions;
 const std::string kInsertSyntax =

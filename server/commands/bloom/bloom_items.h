@@ -73,9 +73,11 @@ class EarlyBatch {
   std::optional<core::bloom::LayoutId> guess_;
 };
 
-// Null when it cannot be made, which is answered. REQUIRES: the key is absent and locked.
+// Null when it cannot be made, which is answered. A time in the past is stored as any other, as by
+// SET. REQUIRES: the key is absent and locked.
 inline core::bloom::ScalableFilter* make_filter(Context& ctx, const KeyRef& key,
-                                                const core::bloom::FilterParameters& parameters) {
+                                                const core::bloom::FilterParameters& parameters,
+                                                int64_t expires_at_ms = core::keyspace::kNoExpiry) {
   auto filter = create_filter(ctx.admission(), parameters);
   if (!filter) {
     ctx.reply.error(filter.error().message);
@@ -84,6 +86,9 @@ inline core::bloom::ScalableFilter* make_filter(Context& ctx, const KeyRef& key,
   Entry& entry = ctx.keyspace().insert(ctx.database(), key);
   entry.set_filter(std::move(*filter));
   entry.touch(ctx.access_clock_s());
+  if (expires_at_ms != core::keyspace::kNoExpiry) {
+    ctx.keyspace().set_expiry(ctx.database(), key, entry, expires_at_ms);
+  }
   return &entry.filter();
 }
 

@@ -16,6 +16,7 @@ namespace {
 
 using core::bloom::AddOutcome;
 using core::bloom::FilterParameters;
+using core::bloom::LayoutId;
 using core::bloom::ScalableFilter;
 using core::bloom::ValkeyBloomLayout;
 
@@ -26,14 +27,16 @@ void append(std::vector<std::string_view>& words, std::initializer_list<std::str
 // The settings of a filter as words; the words are views of this object.
 class SettingWords {
  public:
-  explicit SettingWords(const FilterParameters& parameters)
+  SettingWords(const FilterParameters& parameters, int64_t expires_at_ms)
       : parameters_(parameters),
         error_rate_(core::format_double(parameters.error_rate)),
         tightening_ratio_(core::format_double(parameters.layout == ValkeyBloomLayout::kId
                                                   ? tightening_ratio_of(parameters)
                                                   : parameters.tightening_ratio)),
         capacity_(static_cast<int64_t>(parameters.capacity)),
-        expansion_(parameters.expansion) {}
+        expansion_(parameters.expansion),
+        expires_at_ms_(expires_at_ms),
+        expiry_(expires_at_ms) {}
 
   std::string_view error_rate() const { return error_rate_; }
   std::string_view capacity() const { return capacity_.text(); }
@@ -54,6 +57,7 @@ class SettingWords {
       append(words, {"TIGHTENING", tightening_ratio_});
     }
     append(words, {"LAYOUT", core::bloom::layout_name(parameters_.layout)});
+    if (expires_at_ms_ != core::keyspace::kNoExpiry) append(words, {"PXAT", expiry_.text()});
   }
 
  private:
@@ -62,6 +66,8 @@ class SettingWords {
   const std::string tightening_ratio_;
   const core::Decimal capacity_;
   const core::Decimal expansion_;
+  const int64_t expires_at_ms_;
+  const core::Decimal expiry_;
 };
 
 // Room for the words of one command, reused by all commands of a thread.
@@ -77,11 +83,29 @@ void journal_words(const Context& ctx, std::vector<std::string_view>& words) {
   if (words.capacity() > kKeptWords) core::release_storage(words);
 }
 
+// Of the key that was just made.
+int64_t expiry_of(const Context& ctx, const KeyRef& key) {
+  return ctx.keyspace().find_any(ctx.database(), key)->expires_at_ms();
+}
+
+// The words that make a filter.
+void journal_made(const Context& ctx, const KeyRef& key, LayoutId layout,
+                  std::vector<std::string_view>& words) {
+  const int64_t expires_at_ms = expiry_of(ctx, key);
+  if (layout != ValkeyBloomLayout::kId || expires_at_ms == core::keyspace::kNoExpiry) {
+    return journal_words(ctx, words);
+  }
+  // That module's words have no time.
+  const persistence::Journal::Group group(ctx.environment.journal);
+  journal_words(ctx, words);
+  ctx.journal({"PEXPIREAT", key.name, Decimal(expires_at_ms).text()});
+}
+
 }  // namespace
 
 void journal_reserved(const Context& ctx, const KeyRef& key, const ScalableFilter& filter) {
   if (!ctx.is_journal_active()) return;
-  const SettingWords settings(filter.parameters());
+  const SettingWords settings(filter.parameters(), expiry_of(ctx, key));
   auto& words = words_of_thread();
   if (filter.layout() == ValkeyBloomLayout::kId) {
     append(words, {"BF.INSERT", key.name, "ERROR", settings.error_rate(), "CAPACITY",
@@ -90,7 +114,7 @@ void journal_reserved(const Context& ctx, const KeyRef& key, const ScalableFilte
     append(words, {"BF.RESERVE", key.name, settings.error_rate(), settings.capacity()});
   }
   settings.append_options(words);
-  journal_words(ctx, words);
+  journal_made(ctx, key, filter.layout(), words);
 }
 
 void journal_added(const Context& ctx, const KeyRef& key, const ScalableFilter& filter, bool is_new,
@@ -108,18 +132,19 @@ void journal_added(const Context& ctx, const KeyRef& key, const ScalableFilter& 
     for (size_t i = 0; i < outcomes.size(); ++i) {
       if (outcomes[i] == AddOutcome::kAdded) words.push_back(items[i]);
     }
-    journal_words(ctx, words);
   };
   if (is_new) {
-    const SettingWords settings(filter.parameters());
+    const SettingWords settings(filter.parameters(), expiry_of(ctx, key));
     append(words, {"BF.INSERT", key.name, "ERROR", settings.error_rate(), "CAPACITY",
                    settings.capacity()});
     settings.append_options(words);
     words.emplace_back("ITEMS");
-    return append_added();
+    append_added();
+    return journal_made(ctx, key, filter.layout(), words);
   }
   append(words, {added == 1 ? "BF.ADD" : "BF.MADD", key.name});
   append_added();
+  journal_words(ctx, words);
 }
 
 }  // namespace server

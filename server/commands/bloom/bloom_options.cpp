@@ -11,6 +11,7 @@
 #include "core/bloom/redisbloom_layout.h"
 #include "core/bloom/valkeybloom_layout.h"
 #include "protocol/arguments.h"
+#include "server/commands/strings/ttl_option.h"
 
 namespace server {
 namespace {
@@ -81,6 +82,7 @@ struct Settings {
   std::optional<uint64_t> scale_to;
   std::optional<LayoutId> layout;
   bool non_scaling = false;
+  TtlOption ttl;
 };
 
 class SettingsParser {
@@ -126,7 +128,7 @@ class SettingsParser {
     } else if (cursor_.eat_keyword("VALIDATESCALETO")) {
       take_scale_to();
     } else {
-      return take_layout_option();
+      return take_layout_option() || eat_ttl(cursor_, settings_.ttl);
     }
     return true;
   }
@@ -271,6 +273,11 @@ core::Result<FilterRequest> finish(const Context& ctx, const ArgumentCursor& cur
                                    const Settings& settings) {
   if (!cursor.ok()) return core::Error{std::string(cursor.error())};
   FilterRequest request;
+  if (settings.ttl.has_amount()) {
+    const auto at_ms = expiry_ms(ctx, settings.ttl);
+    if (!at_ms) return at_ms.error();
+    request.expires_at_ms = *at_ms;
+  }
   request.parameters = merge(ctx.config(), settings, ctx.session.origin);
   if (settings.scale_to) {
     const auto checked = check_scale_to(ctx.admission(), request.parameters, *settings.scale_to);

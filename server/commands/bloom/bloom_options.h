@@ -23,6 +23,8 @@ struct FilterRequest {
   core::bloom::FilterParameters parameters;
   Arguments items{};       // BF.INSERT: may be empty
   bool no_create = false;  // BF.INSERT
+  // Of the key that is made; none by default.
+  int64_t expires_at_ms = core::keyspace::kNoExpiry;
 };
 
 // What a filter gets that is made by adding to a missing key. Draws a random seed where the layout

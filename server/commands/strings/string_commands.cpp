@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // GET, SET and their kin: whole string values, with or without an expiry.
-#include <fmt/format.h>
-
 #include <optional>
 #include <string>
 
 #include "server/commands/strings/new_value.h"
+#include "server/commands/strings/ttl_option.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
 
@@ -15,23 +14,6 @@ namespace {
 
 using protocol::ArgumentCursor;
 
-enum class Ttl : uint8_t {
-  kNone,
-  kKeep,
-  kPersist,
-  kSeconds,         // EX
-  kMilliseconds,    // PX
-  kAtSeconds,       // EXAT
-  kAtMilliseconds,  // PXAT
-};
-
-struct TtlOption {
-  Ttl kind = Ttl::kNone;
-  std::string_view amount;
-
-  bool has_amount() const { return kind >= Ttl::kSeconds; }
-};
-
 enum class Condition : uint8_t { kAlways, kIfMissing, kIfExists };
 
 struct SetOptions {
@@ -39,50 +21,6 @@ struct SetOptions {
   bool get = false;  // answer the old value
   TtlOption ttl;
 };
-
-struct TtlWord {
-  std::string_view word;
-  Ttl kind;
-};
-constexpr TtlWord kTtlWords[] = {
-    {"EX", Ttl::kSeconds},
-    {"PX", Ttl::kMilliseconds},
-    {"EXAT", Ttl::kAtSeconds},
-    {"PXAT", Ttl::kAtMilliseconds},
-};
-
-// One kind may be repeated, and its last amount counts; two kinds contradict each other.
-bool choose(TtlOption& option, Ttl kind) {
-  if (option.kind != Ttl::kNone && option.kind != kind) return false;
-  option.kind = kind;
-  return true;
-}
-
-// Takes EX, PX, EXAT or PXAT with its amount; false when the next word is none of them.
-bool eat_ttl(ArgumentCursor& cursor, TtlOption& option) {
-  for (const TtlWord& entry : kTtlWords) {
-    if (!cursor.eat_keyword(entry.word)) continue;
-    if (!choose(option, entry.kind)) cursor.fail(kSyntaxError);
-    option.amount = cursor.next();
-    return true;
-  }
-  return false;
-}
-
-// When the key shall expire. Errors: no integer, not positive, beyond 64 bits of milliseconds.
-core::Result<int64_t> expiry_ms(const Context& ctx, const TtlOption& option) {
-  const auto amount = core::parse_int64(option.amount);
-  if (!amount) return core::Error{std::string(kNotAnInteger)};
-  const bool seconds = option.kind == Ttl::kSeconds || option.kind == Ttl::kAtSeconds;
-  const bool relative = option.kind == Ttl::kSeconds || option.kind == Ttl::kMilliseconds;
-  int64_t at_ms = *amount;
-  if (*amount <= 0 || (seconds && __builtin_mul_overflow(at_ms, int64_t{1000}, &at_ms)) ||
-      (relative && __builtin_add_overflow(at_ms, ctx.now_ms, &at_ms))) {
-    return core::Error{
-        fmt::format("ERR invalid expire time in '{}' command", ctx.command->full_name)};
-  }
-  return at_ms;
-}
 
 // As ctx.find_string() for write commands that answer the value: their lookup counts as GET's.
 std::optional<Entry*> find_to_answer(Context& ctx, const KeyRef& key) {
@@ -164,7 +102,7 @@ core::Result<SetOptions> parse_set(Arguments arguments) {
     } else if (cursor.eat_keyword("GET")) {
       options.get = true;
     } else if (cursor.eat_keyword("KEEPTTL")) {
-      if (!choose(options.ttl, Ttl::kKeep)) cursor.fail(kSyntaxError);
+      if (!choose_ttl(options.ttl, Ttl::kKeep)) cursor.fail(kSyntaxError);
     } else if (!eat_ttl(cursor, options.ttl)) {
       cursor.fail(kSyntaxError);
     }
@@ -249,7 +187,7 @@ void getex(Context& ctx) {
   ArgumentCursor cursor(ctx.args.subspan(2));
   while (!cursor.done()) {
     if (cursor.eat_keyword("PERSIST")) {
-      if (!choose(option, Ttl::kPersist)) cursor.fail(kSyntaxError);
+      if (!choose_ttl(option, Ttl::kPersist)) cursor.fail(kSyntaxError);
     } else if (!eat_ttl(cursor, option)) {
       cursor.fail(kSyntaxError);
     }

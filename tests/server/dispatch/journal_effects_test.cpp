@@ -63,6 +63,20 @@ TEST_F(JournalEffects, SetStatesItsExpiryAbsolutely) {
   EXPECT_EQ(effect({"SET", "a", "z", "XX", "GET"}), "SET a z;");
 }
 
+TEST_F(JournalEffects, AFilterIsMadeTogetherWithItsExpiry) {
+  const std::string settings = " EXPANSION 2 LAYOUT native PXAT " + at(10'000);
+  EXPECT_EQ(effect({"BF.RESERVE", "a", "0.01", "100", "EX", "10"}),
+            "BF.RESERVE a 0.01 100" + settings + ";");
+  EXPECT_EQ(effect({"BF.INSERT", "b", "PX", "10000", "ITEMS", "x", "y", "x"}),
+            "BF.INSERT b ERROR 0.01 CAPACITY 100" + settings + " ITEMS x y;");
+  EXPECT_EQ(effect({"BF.INSERT", "b", "PX", "77", "ITEMS", "z"}), "BF.ADD b z;");
+  // The words of valkey-bloom, which has no such option.
+  const std::string text =
+      effect({"BF.RESERVE", "v", "0.01", "100", "LAYOUT", "valkey-bloom", "EX", "10"});
+  EXPECT_TRUE(text.starts_with("MULTI;BF.INSERT v ERROR 0.01 CAPACITY 100 ")) << text;
+  EXPECT_TRUE(text.ends_with(";PEXPIREAT v " + at(10'000) + ";EXEC;")) << text;
+}
+
 TEST_F(JournalEffects, ExpiriesAreAbsoluteAndPastOnesDelete) {
   run({"SET", "a", "1"});
   journalled();
