@@ -47,6 +47,7 @@
 #include "server/replication/roles/shutdown.h"
 #include "server/replication/stream/key_expiry.h"
 #include "server/replication/stream/replication.h"
+#include "server/replication/stream/window_turner.h"
 #include "server/session/clients.h"
 
 namespace server {
@@ -126,6 +127,7 @@ struct Server::Parts final : AckListener,
         listener(threads, services),
         rates(statistics, gauges),
         expiry({config, clock, keyspace, state, pause, replication.own_expiries(), gauges}),
+        windows({clock, keyspace, reclaimer, journal, state, pause}),
         periodic(threads, config, clock, [this] { tick(); }),
         signals(threads.at(0).context, SIGTERM, SIGINT) {}
 
@@ -165,6 +167,7 @@ struct Server::Parts final : AckListener,
   net::Listener listener;
   RateSampler rates;
   KeyExpiry expiry;
+  WindowTurner windows;
   net::Periodic periodic;
   boost::asio::signal_set signals;
   std::atomic<bool> stopping{false};
@@ -221,6 +224,7 @@ void Server::Parts::tick() {
   const auto limit_bytes = static_cast<uint64_t>(data.config.client_memory_limit_bytes());
   if (limit_bytes > 0) clients.evict_over(limit_bytes);
   expiry.tick();
+  windows.tick();
   rates.sample(clock.monotonic_us());
   const uint64_t count = clients.count();
   if (count > gauges.clients_peak.load()) gauges.clients_peak.store(count);

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/bloom/scalable_filter.h"
+#include "core/keyspace/window_schedule.h"
 #include "core/short_bytes.h"
 
 namespace core::keyspace {
@@ -181,6 +182,7 @@ void Entry::set_filter(std::unique_ptr<bloom::ScalableFilter> filter) {
   reset_value();
   payload_.filter = filter.release();
   kind_ = ValueKind::kFilter;
+  if (payload_.filter->window() != nullptr) WindowSchedule::of_process().note(key());
 }
 
 bool Entry::is_heavy() const {

@@ -31,6 +31,33 @@ inline const core::bloom::ScalableFilter* find_filter_or_nothing(Context& ctx, c
   return entry != nullptr && entry->is_filter() ? &entry->filter() : nullptr;
 }
 
+// Of windows, in bloom_windows.cpp.
+int64_t leader_time_ms(const Context& ctx);
+bool window_refreshes(const core::bloom::ScalableFilter& filter);
+bool turn_before_add(Context& ctx, const KeyRef& key, core::bloom::ScalableFilter& filter);
+void free_dropped(const Context& ctx, core::bloom::ScalableFilter& filter);
+
+// What lookups of this filter are to be given: what is over by now is not found on a leader.
+inline int64_t window_time(const Context& ctx, const core::bloom::ScalableFilter& filter) {
+  return filter.window() == nullptr ? core::bloom::kNoTime : leader_time_ms(ctx);
+}
+
+// Whether an add of what is there may change the filter.
+inline bool is_refreshing(const core::bloom::ScalableFilter& filter) {
+  return filter.window() != nullptr && window_refreshes(filter);
+}
+
+// To be called before items are added to a filter that was there. False when memory lacks, which
+// is answered. REQUIRES: the key's exclusive lock.
+inline bool prepare_add(Context& ctx, const KeyRef& key, core::bloom::ScalableFilter& filter) {
+  return filter.window() == nullptr || turn_before_add(ctx, key, filter);
+}
+
+// To be called when they have been. REQUIRES: the same.
+inline void finish_add(const Context& ctx, core::bloom::ScalableFilter& filter) {
+  if (filter.window() != nullptr) free_dropped(ctx, filter);
+}
+
 // To be called by a command that reads one filter to make or change another and is journalled as it
 // came: what a child that saves sees of `filter` is from now on what the command reads, so that it
 // finds the same when it is repeated from the child's snapshot. False when memory does not suffice.

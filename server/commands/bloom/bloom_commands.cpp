@@ -26,7 +26,12 @@ using core::bloom::FilterParameters;
 using core::bloom::ItemHash;
 using core::bloom::ScalableFilter;
 
+FilterTimes times_of(const FilterRequest& request) {
+  return {request.expires_at_ms, request.window_start_ms};
+}
+
 /* BF.RESERVE key error_rate capacity [EXPANSION expansion | NONSCALING] [TIGHTENING ratio]
+   [WINDOW length [ITEMS]] [GENERATIONS generations] [REFRESH]
    [SEED seed] [VALIDATESCALETO capacity] [LAYOUT layout]
    [EX s | PX ms | EXAT unix-s | PXAT unix-ms] */
 void reserve(Context& ctx) {
@@ -38,7 +43,7 @@ void reserve(Context& ctx) {
   if (!found) return;
   if (*found != nullptr) return ctx.reply.error("ERR item exists");
   const ScalableFilter* const filter =
-      make_filter(ctx, key, request->parameters, request->expires_at_ms);
+      make_filter(ctx, key, request->parameters, times_of(*request));
   if (filter == nullptr) return;
   ctx.changed(key);
   journal_reserved(ctx, key, *filter);
@@ -56,13 +61,15 @@ bool looks_first(const Context& ctx) {
 // The filter for such a look; null when there is none. REQUIRES: the key's shared lock.
 const ScalableFilter* peek_filter(const Context& ctx, const KeyRef& key) {
   const Entry* entry = ctx.keyspace().find(ctx.database(), key, ctx.expiry_now_ms);
-  return entry != nullptr && entry->is_filter() ? &entry->filter() : nullptr;
+  if (entry == nullptr || !entry->is_filter() || is_refreshing(entry->filter())) return nullptr;
+  return &entry->filter();
 }
 
 bool is_present(const Context& ctx, const KeyRef& key, const EarlyHash& hash) {
   const auto lock = ctx.keyspace().lock_shared(key);
   const ScalableFilter* filter = peek_filter(ctx, key);
-  return filter != nullptr && filter->may_contain(hash.for_filter(*filter));
+  return filter != nullptr &&
+         filter->may_contain(hash.for_filter(*filter), window_time(ctx, *filter));
 }
 
 bool are_present(const Context& ctx, const KeyRef& key, EarlyBatch& early) {
@@ -71,7 +78,7 @@ bool are_present(const Context& ctx, const KeyRef& key, EarlyBatch& early) {
   if (filter == nullptr) return false;
   ItemBatch& batch = early.for_filter(*filter);
   const auto found = batch.found();
-  filter->may_contain_many(batch.hashes(), found);
+  filter->may_contain_many(batch.hashes(), found, window_time(ctx, *filter));
   return std::ranges::find(found, false) == found.end();
 }
 
@@ -88,6 +95,8 @@ void add(Context& ctx) {
   if (is_new) {
     filter = make_filter(ctx, key, default_filter_parameters(ctx.config(), ctx.session.origin));
     if (filter == nullptr) return;
+  } else if (!prepare_add(ctx, key, *filter)) {
+    return;
   }
   const FilterBudget budget(ctx.admission(), *filter);
   const ItemHash item = hash.for_filter(*filter);
@@ -95,10 +104,11 @@ void add(Context& ctx) {
   const AddOutcome outcome = ctx.session.origin == CommandOrigin::kOwnJournal
                                  ? filter->replay_add(item, budget)
                                  : filter->add(item, budget);
-  if (is_new || outcome == AddOutcome::kAdded) {
+  if (is_new || has_effect(outcome)) {
     ctx.changed(key);
     journal_added(ctx, key, *filter, is_new, ctx.args.subspan(2), {&outcome, 1});
   }
+  finish_add(ctx, *filter);
   reply_outcome(ctx, outcome, budget.refusal());
 }
 
@@ -121,9 +131,11 @@ void add_items(Context& ctx, Arguments items, const FilterRequest* request) {
   if (is_new) {
     filter =
         request != nullptr
-            ? make_filter(ctx, key, request->parameters, request->expires_at_ms)
+            ? make_filter(ctx, key, request->parameters, times_of(*request))
             : make_filter(ctx, key, default_filter_parameters(ctx.config(), ctx.session.origin));
     if (filter == nullptr) return;
+  } else if (!prepare_add(ctx, key, *filter)) {
+    return;
   }
   ItemBatch& batch = early.for_filter(*filter);
   auto outcomes = batch.outcomes();
@@ -135,10 +147,11 @@ void add_items(Context& ctx, Arguments items, const FilterRequest* request) {
     // A full filter ends the list: the reply is as long as what was tried.
     outcomes = outcomes.first(filter->add_many(batch.hashes(), outcomes, budget));
   }
-  if (is_new || std::ranges::find(outcomes, AddOutcome::kAdded) != outcomes.end()) {
+  if (is_new || std::ranges::any_of(outcomes, core::bloom::has_effect)) {
     ctx.changed(key);
     journal_added(ctx, key, *filter, is_new, items, outcomes);
   }
+  finish_add(ctx, *filter);
   const std::string_view refusal = budget.refusal();
   lock.unlock();
   ctx.reply.array(outcomes.size());
@@ -176,6 +189,7 @@ bool load_journalled_as_insert(Context& ctx, const FilterRequest& request) {
 }
 
 /* BF.INSERT key [CAPACITY capacity] [ERROR error] [EXPANSION expansion] [NOCREATE] [NONSCALING]
+   [WINDOW length [ITEMS]] [GENERATIONS generations] [REFRESH]
    [TIGHTENING ratio] [SEED seed] [VALIDATESCALETO capacity] [LAYOUT layout]
    [EX s | PX ms | EXAT unix-s | PXAT unix-ms] ITEMS item [item ...] */
 void insert(Context& ctx) {
@@ -191,7 +205,8 @@ void filter_exists(Context& ctx) {
   const EarlyHash hash(ctx, ctx.args[2]);
   const auto lock = ctx.lock(key);
   const ScalableFilter* filter = find_filter_or_nothing(ctx, key);
-  ctx.reply.boolean(filter != nullptr && filter->may_contain(hash.for_filter(*filter)));
+  ctx.reply.boolean(filter != nullptr &&
+                    filter->may_contain(hash.for_filter(*filter), window_time(ctx, *filter)));
 }
 
 /* BF.MEXISTS key item [item ...] */
@@ -205,7 +220,7 @@ void mexists(Context& ctx) {
     if (const ScalableFilter* filter = find_filter_or_nothing(ctx, key)) {
       ItemBatch& batch = early.for_filter(*filter);
       const auto found = batch.found();
-      filter->may_contain_many(batch.hashes(), found);
+      filter->may_contain_many(batch.hashes(), found, window_time(ctx, *filter));
       answers = found;
     }
   }
@@ -295,8 +310,8 @@ void prefetch_item(const Entry& entry, Arguments args) {
 const std::string kSharedOptions =
     "[TIGHTENING ratio] [SEED seed] [VALIDATESCALETO capacity] [LAYOUT " +
     core::bloom::layout_names(" | ", " | ") +
-    "] [EX seconds | PX milliseconds | EXAT unix-time-seconds | "
-    "PXAT unix-time-milliseconds]";
+    "] [WINDOW length [ITEMS]] [GENERATIONS generations] [REFRESH] "
+    "[EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds]";
 const std::string kReserveSyntax =
     "key error_rate:double capacity [EXPANSION expansion] [NONSCALING] " + kSharedOptions;
 const std::string kInsertSyntax =

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/bloom/parameters.h"
+#include "core/bloom/window.h"
 #include "server/commands/bloom/bloom_access.h"
 #include "server/commands/bloom/bloom_options.h"
 #include "server/dispatch/context.h"
@@ -57,6 +58,7 @@ class PairWriter {
 };
 
 /* BF.PLAN error_rate capacity [EXPANSION expansion] [NONSCALING] [TIGHTENING ratio]
+   [WINDOW length [ITEMS]] [GENERATIONS generations] [REFRESH]
    [LAYOUT layout] */
 void plan(Context& ctx) {
   const auto request = parse_plan(ctx);
@@ -65,20 +67,33 @@ void plan(Context& ctx) {
   const auto layer = ScalableFilter::plan(parameters);
   if (!layer) return ctx.reply.error(layer.error().message);
   const Geometry& geometry = layer->geometry;
-  const uint64_t bits_bytes = (geometry.bit_count + 7) / 8;
-  ctx.reply.map(8);
+  const bool is_windowed = parameters.window.is_set();
+  // Of a window, with all the generations that are alive once it has passed.
+  const uint64_t layer_count = live_generations(parameters);
+  const uint64_t bits = geometry.bit_count * layer_count;
+  const uint64_t bytes =
+      core::bloom::accounted_bytes(parameters.layout, layer_count, (bits + 7) / 8) +
+      core::bloom::window_bytes(parameters);
+  const uint64_t capacity = is_windowed ? parameters.capacity : layer->capacity;
+  ctx.reply.map(is_windowed ? 9 : 8);
   PairWriter pairs(ctx.reply);
   pairs.text("layout", core::bloom::layout_name(parameters.layout));
   // What BF.INFO will say of it.
-  pairs.count("bytes", core::bloom::accounted_bytes(parameters.layout, 1, bits_bytes));
-  pairs.count("bits", geometry.bit_count);
+  pairs.count("bytes", bytes);
+  pairs.count("bits", bits);
   pairs.count("hash count", geometry.hash_count);
   pairs.count("cache lines per lookup", core::bloom::lookup_lines(geometry));
-  pairs.number("bits per item",
-               static_cast<double>(geometry.bit_count) / static_cast<double>(layer->capacity));
+  pairs.number("bits per item", static_cast<double>(bits) / static_cast<double>(capacity));
   pairs.number("error rate of the first layer", layer->error_rate);
   pairs.flag("scaling", parameters.is_scaling());
+  if (is_windowed) pairs.count("generations", layer_count);
 }
+
+struct GenerationFigures {
+  int64_t start = 0;
+  uint64_t layer_count = 0;
+  uint64_t item_count = 0;
+};
 
 struct LayerFigures {
   LayerInfo info;
@@ -93,7 +108,17 @@ struct FilterFigures {
   uint64_t capacity = 0;
   double predicted_error_rate = 0;
   std::vector<LayerFigures> layers;
+  std::vector<GenerationFigures> generations;  // of a window
 
+  // Items beyond what generations have room for without growing.
+  uint64_t items_over() const {
+    const uint64_t room = generation_parameters(parameters).capacity;
+    uint64_t sum = 0;
+    for (const GenerationFigures& generation : generations) {
+      if (generation.item_count > room) sum += generation.item_count - room;
+    }
+    return sum;
+  }
   uint64_t bit_count() const {
     uint64_t sum = 0;
     for (const LayerFigures& layer : layers) sum += layer.info.geometry.bit_count;
@@ -116,8 +141,13 @@ struct FilterFigures {
 };
 
 FilterFigures figures_of(const ScalableFilter& filter) {
-  FilterFigures figures{filter.parameters(), filter.size_bytes(),           filter.item_count(),
-                        filter.capacity(),   filter.predicted_error_rate(), {}};
+  FilterFigures figures{filter.parameters(),
+                        filter.size_bytes(),
+                        filter.item_count(),
+                        filter.capacity(),
+                        filter.predicted_error_rate(),
+                        {},
+                        {}};
   // Layers share what may be read by their sizes.
   const double share = static_cast<double>(kReadBytes) /
                        static_cast<double>(std::max(filter.size_bytes(), kReadBytes));
@@ -126,6 +156,12 @@ FilterFigures figures_of(const ScalableFilter& filter) {
     const double read_bytes = std::ceil(share * static_cast<double>(info.geometry.size_bytes()));
     const double fill = filter.sampled_fill_ratio(i, static_cast<uint64_t>(read_bytes));
     figures.layers.push_back({info, fill});
+  }
+  const core::bloom::Window* const window = filter.window();
+  for (size_t i = 0; window != nullptr && i < window->generations().size(); ++i) {
+    const auto& [ordinal, layer_count] = window->generations()[i];
+    figures.generations.push_back(
+        {window->start_of(ordinal), layer_count, filter.generation_item_count(i)});
   }
   return figures;
 }
@@ -151,11 +187,36 @@ void write_layer(protocol::ReplyWriter& reply, const LayerFigures& layer) {
   pairs.number("predicted error rate", layer.info.predicted_error_rate);
 }
 
+// Starts are milliseconds since 1970, or how many items came before.
+void write_window(protocol::ReplyWriter& reply, const FilterFigures& figures) {
+  const core::bloom::WindowSettings& window = figures.parameters.window;
+  reply.bulk("window");
+  reply.map(5);
+  PairWriter pairs(reply);
+  if (window.counts_items()) {
+    pairs.count("items", window.length);
+  } else {
+    pairs.number("seconds", static_cast<double>(window.length) / 1000);
+  }
+  pairs.count("generations", window.generations);
+  pairs.flag("refresh", window.refreshes);
+  pairs.count("items over capacity", figures.items_over());
+  reply.bulk("alive");
+  reply.array(figures.generations.size());
+  for (const GenerationFigures& generation : figures.generations) {
+    reply.map(3);
+    pairs.count("start", static_cast<uint64_t>(generation.start));
+    pairs.count("items", generation.item_count);
+    pairs.count("layers", generation.layer_count);
+  }
+}
+
 void write_filter(protocol::ReplyWriter& reply, const FilterFigures& figures) {
   const FilterParameters& parameters = figures.parameters;
   const Geometry& newest = figures.layers.back().info.geometry;
   const bool is_estimated = parameters.item_count_is_estimated;
-  reply.map(14 + size_t{is_estimated});
+  const bool is_windowed = parameters.window.is_set();
+  reply.map(14 + size_t{is_estimated} + size_t{is_windowed});
   PairWriter pairs(reply);
   pairs.text("layout", core::bloom::layout_name(parameters.layout));
   pairs.count("bytes", figures.size_bytes);
@@ -180,6 +241,7 @@ void write_filter(protocol::ReplyWriter& reply, const FilterFigures& figures) {
   reply.bulk("layers");
   reply.array(figures.layers.size());
   for (const LayerFigures& layer : figures.layers) write_layer(reply, layer);
+  if (is_windowed) write_window(reply, figures);
 }
 
 /* BF.STATS key */
@@ -205,7 +267,7 @@ std::string layout_tokens() {
 
 const std::string kPlanSyntax =
     "error_rate:double capacity [EXPANSION expansion] [NONSCALING] [TIGHTENING ratio] [LAYOUT (" +
-    layout_tokens() + ")]";
+    layout_tokens() + ")] [WINDOW length [ITEMS]] [GENERATIONS generations] [REFRESH]";
 
 const Command kBloomInsightRows[] = {
     {.name = "bf.plan",

@@ -73,12 +73,20 @@ class EarlyBatch {
   std::optional<core::bloom::LayoutId> guess_;
 };
 
+// Of a filter that is made.
+struct FilterTimes {
+  int64_t expires_at_ms = core::keyspace::kNoExpiry;
+  // Now, where no journal says otherwise.
+  std::optional<int64_t> window_start_ms{};
+};
+
 // Null when it cannot be made, which is answered. A time in the past is stored as any other, as by
 // SET. REQUIRES: the key is absent and locked.
 inline core::bloom::ScalableFilter* make_filter(Context& ctx, const KeyRef& key,
                                                 const core::bloom::FilterParameters& parameters,
-                                                int64_t expires_at_ms = core::keyspace::kNoExpiry) {
-  auto filter = create_filter(ctx.admission(), parameters);
+                                                const FilterTimes& times = {}) {
+  auto filter =
+      create_filter(ctx.admission(), parameters, times.window_start_ms.value_or(ctx.now_ms));
   if (!filter) {
     ctx.reply.error(filter.error().message);
     return nullptr;
@@ -86,8 +94,8 @@ inline core::bloom::ScalableFilter* make_filter(Context& ctx, const KeyRef& key,
   Entry& entry = ctx.keyspace().insert(ctx.database(), key);
   entry.set_filter(std::move(*filter));
   entry.touch(ctx.access_clock_s());
-  if (expires_at_ms != core::keyspace::kNoExpiry) {
-    ctx.keyspace().set_expiry(ctx.database(), key, entry, expires_at_ms);
+  if (times.expires_at_ms != core::keyspace::kNoExpiry) {
+    ctx.keyspace().set_expiry(ctx.database(), key, entry, times.expires_at_ms);
   }
   return &entry.filter();
 }

@@ -8,6 +8,7 @@
 
 #include "core/bloom/parameters.h"
 #include "core/bloom/valkeybloom_layout.h"
+#include "core/bloom/window.h"
 #include "core/number.h"
 #include "core/release_storage.h"
 
@@ -27,7 +28,10 @@ void append(std::vector<std::string_view>& words, std::initializer_list<std::str
 // The settings of a filter as words; the words are views of this object.
 class SettingWords {
  public:
-  SettingWords(const FilterParameters& parameters, int64_t expires_at_ms)
+  SettingWords(const ScalableFilter& filter, int64_t expires_at_ms)
+      : SettingWords(filter, filter.parameters(), expires_at_ms) {}
+  SettingWords(const ScalableFilter& filter, const FilterParameters& parameters,
+               int64_t expires_at_ms)
       : parameters_(parameters),
         error_rate_(core::format_double(parameters.error_rate)),
         tightening_ratio_(core::format_double(parameters.layout == ValkeyBloomLayout::kId
@@ -36,7 +40,12 @@ class SettingWords {
         capacity_(static_cast<int64_t>(parameters.capacity)),
         expansion_(parameters.expansion),
         expires_at_ms_(expires_at_ms),
-        expiry_(expires_at_ms) {}
+        expiry_(expires_at_ms),
+        window_length_(static_cast<int64_t>(parameters.window.counts_items()
+                                                ? parameters.window.length
+                                                : parameters.window.length / 1000)),
+        generations_(parameters.window.generations),
+        window_start_ms_(filter.window() == nullptr ? 0 : filter.window()->newest().start) {}
 
   std::string_view error_rate() const { return error_rate_; }
   std::string_view capacity() const { return capacity_.text(); }
@@ -57,10 +66,21 @@ class SettingWords {
       append(words, {"TIGHTENING", tightening_ratio_});
     }
     append(words, {"LAYOUT", core::bloom::layout_name(parameters_.layout)});
+    append_window(words);
     if (expires_at_ms_ != core::keyspace::kNoExpiry) append(words, {"PXAT", expiry_.text()});
   }
 
  private:
+  void append_window(std::vector<std::string_view>& words) const {
+    const core::bloom::WindowSettings& window = parameters_.window;
+    if (!window.is_set()) return;
+    append(words, {"WINDOW", window_length_.text()});
+    if (window.counts_items()) words.emplace_back("ITEMS");
+    append(words, {"GENERATIONS", generations_.text()});
+    if (window.refreshes) words.emplace_back("REFRESH");
+    if (!window.counts_items()) append(words, {"START", window_start_ms_.text()});
+  }
+
   const FilterParameters parameters_;
   const std::string error_rate_;
   const std::string tightening_ratio_;
@@ -68,6 +88,9 @@ class SettingWords {
   const core::Decimal expansion_;
   const int64_t expires_at_ms_;
   const core::Decimal expiry_;
+  const core::Decimal window_length_;
+  const core::Decimal generations_;
+  const core::Decimal window_start_ms_;
 };
 
 // Room for the words of one command, reused by all commands of a thread.
@@ -105,7 +128,7 @@ void journal_made(const Context& ctx, const KeyRef& key, LayoutId layout,
 
 void journal_reserved(const Context& ctx, const KeyRef& key, const ScalableFilter& filter) {
   if (!ctx.is_journal_active()) return;
-  const SettingWords settings(filter.parameters(), expiry_of(ctx, key));
+  const SettingWords settings(filter, expiry_of(ctx, key));
   auto& words = words_of_thread();
   if (filter.layout() == ValkeyBloomLayout::kId) {
     append(words, {"BF.INSERT", key.name, "ERROR", settings.error_rate(), "CAPACITY",
@@ -120,7 +143,7 @@ void journal_reserved(const Context& ctx, const KeyRef& key, const ScalableFilte
 void journal_added(const Context& ctx, const KeyRef& key, const ScalableFilter& filter, bool is_new,
                    Arguments items, std::span<const AddOutcome> outcomes) {
   if (!ctx.is_journal_active()) return;
-  const auto added = std::ranges::count(outcomes, AddOutcome::kAdded);
+  const auto added = std::ranges::count_if(outcomes, core::bloom::has_effect);
   if (added == 0) {
     if (is_new) journal_reserved(ctx, key, filter);
     return;
@@ -130,11 +153,11 @@ void journal_added(const Context& ctx, const KeyRef& key, const ScalableFilter& 
   auto& words = words_of_thread();
   const auto append_added = [&] {
     for (size_t i = 0; i < outcomes.size(); ++i) {
-      if (outcomes[i] == AddOutcome::kAdded) words.push_back(items[i]);
+      if (has_effect(outcomes[i])) words.push_back(items[i]);
     }
   };
   if (is_new) {
-    const SettingWords settings(filter.parameters(), expiry_of(ctx, key));
+    const SettingWords settings(filter, expiry_of(ctx, key));
     append(words, {"BF.INSERT", key.name, "ERROR", settings.error_rate(), "CAPACITY",
                    settings.capacity()});
     settings.append_options(words);

@@ -42,15 +42,19 @@ std::string_view LoadBudget::refusal() const {
 }
 
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> create_filter(
-    const Admission& admission, const core::bloom::FilterParameters& parameters) {
+    const Admission& admission, const core::bloom::FilterParameters& parameters,
+    int64_t window_start_ms) {
   const uint64_t limit_bytes = admission.filter_bytes_max();
-  const uint64_t bits_bytes = planned_bytes(parameters);
+  const uint64_t layer_bytes = planned_bytes(parameters);
   // A size that has no number is refused by create(), which says so; it also must not overflow.
-  const bool is_possible = bits_bytes != std::numeric_limits<uint64_t>::max();
-  if (is_possible && accounted_bytes(parameters.layout, 1, bits_bytes) > limit_bytes) {
+  constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
+  const uint64_t layer_count = live_generations(parameters);
+  const bool is_possible = layer_bytes <= kMost / layer_count / 2;
+  if (is_possible &&
+      accounted_bytes(parameters.layout, layer_count, layer_count * layer_bytes) > limit_bytes) {
     return core::Error{std::string(kFilterTooLarge)};
   }
-  return core::bloom::ScalableFilter::create(parameters, admission.memory());
+  return core::bloom::ScalableFilter::create(parameters, admission.memory(), window_start_ms);
 }
 
 }  // namespace server

@@ -55,6 +55,7 @@ class LoadBudget final : public core::MemoryBudget {
 
 // A new filter, if both limits allow it. Errors: texts that name what is too much.
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> create_filter(
-    const Admission& admission, const core::bloom::FilterParameters& parameters);
+    const Admission& admission, const core::bloom::FilterParameters& parameters,
+    int64_t window_start_ms);
 
 }  // namespace server

@@ -11,6 +11,7 @@
 #include "core/bloom/redisbloom_layout.h"
 #include "core/bloom/valkeybloom_layout.h"
 #include "protocol/arguments.h"
+#include "server/commands/bloom/window_options.h"
 #include "server/commands/strings/ttl_option.h"
 
 namespace server {
@@ -83,12 +84,15 @@ struct Settings {
   std::optional<LayoutId> layout;
   bool non_scaling = false;
   TtlOption ttl;
+  WindowWords window;
 };
 
 class SettingsParser {
  public:
-  SettingsParser(ArgumentCursor& cursor, const OptionTexts& texts)
-      : cursor_(cursor), texts_(texts) {}
+  SettingsParser(ArgumentCursor& cursor, const OptionTexts& texts, WindowWords window)
+      : cursor_(cursor), texts_(texts) {
+    settings_.window = window;
+  }
 
   const Settings& settings() const { return settings_; }
 
@@ -115,7 +119,7 @@ class SettingsParser {
     } else if (cursor_.eat_keyword("TIGHTENING")) {
       take_tightening();
     } else {
-      return false;
+      return settings_.window.take(cursor_);
     }
     return true;
   }
@@ -224,7 +228,10 @@ LayoutId unnamed_layout(const Config& config, const Settings& settings, CommandO
 // Only what the layout heeds is kept: a filter with nothing unusual takes less memory.
 FilterParameters merge(const Config& config, const Settings& settings, CommandOrigin origin) {
   FilterParameters parameters;
-  parameters.layout = settings.layout.value_or(unnamed_layout(config, settings, origin));
+  // What forgets has no other layout's form, so it need not be asked for.
+  const LayoutId unnamed = settings.window.is_asked() ? core::bloom::kDefaultLayout
+                                                      : unnamed_layout(config, settings, origin);
+  parameters.layout = settings.layout.value_or(unnamed);
   parameters.error_rate = settings.error_rate.value_or(config.bloom_error_rate());
   // valkey-bloom and RedisBloom before Redis 8 keep higher rates, and their bits lie accordingly.
   if (origin == CommandOrigin::kClient)
@@ -278,7 +285,17 @@ core::Result<FilterRequest> finish(const Context& ctx, const ArgumentCursor& cur
     if (!at_ms) return at_ms.error();
     request.expires_at_ms = *at_ms;
   }
+  const auto window = settings.window.settings();
+  if (!window) return window.error();
   request.parameters = merge(ctx.config(), settings, ctx.session.origin);
+  request.parameters.window = *window;
+  request.window_start_ms = settings.window.start_ms();
+  if (window->is_set() && !layout_row(request.parameters.layout).takes_window) {
+    return core::Error{"ERR WINDOW is not for this layout"};
+  }
+  if (window->is_set() && settings.scale_to) {
+    return core::Error{"ERR cannot use WINDOW and VALIDATESCALETO options together"};
+  }
   if (settings.scale_to) {
     const auto checked = check_scale_to(ctx.admission(), request.parameters, *settings.scale_to);
     if (!checked) return checked.error();
@@ -293,8 +310,9 @@ FilterParameters default_filter_parameters(const Config& config, CommandOrigin o
 }
 
 core::Result<FilterRequest> parse_reserve(const Context& ctx) {
+  const bool is_own = ctx.session.origin == CommandOrigin::kOwnJournal;
   ArgumentCursor cursor(ctx.args.subspan(2));
-  SettingsParser parser(cursor, kReserveTexts);
+  SettingsParser parser(cursor, kReserveTexts, {WindowWords::Form::kReserve, is_own});
   parser.take_error_rate();
   // A cursor that has failed is at its end, where the next value would blame the syntax; the
   // first error stays.
@@ -314,7 +332,7 @@ core::Result<FilterRequest> parse_reserve(const Context& ctx) {
 
 core::Result<FilterRequest> parse_plan(const Context& ctx) {
   ArgumentCursor cursor(ctx.args.subspan(1));
-  SettingsParser parser(cursor, kPlanTexts);
+  SettingsParser parser(cursor, kPlanTexts, {});
   parser.take_error_rate();
   parser.take_capacity();
   while (!cursor.done()) {
@@ -327,8 +345,9 @@ core::Result<FilterRequest> parse_plan(const Context& ctx) {
 }
 
 core::Result<FilterRequest> parse_insert(const Context& ctx) {
+  const bool is_own = ctx.session.origin == CommandOrigin::kOwnJournal;
   ArgumentCursor cursor(ctx.args.subspan(2));
-  SettingsParser parser(cursor, kInsertTexts);
+  SettingsParser parser(cursor, kInsertTexts, {WindowWords::Form::kInsert, is_own});
   Arguments items;
   bool no_create = false;
   while (!cursor.done()) {

@@ -9,6 +9,9 @@
 // VALIDATESCALETO are valkey-bloom's.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "core/bloom/parameters.h"
 #include "core/result.h"
 #include "server/dispatch/context.h"
@@ -25,6 +28,8 @@ struct FilterRequest {
   bool no_create = false;  // BF.INSERT
   // Of the key that is made; none by default.
   int64_t expires_at_ms = core::keyspace::kNoExpiry;
+  // Of a journal that says when a window began.
+  std::optional<int64_t> window_start_ms{};
 };
 
 // What a filter gets that is made by adding to a missing key. Draws a random seed where the layout

@@ -25,13 +25,13 @@ using FilterPtr = std::unique_ptr<ScalableFilter>;
 const core::UnlimitedMemory kVectorBudget;
 
 // A payload's value, without type byte, version and checksum.
-std::string value_of(const std::string& payload) {
+std::string vector_value(const std::string& payload) {
   constexpr size_t kTailBytes = 10;
   return payload.substr(1, payload.size() - 1 - kTailBytes);
 }
 
-FilterPtr decoded(const std::string& payload) {
-  const std::string value = value_of(payload);
+FilterPtr decoded_vector(const std::string& payload) {
+  const std::string value = vector_value(payload);
   StreamReader reader(value);
   auto filter = decode_filter(reader, kVectorBudget);
   EXPECT_TRUE(filter) << filter.error().message;
@@ -65,14 +65,14 @@ TEST(OwnVectors, FiltersOfEarlierBuildsAreAsTheyWere) {
   for (const vectors::Expected& expected : vectors::expected("bloomery")) {
     SCOPED_TRACE(expected.name);
     const std::string payload = vectors::read("bloomery/dump/" + expected.name + ".bin");
-    const FilterPtr filter = decoded(payload);
+    const FilterPtr filter = decoded_vector(payload);
     ASSERT_NE(filter, nullptr);
     filters::expect_as_described(*filter, expected);
-    EXPECT_EQ(encoded_vector(*filter), value_of(payload));
+    EXPECT_EQ(encoded_vector(*filter), vector_value(payload));
     const FilterPtr loaded = from_chunks(expected.name);
     ASSERT_NE(loaded, nullptr);
     filters::expect_as_described(*loaded, expected);
-    EXPECT_EQ(encoded_vector(*loaded), value_of(payload));
+    EXPECT_EQ(encoded_vector(*loaded), vector_value(payload));
   }
 }
 
@@ -83,7 +83,7 @@ TEST(OwnVectors, NoItemOfEarlierBuildsIsLost) {
   int end = 0;
   int filter_count = 0;
   while (file >> name >> first >> end) {
-    const FilterPtr filter = decoded(vectors::read("bloomery/dump/" + name + ".bin"));
+    const FilterPtr filter = decoded_vector(vectors::read("bloomery/dump/" + name + ".bin"));
     ASSERT_NE(filter, nullptr) << name;
     for (int n = first; n < end; ++n) {
       EXPECT_TRUE(filter->may_contain(fmt::format("item:{}", n))) << name << ' ' << n;

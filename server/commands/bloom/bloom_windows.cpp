@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+//
+// Windows: the time that lookups go by, the turns before adds, and BF.TURN, which journals hold.
+#include <limits>
+#include <utility>
+
+#include "core/bloom/window.h"
+#include "core/clock.h"
+#include "core/keyspace/window_schedule.h"
+#include "persistence/window_turns.h"
+#include "server/commands/bloom/bloom_access.h"
+#include "server/dispatch/context.h"
+#include "server/dispatch/families.h"
+
+namespace server {
+
+using core::bloom::ScalableFilter;
+using protocol::ArgumentCursor;
+
+int64_t leader_time_ms(const Context& ctx) {
+  const bool leads =
+      ctx.session.origin == CommandOrigin::kClient && !ctx.environment.state.is_replica;
+  // Not the time of the batch: an item that is added now is remembered from now on.
+  return leads ? ctx.environment.clock.wall_ms() : core::bloom::kNoTime;
+}
+
+bool window_refreshes(const ScalableFilter& filter) {
+  return filter.window()->settings().refreshes;
+}
+
+bool turn_before_add(Context& ctx, const KeyRef& key, ScalableFilter& filter) {
+  if (filter.window()->settings().counts_items()) return true;
+  const int64_t now_ms = leader_time_ms(ctx);
+  if (now_ms != core::bloom::kNoTime &&
+      !persistence::turn_by_clock(ctx.environment.journal, {ctx.database(), key.name}, filter,
+                                  now_ms)) {
+    ctx.reply.error("ERR problem inserting into filter");
+    return false;
+  }
+  // Nobody looks at a window that has nothing to forget.
+  if (!persistence::has_turns(filter)) {
+    core::keyspace::WindowSchedule::of_process().note(key.name);
+  }
+  return true;
+}
+
+void free_dropped(const Context& ctx, ScalableFilter& filter) {
+  auto dropped = filter.take_dropped();
+  if (dropped == nullptr) return;
+  EntryPtr entry = Entry::create({});
+  entry->set_filter(std::move(dropped));
+  ctx.drop(std::move(entry));
+}
+
+namespace {
+
+/* BF.TURN key ordinal start-milliseconds */
+void turn(Context& ctx) {
+  if (ctx.session.origin != CommandOrigin::kOwnJournal) {
+    return ctx.reply.error("ERR BF.TURN is for journals of this server only");
+  }
+  ArgumentCursor cursor(ctx.args.subspan(2));
+  const int64_t ordinal = cursor.take_int64_between(0, std::numeric_limits<int64_t>::max());
+  const int64_t start_ms = cursor.take_int64();
+  if (!cursor.ok()) return ctx.reply.error(cursor.error());
+  const KeyRef key = ctx.key(1);
+  const auto lock = ctx.lock(key);
+  const auto found = find_filter(ctx, key);
+  if (!found) return;
+  ScalableFilter* const filter = *found;
+  if (filter == nullptr || filter->window() == nullptr) {
+    return ctx.reply.error("ERR no filter with a window");
+  }
+  if (!filter->turn({static_cast<uint64_t>(ordinal), start_ms})) {
+    return ctx.reply.error("ERR the window cannot turn");
+  }
+  free_dropped(ctx, *filter);
+  ctx.journal(ctx.args);
+  ctx.reply.ok();
+}
+
+const Command kBloomWindowRows[] = {
+    {.name = "bf.turn",
+     .arity = 4,
+     .flags = kWrite | kFast,
+     .keys = one_key(kKeyRw | kKeyUpdate),
+     .categories = kBloom,
+     .group = "bloom-ext",
+     .since = "0.1.0",
+     .summary = "Begins a generation of a filter with a window; stands in journals only",
+     .complexity = "O(L) where L is the number of layers; what is dropped is freed by another "
+                   "thread",
+     .syntax = "key ordinal start:unix-time",
+     .handler = turn,
+     .journalled = Journalled::kEffects},
+};
+
+}  // namespace
+
+std::span<const Command> bloom_window_commands() {
+  return kBloomWindowRows;
+}
+
+}  // namespace server

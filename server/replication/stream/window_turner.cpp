@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#include "server/replication/stream/window_turner.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "core/bloom/scalable_filter.h"
+#include "core/bloom/window.h"
+#include "persistence/window_turns.h"
+
+namespace server {
+namespace {
+
+using core::bloom::ScalableFilter;
+using core::keyspace::Entry;
+using core::keyspace::EntryPtr;
+
+// Until then what was named is in its table, or never will be.
+constexpr int64_t kGraceMs = 5000;
+// Until memory may suffice again.
+constexpr int64_t kRetryMs = 1000;
+
+constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+
+}  // namespace
+
+void WindowTurner::tick() {
+  if (schedule_.empty()) return;
+  if (parts_.state.is_replica || parts_.state.availability.has(Availability::kLoading)) return;
+  constexpr int64_t kDurationUsMax = 5000;
+  const int64_t start_us = parts_.clock.monotonic_us();
+  do {
+    const int64_t now_ms = parts_.clock.wall_ms();
+    if (parts_.pause.holds_back(kWrite, now_ms)) return;
+    auto name = schedule_.take_due(now_ms);
+    if (!name) return;
+    look_at(std::move(*name));
+  } while (parts_.clock.monotonic_us() - start_us < kDurationUsMax);
+}
+
+void WindowTurner::look_at(core::keyspace::WindowSchedule::Name name) {
+  std::vector<EntryPtr> dropped;
+  int64_t next_ms = kNever;
+  bool is_missing = true;
+  {
+    const auto key = parts_.keyspace.ref(name.key);
+    const auto lock = parts_.keyspace.lock_exclusive(key);
+    // The role changes under all stripes: whoever leads now puts the turn into the stream.
+    if (parts_.state.is_replica) return schedule_.put_back(std::move(name), 0);
+    const int64_t now_ms = parts_.clock.wall_ms();
+    for (unsigned database = 0; database < parts_.keyspace.database_count(); ++database) {
+      Entry* const entry = parts_.keyspace.find(database, key, now_ms);
+      if (entry == nullptr || !entry->is_filter()) continue;
+      ScalableFilter& filter = entry->filter();
+      if (filter.window() == nullptr) continue;
+      is_missing = false;
+      if (!persistence::has_turns(filter)) continue;
+      const bool is_turned =
+          persistence::turn_by_clock(parts_.journal, {database, name.key}, filter, now_ms);
+      if (auto gone = filter.take_dropped()) {
+        dropped.push_back(Entry::create({}));
+        dropped.back()->set_filter(std::move(gone));
+      }
+      if (!persistence::has_turns(filter)) continue;
+      const int64_t due_ms = filter.window()->next_start();
+      next_ms = std::min(next_ms, is_turned ? due_ms : now_ms + kRetryMs);
+    }
+    if (is_missing && !name.was_missing) next_ms = now_ms + kGraceMs;
+  }
+  for (EntryPtr& entry : dropped) parts_.reclaimer.drop(std::move(entry));
+  name.was_missing = is_missing;
+  if (next_ms != kNever) schedule_.put_back(std::move(name), next_ms);
+}
+
+}  // namespace server

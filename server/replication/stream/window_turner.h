@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+//
+// WindowTurner: turns filters with a window of time that nobody writes to, on a leader.
+//
+// Invariants: a tick is bounded and looks only at filters that may be due; none turns while data
+// are being loaded, writes are paused or another server leads. Without such filters a tick is one
+// load.
+// Thread safety: one thread. It takes stripe locks: call it with none held.
+#pragma once
+
+#include "core/clock.h"
+#include "core/keyspace/keyspace.h"
+#include "core/keyspace/reclaimer.h"
+#include "core/keyspace/window_schedule.h"
+#include "persistence/journal.h"
+#include "server/dispatch/pause_gate.h"
+#include "server/process/server_state.h"
+
+namespace server {
+
+class WindowTurner {
+ public:
+  struct Parts {
+    const core::Clock& clock;
+    core::keyspace::Keyspace& keyspace;
+    core::keyspace::Reclaimer& reclaimer;
+    persistence::Journal& journal;
+    const ServerState& state;
+    const PauseGate& pause;
+  };
+  explicit WindowTurner(const Parts& parts, core::keyspace::WindowSchedule& schedule =
+                                                core::keyspace::WindowSchedule::of_process())
+      : parts_(parts), schedule_(schedule) {}
+
+  // To be called several times a second.
+  void tick();
+
+ private:
+  void look_at(core::keyspace::WindowSchedule::Name name);
+
+  const Parts parts_;
+  core::keyspace::WindowSchedule& schedule_;
+};
+
+}  // namespace server

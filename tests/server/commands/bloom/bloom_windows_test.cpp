@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+//
+// Filters that forget, as clients and journals see them.
+#include "core/bloom/scalable_filter.h"
+#include "server/dispatch/context.h"
+#include "tests/support/command_test.h"
+
+namespace server {
+namespace {
+
+class BloomWindows : public CommandTest {
+ protected:
+  BloomWindows() { journal_.set_active(true); }
+
+  // Commands since the last call.
+  std::vector<std::vector<std::string>> journalled() {
+    std::string bytes;
+    journal_.take(bytes);
+    std::vector<std::vector<std::string>> commands;
+    size_t at = 0;
+    const auto number = [&] {
+      const size_t end = bytes.find("\r\n", at);
+      const auto value = static_cast<size_t>(std::stoull(bytes.substr(at + 1, end - at - 1)));
+      at = end + 2;
+      return value;
+    };
+    while (at < bytes.size()) {
+      std::vector<std::string> words(number());
+      for (std::string& word : words) {
+        const size_t size = number();
+        word = bytes.substr(at, size);
+        at += size + 2;
+      }
+      commands.push_back(std::move(words));
+    }
+    return commands;
+  }
+  static std::string joined(const std::vector<std::vector<std::string>>& commands) {
+    std::string text;
+    for (const auto& words : commands) {
+      for (size_t i = 0; i < words.size(); ++i) text += (i > 0 ? " " : "") + words[i];
+      text += ';';
+    }
+    return text;
+  }
+  std::string effect(const std::vector<std::string>& command) {
+    run(command);
+    return joined(journalled());
+  }
+  // Empties the keyspace and repeats what was journalled: is it the same again?
+  void expect_journal_tells_all() {
+    const auto commands = journalled();
+    const std::string digest = run({"DEBUG", "DIGEST"});
+    run({"FLUSHALL"});
+    Client replay(*this);
+    replay.session->origin = CommandOrigin::kOwnJournal;
+    for (const auto& words : commands) {
+      const std::string reply = replay.run(words);
+      EXPECT_NE(reply.front(), '-') << joined({words}) << " " << reply;
+    }
+    EXPECT_EQ(run({"DEBUG", "DIGEST"}), digest);
+    journalled();
+  }
+  std::string at(int64_t after_ms) const { return std::to_string(begin_ms_ + after_ms); }
+  bool has(const std::string& item) { return run({"BF.EXISTS", "w", item}) == integer(1); }
+
+  const int64_t begin_ms_ = clock_.now_ms;
+};
+
+TEST_F(BloomWindows, AnItemIsRememberedForItsWindow) {
+  ASSERT_EQ(run({"BF.RESERVE", "w", "0.001", "400", "WINDOW", "10"}), kOk);
+  advance_ms(1000);
+  EXPECT_EQ(run({"BF.ADD", "w", "a"}), integer(1));
+  EXPECT_EQ(run({"BF.ADD", "w", "a"}), integer(0));
+  advance_ms(10'000);
+  EXPECT_TRUE(has("a"));
+  EXPECT_EQ(run({"BF.ADD", "w", "a"}), integer(0));
+  advance_ms(1500);
+  EXPECT_FALSE(has("a"));
+  EXPECT_EQ(run({"BF.MEXISTS", "w", "a", "b"}), array({integer(0), integer(0)}));
+  EXPECT_EQ(run({"BF.MADD", "w", "a", "a"}), array({integer(1), integer(0)}));
+  EXPECT_TRUE(has("a"));
+}
+
+TEST_F(BloomWindows, RefreshRenewsWhatIsAddedAgain) {
+  run({"BF.RESERVE", "w", "0.001", "400", "WINDOW", "10", "REFRESH"});
+  run({"BF.ADD", "w", "a"});
+  for (int i = 0; i < 5; ++i) {
+    advance_ms(9000);
+    EXPECT_EQ(run({"BF.ADD", "w", "a"}), integer(0)) << i;
+  }
+  EXPECT_TRUE(has("a"));
+  expect_journal_tells_all();
+  EXPECT_TRUE(has("a"));
+}
+
+TEST_F(BloomWindows, OfItemsForgetsByCount) {
+  ASSERT_EQ(run({"BF.RESERVE", "w", "0.0001", "8", "WINDOW", "8", "ITEMS", "GENERATIONS", "2"}),
+            kOk);
+  for (int i = 0; i < 100; ++i) {
+    const std::string number = std::to_string(i);
+    EXPECT_EQ(run({"BF.ADD", "w", number}), integer(1)) << i;
+    EXPECT_EQ(has(std::to_string(i - 7)), i >= 7) << i;
+    EXPECT_FALSE(has(std::to_string(i - 12))) << i;
+  }
+  expect_journal_tells_all();
+}
+
+TEST_F(BloomWindows, InsertMakesThemToo) {
+  EXPECT_EQ(run({"BF.INSERT", "w", "CAPACITY", "400", "WINDOW", "10", "ITEMS", "a", "b"}),
+            array({integer(1), integer(1)}));
+  EXPECT_EQ(joined(journalled()),
+            "SELECT 0;BF.INSERT w ERROR 0.01 CAPACITY 400 EXPANSION 2 LAYOUT native WINDOW 10 "
+            "GENERATIONS 4 START " +
+                at(0) + " ITEMS a b;");
+  EXPECT_EQ(effect({"BF.INSERT", "n", "WINDOW", "50", "ITEMS", "REFRESH", "ITEMS", "a"}),
+            "BF.INSERT n ERROR 0.01 CAPACITY 100 EXPANSION 2 LAYOUT native WINDOW 50 ITEMS "
+            "GENERATIONS 4 REFRESH ITEMS a;");
+}
+
+TEST_F(BloomWindows, TheJournalHoldsTurnsBeforeTheAddsBehindThem) {
+  EXPECT_EQ(effect({"BF.RESERVE", "w", "0.001", "400", "WINDOW", "10", "NONSCALING"}),
+            "SELECT 0;BF.RESERVE w 0.001 400 NONSCALING LAYOUT native WINDOW 10 GENERATIONS 4 "
+            "START " +
+                at(0) + ";");
+  advance_ms(6000);
+  EXPECT_EQ(effect({"BF.ADD", "w", "a"}), "BF.TURN w 2 " + at(5000) + ";BF.ADD w a;");
+  EXPECT_EQ(effect({"BF.ADD", "w", "a"}), "");
+  advance_ms(1500);
+  EXPECT_EQ(effect({"BF.ADD", "w", "c"}), "BF.TURN w 3 " + at(7500) + ";BF.ADD w c;");
+  advance_ms(-7000);
+  EXPECT_EQ(effect({"BF.ADD", "w", "b"}), "BF.TURN w 3 " + at(500) + ";BF.ADD w b;");
+}
+
+TEST_F(BloomWindows, TheJournalMakesTheSameFiltersAgain) {
+  run({"BF.RESERVE", "w", "0.01", "64", "WINDOW", "10"});
+  run({"BF.RESERVE", "r", "0.01", "16", "WINDOW", "5", "REFRESH", "GENERATIONS", "3"});
+  run({"BF.RESERVE", "i", "0.01", "64", "WINDOW", "50", "ITEMS"});
+  for (int i = 0; i < 400; ++i) {
+    advance_ms(i % 7 == 0 ? 900 : 30);
+    if (i % 100 == 99) advance_ms(-5000);
+    const std::string one = std::to_string(i % 150);
+    const std::string two = std::to_string(i * 31 % 90);
+    for (const char* key : {"w", "r", "i"}) run({"BF.MADD", key, one, two, one + "x"});
+  }
+  run({"MULTI"});
+  advance_ms(4000);
+  run({"BF.ADD", "w", "in exec"});
+  run({"BF.ADD", "i", "in exec"});
+  run({"EXEC"});
+  expect_journal_tells_all();
+}
+
+TEST_F(BloomWindows, AReplicaDoesNotGoByItsClock) {
+  run({"BF.RESERVE", "w", "0.001", "400", "WINDOW", "10"});
+  run({"BF.ADD", "w", "a"});
+  state_.is_replica = true;
+  advance_ms(100'000);
+  EXPECT_TRUE(has("a"));
+  state_.is_replica = false;
+  EXPECT_FALSE(has("a"));
+}
+
+TEST_F(BloomWindows, TurnsAreForJournals) {
+  run({"BF.RESERVE", "w", "0.001", "400", "WINDOW", "10"});
+  run({"BF.RESERVE", "plain", "0.001", "400"});
+  EXPECT_EQ(run({"BF.TURN", "w", "1", at(2500)}),
+            error("ERR BF.TURN is for journals of this server only"));
+  Client replay(*this);
+  replay.session->origin = CommandOrigin::kOwnJournal;
+  EXPECT_EQ(replay.run({"BF.TURN", "w", "x", "1"}), error(kNotAnInteger));
+  EXPECT_EQ(replay.run({"BF.TURN", "w", "1", "-1"}), error("ERR the window cannot turn"));
+  EXPECT_EQ(replay.run({"BF.TURN", "plain", "1", "1"}), error("ERR no filter with a window"));
+  EXPECT_EQ(replay.run({"BF.TURN", "none", "1", "1"}), error("ERR no filter with a window"));
+  EXPECT_EQ(replay.run({"BF.TURN", "w", "1", at(2500)}), kOk);
+}
+
+TEST_F(BloomWindows, RefusalsNameTheReason) {
+  EXPECT_EQ(run({"BF.RESERVE", "w", "0.01", "100", "WINDOW", "10", "LAYOUT", "redisbloom"}),
+            error("ERR WINDOW is not for this layout"));
+  EXPECT_EQ(run({"BF.RESERVE", "w", "0.01", "100", "WINDOW", "10", "VALIDATESCALETO", "200"}),
+            error("ERR cannot use WINDOW and VALIDATESCALETO options together"));
+  EXPECT_EQ(run({"BF.RESERVE", "w", "0.01", "100", "WINDOW", "10", "START", "5"}),
+            error("Unknown argument received"));
+  EXPECT_EQ(run({"EXISTS", "w"}), integer(0));
+  run({"CONFIG", "SET", "bf-layout", "redisbloom"});
+  EXPECT_EQ(run({"BF.RESERVE", "w", "0.01", "100", "WINDOW", "10"}), kOk);
+}
+
+TEST_F(BloomWindows, StatsTellOfGenerationsAndOfWhatIsTooMuch) {
+  run({"BF.RESERVE", "w", "0.01", "8", "WINDOW", "10", "REFRESH"});
+  for (int i = 0; i < 5; ++i) run({"BF.ADD", "w", std::to_string(i)});
+  advance_ms(2500);
+  run({"BF.ADD", "w", "next"});
+  run({"HELLO", "3"});
+  const std::string stats = run({"BF.STATS", "w"});
+  const std::string window =
+      bulk("window") + "%5\r\n" + bulk("seconds") + ",10\r\n" + bulk("generations") + ":4\r\n" +
+      bulk("refresh") + "#t\r\n" + bulk("items over capacity") + ":3\r\n" + bulk("alive") +
+      "*2\r\n%3\r\n" + bulk("start") + integer(begin_ms_) + bulk("items") + ":5\r\n" +
+      bulk("layers") + ":2\r\n%3\r\n" + bulk("start") + integer(begin_ms_ + 2500) + bulk("items") +
+      ":1\r\n" + bulk("layers") + ":1\r\n";
+  EXPECT_TRUE(stats.ends_with(window)) << stats;
+  EXPECT_TRUE(stats.starts_with("%15\r\n"));
+}
+
+TEST_F(BloomWindows, PlanTellsOfAllGenerations) {
+  const std::vector<std::string> words{"0.01", "1000000", "WINDOW", "10", "GENERATIONS", "4"};
+  run({"HELLO", "3"});
+  const std::string plan = run({"BF.PLAN", "0.01", "1000000", "WINDOW", "10"});
+  EXPECT_TRUE(plan.starts_with("%9\r\n")) << plan;
+  EXPECT_TRUE(plan.ends_with(bulk("generations") + ":5\r\n")) << plan;
+  const std::string bytes = plan.substr(plan.find("bytes") + 7);
+  // What the filter takes when all its generations are there.
+  run({"BF.RESERVE", "w", "0.01", "1000000", "WINDOW", "10"});
+  for (int i = 0; i < 5; ++i) {
+    run({"BF.ADD", "w", std::to_string(i)});
+    advance_ms(2500);
+  }
+  const std::string size = run({"BF.INFO", "w", "SIZE"});
+  const std::string figure = size.substr(size.rfind(':'));
+  EXPECT_EQ(bytes.substr(0, figure.size()), figure);
+}
+
+TEST_F(BloomWindows, TheMemoryLimitIsForAllGenerations) {
+  run({"CONFIG", "SET", "bf.bloom-memory-usage-limit", "1000000"});
+  EXPECT_EQ(run({"BF.RESERVE", "plain", "0.01", "600000"}), kOk);
+  EXPECT_EQ(run({"BF.RESERVE", "w", "0.01", "600000", "WINDOW", "10"}),
+            error("ERR operation exceeds bloom object memory limit"));
+}
+
+}  // namespace
+}  // namespace server
