@@ -66,16 +66,20 @@ Result<> check_parts(LayoutId layout, std::span<const LayerParts> parts) {
   return {};
 }
 
+// A generation to come takes as much memory as those that are there: nobody is asked for it.
 Result<> check_window(const FilterParameters& parameters, const Window* window,
-                      size_t layer_count) {
+                      std::span<const LayerParts> parts) {
   if (!parameters.window.is_set() && window == nullptr) return {};
   if (window == nullptr || window->settings() != parameters.window)
     return Error{"ERR no such window"};
-  uint64_t sum = 0;
-  for (const Window::Generation& generation : window->generations()) sum += generation.layer_count;
-  if (sum != layer_count || sum > kMaxWindowLayers) {
-    return Error{"ERR generations of other layers"};
+  const uint64_t capacity = generation_parameters(parameters).capacity;
+  const Error mismatch{"ERR generations of other layers"};
+  size_t layer_count = 0;
+  for (const Window::Generation& generation : window->generations()) {
+    if (layer_count >= parts.size() || parts[layer_count].capacity != capacity) return mismatch;
+    layer_count += generation.layer_count;
   }
+  if (layer_count != parts.size() || layer_count > kMaxWindowLayers) return mismatch;
   return {};
 }
 
@@ -134,7 +138,7 @@ Result<std::unique_ptr<ScalableFilter>> ScalableFilter::assemble(const FilterPar
   if (auto checked = check_parts(parameters.layout, parts); !checked) return checked.error();
   FilterParameters own = without_unused(parameters);
   if (!own.window.is_set()) own.capacity = parts.front().capacity;
-  if (auto checked = check_window(own, window, parts.size()); !checked) return checked.error();
+  if (auto checked = check_window(own, window, parts); !checked) return checked.error();
   if (auto checked = check_parameters(own); !checked) return checked.error();
 
   auto chain = std::make_unique<Chain>();

@@ -6,6 +6,7 @@
 #include "core/bloom/layouts.h"
 #include "persistence/bytes/module_value.h"
 #include "persistence/filters/filter_writer.h"
+#include "persistence/filters/window_codec.h"
 
 namespace persistence {
 
@@ -24,20 +25,25 @@ static_assert(kRunsFromBytes == BitArray::kMappedBytes);
 
 // What a filter of version 3 has, one bit each. Bits unknown are of later versions.
 constexpr uint64_t kItemCountIsEstimated = 1;
-constexpr uint64_t kKnownFeatures = kItemCountIsEstimated;
+constexpr uint64_t kHasWindow = 2;
+constexpr uint64_t kKnownFeatures = kItemCountIsEstimated | kHasWindow;
 
 bool has_runs(const LayerClaim& layer) {
   return layer.array_bytes >= kRunsFromBytes;
 }
 
 uint64_t features_of(const FilterParameters& parameters) {
-  return parameters.item_count_is_estimated ? kItemCountIsEstimated : 0;
+  return (parameters.item_count_is_estimated ? kItemCountIsEstimated : 0) |
+         (parameters.window.is_set() ? kHasWindow : 0);
 }
 
-bool take_features(uint64_t features, FilterParameters& parameters) {
-  if (features == 0 || (features & ~kKnownFeatures) != 0) return false;
-  parameters.item_count_is_estimated = (features & kItemCountIsEstimated) != 0;
-  return true;
+// Features that have something to say do so behind the word.
+void read_features(ModuleReader& in, FilterBuilder& builder, uint64_t layer_count) {
+  const uint64_t features = in.unsigned_number();
+  if (features == 0 || (features & ~kKnownFeatures) != 0) return builder.fail(kDamagedFilter);
+  builder.parameters.item_count_is_estimated = (features & kItemCountIsEstimated) != 0;
+  if ((features & kHasWindow) == 0) return;
+  decode_window([&in] { return in.unsigned_number(); }, layer_count, builder);
 }
 
 }  // namespace
@@ -57,6 +63,9 @@ void encode_bloomery(FilterWriter& out, const ScalableFilter& filter) {
   out.real_number(parameters.error_rate);
   out.real_number(parameters.tightening_ratio);
   if (const uint64_t features = features_of(parameters)) out.unsigned_number(features);
+  if (parameters.window.is_set()) {
+    for (const uint64_t number : encode_window(filter)) out.unsigned_number(number);
+  }
   for (size_t i = 0; i < filter.layer_count(); ++i) {
     const LayerClaim layer = claim_of(filter, i);
     out.unsigned_number(layer.capacity);
@@ -80,10 +89,7 @@ void decode_bloomery(ModuleReader& in, FilterBuilder& builder, unsigned version)
   claim.error_rate = in.real_number();
   claim.tightening_ratio = in.real_number();
   if (!take_bloomery_settings(claim, builder.parameters)) builder.fail(kDamagedFilter);
-  if (version >= kBloomeryVersionWithFeatures &&
-      !take_features(in.unsigned_number(), builder.parameters)) {
-    builder.fail(kDamagedFilter);
-  }
+  if (version >= kBloomeryVersionWithFeatures) read_features(in, builder, layer_count);
   for (uint64_t i = 0; i < layer_count && in.ok() && builder.ok(); ++i) {
     LayerClaim layer;
     layer.capacity = in.unsigned_number();

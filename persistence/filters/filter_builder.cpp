@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "core/bloom/layouts.h"
+#include "core/bloom/window.h"
 #include "persistence/bytes/module_value.h"
 #include "persistence/bytes/stream_reader.h"
 #include "persistence/filters/bit_array_codec.h"
@@ -43,6 +44,11 @@ void clear_spare_bits(std::span<std::byte> array, uint64_t bit_count) {
   if (used_bits != 0) array.back() &= static_cast<std::byte>((1U << used_bits) - 1);
 }
 
+FilterBuilder::FilterBuilder(const core::MemoryBudget& budget)
+    : left_bytes_(budget.available_bytes()) {}
+
+FilterBuilder::~FilterBuilder() = default;
+
 void FilterBuilder::fail(std::string_view reason) {
   if (ok()) error_ = core::Error{std::string(reason)};
   left_bytes_ = 0;
@@ -60,7 +66,8 @@ bool FilterBuilder::reserve(uint64_t size_bytes) {
 
 std::optional<Geometry> FilterBuilder::checked_geometry(LayerClaim& claim) {
   const bool has_room =
-      layers_.empty() || (parameters.is_scaling() && layers_.size() < core::bloom::kMaxLayers);
+      layers_.empty() || ((parameters.is_scaling() || parameters.window.is_set()) &&
+                          layers_.size() < core::bloom::kMaxLayers);
   if (!has_room || !core::bloom::is_rate(claim.error_rate)) return std::nullopt;
   if (claim.capacity == 0 || claim.capacity > kMaxCapacity) return std::nullopt;
   const bool may_be_overfull =
@@ -125,7 +132,7 @@ std::optional<BitArray> FilterBuilder::allocate(uint64_t bit_count) {
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> FilterBuilder::finish() {
   if (ok() && layers_.empty()) fail("ERR filter without layers");
   if (!ok()) return *error_;
-  return core::bloom::ScalableFilter::assemble(parameters, std::move(layers_));
+  return core::bloom::ScalableFilter::assemble(parameters, std::move(layers_), window.get());
 }
 
 }  // namespace persistence

@@ -78,11 +78,15 @@ void clear_spare_bits(std::span<std::byte> array, uint64_t bit_count);
 
 class FilterBuilder {
  public:
-  explicit FilterBuilder(const core::MemoryBudget& budget)
-      : left_bytes_(budget.available_bytes()) {}
+  explicit FilterBuilder(const core::MemoryBudget& budget);
+  ~FilterBuilder();
+  FilterBuilder(const FilterBuilder&) = delete;
+  FilterBuilder& operator=(const FilterBuilder&) = delete;
 
   // To be set before the first layer, but for what the layout takes from that.
   core::bloom::FilterParameters parameters;
+  // With parameters.window, whose generations have as many layers as will be added.
+  std::unique_ptr<const core::bloom::Window> window;
 
   bool ok() const { return !error_; }
   void fail(std::string_view reason);

@@ -11,6 +11,7 @@
 #include "persistence/filters/filter_writer.h"
 #include "persistence/filters/layout_codec.h"
 #include "persistence/filters/redisbloom_codec.h"
+#include "persistence/filters/window_codec.h"
 
 namespace persistence {
 namespace {
@@ -29,6 +30,8 @@ constexpr uint64_t kOldLayerBytes = 49;
 
 // Beside the option of a layout that marks estimates: the item counts are such.
 constexpr uint64_t kEstimatedOption = uint64_t{1} << 16;
+// The numbers of a window stand behind all else.
+constexpr uint64_t kWindowOption = uint64_t{1} << 17;
 
 struct HeaderForm {
   bool has_growth = true;
@@ -45,8 +48,13 @@ uint64_t tail_bytes_of(const LayoutCodec& codec) {
   return kTailBytes + (core::bloom::layout_row(codec.layout).takes_seed ? kSeedBytes : 0);
 }
 
-// The forms are told apart by their sizes.
-std::optional<HeaderForm> form_of(uint64_t size, uint64_t layer_count, const LayoutCodec& codec) {
+// The forms are told apart by their sizes; that of a window is in its numbers.
+std::optional<HeaderForm> form_of(uint64_t size, uint64_t layer_count, const LayoutCodec& codec,
+                                  bool has_window) {
+  if (has_window) {
+    const bool has_all = size >= kHeadBytes + kLayerBytes * layer_count + tail_bytes_of(codec);
+    return has_all ? std::optional(HeaderForm{}) : std::nullopt;
+  }
   if (size == kHeadBytes + kLayerBytes * layer_count + tail_bytes_of(codec)) return HeaderForm{};
   if (!is_redisbloom(codec)) return std::nullopt;
   if (size == kHeadBytes + kOldLayerBytes * layer_count) return HeaderForm{true, false};
@@ -69,9 +77,10 @@ LayerClaim read_layer(ByteReader& in, HeaderForm form) {
 }
 
 // What stands behind the layers. `in` stands at the first one.
-bool read_tail(ByteReader in, const LayoutCodec& codec, uint64_t growth,
-               FilterParameters& parameters) {
-  in.take(in.rest().size() - tail_bytes_of(codec));
+bool read_tail(ByteReader in, const LayoutCodec& codec, uint64_t growth, uint64_t layer_count,
+               FilterBuilder& builder, bool has_window) {
+  FilterParameters& parameters = builder.parameters;
+  in.take(kLayerBytes * layer_count);
   SettingsClaim claim;
   claim.expansion = growth;
   claim.error_rate = in.f64();
@@ -81,20 +90,27 @@ bool read_tail(ByteReader in, const LayoutCodec& codec, uint64_t growth,
     if (!in.ok()) return false;
     std::copy_n(seed.begin(), kSeedBytes, parameters.seed.begin());
   }
-  return in.ok() && codec.take_settings(claim, parameters);
+  if (!in.ok() || !codec.take_settings(claim, parameters)) return false;
+  if (has_window) decode_window([&in] { return in.u64(); }, layer_count, builder);
+  return in.ok() && builder.ok() && in.rest().empty();
 }
 
 uint64_t options_of(const LayoutCodec& codec, const FilterParameters& parameters) {
   if (is_redisbloom(codec)) return redisbloom_options_of(parameters);
   const bool is_marked =
       parameters.item_count_is_estimated && core::bloom::layout_row(codec.layout).marks_estimates;
-  return codec.chunk_option | (is_marked ? kEstimatedOption : 0);
+  return codec.chunk_option | (is_marked ? kEstimatedOption : 0) |
+         (parameters.window.is_set() ? kWindowOption : 0);
 }
 
 // The codec and what its options say; null when no layout has them.
 const LayoutCodec* take_options(uint64_t options, FilterParameters& parameters) {
-  const LayoutCodec* const codec = layout_codec_of_chunks(options & ~kEstimatedOption);
-  if (codec == nullptr || (options & kEstimatedOption) == 0) return codec;
+  const LayoutCodec* const codec =
+      layout_codec_of_chunks(options & ~(kEstimatedOption | kWindowOption));
+  if (codec == nullptr) return nullptr;
+  const bool has_window = (options & kWindowOption) != 0;
+  if (has_window && !core::bloom::layout_row(codec->layout).takes_window) return nullptr;
+  if ((options & kEstimatedOption) == 0) return codec;
   if (!core::bloom::layout_row(codec->layout).marks_estimates) return nullptr;
   parameters.item_count_is_estimated = true;
   return codec;
@@ -149,6 +165,9 @@ std::string encode_chunk_header(const ScalableFilter& filter) {
   if (is_theirs) return header;
   out.f64(parameters.error_rate);
   out.f64(tightening_ratio_of(parameters));
+  if (parameters.window.is_set()) {
+    for (const uint64_t number : encode_window(filter)) out.u64(number);
+  }
   if (!core::bloom::layout_row(codec.layout).takes_seed) return header;
   out.bytes({reinterpret_cast<const char*>(parameters.seed.data()), kSeedBytes});
   return header;
@@ -165,13 +184,15 @@ core::Result<std::unique_ptr<ScalableFilter>> decode_chunk_header(
   FilterParameters& parameters = builder.parameters;
   const LayoutCodec* const codec = take_options(options, parameters);
   if (!in.ok() || codec == nullptr) return damaged;
-  const auto form = form_of(bytes.size(), layer_count, *codec);
+  const bool has_window = (options & kWindowOption) != 0;
+  const auto form = form_of(bytes.size(), layer_count, *codec, has_window);
   if (!form) return damaged;
   const uint64_t growth = form->has_growth ? in.u32() : 2;
 
   parameters.layout = codec->layout;
-  const bool is_sound = is_redisbloom(*codec) ? read_redisbloom_options(options, growth, parameters)
-                                              : read_tail(in, *codec, growth, parameters);
+  const bool is_sound = is_redisbloom(*codec)
+                            ? read_redisbloom_options(options, growth, parameters)
+                            : read_tail(in, *codec, growth, layer_count, builder, has_window);
   if (!is_sound) return damaged;
   uint64_t sum = 0;
   for (uint64_t i = 0; i < layer_count && builder.ok(); ++i) {
