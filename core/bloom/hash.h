@@ -35,6 +35,7 @@ std::array<uint64_t, 4> seed_keys(const Seed& seed);
 struct HashSettings {
   bool is_32_bits = false;
   std::array<uint64_t, 4> keys{};
+  bool operator==(const HashSettings&) const = default;
 };
 
 // What must be known of a filter to hash for it; a copy outlives the filter.
@@ -44,6 +45,11 @@ class ItemHasher {
   // For layouts with a fixed hash.
   explicit ItemHasher(LayoutId layout) : layout_(layout) {}
   ItemHash operator()(std::string_view item) const;
+  // Whether both hash all items alike.
+  bool operator==(const ItemHasher& other) const {
+    return layout_ == other.layout_ &&
+           (layout_row(layout_).has_fixed_hash || settings_ == other.settings_);
+  }
 
  private:
   LayoutId layout_;

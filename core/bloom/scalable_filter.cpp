@@ -307,10 +307,10 @@ bool ScalableFilter::may_contain(ItemHash hash, int64_t now_ms) const {
                      [&]<class Layout>() { return check_layers<Layout>(layers_at(now_ms), hash); });
 }
 
-void ScalableFilter::prefetch(ItemHash hash) const {
+void ScalableFilter::prefetch(ItemHash hash, uint64_t bytes_min) const {
   with_layout(layout(), [&]<class Layout>() {
     for (const Layer& layer : layers()) {
-      if (layer.bits().size_bytes() >= kCachedBytes) layer.prefetch<Layout>(hash);
+      if (layer.bits().size_bytes() >= bytes_min) layer.prefetch<Layout>(hash);
     }
   });
 }

@@ -91,8 +91,9 @@ class ScalableFilter {
   // that were carried out, as replicas do.
   bool may_contain(std::string_view item, int64_t now_ms = kNoTime) const;
   bool may_contain(ItemHash hash, int64_t now_ms = kNoTime) const;
-  // Asks for the cache lines that a lookup or add of this item will touch, if they are many.
-  void prefetch(ItemHash hash) const;
+  // Asks for the cache lines that a lookup or add of this item will touch in arrays of so many
+  // bytes or more: 0 for a filter that is unlikely to be in the cache at all.
+  void prefetch(ItemHash hash, uint64_t bytes_min = kCachedBytes) const;
 
   // Repeats an add that a journal of ours says was new: no check, only count, room and growth
   // decide. The bits may be there already when a snapshot was taken while they were being set.

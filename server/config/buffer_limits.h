@@ -14,17 +14,6 @@
 
 namespace server {
 
-enum class ClientClass : uint8_t { kNormal, kReplica, kPubSub };
-inline constexpr size_t kClientClassCount = 3;
-
-// A client is cut off above hard_bytes, or when above soft_bytes for soft_seconds; 0 = no limit.
-struct BufferLimit {
-  int64_t hard_bytes = 0;
-  int64_t soft_bytes = 0;
-  int64_t soft_seconds = 0;
-
-  bool operator==(const BufferLimit&) const = default;
-};
 using BufferLimits = std::array<BufferLimit, kClientClassCount>;
 
 // REQUIRES: `text` is canonical.

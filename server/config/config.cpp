@@ -12,6 +12,7 @@
 #include "core/bloom/layouts.h"
 #include "core/glob.h"
 #include "persistence/files/file.h"
+#include "server/config/buffer_limits.h"
 #include "server/config/directives.h"
 #include "server/config/option_table.h"
 #include "server/config/rewrite.h"

@@ -22,7 +22,6 @@
 #include <vector>
 
 #include "core/result.h"
-#include "server/config/buffer_limits.h"
 #include "server/config/option.h"
 
 namespace core::bloom {

@@ -94,12 +94,25 @@ enum class OptionId : uint8_t {
   kBloomExpansionFactor,
   kBloomTighteningRatio,
   kBloomLayout,
+  kBloomExistsMissingKey,
   kBloomMemoryUsageLimit,
   kBloomUseRandomSeed,
   kBloomDefragEnabled,
   kCount,
 };
 inline constexpr size_t kOptionIdCount = static_cast<size_t>(OptionId::kCount);
+
+enum class ClientClass : uint8_t { kNormal, kReplica, kPubSub };
+inline constexpr size_t kClientClassCount = 3;
+
+// A client is cut off above hard_bytes, or when above soft_bytes for soft_seconds; 0 = no limit.
+struct BufferLimit {
+  int64_t hard_bytes = 0;
+  int64_t soft_bytes = 0;
+  int64_t soft_seconds = 0;
+
+  bool operator==(const BufferLimit&) const = default;
+};
 
 enum class OptionKind : uint8_t { kBool, kInteger, kMemory, kOctal, kFloat, kEnum, kString, kList };
 

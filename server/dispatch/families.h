@@ -13,6 +13,7 @@ std::span<const Command> bitmap_commands();
 std::span<const Command> bloom_commands();
 std::span<const Command> bloom_chunk_commands();
 std::span<const Command> bloom_insight_commands();
+std::span<const Command> bloom_many_commands();
 std::span<const Command> bloom_merge_commands();
 std::span<const Command> bloom_window_commands();
 std::span<const Command> client_commands();

@@ -58,6 +58,22 @@ inline void finish_add(const Context& ctx, core::bloom::ScalableFilter& filter) 
   if (filter.window() != nullptr) free_dropped(ctx, filter);
 }
 
+// Whether a missing filter is told from a missing item.
+inline bool may_answer_nil(const Context& ctx) {
+  return ctx.config().integer(OptionId::kBloomExistsMissingKey) == 1;
+}
+
+// What lookups answer for each item where find_filter_or_nothing() found nothing: null when the
+// configuration wants it and the key is missing, else 0. REQUIRES: the key's lock.
+inline bool answers_nil(const Context& ctx, const KeyRef& key) {
+  return may_answer_nil(ctx) &&
+         ctx.keyspace().find(ctx.database(), key, ctx.expiry_now_ms) == nullptr;
+}
+
+inline void reply_nothing_found(Context& ctx, bool is_nil) {
+  is_nil ? ctx.reply.null() : ctx.reply.boolean(false);
+}
+
 // To be called by a command that reads one filter to make or change another and is journalled as it
 // came: what a child that saves sees of `filter` is from now on what the command reads, so that it
 // finds the same when it is repeated from the child's snapshot. False when memory does not suffice.

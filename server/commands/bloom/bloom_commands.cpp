@@ -93,7 +93,7 @@ void add(Context& ctx) {
   ScalableFilter* filter = *found;
   const bool is_new = filter == nullptr;
   if (is_new) {
-    filter = make_filter(ctx, key, default_filter_parameters(ctx.config(), ctx.session.origin));
+    filter = make_default_filter(ctx, key);
     if (filter == nullptr) return;
   } else if (!prepare_add(ctx, key, *filter)) {
     return;
@@ -129,24 +129,14 @@ void add_items(Context& ctx, Arguments items, const FilterRequest* request) {
   const bool is_new = filter == nullptr;
   if (is_new && request != nullptr && request->no_create) return ctx.reply.error(kFilterNotFound);
   if (is_new) {
-    filter =
-        request != nullptr
-            ? make_filter(ctx, key, request->parameters, times_of(*request))
-            : make_filter(ctx, key, default_filter_parameters(ctx.config(), ctx.session.origin));
+    filter = request != nullptr ? make_filter(ctx, key, request->parameters, times_of(*request))
+                                : make_default_filter(ctx, key);
     if (filter == nullptr) return;
   } else if (!prepare_add(ctx, key, *filter)) {
     return;
   }
-  ItemBatch& batch = early.for_filter(*filter);
-  auto outcomes = batch.outcomes();
   const FilterBudget budget(ctx.admission(), *filter);
-  if (ctx.session.origin == CommandOrigin::kOwnJournal) {
-    std::ranges::transform(batch.hashes(), outcomes.begin(),
-                           [&](ItemHash hash) { return filter->replay_add(hash, budget); });
-  } else {
-    // A full filter ends the list: the reply is as long as what was tried.
-    outcomes = outcomes.first(filter->add_many(batch.hashes(), outcomes, budget));
-  }
+  const auto outcomes = add_batch(ctx, *filter, early.for_filter(*filter), budget);
   if (is_new || std::ranges::any_of(outcomes, core::bloom::has_effect)) {
     ctx.changed(key);
     journal_added(ctx, key, *filter, is_new, items, outcomes);
@@ -205,8 +195,8 @@ void filter_exists(Context& ctx) {
   const EarlyHash hash(ctx, ctx.args[2]);
   const auto lock = ctx.lock(key);
   const ScalableFilter* filter = find_filter_or_nothing(ctx, key);
-  ctx.reply.boolean(filter != nullptr &&
-                    filter->may_contain(hash.for_filter(*filter), window_time(ctx, *filter)));
+  if (filter == nullptr) return reply_nothing_found(ctx, answers_nil(ctx, key));
+  ctx.reply.boolean(filter->may_contain(hash.for_filter(*filter), window_time(ctx, *filter)));
 }
 
 /* BF.MEXISTS key item [item ...] */
@@ -215,6 +205,7 @@ void mexists(Context& ctx) {
   const KeyRef key = ctx.key(1);
   EarlyBatch early(ctx, items);
   std::span<const bool> answers;
+  bool is_nil = false;
   {
     const auto lock = ctx.lock(key);
     if (const ScalableFilter* filter = find_filter_or_nothing(ctx, key)) {
@@ -222,10 +213,15 @@ void mexists(Context& ctx) {
       const auto found = batch.found();
       filter->may_contain_many(batch.hashes(), found, window_time(ctx, *filter));
       answers = found;
+    } else {
+      is_nil = answers_nil(ctx, key);
     }
   }
   ctx.reply.array(items.size());
-  for (size_t i = 0; i < items.size(); ++i) ctx.reply.boolean(!answers.empty() && answers[i]);
+  if (answers.empty()) {
+    for (size_t i = 0; i < items.size(); ++i) reply_nothing_found(ctx, is_nil);
+  }
+  for (const bool answer : answers) ctx.reply.boolean(answer);
 }
 
 enum class InfoField : uint8_t { kCapacity, kSize, kFilters, kItems, kExpansion };
@@ -419,6 +415,10 @@ const Command kBloomRows[] = {
 };
 
 }  // namespace
+
+ScalableFilter* make_default_filter(Context& ctx, const KeyRef& key) {
+  return make_filter(ctx, key, default_filter_parameters(ctx.config(), ctx.session.origin));
+}
 
 std::span<const Command> bloom_commands() {
   return kBloomRows;

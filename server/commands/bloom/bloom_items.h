@@ -9,7 +9,9 @@
 // Thread safety: as Context.
 #pragma once
 
+#include <algorithm>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -98,6 +100,26 @@ inline core::bloom::ScalableFilter* make_filter(Context& ctx, const KeyRef& key,
     ctx.keyspace().set_expiry(ctx.database(), key, entry, times.expires_at_ms);
   }
   return &entry.filter();
+}
+
+// The same for adding to a missing key; in bloom_commands.cpp.
+core::bloom::ScalableFilter* make_default_filter(Context& ctx, const KeyRef& key);
+
+// Adds the items that the batch has hashed. A full filter ends the list: the outcomes are as many
+// as were tried. REQUIRES: the key's exclusive lock.
+inline std::span<const core::bloom::AddOutcome> add_batch(const Context& ctx,
+                                                          core::bloom::ScalableFilter& filter,
+                                                          ItemBatch& batch,
+                                                          const FilterBudget& budget) {
+  const auto outcomes = batch.outcomes();
+  // A journal of ours lists what was new: it is counted, whatever the bits say.
+  if (ctx.session.origin == CommandOrigin::kOwnJournal) {
+    std::ranges::transform(batch.hashes(), outcomes.begin(), [&](core::bloom::ItemHash hash) {
+      return filter.replay_add(hash, budget);
+    });
+    return outcomes;
+  }
+  return outcomes.first(filter.add_many(batch.hashes(), outcomes, budget));
 }
 
 // `refusal` is the text for a filter that could not grow.

@@ -77,6 +77,38 @@ TEST_F(JournalEffects, AFilterIsMadeTogetherWithItsExpiry) {
   EXPECT_TRUE(text.ends_with(";PEXPIREAT v " + at(10'000) + ";EXEC;")) << text;
 }
 
+TEST_F(JournalEffects, AddsToManyFiltersAreOneGroupOfEffects) {
+  run({"BF.MADD", "a", "x", "y"});
+  run({"BF.ADD", "b", "x"});
+  journalled();
+  EXPECT_EQ(effect({"BF.KADD", "2", "a", "b", "x", "y"}), "BF.ADD b y;");
+  EXPECT_EQ(effect({"BF.KADD", "2", "a", "b", "x", "y"}), "");
+  EXPECT_EQ(effect({"BF.KADD", "2", "a", "b", "z", "w"}),
+            "MULTI;BF.MADD a z w;BF.MADD b z w;EXEC;");
+  EXPECT_EQ(effect({"BF.KADD", "2", "a", "new", "z"}),
+            "BF.INSERT new ERROR 0.01 CAPACITY 100 EXPANSION 2 LAYOUT native ITEMS z;");
+  EXPECT_EQ(effect({"BF.KEXISTS", "1", "a", "z"}), "");
+  run({"MULTI"});
+  run({"BF.KADD", "2", "a", "b", "1"});
+  run({"BF.KADD", "2", "a", "b", "2"});
+  run({"EXEC"});
+  EXPECT_EQ(journalled(), "MULTI;BF.ADD a 1;BF.ADD b 1;BF.ADD a 2;BF.ADD b 2;EXEC;");
+}
+
+TEST_F(JournalEffects, UnionsAndEmptiedFiltersAreRepeatedAsTheyCame) {
+  run({"BF.ADD", "a", "x"});
+  run({"BF.ADD", "b", "y"});
+  journalled();
+  EXPECT_EQ(effect({"BF.MERGE", "a", "b", "FORCE"}), "BF.MERGE a b FORCE;");
+  EXPECT_EQ(effect({"BF.MERGE", "a", "none"}), "");
+  EXPECT_EQ(effect({"BF.CLEAR", "a"}), "BF.CLEAR a;");
+  EXPECT_EQ(effect({"BF.CLEAR", "none"}), "");
+  run({"PEXPIRE", "b", "1"});
+  advance_ms(2);
+  journalled();
+  EXPECT_EQ(effect({"BF.MERGE", "new", "a", "b"}), "DEL b;BF.MERGE new a b;");
+}
+
 TEST_F(JournalEffects, ExpiriesAreAbsoluteAndPastOnesDelete) {
   run({"SET", "a", "1"});
   journalled();

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT
+//
+// BF.KEXISTS and BF.KADD: many items in many filters at once, under the locks of all the keys.
+//
+// The cache misses of all keys are asked for before any key is looked at: buckets, entries, filters
+// and then the bits of the first item.
+#include <optional>
+#include <vector>
+
+#include "core/release_storage.h"
+#include "server/commands/bloom/bloom_access.h"
+#include "server/commands/bloom/bloom_items.h"
+#include "server/commands/bloom/bloom_journal.h"
+#include "server/dispatch/context.h"
+#include "server/dispatch/families.h"
+
+namespace server {
+namespace {
+
+using core::bloom::AddOutcome;
+using core::bloom::ItemHash;
+using core::bloom::ItemHasher;
+using core::bloom::ScalableFilter;
+
+// Answers of one command: the locks are held until the last of them is known.
+constexpr size_t kAnswersMax = size_t{1} << 24;
+
+struct ManyRequest {
+  Arguments keys;
+  Arguments items;
+};
+
+// numkeys key [key ...] item [item ...]
+core::Result<ManyRequest> parse_many(const Context& ctx) {
+  const auto key_count = core::parse_int64(ctx.args[1]);
+  if (!key_count || *key_count < 1) return core::Error{"ERR numkeys should be greater than 0"};
+  const Arguments rest = ctx.args.subspan(2);
+  if (static_cast<uint64_t>(*key_count) > rest.size()) {
+    return core::Error{"ERR Number of keys can't be greater than number of args"};
+  }
+  const auto count = static_cast<size_t>(*key_count);
+  const ManyRequest request{rest.first(count), rest.subspan(count)};
+  if (request.items.empty()) {
+    return core::Error{"ERR wrong number of arguments for '" + ctx.command->full_name +
+                       "' command"};
+  }
+  // Neither factor is so big that the product could overflow.
+  const size_t answer_count = request.keys.size() * request.items.size();
+  if (answer_count > kAnswersMax) {
+    return core::Error{"ERR keys times items may be at most " + std::to_string(kAnswersMax)};
+  }
+  // The answers, and the reply of up to five bytes for each.
+  if (!ctx.admission().memory_suffices(6 * answer_count)) {
+    return core::Error{std::string(kOutOfMemory)};
+  }
+  return request;
+}
+
+// The items hashed for the filter at hand: anew where it hashes them in another way than the one
+// before it.
+class ManyHashes {
+ public:
+  ManyHashes(const Context& ctx, Arguments items) : batch_(ItemBatch::of_thread()), items_(items) {
+    if (const auto guess = guessed_layout(ctx)) hash(ItemHasher(*guess));
+  }
+  ~ManyHashes() { batch_.release_large(); }
+  ManyHashes(const ManyHashes&) = delete;
+  ManyHashes& operator=(const ManyHashes&) = delete;
+
+  ItemBatch& for_filter(const ScalableFilter& filter) {
+    const ItemHasher hasher = filter.hasher();
+    if (!hasher_ || !(*hasher_ == hasher)) hash(hasher);
+    return batch_;
+  }
+  // The first item's, when it is known without hashing for the filter.
+  const ItemHash* at_hand(const ScalableFilter& filter) const {
+    return hasher_ && *hasher_ == filter.hasher() ? batch_.hashes().data() : nullptr;
+  }
+
+ private:
+  void hash(const ItemHasher& hasher) {
+    batch_.hash(hasher, items_);
+    hasher_ = hasher;
+  }
+
+  ItemBatch& batch_;
+  Arguments items_;
+  std::optional<ItemHasher> hasher_;
+};
+
+struct ManyKey {
+  KeyRef key;
+  Entry* entry = nullptr;
+  bool is_nil = false;  // answered so for each item
+
+  ScalableFilter* filter() const {
+    return entry != nullptr && entry->is_filter() ? &entry->filter() : nullptr;
+  }
+};
+
+// The keys of one command, in memory that serves all commands of a thread.
+class ManyKeys {
+ public:
+  ManyKeys(Context& ctx, Arguments names) : keys_(of_thread()) {
+    keys_.clear();
+    for (const std::string_view name : names) {
+      keys_.push_back({ctx.keyspace().ref(name)});
+      mask_ |= core::keyspace::Keyspace::mask_of(keys_.back().key);
+    }
+  }
+  ~ManyKeys() {
+    constexpr size_t kKeptKeys = 4096;
+    if (keys_.capacity() > kKeptKeys) core::release_storage(keys_);
+  }
+  ManyKeys(const ManyKeys&) = delete;
+  ManyKeys& operator=(const ManyKeys&) = delete;
+
+  std::span<ManyKey> all() { return keys_; }
+  StripeLock lock(const Context& ctx) const {
+    return ctx.in_exec ? StripeLock{} : ctx.keyspace().lock(mask_, ctx.lock_mode());
+  }
+
+  // REQUIRES: the locks.
+  void find(Context& ctx, const ManyHashes& hashes) {
+    const auto& keyspace = ctx.keyspace();
+    const bool is_cold = keyspace.is_worth_prefetching(ctx.database(), keys_.front().key);
+    if (is_cold) {
+      for (const ManyKey& one : keys_) keyspace.prefetch(ctx.database(), one.key);
+      for (const ManyKey& one : keys_) keyspace.prefetch_entry(ctx.database(), one.key);
+    }
+    for (ManyKey& one : keys_) {
+      one.entry = ctx.find(one.key);
+      if (one.entry != nullptr) one.entry->prefetch_value();
+    }
+    for (const ManyKey& one : keys_) {
+      const ScalableFilter* const filter = one.filter();
+      const ItemHash* const hash = filter == nullptr ? nullptr : hashes.at_hand(*filter);
+      if (hash == nullptr) continue;
+      filter->prefetch(*hash, is_cold ? 0 : core::bloom::kCachedBytes);
+    }
+  }
+
+ private:
+  static std::vector<ManyKey>& of_thread() {
+    thread_local std::vector<ManyKey> keys;
+    return keys;
+  }
+
+  std::vector<ManyKey>& keys_;
+  StripeMask mask_ = 0;
+};
+
+// The answers of one command, key by key, in memory that serves all commands of a thread.
+class Answers {
+ public:
+  explicit Answers(size_t count) : answers_(of_thread()) {
+    answers_.resize(count, boost::container::default_init);
+  }
+  ~Answers() {
+    constexpr size_t kKeptAnswers = 65536;
+    if (answers_.capacity() > kKeptAnswers) core::release_storage(answers_);
+  }
+  Answers(const Answers&) = delete;
+  Answers& operator=(const Answers&) = delete;
+
+  std::span<bool> of_key(size_t index, size_t item_count) {
+    return std::span(answers_.data(), answers_.size()).subspan(index * item_count, item_count);
+  }
+
+ private:
+  static boost::container::vector<bool>& of_thread() {
+    thread_local boost::container::vector<bool> answers;
+    return answers;
+  }
+
+  boost::container::vector<bool>& answers_;
+};
+
+void look(const Context& ctx, const ScalableFilter& filter, ManyHashes& hashes,
+          std::span<bool> found) {
+  const int64_t time_ms = window_time(ctx, filter);
+  const auto items = hashes.for_filter(filter).hashes();
+  if (items.size() == 1) {
+    found[0] = filter.may_contain(items[0], time_ms);
+  } else {
+    filter.may_contain_many(items, found, time_ms);
+  }
+}
+
+/* BF.KEXISTS numkeys key [key ...] item [item ...] */
+void kexists(Context& ctx) {
+  const auto request = parse_many(ctx);
+  if (!request) return ctx.reply.error(request.error().message);
+  const size_t item_count = request->items.size();
+  ManyHashes hashes(ctx, request->items);
+  ManyKeys keys(ctx, request->keys);
+  Answers answers(keys.all().size() * item_count);
+  {
+    const StripeLock lock = keys.lock(ctx);
+    keys.find(ctx, hashes);
+    for (size_t i = 0; i < keys.all().size(); ++i) {
+      ManyKey& one = keys.all()[i];
+      const ScalableFilter* const filter = one.filter();
+      if (filter != nullptr) {
+        look(ctx, *filter, hashes, answers.of_key(i, item_count));
+      } else {
+        std::ranges::fill(answers.of_key(i, item_count), false);
+        one.is_nil = one.entry == nullptr && may_answer_nil(ctx);
+      }
+    }
+  }
+  ctx.reply.array(keys.all().size());
+  for (size_t i = 0; i < keys.all().size(); ++i) {
+    ctx.reply.array(item_count);
+    const bool is_nil = keys.all()[i].is_nil;
+    for (const bool answer : answers.of_key(i, item_count)) {
+      is_nil ? ctx.reply.null() : ctx.reply.boolean(answer);
+    }
+  }
+}
+
+// Adds to one key and answers the array of its items, or the error for a filter that cannot be
+// made. REQUIRES: the key's exclusive lock; it holds no string.
+void add_to_key(Context& ctx, const KeyRef& key, Arguments items, ManyHashes& hashes) {
+  // Not what was found before: the same key may stand twice.
+  Entry* const entry = ctx.keyspace().find(ctx.database(), key, ctx.expiry_now_ms);
+  const bool is_new = entry == nullptr;
+  ScalableFilter* const filter = is_new ? make_default_filter(ctx, key) : &entry->filter();
+  if (filter == nullptr || (!is_new && !prepare_add(ctx, key, *filter))) return;
+  const FilterBudget budget(ctx.admission(), *filter);
+  const auto outcomes = add_batch(ctx, *filter, hashes.for_filter(*filter), budget);
+  if (is_new || std::ranges::any_of(outcomes, core::bloom::has_effect)) {
+    ctx.changed(key);
+    journal_added(ctx, key, *filter, is_new, items, outcomes);
+  }
+  finish_add(ctx, *filter);
+  ctx.reply.array(outcomes.size());
+  for (const AddOutcome outcome : outcomes) reply_outcome(ctx, outcome, budget.refusal());
+}
+
+/* BF.KADD numkeys key [key ...] item [item ...] */
+void kadd(Context& ctx) {
+  const auto request = parse_many(ctx);
+  if (!request) return ctx.reply.error(request.error().message);
+  ManyHashes hashes(ctx, request->items);
+  ManyKeys keys(ctx, request->keys);
+  const StripeLock lock = keys.lock(ctx);
+  keys.find(ctx, hashes);
+  for (const ManyKey& one : keys.all()) {
+    if (one.entry != nullptr && !one.entry->is_filter()) return ctx.reply.error(kWrongType);
+  }
+  // In the journal, too, all keys or none.
+  const persistence::Journal::Group group(ctx.environment.journal);
+  ctx.reply.array(keys.all().size());
+  for (const ManyKey& one : keys.all()) add_to_key(ctx, one.key, request->items, hashes);
+}
+
+const Command kBloomManyRows[] = {
+    {.name = "bf.kexists",
+     .arity = -4,
+     .flags = kReadOnly,
+     .keys = counted_keys(1, kKeyRo | kKeyAccess),
+     .categories = kBloom,
+     .group = "bloom-ext",
+     .since = "0.1.0",
+     .summary = "Tells of each item and each of several Bloom filters whether it may have been "
+                "added: an array for each key",
+     .complexity = "O(M*N*K*L) where M is the number of keys, N the number of items, K the number "
+                   "of hash bits and L the number of layers",
+     .syntax = "numkeys:integer key ... item ...",
+     .handler = kexists},
+    {.name = "bf.kadd",
+     .arity = -4,
+     .flags = kAdds,
+     .keys = counted_keys(1, kKeyRw | kKeyAccess | kKeyUpdate),
+     .categories = kBloom,
+     .group = "bloom-ext",
+     .since = "0.1.0",
+     .summary = "Adds each item to each of several Bloom filters, of which missing ones are "
+                "created: an array for each key",
+     .complexity = "O(M*N*K*L) where M is the number of keys, N the number of items, K the number "
+                   "of hash bits and L the number of layers",
+     .syntax = "numkeys:integer key ... item ...",
+     .handler = kadd,
+     .journalled = Journalled::kEffects},
+};
+
+}  // namespace
+
+std::span<const Command> bloom_many_commands() {
+  return kBloomManyRows;
+}
+
+}  // namespace server

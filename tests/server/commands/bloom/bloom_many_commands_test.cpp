@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: MIT
+#include <string>
+#include <vector>
+
+#include "core/bloom/scalable_filter.h"
+#include "tests/support/command_test.h"
+
+namespace server {
+namespace {
+
+class BloomManyCommandsTest : public CommandTest {
+ protected:
+  void configure(const std::string& name, const std::string& value) {
+    const std::vector<NamedValue> pairs{{name, value}};
+    ASSERT_TRUE(config_.set(pairs)) << name;
+  }
+  static std::string row(const std::vector<int>& answers) {
+    std::vector<std::string> replies;
+    for (const int answer : answers) replies.push_back(integer(answer));
+    return array(replies);
+  }
+  // Of each key what BF.MEXISTS answers.
+  std::string one_by_one(const std::vector<std::string>& keys,
+                         const std::vector<std::string>& items) {
+    std::vector<std::string> replies;
+    for (const std::string& key : keys) {
+      std::vector<std::string> command{"BF.MEXISTS", key};
+      command.insert(command.end(), items.begin(), items.end());
+      replies.push_back(run(command));
+    }
+    return array(replies);
+  }
+  static std::vector<std::string> many(const std::string& name,
+                                       const std::vector<std::string>& keys,
+                                       const std::vector<std::string>& items) {
+    std::vector<std::string> command{name, std::to_string(keys.size())};
+    command.insert(command.end(), keys.begin(), keys.end());
+    command.insert(command.end(), items.begin(), items.end());
+    return command;
+  }
+  static std::vector<std::string> numbered(const std::string& prefix, int count) {
+    std::vector<std::string> words;
+    for (int i = 0; i < count; ++i) words.push_back(prefix + std::to_string(i));
+    return words;
+  }
+
+  const std::string kNone = error("ERR numkeys should be greater than 0");
+  const std::string kTooMany = error("ERR Number of keys can't be greater than number of args");
+};
+
+TEST_F(BloomManyCommandsTest, AnArrayOfAnswersForEachKey) {
+  run({"BF.MADD", "a", "x", "y"});
+  run({"BF.MADD", "b", "y"});
+  run({"SET", "string", "x"});
+  EXPECT_EQ(run({"BF.KEXISTS", "2", "a", "b", "x", "y", "z"}),
+            array({row({1, 1, 0}), row({0, 1, 0})}));
+  EXPECT_EQ(run({"BF.KEXISTS", "1", "a", "x"}), array({row({1})}));
+  EXPECT_EQ(run({"BF.KEXISTS", "4", "none", "string", "b", "b", "y"}),
+            array({row({0}), row({0}), row({1}), row({1})}));
+  client_->session->resp = protocol::RespVersion::kResp3;
+  EXPECT_EQ(run({"BF.KEXISTS", "2", "a", "none", "x"}), "*2\r\n*1\r\n#t\r\n*1\r\n#f\r\n");
+}
+
+TEST_F(BloomManyCommandsTest, CountsAreCheckedFirst) {
+  for (const std::string name : {"BF.KEXISTS", "BF.KADD"}) {
+    for (const std::string count : {"0", "-1", "x", "", "1.5", "99999999999999999999"}) {
+      EXPECT_EQ(run({name, count, "a", "x"}), kNone) << count;
+    }
+    EXPECT_EQ(run({name, "3", "a", "x"}), kTooMany);
+    const std::string lower = name == "BF.KADD" ? "bf.kadd" : "bf.kexists";
+    const std::string arity = error("ERR wrong number of arguments for '" + lower + "' command");
+    EXPECT_EQ(run({name, "2", "a", "x"}), arity);
+    EXPECT_EQ(run({name, "1", "a"}), arity);
+  }
+  EXPECT_EQ(run({"DBSIZE"}), integer(0));
+  EXPECT_EQ(run(many("BF.KEXISTS", numbered("k", 4097), numbered("i", 4097))),
+            error("ERR keys times items may be at most 16777216"));
+}
+
+TEST_F(BloomManyCommandsTest, AgreesWithLookupsOneByOneInEveryLayout) {
+  std::vector<std::string> keys{"missing"};
+  for (const std::string layout : {"native", "redisbloom", "valkey-bloom"}) {
+    configure("bf-layout", layout);
+    for (int i = 0; i < 20; ++i) {
+      keys.push_back(layout + std::to_string(i));
+      std::vector<std::string> command{"BF.MADD", keys.back()};
+      // Some have grown by layers.
+      for (int n = 0; n < 3 + 20 * i; ++n) command.push_back(std::to_string(n * (i + 1)));
+      run(command);
+    }
+  }
+  // Whatever layout was guessed.
+  for (const std::string layout : {"native", "redisbloom", "valkey-bloom"}) {
+    configure("bf-layout", layout);
+    for (const int item_count : {1, 2, 100}) {
+      const auto items = numbered("", item_count);
+      EXPECT_EQ(run(many("BF.KEXISTS", keys, items)), one_by_one(keys, items)) << layout;
+    }
+  }
+}
+
+TEST_F(BloomManyCommandsTest, AMissingFilterCanBeToldFromAMissingItem) {
+  run({"BF.ADD", "a", "x"});
+  run({"SET", "string", "x"});
+  run({"BF.ADD", "old", "x"});
+  run({"PEXPIRE", "old", "1"});
+  advance_ms(2);
+  configure("bf-exists-missing-key", "nil");
+  const std::string nils = array({kNull, kNull});
+  EXPECT_EQ(run({"BF.EXISTS", "none", "x"}), kNull);
+  EXPECT_EQ(run({"BF.MEXISTS", "none", "x", "y"}), nils);
+  EXPECT_EQ(run({"BF.MEXISTS", "old", "x", "y"}), nils);
+  EXPECT_EQ(run({"BF.KEXISTS", "3", "none", "a", "string", "x", "y"}),
+            array({nils, row({1, 0}), row({0, 0})}));
+  // A key that holds something else is not missing.
+  EXPECT_EQ(run({"BF.EXISTS", "string", "x"}), integer(0));
+  EXPECT_EQ(run({"BF.EXISTS", "a", "z"}), integer(0));
+  client_->session->resp = protocol::RespVersion::kResp3;
+  EXPECT_EQ(run({"BF.EXISTS", "none", "x"}), "_\r\n");
+  EXPECT_EQ(run({"BF.MEXISTS", "none", "x"}), "*1\r\n_\r\n");
+  EXPECT_EQ(run({"BF.KEXISTS", "1", "none", "x"}), "*1\r\n*1\r\n_\r\n");
+  configure("bf-exists-missing-key", "zero");
+  EXPECT_EQ(run({"BF.EXISTS", "none", "x"}), "#f\r\n");
+  EXPECT_EQ(run({"BF.KEXISTS", "1", "none", "x"}), "*1\r\n*1\r\n#f\r\n");
+}
+
+TEST_F(BloomManyCommandsTest, KaddMakesWhatIsMissing) {
+  run({"BF.RESERVE", "full", "0.01", "1", "NONSCALING"});
+  run({"BF.ADD", "a", "x"});
+  const std::string full = error("ERR non scaling filter is full");
+  // As BF.MADD: a full filter ends the list.
+  EXPECT_EQ(run({"BF.KADD", "3", "a", "full", "new", "x", "y", "z"}),
+            array({row({0, 1, 1}), array({integer(1), full}), row({1, 1, 1})}));
+  EXPECT_EQ(run({"BF.CARD", "new"}), integer(3));
+  EXPECT_EQ(run({"BF.INFO", "new", "CAPACITY"}), array({integer(100)}));
+  // The same key twice.
+  EXPECT_EQ(run({"BF.KADD", "2", "twice", "twice", "x"}), array({row({1}), row({0})}));
+}
+
+TEST_F(BloomManyCommandsTest, KaddRefusesAStringBeforeItAdds) {
+  run({"SET", "string", "x"});
+  EXPECT_EQ(run({"BF.KADD", "2", "a", "string", "x"}), error(kWrongType));
+  EXPECT_EQ(run({"EXISTS", "a"}), integer(0));
+  EXPECT_EQ(run({"GET", "string"}), bulk("x"));
+}
+
+TEST_F(BloomManyCommandsTest, KaddAnswersAFilterThatCannotBeMadeInItsPlace) {
+  run({"BF.RESERVE", "a", "0.01", "10"});
+  configure("bf.bloom-memory-usage-limit", "1kb");
+  configure("bf-initial-size", "100000");
+  EXPECT_EQ(run({"BF.KADD", "3", "new", "a", "other", "x"}),
+            array({error("ERR operation exceeds bloom object memory limit"), row({1}),
+                   error("ERR operation exceeds bloom object memory limit")}));
+  EXPECT_EQ(run({"DBSIZE"}), integer(1));
+}
+
+TEST_F(BloomManyCommandsTest, BothWorkInATransaction) {
+  run({"MULTI"});
+  run({"BF.KADD", "2", "a", "b", "x"});
+  run({"BF.KEXISTS", "2", "a", "b", "x", "y"});
+  EXPECT_EQ(run({"EXEC"}), array({array({row({1}), row({1})}), array({row({1, 0}), row({1, 0})})}));
+}
+
+TEST_F(BloomManyCommandsTest, KeysAreThoseThatAreCounted) {
+  EXPECT_EQ(run({"COMMAND", "GETKEYS", "BF.KEXISTS", "2", "a", "b", "x", "y"}),
+            array({bulk("a"), bulk("b")}));
+  EXPECT_EQ(run({"COMMAND", "GETKEYS", "BF.KADD", "9", "a", "x"}),
+            error("ERR Invalid arguments specified for command"));
+  const std::string info = run({"COMMAND", "INFO", "BF.KADD"});
+  EXPECT_NE(info.find("movablekeys"), std::string::npos);
+  EXPECT_NE(info.find("keynum"), std::string::npos);
+}
+
+TEST_F(BloomManyCommandsTest, ManyKeysInABigDatabase) {
+  const auto keys = numbered("k", 10'000);
+  for (size_t start = 0; start < keys.size(); start += 1000) {
+    const auto first = keys.begin() + static_cast<std::ptrdiff_t>(start);
+    run(many("BF.KADD", {first, first + 1000}, {"x" + std::to_string(start)}));
+  }
+  EXPECT_EQ(run({"DBSIZE"}), integer(10'000));
+  const std::vector<std::string> some{"k0", "k1500", "nokey", "k9999", "k5000"};
+  const std::vector<std::string> items{"x0", "x1000", "x5000", "x9000"};
+  EXPECT_EQ(run(many("BF.KEXISTS", some, items)), one_by_one(some, items));
+}
+
+}  // namespace
+}  // namespace server
