@@ -393,6 +393,62 @@ def bench_threads(options):
           "BF.CARD equals the 1 replies in every run", flush=True)
 
 
+FRIENDS = 100
+SONGS = 100
+
+
+def reply_size(server, *words):
+    """Bytes of the reply to one command."""
+    with socket.create_connection(("127.0.0.1", server.port), 60) as connection:
+        connection.sendall(encode(*words) + encode("PING"))
+        reply = b""
+        while not reply.endswith(b"+PONG\r\n"):
+            reply += connection.recv(1 << 16)
+    return len(reply) - len(b"+PONG\r\n")
+
+
+def many_costs(server, words, requests, options, each=1):
+    """Server CPU in us for `each` commands at pipeline 16 or 100, the median of the rounds."""
+    pipeline = 100 if each > 1 else 16
+    return statistics.median(server.load(words, requests, pipeline, 10, SONGS)[1] * each / 1000
+                             for _ in range(options.rounds))
+
+
+def bench_many(options):
+    print(f"\nOne song of {FRIENDS} friends, each with a filter of {SONGS} songs at 1 %")
+    ours = OurServer(options)
+    friends = [f"friend:{i:012}" for i in range(FRIENDS)]
+    songs = [f"song:{i:012}" for i in range(SONGS)]
+    try:
+        for friend in friends:
+            ours.command("BF.RESERVE", friend, "0.01", SONGS, "NONSCALING")
+        ours.command("BF.KADD", FRIENDS, *friends, *songs[::2])
+        bits = sum(ours.filter_field(friend, "SIZE") - 48 for friend in friends)
+        print(f"{'bytes of the bits of all filters':<44} {bits:8,}")
+        for count in (1, SONGS):
+            words = ["BF.KEXISTS", FRIENDS, *friends, *songs[:count]]
+            sizes = len(encode(*words)), reply_size(ours, *words)
+            singles = FRIENDS * sum((len(encode("BF.EXISTS", friends[0], song)) + 4)
+                                    for song in songs[:count])
+            print(f"{f'bytes on the wire, {FRIENDS} filters x {count}':<44} {sum(sizes):8,}"
+                  f"  (request {sizes[0]:,}, reply {sizes[1]:,}; {singles:,} as BF.EXISTS)")
+        requests = max(2000, int(20_000 * options.scale))
+        song = "song:__rand_int__"
+        for name, words in (("BF.KEXISTS", ["BF.KEXISTS", str(FRIENDS), *friends, song]),
+                            ("BF.KADD, items that are there",
+                             ["BF.KADD", str(FRIENDS), *friends, songs[0]])):
+            cost = many_costs(ours, words, requests, options)
+            print(f"{f'us per {name}, {FRIENDS} x 1':<44} {cost:8.2f}", flush=True)
+        words = ["BF.EXISTS", "friend:__rand_int__", song]
+        cost = many_costs(ours, words, 50 * requests, options, each=FRIENDS)
+        print(f"{f'us per {FRIENDS} pipelined BF.EXISTS':<44} {cost:8.2f}")
+        words = ["BF.KEXISTS", str(FRIENDS), *friends, *songs]
+        cost = many_costs(ours, words, max(200, requests // 20), options)
+        print(f"{f'us per BF.KEXISTS, {FRIENDS} x {SONGS}':<44} {cost:8.2f}", flush=True)
+    finally:
+        ours.stop()
+
+
 SECTIONS = {
     "commands": bench_commands,
     "batches": bench_batches,
@@ -401,6 +457,7 @@ SECTIONS = {
     "creation": bench_creation,
     "growth": bench_growth,
     "threads": bench_threads,
+    "many": bench_many,
 }
 
 
