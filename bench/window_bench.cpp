@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+//
+// Prints what filters that forget cost beside a plain native filter of the same capacity and rate:
+// bits and nanoseconds per item, hashing included, once a window has passed and all generations are
+// alive; the measured error; and what a turn costs.
+//
+// Usage: window_bench [--quick]
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/bloom/layouts.h"
+#include "core/bloom/scalable_filter.h"
+#include "core/bloom/window.h"
+
+namespace {
+
+using namespace core::bloom;
+
+const core::UnlimitedMemory kBudget;
+using FilterPtr = std::unique_ptr<ScalableFilter>;
+
+constexpr int64_t kWindowMs = 600'000;
+constexpr size_t kBatchItems = 128;
+constexpr double kErrorRate = 0.01;
+
+// Kinds keep present and absent items apart.
+ItemHash item_hash(const ItemHasher& hash, uint64_t kind, uint64_t number) {
+  std::array<char, 16> item;
+  const uint64_t spread = number * 0x9E3779B97F4A7C15 + kind;
+  std::memcpy(item.data(), &spread, 8);
+  std::memcpy(item.data() + 8, &kind, 8);
+  return hash(std::string_view(item.data(), item.size()));
+}
+
+// CPU time, which leaves out what other programs took.
+double cpu_ns() {
+  timespec time{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return double(time.tv_sec) * 1e9 + double(time.tv_nsec);
+}
+
+FilterPtr make(uint8_t generations, uint64_t capacity) {
+  FilterParameters parameters;
+  parameters.error_rate = kErrorRate;
+  parameters.capacity = capacity;
+  if (generations != 0) {
+    parameters.window = {.length = kWindowMs,
+                         .unit = WindowUnit::kMilliseconds,
+                         .generations = generations,
+                         .refreshes = false};
+  } else {
+    parameters.expansion = 0;  // sized right: the one layer has the whole rate
+  }
+  auto filter = ScalableFilter::create(parameters, kBudget);
+  if (!filter) {
+    fmt::print(stderr, "{}\n", filter.error().message);
+    std::exit(EXIT_FAILURE);
+  }
+  return std::move(*filter);
+}
+
+struct Figures {
+  double bits_per_item = 0;
+  double error = 0;
+  double add_ns = 0;
+  double turn_us = 0;
+  double present_ns = 0;
+  double present_batch_ns = 0;
+  double absent_ns = 0;
+  double absent_batch_ns = 0;
+};
+
+// Time for each item, of one item at a time and of batches; returns how many were found.
+uint64_t look(const ScalableFilter& filter, uint64_t kind, uint64_t first, uint64_t count,
+              int64_t now_ms, double& single_ns, double& batch_ns) {
+  const ItemHasher hash = filter.hasher();
+  std::array<ItemHash, kBatchItems> hashes;
+  std::array<bool, kBatchItems> answers;
+  uint64_t found = 0;
+  const double start = cpu_ns();
+  for (uint64_t i = 0; i < count; ++i) {
+    found += filter.may_contain(item_hash(hash, kind, first + i), now_ms);
+  }
+  const double middle = cpu_ns();
+  uint64_t batched = 0;
+  for (; batched + kBatchItems <= count; batched += kBatchItems) {
+    for (size_t j = 0; j < kBatchItems; ++j) hashes[j] = item_hash(hash, kind, first + batched + j);
+    filter.may_contain_many(std::span<const ItemHash>(hashes), answers, now_ms);
+  }
+  batch_ns = (cpu_ns() - middle) / double(batched);
+  single_ns = (middle - start) / double(count);
+  return found;
+}
+
+Figures measure(uint8_t generations, uint64_t count) {
+  const FilterPtr filter = make(generations, count);
+  const ItemHasher hash = filter->hasher();
+  Figures figures;
+  int64_t now_ms = 0;
+  uint64_t added = 0;
+  // Only what an add took for new is remembered; the others were found by mistake.
+  std::vector<bool> was_new;
+  uint64_t turns = 0;
+  double turn_ns = 0;
+  // Two windows, so that the oldest generations have gone; a plain filter gets one.
+  const uint64_t pieces = generations == 0 ? 1 : 2 * uint64_t{generations};
+  const uint64_t piece = generations == 0 ? count : count / generations;
+  for (uint64_t i = 0; i < pieces; ++i) {
+    if (i != 0) {
+      now_ms = filter->window()->next_start();
+      const double start = cpu_ns();
+      if (const auto due = filter->window()->turn_due(now_ms); due) filter->turn(*due);
+      turn_ns += cpu_ns() - start;
+      ++turns;
+      filter->take_dropped();
+    }
+    const double start = cpu_ns();
+    for (uint64_t j = 0; j < piece; ++j) {
+      was_new.push_back(filter->add(item_hash(hash, 1, added++), kBudget) == AddOutcome::kAdded);
+    }
+    figures.add_ns += (cpu_ns() - start) / double(pieces * piece);
+  }
+  uint64_t array_bytes = 0;
+  for (size_t i = 0; i < filter->layer_count(); ++i) {
+    array_bytes += filter->layer_bits(i).size_bytes();
+  }
+  figures.bits_per_item = double(array_bytes) * 8 / double(count);
+  figures.turn_us = turns == 0 ? 0 : turn_ns / double(turns) / 1000;
+  const uint64_t held = piece * std::max<uint64_t>(1, generations);
+  look(*filter, 1, added - held, held, now_ms, figures.present_ns, figures.present_batch_ns);
+  for (uint64_t i = added - held; i < added; ++i) {
+    if (!was_new[i] || filter->may_contain(item_hash(hash, 1, i), now_ms)) continue;
+    fmt::print(stderr, "an item of the window is lost\n");
+    std::exit(EXIT_FAILURE);
+  }
+  const uint64_t found =
+      look(*filter, 2, 0, count, now_ms, figures.absent_ns, figures.absent_batch_ns);
+  figures.error = double(found) / double(count);
+  return figures;
+}
+
+void print_size(uint64_t count) {
+  fmt::print(
+      "\n{} items a window at {}; CPU ns per item, lookups singly and in batches of {}, each with "
+      "times the plain filter's\n{:<8} {:>9} {:>7} {:>9} {:>8} | {:^14} {:^14} | {:^14} {:^14}\n",
+      count, kErrorRate, kBatchItems, "", "bits/item", "error", "turn us", "add", "present",
+      "batch", "absent", "batch");
+  Figures plain;
+  for (const uint8_t generations : {0, 1, 4, 16, 64}) {
+    const Figures figures = measure(generations, count);
+    if (generations == 0) plain = figures;
+    const auto with_ratio = [](double ns, double base_ns) {
+      return fmt::format("{:6.1f} {:6.2f}x", ns, ns / base_ns);
+    };
+    fmt::print("{:<8} {:9.2f} {:6.3f}% {:9.1f} {:8.1f} | {} {} | {} {}\n",
+               generations == 0 ? "plain" : fmt::format("g = {}", generations),
+               figures.bits_per_item, figures.error * 100, figures.turn_us, figures.add_ns,
+               with_ratio(figures.present_ns, plain.present_ns),
+               with_ratio(figures.present_batch_ns, plain.present_batch_ns),
+               with_ratio(figures.absent_ns, plain.absent_ns),
+               with_ratio(figures.absent_batch_ns, plain.absent_batch_ns));
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bool is_quick = argc > 1 && std::string_view(argv[1]) == "--quick";
+  print_size(100'000);
+  print_size(is_quick ? 1'000'000 : 10'000'000);
+  return EXIT_SUCCESS;
+}
