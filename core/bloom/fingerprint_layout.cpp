@@ -251,6 +251,20 @@ struct Lookup {
   Place second;
 };
 
+// False when the item is not there.
+template <class Table>
+bool free_slot(const Table& table, const Lookup& lookup) {
+  const auto pattern = table.pattern(lookup.fingerprint);
+  const auto in_first = table.slots_with(table.load(lookup.first), pattern);
+  const auto in_second = table.slots_with(table.load(lookup.second), pattern);
+  if ((in_first | in_second) == 0) return false;
+  // No branch on which bucket it is, which nobody can guess.
+  const bool is_first = in_first != 0;
+  table.flip(is_first ? lookup.first : lookup.second, table.lowest(is_first ? in_first : in_second),
+             lookup.fingerprint);
+  return true;
+}
+
 template <class Table>
 void check_array(const Table& table, bool fetches, std::span<const ItemHash> hashes,
                  std::span<bool> found) {
@@ -339,17 +353,29 @@ bool FingerprintLayout::insert_new(uint64_t* words, const Geometry& geometry, ui
 
 Removal FingerprintLayout::remove(uint64_t* words, const Geometry& geometry, ItemHash hash) {
   return with_table(words, geometry, [&](const auto& table) {
-    const Lookup lookup(table, hash);
-    const auto pattern = table.pattern(lookup.fingerprint);
-    const auto in_first = table.slots_with(table.load(lookup.first), pattern);
-    const auto in_second = table.slots_with(table.load(lookup.second), pattern);
-    if ((in_first | in_second) == 0) return Removal::kAbsent;
-    // No branch on which bucket it is, which nobody can guess.
-    const bool is_first = in_first != 0;
-    table.flip(is_first ? lookup.first : lookup.second,
-               table.lowest(is_first ? in_first : in_second), lookup.fingerprint);
-    return Removal::kGone;
+    return free_slot(table, Lookup(table, hash)) ? Removal::kGone : Removal::kAbsent;
   });
+}
+
+uint64_t FingerprintLayout::remove_group(uint64_t* words, const Geometry& geometry,
+                                         std::span<const ItemHash> hashes,
+                                         std::span<Removal> outcomes) {
+  assert(hashes.size() <= kGroupItems && outcomes.size() >= hashes.size());
+  const bool fetches = geometry.size_bytes() >= kCachedBytes;
+  uint64_t gone = 0;
+  with_table(words, geometry, [&](const auto& table) {
+    std::array<Lookup, kGroupItems> lookups;
+    for (size_t i = 0; i < hashes.size(); ++i) {
+      lookups[i] = Lookup(table, hashes[i]);
+      if (fetches) lookups[i].prefetch(table);
+    }
+    for (size_t i = 0; i < hashes.size(); ++i) {
+      if (outcomes[i] != Removal::kAbsent || !free_slot(table, lookups[i])) continue;
+      outcomes[i] = Removal::kGone;
+      ++gone;
+    }
+  });
+  return gone;
 }
 
 }  // namespace core::bloom

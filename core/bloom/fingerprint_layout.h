@@ -75,6 +75,9 @@ struct FingerprintLayout {
   static bool insert_new(uint64_t* words, const Geometry& geometry, uint64_t capacity,
                          ItemHash hash);
   static Removal remove(uint64_t* words, const Geometry& geometry, ItemHash hash);
+  // The same for those whose outcome is kAbsent yet; returns how many it removed.
+  static uint64_t remove_group(uint64_t* words, const Geometry& geometry,
+                               std::span<const ItemHash> hashes, std::span<Removal> outcomes);
 };
 
 }  // namespace core::bloom

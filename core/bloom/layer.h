@@ -7,6 +7,8 @@
 // Thread safety: const members may run beside each other; the others need the layer to themselves.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -97,6 +99,24 @@ class Layer {
     // A layer from a file may hold more than it counts.
     item_count_ -= removal == Removal::kGone && item_count_ != 0;
     return removal;
+  }
+  // Removes the items whose outcome is kAbsent yet, as remove() one by one would; true when some
+  // item was removed.
+  template <class Layout>
+  bool remove_group(std::span<const ItemHash> hashes, std::span<Removal> outcomes) {
+    const uint64_t count_before = item_count_;
+    if constexpr (requires { Layout::remove_group(bits_.words(), geometry(), hashes, outcomes); }) {
+      const uint64_t gone = Layout::remove_group(bits_.words(), geometry(), hashes, outcomes);
+      item_count_ -= std::min(gone, item_count_);
+    } else {
+      if (bits_.size_bytes() >= kCachedBytes) {
+        for (const ItemHash& hash : hashes) prefetch<Layout>(hash);
+      }
+      for (size_t i = 0; i < hashes.size(); ++i) {
+        if (outcomes[i] == Removal::kAbsent) outcomes[i] = remove<Layout>(hashes[i]);
+      }
+    }
+    return item_count_ != count_before;
   }
 
  private:

@@ -291,11 +291,28 @@ Removal ScalableFilter::remove(ItemHash hash) {
 
 void ScalableFilter::remove_many(std::span<const ItemHash> hashes, std::span<Removal> outcomes) {
   assert(outcomes.size() >= hashes.size());
-  for (size_t start = 0; start < hashes.size(); start += kGroupItems) {
-    const size_t end = std::min(start + kGroupItems, hashes.size());
-    for (size_t i = start; i < end; ++i) prefetch(hashes[i]);
-    for (size_t i = start; i < end; ++i) outcomes[i] = remove(hashes[i]);
-  }
+  std::ranges::fill(outcomes.first(hashes.size()), Removal::kAbsent);
+  with_layout(layout(), [&]<class Layout>() {
+    if constexpr (DeletableLayout<Layout>) {
+      // Layer by layer does the same as item by item: a layer sees the same items in the same
+      // order.
+      for (size_t i = 0; i < layer_count();) {
+        Layer& layer = layers()[i];
+        bool has_removed = false;
+        for (size_t start = 0; start < hashes.size(); start += kGroupItems) {
+          const size_t count = std::min(kGroupItems, hashes.size() - start);
+          has_removed |= layer.remove_group<Layout>(hashes.subspan(start, count),
+                                                    outcomes.subspan(start, count));
+        }
+        const bool is_over = has_removed && layer.item_count() == 0 && i + 1 < layer_count();
+        if (is_over) {
+          drop_layer(i);
+        } else {
+          ++i;
+        }
+      }
+    }
+  });
 }
 
 bool ScalableFilter::may_contain(std::string_view item, int64_t now_ms) const {

@@ -169,6 +169,29 @@ TEST(FingerprintLayoutTest, GroupsAnswerAsSingleLookupsDo) {
   }
 }
 
+TEST(FingerprintLayoutTest, GroupsAreRemovedAsSingleItemsAre) {
+  for (const uint64_t capacity : {2'000, 300'000}) {
+    Layer group = table_for(capacity, 0.05);
+    fill(group, 0, capacity);
+    Layer single = *group.clone();
+    for (uint64_t start = 0; start < 2 * capacity; start += 50) {
+      std::vector<ItemHash> hashes;
+      // Each item twice, the second time in vain unless another is like it.
+      for (uint64_t i = 0; i < 100; ++i) hashes.push_back(table_item(kTableSeed, start + i % 50));
+      std::vector<Removal> outcomes(hashes.size(), Removal::kAbsent);
+      outcomes[3] = Removal::kStays;
+      group.remove_group<FingerprintLayout>(hashes, outcomes);
+      for (size_t i = 0; i < hashes.size(); ++i) {
+        const Removal expected =
+            i == 3 ? Removal::kStays : single.remove<FingerprintLayout>(hashes[i]);
+        ASSERT_EQ(outcomes[i], expected);
+      }
+    }
+    EXPECT_EQ(group.item_count(), single.item_count());
+    EXPECT_EQ(bytes_of(group), bytes_of(single));
+  }
+}
+
 TEST(FingerprintLayoutTest, ShapesThatNoTableHasAreRefused) {
   const Geometry good = *FingerprintLayout::size(1000, 0.01);
   EXPECT_TRUE(FingerprintLayout::is_valid(good));
