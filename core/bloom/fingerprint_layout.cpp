@@ -323,6 +323,40 @@ void FingerprintLayout::prefetch(const uint64_t* words, const Geometry& geometry
   with_table(words, geometry, [&](const auto& table) { Lookup(table, hash).prefetch(table); });
 }
 
+bool FingerprintLayout::is_sound(const BitArray& bits, const Geometry& geometry,
+                                 uint64_t item_count) {
+  constexpr uint64_t kLineWords = kLineBits / 64;
+  const unsigned slots =
+      kLineBits / (geometry.hash_count * geometry.cell_bits) * unsigned{geometry.hash_count};
+  const uint64_t mask = (uint64_t{1} << geometry.cell_bits) - 1;
+  const uint64_t all_slots = slot_count(geometry);
+  uint64_t taken = 0;
+  bool is_clean = true;
+  const auto count_line = [&](const uint64_t* line, uint64_t slots_used) {
+    for (unsigned bit = 0; bit < kLineBits;) {
+      const unsigned width = bit < slots * geometry.cell_bits ? geometry.cell_bits : 1;
+      const unsigned shift = bit % 64;
+      uint64_t value = line[bit / 64] >> shift;
+      if (shift + width > 64) value |= line[bit / 64 + 1] << (64 - shift);
+      const bool is_taken = (value & (width == 1 ? 1 : mask)) != 0;
+      const bool is_slot = width != 1 && bit / width < slots_used;
+      taken += is_taken && is_slot;
+      is_clean = is_clean && (!is_taken || is_slot);
+      bit += width;
+    }
+  };
+  bits.visit_data(0, bits.bytes().size(), [&](uint64_t offset, std::span<const std::byte> data) {
+    const uint64_t first = offset / (kLineBits / 8);
+    const uint64_t count = data.size() / (kLineBits / 8);
+    for (uint64_t line = first; line < first + count; ++line) {
+      const uint64_t before = line * slots;
+      const uint64_t left = all_slots - std::min(all_slots, before);
+      count_line(bits.words() + line * kLineWords, std::min<uint64_t>(left, slots));
+    }
+  });
+  return is_clean && taken == item_count;
+}
+
 bool FingerprintLayout::check(const uint64_t* words, const Geometry& geometry, ItemHash hash) {
   return with_table(words, geometry,
                     [&](const auto& table) { return Lookup(table, hash).is_found(table); });

@@ -30,7 +30,7 @@
 namespace core::bloom {
 
 struct FingerprintLayout {
-  static constexpr LayoutRow kRow{.id = LayoutId{4},
+  static constexpr LayoutRow kRow{.id = kDeletableLayout,
                                   .name = "fingerprints",
                                   .clears_bits = true,
                                   .has_fixed_hash = true,
@@ -63,6 +63,26 @@ struct FingerprintLayout {
   }
   // Slots of the whole table.
   static uint64_t slot_count(const Geometry& geometry);
+
+  // What the count of items tells already: deletions leave nothing behind.
+  static double fill_now(const uint64_t* /*words*/, const Geometry& geometry, uint64_t item_count) {
+    return static_cast<double>(item_count) / static_cast<double>(slot_count(geometry));
+  }
+  static double items_now(const uint64_t* /*words*/, const Geometry& /*geometry*/,
+                          uint64_t item_count) {
+    return static_cast<double>(item_count);
+  }
+  static double error_now(const uint64_t* /*words*/, const Geometry& geometry,
+                          uint64_t item_count) {
+    return predicted_error(geometry, item_count);
+  }
+  static double residue_now(const uint64_t* /*words*/, const Geometry& /*geometry*/,
+                            uint64_t /*item_count*/) {
+    return 0;
+  }
+  static double predicted_residue(const Geometry& /*geometry*/, double /*item_count*/) { return 0; }
+  // Whether as many slots are taken as there are items, and no bit is set outside of the buckets.
+  static bool is_sound(const BitArray& bits, const Geometry& geometry, uint64_t item_count);
 
   static void prefetch(const uint64_t* words, const Geometry& geometry, ItemHash hash);
   static bool check(const uint64_t* words, const Geometry& geometry, ItemHash hash);

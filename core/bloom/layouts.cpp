@@ -42,4 +42,28 @@ std::string layout_names(std::string_view separator, std::string_view last_separ
   return names;
 }
 
+std::optional<ArrayFigures> array_figures(LayoutId layout, const ArrayView& array,
+                                          uint64_t item_count) {
+  return with_layout(layout, [&]<class Layout>() -> std::optional<ArrayFigures> {
+    if constexpr (DeletableLayout<Layout>) {
+      const auto& [words, geometry] = array;
+      return ArrayFigures{Layout::fill_now(words, geometry, item_count),
+                          Layout::items_now(words, geometry, item_count),
+                          Layout::error_now(words, geometry, item_count),
+                          Layout::residue_now(words, geometry, item_count)};
+    }
+    return std::nullopt;
+  });
+}
+
+std::optional<double> predicted_residue(LayoutId layout, const Geometry& geometry,
+                                        double item_count) {
+  return with_layout(layout, [&]<class Layout>() -> std::optional<double> {
+    if constexpr (DeletableLayout<Layout>) {
+      return Layout::predicted_residue(geometry, item_count);
+    }
+    return std::nullopt;
+  });
+}
+
 }  // namespace core::bloom

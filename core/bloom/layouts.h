@@ -20,10 +20,12 @@
 #include <string_view>
 
 #include "core/bloom/arrays/bit_array.h"
+#include "core/bloom/fingerprint_layout.h"
 #include "core/bloom/hash.h"
 #include "core/bloom/native_layout.h"
 #include "core/bloom/parameters.h"
 #include "core/bloom/redisbloom_layout.h"
+#include "core/bloom/region_layout.h"
 #include "core/bloom/valkeybloom_layout.h"
 
 namespace core::bloom {
@@ -70,11 +72,24 @@ concept AddOnlyLayout = !Layout::kRow.clears_bits &&
 template <class Layout>
 concept DeletableLayout = Layout::kRow.clears_bits&& requires(uint64_t* words,
                                                               const Geometry& geometry,
-                                                              uint64_t capacity, ItemHash hash) {
+                                                              uint64_t capacity, ItemHash hash,
+                                                              uint64_t count, double rate,
+                                                              const BitArray& bits) {
   { Layout::insert(words, geometry, capacity, hash) } -> std::same_as<Insertion>;
   // Inserts without looking; false when there is no room.
   { Layout::insert_new(words, geometry, capacity, hash) } -> std::same_as<bool>;
   { Layout::remove(words, geometry, hash) } -> std::same_as<Removal>;
+  // What the array itself says of its fill, of the items that so much is the work of, of the chance
+  // that an absent item is found, and of the share of the items whose removal answers kStays.
+  // `count` is the layer's item count.
+  { Layout::fill_now(words, geometry, count) } -> std::same_as<double>;
+  { Layout::items_now(words, geometry, count) } -> std::same_as<double>;
+  { Layout::error_now(words, geometry, count) } -> std::same_as<double>;
+  { Layout::residue_now(words, geometry, count) } -> std::same_as<double>;
+  // That share after so many insertions and no removal.
+  { Layout::predicted_residue(geometry, rate) } -> std::same_as<double>;
+  // Whether the members above can have left the bits so. Touches no page that is untouched.
+  { Layout::is_sound(bits, geometry, count) } -> std::same_as<bool>;
 };
 
 template <class Layout>
@@ -93,7 +108,9 @@ struct LayoutList {
 using Layouts = LayoutList<  //
     NativeLayout,            //
     RedisBloomLayout,        //
-    ValkeyBloomLayout>;
+    ValkeyBloomLayout,       //
+    FingerprintLayout,       //
+    RegionLayout>;
 
 inline constexpr auto& kLayoutRows = Layouts::kRows;
 

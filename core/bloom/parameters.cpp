@@ -85,8 +85,12 @@ uint64_t accounted_bytes(LayoutId layout, uint64_t layer_count, uint64_t bits_by
 FilterParameters without_unused(FilterParameters parameters) {
   const LayoutRow& layout = layout_row(parameters.layout);
   if (!layout.takes_seed) parameters.seed = kFixedSeed;
-  if (!layout.takes_region_bits) parameters.region_bits = 0;
   if (!parameters.window.is_set()) parameters.window = WindowSettings{};
+  if (!layout.takes_region_bits) {
+    parameters.region_bits = 0;
+  } else if (parameters.region_bits == 0) {
+    parameters.region_bits = kDefaultRegionBits;
+  }
   if (!layout.has_older_forms) {
     parameters.hashes_32_bits = false;
     parameters.rounds_to_power_of_two = false;

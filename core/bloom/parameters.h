@@ -23,6 +23,9 @@ namespace core::bloom {
 enum class LayoutId : uint8_t {};
 // The native layout, of filters that do not ask for one.
 inline constexpr LayoutId kDefaultLayout{1};
+// The layouts of filters that ask for DELETABLE, without and with regions.
+inline constexpr LayoutId kDeletableLayout{4};
+inline constexpr LayoutId kRegionLayout{5};
 
 // A layout for code that treats all of them alike.
 struct LayoutRow {
@@ -107,6 +110,11 @@ struct WindowSettings {
 // A time before all others, at which nothing has been forgotten yet.
 inline constexpr int64_t kNoTime = std::numeric_limits<int64_t>::min();
 
+// Longer regions save no memory worth it, and let next to nothing go.
+inline constexpr unsigned kMaxRegionBits = 255;
+// A quarter more memory; of a filter filled to the half, 2 items in 1,000 cannot be deleted.
+inline constexpr unsigned kDefaultRegionBits = 4;
+
 struct FilterParameters {
   double error_rate = 0.01;
   uint64_t capacity = 100;
@@ -120,7 +128,7 @@ struct FilterParameters {
   // The two older forms of the redisbloom layout, met only in imported filters.
   bool hashes_32_bits = false;
   bool rounds_to_power_of_two = false;
-  // Of the layouts that take it.
+  // Of the layouts that take it; 0 asks for the default.
   uint8_t region_bits = 0;
   // The growth that RedisBloom keeps of a filter that never grows; it has no effect.
   uint16_t idle_growth = kUsualIdleGrowth;
@@ -161,6 +169,24 @@ struct ArrayView {
   const uint64_t* words = nullptr;
   Geometry geometry;
 };
+
+// What a layer's array says of itself, where items can be deleted: the count of items does not tell
+// what deletions have left behind.
+struct ArrayFigures {
+  double fill_ratio = 0;
+  // As many as would have filled it so.
+  double items = 0;
+  double error_rate = 0;
+  // Share of the items that deleting would leave in place.
+  double residue = 0;
+};
+// Nothing of layouts that only add. Takes up to some milliseconds.
+std::optional<ArrayFigures> array_figures(LayoutId layout, const ArrayView& array,
+                                          uint64_t item_count);
+// Share of `item_count` items that deleting would leave in place, had none been deleted before.
+std::optional<double> predicted_residue(LayoutId layout, const Geometry& geometry,
+                                        double item_count);
+
 // Arrays below this are likely in a core's own cache while their filter is in use: the older layers
 // of a filter that has grown. Fetching for them would cost as much as looking.
 inline constexpr uint64_t kCachedBytes = 256 << 10;

@@ -46,6 +46,10 @@ void check_layers_group(std::span<const Layer> layers, std::span<const ItemHash>
 
 double predicted_error_of(LayoutId layout, const Layer& layer) {
   return with_layout(layout, [&]<class Layout>() {
+    if constexpr (DeletableLayout<Layout>) {
+      const auto& [words, geometry] = layer.view();
+      return Layout::error_now(words, geometry, layer.item_count());
+    }
     return Layout::predicted_error(layer.geometry(), layer.item_count());
   });
 }

@@ -20,6 +20,7 @@ namespace {
 using core::bloom::BitArray;
 using core::bloom::Geometry;
 
+constexpr std::string_view kDamagedBits = "ERR the bits of the filter are damaged";
 constexpr uint64_t kMaxCapacity = std::numeric_limits<int64_t>::max();
 
 // The bits may be stored as whole words, of which the memory has as many.
@@ -97,13 +98,13 @@ bool FilterBuilder::add_layer(LayerClaim claim) {
 
 bool FilterBuilder::add_layer(const LayerClaim& claim, StringReader& array) {
   if (!add_layer(claim)) return false;
-  if (!fill(layers_.back().bits, array)) fail("ERR the bits of the filter are damaged");
+  if (!fill(layers_.back().bits, array) || !last_is_sound()) fail(kDamagedBits);
   return ok();
 }
 
 bool FilterBuilder::add_layer_of_runs(const LayerClaim& claim, ModuleReader& runs) {
   if (!add_layer(claim)) return false;
-  if (!read_runs(runs, layers_.back().bits)) fail("ERR the bits of the filter are damaged");
+  if (!read_runs(runs, layers_.back().bits) || !last_is_sound()) fail(kDamagedBits);
   return ok();
 }
 
@@ -114,6 +115,11 @@ bool FilterBuilder::add_layer(LayerClaim claim, BitArray bits) {
   layers_.push_back(
       {*geometry, claim.capacity, claim.item_count, claim.error_rate, std::move(bits)});
   return true;
+}
+
+bool FilterBuilder::last_is_sound() const {
+  const LayoutCodec& codec = layout_codec(parameters.layout);
+  return codec.is_sound == nullptr || codec.is_sound(parameters, layers_.back());
 }
 
 void FilterBuilder::set_item_count(uint64_t item_count) {

@@ -49,7 +49,8 @@ struct LayerClaim {
   uint64_t array_bytes = 0;
   double bits_per_item = 0;       // redisbloom
   uint64_t exponent = 0;          // redisbloom: log2 of the modulus of a rounded layer, else 0
-  uint64_t lines_per_lookup = 0;  // native
+  uint64_t lines_per_lookup = 0;  // native, fingerprints, regions
+  uint64_t cell_bits = 0;         // fingerprints, regions
 };
 
 // What bytes say of a filter as a whole, not yet trusted.
@@ -113,6 +114,8 @@ class FilterBuilder {
   std::optional<core::bloom::Geometry> checked_geometry(LayerClaim& claim);
   // Puts what the encoder will write into `claim`, where forms differ.
   std::optional<core::bloom::Geometry> accepted_geometry(LayerClaim& claim);
+  // Of the newest layer, whose bits are read.
+  bool last_is_sound() const;
 
   uint64_t left_bytes_;
   std::vector<core::bloom::LayerParts> layers_;

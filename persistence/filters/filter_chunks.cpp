@@ -2,6 +2,8 @@
 #include "persistence/filters/filter_chunks.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <optional>
 #include <tuple>
 
@@ -74,6 +76,19 @@ LayerClaim read_layer(ByteReader& in, HeaderForm form) {
   layer.exponent = in.u8();
   layer.lines_per_lookup = layer.exponent;
   return layer;
+}
+
+bool is_deletable(const LayoutCodec& codec) {
+  return core::bloom::layout_row(codec.layout).clears_bits;
+}
+
+// The deletable layouts have the bits of a cell in place of the bits per item.
+uint64_t cell_bits_of(double bits_per_item) {
+  constexpr uint64_t kNone = std::numeric_limits<uint64_t>::max();
+  const bool is_whole = bits_per_item >= 0 &&
+                        bits_per_item <= std::numeric_limits<uint16_t>::max() &&
+                        bits_per_item == std::floor(bits_per_item);
+  return is_whole ? static_cast<uint64_t>(bits_per_item) : kNone;
 }
 
 // What stands behind the layers. `in` stands at the first one.
@@ -157,7 +172,7 @@ std::string encode_chunk_header(const ScalableFilter& filter) {
     out.u64(layer.bit_count);
     out.u64(layer.item_count);
     out.f64(layer.error_rate);
-    out.f64(layer.bits_per_item);
+    out.f64(is_deletable(codec) ? static_cast<double>(layer.cell_bits) : layer.bits_per_item);
     out.u32(static_cast<uint32_t>(layer.hash_count));
     out.u64(layer.capacity);
     out.u8(static_cast<uint8_t>(is_theirs ? layer.exponent : layer.lines_per_lookup));
@@ -196,7 +211,8 @@ core::Result<std::unique_ptr<ScalableFilter>> decode_chunk_header(
   if (!is_sound) return damaged;
   uint64_t sum = 0;
   for (uint64_t i = 0; i < layer_count && builder.ok(); ++i) {
-    const LayerClaim layer = read_layer(in, *form);
+    LayerClaim layer = read_layer(in, *form);
+    if (is_deletable(*codec)) layer.cell_bits = cell_bits_of(layer.bits_per_item);
     if (__builtin_add_overflow(sum, layer.item_count, &sum)) return damaged;
     builder.add_layer(layer);
   }

@@ -23,6 +23,7 @@ LayerClaim claim_of(const ScalableFilter& filter, size_t index) {
   claim.bit_count = info.geometry.bit_count;
   claim.array_bytes = stored_array_bytes(info.geometry);
   claim.lines_per_lookup = info.geometry.lines_per_lookup;
+  claim.cell_bits = info.geometry.cell_bits;
   // Where another machine has sized the layer, RedisBloom still wants these two to agree.
   claim.bits_per_item = RedisBloomLayout::bits_per_item(info.error_rate, claim.hash_count)
                             .value_or(RedisBloomLayout::bits_per_item(info.error_rate));

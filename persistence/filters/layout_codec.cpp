@@ -7,6 +7,7 @@
 
 #include "core/bloom/layouts.h"
 #include "persistence/filters/bloomery_codec.h"
+#include "persistence/filters/deletable_codec.h"
 #include "persistence/filters/redisbloom_codec.h"
 #include "persistence/filters/valkeybloom_codec.h"
 
@@ -43,6 +44,26 @@ constexpr LayoutCodec kRows[] = {
      .take_settings = take_valkeybloom_settings,
      .accept = accept_valkeybloom,
      .has_load_form = true},
+    {.layout = core::bloom::kDeletableLayout,
+     .module = "bloomeryF",
+     .version_min = kDeletableVersion,
+     .version_max = kDeletableVersion,
+     .encode = encode_deletable,
+     .decode = decode_deletable,
+     .chunk_option = 64,
+     .take_settings = take_deletable_settings,
+     .accept = accept_deletable,
+     .is_sound = is_sound_deletable},
+    {.layout = core::bloom::kRegionLayout,
+     .module = "bloomeryR",
+     .version_min = kDeletableVersion,
+     .version_max = kDeletableVersion,
+     .encode = encode_deletable,
+     .decode = decode_deletable,
+     .chunk_option = 128,
+     .take_settings = take_deletable_settings,
+     .accept = accept_deletable,
+     .is_sound = is_sound_deletable},
 };
 
 constexpr bool has_one_row(LayoutId layout) {

@@ -12,6 +12,7 @@ namespace server {
 std::span<const Command> bitmap_commands();
 std::span<const Command> bloom_commands();
 std::span<const Command> bloom_chunk_commands();
+std::span<const Command> bloom_deletion_commands();
 std::span<const Command> bloom_insight_commands();
 std::span<const Command> bloom_many_commands();
 std::span<const Command> bloom_merge_commands();

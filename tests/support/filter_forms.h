@@ -86,7 +86,8 @@ inline std::string load_payload_of(const ScalableFilter& filter) {
 
 // Whether big arrays of the layout are stored without their zeros.
 inline bool is_stored_as_runs(core::bloom::LayoutId layout) {
-  return persistence::layout_codec(layout).encode == persistence::encode_bloomery;
+  return persistence::layout_codec(layout).encode == persistence::encode_bloomery ||
+         core::bloom::layout_row(layout).clears_bits;
 }
 
 inline void expect_equal(const ScalableFilter& a, const ScalableFilter& b) {

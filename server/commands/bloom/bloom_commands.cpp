@@ -32,7 +32,7 @@ FilterTimes times_of(const FilterRequest& request) {
 
 /* BF.RESERVE key error_rate capacity [EXPANSION expansion | NONSCALING] [TIGHTENING ratio]
    [WINDOW length [ITEMS]] [GENERATIONS generations] [REFRESH]
-   [SEED seed] [VALIDATESCALETO capacity] [LAYOUT layout]
+   [SEED seed] [VALIDATESCALETO capacity] [LAYOUT layout] [DELETABLE] [REGIONS bits]
    [EX s | PX ms | EXAT unix-s | PXAT unix-ms] */
 void reserve(Context& ctx) {
   const auto request = parse_reserve(ctx);
@@ -181,6 +181,7 @@ bool load_journalled_as_insert(Context& ctx, const FilterRequest& request) {
 /* BF.INSERT key [CAPACITY capacity] [ERROR error] [EXPANSION expansion] [NOCREATE] [NONSCALING]
    [WINDOW length [ITEMS]] [GENERATIONS generations] [REFRESH]
    [TIGHTENING ratio] [SEED seed] [VALIDATESCALETO capacity] [LAYOUT layout]
+   [DELETABLE] [REGIONS bits]
    [EX s | PX ms | EXAT unix-s | PXAT unix-ms] ITEMS item [item ...] */
 void insert(Context& ctx) {
   const auto request = parse_insert(ctx);
@@ -299,14 +300,10 @@ void card(Context& ctx) {
   ctx.reply.integer(*found == nullptr ? 0 : static_cast<int64_t>((*found)->item_count()));
 }
 
-void prefetch_item(const Entry& entry, Arguments args) {
-  if (entry.is_filter()) entry.filter().prefetch(entry.filter().hasher()(args[2]));
-}
-
 const std::string kSharedOptions =
     "[TIGHTENING ratio] [SEED seed] [VALIDATESCALETO capacity] [LAYOUT " +
     core::bloom::layout_names(" | ", " | ") +
-    "] [WINDOW length [ITEMS]] [GENERATIONS generations] [REFRESH] "
+    "] [DELETABLE] [REGIONS bits] [WINDOW length [ITEMS]] [GENERATIONS generations] [REFRESH] "
     "[EX seconds | PX milliseconds | EXAT unix-time-seconds | PXAT unix-time-milliseconds]";
 const std::string kReserveSyntax =
     "key error_rate:double capacity [EXPANSION expansion] [NONSCALING] " + kSharedOptions;

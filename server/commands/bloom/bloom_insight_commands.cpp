@@ -22,6 +22,7 @@ namespace {
 using core::bloom::FilterParameters;
 using core::bloom::Geometry;
 using core::bloom::LayerInfo;
+using core::bloom::LayoutId;
 using core::bloom::ScalableFilter;
 
 // Half a billion bits tell a fill ratio to four digits, whatever the size of the array.
@@ -57,9 +58,28 @@ class PairWriter {
   protocol::ReplyWriter& reply_;
 };
 
+// Shares of the capacity that the residue is predicted for.
+struct Load {
+  std::string_view name;
+  double share;
+};
+constexpr Load kLoads[] = {{"25%", 0.25}, {"50%", 0.5}, {"60%", 0.6}, {"100%", 1}};
+
+void write_planned_residue(protocol::ReplyWriter& reply, LayoutId layout,
+                           const core::bloom::LayerPlan& layer) {
+  reply.bulk("predicted residue");
+  reply.map(std::size(kLoads));
+  PairWriter pairs(reply);
+  for (const Load& load : kLoads) {
+    const double items = load.share * static_cast<double>(layer.capacity);
+    pairs.number(load.name,
+                 core::bloom::predicted_residue(layout, layer.geometry, items).value_or(0));
+  }
+}
+
 /* BF.PLAN error_rate capacity [EXPANSION expansion] [NONSCALING] [TIGHTENING ratio]
    [WINDOW length [ITEMS]] [GENERATIONS generations] [REFRESH]
-   [LAYOUT layout] */
+   [LAYOUT layout] [DELETABLE] [REGIONS bits] */
 void plan(Context& ctx) {
   const auto request = parse_plan(ctx);
   if (!request) return ctx.reply.error(request.error().message);
@@ -75,7 +95,8 @@ void plan(Context& ctx) {
       core::bloom::accounted_bytes(parameters.layout, layer_count, (bits + 7) / 8) +
       core::bloom::window_bytes(parameters);
   const uint64_t capacity = is_windowed ? parameters.capacity : layer->capacity;
-  ctx.reply.map(is_windowed ? 9 : 8);
+  const bool is_deletable = layout_row(parameters.layout).clears_bits;
+  ctx.reply.map(8 + size_t{is_windowed} + (is_deletable ? 2 : 0));
   PairWriter pairs(ctx.reply);
   pairs.text("layout", core::bloom::layout_name(parameters.layout));
   // What BF.INFO will say of it.
@@ -87,6 +108,9 @@ void plan(Context& ctx) {
   pairs.number("error rate of the first layer", layer->error_rate);
   pairs.flag("scaling", parameters.is_scaling());
   if (is_windowed) pairs.count("generations", layer_count);
+  if (!is_deletable) return;
+  pairs.count("cell bits", geometry.cell_bits);
+  write_planned_residue(ctx.reply, parameters.layout, *layer);
 }
 
 struct GenerationFigures {
@@ -98,6 +122,8 @@ struct GenerationFigures {
 struct LayerFigures {
   LayerInfo info;
   double fill_ratio = 0;
+  double items = 0;    // estimated from the bits
+  double residue = 0;  // where items can be deleted
 };
 
 // What STATS tells, read in one go so that the reply is written without the lock.
@@ -133,10 +159,17 @@ struct FilterFigures {
   }
   double estimated_cardinality() const {
     double sum = 0;
-    for (const LayerFigures& layer : layers) {
-      sum += core::bloom::estimated_items(layer.info.geometry, layer.fill_ratio);
-    }
+    for (const LayerFigures& layer : layers) sum += layer.items;
     return sum;
+  }
+  bool is_deletable() const { return layout_row(parameters.layout).clears_bits; }
+  // The mean over all items.
+  double residue() const {
+    double sum = 0;
+    for (const LayerFigures& layer : layers) {
+      sum += layer.residue * static_cast<double>(layer.info.item_count);
+    }
+    return item_count == 0 ? 0 : sum / static_cast<double>(item_count);
   }
 };
 
@@ -154,8 +187,13 @@ FilterFigures figures_of(const ScalableFilter& filter) {
   for (size_t i = 0; i < filter.layer_count(); ++i) {
     const LayerInfo info = filter.layer_info(i);
     const double read_bytes = std::ceil(share * static_cast<double>(info.geometry.size_bytes()));
+    const core::bloom::ArrayView array{filter.layer_bits(i).words(), info.geometry};
+    if (const auto own = core::bloom::array_figures(filter.layout(), array, info.item_count)) {
+      figures.layers.push_back({info, own->fill_ratio, own->items, own->residue});
+      continue;
+    }
     const double fill = filter.sampled_fill_ratio(i, static_cast<uint64_t>(read_bytes));
-    figures.layers.push_back({info, fill});
+    figures.layers.push_back({info, fill, core::bloom::estimated_items(info.geometry, fill)});
   }
   const core::bloom::Window* const window = filter.window();
   for (size_t i = 0; window != nullptr && i < window->generations().size(); ++i) {
@@ -174,8 +212,8 @@ void write_tightening(PairWriter& pairs, const FilterParameters& parameters) {
   pairs.number(kLabel, ratio);
 }
 
-void write_layer(protocol::ReplyWriter& reply, const LayerFigures& layer) {
-  reply.map(8);
+void write_layer(protocol::ReplyWriter& reply, const LayerFigures& layer, bool is_deletable) {
+  reply.map(is_deletable ? 10 : 8);
   PairWriter pairs(reply);
   pairs.count("capacity", layer.info.capacity);
   pairs.count("items", layer.info.item_count);
@@ -185,6 +223,9 @@ void write_layer(protocol::ReplyWriter& reply, const LayerFigures& layer) {
   pairs.number("error rate", layer.info.error_rate);
   pairs.number("fill ratio", layer.fill_ratio);
   pairs.number("predicted error rate", layer.info.predicted_error_rate);
+  if (!is_deletable) return;
+  pairs.count("cell bits", layer.info.geometry.cell_bits);
+  pairs.number("predicted residue", layer.residue);
 }
 
 // Starts are milliseconds since 1970, or how many items came before.
@@ -216,7 +257,7 @@ void write_filter(protocol::ReplyWriter& reply, const FilterFigures& figures) {
   const Geometry& newest = figures.layers.back().info.geometry;
   const bool is_estimated = parameters.item_count_is_estimated;
   const bool is_windowed = parameters.window.is_set();
-  reply.map(14 + size_t{is_estimated} + size_t{is_windowed});
+  reply.map(14 + size_t{is_estimated} + size_t{is_windowed} + (figures.is_deletable() ? 2 : 0));
   PairWriter pairs(reply);
   pairs.text("layout", core::bloom::layout_name(parameters.layout));
   pairs.count("bytes", figures.size_bytes);
@@ -238,9 +279,15 @@ void write_filter(protocol::ReplyWriter& reply, const FilterFigures& figures) {
   } else {
     pairs.null("expansion");
   }
+  if (figures.is_deletable()) {
+    pairs.count("cell bits", newest.cell_bits);
+    pairs.number("predicted residue", figures.residue());
+  }
   reply.bulk("layers");
   reply.array(figures.layers.size());
-  for (const LayerFigures& layer : figures.layers) write_layer(reply, layer);
+  for (const LayerFigures& layer : figures.layers) {
+    write_layer(reply, layer, figures.is_deletable());
+  }
   if (is_windowed) write_window(reply, figures);
 }
 
@@ -267,7 +314,8 @@ std::string layout_tokens() {
 
 const std::string kPlanSyntax =
     "error_rate:double capacity [EXPANSION expansion] [NONSCALING] [TIGHTENING ratio] [LAYOUT (" +
-    layout_tokens() + ")] [WINDOW length [ITEMS]] [GENERATIONS generations] [REFRESH]";
+    layout_tokens() +
+    ")] [DELETABLE] [REGIONS bits] [WINDOW length [ITEMS]] [GENERATIONS generations] [REFRESH]";
 
 const Command kBloomInsightRows[] = {
     {.name = "bf.plan",

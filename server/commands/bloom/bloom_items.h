@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the families of BF.* share that deal with items: hashes made before the lock, the filter
-// that an add makes, the replies to adds.
-//
-// Items are hashed before the key is locked: the layout of new filters is guessed to be that of
-// this one too, and where it is not they are hashed again under the lock.
+// What the families of BF.* share that deal with items: the filter that an add makes, the
+// replies to adds, and item_batch.h.
 //
 // Thread safety: as Context.
 #pragma once
@@ -30,50 +27,6 @@ inline constexpr uint32_t kAdds = kWrite | kDenyOom;
 inline constexpr uint32_t kLooks = kReadOnly | kFast;
 inline constexpr auto kAddKey = one_key(kKeyRw | kKeyAccess | kKeyUpdate);
 inline constexpr auto kLookKey = one_key(kKeyRo | kKeyAccess);
-
-// The layout to hash for before the filter is known; nothing when the hash depends on the filter.
-inline std::optional<core::bloom::LayoutId> guessed_layout(const Context& ctx) {
-  const core::bloom::LayoutId layout = ctx.config().bloom_layout();
-  if (!core::bloom::layout_row(layout).has_fixed_hash) return std::nullopt;
-  return layout;
-}
-
-// One item, hashed before the lock.
-class EarlyHash {
- public:
-  EarlyHash(const Context& ctx, std::string_view item) : item_(item), guess_(guessed_layout(ctx)) {
-    if (guess_) hash_ = core::bloom::ItemHasher(*guess_)(item);
-  }
-  core::bloom::ItemHash for_filter(const core::bloom::ScalableFilter& filter) const {
-    return guess_ == filter.layout() ? hash_ : filter.hasher()(item_);
-  }
-
- private:
-  std::string_view item_;
-  std::optional<core::bloom::LayoutId> guess_;
-  core::bloom::ItemHash hash_;
-};
-
-// The items of a command, hashed before the lock.
-class EarlyBatch {
- public:
-  EarlyBatch(const Context& ctx, Arguments items)
-      : batch_(ItemBatch::of_thread()), items_(items), guess_(guessed_layout(ctx)) {
-    if (guess_) batch_.hash(core::bloom::ItemHasher(*guess_), items_);
-  }
-  ~EarlyBatch() { batch_.release_large(); }
-  EarlyBatch(const EarlyBatch&) = delete;
-  EarlyBatch& operator=(const EarlyBatch&) = delete;
-  ItemBatch& for_filter(const core::bloom::ScalableFilter& filter) {
-    if (guess_ != filter.layout()) batch_.hash(filter.hasher(), items_);
-    return batch_;
-  }
-
- private:
-  ItemBatch& batch_;
-  Arguments items_;
-  std::optional<core::bloom::LayoutId> guess_;
-};
 
 // Of a filter that is made.
 struct FilterTimes {

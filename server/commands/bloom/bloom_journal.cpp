@@ -18,6 +18,7 @@ namespace {
 using core::bloom::AddOutcome;
 using core::bloom::FilterParameters;
 using core::bloom::LayoutId;
+using core::bloom::Removal;
 using core::bloom::ScalableFilter;
 using core::bloom::ValkeyBloomLayout;
 
@@ -45,7 +46,8 @@ class SettingWords {
                                                 ? parameters.window.length
                                                 : parameters.window.length / 1000)),
         generations_(parameters.window.generations),
-        window_start_ms_(filter.window() == nullptr ? 0 : filter.window()->newest().start) {}
+        window_start_ms_(filter.window() == nullptr ? 0 : filter.window()->newest().start),
+        region_bits_(parameters.region_bits) {}
 
   std::string_view error_rate() const { return error_rate_; }
   std::string_view capacity() const { return capacity_.text(); }
@@ -68,6 +70,7 @@ class SettingWords {
     append(words, {"LAYOUT", core::bloom::layout_name(parameters_.layout)});
     append_window(words);
     if (expires_at_ms_ != core::keyspace::kNoExpiry) append(words, {"PXAT", expiry_.text()});
+    if (parameters_.region_bits != 0) append(words, {"REGIONS", region_bits_.text()});
   }
 
  private:
@@ -91,6 +94,7 @@ class SettingWords {
   const core::Decimal window_length_;
   const core::Decimal generations_;
   const core::Decimal window_start_ms_;
+  const core::Decimal region_bits_;
 };
 
 // Room for the words of one command, reused by all commands of a thread.
@@ -167,6 +171,17 @@ void journal_added(const Context& ctx, const KeyRef& key, const ScalableFilter& 
   }
   append(words, {added == 1 ? "BF.ADD" : "BF.MADD", key.name});
   append_added();
+  journal_words(ctx, words);
+}
+
+void journal_deleted(const Context& ctx, const KeyRef& key, Arguments items,
+                     std::span<const Removal> removals) {
+  if (!ctx.is_journal_active()) return;
+  auto& words = words_of_thread();
+  append(words, {"BF.DEL", key.name});
+  for (size_t i = 0; i < removals.size(); ++i) {
+    if (removals[i] == Removal::kGone) words.push_back(items[i]);
+  }
   journal_words(ctx, words);
 }
 

@@ -24,4 +24,8 @@ void journal_reserved(const Context& ctx, const KeyRef& key,
 void journal_added(const Context& ctx, const KeyRef& key, const core::bloom::ScalableFilter& filter,
                    bool is_new, Arguments items, std::span<const core::bloom::AddOutcome> outcomes);
 
+// Items that were there but stay changed nothing.
+void journal_deleted(const Context& ctx, const KeyRef& key, Arguments items,
+                     std::span<const core::bloom::Removal> removals);
+
 }  // namespace server

@@ -82,6 +82,8 @@ struct Settings {
   std::optional<Seed> seed;
   std::optional<uint64_t> scale_to;
   std::optional<LayoutId> layout;
+  std::optional<uint8_t> region_bits;
+  bool deletable = false;
   bool non_scaling = false;
   TtlOption ttl;
   WindowWords window;
@@ -138,6 +140,14 @@ class SettingsParser {
   }
 
   bool take_layout_option() {
+    if (cursor_.eat_keyword("DELETABLE")) {
+      settings_.deletable = true;
+      return true;
+    }
+    if (cursor_.eat_keyword("REGIONS")) {
+      take_region_bits();
+      return true;
+    }
     if (!cursor_.eat_keyword("LAYOUT")) return false;
     if (!has_value(texts_.arity)) return true;
     for (const LayoutRow& row : core::bloom::layout_rows()) {
@@ -192,6 +202,14 @@ class SettingsParser {
     settings_.seed = seed;
   }
 
+  void take_region_bits() {
+    if (!has_value(texts_.arity)) return;
+    constexpr std::string_view kBad = "ERR REGIONS must be in the range [1, 255]";
+    static_assert(core::bloom::kMaxRegionBits == 255, "the text names it");
+    settings_.region_bits =
+        static_cast<uint8_t>(cursor_.take_int64_between(1, core::bloom::kMaxRegionBits, kBad));
+  }
+
   void take_scale_to() {
     if (!has_value(texts_.arity)) return;
     constexpr std::string_view kBad = "ERR bad capacity";
@@ -219,6 +237,9 @@ Seed random_seed() {
 // Where no word names it. valkey-bloom's journal spells out ratio and seed of each filter that is
 // made, and ours does the same for its layout; RedisBloom writes down what clients typed.
 LayoutId unnamed_layout(const Config& config, const Settings& settings, CommandOrigin origin) {
+  if (settings.deletable) {
+    return settings.region_bits ? core::bloom::kRegionLayout : core::bloom::kDeletableLayout;
+  }
   const bool is_spelled_out = settings.tightening_ratio && settings.seed;
   if (origin != CommandOrigin::kClient && is_spelled_out) return ValkeyBloomLayout::kId;
   if (origin == CommandOrigin::kForeignJournal) return RedisBloomLayout::kId;
@@ -248,6 +269,10 @@ FilterParameters merge(const Config& config, const Settings& settings, CommandOr
     parameters.tightening_ratio = settings.tightening_ratio.value_or(usual);
     if (parameters.tightening_ratio == layout.own_tightening) parameters.tightening_ratio = 0;
   }
+  if (layout.takes_region_bits) {
+    parameters.region_bits =
+        settings.region_bits.value_or(uint8_t{core::bloom::kDefaultRegionBits});
+  }
   if (layout.takes_seed) {
     if (settings.seed) {
       parameters.seed = *settings.seed;
@@ -256,6 +281,24 @@ FilterParameters merge(const Config& config, const Settings& settings, CommandOr
     }
   }
   return parameters;
+}
+
+// Words that a deletable filter cannot heed are refused: there is no client that sends them anyway.
+core::Result<> check_deletable(const Settings& settings, const LayoutRow& layout) {
+  if (settings.deletable && !layout.clears_bits) {
+    return core::Error{"ERR DELETABLE needs the layout fingerprints or regions"};
+  }
+  if (settings.region_bits && !layout.takes_region_bits) {
+    return core::Error{"ERR REGIONS needs DELETABLE and no layout but regions"};
+  }
+  if (!layout.clears_bits) return {};
+  if (settings.seed && !layout.takes_seed) {
+    return core::Error{"ERR deletable filters have no SEED"};
+  }
+  if (settings.tightening_ratio && !layout.takes_tightening) {
+    return core::Error{"ERR deletable filters have no TIGHTENING ratio"};
+  }
+  return {};
 }
 
 core::Result<> check_scale_to(const Admission& admission, const FilterParameters& parameters,
@@ -296,6 +339,8 @@ core::Result<FilterRequest> finish(const Context& ctx, const ArgumentCursor& cur
   if (window->is_set() && settings.scale_to) {
     return core::Error{"ERR cannot use WINDOW and VALIDATESCALETO options together"};
   }
+  const auto fits = check_deletable(settings, layout_row(request.parameters.layout));
+  if (!fits) return fits.error();
   if (settings.scale_to) {
     const auto checked = check_scale_to(ctx.admission(), request.parameters, *settings.scale_to);
     if (!checked) return checked.error();

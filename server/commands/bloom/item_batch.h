@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: MIT
 //
 // ItemBatch: room for the hashes and answers of one command with many items, reused by all the
-// commands of a thread.
+// commands of a thread; and hashes of items made before their key is locked.
 //
-// Invariants: hashes, outcomes and found are as long as the items of the last hash(), until
-// release_large().
+// Invariants: hashes, outcomes, removals and found are as long as the items of the last hash(),
+// until release_large().
 // Thread safety: of_thread() gives each thread its own.
 #pragma once
 
 #include <boost/container/vector.hpp>
+#include <optional>
 #include <span>
+#include <string_view>
 
 #include "core/bloom/hash.h"
 #include "core/bloom/scalable_filter.h"
 #include "core/release_storage.h"
-#include "server/dispatch/command.h"
+#include "server/dispatch/context.h"
 
 namespace server {
 
@@ -37,6 +39,11 @@ class ItemBatch {
     return {outcomes_.data(), outcomes_.size()};
   }
 
+  std::span<core::bloom::Removal> removals() {
+    resize(removals_, hashes_.size());
+    return {removals_.data(), removals_.size()};
+  }
+
   std::span<bool> found() {
     resize(found_, hashes_.size());
     return {found_.data(), found_.size()};
@@ -47,6 +54,7 @@ class ItemBatch {
   void release_large() {
     release_if_large(hashes_);
     release_if_large(outcomes_);
+    release_if_large(removals_);
     release_if_large(found_);
   }
 
@@ -66,7 +74,60 @@ class ItemBatch {
 
   boost::container::vector<core::bloom::ItemHash> hashes_;
   boost::container::vector<core::bloom::AddOutcome> outcomes_;
+  boost::container::vector<core::bloom::Removal> removals_;
   boost::container::vector<bool> found_;
 };
+
+// The layout of new filters is guessed to be that of this one too; where it is not, items are
+// hashed again under the lock.
+
+// The layout to hash for before the filter is known; nothing when the hash depends on the filter.
+inline std::optional<core::bloom::LayoutId> guessed_layout(const Context& ctx) {
+  const core::bloom::LayoutId layout = ctx.config().bloom_layout();
+  if (!core::bloom::layout_row(layout).has_fixed_hash) return std::nullopt;
+  return layout;
+}
+
+// One item, hashed before the lock.
+class EarlyHash {
+ public:
+  EarlyHash(const Context& ctx, std::string_view item) : item_(item), guess_(guessed_layout(ctx)) {
+    if (guess_) hash_ = core::bloom::ItemHasher(*guess_)(item);
+  }
+  core::bloom::ItemHash for_filter(const core::bloom::ScalableFilter& filter) const {
+    return guess_ == filter.layout() ? hash_ : filter.hasher()(item_);
+  }
+
+ private:
+  std::string_view item_;
+  std::optional<core::bloom::LayoutId> guess_;
+  core::bloom::ItemHash hash_;
+};
+
+// The items of a command, hashed before the lock.
+class EarlyBatch {
+ public:
+  EarlyBatch(const Context& ctx, Arguments items)
+      : batch_(ItemBatch::of_thread()), items_(items), guess_(guessed_layout(ctx)) {
+    if (guess_) batch_.hash(core::bloom::ItemHasher(*guess_), items_);
+  }
+  ~EarlyBatch() { batch_.release_large(); }
+  EarlyBatch(const EarlyBatch&) = delete;
+  EarlyBatch& operator=(const EarlyBatch&) = delete;
+  ItemBatch& for_filter(const core::bloom::ScalableFilter& filter) {
+    if (guess_ != filter.layout()) batch_.hash(filter.hasher(), items_);
+    return batch_;
+  }
+
+ private:
+  ItemBatch& batch_;
+  Arguments items_;
+  std::optional<core::bloom::LayoutId> guess_;
+};
+
+// Fetches for the item at argument 2.
+inline void prefetch_item(const Entry& entry, Arguments args) {
+  if (entry.is_filter()) entry.filter().prefetch(entry.filter().hasher()(args[2]));
+}
 
 }  // namespace server

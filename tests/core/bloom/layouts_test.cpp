@@ -89,6 +89,8 @@ TYPED_TEST(LayoutsTest, PredictionHoldsBelowAndAboveCapacity) {
   Layer layer = *Layer::create(plan);
   uint64_t added = 0;
   for (const double load : {0.6, 1.0, 1.5, 2.0}) {
+    // Of a full layer those refuse what the other layouts take.
+    if (TypeParam::kRow.clears_bits && load > 1) break;
     for (; added < uint64_t(capacity * load); ++added) {
       layer.mark<TypeParam>(numbered_hash(TypeParam::kId, kLayoutsSeed, added));
     }

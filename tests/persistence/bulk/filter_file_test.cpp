@@ -170,7 +170,7 @@ TEST_P(FilterFileTest, EveryFaultOfTheDiskLeavesWhatWasThere) {
 TEST_P(FilterFileTest, FullDiskIsToldAndNothingIsLeft) {
   const std::string text = lines_of(some_items(3000));
   for (const bool is_pipe : {false, true}) {
-    for (const uint64_t free_bytes : {0, 1000, 10000}) {
+    for (const uint64_t free_bytes : {0, 1000, 8000}) {
       VirtualDisk disk;
       disk.add_directory("/data");
       disk.put("/data/out.rdb", "the old file");

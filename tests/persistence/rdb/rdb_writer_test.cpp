@@ -238,6 +238,8 @@ class BusySink final : public ByteSink {
 TEST(RdbWriter, BitsMayBeSetWhileTheyAreWritten) {
   constexpr int kItems = 20000;
   for (const auto layout : filters::kLayouts) {
+    // Where bits are cleared, children have arrays of their own.
+    if (core::bloom::layout_row(layout).clears_bits) continue;
     Keyspace keyspace(1, kWriterHashSeed);
     const auto parameters = parameters_of(layout, 0.01, 2000000, 2);
     auto& entry = keyspace.insert(0, keyspace.ref("big"));

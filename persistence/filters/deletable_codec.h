@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+//
+// The stored form of the layouts whose items can be deleted: fingerprints and regions.
+//
+// Thread safety: pure functions; the filter needs its key's lock.
+// Source: docs/formats.md, "Filters".
+#pragma once
+
+#include <optional>
+#include <span>
+
+#include "persistence/filters/filter_builder.h"
+
+namespace persistence {
+
+class FilterWriter;
+class ModuleReader;
+
+inline constexpr unsigned kDeletableVersion = 1;
+
+void encode_deletable(FilterWriter& out, const core::bloom::ScalableFilter& filter);
+void decode_deletable(ModuleReader& in, FilterBuilder& builder, unsigned version);
+bool take_deletable_settings(const SettingsClaim& claim, core::bloom::FilterParameters& parameters);
+std::optional<core::bloom::Geometry> accept_deletable(
+    LayerClaim& claim, core::bloom::FilterParameters& parameters,
+    std::span<const core::bloom::LayerParts> earlier);
+// Whether a layer that was read whole is one that adds and deletions can have left.
+bool is_sound_deletable(const core::bloom::FilterParameters& parameters,
+                        const core::bloom::LayerParts& layer);
+
+}  // namespace persistence

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+//
+// BF.DEL: takes items out of filters that were reserved DELETABLE.
+//
+// The contract: each BF.DEL may undo one add that answered 1; an item that was added so and not
+// deleted is never lost; to delete what was never added is the caller's fault, and may take another
+// item along. core/bloom/layouts.h says the same of the layouts.
+#include <algorithm>
+
+#include "core/bloom/scalable_filter.h"
+#include "server/commands/bloom/bloom_access.h"
+#include "server/commands/bloom/bloom_journal.h"
+#include "server/commands/bloom/item_batch.h"
+#include "server/dispatch/context.h"
+#include "server/dispatch/families.h"
+
+namespace server {
+namespace {
+
+using core::bloom::Removal;
+using core::bloom::ScalableFilter;
+
+constexpr std::string_view kNotDeletable =
+    "ERR items cannot be deleted from this filter, which was not reserved DELETABLE";
+
+int64_t answer_of(Removal removal) {
+  switch (removal) {
+    case Removal::kGone:
+      return 1;
+    case Removal::kAbsent:
+      return 0;
+    case Removal::kStays:
+      return -1;
+  }
+  return 0;
+}
+
+/* BF.DEL key item [item ...] */
+void delete_items(Context& ctx) {
+  const Arguments items = ctx.args.subspan(2);
+  const KeyRef key = ctx.key(1);
+  EarlyBatch early(ctx, items);
+  std::span<const Removal> removals;
+  {
+    const auto lock = ctx.lock(key);
+    const auto found = find_filter(ctx, key);
+    if (!found) return;
+    if (ScalableFilter* const filter = *found) {
+      if (!layout_row(filter->layout()).clears_bits) return ctx.reply.error(kNotDeletable);
+      ItemBatch& batch = early.for_filter(*filter);
+      const auto outcomes = batch.removals();
+      filter->remove_many(batch.hashes(), outcomes);
+      removals = outcomes;
+      if (std::ranges::find(removals, Removal::kGone) != removals.end()) {
+        ctx.changed(key);
+        journal_deleted(ctx, key, items, removals);
+      }
+    }
+  }
+  ctx.reply.array(items.size());
+  for (size_t i = 0; i < items.size(); ++i) {
+    ctx.reply.integer(removals.empty() ? 0 : answer_of(removals[i]));
+  }
+}
+
+const Command kBloomDeletionRows[] = {
+    {.name = "bf.del",
+     .arity = -3,
+     .flags = kWrite,
+     .keys = one_key(kKeyRw | kKeyDelete),
+     .categories = kBloom,
+     .group = "bloom-ext",
+     .since = "0.1.0",
+     .summary =
+         "Deletes items from a deletable Bloom filter; tells of each item whether it is gone "
+         "(1), was not there (0), or stays because it cannot be told from others (-1)",
+     .complexity = "O(N*K*L) where N is the number of items, K the number of hash bits and L the "
+                   "number of layers",
+     .syntax = "key item ...",
+     .handler = delete_items,
+     .prefetch = prefetch_item,
+     .journalled = Journalled::kEffects},
+};
+
+}  // namespace
+
+std::span<const Command> bloom_deletion_commands() {
+  return kBloomDeletionRows;
+}
+
+}  // namespace server
