@@ -38,7 +38,7 @@ class Writer(threading.Thread):
     def commands(self):
         chance = self.random
         key = f"{self.name}:{chance.randrange(40)}"
-        kind = chance.randrange(12)
+        kind = chance.randrange(13)
         if kind < 2:
             return [("SET", "s" + key, chance.randbytes(chance.randrange(1500)))]
         if kind < 4:
@@ -53,8 +53,25 @@ class Writer(threading.Thread):
             return [("SET", "p" + key, "soon gone", "PX", chance.randrange(1, 300))]
         if kind == 10:
             return [(chance.choice(["DEL", "UNLINK"]), chance.choice("sbf") + key)]
+        if kind == 11:
+            return [self.command_on_whole_filters(key)]
         return [("MULTI",), ("SELECT", "3"), ("INCR", "n" + key), ("BF.ADD", "g" + key, kind),
                 ("SELECT", "0"), ("APPEND", "a" + key, "x"), ("EXEC",)]  # fmt: skip
+
+    def command_on_whole_filters(self, key):
+        """Some of these are refused."""
+        chance = self.random
+        other = f"{self.name}:{chance.randrange(40)}"
+        return chance.choice([
+            ("BF.MERGE", "f" + key, "f" + other, "g" + other),
+            ("BF.MERGE", "u" + key, "f" + key, "f" + other, "FORCE"),
+            ("BF.CLEAR", chance.choice("fu") + key),
+            ("BF.KADD", "3", "f" + key, "k" + other, "f" + key, *(chance.randrange(99), "x")),
+            ("BF.INSERT", "pf" + key, "PX", chance.randrange(1, 300), "ITEMS", "soon", "gone"),
+            # Beyond the size from which children share an array.
+            ("BF.INSERT", "wide" + chance.choice("ab"), "CAPACITY", "1000000", "ITEMS", key),
+            ("BF.MERGE", "wide" + chance.choice("abc"), "wide" + chance.choice("ab"), "FORCE"),
+        ])  # fmt: skip
 
     def run(self):
         while not self.stopping:
