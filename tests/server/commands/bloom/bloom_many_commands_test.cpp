@@ -124,6 +124,16 @@ TEST_F(BloomManyCommandsTest, AMissingFilterCanBeToldFromAMissingItem) {
   EXPECT_EQ(run({"BF.KEXISTS", "1", "none", "x"}), "*1\r\n*1\r\n#f\r\n");
 }
 
+TEST_F(BloomManyCommandsTest, WindowsTurnUnderBoth) {
+  run({"BF.RESERVE", "w", "0.01", "1000", "WINDOW", "100"});
+  EXPECT_EQ(run({"BF.KADD", "2", "w", "plain", "x"}), array({row({1}), row({1})}));
+  EXPECT_EQ(run({"BF.KADD", "2", "w", "plain", "x"}), array({row({0}), row({0})}));
+  advance_ms(126'000);
+  EXPECT_EQ(run({"BF.KEXISTS", "2", "w", "plain", "x"}), array({row({0}), row({1})}));
+  EXPECT_EQ(run({"BF.KADD", "2", "w", "plain", "x"}), array({row({1}), row({0})}));
+  EXPECT_EQ(run({"BF.KEXISTS", "1", "w", "x"}), array({row({1})}));
+}
+
 TEST_F(BloomManyCommandsTest, KaddMakesWhatIsMissing) {
   run({"BF.RESERVE", "full", "0.01", "1", "NONSCALING"});
   run({"BF.ADD", "a", "x"});

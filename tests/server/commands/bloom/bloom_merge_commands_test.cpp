@@ -163,6 +163,47 @@ TEST_F(BloomMergeCommandsTest, ClearEmptiesInPlace) {
   EXPECT_EQ(run({"BF.CLEAR", "string"}), error(kWrongType));
 }
 
+TEST_F(BloomMergeCommandsTest, DeletableFiltersAreClearedButNotMerged) {
+  const std::vector<std::vector<std::string>> kinds = {{"DELETABLE"},
+                                                       {"DELETABLE", "REGIONS", "10"}};
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    const std::string key = "d" + std::to_string(i);
+    for (const std::string& name : {key, key + "-other"}) {
+      std::vector<std::string> command{"BF.RESERVE", name, "0.01", "100"};
+      command.insert(command.end(), kinds[i].begin(), kinds[i].end());
+      ASSERT_EQ(run(command), kOk);
+    }
+    const std::string empty = digest(key);
+    add(key, "a", 90);
+    EXPECT_EQ(run({"BF.MERGE", key, key + "-other"}),
+              error("ERR cannot merge: deletable filters hold items by more than their bits"));
+    EXPECT_EQ(run({"BF.CLEAR", key}), kOk);
+    EXPECT_EQ(digest(key), empty);
+    EXPECT_EQ(run({"BF.ADD", key, "x"}), integer(1));
+    EXPECT_EQ(run({"BF.DEL", key, "x"}), array({integer(1)}));
+  }
+}
+
+TEST_F(BloomMergeCommandsTest, AClearedWindowForgetsAndGoesOn) {
+  run({"BF.RESERVE", "w", "0.01", "1000", "WINDOW", "100"});
+  reserve("plain");
+  add("w", "a", 50);
+  advance_ms(30'000);
+  add("w", "b", 50);
+  const std::string reason =
+      error("ERR cannot merge: a filter with a window forgets what the union would keep");
+  EXPECT_EQ(run({"BF.MERGE", "plain", "w"}), reason);
+  EXPECT_EQ(run({"BF.MERGE", "w", "plain", "FORCE"}), reason);
+  EXPECT_EQ(run({"BF.CLEAR", "w"}), kOk);
+  EXPECT_EQ(card("w"), 0);
+  EXPECT_EQ(missing("w", "b", 50), 50);
+  add("w", "c", 50);
+  advance_ms(90'000);
+  EXPECT_EQ(missing("w", "c", 50), 0);
+  advance_ms(60'000);
+  EXPECT_EQ(missing("w", "c", 50), 50);
+}
+
 TEST_F(BloomMergeCommandsTest, ClearWorksAboveTheMemoryLimit) {
   reserve("a");
   add("a", "a", 100);
