@@ -194,14 +194,25 @@ template <class Line>
                                                   std::span<bool> found) {
   assert(views.size() <= kGroupArrays);
   std::array<LineArray<Line>, kGroupArrays> arrays;
+  uint32_t fetched = 0;  // arrays that the cache does not hold, a bit each as in Passed
   for (size_t i = 0; i < views.size(); ++i) {
     const Geometry& geometry = views[i].geometry;
     arrays[i] = {views[i].words, geometry.bit_count / kLineBits, Line(geometry)};
     prefetch_first_lines(views[i], hashes, found);
+    const bool has_more = geometry.lines_per_lookup > 1 && geometry.size_bytes() >= kCachedBytes;
+    fetched = 2 * fetched + has_more;
   }
   std::array<Passed, kGroupItems> passed;
   const size_t passed_count =
       check_first_lines<Line>(std::span(arrays).first(views.size()), hashes, found, passed);
+  for (size_t n = 0; n < passed_count && fetched != 0; ++n) {
+    for (uint32_t left = passed[n].arrays & fetched; left != 0; left &= left - 1) {
+      const size_t i = views.size() - 1 - static_cast<size_t>(std::countr_zero(left));
+      LineWalk walk(hashes[passed[n].item], views[i].geometry);
+      walk.advance();
+      prefetch_lines(views[i].words, walk, views[i].geometry.lines_per_lookup - 1U);
+    }
+  }
   for (const Passed& item : std::span(passed).first(passed_count)) {
     for (uint32_t left = item.arrays; left != 0 && !found[item.item]; left &= left - 1) {
       const size_t i = views.size() - 1 - static_cast<size_t>(std::countr_zero(left));
@@ -218,10 +229,13 @@ template <class Line>
                                                std::span<const ItemHash> hashes,
                                                std::span<bool> found) {
   assert(hashes.size() <= kGroupItems && found.size() >= hashes.size());
-  // Later arrays are older and smaller. In a big array an item found spares misses further on.
+  // Later arrays are older and smaller. In a big array an item found spares misses further on, but
+  // not where the next one has as many items: generations of a window.
   constexpr uint64_t kTogetherBytes = 2 << 20;
-  const auto big_end = std::ranges::find_if(
-      arrays, [](const ArrayView& array) { return array.geometry.size_bytes() < kTogetherBytes; });
+  const auto big_end = std::ranges::adjacent_find(arrays, [](const auto& newer, const auto& older) {
+    const uint64_t size_bytes = newer.geometry.size_bytes();
+    return size_bytes < kTogetherBytes || size_bytes / 4 * 3 <= older.geometry.size_bytes();
+  });
   size_t alone = static_cast<size_t>(big_end - arrays.begin());
   if (arrays.size() - alone == 1) ++alone;
   for (const ArrayView& array : arrays.first(alone)) check_in_array<Line>(array, hashes, found);
