@@ -16,7 +16,7 @@ import unittest
 from disks import Tmpfs, why_no_mounts
 from harness import SERVER, ServerTest, wait_until
 
-LAYOUTS = ("native", "redisbloom", "valkey-bloom")
+LAYOUTS = ("native", "redisbloom", "valkey-bloom", "fingerprints", "regions")
 
 
 class BuildFilterTest(ServerTest):
