@@ -285,6 +285,9 @@ FilterParameters merge(const Config& config, const Settings& settings, CommandOr
 
 // Words that a deletable filter cannot heed are refused: there is no client that sends them anyway.
 core::Result<> check_deletable(const Settings& settings, const LayoutRow& layout) {
+  if (settings.deletable && settings.window.is_asked()) {
+    return core::Error{"ERR a filter with a WINDOW cannot be DELETABLE"};
+  }
   if (settings.deletable && !layout.clears_bits) {
     return core::Error{"ERR DELETABLE needs the layout fingerprints or regions"};
   }

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+#include "persistence/filters/deletable_codec.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "persistence/bytes/module_value.h"
+#include "tests/support/filter_forms.h"
+
+namespace persistence {
+namespace {
+
+using namespace filter_forms;
+
+struct DeletableKind {
+  core::bloom::LayoutId layout{};
+  uint8_t region_bits = 0;
+};
+constexpr DeletableKind kDeletableKinds[] = {{core::bloom::kDeletableLayout, 0},
+                                             {core::bloom::kRegionLayout, 1},
+                                             {core::bloom::kRegionLayout, 4},
+                                             {core::bloom::kRegionLayout, 255}};
+
+core::bloom::Removal remove_item(ScalableFilter& filter, std::string_view item) {
+  return filter.remove(filter.hasher()(item));
+}
+
+// Of one or several layers, from which a third of the items was deleted.
+FilterPtr churned(DeletableKind kind, uint64_t capacity, int item_count) {
+  auto parameters = parameters_of(kind.layout, 0.01, capacity, 2);
+  parameters.region_bits = kind.region_bits;
+  auto filter = make(parameters, "n", item_count);
+  for (int i = 0; i < item_count; i += 3) remove_item(*filter, fmt::format("n:{}", i));
+  return filter;
+}
+
+TEST(DeletableCodec, FiltersComeBackAndGoOnTheSame) {
+  for (const DeletableKind kind : kDeletableKinds) {
+    for (const int item_count : {0, 30, 400}) {
+      const auto filter = churned(kind, 50, item_count);
+      expect_same_in_every_form(*filter);
+      for (const Packing packing : {Packing::kNever, Packing::kIfSmaller}) {
+        const auto loaded = load(payload_of(*filter, packing));
+        ASSERT_TRUE(loaded) << loaded.error().message;
+        expect_equal(*filter, **loaded);
+        EXPECT_EQ((*loaded)->parameters(), filter->parameters());
+        const auto twin = filter->clone();
+        for (int i = 0; i < 500; ++i) {
+          const std::string item = fmt::format("n:{}", i);
+          if (i % 3 == 1) {
+            ASSERT_EQ(remove_item(*twin, item), remove_item(**loaded, item));
+          } else {
+            ASSERT_EQ(twin->add(item, kUnlimited), (*loaded)->add(item, kUnlimited));
+          }
+        }
+        expect_equal(*twin, **loaded);
+      }
+    }
+  }
+}
+
+TEST(DeletableCodec, BigArraysAreStoredWithoutTheirZeros) {
+  for (const DeletableKind kind : kDeletableKinds) {
+    const auto filter = churned(kind, 3'000'000, 50);
+    const std::string payload = payload_of(*filter, Packing::kNever);
+    EXPECT_LT(payload.size(), 20'000U);
+    const auto loaded = load(payload);
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    expect_equal(*filter, **loaded);
+  }
+}
+
+// Whatever is accepted can be used, and is the same in every form.
+TEST(DeletableCodec, FlippedBitsNeverMakeAFilterThatIsNone) {
+  std::mt19937_64 random(815);
+  for (const DeletableKind kind : kDeletableKinds) {
+    const auto filter = churned(kind, 40, 100);
+    const std::string value = value_of(*filter);
+    int refused = 0;
+    for (int round = 0; round < 3000; ++round) {
+      std::string forged = value;
+      forged[random() % forged.size()] ^= static_cast<char>(1U << (random() % 8));
+      const auto loaded = read_value(forged);
+      refused += !loaded;
+      if (!loaded) continue;
+      ASSERT_EQ(value_of(**read_value(value_of(**loaded))), value_of(**loaded));
+      for (int i = 0; i < 20; ++i) {
+        const std::string item = fmt::format("n:{}", random() % 120);
+        remove_item(**loaded, item);
+        (*loaded)->add(item, kMebibyte);
+      }
+    }
+    EXPECT_GT(refused, 300);
+  }
+}
+
+TEST(DeletableCodec, CountsThatTheBitsContradictAreDamage) {
+  for (const DeletableKind kind : kDeletableKinds) {
+    const auto filter = churned(kind, 100, 90);
+    const auto other = churned(kind, 100, 60);
+    // The bits of one behind the counts of the other.
+    std::string forged = value_of(*filter);
+    const auto array = filter->layer_bits(0).bytes();
+    const auto array_of_other = other->layer_bits(0).bytes();
+    ASSERT_EQ(array.size(), array_of_other.size());
+    const std::string bits(reinterpret_cast<const char*>(array.data()), array.size());
+    const size_t at = forged.find(bits);
+    ASSERT_NE(at, std::string::npos);
+    // Of regions the counts are among the bits: they stay those of the filter.
+    const bool is_regions = kind.layout == core::bloom::kRegionLayout;
+    const size_t replaced = array.size() - (is_regions ? 24 : 0);
+    forged.replace(at, replaced, reinterpret_cast<const char*>(array_of_other.data()), replaced);
+    const auto loaded = read_value(forged);
+    ASSERT_FALSE(loaded);
+    EXPECT_EQ(loaded.error().message, "ERR the bits of the filter are damaged");
+  }
+}
+
+TEST(DeletableCodec, ForgedHeadersAreRefused) {
+  for (const DeletableKind kind : kDeletableKinds) {
+    const auto filter = churned(kind, 40, 100);
+    const std::string header = encode_chunk_header(*filter);
+    ASSERT_TRUE(decode_chunk_header(header, kMebibyte));
+    for (const double cell_bits : {-1.0, 0.0, 0.5, 65536.0, 1e300, std::nan(""), 300.0}) {
+      std::string forged = header;
+      overwrite(forged, kBitsPerItemAt, cell_bits);
+      EXPECT_FALSE(decode_chunk_header(forged, kMebibyte)) << cell_bits;
+    }
+    for (size_t size = 0; size < header.size(); ++size) {
+      EXPECT_FALSE(decode_chunk_header(std::string_view(header).substr(0, size), kMebibyte));
+    }
+    std::mt19937_64 random(4711);
+    for (int round = 0; round < 2000; ++round) {
+      std::string forged = header;
+      forged[random() % forged.size()] ^= static_cast<char>(1U << (random() % 8));
+      const auto loaded = decode_chunk_header(forged, kMebibyte);
+      if (!loaded) continue;
+      for (int i = 0; i < 20; ++i) {
+        (*loaded)->add(fmt::format("n:{}", i), kMebibyte);
+        remove_item(**loaded, fmt::format("n:{}", i));
+      }
+    }
+  }
+}
+
+TEST(DeletableCodec, RegionsOfOneFilterAreAlike) {
+  const auto filter = churned({core::bloom::kRegionLayout, 4}, 40, 100);
+  ASSERT_GT(filter->layer_count(), 1U);
+  std::string header = encode_chunk_header(*filter);
+  overwrite(header, kBitsPerItemAt + kLayer, 5);
+  EXPECT_FALSE(decode_chunk_header(header, kMebibyte));
+}
+
+}  // namespace
+}  // namespace persistence

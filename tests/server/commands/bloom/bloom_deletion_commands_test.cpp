@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: MIT
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/support/command_test.h"
+
+namespace server {
+namespace {
+
+// How a filter of each deletable layout is asked for.
+const std::vector<std::vector<std::string>> kKinds = {
+    {"DELETABLE"}, {"DELETABLE", "REGIONS", "4"}, {"LAYOUT", "regions", "REGIONS", "1"}};
+
+class BloomDeletionCommandsTest : public CommandTest {
+ protected:
+  std::string reserve(const std::string& key, const std::string& rate, const std::string& capacity,
+                      const std::vector<std::string>& options) {
+    std::vector<std::string> command{"BF.RESERVE", key, rate, capacity};
+    command.insert(command.end(), options.begin(), options.end());
+    return run(command);
+  }
+  static std::vector<std::string> with_items(std::vector<std::string> command,
+                                             const std::vector<std::string>& items) {
+    command.insert(command.end(), items.begin(), items.end());
+    return command;
+  }
+  static std::string item(uint64_t number) { return "item:" + std::to_string(number); }
+  // The numbers of an array of integers.
+  static std::vector<int> numbers(const std::string& reply) {
+    std::vector<int> found;
+    size_t at = reply.find("\r\n") + 2;
+    while (at < reply.size()) {
+      found.push_back(std::stoi(reply.substr(at + 1)));
+      at = reply.find("\r\n", at) + 2;
+    }
+    return found;
+  }
+  std::string digest(const std::string& key) { return run({"DUMP", key}); }
+  // Repeats in database 1 what the journal holds of database 0 since the last call.
+  void replay() {
+    std::string bytes;
+    journal_.take(bytes);
+    size_t at = 0;
+    const auto number = [&] {
+      const size_t end = bytes.find("\r\n", at);
+      const int value = std::stoi(bytes.substr(at + 1, end - at - 1));
+      at = end + 2;
+      return value;
+    };
+    other_->session->origin = CommandOrigin::kOwnJournal;
+    other_->session->database = 1;
+    while (at < bytes.size()) {
+      std::vector<std::string> command(static_cast<size_t>(number()));
+      for (std::string& word : command) {
+        const auto size = static_cast<size_t>(number());
+        word = bytes.substr(at, size);
+        at += size + 2;
+      }
+      if (command[0] != "SELECT") run_as_other(command);
+    }
+    bytes.clear();
+    journal_.take(bytes);
+  }
+  // From the pieces that BF.SCANDUMP gives.
+  void copy_by_chunks(const std::string& from, const std::string& to) {
+    for (std::string iterator = "0";;) {
+      const std::string reply = run({"BF.SCANDUMP", from, iterator});
+      const size_t first_end = reply.find("\r\n", 4);
+      iterator = reply.substr(5, first_end - 5);
+      const size_t data_at = reply.find("\r\n", first_end + 2) + 2;
+      const std::string data = reply.substr(data_at, reply.size() - data_at - 2);
+      if (iterator == "0") return;
+      ASSERT_EQ(run({"BF.LOADCHUNK", to, iterator, data}), kOk);
+    }
+  }
+};
+
+TEST_F(BloomDeletionCommandsTest, AnswersEachItem) {
+  for (const auto& options : kKinds) {
+    run({"DEL", "f"});
+    ASSERT_EQ(reserve("f", "0.001", "100", options), kOk);
+    run({"BF.MADD", "f", "a", "b", "c"});
+    EXPECT_EQ(run({"BF.DEL", "f", "a"}), array({integer(1)}));
+    EXPECT_EQ(run({"BF.EXISTS", "f", "a"}), integer(0));
+    EXPECT_EQ(run({"BF.DEL", "f", "a", "b", "x", "b"}),
+              array({integer(0), integer(1), integer(0), integer(0)}));
+    EXPECT_EQ(run({"BF.MEXISTS", "f", "a", "b", "c"}), array({integer(0), integer(0), integer(1)}));
+    EXPECT_EQ(run({"BF.CARD", "f"}), integer(1));
+    EXPECT_EQ(run({"BF.ADD", "f", "a"}), integer(1));
+  }
+}
+
+TEST_F(BloomDeletionCommandsTest, OtherKeysAreToldApart) {
+  run({"SET", "s", "x"});
+  run({"BF.RESERVE", "plain", "0.01", "100"});
+  EXPECT_EQ(run({"BF.DEL", "missing", "a", "b"}), array({integer(0), integer(0)}));
+  EXPECT_EQ(run({"EXISTS", "missing"}), integer(0));
+  EXPECT_EQ(run({"BF.DEL", "s", "a"}), error(kWrongType));
+  EXPECT_EQ(run({"BF.DEL", "plain", "a"}),
+            error("ERR items cannot be deleted from this filter, which was not reserved "
+                  "DELETABLE"));
+  EXPECT_EQ(run({"BF.DEL", "plain"}), error("ERR wrong number of arguments for 'bf.del' command"));
+  const uint64_t changes = state_.changes.load();
+  run({"BF.DEL", "missing", "a"});
+  EXPECT_EQ(state_.changes.load(), changes);
+}
+
+TEST_F(BloomDeletionCommandsTest, OptionsThatMakeNoSenseAreRefused) {
+  const std::string regions = error("ERR REGIONS must be in the range [1, 255]");
+  const std::string needs = error("ERR REGIONS needs DELETABLE and no layout but regions");
+  const std::string layout = error("ERR DELETABLE needs the layout fingerprints or regions");
+  EXPECT_EQ(reserve("f", "0.01", "9", {"DELETABLE", "REGIONS", "0"}), regions);
+  EXPECT_EQ(reserve("f", "0.01", "9", {"DELETABLE", "REGIONS", "256"}), regions);
+  EXPECT_EQ(reserve("f", "0.01", "9", {"DELETABLE", "REGIONS", "x"}), regions);
+  EXPECT_EQ(reserve("f", "0.01", "9", {"REGIONS", "4"}), needs);
+  EXPECT_EQ(reserve("f", "0.01", "9", {"DELETABLE", "LAYOUT", "fingerprints", "REGIONS", "4"}),
+            needs);
+  EXPECT_EQ(reserve("f", "0.01", "9", {"LAYOUT", "native", "DELETABLE"}), layout);
+  EXPECT_EQ(reserve("f", "0.01", "9", {"DELETABLE", "SEED", std::string(32, 'x')}),
+            error("ERR deletable filters have no SEED"));
+  EXPECT_EQ(reserve("f", "0.01", "9", {"DELETABLE", "WINDOW", "10"}),
+            error("ERR a filter with a WINDOW cannot be DELETABLE"));
+  EXPECT_EQ(run({"BF.INSERT", "f", "REGIONS", "4", "ITEMS", "a"}), needs);
+  EXPECT_EQ(run({"BF.PLAN", "0.01", "9", "REGIONS", "4"}), needs);
+  EXPECT_EQ(run({"EXISTS", "f"}), integer(0));
+}
+
+TEST_F(BloomDeletionCommandsTest, ConfiguredLayoutMakesDeletableFilters) {
+  for (const std::string layout : {"fingerprints", "regions"}) {
+    const std::vector<NamedValue> pairs{{"bf-layout", layout}};
+    ASSERT_TRUE(config_.set(pairs));
+    run({"DEL", "f"});
+    EXPECT_EQ(run({"BF.ADD", "f", "a"}), integer(1));
+    EXPECT_NE(run({"BF.STATS", "f"}).find(layout), std::string::npos);
+    EXPECT_EQ(run({"BF.DEL", "f", "a"}), array({integer(1)}));
+  }
+}
+
+// A filter that cannot grow refuses, one that can takes all; a refused add changes nothing.
+TEST_F(BloomDeletionCommandsTest, FullFiltersStayAsTheyWere) {
+  for (auto options : kKinds) {
+    options.emplace_back("NONSCALING");
+    run({"DEL", "f"});
+    ASSERT_EQ(reserve("f", "0.001", "50", options), kOk);
+    uint64_t number = 0;
+    while (run({"BF.ADD", "f", item(number)}) == integer(1)) ++number;
+    EXPECT_GE(number, 40U);
+    const std::string before = digest("f");
+    EXPECT_EQ(run({"BF.ADD", "f", "one more"}), error("ERR non scaling filter is full"));
+    EXPECT_EQ(digest("f"), before);
+    EXPECT_EQ(run({"BF.DEL", "f", item(0)}), array({integer(1)}));
+    EXPECT_EQ(run({"BF.ADD", "f", "one more"}), integer(1));
+    for (uint64_t i = 1; i < number; ++i) {
+      ASSERT_EQ(run({"BF.EXISTS", "f", item(i)}), integer(1)) << i;
+    }
+  }
+}
+
+// A naive twin beside commands with several items, through growth and the loss of old layers. Every
+// form that a filter travels in is taken now and then.
+TEST_F(BloomDeletionCommandsTest, NoItemIsLostThatWasAddedAndNotDeleted) {
+  constexpr uint64_t kSeed = 20261122;
+  for (const auto& options : kKinds) {
+    std::mt19937_64 random(kSeed);
+    journal_.set_active(true);
+    run({"DEL", "f"});
+    ASSERT_EQ(reserve("f", "0.001", "20", options), kOk);
+    std::set<uint64_t> mine;
+    int stayed = 0;
+    for (int round = 0; round < 400; ++round) {
+      std::set<uint64_t> picked;
+      while (picked.size() < 10) picked.insert(random() % 600);
+      const bool adds = random() % 5 < (round / 100 % 2 == 0 ? 4U : 1U);
+      std::vector<std::string> items;
+      std::vector<uint64_t> order;
+      for (const uint64_t number : picked) {
+        // Only what was added may be deleted.
+        if (!adds && !mine.contains(number)) continue;
+        order.push_back(number);
+        items.push_back(item(number));
+      }
+      if (order.empty()) continue;
+      const auto answers = numbers(run(with_items({adds ? "BF.MADD" : "BF.DEL", "f"}, items)));
+      ASSERT_EQ(answers.size(), order.size());
+      for (size_t i = 0; i < order.size(); ++i) {
+        if (adds && answers[i] == 1) mine.insert(order[i]);
+        if (adds) continue;
+        ASSERT_NE(answers[i], 0) << order[i] << " seed " << kSeed;
+        stayed += answers[i] == -1;
+        mine.erase(order[i]);
+      }
+      if (round % 20 == 0) {
+        for (const uint64_t number : mine) {
+          ASSERT_EQ(run({"BF.EXISTS", "f", item(number)}), integer(1)) << number;
+        }
+      }
+      if (round % 50 == 49) {
+        replay();
+        EXPECT_EQ(digest("f"), run_as_other({"DUMP", "f"}));
+        ASSERT_EQ(run({"COPY", "f", "g"}), integer(1));
+        EXPECT_EQ(digest("g"), digest("f"));
+        copy_by_chunks("f", "h");
+        EXPECT_EQ(digest("h"), digest("f"));
+        run({"DEL", "h"});
+        run({"RENAME", "g", "f"});
+      }
+    }
+    EXPECT_LT(stayed, 100);
+  }
+}
+
+TEST_F(BloomDeletionCommandsTest, OnlyWhatIsGoneIsJournalled) {
+  journal_.set_active(true);
+  const auto journalled = [&] {
+    std::string bytes;
+    journal_.take(bytes);
+    return bytes;
+  };
+  ASSERT_EQ(reserve("f", "0.01", "100", {"DELETABLE", "REGIONS", "7"}), kOk);
+  const std::string made = journalled();
+  EXPECT_NE(made.find(bulk("LAYOUT") + bulk("regions")), std::string::npos);
+  EXPECT_NE(made.find(bulk("REGIONS") + bulk("7")), std::string::npos);
+  run({"BF.MADD", "f", "a", "b", "c"});
+  journalled();
+  const uint64_t changes = state_.changes.load();
+  run({"BF.DEL", "f", "a", "x", "c"});
+  EXPECT_EQ(journalled(), array({bulk("BF.DEL"), bulk("f"), bulk("a"), bulk("c")}));
+  EXPECT_EQ(state_.changes.load(), changes + 1);
+  run({"BF.DEL", "f", "a", "x"});
+  EXPECT_EQ(journalled(), "");
+  EXPECT_EQ(state_.changes.load(), changes + 1);
+}
+
+TEST_F(BloomDeletionCommandsTest, WorksInATransactionAndWakesWatchers) {
+  ASSERT_EQ(reserve("f", "0.01", "100", {"DELETABLE"}), kOk);
+  run({"BF.ADD", "f", "a"});
+  run({"WATCH", "f"});
+  run_as_other({"BF.DEL", "f", "never"});
+  run({"MULTI"});
+  run({"BF.DEL", "f", "a"});
+  run({"BF.EXISTS", "f", "a"});
+  EXPECT_EQ(run({"EXEC"}), array({array({integer(1)}), integer(0)}));
+  run({"BF.ADD", "f", "a"});
+  run({"WATCH", "f"});
+  run_as_other({"BF.DEL", "f", "a"});
+  run({"MULTI"});
+  run({"BF.ADD", "f", "b"});
+  EXPECT_EQ(run({"EXEC"}), "*-1\r\n");
+}
+
+TEST_F(BloomDeletionCommandsTest, PlanAndStatsTellTheResidue) {
+  const std::string plan = run({"BF.PLAN", "0.01", "1000", "DELETABLE", "REGIONS", "10"});
+  EXPECT_NE(plan.find(bulk("predicted residue") + "*8\r\n" + bulk("25%")), std::string::npos);
+  EXPECT_EQ(run({"BF.PLAN", "0.01", "1000"}).find("residue"), std::string::npos);
+  ASSERT_EQ(reserve("f", "0.01", "1000", {"DELETABLE"}), kOk);
+  EXPECT_NE(run({"BF.STATS", "f"}).find(bulk("predicted residue") + bulk("0")), std::string::npos);
+  ASSERT_EQ(reserve("r", "0.01", "1000", {"DELETABLE", "REGIONS", "10"}), kOk);
+  for (uint64_t i = 0; i < 1000; ++i) run({"BF.ADD", "r", item(i)});
+  const std::string stats = run({"BF.STATS", "r"});
+  EXPECT_NE(stats.find(bulk("predicted residue") + "$"), std::string::npos);
+  EXPECT_EQ(stats.find(bulk("predicted residue") + bulk("0")), std::string::npos);
+}
+
+}  // namespace
+}  // namespace server
