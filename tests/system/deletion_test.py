@@ -44,7 +44,7 @@ class DeletionTest(ReplicaTest):
             items = self.rng.sample(range(3000), 20)
             answers = connection.call("BF.MADD", key, *items)
             kept.update(item for item, answer in zip(items, answers) if answer == 1)
-            gone = self.rng.sample(sorted(kept), min(len(kept), self.rng.randrange(40)))
+            gone = self.rng.sample(sorted(kept), min(len(kept) // 2, self.rng.randrange(40)))
             if not gone:
                 continue
             answers = connection.call("BF.DEL", key, *gone)
@@ -87,14 +87,17 @@ class DeletionTest(ReplicaTest):
         self.follow(replica, leader.port)
         self.wait_for_link(replica)
         end = time.monotonic() + RUN_S
+        most_layers = 1
         for step in range(10_000):
             if time.monotonic() >= end:
                 break
             self.churn(connection)
             if self.rng.random() < 0.3:
                 self.disturb(connection, step)
+            layers = connection.call("BF.INFO", "fingerprints grown", "FILTERS")[0]
+            most_layers = max(most_layers, layers)
         self.check(connection)
-        self.assertGreater(connection.call("BF.INFO", "fingerprints grown", "FILTERS")[0], 1)
+        self.assertGreater(most_layers, 1)
         for key in FILTERS:
             connection.call("DEL", f"copy of {key}")
         self.wait_until_equal_offsets(connection, replica)
