@@ -97,15 +97,21 @@ uint64_t BitArray::data_end(uint64_t offset) const {
   return PrivateMemory::of_process().data_end(words_, size_bytes(), offset);
 }
 
+bool BitArray::is_hole(uint64_t from, uint64_t to) const {
+  if (!is_mapped()) return false;
+  if (is_shared()) return next_data(from) >= to;
+  // What lies behind would be searched page by page.
+  return PrivateMemory::of_process().next_data(words_, to, from) >= to;
+}
+
 void BitArray::write(uint64_t offset, std::span<const std::byte> source) {
   const std::span<std::byte> target = bytes().subspan(offset, source.size());
   for (size_t start = 0; start < source.size();) {
     const size_t left_of_page = kArrayPageBytes - (offset + start) % kArrayPageBytes;
     const size_t size = std::min<size_t>(left_of_page, source.size() - start);
     const auto piece = source.subspan(start, size);
-    const bool is_hole =
-        is_mapped() && is_zero(piece) && next_data(offset + start) >= offset + start + size;
-    if (!is_hole) std::ranges::copy(piece, target.begin() + static_cast<ptrdiff_t>(start));
+    const bool stays_hole = is_zero(piece) && is_hole(offset + start, offset + start + size);
+    if (!stays_hole) std::ranges::copy(piece, target.begin() + static_cast<ptrdiff_t>(start));
     start += size;
   }
 }

@@ -100,6 +100,8 @@ class BitArray {
 
   uint64_t count_ones_in(uint64_t from, uint64_t to) const;
   uint64_t data_end(uint64_t offset) const;
+  // Whether no page of [from, to) was touched.
+  bool is_hole(uint64_t from, uint64_t to) const;
 
   uint64_t* words_ = nullptr;
   Extent extent_;

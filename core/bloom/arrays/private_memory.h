@@ -33,7 +33,7 @@ class PrivateMemory {
   // REQUIRES: map(size_bytes) gave `memory`.
   void unmap(void* memory, uint64_t size_bytes);
   // Offset of the first byte at or behind `offset` whose page was touched, or size_bytes when none
-  // was. REQUIRES: map(size_bytes) gave `memory`; offset <= size_bytes.
+  // was. REQUIRES: map() gave `memory`, of so many bytes at least; offset <= size_bytes.
   uint64_t next_data(const void* memory, uint64_t size_bytes, uint64_t offset) const;
   // Offset of a page's end up to which all pages from `offset` on were touched; there may be more.
   // REQUIRES: as above, and next_data() gave `offset`.
