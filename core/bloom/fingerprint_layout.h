@@ -30,14 +30,15 @@
 namespace core::bloom {
 
 struct FingerprintLayout {
+  // A fingerprint of 60 bits cannot tell more apart.
+  static constexpr double kMinErrorRate = 0x1p-56;
   static constexpr LayoutRow kRow{.id = kDeletableLayout,
                                   .name = "fingerprints",
                                   .clears_bits = true,
                                   .has_fixed_hash = true,
-                                  .takes_tightening = true};
+                                  .takes_tightening = true,
+                                  .min_error_rate = kMinErrorRate};
   static constexpr LayoutId kId = kRow.id;
-  // Of what a fingerprint of 60 bits can tell apart.
-  static constexpr double kMinErrorRate = 0x1p-56;
   // Fingerprints that an insertion moves at most before it gives up.
   static constexpr unsigned kMovesMax = 500;
 

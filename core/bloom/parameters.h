@@ -39,6 +39,8 @@ struct LayoutRow {
   bool takes_tightening = false;
   // Of its own series of error rates; 0 where that is not geometric.
   double own_tightening = 0;
+  // Layers keep no smaller one; 0 where memory is the only limit.
+  double min_error_rate = 0;
   // A filter of it may forget: its stored form has room for the generations.
   bool takes_window = false;
   // The forms with 32-bit hashes or rounded arrays, and a growth that has no effect.
