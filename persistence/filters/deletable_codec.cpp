@@ -103,8 +103,8 @@ std::optional<Geometry> accept_deletable(LayerClaim& claim, FilterParameters& pa
   if (claim.bit_count / 2 > expected_bits || claim.bit_count < expected_bits / 2) {
     return std::nullopt;
   }
-  constexpr uint64_t kMaxHashCount = 255;
-  if (claim.hash_count > kMaxHashCount || claim.lines_per_lookup > 255) return std::nullopt;
+  constexpr uint64_t kDeletableHashesMax = 255;
+  if (claim.hash_count > kDeletableHashesMax || claim.lines_per_lookup > 255) return std::nullopt;
   if (claim.cell_bits > std::numeric_limits<uint16_t>::max()) return std::nullopt;
   if (claim.array_bytes != whole_bytes(claim.bit_count)) return std::nullopt;
   Geometry geometry;
