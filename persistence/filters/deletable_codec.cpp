@@ -117,10 +117,11 @@ std::optional<Geometry> accept_deletable(LayerClaim& claim, FilterParameters& pa
   return is_valid ? std::optional(geometry) : std::nullopt;
 }
 
-bool is_sound_deletable(const FilterParameters& parameters, const LayerParts& layer) {
-  return core::bloom::with_layout(parameters.layout, [&]<class Layout>() {
+bool is_sound_deletable(const ScalableFilter& filter, size_t index) {
+  return core::bloom::with_layout(filter.layout(), [&]<class Layout>() {
     if constexpr (DeletableLayout<Layout>) {
-      return Layout::is_sound(layer.bits, layer.geometry, layer.item_count);
+      const core::bloom::LayerInfo layer = filter.layer_info(index);
+      return Layout::is_sound(filter.layer_bits(index), layer.geometry, layer.item_count);
     }
     return true;
   });

@@ -24,8 +24,7 @@ bool take_deletable_settings(const SettingsClaim& claim, core::bloom::FilterPara
 std::optional<core::bloom::Geometry> accept_deletable(
     LayerClaim& claim, core::bloom::FilterParameters& parameters,
     std::span<const core::bloom::LayerParts> earlier);
-// Whether a layer that was read whole is one that adds and deletions can have left.
-bool is_sound_deletable(const core::bloom::FilterParameters& parameters,
-                        const core::bloom::LayerParts& layer);
+// Whether adds and deletions alone can have left the layer as it is.
+bool is_sound_deletable(const core::bloom::ScalableFilter& filter, size_t index);
 
 }  // namespace persistence

@@ -20,7 +20,6 @@ namespace {
 using core::bloom::BitArray;
 using core::bloom::Geometry;
 
-constexpr std::string_view kDamagedBits = "ERR the bits of the filter are damaged";
 constexpr uint64_t kMaxCapacity = std::numeric_limits<int64_t>::max();
 
 // The bits may be stored as whole words, of which the memory has as many.
@@ -98,13 +97,13 @@ bool FilterBuilder::add_layer(LayerClaim claim) {
 
 bool FilterBuilder::add_layer(const LayerClaim& claim, StringReader& array) {
   if (!add_layer(claim)) return false;
-  if (!fill(layers_.back().bits, array) || !last_is_sound()) fail(kDamagedBits);
+  if (!fill(layers_.back().bits, array)) fail(kDamagedBits);
   return ok();
 }
 
 bool FilterBuilder::add_layer_of_runs(const LayerClaim& claim, ModuleReader& runs) {
   if (!add_layer(claim)) return false;
-  if (!read_runs(runs, layers_.back().bits) || !last_is_sound()) fail(kDamagedBits);
+  if (!read_runs(runs, layers_.back().bits)) fail(kDamagedBits);
   return ok();
 }
 
@@ -115,11 +114,6 @@ bool FilterBuilder::add_layer(LayerClaim claim, BitArray bits) {
   layers_.push_back(
       {*geometry, claim.capacity, claim.item_count, claim.error_rate, std::move(bits)});
   return true;
-}
-
-bool FilterBuilder::last_is_sound() const {
-  const LayoutCodec& codec = layout_codec(parameters.layout);
-  return codec.is_sound == nullptr || codec.is_sound(parameters, layers_.back());
 }
 
 void FilterBuilder::set_item_count(uint64_t item_count) {

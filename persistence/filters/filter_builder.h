@@ -35,6 +35,7 @@ class StringReader;
 
 // What is told of bytes that no filter has; the caller says where they stand.
 inline constexpr std::string_view kDamagedFilter = "ERR damaged filter";
+inline constexpr std::string_view kDamagedBits = "ERR the bits of the filter are damaged";
 
 // The code of errors that are no fault of the bytes: they begin with it.
 inline constexpr std::string_view kDoesNotFit = "OOM filter does not fit in memory";
@@ -114,8 +115,6 @@ class FilterBuilder {
   std::optional<core::bloom::Geometry> checked_geometry(LayerClaim& claim);
   // Puts what the encoder will write into `claim`, where forms differ.
   std::optional<core::bloom::Geometry> accepted_geometry(LayerClaim& claim);
-  // Of the newest layer, whose bits are read.
-  bool last_is_sound() const;
 
   uint64_t left_bytes_;
   std::vector<core::bloom::LayerParts> layers_;

@@ -12,6 +12,19 @@ namespace persistence {
 using core::bloom::ScalableFilter;
 using FilterResult = core::Result<std::unique_ptr<ScalableFilter>>;
 
+namespace {
+
+bool is_sound(const ScalableFilter& filter) {
+  const LayoutCodec& codec = layout_codec(filter.layout());
+  if (codec.is_sound == nullptr) return true;
+  for (size_t i = 0; i < filter.layer_count(); ++i) {
+    if (!codec.is_sound(filter, i)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
 void encode_filter(ByteWriter& writer, const ScalableFilter& filter, Packing packing) {
   const LayoutCodec& codec = layout_codec(filter.layout());
   const bool has_choice = codec.version_of != nullptr;
@@ -28,7 +41,9 @@ bool is_filter_module(uint64_t id) {
 FilterResult decode_filter(StreamReader& reader, const core::MemoryBudget& budget) {
   const uint64_t id = reader.length();
   if (!reader.ok()) return core::Error{std::string(kDamagedFilter)};
-  return decode_filter_of(id, reader, budget);
+  auto filter = decode_filter_of(id, reader, budget);
+  if (filter && !is_sound(**filter)) return core::Error{std::string(kDamagedBits)};
+  return filter;
 }
 
 FilterResult decode_filter_of(uint64_t id, StreamReader& reader, const core::MemoryBudget& budget) {

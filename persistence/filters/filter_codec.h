@@ -21,12 +21,13 @@ namespace persistence {
 // once, in order, and never packed when `writer` writes to chunks: their bits may change meanwhile.
 void encode_filter(ByteWriter& writer, const core::bloom::ScalableFilter& filter, Packing packing);
 
-// Reads what follows the type byte; the bits go straight into their final place. Errors: a module
-// other than the three, a newer encoding, anything that no filter can be; kDoesNotFit when the
-// budget refuses. When the bytes themselves ended or were damaged, !reader.ok().
+// Reads a payload behind its type byte; the bits go straight into their final place. Errors: an
+// unknown module, a newer encoding, anything that no filter can be; kDoesNotFit when the budget
+// refuses. When the bytes themselves ended or were damaged, !reader.ok().
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> decode_filter(
     StreamReader& reader, const core::MemoryBudget& budget);
-// The same when the module's id was read already.
+// The same behind the module's id, in a snapshot: bits that disagree with their counts are taken
+// there, as a filter has them that was saved while it was being loaded in chunks.
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> decode_filter_of(
     uint64_t id, StreamReader& reader, const core::MemoryBudget& budget);
 // Whether values of this module are filters, in whatever version.

@@ -46,8 +46,9 @@ struct LayoutCodec {
                                                  std::span<const core::bloom::LayerParts> earlier) =
       nullptr;
 
-  // Whether a layer that was read whole is one that its layout can have; null where any bits are.
-  bool (*is_sound)(const core::bloom::FilterParameters&, const core::bloom::LayerParts&) = nullptr;
+  // Whether a layer's bits are such as adds and deletions leave them; null where any bits are.
+  // False while a filter is being loaded in chunks.
+  bool (*is_sound)(const core::bloom::ScalableFilter&, size_t index) = nullptr;
 
   // The append log's base holds the filter as one BF.LOAD, else as chunks.
   bool has_load_form = false;
