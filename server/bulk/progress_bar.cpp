@@ -44,15 +44,15 @@ std::string progress_text(const BuildProgress& progress) {
 
 void ProgressBar::show(const BuildProgress& progress) {
   const int64_t now_us = clock_.monotonic_us();
-  if (is_shown_ && now_us < next_us_) return;
+  if (step_ == progress.step && now_us < next_us_) return;
   next_us_ = now_us + kIntervalUs;
-  is_shown_ = true;
+  step_ = progress.step;
   write_(fmt::format("{}{}", kWipe, progress_text(progress)));
 }
 
 void ProgressBar::clear() {
-  if (is_shown_) write_(kWipe);
-  is_shown_ = false;
+  if (step_) write_(kWipe);
+  step_.reset();
 }
 
 }  // namespace server

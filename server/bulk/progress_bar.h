@@ -2,12 +2,13 @@
 //
 // ProgressBar: how far the offline builder is, as one line of a terminal that is written over.
 //
-// Invariants: writes at most ten times a second; clear() leaves nothing of the line.
+// Invariants: writes at most ten times a second, and each step's beginning; clear() leaves nothing of the line.
 // Thread safety: none; one user at a time.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -32,7 +33,8 @@ class ProgressBar {
   const core::Clock& clock_;
   const Write write_;
   int64_t next_us_ = 0;
-  bool is_shown_ = false;
+  // Of what the line shows; nothing when it is clear.
+  std::optional<persistence::BuildStep> step_;
 };
 
 }  // namespace server

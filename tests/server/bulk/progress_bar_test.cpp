@@ -40,6 +40,8 @@ TEST(ProgressBar, WritesTenTimesASecondAndClearsItsLine) {
   clock.now_us += 100'000;
   bar.show({BuildStep::kAdd, 3, 100, 0});
   EXPECT_EQ(written.size(), 2U);
+  bar.show({BuildStep::kWrite, 0, 100, 0});
+  EXPECT_EQ(written.size(), 3U) << "a new step is shown at once";
   bar.clear();
   EXPECT_EQ(written.back(), "\r\x1b[K");
 }
