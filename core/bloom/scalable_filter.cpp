@@ -475,7 +475,7 @@ double ScalableFilter::predicted_error_rate() const {
   for (const Layer& layer : layers()) {
     all_absent += std::log1p(-predicted_error_of(layout(), layer));
   }
-  return -std::expm1(all_absent);
+  return std::max(0.0, -std::expm1(all_absent));  // no -0
 }
 
 }  // namespace core::bloom

@@ -263,7 +263,8 @@ void write_command_docs(const RegisteredCommand& command, ReplyWriter& reply) {
   reply.map(4 + size_t{in_module} + size_t{has_arguments} + size_t{has_subcommands});
   write_field(reply, "summary", row.summary);
   write_field(reply, "since", row.since);
-  write_field(reply, "group", in_module ? "module" : row.group);
+  // RedisBloom's commands are in the group that Redis has for all modules.
+  write_field(reply, "group", row.group == "bf" ? "module" : row.group);
   write_field(reply, "complexity", row.complexity);
   if (in_module) write_field(reply, "module", "bf");
   if (has_arguments) {

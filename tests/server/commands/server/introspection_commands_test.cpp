@@ -48,6 +48,15 @@ TEST_F(IntrospectionCommandsTest, EveryCommandTellsItsComplexity) {
             std::string::npos);
 }
 
+TEST_F(IntrospectionCommandsTest, CommandsOfOurOwnHaveAGroupOfTheirOwn) {
+  const auto in_group = [&](const char* name, std::string_view group) {
+    return run({"COMMAND", "DOCS", name}).find(bulk("group") + bulk(group)) != std::string::npos;
+  };
+  EXPECT_TRUE(in_group("bf.add", "module"));
+  EXPECT_TRUE(in_group("bf.del", "bloom-ext"));
+  EXPECT_TRUE(in_group("get", "string"));
+}
+
 // As RedisBloom's: what they answer follows from the keys that they name.
 TEST_F(IntrospectionCommandsTest, CommandsOfTheModuleCarryNoTips) {
   size_t count = 0;
