@@ -2,8 +2,8 @@
 //
 // ProgressBar: how far the offline builder is, as one line of a terminal that is written over.
 //
-// Invariants: writes at most ten times a second, and each step's beginning; clear() leaves nothing of the line.
-// Thread safety: none; one user at a time.
+// Invariants: writes at most ten times a second, and each step's beginning; clear() leaves nothing
+// of the line. Thread safety: none; one user at a time.
 #pragma once
 
 #include <cstdint>
