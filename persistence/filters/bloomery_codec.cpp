@@ -58,14 +58,40 @@ unsigned bloomery_version_of(const ScalableFilter& filter) {
 
 void encode_bloomery(FilterWriter& out, const ScalableFilter& filter) {
   const FilterParameters parameters = filter.parameters();
-  out.unsigned_number(filter.layer_count());
-  out.unsigned_number(parameters.expansion);
-  out.real_number(parameters.error_rate);
-  out.real_number(parameters.tightening_ratio);
+  write_settings(out, filter);
   if (const uint64_t features = features_of(parameters)) out.unsigned_number(features);
   if (parameters.window.is_set()) {
     for (const uint64_t number : encode_window(filter)) out.unsigned_number(number);
   }
+  write_layers(out, filter, Cells::kNone);
+}
+
+void decode_bloomery(ModuleReader& in, FilterBuilder& builder, unsigned version) {
+  const uint64_t layer_count = read_settings(in, builder);
+  if (version >= kBloomeryVersionWithFeatures) read_features(in, builder, layer_count);
+  const Runs runs = version >= kBloomeryVersionWithRuns ? Runs::kOfBigArrays : Runs::kNone;
+  read_layers(in, builder, layer_count, {Cells::kNone, runs});
+}
+
+void write_settings(FilterWriter& out, const ScalableFilter& filter) {
+  const FilterParameters parameters = filter.parameters();
+  out.unsigned_number(filter.layer_count());
+  out.unsigned_number(parameters.expansion);
+  out.real_number(parameters.error_rate);
+  out.real_number(parameters.tightening_ratio);
+}
+
+uint64_t read_settings(ModuleReader& in, FilterBuilder& builder) {
+  SettingsClaim claim;
+  const uint64_t layer_count = in.unsigned_number();
+  claim.expansion = in.unsigned_number();
+  claim.error_rate = in.real_number();
+  claim.tightening_ratio = in.real_number();
+  if (!take_bloomery_settings(claim, builder.parameters)) builder.fail(kDamagedFilter);
+  return layer_count;
+}
+
+void write_layers(FilterWriter& out, const ScalableFilter& filter, Cells cells) {
   for (size_t i = 0; i < filter.layer_count(); ++i) {
     const LayerClaim layer = claim_of(filter, i);
     out.unsigned_number(layer.capacity);
@@ -74,6 +100,7 @@ void encode_bloomery(FilterWriter& out, const ScalableFilter& filter) {
     out.unsigned_number(layer.bit_count);
     out.unsigned_number(layer.hash_count);
     out.unsigned_number(layer.lines_per_lookup);
+    if (cells == Cells::kOfEachLayer) out.unsigned_number(layer.cell_bits);
     if (has_runs(layer)) {
       out.runs(filter, i);
     } else {
@@ -82,14 +109,7 @@ void encode_bloomery(FilterWriter& out, const ScalableFilter& filter) {
   }
 }
 
-void decode_bloomery(ModuleReader& in, FilterBuilder& builder, unsigned version) {
-  SettingsClaim claim;
-  const uint64_t layer_count = in.unsigned_number();
-  claim.expansion = in.unsigned_number();
-  claim.error_rate = in.real_number();
-  claim.tightening_ratio = in.real_number();
-  if (!take_bloomery_settings(claim, builder.parameters)) builder.fail(kDamagedFilter);
-  if (version >= kBloomeryVersionWithFeatures) read_features(in, builder, layer_count);
+void read_layers(ModuleReader& in, FilterBuilder& builder, uint64_t layer_count, LayerForm form) {
   for (uint64_t i = 0; i < layer_count && in.ok() && builder.ok(); ++i) {
     LayerClaim layer;
     layer.capacity = in.unsigned_number();
@@ -98,8 +118,9 @@ void decode_bloomery(ModuleReader& in, FilterBuilder& builder, unsigned version)
     layer.bit_count = in.unsigned_number();
     layer.hash_count = in.unsigned_number();
     layer.lines_per_lookup = in.unsigned_number();
-    layer.array_bytes = layer.bit_count / 8;
-    if (version >= kBloomeryVersionWithRuns && has_runs(layer)) {
+    if (form.cells == Cells::kOfEachLayer) layer.cell_bits = in.unsigned_number();
+    layer.array_bytes = whole_bytes(layer.bit_count);
+    if (form.runs == Runs::kOfBigArrays && has_runs(layer)) {
       if (in.ok()) builder.add_layer_of_runs(layer, in);
       continue;
     }
@@ -133,11 +154,13 @@ std::optional<Geometry> accept_bloomery(LayerClaim& claim, FilterParameters& par
     return std::nullopt;
   }
   if (claim.hash_count > kMaxHashCount || claim.lines_per_lookup > 255) return std::nullopt;
+  if (claim.cell_bits > std::numeric_limits<uint16_t>::max()) return std::nullopt;
   if (claim.array_bytes != whole_bytes(claim.bit_count)) return std::nullopt;
   Geometry geometry;
   geometry.bit_count = claim.bit_count;
   geometry.hash_count = static_cast<uint16_t>(claim.hash_count);
   geometry.lines_per_lookup = static_cast<uint8_t>(claim.lines_per_lookup);
+  geometry.cell_bits = static_cast<uint16_t>(claim.cell_bits);
   return geometry;
 }
 

@@ -6,6 +6,7 @@
 // Source: docs/formats.md, "Filters".
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 
@@ -29,5 +30,21 @@ bool take_bloomery_settings(const SettingsClaim& claim, core::bloom::FilterParam
 std::optional<core::bloom::Geometry> accept_bloomery(
     LayerClaim& claim, core::bloom::FilterParameters& parameters,
     std::span<const core::bloom::LayerParts> earlier);
+
+// What the forms of all our own layouts share, also those that delete (deletable_codec.h).
+// Whether a layer states its Geometry::cell_bits.
+enum class Cells : uint8_t { kNone, kOfEachLayer };
+enum class Runs : uint8_t { kNone, kOfBigArrays };
+struct LayerForm {
+  Cells cells = Cells::kNone;
+  Runs runs = Runs::kNone;
+};
+
+void write_settings(FilterWriter& out, const core::bloom::ScalableFilter& filter);
+// Returns how many layers are claimed.
+uint64_t read_settings(ModuleReader& in, FilterBuilder& builder);
+// Big arrays as runs.
+void write_layers(FilterWriter& out, const core::bloom::ScalableFilter& filter, Cells cells);
+void read_layers(ModuleReader& in, FilterBuilder& builder, uint64_t layer_count, LayerForm form);
 
 }  // namespace persistence

@@ -20,7 +20,6 @@ inline constexpr unsigned kDeletableVersion = 1;
 
 void encode_deletable(FilterWriter& out, const core::bloom::ScalableFilter& filter);
 void decode_deletable(ModuleReader& in, FilterBuilder& builder, unsigned version);
-bool take_deletable_settings(const SettingsClaim& claim, core::bloom::FilterParameters& parameters);
 std::optional<core::bloom::Geometry> accept_deletable(
     LayerClaim& claim, core::bloom::FilterParameters& parameters,
     std::span<const core::bloom::LayerParts> earlier);

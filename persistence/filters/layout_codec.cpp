@@ -51,7 +51,7 @@ constexpr LayoutCodec kRows[] = {
      .encode = encode_deletable,
      .decode = decode_deletable,
      .chunk_option = 64,
-     .take_settings = take_deletable_settings,
+     .take_settings = take_bloomery_settings,
      .accept = accept_deletable,
      .is_sound = is_sound_deletable},
     {.layout = core::bloom::kRegionLayout,
@@ -61,7 +61,7 @@ constexpr LayoutCodec kRows[] = {
      .encode = encode_deletable,
      .decode = decode_deletable,
      .chunk_option = 128,
-     .take_settings = take_deletable_settings,
+     .take_settings = take_bloomery_settings,
      .accept = accept_deletable,
      .is_sound = is_sound_deletable},
 };
