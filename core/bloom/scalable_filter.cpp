@@ -266,10 +266,24 @@ AddOutcome ScalableFilter::replay_add(ItemHash hash, const MemoryBudget& budget)
                      [&]<class Layout>() { return Adder(*this, budget).replay<Layout>(hash); });
 }
 
-void ScalableFilter::drop_layer(size_t index) {
-  const auto place = static_cast<ptrdiff_t>(index);
-  chain_->layers.erase(chain_->layers.begin() + place);
-  chain_->error_rates.erase(chain_->error_rates.begin() + place);
+void ScalableFilter::drop_layers(size_t first, size_t count) {
+  if (count == 0) return;
+  if (chain_->dropped == nullptr) {
+    auto chain = std::make_unique<Chain>();
+    chain->parameters = generation_parameters(chain_->parameters);
+    chain_->dropped.reset(new ScalableFilter);
+    chain_->dropped->become_chain(std::move(chain));
+  }
+  const auto move_over = [&](auto& from, auto& to) {
+    const auto begin = from.begin() + static_cast<ptrdiff_t>(first);
+    const auto end = begin + static_cast<ptrdiff_t>(count);
+    std::move(begin, end, std::back_inserter(to));
+    from.erase(begin, end);
+  };
+  Chain& dropped = *chain_->dropped->chain_;
+  move_over(chain_->layers, dropped.layers);
+  move_over(chain_->error_rates, dropped.error_rates);
+  if (chain_->window != nullptr) return;
   // As assemble() has it: the filter and its reloaded copy must grow alike.
   chain_->parameters.capacity = chain_->layers.front().capacity();
 }
@@ -283,7 +297,7 @@ Removal ScalableFilter::remove(ItemHash hash) {
         if (removal == Removal::kAbsent) continue;
         // Only the last layer may take items again. Rates stay within their sum: a layer that was
         // made for one place has at most the rate of the earlier place it gets.
-        if (all[i].item_count() == 0 && i + 1 < all.size()) drop_layer(i);
+        if (all[i].item_count() == 0 && i + 1 < all.size()) drop_layers(i, 1);
         return removal;
       }
     } else {
@@ -310,7 +324,7 @@ void ScalableFilter::remove_many(std::span<const ItemHash> hashes, std::span<Rem
         }
         const bool is_over = has_removed && layer.item_count() == 0 && i + 1 < layer_count();
         if (is_over) {
-          drop_layer(i);
+          drop_layers(i, 1);
         } else {
           ++i;
         }
@@ -410,26 +424,12 @@ bool ScalableFilter::turn(const WindowTurn& turn) {
     chain_->layers.push_back(std::move(*layer));
     chain_->error_rates.push_back(plan->error_rate);
   }
-  const auto gone = static_cast<ptrdiff_t>(window.turn(turn, is_empty));
-  if (gone == 0) return true;
-  if (chain_->dropped == nullptr) {
-    auto chain = std::make_unique<Chain>();
-    chain->parameters = generation_parameters(chain_->parameters);
-    chain_->dropped.reset(new ScalableFilter);
-    chain_->dropped->become_chain(std::move(chain));
-  }
-  const auto move_oldest = [gone](auto& from, auto& to) {
-    std::move(from.begin(), from.begin() + gone, std::back_inserter(to));
-    from.erase(from.begin(), from.begin() + gone);
-  };
-  Chain& dropped = *chain_->dropped->chain_;
-  move_oldest(chain_->layers, dropped.layers);
-  move_oldest(chain_->error_rates, dropped.error_rates);
+  drop_layers(0, window.turn(turn, is_empty));
   return true;
 }
 
 std::unique_ptr<ScalableFilter> ScalableFilter::take_dropped() {
-  return window() != nullptr ? std::move(chain_->dropped) : nullptr;
+  return is_chain() ? std::move(chain_->dropped) : nullptr;
 }
 
 uint64_t ScalableFilter::item_count() const {

@@ -122,7 +122,8 @@ class ScalableFilter {
   // turn by themselves. False, and nothing has changed, when the turn may not follow what is there
   // or when the memory cannot be had. REQUIRES: window() != nullptr.
   bool turn(const WindowTurn& turn);
-  // What turns have dropped since the last call, to be freed where nobody waits; or null.
+  // The layers that turns and deletions have dropped since the last call, to be freed where nobody
+  // waits; or null.
   std::unique_ptr<ScalableFilter> take_dropped();
 
   FilterParameters parameters() const;
@@ -155,7 +156,7 @@ class ScalableFilter {
     std::vector<Layer> layers;
     std::vector<double> error_rates;
     std::unique_ptr<Window> window;
-    std::unique_ptr<ScalableFilter> dropped;  // by turns of the window
+    std::unique_ptr<ScalableFilter> dropped;  // until take_dropped()
   };
 
   ScalableFilter() : error_rate_(0) {}
@@ -172,7 +173,7 @@ class ScalableFilter {
   std::optional<LayerPlan> next_plan() const;
   bool grow(const MemoryBudget& budget);
 
-  void drop_layer(size_t index);
+  void drop_layers(size_t first, size_t count);
 
   // The only layer, or empty beside a chain; its spare bits hold what both forms need.
   Layer first_;

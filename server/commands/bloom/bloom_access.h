@@ -31,10 +31,11 @@ inline const core::bloom::ScalableFilter* find_filter_or_nothing(Context& ctx, c
   return entry != nullptr && entry->is_filter() ? &entry->filter() : nullptr;
 }
 
-// Of windows, in bloom_windows.cpp.
+// In bloom_windows.cpp.
 int64_t leader_time_ms(const Context& ctx);
 bool window_refreshes(const core::bloom::ScalableFilter& filter);
 bool turn_before_add(Context& ctx, const KeyRef& key, core::bloom::ScalableFilter& filter);
+// Hands layers that turns and deletions have dropped to the reclaimer.
 void free_dropped(const Context& ctx, core::bloom::ScalableFilter& filter);
 
 // What lookups of this filter are to be given: what is over by now is not found on a leader.

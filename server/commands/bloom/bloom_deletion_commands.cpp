@@ -55,6 +55,7 @@ void delete_items(Context& ctx) {
         ctx.changed(key);
         journal_deleted(ctx, key, items, removals);
       }
+      free_dropped(ctx, *filter);
     }
   }
   ctx.reply.array(items.size());

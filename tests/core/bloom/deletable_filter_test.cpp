@@ -249,6 +249,12 @@ TEST_F(FingerprintFilterTest, EmptyOlderLayersAreDropped) {
   EXPECT_EQ(filter->layer_info(0).capacity, second.capacity);
   EXPECT_EQ(filter->parameters().capacity, second.capacity);
   expect_same(*filter, *reassembled(*filter));
+  // Whoever asked for the deletion frees it where nobody waits.
+  const auto dropped = filter->take_dropped();
+  ASSERT_NE(dropped, nullptr);
+  EXPECT_EQ(dropped->layer_count(), 1U);
+  EXPECT_EQ(dropped->capacity(), 1000U);
+  EXPECT_EQ(filter->take_dropped(), nullptr);
   remove_items(*filter, {later.begin() + 100, later.end()});
   EXPECT_EQ(filter->layer_count(), 1U);
   EXPECT_EQ(filter->item_count(), 0U);
