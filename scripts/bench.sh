@@ -59,6 +59,7 @@ for section in "${sections[@]}"; do
     windows)
       cmake --build --preset release --target window_bench
       build/release/bench/window_bench "${engine_options[@]}"
+      python3 bench/window_server_bench.py "${server_options[@]}"
       ;;
     builder)
       python3 bench/builder_bench.py --items "$items"
