@@ -15,6 +15,15 @@ from resp import Connection, ErrorReply, encode
 
 FILTER_CAPACITY = 50
 BITMAP_BITS = 2048
+# What makes the filters that items are deleted from: of either kind, and one that grows.
+DELETABLE = [
+    ("CAPACITY", 2000, "DELETABLE"),
+    ("CAPACITY", 2000, "DELETABLE", "REGIONS", 4),
+    ("CAPACITY", 40, "DELETABLE"),
+]
+WINDOW_ITEMS = 60
+WINDOW = ("CAPACITY", WINDOW_ITEMS, "WINDOW", WINDOW_ITEMS, "ITEMS", "GENERATIONS", 3)
+ANY_COUNT = (0, 1 << 60)
 
 
 def is_uncertain(reply):
@@ -41,8 +50,11 @@ class Step:
             first, second, count = key
             parts = [("MULTI",), ("SET", first, value), ("SET", second, value), ("INCR", count)]
             return b"".join(encode(*part) for part in [*parts, ("EXEC",)])
-        if self.kind == "bf.madd":
-            return encode("BF.MADD", key, *value)
+        if self.kind in ("bf.madd", "bf.del"):
+            return encode(self.kind.upper(), key, *value)
+        if self.kind == "bf.insert":
+            options = WINDOW if is_window(key) else DELETABLE[int(key[-1])]
+            return encode("BF.INSERT", key, *options, "ITEMS", *value)
         if self.kind == "bf.add":
             return encode("BF.ADD", key, value)
         if self.kind == "setbit":
@@ -70,16 +82,28 @@ class Step:
         self.was_refused = isinstance(last, ErrorReply)
 
     def items(self):
-        return self.value if self.kind == "bf.madd" else [self.value]
+        return [self.value] if self.kind == "bf.add" else self.value
+
+    def ones(self):
+        return self.reply if self.kind == "bf.add" else self.reply.count(1)
 
 
-def add_to_filter(before, step):
+def is_window(key):
+    return ":bf:w" in key
+
+
+def change_filter(before, step):
     """A filter's value is the least and the most its cardinality may be."""
+    if is_window(step.key):
+        return ANY_COUNT
     low, high = before or (0, 0)
+    if step.kind == "bf.del":
+        if step.reply is None:
+            return (max(0, low - len(step.items())), high)
+        return (max(0, low - step.ones()), high - step.ones())
     if step.reply is None:
         return (low, high + len(step.items()))
-    ones = sum(step.reply) if step.kind == "bf.madd" else step.reply
-    return (low + ones, high + ones)
+    return (low + step.ones(), high + step.ones())
 
 
 def set_bit(before, position, bit):
@@ -115,8 +139,8 @@ class Model:
             first, second, count = key
             values[first] = values[second] = step.value
             values[count] = b"%d" % (int(values.get(count, 0)) + 1)
-        elif step.kind in ("bf.add", "bf.madd"):
-            values[key] = add_to_filter(before, step)
+        elif step.kind.startswith("bf."):
+            values[key] = change_filter(before, step)
         elif step.kind == "setbit":
             values[key] = set_bit(before, *step.value)
         elif step.kind == "bitfield":
@@ -130,16 +154,23 @@ class Model:
 
 
 def fits(expected, actual):
-    if isinstance(expected, tuple) and isinstance(actual, int):
-        return expected[0] <= actual <= expected[1]
+    if isinstance(expected, tuple):
+        return expected[0] <= (actual or 0) <= expected[1]
     return expected == actual
+
+
+def held_value(key, value):
+    if is_window(key):
+        return ANY_COUNT
+    return (value, value) if isinstance(value, int) else bytes(value)
 
 
 class Writer:
     """Sends random writes until its connection ends. Used by one thread at a time."""
 
-    KINDS = ("set", "setbit", "incr", "bitfield", "multi", "bf.add", "bf.madd", "del")
-    WEIGHTS = (20, 20, 20, 15, 10, 15, 5, 1)
+    KINDS = ("set", "setbit", "incr", "bitfield", "multi", "bf.add", "bf.madd", "bf.insert", "bf.del",
+             "del")  # fmt: skip
+    WEIGHTS = (20, 20, 20, 15, 10, 15, 5, 8, 4, 1)
 
     def __init__(self, name, seed, *, longest_pipeline=32):
         self.name = name
@@ -147,18 +178,21 @@ class Writer:
         self.longest_pipeline = longest_pipeline
         self.base = Model()  # what the server held when it was last compared
         self.steps = []  # sent since then
-        self.items = {}  # of each filter: all that were acknowledged as added or present
+        # Of each filter: all that were acknowledged as added or present; as added, where they may
+        # be deleted, without those that were to be.
+        self.items = {}
+        self.window_items = {}  # of each filter with a window: all that were sent, in their order
+        self.faults = []
         self.sequence = 0
         self.acked_count = 0
         self.refused_count = 0
-        self.kinds = self.KINDS
 
     def key(self, kind):
         return f"{self.name}:{kind}:{self.rng.randrange(3)}"
 
     def next_step(self):
         self.sequence += 1
-        kind = self.rng.choices(self.kinds, self.WEIGHTS[: len(self.kinds)])[0]
+        kind = self.rng.choices(self.KINDS, self.WEIGHTS)[0]
         if kind == "set":
             return Step(kind, self.key("s"), b"%d" % self.sequence * self.rng.randrange(1, 9))
         if kind == "setbit":
@@ -175,6 +209,18 @@ class Writer:
         if kind == "bf.madd":
             items = [f"{self.name}{self.sequence}.{i}" for i in range(self.rng.randrange(1, 9))]
             return Step(kind, self.key("bf"), items)
+        if kind == "bf.insert":
+            items = [f"{self.name}{self.sequence}.{i}" for i in range(self.rng.randrange(1, 9))]
+            key = f"{self.name}:bf:{self.rng.choice(['d0', 'd1', 'd2', 'w'])}"
+            if is_window(key):
+                self.window_items.setdefault(key, []).extend(items)
+            return Step(kind, key, items)
+        if kind == "bf.del":
+            key = f"{self.name}:bf:d{self.rng.randrange(len(DELETABLE))}"
+            added = self.items.get(key, [])
+            self.rng.shuffle(added)
+            items = [added.pop() for _ in range(min(len(added), self.rng.randrange(1, 9)))]
+            return Step(kind, key, items) if items else Step("incr", self.key("i"))
         if kind == "del":
             return Step(kind, self.key(self.rng.choice(["s", "b", "f", "bf"])))
         return Step("incr", self.key("i"))
@@ -204,6 +250,11 @@ class Writer:
         self.acked_count += 1
         if step.kind in ("bf.add", "bf.madd"):
             self.items.setdefault(step.key, []).extend(step.items())
+        elif step.kind == "bf.insert":
+            added = [item for item, answer in zip(step.value, step.reply) if answer == 1]
+            self.items.setdefault(step.key, []).extend(added)
+        elif step.kind == "bf.del" and 0 in step.reply:
+            self.faults.append(f"{step.key}: lost before it was deleted: {step.value}")
         elif step.kind == "del":
             self.items.pop(step.key, None)
 
@@ -239,6 +290,8 @@ class Writer:
     def check(self, connection, *, lost_since=None):
         """Compares with the server; returns how many acknowledged steps are missing, which may be
         those since `lost_since` only. Goes on from what the server holds."""
+        if self.faults:
+            raise AssertionError("; ".join(self.faults))
         actual = self.read_actual(connection)
         prefix = self.find_prefix(actual, self.least_prefix(lost_since))
         missing = sum(
@@ -247,10 +300,9 @@ class Writer:
         if missing == 0:
             self.check_items(connection)
         self.items.clear()
+        self.window_items.clear()
         self.steps = []
-        self.base = Model(
-            {key: (v, v) if isinstance(v, int) else bytes(v) for key, v in actual.items()}
-        )
+        self.base = Model({key: held_value(key, v) for key, v in actual.items()})
         return missing
 
     def find_prefix(self, actual, least):
@@ -299,6 +351,11 @@ class Writer:
         deleted = {s.key for s in self.steps if s.kind == "del" and s.acked_at is None}
         for key, items in self.items.items():
             if key in deleted:
+                continue
+            if is_window(key):
+                last = set(self.window_items[key][-WINDOW_ITEMS:])
+                items = [item for item in items if item in last]
+            if not items:
                 continue
             found = connection.call("BF.MEXISTS", key, *items)
             missing = [item for item, there in zip(items, found) if not there]
@@ -402,6 +459,8 @@ class Load:
         self.observer.check(connection, lost_since=lost_since)
         known = {self.observer.KEY}.union(*(writer.base.values for writer in self.writers))
         held = {key.decode() for key in connection.call("KEYS", "*")}
+        # All items of such a filter may have been deleted.
+        known.update(f"{w.name}:bf:d{i}" for w in self.writers for i in range(len(DELETABLE)))
         if held - known:
             raise AssertionError(f"keys nobody has written: {sorted(held - known)[:9]}")
         return missing
