@@ -103,10 +103,22 @@ class DeletionTest(ReplicaTest):
         self.wait_until_equal_offsets(connection, replica)
         digest = connection.call("DEBUG", "DIGEST")
         self.assertEqual(replica.call("DEBUG", "DIGEST"), digest)
+        for key in FILTERS:
+            self.assertEqual(connection.call("COPY", key, f"short {key}"), 1)
+            self.assertEqual(connection.call("COPY", key, f"long {key}"), 1)
+            self.assertEqual(connection.call("PEXPIRE", f"short {key}", 100), 1)
+            self.assertEqual(connection.call("EXPIRE", f"long {key}", 1000), 1)
         leader.crash()
+        time.sleep(0.1)  # the short ones expire while nobody serves them
 
         again = self.connect(self.start_logged())
         wait_until(lambda: info(again, "persistence")["loading"] == "0", 30, "the data")
+        for key, kept in self.kept.items():
+            self.assertEqual(again.call("EXISTS", f"short {key}"), 0)
+            self.assertGreater(again.call("TTL", f"long {key}"), 900)
+            found = again.call("BF.MEXISTS", f"long {key}", *sorted(kept))
+            self.assertEqual(set(found), {1}, key)
+            self.assertEqual(again.call("DEL", f"long {key}"), 1)
         self.assertEqual(again.call("DEBUG", "DIGEST"), digest)
         self.check(again)
         self.churn(again)

@@ -168,8 +168,8 @@ def held_value(key, value):
 class Writer:
     """Sends random writes until its connection ends. Used by one thread at a time."""
 
-    KINDS = ("set", "setbit", "incr", "bitfield", "multi", "bf.add", "bf.madd", "bf.insert", "bf.del",
-             "del")  # fmt: skip
+    KINDS = ("set", "setbit", "incr", "bitfield", "multi", "bf.add", "bf.madd",
+             "bf.insert", "bf.del", "del")  # fmt: skip
     WEIGHTS = (20, 20, 20, 15, 10, 15, 5, 8, 4, 1)
 
     def __init__(self, name, seed, *, longest_pipeline=32):

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <iterator>
 #include <random>
 #include <set>
 #include <string>
@@ -155,6 +157,67 @@ TEST_F(BloomDeletionCommandsTest, FullFiltersStayAsTheyWere) {
     for (uint64_t i = 1; i < number; ++i) {
       ASSERT_EQ(run({"BF.EXISTS", "f", item(i)}), integer(1)) << i;
     }
+  }
+}
+
+// What cannot grow for want of memory refuses, and takes items again where others were deleted.
+TEST_F(BloomDeletionCommandsTest, WithoutMemoryToGrowNothingChanges) {
+  const std::string limit = error("ERR operation exceeds bloom object memory limit");
+  for (const auto& options : kKinds) {
+    run({"DEL", "f"});
+    ASSERT_EQ(run({"CONFIG", "SET", "bf.bloom-memory-usage-limit", "0"}), kOk);
+    ASSERT_EQ(reserve("f", "0.001", "50", options), kOk);
+    const std::string size = run({"BF.INFO", "f", "SIZE"});
+    const size_t digits_at = size.rfind(':') + 1;
+    const uint64_t bytes = std::stoull(size.substr(digits_at));
+    run({"CONFIG", "SET", "bf.bloom-memory-usage-limit", std::to_string(bytes + 1)});
+    uint64_t number = 0;
+    std::string reply;
+    while ((reply = run({"BF.ADD", "f", item(number)})) == integer(1)) ++number;
+    EXPECT_EQ(reply, limit);
+    EXPECT_GE(number, 40U);
+    const std::string before = digest("f");
+    EXPECT_EQ(run({"BF.MADD", "f", "one more", item(0)}), array({limit, integer(0)}));
+    EXPECT_EQ(digest("f"), before);
+    EXPECT_EQ(run({"BF.INFO", "f", "FILTERS"}), array({integer(1)}));
+    EXPECT_EQ(run({"BF.DEL", "f", item(0)}), array({integer(1)}));
+    EXPECT_EQ(run({"BF.ADD", "f", "one more"}), integer(1));
+  }
+}
+
+TEST_F(BloomDeletionCommandsTest, FiguresFollowTheLayers) {
+  const auto field = [&](const std::string& name) {
+    const std::string reply = run({"BF.INFO", "f", name});
+    return std::stoll(reply.substr(reply.rfind(':') + 1));
+  };
+  const auto usage = [&] { return std::stoll(run({"MEMORY", "USAGE", "f"}).substr(1)); };
+  for (const auto& options : kKinds) {
+    run({"DEL", "f"});
+    ASSERT_EQ(reserve("f", "0.001", "1000", options), kOk);
+    const auto small_size = field("SIZE");
+    const auto small_usage = usage();
+    EXPECT_GE(small_usage, small_size);
+    EXPECT_EQ(field("CAPACITY"), 1000);
+    std::vector<std::string> added;
+    for (uint64_t i = 0; field("FILTERS") == 1; ++i) {
+      if (run({"BF.ADD", "f", item(i)}) == integer(1)) added.push_back(item(i));
+    }
+    EXPECT_EQ(field("ITEMS"), static_cast<int64_t>(added.size()));
+    EXPECT_EQ(field("EXPANSION"), 2);
+    const auto grown_size = field("SIZE");
+    EXPECT_GE(grown_size, 2 * small_size);
+    EXPECT_GE(usage() - small_usage, (grown_size - small_size) * 9 / 10);
+    // The last item made the second layer; without the others the first one goes.
+    added.pop_back();
+    std::vector<std::string> command{"BF.DEL", "f"};
+    command.insert(command.end(), added.begin(), added.end());
+    const std::vector<int> answers = numbers(run(command));
+    if (std::ranges::count(answers, 1) != std::ssize(answers)) continue;  // bits that are shared
+    EXPECT_EQ(field("FILTERS"), 1);
+    EXPECT_EQ(field("ITEMS"), 1);
+    EXPECT_GT(field("CAPACITY"), 1000);
+    EXPECT_LT(field("SIZE"), grown_size);
+    EXPECT_LT(usage(), grown_size);
   }
 }
 

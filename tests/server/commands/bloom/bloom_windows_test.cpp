@@ -229,5 +229,27 @@ TEST_F(BloomWindows, TheMemoryLimitIsForAllGenerations) {
             error("ERR operation exceeds bloom object memory limit"));
 }
 
+TEST_F(BloomWindows, WithoutMemoryToGrowNothingChanges) {
+  ASSERT_EQ(run({"BF.RESERVE", "w", "0.01", "400", "WINDOW", "10"}), kOk);
+  const std::string size = run({"BF.INFO", "w", "SIZE"});
+  const uint64_t bytes = std::stoull(size.substr(size.rfind(':') + 1));
+  run({"CONFIG", "SET", "bf.bloom-memory-usage-limit", std::to_string(bytes + 1)});
+  std::string reply;
+  int count = 0;
+  for (; (reply = run({"BF.ADD", "w", std::to_string(count)})) != integer(0); ++count) {
+    if (reply.front() == '-') break;
+  }
+  EXPECT_EQ(reply, error("ERR operation exceeds bloom object memory limit"));
+  EXPECT_GE(count, 90);
+  const std::string before = run({"DUMP", "w"});
+  EXPECT_EQ(run({"BF.ADD", "w", "one more"}), reply);
+  EXPECT_EQ(run({"DUMP", "w"}), before);
+  EXPECT_TRUE(has("0"));
+  // A limit is for what clients add: time passes all the same.
+  advance_ms(13'000);
+  EXPECT_FALSE(has("0"));
+  EXPECT_EQ(run({"BF.ADD", "w", "one more"}), integer(1));
+}
+
 }  // namespace
 }  // namespace server
