@@ -29,6 +29,9 @@ class InlineSplitter {
 
   std::span<const std::string_view> arguments() const { return arguments_; }
 
+  // Whether some of the words live in the splitter.
+  bool has_quoted() const { return !scratch_.empty(); }
+
   // Gives back what an unusually long line made it take.
   void release_if_large();
 

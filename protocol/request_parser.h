@@ -46,6 +46,11 @@ class RequestParser {
   // call of parse().
   std::span<const std::string_view> arguments() const { return arguments_; }
 
+  // Whether the arguments are views of the buffer alone: they outlive further calls of parse().
+  bool arguments_are_in_buffer() const {
+    return arguments_.data() == views_.data() || !inline_.has_quoted();
+  }
+
   // Bytes the last call is done with.
   size_t consumed() const { return consumed_; }
 

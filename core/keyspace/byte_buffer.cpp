@@ -25,19 +25,6 @@ size_t allocation_size(size_t bytes) {
   return (bytes + spacing - 1) & ~(spacing - 1);
 }
 
-ByteBuffer::ByteBuffer(ByteBuffer&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-
-ByteBuffer& ByteBuffer::operator=(ByteBuffer&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(size_, other.size_);
-  return *this;
-}
-
-ByteBuffer::~ByteBuffer() {
-  std::free(data_);
-}
-
 bool ByteBuffer::assign(std::string_view bytes) {
   if (bytes.empty()) {
     shrink(0);

@@ -11,7 +11,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <string_view>
+#include <utility>
 
 namespace core::keyspace {
 
@@ -25,11 +27,19 @@ class ByteBuffer {
   static constexpr size_t kSizeMax = size_t{1} << 47;
 
   ByteBuffer() = default;
-  ByteBuffer(ByteBuffer&& other) noexcept;
-  ByteBuffer& operator=(ByteBuffer&& other) noexcept;
+  ByteBuffer(ByteBuffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  ByteBuffer& operator=(ByteBuffer&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
   ByteBuffer(const ByteBuffer&) = delete;
   ByteBuffer& operator=(const ByteBuffer&) = delete;
-  ~ByteBuffer();
+  // Most are empty: a call to free() for nothing costs more than the test.
+  ~ByteBuffer() {
+    if (data_ != nullptr) std::free(data_);
+  }
 
   char* data() { return data_; }
   const char* data() const { return data_; }

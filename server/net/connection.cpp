@@ -197,20 +197,14 @@ Connection::Gathered Connection::gather(std::string_view data) {
   Gathered gathered{protocol::RequestParser::Status::kRequest, 0};
   // A login decides what the next request may be, so until then there is no looking ahead.
   const size_t requests_max = session_->authenticated ? Dispatcher::kLookAheadMax : 1;
-  // The words of some inline requests live in the parser, until it is asked again.
-  const auto is_stable = [data](std::string_view word) {
-    return word.data() >= data.data() && word.data() <= data.data() + data.size();
-  };
-  bool stable = true;
-  while (stable && batch.requests.size() < requests_max) {
+  do {
     gathered.last = parser_.parse(data.substr(gathered.size_bytes));
     gathered.size_bytes += parser_.consumed();
     if (gathered.last != protocol::RequestParser::Status::kRequest) break;
     const auto arguments = parser_.arguments();
     batch.requests.push_back({batch.words.size(), arguments.size(), gathered.size_bytes});
     batch.words.insert(batch.words.end(), arguments.begin(), arguments.end());
-    stable = std::all_of(arguments.begin(), arguments.end(), is_stable);
-  }
+  } while (batch.requests.size() < requests_max && parser_.arguments_are_in_buffer());
   return gathered;
 }
 

@@ -211,6 +211,21 @@ TEST(RequestParserTest, LoggingInLiftsTheLimitsAtOnce) {
   EXPECT_EQ(parser.parse(many), Status::kError);
 }
 
+TEST(RequestParserTest, TellsWhereArgumentsLive) {
+  RequestParser parser;
+  const auto are_in_buffer = [&parser](std::string_view request) {
+    EXPECT_EQ(parser.parse(request), RequestParser::Status::kRequest) << request;
+    return parser.arguments_are_in_buffer();
+  };
+  EXPECT_TRUE(are_in_buffer("SET a b\r\n"));
+  EXPECT_FALSE(are_in_buffer("SET a \"b\"\r\n"));
+  EXPECT_TRUE(are_in_buffer("*1\r\n$1\r\nb\r\n"));
+  EXPECT_FALSE(are_in_buffer("SET 'a' b\r\n"));
+  EXPECT_TRUE(are_in_buffer("GET a\r\n"));
+  EXPECT_EQ(parser.parse("*1\r\n$1\r\n"), RequestParser::Status::kNeedMore);
+  EXPECT_TRUE(are_in_buffer("*1\r\n$1\r\nb\r\n"));
+}
+
 TEST(RequestParserTest, LimitsChangeAtRunTime) {
   RequestParser parser;
   Limits limits;
