@@ -78,6 +78,13 @@ void raise_descriptor_limit(Config& config) {
   if (auto set = config.set({&reduced, 1}); !set) log_warning("{}", set.error().message);
 }
 
+bool holds_other_databases(const core::keyspace::Keyspace& keyspace) {
+  for (unsigned i = 1; i < keyspace.database_count(); ++i) {
+    if (keyspace.db_size(i) > 0) return true;
+  }
+  return false;
+}
+
 size_t thread_count(const Config& config) {
   return static_cast<size_t>(config.io_thread_count());
 }
@@ -240,6 +247,12 @@ core::Result<> Server::start() {
   parts_ = std::make_unique<Parts>(*this, config_, std::move(*registry));
   Parts& parts = *parts_;
   if (auto locked = parts.directory_lock.take(); !locked) return locked;
+  if (ClusterMode{config_.integer(OptionId::kClusterEnabled)} == ClusterMode::kEmulated) {
+    if (!config_.text(OptionId::kReplicaOf).empty()) {
+      return core::Error{"replicaof directive not allowed in cluster mode"};
+    }
+    parts.state.availability.begin(Availability::kOneSlotOnly);
+  }
   parts.keyspace.set_reclaimer(&parts.reclaimer);
   parts.memory.set_reclaimer(&parts.reclaimer);
   parts.keyspace.set_expired_hook([&parts](unsigned database, std::string_view key) {
@@ -299,6 +312,11 @@ void Server::recover() {
                 recovered.error().message);
       parts.exit_code = EXIT_FAILURE;
     }
+    return request_stop();
+  }
+  if (parts.state.emulates_cluster() && holds_other_databases(parts.keyspace)) {
+    log_error("You can't have keys in a DB different than DB 0 when in Cluster mode. Exiting.");
+    parts.exit_code = EXIT_FAILURE;
     return request_stop();
   }
   if (const auto& position = parts.durability.loader().recovered_position()) {

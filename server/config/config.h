@@ -36,6 +36,8 @@ struct Directive;
 enum class LogLevel : int64_t { kDebug, kVerbose, kNotice, kWarning, kNothing };
 enum class Supervised : int64_t { kUpstart, kSystemd, kAuto, kNo };
 enum class AppendFsync : int64_t { kEverySecond, kAlways, kNo };
+// kYes, a server among others, is not in this version and has no effect.
+enum class ClusterMode : int64_t { kNo, kYes, kEmulated };
 enum class DebugCommand : int64_t { kNo, kYes, kLocal };
 // What enable-protected-configs local asks about a client.
 enum class Origin { kLocal, kRemote };

@@ -300,6 +300,25 @@ std::vector<Option> leader_options() {
   };
 }
 
+std::vector<Option> cluster_options() {
+  return {
+      {.name = "cluster-enabled",
+       .kind = OptionKind::kEnum,
+       .default_text = "no",
+       .choices = {"no", "yes", "emulated"},
+       .mutability = kImmutable},
+      {.name = "cluster-announce-ip", .kind = OptionKind::kString, .parser = parse_announced_host},
+      {.name = "cluster-announce-port",
+       .kind = OptionKind::kInteger,
+       .default_text = "0",
+       .max = 65535},
+      {.name = "cluster-announce-tls-port",
+       .kind = OptionKind::kInteger,
+       .default_text = "0",
+       .max = 65535},
+  };
+}
+
 std::vector<Option> bloom_options() {
   return {
       {.name = "bf-error-rate",
@@ -341,8 +360,9 @@ std::vector<Option> bloom_options() {
 
 std::vector<Option> build_table() {
   std::vector<Option> table;
-  for (auto make : {network_options, security_options, limit_options, process_options,
-                    persistence_options, replica_options, leader_options, bloom_options}) {
+  for (auto make :
+       {network_options, security_options, limit_options, process_options, persistence_options,
+        replica_options, leader_options, cluster_options, bloom_options}) {
     const auto rows = make();
     table.insert(table.end(), rows.begin(), rows.end());
   }

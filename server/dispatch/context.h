@@ -98,6 +98,10 @@ class Context {
 
   const Config& config() const { return environment.config; }
   core::keyspace::Keyspace& keyspace() const { return environment.keyspace; }
+  // Clients of a cluster know one database.
+  bool has_one_database() const {
+    return session.origin == CommandOrigin::kClient && environment.state.emulates_cluster();
+  }
   // What this command may take.
   Admission admission() const { return {environment.config, environment.memory, session.origin}; }
   unsigned database() const { return static_cast<unsigned>(session.database); }

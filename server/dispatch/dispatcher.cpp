@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
+#include "core/keyspace/slot.h"
 #include "core/short_bytes.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/http_guard.h"
@@ -45,6 +47,25 @@ std::string unknown_subcommand_text(const RegisteredCommand& container, Argument
 std::string arity_text(const RegisteredCommand& command) {
   return fmt::format("ERR wrong number of arguments for '{}' command", command.full_name);
 }
+
+constexpr std::string_view kCrossSlot = "CROSSSLOT Keys in request don't hash to the same slot";
+
+// Whether keys lie in one slot, as clients of a cluster have it. Channels of shards count as keys.
+class SlotUnion {
+ public:
+  void add(const Command& row, Arguments args) {
+    for_each_key(row, args, [&](size_t index, uint16_t) {
+      const unsigned slot = core::keyspace::slot_of(args[index]);
+      if (slot_.value_or(slot) != slot) is_one_ = false;
+      slot_ = slot;
+    });
+  }
+  bool is_one() const { return is_one_; }
+
+ private:
+  std::optional<unsigned> slot_;
+  bool is_one_ = true;
+};
 
 // "WRONGTYPE" of "-WRONGTYPE Operation…".
 std::string_view error_code(std::string_view reply_line) {
@@ -96,8 +117,10 @@ std::string Dispatcher::misuse(const RegisteredCommand* command, Arguments args)
   return "";
 }
 
-std::string Dispatcher::refusal(const RegisteredCommand* command, uint32_t flags) const {
+std::string Dispatcher::refusal(const RegisteredCommand* command, uint32_t flags,
+                                Arguments args) const {
   if (environment_.state.availability.any()) [[unlikely]] {
+    if (crosses_slots(*command, args)) return std::string(kCrossSlot);
     const uint32_t permissions =
         command->has(kRunsQueue) ? session_.transaction.common_flags : ~uint32_t{0};
     std::string text = trouble(flags, command->row->flags & permissions);
@@ -108,6 +131,19 @@ std::string Dispatcher::refusal(const RegisteredCommand* command, uint32_t flags
     return std::string(kOutOfMemory);
   }
   return "";
+}
+
+bool Dispatcher::crosses_slots(const RegisteredCommand& command, Arguments args) const {
+  if (!environment_.state.availability.has(Availability::kOneSlotOnly)) return false;
+  SlotUnion slots;
+  slots.add(*command.row, args);
+  if (command.has(kRunsQueue)) {
+    for (const QueuedCommand& queued : session_.transaction.queue) {
+      const std::vector<std::string_view> words(queued.arguments.begin(), queued.arguments.end());
+      slots.add(*queued.command->row, words);
+    }
+  }
+  return !slots.is_one();
 }
 
 bool Dispatcher::is_held_back(uint32_t flags, int64_t now_ms) const {
@@ -178,7 +214,7 @@ Outcome Dispatcher::execute(Arguments args, int64_t now_ms, protocol::OutputBuff
   if (error.empty() && session_.origin == CommandOrigin::kClient) [[likely]] {
     if (!queues && is_held_back(flags, now_ms)) return Outcome::kHeldBack;
     if (may_be_refused(flags)) [[unlikely]]
-      error = refusal(command, flags);
+      error = refusal(command, flags, args);
   }
   if (!error.empty()) [[unlikely]] {
     counters_.commands[command->index].rejected.add();
@@ -262,6 +298,8 @@ void Dispatcher::refuse(Context& ctx, std::string_view error) {
   environment_.statistics.count_error(error.substr(0, error.find(' ')));
   if (ctx.command != nullptr && ctx.command->has(kRunsQueue)) {
     discard_transaction(environment_.keyspace, session_);
+    // Of the keys and not of the server's state: in its own words.
+    if (error == kCrossSlot) return ctx.reply.error(error);
     if (error.starts_with("ERR ")) error.remove_prefix(4);
     ctx.reply.error(fmt::format("EXECABORT Transaction discarded because of: {}", error));
     return;
@@ -272,6 +310,9 @@ void Dispatcher::refuse(Context& ctx, std::string_view error) {
 
 void Dispatcher::queue(Context& ctx) {
   Transaction& transaction = session_.transaction;
+  // It will never run: no memory for it.
+  const bool is_lost = transaction.watch_flag != nullptr && transaction.watch_flag->dirty;
+  if (transaction.aborted || is_lost) return ctx.reply.simple("QUEUED");
   const size_t bytes_before = transaction.queued_bytes;
   QueuedCommand queued{ctx.command, {ctx.args.begin(), ctx.args.end()}};
   transaction.queued_bytes += sizeof queued;

@@ -65,7 +65,9 @@ class Dispatcher {
   // Both: the text of the error when the command must not run; empty when it may. The first asks
   // what no wait would change, the second for the state of the server.
   std::string misuse(const RegisteredCommand* command, Arguments args) const;
-  std::string refusal(const RegisteredCommand* command, uint32_t flags) const;
+  std::string refusal(const RegisteredCommand* command, uint32_t flags, Arguments args) const;
+  // Whether the keys lie in several slots where that matters.
+  bool crosses_slots(const RegisteredCommand& command, Arguments args) const;
   // Whether misuse() and refusal() have to be asked at all.
   bool may_be_misused(const RegisteredCommand& command, Arguments args) const;
   bool may_be_refused(uint32_t flags) const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Availability: the conditions that restrict service: loading, a disk that takes no writes,
-// replication.
+// replication, keys of several slots.
 //
 // Invariants: any() is one load, so that every command can ask it.
 // Thread safety: all members may be called from any thread.
@@ -23,6 +23,7 @@ class Availability {
     kTooFewReplicas = 1U << 3,
     kReadOnlyReplica = 1U << 4,
     kStaleReplica = 1U << 5,
+    kOneSlotOnly = 1U << 6,  // for the whole life of a server that emulates a cluster
   };
 
   bool any() const { return troubles_.load(std::memory_order_relaxed) != 0; }

@@ -19,6 +19,8 @@ struct ServerState {
   static constexpr size_t kCacheLine = 64;
 
   Availability availability;
+  // Whether one server plays a whole cluster; stays as it was at the start.
+  bool emulates_cluster() const { return availability.has(Availability::kOneSlotOnly); }
   // Another server leads: set under all stripes, so a command that holds one sees the role it runs
   // under.
   std::atomic<bool> is_replica{false};

@@ -21,7 +21,7 @@ FIELDS = (
 OURS_ONLY_PREFIX = b"bf."
 # Newer than the oracle, and DEBUG's words, which Redis keeps out of its table.
 DEBUG_WORDS = (b"digest", b"digest-value", b"help", b"loadaof", b"reload", b"sleep")
-OURS_ONLY = {b"client|no-touch", b"client|setinfo", b"waitaof"} | {
+OURS_ONLY = {b"client|no-touch", b"client|setinfo", b"waitaof", b"cluster|myshardid"} | {
     b"debug|" + word for word in DEBUG_WORDS
 }
 

@@ -72,6 +72,10 @@ void reset(Context& ctx) {
 /* SELECT index */
 void select(Context& ctx) {
   const auto index = parse_database_index(ctx.args[1], ctx.keyspace().database_count());
+  const bool is_another = index ? *index != 0 : index.error().message == kNotADatabase;
+  if (is_another && ctx.has_one_database()) {
+    return ctx.reply.error("ERR SELECT is not allowed in cluster mode");
+  }
   if (!index) return ctx.reply.error(index.error().message);
   ctx.session.database = static_cast<int>(*index);
   ctx.session.shown_database.store(ctx.session.database, std::memory_order_relaxed);
@@ -175,7 +179,7 @@ void hello(Context& ctx) {
   ctx.reply.bulk("id");
   ctx.reply.integer(static_cast<int64_t>(session.id));
   ctx.reply.bulk("mode");
-  ctx.reply.bulk("standalone");
+  ctx.reply.bulk(ctx.environment.state.emulates_cluster() ? "cluster" : "standalone");
   ctx.reply.bulk("role");
   ctx.reply.bulk(ctx.environment.state.is_replica ? "replica" : "master");
   ctx.reply.bulk("modules");

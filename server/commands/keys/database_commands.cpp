@@ -69,6 +69,9 @@ std::string_view swap_fault(const core::Result<unsigned>& index, std::string_vie
 
 /* SWAPDB index1 index2 */
 void swapdb(Context& ctx) {
+  if (ctx.has_one_database()) {
+    return ctx.reply.error("ERR SWAPDB is not allowed in cluster mode");
+  }
   const unsigned count = ctx.keyspace().database_count();
   const auto first = parse_database_index(ctx.args[1], count);
   const auto second = parse_database_index(ctx.args[2], count);

@@ -121,6 +121,9 @@ core::Result<CopyOptions> parse_copy(const Context& ctx) {
       return core::Error{std::string(kSyntaxError)};
     }
   }
+  if (options.database != 0 && ctx.has_one_database()) {
+    return core::Error{"ERR Copying to another database is not allowed in cluster mode"};
+  }
   return options;
 }
 
@@ -162,6 +165,7 @@ void copy(Context& ctx) {
 
 /* MOVE key db */
 void move(Context& ctx) {
+  if (ctx.has_one_database()) return ctx.reply.error("ERR MOVE is not allowed in cluster mode");
   const auto target = parse_database_index(ctx.args[2], ctx.keyspace().database_count());
   if (!target) return ctx.reply.error(target.error().message);
   if (*target == ctx.database()) return ctx.reply.error(kSameObject);

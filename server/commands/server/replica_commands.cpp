@@ -35,6 +35,9 @@ std::string_view state_name(FollowerState state) {
 
 /* REPLICAOF host port | NO ONE */
 void replicaof(Context& ctx) {
+  if (ctx.environment.state.emulates_cluster()) {
+    return ctx.reply.error("ERR REPLICAOF not allowed in cluster mode.");
+  }
   Follower& follower = ctx.services.follower;
   const auto stream = ctx.services.replication.hold(ctx.locking());
   if (follower.failover_state() != Failover::State::kNone) {
@@ -86,6 +89,10 @@ core::Result<Failover::Request> read_failover(std::span<const std::string_view> 
 
 /* FAILOVER [TO host port [FORCE]] [ABORT] [TIMEOUT milliseconds] */
 void failover(Context& ctx) {
+  if (ctx.environment.state.emulates_cluster()) {
+    return ctx.reply.error(
+        "ERR FAILOVER not allowed in cluster mode. Use CLUSTER FAILOVER command instead.");
+  }
   Follower& follower = ctx.services.follower;
   const auto answer = [&ctx](const core::Result<>& done) {
     if (!done) return ctx.reply.error(done.error().message);

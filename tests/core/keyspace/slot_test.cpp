@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#include "core/keyspace/slot.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace core::keyspace {
+namespace {
+
+TEST(SlotTest, ChecksumIsThatOfItsStandard) {
+  EXPECT_EQ(crc16("123456789"), 0x31C3);
+  EXPECT_EQ(crc16(""), 0);
+}
+
+TEST(SlotTest, SlotsAreThoseOfRedis) {
+  EXPECT_EQ(slot_of("foo"), 12182U);
+  EXPECT_EQ(slot_of("123456789"), 12739U);
+  EXPECT_EQ(slot_of(""), 0U);
+}
+
+TEST(SlotTest, TagAloneDecides) {
+  EXPECT_EQ(slot_of("a{foo}b"), 12182U);
+  EXPECT_EQ(slot_of("foo{bar}{zap}"), 5061U);
+  EXPECT_EQ(slot_of("foo{{bar}}zap"), 4015U);
+}
+
+TEST(SlotTest, NameWithoutAWholeTagCountsWhole) {
+  EXPECT_EQ(slot_of("foo{}{bar}"), 8363U);
+  EXPECT_EQ(slot_of("{}x"), 10595U);
+  EXPECT_NE(slot_of("{foo"), slot_of("foo"));
+  EXPECT_NE(slot_of("}foo{"), slot_of("foo"));
+}
+
+TEST(SlotTest, BytesAboveAsciiAreUnsigned) {
+  // As redis-server 7.0 answers CLUSTER KEYSLOT.
+  EXPECT_EQ(slot_of(std::string("\xff\xfe\x00\x80", 4)), 8824U);
+}
+
+}  // namespace
+}  // namespace core::keyspace

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+//
+// CLUSTER and the rules of clusters, of which one server plays all nodes.
+#include "tests/support/command_test.h"
+
+namespace server {
+namespace {
+
+const std::string kRefused = "-ERR This instance has cluster support disabled\r\n";
+const std::string kCrossed = "-CROSSSLOT Keys in request don't hash to the same slot\r\n";
+const std::string kNodeId(40, 'a');
+
+class ClusterTest : public CommandTest {
+ protected:
+  ClusterTest() { state_.availability.begin(Availability::kOneSlotOnly); }
+};
+
+class NoClusterTest : public CommandTest {};
+
+TEST_F(NoClusterTest, EveryCommandIsRefused) {
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"CLUSTER", "INFO"},
+                                             {"CLUSTER", "SLOTS"},
+                                             {"CLUSTER", "SHARDS"},
+                                             {"CLUSTER", "NODES"},
+                                             {"CLUSTER", "MYID"},
+                                             {"CLUSTER", "KEYSLOT", "a"},
+                                             {"CLUSTER", "ADDSLOTS", "1"},
+                                             {"CLUSTER", "COUNTKEYSINSLOT", "1"},
+                                             {"READONLY"},
+                                             {"READWRITE"},
+                                             {"ASKING"}}) {
+    EXPECT_EQ(run(command), kRefused) << command[0];
+  }
+}
+
+TEST_F(NoClusterTest, KeysOfSeveralSlotsAreFine) {
+  EXPECT_EQ(run({"MSET", "a", "1", "b", "2"}), kOk);
+}
+
+TEST_F(ClusterTest, OneNodeOwnsEverySlot) {
+  EXPECT_EQ(run({"CLUSTER", "SLOTS"}), "*1\r\n*3\r\n:0\r\n:16383\r\n*4\r\n" + bulk("127.0.0.1") +
+                                           ":2\r\n" + bulk(kNodeId) + "*0\r\n");
+  EXPECT_EQ(run({"CLUSTER", "NODES"}),
+            bulk(kNodeId + " 127.0.0.1:2@10002 myself,master - 0 0 0 connected 0-16383\n"));
+  EXPECT_EQ(run({"CLUSTER", "MYID"}), bulk(kNodeId));
+  EXPECT_EQ(run({"CLUSTER", "MYSHARDID"}), bulk(kNodeId));
+  EXPECT_NE(run({"CLUSTER", "INFO"}).find("cluster_slots_ok:16384\r\n"), std::string::npos);
+  EXPECT_EQ(run({"CLUSTER", "LINKS"}), "*0\r\n");
+}
+
+TEST_F(ClusterTest, ClientsAreSentWhereWasAnnounced) {
+  run({"CONFIG", "SET", "cluster-announce-ip", "bloom.example", "cluster-announce-port", "7100"});
+  EXPECT_NE(run({"CLUSTER", "NODES"}).find(" bloom.example:7100@17100 "), std::string::npos);
+}
+
+TEST_F(ClusterTest, AddressOfIPv6LosesItsBrackets) {
+  client_->session->local_address = "[::1]:7000";
+  EXPECT_NE(run({"CLUSTER", "SLOTS"}).find("$3\r\n::1\r\n:7000\r\n"), std::string::npos);
+}
+
+TEST_F(ClusterTest, KeysAreFoundByTheirSlot) {
+  run({"MSET", "{foo}1", "a", "{foo}2", "b", "{foo}3", "c"});
+  run({"SET", "bar", "d"});
+  EXPECT_EQ(run({"CLUSTER", "KEYSLOT", "foo"}), integer(12182));
+  EXPECT_EQ(run({"CLUSTER", "COUNTKEYSINSLOT", "12182"}), integer(3));
+  EXPECT_EQ(run({"CLUSTER", "COUNTKEYSINSLOT", "0"}), integer(0));
+  EXPECT_EQ(run({"CLUSTER", "GETKEYSINSLOT", "12182", "2"}).substr(0, 4), "*2\r\n");
+  EXPECT_EQ(run({"CLUSTER", "GETKEYSINSLOT", "12182", "9"}).substr(0, 4), "*3\r\n");
+  EXPECT_EQ(run({"CLUSTER", "GETKEYSINSLOT", "12182", "0"}), "*0\r\n");
+  run({"PEXPIRE", "{foo}1", "5"});
+  advance_ms(10);
+  EXPECT_EQ(run({"CLUSTER", "COUNTKEYSINSLOT", "12182"}), integer(2));
+}
+
+TEST_F(ClusterTest, SlotsBeyondTheLastAreRefused) {
+  EXPECT_EQ(run({"CLUSTER", "COUNTKEYSINSLOT", "16384"}), "-ERR Invalid slot\r\n");
+  EXPECT_EQ(run({"CLUSTER", "COUNTKEYSINSLOT", "-1"}), "-ERR Invalid slot\r\n");
+  EXPECT_EQ(run({"CLUSTER", "GETKEYSINSLOT", "1", "-1"}),
+            "-ERR Invalid slot or number of keys\r\n");
+}
+
+TEST_F(ClusterTest, KeysAreListedInsideATransaction) {
+  run({"SET", "foo", "1"});
+  run({"MULTI"});
+  run({"CLUSTER", "GETKEYSINSLOT", "12182", "10"});
+  EXPECT_EQ(run({"EXEC"}), "*1\r\n*1\r\n" + bulk("foo"));
+}
+
+TEST_F(ClusterTest, KeysOfOneCommandShareASlot) {
+  EXPECT_EQ(run({"MSET", "a", "1", "b", "2"}), kCrossed);
+  EXPECT_EQ(run({"MSET", "{t}a", "1", "{t}b", "2"}), kOk);
+  EXPECT_EQ(run({"BITOP", "AND", "x", "{t}a", "{t}b"}), kCrossed);
+  EXPECT_EQ(run({"WATCH", "a", "b"}), kCrossed);
+  EXPECT_EQ(run({"SSUBSCRIBE", "a", "b"}), kCrossed);
+  EXPECT_EQ(run({"BF.KEXISTS", "2", "a", "b", "item"}), kCrossed);
+  // Too few arguments, or keys that cannot be counted, are told first.
+  EXPECT_EQ(run({"GET"}), "-ERR wrong number of arguments for 'get' command\r\n");
+  EXPECT_EQ(run({"MGET", "a"}).front(), '*');
+}
+
+TEST_F(ClusterTest, QueuedKeysOfSeveralSlotsAreRefusedByExec) {
+  run({"MULTI"});
+  EXPECT_EQ(run({"SET", "a", "1"}), "+QUEUED\r\n");
+  EXPECT_EQ(run({"SET", "b", "1"}), "+QUEUED\r\n");
+  EXPECT_EQ(run({"EXEC"}), kCrossed);
+  EXPECT_EQ(run({"EXEC"}), "-ERR EXEC without MULTI\r\n");
+  EXPECT_EQ(run({"EXISTS", "a"}), integer(0));
+}
+
+TEST_F(ClusterTest, CommandOfSeveralSlotsSpoilsItsTransaction) {
+  run({"MULTI"});
+  EXPECT_EQ(run({"MGET", "a", "b"}), kCrossed);
+  // Queued no more, so these cross nothing.
+  EXPECT_EQ(run({"SET", "a", "1"}), "+QUEUED\r\n");
+  EXPECT_EQ(run({"SET", "b", "1"}), "+QUEUED\r\n");
+  EXPECT_EQ(run({"EXEC"}), "-EXECABORT Transaction discarded because of previous errors.\r\n");
+}
+
+TEST_F(ClusterTest, ThereIsOneDatabase) {
+  EXPECT_EQ(run({"SELECT", "0"}), kOk);
+  EXPECT_EQ(run({"SELECT", "1"}), "-ERR SELECT is not allowed in cluster mode\r\n");
+  EXPECT_EQ(run({"SELECT", "99"}), "-ERR SELECT is not allowed in cluster mode\r\n");
+  EXPECT_EQ(run({"SELECT", "x"}), "-ERR value is not an integer or out of range\r\n");
+  EXPECT_EQ(run({"SWAPDB", "0", "0"}), "-ERR SWAPDB is not allowed in cluster mode\r\n");
+  EXPECT_EQ(run({"MOVE", "a", "x"}), "-ERR MOVE is not allowed in cluster mode\r\n");
+  EXPECT_EQ(run({"COPY", "a", "b{a}", "DB", "1"}),
+            "-ERR Copying to another database is not allowed in cluster mode\r\n");
+}
+
+TEST_F(ClusterTest, TheTopologyStays) {
+  EXPECT_EQ(run({"REPLICAOF", "NO", "ONE"}), "-ERR REPLICAOF not allowed in cluster mode.\r\n");
+  EXPECT_EQ(run({"SLAVEOF", "a", "1"}), "-ERR REPLICAOF not allowed in cluster mode.\r\n");
+  EXPECT_EQ(run({"FAILOVER"}).substr(0, 41), "-ERR FAILOVER not allowed in cluster mode");
+  EXPECT_EQ(run({"CLUSTER", "FAILOVER"}), "-ERR You should send CLUSTER FAILOVER to a replica\r\n");
+  EXPECT_EQ(run({"CLUSTER", "FAILOVER", "NOW"}), "-ERR syntax error\r\n");
+  EXPECT_EQ(run({"CLUSTER", "ADDSLOTS", "1"}).substr(0, 27), "-ERR the cluster is emulate");
+  EXPECT_EQ(run({"CLUSTER", "BUMPEPOCH"}), "+STILL 0\r\n");
+  EXPECT_EQ(run({"CLUSTER", "SAVECONFIG"}), kOk);
+  EXPECT_EQ(run({"CLUSTER", "REPLICAS", kNodeId}), "*0\r\n");
+  EXPECT_EQ(run({"CLUSTER", "REPLICAS", "abc"}), "-ERR Unknown node abc\r\n");
+  EXPECT_EQ(run({"CLUSTER", "COUNT-FAILURE-REPORTS", kNodeId}), integer(0));
+}
+
+TEST_F(ClusterTest, ClientsSeeACluster) {
+  EXPECT_EQ(run({"INFO", "cluster"}), bulk("# Cluster\r\ncluster_enabled:1\r\n"));
+  EXPECT_NE(run({"INFO", "server"}).find("redis_mode:cluster\r\n"), std::string::npos);
+  EXPECT_NE(run({"HELLO"}).find("$4\r\nmode\r\n$7\r\ncluster\r\n"), std::string::npos);
+  EXPECT_EQ(run({"READONLY"}) + run({"READWRITE"}) + run({"ASKING"}), kOk + kOk + kOk);
+}
+
+}  // namespace
+}  // namespace server
