@@ -8,6 +8,7 @@ process and may include everything.
 # A sub-folder without a place of its own has that of the folder around it.
 ORDER = (
     "config",
+    "latency",
     "process",
     "bulk",
     "pubsub",

@@ -41,6 +41,7 @@
 #include "server/process/server_state.h"
 #include "server/process/statistics.h"
 #include "server/process/tick_clock.h"
+#include "server/pubsub/monitor_feed.h"
 #include "server/pubsub/pub_sub.h"
 #include "server/replication/leader/leader.h"
 #include "server/replication/roles/follower.h"
@@ -49,6 +50,7 @@
 #include "server/replication/stream/replication.h"
 #include "server/replication/stream/window_turner.h"
 #include "server/session/clients.h"
+#include "server/session/observer.h"
 
 namespace server {
 namespace {
@@ -117,11 +119,13 @@ struct Server::Parts final : AckListener,
         shutdown({config, clock, durability, replication, leader, pause, *this}),
         pubsub(thread_count(config), *this),
         statistics(thread_count(config), registry->size()),
+        observer(config, clock, ticks, thread_count(config),
+                 [this](size_t thread_index) { wake_for_monitors(thread_index); }),
         facts{random_id(), executable_path(), clock.wall_ms(), thread_count(config),
               config.file_path()},
         threads(thread_count(config), durability.append_log()),
         services{{config, clock, keyspace, reclaimer, journal, *registry, pubsub, statistics,
-                  memory, pause, state, replication, services},
+                  memory, pause, state, replication, observer, services},
                  ticks,
                  clients,
                  durability,
@@ -144,6 +148,7 @@ struct Server::Parts final : AckListener,
   void on_log_progress() override;
   [[noreturn]] void on_log_fatal(const std::string& cause) override;
   void wake_for_messages(size_t thread_index) override;
+  void wake_for_monitors(size_t thread_index);
   // Several times a second, on I/O thread 0.
   void tick();
   void end() override { server.request_stop(); }
@@ -166,6 +171,7 @@ struct Server::Parts final : AckListener,
   Clients clients;
   PubSub pubsub;
   Statistics statistics;
+  Observer observer;
   MemoryMonitor memory;
   Gauges gauges;
   ProcessFacts facts;
@@ -224,6 +230,11 @@ void Server::Parts::wake_for_messages(size_t thread_index) {
   thread.loop.post([this, &thread] { net::deliver_messages(thread, pubsub); });
 }
 
+void Server::Parts::wake_for_monitors(size_t thread_index) {
+  net::IoThread& thread = threads.at(thread_index);
+  thread.loop.post([this, &thread] { net::deliver_monitored(thread, observer.monitors()); });
+}
+
 void Server::Parts::tick() {
   memory.measure_available();
   follower.drive_failover();
@@ -233,6 +244,7 @@ void Server::Parts::tick() {
   expiry.tick();
   windows.tick();
   rates.sample(clock.monotonic_us());
+  observer.update();
   const uint64_t count = clients.count();
   if (count > gauges.clients_peak.load()) gauges.clients_peak.store(count);
 }
@@ -276,6 +288,12 @@ core::Result<> Server::start() {
     if (parts.listener.rebind()) return {};
     return core::Error{"Unable to listen on this port. Check server logs."};
   });
+  for (const OptionId id : {OptionId::kSlowlogLogSlowerThan, OptionId::kLatencyMonitorThreshold}) {
+    config_.on_change(id, [&parts]() -> core::Result<> {
+      parts.observer.update();
+      return {};
+    });
+  }
   prepare_durability();
   return parts.listener.open();
 }

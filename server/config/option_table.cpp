@@ -319,6 +319,23 @@ std::vector<Option> cluster_options() {
   };
 }
 
+std::vector<Option> observation_options() {
+  return {
+      {.name = "slowlog-log-slower-than",
+       .kind = OptionKind::kInteger,
+       .default_text = "10000",
+       .min = -1},
+      {.name = "slowlog-max-len", .kind = OptionKind::kInteger, .default_text = "128"},
+      {.name = "latency-monitor-threshold", .kind = OptionKind::kInteger, .default_text = "0"},
+      {.name = "latency-tracking", .kind = OptionKind::kBool, .default_text = "yes"},
+      {.name = "latency-tracking-info-percentiles",
+       .kind = OptionKind::kList,
+       .default_text = "50 99 99.9",
+       .multi_argument = true,
+       .parser = parse_percentiles},
+  };
+}
+
 std::vector<Option> bloom_options() {
   return {
       {.name = "bf-error-rate",
@@ -362,7 +379,7 @@ std::vector<Option> build_table() {
   std::vector<Option> table;
   for (auto make :
        {network_options, security_options, limit_options, process_options, persistence_options,
-        replica_options, leader_options, cluster_options, bloom_options}) {
+        replica_options, leader_options, cluster_options, observation_options, bloom_options}) {
     const auto rows = make();
     table.insert(table.end(), rows.begin(), rows.end());
   }

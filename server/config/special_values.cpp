@@ -141,6 +141,20 @@ Parsed<Value> parse_memory_or_percent(const Option&, Words words, const std::str
   return Value{std::to_string(*memory.bytes), *memory.bytes};
 }
 
+Parsed<Value> parse_percentiles(const Option& option, Words words, const std::string&) {
+  if (words.size() == 1 && words[0].empty()) return Value{};
+  std::string text;
+  for (const std::string& word : words) {
+    const auto number = parse_float(word);
+    if (!number) return Refusal{fmt::format("Invalid {} parameters", option.name)};
+    if (*number < 0 || *number > 100) {
+      return Refusal{fmt::format("{} parameters should sit between [0.0,100.0]", option.name)};
+    }
+    text += fmt::format("{}{:g}", text.empty() ? "" : " ", *number);
+  }
+  return Value{std::move(text), 0};
+}
+
 Parsed<Value> parse_file_name(const Option& option, Words words, const std::string&) {
   const std::string& name = words[0];
   if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) {

@@ -20,6 +20,8 @@ Parsed<Value> parse_maxmemory_policy(const Option& option, Words words, const st
 // Bytes, or up to 100% of maxmemory: then the scalar is the percentage below zero.
 Parsed<Value> parse_memory_or_percent(const Option& option, Words words,
                                       const std::string& current);
+// Numbers from 0 to 100.
+Parsed<Value> parse_percentiles(const Option& option, Words words, const std::string& current);
 // A name without a slash, so that no file outside `dir` can be meant.
 Parsed<Value> parse_file_name(const Option& option, Words words, const std::string& current);
 // `seconds changes` pairs that add to `current`; "" forgets all of them.

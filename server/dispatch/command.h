@@ -68,6 +68,7 @@ enum Category : uint32_t {
   kDangerous = 1U << 16,
   kConnection = 1U << 17,
   kTransaction = 1U << 18,
+  kScripting = 1U << 19,
   kBloom = 1U << 20,
   kAdministrative = 1U << 21,  // @admin without the flag of that name
 };
@@ -136,6 +137,8 @@ struct Command {
   // The exact use of the keys where it depends on the arguments (SET … GET, BITFIELD … GET).
   uint16_t (*key_use)(Arguments) = nullptr;
   Journalled journalled = Journalled::kVerbatim;
+  // Whether the argument at an index is a secret, which SLOWLOG and MONITOR hide.
+  bool (*hides)(Arguments, size_t index) = nullptr;
 };
 
 // The tip of commands whose reply depends on more than their keys' values.

@@ -64,6 +64,7 @@ constexpr CategoryRule kCategories[] = {
     {"@dangerous", kDangerous, kAdmin},
     {"@connection", kConnection, 0},
     {"@transaction", kTransaction, 0},
+    {"@scripting", kScripting, 0},
     {"@bloom", kBloom, 0},
 };
 

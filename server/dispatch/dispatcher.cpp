@@ -17,6 +17,7 @@
 #include "server/process/tick_clock.h"
 #include "server/pubsub/pub_sub.h"
 #include "server/session/awaited_reply.h"
+#include "server/session/observer.h"
 #include "server/session/unsubscribe_all.h"
 
 namespace server {
@@ -336,14 +337,33 @@ void Dispatcher::run(Context& ctx) {
   const uint64_t start = TickClock::now();
   ctx.is_journalled = false;
   ctx.command->row->handler(ctx);
+  const uint64_t ticks = TickClock::now() - start;
   CommandCounters& counters = counters_.commands[ctx.command->index];
-  counters.ticks.add(TickClock::now() - start);
+  counters.ticks.add(ticks);
   counters.calls.add();
   counters_.commands_processed.add();
   if (replies.size() > mark && replies.data()[mark] == '-') [[unlikely]] {
     counters.failed.add();
     environment_.statistics.count_error(error_code({replies.data() + mark, replies.size() - mark}));
   }
+  if (ticks >= environment_.observer.ticks_min()) [[unlikely]]
+    observe(ctx, ticks);
+}
+
+void Dispatcher::observe(const Context& ctx, uint64_t ticks) {
+  // As in Redis: what a file brings is not shown, what a leader sends is.
+  const bool is_shown =
+      session_.origin == CommandOrigin::kClient || &counters_ == &environment_.statistics.stream();
+  if (!is_shown) return;
+  const RegisteredCommand& command = *ctx.command;
+  environment_.observer.observe({.session = session_,
+                                 .words = ctx.args,
+                                 .ticks = ticks,
+                                 .hides = command.row->hides,
+                                 .is_fast = command.has(kFast),
+                                 // Waiting is not slow.
+                                 .is_in_slow_log = !command.has(kSkipSlowlog) && !session_.awaited,
+                                 .is_monitored = !command.has(kSkipMonitor | kAdmin)});
 }
 
 void Dispatcher::run_queued(Context& ctx, const QueuedCommand& queued) {
@@ -385,6 +405,7 @@ void Dispatcher::end_session() {
   if (session_.on_end) session_.on_end();
   discard_transaction(environment_.keyspace, session_);
   unsubscribe_all(environment_.pubsub, session_);
+  environment_.observer.stop_monitor(session_);
 }
 
 void unwatch_all(core::keyspace::Keyspace& keyspace, Session& session) {

@@ -79,6 +79,8 @@ class Dispatcher {
   void refuse(Context& ctx, std::string_view error);
   void queue(Context& ctx);
   void run(Context& ctx);
+  // For SLOWLOG, LATENCY and MONITOR.
+  void observe(const Context& ctx, uint64_t ticks);
   // After every request, refused ones too: CLIENT REPLY, and whether the session goes on.
   Outcome finish(Context& ctx, size_t mark);
   void apply_reply_mode(Context& ctx, size_t mark);

@@ -22,6 +22,7 @@ namespace server {
 
 class Config;
 class MemoryMonitor;
+class Observer;
 class OwnChanges;
 class PauseGate;
 class PubSub;
@@ -43,6 +44,7 @@ struct Environment {
   PauseGate& pause;
   ServerState& state;
   OwnChanges& own_changes;
+  Observer& observer;
   // For commands/connection/ and commands/server/, which include services.h.
   Services& services;
 };

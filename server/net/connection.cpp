@@ -288,6 +288,18 @@ size_t Connection::add_message(const Message& message, uint64_t serial) {
   return message.size_bytes();
 }
 
+void Connection::add_monitored(std::string_view lines, bool are_some_lost) {
+  const bool is_open = state_ != State::kClosed && state_ != State::kClosing;
+  if (!is_open || session_->peer != Peer::kMonitor) return;
+  if (are_some_lost) {
+    log_warning("Closing monitor {}: lines come faster than they are sent", session_->address);
+    counters_.output_buffer_disconnections.add();
+    return close();
+  }
+  output_.keep(lines);
+  send_unsent();
+}
+
 void Connection::hold(std::string_view replies, std::span<const ReplySpan> writes) {
   if (state_ != State::kClosed) output_.hold(replies, writes);
 }
@@ -324,8 +336,9 @@ void Connection::check_output() {
 
 void Connection::close_if_over_output_limit() {
   if (state_ == State::kClosed || output_.empty()) return;
-  const ClientClass client_class =
-      session_->subscriptions.any() ? ClientClass::kPubSub : ClientClass::kNormal;
+  const ClientClass client_class = session_->subscriptions.any() || session_->peer == Peer::kMonitor
+                                       ? ClientClass::kPubSub
+                                       : ClientClass::kNormal;
   const BufferLimit limit = services_.config.output_buffer_limit(client_class);
   if (!output_.is_over(limit, services_.clock.monotonic_us())) return;
   log_warning("Closing client {} that reached its output buffer limit", session_->address);
@@ -342,11 +355,6 @@ void Connection::update_interest() {
   if (interest == interest_) return;
   interest_ = interest;
   thread_.sockets.change(session_->descriptor, *this, interest);
-}
-
-void Connection::restart_output_peak() {
-  output_.restart_peak();
-  publish_buffer_sizes();
 }
 
 void Connection::publish_buffer_sizes() {

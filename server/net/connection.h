@@ -41,16 +41,19 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   void start();
   // Ends the connection; unsent bytes are dropped.
   void close();
-  // A client idle for longer than this is closed; 0 is never.
-  void close_if_idle(int64_t now_ms, int64_t timeout_ms);
+  // Once a second: closes a client that has been idle for longer than `timeout_ms`, which
+  // is never when 0, or is over its output limit. May begin a new interval for the peak of the
+  // output buffer.
+  void on_tick(int64_t now_ms, int64_t timeout_ms, bool restarts_peak);
   // A client over its output limit is closed, even if nothing has happened on its socket.
   void close_if_over_output_limit();
-  // Begins a new interval for the peak of the output buffer.
-  void restart_output_peak();
   // Queues a message behind the unsent replies, unless the session does not hold its subscription
   // any more; returns the bytes. send_unsent() must follow.
   size_t add_message(const Message& message, uint64_t serial);
   void send_unsent(bool is_ready = false);
+  // Sends lines of MONITOR behind the unsent replies, unless the session has ended it; closes the
+  // client when lines before these were lost.
+  void add_monitored(std::string_view lines, bool are_some_lost);
   // After CLIENT KILL or UNPAUSE: closes, or lets a held-back command try again.
   void wake();
   // The event that the blocked command waits for may have happened.

@@ -29,13 +29,17 @@ void Connection::wake() {
   }
 }
 
-void Connection::close_if_idle(int64_t now_ms, int64_t timeout_ms) {
+void Connection::on_tick(int64_t now_ms, int64_t timeout_ms, bool restarts_peak) {
   const int64_t last_ms = session_->last_interaction_ms.load(std::memory_order_relaxed);
   if (timeout_ms > 0 && now_ms - last_ms > timeout_ms && is_in(State::kReading) &&
       session_->peer == Peer::kClient && !session_->subscriptions.any()) {
     log_verbose("Closing idle client {}", session_->address);
     close();
   }
+  close_if_over_output_limit();
+  if (!restarts_peak) return;
+  output_.restart_peak();
+  publish_buffer_sizes();
 }
 
 void Connection::await_end_of_pause() {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "server/net/message_delivery.h"
 
+#include <string_view>
+
 #include "server/net/connection.h"
 
 namespace server::net {
@@ -60,6 +62,16 @@ void deliver_messages(IoThread& thread, PubSub& pubsub) {
   round.send();
   // Behind the tasks that the thread already has.
   if (!is_done) thread.loop.post([&thread, &pubsub] { deliver_messages(thread, pubsub); });
+}
+
+void deliver_monitored(IoThread& thread, MonitorFeed& feed) {
+  const MonitorFeed::Batch batch = feed.take(thread.index);
+  const std::string_view lines = batch.lines;
+  for (const MonitorFeed::Receiver& receiver : batch.receivers) {
+    const auto connection = thread.connections.find(receiver.session_id);
+    if (connection == nullptr) continue;
+    connection->add_monitored(lines.substr(receiver.first_byte), batch.has_overflowed);
+  }
 }
 
 }  // namespace server::net

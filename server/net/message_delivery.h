@@ -8,11 +8,15 @@
 #pragma once
 
 #include "server/net/io_threads.h"
+#include "server/pubsub/monitor_feed.h"
 #include "server/pubsub/pub_sub.h"
 
 namespace server::net {
 
 // All there are, in several rounds of the loop if need be.
 void deliver_messages(IoThread& thread, PubSub& pubsub);
+
+// All lines for the thread's monitors. Closes those that do not keep up.
+void deliver_monitored(IoThread& thread, MonitorFeed& feed);
 
 }  // namespace server::net

@@ -43,11 +43,8 @@ void Periodic::check_clients() {
   constexpr int64_t kPeakIntervalS = 5;
   const bool new_peak = ++client_checks_ % kPeakIntervalS == 0;
   threads_.post_to_each([now_ms, timeout_ms, new_peak](IoThread& thread) {
-    thread.connections.for_each([&](Connection& connection) {
-      connection.close_if_idle(now_ms, timeout_ms);
-      connection.close_if_over_output_limit();
-      if (new_peak) connection.restart_output_peak();
-    });
+    thread.connections.for_each(
+        [&](Connection& connection) { connection.on_tick(now_ms, timeout_ms, new_peak); });
   });
 }
 

@@ -25,14 +25,16 @@ class TickClock {
 #endif
   }
 
-  // Microseconds for a number of ticks; the rate is measured since construction.
-  double microseconds(uint64_t ticks) const {
+  // The rate is measured since construction.
+  double ticks_per_microsecond() const {
     const auto elapsed = std::chrono::steady_clock::now() - start_;
     const double elapsed_us = std::chrono::duration<double, std::micro>(elapsed).count();
     const uint64_t elapsed_ticks = now() - start_ticks_;
-    return elapsed_ticks == 0
-               ? 0
-               : static_cast<double>(ticks) * elapsed_us / static_cast<double>(elapsed_ticks);
+    return elapsed_us == 0 || elapsed_ticks == 0 ? 1
+                                                 : static_cast<double>(elapsed_ticks) / elapsed_us;
+  }
+  double microseconds(uint64_t ticks) const {
+    return static_cast<double>(ticks) / ticks_per_microsecond();
   }
 
  private:

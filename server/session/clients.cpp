@@ -19,7 +19,9 @@ void Clients::evict_over(uint64_t limit_bytes) {
   uint64_t total_bytes = 0;
   for (auto& session : list()) {
     // A session that is being closed does not count.
-    if (session->peer != Peer::kClient || session->kill_requested) continue;
+    const Peer peer = session->peer;
+    const bool is_client = peer == Peer::kClient || peer == Peer::kMonitor;
+    if (!is_client || session->kill_requested) continue;
     const uint64_t bytes = session->memory_bytes();
     total_bytes += bytes;
     if (!session->no_evict) candidates.push_back({bytes, std::move(session)});

@@ -56,7 +56,7 @@ enum class CommandOrigin : uint8_t {
 };
 
 // The kind of peer.
-enum class Peer : uint8_t { kClient, kReplica, kLeader };
+enum class Peer : uint8_t { kClient, kReplica, kLeader, kMonitor };
 
 // The `capa` by which our replicas say that they take the stream for effects.
 inline constexpr std::string_view kEffectsCapability = "bloomery";

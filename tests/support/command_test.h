@@ -42,6 +42,7 @@
 #include "server/replication/stream/replication.h"
 #include "server/session/awaited_reply.h"
 #include "server/session/clients.h"
+#include "server/session/observer.h"
 #include "tests/support/test_threads.h"
 #include "tests/support/virtual_disk.h"
 
@@ -110,7 +111,7 @@ class CommandTest : public ::testing::Test {
       : registry_(std::move(*Registry::create({}))),
         statistics_(1, registry_->size()),
         services_{{config_, clock_, keyspace_, reclaimer_, journal_, *registry_, pubsub_,
-                   statistics_, memory_, pause_, state_, replication_, services_},
+                   statistics_, memory_, pause_, state_, replication_, observer_, services_},
                   ticks_,
                   clients_,
                   durability_,
@@ -120,6 +121,13 @@ class CommandTest : public ::testing::Test {
                   shutdown_,
                   gauges_,
                   facts_} {
+    for (const OptionId id :
+         {OptionId::kSlowlogLogSlowerThan, OptionId::kLatencyMonitorThreshold}) {
+      config_.on_change(id, [this]() -> core::Result<> {
+        observer_.update();
+        return {};
+      });
+    }
     client_ = std::make_unique<Client>(*this);
     other_ = std::make_unique<Client>(*this);
   }
@@ -158,6 +166,9 @@ class CommandTest : public ::testing::Test {
   Gauges gauges_;
   ProcessFacts facts_{std::string(40, 'a'), "bloomery-server", 1'700'000'000'000, 1, ""};
   ServerState state_;
+  std::vector<size_t> monitor_wakes_;
+  Observer observer_{config_, clock_, ticks_, 1,
+                     [this](size_t thread_index) { monitor_wakes_.push_back(thread_index); }};
   virtual_disk::VirtualDisk disk_;
   std::atomic<uint64_t> free_bytes_{uint64_t{1} << 40};
   Durability durability_{{{config_, clock_, keyspace_, journal_, disk_, state_},

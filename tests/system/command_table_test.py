@@ -26,11 +26,7 @@ OURS_ONLY = {b"client|no-touch", b"client|setinfo", b"waitaof", b"cluster|myshar
 }
 
 # Every difference that is meant: (command, field) to what ours has more, and Redis has more.
-DELIBERATE = {
-    # Redis takes passwords out of what MONITOR shows; ours are not shown at all.
-    (b"auth", "flags"): ({b"skip_monitor"}, set()),
-    (b"hello", "flags"): ({b"skip_monitor"}, set()),
-}
+DELIBERATE = {}
 
 
 def command_table(connection):

@@ -16,6 +16,7 @@ std::string flag_letters(const Session& session) {
   std::string letters;
   const Peer peer = session.peer.load(std::memory_order_relaxed);
   if (peer == Peer::kReplica) letters += 'S';
+  if (peer == Peer::kMonitor) letters += 'O';
   if (peer == Peer::kLeader) letters += 'M';
   if (session.subscriptions.shown_any()) letters += 'P';
   if (session.paused.load(std::memory_order_relaxed) || session.blocked) letters += 'b';

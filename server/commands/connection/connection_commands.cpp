@@ -15,6 +15,7 @@
 #include "server/process/compatibility.h"
 #include "server/process/password.h"
 #include "server/pubsub/pub_sub.h"
+#include "server/session/observer.h"
 #include "server/session/unsubscribe_all.h"
 
 namespace server {
@@ -56,6 +57,7 @@ void reset(Context& ctx) {
   Session& session = ctx.session;
   discard_transaction(ctx.keyspace(), session);
   unsubscribe_all(ctx.services.pubsub, session);
+  ctx.services.observer.stop_monitor(session);
   session.database = 0;
   session.shown_database.store(0, std::memory_order_relaxed);
   session.resp = protocol::RespVersion::kResp2;
@@ -103,6 +105,23 @@ void auth(Context& ctx) {
   }
   ctx.session.authenticated = true;
   ctx.reply.ok();
+}
+
+bool auth_hides(Arguments, size_t index) {
+  return index > 0;
+}
+
+// The two words behind AUTH, where it is an option.
+bool hello_hides(Arguments args, size_t index) {
+  for (size_t i = 2; i < index; ++i) {
+    if (protocol::equals_ignore_case(args[i], "AUTH")) {
+      if (index - i <= 2) return true;
+      i += 2;
+    } else if (protocol::equals_ignore_case(args[i], "SETNAME")) {
+      i += 1;
+    }
+  }
+  return false;
 }
 
 struct HelloOptions {
@@ -192,14 +211,15 @@ constexpr uint32_t kAnytime = kNoScript | kLoading | kStale | kFast | kNoAuth | 
 const Command kConnectionRows[] = {
     {.name = "auth",
      .arity = -2,
-     .flags = kAnytime | kSkipMonitor | kNotPaused,
+     .flags = kAnytime | kNotPaused,
      .categories = kConnection,
      .group = "connection",
      .since = "1.0.0",
      .summary = "Logs the connection in",
      .complexity = "O(N) where N is the number of passwords defined for the user",
      .syntax = "[username] password",
-     .handler = auth},
+     .handler = auth,
+     .hides = auth_hides},
     {.name = "echo",
      .arity = 2,
      .flags = kLoading | kStale | kFast,
@@ -212,14 +232,15 @@ const Command kConnectionRows[] = {
      .handler = echo},
     {.name = "hello",
      .arity = -1,
-     .flags = kAnytime | kSkipMonitor | kNotPaused,
+     .flags = kAnytime | kNotPaused,
      .categories = kConnection,
      .group = "connection",
      .since = "6.0.0",
      .summary = "Chooses the protocol version and tells about the server",
      .complexity = "O(1)",
      .syntax = "[protover [AUTH username password:string] [SETNAME clientname]]",
-     .handler = hello},
+     .handler = hello,
+     .hides = hello_hides},
     {.name = "ping",
      .arity = -1,
      .flags = kFast | kReportsMisconf | kInSubscriberMode | kInJournal,

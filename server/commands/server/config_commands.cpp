@@ -70,6 +70,10 @@ void config_set(Context& ctx) {
   ctx.reply.ok();
 }
 
+bool config_set_hides(Arguments args, size_t index) {
+  return index >= 3 && index % 2 == 1 && Config::is_sensitive(args[index - 1]);
+}
+
 /* CONFIG RESETSTAT */
 void config_resetstat(Context& ctx) {
   ctx.services.statistics.reset();
@@ -128,7 +132,8 @@ constexpr Command kConfigSubcommands[] = {
      .complexity = "O(N) when N is the number of configuration parameters provided",
      .syntax = "(parameter value) ...",
      .tips = "request_policy:all_nodes response_policy:all_succeeded",
-     .handler = config_set},
+     .handler = config_set,
+     .hides = config_set_hides},
 };
 
 const Command kConfigRows[] = {

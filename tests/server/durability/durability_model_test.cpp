@@ -94,6 +94,7 @@ class Life {
   Life(const Registry& registry, Config& config, ManualClock& clock, VirtualDisk& disk)
       : clock_(clock),
         statistics_(1, registry.size()),
+        observer_(config, clock, ticks_, 1, [](size_t) {}),
         durability({{config, clock, keyspace_, journal, disk, state_}, SaveChild::start_here}),
         replication_({{config, clock, keyspace_, journal, disk, state_}, durability}),
         leader_({{config, clock, keyspace_, journal, disk, state_}, durability}, replication_,
@@ -102,7 +103,7 @@ class Life {
                   pause_),
         shutdown_({config, clock, durability, replication_, leader_, pause_, surroundings_}),
         services_{{config, clock, keyspace_, reclaimer_, journal, registry, pubsub_, statistics_,
-                   memory_, pause_, state_, replication_, services_},
+                   memory_, pause_, state_, replication_, observer_, services_},
                   ticks_,
                   clients_,
                   durability,
@@ -176,6 +177,7 @@ class Life {
   Gauges gauges_;
   ProcessFacts facts_{std::string(40, 'a'), "bloomery-server", 1'700'000'000'000, 1, ""};
   ServerState state_;
+  Observer observer_;
 
  public:
   Durability durability;

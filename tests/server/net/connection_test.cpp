@@ -238,11 +238,11 @@ TEST_F(ConnectionTest, AClientThatGoesWhileItWaitsIsClosed) {
 }
 
 TEST_F(ConnectionTest, AnIdleClientIsClosed) {
-  connection_->close_if_idle(clock_.wall_ms() + 999, 1000);
-  connection_->close_if_idle(clock_.wall_ms() + 9999, 0);
+  connection_->on_tick(clock_.wall_ms() + 999, 1000, false);
+  connection_->on_tick(clock_.wall_ms() + 9999, 0, false);
   end_round();
   EXPECT_FALSE(is_closed());
-  connection_->close_if_idle(clock_.wall_ms() + 1001, 1000);
+  connection_->on_tick(clock_.wall_ms() + 1001, 1000, false);
   end_round();
   EXPECT_TRUE(is_closed());
 }

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+//
+// LatencyMonitor: events that took as long as latency-monitor-threshold, or longer, by kind:
+// "command", "fork", "expire-cycle". LATENCY shows them.
+//
+// Invariants: a kind has at most 160 samples, one per second: the slowest event of that second.
+// Thread safety: all members may be called from any thread.
+// Source: Redis 7.0.15, LATENCY HISTORY.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+namespace server {
+
+struct LatencySample {
+  int64_t time_s = 0;
+  int64_t duration_ms = 0;
+};
+
+// The events of one kind.
+struct LatencyEvents {
+  static constexpr size_t kSamplesMax = 160;
+
+  std::deque<LatencySample> samples;  // the oldest first, never empty
+  int64_t longest_ms = 0;             // of all time
+};
+
+class LatencyMonitor {
+ public:
+  using ByKind = std::map<std::string, LatencyEvents, std::less<>>;
+
+  // 0 switches the monitor off.
+  void set_threshold_ms(int64_t threshold_ms) {
+    threshold_ms_.store(threshold_ms, std::memory_order_relaxed);
+  }
+  int64_t threshold_ms() const { return threshold_ms_.load(std::memory_order_relaxed); }
+  // To be called for every event, and cheap for one that was fast.
+  void note(std::string_view kind, int64_t duration_ms, int64_t now_s) {
+    const int64_t threshold = threshold_ms();
+    if (threshold > 0 && duration_ms >= threshold) add(kind, duration_ms, now_s);
+  }
+
+  ByKind events() const;
+  // Forgets one kind, or all; returns how many kinds that were.
+  size_t reset(std::string_view kind);
+  size_t reset_all();
+
+ private:
+  void add(std::string_view kind, int64_t duration_ms, int64_t now_s);
+
+  std::atomic<int64_t> threshold_ms_{0};
+  mutable std::mutex mutex_;  // guards events_
+  ByKind events_;
+};
+
+}  // namespace server

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+#include "server/session/observer.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "core/clock.h"
+#include "server/config/config.h"
+#include "server/latency/latency_monitor.h"
+#include "server/latency/slow_log.h"
+#include "server/process/tick_clock.h"
+#include "server/pubsub/monitor_feed.h"
+#include "server/session/session.h"
+
+namespace server {
+namespace {
+
+constexpr std::string_view kHidden = "(redacted)";
+constexpr int64_t kMicrosecondsPerSecond = 1'000'000;
+
+std::vector<std::string_view> shown_words(const Observed& observed) {
+  std::vector<std::string_view> words(observed.words.begin(), observed.words.end());
+  if (observed.hides == nullptr) return words;
+  for (size_t i = 1; i < words.size(); ++i) {
+    if (observed.hides(observed.words, i)) words[i] = kHidden;
+  }
+  return words;
+}
+
+std::string monitored_address(const Session& session) {
+  if (!session.is_unix_socket) return session.address;
+  return "unix:" + session.address.substr(0, session.address.rfind(':'));
+}
+
+}  // namespace
+
+Observer::Observer(const Config& config, const core::Clock& clock, const TickClock& ticks,
+                   size_t thread_count, std::function<void(size_t)> wake)
+    : config_(config),
+      clock_(clock),
+      ticks_(ticks),
+      slow_log_(std::make_unique<SlowLog>()),
+      latency_(std::make_unique<LatencyMonitor>()),
+      monitors_(std::make_unique<MonitorFeed>(thread_count, std::move(wake))) {
+  update();
+}
+
+Observer::~Observer() = default;
+
+void Observer::update() {
+  const std::scoped_lock lock(update_mutex_);
+  latency_->set_threshold_ms(config_.integer(OptionId::kLatencyMonitorThreshold));
+  const int64_t slow_us = config_.integer(OptionId::kSlowlogLogSlowerThan);
+  constexpr double kNever = std::numeric_limits<double>::max();
+  double least_us = slow_us >= 0 ? static_cast<double>(slow_us) : kNever;
+  if (latency_->threshold_ms() > 0) {
+    least_us = std::min(least_us, static_cast<double>(latency_->threshold_ms()) * 1000);
+  }
+  if (monitors_->count() > 0) least_us = 0;
+  // Rather too low: the rate is measured, and observe() compares exactly.
+  constexpr double kSlack = 0.9;
+  constexpr double kTicksMax = 1e18;
+  const double ticks = least_us * ticks_.ticks_per_microsecond() * kSlack;
+  ticks_min_.store(static_cast<uint64_t>(std::min(ticks, kTicksMax)), std::memory_order_relaxed);
+}
+
+void Observer::observe(const Observed& observed) {
+  const int64_t now_us = clock_.wall_us();
+  const int64_t now_s = now_us / kMicrosecondsPerSecond;
+  const auto duration_us = static_cast<int64_t>(ticks_.microseconds(observed.ticks));
+  latency_->note(observed.is_fast ? "fast-command" : "command", duration_us / 1000, now_s);
+  const int64_t slow_us = config_.integer(OptionId::kSlowlogLogSlowerThan);
+  if (slow_us >= 0 && duration_us >= slow_us && observed.is_in_slow_log) {
+    SlowCommand command{.time_s = now_s,
+                        .duration_us = duration_us,
+                        .words = trimmed_words(shown_words(observed)),
+                        .address = observed.session.address,
+                        .client_name = observed.session.names().name};
+    slow_log_->add(std::move(command),
+                   static_cast<size_t>(config_.integer(OptionId::kSlowlogMaxLen)));
+  }
+  if (observed.is_monitored && monitors_->count() > 0) {
+    monitors_->feed(monitor_line(now_us, static_cast<unsigned>(observed.session.database),
+                                 monitored_address(observed.session), shown_words(observed)));
+  }
+}
+
+void Observer::note_event(std::string_view kind, int64_t duration_ms) {
+  latency_->note(kind, duration_ms, clock_.wall_us() / kMicrosecondsPerSecond);
+}
+
+void Observer::start_monitor(Session& session) {
+  session.peer = Peer::kMonitor;
+  monitors_->add(session.id, session.thread_index);
+  update();
+}
+
+void Observer::stop_monitor(Session& session) {
+  if (session.peer != Peer::kMonitor) return;
+  session.peer = Peer::kClient;
+  monitors_->remove(session.id);
+  update();
+}
+
+}  // namespace server

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+//
+// Observer: looks at commands once they have run, for SLOWLOG, LATENCY and MONITOR.
+//
+// A command that nobody wants to see costs one comparison: of the ticks that it took with
+// ticks_min(), which is 0 while there are monitors.
+//
+// Invariants: secrets reach neither the slow log nor monitors.
+// Thread safety: all members may be called from any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string_view>
+
+namespace core {
+class Clock;
+}
+
+namespace server {
+
+class Config;
+class LatencyMonitor;
+class MonitorFeed;
+class Session;
+class SlowLog;
+class TickClock;
+
+// A command that has run.
+struct Observed {
+  // Whether the word at an index is a secret; null: it has none.
+  using Hides = bool (*)(std::span<const std::string_view> words, size_t index);
+
+  const Session& session;
+  std::span<const std::string_view> words;
+  uint64_t ticks;
+  Hides hides = nullptr;
+  bool is_fast = false;
+  bool is_in_slow_log = true;
+  bool is_monitored = true;
+};
+
+class Observer {
+ public:
+  // `wake` as MonitorFeed::Waker.
+  Observer(const Config& config, const core::Clock& clock, const TickClock& ticks,
+           size_t thread_count, std::function<void(size_t)> wake);
+  ~Observer();
+  Observer(const Observer&) = delete;
+  Observer& operator=(const Observer&) = delete;
+
+  // A command that took fewer ticks is of no interest to anybody.
+  uint64_t ticks_min() const { return ticks_min_.load(std::memory_order_relaxed); }
+  void observe(const Observed& observed);
+  // After a change of the options or of the monitors, and now and then: the tick rate is measured.
+  void update();
+  // An event that is no command, such as a fork.
+  void note_event(std::string_view kind, int64_t duration_ms);
+
+  // MONITOR. REQUIRES: from the thread of the session, which is a client's.
+  void start_monitor(Session& session);
+  void stop_monitor(Session& session);
+
+  SlowLog& slow_log() { return *slow_log_; }
+  LatencyMonitor& latency() { return *latency_; }
+  MonitorFeed& monitors() { return *monitors_; }
+
+ private:
+  const Config& config_;
+  const core::Clock& clock_;
+  const TickClock& ticks_;
+  const std::unique_ptr<SlowLog> slow_log_;
+  const std::unique_ptr<LatencyMonitor> latency_;
+  const std::unique_ptr<MonitorFeed> monitors_;
+  std::mutex update_mutex_;  // held through update(), which reads what others change
+  std::atomic<uint64_t> ticks_min_{0};
+};
+
+}  // namespace server

@@ -1,0 +1,203 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""SLOWLOG and MONITOR, compared with redis-server: what is shown, how it is cut and quoted, which
+secrets are hidden; and what a monitor that does not read may cost."""
+
+import re
+import time
+import unittest
+
+from harness import ServerTest, wait_until
+from resp import encode
+
+# Commands, and whether both servers run them alike; those that fail are shown too.
+COMMANDS = [
+    ["SET", "k", "a b\"c\\d\n\r\t\a\b\x00\x7f"],
+    [b"SET", b"bin\xff\x80", b"\x01\x02"],
+    ["set", "Case", "v", "EX", "100"],
+    ["GET", "k"],
+    ["GET"],
+    ["NOSUCH", "x"],
+    ["INCR", "k"],
+    ["SELECT", "3"],
+    ["MSET"] + ["w"] * 60,
+    ["SET", "long", "x" * 500],
+    ["DEL"] + [f"key{i}" for i in range(31)],
+    ["DEL"] + [f"key{i}" for i in range(32)],
+    ["CLIENT", "SETNAME", "tester"],
+    ["CLIENT", "NO-EVICT", "off"],
+    ["CONFIG", "GET", "maxmemory"],
+    ["CONFIG", "SET", "timeout", "0", "masterauth", "hidden-secret"],
+    ["CONFIG", "SET", "masterauth"],
+    ["AUTH", "default", "hidden-secret"],
+    ["AUTH", "hidden-secret"],
+    ["HELLO", "2", "AUTH", "default", "hidden-secret", "SETNAME", "tester"],
+    ["HELLO", "2", "SETNAME", "tester", "AUTH", "nobody", "hidden-secret"],
+    ["MULTI"],
+    ["SET", "k", "1"],
+    ["SELECT", "0"],
+    ["INCR", "k"],
+    ["EXEC"],
+    ["MULTI"],
+    ["DISCARD"],
+    ["WATCH", "k"],
+    ["UNWATCH"],
+    ["PUBLISH", "channel", "message"],
+    ["SUBSCRIBE", "channel"],
+    ["UNSUBSCRIBE", "channel"],
+    ["BITCOUNT", "k"],
+    ["INFO", "server"],
+    ["COMMAND", "COUNT"],
+    ["MEMORY", "USAGE", "k"],
+    ["OBJECT", "ENCODING", "k"],
+    ["WAIT", "0", "1"],
+    ["SLOWLOG", "LEN"],
+    ["TIME"],
+    ["ECHO", ""],
+]
+
+
+def shown(line):
+    """A line of MONITOR without what differs between two servers."""
+    match = re.fullmatch(rb"\d{10,}\.\d{6} \[(\d+) 127\.0\.0\.1:\d+\] (.*)", bytes(line), re.S)
+    assert match, line
+    return match.groups()
+
+
+class IntrospectionTest(ServerTest):
+    def setUp(self):
+        self.servers = [self.start_server("--io-threads", "2"), self.start_redis()]
+
+    def connect_both(self):
+        connections = [server.connect() for server in self.servers]
+        for connection in connections:
+            self.addCleanup(connection.close)
+        return connections
+
+    def lines_until(self, monitor, mark):
+        lines = []
+        while True:
+            value, _ = monitor.read_reply()
+            lines.append(shown(value))
+            if mark in lines[-1][1]:
+                return lines
+
+    def test_monitors_see_what_they_see_in_redis(self):
+        seen = []
+        for client, monitor in zip(self.connect_both(), self.connect_both()):
+            self.assertEqual(monitor.call("MONITOR"), b"OK")
+            for command in COMMANDS:
+                client.call(*command)
+            client.call("ECHO", "the end")
+            lines = self.lines_until(monitor, b"the end")
+            self.assertFalse([line for line in lines if b"hidden-secret" in line[1]])
+            self.assertIn("flags=O", client.call("CLIENT", "LIST").decode())
+            seen.append(lines)
+        self.assertEqual(*seen)
+
+    def test_the_slow_log_is_that_of_redis(self):
+        logs = []
+        for client in self.connect_both():
+            client.call("CONFIG", "SET", "slowlog-log-slower-than", "0", "slowlog-max-len", "1000")
+            client.call("SLOWLOG", "RESET")
+            for command in COMMANDS:
+                client.call(*command)
+            self.assertEqual(client.call("SLOWLOG", "GET", "1")[0][3], [b"ECHO", b""])
+            entries = client.call("SLOWLOG", "GET", "-1")
+            for entry, older in zip(entries, entries[1:]):
+                identity, stamp, duration, words, address, name = entry
+                self.assertEqual(identity, older[0] + 1)
+                self.assertLess(abs(stamp - time.time()), 60)
+                self.assertGreaterEqual(duration, 0)
+                self.assertNotIn(b"hidden-secret", words)
+                self.assertRegex(address.decode(), r"^127\.0\.0\.1:\d+$")
+                self.assertIn(name, (b"", b"tester"))
+            logs.append([(entry[3], entry[5]) for entry in entries])
+        self.assertEqual(*logs)
+
+    def test_replies_are_the_same_bytes(self):
+        commands = [
+            ["SLOWLOG", "GET", "x"],
+            ["SLOWLOG", "GET", "-2"],
+            ["SLOWLOG", "get", "1", "2"],
+            ["SLOWLOG", "GET", "0"],
+            ["SLOWLOG", "LEN"],
+            ["SLOWLOG", "LEN", "x"],
+            ["SLOWLOG", "RESET"],
+            ["SLOWLOG", "NOSUCH"],
+            ["MONITOR", "x"],
+            ["CONFIG", "SET", "slowlog-log-slower-than", "-2"],
+            ["CONFIG", "SET", "slowlog-max-len", "-1"],
+            ["CONFIG", "SET", "slowlog-max-len", "5"],
+            ["CONFIG", "GET", "slowlog*"],
+            *(
+                [word, "latency-tracking-info-percentiles", *value]
+                for value in (["50 99"], [""], ["101"], ["abc"], ["-1"], ["50 50"], ["nan"],
+                              ["99.99999 0.5"], ["50.0 100"], ["1e1"])
+                for word in ("CONFIG SET",)
+            ),
+            ["CONFIG", "GET", "latency-tracking-info-percentiles"],
+            ["CONFIG", "SET", "latency-monitor-threshold", "-1"],
+            ["MULTI"],
+            ["MONITOR"],
+            ["EXEC"],
+        ]
+        ours, theirs = self.connect_both()
+        for command in commands:
+            words = command[0].split() + command[1:]
+            self.assertEqual(ours.call_raw(*words), theirs.call_raw(*words), words)
+
+    def test_a_monitor_leaves_by_reset(self):
+        for client, monitor in zip(self.connect_both(), self.connect_both()):
+            monitor.call("MONITOR")
+            # The second MONITOR has no reply.
+            monitor.send(encode("MONITOR") + encode("RESET"))
+            values = []
+            while values[-1:] != [b"RESET"]:
+                values.append(monitor.read_reply()[0])
+            client.call("ECHO", "unseen")
+            self.assertEqual(monitor.call("PING"), b"PONG")
+            self.assertNotIn("flags=O", client.call("CLIENT", "LIST").decode())
+
+    def test_a_monitor_that_does_not_read_delays_nobody_and_is_closed(self):
+        server = self.servers[0]
+        server.expect_log("reached its output buffer limit|lines come faster")
+        monitor, client = server.connect(), server.connect()
+        self.addCleanup(monitor.close)
+        self.addCleanup(client.close)
+        monitor.call("MONITOR")
+        before = server.resident_bytes()
+        value = "v" * 100_000
+        started = time.monotonic()
+        for _ in range(1000):
+            client.call("SET", "k", value)
+        self.assertLess(time.monotonic() - started, 60)
+        wait_until(
+            lambda: "flags=O" not in client.call("CLIENT", "LIST").decode(),
+            what="the monitor is closed",
+        )
+        self.assertLess(server.resident_bytes() - before, 120 << 20)
+
+    def test_monitors_of_all_threads_see_one_order(self):
+        server = self.servers[0]
+        monitors = [server.connect() for _ in range(4)]
+        clients = [server.connect() for _ in range(4)]
+        for connection in monitors + clients:
+            self.addCleanup(connection.close)
+        for monitor in monitors:
+            monitor.call("MONITOR")
+        for number in range(200):
+            for which, client in enumerate(clients):
+                client.send(encode("ECHO", f"{which}:{number}"))
+        for client in clients:
+            for _ in range(200):
+                client.read_reply()
+        clients[0].call("ECHO", "the end")
+        lines = [self.lines_until(monitor, b"the end") for monitor in monitors]
+        self.assertEqual(len(lines[0]), 801)
+        for other in lines[1:]:
+            self.assertEqual(lines[0], other)
+
+
+if __name__ == "__main__":
+    unittest.main()
