@@ -15,8 +15,8 @@ build_packages=(
 )
 test_packages=(
   clang-14 clang-format-14 clang-tidy-14 e2fsprogs iproute2 libclang-rt-14-dev git mount
-  php-cli php-redis procps python3 python3-redis redis-sentinel redis-server ruby ruby-redis strace
-  util-linux
+  php-cli php-redis procps prometheus-redis-exporter python3 python3-redis redis-sentinel
+  redis-server ruby ruby-redis strace util-linux
 )
 
 packages=("${build_packages[@]}")
@@ -50,8 +50,8 @@ if [ "$(id -u)" -ne 0 ]; then
   as_root=(sudo)
 fi
 
-# The packages of redis-server and redis-sentinel start services; the tests start servers of their
-# own on other ports.
+# The packages of redis-server, redis-sentinel and prometheus-redis-exporter start services; the
+# tests start programs of their own on other ports.
 # invoke-rc.d asks policy-rc.d, whose 101 means "do not". An existing policy is left in charge.
 policy=/usr/sbin/policy-rc.d
 if [ ! -e "$policy" ]; then
@@ -68,7 +68,7 @@ apt update
 apt install --no-install-recommends "${missing[@]}" >/dev/null
 
 # Nor at the next boot, if it was this script that brought it.
-for service in redis-server redis-sentinel; do
+for service in redis-server redis-sentinel prometheus-redis-exporter; do
   if [[ " ${missing[*]} " == *" $service "* ]] && command -v systemctl >/dev/null; then
     "${as_root[@]}" systemctl disable --now "$service" >/dev/null 2>&1 || true
   fi

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Installs the Node clients that the system tests drive, each in a folder of its own, because
-# several major versions of one package are tested side by side. Does nothing for those there.
+# Installs the Node clients and tools that the system tests drive, each in a folder of its own,
+# because several major versions of one package are tested side by side. Does nothing for those
+# there.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -14,6 +15,7 @@ clients=(
   'ioredis6 ioredis@6'
   'ioredis5 ioredis@5'
   'valkey_glide @valkey/valkey-glide@2'
+  'redis_commander redis-commander@0.9'
 )
 
 # Debian 12's Node is 18; the newest clients want 20. The package `node` is just the program.

@@ -13,7 +13,7 @@ import termios
 import time
 import unittest
 
-from harness import SANITIZED, ServerTest
+from harness import SANITIZED, SERVER, ServerTest
 from resp import encode
 
 TROUBLE = r"(?i)error|warning|could not|unknown"
@@ -112,7 +112,10 @@ DBSIZE
         self.assertRegex(said, r'Biggest string found .*"big".* has 10001 bytes')
         self.assertNotRegex(said, TROUBLE)
         self.assertEqual(set(self.cli("--scan").split()), {"small", "big", "f"})
-        self.assertNotRegex(self.cli("--memkeys"), TROUBLE)
+        said = self.cli("--memkeys")
+        self.assertRegex(said, r'Biggest string found .*"big".* has \d{5} bytes')
+        self.assertRegex(said, r"1 MBbloom--s with \d+ bytes")
+        self.assertNotRegex(said, TROUBLE)
 
     def test_stat_shows_what_info_says(self):
         self.cli("SET", "k", "v")
@@ -126,6 +129,20 @@ DBSIZE
         self.assertIn("keys", lines[1])
         self.assertEqual(lines[2].split()[0], "1", stat.stdout)
         self.assertGreater(len(lines), 5)
+
+    def test_latency(self):
+        """Not on a terminal it tells least, most, mean and count of a second of PINGs."""
+        least, most, mean, count = map(float, self.cli("--latency").split())
+        self.assertLessEqual(least, mean)
+        self.assertLessEqual(mean, most)
+        self.assertGreater(count, 5)
+        self.assertNotRegex(self.cli("--latency", "--raw"), TROUBLE)
+
+    def test_fetching_a_snapshot(self):
+        self.cli("SET", "k", "v")
+        path = f"{self.server.directory}/fetched.rdb"
+        self.assertIn("Transfer finished with success", self.cli("--rdb", path))
+        self.assertIn("database 0: 1 string", self.run_client([SERVER, "--check-rdb", path]))
 
     def test_latency_and_info(self):
         info = self.cli("INFO")

@@ -1,0 +1,178 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""What people run beside a Redis: Prometheus' exporter and a browser's view of the keys."""
+
+import contextlib
+import json
+import re
+import shutil
+import subprocess
+import unittest
+import urllib.error
+import urllib.parse
+import urllib.request
+
+from harness import ServerTest, free_port, wait_until
+from node_clients_test import MODULES, node
+
+# What it asks of any Redis and may get an error for.
+EXPORTER_ERROR = re.compile(r"level=error msg=\"(?!WARNING, LOGGED ONCE ONLY: cmd LATENCY)(.*)\"")
+# It knows the types of Redis itself only.
+UNKNOWN_TYPE = "unknown type: MBbloom-- for key: f"
+
+
+class ToolsTest(ServerTest):
+    def start_tool(self, command, url):
+        """A program that serves HTTP; ended when the test is."""
+        process = subprocess.Popen(
+            [str(word) for word in command],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+        def stop():
+            process.terminate()
+            process.wait(10)
+            process.stdout.close()
+
+        self.addCleanup(stop)
+
+        def answers():
+            with contextlib.suppress(urllib.error.URLError, ConnectionError):
+                with urllib.request.urlopen(url, timeout=10):
+                    return True
+            self.assertIsNone(process.poll(), "ended by itself")
+            return False
+
+        wait_until(answers, timeout_s=60, what=f"{command[0]} on {url}")
+        return process
+
+    def fill(self, server):
+        with server.connect() as client:
+            client.call("SET", "a", "1")
+            client.call("SET", "tree:b", "two", "EX", 1000)
+            client.call("BF.ADD", "f", "item")
+
+
+class ExporterTest(ToolsTest):
+    def metrics_of(self, server, *options):
+        """Runs the exporter; returns the metrics as a dictionary, and its errors."""
+        program = shutil.which("prometheus-redis-exporter")
+        self.assertIsNotNone(program, "run scripts/install_deps.sh test")
+        port = free_port()
+        address = f"127.0.0.1:{port}"
+        process = self.start_tool(
+            [program, "-redis.addr", f"redis://127.0.0.1:{server.port}",
+             "-web.listen-address", address, *options],
+            f"http://{address}/",
+        )  # fmt: skip
+        with urllib.request.urlopen(f"http://{address}/metrics", timeout=30) as page:
+            lines = page.read().decode().splitlines()
+        process.terminate()
+        errors = EXPORTER_ERROR.findall(process.stdout.read())
+        metrics = {}
+        for line in lines:
+            if not line.startswith("#"):
+                name, _, value = line.rpartition(" ")
+                metrics[name] = value
+        return metrics, errors
+
+    def test_figures_of_a_server(self):
+        server = self.start_server("--maxmemory", "100mb")
+        self.fill(server)
+        metrics, errors = self.metrics_of(
+            server, "-check-keys", "*", "-export-client-list", "-include-system-metrics"
+        )
+        self.assertEqual(errors, [UNKNOWN_TYPE])
+        self.assertEqual(metrics["redis_up"], "1")
+        self.assertEqual(metrics["redis_exporter_last_scrape_error{err=\"\"}"], "0")
+        self.assertEqual(metrics['redis_db_keys{db="db0"}'], "3")
+        self.assertEqual(metrics['redis_db_keys_expiring{db="db0"}'], "1")
+        self.assertEqual(metrics["redis_memory_max_bytes"], "1.048576e+08")
+        self.assertEqual(metrics['redis_key_size{db="db0",key="tree:b"}'], "3")
+        for name in (
+            "redis_uptime_in_seconds", "redis_connected_clients", "redis_blocked_clients",
+            "redis_memory_used_bytes", "redis_memory_used_rss_bytes", "redis_process_id",
+            "redis_commands_processed_total", "redis_keyspace_hits_total",
+            "redis_evicted_keys_total", "redis_expired_keys_total",
+            "redis_net_input_bytes_total", "redis_rejected_connections_total",
+            "redis_latest_fork_seconds", "redis_loading_dump_file", "redis_aof_enabled",
+            "redis_cpu_user_seconds_total", "redis_config_maxclients", "redis_connected_slaves",
+            'redis_commands_total{cmd="bf.add"}', "redis_master_repl_offset",
+            'redis_commands_duration_seconds_total{cmd="bf.add"}',
+            "redis_total_system_memory_bytes", "redis_start_time_seconds",
+        ):  # fmt: skip
+            self.assertIn(name, metrics)
+        self.assertTrue(any(name.startswith("redis_connected_client") for name in metrics))
+
+    def test_figures_of_a_cluster_of_one(self):
+        server = self.start_server("--cluster-enabled", "emulated")
+        metrics, errors = self.metrics_of(server, "-is-cluster")
+        self.assertEqual(errors, [])
+        self.assertEqual(metrics["redis_cluster_enabled"], "1")
+        self.assertEqual(metrics["redis_cluster_slots_ok"], "16384")
+        self.assertEqual(metrics["redis_cluster_known_nodes"], "1")
+
+
+class CommanderTest(ToolsTest):
+    def setUp(self):
+        folder = MODULES / "node_modules_redis_commander"
+        self.assertTrue((folder / ".installed").exists(), "run scripts/install_node_packages.sh")
+        self.server = self.start_server()
+        self.fill(self.server)
+        port = free_port()
+        self.root = f"http://127.0.0.1:{port}"
+        self.connection = f"R:127.0.0.1:{self.server.port}:0"
+        program = folder / "node_modules" / "redis-commander" / "bin" / "redis-commander.js"
+        self.start_tool(
+            [node(), program, "--redis-host", "127.0.0.1", "--redis-port", self.server.port,
+             "--address", "127.0.0.1", "--port", port, "--noload", "--nosave"],
+            self.root,
+        )  # fmt: skip
+
+        def is_connected():
+            return self.fetch("/apiv2/connection") is True
+
+        wait_until(is_connected, timeout_s=30, what="redis-commander's connection")
+
+    def fetch(self, path, form=None, method=None):
+        data = urllib.parse.urlencode(form).encode() if form is not None else None
+        request = urllib.request.Request(self.root + path, data=data, method=method)
+        with urllib.request.urlopen(request, timeout=30) as page:
+            text = page.read().decode()
+        try:
+            return json.loads(text)
+        except ValueError:
+            return text
+
+    def test_browsing(self):
+        tree = self.fetch(f"/apiv2/keystree/{self.connection}")["data"]
+        shown = {row["text"]: row["rel"] for row in tree if "rel" in row}
+        self.assertEqual(shown["a"], "string")
+        self.assertEqual(shown["f"], "MBbloom--")
+        key = self.fetch(f"/apiv2/key/{self.connection}/tree:b")
+        self.assertEqual((key["type"], key["value"]), ("string", "two"))
+        self.assertLessEqual(key["ttl"], 1000)
+        info = self.fetch("/apiv2/server/info")["data"][0]["info"]
+        self.assertIn("Redis version", [row["key"] for row in info])
+
+    def test_changing_keys(self):
+        path = f"/apiv2/key/{self.connection}/made"
+        self.fetch(path, {"keyType": "string", "stringValue": "by hand"})
+        self.assertEqual(self.fetch(path)["value"], "by hand")
+        self.fetch(path + "?action=delete", {})
+        with self.server.connect() as client:
+            self.assertEqual(client.call("EXISTS", "made"), 0)
+
+    def test_its_command_line(self):
+        def run(command):
+            return self.fetch(f"/apiv2/exec/{self.connection}", {"cmd": command})["data"]
+
+        self.assertEqual(run("BF.ADD f other"), 1)
+        self.assertEqual(run("BF.EXISTS f other"), 1)
+        self.assertIn("unknown command 'hset'", run("HSET h a b"))
+
+
+if __name__ == "__main__":
+    unittest.main()
