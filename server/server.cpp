@@ -41,6 +41,7 @@
 #include "server/process/server_state.h"
 #include "server/process/statistics.h"
 #include "server/process/tick_clock.h"
+#include "server/pubsub/key_events.h"
 #include "server/pubsub/monitor_feed.h"
 #include "server/pubsub/pub_sub.h"
 #include "server/replication/leader/leader.h"
@@ -118,14 +119,15 @@ struct Server::Parts final : AckListener,
             keyspace, leader, pause),
         shutdown({config, clock, durability, replication, leader, pause, *this}),
         pubsub(thread_count(config), *this),
+        key_events(pubsub, state.listeners),
         statistics(thread_count(config), registry->size()),
         observer(config, clock, ticks, thread_count(config),
                  [this](size_t thread_index) { wake_for_monitors(thread_index); }),
         facts{random_id(), executable_path(), clock.wall_ms(), thread_count(config),
               config.file_path()},
         threads(thread_count(config), durability.append_log()),
-        services{{config, clock, keyspace, reclaimer, journal, *registry, pubsub, statistics,
-                  memory, pause, state, replication, observer, services},
+        services{{config, clock, keyspace, reclaimer, journal, *registry, pubsub, key_events,
+                  statistics, memory, pause, state, replication, observer, services},
                  ticks,
                  clients,
                  durability,
@@ -170,6 +172,7 @@ struct Server::Parts final : AckListener,
   Shutdown shutdown;
   Clients clients;
   PubSub pubsub;
+  KeyEvents key_events;
   Statistics statistics;
   Observer observer;
   MemoryMonitor memory;
@@ -269,7 +272,15 @@ core::Result<> Server::start() {
   parts.memory.set_reclaimer(&parts.reclaimer);
   parts.keyspace.set_expired_hook([&parts](unsigned database, std::string_view key) {
     parts.journal.append(database, std::array<std::string_view, 2>{"DEL", key});
+    parts.key_events.tell(KeyEvent::kExpired, database, key);
   });
+  const auto choose_events = [&parts, this]() -> core::Result<> {
+    parts.key_events.choose(
+        static_cast<uint32_t>(config_.integer(OptionId::kNotifyKeyspaceEvents)));
+    return {};
+  };
+  (void)choose_events();
+  config_.on_change(OptionId::kNotifyKeyspaceEvents, choose_events);
   const auto apply_memory_limit = [&parts, this]() -> core::Result<> {
     parts.memory.set_limit(static_cast<uint64_t>(config_.max_memory_bytes()));
     return {};

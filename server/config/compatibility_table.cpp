@@ -105,7 +105,6 @@ constexpr NumberRow kIntegers[] = {
     {"tls-port", "", "0", 0, 65535, kFree},
     {"tls-session-cache-size", "", "20480", 0, kInt32Max, kFree},
     {"tls-session-cache-timeout", "", "300", 0, kInt32Max, kFree},
-    {"tracking-table-max-keys", "", "1000000", 0, kInt64Max, kFree},
     {"zset-max-listpack-entries", "zset-max-ziplist-entries", "128", 0, kInt64Max, kFree},
 };
 
@@ -205,9 +204,6 @@ std::vector<Option> compatibility_options() {
   for (const NumberRow& row : kSizes) options.push_back(inert_number(row, OptionKind::kMemory));
   for (const EnumRow& row : kEnums) options.push_back(inert_enum(row));
   for (const TextRow& row : kTexts) options.push_back(inert_text(row));
-  options.push_back({.name = "notify-keyspace-events",
-                     .kind = OptionKind::kString,
-                     .parser = parse_keyspace_events});
   return options;
 }
 

@@ -69,6 +69,8 @@ enum class OptionId : uint8_t {
   kRdbForeignTypes,
   kStopWritesOnBgsaveError,
   kEnableDebugCommand,
+  kNotifyKeyspaceEvents,
+  kTrackingTableMaxKeys,
   kReplicaOf,
   kMasterAuth,
   kMasterUser,

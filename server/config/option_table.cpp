@@ -218,6 +218,15 @@ std::vector<Option> persistence_options() {
   };
 }
 
+std::vector<Option> key_event_options() {
+  return {
+      {.name = "notify-keyspace-events",
+       .kind = OptionKind::kString,
+       .parser = parse_keyspace_events},
+      {.name = "tracking-table-max-keys", .kind = OptionKind::kInteger, .default_text = "1000000"},
+  };
+}
+
 std::vector<Option> replica_options() {
   return {
       {.name = "replicaof",
@@ -377,9 +386,9 @@ std::vector<Option> bloom_options() {
 
 std::vector<Option> build_table() {
   std::vector<Option> table;
-  for (auto make :
-       {network_options, security_options, limit_options, process_options, persistence_options,
-        replica_options, leader_options, cluster_options, observation_options, bloom_options}) {
+  for (auto make : {network_options, security_options, limit_options, process_options,
+                    persistence_options, key_event_options, replica_options, leader_options,
+                    cluster_options, observation_options, bloom_options}) {
     const auto rows = make();
     table.insert(table.end(), rows.begin(), rows.end());
   }

@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "core/number.h"
+#include "server/config/event_class.h"
 #include "server/config/host.h"
 #include "server/config/value.h"
 #include "server/config/words.h"
@@ -24,6 +25,40 @@ constexpr int64_t kMinHz = 1;
 constexpr int64_t kMaxHz = 500;
 // RedisBloom stores nothing above this: a filter that errs more often is of no use.
 constexpr double kMaxErrorRate = 0.25;
+
+// The letters of event classes in the order in which Redis names them.
+struct EventLetter {
+  char letter;
+  uint32_t event_class;
+};
+constexpr EventLetter kEventLetters[] = {
+    {'g', kGenericEvents}, {'$', kStringEvents},    {'l', kListEvents},    {'s', kSetEvents},
+    {'h', kHashEvents},    {'z', kSortedSetEvents}, {'x', kExpiredEvents}, {'e', kEvictedEvents},
+    {'t', kStreamEvents},  {'d', kModuleEvents},    {'n', kNewEvents},     {'K', kEventsByKey},
+    {'E', kEventsByEvent}, {'m', kMissEvents},
+};
+constexpr uint32_t kNotInAllEvents = kNewEvents | kEventsByKey | kEventsByEvent | kMissEvents;
+
+// 0 for a letter that names nothing.
+uint32_t classes_of_letter(char letter) {
+  uint32_t all = 0;
+  for (const EventLetter& row : kEventLetters) {
+    if (row.letter == letter) return row.event_class;
+    all |= row.event_class;
+  }
+  return letter == 'A' ? all & ~kNotInAllEvents : 0;
+}
+
+std::string letters_of_classes(uint32_t classes) {
+  const uint32_t all = classes_of_letter('A');
+  const bool has_all = (classes & all) == all;
+  std::string letters = has_all ? "A" : "";
+  for (const EventLetter& row : kEventLetters) {
+    const bool is_said = has_all && (row.event_class & all) != 0;
+    if ((classes & row.event_class) != 0 && !is_said) letters += row.letter;
+  }
+  return letters;
+}
 
 bool is_address_character(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 ||
@@ -66,8 +101,15 @@ Parsed<Value> parse_replicaof(const Option&, Words words, const std::string&) {
 }
 
 Parsed<Value> parse_keyspace_events(const Option&, Words words, const std::string&) {
-  if (words.size() == 1 && words[0].empty()) return Value{};
-  return Refusal{"this server sends no keyspace events; leave it empty"};
+  uint32_t classes = 0;
+  for (const char letter : words[0]) {
+    const uint32_t named = classes_of_letter(letter);
+    if (named == 0) {
+      return Refusal{"Invalid event class character. Use 'Ag$lshzxeKEtmdn'."};
+    }
+    classes |= named;
+  }
+  return Value{letters_of_classes(classes), classes};
 }
 
 std::vector<std::string> write_replicaof(const Option& option, const std::string& text) {

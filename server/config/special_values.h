@@ -33,7 +33,7 @@ Parsed<Value> parse_replicaof(const Option& option, Words words, const std::stri
 std::vector<std::string> write_replicaof(const Option& option, const std::string& text);
 Parsed<Value> parse_announced_host(const Option& option, Words words, const std::string& current);
 
-// Empty only, in a file too: subscribers would wait for ever for events that nobody sends.
+// Redis' letters of event classes; the scalar has their EventClass bits.
 Parsed<Value> parse_keyspace_events(const Option& option, Words words, const std::string& current);
 
 // 0 < rate < 1, with RedisBloom's texts; the first also lowers what exceeds 0.25 to 0.25.

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "server/dispatch/context.h"
 
+#include <utility>
+
 #include "server/dispatch/own_changes.h"
+#include "server/dispatch/pause_gate.h"
+#include "server/pubsub/key_events.h"
 
 namespace server {
 
@@ -18,8 +22,36 @@ void Context::await(std::unique_ptr<AwaitedReply> awaited) {
   if (!awaited->try_answer(reply, in_exec)) session.awaited = std::move(awaited);
 }
 
-void Context::note_own_key(unsigned in_database, std::string_view name) const {
-  environment.own_changes.note_own_key(in_database, name);
+void Context::tell_miss(const KeyRef& key) {
+  // Under a shared lock an expired key stays, and who listens would be told too late.
+  const bool is_expired = session.origin == CommandOrigin::kClient &&
+                          environment.keyspace.find_any(database(), key) != nullptr;
+  if (!is_expired) return tell_event(KeyEvent::kMiss, database(), key);
+  if (expired_keys == nullptr) expired_keys = std::make_unique<std::vector<ExpiredKey>>();
+  expired_keys->push_back({database(), std::string(key.name)});
+}
+
+void Context::expire_keys() {
+  const auto keys = std::exchange(expired_keys, nullptr);
+  const bool may_delete = !environment.pause.holds_back(kWrite, now_ms);
+  for (const auto& [in_database, name] : *keys) {
+    const KeyRef key = environment.keyspace.ref(name);
+    const auto lock = environment.keyspace.lock_exclusive(key);
+    // A replica's leader says when a key has expired.
+    if (may_delete && !environment.state.is_replica) {
+      environment.keyspace.find_for_write(in_database, key, expiry_now_ms);
+    }
+    tell_event(KeyEvent::kMiss, in_database, key);
+  }
+}
+
+void Context::tell_change(KeyEvent event, unsigned in_database, const KeyRef& key) const {
+  if (is_own_change()) environment.own_changes.note_own_key(in_database, key.name);
+  tell_event(event, in_database, key);
+}
+
+void Context::tell_event(KeyEvent event, unsigned in_database, const KeyRef& key) const {
+  environment.key_events.tell(event, in_database, key.name);
 }
 
 void Context::note_own_change() const {

@@ -22,8 +22,10 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/reclaimer.h"
@@ -62,6 +64,11 @@ inline constexpr std::string_view kOutOfMemory =
 inline constexpr std::string_view kStringTooLong =
     "ERR string exceeds maximum allowed size (proto-max-bulk-len)";
 
+struct ExpiredKey {
+  unsigned database;
+  std::string name;
+};
+
 class Context {
  public:
   struct Parts {
@@ -95,6 +102,8 @@ class Context {
   const RegisteredCommand* command = nullptr;
   bool in_exec = false;  // all locks are held
   bool is_journalled = false;
+  // Met by reads under a shared lock, which cannot delete them; null while there are none.
+  std::unique_ptr<std::vector<ExpiredKey>> expired_keys;
 
   const Config& config() const { return environment.config; }
   core::keyspace::Keyspace& keyspace() const { return environment.keyspace; }
@@ -137,19 +146,23 @@ class Context {
     return entry;
   }
   // As find() under a read command, but leaves the access time alone.
-  Entry* peek(const KeyRef& key) const {
+  Entry* peek(const KeyRef& key) {
     Entry* entry = environment.keyspace.find(database(), key, expiry_now_ms);
-    count_lookup(entry != nullptr);
+    (entry != nullptr ? counters.keyspace_hits : counters.keyspace_misses).add();
+    if (entry == nullptr && environment.state.listeners.any()) [[unlikely]]
+      tell_miss(key);
     return entry;
   }
   // For write commands that answer what the key held: find() counts only under read commands.
-  void count_lookup(bool hit) const {
+  void count_lookup(const KeyRef& key, bool hit) const {
     (hit ? counters.keyspace_hits : counters.keyspace_misses).add();
+    if (!hit) tell(KeyEvent::kMiss, database(), key);
   }
   // A new entry holding the empty string. REQUIRES: the key's lock, and that it is absent.
   Entry& insert(const KeyRef& key) {
     Entry& entry = environment.keyspace.insert(database(), key);
     entry.touch(access_clock_s());
+    tell(KeyEvent::kNew, database(), key);
     return entry;
   }
   // As find(); nothing when the key holds something else, which has been answered.
@@ -159,15 +172,28 @@ class Context {
     reply.error(kWrongType);
     return std::nullopt;
   }
+  // The same, and the lookup counts as GET's does whatever the row says.
+  std::optional<Entry*> find_string_to_read(const KeyRef& key) {
+    const auto found = find_string(key);
+    if (command->has(kWrite)) count_lookup(key, found != std::optional<Entry*>(nullptr));
+    return found;
+  }
 
-  // To be called for every key that a command changed, under its lock: tells watchers, counts, and
-  // journals the command's own words with the first change, unless its row says kEffects.
-  void changed(const KeyRef& key) { changed(database(), key); }
-  void changed(unsigned in_database, const KeyRef& key) {
+  // To be called for every key that a command changed, under its lock: tells watchers and
+  // listeners, counts, and journals the command's own words with the first change, unless its row
+  // says kEffects.
+  void changed(const KeyRef& key, KeyEvent event) { changed(database(), key, event); }
+  void changed(unsigned in_database, const KeyRef& key, KeyEvent event) {
     environment.keyspace.notify_modified(in_database, key);
-    if (is_own_change()) [[unlikely]]
-      note_own_key(in_database, key.name);
+    if (environment.state.listeners.any()) [[unlikely]]
+      tell_change(event, in_database, key);
     grew_only();
+  }
+  // What else happened to a key, or what is no change: for keyspace notifications. REQUIRES: the
+  // key's lock.
+  void tell(KeyEvent event, unsigned in_database, const KeyRef& key) const {
+    if (environment.state.listeners.any()) [[unlikely]]
+      tell_event(event, in_database, key);
   }
   // As changed(), for a change that watchers are not told of.
   void grew_only() {
@@ -205,6 +231,13 @@ class Context {
   // Answers at once if that is possible, else the connection asks again until it is.
   void await(std::unique_ptr<AwaitedReply> awaited);
 
+  // Deletes the expired keys that reads have met while somebody listened, as Redis does when it
+  // looks for them. REQUIRES: no locks.
+  void expire_seen() {
+    if (expired_keys != nullptr) [[unlikely]]
+      expire_keys();
+  }
+
   // Seconds, for Entry::touch and OBJECT IDLETIME.
   uint32_t access_clock_s() const { return static_cast<uint32_t>(now_ms / 1000); }
 
@@ -214,7 +247,10 @@ class Context {
     return session.origin == CommandOrigin::kClient &&
            environment.state.is_replica.load(std::memory_order_acquire);
   }
-  void note_own_key(unsigned in_database, std::string_view name) const;
+  void tell_miss(const KeyRef& key);
+  void expire_keys();
+  void tell_change(KeyEvent event, unsigned in_database, const KeyRef& key) const;
+  void tell_event(KeyEvent event, unsigned in_database, const KeyRef& key) const;
   void note_own_change() const;
 };
 

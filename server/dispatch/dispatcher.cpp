@@ -148,8 +148,12 @@ bool Dispatcher::crosses_slots(const RegisteredCommand& command, Arguments args)
 }
 
 bool Dispatcher::is_held_back(uint32_t flags, int64_t now_ms) const {
-  return environment_.pause.holds_back(flags, now_ms) ||
-         ((flags & kMayReplicate) != 0 && environment_.pubsub.is_congested());
+  if (environment_.pause.holds_back(flags, now_ms)) return true;
+  if (!environment_.pubsub.is_congested()) [[likely]]
+    return false;
+  // Commands on data publish what happens to their keys.
+  const bool tells = environment_.state.listeners.any() && (flags & (kWrite | kReadOnly)) != 0;
+  return tells || (flags & kMayReplicate) != 0;
 }
 
 // In Redis' order.
@@ -225,6 +229,7 @@ Outcome Dispatcher::execute(Arguments args, int64_t now_ms, protocol::OutputBuff
   } else {
     if ((flags & kWrite) != 0) session_.has_written = true;
     run(ctx);
+    ctx.expire_seen();
   }
   return finish(ctx, mark);
 }

@@ -21,6 +21,7 @@ class Journal;
 namespace server {
 
 class Config;
+class KeyEvents;
 class MemoryMonitor;
 class Observer;
 class OwnChanges;
@@ -39,6 +40,7 @@ struct Environment {
   persistence::Journal& journal;
   const Registry& registry;
   PubSub& pubsub;
+  KeyEvents& key_events;
   Statistics& statistics;
   MemoryMonitor& memory;
   PauseGate& pause;

@@ -15,6 +15,59 @@
 
 namespace server {
 
+// What happened to a key, as those are told who listen. server/pubsub/key_events.cpp has the names.
+enum class KeyEvent : uint8_t {
+  kSet,
+  kSetRange,
+  kSetBit,
+  kAppend,
+  kIncrBy,
+  kIncrByFloat,
+  kDel,
+  kExpire,
+  kPersist,
+  kRenameFrom,
+  kRenameTo,
+  kCopyTo,
+  kMoveFrom,
+  kMoveTo,
+  kRestore,
+  kExpired,
+  kEvicted,
+  kNew,
+  kMiss,
+  kBloomAdd,
+  kBloomReserve,
+  kBloomDelete,
+  kBloomClear,
+  kBloomMerge,
+  kBloomLoad,
+};
+
+// Who is to be told of keys that commands change, or look for in vain. One load answers that nobody
+// is. Who sets a bit lives with commands that have begun before.
+class ChangeListeners {
+ public:
+  enum Kind : uint8_t {
+    kOwnChanges = 1U << 0,  // a replica notes what its clients change
+    kEvents = 1U << 1,      // keyspace notifications
+    kTracking = 1U << 2,    // clients that cache what they have read
+  };
+
+  bool any() const { return kinds_.load(std::memory_order_acquire) != 0; }
+  bool has(Kind kind) const { return (kinds_.load(std::memory_order_acquire) & kind) != 0; }
+  void set(Kind kind, bool is_listening) {
+    if (is_listening) {
+      kinds_.fetch_or(kind);
+    } else {
+      kinds_.fetch_and(static_cast<uint8_t>(~kind));
+    }
+  }
+
+ private:
+  std::atomic<uint8_t> kinds_{0};
+};
+
 struct ServerState {
   static constexpr size_t kCacheLine = 64;
 
@@ -24,6 +77,7 @@ struct ServerState {
   // Another server leads: set under all stripes, so a command that holds one sees the role it runs
   // under.
   std::atomic<bool> is_replica{false};
+  ChangeListeners listeners;
   // Whether a child may still read arrays that it shares with this process. False is certain for a
   // thread that holds a stripe, for as long as it does.
   std::atomic<bool> may_have_child{false};

@@ -53,6 +53,7 @@ uint64_t PubSub::subscribe(SubscriptionKind kind, std::string_view name,
     patterns_ = nullptr;
   }
   listeners.subscribers.emplace(subscriber.session_id, Place{subscriber.thread_index, serial});
+  count_names();
   return serial;
 }
 
@@ -63,7 +64,14 @@ void PubSub::unsubscribe(SubscriptionKind kind, std::string_view name, uint64_t 
   found->second.subscribers.erase(session_id);
   if (!found->second.subscribers.empty()) return;
   at(kind).erase(found);
+  count_names();
   if (kind == SubscriptionKind::kPattern) patterns_ = nullptr;
+}
+
+void PubSub::count_names() {
+  listened_names_.store(
+      at(SubscriptionKind::kChannel).size() + at(SubscriptionKind::kPattern).size(),
+      std::memory_order_relaxed);
 }
 
 std::shared_ptr<const PubSub::Patterns> PubSub::all_patterns() {

@@ -82,6 +82,9 @@ class PubSub {
   // channel, of every pattern that matches it. REQUIRES: kind is not kPattern.
   size_t publish(SubscriptionKind kind, std::string_view channel, std::string_view payload);
 
+  // Whether anybody listens to a channel or a pattern: the answer is of a moment ago.
+  bool has_listeners() const { return listened_names_.load(std::memory_order_relaxed) != 0; }
+
   // The oldest message for the thread. After nothing was left, the waker announces the next.
   std::optional<Delivery> take(size_t thread_index);
   bool is_congested() const {
@@ -129,6 +132,7 @@ class PubSub {
   // many rounds the newest ones are left out, as if they had come behind the message.
   Patterns matching_patterns(std::string_view channel, std::unique_lock<std::mutex>& lock);
   // REQUIRES: mutex_.
+  void count_names();
   std::shared_ptr<const Patterns> all_patterns();
   // Puts the message into the inboxes; marks the threads that sleep. REQUIRES: mutex_.
   void hand_out(std::shared_ptr<const Message> message, const Subscribers& subscribers,
@@ -146,6 +150,7 @@ class PubSub {
   MessageWaker& waker_;
   std::vector<std::unique_ptr<Inbox>> inboxes_;  // by thread index
   std::atomic<size_t> pending_bytes_{0};
+  std::atomic<size_t> listened_names_{0};  // channels and patterns
 };
 
 }  // namespace server

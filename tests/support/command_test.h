@@ -35,6 +35,7 @@
 #include "server/process/server_state.h"
 #include "server/process/statistics.h"
 #include "server/process/tick_clock.h"
+#include "server/pubsub/key_events.h"
 #include "server/pubsub/pub_sub.h"
 #include "server/replication/leader/leader.h"
 #include "server/replication/roles/follower.h"
@@ -110,17 +111,18 @@ class CommandTest : public ::testing::Test {
   CommandTest()
       : registry_(std::move(*Registry::create({}))),
         statistics_(1, registry_->size()),
-        services_{{config_, clock_, keyspace_, reclaimer_, journal_, *registry_, pubsub_,
-                   statistics_, memory_, pause_, state_, replication_, observer_, services_},
-                  ticks_,
-                  clients_,
-                  durability_,
-                  replication_,
-                  leader_,
-                  follower_,
-                  shutdown_,
-                  gauges_,
-                  facts_} {
+        services_{
+            {config_, clock_, keyspace_, reclaimer_, journal_, *registry_, pubsub_, key_events_,
+             statistics_, memory_, pause_, state_, replication_, observer_, services_},
+            ticks_,
+            clients_,
+            durability_,
+            replication_,
+            leader_,
+            follower_,
+            shutdown_,
+            gauges_,
+            facts_} {
     for (const OptionId id :
          {OptionId::kSlowlogLogSlowerThan, OptionId::kLatencyMonitorThreshold}) {
       config_.on_change(id, [this]() -> core::Result<> {
@@ -166,6 +168,7 @@ class CommandTest : public ::testing::Test {
   Gauges gauges_;
   ProcessFacts facts_{std::string(40, 'a'), "bloomery-server", 1'700'000'000'000, 1, ""};
   ServerState state_;
+  KeyEvents key_events_{pubsub_, state_.listeners};
   std::vector<size_t> monitor_wakes_;
   Observer observer_{config_, clock_, ticks_, 1,
                      [this](size_t thread_index) { monitor_wakes_.push_back(thread_index); }};

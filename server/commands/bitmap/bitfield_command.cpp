@@ -119,7 +119,7 @@ WriteOutcome run_write(Context& ctx, const FieldOperation& operation, std::span<
 void run_reads(Context& ctx, const FieldProgram& program) {
   const KeyRef key = ctx.key(1);
   const auto lock = ctx.lock(key);
-  const auto found = ctx.find_string(key);
+  const auto found = ctx.find_string_to_read(key);
   if (!found) return;
   core::keyspace::IntegerText scratch;
   const auto bytes = bits_of(*found, scratch);
@@ -150,7 +150,7 @@ void run_all(Context& ctx, const FieldProgram& program) {
   }
   // A string that only grew, because every write overflowed, is no change to watchers of Redis.
   if (changed) {
-    ctx.changed(key);
+    ctx.changed(key, KeyEvent::kSetBit);
   } else if (bits->grew) {
     ctx.grew_only();
   }

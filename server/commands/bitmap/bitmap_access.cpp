@@ -21,8 +21,7 @@ std::optional<WritableBits> writable_bits(Context& ctx, const KeyRef& key, uint6
   if (entry == nullptr) {
     auto buffer = zeroed_buffer(ctx, size_bytes);
     if (!buffer) return std::nullopt;
-    entry = &ctx.keyspace().insert(ctx.database(), key);
-    entry->touch(ctx.access_clock_s());
+    entry = &ctx.insert(key);
     entry->set_raw(std::move(*buffer));
     return WritableBits{as_bytes(entry->make_raw()), true};
   }

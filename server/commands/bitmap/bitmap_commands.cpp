@@ -31,7 +31,7 @@ void setbit(Context& ctx) {
   if (!bits) return;
   const bool value = bit == "1";
   const bool old = core::bitmap::set_bit(bits->bytes, *offset, value);
-  if (bits->grew || old != value) ctx.changed(key);
+  if (bits->grew || old != value) ctx.changed(key, KeyEvent::kSetBit);
   ctx.reply.integer(old ? 1 : 0);
 }
 
@@ -200,7 +200,7 @@ struct BitSources {
 bool find_sources(Context& ctx, Arguments names, BitSources& sources) {
   sources.scratch.resize(names.size());
   for (size_t i = 0; i < names.size(); ++i) {
-    const auto found = ctx.find_string(ctx.keyspace().ref(names[i]));
+    const auto found = ctx.find_string_to_read(ctx.keyspace().ref(names[i]));
     if (!found) return false;
     const auto bytes = bits_of(*found, sources.scratch[i]);
     sources.bytes.push_back(bytes);
@@ -230,9 +230,12 @@ void bitop(Context& ctx) {
     Entry& entry = ctx.keyspace().insert(ctx.database(), destination);
     entry.touch(ctx.access_clock_s());
     entry.set_raw(std::move(*result));
+    if (replaced == nullptr) ctx.tell(KeyEvent::kNew, ctx.database(), destination);
+    ctx.changed(destination, KeyEvent::kSet);
+  } else if (replaced != nullptr) {
+    // An empty result deletes, and deleting nothing changes nothing.
+    ctx.changed(destination, KeyEvent::kDel);
   }
-  // An empty result deletes, and deleting nothing changes nothing.
-  if (replaced != nullptr || sources.longest_bytes > 0) ctx.changed(destination);
   lock.unlock();
   if (replaced != nullptr) ctx.drop(std::move(replaced));
   ctx.reply.integer(static_cast<int64_t>(sources.longest_bytes));

@@ -54,7 +54,15 @@ inline bool prepare_add(Context& ctx, const KeyRef& key, core::bloom::ScalableFi
   return filter.window() == nullptr || turn_before_add(ctx, key, filter);
 }
 
-// To be called when they have been. REQUIRES: the same.
+// As ctx.changed(), when items were added to a filter, or it was made, or both. REQUIRES: the key's
+// exclusive lock.
+inline void tell_added(Context& ctx, const KeyRef& key, bool is_new, bool any_added) {
+  ctx.changed(key, any_added ? KeyEvent::kBloomAdd : KeyEvent::kBloomReserve);
+  // In valkey-bloom's order.
+  if (is_new && any_added) ctx.tell(KeyEvent::kBloomReserve, ctx.database(), key);
+}
+
+// To be called when items have been added. REQUIRES: the same.
 inline void finish_add(const Context& ctx, core::bloom::ScalableFilter& filter) {
   if (filter.window() != nullptr) free_dropped(ctx, filter);
 }

@@ -67,7 +67,7 @@ void create_loaded(Context& ctx, core::Result<FilterPtr> filter, std::string_vie
   if (!found) return;
   if (*found != nullptr) return ctx.reply.error(if_taken);
   ctx.insert(key).set_filter(std::move(loaded));
-  ctx.changed(key);
+  ctx.changed(key, KeyEvent::kBloomLoad);
   ctx.reply.ok();
 }
 
@@ -96,7 +96,7 @@ void load_into(Context& ctx, ScalableFilter& filter, int64_t iterator) {
     case ChunkOutcome::kLoaded:
       break;
   }
-  if (!chunk.empty()) ctx.changed(ctx.key(1));
+  if (!chunk.empty()) ctx.changed(ctx.key(1), KeyEvent::kBloomLoad);
   ctx.reply.ok();
 }
 

@@ -45,7 +45,7 @@ void reserve(Context& ctx) {
   const ScalableFilter* const filter =
       make_filter(ctx, key, request->parameters, times_of(*request));
   if (filter == nullptr) return;
-  ctx.changed(key);
+  ctx.changed(key, KeyEvent::kBloomReserve);
   journal_reserved(ctx, key, *filter);
   ctx.reply.ok();
 }
@@ -105,7 +105,7 @@ void add(Context& ctx) {
                                  ? filter->replay_add(item, budget)
                                  : filter->add(item, budget);
   if (is_new || has_effect(outcome)) {
-    ctx.changed(key);
+    tell_added(ctx, key, is_new, has_effect(outcome));
     journal_added(ctx, key, *filter, is_new, ctx.args.subspan(2), {&outcome, 1});
   }
   finish_add(ctx, *filter);
@@ -137,8 +137,9 @@ void add_items(Context& ctx, Arguments items, const FilterRequest* request) {
   }
   const FilterBudget budget(ctx.admission(), *filter);
   const auto outcomes = add_batch(ctx, *filter, early.for_filter(*filter), budget);
-  if (is_new || std::ranges::any_of(outcomes, core::bloom::has_effect)) {
-    ctx.changed(key);
+  const bool any_added = std::ranges::any_of(outcomes, core::bloom::has_effect);
+  if (is_new || any_added) {
+    tell_added(ctx, key, is_new, any_added);
     journal_added(ctx, key, *filter, is_new, items, outcomes);
   }
   finish_add(ctx, *filter);
@@ -172,7 +173,7 @@ bool load_journalled_as_insert(Context& ctx, const FilterRequest& request) {
   const auto lock = ctx.lock(key);
   if (ctx.find(key) != nullptr) return false;
   ctx.insert(key).set_filter(std::move(*filter));
-  ctx.changed(key);
+  ctx.changed(key, KeyEvent::kBloomLoad);
   ctx.reply.array(1);
   ctx.reply.boolean(true);
   return true;

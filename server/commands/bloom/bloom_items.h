@@ -46,9 +46,8 @@ inline core::bloom::ScalableFilter* make_filter(Context& ctx, const KeyRef& key,
     ctx.reply.error(filter.error().message);
     return nullptr;
   }
-  Entry& entry = ctx.keyspace().insert(ctx.database(), key);
+  Entry& entry = ctx.insert(key);
   entry.set_filter(std::move(*filter));
-  entry.touch(ctx.access_clock_s());
   if (times.expires_at_ms != core::keyspace::kNoExpiry) {
     ctx.keyspace().set_expiry(ctx.database(), key, entry, times.expires_at_ms);
   }

@@ -97,7 +97,8 @@ void merge(Context& ctx) {
   auto merged = merge_inputs(ctx, *inputs, force);
   if (!merged) return ctx.reply.error(merged.error().message);
   EntryPtr replaced = put_filter(ctx, key, inputs->destination, std::move(*merged));
-  ctx.changed(key);
+  if (replaced == nullptr) ctx.tell(KeyEvent::kNew, ctx.database(), key);
+  ctx.changed(key, KeyEvent::kBloomMerge);
   lock.unlock();
   ctx.drop(std::move(replaced));
   ctx.reply.ok();
@@ -114,7 +115,7 @@ void clear(Context& ctx) {
   FilterPtr empty = create_empty_like(**found);
   if (empty == nullptr) return ctx.reply.error(kOutOfMemory);
   EntryPtr replaced = put_filter(ctx, key, ctx.find(key), std::move(empty));
-  ctx.changed(key);
+  ctx.changed(key, KeyEvent::kBloomClear);
   lock.unlock();
   ctx.drop(std::move(replaced));
   ctx.reply.ok();

@@ -86,6 +86,7 @@ void exec(Context& ctx) {
     inner.reply.set_version(session.resp);
     ctx.dispatcher.run_queued(inner, queued);
   }
+  ctx.expired_keys = std::move(inner.expired_keys);
 }
 
 /* DISCARD */

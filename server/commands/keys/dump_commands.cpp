@@ -170,10 +170,13 @@ std::optional<EntryPtr> put_restored(Context& ctx, const KeyRef& key, EntryPtr& 
   } else if (exists) {
     old = ctx.keyspace().erase(ctx.database(), key);
   }
-  if (exists || !is_over) ctx.changed(key);
   if (is_over) {
-    if (exists) ctx.journal({"DEL", key.name});
+    if (!exists) return old;
+    ctx.changed(key, KeyEvent::kDel);
+    ctx.journal({"DEL", key.name});
   } else {
+    ctx.tell(KeyEvent::kNew, ctx.database(), key);
+    ctx.changed(key, KeyEvent::kRestore);
     const int64_t at_ms = expires_at_ms == core::keyspace::kNoExpiry ? 0 : expires_at_ms;
     ctx.journal({"RESTORE", key.name, Decimal(at_ms).text(), ctx.args[3], "REPLACE", "ABSTTL"});
   }

@@ -73,8 +73,9 @@ std::optional<int64_t> absolute_ms(int64_t time, Unit unit, int64_t base_ms) {
 // What was deleted is returned, to be dropped without the lock.
 EntryPtr apply_expiry(Context& ctx, const KeyRef& key, int64_t expires_at_ms) {
   EntryPtr removed;
+  const bool is_over = expires_at_ms <= ctx.expiry_now_ms;
   // Kept, it would be seen as expired only a millisecond after its time.
-  if (expires_at_ms <= ctx.expiry_now_ms) {
+  if (is_over) {
     removed = ctx.keyspace().erase(ctx.database(), key);
     ctx.journal({"DEL", key.name});
   } else {
@@ -82,7 +83,7 @@ EntryPtr apply_expiry(Context& ctx, const KeyRef& key, int64_t expires_at_ms) {
     ctx.keyspace().set_expiry(ctx.database(), key, *entry, expires_at_ms);
     ctx.journal({"PEXPIREAT", key.name, Decimal(expires_at_ms).text()});
   }
-  ctx.changed(key);
+  ctx.changed(key, is_over ? KeyEvent::kDel : KeyEvent::kExpire);
   return removed;
 }
 
@@ -167,7 +168,7 @@ void persist(Context& ctx) {
   Entry* entry = ctx.find(key);
   if (entry == nullptr || !entry->has_expiry()) return ctx.reply.integer(0);
   ctx.keyspace().clear_expiry(ctx.database(), key, *entry);
-  ctx.changed(key);
+  ctx.changed(key, KeyEvent::kPersist);
   ctx.reply.integer(1);
 }
 

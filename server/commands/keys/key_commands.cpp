@@ -28,7 +28,7 @@ void remove(Context& ctx) {
         continue;
       EntryPtr entry = ctx.keyspace().erase(ctx.database(), key);
       if (entry->is_heavy()) heavy.push_back(std::move(entry));
-      ctx.changed(key);
+      ctx.changed(key, KeyEvent::kDel);
       ++removed;
     }
   }
@@ -85,8 +85,9 @@ void rename_key(Context& ctx, IfTaken if_taken) {
   const bool taken = ctx.find(to) != nullptr;
   if (taken && if_taken == IfTaken::kRefuse) return answer(false);
   EntryPtr replaced = ctx.keyspace().rename(ctx.database(), from, to);
-  ctx.changed(from);
-  ctx.changed(to);
+  ctx.tell(KeyEvent::kNew, ctx.database(), to);
+  ctx.changed(from, KeyEvent::kRenameFrom);
+  ctx.changed(to, KeyEvent::kRenameTo);
   lock.unlock();
   ctx.drop(std::move(replaced));
   answer(true);
@@ -150,6 +151,7 @@ void copy(Context& ctx) {
   // A stripe's lock covers all databases.
   StripeLock lock = ctx.lock_keys();
   Entry* source = ctx.find(from);
+  ctx.count_lookup(from, source != nullptr);
   if (source == nullptr) return ctx.reply.integer(0);
   const bool taken =
       ctx.keyspace().find_for_write(options->database, to, ctx.expiry_now_ms) != nullptr;
@@ -157,7 +159,8 @@ void copy(Context& ctx) {
   EntryPtr made = copy_of(ctx, *source, to.name);
   if (made == nullptr) return ctx.reply.error(kOutOfMemory);
   EntryPtr replaced = ctx.keyspace().put(options->database, to, std::move(made));
-  ctx.changed(options->database, to);
+  ctx.tell(KeyEvent::kNew, options->database, to);
+  ctx.changed(options->database, to, KeyEvent::kCopyTo);
   lock.unlock();
   ctx.drop(std::move(replaced));
   ctx.reply.integer(1);
@@ -177,8 +180,9 @@ void move(Context& ctx) {
   }
   // One hash, one stripe: the same entry can go from table to table.
   ctx.keyspace().put(*target, key, ctx.keyspace().erase(ctx.database(), key));
-  ctx.changed(key);
-  ctx.changed(*target, key);
+  ctx.tell(KeyEvent::kNew, *target, key);
+  ctx.changed(key, KeyEvent::kMoveFrom);
+  ctx.changed(*target, key, KeyEvent::kMoveTo);
   ctx.reply.integer(1);
 }
 

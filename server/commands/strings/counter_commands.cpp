@@ -43,7 +43,7 @@ void add(Context& ctx, int64_t delta) {
   }
   Entry& entry = *found == nullptr ? ctx.insert(key) : **found;
   entry.set_integer(sum);
-  ctx.changed(key);
+  ctx.changed(key, KeyEvent::kIncrBy);
   ctx.reply.integer(sum);
 }
 
@@ -95,7 +95,7 @@ void incrbyfloat(Context& ctx) {
     if (*found == nullptr) ctx.drop(ctx.keyspace().erase(ctx.database(), key));
     return ctx.reply.error(kOutOfMemory);
   }
-  ctx.changed(key);
+  ctx.changed(key, KeyEvent::kIncrByFloat);
   // The sum, for another processor may round another way.
   ctx.journal({"SET", key.name, text, "KEEPTTL"});
   ctx.reply.bulk(text);

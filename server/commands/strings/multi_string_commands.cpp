@@ -57,7 +57,7 @@ bool store_pairs(Context& ctx, std::vector<NewValue>& values) {
       return false;
     }
     ctx.keyspace().clear_expiry(ctx.database(), key, *entry);
-    ctx.changed(key);
+    ctx.changed(key, KeyEvent::kSet);
   }
   ctx.journal(ctx.args);
   return true;

@@ -22,15 +22,6 @@ struct SetOptions {
   TtlOption ttl;
 };
 
-// As ctx.find_string() for write commands that answer the value: their lookup counts as GET's.
-std::optional<Entry*> find_to_answer(Context& ctx, const KeyRef& key) {
-  Entry* const entry = ctx.find(key);
-  ctx.count_lookup(entry != nullptr);
-  if (entry == nullptr || entry->is_string()) return entry;
-  ctx.reply.error(kWrongType);
-  return std::nullopt;
-}
-
 void answer_value(Context& ctx, const Entry* entry) {
   core::keyspace::IntegerText scratch;
   entry == nullptr ? ctx.reply.null() : ctx.reply.bulk(entry->text(scratch));
@@ -64,7 +55,7 @@ std::optional<bool> set_key(Context& ctx, const SetOptions& options, std::string
   if (!value) return ctx.reply.error(kOutOfMemory), std::nullopt;
 
   const auto lock = ctx.lock(key);
-  const auto found = options.get ? find_to_answer(ctx, key) : ctx.find(key);
+  const auto found = options.get ? ctx.find_string_to_read(key) : ctx.find(key);
   if (!found) return std::nullopt;
   Entry* const old = *found;
   const size_t mark = ctx.reply.buffer().size();
@@ -80,7 +71,8 @@ std::optional<bool> set_key(Context& ctx, const SetOptions& options, std::string
     // A time in the past is stored as any other; whoever looks for the key next deletes it.
     ctx.keyspace().set_expiry(ctx.database(), key, *entry, expires_at_ms);
   }
-  ctx.changed(key);
+  ctx.changed(key, KeyEvent::kSet);
+  if (options.ttl.has_amount()) ctx.tell(KeyEvent::kExpire, ctx.database(), key);
   journal_set(ctx, text, options.ttl.kind == Ttl::kKeep, expires_at_ms);
   return true;
 }
@@ -155,7 +147,7 @@ void getset(Context& ctx) {
 
 void remove(Context& ctx, const KeyRef& key) {
   ctx.drop(ctx.keyspace().erase(ctx.database(), key));
-  ctx.changed(key);
+  ctx.changed(key, KeyEvent::kDel);
   ctx.journal({"DEL", key.name});
 }
 
@@ -163,7 +155,7 @@ void remove(Context& ctx, const KeyRef& key) {
 void getdel(Context& ctx) {
   const KeyRef key = ctx.key(1);
   const auto lock = ctx.lock(key);
-  const auto entry = find_to_answer(ctx, key);
+  const auto entry = ctx.find_string_to_read(key);
   if (!entry) return;
   answer_value(ctx, *entry);
   if (*entry != nullptr) remove(ctx, key);
@@ -176,8 +168,9 @@ void change_expiry(Context& ctx, const KeyRef& key, const TtlOption& option, int
   if (absolute && at_ms <= ctx.now_ms) return remove(ctx, key);
   if (option.kind == Ttl::kPersist && !entry.has_expiry()) return;
   ctx.keyspace().set_expiry(ctx.database(), key, entry, at_ms);
-  ctx.changed(key);
-  if (option.kind == Ttl::kPersist) return ctx.journal({"PERSIST", key.name});
+  const bool persists = option.kind == Ttl::kPersist;
+  ctx.changed(key, persists ? KeyEvent::kPersist : KeyEvent::kExpire);
+  if (persists) return ctx.journal({"PERSIST", key.name});
   ctx.journal({"PEXPIREAT", key.name, Decimal(at_ms).text()});
 }
 
@@ -198,7 +191,7 @@ void getex(Context& ctx) {
 
   const KeyRef key = ctx.key(1);
   const auto lock = ctx.lock(key);
-  const auto entry = find_to_answer(ctx, key);
+  const auto entry = ctx.find_string_to_read(key);
   if (!entry) return;
   if (*entry == nullptr) return ctx.reply.null();
   // Only now, as in Redis: a missing key is answered before a wrong time.

@@ -26,7 +26,7 @@ bool is_allowed_size(const Context& ctx, uint64_t size, uint64_t added) {
 void append_to_nothing(Context& ctx, const KeyRef& key, std::string_view text) {
   auto value = NewValue::prepare(ctx, text);
   if (!value || value->store(ctx, key, nullptr) == nullptr) return ctx.reply.error(kOutOfMemory);
-  ctx.changed(key);
+  ctx.changed(key, KeyEvent::kAppend);
   ctx.reply.integer(static_cast<int64_t>(text.size()));
 }
 
@@ -45,7 +45,7 @@ void append(Context& ctx) {
   if (!ctx.admission().memory_suffices(text.size())) return ctx.reply.error(kOutOfMemory);
   ByteBuffer& bytes = entry->make_raw();
   if (!bytes.append(text)) return ctx.reply.error(kOutOfMemory);
-  ctx.changed(key);
+  ctx.changed(key, KeyEvent::kAppend);
   ctx.reply.integer(static_cast<int64_t>(bytes.size()));
 }
 
@@ -117,7 +117,7 @@ void setrange(Context& ctx) {
   ByteBuffer* const bytes = grown_bytes(ctx, key, *entry, begin + text.size());
   if (bytes == nullptr) return ctx.reply.error(kOutOfMemory);
   std::memcpy(bytes->data() + begin, text.data(), text.size());
-  ctx.changed(key);
+  ctx.changed(key, KeyEvent::kSetRange);
   ctx.reply.integer(static_cast<int64_t>(bytes->size()));
 }
 

@@ -23,7 +23,7 @@ Replication::Replication(const Parts& parts) : parts_(parts) {
       return {};
     });
   }
-  if (!parts_.config.text(OptionId::kReplicaOf).empty()) parts_.state.is_replica = true;
+  if (!parts_.config.text(OptionId::kReplicaOf).empty()) set_role(true);
   parts_.durability.set_stream(this);
   update_availability();
 }
@@ -90,11 +90,16 @@ void Replication::release_stream() {
   if (!is_replica() && backlog_.is_active()) parts_.journal.set_second_sink(&backlog_);
 }
 
+void Replication::set_role(bool is_replica) {
+  parts_.state.is_replica = is_replica;
+  parts_.state.listeners.set(ChangeListeners::kOwnChanges, is_replica);
+}
+
 void Replication::become_replica() {
   {
     const std::scoped_lock role_lock(role_mutex_);
     parts_.journal.set_second_sink(nullptr);
-    parts_.state.is_replica = true;
+    set_role(true);
     link_is_up_ = false;
     if (!backlog_.is_active()) backlog_.begin(backlog_.end_offset());
   }
@@ -116,7 +121,7 @@ void Replication::become_leader() {
   own_expiries_.clear();
   {
     const std::scoped_lock role_lock(role_mutex_);
-    parts_.state.is_replica = false;
+    set_role(false);
     if (!backlog_.is_active()) backlog_.begin(backlog_.end_offset());
     parts_.journal.restate_database();
     parts_.journal.set_second_sink(&backlog_);

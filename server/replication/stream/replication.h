@@ -112,6 +112,7 @@ class Replication final : public StreamPosition, public OwnChanges {
   std::optional<persistence::RdbReplicationInfo> position() const override;
 
  private:
+  void set_role(bool is_replica);
   void update_availability();
   void tell_stream_replaced() const;
 

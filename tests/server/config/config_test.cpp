@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "core/bloom/layouts.h"
+#include "server/config/event_class.h"
 #include "server/config/option_table.h"
 #include "server/config/value.h"
 #include "tests/server/config/config_fixture.h"
@@ -75,15 +76,17 @@ TEST_F(ConfigTest, HostilePatternEndsSoon) {
   EXPECT_TRUE(config_.get(patterns).empty());
 }
 
-TEST_F(ConfigTest, EventsThatNobodySendsCannotBeAskedFor) {
-  const NamedValue events[] = {{"notify-keyspace-events", "KEA"}};
-  const auto set = config_.set(events);
+TEST_F(ConfigTest, EventsOfUnknownClassesCannotBeAskedFor) {
+  const NamedValue unknown[] = {{"notify-keyspace-events", "KEAy"}};
+  const auto set = config_.set(unknown);
   ASSERT_FALSE(set);
   EXPECT_EQ(set.error().message,
-            "ERR CONFIG SET failed (possibly related to argument 'notify-keyspace-events') - this "
-            "server sends no keyspace events; leave it empty");
-  const NamedValue none[] = {{"notify-keyspace-events", ""}};
-  EXPECT_TRUE(config_.set(none));
+            "ERR CONFIG SET failed (possibly related to argument 'notify-keyspace-events') - "
+            "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.");
+  const NamedValue events[] = {{"notify-keyspace-events", "KE$n"}};
+  EXPECT_TRUE(config_.set(events));
+  EXPECT_EQ(config_.integer(OptionId::kNotifyKeyspaceEvents),
+            kEventsByKey | kEventsByEvent | kStringEvents | kNewEvents);
 }
 
 TEST_F(ConfigTest, SetRefusesWithTheTextsOfRedis) {

@@ -116,10 +116,19 @@ TEST_F(SpecialValuesTest, BloomIntegersHaveTheTextOfRedisBloom) {
   EXPECT_EQ(text_of(parse_bloom_integer, {"x"}), "!argument couldn't be parsed into an integer");
 }
 
-TEST_F(SpecialValuesTest, WordsThatCannotWorkAreRefused) {
+TEST_F(SpecialValuesTest, EventClassesAreNamedInTheOrderOfRedis) {
   EXPECT_EQ(text_of(parse_keyspace_events, {""}), "");
-  EXPECT_EQ(text_of(parse_keyspace_events, {"KEA"}),
-            "!this server sends no keyspace events; leave it empty");
+  EXPECT_EQ(text_of(parse_keyspace_events, {"KEA"}), "AKE");
+  EXPECT_EQ(text_of(parse_keyspace_events, {"gdlshzxet"}), "glshzxetd");
+  EXPECT_EQ(text_of(parse_keyspace_events, {"g$lshzxetd"}), "A");
+  EXPECT_EQ(text_of(parse_keyspace_events, {"mnKKg"}), "gnKm");
+  // Redis forgets the n beside an A when it writes the file.
+  EXPECT_EQ(text_of(parse_keyspace_events, {"KAn"}), "AnK");
+  EXPECT_EQ(text_of(parse_keyspace_events, {"KEq"}),
+            "!Invalid event class character. Use 'Ag$lshzxeKEtmdn'.");
+}
+
+TEST_F(SpecialValuesTest, WordsThatCannotWorkAreRefused) {
   EXPECT_EQ(text_of(parse_announced_host, {"some.host"}), "some.host");
   EXPECT_EQ(text_of(parse_announced_host, {""}), "");
   EXPECT_EQ(text_of(parse_announced_host, {"a b"}), "!argument must be a host name or an address");

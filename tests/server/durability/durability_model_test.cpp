@@ -102,8 +102,8 @@ class Life {
         follower_({config, clock, durability, replication_, disk, clients_}, keyspace_, leader_,
                   pause_),
         shutdown_({config, clock, durability, replication_, leader_, pause_, surroundings_}),
-        services_{{config, clock, keyspace_, reclaimer_, journal, registry, pubsub_, statistics_,
-                   memory_, pause_, state_, replication_, observer_, services_},
+        services_{{config, clock, keyspace_, reclaimer_, journal, registry, pubsub_, key_events_,
+                   statistics_, memory_, pause_, state_, replication_, observer_, services_},
                   ticks_,
                   clients_,
                   durability,
@@ -177,6 +177,7 @@ class Life {
   Gauges gauges_;
   ProcessFacts facts_{std::string(40, 'a'), "bloomery-server", 1'700'000'000'000, 1, ""};
   ServerState state_;
+  KeyEvents key_events_{pubsub_, state_.listeners};
   Observer observer_;
 
  public:
