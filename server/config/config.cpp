@@ -174,18 +174,16 @@ core::Result<> Config::check_mutable(size_t index, const std::string& name, Orig
 
 core::Result<std::vector<Config::Change>> Config::prepare(std::span<const NamedValue> pairs,
                                                           Origin origin) const {
-  // Redis reports an unknown name before anything else is wrong.
+  // As Redis: the names, one after the other, then the values.
+  std::set<std::string> seen;
   for (const auto& [name, value] : pairs) {
-    if (!find_option(name)) {
+    const auto index = find_option(name);
+    if (!index) {
       return core::Error{
           fmt::format("ERR Unknown option or number of arguments for CONFIG SET - '{}'",
                       without_line_ends(name))};
     }
-  }
-  std::set<std::string> seen;
-  for (const auto& [name, value] : pairs) {
-    const size_t index = *find_option(name);
-    if (auto allowed = check_mutable(index, name, origin); !allowed) return allowed.error();
+    if (auto allowed = check_mutable(*index, name, origin); !allowed) return allowed.error();
     if (!seen.insert(spelled_name(name)).second) return set_error(name, "duplicate parameter");
   }
   std::vector<Change> changes;

@@ -193,11 +193,13 @@ Outcome Dispatcher::execute(Arguments args, int64_t now_ms, protocol::OutputBuff
   if (command != nullptr && !command->row->subcommands.empty() && args.size() > 1) {
     const RegisteredCommand* subcommand = environment_.registry.find_subcommand(*command, args[1]);
     if (subcommand == nullptr) {
+      session_.last_command.store(nullptr, std::memory_order_relaxed);
       refuse(ctx, unknown_subcommand_text(*command, args));
       return finish(ctx, mark);
     }
     command = subcommand;
   }
+  session_.last_command.store(command, std::memory_order_relaxed);
   if (command == nullptr) {
     if (session_.origin == CommandOrigin::kClient && is_http_word(args[0])) {
       warn_of_http(session_.address, now_ms);
@@ -338,7 +340,6 @@ void Dispatcher::queue(Context& ctx) {
 void Dispatcher::run(Context& ctx) {
   const protocol::OutputBuffer& replies = ctx.reply.buffer();
   const size_t mark = replies.size();
-  session_.last_command.store(ctx.command, std::memory_order_relaxed);
   const uint64_t start = TickClock::now();
   ctx.is_journalled = false;
   ctx.command->row->handler(ctx);

@@ -284,7 +284,10 @@ void client_unpause(Context& ctx) {
 
 /* CLIENT UNBLOCK client-id [TIMEOUT | ERROR] */
 void client_unblock(Context& ctx) {
-  if (ctx.args.size() > 4) return ctx.reply.error(kSyntaxError);
+  if (ctx.args.size() > 4) {
+    return ctx.reply.error(
+        "ERR unknown subcommand or wrong number of arguments for 'UNBLOCK'. Try CLIENT HELP.");
+  }
   const bool has_error = ctx.args.size() == 4 && equals_ignore_case(ctx.args[3], "error");
   if (ctx.args.size() == 4 && !has_error && !equals_ignore_case(ctx.args[3], "timeout")) {
     return ctx.reply.error("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR");

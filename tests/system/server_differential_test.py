@@ -1,0 +1,268 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Commands about the server and its connections to our server and to redis-server: replies and
+messages must be the same but for what differs between any two servers: ids, addresses, times,
+sizes. docs/compatibility.md lists every other difference.
+
+BLOOMERY_SEED replays a run; BLOOMERY_SERVER_COMMANDS says how many commands there are.
+"""
+
+import os
+import random
+import re
+import time
+import unittest
+
+from harness import ServerTest, seed_from_environment
+from resp import ErrorReply, Push, encode
+from server_stream import Id, ServerStream
+
+COMMANDS = int(os.environ.get("BLOOMERY_SERVER_COMMANDS", "20000"))
+CONNECTIONS = 5
+MESSAGE_TIMEOUT_S = 10
+# Of a line of CLIENT LIST; the others are addresses, ages and sizes, or newer than the oracle.
+CLIENT_FIELDS = (b"id", b"name", b"flags", b"db", b"sub", b"psub", b"ssub", b"multi", b"cmd",
+                 b"user", b"redir", b"resp")  # fmt: skip
+FIELD = re.compile(rb"(\S+?)=(\S*)")
+KINDS_OF_MESSAGES = (b"message", b"pmessage", b"invalidate")
+
+
+class Client:
+    """One connection to each server, with its id there."""
+
+    def __init__(self, servers, protocol):
+        self.both = [server.connect() for server in servers]
+        self.queued = None  # the commands since MULTI
+        self.ids = [connection.call("CLIENT", "ID") for connection in self.both]
+        for connection in self.both:
+            connection.call("HELLO", protocol)
+
+    def close(self):
+        for connection in self.both:
+            connection.close()
+
+
+def is_message(value):
+    return isinstance(value, Push) or (
+        isinstance(value, list) and len(value) > 2 and value[0] in KINDS_OF_MESSAGES
+    )
+
+
+class ServerDifferentialTest(ServerTest):
+    def setUp(self):
+        self.seed = seed_from_environment()
+        self.rng = random.Random(self.seed)
+        self.servers = [self.start_server("--io-threads", "2"), self.start_redis()]
+        self.clients = [Client(self.servers, 2 + index % 2) for index in range(CONNECTIONS)]
+        for client in self.clients:
+            self.addCleanup(client.close)
+        self.history = []
+        self.errors = self.messages = 0
+
+    def shared_options(self):
+        """Options with the same value on both servers."""
+        both = []
+        for connection in self.clients[0].both:
+            words = connection.call("CONFIG", "GET", "*")
+            both.append(dict(zip(words[0::2], words[1::2])))
+        return {name: value for name, value in both[1].items() if both[0].get(name) == value}
+
+    def features(self):
+        """The families that our server has by now."""
+        found = set()
+        connection = self.clients[0].both[0]
+        for name in ("slowlog", "latency", "acl"):
+            if connection.call("COMMAND", "INFO", name) != [None]:
+                found.add(name)
+        if connection.call("CONFIG", "SET", "notify-keyspace-events", "KEA") == b"OK":
+            connection.call("CONFIG", "SET", "notify-keyspace-events", "")
+            found.add("notifications")
+        if connection.call("CLIENT", "TRACKING", "OFF") == b"OK":
+            found.add("tracking")
+        return found
+
+    def test_replies_and_messages_equal_those_of_redis(self):
+        features = self.features()
+        stream = ServerStream(self.rng, CONNECTIONS, self.shared_options(), features)
+        # It hears what the others do.
+        listener = self.clients[0]
+        for connection in listener.both:
+            connection.call("PSUBSCRIBE", "__key*__:*")
+            connection.call("SUBSCRIBE", "__redis__:invalidate")
+        for _ in range(COMMANDS):
+            client = self.rng.choice(self.clients[1:])
+            self.run_step(client, stream.next())
+        print(f"{COMMANDS} commands, {self.errors} errors, {self.messages} messages, "
+              f"with {', '.join(sorted(features))}, seed {self.seed}")
+        self.assertLess(self.errors, COMMANDS / 2)
+
+    def run_step(self, client, command):
+        self.history.append((self.clients.index(client), command))
+        outcomes = []
+        for server in (1, 0):
+            words = [
+                self.clients[word.index].ids[server] if isinstance(word, Id) else word
+                for word in command
+            ]
+            client.both[server].send(encode(*words))
+            frames = [client.both[server].read_reply()]
+            while is_message(frames[-1][0]):
+                frames.append(client.both[server].read_reply())
+            outcomes.append(frames)
+        theirs, ours = outcomes[0][-1], outcomes[1][-1]
+        matches = ours[1] == theirs[1] or self.values_match(client, command, ours[0], theirs[0])
+        self.note_transaction(client, command, theirs[0])
+        heard_by_theirs = self.hear(1, self.messages_in(client, outcomes[0]), None)
+        heard_by_ours = self.hear(0, self.messages_in(client, outcomes[1]), heard_by_theirs)
+        self.errors += isinstance(theirs[0], ErrorReply)
+        if not matches:
+            self.fail(self.tell(f"replies differ\nours:    {ours[1]!r}\nredis's: {theirs[1]!r}"))
+        if heard_by_ours != heard_by_theirs:
+            self.fail(self.tell(
+                f"messages differ\nours:    {heard_by_ours}\nredis's: {heard_by_theirs}"
+            ))
+        self.messages += sum(map(len, heard_by_theirs))
+
+    def messages_in(self, client, frames):
+        """By connection, what came before the reply."""
+        heard = [[] for _ in self.clients]
+        heard[self.clients.index(client)] = [raw for _, raw in frames[:-1]]
+        return heard
+
+    def hear(self, server, heard, expected):
+        """What has come to the connections of a server, up to the reply to a PING; of ours, whose
+        threads hand messages to each other, as many as Redis has sent, if they come in time."""
+        deadline = time.monotonic() + MESSAGE_TIMEOUT_S
+        for index, client in enumerate(self.clients):
+            connection = client.both[server]
+            # Inside MULTI nothing answers at once; its messages come with a later reply.
+            while client.queued is None:
+                connection.send(encode("ECHO", "fence") if index else encode("PING", "fence"))
+                while True:
+                    value, raw = connection.read_reply()
+                    if not is_message(value):
+                        break
+                    heard[index].append(raw)
+                if expected is None or len(heard[index]) >= len(expected[index]):
+                    break
+                if time.monotonic() > deadline:
+                    break
+        return heard
+
+    # Comparison.
+
+    def note_transaction(self, client, command, reply):
+        name = command[0].upper()
+        if name == b"MULTI" and reply == b"OK":
+            client.queued = []
+        elif reply == b"QUEUED":
+            client.queued.append(command)
+        elif name in (b"EXEC", b"DISCARD", b"RESET") and "wrong number" not in str(reply):
+            client.queued = None
+
+    def values_match(self, client, command, ours, theirs):
+        """Whether two replies that differ in their bytes still say the same."""
+        if type(ours) is not type(theirs) or isinstance(ours, ErrorReply):
+            return False
+        if command[0].upper() == b"EXEC":
+            return len(ours) == len(theirs) and all(
+                (type(a) is type(b) and a == b) or self.values_match(client, queued, a, b)
+                for queued, a, b in zip(client.queued, ours, theirs)
+            )
+        name = b"|".join(word.upper() for word in command[:2] if isinstance(word, bytes))
+        compare = {
+            b"CLIENT|LIST": self.client_lines_match,
+            b"CLIENT|INFO": self.client_lines_match,
+            b"CLIENT|ID": self.ids_match,
+            b"CLIENT|GETREDIR": self.ids_match,
+            b"CLIENT|TRACKINGINFO": self.tracking_matches,
+            b"SLOWLOG|GET": self.slowlogs_match,
+            b"LATENCY|HISTOGRAM": self.histograms_match,
+        }.get(name)
+        if name.startswith(b"HELLO"):
+            compare = self.greetings_match
+        if name.startswith(b"CONFIG|GET"):
+            compare = self.unordered_match
+        return compare is not None and compare(ours, theirs)
+
+    def logical(self, server, number):
+        """The index of the connection with this id, or the number itself."""
+        for index, client in enumerate(self.clients):
+            if client.ids[server] == number:
+                return f"connection {index}"
+        return number
+
+    def ids_match(self, ours, theirs):
+        return self.logical(0, ours) == self.logical(1, theirs)
+
+    def client_lines(self, server, text):
+        lines = []
+        for line in text.splitlines():
+            fields = dict(FIELD.findall(line))
+            for name in (b"id", b"redir"):
+                fields[name] = self.logical(server, int(fields[name]))
+            # Ours does not tell that a watched key has changed, and ends NO-EVICT with RESET.
+            fields[b"flags"] = re.sub(rb"[de]", b"", fields[b"flags"]) or b"N"
+            # Inside EXEC ours tells that the transaction has ended.
+            if fields[b"cmd"] == b"exec":
+                fields[b"multi"], fields[b"flags"] = b"-1", b"N"
+            lines.append({name: fields[name] for name in CLIENT_FIELDS})
+        return sorted(lines, key=lambda fields: str(fields[b"id"]))
+
+    def client_lines_match(self, ours, theirs):
+        return self.client_lines(0, ours) == self.client_lines(1, theirs)
+
+    def tracking_matches(self, ours, theirs):
+        if isinstance(ours, list):
+            ours, theirs = (dict(zip(reply[0::2], reply[1::2])) for reply in (ours, theirs))
+        both = []
+        for server, reply in enumerate((ours, theirs)):
+            reply = dict(reply)
+            reply[b"redirect"] = self.logical(server, reply[b"redirect"])
+            for name in (b"flags", b"prefixes"):
+                reply[name] = sorted(reply[name])
+            both.append(reply)
+        return both[0] == both[1]
+
+    def slowlogs_match(self, ours, theirs):
+        """Numbers, words and names of clients; times and addresses are each server's own."""
+        shapes = [
+            [(number, self.without_ids(server, words), name) for number, _, _, words, _, name in log]
+            for server, log in enumerate((ours, theirs))
+        ]
+        return shapes[0] == shapes[1]
+
+    def without_ids(self, server, words):
+        if words[0].upper() != b"CLIENT":
+            return words
+        return [
+            self.logical(server, int(word)) if re.fullmatch(rb"[1-9]\d{0,8}", word) else word
+            for word in words
+        ]
+
+    def histograms_match(self, ours, theirs):
+        if isinstance(ours, list):
+            ours, theirs = (dict(zip(reply[0::2], reply[1::2])) for reply in (ours, theirs))
+        return ours.keys() == theirs.keys()
+
+    def greetings_match(self, ours, theirs):
+        if isinstance(ours, list):
+            ours, theirs = (dict(zip(reply[0::2], reply[1::2])) for reply in (ours, theirs))
+        own = (b"id", b"version", b"modules")
+        return ours.keys() == theirs.keys() and all(
+            ours[name] == theirs[name] for name in ours if name not in own
+        )
+
+    def unordered_match(self, ours, theirs):
+        if isinstance(ours, dict):
+            return ours == theirs
+        pairs = [sorted(zip(reply[0::2], reply[1::2])) for reply in (ours, theirs)]
+        return pairs[0] == pairs[1]
+
+    def tell(self, what):
+        lines = [f"{what}\nseed {self.seed}; the last of {len(self.history)} steps:"]
+        return "\n".join(lines + [f"  {step}" for step in self.history[-25:]])
+
+
+if __name__ == "__main__":
+    unittest.main()
