@@ -227,7 +227,7 @@ class ServerDifferentialTest(ServerTest):
     def slowlogs_match(self, ours, theirs):
         """Numbers, words and names of clients; times and addresses are each server's own."""
         shapes = [
-            [(number, self.without_ids(server, words), name) for number, _, _, words, _, name in log]
+            [(entry[0], self.without_ids(server, entry[3]), entry[5]) for entry in log]
             for server, log in enumerate((ours, theirs))
         ]
         return shapes[0] == shapes[1]

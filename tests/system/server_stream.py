@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Seeded random commands about the server and its connections, as CommandStream makes those on keys.
+"""Seeded random commands about the server and its connections; CommandStream makes those on keys.
 
 A word may be an Id, which stands for the id of the test's n-th connection on either server.
 """
@@ -16,8 +16,9 @@ VALUES = [b"yes", b"no", b"0", b"1", b"-1", b"7", b"100", b"1000000", b"1mb", b"
           b"abc", b"4294967296", b" 1", b"YES", b"No"]  # fmt: skip
 # CONFIG SET of these would change what the test stands on, or asks the machine and not the server.
 UNTOUCHED = {
-    b"activedefrag", b"cluster-announce-ip", b"appenddirname", b"appendfilename", b"appendonly", b"bind", b"databases", b"dbfilename",
-    b"dir", b"enable-debug-command", b"latency-monitor-threshold", b"logfile", b"loglevel",
+    b"activedefrag", b"appenddirname", b"appendfilename", b"appendonly", b"bind",
+    b"cluster-announce-ip", b"databases", b"dbfilename", b"dir", b"enable-debug-command",
+    b"latency-monitor-threshold", b"logfile", b"loglevel",
     b"maxclients", b"maxmemory", b"maxmemory-clients", b"maxmemory-policy", b"oom-score-adj",
     b"notify-keyspace-events", b"oom-score-adj-values", b"pidfile", b"port", b"protected-mode",
     b"repl-backlog-size", b"replica-announce-ip", b"requirepass", b"save",
@@ -163,7 +164,8 @@ class ServerStream:
             ["COMMAND", "GETKEYS", "SET", key, "v"], ["COMMAND", "GETKEYS", "MSET", key, "1"],
             ["COMMAND", "GETKEYS", "GET"], ["COMMAND", "GETKEYS", "PING"],
             ["COMMAND", "GETKEYSANDFLAGS", "COPY", key, key], ["COMMAND", "GETKEYS", "NOSUCH"],
-            ["COMMAND", "INFO", rng.choice(["get", "GET", "copy", "nosuch"])], ["COMMAND", "NOSUCH"],
+            ["COMMAND", "INFO", rng.choice(["get", "GET", "copy", "nosuch"])],
+            ["COMMAND", "NOSUCH"],
             ["OBJECT", "ENCODING", key], ["MEMORY", "USAGE", "nokey"], ["OBJECT", "FREQ", key],
         ])  # fmt: skip
 

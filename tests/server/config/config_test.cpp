@@ -171,9 +171,12 @@ TEST_F(ConfigTest, BloomOptionsRefuseWithTheTextsOfRedisBloom) {
   EXPECT_EQ(config_.bloom_layout(), core::bloom::ValkeyBloomLayout::kId);
 }
 
-TEST_F(ConfigTest, UnknownNameIsReportedFirst) {
-  EXPECT_EQ(set({{"databases", "1"}, {"f\r\noo", "1"}}),
+// As redis-server 7.0 answers.
+TEST_F(ConfigTest, FirstWrongNameIsReportedBeforeAnyWrongValue) {
+  EXPECT_EQ(set({{"hz", "x"}, {"f\r\noo", "1"}, {"databases", "1"}}),
             "ERR Unknown option or number of arguments for CONFIG SET - 'f  oo'");
+  EXPECT_EQ(set({{"databases", "1"}, {"foo", "1"}}),
+            failed("databases", "can't set immutable config"));
   EXPECT_EQ(set({{"rename-command", "x"}}),
             "ERR Unknown option or number of arguments for CONFIG SET - 'rename-command'");
 }
