@@ -15,7 +15,7 @@ build_packages=(
 )
 test_packages=(
   clang-14 clang-format-14 clang-tidy-14 e2fsprogs iproute2 libclang-rt-14-dev git mount
-  php-cli php-redis procps prometheus-redis-exporter python3 python3-redis redis-sentinel
+  openssl php-cli php-redis procps prometheus-redis-exporter python3 python3-redis redis-sentinel
   redis-server ruby ruby-redis strace util-linux
 )
 

@@ -10,6 +10,7 @@ ORDER = (
     "config",
     "latency",
     "process",
+    "transport",
     "bulk",
     "pubsub",
     "session",

@@ -52,6 +52,7 @@
 #include "server/replication/stream/window_turner.h"
 #include "server/session/clients.h"
 #include "server/session/observer.h"
+#include "server/transport/tls.h"
 
 namespace server {
 namespace {
@@ -137,7 +138,8 @@ struct Server::Parts final : AckListener,
                  shutdown,
                  gauges,
                  facts},
-        listener(threads, services),
+        tls(config),
+        listener(threads, services, tls),
         rates(statistics, gauges),
         expiry({config, clock, keyspace, state, pause, replication.own_expiries(), gauges}),
         windows({clock, keyspace, reclaimer, journal, state, pause}),
@@ -180,6 +182,7 @@ struct Server::Parts final : AckListener,
   ProcessFacts facts;
   net::IoThreads threads;
   Services services;
+  Tls tls;
   net::Listener listener;
   RateSampler rates;
   KeyExpiry expiry;
@@ -239,6 +242,7 @@ void Server::Parts::wake_for_monitors(size_t thread_index) {
 }
 
 void Server::Parts::tick() {
+  listener.end_late_handshakes();
   memory.measure_available();
   follower.drive_failover();
   shutdown.look();
@@ -295,10 +299,13 @@ core::Result<> Server::start() {
     if (parts.listener.rebind()) return {};
     return core::Error{"Failed to bind to specified addresses."};
   });
-  config_.on_change(OptionId::kPort, [&parts]() -> core::Result<> {
-    if (parts.listener.rebind()) return {};
-    return core::Error{"Unable to listen on this port. Check server logs."};
-  });
+  if (auto prepared = prepare_tls(); !prepared) return prepared;
+  for (const OptionId id : {OptionId::kPort, OptionId::kTlsPort}) {
+    config_.on_change(id, [&parts]() -> core::Result<> {
+      if (parts.listener.rebind()) return {};
+      return core::Error{"Unable to listen on this port. Check server logs."};
+    });
+  }
   for (const OptionId id : {OptionId::kSlowlogLogSlowerThan, OptionId::kLatencyMonitorThreshold}) {
     config_.on_change(id, [&parts]() -> core::Result<> {
       parts.observer.update();
@@ -307,6 +314,22 @@ core::Result<> Server::start() {
   }
   prepare_durability();
   return parts.listener.open();
+}
+
+core::Result<> Server::prepare_tls() {
+  // Before the listener's hooks: a port needs the certificates.
+  Tls& tls = parts_->tls;
+  config_.on_change(
+      {OptionId::kTlsPort, OptionId::kTlsReplication, OptionId::kTlsAuthClients,
+       OptionId::kTlsCertFile, OptionId::kTlsKeyFile, OptionId::kTlsKeyFilePass,
+       OptionId::kTlsClientCertFile, OptionId::kTlsClientKeyFile, OptionId::kTlsClientKeyFilePass,
+       OptionId::kTlsCaCertFile, OptionId::kTlsCaCertDir, OptionId::kTlsDhParamsFile,
+       OptionId::kTlsProtocols, OptionId::kTlsCiphers, OptionId::kTlsCipherSuites,
+       OptionId::kTlsPreferServerCiphers, OptionId::kTlsSessionCaching,
+       OptionId::kTlsSessionCacheSize, OptionId::kTlsSessionCacheTimeout},
+      [&tls] { return tls.apply(); }, [&tls] { tls.revert(); });
+  if (tls.apply()) return {};
+  return core::Error{"Failed to configure TLS. Check logs for more info."};
 }
 
 void Server::prepare_durability() {

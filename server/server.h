@@ -28,6 +28,7 @@ class Server {
 
  private:
   struct Parts;
+  core::Result<> prepare_tls();
   void prepare_durability();
   void recover();
   void await_signal();

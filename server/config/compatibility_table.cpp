@@ -73,9 +73,6 @@ constexpr BoolRow kBools[] = {
     {"set-proc-title", "", "yes", kFixed},
     {"syslog-enabled", "", "no", kFixed},
     {"tls-cluster", "", "no", kFree},
-    {"tls-prefer-server-ciphers", "", "no", kFree},
-    {"tls-replication", "", "no", kFree},
-    {"tls-session-caching", "", "yes", kFree},
 };
 
 constexpr NumberRow kIntegers[] = {
@@ -102,9 +99,6 @@ constexpr NumberRow kIntegers[] = {
     {"set-max-intset-entries", "", "512", 0, kInt64Max, kFree},
     {"socket-mark-id", "", "0", 0, kUint32Max, kFixed},
     {"stream-node-max-entries", "", "100", 0, kInt64Max, kFree},
-    {"tls-port", "", "0", 0, 65535, kFree},
-    {"tls-session-cache-size", "", "20480", 0, kInt32Max, kFree},
-    {"tls-session-cache-timeout", "", "300", 0, kInt32Max, kFree},
     {"zset-max-listpack-entries", "zset-max-ziplist-entries", "128", 0, kInt64Max, kFree},
 };
 
@@ -131,7 +125,6 @@ const EnumRow kEnums[] = {
      "local0",
      {"user", "local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7"},
      kFixed},
-    {"tls-auth-clients", "yes", {"no", "yes", "optional"}, kFree},
 };
 
 constexpr TextRow kTexts[] = {
@@ -147,18 +140,6 @@ constexpr TextRow kTexts[] = {
     {"proc-title-template", "", "{title} {listen-addr} {server-mode}", kFree, kOneWord, kPublic},
     {"server_cpulist", "", "", kFixed, kOneWord, kPublic},
     {"syslog-ident", "", "redis", kFixed, kOneWord, kPublic},
-    {"tls-ca-cert-dir", "", "", kFree, kOneWord, kPublic},
-    {"tls-ca-cert-file", "", "", kFree, kOneWord, kPublic},
-    {"tls-cert-file", "", "", kFree, kOneWord, kPublic},
-    {"tls-ciphers", "", "", kFree, kOneWord, kPublic},
-    {"tls-ciphersuites", "", "", kFree, kOneWord, kPublic},
-    {"tls-client-cert-file", "", "", kFree, kOneWord, kPublic},
-    {"tls-client-key-file", "", "", kFree, kOneWord, kPublic},
-    {"tls-client-key-file-pass", "", "", kFree, kOneWord, kSecret},
-    {"tls-dh-params-file", "", "", kFree, kOneWord, kPublic},
-    {"tls-key-file", "", "", kFree, kOneWord, kPublic},
-    {"tls-key-file-pass", "", "", kFree, kOneWord, kSecret},
-    {"tls-protocols", "", "", kFree, kOneWord, kPublic},
 };
 
 template <class Row>

@@ -38,6 +38,11 @@ std::string spelled_name(const std::string& name) {
 
 }  // namespace
 
+struct ConfigHooks {
+  Config::Hook apply;
+  std::function<void()> undo;
+};
+
 Config::Config() : texts_(option_table().size()) {
   const auto& table = option_table();
   for (size_t i = 0; i < table.size(); ++i) {
@@ -125,9 +130,12 @@ std::vector<std::string> Config::take_warnings() {
   return std::exchange(warnings_, {});
 }
 
-void Config::on_change(OptionId id, Hook hook) {
+void Config::on_change(const OptionGroup& group, Hook apply, std::function<void()> undo) {
+  if (!undo) undo = [apply] { (void)apply(); };
+  const auto hooks =
+      std::make_shared<const ConfigHooks>(ConfigHooks{std::move(apply), std::move(undo)});
   const std::lock_guard lock(mutex_);
-  hooks_[static_cast<size_t>(id)].push_back(std::move(hook));
+  for (const OptionId id : group.ids) hooks_[static_cast<size_t>(id)].push_back(hooks);
 }
 
 std::vector<NamedValue> Config::get(std::span<const std::string_view> patterns) const {
@@ -199,15 +207,19 @@ core::Result<std::vector<Config::Change>> Config::prepare(std::span<const NamedV
   return changes;
 }
 
-core::Result<> Config::run_hooks(const Change& change) {
+core::Result<> Config::run_hooks(const Change& change, std::vector<ConfigHooksPtr>& done) {
   if (change.index >= kOptionIdCount) return {};
-  std::vector<Hook> hooks;
+  std::vector<ConfigHooksPtr> hooks;
   {
     const std::lock_guard lock(mutex_);
     hooks = hooks_[change.index];
   }
-  for (const Hook& hook : hooks) {
-    if (auto done = hook(); !done) return set_error(change.name, done.error().message);
+  for (const ConfigHooksPtr& hook : hooks) {
+    if (std::ranges::find(done, hook) != done.end()) continue;
+    done.push_back(hook);
+    if (auto applied = hook->apply(); !applied) {
+      return set_error(change.name, applied.error().message);
+    }
   }
   return {};
 }
@@ -219,17 +231,16 @@ core::Result<> Config::commit(const std::vector<Change>& changes) {
     old.push_back({change.index, change.name, {text_at(change.index), scalar}});
     store(change.index, change.value);
   }
+  std::vector<ConfigHooksPtr> done;
   for (size_t i = 0; i < changes.size(); ++i) {
-    if (old[i].value.text == changes[i].value.text) continue;
-    const auto done = run_hooks(changes[i]);
-    if (done) continue;
+    const bool is_same = old[i].value.text == changes[i].value.text;
+    if (is_same && !option_table()[changes[i].index].reloads) continue;
+    const auto applied = run_hooks(changes[i], done);
+    if (applied) continue;
     // Backwards, so that a row named twice by its aliases ends with its first value.
     for (size_t j = old.size(); j-- > 0;) store(old[j].index, old[j].value);
-    // The hooks that already acted see the old values now; what they say no longer matters.
-    for (size_t j = 0; j <= i; ++j) {
-      if (old[j].value.text != changes[j].value.text) (void)run_hooks(old[j]);
-    }
-    return done.error();
+    for (const ConfigHooksPtr& hook : done) hook->undo();
+    return applied;
   }
   return {};
 }

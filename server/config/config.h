@@ -14,6 +14,8 @@
 #include <atomic>
 #include <bit>
 #include <functional>
+#include <initializer_list>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <string>
@@ -44,6 +46,17 @@ enum class Origin { kLocal, kRemote };
 
 using NamedValue = std::pair<std::string, std::string>;
 
+// Options that are carried out together.
+struct OptionGroup {
+  OptionGroup(OptionId id) : ids{id} {}
+  OptionGroup(std::initializer_list<OptionId> some) : ids(some) {}
+  std::vector<OptionId> ids;
+};
+
+// A change's apply and undo; see Config::on_change.
+struct ConfigHooks;
+using ConfigHooksPtr = std::shared_ptr<const ConfigHooks>;
+
 class Config {
  public:
   // Carries a change out. An error takes the whole set() back; its message ends the reply.
@@ -71,8 +84,10 @@ class Config {
   // CONFIG REWRITE.
   core::Result<> rewrite();
 
-  // Called after each set() that changed `id`, in order of registration.
-  void on_change(OptionId id, Hook hook);
+  // Called after each set() that changed an option of the group, once, in order of registration.
+  // When that set() fails `undo` takes back what `apply` did, whether it succeeded or not; without
+  // one, `apply` is called again and sees the old values.
+  void on_change(const OptionGroup& group, Hook apply, std::function<void()> undo = nullptr);
 
   // Whether values of this name or alias must not be shown, as in MONITOR or SLOWLOG.
   static bool is_sensitive(std::string_view name);
@@ -147,7 +162,8 @@ class Config {
   core::Result<std::vector<Change>> prepare(std::span<const NamedValue> pairs, Origin origin) const;
   core::Result<> check_mutable(size_t index, const std::string& name, Origin origin) const;
   core::Result<> commit(const std::vector<Change>& changes);
-  core::Result<> run_hooks(const Change& change);
+  // Runs those of the change's hooks that `done` does not hold, and adds them.
+  core::Result<> run_hooks(const Change& change, std::vector<ConfigHooksPtr>& done);
   void store(size_t index, const Value& value);
   std::string text_at(size_t index) const;
   void warn(std::string message);
@@ -155,7 +171,7 @@ class Config {
   std::mutex set_mutex_;            // held through set() and rewrite()
   mutable std::mutex mutex_;        // guards texts_, hooks_, warnings_
   std::vector<std::string> texts_;  // canonical, by row of the option table
-  std::array<std::vector<Hook>, kOptionIdCount> hooks_;
+  std::array<std::vector<ConfigHooksPtr>, kOptionIdCount> hooks_;
   std::vector<std::string> warnings_;
 
   std::array<std::atomic<int64_t>, kOptionIdCount> scalars_{};

@@ -30,7 +30,6 @@ std::string_view missing_feature(std::string_view name, std::string_view value) 
   if (name == "aclfile" || name == "user") {
     return "users are not in this version, only requirepass guards the server";
   }
-  if (name == "tls-port") return "TLS is not in this version, the port is not opened";
   if (name == "cluster-enabled" && value == "yes") {
     return "clusters of several servers are not in this version; 'emulated' serves the clients of "
            "clusters with this one";

@@ -100,6 +100,25 @@ enum class OptionId : uint8_t {
   kLatencyMonitorThreshold,
   kLatencyTracking,
   kLatencyTrackingInfoPercentiles,
+  kTlsPort,
+  kTlsReplication,
+  kTlsAuthClients,
+  kTlsCertFile,
+  kTlsKeyFile,
+  kTlsKeyFilePass,
+  kTlsClientCertFile,
+  kTlsClientKeyFile,
+  kTlsClientKeyFilePass,
+  kTlsCaCertFile,
+  kTlsCaCertDir,
+  kTlsDhParamsFile,
+  kTlsProtocols,
+  kTlsCiphers,
+  kTlsCipherSuites,
+  kTlsPreferServerCiphers,
+  kTlsSessionCaching,
+  kTlsSessionCacheSize,
+  kTlsSessionCacheTimeout,
   kBloomErrorRate,
   kBloomInitialSize,
   kBloomExpansionFactor,
@@ -173,6 +192,7 @@ struct Option {
   bool multi_argument = false;
   bool accumulates = false;  // a repeated line adds to the earlier ones instead of replacing them
   bool sensitive = false;    // never shown in a message or a log
+  bool reloads = false;      // setting it to the same text again carries it out again
   bool inert = false;        // known to Redis, kept for CONFIG GET, without effect here
   ValueParser parser = nullptr;  // instead of the kind's own
   LineWriter line_writer = nullptr;

@@ -345,6 +345,61 @@ std::vector<Option> observation_options() {
   };
 }
 
+Option tls_text(std::string_view name) {
+  return {.name = name, .kind = OptionKind::kString};
+}
+
+// The content of the file may be new.
+Option tls_file(std::string_view name) {
+  return {.name = name, .kind = OptionKind::kString, .reloads = true};
+}
+
+Option tls_secret(std::string_view name) {
+  return {.name = name, .kind = OptionKind::kString, .sensitive = true};
+}
+
+Option tls_flag(std::string_view name, std::string_view default_text) {
+  return {.name = name, .kind = OptionKind::kBool, .default_text = std::string(default_text)};
+}
+
+Option tls_number(std::string_view name, std::string_view default_text) {
+  return {.name = name,
+          .kind = OptionKind::kInteger,
+          .default_text = std::string(default_text),
+          .max = kInt32Max};
+}
+
+std::vector<Option> tls_options() {
+  return {
+      {.name = "tls-port",
+       .kind = OptionKind::kInteger,
+       .default_text = "0",
+       .max = 65535,
+       .mutability = kWithHook},
+      tls_flag("tls-replication", "no"),
+      {.name = "tls-auth-clients",
+       .kind = OptionKind::kEnum,
+       .default_text = "yes",
+       .choices = {"no", "yes", "optional"}},
+      tls_file("tls-cert-file"),
+      tls_file("tls-key-file"),
+      tls_secret("tls-key-file-pass"),
+      tls_file("tls-client-cert-file"),
+      tls_file("tls-client-key-file"),
+      tls_secret("tls-client-key-file-pass"),
+      tls_file("tls-ca-cert-file"),
+      tls_file("tls-ca-cert-dir"),
+      tls_file("tls-dh-params-file"),
+      tls_text("tls-protocols"),
+      tls_text("tls-ciphers"),
+      tls_text("tls-ciphersuites"),
+      tls_flag("tls-prefer-server-ciphers", "no"),
+      tls_flag("tls-session-caching", "yes"),
+      tls_number("tls-session-cache-size", "20480"),
+      tls_number("tls-session-cache-timeout", "300"),
+  };
+}
+
 std::vector<Option> bloom_options() {
   return {
       {.name = "bf-error-rate",
@@ -388,7 +443,7 @@ std::vector<Option> build_table() {
   std::vector<Option> table;
   for (auto make : {network_options, security_options, limit_options, process_options,
                     persistence_options, key_event_options, replica_options, leader_options,
-                    cluster_options, observation_options, bloom_options}) {
+                    cluster_options, observation_options, tls_options, bloom_options}) {
     const auto rows = make();
     table.insert(table.end(), rows.begin(), rows.end());
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "server/net/client_output.h"
 
+#include <utility>
+
 #include "core/release_storage.h"
 
 namespace server::net {
@@ -20,8 +22,8 @@ void ClientOutput::keep(std::string_view bytes) {
 bool ClientOutput::flush(bool is_ready) {
   if (is_ready) is_full_ = false;
   // EPOLLOUT is armed; do not retry before it fires.
-  if (unsent_.empty() || is_held_ || is_full_) return !is_broken_;
-  unsent_.consume(send_now(unsent_.view()));
+  if (!wants_to_send() || is_full_) return !is_broken_;
+  unsent_.consume(send_now(is_held_ ? std::string_view() : unsent_.view()));
   if (unsent_.empty()) {
     unsent_.shrink(0);
     limit_ = OutputLimit{};
@@ -30,9 +32,12 @@ bool ClientOutput::flush(bool is_ready) {
 }
 
 size_t ClientOutput::send_now(std::string_view bytes) {
-  if (bytes.empty()) return 0;
+  if (bytes.empty() && !stream_holds_bytes_) return 0;
   const Stream::Outcome outcome = stream_.send(bytes);
-  is_full_ = outcome.bytes < bytes.size();
+  is_full_ = outcome.bytes < bytes.size() || outcome.holds_bytes;
+  if (std::exchange(stream_holds_bytes_, outcome.holds_bytes) && !outcome.holds_bytes) {
+    has_moved_ = true;
+  }
   is_broken_ = outcome.status == Stream::Status::kBroken;
   if (outcome.bytes == 0) return 0;
   has_moved_ = true;

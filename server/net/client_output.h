@@ -16,9 +16,9 @@
 #include "protocol/output_buffer.h"
 #include "protocol/reply_writer.h"
 #include "server/net/reply_gate.h"
-#include "server/net/stream.h"
 #include "server/process/statistics.h"
 #include "server/session/output_limit.h"
+#include "server/transport/stream.h"
 
 namespace server::net {
 
@@ -44,11 +44,13 @@ class ClientOutput {
   size_t release(std::string_view error, protocol::RespVersion resp);
   bool is_held() const { return is_held_; }
 
-  bool empty() const { return unsent_.empty(); }
+  // The stream may hold bytes after it has received some, too.
+  void note_held_by_stream(bool holds_bytes) { stream_holds_bytes_ = holds_bytes; }
+  bool empty() const { return unsent_.empty() && !stream_holds_bytes_; }
   size_t size() const { return unsent_.size(); }
   size_t capacity() const { return unsent_.capacity(); }
   // Whether flush() should be called once the stream is writable.
-  bool wants_to_send() const { return !unsent_.empty() && !is_held_; }
+  bool wants_to_send() const { return stream_holds_bytes_ || (!unsent_.empty() && !is_held_); }
   // `now_us` is monotonic.
   bool is_over(const BufferLimit& limit, int64_t now_us) {
     return limit_.is_broken(unsent_.size(), limit, now_us);
@@ -73,7 +75,8 @@ class ClientOutput {
   std::vector<ReplySpan> held_writes_;  // in unsent_
   size_t peak_ = 0;
   bool is_held_ = false;
-  bool is_full_ = false;  // the stream takes nothing until it is ready
+  bool is_full_ = false;             // the stream takes nothing until it is ready
+  bool stream_holds_bytes_ = false;  // that it has taken
   bool is_broken_ = false;
   bool has_moved_ = false;
 };

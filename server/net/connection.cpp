@@ -10,6 +10,7 @@
 #include "server/process/log.h"
 #include "server/process/statistics.h"
 #include "server/session/clients.h"
+#include "server/transport/tls_stream.h"
 
 namespace server::net {
 namespace {
@@ -26,6 +27,18 @@ void publish_query_buffer(Session& session, size_t size_bytes, size_t free_bytes
   session.query_buffer_free_bytes.store(free_bytes, std::memory_order_relaxed);
 }
 
+std::shared_ptr<Stream> stream_of(const Session& session) {
+  if (session.socket.tls != nullptr) return session.socket.tls;
+  return std::make_shared<SocketStream>(session.socket.descriptor);
+}
+
+void log_failed_handshake(const Session& session) {
+  const auto& tls = session.socket.tls;
+  if (tls == nullptr || tls->phase() != TlsStream::Phase::kHandshake) return;
+  log_verbose("Error accepting a client connection: {} (addr={} laddr={})", tls->failure(),
+              session.address, session.local_address);
+}
+
 }  // namespace
 
 Connection::Connection(IoThread& thread, Services& services, std::shared_ptr<Session> session)
@@ -33,8 +46,8 @@ Connection::Connection(IoThread& thread, Services& services, std::shared_ptr<Ses
       services_(services),
       session_(std::move(session)),
       counters_(services.statistics.thread(thread.index)),
-      stream_(session_->descriptor),
-      output_(stream_, counters_),
+      stream_(stream_of(*session_)),
+      output_(*stream_, counters_),
       dispatcher_(services, counters_, *session_),
       timer_(thread.context) {
   apply_parser_limits();
@@ -47,7 +60,7 @@ Connection::~Connection() {
 }
 
 void Connection::start() {
-  if (!thread_.sockets.add(session_->descriptor, *this, interest_)) {
+  if (!thread_.sockets.add(session_->socket.descriptor, *this, interest_)) {
     log_warning("Cannot wait for client {}", session_->address);
     return close();
   }
@@ -57,8 +70,8 @@ void Connection::start() {
 void Connection::close() {
   if (state_ == State::kClosed) return;
   state_ = State::kClosed;
-  thread_.sockets.remove(session_->descriptor, *this);
-  stream_.close();
+  thread_.sockets.remove(session_->socket.descriptor, *this);
+  stream_->close();
   timer_.cancel();
   thread_.connections.forget(session_->id);
 }
@@ -86,8 +99,12 @@ void Connection::apply_parser_limits() {
 void Connection::receive() {
   using Status = Stream::Status;
   auto& buffer = thread_.read_buffer;
-  const auto [status, size] =
-      stream_.receive(std::span(buffer).first(input_.room(session_->authenticated)));
+  const auto [status, size, holds_bytes] =
+      stream_->receive(buffer, input_.room(session_->authenticated));
+  if (holds_bytes) [[unlikely]] {
+    output_.note_held_by_stream(true);
+    update_interest();
+  }
   switch (status) {
     case Status::kDone:
       counters_.input_bytes.add(size);
@@ -101,6 +118,7 @@ void Connection::receive() {
       settle();
       return;
     case Status::kBroken:
+      log_failed_handshake(*session_);
       return close();
   }
 }
@@ -151,8 +169,10 @@ Connection::State Connection::execute(std::string_view fresh) {
   if (output_.empty()) unknown_reply_bytes_ = 0;
   const std::string_view data = input_.join(fresh);
   const bool is_kept = input_.size() > 0;
-  publish_query_buffer(*session_, data.size(),
-                       is_kept ? input_.free_bytes() : ClientInput::kReadBytes - data.size());
+  publish_query_buffer(
+      *session_, data.size(),
+      is_kept ? input_.free_bytes()
+              : ClientInput::kReadBytes - std::min(ClientInput::kReadBytes, data.size()));
   size_t consumed = 0;
   const State next = execute_complete(data, consumed);
   input_.keep(data.substr(consumed), session_->authenticated);
@@ -354,7 +374,7 @@ void Connection::update_interest() {
   if (output_.wants_to_send()) interest |= EPOLLOUT;
   if (interest == interest_) return;
   interest_ = interest;
-  thread_.sockets.change(session_->descriptor, *this, interest);
+  thread_.sockets.change(session_->socket.descriptor, *this, interest);
 }
 
 void Connection::publish_buffer_sizes() {

@@ -23,9 +23,9 @@
 #include "server/net/client_input.h"
 #include "server/net/client_output.h"
 #include "server/net/io_threads.h"
-#include "server/net/stream.h"
 #include "server/pubsub/pub_sub.h"
 #include "server/session/session.h"
+#include "server/transport/stream.h"
 
 namespace server::net {
 
@@ -120,7 +120,7 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   Services& services_;
   std::shared_ptr<Session> session_;
   ThreadStatistics& counters_;
-  SocketStream stream_;
+  const std::shared_ptr<Stream> stream_;
   ClientOutput output_;
   Dispatcher dispatcher_;
   protocol::RequestParser parser_;

@@ -7,6 +7,7 @@
 #include <ctime>
 
 #include "server/net/connection.h"
+#include "server/transport/stream.h"
 
 namespace server::net {
 
@@ -20,7 +21,7 @@ IoThread::IoThread(size_t thread_index, ReplyLog& log)
            }),
       sockets(context),
       gate(log, [this](bool waits) { waits ? log_waker.arm() : log_waker.disarm(); }),
-      read_buffer(ClientInput::kReadBytes),
+      read_buffer(ClientInput::kReadBytes + Stream::kExtraBytesMax),
       log_waker(loop, [this] { gate.release_safe(); }),
       blocked_waker(
           loop, [this] { connections.for_each_blocked([](Connection& c) { c.look_again(); }); }),

@@ -21,6 +21,7 @@
 #include "server/process/log.h"
 #include "server/process/statistics.h"
 #include "server/session/clients.h"
+#include "server/transport/tls_stream.h"
 
 namespace server::net {
 namespace {
@@ -63,11 +64,11 @@ bool is_loopback(const ip::address& address) {
                    : address.is_loopback();
 }
 
-std::string tcp_name_of(const std::string& address, int port) {
+}  // namespace
+
+std::string Listener::Place::name() const {
   return fmt::format("{}:{}", address, port);
 }
-
-}  // namespace
 
 Listener::~Listener() {
   close();
@@ -76,11 +77,7 @@ Listener::~Listener() {
 core::Result<> Listener::open() {
   const Config& config = services_.config;
   const std::scoped_lock lock(mutex_);
-  if (auto opened = open_tcp_endpoints(endpoints_); !opened) {
-    // Redis' words, which the tests of others look for.
-    return core::Error{fmt::format("Failed listening on port {} (TCP), aborting: {}", config.port(),
-                                   opened.error().message)};
-  }
+  if (auto opened = open_tcp_endpoints(endpoints_); !opened) return opened;
   if (!config.unix_socket().empty()) {
     const auto mode = static_cast<unsigned>(config.unix_socket_mode());
     if (auto opened = open_unix(config.unix_socket(), mode); !opened) {
@@ -91,43 +88,53 @@ core::Result<> Listener::open() {
   return {};
 }
 
-core::Result<> Listener::open_tcp_endpoints(Endpoints& endpoints) {
+std::vector<Listener::Place> Listener::wanted_places() const {
   const Config& config = services_.config;
-  const int port = config.port();
-  if (port == 0) return {};
-  for (std::string address : config.bind_addresses()) {
-    const bool is_optional = address.starts_with('-');
-    if (is_optional) address.erase(0, 1);
-    const std::string name = tcp_name_of(address, port);
-    if (std::ranges::any_of(endpoints, [&](const auto& e) { return e->tcp_name == name; }))
-      continue;
-    auto opened = open_tcp(address, port);
+  std::vector<Place> wanted;
+  for (const auto& [kind, port] :
+       {std::pair{Kind::kTcp, config.port()},
+        std::pair{Kind::kTls, static_cast<uint16_t>(config.integer(OptionId::kTlsPort))}}) {
+    if (port == 0) continue;
+    for (std::string address : config.bind_addresses()) {
+      const bool is_optional = address.starts_with('-');
+      if (is_optional) address.erase(0, 1);
+      wanted.push_back({kind, std::move(address), port, is_optional});
+    }
+  }
+  return wanted;
+}
+
+core::Result<> Listener::open_tcp_endpoints(Endpoints& endpoints) {
+  for (const Place& place : wanted_places()) {
+    const auto is_here = [&](const auto& endpoint) { return endpoint->place.is_same(place); };
+    if (std::ranges::any_of(endpoints, is_here)) continue;
+    auto opened = open_tcp(place);
     if (opened) {
       endpoints.push_back(std::move(*opened));
-    } else if (is_optional) {
+    } else if (place.is_optional) {
       log_verbose("Not listening on optional address: {}", opened.error().message);
     } else {
-      return opened.error();
+      // Redis' words, which the tests of others look for.
+      return core::Error{fmt::format("Failed listening on port {} ({}), aborting: {}", place.port,
+                                     place.kind == Kind::kTls ? "TLS" : "TCP",
+                                     opened.error().message)};
     }
   }
   return {};
 }
 
 core::Result<> Listener::rebind() {
-  const Config& config = services_.config;
-  std::vector<std::string> wanted;
-  for (std::string address : config.bind_addresses()) {
-    if (address.starts_with('-')) address.erase(0, 1);
-    if (config.port() != 0) wanted.push_back(tcp_name_of(address, config.port()));
-  }
+  const auto wanted = wanted_places();
   const std::scoped_lock lock(mutex_);
   // First the old ones end, because `*` and an address on the same port exclude each other. A
   // socket that is shut down keeps its name and can listen again.
   Endpoints retired;
   Endpoints kept;
   for (auto& endpoint : endpoints_) {
+    const Place& here = endpoint->place;
     const bool stays =
-        endpoint->tcp_name.empty() || std::ranges::find(wanted, endpoint->tcp_name) != wanted.end();
+        here.kind == Kind::kUnix ||
+        std::ranges::any_of(wanted, [&](const Place& place) { return place.is_same(here); });
     if (!stays) {
       endpoint->is_retired = true;
       ::shutdown(endpoint->acceptor.native_handle(), SHUT_RDWR);
@@ -142,8 +149,8 @@ core::Result<> Listener::rebind() {
     for (auto& endpoint : retired) {
       endpoint->is_retired = false;
       const int descriptor = endpoint->acceptor.native_handle();
-      if (::listen(descriptor, static_cast<int>(config.tcp_backlog())) != 0) {
-        log_error("Cannot listen on {} again: {}", endpoint->tcp_name, std::strerror(errno));
+      if (::listen(descriptor, static_cast<int>(services_.config.tcp_backlog())) != 0) {
+        log_error("Cannot listen on {} again: {}", endpoint->place.name(), std::strerror(errno));
       }
       endpoints_.push_back(std::move(endpoint));
     }
@@ -155,12 +162,12 @@ core::Result<> Listener::rebind() {
   return opened;
 }
 
-core::Result<std::shared_ptr<Listener::Endpoint>> Listener::open_tcp(const std::string& address,
-                                                                     int port) {
+core::Result<std::shared_ptr<Listener::Endpoint>> Listener::open_tcp(const Place& place) {
+  const std::string& address = place.address;
   const bool any = address == "*" || address == "::*";
   const auto flags = ip::tcp::resolver::passive | ip::tcp::resolver::numeric_service;
   ip::basic_resolver<ip::tcp, Executor> resolver(threads_.at(0).context);
-  const std::string service = std::to_string(port);
+  const std::string service = std::to_string(place.port);
   ErrorCode error;
   const auto found = any ? resolver.resolve(address == "*" ? ip::tcp::v4() : ip::tcp::v6(), "",
                                             service, flags, error)
@@ -170,7 +177,7 @@ core::Result<std::shared_ptr<Listener::Endpoint>> Listener::open_tcp(const std::
         fmt::format("Could not resolve bind address '{}': {}", address, error.message())};
   }
   const ip::tcp::endpoint where = found.begin()->endpoint();
-  auto endpoint = std::make_shared<Endpoint>(threads_.at(0).context, tcp_name_of(address, port));
+  auto endpoint = std::make_shared<Endpoint>(threads_.at(0).context, place);
   Acceptor& acceptor = endpoint->acceptor;
   acceptor.open(where.protocol(), error);
   if (!error) {
@@ -182,8 +189,8 @@ core::Result<std::shared_ptr<Listener::Endpoint>> Listener::open_tcp(const std::
   }
   if (!error) acceptor.listen(static_cast<int>(services_.config.tcp_backlog()), error);
   if (error) {
-    return core::Error{fmt::format("Could not create server TCP listening socket {}:{}: {}",
-                                   address, port, error.message())};
+    return core::Error{fmt::format("Could not create server TCP listening socket {}: {}",
+                                   place.name(), error.message())};
   }
   acceptor.native_non_blocking(true);
   make_private(acceptor.native_handle());
@@ -197,7 +204,7 @@ core::Result<> Listener::open_unix(const std::string& path, unsigned permissions
   // Only a socket left behind by an earlier run is removed, never a file of another kind.
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) ::unlink(path.c_str());
-  auto endpoint = std::make_shared<Endpoint>(threads_.at(0).context, "");
+  auto endpoint = std::make_shared<Endpoint>(threads_.at(0).context, Place{});
   Acceptor& acceptor = endpoint->acceptor;
   ErrorCode error;
   acceptor.open(asio::local::stream_protocol(), error);
@@ -246,7 +253,8 @@ void Listener::await(Endpoint& endpoint) {
     self->is_awaited = false;
     if (error || self->is_retired) return;
     if (accept_waiting(*self)) return await(*self);
-    // Out of descriptors: the queue stays readable, so without a pause this would spin.
+    // Out of descriptors, or of handshakes: the queue stays readable, so without a pause this would
+    // spin.
     self->pause.expires_after(std::chrono::milliseconds(100));
     self->pause.async_wait([this, self](const ErrorCode& cancelled) {
       const std::scoped_lock pause_lock(mutex_);
@@ -259,10 +267,11 @@ bool Listener::accept_waiting(Endpoint& endpoint) {
   // A bound leaves room for the clients of this thread during a storm of connections.
   constexpr int kAcceptsPerWakeUp = 256;
   for (int i = 0; i < kAcceptsPerWakeUp; ++i) {
+    if (endpoint.place.kind == Kind::kTls && !handshakes_.make_room()) return false;
     const int descriptor = ::accept4(endpoint.acceptor.native_handle(), nullptr, nullptr,
                                      SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (descriptor >= 0) {
-      admit(descriptor, endpoint.tcp_name.empty());
+      admit(descriptor, endpoint.place.kind);
       continue;
     }
     if (errno == EINTR || errno == ECONNABORTED) continue;
@@ -273,12 +282,13 @@ bool Listener::accept_waiting(Endpoint& endpoint) {
   return true;
 }
 
-std::string Listener::refusal(int descriptor, bool is_unix) const {
+std::string Listener::refusal(int descriptor, Kind kind) const {
   if (services_.clients.count() >= static_cast<size_t>(services_.config.max_clients())) {
     return "-ERR max number of clients reached\r\n";
   }
   const bool open_to_all = services_.config.protected_mode() && services_.config.password().empty();
-  if (open_to_all && !is_unix && !is_loopback(tcp_endpoint(descriptor, true).address())) {
+  if (open_to_all && kind != Kind::kUnix &&
+      !is_loopback(tcp_endpoint(descriptor, true).address())) {
     return "-DENIED Bloomery is running in protected mode because protected mode is enabled and "
            "no password is set. Connections are accepted from the loopback interface only. Set "
            "'requirepass', or 'protected-mode no' if the network is trusted, and connect again."
@@ -287,26 +297,38 @@ std::string Listener::refusal(int descriptor, bool is_unix) const {
   return "";
 }
 
-void Listener::admit(int descriptor, bool is_unix) {
-  if (const std::string text = refusal(descriptor, is_unix); !text.empty()) {
-    (void)::send(descriptor, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    ::close(descriptor);
-    services_.statistics.thread(0).connections_rejected.add();
-    return;
-  }
-  services_.statistics.thread(0).connections_received.add();
+std::shared_ptr<Session> Listener::new_session(int descriptor, Kind kind) {
   auto session = std::make_shared<Session>(services_.clients.next_id());
-  session->descriptor = descriptor;
-  session->is_unix_socket = is_unix;
+  session->socket.descriptor = descriptor;
+  session->is_unix_socket = kind == Kind::kUnix;
+  if (kind == Kind::kTls) {
+    session->socket.tls =
+        std::make_shared<TlsStream>(tls_.server_context(), TlsStream::Side::kServer, descriptor);
+  }
   const auto name = [&](bool of_peer) {
-    return is_unix ? unix_path_ + ":0" : text_of(tcp_endpoint(descriptor, of_peer));
+    return kind == Kind::kUnix ? unix_path_ + ":0" : text_of(tcp_endpoint(descriptor, of_peer));
   };
   session->address = name(true);
   session->local_address = name(false);
   session->created_ms = services_.clock.wall_ms();
   session->last_interaction_ms.store(session->created_ms);
   session->authenticated = services_.config.password().empty();
-  if (!is_unix) {
+  return session;
+}
+
+void Listener::admit(int descriptor, Kind kind) {
+  if (const std::string text = refusal(descriptor, kind); !text.empty()) {
+    // Before a handshake nothing can be said that a TLS client would understand.
+    if (kind != Kind::kTls) {
+      (void)::send(descriptor, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    }
+    ::close(descriptor);
+    services_.statistics.thread(0).connections_rejected.add();
+    return;
+  }
+  services_.statistics.thread(0).connections_received.add();
+  auto session = new_session(descriptor, kind);
+  if (kind != Kind::kUnix) {
     set_option(descriptor, IPPROTO_TCP, TCP_NODELAY, 1);
     const auto keepalive_s = static_cast<int>(services_.config.tcp_keepalive_s());
     if (keepalive_s > 0) {
@@ -325,6 +347,7 @@ void Listener::admit(int descriptor, bool is_unix) {
   };
   // Counted at once, so that a storm cannot pass maxclients before the threads catch up.
   services_.clients.add(session);
+  if (kind == Kind::kTls) handshakes_.add(session);
   thread.loop.post([&thread, &services = services_, session = std::move(session)]() mutable {
     const uint64_t id = session->id;
     auto connection = std::make_shared<Connection>(thread, services, std::move(session));

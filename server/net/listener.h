@@ -18,13 +18,16 @@
 
 #include "core/result.h"
 #include "server/commands/services.h"
+#include "server/net/handshakes.h"
 #include "server/net/io_threads.h"
+#include "server/transport/tls.h"
 
 namespace server::net {
 
 class Listener {
  public:
-  Listener(IoThreads& threads, Services& services) : threads_(threads), services_(services) {}
+  Listener(IoThreads& threads, Services& services, const Tls& tls)
+      : threads_(threads), services_(services), tls_(tls), handshakes_(services) {}
   ~Listener();
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
@@ -33,42 +36,63 @@ class Listener {
   core::Result<> open();
   // Begins to accept.
   void start();
-  // CONFIG SET of `bind` or `port`: moves to the new addresses; on failure the old ones stay.
+  // CONFIG SET of `bind`, `port` or `tls-port`: moves to the new addresses; on failure the old ones
+  // stay.
   core::Result<> rebind();
+  // Several times a second: ends handshakes that take too long. On I/O thread 0.
+  void end_late_handshakes() { handshakes_.end_late(); }
   void close();
 
  private:
   using Acceptor = asio::basic_socket_acceptor<asio::generic::stream_protocol, Executor>;
+  enum class Kind : uint8_t { kUnix, kTcp, kTls };
+  // An address to listen on.
+  struct Place {
+    Kind kind = Kind::kUnix;
+    std::string address{};  // as configured, without its '-'
+    uint16_t port = 0;
+    bool is_optional = false;
+
+    bool is_same(const Place& other) const {
+      return kind == other.kind && port == other.port && address == other.address;
+    }
+    std::string name() const;
+  };
   // A listening socket.
   struct Endpoint : std::enable_shared_from_this<Endpoint> {
-    Endpoint(asio::io_context& context, std::string name)
-        : acceptor(context), tcp_name(std::move(name)), pause(context) {}
+    Endpoint(asio::io_context& context, Place its_place)
+        : acceptor(context), place(std::move(its_place)), pause(context) {}
 
     Acceptor acceptor;
-    const std::string tcp_name;  // "address:port" as configured; empty for a unix socket
+    const Place place;
     bool is_awaited = false;
     bool is_retired = false;  // accepts no more
     Timer pause;
   };
   using Endpoints = std::vector<std::shared_ptr<Endpoint>>;
 
-  // Adds the configured endpoints that `endpoints` lacks.
+  // The configured TCP addresses.
+  std::vector<Place> wanted_places() const;
+  // Adds the wanted endpoints that `endpoints` lacks.
   core::Result<> open_tcp_endpoints(Endpoints& endpoints);
-  core::Result<std::shared_ptr<Endpoint>> open_tcp(const std::string& address, int port);
+  core::Result<std::shared_ptr<Endpoint>> open_tcp(const Place& place);
   core::Result<> open_unix(const std::string& path, unsigned permissions);
   // Closes the socket. REQUIRES: mutex_.
   static void close(Endpoint& endpoint);
   // Starts accepting. REQUIRES: mutex_.
   void await(Endpoint& endpoint);
-  // Accepts all that wait; false when the process has no descriptors left.
+  // Accepts all that wait; false when the process has no descriptors left, or enough handshakes.
   bool accept_waiting(Endpoint& endpoint);
-  void admit(int descriptor, bool is_unix);
+  void admit(int descriptor, Kind kind);
+  std::shared_ptr<Session> new_session(int descriptor, Kind kind);
   // The reply for a client that must not be served; empty for the others.
-  std::string refusal(int descriptor, bool is_unix) const;
+  std::string refusal(int descriptor, Kind kind) const;
 
   IoThreads& threads_;
   Services& services_;
-  std::mutex mutex_;  // guards endpoints_ and their contents
+  const Tls& tls_;
+  Handshakes handshakes_;  // belongs to I/O thread 0
+  std::mutex mutex_;       // guards endpoints_ and their contents
   Endpoints endpoints_;
   std::string unix_path_;
 };

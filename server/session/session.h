@@ -24,6 +24,7 @@
 
 namespace server {
 
+class TlsStream;
 struct RegisteredCommand;
 
 struct QueuedCommand {
@@ -78,6 +79,11 @@ enum class Unblock : uint8_t { kNo, kAsByTimeout, kWithError };
 
 enum class ReplyMode : uint8_t { kOn, kOff, kSkipNext, kSkipThis };
 
+struct Socket {
+  int descriptor = -1;
+  std::shared_ptr<TlsStream> tls;  // null without encryption; owns the descriptor then
+};
+
 class Session {
  public:
   explicit Session(uint64_t session_id) : id(session_id) {}
@@ -104,7 +110,7 @@ class Session {
   // Shared. Fixed before the session is registered.
   std::string address;  // "127.0.0.1:50000", or "<socket path>:0"
   std::string local_address;
-  int descriptor = -1;
+  Socket socket;
   size_t thread_index = 0;  // of its connection
   bool is_unix_socket = false;
   int64_t created_ms = 0;

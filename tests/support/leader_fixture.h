@@ -28,7 +28,7 @@ class LeaderFixture : public CommandTest {
     explicit Remote(LeaderFixture& test) : client(test) {
       ::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data());
       for (const int end : ends) ::fcntl(end, F_SETFL, O_NONBLOCK);
-      client.session->descriptor = ends[0];
+      client.session->socket.descriptor = ends[0];
       client.session->replica.knows_psync2 = true;
       client.session->replica.reads_effects = true;
     }

@@ -44,8 +44,8 @@ std::string client_line(const Session& session, int64_t now_ms, size_t argument_
   std::string line;
   const auto out = std::back_inserter(line);
   fmt::format_to(out, "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={}",
-                 session.id, session.address, session.local_address, session.descriptor, names.name,
-                 seconds_since(session.created_ms, now_ms),
+                 session.id, session.address, session.local_address, session.socket.descriptor,
+                 names.name, seconds_since(session.created_ms, now_ms),
                  seconds_since(session.last_interaction_ms.load(std::memory_order_relaxed), now_ms),
                  flag_letters(session), session.shown_database.load(std::memory_order_relaxed));
   const Subscriptions& subscriptions = session.subscriptions;

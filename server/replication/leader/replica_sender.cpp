@@ -32,7 +32,8 @@ Descriptor::~Descriptor() {
 }
 
 ReplicaSender::ReplicaSender(std::shared_ptr<Session> its_session)
-    : session(std::move(its_session)), socket(::fcntl(session->descriptor, F_DUPFD_CLOEXEC, 0)) {}
+    : session(std::move(its_session)),
+      socket(::fcntl(session->socket.descriptor, F_DUPFD_CLOEXEC, 0)) {}
 
 void ReplicaSender::send_file(Descriptor file, uint64_t size_bytes) {
   file_ = std::move(file);

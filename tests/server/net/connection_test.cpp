@@ -24,7 +24,7 @@ class ConnectionTest : public CommandTest {
  protected:
   ConnectionTest() {
     auto session = std::make_shared<Session>(clients_.next_id());
-    session->descriptor = std::exchange(sockets_.near, -1);
+    session->socket.descriptor = std::exchange(sockets_.near, -1);
     session->authenticated = true;
     session->created_ms = clock_.wall_ms();
     session->last_interaction_ms = clock_.wall_ms();

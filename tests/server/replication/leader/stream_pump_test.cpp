@@ -20,7 +20,7 @@ class StreamPumpTest : public ::testing::Test {
     ::socketpair(AF_UNIX, SOCK_STREAM, 0, ends_.data());
     for (const int end : ends_) ::fcntl(end, F_SETFL, O_NONBLOCK);
     auto session = std::make_shared<Session>(1);
-    session->descriptor = ends_[0];
+    session->socket.descriptor = ends_[0];
     link_ = std::make_shared<ReplicaSender>(session);
     backlog_.begin(0);
     link_->cursor = backlog_.attach(0);

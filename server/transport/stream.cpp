@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-#include "server/net/stream.h"
+#include "server/transport/stream.h"
 
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cassert>
 #include <cerrno>
 #include <utility>
 
-namespace server::net {
+namespace server {
 namespace {
 
 Stream::Outcome outcome_of(ssize_t size) {
@@ -19,11 +20,13 @@ Stream::Outcome outcome_of(ssize_t size) {
 
 }  // namespace
 
-Stream::Outcome SocketStream::receive(std::span<char> room) {
-  return outcome_of(::recv(descriptor_, room.data(), room.size(), 0));
+Stream::Outcome SocketStream::receive(std::span<char> room, size_t size_max) {
+  assert(room.size() >= size_max);
+  return outcome_of(::recv(descriptor_, room.data(), size_max, 0));
 }
 
 Stream::Outcome SocketStream::send(std::string_view bytes) {
+  if (bytes.empty()) return {Status::kLater};
   return outcome_of(::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL));
 }
 
@@ -31,4 +34,4 @@ void SocketStream::close() {
   if (descriptor_ != kClosed) ::close(std::exchange(descriptor_, kClosed));
 }
 
-}  // namespace server::net
+}  // namespace server

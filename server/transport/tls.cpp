@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+#include "server/transport/tls.h"
+
+#include <utility>
+
+#include "server/config/config.h"
+#include "server/process/log.h"
+
+namespace server {
+
+core::Result<> Tls::apply() {
+  const bool is_needed =
+      config_.integer(OptionId::kTlsPort) != 0 || config_.flag(OptionId::kTlsReplication);
+  TlsContext next;
+  if (is_needed) {
+    auto made = TlsContext::make(TlsSettings::of(config_));
+    if (!made) {
+      log_warning("{}", made.error().message);
+      const std::scoped_lock lock(mutex_);
+      previous_ = current_;
+      return core::Error{"Unable to update TLS configuration. Check server logs."};
+    }
+    next = std::move(*made);
+  }
+  const std::scoped_lock lock(mutex_);
+  previous_ = current_;
+  if (is_needed) current_ = std::move(next);
+  return {};
+}
+
+void Tls::revert() {
+  const std::scoped_lock lock(mutex_);
+  current_ = previous_;
+}
+
+std::shared_ptr<SSL_CTX> Tls::server_context() const {
+  const std::scoped_lock lock(mutex_);
+  return current_.server;
+}
+
+std::shared_ptr<SSL_CTX> Tls::client_context() const {
+  const std::scoped_lock lock(mutex_);
+  return current_.client;
+}
+
+}  // namespace server

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+#include "server/transport/tls_context.h"
+
+#include <fmt/format.h>
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "server/config/config.h"
+#include "server/config/words.h"
+
+namespace server {
+namespace {
+
+using ContextPtr = std::shared_ptr<SSL_CTX>;
+
+core::Error openssl_error(std::string_view what) {
+  std::array<char, 256> text{};
+  ERR_error_string_n(ERR_peek_last_error(), text.data(), text.size());
+  return {fmt::format("{}: {}", what, text.data())};
+}
+
+// Hands OpenSSL the passphrase of a key file; without one it would ask on the terminal.
+int give_password(char* out, int size, int, void* data) {
+  const auto& password = *static_cast<const std::string*>(data);
+  if (password.empty() || password.size() > static_cast<size_t>(size)) return -1;
+  std::memcpy(out, password.data(), password.size());
+  return static_cast<int>(password.size());
+}
+
+// The SSL_OP_NO_… bits of the versions that are not named; nothing for an unknown word.
+std::optional<uint64_t> refused_versions(const std::string& protocols) {
+  struct Version {
+    std::string_view name;
+    uint64_t no;
+  };
+  constexpr std::array<Version, 4> kVersions = {{{"tlsv1", SSL_OP_NO_TLSv1},
+                                                 {"tlsv1.1", SSL_OP_NO_TLSv1_1},
+                                                 {"tlsv1.2", SSL_OP_NO_TLSv1_2},
+                                                 {"tlsv1.3", SSL_OP_NO_TLSv1_3}}};
+  uint64_t refused = 0;
+  for (const Version& version : kVersions) refused |= version.no;
+  if (protocols.empty()) return refused & ~(SSL_OP_NO_TLSv1_2 | SSL_OP_NO_TLSv1_3);
+  for (const std::string& word : split_at_spaces(protocols)) {
+    const auto found = std::ranges::find(kVersions, lower_case(word), &Version::name);
+    if (found == kVersions.end()) return std::nullopt;
+    refused &= ~found->no;
+  }
+  return refused;
+}
+
+core::Result<> load_identity(SSL_CTX* context, const TlsSettings::Identity& identity) {
+  // Only while the files are read: the contexts outlive the settings.
+  SSL_CTX_set_default_passwd_cb(context, give_password);
+  SSL_CTX_set_default_passwd_cb_userdata(context, const_cast<std::string*>(&identity.key_password));
+  core::Result<> loaded;
+  if (SSL_CTX_use_certificate_chain_file(context, identity.certificate_file.c_str()) != 1) {
+    loaded =
+        openssl_error(fmt::format("Failed to load certificate: {}", identity.certificate_file));
+  } else if (SSL_CTX_use_PrivateKey_file(context, identity.key_file.c_str(), SSL_FILETYPE_PEM) !=
+             1) {
+    loaded = openssl_error(fmt::format("Failed to load private key: {}", identity.key_file));
+  }
+  SSL_CTX_set_default_passwd_cb(context, nullptr);
+  SSL_CTX_set_default_passwd_cb_userdata(context, nullptr);
+  return loaded;
+}
+
+core::Result<> load_dh_params(SSL_CTX* context, const std::string& path) {
+  const std::unique_ptr<BIO, decltype(&BIO_free)> file(BIO_new_file(path.c_str(), "r"), &BIO_free);
+  EVP_PKEY* const params = file == nullptr ? nullptr : PEM_read_bio_Parameters(file.get(), nullptr);
+  if (params == nullptr) {
+    return openssl_error(fmt::format("Failed to read DH params: {}", path));
+  }
+  // Owns the parameters if it takes them.
+  if (SSL_CTX_set0_tmp_dh_pkey(context, params) == 1) return {};
+  core::Error error = openssl_error(fmt::format("Failed to load DH params: {}", path));
+  EVP_PKEY_free(params);
+  return error;
+}
+
+void set_session_cache(SSL_CTX* context, const TlsSettings& settings) {
+  if (!settings.caches_sessions) {
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_options(context, SSL_OP_NO_TICKET);
+    SSL_CTX_set_num_tickets(context, 0);
+    return;
+  }
+  SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_SERVER);
+  SSL_CTX_sess_set_cache_size(context, static_cast<long>(settings.session_cache_size));
+  SSL_CTX_set_timeout(context, static_cast<long>(settings.session_cache_timeout_s));
+  constexpr std::string_view kId = "bloomery";
+  SSL_CTX_set_session_id_context(context, reinterpret_cast<const unsigned char*>(kId.data()),
+                                 kId.size());
+}
+
+int verify_mode(TlsAuthClients auth_clients) {
+  switch (auth_clients) {
+    case TlsAuthClients::kNo:
+      return SSL_VERIFY_NONE;
+    case TlsAuthClients::kYes:
+      return SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
+    case TlsAuthClients::kOptional:
+      return SSL_VERIFY_PEER;
+  }
+  return SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT;
+}
+
+// What both sides have in common.
+core::Result<ContextPtr> new_context(const TlsSettings& settings,
+                                     const TlsSettings::Identity& identity) {
+  ContextPtr owner(SSL_CTX_new(TLS_method()), &SSL_CTX_free);
+  SSL_CTX* const context = owner.get();
+  if (context == nullptr) return openssl_error("Failed to make a TLS context");
+  const auto refused = refused_versions(settings.protocols);
+  if (!refused) {
+    return core::Error{fmt::format(
+        "Invalid tls-protocols specified ({}). Use a combination of 'TLSv1', 'TLSv1.1', "
+        "'TLSv1.2' and 'TLSv1.3'.",
+        settings.protocols)};
+  }
+  SSL_CTX_set_options(context, *refused | SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |
+                                   SSL_OP_SINGLE_DH_USE | SSL_OP_SINGLE_ECDH_USE);
+  // A connection that rests has no buffers.
+  SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
+  if (auto loaded = load_identity(context, identity); !loaded) return loaded.error();
+  const auto name_or_null = [](const std::string& name) {
+    return name.empty() ? nullptr : name.c_str();
+  };
+  if ((!settings.ca_file.empty() || !settings.ca_directory.empty()) &&
+      SSL_CTX_load_verify_locations(context, name_or_null(settings.ca_file),
+                                    name_or_null(settings.ca_directory)) != 1) {
+    return openssl_error(fmt::format("Failed to configure CA certificate(s) file/directory: {} {}",
+                                     settings.ca_file, settings.ca_directory));
+  }
+  if (!settings.ciphers.empty() &&
+      SSL_CTX_set_cipher_list(context, settings.ciphers.c_str()) != 1) {
+    return core::Error{fmt::format("Failed to configure ciphers: {}", settings.ciphers)};
+  }
+  if (!settings.cipher_suites.empty() &&
+      SSL_CTX_set_ciphersuites(context, settings.cipher_suites.c_str()) != 1) {
+    return core::Error{fmt::format("Failed to configure ciphersuites: {}", settings.cipher_suites)};
+  }
+  return owner;
+}
+
+core::Result<> check_complete(const TlsSettings& settings) {
+  if (settings.server.certificate_file.empty()) return core::Error{"No tls-cert-file configured!"};
+  if (settings.server.key_file.empty()) return core::Error{"No tls-key-file configured!"};
+  const bool verifies = settings.auth_clients != TlsAuthClients::kNo || settings.connects;
+  if (verifies && settings.ca_file.empty() && settings.ca_directory.empty()) {
+    return core::Error{
+        "Either tls-ca-cert-file or tls-ca-cert-dir must be specified when tls-auth-clients or "
+        "tls-replication are enabled!"};
+  }
+  if (!settings.client.certificate_file.empty() && settings.client.key_file.empty()) {
+    return core::Error{"No tls-client-key-file configured!"};
+  }
+  return {};
+}
+
+}  // namespace
+
+TlsSettings TlsSettings::of(const Config& config) {
+  TlsSettings settings;
+  settings.server = {config.text(OptionId::kTlsCertFile), config.text(OptionId::kTlsKeyFile),
+                     config.text(OptionId::kTlsKeyFilePass)};
+  settings.client = {config.text(OptionId::kTlsClientCertFile),
+                     config.text(OptionId::kTlsClientKeyFile),
+                     config.text(OptionId::kTlsClientKeyFilePass)};
+  settings.ca_file = config.text(OptionId::kTlsCaCertFile);
+  settings.ca_directory = config.text(OptionId::kTlsCaCertDir);
+  settings.auth_clients = TlsAuthClients{config.integer(OptionId::kTlsAuthClients)};
+  settings.connects = config.flag(OptionId::kTlsReplication);
+  settings.protocols = config.text(OptionId::kTlsProtocols);
+  settings.ciphers = config.text(OptionId::kTlsCiphers);
+  settings.cipher_suites = config.text(OptionId::kTlsCipherSuites);
+  settings.dh_params_file = config.text(OptionId::kTlsDhParamsFile);
+  settings.prefers_server_ciphers = config.flag(OptionId::kTlsPreferServerCiphers);
+  settings.caches_sessions = config.flag(OptionId::kTlsSessionCaching);
+  settings.session_cache_size = config.integer(OptionId::kTlsSessionCacheSize);
+  settings.session_cache_timeout_s = config.integer(OptionId::kTlsSessionCacheTimeout);
+  return settings;
+}
+
+core::Result<TlsContext> TlsContext::make(const TlsSettings& settings) {
+  ERR_clear_error();
+  if (auto complete = check_complete(settings); !complete) return complete.error();
+  auto server = new_context(settings, settings.server);
+  if (!server) return server.error();
+  SSL_CTX* const context = server->get();
+  SSL_CTX_set_verify(context, verify_mode(settings.auth_clients), nullptr);
+  set_session_cache(context, settings);
+  if (settings.prefers_server_ciphers) {
+    SSL_CTX_set_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE);
+  }
+  if (!settings.dh_params_file.empty()) {
+    if (auto loaded = load_dh_params(context, settings.dh_params_file); !loaded) {
+      return loaded.error();
+    }
+  }
+  const bool has_own = !settings.client.certificate_file.empty();
+  auto client = new_context(settings, has_own ? settings.client : settings.server);
+  if (!client) return client.error();
+  SSL_CTX_set_verify(client->get(), SSL_VERIFY_PEER, nullptr);
+  return TlsContext{std::move(*server), std::move(*client)};
+}
+
+}  // namespace server

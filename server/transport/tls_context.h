@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+//
+// TlsContext: OpenSSL's form of the tls-* options: one context for the server's side of
+// connections, one for the client's.
+//
+// Invariants: the contexts are never changed once made; connections of before a reload go on with
+// theirs. Renegotiation and compression are off. The server's side asks for certificates as
+// tls-auth-clients says; the client's side always verifies the server's chain, and, as Redis, not
+// its host name.
+// Thread safety: settings and contexts are values that any thread may share.
+// Source: OpenSSL 3.0, SSL_CTX_new(3); redis.conf 7.0, "TLS/SSL".
+#pragma once
+
+#include <openssl/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/result.h"
+
+namespace server {
+
+class Config;
+
+// In the order of the option's words.
+enum class TlsAuthClients : int64_t { kNo, kYes, kOptional };
+
+struct TlsSettings {
+  struct Identity {
+    std::string certificate_file;  // with the chain
+    std::string key_file;
+    std::string key_password;
+  };
+
+  static TlsSettings of(const Config& config);
+
+  Identity server;
+  Identity client;  // without a certificate: the server's
+  std::string ca_file;
+  std::string ca_directory;
+  TlsAuthClients auth_clients = TlsAuthClients::kYes;
+  bool connects = false;  // to a leader, which is verified
+  std::string protocols;  // empty: TLS 1.2 and 1.3
+  std::string ciphers;
+  std::string cipher_suites;
+  std::string dh_params_file;
+  bool prefers_server_ciphers = false;
+  bool caches_sessions = true;
+  int64_t session_cache_size = 0;
+  int64_t session_cache_timeout_s = 0;
+};
+
+struct TlsContext {
+  std::shared_ptr<SSL_CTX> server;
+  std::shared_ptr<SSL_CTX> client;
+
+  // Reads the files. Errors: the line for the log, with the file's name.
+  static core::Result<TlsContext> make(const TlsSettings& settings);
+};
+
+}  // namespace server
