@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "core/printable.h"
 #include "persistence/aof/aof_manifest.h"
 #include "persistence/aof/aof_reader.h"
 #include "persistence/files/input_file_source.h"
@@ -66,7 +67,9 @@ class Checker {
  private:
   template <class... Arguments>
   void say(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-    report_.text += fmt::format(format, std::forward<Arguments>(arguments)...) + '\n';
+    // Names of files may hold anything.
+    report_.text += core::printable(fmt::format(format, std::forward<Arguments>(arguments)...));
+    report_.text += '\n';
   }
 
   core::Result<> check_any(const std::string& path) {

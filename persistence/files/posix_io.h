@@ -18,6 +18,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "core/printable.h"
 #include "core/result.h"
 
 namespace persistence {
@@ -26,7 +27,7 @@ namespace persistence {
 inline constexpr mode_t kOwnerOnly = 0600;
 
 inline core::Error io_failure(std::string_view act, const std::string& path, int error_number) {
-  return {fmt::format("ERR can't {} '{}': {}", act, path,
+  return {fmt::format("ERR can't {} '{}': {}", act, core::printable(path),
                       std::generic_category().message(error_number))};
 }
 

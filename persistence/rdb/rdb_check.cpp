@@ -8,6 +8,7 @@
 #include "core/bloom/hash.h"
 #include "core/bloom/parameters.h"
 #include "core/bloom/scalable_filter.h"
+#include "core/printable.h"
 #include "persistence/bytes/stream_reader.h"
 #include "persistence/files/input_file_source.h"
 
@@ -111,7 +112,7 @@ RdbVerdict check_rdb_file(FileSystem& files, const std::string& path) {
   if (!file) return {fmt::format("ERROR: {}\n", core::without_code(file.error().message)), false};
   InputFileSource source(**file);
   const RdbSummary summary = check_rdb(source);
-  return {fmt::format("{}:\n{}", path, describe(summary)), !summary.error};
+  return {fmt::format("{}:\n{}", core::printable(path), describe(summary)), !summary.error};
 }
 
 }  // namespace persistence
