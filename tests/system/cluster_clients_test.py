@@ -12,6 +12,7 @@ import unittest
 import redis
 from harness import SERVER, ServerTest, free_port
 from node_clients_test import MODULES, node
+from tls_files import TlsFiles
 
 SCRIPT = pathlib.Path(__file__).parent / "node" / "cluster.cjs"
 SLOTS = 16384
@@ -124,6 +125,23 @@ class ClusterClientsTest(ServerTest):
             ((_, _, (host, port, node_id, _)),) = client.call("CLUSTER", "SLOTS")
         self.assertEqual((host, port), (b"127.0.0.1", self.server.port))
         self.assertRegex(node_id, re.compile(rb"^[0-9a-f]{40}$"))
+
+    def test_clients_that_speak_tls_are_sent_to_its_port(self):
+        folder = tempfile.TemporaryDirectory(prefix="bloomery-tls-")
+        self.addCleanup(folder.cleanup)
+        files, port = TlsFiles(folder.name), free_port()
+        options = files.server_options(port, "--cluster-enabled", "emulated")
+        server = self.start_server(*options)
+
+        def told(*words):
+            return self.run_client(["redis-cli", "-c", *words, "CLUSTER", "NODES"])
+
+        self.assertIn(f":{port}@", told("-p", port, *files.client_options()))
+        self.assertIn(f":{server.port}@", told("-p", server.port))
+        with server.connect() as client:
+            client.call("CONFIG", "SET", "cluster-announce-tls-port", "7443")
+        self.assertIn(":7443@17443", told("-p", port, *files.client_options()))
+        self.assertIn(f":{server.port}@", told("-p", server.port))
 
     def test_keys_of_other_databases_end_the_start(self):
         plain = self.start_server()

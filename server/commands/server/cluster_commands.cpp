@@ -46,7 +46,10 @@ Endpoint endpoint_for(const Context& ctx) {
   if (std::string host = config.text(OptionId::kClusterAnnounceIp); !host.empty()) {
     endpoint.host = std::move(host);
   }
-  if (const int64_t port = config.integer(OptionId::kClusterAnnouncePort); port != 0) {
+  const OptionId announced_port = ctx.session.socket.tls != nullptr
+                                      ? OptionId::kClusterAnnounceTlsPort
+                                      : OptionId::kClusterAnnouncePort;
+  if (const int64_t port = config.integer(announced_port); port != 0) {
     endpoint.port = static_cast<unsigned>(port);
   }
   return endpoint;
