@@ -28,6 +28,7 @@
 #include "server/durability/loading/log_switch.h"
 #include "server/durability/log/append_log.h"
 #include "server/durability/log/log_listener.h"
+#include "server/durability/saves/saves.h"
 #include "server/net/connection.h"
 #include "server/net/io_threads.h"
 #include "server/net/listener.h"
@@ -155,6 +156,7 @@ struct Server::Parts final : AckListener,
   void wake_for_monitors(size_t thread_index);
   // Several times a second, on I/O thread 0.
   void tick();
+  void note_forks();
   void end() override { server.request_stop(); }
 
   Server& server;
@@ -189,6 +191,7 @@ struct Server::Parts final : AckListener,
   WindowTurner windows;
   net::Periodic periodic;
   boost::asio::signal_set signals;
+  uint64_t forks_seen = 0;  // by note_forks()
   std::atomic<bool> stopping{false};
   std::atomic<int> exit_code{EXIT_SUCCESS};
   std::thread recovery;
@@ -241,6 +244,14 @@ void Server::Parts::wake_for_monitors(size_t thread_index) {
   thread.loop.post([this, &thread] { net::deliver_monitored(thread, observer.monitors()); });
 }
 
+void Server::Parts::note_forks() {
+  const SaveSlot& slot = durability.saves().slot();
+  const uint64_t forks = slot.fork_count();
+  if (forks == forks_seen) return;
+  forks_seen = forks;
+  observer.note_event("fork", slot.last_fork_us() / 1000);
+}
+
 void Server::Parts::tick() {
   listener.end_late_handshakes();
   memory.measure_available();
@@ -248,8 +259,11 @@ void Server::Parts::tick() {
   shutdown.look();
   const auto limit_bytes = static_cast<uint64_t>(data.config.client_memory_limit_bytes());
   if (limit_bytes > 0) clients.evict_over(limit_bytes);
+  const int64_t expiry_began_us = clock.monotonic_us();
   expiry.tick();
+  observer.note_event("expire-cycle", (clock.monotonic_us() - expiry_began_us) / 1000);
   windows.tick();
+  note_forks();
   rates.sample(clock.monotonic_us());
   observer.update();
   const uint64_t count = clients.count();

@@ -192,7 +192,7 @@ Parsed<Value> parse_percentiles(const Option& option, Words words, const std::st
     if (*number < 0 || *number > 100) {
       return Refusal{fmt::format("{} parameters should sit between [0.0,100.0]", option.name)};
     }
-    text += fmt::format("{}{:g}", text.empty() ? "" : " ", *number);
+    text += fmt::format("{}{}", text.empty() ? "" : " ", *number);
   }
   return Value{std::move(text), 0};
 }

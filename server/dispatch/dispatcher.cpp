@@ -346,6 +346,7 @@ void Dispatcher::run(Context& ctx) {
   const uint64_t ticks = TickClock::now() - start;
   CommandCounters& counters = counters_.commands[ctx.command->index];
   counters.ticks.add(ticks);
+  if (environment_.config.flag(OptionId::kLatencyTracking)) counters.add_latency(ticks);
   counters.calls.add();
   counters_.commands_processed.add();
   if (replies.size() > mark && replies.data()[mark] == '-') [[unlikely]] {

@@ -28,6 +28,7 @@ std::span<const Command> database_commands();
 std::span<const Command> debug_commands();
 std::span<const Command> dump_commands();
 std::span<const Command> expiry_commands();
+std::span<const Command> latency_commands();
 std::span<const Command> object_commands();
 std::span<const Command> observation_commands();
 std::span<const Command> memory_commands();

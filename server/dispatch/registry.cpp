@@ -133,6 +133,13 @@ const RegisteredCommand* Registry::find(Arguments args) const {
   return find_subcommand(*command, args[1]);
 }
 
+const RegisteredCommand* Registry::find_by_full_name(std::string_view full_name) const {
+  const size_t bar = full_name.find('|');
+  const RegisteredCommand* command = find(full_name.substr(0, bar));
+  if (command == nullptr || bar == std::string_view::npos) return command;
+  return find_subcommand(*command, full_name.substr(bar + 1));
+}
+
 const RegisteredCommand* Registry::find_subcommand(const RegisteredCommand& container,
                                                    std::string_view name) const {
   std::array<char, kNameSizeMax> buffer;

@@ -32,6 +32,8 @@ class Registry {
   const RegisteredCommand* find(std::string_view name) const;
   // Follows a container to its subcommand; null when either is unknown.
   const RegisteredCommand* find(Arguments args) const;
+  // "get", "client", or "client|list" in one word; null when it is unknown.
+  const RegisteredCommand* find_by_full_name(std::string_view full_name) const;
   const RegisteredCommand* find_subcommand(const RegisteredCommand& container,
                                            std::string_view name) const;
 

@@ -1,7 +1,32 @@
 // SPDX-License-Identifier: MIT
 #include "server/process/statistics.h"
 
+#include "server/latency/latency_histogram.h"
+
 namespace server {
+
+CommandCounters::~CommandCounters() {
+  delete latencies.load(std::memory_order_relaxed);
+}
+
+void CommandCounters::add_latency(uint64_t ticks_taken) {
+  LatencyHistogram* histogram = latencies.load(std::memory_order_relaxed);
+  if (histogram == nullptr) [[unlikely]] {
+    histogram = new LatencyHistogram;
+    latencies.store(histogram, std::memory_order_release);
+  }
+  histogram->add(ticks_taken);
+}
+
+LatencyCounts Statistics::latencies(size_t command_index) const {
+  LatencyCounts counts;
+  for (const auto& thread : threads_) {
+    const auto* histogram =
+        thread->commands[command_index].latencies.load(std::memory_order_acquire);
+    if (histogram != nullptr) counts.add(*histogram);
+  }
+  return counts;
+}
 
 void Statistics::reset() {
   for (auto& thread : threads_) {
@@ -17,6 +42,8 @@ void Statistics::reset() {
       command.ticks.reset();
       command.rejected.reset();
       command.failed.reset();
+      auto* histogram = command.latencies.load(std::memory_order_acquire);
+      if (histogram != nullptr) histogram->reset();
     }
   }
   const std::scoped_lock lock(errors_mutex_);

@@ -18,6 +18,9 @@
 
 namespace server {
 
+class LatencyCounts;
+class LatencyHistogram;
+
 class Counter {
  public:
   void add(uint64_t n = 1) {
@@ -32,9 +35,17 @@ class Counter {
 
 struct CommandCounters {
   Counter calls;
-  Counter ticks;     // of TickClock
-  Counter rejected;  // refused before the handler ran
-  Counter failed;    // answered with an error by the handler
+  Counter ticks;                                      // of TickClock
+  Counter rejected;                                   // refused before the handler ran
+  Counter failed;                                     // answered with an error by the handler
+  std::atomic<LatencyHistogram*> latencies{nullptr};  // made by the first add_latency()
+
+  CommandCounters() = default;
+  ~CommandCounters();
+  CommandCounters(const CommandCounters&) = delete;
+  CommandCounters& operator=(const CommandCounters&) = delete;
+  // Of one call, on the thread of these counters.
+  void add_latency(uint64_t ticks_taken);
 };
 
 // The counters of one thread.
@@ -78,6 +89,9 @@ class Statistics {
     for (const auto& thread : threads_) sum += (thread->commands[command_index].*counter).value();
     return sum;
   }
+
+  // How long a command took, in ticks, on all threads.
+  LatencyCounts latencies(size_t command_index) const;
 
   // Counts one error reply under its code ("ERR", "WRONGTYPE"). Errors are rare: a lock is fine.
   void count_error(std::string_view code) {

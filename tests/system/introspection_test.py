@@ -66,7 +66,8 @@ def shown(line):
 
 class IntrospectionTest(ServerTest):
     def setUp(self):
-        self.servers = [self.start_server("--io-threads", "2"), self.start_redis()]
+        debug = ["--enable-debug-command", "yes"]
+        self.servers = [self.start_server("--io-threads", "2", *debug), self.start_redis(*debug)]
 
     def connect_both(self):
         connections = [server.connect() for server in self.servers]
@@ -129,14 +130,21 @@ class IntrospectionTest(ServerTest):
             ["CONFIG", "SET", "slowlog-log-slower-than", "-2"],
             ["CONFIG", "SET", "slowlog-max-len", "-1"],
             ["CONFIG", "SET", "slowlog-max-len", "5"],
-            ["CONFIG", "GET", "slowlog*"],
+            ["CONFIG", "GET", "slowlog-max-len"],
             *(
                 [word, "latency-tracking-info-percentiles", *value]
                 for value in (["50 99"], [""], ["101"], ["abc"], ["-1"], ["50 50"], ["nan"],
                               ["99.99999 0.5"], ["50.0 100"], ["1e1"])
-                for word in ("CONFIG SET",)
+                for word in ("CONFIG SET", "CONFIG GET")
             ),
-            ["CONFIG", "GET", "latency-tracking-info-percentiles"],
+            ["LATENCY", "LATEST"],
+            ["LATENCY", "HISTORY", "command"],
+            ["LATENCY", "HISTORY"],
+            ["LATENCY", "GRAPH", "command"],
+            ["LATENCY", "RESET"],
+            ["LATENCY", "RESET", "command", "fork"],
+            ["LATENCY", "HISTOGRAM", "nosuch", "bitop"],
+            ["LATENCY", "NOSUCH"],
             ["CONFIG", "SET", "latency-monitor-threshold", "-1"],
             ["MULTI"],
             ["MONITOR"],
@@ -145,7 +153,65 @@ class IntrospectionTest(ServerTest):
         ours, theirs = self.connect_both()
         for command in commands:
             words = command[0].split() + command[1:]
+            if command[0] == "CONFIG GET":
+                words = words[:3]
             self.assertEqual(ours.call_raw(*words), theirs.call_raw(*words), words)
+
+    def test_latency_events_have_the_shapes_of_redis(self):
+        ours, theirs = self.connect_both()
+        slow = [(ours, self.servers[0]), (theirs, self.servers[1])]
+        latest, histories, graphs = [], [], []
+        for connection, _ in slow:
+            connection.call("CONFIG", "SET", "latency-monitor-threshold", "30")
+            for protocol in ("2", "3"):
+                connection.call("HELLO", protocol)
+                connection.call("DEBUG", "SLEEP", "0.05")
+            latest.append(connection.call("LATENCY", "LATEST"))
+            histories.append(connection.call("LATENCY", "HISTORY", "command"))
+            graphs.append(connection.call("LATENCY", "GRAPH", "command"))
+            self.assertEqual(connection.call("LATENCY", "RESET"), 1)
+            self.assertEqual(connection.call("LATENCY", "LATEST"), [])
+            self.assertIsInstance(connection.call("LATENCY", "DOCTOR"), bytes)
+        for ((name, stamp, last, longest),) in latest:
+            self.assertEqual(name, b"command")
+            self.assertLess(abs(stamp - time.time()), 60)
+            self.assertTrue(50 <= last <= longest < 5000, (last, longest))
+        for history in histories:
+            for stamp, duration in history:
+                self.assertLess(abs(stamp - time.time()), 60)
+                self.assertGreaterEqual(duration, 50)
+        # Numbers and ages apart, the drawings are the same when there is one sample.
+        if len(histories[0]) == len(histories[1]) == 1:
+            ours, theirs = (re.sub(rb"\d+", b"0", graph) for graph in graphs)
+            self.assertEqual(ours, theirs)
+
+    def test_histograms_have_the_shapes_of_redis(self):
+        replies, stats = [], []
+        for connection in self.connect_both():
+            connection.call("HELLO", "3")
+            connection.call("CONFIG", "RESETSTAT")
+            for _ in range(50):
+                connection.call("GET", "k")
+                connection.call("CLIENT", "ID")
+            connection.call("DEBUG", "SLEEP", "0.2")
+            replies.append(connection.call("LATENCY", "HISTOGRAM", "get", "client", "client|id"))
+            stats.append(connection.call("INFO", "latencystats").decode())
+        self.assertEqual(*(sorted(reply) for reply in replies))
+        # Redis' own steps: powers of two of 1.024 microseconds, as its histogram rounds them.
+        steps = {(1024 << i) * 129 // 128 // 1000 for i in range(30)}
+        for reply in replies:
+            for histogram in reply.values():
+                self.assertEqual(histogram[b"calls"], 50)
+                counts = histogram[b"histogram_usec"]
+                self.assertLessEqual(set(counts), steps)
+                self.assertEqual(list(counts.values()), sorted(counts.values()))
+                self.assertEqual(max(counts.values()), 50)
+        for text in stats:
+            line = re.search(r"latency_percentiles_usec_get:(.*)\r", text)[1]
+            self.assertRegex(line, r"^p50=\d+\.\d{3},p99=\d+\.\d{3},p99\.9=\d+\.\d{3}$")
+            self.assertRegex(text, r"latency_percentiles_usec_client\|id:")
+        sleep = re.search(r"latency_percentiles_usec_debug.*:p50=([\d.]+)", stats[0])[1]
+        self.assertAlmostEqual(float(sleep), 200_000, delta=60_000)
 
     def test_a_monitor_leaves_by_reset(self):
         for client, monitor in zip(self.connect_both(), self.connect_both()):

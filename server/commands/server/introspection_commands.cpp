@@ -29,13 +29,12 @@ std::vector<const RegisteredCommand*> visible_commands(const Registry& registry)
   return commands;
 }
 
-// Finds "get", or "client|list" in one word; null when it is unknown.
-const RegisteredCommand* find_by_full_name(const Registry& registry, std::string_view name) {
-  const size_t bar = name.find('|');
-  const RegisteredCommand* command = registry.find(name.substr(0, bar));
-  if (command != nullptr && !is_visible(registry, *command)) command = nullptr;
-  if (command == nullptr || bar == std::string_view::npos) return command;
-  return registry.find_subcommand(*command, name.substr(bar + 1));
+// As Registry::find_by_full_name(), of those that are told of.
+const RegisteredCommand* find_visible(const Registry& registry, std::string_view name) {
+  const RegisteredCommand* command = registry.find_by_full_name(name);
+  if (command == nullptr) return nullptr;
+  const auto& top = command->container == nullptr ? *command : *command->container;
+  return is_visible(registry, top) ? command : nullptr;
 }
 
 /* COMMAND */
@@ -56,7 +55,7 @@ void command_info(Context& ctx) {
   if (names.empty()) return command_all(ctx);
   ctx.reply.array(names.size());
   for (const std::string_view name : names) {
-    const RegisteredCommand* command = find_by_full_name(ctx.services.registry, name);
+    const RegisteredCommand* command = find_visible(ctx.services.registry, name);
     if (command == nullptr) {
       ctx.reply.null();
     } else {
@@ -70,7 +69,7 @@ void command_docs(Context& ctx) {
   const Arguments names = ctx.args.subspan(2);
   std::vector<const RegisteredCommand*> commands;
   for (const std::string_view name : names) {
-    const RegisteredCommand* command = find_by_full_name(ctx.services.registry, name);
+    const RegisteredCommand* command = find_visible(ctx.services.registry, name);
     if (command != nullptr) commands.push_back(command);
   }
   if (names.empty()) commands = visible_commands(ctx.services.registry);

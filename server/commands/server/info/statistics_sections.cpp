@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// INFO about what has happened and what is stored: stats, commandstats, errorstats, latencystats,
-// keyspace, and the sections of the Bloom filters.
+// INFO about what has happened and what is stored: stats, commandstats, errorstats, keyspace, and
+// the sections of the Bloom filters.
 #include "core/keyspace/keyspace.h"
 #include "server/commands/bloom/bloom_statistics.h"
 #include "server/commands/server/info/section.h"
@@ -118,10 +118,6 @@ void write_errorstats(const Source& source, Lines& lines) {
     lines.field(fmt::format("errorstat_{}", code), fmt::format("count={}", count));
   }
 }
-
-// Latencies are summed in commandstats, but their distribution is not kept: as in a Redis with
-// `latency-tracking no`.
-void write_latencystats(const Source&, Lines&) {}
 
 void write_keyspace(const Source& source, Lines& lines) {
   const core::keyspace::Keyspace& keyspace = source.services.keyspace;

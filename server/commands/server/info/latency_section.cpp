@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+//
+// INFO latencystats: how long each command takes.
+#include <string>
+
+#include "core/number.h"
+#include "server/commands/server/info/section.h"
+#include "server/commands/services.h"
+#include "server/config/config.h"
+#include "server/config/words.h"
+#include "server/dispatch/registry.h"
+#include "server/latency/latency_histogram.h"
+#include "server/process/statistics.h"
+#include "server/process/tick_clock.h"
+
+namespace server::info {
+
+void write_latencystats(const Source& source, Lines& lines) {
+  const Services& services = source.services;
+  if (!services.config.flag(OptionId::kLatencyTracking)) return;
+  const std::string percentiles = services.config.text(OptionId::kLatencyTrackingInfoPercentiles);
+  const double ticks_per_us = services.ticks.ticks_per_microsecond();
+  for (size_t i = 0; i < services.registry.size(); ++i) {
+    const LatencyCounts counts = services.statistics.latencies(i);
+    if (counts.total() == 0) continue;
+    std::string shown;
+    for (const std::string& word : split_at_spaces(percentiles)) {
+      const double ticks = counts.percentile(core::parse_double(word).value_or(0));
+      shown += fmt::format("{}p{}={:.3f}", shown.empty() ? "" : ",", word, ticks / ticks_per_us);
+    }
+    lines.field(fmt::format("latency_percentiles_usec_{}", services.registry.at(i).full_name),
+                shown);
+  }
+}
+
+}  // namespace server::info

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+//
+// LatencyHistogram: how often a command took how long, in ticks of TickClock.
+//
+// Bucket i of 16 per power of two holds times that differ by less than a sixteenth; a time of
+// fewer than 16 ticks has a bucket of its own.
+//
+// Invariants: a histogram has one writing thread, so adding needs no locked instruction.
+// Thread safety: reading is allowed from every thread and gives recent values.
+// Source: Tene, HdrHistogram, 2012 (buckets of equal width within each power of two).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace server {
+
+class LatencyHistogram {
+ public:
+  static constexpr unsigned kStepBits = 4;
+  // More than a day of a processor with 3 GHz; longer times count as this one.
+  static constexpr uint64_t kTicksMax = (uint64_t{1} << 48) - 1;
+
+  static size_t bucket_of(uint64_t ticks) {
+    constexpr uint64_t kSteps = uint64_t{1} << kStepBits;
+    ticks = std::min(ticks, kTicksMax);
+    const auto shift = static_cast<unsigned>(std::bit_width(ticks | kSteps)) - kStepBits - 1;
+    return (size_t{shift} << kStepBits) + static_cast<size_t>(ticks >> shift);
+  }
+  // The least number of ticks that belongs to the next bucket.
+  static uint64_t end_of(size_t bucket) {
+    constexpr size_t kSteps = size_t{1} << kStepBits;
+    if (bucket < 2 * kSteps) return bucket + 1;
+    const size_t shift = (bucket >> kStepBits) - 1;
+    return uint64_t{bucket - (shift << kStepBits) + 1} << shift;
+  }
+
+  void add(uint64_t ticks) {
+    std::atomic<uint64_t>& count = counts_[bucket_of(ticks)];
+    count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  uint64_t count(size_t bucket) const { return counts_[bucket].load(std::memory_order_relaxed); }
+  void reset() {
+    for (auto& count : counts_) count.store(0, std::memory_order_relaxed);
+  }
+
+  static constexpr size_t kBucketCount = (48 - kStepBits + 1) << kStepBits;
+
+ private:
+  std::array<std::atomic<uint64_t>, kBucketCount> counts_{};
+};
+
+// The sum of some histograms.
+class LatencyCounts {
+ public:
+  void add(const LatencyHistogram& histogram) {
+    counts_.resize(LatencyHistogram::kBucketCount);
+    for (size_t i = 0; i < counts_.size(); ++i) counts_[i] += histogram.count(i);
+  }
+  uint64_t total() const {
+    uint64_t sum = 0;
+    for (const uint64_t count : counts_) sum += count;
+    return sum;
+  }
+  // How many took no longer. A bucket that reaches beyond counts by the part that does not.
+  uint64_t count_up_to(double ticks) const;
+  // The ticks that `percentage` of all times do not exceed. REQUIRES: total() > 0.
+  double percentile(double percentage) const;
+
+ private:
+  std::vector<uint64_t> counts_;
+};
+
+}  // namespace server

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+//
+// The texts of LATENCY GRAPH and LATENCY DOCTOR.
+//
+// Thread safety: pure functions.
+// Source: Redis 7.0.15; the graph is drawn as there.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "server/latency/latency_monitor.h"
+
+namespace server {
+
+// One column for each sample, the oldest on the left, and its age below.
+std::string latency_graph(std::string_view kind, const LatencyEvents& events, int64_t now_s);
+
+struct LatencySettings {
+  int64_t threshold_ms = 0;     // latency-monitor-threshold
+  int64_t slowlog_slow_us = 0;  // slowlog-log-slower-than
+};
+// What the events say, and what may be done about each kind.
+std::string latency_diagnosis(const LatencyMonitor::ByKind& events,
+                              const LatencySettings& settings);
+
+}  // namespace server
