@@ -193,7 +193,10 @@ class ServerStream:
         count = self.rng.randint(0, 5)
         classes = bytes(self.rng.choices(EVENT_CLASSES, k=count))
         if self.rng.random() < 0.5:
-            classes = self.rng.choice([b"KEA", b"KA", b"EA", b"KEAnm", b"", b"Kg$", b"q", b"KEAA"])
+            classes = self.rng.choice([b"KEA", b"KA", b"EA", b"KEAm", b"", b"Kg$", b"q", b"KEn$g"])
+        if b"A" in classes:
+            # Redis 7.0 hides an `n` beside it, and loses it with the next value that it refuses.
+            classes = classes.replace(b"n", b"")
         return ["CONFIG", *self.rng.choice([["SET", "notify-keyspace-events", classes],
                                             ["GET", "notify-keyspace-events"]])]  # fmt: skip
 
