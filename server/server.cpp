@@ -116,9 +116,10 @@ struct Server::Parts final : AckListener,
         durability({data, {SaveChild::start, free_machine_bytes}, &pause, this}),
         replication({data, durability}),
         leader({data, durability}, replication, pause, *this),
-        follower(
-            {config, clock, durability, replication, persistence::posix_file_system(), clients},
-            keyspace, leader, pause),
+        tls(config),
+        follower({config, clock, durability, replication, persistence::posix_file_system(), clients,
+                  &tls},
+                 keyspace, leader, pause),
         shutdown({config, clock, durability, replication, leader, pause, *this}),
         pubsub(thread_count(config), *this),
         key_events(pubsub, state.listeners),
@@ -139,7 +140,6 @@ struct Server::Parts final : AckListener,
                  shutdown,
                  gauges,
                  facts},
-        tls(config),
         listener(threads, services, tls),
         rates(statistics, gauges),
         expiry({config, clock, keyspace, state, pause, replication.own_expiries(), gauges}),
@@ -172,6 +172,7 @@ struct Server::Parts final : AckListener,
   Durability durability;
   Replication replication;
   Leader leader;
+  Tls tls;
   Follower follower;
   Shutdown shutdown;
   Clients clients;
@@ -184,7 +185,6 @@ struct Server::Parts final : AckListener,
   ProcessFacts facts;
   net::IoThreads threads;
   Services services;
-  Tls tls;
   net::Listener listener;
   RateSampler rates;
   KeyExpiry expiry;

@@ -25,6 +25,7 @@ class Clients;
 class Config;
 class Durability;
 class Replication;
+class Tls;
 
 struct FollowerParts {
   Config& config;
@@ -32,7 +33,8 @@ struct FollowerParts {
   Durability& durability;
   Replication& replication;
   persistence::FileSystem& files;
-  Clients& clients;  // the link is listed among them while it lives
+  Clients& clients;          // the link is listed among them while it lives
+  const Tls* tls = nullptr;  // null: links are never encrypted
 };
 
 struct FollowTarget {

@@ -71,8 +71,10 @@ FollowerProtocol::Request FollowerSession::request_of(const Target& target) cons
   request.user = config.text(OptionId::kMasterUser);
   request.password = config.text(OptionId::kMasterAuth);
   const int64_t announced_port = config.integer(OptionId::kReplicaAnnouncePort);
-  request.listening_port =
-      announced_port != 0 ? static_cast<uint16_t>(announced_port) : config.port();
+  const int64_t tls_port =
+      config.flag(OptionId::kTlsReplication) ? config.integer(OptionId::kTlsPort) : 0;
+  const int64_t own_port = tls_port != 0 ? tls_port : config.port();
+  request.listening_port = static_cast<uint16_t>(announced_port != 0 ? announced_port : own_port);
   request.announced_address = config.text(OptionId::kReplicaAnnounceIp);
   request.takes_over = target.takes_over;
   request.timeout_us = config.integer(OptionId::kReplTimeout) * core::kSecondUs;
@@ -86,9 +88,10 @@ FollowerProtocol::Request FollowerSession::request_of(const Target& target) cons
 core::Error FollowerSession::run(const Target& target) {
   figures_.state = FollowerState::kConnecting;
   const int64_t timeout_ms = parts_.config.integer(OptionId::kReplTimeout) * 1000;
-  if (auto connected = socket_.connect(target.host, target.port, timeout_ms); !connected) {
-    return connected.error();
-  }
+  const bool is_encrypted = parts_.config.flag(OptionId::kTlsReplication);
+  const FollowerSocket::Target leader{target.host, target.port,
+                                      is_encrypted ? parts_.tls : nullptr};
+  if (auto connected = socket_.connect(leader, timeout_ms); !connected) return connected.error();
   if (!surroundings_.is_wanted()) return {"the role has changed"};
   figures_.state = FollowerState::kHandshake;
   figures_.last_received_us = now_us();

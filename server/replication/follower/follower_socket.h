@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +20,9 @@
 struct addrinfo;
 
 namespace server {
+
+class Stream;
+class Tls;
 
 class Waker {
  public:
@@ -44,22 +48,32 @@ class FollowerSocket {
   FollowerSocket(const FollowerSocket&) = delete;
   FollowerSocket& operator=(const FollowerSocket&) = delete;
 
+  struct Target {
+    std::string host;
+    uint16_t port = 0;
+    const Tls* tls = nullptr;  // null: without encryption
+  };
   // To the first of the host's addresses that answers.
-  core::Result<> connect(const std::string& host, uint16_t port, int64_t timeout_ms);
+  core::Result<> connect(const Target& target, int64_t timeout_ms);
   // The bytes, and what is left of earlier ones; what the socket does not take now is kept.
   core::Result<> send(std::string_view bytes);
   // Waits for bytes. Nothing when the time is over or the waker was used.
-  // Errors: the connection is gone.
+  // Errors: the connection is gone. REQUIRES: room for more than Stream::kExtraBytesMax.
   core::Result<size_t> receive(std::span<char> out, int64_t timeout_ms);
 
  private:
   enum class Ready : uint8_t { kNot, kSocket };
   core::Result<> connect_to(const addrinfo& address, int64_t timeout_ms);
+  // The handshake, until it is done.
+  core::Result<> encrypt(const Tls& tls, int64_t timeout_ms);
+  core::Error failed(std::string_view what) const;
   Ready wait_for(short events, int64_t timeout_ms);
   void close();
 
   Waker& waker_;
-  int descriptor_ = -1;
+  int descriptor_ = -1;             // the stream's, once there is one
+  std::shared_ptr<Stream> stream_;  // null before a connection stands
+  bool holds_bytes_ = false;        // the stream does
   std::string unsent_;
 };
 

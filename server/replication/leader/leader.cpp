@@ -91,7 +91,11 @@ core::Result<> Leader::attach(const std::shared_ptr<Session>& session, const Req
       if (!request.is_sync && request.id != "?") ++counters_.refused_partial_syncs;
       ++counters_.full_syncs;
       if (!backlog_.is_active()) replication_.begin_backlog();
-      replicas_.add(session->id, session->replica, !request.is_sync, now_us);
+      ReplicaTraits traits = session->replica;
+      // The child that writes straight into sockets cannot write TLS records: their sequence is
+      // this process'.
+      if (session->socket.tls != nullptr) traits.takes_eof_mark = false;
+      replicas_.add(session->id, traits, !request.is_sync, now_us);
       log_notice("Replica {} asks for a full synchronization", session->address);
     }
     links_[session->id] = std::move(link);

@@ -7,8 +7,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <utility>
+
+#include "server/transport/tls_stream.h"
 
 namespace server {
 namespace {
@@ -43,32 +46,71 @@ void ReplicaSender::send_file(Descriptor file, uint64_t size_bytes) {
 
 ReplicaSender::Progress ReplicaSender::pump(const Backlog& backlog, bool flows,
                                             std::span<char> buffer, uint64_t& sent) {
-  while (!outbox_.empty()) {
-    const ssize_t size =
-        ::send(socket.get(), outbox_.data(), outbox_.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (size < 0) return is_temporary(errno) ? Progress::kBlocked : Progress::kGone;
-    outbox_.erase(0, static_cast<size_t>(size));
-    sent += static_cast<uint64_t>(size);
+  const Progress progress = pump_all(backlog, flows, buffer, sent);
+  // What the stream has taken is not on its way yet.
+  return progress == Progress::kIdle && stream_holds_bytes_ ? Progress::kBlocked : progress;
+}
+
+ReplicaSender::Progress ReplicaSender::pump_all(const Backlog& backlog, bool flows,
+                                                std::span<char> buffer, uint64_t& sent) {
+  while (!outbox_.empty() || stream_holds_bytes_) {
+    size_t taken = 0;
+    const Progress progress = send(outbox_, sent, taken);
+    outbox_.erase(0, taken);
+    if (progress != Progress::kIdle) return progress;
   }
   if (file_.is_open()) return pump_file(sent);
   return flows ? pump_stream(backlog, buffer, sent) : Progress::kIdle;
+}
+
+ReplicaSender::Progress ReplicaSender::send(std::string_view bytes, uint64_t& sent, size_t& taken) {
+  if (session->socket.tls != nullptr) {
+    const Stream::Outcome outcome = session->socket.tls->send(bytes);
+    if (outcome.status == Stream::Status::kBroken) return Progress::kGone;
+    stream_holds_bytes_ = outcome.holds_bytes;
+    taken = outcome.bytes;
+  } else {
+    const ssize_t size =
+        ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (size < 0) return is_temporary(errno) ? Progress::kBlocked : Progress::kGone;
+    taken = static_cast<size_t>(size);
+  }
+  sent += taken;
+  return taken == bytes.size() && !stream_holds_bytes_ ? Progress::kIdle : Progress::kBlocked;
 }
 
 ReplicaSender::Progress ReplicaSender::pump_file(uint64_t& sent) {
   uint64_t room = kTurnBytes;
   while (file_sent_ < file_size_) {
     if (room == 0) return Progress::kMore;
-    auto from = static_cast<off_t>(file_sent_);
-    const ssize_t size = ::sendfile(socket.get(), file_.get(), &from,
-                                    std::min<uint64_t>(room, file_size_ - file_sent_));
-    if (size < 0) return is_temporary(errno) ? Progress::kBlocked : Progress::kGone;
-    if (size == 0) return Progress::kGone;  // somebody has cut the file
-    file_sent_ += static_cast<uint64_t>(size);
-    sent += static_cast<uint64_t>(size);
-    room -= static_cast<uint64_t>(size);
+    const uint64_t size_max = std::min<uint64_t>(room, file_size_ - file_sent_);
+    size_t taken = 0;
+    if (session->socket.tls != nullptr) {
+      const Progress progress = send_file_piece(size_max, taken);
+      if (progress == Progress::kGone || taken == 0) return progress;
+    } else {
+      auto from = static_cast<off_t>(file_sent_);
+      const ssize_t size = ::sendfile(socket.get(), file_.get(), &from, size_max);
+      if (size < 0) return is_temporary(errno) ? Progress::kBlocked : Progress::kGone;
+      if (size == 0) return Progress::kGone;  // somebody has cut the file
+      taken = static_cast<size_t>(size);
+    }
+    file_sent_ += taken;
+    sent += taken;
+    room -= taken;
+    if (stream_holds_bytes_) return Progress::kBlocked;
   }
   file_ = Descriptor();
   return Progress::kFileSent;
+}
+
+ReplicaSender::Progress ReplicaSender::send_file_piece(uint64_t size_max, size_t& taken) {
+  std::array<char, 16384> piece;  // as much as one record
+  const ssize_t size = ::pread(file_.get(), piece.data(), std::min(size_max, piece.size()),
+                               static_cast<off_t>(file_sent_));
+  if (size <= 0) return Progress::kGone;
+  uint64_t sent = 0;  // counted by the caller
+  return send({piece.data(), static_cast<size_t>(size)}, sent, taken);
 }
 
 ReplicaSender::Progress ReplicaSender::pump_stream(const Backlog& backlog, std::span<char> buffer,
@@ -79,11 +121,11 @@ ReplicaSender::Progress ReplicaSender::pump_stream(const Backlog& backlog, std::
     if (!count) return Progress::kGone;
     if (*count == 0) return Progress::kIdle;
     if (room == 0) return Progress::kMore;
-    const ssize_t size = ::send(socket.get(), buffer.data(), *count, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (size < 0) return is_temporary(errno) ? Progress::kBlocked : Progress::kGone;
-    offset += static_cast<uint64_t>(size);
-    sent += static_cast<uint64_t>(size);
-    room -= std::min<uint64_t>(room, static_cast<uint64_t>(size));
+    size_t taken = 0;
+    const Progress progress = send({buffer.data(), *count}, sent, taken);
+    offset += taken;
+    room -= std::min<uint64_t>(room, taken);
+    if (progress == Progress::kGone || taken == 0 || stream_holds_bytes_) return progress;
   }
 }
 

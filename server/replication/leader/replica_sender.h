@@ -4,7 +4,8 @@
 // file, then the stream.
 //
 // Invariants: has a descriptor of its own for the client's socket, so that the number of a closed
-// one is never written to. Sends without blocking; it buffers only short texts.
+// one is never written to. Sends without blocking; it buffers only short texts. With TLS the bytes
+// go by way of the session's stream, which an I/O thread reads meanwhile.
 // Thread safety: belongs to the leader's thread once it is listed there; shut_down() may be called
 // by any thread.
 #pragma once
@@ -72,10 +73,16 @@ class ReplicaSender {
   void shut_down() const;
 
  private:
+  Progress pump_all(const Backlog& backlog, bool flows, std::span<char> buffer, uint64_t& sent);
+  // Sends what the socket takes of the bytes, and adds to `sent`; kIdle means all of them.
+  Progress send(std::string_view bytes, uint64_t& sent, size_t& taken);
   Progress pump_file(uint64_t& sent);
+  // The file's next piece, encrypted.
+  Progress send_file_piece(uint64_t size_max, size_t& taken);
   Progress pump_stream(const Backlog& backlog, std::span<char> buffer, uint64_t& sent);
 
   std::string outbox_;
+  bool stream_holds_bytes_ = false;  // that were sent
   Descriptor file_;
   uint64_t file_sent_ = 0;
   uint64_t file_size_ = 0;
