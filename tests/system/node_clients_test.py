@@ -4,9 +4,11 @@
 
 import os
 import pathlib
+import tempfile
 import unittest
 
-from harness import ROOT, ServerTest
+from harness import ROOT, ServerTest, free_port
+from tls_files import TlsFiles
 
 SCRIPTS = pathlib.Path(__file__).parent / "node"
 MODULES = pathlib.Path(os.environ.get("BLOOMERY_NODE_MODULES", ROOT / "build"))
@@ -19,7 +21,8 @@ def node():
 
 
 class NodeClientsTest(ServerTest):
-    def check(self, script, package, *protocols):
+    def check(self, script, package, *protocols, tls=None):
+        """`tls`: the TlsFiles of a server that is to be reached by TLS."""
         folder = MODULES / f"node_modules_{package}"
         self.assertTrue(
             (folder / ".installed").exists(),
@@ -27,10 +30,11 @@ class NodeClientsTest(ServerTest):
         )
         for protocol in protocols:
             with self.subTest(package=package, protocol=protocol):
-                server = self.start_server()
-                self.run_client(
-                    [node(), SCRIPTS / script, server.port, protocol, folder], timeout_s=60
-                )
+                port = free_port()
+                server = self.start_server(*(tls.server_options(port) if tls else ()))
+                words = [node(), SCRIPTS / script, port if tls else server.port, protocol, folder]
+                words += [tls.path("ca.crt")] if tls else []
+                self.run_client(words, timeout_s=60)
 
     def test_node_redis_4(self):
         self.check("node_redis.cjs", "redis4", 2)
@@ -46,6 +50,12 @@ class NodeClientsTest(ServerTest):
 
     def test_ioredis_6(self):
         self.check("ioredis.cjs", "ioredis6", 2, 3)
+
+    def test_tls(self):
+        with tempfile.TemporaryDirectory(prefix="bloomery-tls-") as folder:
+            files = TlsFiles(folder)
+            self.check("node_redis.cjs", "redis5", 3, tls=files)
+            self.check("ioredis.cjs", "ioredis5", 2, tls=files)
 
     def test_valkey_glide(self):
         self.check("valkey_glide.cjs", "valkey_glide", 2, 3)

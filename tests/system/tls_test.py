@@ -1,55 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""TLS as clients meet it: the port, certificates, their reload, and peers that mean no good."""
+"""TLS as clients meet it: the port, certificates and their reload."""
 
-import socket
-import ssl
 import subprocess
-import tempfile
 import time
 import unittest
 
-from harness import ServerTest, free_port, wait_until
+from harness import free_port, wait_until
 from resp import Connection, ErrorReply, encode
-from tls_files import TlsFiles
-
-
-class TlsConnection(Connection):
-    """A Connection whose socket speaks TLS."""
-
-    def __init__(self, port, context, **options):
-        super().__init__(port, **options)
-        self.socket = context.wrap_socket(self.socket, server_hostname="localhost")
-
-
-class TlsTest(ServerTest):
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.folder = tempfile.TemporaryDirectory(prefix="bloomery-tls-")
-        cls.addClassCleanup(cls.folder.cleanup)
-        cls.files = TlsFiles(cls.folder.name)
-        cls.files.make_certificate("client")
-
-    def start_tls_server(self, *more, auth="no", plain=True):
-        self.tls_port = free_port()
-        options = self.files.server_options(self.tls_port, *more, auth=auth)
-        if not plain:
-            options += ["--port", 0]
-        server = self.start_server(*options)
-        return server
-
-    def connect_tls(self, *, context=None, port=None, **identity):
-        context = context or self.files.client_context(**identity)
-        connection = TlsConnection(port or self.tls_port, context)
-        self.addCleanup(connection.close)
-        return connection
-
-    def redis_cli(self, *words, port=None, **identity):
-        options = self.files.client_options(**identity)
-        return self.run_client(
-            ["redis-cli", "-p", port or self.tls_port, *options, *words], timeout_s=30
-        ).strip()
+from tls_harness import TlsTest
 
 
 class PortTest(TlsTest):
@@ -124,6 +83,7 @@ class PortTest(TlsTest):
         with server.connect() as plain:
             plain.send(encode("SHUTDOWN", "NOSAVE"))
             self.assertEqual(client.socket.recv(1), b"")
+        self.assertEqual(server.wait_for_exit(), 0)
 
     def test_the_versions_of_today_only(self):
         self.start_tls_server()
@@ -177,20 +137,100 @@ class ConfigSetTest(TlsTest):
                 Connection(port).close()
 
 
-class HostilePeerTest(TlsTest):
-    def test_plain_text_on_the_encrypted_port_and_back(self):
-        server = self.start_tls_server()
-        with Connection(self.tls_port) as client:
-            client.send(encode("PING"))
-            self.assertEqual(client.socket.recv(100), b"")
-        context = self.files.client_context()
-        with self.assertRaises((ssl.SSLError, OSError)):
-            raw = socket.create_connection(("127.0.0.1", server.port), timeout=2)
-            self.addCleanup(raw.close)
-            context.wrap_socket(raw, server_hostname="localhost")
-        self.assertEqual(self.redis_cli("PING"), "PONG")
-        with server.connect() as plain:
-            self.assertEqual(plain.call("PING"), b"PONG")
+class ReloadTest(TlsTest):
+    """CONFIG SET of certificates while connections are open."""
+
+    def setUp(self):
+        super().setUp()
+        self.server = self.start_tls_server()
+        self.plain = self.server.connect()
+        self.addCleanup(self.plain.close)
+        self.files.make_certificate("next")
+
+    def set_config(self, *words):
+        return self.plain.call("CONFIG", "SET", *words)
+
+    def shown_name(self):
+        """The common name of the certificate that a new connection sees."""
+        client = self.connect_tls()
+        self.assertEqual(client.call("PING"), b"PONG")
+        return dict(part[0] for part in client.socket.getpeercert()["subject"])["commonName"]
+
+    def test_another_certificate(self):
+        client = self.connect_tls()
+        self.assertEqual(client.call("PING"), b"PONG")
+        self.assertEqual(self.shown_name(), "server")
+        words = ["tls-cert-file", self.files.path("next.crt")]
+        words += ["tls-key-file", self.files.path("next.key")]
+        self.assertEqual(self.set_config(*words), b"OK")
+        self.assertEqual(self.shown_name(), "next")
+        self.assertEqual(client.call("PING"), b"PONG", "who is connected stays so")
+
+    def test_what_cannot_be_used_changes_nothing(self):
+        self.server.expect_log("Failed to|Invalid tls-protocols|must be specified")
+        before = self.plain.call("CONFIG", "GET", "tls-*")
+        client = self.connect_tls()
+        with open(self.files.path("garbage"), "w", encoding="ascii") as garbage:
+            garbage.write("no certificate")
+        for words in (
+            ["tls-cert-file", self.files.path("garbage")],
+            ["tls-cert-file", self.files.path("absent")],
+            ["tls-cert-file", self.files.path("next.crt")],  # the key is another's
+            ["tls-key-file", self.files.path("garbage")],
+            ["tls-ca-cert-file", self.files.path("garbage")],
+            ["tls-dh-params-file", self.files.path("garbage")],
+            ["tls-protocols", "SSLv3"],
+            ["tls-ciphers", "NOBODY-KNOWS"],
+            ["tls-ciphersuites", "TLS_NONE"],
+            ["tls-ca-cert-file", "", "tls-auth-clients", "yes"],
+            ["maxclients", 77, "tls-cert-file", self.files.path("absent")],
+        ):
+            reply = self.set_config(*words)
+            self.assertIsInstance(reply, ErrorReply, words)
+            self.assertIn("Unable to update TLS configuration", reply.text)
+            self.assertEqual(self.plain.call("CONFIG", "GET", "tls-*"), before)
+        self.assertEqual(self.plain.call("CONFIG", "GET", "maxclients")[1], b"10000")
+        self.assertEqual(self.shown_name(), "server")
+        self.assertEqual(client.call("PING"), b"PONG")
+
+    def test_an_encrypted_key(self):
+        self.server.expect_log("Failed to load private key")
+        self.files.encrypt_key("next", "secret")
+        words = ["tls-cert-file", self.files.path("next.crt")]
+        words += ["tls-key-file", self.files.path("next-encrypted.key")]
+        self.assertIsInstance(self.set_config(*words), ErrorReply)
+        self.assertEqual(self.set_config(*words, "tls-key-file-pass", "secret"), b"OK")
+        self.assertEqual(self.shown_name(), "next")
+
+    def test_replies_are_those_of_redis(self):
+        port = free_port()
+        redis = self.start_redis(*self.files.server_options(port))
+        redis.expect_log("Failed|tls|TLS")
+        self.server.expect_log("Failed|tls|TLS")
+        with redis.connect() as oracle:
+            for words in (
+                ["tls-cert-file", "/absent"],
+                ["tls-port", 70_000],
+                ["tls-port", "x"],
+                ["tls-auth-clients", "perhaps"],
+                ["tls-session-cache-size", -1],
+                ["tls-replication", 2],
+                ["tls-protocols", "TLSv1.3"],
+                ["tls-protocols", "TLSv9"],
+                ["tls-key-file-pass", "x", "tls-key-file-pass", "y"],
+            ):
+                self.assertEqual(
+                    self.plain.call_raw("CONFIG", "SET", *words),
+                    oracle.call_raw("CONFIG", "SET", *words),
+                    words,
+                )
+            names = [
+                name for name in oracle.call("CONFIG", "GET", "tls-*")[::2]
+                if not name.endswith((b"-file", b"-port"))
+            ]  # fmt: skip
+            for name in names:
+                words = ("CONFIG", "GET", name)
+                self.assertEqual(self.plain.call_raw(*words), oracle.call_raw(*words))
 
 
 if __name__ == "__main__":

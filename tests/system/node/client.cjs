@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
 // What the scripts for the Node clients share: arguments and where a client is installed.
-// Arguments: PORT PROTOCOL FOLDER, the latter holding the node_modules of one client version.
+// Arguments: PORT PROTOCOL FOLDER [AUTHORITY]: the folder holds the node_modules of one client
+// version; with the file of an authority the client speaks TLS.
 'use strict';
 const assert = require('node:assert/strict');
+const fs = require('node:fs');
 const path = require('node:path');
 const { createRequire } = require('node:module');
 
-const [port, protocol, folder] = process.argv.slice(2);
+const [port, protocol, folder, authority] = process.argv.slice(2);
+// Options of node:tls, undefined without encryption.
+const tls = authority && { ca: fs.readFileSync(authority), servername: 'localhost' };
 
 // Loads a package from the client's own folder and not from wherever this script lies.
 function load(name) {
@@ -51,4 +55,5 @@ module.exports = {
   protocol: Number(protocol),
   rejects,
   run,
+  tls,
 };

@@ -2,7 +2,7 @@
 //
 // node-redis 4, 5 and 6 with the typed bf.* of @redis/bloom, over RESP2 and RESP3.
 'use strict';
-const { assert, checkHeard, load, port, protocol, rejects, run } = require('./client.cjs');
+const { assert, checkHeard, load, port, protocol, rejects, run, tls } = require('./client.cjs');
 const { createClient } = load('redis');
 
 // Version 4 names the fields; later ones hand out RedisBloom's labels.
@@ -65,7 +65,11 @@ async function checkPubSub(client) {
 
 run(async () => {
   // Version 4 knows no RESP option and ignores it.
-  const client = createClient({ socket: { host: '127.0.0.1', port }, RESP: protocol });
+  const encryption = tls && { tls: true, ...tls };
+  const client = createClient({
+    socket: { host: '127.0.0.1', port, ...encryption },
+    RESP: protocol,
+  });
   client.on('error', (error) => {
     throw error;
   });
