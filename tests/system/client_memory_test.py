@@ -151,8 +151,12 @@ class SumTest(ClientMemoryTest):
         client.call("MULTI")
         replies = [client.call("GET", b"k" * MIB) for _ in range(60)]
         self.assertEqual(replies[0], b"QUEUED")
-        self.assertTrue(replies[-1].text.startswith("OOM"))
-        self.assertLess(replies.count(b"QUEUED"), 33)
+        refused = [reply != b"QUEUED" for reply in replies].index(True)
+        self.assertTrue(replies[refused].text.startswith("OOM"))
+        self.assertLess(refused, 33)
+        # What came after the first refusal will never run, and took no memory.
+        self.assertLess(int(self.line_of(client)["multi-mem"]), 33 * MIB)
+        self.assertEqual(int(self.line_of(client)["multi"]), refused)
         self.assertTrue(client.call("EXEC").text.startswith("EXECABORT"))
 
     def test_the_running_command_is_shown(self):
