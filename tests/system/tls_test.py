@@ -31,6 +31,7 @@ class PortTest(TlsTest):
     def test_only_encrypted(self):
         server = self.start_tls_server(plain=False)
         self.assertEqual(self.redis_cli("PING"), "PONG")
+        self.assertIn(f"tcp_port:{self.tls_port}", self.redis_cli("INFO", "server"))
         with self.assertRaises(OSError):
             server.connect().close()
 

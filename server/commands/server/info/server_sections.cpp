@@ -77,7 +77,9 @@ void write_server(const Source& source, Lines& lines) {
   lines.field("process_id", getpid());
   lines.field("process_supervised", supervisor_name(services.config.supervised()));
   lines.field("run_id", facts.run_id);
-  lines.field("tcp_port", services.config.port());
+  // As Redis; Sentinel and failover tools connect to it.
+  const int64_t port = services.config.port();
+  lines.field("tcp_port", port != 0 ? port : services.config.integer(OptionId::kTlsPort));
   lines.field("server_time_usec", services.clock.wall_us());
   lines.field("uptime_in_seconds", uptime_s);
   lines.field("uptime_in_days", uptime_s / kSecondsPerDay);
