@@ -61,6 +61,8 @@ class ReplyWriter {
   void array(size_t count) { header('*', count); }
   void map(size_t count) { resp3() ? header('%', count) : header('*', count * 2); }
   void set(size_t count) { header(resp3() ? '~' : '*', count); }
+  // Stands before the reply that it is about. RESP3 only.
+  void attribute(size_t count) { header('|', count); }
   void push(size_t count) { header(resp3() ? '>' : '*', count); }
 
   void boolean(bool value) {

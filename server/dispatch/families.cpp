@@ -17,8 +17,8 @@ std::span<const std::span<const Command>> command_families() {
       client_commands(),        config_commands(),       server_commands(),
       memory_commands(),        latency_commands(),      observation_commands(),
       introspection_commands(), cluster_commands(),      persistence_commands(),
-      debug_commands(),         replica_commands(),      replication_commands(),
-      pubsub_commands(),
+      debug_commands(),         script_commands(),       replica_commands(),
+      replication_commands(),   pubsub_commands(),
   };
   return kFamilies;
 }

@@ -36,6 +36,7 @@ std::span<const Command> persistence_commands();
 std::span<const Command> pubsub_commands();
 std::span<const Command> replica_commands();
 std::span<const Command> replication_commands();
+std::span<const Command> script_commands();
 std::span<const Command> string_commands();
 std::span<const Command> multi_string_commands();
 std::span<const Command> substring_commands();

@@ -81,6 +81,8 @@ struct ServerState {
   // Whether a child may still read arrays that it shares with this process. False is certain for a
   // thread that holds a stripe, for as long as it does.
   std::atomic<bool> may_have_child{false};
+  // Whether keys that expire are deleted before somebody asks for them; DEBUG SET-ACTIVE-EXPIRE.
+  std::atomic<bool> expires_actively{true};
   // Effective changes since the start; INFO's rdb_changes_since_last_save. Every write changes it,
   // so it shares no cache line with the fields that every command reads.
   alignas(kCacheLine) std::atomic<uint64_t> changes{0};

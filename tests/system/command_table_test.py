@@ -20,7 +20,11 @@ FIELDS = (
 )
 OURS_ONLY_PREFIX = b"bf."
 # Newer than the oracle, and DEBUG's words, which Redis keeps out of its table.
-DEBUG_WORDS = (b"digest", b"digest-value", b"help", b"loadaof", b"reload", b"sleep")
+DEBUG_WORDS = (
+    b"change-repl-id", b"digest", b"digest-value", b"error", b"help", b"loadaof", b"log",
+    b"object", b"populate", b"protocol", b"reload", b"replybuffer", b"set-active-expire",
+    b"sleep", b"stringmatch-len",
+)
 OURS_ONLY = {b"client|no-touch", b"client|setinfo", b"waitaof", b"cluster|myshardid"} | {
     b"debug|" + word for word in DEBUG_WORDS
 }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// BF.PLAN and BF.STATS: what a filter would cost, and how a filter is doing. Bloomery's own.
+// BF.PLAN, BF.STATS and BF.DEBUG: what a filter would cost, and how a filter is doing. The first
+// two are Bloomery's own.
 //
 // BF.STATS counts bits: all of them up to kReadBytes, a sample of that size beyond, under the
 // shared lock. Lookups go on meanwhile; adds to the same stripe wait for the whole reading.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -303,6 +306,25 @@ void stats(Context& ctx) {
   write_filter(ctx.reply, figures);
 }
 
+/* BF.DEBUG key */
+void debug(Context& ctx) {
+  const KeyRef key = ctx.key(1);
+  const auto lock = ctx.lock(key);
+  const auto found = find_filter(ctx, key);
+  if (!found) return;
+  if (*found == nullptr) return ctx.reply.error(kFilterNotFound);
+  const ScalableFilter& filter = **found;
+  ctx.reply.array(1 + filter.layer_count());
+  ctx.reply.bulk(fmt::format("size:{}", filter.item_count()));
+  for (size_t i = 0; i < filter.layer_count(); ++i) {
+    const LayerInfo layer = filter.layer_info(i);
+    ctx.reply.bulk(
+        fmt::format("bytes:{} bits:{} hashes:{} hashwidth:64 capacity:{} size:{} ratio:{:g}",
+                    layer.geometry.size_bytes(), layer.geometry.bit_count,
+                    layer.geometry.hash_count, layer.capacity, layer.item_count, layer.error_rate));
+  }
+}
+
 // An upper-case word is a literal one.
 std::string layout_tokens() {
   std::string tokens = core::bloom::layout_names(" | ", " | ");
@@ -318,6 +340,18 @@ const std::string kPlanSyntax =
     ")] [DELETABLE] [REGIONS bits] [WINDOW length [ITEMS]] [GENERATIONS generations] [REFRESH]";
 
 const Command kBloomInsightRows[] = {
+    {.name = "bf.debug",
+     .arity = 2,
+     .flags = kReadOnly | kFast,
+     .keys = one_key(kKeyRo | kKeyAccess),
+     .categories = kBloom,
+     .group = "bf",
+     .since = "1.0.0",
+     .summary = "Shows the layers of a Bloom filter",
+     .complexity = "O(N), where N is the number of layers",
+     .syntax = "key",
+     .tips = "dont_cache",
+     .handler = debug},
     {.name = "bf.plan",
      .arity = -3,
      .flags = kFast | kLoading | kStale,

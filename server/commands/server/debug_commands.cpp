@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // DEBUG: what tests ask of a server. Behind the option enable-debug-command.
-#include <fmt/format.h>
-
 #include <chrono>
 #include <thread>
 
 #include "core/number.h"
-#include "server/commands/server/digest.h"
+#include "server/commands/server/debug_words.h"
 #include "server/commands/services.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
@@ -19,41 +17,6 @@
 
 namespace server {
 namespace {
-
-constexpr std::string_view kNotAllowed =
-    "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you "
-    "can "
-    "run it from a local connection, otherwise you need to set this option in the configuration "
-    "file, and then restart the server.";
-
-// Answers when it is not.
-bool is_allowed(Context& ctx) {
-  const DebugCommand allowed = ctx.services.config.debug_command();
-  const Session& session = ctx.session;
-  const bool is_local = session.is_unix_socket || session.address.starts_with("127.") ||
-                        session.address.starts_with("[::1]") || session.address.starts_with("::1");
-  if (allowed == DebugCommand::kYes || (allowed == DebugCommand::kLocal && is_local)) return true;
-  ctx.reply.error(kNotAllowed);
-  return false;
-}
-
-/* DEBUG DIGEST */
-void digest(Context& ctx) {
-  if (!is_allowed(ctx)) return;
-  const auto lock = ctx.lock_everything();
-  ctx.reply.simple(to_text(keyspace_digest(ctx.keyspace())));
-}
-
-/* DEBUG DIGEST-VALUE key [key ...] */
-void digest_value(Context& ctx) {
-  if (!is_allowed(ctx)) return;
-  const auto lock = ctx.lock_everything();
-  ctx.reply.array(ctx.args.size() - 2);
-  for (size_t i = 2; i < ctx.args.size(); ++i) {
-    const Entry* entry = ctx.keyspace().find(ctx.database(), ctx.key(i), ctx.expiry_now_ms);
-    ctx.reply.simple(entry == nullptr ? std::string(40, '0') : to_text(value_digest(*entry)));
-  }
-}
 
 // Holds writes back and loads all keys anew once no command is under way; answers when it is done.
 template <class Load>
@@ -75,7 +38,7 @@ void reload_when_drained(Context& ctx, Load load) {
 
 /* DEBUG RELOAD [NOSAVE] */
 void reload(Context& ctx) {
-  if (!is_allowed(ctx)) return;
+  if (!is_debug_allowed(ctx)) return;
   bool saves = true;
   for (const std::string_view option : ctx.args.subspan(2)) {
     if (!protocol::equals_ignore_case(option, "NOSAVE")) return ctx.reply.error(kSyntaxError);
@@ -87,13 +50,13 @@ void reload(Context& ctx) {
 
 /* DEBUG LOADAOF */
 void loadaof(Context& ctx) {
-  if (!is_allowed(ctx)) return;
+  if (!is_debug_allowed(ctx)) return;
   reload_when_drained(ctx, [](Durability& durability) { return durability.loader().reload_log(); });
 }
 
 /* DEBUG SLEEP seconds */
 void sleep(Context& ctx) {
-  if (!is_allowed(ctx)) return;
+  if (!is_debug_allowed(ctx)) return;
   constexpr double kLongestS = 3600;
   const auto seconds = core::parse_double(ctx.args[2]);
   if (!seconds || *seconds < 0 || *seconds > kLongestS) return ctx.reply.error(kNotAFloat);
@@ -111,7 +74,7 @@ constexpr Command kDebugSubcommands[] = {
      .since = "1.0.0",
      .summary = "Tells a digest of all keys",
      .complexity = "O(N) where N is the size of all values",
-     .handler = digest},
+     .handler = debug_digest},
     {.name = "digest-value",
      .arity = -3,
      .flags = kDebugFlags | kWholeKeyspace,
@@ -120,7 +83,7 @@ constexpr Command kDebugSubcommands[] = {
      .summary = "Tells digests of values",
      .complexity = "O(N) where N is the size of the values named",
      .syntax = "key ...",
-     .handler = digest_value},
+     .handler = debug_digest_value},
     {.name = "reload",
      .arity = -2,
      .flags = kDebugFlags | kNoMulti,
@@ -138,6 +101,87 @@ constexpr Command kDebugSubcommands[] = {
      .summary = "Forgets all keys and loads the append log",
      .complexity = "O(N) where N is the size of the append log",
      .handler = loadaof},
+    {.name = "change-repl-id",
+     .arity = 2,
+     .flags = kDebugFlags,
+     .group = "server",
+     .since = "5.0.0",
+     .summary = "Gives the replication stream a new id",
+     .complexity = "O(1)",
+     .handler = debug_change_replication_id},
+    {.name = "error",
+     .arity = 3,
+     .flags = kDebugFlags,
+     .group = "server",
+     .since = "3.0.0",
+     .summary = "Answers with the message as an error",
+     .complexity = "O(1)",
+     .syntax = "message",
+     .handler = debug_error},
+    {.name = "log",
+     .arity = 3,
+     .flags = kDebugFlags,
+     .group = "server",
+     .since = "7.0.0",
+     .summary = "Writes a message to the log",
+     .complexity = "O(1)",
+     .syntax = "message",
+     .handler = debug_log},
+    {.name = "object",
+     .arity = 3,
+     .flags = kDebugFlags,
+     .group = "server",
+     .since = "1.0.0",
+     .summary = "Tells how the value of a key is kept",
+     .complexity = "O(N) where N is the size of a string",
+     .syntax = "key",
+     .handler = debug_object},
+    {.name = "populate",
+     .arity = -3,
+     .flags = kDebugFlags | kWrite | kDenyOom | kWholeKeyspace,
+     .group = "server",
+     .since = "3.0.0",
+     .summary = "Makes keys with strings",
+     .complexity = "O(N) where N is the number of keys",
+     .syntax = "count [prefix] [size]",
+     .handler = debug_populate,
+     .journalled = Journalled::kEffects},
+    {.name = "protocol",
+     .arity = 3,
+     .flags = kDebugFlags,
+     .group = "server",
+     .since = "6.0.0",
+     .summary = "Answers with a sample of a type of reply",
+     .complexity = "O(1)",
+     .syntax = "type",
+     .handler = debug_protocol},
+    {.name = "replybuffer",
+     .arity = 4,
+     .flags = kDebugFlags,
+     .group = "server",
+     .since = "7.0.0",
+     .summary = "Is accepted: reply buffers need no tuning",
+     .complexity = "O(1)",
+     .syntax = "PEAK-RESET-TIME milliseconds | RESIZING flag",
+     .handler = debug_replybuffer},
+    {.name = "set-active-expire",
+     .arity = 3,
+     .flags = kDebugFlags,
+     .group = "server",
+     .since = "3.0.0",
+     .summary = "Switches the deletion of expired keys that nobody asks for",
+     .complexity = "O(1)",
+     .syntax = "0 | 1",
+     .handler = debug_set_active_expire},
+    {.name = "stringmatch-len",
+     .arity = 4,
+     .flags = kDebugFlags,
+     .group = "server",
+     .since = "6.0.0",
+     .summary = "Tells whether a pattern matches a string",
+     .complexity = "O(N) where N is the size of the string",
+     .syntax = "pattern string",
+     .handler = debug_stringmatch},
     {.name = "sleep",
      .arity = 3,
      .flags = kDebugFlags,

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "server/commands/services.h"
 #include "server/dispatch/context.h"
@@ -64,6 +66,7 @@ struct MemoryFigures {
   uint64_t table_bytes = 0;
   uint64_t client_bytes = 0;
   uint64_t key_count = 0;
+  std::vector<std::pair<unsigned, uint64_t>> databases;  // with keys, and their tables' bytes
   AllocatorFigures allocator;
 
   uint64_t overhead_bytes() const { return startup_bytes + table_bytes + client_bytes; }
@@ -89,6 +92,15 @@ MemoryFigures measure(const Context& ctx) {
   // Last, so that the locks are held for the tables alone.
   const auto lock = ctx.lock_everything();
   figures.table_bytes = ctx.keyspace().table_memory_bytes();
+  for (unsigned i = 0; i < ctx.keyspace().database_count(); ++i) {
+    if (ctx.keyspace().db_size(i) == 0) continue;
+    uint64_t bytes = 0;
+    for (unsigned stripe = 0; stripe < core::keyspace::kStripeCount; ++stripe) {
+      const auto& table = ctx.keyspace().database_of_stripe(stripe, i).table;
+      if (table != nullptr) bytes += table->memory_bytes();
+    }
+    figures.databases.emplace_back(i, bytes);
+  }
   return figures;
 }
 
@@ -103,6 +115,14 @@ class StatsWriter {
   void signed_bytes(std::string_view name, int64_t value) {
     reply_.bulk(name);
     reply_.integer(value);
+  }
+  // Expiry times stand in the entries, and nothing is kept by slot.
+  void database(unsigned index, uint64_t table_bytes) {
+    reply_.bulk(fmt::format("db.{}", index));
+    reply_.map(3);
+    bytes("overhead.hashtable.main", table_bytes);
+    bytes("overhead.hashtable.expires", 0);
+    bytes("overhead.hashtable.slot-to-keys", 0);
   }
   void ratio(std::string_view name, double value) {
     reply_.bulk(name);
@@ -124,6 +144,7 @@ void write_totals(StatsWriter& stats, const MemoryFigures& figures) {
   stats.bytes("aof.buffer", 0);
   stats.bytes("lua.caches", 0);
   stats.bytes("functions.caches", 0);
+  for (const auto& [index, table_bytes] : figures.databases) stats.database(index, table_bytes);
   stats.bytes("overhead.total", figures.overhead_bytes());
   stats.bytes("keys.count", figures.key_count);
   stats.bytes("keys.bytes-per-key",
@@ -155,7 +176,7 @@ void write_fragmentation(StatsWriter& stats, const MemoryFigures& figures) {
 /* MEMORY STATS */
 void memory_stats(Context& ctx) {
   const MemoryFigures figures = measure(ctx);
-  ctx.reply.map(27);
+  ctx.reply.map(27 + figures.databases.size());
   StatsWriter stats(ctx.reply);
   write_totals(stats, figures);
   write_fragmentation(stats, figures);

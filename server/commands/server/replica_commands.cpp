@@ -157,6 +157,10 @@ void answer_role_of_replica(Context& ctx) {
   ctx.reply.integer(follows ? static_cast<int64_t>(ctx.services.replication.offset()) : -1);
 }
 
+void forget_replication_history(Context& ctx) {
+  ctx.services.replication.forget_history();
+}
+
 std::span<const Command> replica_commands() {
   return kReplicaRows;
 }

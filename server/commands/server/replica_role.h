@@ -12,4 +12,7 @@ namespace server {
 // Whom it follows, how well, and how far. REQUIRES: this is a replica.
 void answer_role_of_replica(Context& ctx);
 
+// DEBUG CHANGE-REPL-ID: replicas whose link breaks have to load everything anew.
+void forget_replication_history(Context& ctx);
+
 }  // namespace server

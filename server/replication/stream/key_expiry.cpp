@@ -7,6 +7,7 @@ namespace server {
 
 void KeyExpiry::tick() {
   if (parts_.state.availability.has(Availability::kLoading)) return;
+  if (!parts_.state.expires_actively) return;
   if (parts_.pause.holds_back(kWrite, parts_.clock.wall_ms())) return;
   // A replica's leader says when one of its keys has expired.
   if (parts_.state.is_replica) {

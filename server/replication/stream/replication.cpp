@@ -143,6 +143,11 @@ void Replication::adopt(const persistence::RdbReplicationInfo& position) {
   tell_stream_replaced();
 }
 
+void Replication::forget_history() {
+  const std::scoped_lock lock(ids_mutex_);
+  ids_.begin_anew();
+}
+
 void Replication::continue_as(std::string_view new_id) {
   {
     const std::scoped_lock lock(ids_mutex_);

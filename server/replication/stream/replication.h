@@ -77,6 +77,8 @@ class Replication final : public StreamPosition, public OwnChanges {
   bool stream_is_foreign() const { return stream_is_foreign_; }
   // +CONTINUE under another id, which goes on from here; sub-replicas must ask anew.
   void continue_as(std::string_view new_id);
+  // DEBUG CHANGE-REPL-ID: whoever follows has to load everything anew once its link has broken.
+  void forget_history();
   // Whole units of the leader's stream that have just been applied; the database selected after
   // them.
   void append_applied(std::string_view bytes, unsigned database);

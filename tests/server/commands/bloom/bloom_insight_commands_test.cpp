@@ -51,6 +51,20 @@ class BloomInsightCommandsTest : public CommandTest {
   }
 };
 
+TEST_F(BloomInsightCommandsTest, DebugShowsTheLayers) {
+  run({"BF.RESERVE", "k", "0.01", "10", "EXPANSION", "2", "LAYOUT", "REDISBLOOM"});
+  for (int i = 0; i < 30; ++i) run({"BF.ADD", "k", std::to_string(i)});
+  const std::string reply = run({"BF.DEBUG", "k"});
+  EXPECT_TRUE(reply.starts_with("*3\r\n$7\r\nsize:")) << reply;
+  EXPECT_NE(reply.find("bytes:16 bits:128 hashes:8 hashwidth:64 capacity:10 size:10 ratio:0.005"),
+            std::string::npos)
+      << reply;
+  EXPECT_NE(reply.find(" capacity:20 size:"), std::string::npos) << reply;
+  EXPECT_EQ(run({"BF.DEBUG", "none"}), error("ERR not found"));
+  run({"SET", "s", "v"});
+  EXPECT_TRUE(run({"BF.DEBUG", "s"}).starts_with("-WRONGTYPE"));
+}
+
 TEST_F(BloomInsightCommandsTest, PlanIsFlatInResp2AndAMapInResp3) {
   const std::string native = bulk("layout") + bulk("native") + bulk("bytes") + integer(176) +
                              bulk("bits") + integer(1024) + bulk("hash count") + integer(5) +

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+//
+// SCRIPT and FUNCTION, as far as a server without scripts can answer: there are none.
+#include <fmt/format.h>
+
+#include "server/dispatch/context.h"
+#include "server/dispatch/families.h"
+
+namespace server {
+namespace {
+
+// [ASYNC | SYNC]
+bool is_flush_mode(Arguments words) {
+  return words.empty() || (words.size() == 1 && (protocol::equals_ignore_case(words[0], "ASYNC") ||
+                                                 protocol::equals_ignore_case(words[0], "SYNC")));
+}
+
+/* SCRIPT EXISTS sha1 [sha1 ...] */
+void script_exists(Context& ctx) {
+  const size_t count = ctx.args.size() - 2;
+  ctx.reply.array(count);
+  for (size_t i = 0; i < count; ++i) ctx.reply.integer(0);
+}
+
+/* SCRIPT FLUSH [ASYNC | SYNC] */
+void script_flush(Context& ctx) {
+  if (!is_flush_mode(ctx.args.subspan(2))) {
+    return ctx.reply.error("ERR SCRIPT FLUSH only support SYNC|ASYNC option");
+  }
+  ctx.reply.ok();
+}
+
+/* FUNCTION FLUSH [ASYNC | SYNC] */
+void function_flush(Context& ctx) {
+  if (ctx.args.size() > 3) {
+    return ctx.reply.error(fmt::format(
+        "ERR unknown subcommand or wrong number of arguments for '{}'. Try FUNCTION HELP.",
+        ctx.args[1]));
+  }
+  if (!is_flush_mode(ctx.args.subspan(2))) {
+    return ctx.reply.error("ERR FUNCTION FLUSH only supports SYNC|ASYNC option");
+  }
+  ctx.reply.ok();
+}
+
+/* FUNCTION LIST [LIBRARYNAME pattern] [WITHCODE] */
+void function_list(Context& ctx) {
+  bool has_code = false;
+  bool has_pattern = false;
+  for (size_t i = 2; i < ctx.args.size(); ++i) {
+    if (!has_code && protocol::equals_ignore_case(ctx.args[i], "WITHCODE")) {
+      has_code = true;
+    } else if (!has_pattern && protocol::equals_ignore_case(ctx.args[i], "LIBRARYNAME")) {
+      has_pattern = true;
+      if (++i == ctx.args.size()) {
+        return ctx.reply.error("ERR library name argument was not given");
+      }
+    } else {
+      return ctx.reply.error(fmt::format("ERR Unknown argument {}", ctx.args[i]));
+    }
+  }
+  ctx.reply.array(0);
+}
+
+/* FUNCTION STATS */
+void function_stats(Context& ctx) {
+  ctx.reply.map(2);
+  ctx.reply.bulk("running_script");
+  ctx.reply.null();
+  ctx.reply.bulk("engines");
+  // Clients look the engine up by its name.
+  ctx.reply.map(1);
+  ctx.reply.bulk("LUA");
+  ctx.reply.map(2);
+  ctx.reply.bulk("libraries_count");
+  ctx.reply.integer(0);
+  ctx.reply.bulk("functions_count");
+  ctx.reply.integer(0);
+}
+
+constexpr Command kFunctionSubcommands[] = {
+    {.name = "flush",
+     .arity = -2,
+     .flags = kNoScript | kWrite | kWholeKeyspace,
+     .categories = kScripting,
+     .group = "scripting",
+     .since = "7.0.0",
+     .summary = "Has nothing to delete: there are no functions",
+     .complexity = "O(1)",
+     .syntax = "[ASYNC | SYNC]",
+     .tips = "request_policy:all_shards response_policy:all_succeeded",
+     .handler = function_flush},
+    {.name = "list",
+     .arity = -2,
+     .flags = kNoScript,
+     .categories = kScripting,
+     .group = "scripting",
+     .since = "7.0.0",
+     .summary = "Returns an empty list: there are no functions",
+     .complexity = "O(1)",
+     .syntax = "[LIBRARYNAME library-name-pattern] [WITHCODE]",
+     .tips = "nondeterministic_output_order",
+     .handler = function_list},
+    {.name = "stats",
+     .arity = 2,
+     .flags = kNoScript | kAllowBusy,
+     .categories = kScripting,
+     .group = "scripting",
+     .since = "7.0.0",
+     .summary = "Tells that no function runs",
+     .complexity = "O(1)",
+     .tips = "nondeterministic_output request_policy:all_shards response_policy:special",
+     .handler = function_stats},
+};
+
+constexpr Command kScriptSubcommands[] = {
+    {.name = "exists",
+     .arity = -3,
+     .flags = kNoScript,
+     .categories = kScripting,
+     .group = "scripting",
+     .since = "2.6.0",
+     .summary = "Tells that no such script exists",
+     .complexity = "O(N) where N is the number of scripts asked for",
+     .syntax = "sha1 ...",
+     .tips = "request_policy:all_shards response_policy:agg_logical_and",
+     .handler = script_exists},
+    {.name = "flush",
+     .arity = -2,
+     .flags = kNoScript,
+     .categories = kScripting,
+     .group = "scripting",
+     .since = "2.6.0",
+     .summary = "Has nothing to forget: there are no scripts",
+     .complexity = "O(1)",
+     .syntax = "[ASYNC | SYNC]",
+     .tips = "request_policy:all_nodes response_policy:all_succeeded",
+     .handler = script_flush},
+};
+
+const Command kScriptRows[] = {
+    {.name = "function",
+     .arity = -2,
+     .group = "scripting",
+     .since = "7.0.0",
+     .summary = "Tells that there are no functions",
+     .complexity = "Depends on subcommand",
+     .subcommands = kFunctionSubcommands},
+    {.name = "script",
+     .arity = -2,
+     .group = "scripting",
+     .since = "2.6.0",
+     .summary = "Tells that there are no scripts",
+     .complexity = "Depends on subcommand",
+     .subcommands = kScriptSubcommands},
+};
+
+}  // namespace
+
+std::span<const Command> script_commands() {
+  return kScriptRows;
+}
+
+}  // namespace server
