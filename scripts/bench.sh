@@ -6,7 +6,7 @@
 #   scripts/bench.sh --quick       a tenth of the work, coarser figures
 #   scripts/bench.sh --only SECTION...   those sections, with commas or spaces between: commands
 #                                        batches memory sparse creation growth threads durability
-#                                        engine deletable windows many builder
+#                                        engine deletable windows many builder tls
 # RedisBloom joins where its module is found: REDISBLOOM_MODULE=/path/to/redisbloom.so
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -15,7 +15,7 @@ items=100000000
 engine_options=()
 server_options=()
 sections=(commands batches memory sparse creation growth threads durability engine deletable windows
-  many builder)
+  many builder tls)
 while [ $# -gt 0 ]; do
   case $1 in
     --quick)
@@ -60,6 +60,9 @@ for section in "${sections[@]}"; do
       cmake --build --preset release --target window_bench
       build/release/bench/window_bench "${engine_options[@]}"
       python3 bench/window_server_bench.py "${server_options[@]}"
+      ;;
+    tls)
+      python3 bench/tls_bench.py
       ;;
     builder)
       python3 bench/builder_bench.py --items "$items"

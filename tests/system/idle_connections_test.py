@@ -3,7 +3,7 @@
 """What a connection that rests costs the server, plain and with TLS.
 
 Environment:
-  BLOOMERY_IDLE_CONNECTIONS  how many to hold (default 1500; 10000 takes a minute)
+  BLOOMERY_IDLE_CONNECTIONS  how many to hold (default 1500; 10000 take a minute)
 """
 
 import os
@@ -24,7 +24,7 @@ class IdleConnectionsTest(TlsTest):
         super().setUp()
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, COUNT + 1000), hard))
-        self.server = self.start_tls_server("--maxclients", 2 * COUNT + 100)
+        self.server = self.start_tls_server("--maxclients", COUNT + 300)
 
     def measure(self, connect):
         """Bytes for each of COUNT connections that have been used and rest now."""
