@@ -44,7 +44,7 @@
 #include "server/process/tick_clock.h"
 #include "server/pubsub/key_events.h"
 #include "server/pubsub/monitor_feed.h"
-#include "server/pubsub/pub_sub.h"
+#include "server/pubsub/tracking.h"
 #include "server/replication/leader/leader.h"
 #include "server/replication/roles/follower.h"
 #include "server/replication/roles/shutdown.h"
@@ -90,6 +90,9 @@ bool holds_other_databases(const core::keyspace::Keyspace& keyspace) {
   return false;
 }
 
+// Of the keys remembered above tracking-table-max-keys, in one tick.
+constexpr size_t kTrimmedKeysMax = 10'000;
+
 size_t thread_count(const Config& config) {
   return static_cast<size_t>(config.io_thread_count());
 }
@@ -123,6 +126,7 @@ struct Server::Parts final : AckListener,
         shutdown({config, clock, durability, replication, leader, pause, *this}),
         pubsub(thread_count(config), *this),
         key_events(pubsub, state.listeners),
+        tracking(pubsub, state, thread_count(config)),
         statistics(thread_count(config), registry->size()),
         observer(config, clock, ticks, thread_count(config),
                  [this](size_t thread_index) { wake_for_monitors(thread_index); }),
@@ -130,7 +134,7 @@ struct Server::Parts final : AckListener,
               config.file_path()},
         threads(thread_count(config), durability.append_log()),
         services{{config, clock, keyspace, reclaimer, journal, *registry, pubsub, key_events,
-                  statistics, memory, pause, state, replication, observer, services},
+                  tracking, statistics, memory, pause, state, replication, observer, services},
                  ticks,
                  clients,
                  durability,
@@ -178,6 +182,7 @@ struct Server::Parts final : AckListener,
   Clients clients;
   PubSub pubsub;
   KeyEvents key_events;
+  Tracking tracking;
   Statistics statistics;
   Observer observer;
   MemoryMonitor memory;
@@ -236,7 +241,7 @@ void Server::Parts::on_log_fatal(const std::string& cause) {
 
 void Server::Parts::wake_for_messages(size_t thread_index) {
   net::IoThread& thread = threads.at(thread_index);
-  thread.loop.post([this, &thread] { net::deliver_messages(thread, pubsub); });
+  thread.loop.post([this, &thread] { net::deliver_messages(thread, pubsub, tracking); });
 }
 
 void Server::Parts::wake_for_monitors(size_t thread_index) {
@@ -262,6 +267,7 @@ void Server::Parts::tick() {
   const int64_t expiry_began_us = clock.monotonic_us();
   expiry.tick();
   observer.note_event("expire-cycle", (clock.monotonic_us() - expiry_began_us) / 1000);
+  tracking.trim(kTrimmedKeysMax);
   windows.tick();
   note_forks();
   rates.sample(clock.monotonic_us());
@@ -288,10 +294,22 @@ core::Result<> Server::start() {
   }
   parts.keyspace.set_reclaimer(&parts.reclaimer);
   parts.memory.set_reclaimer(&parts.reclaimer);
-  parts.keyspace.set_expired_hook([&parts](unsigned database, std::string_view key) {
-    parts.journal.append(database, std::array<std::string_view, 2>{"DEL", key});
-    parts.key_events.tell(KeyEvent::kExpired, database, key);
-  });
+  parts.keyspace.set_hooks(
+      [&parts](unsigned database, std::string_view key) {
+        parts.journal.append(database, std::array<std::string_view, 2>{"DEL", key});
+        parts.key_events.tell(KeyEvent::kExpired, database, key);
+        if (parts.state.listeners.has(ChangeListeners::kTracking)) {
+          parts.tracking.invalidate({key, parts.keyspace.ref(key).hash}, {});
+        }
+      },
+      [&parts] { parts.tracking.invalidate_all(); });
+  const auto limit_tracking = [&parts, this]() -> core::Result<> {
+    parts.tracking.set_limit(
+        static_cast<uint64_t>(config_.integer(OptionId::kTrackingTableMaxKeys)));
+    return {};
+  };
+  (void)limit_tracking();
+  config_.on_change(OptionId::kTrackingTableMaxKeys, limit_tracking);
   const auto choose_events = [&parts, this]() -> core::Result<> {
     parts.key_events.choose(
         static_cast<uint32_t>(config_.integer(OptionId::kNotifyKeyspaceEvents)));

@@ -100,7 +100,7 @@ void Keyspace::expire(unsigned database, const KeyRef& key) {
   expiry_statistics_.expired.fetch_add(1, std::memory_order_relaxed);
   WatchTable& watches = stripe(key).watches;
   if (!watches.empty()) watches.mark_expired(database, key.name);
-  if (expired_hook_) expired_hook_(database, key.name);
+  if (hooks_.expired) hooks_.expired(database, key.name);
   if (reclaimer_ != nullptr) reclaimer_->drop(std::move(entry));
 }
 
@@ -169,6 +169,7 @@ DetachedTables Keyspace::flush(unsigned database) {
   DetachedTables tables;
   tables.reserve(kStripeCount);
   detach_tables(database, tables);
+  if (hooks_.flushed) hooks_.flushed();
   return tables;
 }
 
@@ -177,6 +178,7 @@ DetachedTables Keyspace::flush_all() {
   for (unsigned database = 0; database < database_count_; ++database) {
     detach_tables(database, tables);
   }
+  if (hooks_.flushed) hooks_.flushed();
   return tables;
 }
 

@@ -75,8 +75,13 @@ class Keyspace {
   Keyspace(const Keyspace&) = delete;
   Keyspace& operator=(const Keyspace&) = delete;
 
+  // Called when all keys of a database, or of all, are taken out, under all stripes.
+  using FlushedHook = std::function<void()>;
+
   // To be set before other threads start.
-  void set_expired_hook(ExpiredHook hook) { expired_hook_ = std::move(hook); }
+  void set_hooks(ExpiredHook expired, FlushedHook flushed = {}) {
+    hooks_ = {std::move(expired), std::move(flushed)};
+  }
   // Where expired heavy values are freed; null frees them in place. Must outlive the keyspace.
   void set_reclaimer(Reclaimer* reclaimer) { reclaimer_ = reclaimer; }
 
@@ -196,7 +201,10 @@ class Keyspace {
   const uint64_t seed_;
   std::unique_ptr<Stripe[]> stripes_;
   ExpiryStatistics expiry_statistics_;
-  ExpiredHook expired_hook_;
+  struct Hooks {
+    ExpiredHook expired;
+    FlushedHook flushed;
+  } hooks_;
   Reclaimer* reclaimer_ = nullptr;
 };
 

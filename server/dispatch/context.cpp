@@ -6,6 +6,7 @@
 #include "server/dispatch/own_changes.h"
 #include "server/dispatch/pause_gate.h"
 #include "server/pubsub/key_events.h"
+#include "server/pubsub/tracking.h"
 
 namespace server {
 
@@ -47,6 +48,9 @@ void Context::expire_keys() {
 
 void Context::tell_change(KeyEvent event, unsigned in_database, const KeyRef& key) const {
   if (is_own_change()) environment.own_changes.note_own_key(in_database, key.name);
+  if (environment.state.listeners.has(ChangeListeners::kTracking)) {
+    environment.tracking.invalidate({key.name, key.hash}, {session.id, session.thread_index});
+  }
   tell_event(event, in_database, key);
 }
 
@@ -56,6 +60,26 @@ void Context::tell_event(KeyEvent event, unsigned in_database, const KeyRef& key
 
 void Context::note_own_change() const {
   environment.own_changes.note_own_change();
+}
+
+void remember_keys(const Context& ctx) {
+  const ClientTracking& tracking = *ctx.session.subscriptions.tracking();
+  if (!ctx.command->has(kReadOnly) || tracking.is_broadcast) return;
+  const bool is_caching_given = tracking.caching_family != nullptr;
+  if (tracking.opts_in ? !is_caching_given : tracking.opts_out && is_caching_given) return;
+  for_each_key(*ctx.command->row, ctx.args, [&](size_t index, uint16_t) {
+    const KeyRef key = ctx.key(index);
+    ctx.environment.tracking.remember({key.name, key.hash},
+                                      {ctx.session.id, ctx.session.thread_index});
+  });
+}
+
+void end_caching(const Context& ctx) {
+  ClientTracking* const tracking = ctx.session.subscriptions.tracking();
+  if (tracking == nullptr || ctx.session.transaction.active) return;
+  const bool is_family = ctx.command != nullptr && ctx.command->container != nullptr &&
+                         ctx.command->container == tracking->caching_family;
+  if (!is_family) tracking->caching_family = nullptr;
 }
 
 }  // namespace server

@@ -254,6 +254,12 @@ class Context {
   void note_own_change() const;
 };
 
+// For sessions that track keys. Remembers those that the command reads; to be called before it
+// does.
+void remember_keys(const Context& ctx);
+// CLIENT CACHING was for the command that has ended.
+void end_caching(const Context& ctx);
+
 // Calls visit(argument index, use) for every key that `args` names according to the row.
 template <class Visit>
 void for_each_key(const Command& row, Arguments args, Visit&& visit) {

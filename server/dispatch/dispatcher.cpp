@@ -230,8 +230,13 @@ Outcome Dispatcher::execute(Arguments args, int64_t now_ms, protocol::OutputBuff
     queue(ctx);
   } else {
     if ((flags & kWrite) != 0) session_.has_written = true;
+    const bool tracks = session_.subscriptions.tracking() != nullptr;
+    if (tracks) [[unlikely]]
+      remember_keys(ctx);
     run(ctx);
     ctx.expire_seen();
+    if (tracks) [[unlikely]]
+      end_caching(ctx);
   }
   return finish(ctx, mark);
 }
@@ -313,6 +318,7 @@ void Dispatcher::refuse(Context& ctx, std::string_view error) {
     return;
   }
   if (session_.transaction.active) session_.transaction.aborted = true;
+  end_caching(ctx);
   ctx.reply.error(error);
 }
 
@@ -377,6 +383,7 @@ void Dispatcher::run_queued(Context& ctx, const QueuedCommand& queued) {
   const std::vector<std::string_view> args(queued.arguments.begin(), queued.arguments.end());
   ctx.args = args;
   ctx.command = queued.command;
+  if (session_.subscriptions.tracking() != nullptr) remember_keys(ctx);
   run(ctx);
 }
 
@@ -412,6 +419,9 @@ void Dispatcher::end_session() {
   if (session_.on_end) session_.on_end();
   discard_transaction(environment_.keyspace, session_);
   unsubscribe_all(environment_.pubsub, session_);
+  if (environment_.state.listeners.has(ChangeListeners::kTracking)) {
+    forget_tracking(environment_.tracking, session_);
+  }
   environment_.observer.stop_monitor(session_);
 }
 

@@ -29,6 +29,7 @@ class PauseGate;
 class PubSub;
 class Registry;
 class Statistics;
+class Tracking;
 struct ServerState;
 struct Services;
 
@@ -41,6 +42,7 @@ struct Environment {
   const Registry& registry;
   PubSub& pubsub;
   KeyEvents& key_events;
+  Tracking& tracking;
   Statistics& statistics;
   MemoryMonitor& memory;
   PauseGate& pause;

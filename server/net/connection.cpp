@@ -2,6 +2,7 @@
 #include "server/net/connection.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "core/clock.h"
@@ -10,6 +11,7 @@
 #include "server/process/log.h"
 #include "server/process/statistics.h"
 #include "server/session/clients.h"
+#include "server/session/invalidation_news.h"
 #include "server/transport/tls_stream.h"
 
 namespace server::net {
@@ -297,11 +299,16 @@ void Connection::send(std::string_view replies) {
   check_output();
 }
 
-size_t Connection::add_message(const Message& message, uint64_t serial) {
-  if (state_ == State::kClosed || state_ == State::kClosing ||
-      !session_->subscriptions.contains(message.kind, message.name, serial)) {
-    return 0;
+size_t Connection::add_message(const Delivery& delivery, uint64_t serial) {
+  if (state_ == State::kClosed || state_ == State::kClosing) return 0;
+  if (delivery.message == nullptr) {
+    const std::string news =
+        invalidation_news(services_.pubsub, services_.clients, *session_, delivery);
+    output_.keep(news);
+    return news.size();
   }
+  const Message& message = *delivery.message;
+  if (!session_->subscriptions.contains(message.kind, message.name, serial)) return 0;
   output_.keep(session_->resp == protocol::RespVersion::kResp3 ? ">" : "*");
   output_.keep(message.head);
   output_.keep(*message.payload);
@@ -356,9 +363,11 @@ void Connection::check_output() {
 
 void Connection::close_if_over_output_limit() {
   if (state_ == State::kClosed || output_.empty()) return;
-  const ClientClass client_class = session_->subscriptions.any() || session_->peer == Peer::kMonitor
-                                       ? ClientClass::kPubSub
-                                       : ClientClass::kNormal;
+  const ClientTracking* const tracking = session_->subscriptions.tracking();
+  // Who is sent what it has not asked for, command by command.
+  const bool is_listener = session_->subscriptions.any() || session_->peer == Peer::kMonitor ||
+                           (tracking != nullptr && tracking->is_broadcast);
+  const ClientClass client_class = is_listener ? ClientClass::kPubSub : ClientClass::kNormal;
   const BufferLimit limit = services_.config.output_buffer_limit(client_class);
   if (!output_.is_over(limit, services_.clock.monotonic_us())) return;
   log_warning("Closing client {} that reached its output buffer limit", session_->address);

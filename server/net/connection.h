@@ -49,7 +49,7 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   void close_if_over_output_limit();
   // Queues a message behind the unsent replies, unless the session does not hold its subscription
   // any more; returns the bytes. send_unsent() must follow.
-  size_t add_message(const Message& message, uint64_t serial);
+  size_t add_message(const Delivery& delivery, uint64_t serial);
   void send_unsent(bool is_ready = false);
   // Sends lines of MONITOR behind the unsent replies, unless the session has ended it; closes the
   // client when lines before these were lost.

@@ -25,7 +25,7 @@ class Round {
     for (const Delivery::Receiver& receiver : delivery.receivers) {
       const auto connection = thread_.connections.find(receiver.session_id);
       if (connection == nullptr) continue;
-      const size_t size = connection->add_message(*delivery.message, receiver.serial);
+      const size_t size = connection->add_message(delivery, receiver.serial);
       if (size == 0) continue;
       total += size;
       gathered_ += size;
@@ -50,7 +50,8 @@ class Round {
 
 }  // namespace
 
-void deliver_messages(IoThread& thread, PubSub& pubsub) {
+void deliver_messages(IoThread& thread, PubSub& pubsub, Tracking& tracking) {
+  tracking.send_broadcasts(thread.index);
   Round round(thread);
   size_t total = 0;
   bool is_done = false;
@@ -61,7 +62,7 @@ void deliver_messages(IoThread& thread, PubSub& pubsub) {
   }
   round.send();
   // Behind the tasks that the thread already has.
-  if (!is_done) thread.loop.post([&thread, &pubsub] { deliver_messages(thread, pubsub); });
+  if (!is_done) thread.loop.post([&] { deliver_messages(thread, pubsub, tracking); });
 }
 
 void deliver_monitored(IoThread& thread, MonitorFeed& feed) {

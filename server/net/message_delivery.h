@@ -9,12 +9,12 @@
 
 #include "server/net/io_threads.h"
 #include "server/pubsub/monitor_feed.h"
-#include "server/pubsub/pub_sub.h"
+#include "server/pubsub/tracking.h"
 
 namespace server::net {
 
 // All there are, in several rounds of the loop if need be.
-void deliver_messages(IoThread& thread, PubSub& pubsub);
+void deliver_messages(IoThread& thread, PubSub& pubsub, Tracking& tracking);
 
 // All lines for the thread's monitors. Closes those that do not keep up.
 void deliver_monitored(IoThread& thread, MonitorFeed& feed);

@@ -68,6 +68,14 @@ class ChangeListeners {
   std::atomic<uint8_t> kinds_{0};
 };
 
+// CLIENT TRACKING, for INFO.
+struct TrackingFigures {
+  std::atomic<uint64_t> clients{0};
+  std::atomic<uint64_t> prefixes{0};
+  std::atomic<uint64_t> keys{0};
+  std::atomic<uint64_t> items{0};  // keys, each as often as clients have read it
+};
+
 struct ServerState {
   static constexpr size_t kCacheLine = 64;
 
@@ -78,6 +86,7 @@ struct ServerState {
   // under.
   std::atomic<bool> is_replica{false};
   ChangeListeners listeners;
+  TrackingFigures tracking;
   // Whether a child may still read arrays that it shares with this process. False is certain for a
   // thread that holds a stripe, for as long as it does.
   std::atomic<bool> may_have_child{false};

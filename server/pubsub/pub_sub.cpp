@@ -5,6 +5,7 @@
 
 #include <cassert>
 #include <iterator>
+#include <utility>
 
 namespace server {
 namespace {
@@ -154,14 +155,20 @@ void PubSub::hand_out(std::shared_ptr<const Message> message, const Subscribers&
   }
   for (size_t i = 0; i < by_thread.size(); ++i) {
     if (by_thread[i].empty()) continue;
-    Delivery delivery{shared, std::move(by_thread[i])};
-    pending_bytes_.fetch_add(delivery.memory_bytes(), std::memory_order_relaxed);
-    Inbox& inbox = *inboxes_[i];
-    const std::scoped_lock lock(inbox.mutex);
-    inbox.deliveries.push_back(std::move(delivery));
-    if (!inbox.is_awake) sleeping[i] = true;
-    inbox.is_awake = true;
+    if (put(i, {.message = shared, .receivers = std::move(by_thread[i])})) sleeping[i] = true;
   }
+}
+
+bool PubSub::put(size_t thread_index, Delivery delivery) {
+  pending_bytes_.fetch_add(delivery.memory_bytes(), std::memory_order_relaxed);
+  Inbox& inbox = *inboxes_[thread_index];
+  const std::scoped_lock lock(inbox.mutex);
+  inbox.deliveries.push_back(std::move(delivery));
+  return !std::exchange(inbox.is_awake, true);
+}
+
+void PubSub::post(size_t thread_index, Delivery delivery) {
+  if (put(thread_index, std::move(delivery))) wake(thread_index);
 }
 
 std::optional<Delivery> PubSub::take(size_t thread_index) {

@@ -41,17 +41,27 @@ struct Message {
   size_t size_bytes() const { return 1 + head.size() + payload->size(); }
 };
 
+// What clients that cache keys are told: that these keys have changed.
+struct Invalidation {
+  std::string keys;           // an array of RESP; empty for all keys there are
+  uint64_t writer = 0;        // the session that has changed them; 0 when that does not matter
+  bool is_broadcast = false;  // for a prefix; else for who has read them
+};
+
 // A message and its receivers on one thread.
 struct Delivery {
   struct Receiver {
     uint64_t session_id;
-    uint64_t serial;
+    uint64_t serial = 0;  // of the subscription; none for an invalidation
   };
-  std::shared_ptr<const Message> message;
-  std::vector<Receiver> receivers;
+  std::shared_ptr<const Message> message{};  // or else
+  std::shared_ptr<const Invalidation> invalidation{};
+  std::vector<Receiver> receivers{};
+  bool is_redirected = false;  // an invalidation for another client
 
   size_t memory_bytes() const {
-    return message->size_bytes() + receivers.size() * sizeof(Receiver);
+    const size_t size = message != nullptr ? message->size_bytes() : invalidation->keys.size();
+    return size + receivers.size() * sizeof(Receiver);
   }
 };
 
@@ -84,6 +94,11 @@ class PubSub {
 
   // Whether anybody listens to a channel or a pattern: the answer is of a moment ago.
   bool has_listeners() const { return listened_names_.load(std::memory_order_relaxed) != 0; }
+
+  // Puts something else into the thread's inbox, behind the messages.
+  void post(size_t thread_index, Delivery delivery);
+  // Has the thread look for what it has to do.
+  void wake(size_t thread_index) { waker_.wake_for_messages(thread_index); }
 
   // The oldest message for the thread. After nothing was left, the waker announces the next.
   std::optional<Delivery> take(size_t thread_index);
@@ -134,6 +149,8 @@ class PubSub {
   // REQUIRES: mutex_.
   void count_names();
   std::shared_ptr<const Patterns> all_patterns();
+  // Whether the thread slept, and must be woken.
+  bool put(size_t thread_index, Delivery delivery);
   // Puts the message into the inboxes; marks the threads that sleep. REQUIRES: mutex_.
   void hand_out(std::shared_ptr<const Message> message, const Subscribers& subscribers,
                 std::vector<bool>& sleeping);

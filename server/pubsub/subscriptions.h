@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Subscriptions: what one session has subscribed to.
+// Subscriptions: what one session has subscribed to, and whether it tracks keys.
 //
 // Invariants: a name stands at most once per kind; its serial is the one that PubSub gave for it.
 // Thread safety: belongs to the session's thread; the shown_ counts may be read from any thread.
@@ -10,11 +10,31 @@
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace server {
+
+struct RegisteredCommand;
+
+// What a session has asked of CLIENT TRACKING while it is on. No prefix begins with another one,
+// and there are some only with broadcast; a session never both opts in and opts out.
+struct ClientTracking {
+  bool is_broadcast = false;  // told of all keys with its prefixes, instead of those it has read
+  bool opts_in = false;       // only keys read behind CLIENT CACHING YES
+  bool opts_out = false;      // all but keys read behind CLIENT CACHING NO
+  bool no_loop = false;       // not told of its own changes
+  bool is_broken = false;     // the client that messages are redirected to has gone
+  uint64_t redirect = 0;      // the id of that client; 0 for none
+  // CLIENT CACHING was given for the next command: the container of that one, whose subcommands do
+  // not use it up.
+  const RegisteredCommand* caching_family = nullptr;
+  std::set<std::string, std::less<>> prefixes;
+};
 
 enum class SubscriptionKind : uint8_t { kChannel, kPattern, kShardChannel };
 inline constexpr size_t kSubscriptionKindCount = 3;
@@ -53,7 +73,33 @@ class Subscriptions {
     return result;
   }
 
+  // CLIENT TRACKING; null while it is off. show_tracking() must follow each change.
+  ClientTracking* tracking() const { return tracking_.get(); }
+  void set_tracking(std::unique_ptr<ClientTracking> tracking) {
+    tracking_ = std::move(tracking);
+    show_tracking();
+  }
+  void show_tracking() {
+    const ClientTracking none;
+    const ClientTracking& shown = tracking_ == nullptr ? none : *tracking_;
+    uint64_t bytes = 0;
+    for (const std::string& prefix : shown.prefixes) bytes += memory_bytes(prefix);
+    shown_bytes_.fetch_add(bytes - std::exchange(prefixes_bytes_, bytes),
+                           std::memory_order_relaxed);
+    shown_tracking_.is_on.store(tracking_ != nullptr, std::memory_order_relaxed);
+    shown_tracking_.is_broken.store(shown.is_broken, std::memory_order_relaxed);
+    shown_tracking_.is_broadcast.store(shown.is_broadcast, std::memory_order_relaxed);
+    shown_tracking_.redirect.store(shown.redirect, std::memory_order_relaxed);
+  }
+
   // For other threads.
+  struct ShownTracking {
+    std::atomic<bool> is_on{false};
+    std::atomic<bool> is_broken{false};
+    std::atomic<bool> is_broadcast{false};
+    std::atomic<uint64_t> redirect{0};
+  };
+  const ShownTracking& shown_tracking() const { return shown_tracking_; }
   size_t shown_count(SubscriptionKind kind) const {
     return shown_[index(kind)].load(std::memory_order_relaxed);
   }
@@ -84,6 +130,9 @@ class Subscriptions {
   std::array<std::atomic<size_t>, kSubscriptionKindCount> shown_{};
   std::atomic<uint64_t> shown_bytes_{0};
   size_t total_ = 0;
+  std::unique_ptr<ClientTracking> tracking_;
+  uint64_t prefixes_bytes_ = 0;  // in shown_bytes_
+  ShownTracking shown_tracking_;
 };
 
 }  // namespace server

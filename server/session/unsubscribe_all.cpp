@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "server/session/unsubscribe_all.h"
 
+#include "server/pubsub/tracking.h"
+
 namespace server {
 
 void unsubscribe_all(PubSub& pubsub, Session& session) {
@@ -11,6 +13,16 @@ void unsubscribe_all(PubSub& pubsub, Session& session) {
       session.subscriptions.remove(kind, name);
     }
   }
+}
+
+void stop_tracking(Tracking& tracking, Session& session) {
+  if (session.subscriptions.tracking() == nullptr) return;
+  tracking.end(session.id);
+  session.subscriptions.set_tracking(nullptr);
+}
+
+void forget_tracking(Tracking& tracking, Session& session) {
+  tracking.forget(session.id);
 }
 
 }  // namespace server

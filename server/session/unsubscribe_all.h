@@ -10,7 +10,12 @@
 
 namespace server {
 
+class Tracking;
+
 // Ends all subscriptions of the session, silently.
 void unsubscribe_all(PubSub& pubsub, Session& session);
+// Ends CLIENT TRACKING, the second for a session that ends.
+void stop_tracking(Tracking& tracking, Session& session);
+void forget_tracking(Tracking& tracking, Session& session);
 
 }  // namespace server

@@ -36,7 +36,7 @@
 #include "server/process/statistics.h"
 #include "server/process/tick_clock.h"
 #include "server/pubsub/key_events.h"
-#include "server/pubsub/pub_sub.h"
+#include "server/pubsub/tracking.h"
 #include "server/replication/leader/leader.h"
 #include "server/replication/roles/follower.h"
 #include "server/replication/roles/shutdown.h"
@@ -113,7 +113,7 @@ class CommandTest : public ::testing::Test {
         statistics_(1, registry_->size()),
         services_{
             {config_, clock_, keyspace_, reclaimer_, journal_, *registry_, pubsub_, key_events_,
-             statistics_, memory_, pause_, state_, replication_, observer_, services_},
+             tracking_, statistics_, memory_, pause_, state_, replication_, observer_, services_},
             ticks_,
             clients_,
             durability_,
@@ -169,6 +169,7 @@ class CommandTest : public ::testing::Test {
   ProcessFacts facts_{std::string(40, 'a'), "bloomery-server", 1'700'000'000'000, 1, ""};
   ServerState state_;
   KeyEvents key_events_{pubsub_, state_.listeners};
+  Tracking tracking_{pubsub_, state_, 1};
   std::vector<size_t> monitor_wakes_;
   Observer observer_{config_, clock_, ticks_, 1,
                      [this](size_t thread_index) { monitor_wakes_.push_back(thread_index); }};

@@ -9,6 +9,7 @@
 
 #include "server/commands/connection/client_list.h"
 #include "server/commands/connection/client_name.h"
+#include "server/commands/connection/client_tracking_commands.h"
 #include "server/commands/services.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
@@ -193,12 +194,6 @@ void client_getname(Context& ctx) {
   ctx.reply.bulk(name);
 }
 
-/* CLIENT GETREDIR */
-// There is no tracking, so nothing is redirected.
-void client_getredir(Context& ctx) {
-  ctx.reply.integer(-1);
-}
-
 /* CLIENT SETINFO LIB-NAME name | LIB-VER version */
 void client_setinfo(Context& ctx) {
   const std::string_view attribute = ctx.args[2];
@@ -312,6 +307,14 @@ constexpr Command about_clients(Command row) {
 }
 
 constexpr Command kClientSubcommands[] = {
+    about_clients({.name = "caching",
+                   .arity = 3,
+                   .flags = kOwn,
+                   .since = "6.0.0",
+                   .summary = "Tells whether the keys of the next command are tracked",
+                   .complexity = "O(1)",
+                   .syntax = "YES | NO",
+                   .handler = client_caching}),
     about_clients({.name = "getname",
                    .arity = 2,
                    .flags = kOwn,
@@ -323,7 +326,7 @@ constexpr Command kClientSubcommands[] = {
                    .arity = 2,
                    .flags = kOwn,
                    .since = "6.0.0",
-                   .summary = "Returns -1: invalidation messages are not redirected",
+                   .summary = "Returns the client that invalidation messages are redirected to",
                    .complexity = "O(1)",
                    .handler = client_getredir}),
     about_clients({.name = "id",
@@ -409,6 +412,22 @@ constexpr Command kClientSubcommands[] = {
                    .complexity = "O(1)",
                    .syntax = "connection-name",
                    .handler = client_setname}),
+    about_clients({.name = "tracking",
+                   .arity = -3,
+                   .flags = kOwn,
+                   .since = "6.0.0",
+                   .summary = "Has the client told when keys that it has read change",
+                   .complexity = "O(1). Some options may introduce additional complexity.",
+                   .syntax = "(ON | OFF) [REDIRECT client-id:integer] [PREFIX prefix ...] [BCAST] "
+                             "[OPTIN] [OPTOUT] [NOLOOP]",
+                   .handler = client_tracking}),
+    about_clients({.name = "trackinginfo",
+                   .arity = 2,
+                   .flags = kOwn,
+                   .since = "6.2.0",
+                   .summary = "Returns what the client has asked of CLIENT TRACKING",
+                   .complexity = "O(1)",
+                   .handler = client_trackinginfo}),
     about_clients({.name = "unblock",
                    .arity = -3,
                    .flags = kOthers,

@@ -21,11 +21,22 @@ std::string flag_letters(const Session& session) {
   if (session.subscriptions.shown_any()) letters += 'P';
   if (session.paused.load(std::memory_order_relaxed) || session.blocked) letters += 'b';
   if (session.queued_commands.load(std::memory_order_relaxed) >= 0) letters += 'x';
+  const Subscriptions::ShownTracking& tracking = session.subscriptions.shown_tracking();
+  if (tracking.is_on.load(std::memory_order_relaxed)) letters += 't';
+  if (tracking.is_broken.load(std::memory_order_relaxed)) letters += 'R';
+  if (tracking.is_broadcast.load(std::memory_order_relaxed)) letters += 'B';
   if (session.kill_requested.load(std::memory_order_relaxed)) letters += 'A';
   if (session.is_unix_socket) letters += 'U';
   if (session.no_evict.load(std::memory_order_relaxed)) letters += 'e';
   if (session.no_touch.load(std::memory_order_relaxed)) letters += 'T';
   return letters.empty() ? "N" : letters;
+}
+
+// Where CLIENT TRACKING redirects to; 0 for nowhere, -1 while it is off.
+int64_t redirect_of(const Session& session) {
+  const Subscriptions::ShownTracking& tracking = session.subscriptions.shown_tracking();
+  const uint64_t redirect = tracking.redirect.load(std::memory_order_relaxed);
+  return tracking.is_on.load(std::memory_order_relaxed) ? static_cast<int64_t>(redirect) : -1;
 }
 
 int64_t seconds_since(int64_t then_ms, int64_t now_ms) {
@@ -60,10 +71,10 @@ std::string client_line(const Session& session, int64_t now_ms, size_t argument_
                  session.output_buffer_capacity_bytes.load(std::memory_order_relaxed),
                  session.output_buffer_peak_bytes.load(std::memory_order_relaxed), output, output,
                  session.memory_bytes());
-  fmt::format_to(out, " events={} cmd={} user=default redir=-1 resp={} lib-name={} lib-ver={}\n",
+  fmt::format_to(out, " events={} cmd={} user=default redir={} resp={} lib-name={} lib-ver={}\n",
                  output == 0 ? "r" : "rw", command == nullptr ? "NULL" : command->full_name,
-                 session.shown_resp.load(std::memory_order_relaxed), names.library,
-                 names.library_version);
+                 redirect_of(session), session.shown_resp.load(std::memory_order_relaxed),
+                 names.library, names.library_version);
   return line;
 }
 

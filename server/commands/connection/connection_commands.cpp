@@ -57,6 +57,7 @@ void reset(Context& ctx) {
   Session& session = ctx.session;
   discard_transaction(ctx.keyspace(), session);
   unsubscribe_all(ctx.services.pubsub, session);
+  stop_tracking(ctx.services.tracking, session);
   ctx.services.observer.stop_monitor(session);
   session.database = 0;
   session.shown_database.store(0, std::memory_order_relaxed);

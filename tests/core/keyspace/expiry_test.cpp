@@ -39,7 +39,7 @@ class ExpiryTest : public ::testing::Test {
 
 TEST_F(ExpiryTest, DeletesWhatHasExpiredAndNothingElse) {
   std::set<std::string> expired;
-  keyspace_.set_expired_hook([&](unsigned database, std::string_view key) {
+  keyspace_.set_hooks([&](unsigned database, std::string_view key) {
     expired.insert(fmt::format("{}{}", database, key));
   });
   for (int i = 0; i < 1000; ++i) {

@@ -75,7 +75,7 @@ TEST_F(KeyspaceTest, ExpiryCountersFollowEveryChange) {
 
 TEST_F(KeyspaceTest, ReadersSeeAnExpiredKeyAsAbsentAndWritersDeleteIt) {
   std::vector<std::string> expired;
-  keyspace_.set_expired_hook([&](unsigned database, std::string_view key) {
+  keyspace_.set_hooks([&](unsigned database, std::string_view key) {
     expired.push_back(fmt::format("{}:{}", database, key));
   });
   add(3, "a", kNow + 1);

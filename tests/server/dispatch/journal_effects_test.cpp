@@ -9,7 +9,7 @@ namespace {
 class JournalEffects : public CommandTest {
  protected:
   JournalEffects() {
-    keyspace_.set_expired_hook([this](unsigned database, std::string_view key) {
+    keyspace_.set_hooks([this](unsigned database, std::string_view key) {
       journal_.append(database, std::array<std::string_view, 2>{"DEL", key});
     });
     journal_.set_active(true);

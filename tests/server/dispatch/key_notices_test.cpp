@@ -14,7 +14,7 @@ class KeyNoticesTest : public CommandTest {
  protected:
   KeyNoticesTest() {
     pubsub_.subscribe(SubscriptionKind::kPattern, "__keyevent@*", {1000, 0});
-    keyspace_.set_expired_hook([this](unsigned database, std::string_view key) {
+    keyspace_.set_hooks([this](unsigned database, std::string_view key) {
       key_events_.tell(KeyEvent::kExpired, database, key);
     });
     key_events_.choose(~0U & ~uint32_t{kEventsByKey});

@@ -102,21 +102,22 @@ class Life {
         follower_({config, clock, durability, replication_, disk, clients_}, keyspace_, leader_,
                   pause_),
         shutdown_({config, clock, durability, replication_, leader_, pause_, surroundings_}),
-        services_{{config, clock, keyspace_, reclaimer_, journal, registry, pubsub_, key_events_,
-                   statistics_, memory_, pause_, state_, replication_, observer_, services_},
-                  ticks_,
-                  clients_,
-                  durability,
-                  replication_,
-                  leader_,
-                  follower_,
-                  shutdown_,
-                  gauges_,
-                  facts_},
+        services_{
+            {config, clock, keyspace_, reclaimer_, journal, registry, pubsub_, key_events_,
+             tracking_, statistics_, memory_, pause_, state_, replication_, observer_, services_},
+            ticks_,
+            clients_,
+            durability,
+            replication_,
+            leader_,
+            follower_,
+            shutdown_,
+            gauges_,
+            facts_},
         session_(1),
         dispatcher_(services_, statistics_.thread(0), session_) {
     session_.authenticated = true;
-    keyspace_.set_expired_hook([this](unsigned database, std::string_view key) {
+    keyspace_.set_hooks([this](unsigned database, std::string_view key) {
       journal.append(database, std::array<std::string_view, 2>{"DEL", key});
     });
   }
@@ -178,6 +179,7 @@ class Life {
   ProcessFacts facts_{std::string(40, 'a'), "bloomery-server", 1'700'000'000'000, 1, ""};
   ServerState state_;
   KeyEvents key_events_{pubsub_, state_.listeners};
+  Tracking tracking_{pubsub_, state_, 1};
   Observer observer_;
 
  public:

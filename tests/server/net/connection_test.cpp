@@ -169,7 +169,7 @@ TEST_F(ConnectionTest, MessagesComeBehindRepliesThatAreHeld) {
   run({"PUBLISH", "c", "text"});
   const auto delivery = pubsub_.take(0);
   ASSERT_TRUE(delivery.has_value());
-  EXPECT_GT(connection_->add_message(*delivery->message, delivery->receivers[0].serial), 0u);
+  EXPECT_GT(connection_->add_message(*delivery, delivery->receivers[0].serial), 0u);
   connection_->send_unsent();
   EXPECT_EQ(received(), "");
   log_.safe = 10;

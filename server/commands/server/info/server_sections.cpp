@@ -114,7 +114,8 @@ void write_clients(const Source& source, Lines& lines) {
   lines.field("client_recent_max_input_buffer", input_max);
   lines.field("client_recent_max_output_buffer", output_max);
   lines.field("blocked_clients", blocked);
-  lines.zeros({"tracking_clients", "clients_in_timeout_table"});
+  lines.field("tracking_clients", source.services.state.tracking.clients.load());
+  lines.zeros({"clients_in_timeout_table"});
 }
 
 void write_saves(const Source& source, Lines& lines) {

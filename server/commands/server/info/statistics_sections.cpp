@@ -73,8 +73,11 @@ void write_stats(const Source& source, Lines& lines) {
   lines.field("total_forks", source.services.durability.saves().slot().fork_count());
   lines.zeros({"migrate_cached_sockets", "slave_expires_tracked_keys", "active_defrag_hits",
                "active_defrag_misses", "active_defrag_key_hits", "active_defrag_key_misses",
-               "total_active_defrag_time", "current_active_defrag_time", "tracking_total_keys",
-               "tracking_total_items", "tracking_total_prefixes"});
+               "total_active_defrag_time", "current_active_defrag_time"});
+  const TrackingFigures& tracking = source.services.state.tracking;
+  lines.field("tracking_total_keys", tracking.keys.load());
+  lines.field("tracking_total_items", tracking.items.load());
+  lines.field("tracking_total_prefixes", tracking.prefixes.load());
   lines.field("unexpected_error_replies",
               source.services.follower.figures().stream.failed_commands.load());
   lines.field("total_error_replies", statistics.total_errors());

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+#include "server/commands/connection/client_tracking_commands.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "server/commands/services.h"
+#include "server/dispatch/context.h"
+#include "server/pubsub/tracking.h"
+#include "server/session/clients.h"
+#include "server/session/unsubscribe_all.h"
+
+namespace server {
+namespace {
+
+using protocol::equals_ignore_case;
+
+struct TrackingRequest {
+  ClientTracking wanted;  // without its prefixes
+  std::vector<std::string_view> prefixes;
+};
+
+// The options behind ON or OFF. Errors: the reply.
+core::Result<TrackingRequest> parse_options(const Context& ctx) {
+  TrackingRequest request;
+  ClientTracking& wanted = request.wanted;
+  protocol::ArgumentCursor cursor(ctx.args.subspan(3));
+  while (!cursor.done()) {
+    if (cursor.remaining() >= 2 && cursor.eat_keyword("REDIRECT")) {
+      if (wanted.redirect != 0) {
+        return core::Error{"ERR A client can only redirect to a single other client"};
+      }
+      const auto id = core::parse_int64(cursor.next());
+      if (!id) return core::Error{std::string(kNotAnInteger)};
+      wanted.redirect = static_cast<uint64_t>(*id);
+      if (ctx.services.clients.find(wanted.redirect) == nullptr) {
+        return core::Error{"ERR The client ID you want redirect to does not exist"};
+      }
+    } else if (cursor.eat_keyword("BCAST")) {
+      wanted.is_broadcast = true;
+    } else if (cursor.eat_keyword("OPTIN")) {
+      wanted.opts_in = true;
+    } else if (cursor.eat_keyword("OPTOUT")) {
+      wanted.opts_out = true;
+    } else if (cursor.eat_keyword("NOLOOP")) {
+      wanted.no_loop = true;
+    } else if (cursor.remaining() >= 2 && cursor.eat_keyword("PREFIX")) {
+      request.prefixes.push_back(cursor.next());
+    } else {
+      return core::Error{std::string(kSyntaxError)};
+    }
+  }
+  return request;
+}
+
+bool overlap(std::string_view a, std::string_view b) {
+  return a.starts_with(b) || b.starts_with(a);
+}
+
+// The text of the error when a prefix would overlap; else empty.
+std::string overlap_text(const ClientTracking* current, const TrackingRequest& request) {
+  // As Redis, which quotes a prefix up to a zero byte.
+  const auto text = [](std::string_view prefix, std::string_view kind, std::string_view other) {
+    return fmt::format(
+        "ERR Prefix '{}' overlaps with {} prefix '{}'. Prefixes for a single client must not "
+        "overlap.",
+        prefix.substr(0, prefix.find('\0')), kind, other.substr(0, other.find('\0')));
+  };
+  const auto& prefixes = request.prefixes;
+  for (size_t i = 0; i < prefixes.size(); ++i) {
+    if (current != nullptr) {
+      for (const std::string& existing : current->prefixes) {
+        if (overlap(existing, prefixes[i])) return text(prefixes[i], "an existing", existing);
+      }
+    }
+    for (size_t j = i + 1; j < prefixes.size(); ++j) {
+      if (overlap(prefixes[i], prefixes[j])) {
+        return text(prefixes[i], "another provided", prefixes[j]);
+      }
+    }
+  }
+  return "";
+}
+
+// Why the options do not go together, or not with those of before; in Redis' order.
+std::string conflict(const ClientTracking* current, const TrackingRequest& request) {
+  const ClientTracking& wanted = request.wanted;
+  if (!wanted.is_broadcast && !request.prefixes.empty()) {
+    return "ERR PREFIX option requires BCAST mode to be enabled";
+  }
+  if (current != nullptr && current->is_broadcast != wanted.is_broadcast) {
+    return "ERR You can't switch BCAST mode on/off before disabling tracking for this client, and "
+           "then re-enabling it with a different mode.";
+  }
+  if (wanted.is_broadcast && (wanted.opts_in || wanted.opts_out)) {
+    return "ERR OPTIN and OPTOUT are not compatible with BCAST";
+  }
+  if (wanted.opts_in && wanted.opts_out) {
+    return "ERR You can't specify both OPTIN mode and OPTOUT mode";
+  }
+  if (current != nullptr &&
+      ((wanted.opts_in && current->opts_out) || (wanted.opts_out && current->opts_in))) {
+    return "ERR You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and "
+           "then re-enabling it with a different mode.";
+  }
+  return wanted.is_broadcast ? overlap_text(current, request) : "";
+}
+
+void start_tracking(Context& ctx, TrackingRequest& request) {
+  Subscriptions& subscriptions = ctx.session.subscriptions;
+  auto tracking = std::make_unique<ClientTracking>(std::move(request.wanted));
+  if (ClientTracking* current = subscriptions.tracking()) {
+    tracking->prefixes = std::move(current->prefixes);
+    tracking->caching_family = current->caching_family;
+  }
+  Tracking& table = ctx.services.tracking;
+  table.begin({ctx.session.id, ctx.session.thread_index}, tracking->no_loop);
+  if (tracking->is_broadcast && request.prefixes.empty()) request.prefixes.emplace_back();
+  for (const std::string_view prefix : request.prefixes) {
+    table.add_prefix(prefix, ctx.session.id);
+    tracking->prefixes.emplace(prefix);
+  }
+  subscriptions.set_tracking(std::move(tracking));
+}
+
+}  // namespace
+
+/* CLIENT TRACKING ON | OFF [REDIRECT client-id] [PREFIX prefix [PREFIX prefix ...]] [BCAST] [OPTIN]
+   [OPTOUT] [NOLOOP] */
+void client_tracking(Context& ctx) {
+  auto request = parse_options(ctx);
+  if (!request) return ctx.reply.error(request.error().message);
+  if (equals_ignore_case(ctx.args[2], "off")) {
+    stop_tracking(ctx.services.tracking, ctx.session);
+    return ctx.reply.ok();
+  }
+  if (!equals_ignore_case(ctx.args[2], "on")) return ctx.reply.error(kSyntaxError);
+  const std::string text = conflict(ctx.session.subscriptions.tracking(), *request);
+  if (!text.empty()) return ctx.reply.error(text);
+  start_tracking(ctx, *request);
+  ctx.reply.ok();
+}
+
+/* CLIENT CACHING YES | NO */
+void client_caching(Context& ctx) {
+  ClientTracking* const tracking = ctx.session.subscriptions.tracking();
+  if (tracking == nullptr) {
+    return ctx.reply.error(
+        "ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or "
+        "OPTOUT mode enabled");
+  }
+  const bool is_yes = equals_ignore_case(ctx.args[2], "yes");
+  if (!is_yes && !equals_ignore_case(ctx.args[2], "no")) return ctx.reply.error(kSyntaxError);
+  if (is_yes && !tracking->opts_in) {
+    return ctx.reply.error(
+        "ERR CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode.");
+  }
+  if (!is_yes && !tracking->opts_out) {
+    return ctx.reply.error(
+        "ERR CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode.");
+  }
+  tracking->caching_family = ctx.command->container;
+  ctx.reply.ok();
+}
+
+/* CLIENT TRACKINGINFO */
+void client_trackinginfo(Context& ctx) {
+  const ClientTracking* const tracking = ctx.session.subscriptions.tracking();
+  const ClientTracking none;
+  const ClientTracking& shown = tracking == nullptr ? none : *tracking;
+  std::vector<std::string_view> flags{tracking == nullptr ? "off" : "on"};
+  const auto add_if = [&](bool is_set, std::string_view flag) {
+    if (is_set) flags.push_back(flag);
+  };
+  const bool is_caching_given = shown.caching_family != nullptr;
+  add_if(shown.is_broadcast, "bcast");
+  add_if(shown.opts_in, "optin");
+  add_if(shown.opts_in && is_caching_given, "caching-yes");
+  add_if(shown.opts_out, "optout");
+  add_if(shown.opts_out && is_caching_given, "caching-no");
+  add_if(shown.no_loop, "noloop");
+  add_if(shown.is_broken, "broken_redirect");
+  ctx.reply.map(3);
+  ctx.reply.bulk("flags");
+  ctx.reply.set(flags.size());
+  for (const std::string_view flag : flags) ctx.reply.bulk(flag);
+  ctx.reply.bulk("redirect");
+  client_getredir(ctx);
+  ctx.reply.bulk("prefixes");
+  ctx.reply.array(shown.prefixes.size());
+  for (const std::string& prefix : shown.prefixes) ctx.reply.bulk(prefix);
+}
+
+/* CLIENT GETREDIR */
+void client_getredir(Context& ctx) {
+  const ClientTracking* const tracking = ctx.session.subscriptions.tracking();
+  ctx.reply.integer(tracking == nullptr ? -1 : static_cast<int64_t>(tracking->redirect));
+}
+
+}  // namespace server

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+//
+// CLIENT TRACKING, CACHING, TRACKINGINFO, GETREDIR: the handlers, whose rows stand with those of
+// CLIENT's other subcommands.
+//
+// Thread safety: as Context.
+#pragma once
+
+namespace server {
+
+class Context;
+
+void client_tracking(Context& ctx);
+void client_caching(Context& ctx);
+void client_trackinginfo(Context& ctx);
+void client_getredir(Context& ctx);
+
+}  // namespace server

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#include "server/session/invalidation_news.h"
+
+#include <fmt/format.h>
+
+#include "server/pubsub/pub_sub.h"
+#include "server/session/clients.h"
+
+namespace server {
+namespace {
+
+using protocol::RespVersion;
+
+// It may have changed its mind since it has read the key.
+bool wants(const ClientTracking& tracking, const Invalidation& invalidation, uint64_t session_id) {
+  if (invalidation.keys.empty()) return true;
+  if (tracking.is_broadcast != invalidation.is_broadcast) return false;
+  return !tracking.no_loop || invalidation.writer != session_id;
+}
+
+std::string broken_redirect_news(Session& session, ClientTracking& tracking) {
+  tracking.is_broken = true;
+  session.subscriptions.show_tracking();
+  if (session.resp != RespVersion::kResp3) return "";
+  return fmt::format(">2\r\n$21\r\ntracking-redir-broken\r\n:{}\r\n", tracking.redirect);
+}
+
+// `keys` as an array of RESP, empty for all of them.
+std::string news(const Session& session, bool is_redirected, const std::string& keys) {
+  if (session.resp == RespVersion::kResp3) {
+    return ">2\r\n$10\r\ninvalidate\r\n" + (keys.empty() ? "_\r\n" : keys);
+  }
+  // RESP2 cannot tell news from replies, unless the client expects messages.
+  if (!is_redirected || !session.subscriptions.any()) return "";
+  return "*3\r\n$7\r\nmessage\r\n$20\r\n__redis__:invalidate\r\n" +
+         (keys.empty() ? "$-1\r\n" : keys);
+}
+
+}  // namespace
+
+std::string invalidation_news(PubSub& pubsub, const Clients& clients, Session& session,
+                              const Delivery& delivery) {
+  const Invalidation& invalidation = *delivery.invalidation;
+  if (delivery.is_redirected) return news(session, true, invalidation.keys);
+  ClientTracking* const tracking = session.subscriptions.tracking();
+  if (tracking == nullptr || !wants(*tracking, invalidation, session.id)) return "";
+  if (tracking->redirect == 0) return news(session, false, invalidation.keys);
+  const auto target = clients.find(tracking->redirect);
+  if (target == nullptr) return broken_redirect_news(session, *tracking);
+  pubsub.post(
+      target->thread_index,
+      {.invalidation = delivery.invalidation, .receivers = {{target->id}}, .is_redirected = true});
+  return "";
+}
+
+}  // namespace server

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+#include "server/pubsub/tracking.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "server/process/server_state.h"
+
+namespace server {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+class TrackingTest : public ::testing::Test {
+ protected:
+  struct Waker final : MessageWaker {
+    void wake_for_messages(size_t thread_index) override { woken.push_back(thread_index); }
+    std::vector<size_t> woken;
+  };
+
+  TrackingTest() {
+    tracking_.begin(kFirst, false);
+    tracking_.begin(kSecond, false);
+  }
+
+  static Tracking::Key key(std::string_view name) {
+    return {name, std::hash<std::string_view>{}(name)};
+  }
+  void change(std::string_view name, const Tracking::Client& writer = {}) {
+    tracking_.invalidate(key(name), writer);
+  }
+
+  // "session: keys" of each invalidation in the thread's inbox, CR LF as a space.
+  Texts taken(size_t thread_index) {
+    tracking_.send_broadcasts(thread_index);
+    Texts texts;
+    while (const auto delivery = pubsub_.take(thread_index)) {
+      std::string keys = delivery->invalidation->keys;
+      for (size_t at = keys.find("\r\n"); at != keys.npos; at = keys.find("\r\n")) {
+        keys.replace(at, 2, " ");
+      }
+      for (const auto& receiver : delivery->receivers) {
+        texts.push_back(std::to_string(receiver.session_id) + ": " + keys);
+      }
+    }
+    return texts;
+  }
+
+  static constexpr Tracking::Client kFirst{1, 0};
+  static constexpr Tracking::Client kSecond{2, 1};
+
+  Waker waker_;
+  PubSub pubsub_{2, waker_};
+  ServerState state_;
+  Tracking tracking_{pubsub_, state_, 2};
+};
+
+TEST_F(TrackingTest, ListensWhileAClientTracks) {
+  EXPECT_TRUE(state_.listeners.has(ChangeListeners::kTracking));
+  EXPECT_EQ(state_.tracking.clients, 2U);
+  tracking_.end(kFirst.session_id);
+  tracking_.end(99);
+  tracking_.forget(98);
+  EXPECT_EQ(state_.tracking.clients, 1U);
+  tracking_.forget(kSecond.session_id);
+  EXPECT_EQ(state_.tracking.clients, 0U);
+  // The first may begin again, and its keys change meanwhile.
+  EXPECT_TRUE(state_.listeners.any());
+  tracking_.forget(kFirst.session_id);
+  EXPECT_FALSE(state_.listeners.any());
+  EXPECT_EQ(state_.tracking.clients, 0U);
+}
+
+TEST_F(TrackingTest, EveryReaderIsToldOnceOnItsThread) {
+  tracking_.remember(key("k"), kFirst);
+  tracking_.remember(key("k"), kFirst);
+  tracking_.remember(key("k"), kSecond);
+  tracking_.remember(key("l"), kFirst);
+  EXPECT_EQ(state_.tracking.keys, 2U);
+  EXPECT_EQ(state_.tracking.items, 3U);
+  change("k");
+  EXPECT_EQ(waker_.woken, (std::vector<size_t>{0, 1}));
+  EXPECT_EQ(taken(0), (Texts{"1: *1 $1 k "}));
+  EXPECT_EQ(taken(1), (Texts{"2: *1 $1 k "}));
+  EXPECT_EQ(state_.tracking.keys, 1U);
+  EXPECT_EQ(state_.tracking.items, 1U);
+  change("k");
+  EXPECT_TRUE(taken(0).empty());
+}
+
+TEST_F(TrackingTest, TheWriterIsNamed) {
+  tracking_.remember(key("k"), kFirst);
+  change("k", kSecond);
+  const auto delivery = pubsub_.take(0);
+  ASSERT_TRUE(delivery);
+  EXPECT_EQ(delivery->invalidation->writer, kSecond.session_id);
+  EXPECT_FALSE(delivery->invalidation->is_broadcast);
+}
+
+TEST_F(TrackingTest, AFlushTellsEverybodyAndEmptiesTheTable) {
+  tracking_.remember(key("k"), kFirst);
+  tracking_.invalidate_all();
+  EXPECT_EQ(taken(0), (Texts{"1: "}));
+  EXPECT_EQ(taken(1), (Texts{"2: "}));
+  EXPECT_EQ(state_.tracking.keys, 0U);
+  EXPECT_EQ(state_.tracking.items, 0U);
+}
+
+TEST_F(TrackingTest, TheLastClientThatGoesEmptiesTheTable) {
+  tracking_.remember(key("k"), kFirst);
+  tracking_.forget(kFirst.session_id);
+  tracking_.end(kSecond.session_id);
+  EXPECT_EQ(state_.tracking.keys, 1U);
+  tracking_.forget(kSecond.session_id);
+  EXPECT_EQ(state_.tracking.keys, 0U);
+  EXPECT_EQ(state_.tracking.items, 0U);
+}
+
+TEST_F(TrackingTest, ChangesForAPrefixAreGatheredOnTheWritersThread) {
+  tracking_.add_prefix("a", kFirst.session_id);
+  tracking_.add_prefix("ab", kSecond.session_id);
+  EXPECT_EQ(state_.tracking.prefixes, 2U);
+  for (const char* name : {"ac", "b", "abc", "ab", "abc"}) change(name, {9, 1});
+  // Once, however many keys.
+  EXPECT_EQ(waker_.woken, (std::vector<size_t>{1}));
+  tracking_.send_broadcasts(0);
+  EXPECT_TRUE(taken(0).empty());
+  EXPECT_EQ(taken(1), (Texts{"2: *2 $2 ab $3 abc "}));
+  EXPECT_EQ(taken(0), (Texts{"1: *3 $2 ab $3 abc $2 ac "}));
+  EXPECT_TRUE(taken(1).empty());
+}
+
+TEST_F(TrackingTest, AnEmptyPrefixIsThatOfAllKeys) {
+  tracking_.add_prefix("", kFirst.session_id);
+  change("");
+  change("\xff");
+  EXPECT_EQ(taken(0), (Texts{"1: *2 $0  $1 \xff "}));
+}
+
+TEST_F(TrackingTest, NoLoopLeavesOwnKeysOut) {
+  tracking_.begin(kFirst, true);
+  tracking_.add_prefix("", kFirst.session_id);
+  tracking_.add_prefix("", kSecond.session_id);
+  EXPECT_EQ(state_.tracking.prefixes, 1U);
+  change("mine", kFirst);
+  change("ours", kFirst);
+  change("ours", {2, 0});
+  change("theirs", {2, 0});
+  EXPECT_EQ(taken(0), (Texts{"1: *2 $4 ours $6 theirs "}));
+  EXPECT_EQ(taken(1), (Texts{"2: *3 $4 mine $4 ours $6 theirs "}));
+  change("mine", kFirst);
+  EXPECT_TRUE(taken(0).empty());
+}
+
+TEST_F(TrackingTest, APrefixEndsWithItsLastClient) {
+  tracking_.add_prefix("a", kFirst.session_id);
+  tracking_.add_prefix("a", kSecond.session_id);
+  tracking_.end(kFirst.session_id);
+  EXPECT_EQ(state_.tracking.prefixes, 1U);
+  change("a");
+  EXPECT_TRUE(taken(0).empty());
+  EXPECT_EQ(taken(1), (Texts{"2: *1 $1 a "}));
+  tracking_.end(kSecond.session_id);
+  EXPECT_EQ(state_.tracking.prefixes, 0U);
+}
+
+TEST_F(TrackingTest, AboveTheLimitKeysLeaveAtRandomAndAreTold) {
+  tracking_.set_limit(10);
+  for (int i = 0; i < 1000; ++i) tracking_.remember(key("k" + std::to_string(i)), kFirst);
+  EXPECT_EQ(state_.tracking.keys, 10U);
+  const Texts told = taken(0);
+  EXPECT_EQ(std::set<std::string>(told.begin(), told.end()).size(), 990U);
+  tracking_.set_limit(0);
+  for (int i = 0; i < 1000; ++i) tracking_.remember(key("m" + std::to_string(i)), kFirst);
+  EXPECT_EQ(state_.tracking.keys, 1010U);
+  tracking_.set_limit(500);
+  tracking_.trim(100);
+  EXPECT_EQ(state_.tracking.keys, 910U);
+  tracking_.trim(10000);
+  EXPECT_EQ(state_.tracking.keys, 500U);
+}
+
+}  // namespace
+}  // namespace server
