@@ -82,7 +82,7 @@ EMPTIED = re.compile(
     r"\s*(?:\{\}|std::(?:string|vector<[^;=]*>)(?:\(\)|\{\}));"
 )
 # Limits of the configuration and of memory, which are for clients alone.
-ADMISSION = "server/dispatch/admission.h"
+ADMISSION = "server/dispatch/memory/admission.h"
 LIMITS = re.compile(
     r"\b(max_bulk_bytes|bloom_memory_limit_bytes|UnlimitedMemory|kProtoMaxBulkLen"
     r"|kBloomMemoryUsageLimit|memory_?\.(fits|available_bytes|measure_available|over_limit))\b"

@@ -20,6 +20,7 @@
 #include "server/commands/services.h"
 #include "server/dispatch/command_replayer.h"
 #include "server/dispatch/drain.h"
+#include "server/dispatch/memory/eviction.h"
 #include "server/dispatch/pause_gate.h"
 #include "server/dispatch/registry.h"
 #include "server/durability/directory_lock.h"
@@ -133,6 +134,20 @@ struct Server::Parts final : AckListener,
         facts{random_id(), executable_path(), clock.wall_ms(), thread_count(config),
               config.file_path()},
         threads(thread_count(config), durability.append_log()),
+        eviction(
+            {config, clock, keyspace, reclaimer, state,
+             [this] { return pause.holds_back(kWrite, clock.wall_ms()); },
+             [this](unsigned database, std::string_view key) {
+               journal.append(database, std::array<std::string_view, 2>{"DEL", key});
+               key_events.tell(KeyEvent::kEvicted, database, key);
+               if (state.listeners.has(ChangeListeners::kTracking)) {
+                 tracking.invalidate({key, keyspace.ref(key).hash}, {});
+               }
+             },
+             [this](int64_t duration_ms) { observer.note_event("eviction-cycle", duration_ms); },
+             [this](std::function<void()> task) { threads.at(0).loop.post(std::move(task)); },
+             memory, gauges},
+            random_hash_seed()),
         services{{config, clock, keyspace, reclaimer, journal, *registry, pubsub, key_events,
                   tracking, statistics, memory, pause, state, replication, observer, services},
                  ticks,
@@ -189,6 +204,7 @@ struct Server::Parts final : AckListener,
   Gauges gauges;
   ProcessFacts facts;
   net::IoThreads threads;
+  Eviction eviction;
   Services services;
   net::Listener listener;
   RateSampler rates;
@@ -268,6 +284,7 @@ void Server::Parts::tick() {
   expiry.tick();
   observer.note_event("expire-cycle", (clock.monotonic_us() - expiry_began_us) / 1000);
   tracking.trim(kTrimmedKeysMax);
+  eviction.tick();
   windows.tick();
   note_forks();
   rates.sample(clock.monotonic_us());
@@ -323,6 +340,7 @@ core::Result<> Server::start() {
   };
   (void)apply_memory_limit();
   config_.on_change(OptionId::kMaxMemory, apply_memory_limit);
+  parts.memory.set_room_maker(&parts.eviction);
   config_.on_change(OptionId::kLogLevel, [this]() -> core::Result<> {
     set_log_level(config_.log_level());
     return {};

@@ -65,14 +65,13 @@ EntryPtr Entry::with_key(EntryPtr source, std::string_view key) {
   EntryPtr renamed = create(key);
   renamed->take_value(*source);
   renamed->expires_at_ms_ = source->expires_at_ms_;
-  renamed->touch(source->access_clock_s());
+  renamed->set_use_bits(source->use_bits());
   return renamed;
 }
 
 EntryPtr Entry::clone(std::string_view key) const {
   EntryPtr copy = create(key);
   copy->expires_at_ms_ = expires_at_ms_;
-  copy->touch(access_clock_s());
   switch (kind_) {
     case ValueKind::kInteger:
       copy->set_integer(payload_.integer);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Entry: one key with its value, expiry and access time, in one allocation: a 34-byte header and
+// Entry: one key with its value, expiry and use, in one allocation: a 34-byte header and
 // the key's bytes right behind it (a 10-byte key costs 48 bytes).
 //
 // Invariants: an integer value is one whose decimal text is canonical, so text() gives back exactly
 // what was stored; the key never changes (a rename re-creates the entry, see with_key()).
-// Thread safety: guarded by the stripe lock of its key; only touch() and access_clock_s() may be
-// called under a shared lock by several threads.
+// Thread safety: guarded by the stripe lock of its key; only touch() and the bits of its use may be
+// called under a shared lock by several threads; then a use may get lost.
 #pragma once
 
 #include <array>
@@ -31,6 +31,9 @@ inline constexpr int64_t kNoExpiry = -1;
 // A "now" at which nothing has expired yet: for replicas and replay, where only the leader's DEL
 // removes a key.
 inline constexpr int64_t kIgnoreExpiry = std::numeric_limits<int64_t>::min();
+// A new key has been used so often, not to be the first to go.
+inline constexpr uint8_t kFirstUseCount = 5;
+inline constexpr unsigned kUseCountBits = 8;
 // The longest string that OBJECT ENCODING calls embstr.
 inline constexpr size_t kEmbeddedStringSizeMax = 44;
 
@@ -54,9 +57,10 @@ class Entry {
  public:
   // A new entry holding the empty string, without expiry. Throws std::bad_alloc.
   static EntryPtr create(std::string_view key);
-  // The same value, expiry and access time under another name; the value moves.
+  // The same value, expiry and use under another name; the value moves.
   static EntryPtr with_key(EntryPtr source, std::string_view key);
-  // A deep copy of value and expiry under another name; null when memory does not suffice.
+  // A deep copy of value and expiry under another name, not yet used; null when memory does not
+  // suffice.
   EntryPtr clone(std::string_view key) const;
 
   Entry(const Entry&) = delete;
@@ -111,11 +115,15 @@ class Entry {
   // counts them.
   void set_expires_at_ms(int64_t expires_at_ms) { expires_at_ms_ = expires_at_ms; }
 
-  // Seconds on a clock of the caller's choice; wraps.
-  uint32_t access_clock_s() const { return access_clock_s_.load(std::memory_order_relaxed); }
+  // When and how often it was used, as KeyUse (core/keyspace/eviction/key_use.h) packs it.
+  uint32_t use_bits() const { return use_.load(std::memory_order_relaxed); }
+  void set_use_bits(uint32_t bits) {
+    // A hot key is read by all threads: its cache line is written when something changes.
+    if (use_bits() != bits) use_.store(bits, std::memory_order_relaxed);
+  }
+  // A use that is not counted, at seconds on a clock of the caller's choice.
   void touch(uint32_t clock_s) {
-    // A hot key is read by all threads: its cache line is written once a second, not each time.
-    if (access_clock_s() != clock_s) access_clock_s_.store(clock_s, std::memory_order_relaxed);
+    set_use_bits(clock_s << kUseCountBits | (use_bits() & ((1U << kUseCountBits) - 1)));
   }
 
  private:
@@ -146,7 +154,7 @@ class Entry {
 
   Payload payload_;
   int64_t expires_at_ms_ = kNoExpiry;
-  std::atomic<uint32_t> access_clock_s_{0};
+  std::atomic<uint32_t> use_{kFirstUseCount};
   uint32_t key_size_;
   ValueKind kind_ = ValueKind::kShort;
   bool raw_ = false;

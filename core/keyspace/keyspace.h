@@ -90,7 +90,11 @@ class Keyspace {
 
   // Locks.
   static StripeMask mask_of(const KeyRef& key) { return StripeMask{1} << stripe_of(key.hash); }
-  StripeLock lock(StripeMask mask, LockMode mode) { return {stripes_.get(), mask, mode}; }
+  // With kSkip the mask of the answer is empty when one of the stripes is held in another way.
+  StripeLock lock(StripeMask mask, LockMode mode, StripeWait wait = StripeWait::kWait) {
+    if (wait == StripeWait::kSkip) return StripeLock::try_take(stripes_.get(), mask, mode);
+    return {stripes_.get(), mask, mode};
+  }
   StripeLock lock_shared(const KeyRef& key) { return lock(mask_of(key), LockMode::kShared); }
   StripeLock lock_exclusive(const KeyRef& key) { return lock(mask_of(key), LockMode::kExclusive); }
 

@@ -36,7 +36,7 @@ bool spin(TryNow&& try_now) {
 
 void RwLock::lock_slowly() {
   const auto announce_and_try = [this] {
-    if (try_lock_now()) return true;
+    if (try_lock()) return true;
     if ((state_.load(std::memory_order_relaxed) & kWaiting) == 0) {
       state_.fetch_or(kWaiting, std::memory_order_relaxed);
     }
@@ -52,7 +52,7 @@ void RwLock::lock_slowly() {
 }
 
 void RwLock::lock_shared_slowly() {
-  const auto try_now = [this] { return try_lock_shared_now(); };
+  const auto try_now = [this] { return try_lock_shared(); };
   if (spin(try_now)) return;
   parked_.fetch_add(1, std::memory_order_seq_cst);
   while (!try_now()) {

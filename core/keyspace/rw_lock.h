@@ -43,21 +43,23 @@ class RwLock {
     wake_parked();
   }
 
- private:
-  static constexpr uint32_t kWriter = 1U << 31;
-  static constexpr uint32_t kWaiting = 1U << 30;  // some writer waits: no new readers
-
-  bool try_lock_now() {
+  // Never wait.
+  bool try_lock() {
     uint32_t state = state_.load(std::memory_order_relaxed);
     // Taking it clears kWaiting; other waiting writers set it again.
     return (state & ~kWaiting) == 0 &&
            state_.compare_exchange_strong(state, kWriter, std::memory_order_acquire);
   }
-  bool try_lock_shared_now() {
+  bool try_lock_shared() {
     uint32_t state = state_.load(std::memory_order_relaxed);
     return (state & (kWriter | kWaiting)) == 0 &&
            state_.compare_exchange_strong(state, state + 1, std::memory_order_acquire);
   }
+
+ private:
+  static constexpr uint32_t kWriter = 1U << 31;
+  static constexpr uint32_t kWaiting = 1U << 30;  // some writer waits: no new readers
+
   void wake_parked() {
     if (parked_.load(std::memory_order_seq_cst) != 0) state_.notify_all();
   }

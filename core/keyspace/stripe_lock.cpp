@@ -28,6 +28,19 @@ StripeLock::StripeLock(Stripe* stripes, StripeMask mask, LockMode mode)
   }
 }
 
+StripeLock StripeLock::try_take(Stripe* stripes, StripeMask mask, LockMode mode) {
+  StripeLock taken;
+  taken.stripes_ = stripes;
+  taken.mode_ = mode;
+  for (; mask != 0; mask &= mask - 1) {
+    RwLock& lock = stripes[std::countr_zero(mask)].lock;
+    const bool is_taken = mode == LockMode::kShared ? lock.try_lock_shared() : lock.try_lock();
+    if (!is_taken) return {};
+    taken.mask_ |= mask & -mask;
+  }
+  return taken;
+}
+
 StripeLock& StripeLock::operator=(StripeLock&& other) noexcept {
   if (this != &other) {
     unlock();

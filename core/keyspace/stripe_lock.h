@@ -18,6 +18,9 @@ struct Stripe;
 
 enum class LockMode : uint8_t { kShared, kExclusive };
 
+// Whether to wait for a stripe that somebody else holds, or the caller itself.
+enum class StripeWait : uint8_t { kWait, kSkip };
+
 // One bit per stripe.
 using StripeMask = uint64_t;
 inline constexpr StripeMask kAllStripes = ~StripeMask{0};
@@ -27,6 +30,8 @@ class StripeLock {
  public:
   StripeLock() = default;
   StripeLock(Stripe* stripes, StripeMask mask, LockMode mode);
+  // All of the stripes, or none when that would mean to wait.
+  static StripeLock try_take(Stripe* stripes, StripeMask mask, LockMode mode);
   StripeLock(StripeLock&& other) noexcept
       : stripes_(other.stripes_), mask_(std::exchange(other.mask_, 0)), mode_(other.mode_) {}
   StripeLock& operator=(StripeLock&& other) noexcept;

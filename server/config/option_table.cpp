@@ -109,16 +109,6 @@ std::vector<Option> limit_options() {
        .multi_argument = true,
        .parser = parse_buffer_limits,
        .line_writer = write_buffer_limits},
-      {.name = "maxmemory", .kind = OptionKind::kMemory, .default_text = "0"},
-      {.name = "maxmemory-policy",
-       .kind = OptionKind::kEnum,
-       .default_text = "noeviction",
-       .choices = {"noeviction"},
-       .parser = parse_maxmemory_policy},
-      {.name = "maxmemory-clients",
-       .kind = OptionKind::kString,
-       .default_text = "0",
-       .parser = parse_memory_or_percent},
   };
 }
 
@@ -441,9 +431,10 @@ std::vector<Option> bloom_options() {
 
 std::vector<Option> build_table() {
   std::vector<Option> table;
-  for (auto make : {network_options, security_options, limit_options, process_options,
-                    persistence_options, key_event_options, replica_options, leader_options,
-                    cluster_options, observation_options, tls_options, bloom_options}) {
+  for (auto make :
+       {network_options, security_options, limit_options, memory_options, process_options,
+        persistence_options, key_event_options, replica_options, leader_options, cluster_options,
+        observation_options, tls_options, bloom_options}) {
     const auto rows = make();
     table.insert(table.end(), rows.begin(), rows.end());
   }

@@ -21,6 +21,9 @@ const Option& option_row(OptionId id);
 // By name or alias in any case; the index is the row's place in option_table().
 std::optional<size_t> find_option(std::string_view name);
 
+// The part of the table that memory_options.cpp holds.
+std::vector<Option> memory_options();
+
 // Directives of redis.conf 7.0 that are accepted so that existing files load. In
 // compatibility_table.cpp.
 std::vector<Option> compatibility_options();

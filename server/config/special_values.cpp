@@ -148,22 +148,6 @@ Parsed<Value> parse_hz(const Option& option, Words words, const std::string&) {
   return Value{std::to_string(hz), hz};
 }
 
-Parsed<Value> parse_maxmemory_policy(const Option& option, Words words, const std::string&) {
-  constexpr std::string_view kEvicting[] = {"volatile-lru",  "volatile-lfu", "volatile-random",
-                                            "volatile-ttl",  "allkeys-lru",  "allkeys-lfu",
-                                            "allkeys-random"};
-  const std::string policy = lower_case(words[0]);
-  if (policy == option.choices[0]) return Value{policy, 0};
-  if (std::find(std::begin(kEvicting), std::end(kEvicting), policy) != std::end(kEvicting)) {
-    return Refusal{
-        fmt::format("'{}' would evict keys, which this version does not do; "
-                    "the only policy is noeviction",
-                    policy)};
-  }
-  return Refusal{
-      fmt::format("argument(s) must be one of the following: {}", fmt::join(option.choices, ", "))};
-}
-
 Parsed<Value> parse_memory_or_percent(const Option&, Words words, const std::string&) {
   constexpr int64_t kPercentMax = 100;
   const std::string_view text = words[0];

@@ -16,7 +16,6 @@ Parsed<Value> parse_directory(const Option& option, Words words, const std::stri
 // Pulled into 1..500 instead of refused, as Redis does.
 Parsed<Value> parse_hz(const Option& option, Words words, const std::string& current);
 // Tells a policy that Redis has and we have not from a word nobody knows.
-Parsed<Value> parse_maxmemory_policy(const Option& option, Words words, const std::string& current);
 // Bytes, or up to 100% of maxmemory: then the scalar is the percentage below zero.
 Parsed<Value> parse_memory_or_percent(const Option& option, Words words,
                                       const std::string& current);

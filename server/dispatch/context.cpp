@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "server/dispatch/memory/use_rules.h"
 #include "server/dispatch/own_changes.h"
 #include "server/dispatch/pause_gate.h"
 #include "server/pubsub/key_events.h"
@@ -80,6 +81,12 @@ void end_caching(const Context& ctx) {
   const bool is_family = ctx.command != nullptr && ctx.command->container != nullptr &&
                          ctx.command->container == tracking->caching_family;
   if (!is_family) tracking->caching_family = nullptr;
+}
+
+void count_use(const Context& ctx, Entry& entry) {
+  const auto used =
+      core::keyspace::KeyUse(entry).used(ctx.access_clock_s(), use_rules(ctx.config()));
+  entry.set_use_bits(used.bits());
 }
 
 }  // namespace server

@@ -33,9 +33,9 @@
 #include "persistence/journal.h"
 #include "protocol/arguments.h"
 #include "protocol/reply_writer.h"
-#include "server/dispatch/admission.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/environment.h"
+#include "server/dispatch/memory/admission.h"
 #include "server/process/server_state.h"
 #include "server/process/statistics.h"
 #include "server/session/session.h"
@@ -68,6 +68,10 @@ struct ExpiredKey {
   unsigned database;
   std::string name;
 };
+
+// Notes that the command uses the entry.
+inline void note_use(const Context& ctx, Entry& entry);
+void count_use(const Context& ctx, Entry& entry);
 
 class Context {
  public:
@@ -140,9 +144,8 @@ class Context {
     Entry* entry = command->has(kWrite)
                        ? environment.keyspace.find_for_write(database(), key, expiry_now_ms)
                        : peek(key);
-    if (entry != nullptr && !session.no_touch.load(std::memory_order_relaxed)) {
-      entry->touch(access_clock_s());
-    }
+    if (entry != nullptr && !session.no_touch.load(std::memory_order_relaxed))
+      note_use(*this, *entry);
     return entry;
   }
   // As find() under a read command, but leaves the access time alone.
@@ -238,7 +241,7 @@ class Context {
       expire_keys();
   }
 
-  // Seconds, for Entry::touch and OBJECT IDLETIME.
+  // Seconds, for the uses of keys.
   uint32_t access_clock_s() const { return static_cast<uint32_t>(now_ms / 1000); }
 
  private:
@@ -259,6 +262,14 @@ class Context {
 void remember_keys(const Context& ctx);
 // CLIENT CACHING was for the command that has ended.
 void end_caching(const Context& ctx);
+
+inline void note_use(const Context& ctx, Entry& entry) {
+  if (counts_uses(ctx.config())) [[unlikely]] {
+    count_use(ctx, entry);
+  } else {
+    entry.touch(ctx.access_clock_s());
+  }
+}
 
 // Calls visit(argument index, use) for every key that `args` names according to the row.
 template <class Visit>

@@ -128,7 +128,8 @@ std::string Dispatcher::refusal(const RegisteredCommand* command, uint32_t flags
     if (!text.empty()) return text;
   }
   const Admission admission(environment_.config, environment_.memory, session_.origin);
-  if ((flags & kDenyOom) != 0 && admission.is_over_memory_limit()) {
+  if ((flags & kDenyOom) != 0 && admission.is_over_memory_limit() &&
+      !admission.make_room()) {
     return std::string(kOutOfMemory);
   }
   return "";

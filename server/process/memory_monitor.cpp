@@ -49,16 +49,26 @@ uint64_t MemoryMonitor::measure_available() const {
   const uint64_t granted = core::bloom::granted_array_bytes();
   const uint64_t used = refresh();
   uint64_t available = std::numeric_limits<uint64_t>::max() - granted;
-  const auto left_of = [used](uint64_t total) { return total > used ? total - used : 0; };
-  if (const uint64_t limit = limit_bytes(); limit != 0) available = left_of(limit);
-  // Mapped filters are promised memory even while untouched, so the machine's size counts too.
-  if (machine_bytes_ != 0) available = std::min(available, left_of(machine_bytes_));
-  if (const uint64_t free = meminfo_bytes("MemAvailable:"); free != 0) {
-    available = std::min(available, free);
-  }
+  if (const uint64_t limit = limit_bytes(); limit != 0) available = limit - std::min(limit, used);
+  available = std::min(available, free_of_machine(used));
   granted_max_.store(granted + available, std::memory_order_relaxed);
   granted_until_.store(granted + available / kPartPerMeasurement, std::memory_order_relaxed);
   return available;
+}
+
+uint64_t MemoryMonitor::free_of_machine(uint64_t used_bytes) const {
+  const uint64_t free = free_machine_bytes();
+  // Mapped filters are promised memory even while untouched, so the machine's size counts too.
+  if (machine_bytes_ == 0) return free;
+  return std::min(free, machine_bytes_ - std::min(machine_bytes_, used_bytes));
+}
+
+uint64_t MemoryMonitor::obtainable_bytes() const {
+  const uint64_t available = measure_available();
+  if (room_maker_ == nullptr) return available;
+  const uint64_t obtainable = room_maker_->obtainable_bytes();
+  if (obtainable <= available) return available;
+  return std::max(available, std::min(obtainable, free_of_machine(used_bytes())));
 }
 
 uint64_t MemoryMonitor::available_bytes() const {
@@ -69,7 +79,9 @@ uint64_t MemoryMonitor::available_bytes() const {
 }
 
 bool MemoryMonitor::fits(uint64_t bytes) const {
-  return bytes <= available_bytes() || bytes <= measure_available();
+  if (bytes <= available_bytes() || bytes <= measure_available()) return true;
+  return room_maker_ != nullptr && bytes <= free_of_machine(used_bytes()) &&
+         room_maker_->make_room_for(bytes);
 }
 
 ResidentMemory resident_memory() {

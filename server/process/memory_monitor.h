@@ -23,12 +23,31 @@ class Reclaimer;
 
 namespace server {
 
+// Frees memory that is in use, by evicting keys.
+class RoomMaker {
+ public:
+  // Before a command that may need memory, with the limit exceeded. False: it must be refused. The
+  // caller holds no stripe.
+  virtual bool make_room() = 0;
+  // Makes `bytes` fit below the limit, or begins to: true when they may be taken. The caller may
+  // hold stripes.
+  virtual bool make_room_for(uint64_t bytes) = 0;
+  // The most that make_room_for() could be asked for now.
+  virtual uint64_t obtainable_bytes() const = 0;
+
+ protected:
+  ~RoomMaker() = default;
+};
+
 class MemoryMonitor final : public core::MemoryBudget {
  public:
   MemoryMonitor();
 
   // Its pending values do not count as used. It must outlive the monitor's use.
   void set_reclaimer(const core::keyspace::Reclaimer* reclaimer) { reclaimer_ = reclaimer; }
+  // Asked before anything is refused. It must outlive the monitor's use; to be set before other
+  // threads start.
+  void set_room_maker(RoomMaker* room_maker) { room_maker_ = room_maker; }
   // 0 is no limit.
   void set_limit(uint64_t limit_bytes) {
     limit_bytes_.store(limit_bytes);
@@ -46,8 +65,13 @@ class MemoryMonitor final : public core::MemoryBudget {
 
   uint64_t available_bytes() const override;
   bool fits(uint64_t bytes) const override;
+  // Memory that one request may get at most, evicted keys included. Costs as much as asking does.
+  uint64_t obtainable_bytes() const;
   // Asks the system, and becomes the base of available_bytes(). Some 30 microseconds.
   uint64_t measure_available() const;
+
+  // As RoomMaker: false when nothing may be evicted.
+  bool make_room() const { return room_maker_ != nullptr && room_maker_->make_room(); }
 
   // True when a command that may grow memory must be refused.
   bool over_limit() const {
@@ -63,7 +87,10 @@ class MemoryMonitor final : public core::MemoryBudget {
   // Part of what was available that arrays may take before it is measured anew.
   static constexpr uint64_t kPartPerMeasurement = 8;
 
+  uint64_t free_of_machine(uint64_t used_bytes) const;
+
   const core::keyspace::Reclaimer* reclaimer_ = nullptr;
+  RoomMaker* room_maker_ = nullptr;
   std::atomic<uint64_t> limit_bytes_{0};
   mutable std::atomic<uint64_t> used_bytes_{0};
   mutable std::atomic<uint64_t> peak_bytes_{0};

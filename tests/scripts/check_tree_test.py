@@ -285,7 +285,7 @@ class CheckTreeTest(unittest.TestCase):
             text = SPDX + f"bool a = {call};\n"
             self.assert_refused({"server/commands/a.cpp": text}, r"cpp:2: .* ctx.admission\(\)")
             self.assert_accepted({"server/net/a.cpp": text})
-            self.assert_accepted({"server/dispatch/admission.h": HEADER + text})
+            self.assert_accepted({"server/dispatch/memory/admission.h": HEADER + text})
         self.assert_accepted({"server/commands/a.cpp": SPDX + "// as max_bulk_bytes\n"})
 
     def test_source_that_no_target_builds(self):

@@ -229,6 +229,7 @@ void bitop(Context& ctx) {
   if (sources.longest_bytes > 0) {
     Entry& entry = ctx.keyspace().insert(ctx.database(), destination);
     entry.touch(ctx.access_clock_s());
+    if (replaced != nullptr) entry.set_use_bits(replaced->use_bits());
     entry.set_raw(std::move(*result));
     if (replaced == nullptr) ctx.tell(KeyEvent::kNew, ctx.database(), destination);
     ctx.changed(destination, KeyEvent::kSet);

@@ -30,7 +30,7 @@ bool FilterBudget::fits(uint64_t bytes) const {
 }
 
 LoadBudget::LoadBudget(const Admission& admission)
-    : memory_bytes_(admission.measured_memory_bytes()),
+    : memory_bytes_(admission.obtainable_memory_bytes()),
       limit_bytes_(admission.filter_bytes_max()) {}
 
 uint64_t LoadBudget::available_bytes() const {

@@ -11,7 +11,7 @@
 
 #include "core/bloom/scalable_filter.h"
 #include "core/memory_budget.h"
-#include "server/dispatch/admission.h"
+#include "server/dispatch/memory/admission.h"
 
 namespace server {
 

@@ -27,7 +27,10 @@ EntryPtr put_filter(const Context& ctx, const KeyRef& key, const Entry* old, Fil
   EntryPtr made = Entry::create(key.name);
   made->set_filter(std::move(filter));
   made->touch(ctx.access_clock_s());
-  if (old != nullptr) made->set_expires_at_ms(old->expires_at_ms());
+  if (old != nullptr) {
+    made->set_expires_at_ms(old->expires_at_ms());
+    made->set_use_bits(old->use_bits());
+  }
   return ctx.keyspace().put(ctx.database(), key, std::move(made));
 }
 

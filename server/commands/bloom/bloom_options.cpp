@@ -310,7 +310,7 @@ core::Result<> check_scale_to(const Admission& admission, const FilterParameters
     return core::Error{"ERR cannot use NONSCALING and VALIDATESCALETO options together"};
   }
   const uint64_t limit_bytes =
-      std::min(admission.memory().available_bytes(), admission.filter_bytes_max());
+      std::min(admission.obtainable_memory_bytes(), admission.filter_bytes_max());
   switch (core::bloom::forecast_scaling(parameters, capacity_wanted, limit_bytes).limit) {
     case ScalingLimit::kMemory:
       return core::Error{"ERR provided VALIDATESCALETO causes bloom object to exceed memory limit"};

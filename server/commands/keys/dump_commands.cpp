@@ -6,7 +6,9 @@
 // before, as Redis does, and again after.
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "core/keyspace/eviction/key_use.h"
 #include "persistence/filters/filter_codec.h"
 #include "persistence/rdb/dump_payload.h"
 #include "persistence/rdb/string_value.h"
@@ -64,11 +66,11 @@ struct RestoreOptions {
   bool replace = false;
   bool absolute = false;
   std::optional<int64_t> idle_s;
+  std::optional<uint8_t> frequency;
 };
 
 core::Result<RestoreOptions> parse_restore(Arguments args) {
   RestoreOptions options;
-  bool has_frequency = false;
   protocol::ArgumentCursor cursor(args);
   while (!cursor.done()) {
     const bool has_value = cursor.remaining() >= 2;
@@ -76,14 +78,13 @@ core::Result<RestoreOptions> parse_restore(Arguments args) {
       options.replace = true;
     } else if (cursor.eat_keyword("ABSTTL")) {
       options.absolute = true;
-    } else if (has_value && !has_frequency && cursor.eat_keyword("IDLETIME")) {
+    } else if (has_value && !options.frequency && cursor.eat_keyword("IDLETIME")) {
       options.idle_s = cursor.take_int64();
       if (*options.idle_s < 0) cursor.fail(kInvalidIdleTime);
     } else if (has_value && !options.idle_s && cursor.eat_keyword("FREQ")) {
-      // Checked only: no eviction here counts uses.
       const int64_t frequency = cursor.take_int64();
       if (frequency < 0 || frequency > 255) cursor.fail(kInvalidFrequency);
-      has_frequency = true;
+      options.frequency = static_cast<uint8_t>(frequency);
     } else {
       cursor.fail(kSyntaxError);
     }
@@ -155,13 +156,35 @@ bool is_taken(Context& ctx, const KeyRef& key) {
   return ctx.find(key) != nullptr;
 }
 
+// Under a policy that counts uses a new key is used now, whatever IDLETIME says, as in Redis.
+void set_use(const Context& ctx, const RestoreOptions& options, Entry& entry) {
+  const auto idle_s =
+      static_cast<uint64_t>(counts_uses(ctx.config()) ? 0 : options.idle_s.value_or(0));
+  const uint8_t count = options.frequency.value_or(core::keyspace::kFirstUseCount);
+  const auto use = core::keyspace::KeyUse::idle_for(idle_s, ctx.access_clock_s(), count);
+  entry.set_use_bits(use.bits());
+}
+
+void journal_restore(const Context& ctx, const RestoreOptions& options, int64_t expires_at_ms) {
+  const int64_t at_ms = expires_at_ms == core::keyspace::kNoExpiry ? 0 : expires_at_ms;
+  const Decimal at_text(at_ms);
+  const Decimal use_text(options.frequency ? *options.frequency : options.idle_s.value_or(0));
+  std::vector<std::string_view> words = {"RESTORE",   ctx.args[1], at_text.text(),
+                                         ctx.args[3], "REPLACE",   "ABSTTL"};
+  if (options.frequency || options.idle_s) {
+    words.push_back(options.frequency ? "FREQ" : "IDLETIME");
+    words.push_back(use_text.text());
+  }
+  ctx.journal(words);
+}
+
 // Puts the entry in, or only takes the old one out when its time is over already. Nothing when the
 // key is taken, else what it held.
 std::optional<EntryPtr> put_restored(Context& ctx, const KeyRef& key, EntryPtr& entry,
-                                     bool replace) {
+                                     const RestoreOptions& options) {
   const auto lock = ctx.lock(key);
   const bool exists = ctx.find(key) != nullptr;
-  if (exists && !replace) return std::nullopt;
+  if (exists && !options.replace) return std::nullopt;
   EntryPtr old;
   const int64_t expires_at_ms = entry->expires_at_ms();
   const bool is_over = entry->has_expiry() && expires_at_ms <= ctx.expiry_now_ms;
@@ -177,8 +200,7 @@ std::optional<EntryPtr> put_restored(Context& ctx, const KeyRef& key, EntryPtr& 
   } else {
     ctx.tell(KeyEvent::kNew, ctx.database(), key);
     ctx.changed(key, KeyEvent::kRestore);
-    const int64_t at_ms = expires_at_ms == core::keyspace::kNoExpiry ? 0 : expires_at_ms;
-    ctx.journal({"RESTORE", key.name, Decimal(at_ms).text(), ctx.args[3], "REPLACE", "ABSTTL"});
+    journal_restore(ctx, options, expires_at_ms);
   }
   return old;
 }
@@ -194,8 +216,8 @@ void restore(Context& ctx) {
   auto entry = restored_entry(ctx);
   if (!entry) return ctx.reply.error(entry.error().message);
   (*entry)->set_expires_at_ms(*expires_at_ms);
-  (*entry)->touch(ctx.access_clock_s() - static_cast<uint32_t>(options->idle_s.value_or(0)));
-  auto old = put_restored(ctx, key, *entry, options->replace);
+  set_use(ctx, *options, **entry);
+  auto old = put_restored(ctx, key, *entry, *options);
   if (!old) return ctx.reply.error(kBusyKey);
   ctx.drop(std::move(*old));
   ctx.reply.ok();

@@ -62,7 +62,7 @@ void touch(Context& ctx) {
     Entry* entry = ctx.peek(ctx.key(i));
     if (entry == nullptr) continue;
     // Asked for by name, so CLIENT NO-TOUCH does not count.
-    entry->touch(ctx.access_clock_s());
+    note_use(ctx, *entry);
     ++touched;
   }
   ctx.reply.integer(touched);

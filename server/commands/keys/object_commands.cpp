@@ -6,9 +6,12 @@
 
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
+#include "server/dispatch/memory/use_rules.h"
 
 namespace server {
 namespace {
+
+using core::keyspace::KeyUse;
 
 // Redis keeps these integers once for all keys and tells the largest count for them; clients and
 // test suites know.
@@ -33,7 +36,11 @@ void object_encoding(Context& ctx) {
 
 /* OBJECT FREQ key */
 void object_freq(Context& ctx) {
-  look_at(ctx, [&](const Entry&) {
+  look_at(ctx, [&](const Entry& entry) {
+    if (counts_uses(ctx.config())) {
+      const auto rules = use_rules(ctx.config());
+      return ctx.reply.integer(KeyUse(entry).count(ctx.access_clock_s(), rules));
+    }
     ctx.reply.error(
         "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note "
         "that when switching between policies at runtime LRU and LFU data will take some time to "
@@ -44,9 +51,12 @@ void object_freq(Context& ctx) {
 /* OBJECT IDLETIME key */
 void object_idletime(Context& ctx) {
   look_at(ctx, [&](const Entry& entry) {
-    // The clock wraps, and a key that was never looked up carries no time yet.
-    const uint32_t idle_s = ctx.access_clock_s() - entry.access_clock_s();
-    ctx.reply.integer(entry.access_clock_s() == 0 ? 0 : idle_s);
+    if (!counts_uses(ctx.config())) {
+      return ctx.reply.integer(KeyUse(entry).idle_s(ctx.access_clock_s()));
+    }
+    ctx.reply.error(
+        "ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when "
+        "switching between policies at runtime LRU and LFU data will take some time to adjust.");
   });
 }
 

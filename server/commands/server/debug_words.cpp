@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/glob.h"
+#include "core/keyspace/eviction/key_use.h"
 #include "core/number.h"
 #include "persistence/bytes/byte_codec.h"
 #include "server/commands/server/digest.h"
@@ -191,11 +192,11 @@ void debug_object(Context& ctx) {
     writer.string(entry->text(scratch), persistence::Packing::kIfSmaller);
     serialized_bytes = serialized.size();
   }
-  const uint32_t used_s = entry->access_clock_s();
+  const core::keyspace::KeyUse use(*entry);
   ctx.reply.simple(fmt::format(
       "Value at:{} refcount:1 encoding:{} serializedlength:{} lru:{} lru_seconds_idle:{}",
-      static_cast<const void*>(entry), entry->encoding(), serialized_bytes, used_s & 0xFFFFFFU,
-      used_s == 0 ? 0 : ctx.access_clock_s() - used_s));
+      static_cast<const void*>(entry), entry->encoding(), serialized_bytes, use.clock_s(),
+      use.idle_s(ctx.access_clock_s())));
 }
 
 /* DEBUG POPULATE count [prefix] [size] */

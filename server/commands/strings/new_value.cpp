@@ -41,7 +41,7 @@ Entry* NewValue::replace(Context& ctx, const KeyRef& key, const Entry& old) {
   EntryPtr fresh = Entry::create(key.name);
   if (!give_to(*fresh)) return nullptr;
   fresh->set_expires_at_ms(old.expires_at_ms());
-  fresh->touch(ctx.access_clock_s());
+  fresh->set_use_bits(old.use_bits());
   Entry* const stored = fresh.get();
   ctx.drop(ctx.keyspace().put(ctx.database(), key, std::move(fresh)));
   return stored;

@@ -33,9 +33,9 @@ constexpr std::string_view kCancelled = "loading was cancelled";
 
 class CancellableLoader final : public persistence::KeyspaceLoader {
  public:
-  CancellableLoader(core::keyspace::Keyspace& keyspace, int64_t now_ms,
+  CancellableLoader(core::keyspace::Keyspace& keyspace, int64_t now_ms, uint32_t access_clock_s,
                     const std::atomic<bool>& is_cancelled)
-      : KeyspaceLoader(keyspace, now_ms), is_cancelled_(is_cancelled) {}
+      : KeyspaceLoader(keyspace, now_ms, access_clock_s), is_cancelled_(is_cancelled) {}
 
   core::Result<> entry(uint64_t database, core::keyspace::EntryPtr entry) override {
     if (is_cancelled_) return core::Error{std::string(kCancelled)};
@@ -248,7 +248,9 @@ class Recovery {
   // How long the snapshot is. Commands may follow it in an append log of an earlier kind.
   core::Result<uint64_t> load_snapshot(const std::string& path, int64_t now_ms,
                                        bool may_be_followed) {
-    CancellableLoader loader(parts_.keyspace, now_ms, parts_.is_cancelled);
+    constexpr int64_t kSecondMs = 1000;
+    const auto access_clock_s = static_cast<uint32_t>(parts_.clock.wall_ms() / kSecondMs);
+    CancellableLoader loader(parts_.keyspace, now_ms, access_clock_s, parts_.is_cancelled);
     persistence::RdbReadOptions options;
     options.foreign_types = parts_.config.integer(OptionId::kRdbForeignTypes) == 0
                                 ? persistence::ForeignTypes::kRefuse

@@ -126,7 +126,7 @@ TEST(EntryTest, RenamingMovesTheValue) {
   EXPECT_EQ(renamed->key(), "a much longer name than before");
   EXPECT_EQ(renamed->text(scratch).data(), data);
   EXPECT_EQ(renamed->expires_at_ms(), 5);
-  EXPECT_EQ(renamed->access_clock_s(), 77U);
+  EXPECT_EQ(renamed->use_bits() >> 8, 77U);
 }
 
 TEST(EntryTest, LongStringsAreHeavyAndShortOnesKeepTheExpiry) {

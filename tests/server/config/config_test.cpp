@@ -201,14 +201,6 @@ TEST_F(ConfigTest, SetIsAllOrNothing) {
   EXPECT_EQ(config_.log_level(), LogLevel::kNothing);
 }
 
-TEST_F(ConfigTest, EvictingPoliciesAreRefusedClearly) {
-  EXPECT_EQ(set({{"maxmemory-policy", "NoEviction"}}), "OK");
-  EXPECT_THAT(set({{"maxmemory-policy", "allkeys-lru"}}),
-              StartsWith(failed("maxmemory-policy", "'allkeys-lru' would evict keys")));
-  EXPECT_EQ(set({{"maxmemory-policy", "foo"}}),
-            failed("maxmemory-policy", "argument(s) must be one of the following: noeviction"));
-}
-
 // The texts and the values are those of Redis 7.0.15.
 TEST_F(ConfigTest, MemoryOfClientsIsBytesOrAPartOfMaxmemory) {
   const auto becomes = [this](const std::string& text, const std::string& shown) {

@@ -132,11 +132,6 @@ TEST_F(SpecialValuesTest, WordsThatCannotWorkAreRefused) {
   EXPECT_EQ(text_of(parse_announced_host, {"some.host"}), "some.host");
   EXPECT_EQ(text_of(parse_announced_host, {""}), "");
   EXPECT_EQ(text_of(parse_announced_host, {"a b"}), "!argument must be a host name or an address");
-  option_.choices = {"noeviction"};
-  EXPECT_EQ(text_of(parse_maxmemory_policy, {"NoEviction"}), "noeviction");
-  EXPECT_TRUE(text_of(parse_maxmemory_policy, {"allkeys-lru"}).starts_with("!'allkeys-lru' would"));
-  EXPECT_EQ(text_of(parse_maxmemory_policy, {"x"}),
-            "!argument(s) must be one of the following: noeviction");
 }
 
 }  // namespace

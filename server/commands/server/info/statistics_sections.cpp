@@ -60,9 +60,13 @@ void write_stats(const Source& source, Lines& lines) {
   lines.ratio("expired_stale_perc", expiry.stale_ratio.load() * 100);
   lines.field("expired_time_cap_reached_count", expiry.ticks_cut_by_time.load());
   lines.field("expire_cycle_cpu_milliseconds", gauges.expire_cycle_us.load() / 1000);
-  lines.zeros({"evicted_keys"});
+  lines.field("evicted_keys", gauges.evicted_keys.load());
   lines.field("evicted_clients", source.services.clients.evicted_count());
-  lines.zeros({"total_eviction_exceeded_time", "current_eviction_exceeded_time"});
+  const int64_t since_us = gauges.eviction_exceeded_since_us.load();
+  const int64_t exceeded_us = since_us == 0 ? 0 : source.services.clock.monotonic_us() - since_us;
+  const auto before_us = static_cast<int64_t>(gauges.eviction_exceeded_us.load());
+  lines.field("total_eviction_exceeded_time", (before_us + exceeded_us) / 1000);
+  lines.field("current_eviction_exceeded_time", exceeded_us / 1000);
   lines.field("keyspace_hits", total(&ThreadStatistics::keyspace_hits));
   lines.field("keyspace_misses", total(&ThreadStatistics::keyspace_misses));
   const PubSub& pubsub = source.services.pubsub;

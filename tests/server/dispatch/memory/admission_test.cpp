@@ -2,7 +2,7 @@
 //
 // Limits of the configuration are for clients: what a journal, a leader or a snapshot brings was
 // allowed once.
-#include "server/dispatch/admission.h"
+#include "server/dispatch/memory/admission.h"
 
 #include <gtest/gtest.h>
 

@@ -21,6 +21,11 @@
 
 namespace server {
 
+// Whether the policy of eviction, an lfu one, goes by how often keys are used.
+inline bool counts_uses(const Config& config) {
+  return config.integer(OptionId::kMaxMemoryPolicy) % 4 == 1;
+}
+
 class Admission {
  public:
   // `config` and `memory` must outlive this.
@@ -49,12 +54,14 @@ class Admission {
     if (is_judged_) return memory_;
     return kUnlimited;
   }
-  // Memory available right now; costs as much as asking the system does.
-  uint64_t measured_memory_bytes() const {
-    return is_judged_ ? memory_.measure_available() : kNoLimit;
+  // Memory that one request may get right now; costs as much as asking the system does.
+  uint64_t obtainable_memory_bytes() const {
+    return is_judged_ ? memory_.obtainable_bytes() : kNoLimit;
   }
   // Whether no command may run that could take more memory.
   bool is_over_memory_limit() const { return is_judged_ && memory_.over_limit(); }
+  // If so, whether room has been made. REQUIRES: no stripe is held.
+  bool make_room() const { return memory_.make_room(); }
 
  private:
   static constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+#include "server/dispatch/memory/eviction.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "core/keyspace/reclaimer.h"
+#include "server/dispatch/memory/use_rules.h"
+#include "server/process/allocator.h"
+#include "server/process/gauges.h"
+
+namespace server {
+
+using core::keyspace::EvictionPolicy;
+using core::keyspace::EvictionPool;
+using core::keyspace::EvictionTerms;
+using core::keyspace::LockMode;
+using core::keyspace::StripeWait;
+
+// What counts_uses() goes by.
+static_assert(static_cast<int>(EvictionPolicy::kVolatileLfu) % 4 == 1);
+static_assert(static_cast<int>(EvictionPolicy::kAllKeysLfu) % 4 == 1);
+
+EvictionPolicy Eviction::policy() const {
+  return EvictionPolicy{static_cast<uint8_t>(parts_.config.integer(OptionId::kMaxMemoryPolicy))};
+}
+
+bool Eviction::is_exempt() const {
+  return parts_.state.is_replica && parts_.config.flag(OptionId::kReplicaIgnoreMaxMemory);
+}
+
+bool Eviction::is_held_back() const {
+  return parts_.state.availability.has(Availability::kLoading) || parts_.are_writes_held();
+}
+
+// As Redis': 0.5 ms, or less, up to a second or so with 99, and no limit with 100.
+int64_t Eviction::time_limit_us() const {
+  constexpr int64_t kUsual = 10;
+  constexpr int64_t kMost = 100;
+  const int64_t tenacity = parts_.config.integer(OptionId::kMaxMemoryEvictionTenacity);
+  if (tenacity <= kUsual) return 50 * tenacity;
+  if (tenacity >= kMost) return std::numeric_limits<int64_t>::max();
+  return static_cast<int64_t>(500 * std::pow(1.15, static_cast<double>(tenacity - kUsual)));
+}
+
+uint64_t Eviction::excess_bytes(uint64_t extra_bytes) const {
+  const uint64_t limit = parts_.memory.limit_bytes();
+  if (limit == 0) return 0;
+  const uint64_t wanted = parts_.memory.refresh() + extra_bytes;
+  return wanted > limit ? wanted - limit : 0;
+}
+
+std::vector<unsigned> Eviction::databases() const {
+  std::vector<unsigned> found;
+  for (unsigned i = 0; i < parts_.keyspace.database_count(); ++i) {
+    const uint64_t keys =
+        is_volatile(policy()) ? parts_.keyspace.expires_count(i) : parts_.keyspace.db_size(i);
+    if (keys > 0) found.push_back(i);
+  }
+  return found;
+}
+
+bool Eviction::make_room() {
+  if (is_exempt() || is_held_back()) return true;
+  const Outcome outcome = evict({0, StripeWait::kWait});
+  note(outcome);
+  return outcome != Outcome::kFailed;
+}
+
+uint64_t Eviction::obtainable_bytes() const {
+  const uint64_t limit = parts_.memory.limit_bytes();
+  if (limit == 0) return 0;
+  if (is_exempt()) return std::numeric_limits<uint64_t>::max();
+  if (policy() == EvictionPolicy::kNoEviction || is_held_back() || databases().empty()) return 0;
+  // While the last such request is not paid for there is no other.
+  constexpr uint64_t kPartInDebt = 8;
+  if (parts_.memory.refresh() > limit + limit / kPartInDebt) return 0;
+  return limit - std::min(limit, parts_.memory.startup_bytes());
+}
+
+bool Eviction::make_room_for(uint64_t bytes) {
+  if (bytes > obtainable_bytes()) return false;
+  return is_exempt() || evict({bytes, StripeWait::kSkip}) != Outcome::kFailed;
+}
+
+void Eviction::tick() {
+  if (is_posted_ || !go_on()) return;
+  is_posted_ = true;
+  parts_.post([this] {
+    is_posted_ = false;
+    tick();
+  });
+}
+
+bool Eviction::go_on() {
+  if (policy() == EvictionPolicy::kNoEviction || is_exempt() || is_held_back()) return false;
+  if (excess_bytes(0) == 0) {
+    note(Outcome::kDone);
+    return false;
+  }
+  const Outcome outcome = evict({0, StripeWait::kWait});
+  note(outcome);
+  return outcome == Outcome::kGoesOn;
+}
+
+Eviction::Outcome Eviction::evict(const Order& order) {
+  EvictionTerms terms;
+  terms.policy = policy();
+  if (terms.policy == EvictionPolicy::kNoEviction) {
+    return excess_bytes(order.extra_bytes) == 0 ? Outcome::kDone : Outcome::kFailed;
+  }
+  // Blocks that this thread has freed and keeps count as used.
+  flush_thread_cache();
+  if (excess_bytes(order.extra_bytes) == 0) return Outcome::kDone;
+  terms.sample_size = static_cast<size_t>(parts_.config.integer(OptionId::kMaxMemorySamples));
+  terms.now_s = static_cast<uint32_t>(parts_.clock.wall_ms() / 1000);
+  terms.wait = order.wait;
+  terms.rules = use_rules(parts_.config);
+  const int64_t start_us = parts_.clock.monotonic_us();
+  const int64_t limit_us = time_limit_us();
+  constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+  const Outcome outcome =
+      evict_until(terms, order.extra_bytes, limit_us == kNever ? kNever : start_us + limit_us);
+  constexpr int64_t kMs = 1000;
+  parts_.on_cycle((parts_.clock.monotonic_us() - start_us) / kMs);
+  return outcome;
+}
+
+Eviction::Outcome Eviction::evict_until(const EvictionTerms& terms, uint64_t extra_bytes,
+                                        int64_t deadline_us) {
+  const auto from = databases();
+  // What is freed is summed up and measured only now and then. Other threads evict as well.
+  constexpr int kKeysPerMeasurement = 16;
+  // In a row, of keys that are gone, used again or out of reach.
+  constexpr int kMissesMax = 1000;
+  uint64_t excess = excess_bytes(extra_bytes);
+  uint64_t freed = 0;
+  int misses = 0;
+  for (int keys = 1; misses < kMissesMax; ++keys) {
+    const EvictionPool::Choice choice = pool_.choose(terms, from);
+    if (!choice.candidate && !choice.is_any_left) return Outcome::kFailed;
+    const uint64_t bytes = choice.candidate ? evict_key(*choice.candidate, terms) : 0;
+    misses = bytes == 0 ? misses + 1 : 0;
+    freed += bytes;
+    if (freed >= excess || keys % kKeysPerMeasurement == 0) {
+      flush_thread_cache();
+      excess = excess_bytes(extra_bytes);
+      freed = 0;
+      if (excess == 0) return Outcome::kDone;
+    }
+    if (parts_.clock.monotonic_us() >= deadline_us) break;
+  }
+  const bool is_out_of_reach = misses == kMissesMax && terms.wait == StripeWait::kSkip;
+  return is_out_of_reach ? Outcome::kFailed : Outcome::kGoesOn;
+}
+
+uint64_t Eviction::evict_key(const EvictionPool::Candidate& candidate, const EvictionTerms& terms) {
+  auto& keyspace = parts_.keyspace;
+  const auto key = keyspace.ref(candidate.key);
+  core::keyspace::EntryPtr gone;
+  uint64_t bytes = 0;
+  {
+    const auto mask = core::keyspace::Keyspace::mask_of(key);
+    const auto lock = keyspace.lock(mask, LockMode::kExclusive, terms.wait);
+    if (lock.mask() == 0) return 0;
+    // Since the candidate was chosen, these may have begun.
+    if (is_exempt() || is_held_back()) return 0;
+    const auto* entry = keyspace.find_any(candidate.database, key);
+    if (entry == nullptr || !pool_.is_still_due(*entry, candidate, terms)) return 0;
+    bytes = entry->memory_bytes();
+    gone = keyspace.erase(candidate.database, key);
+    keyspace.notify_modified(candidate.database, key);
+    parts_.on_evicted(candidate.database, key.name);
+  }
+  parts_.gauges.evicted_keys.fetch_add(1, std::memory_order_relaxed);
+  parts_.reclaimer.drop(std::move(gone));
+  return bytes;
+}
+
+void Eviction::note(Outcome outcome) {
+  std::atomic<int64_t>& since_us = parts_.gauges.eviction_exceeded_since_us;
+  const int64_t now_us = parts_.clock.monotonic_us();
+  int64_t never_us = 0;
+  if (outcome != Outcome::kDone) {
+    since_us.compare_exchange_strong(never_us, now_us);
+  } else if (since_us.load(std::memory_order_relaxed) != 0) {
+    const int64_t began_us = since_us.exchange(0);
+    if (began_us == 0) return;
+    parts_.gauges.eviction_exceeded_us.fetch_add(static_cast<uint64_t>(now_us - began_us));
+  }
+}
+
+}  // namespace server

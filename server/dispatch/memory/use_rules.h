@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+//
+// use_rules: how the configuration wants the uses of keys to be counted.
+//
+// Thread safety: a pure function of the configuration.
+#pragma once
+
+#include "core/keyspace/eviction/key_use.h"
+#include "server/config/config.h"
+
+namespace server {
+
+inline core::keyspace::UseRules use_rules(const Config& config) {
+  return {static_cast<uint32_t>(config.integer(OptionId::kLfuLogFactor)),
+          static_cast<uint32_t>(config.integer(OptionId::kLfuDecayTime))};
+}
+
+}  // namespace server

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT
+#include "server/dispatch/memory/eviction.h"
+
+#include <thread>
+
+#include "server/process/allocator.h"
+
+#include "tests/support/key_test.h"
+
+namespace server {
+namespace {
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+const std::string kOom = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+
+// Time stands still here, so it limits nothing.
+class EvictionTest : public KeyTest {
+ protected:
+  std::function<void()> posted_;
+  Eviction eviction_{
+      {config_, clock_, keyspace_, reclaimer_, state_,
+       [this] { return pause_.holds_back(kWrite, clock_.now_ms); },
+       [this](unsigned database, std::string_view key) {
+         journal_.append(database, std::array<std::string_view, 2>{"DEL", key});
+       },
+       [](int64_t) {}, [this](std::function<void()> task) { posted_ = std::move(task); }, memory_,
+       gauges_},
+      1};
+  EvictionTest() {
+    memory_.set_room_maker(&eviction_);
+    journal_.set_active(true);
+  }
+  void set_policy(const std::string& policy) {
+    ASSERT_EQ(run({"CONFIG", "SET", "maxmemory-policy", policy}), kOk);
+  }
+  // Strings of a KiB and more.
+  void fill(int count, const std::string& prefix = "k") {
+    for (int i = 0; i < count; ++i) put(prefix + std::to_string(i), std::string(1100, 'v'));
+  }
+  // What is used now, and so much more.
+  void limit_to_used(int64_t more_bytes = 0) {
+    flush_thread_cache();
+    const uint64_t limit = memory_.refresh() + static_cast<uint64_t>(more_bytes);
+    memory_.set_limit(limit);
+  }
+  std::string journalled() {
+    std::string taken;
+    journal_.take(taken);
+    return taken;
+  }
+  uint64_t evicted() const { return gauges_.evicted_keys; }
+  // Enough that the monitor measures in between.
+  std::string set_many(int count, const std::string& prefix = "new") {
+    std::string last;
+    for (int i = 0; i < count; ++i) {
+      last = run({"SET", prefix + std::to_string(i), std::string(1100, 'v')});
+      if (last != kOk) return last;
+      if (i % 100 == 0) journalled();  // what nobody takes is memory, too
+    }
+    return last;
+  }
+};
+
+TEST_F(EvictionTest, WithoutAPolicyCommandsAreRefused) {
+  fill(100);
+  limit_to_used(-1000);
+  EXPECT_EQ(run({"SET", "a", "1"}), kOom);
+  EXPECT_EQ(evicted(), 0U);
+  EXPECT_FALSE(memory_.fits(kMiB));
+}
+
+TEST_F(EvictionTest, EveryPolicyKeepsTheLimit) {
+  for (const std::string policy : {"allkeys-lru", "allkeys-lfu", "allkeys-random"}) {
+    run({"FLUSHALL"});
+    memory_.set_limit(0);
+    fill(2000);
+    set_policy(policy);
+    limit_to_used(int64_t{100} << 10);
+    const uint64_t before = evicted();
+    EXPECT_EQ(set_many(2000), kOk) << policy;
+    EXPECT_GT(evicted() - before, 1500U) << policy;
+    EXPECT_LT(memory_.refresh(), memory_.limit_bytes() + (uint64_t{200} << 10)) << policy;
+    EXPECT_EQ(keyspace_.db_size(0), 4000 - (evicted() - before)) << policy;
+  }
+}
+
+TEST_F(EvictionTest, VolatilePoliciesTakeOnlyKeysThatExpire) {
+  for (const std::string policy :
+       {"volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl"}) {
+    run({"FLUSHALL"});
+    memory_.set_limit(0);
+    fill(300);
+    for (int i = 0; i < 100; ++i) run({"EXPIRE", "k" + std::to_string(i), "1000"});
+    set_policy(policy);
+    limit_to_used(-50'000);
+    EXPECT_EQ(set_many(1), kOk) << policy;
+    EXPECT_GT(keyspace_.expires_count(0), 0U) << policy;
+    EXPECT_LT(keyspace_.expires_count(0), 70U) << policy;
+    EXPECT_EQ(set_many(200), kOom) << policy;
+    EXPECT_EQ(keyspace_.expires_count(0), 0U) << policy;
+    EXPECT_EQ(keyspace_.db_size(0) >= 200, true) << policy;
+    for (int i = 100; i < 300; ++i) EXPECT_NE(entry_of("k" + std::to_string(i)), nullptr);
+  }
+}
+
+TEST_F(EvictionTest, KeysThatAreUsedStay) {
+  fill(1000);
+  set_policy("allkeys-lru");
+  advance_ms(60'000);
+  for (int i = 0; i < 100; ++i) run({"GET", "k" + std::to_string(i)});
+  limit_to_used(-500'000);
+  EXPECT_EQ(set_many(1), kOk);
+  EXPECT_GT(evicted(), 300U);
+  int stayed = 0;
+  for (int i = 0; i < 100; ++i) stayed += entry_of("k" + std::to_string(i)) != nullptr ? 1 : 0;
+  EXPECT_GE(stayed, 97);
+}
+
+TEST_F(EvictionTest, ADeletionIsJournalledAndToldToWatchers) {
+  fill(1);
+  run_as_other({"WATCH", "k0"});
+  set_policy("allkeys-random");
+  limit_to_used(-1);
+  EXPECT_EQ(run({"SET", "a", "1"}), kOk);
+  EXPECT_EQ(entry_of("k0"), nullptr);
+  EXPECT_NE(journalled().find("*2\r\n$3\r\nDEL\r\n$2\r\nk0\r\n*3\r\n$3\r\nSET\r\n$1\r\na"),
+            std::string::npos);
+  run_as_other({"MULTI"});
+  EXPECT_EQ(run_as_other({"EXEC"}), "*-1\r\n");
+}
+
+TEST_F(EvictionTest, ReadsAndDeletionsEvictNothing) {
+  fill(100);
+  set_policy("allkeys-lru");
+  limit_to_used(-50'000);
+  run({"GET", "k0"});
+  run({"DEL", "k0"});
+  run({"EXPIRE", "k1", "100"});
+  EXPECT_EQ(evicted(), 0U);
+}
+
+TEST_F(EvictionTest, AReplicaIgnoresTheLimitUnlessItShallNot) {
+  fill(100);
+  set_policy("allkeys-lru");
+  limit_to_used(-50'000);
+  state_.is_replica = true;
+  EXPECT_EQ(run({"SET", "a", "1"}), kOk);
+  EXPECT_TRUE(memory_.fits(kMiB));
+  EXPECT_FALSE(eviction_.go_on());
+  EXPECT_EQ(evicted(), 0U);
+  run({"CONFIG", "SET", "replica-ignore-maxmemory", "no"});
+  EXPECT_EQ(run({"SET", "a", "1"}), kOk);
+  EXPECT_GT(evicted(), 0U);
+}
+
+TEST_F(EvictionTest, NothingIsEvictedWhileWritesArePausedOrDataAreLoaded) {
+  fill(100);
+  set_policy("allkeys-lru");
+  limit_to_used(-50'000);
+  run({"CLIENT", "PAUSE", "1000", "WRITE"});
+  EXPECT_TRUE(eviction_.make_room());
+  EXPECT_FALSE(eviction_.go_on());
+  run({"CLIENT", "UNPAUSE"});
+  state_.availability.begin(Availability::kLoading);
+  EXPECT_FALSE(eviction_.go_on());
+  EXPECT_EQ(evicted(), 0U);
+  state_.availability.end(Availability::kLoading);
+  eviction_.go_on();
+  EXPECT_GT(evicted(), 0U);
+}
+
+TEST_F(EvictionTest, ALoweredLimitIsReachedWithoutACommand) {
+  fill(500);
+  set_policy("allkeys-lru");
+  limit_to_used(-200'000);
+  run({"CONFIG", "SET", "maxmemory-eviction-tenacity", "0"});  // one key at a time
+  eviction_.tick();
+  EXPECT_EQ(evicted(), 1U);
+  while (posted_) std::exchange(posted_, nullptr)();
+  EXPECT_LE(memory_.refresh(), memory_.limit_bytes());
+  EXPECT_GT(evicted(), 100U);
+}
+
+TEST_F(EvictionTest, AFilterGetsItsRoomByEviction) {
+  fill(8000);
+  set_policy("allkeys-lru");
+  limit_to_used(1000);
+  // About 2.3 MiB.
+  EXPECT_EQ(run({"BF.RESERVE", "f", "0.0001", "1000000"}), kOk);
+  EXPECT_GT(evicted(), 1500U);
+  EXPECT_NE(entry_of("f"), nullptr);
+  journalled();  // what nobody takes is memory, too
+  EXPECT_LE(memory_.refresh(), memory_.limit_bytes() + (kMiB >> 4));
+}
+
+TEST_F(EvictionTest, AFilterThatCouldNeverFitEvictsNothing) {
+  fill(1000);
+  set_policy("allkeys-lru");
+  limit_to_used(1000);
+  EXPECT_EQ(run({"BF.RESERVE", "f", "0.0001", "100000000"}).front(), '-');
+  EXPECT_EQ(evicted(), 0U);
+}
+
+TEST_F(EvictionTest, AGrowingFilterMakesRoomButNotOfItself) {
+  run({"BF.RESERVE", "f", "0.01", "10000"});
+  fill(3000);
+  for (int i = 0; i < 3000; ++i) run({"EXPIRE", "k" + std::to_string(i), "1000"});
+  set_policy("volatile-lru");
+  journalled();
+  limit_to_used(2000);
+  for (int i = 0; i < 60'000; ++i) {
+    const std::string reply = run({"BF.ADD", "f", std::to_string(i)});
+    ASSERT_EQ(reply.front(), ':') << reply;
+    if (i % 100 == 0) journalled();
+  }
+  EXPECT_GT(evicted(), 10U);
+  EXPECT_NE(entry_of("f"), nullptr);
+  EXPECT_EQ(run({"BF.EXISTS", "f", "1"}), integer(1));
+}
+
+TEST_F(EvictionTest, WhatATransactionHoldsIsNotEvictedForIt) {
+  fill(3000);
+  set_policy("allkeys-lru");
+  limit_to_used(1000);
+  run({"MULTI"});
+  run({"KEYS", "none"});  // takes all stripes
+  run({"BF.RESERVE", "f", "0.0001", "1000000"});
+  const std::string reply = run({"EXEC"});
+  EXPECT_EQ(reply.substr(0, 9), "*2\r\n*0\r\n-") << reply;
+  EXPECT_EQ(entry_of("f"), nullptr);
+}
+
+TEST_F(EvictionTest, FrequencyIsCountedUnderALfuPolicyOnly) {
+  put("a", "1");
+  run({"GET", "a"});
+  set_policy("allkeys-lfu");
+  run({"CONFIG", "SET", "lfu-log-factor", "0"});
+  EXPECT_EQ(run({"OBJECT", "FREQ", "a"}), integer(5));
+  run({"GET", "a"});
+  run({"SET", "a", "2"});
+  EXPECT_EQ(run({"OBJECT", "FREQ", "a"}), integer(7));
+  run({"TOUCH", "a"});
+  EXPECT_EQ(run({"OBJECT", "FREQ", "a"}), integer(8));
+  EXPECT_EQ(run({"OBJECT", "FREQ", "a"}), integer(8));
+  run({"CLIENT", "NO-TOUCH", "ON"});
+  run({"GET", "a"});
+  EXPECT_EQ(run({"OBJECT", "FREQ", "a"}), integer(8));
+  advance_ms(120'000);
+  EXPECT_EQ(run({"OBJECT", "FREQ", "a"}), integer(6));
+  EXPECT_EQ(run({"OBJECT", "IDLETIME", "a"}),
+            error("ERR An LFU maxmemory policy is selected, idle time not tracked. Please note "
+                  "that when switching between policies at runtime LRU and LFU data will take "
+                  "some time to adjust."));
+  set_policy("allkeys-lru");
+  EXPECT_EQ(run({"OBJECT", "IDLETIME", "a"}), integer(120));
+}
+
+TEST_F(EvictionTest, InfoHasTheFigures) {
+  fill(100);
+  set_policy("volatile-ttl");
+  limit_to_used(-1000);
+  EXPECT_EQ(run({"SET", "a", "1"}), kOom);
+  advance_ms(300);
+  std::string info = run({"INFO", "stats"});
+  EXPECT_NE(info.find("\r\nevicted_keys:0\r\n"), std::string::npos);
+  EXPECT_NE(info.find("\r\ntotal_eviction_exceeded_time:300\r\n"), std::string::npos);
+  EXPECT_NE(info.find("\r\ncurrent_eviction_exceeded_time:300\r\n"), std::string::npos);
+  for (int i = 0; i < 50; ++i) run({"EXPIRE", "k" + std::to_string(i), "100"});
+  EXPECT_EQ(run({"SET", "a", "1"}), kOk);
+  info = run({"INFO", "stats"});
+  EXPECT_NE(info.find("\r\nevicted_keys:" + std::to_string(evicted()) + "\r\n"), std::string::npos);
+  EXPECT_GT(evicted(), 0U);
+  EXPECT_NE(info.find("\r\ncurrent_eviction_exceeded_time:0\r\n"), std::string::npos);
+  run({"CONFIG", "RESETSTAT"});
+  EXPECT_EQ(evicted(), 0U);
+}
+
+TEST_F(EvictionTest, ThreadsMayEvictAtOnce) {
+  fill(5000);
+  set_policy("allkeys-lru");
+  limit_to_used(-3'000'000);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] { EXPECT_TRUE(eviction_.make_room()); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_LE(memory_.refresh(), memory_.limit_bytes());
+  EXPECT_LT(evicted(), 4000U);
+  EXPECT_EQ(keyspace_.db_size(0), 5000 - evicted());
+}
+
+}  // namespace
+}  // namespace server
