@@ -40,6 +40,7 @@ std::span<const Command> script_commands();
 std::span<const Command> string_commands();
 std::span<const Command> multi_string_commands();
 std::span<const Command> substring_commands();
+std::span<const Command> compare_commands();
 std::span<const Command> counter_commands();
 std::span<const Command> lcs_commands();
 std::span<const Command> server_commands();

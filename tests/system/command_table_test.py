@@ -26,6 +26,10 @@ DEBUG_WORDS = (
     b"sleep", b"stringmatch-len",
 )
 OURS_ONLY = {b"client|no-touch", b"client|setinfo", b"waitaof", b"cluster|myshardid"} | {
+    b"delex",
+    b"digest",
+    b"msetex",
+} | {
     b"debug|" + word for word in DEBUG_WORDS
 }
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// MGET, MSET, MSETNX: many strings at once, under the locks of all their keys.
+// MGET, MSET, MSETNX, MSETEX: many strings at once, under the locks of all their keys.
+#include <limits>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "server/commands/strings/new_value.h"
+#include "server/commands/strings/ttl_option.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
 
@@ -33,14 +36,14 @@ bool are_pairs(Context& ctx) {
 }
 
 // The values of all pairs, checked against the memory left; nothing when that does not suffice.
-std::optional<std::vector<NewValue>> prepare_values(const Context& ctx) {
+std::optional<std::vector<NewValue>> prepare_values(const Context& ctx, Arguments pairs) {
   uint64_t total_bytes = 0;
-  for (size_t i = 2; i < ctx.args.size(); i += 2) total_bytes += ctx.args[i].size();
+  for (size_t i = 1; i < pairs.size(); i += 2) total_bytes += pairs[i].size();
   if (!ctx.admission().memory_suffices(total_bytes)) return std::nullopt;
   std::vector<NewValue> values;
-  values.reserve(ctx.args.size() / 2);
-  for (size_t i = 2; i < ctx.args.size(); i += 2) {
-    auto value = NewValue::prepare(ctx, ctx.args[i]);
+  values.reserve(pairs.size() / 2);
+  for (size_t i = 1; i < pairs.size(); i += 2) {
+    auto value = NewValue::prepare(ctx, pairs[i]);
     if (!value) return std::nullopt;
     values.push_back(std::move(*value));
   }
@@ -66,7 +69,7 @@ bool store_pairs(Context& ctx, std::vector<NewValue>& values) {
 /* MSET key value [key value ...] */
 void mset(Context& ctx) {
   if (!are_pairs(ctx)) return;
-  auto values = prepare_values(ctx);
+  auto values = prepare_values(ctx, ctx.args.subspan(1));
   if (!values) return ctx.reply.error(kOutOfMemory);
   const auto lock = ctx.lock_keys();
   if (!store_pairs(ctx, *values)) return ctx.reply.error(kOutOfMemory);
@@ -76,13 +79,94 @@ void mset(Context& ctx) {
 /* MSETNX key value [key value ...] */
 void msetnx(Context& ctx) {
   if (!are_pairs(ctx)) return;
-  auto values = prepare_values(ctx);
+  auto values = prepare_values(ctx, ctx.args.subspan(1));
   if (!values) return ctx.reply.error(kOutOfMemory);
   const auto lock = ctx.lock_keys();
   for (size_t i = 1; i < ctx.args.size(); i += 2) {
     if (ctx.find(ctx.key(i)) != nullptr) return ctx.reply.integer(0);
   }
   if (!store_pairs(ctx, *values)) return ctx.reply.error(kOutOfMemory);
+  ctx.reply.integer(1);
+}
+
+struct MsetexRequest {
+  Arguments pairs;
+  bool if_missing = false;
+  bool if_exists = false;
+  TtlOption ttl;
+  int64_t expires_at_ms = core::keyspace::kNoExpiry;
+};
+
+core::Result<MsetexRequest> parse_msetex(const Context& ctx) {
+  MsetexRequest request;
+  const auto count = core::parse_int64(ctx.args[1]);
+  if (!count || *count < 1 || *count > std::numeric_limits<int32_t>::max()) {
+    return core::Error{"ERR invalid numkeys value"};
+  }
+  const auto words = static_cast<size_t>(*count) * 2;
+  if (words > ctx.args.size() - 2) return core::Error{"ERR wrong number of key-value pairs"};
+  request.pairs = ctx.args.subspan(2, words);
+  protocol::ArgumentCursor cursor(ctx.args.subspan(2 + words));
+  while (!cursor.done()) {
+    if (!request.if_exists && cursor.eat_keyword("NX")) {
+      request.if_missing = true;
+    } else if (!request.if_missing && cursor.eat_keyword("XX")) {
+      request.if_exists = true;
+    } else if (cursor.eat_keyword("KEEPTTL")) {
+      if (!choose_ttl(request.ttl, Ttl::kKeep)) cursor.fail(kSyntaxError);
+    } else if (!eat_ttl(cursor, request.ttl)) {
+      cursor.fail(kSyntaxError);
+    }
+  }
+  if (!cursor.ok()) return core::Error{std::string(cursor.error())};
+  if (request.ttl.has_amount()) {
+    const auto at_ms = expiry_ms(ctx, request.ttl);
+    if (!at_ms) return at_ms.error();
+    request.expires_at_ms = *at_ms;
+  }
+  return request;
+}
+
+// In words that every server knows.
+void journal_pair(const Context& ctx, const MsetexRequest& request, size_t index) {
+  const std::string_view key = request.pairs[index];
+  const std::string_view text = request.pairs[index + 1];
+  if (request.ttl.kind == Ttl::kKeep) return ctx.journal({"SET", key, text, "KEEPTTL"});
+  if (!request.ttl.has_amount()) return ctx.journal({"SET", key, text});
+  ctx.journal({"SET", key, text, "PXAT", Decimal(request.expires_at_ms).text()});
+}
+
+// False when memory ran out on the way, in which case the earlier keys are set.
+bool store_expiring(Context& ctx, const MsetexRequest& request, std::vector<NewValue>& values) {
+  const persistence::Journal::Group group(ctx.environment.journal);
+  for (size_t i = 0; i < request.pairs.size(); i += 2) {
+    const KeyRef key = ctx.keyspace().ref(request.pairs[i]);
+    Entry* const entry = values[i / 2].store(ctx, key, ctx.find(key));
+    if (entry == nullptr) return false;
+    if (request.ttl.kind != Ttl::kKeep) {
+      ctx.keyspace().set_expiry(ctx.database(), key, *entry, request.expires_at_ms);
+    }
+    ctx.changed(key, KeyEvent::kSet);
+    if (request.ttl.has_amount()) ctx.tell(KeyEvent::kExpire, ctx.database(), key);
+    journal_pair(ctx, request, i);
+  }
+  return true;
+}
+
+/* MSETEX numkeys key value [key value ...] [NX | XX] [EX s | PX ms | EXAT unix-s | PXAT unix-ms |
+   KEEPTTL] */
+void msetex(Context& ctx) {
+  const auto request = parse_msetex(ctx);
+  if (!request) return ctx.reply.error(request.error().message);
+  auto values = prepare_values(ctx, request->pairs);
+  if (!values) return ctx.reply.error(kOutOfMemory);
+  const auto lock = ctx.lock_keys();
+  for (size_t i = 0; i < request->pairs.size(); i += 2) {
+    if (!request->if_missing && !request->if_exists) break;
+    const bool exists = ctx.find(ctx.keyspace().ref(request->pairs[i])) != nullptr;
+    if (exists != request->if_exists) return ctx.reply.integer(0);
+  }
+  if (!store_expiring(ctx, *request, *values)) return ctx.reply.error(kOutOfMemory);
   ctx.reply.integer(1);
 }
 
@@ -124,6 +208,20 @@ const Command kMultiStringRows[] = {
      .syntax = "(key value) ...",
      .tips = "request_policy:multi_shard response_policy:agg_min",
      .handler = msetnx,
+     .journalled = Journalled::kEffects},
+    {.name = "msetex",
+     .arity = -4,
+     .flags = kWrite | kDenyOom,
+     .keys = {{{.first = 2, .step = 2, .use = kKeyOw | kKeyUpdate, .count_at = 1}, {}}},
+     .categories = kString,
+     .group = "string",
+     .since = "8.4.0",
+     .summary = "Stores several strings at once, on request with a condition or an expiry",
+     .complexity = "O(N) where N is the number of keys to set",
+     .syntax = "numkeys (key value) ... [NX | XX] [EX seconds | PX milliseconds | "
+               "EXAT unix-time-seconds | PXAT unix-time-milliseconds | KEEPTTL]",
+     .tips = "request_policy:multi_shard response_policy:all_succeeded",
+     .handler = msetex,
      .journalled = Journalled::kEffects},
 };
 

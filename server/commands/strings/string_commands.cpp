@@ -6,6 +6,7 @@
 
 #include "server/commands/strings/new_value.h"
 #include "server/commands/strings/ttl_option.h"
+#include "server/commands/strings/value_condition.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
 
@@ -18,6 +19,7 @@ enum class Condition : uint8_t { kAlways, kIfMissing, kIfExists };
 
 struct SetOptions {
   Condition condition = Condition::kAlways;
+  ValueCondition value{};
   bool get = false;  // answer the old value
   TtlOption ttl;
 };
@@ -32,6 +34,19 @@ void get(Context& ctx) {
   const KeyRef key = ctx.key(1);
   const auto lock = ctx.lock(key);
   if (const auto entry = ctx.find_string(key)) answer_value(ctx, *entry);
+}
+
+// What SET has to know of the key before it; nothing when an error has been answered.
+std::optional<Entry*> find_to_set(Context& ctx, const KeyRef& key, const SetOptions& options) {
+  if (options.get) return ctx.find_string_to_read(key);
+  return options.value.is_set() ? ctx.find_string(key) : std::optional(ctx.find(key));
+}
+
+core::Result<bool> allows_set(const SetOptions& options, const Entry* old) {
+  if (options.condition == Condition::kIfMissing) return old == nullptr;
+  if (options.condition == Condition::kIfExists) return old != nullptr;
+  if (!options.value.is_set()) return true;
+  return old == nullptr ? options.value.holds_for_missing_key() : options.value.holds_for(*old);
 }
 
 void journal_set(Context& ctx, std::string_view text, bool keeps_expiry, int64_t expires_at_ms) {
@@ -55,13 +70,14 @@ std::optional<bool> set_key(Context& ctx, const SetOptions& options, std::string
   if (!value) return ctx.reply.error(kOutOfMemory), std::nullopt;
 
   const auto lock = ctx.lock(key);
-  const auto found = options.get ? ctx.find_string_to_read(key) : ctx.find(key);
+  const auto found = find_to_set(ctx, key, options);
   if (!found) return std::nullopt;
   Entry* const old = *found;
+  const auto is_allowed = allows_set(options, old);
+  if (!is_allowed) return ctx.reply.error(is_allowed.error().message), std::nullopt;
   const size_t mark = ctx.reply.buffer().size();
   if (options.get) answer_value(ctx, old);
-  if (options.condition == Condition::kIfMissing && old != nullptr) return false;
-  if (options.condition == Condition::kIfExists && old == nullptr) return false;
+  if (!*is_allowed) return false;
   Entry* const entry = value->store(ctx, key, old);
   if (entry == nullptr) {
     ctx.reply.buffer().truncate(mark);
@@ -81,10 +97,16 @@ core::Result<SetOptions> parse_set(Arguments arguments) {
   SetOptions options;
   ArgumentCursor cursor(arguments);
   const auto require = [&](Condition condition) {
-    if (options.condition != Condition::kAlways && options.condition != condition) {
-      cursor.fail(kSyntaxError);
-    }
+    const bool is_other = options.condition != Condition::kAlways && options.condition != condition;
+    if (is_other || options.value.is_set()) cursor.fail(kSyntaxError);
     options.condition = condition;
+  };
+  // One kind may be repeated, and its last operand counts.
+  const auto compare = [&](ValueCondition::Kind kind) {
+    const bool is_other = options.value.is_set() && options.value.kind != kind;
+    if (is_other || options.condition != Condition::kAlways) cursor.fail(kSyntaxError);
+    cursor.next();
+    options.value = {kind, cursor.next()};
   };
   while (!cursor.done()) {
     if (cursor.eat_keyword("NX")) {
@@ -95,6 +117,9 @@ core::Result<SetOptions> parse_set(Arguments arguments) {
       options.get = true;
     } else if (cursor.eat_keyword("KEEPTTL")) {
       if (!choose_ttl(options.ttl, Ttl::kKeep)) cursor.fail(kSyntaxError);
+    } else if (const auto kind = condition_kind(cursor.peek());
+               kind != ValueCondition::Kind::kNone) {
+      compare(kind);
     } else if (!eat_ttl(cursor, options.ttl)) {
       cursor.fail(kSyntaxError);
     }
@@ -103,7 +128,8 @@ core::Result<SetOptions> parse_set(Arguments arguments) {
   return options;
 }
 
-/* SET key value [NX | XX] [GET] [EX s | PX ms | EXAT unix-s | PXAT unix-ms | KEEPTTL] */
+/* SET key value [NX | XX | IFEQ v | IFNE v | IFDEQ d | IFDNE d] [GET] [EX s | PX ms | EXAT unix-s |
+ * PXAT unix-ms | KEEPTTL] */
 void set(Context& ctx) {
   SetOptions options;
   if (ctx.args.size() > 3) {
@@ -116,10 +142,12 @@ void set(Context& ctx) {
   *stored ? ctx.reply.ok() : ctx.reply.null();
 }
 
-// Without GET the old value does not matter.
+// Without GET and a condition on it the old value does not matter.
 uint16_t set_key_use(Arguments args) {
   for (size_t i = 3; i < args.size(); ++i) {
-    if (protocol::equals_ignore_case(args[i], "GET")) return kKeyRw | kKeyAccess | kKeyUpdate;
+    const bool is_read = protocol::equals_ignore_case(args[i], "GET") ||
+                         condition_kind(args[i]) != ValueCondition::Kind::kNone;
+    if (is_read) return kKeyRw | kKeyAccess | kKeyUpdate;
   }
   return kKeyOw | kKeyUpdate;
 }
@@ -216,13 +244,14 @@ const Command kStringRows[] = {
      .arity = -3,
      .flags = kWrite | kDenyOom,
      .keys = one_key(kKeyRw | kKeyAccess | kKeyUpdate | kKeyVariable,
-                     "Reads the old value only with GET"),
+                     "Reads the old value only with GET or a condition on it"),
      .categories = kString,
      .group = "string",
      .since = "1.0.0",
      .summary = "Stores a string, on request with a condition or an expiry",
      .complexity = "O(1)",
-     .syntax = "key value [NX | XX] [GET] [EX seconds | PX milliseconds | "
+     .syntax = "key value [NX | XX | IFEQ ifeq-value | IFNE ifne-value | IFDEQ ifdeq-digest | "
+               "IFDNE ifdne-digest] [GET] [EX seconds | PX milliseconds | "
                "EXAT unix-time-seconds | PXAT unix-time-milliseconds | "
                "KEEPTTL]",
      .handler = set,

@@ -47,5 +47,60 @@ TEST_F(MultiStringCommandsTest, BigValuesArriveWhole) {
   EXPECT_EQ(run({"MGET", "a", "b"}), array({bulk(big), bulk("s")}));
 }
 
+TEST_F(MultiStringCommandsTest, MsetexSetsAllKeysWithOneExpiry) {
+  EXPECT_EQ(run({"MSETEX", "2", "a", "1", "b", "2", "EX", "10"}), integer(1));
+  EXPECT_EQ(run({"MGET", "a", "b"}), array({bulk("1"), bulk("2")}));
+  EXPECT_EQ(run({"TTL", "b"}), integer(10));
+  EXPECT_EQ(run({"MSETEX", "1", "a", "3", "KEEPTTL"}), integer(1));
+  EXPECT_EQ(run({"TTL", "a"}), integer(10));
+  EXPECT_EQ(run({"MSETEX", "1", "a", "4"}), integer(1));
+  EXPECT_EQ(run({"TTL", "a"}), integer(-1));
+  EXPECT_EQ(run({"MSETEX", "1", "a", "5", "px", "1500"}), integer(1));
+  EXPECT_EQ(run({"PTTL", "a"}), integer(1500));
+  EXPECT_EQ(run({"MSETEX", "2", "a", "6", "a", "7"}), integer(1));
+  EXPECT_EQ(run({"GET", "a"}), bulk("7"));
+}
+
+TEST_F(MultiStringCommandsTest, MsetexSetsAllKeysOrNone) {
+  run({"SET", "a", "old"});
+  EXPECT_EQ(run({"MSETEX", "2", "b", "1", "a", "1", "NX"}), integer(0));
+  EXPECT_EQ(run({"MSETEX", "2", "a", "1", "b", "1", "XX"}), integer(0));
+  EXPECT_EQ(run({"MGET", "a", "b"}), array({bulk("old"), kNull}));
+  EXPECT_EQ(run({"MSETEX", "1", "a", "1", "XX", "EX", "5"}), integer(1));
+  EXPECT_EQ(run({"MSETEX", "2", "b", "1", "c", "1", "EX", "5", "NX"}), integer(1));
+}
+
+TEST_F(MultiStringCommandsTest, MsetexRefusesWhatMakesNoSense) {
+  const std::string syntax = error("ERR syntax error");
+  EXPECT_EQ(run({"MSETEX", "1", "a"}), error("ERR wrong number of arguments for 'msetex' command"));
+  for (const char* count : {"0", "-1", "x", "2147483648", "9223372036854775808"}) {
+    EXPECT_EQ(run({"MSETEX", count, "a", "1"}), error("ERR invalid numkeys value")) << count;
+  }
+  for (const char* count : {"2", "3", "2147483647"}) {
+    EXPECT_EQ(run({"MSETEX", count, "a", "1", "b"}), error("ERR wrong number of key-value pairs"))
+        << count;
+  }
+  EXPECT_EQ(run({"MSETEX", "1", "a", "1", "nonsense"}), syntax);
+  EXPECT_EQ(run({"MSETEX", "1", "a", "1", "NX", "XX"}), syntax);
+  EXPECT_EQ(run({"MSETEX", "1", "a", "1", "EX", "1", "PX", "1"}), syntax);
+  EXPECT_EQ(run({"MSETEX", "1", "a", "1", "KEEPTTL", "PX", "1"}), syntax);
+  EXPECT_EQ(run({"MSETEX", "1", "a", "1", "EX"}), syntax);
+  EXPECT_EQ(run({"MSETEX", "1", "a", "1", "EX", "0"}),
+            error("ERR invalid expire time in 'msetex' command"));
+  EXPECT_EQ(run({"EXISTS", "a"}), integer(0));
+}
+
+TEST_F(MultiStringCommandsTest, MsetexReachesTheJournalWholeInWordsThatAllServersKnow) {
+  journal_.set_active(true);
+  run({"MSETEX", "2", "a", "1", "b", "2", "PXAT", "1800000000000"});
+  std::string taken;
+  journal_.take(taken);
+  EXPECT_EQ(taken,
+            "*2\r\n$6\r\nSELECT\r\n$1\r\n0\r\n*1\r\n$5\r\nMULTI\r\n"
+            "*5\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\n$4\r\nPXAT\r\n$13\r\n1800000000000\r\n"
+            "*5\r\n$3\r\nSET\r\n$1\r\nb\r\n$1\r\n2\r\n$4\r\nPXAT\r\n$13\r\n1800000000000\r\n"
+            "*1\r\n$4\r\nEXEC\r\n");
+}
+
 }  // namespace
 }  // namespace server

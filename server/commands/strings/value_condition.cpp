@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+#include "server/commands/strings/value_condition.h"
+
+#include <string>
+
+#include "core/keyspace/value_digest.h"
+#include "protocol/arguments.h"
+
+namespace server {
+namespace {
+
+constexpr std::string_view kNoDigest = "ERR must be exactly 16 hexadecimal characters";
+
+}  // namespace
+
+ValueCondition::Kind condition_kind(std::string_view word) {
+  using Kind = ValueCondition::Kind;
+  if (protocol::equals_ignore_case(word, "IFEQ")) return Kind::kEqual;
+  if (protocol::equals_ignore_case(word, "IFNE")) return Kind::kNotEqual;
+  if (protocol::equals_ignore_case(word, "IFDEQ")) return Kind::kDigestEqual;
+  if (protocol::equals_ignore_case(word, "IFDNE")) return Kind::kDigestNotEqual;
+  return Kind::kNone;
+}
+
+core::Result<bool> ValueCondition::holds_for(const Entry& entry) const {
+  core::keyspace::IntegerText scratch;
+  const std::string_view text = entry.text(scratch);
+  if (kind == Kind::kEqual) return text == operand;
+  if (kind == Kind::kNotEqual) return text != operand;
+  const auto digest = core::keyspace::parse_digest(operand);
+  if (!digest) return core::Error{std::string(kNoDigest)};
+  const bool is_equal = core::keyspace::value_digest(text) == *digest;
+  return is_equal == (kind == Kind::kDigestEqual);
+}
+
+}  // namespace server

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+//
+// ValueCondition: IFEQ, IFNE, IFDEQ and IFDNE, by which SET and DELEX ask what a key holds now.
+//
+// Thread safety: a value; it views the command's arguments.
+// Source: https://redis.io/docs/latest/commands/set
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "core/result.h"
+#include "server/dispatch/context.h"
+
+namespace server {
+
+struct ValueCondition {
+  enum class Kind : uint8_t { kNone, kEqual, kNotEqual, kDigestEqual, kDigestNotEqual };
+
+  Kind kind = Kind::kNone;
+  std::string_view operand;  // a value, or a digest
+
+  bool is_set() const { return kind != Kind::kNone; }
+  // A missing key differs from everything.
+  bool holds_for_missing_key() const {
+    return kind == Kind::kNotEqual || kind == Kind::kDigestNotEqual;
+  }
+  // REQUIRES: is_set(), and that the entry is a string. Errors: the operand is no digest.
+  core::Result<bool> holds_for(const Entry& entry) const;
+};
+
+// kNone when the word is none of the four.
+ValueCondition::Kind condition_kind(std::string_view word);
+
+}  // namespace server
