@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "persistence/rdb/rdb_loader.h"
 
+#include "core/keyspace/eviction/key_use.h"
 #include "core/keyspace/keyspace.h"
 
 #include <fmt/format.h>
@@ -23,7 +24,7 @@ core::Result<> KeyspaceLoader::entry(uint64_t database, core::keyspace::EntryPtr
     ++expired_keys_;
     return {};
   }
-  entry->touch(access_clock_s_);
+  entry->touch(access_clock_s_ + core::keyspace::KeyUse(*entry).clock_s());
   const auto index = static_cast<unsigned>(database);
   const core::keyspace::KeyRef key = keyspace_.ref(entry->key());
   const auto lock = keyspace_.lock_exclusive(key);

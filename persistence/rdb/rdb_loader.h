@@ -23,7 +23,7 @@ namespace persistence {
 class KeyspaceLoader : public RdbVisitor {
  public:
   // Keys that have expired at `now_ms` are dropped; kIgnoreExpiry keeps them, as replicas and the
-  // base of a journal must. `access_clock_s`: what the keys count as last used at.
+  // base of a journal must. `access_clock_s`: now, on the clock of the keys' uses.
   KeyspaceLoader(core::keyspace::Keyspace& keyspace, int64_t now_ms, uint32_t access_clock_s = 0)
       : keyspace_(keyspace), now_ms_(now_ms), access_clock_s_(access_clock_s) {}
 

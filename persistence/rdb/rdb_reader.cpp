@@ -2,6 +2,7 @@
 #include "persistence/rdb/rdb_reader.h"
 
 #include <fmt/format.h>
+#include "core/keyspace/eviction/key_use.h"
 
 #include <algorithm>
 #include <charconv>
@@ -88,6 +89,8 @@ class RdbReader {
   RdbDialect dialect_ = RdbDialect::kRedis;
   uint64_t database_ = 0;
   int64_t expires_at_ms_ = core::keyspace::kNoExpiry;
+  uint64_t idle_s_ = 0;
+  uint8_t use_count_ = core::keyspace::kFirstUseCount;
   bool is_done_ = false;
 };
 
@@ -116,6 +119,8 @@ void RdbReader::record() {
   if (opcode >= kFirstOpcode) return file_record(opcode);
   key(opcode);
   expires_at_ms_ = core::keyspace::kNoExpiry;
+  idle_s_ = 0;
+  use_count_ = core::keyspace::kFirstUseCount;
 }
 
 // What stands before the one key that it is about.
@@ -129,10 +134,10 @@ bool RdbReader::key_attribute(uint8_t opcode) {
       expires_at_ms_ = reader_.i64();
       break;
     case rdb::kFrequency:
-      reader_.u8();
+      use_count_ = reader_.u8();
       return true;
     case rdb::kIdle:
-      reader_.length();
+      idle_s_ = reader_.length();
       return true;
     default:
       return false;
@@ -274,6 +279,7 @@ bool RdbReader::accept_foreign(std::string_view type) {
 
 void RdbReader::hand_over(EntryPtr entry) {
   entry->set_expires_at_ms(expires_at_ms_);
+  entry->set_use_bits(core::keyspace::KeyUse::idle_for(idle_s_, 0, use_count_).bits());
   ++result_.total.keys;
   check(visitor_.entry(database_, std::move(entry)));
 }

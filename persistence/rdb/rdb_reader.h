@@ -31,7 +31,8 @@ class RdbVisitor {
   virtual core::Result<> aux(std::string_view /*name*/, std::string_view /*value*/) { return {}; }
   // How many keys a database is about to get: a hint, not to be trusted.
   virtual void size_hint(uint64_t /*database*/, uint64_t /*keys*/, uint64_t /*expires*/) {}
-  // A string or a filter with its name and expiry, which may have passed. Whether the database
+  // A string or a filter with its name and expiry, which may have passed; it was last used before
+  // the time 0 of a clock that the visitor sets. Whether the database
   // exists and the key is new are the visitor's questions.
   virtual core::Result<> entry(uint64_t database, core::keyspace::EntryPtr entry) = 0;
   // Something skipped, by the name of its type: "list", "module CMSk-TYPE", "function library".

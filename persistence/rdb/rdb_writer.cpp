@@ -5,6 +5,7 @@
 
 #include <new>
 
+#include "core/keyspace/eviction/key_use.h"
 #include "core/keyspace/keyspace.h"
 #include "persistence/bytes/byte_codec.h"
 #include "persistence/bytes/chunked_output.h"
@@ -88,6 +89,7 @@ class RdbWriter {
       writer_.u8(rdb::kExpiryMilliseconds);
       writer_.i64(entry.expires_at_ms());
     }
+    use(core::keyspace::KeyUse(entry));
     writer_.u8(entry.is_filter() ? kModuleType : kStringType);
     writer_.string(entry.key(), packing_);
     if (entry.is_filter()) {
@@ -97,6 +99,17 @@ class RdbWriter {
       writer_.string(entry.text(scratch), packing_);
     }
     ++keys_;
+  }
+
+  void use(const core::keyspace::KeyUse& use) {
+    if (options_.use == WrittenUse::kIdleTime) {
+      writer_.u8(rdb::kIdle);
+      writer_.length(use.idle_s(options_.access_clock_s));
+    } else if (options_.use == WrittenUse::kFrequency) {
+      const core::keyspace::UseRules rules{.decay_minutes = options_.use_decay_minutes};
+      writer_.u8(rdb::kFrequency);
+      writer_.u8(use.count(options_.access_clock_s, rules));
+    }
   }
 
   void report() const {

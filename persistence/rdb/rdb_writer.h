@@ -44,6 +44,9 @@ struct RdbReplicationInfo {
   bool is_foreign = false;
 };
 
+// What of a key's uses is written with it: what the policy of eviction goes by, as Redis does.
+enum class WrittenUse : uint8_t { kNone, kIdleTime, kFrequency };
+
 struct RdbWriteOptions {
   bool compresses = true;  // `rdbcompression`
   bool has_sum = true;     // `rdbchecksum`; without it the file ends in zeros
@@ -52,7 +55,10 @@ struct RdbWriteOptions {
   int64_t created_at_s = 0;
   uint64_t used_memory_bytes = 0;
   bool is_aof_base = false;
-  bool has_keys = true;  // without them only the AUX fields are written
+  WrittenUse use = WrittenUse::kNone;
+  uint32_t access_clock_s = 0;     // now, on the clock of the keys' uses
+  uint32_t use_decay_minutes = 1;  // `lfu-decay-time`
+  bool has_keys = true;            // without them only the AUX fields are written
   std::optional<RdbReplicationInfo> replication;
   std::vector<std::pair<std::string, std::string>> more_aux;
   size_t buffer_bytes = size_t{256} << 10;

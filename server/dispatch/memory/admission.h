@@ -23,7 +23,7 @@ namespace server {
 
 // Whether the policy of eviction, an lfu one, goes by how often keys are used.
 inline bool counts_uses(const Config& config) {
-  return config.integer(OptionId::kMaxMemoryPolicy) % 4 == 1;
+  return (static_cast<uint64_t>(config.integer(OptionId::kMaxMemoryPolicy)) & 3) == 1;
 }
 
 class Admission {

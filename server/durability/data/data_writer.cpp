@@ -2,10 +2,12 @@
 #include "server/durability/data/data_writer.h"
 
 #include "core/clock.h"
+#include "core/keyspace/eviction/eviction_pool.h"
 #include "core/keyspace/keyspace.h"
 #include "persistence/aof/aof_base_writer.h"
 #include "persistence/files/file_system.h"
 #include "server/config/config.h"
+#include "server/dispatch/memory/use_rules.h"
 #include "server/durability/data/file_names.h"
 #include "server/process/compatibility.h"
 
@@ -34,6 +36,13 @@ persistence::RdbWriteOptions DataWriter::options(bool is_aof_base) const {
   options.server_version = kCompatibleRedisVersion;
   options.created_at_s = parts_.clock.wall_ms() / 1000;
   options.is_aof_base = is_aof_base;
+  using core::keyspace::EvictionPolicy;
+  const EvictionPolicy policy{
+      static_cast<uint8_t>(parts_.config.integer(OptionId::kMaxMemoryPolicy))};
+  if (is_lru(policy)) options.use = persistence::WrittenUse::kIdleTime;
+  if (is_lfu(policy)) options.use = persistence::WrittenUse::kFrequency;
+  options.access_clock_s = static_cast<uint32_t>(options.created_at_s);
+  options.use_decay_minutes = use_rules(parts_.config).decay_minutes;
   return options;
 }
 

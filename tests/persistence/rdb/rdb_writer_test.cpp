@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <tuple>
 
+#include "core/keyspace/eviction/key_use.h"
 #include "core/keyspace/keyspace.h"
+#include "persistence/rdb/rdb_loader.h"
 #include "tests/support/filter_forms.h"
 #include "tests/support/filters.h"
 #include "tests/support/snapshots.h"
@@ -102,6 +105,33 @@ TEST(RdbWriter, KeyspacesComeBackAsTheyWere) {
       EXPECT_EQ(loaded.db_size(database), keyspace.db_size(database));
       EXPECT_EQ(loaded.expires_count(database), keyspace.expires_count(database));
     }
+  }
+}
+
+TEST(RdbWriter, UsesAreWrittenAsThePolicyWants) {
+  using core::keyspace::KeyUse;
+  constexpr uint32_t kNowS = 5000;
+  Keyspace keyspace(1, kWriterHashSeed);
+  const auto key = keyspace.ref("k");
+  {
+    const auto lock = keyspace.lock_exclusive(key);
+    keyspace.insert(0, key).set_use_bits(KeyUse::idle_for(130, kNowS, 77).bits());
+  }
+  for (const auto& [use, idle_s, count] :
+       {std::tuple(WrittenUse::kNone, 0, 5), std::tuple(WrittenUse::kIdleTime, 130, 5),
+        std::tuple(WrittenUse::kFrequency, 0, 75)}) {
+    RdbWriteOptions options;
+    options.use = use;
+    options.access_clock_s = kNowS;
+    const std::string bytes = written(keyspace, options);
+    Keyspace loaded(1, kWriterHashSeed);
+    constexpr uint32_t kLoadedAtS = 9000;
+    KeyspaceLoader loader(loaded, 0, kLoadedAtS);
+    MemorySource source(bytes);
+    ASSERT_TRUE(read_rdb(source, loader, core::UnlimitedMemory(), {}));
+    const KeyUse read(*loaded.find_any(0, key));
+    EXPECT_EQ(read.idle_s(kLoadedAtS), static_cast<uint32_t>(idle_s));
+    EXPECT_EQ(read.stored_count(), count);
   }
 }
 
