@@ -31,7 +31,9 @@ class ClusterClientsTest(ServerTest):
         folder = MODULES / f"node_modules_{package}"
         self.assertTrue((folder / ".installed").exists(), "run scripts/install_node_packages.sh")
         self.run_client(
-            [node(), SCRIPT, self.server.port, protocol, folder, client], timeout_s=60
+            [node(), SCRIPT, self.server.port, protocol, folder],
+            environment={"CLUSTER_CLIENT": client},
+            timeout_s=60,
         )
 
     def test_node_redis_5(self):
@@ -47,10 +49,10 @@ class ClusterClientsTest(ServerTest):
         self.check_node("ioredis", "ioredis6", 3)
 
     def test_valkey_glide_resp2(self):
-        self.check_node("valkey-glide", "valkey_glide", 2)
+        self.check_node("@valkey/valkey-glide", "valkey_glide", 2)
 
     def test_valkey_glide_resp3(self):
-        self.check_node("valkey-glide", "valkey_glide", 3)
+        self.check_node("@valkey/valkey-glide", "valkey_glide", 3)
 
     # Python's.
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Cluster clients against one server that plays a whole cluster. The fourth argument names the
-// client: redis, ioredis or valkey-glide.
+// Cluster clients against one server that plays a whole cluster. CLUSTER_CLIENT names the package:
+// redis, ioredis or @valkey/valkey-glide.
 'use strict';
 const { assert, load, port, protocol, rejects, run } = require('./client.cjs');
 const KEYS = 200;
@@ -41,7 +41,7 @@ const openers = {
       close: () => cluster.quit(),
     };
   },
-  async 'valkey-glide'() {
+  async '@valkey/valkey-glide'() {
     const { ClusterBatch, GlideClusterClient, ProtocolVersion } = load('@valkey/valkey-glide');
     const cluster = await GlideClusterClient.createClient({
       addresses: [{ host: '127.0.0.1', port }],
@@ -57,7 +57,7 @@ const openers = {
 };
 
 run(async () => {
-  const client = await openers[process.argv[5]]();
+  const client = await openers[process.env.CLUSTER_CLIENT]();
   const keys = Array.from({ length: KEYS }, (_, index) => `key:${index}`);
   await Promise.all(keys.map((key) => client.command(['SET', key, `of ${key}`], false)));
   const values = await Promise.all(keys.map((key) => client.command(['GET', key], true)));
