@@ -138,6 +138,15 @@ DBSIZE
         self.assertGreater(count, 5)
         self.assertNotRegex(self.cli("--latency", "--raw"), TROUBLE)
 
+    def test_hotkeys(self):
+        self.cli("CONFIG", "SET", "maxmemory-policy", "allkeys-lfu")
+        self.cli("SET", "cold", "1")
+        for _ in range(50):
+            self.cli("SET", "hot", "1")
+        said = self.cli("--hotkeys")
+        self.assertRegex(said, r"hot key found with counter: \d+\s+keyname: \"?hot\"?")
+        self.assertNotRegex(said, TROUBLE)
+
     def test_fetching_a_snapshot(self):
         self.cli("SET", "k", "v")
         path = f"{self.server.directory}/fetched.rdb"

@@ -53,6 +53,7 @@ class ServerDifferentialTest(ServerTest):
         self.seed = seed_from_environment()
         self.rng = random.Random(self.seed)
         self.servers = [self.start_server("--io-threads", "2"), self.start_redis()]
+        self.servers[1].expect_log("Deprecation warning: Allowing a first arg")
         self.clients = [Client(self.servers, 2 + index % 2) for index in range(CONNECTIONS)]
         for client in self.clients:
             self.addCleanup(client.close)
@@ -204,6 +205,11 @@ class ServerDifferentialTest(ServerTest):
             b"CLIENT|TRACKINGINFO": self.tracking_matches,
             b"SLOWLOG|GET": self.slowlogs_match,
             b"LATENCY|HISTOGRAM": self.histograms_match,
+            b"ACL|LOG": self.access_logs_match,
+            b"ACL|GETUSER": self.users_match,
+            b"ACL|LIST": self.users_match,
+            b"ACL|CAT": lambda ours, theirs: set(ours) == {*theirs, b"bloom"},
+            b"ACL|GENPASS": lambda ours, theirs: len(ours) == len(theirs),
         }.get(name)
         if name.startswith(b"HELLO"):
             compare = self.greetings_match
@@ -278,6 +284,32 @@ class ServerDifferentialTest(ServerTest):
             counts.append({name: one[b"calls"] for name, one in pairs.items()})
         return counts[0] == counts[1]
 
+    def users_match(self, ours, theirs):
+        """All but the rules about commands: Redis 7.0 tells which rules would have had the same
+        effect on its own commands, ours and 7.2 those that were given. DRYRUN compares effects."""
+        return self.without_rules(ours) == self.without_rules(theirs)
+
+    def without_rules(self, reply):
+        if isinstance(reply, bytes):
+            return re.sub(rb" ?[-+][^ )]+", b"", reply)
+        if isinstance(reply, dict):
+            reply = [part for pair in reply.items() for part in pair]
+        return [self.without_rules(part) for part in reply] if isinstance(reply, list) else reply
+
+    def access_logs_match(self, ours, theirs):
+        """Who was refused what, and how often; the rest is ids and times."""
+        shapes = []
+        for log in (ours, theirs):
+            entries = [
+                entry if isinstance(entry, dict) else dict(zip(entry[0::2], entry[1::2]))
+                for entry in log
+            ]
+            shapes.append([
+                [entry[name] for name in (b"count", b"reason", b"context", b"object", b"username")]
+                for entry in entries
+            ])
+        return shapes[0] == shapes[1]
+
     def greetings_match(self, ours, theirs):
         if isinstance(ours, list):
             ours, theirs = (dict(zip(reply[0::2], reply[1::2])) for reply in (ours, theirs))
@@ -303,6 +335,9 @@ class ServerDifferentialTest(ServerTest):
             # Of refused commands Redis shows EXEC alone.
             if command[0].upper() in (b"HELLO", b"RESET") or command[:-1] == [b"EXEC"]:
                 continue
+            # Of an AUTH with too many words Redis shows all.
+            if command[0].upper() == b"AUTH" and len(command) > 3:
+                continue
             lines = []
             for server, connection in enumerate(client.both):
                 connection.send(encode(*command))
@@ -311,7 +346,7 @@ class ServerDifferentialTest(ServerTest):
                 lines.append(self.monitored(server, client))
             self.assertEqual(*lines, command)
             compared += len(lines[0])
-        self.assertGreater(compared, COMMANDS / 100)
+        self.assertGreater(compared, COMMANDS / 400)
 
     def monitored(self, server, client):
         """The lines about the last command, without times and ports, up to one of a fence."""
