@@ -12,6 +12,7 @@ ORDER = (
     "process",
     "transport",
     "bulk",
+    "acl",
     "pubsub",
     "session",
     "dispatch",

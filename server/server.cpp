@@ -17,11 +17,17 @@
 #include "core/keyspace/reclaimer.h"
 #include "persistence/files/file_system.h"
 #include "persistence/journal.h"
+#include "server/acl/access_log.h"
+#include "server/acl/acl_file.h"
+#include "server/acl/command_table.h"
+#include "server/acl/user.h"
+#include "server/acl/users.h"
 #include "server/commands/services.h"
 #include "server/dispatch/command_replayer.h"
 #include "server/dispatch/drain.h"
 #include "server/dispatch/memory/eviction.h"
 #include "server/dispatch/pause_gate.h"
+#include "server/dispatch/permissions.h"
 #include "server/dispatch/registry.h"
 #include "server/durability/directory_lock.h"
 #include "server/durability/durability.h"
@@ -114,6 +120,7 @@ struct Server::Parts final : AckListener,
   Parts(Server& owner, Config& config, std::unique_ptr<Registry> commands)
       : server(owner),
         registry(std::move(commands)),
+        users(acl_table_of(*registry)),
         keyspace(static_cast<unsigned>(config.database_count()), random_hash_seed()),
         data{config, clock, keyspace, journal, persistence::posix_file_system(), state},
         pause(*this),
@@ -148,17 +155,18 @@ struct Server::Parts final : AckListener,
              [this](std::function<void()> task) { threads.at(0).loop.post(std::move(task)); },
              memory, gauges},
             random_hash_seed()),
-        services{{config, clock, keyspace, reclaimer, journal, *registry, pubsub, key_events,
-                  tracking, statistics, memory, pause, state, replication, observer, services},
-                 ticks,
-                 clients,
-                 durability,
-                 replication,
-                 leader,
-                 follower,
-                 shutdown,
-                 gauges,
-                 facts},
+        services{
+            {config, clock, keyspace, reclaimer, journal, *registry, pubsub, key_events, tracking,
+             statistics, memory, pause, state, replication, observer, users, services},
+            ticks,
+            clients,
+            durability,
+            replication,
+            leader,
+            follower,
+            shutdown,
+            gauges,
+            facts},
         listener(threads, services, tls),
         rates(statistics, gauges),
         expiry({config, clock, keyspace, state, pause, replication.own_expiries(), gauges}),
@@ -182,6 +190,7 @@ struct Server::Parts final : AckListener,
   core::SystemClock clock;
   TickClock ticks;
   std::unique_ptr<Registry> registry;
+  acl::Users users;
   core::keyspace::Reclaimer reclaimer;
   core::keyspace::Keyspace keyspace;
   persistence::Journal journal;
@@ -298,7 +307,7 @@ Server::~Server() = default;
 
 core::Result<> Server::start() {
   raise_descriptor_limit(config_);
-  auto registry = Registry::create(config_.renamed_commands());
+  auto registry = Registry::create(config_.other_directives().renamed_commands);
   if (!registry) return registry.error();
   parts_ = std::make_unique<Parts>(*this, config_, std::move(*registry));
   Parts& parts = *parts_;
@@ -363,6 +372,7 @@ core::Result<> Server::start() {
     });
   }
   prepare_durability();
+  if (auto prepared = prepare_users(); !prepared) return prepared;
   return parts.listener.open();
 }
 
@@ -380,6 +390,34 @@ core::Result<> Server::prepare_tls() {
       [&tls] { return tls.apply(); }, [&tls] { tls.revert(); });
   if (tls.apply()) return {};
   return core::Error{"Failed to configure TLS. Check logs for more info."};
+}
+
+// Users come from the configuration or from a file of their own; where neither names the default
+// user, requirepass says what its password is.
+core::Result<> Server::prepare_users() {
+  acl::Users& users = parts_->users;
+  const auto apply_log_limit = [this, &users]() -> core::Result<> {
+    users.log().set_limit(static_cast<size_t>(config_.integer(OptionId::kAclLogMaxLen)));
+    return {};
+  };
+  const auto apply_channel_default = [this, &users]() -> core::Result<> {
+    const bool all = config_.text(OptionId::kAclPubsubDefault) == "allchannels";
+    users.set_channel_default(all ? acl::ChannelDefault::kAllChannels
+                                  : acl::ChannelDefault::kResetChannels);
+    return {};
+  };
+  const auto apply_password = [this, &users]() -> core::Result<> {
+    users.set_default_password(config_.password());
+    return {};
+  };
+  (void)apply_log_limit();
+  (void)apply_channel_default();
+  (void)apply_password();
+  config_.on_change(OptionId::kAclLogMaxLen, apply_log_limit);
+  config_.on_change(OptionId::kAclPubsubDefault, apply_channel_default);
+  config_.on_change(OptionId::kRequirePass, apply_password);
+  const std::string path = config_.text(OptionId::kAclFile);
+  return acl::load_users(users, config_.other_directives().users, path);
 }
 
 void Server::prepare_durability() {

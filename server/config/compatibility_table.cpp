@@ -75,7 +75,6 @@ constexpr BoolRow kBools[] = {
 };
 
 constexpr NumberRow kIntegers[] = {
-    {"acllog-max-len", "", "128", 0, kInt64Max, kFree},
     {"active-defrag-cycle-max", "", "25", 1, 99, kFree},
     {"active-defrag-cycle-min", "", "1", 1, 99, kFree},
     {"active-defrag-max-scan-fields", "", "1000", 1, kInt64Max, kFree},
@@ -107,7 +106,6 @@ constexpr NumberRow kSizes[] = {
 };
 
 const EnumRow kEnums[] = {
-    {"acl-pubsub-default", "resetchannels", {"allchannels", "resetchannels"}, kFree},
     {"cluster-preferred-endpoint-type", "ip", {"ip", "hostname", "unknown-endpoint"}, kFree},
     {"enable-module-command", "no", {"no", "yes", "local"}, kFixed},
     {"oom-score-adj", "no", {"no", "yes", "relative", "absolute"}, kFree},
@@ -123,7 +121,6 @@ const EnumRow kEnums[] = {
 };
 
 constexpr TextRow kTexts[] = {
-    {"aclfile", "", "", kFixed, kOneWord, kPublic},
     {"aof_rewrite_cpulist", "", "", kFixed, kOneWord, kPublic},
     {"bgsave_cpulist", "", "", kFixed, kOneWord, kPublic},
     {"bind-source-addr", "", "", kFree, kOneWord, kPublic},

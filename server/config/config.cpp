@@ -254,7 +254,7 @@ core::Result<> Config::set(std::span<const NamedValue> pairs, Origin origin) {
   return {};
 }
 
-core::Result<> Config::rewrite() {
+core::Result<> Config::rewrite(const std::optional<std::vector<std::string>>& user_lines) {
   const std::lock_guard lock(set_mutex_);
   if (file_path_.empty()) return core::Error{"ERR The server is running without a config file"};
   const auto failed = [](const core::Error& error) {
@@ -276,7 +276,7 @@ core::Result<> Config::rewrite() {
     const std::lock_guard texts_lock(mutex_);
     texts = texts_;
   }
-  const std::string new_text = rewrite_config_text(old_text, texts);
+  const std::string new_text = rewrite_config_text(old_text, texts, user_lines);
   if (auto written = persistence::write_file_atomically(path, new_text); !written) {
     return failed(written.error());
   }

@@ -17,6 +17,7 @@
 #include <initializer_list>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -57,6 +58,14 @@ struct OptionGroup {
 struct ConfigHooks;
 using ConfigHooksPtr = std::shared_ptr<const ConfigHooks>;
 
+// What a file says besides options.
+struct OtherDirectives {
+  // rename-command lines in order; an empty second name removes the command.
+  std::vector<NamedValue> renamed_commands;
+  // The words of each `user` line, without the first.
+  std::vector<std::vector<std::string>> users;
+};
+
 class Config {
  public:
   // Carries a change out. An error takes the whole set() back; its message ends the reply.
@@ -81,8 +90,8 @@ class Config {
   // The server's own change of what clients may not set: REPLICAOF. Calls no hook and waits for
   // none, so that the caller may hold what a hook waits for.
   void replace(OptionId id, const std::string& text);
-  // CONFIG REWRITE.
-  core::Result<> rewrite();
+  // CONFIG REWRITE. `user_lines` take the places of the file's `user` lines.
+  core::Result<> rewrite(const std::optional<std::vector<std::string>>& user_lines = std::nullopt);
 
   // Called after each set() that changed an option of the group, once, in order of registration.
   // When that set() fails `undo` takes back what `apply` did, whether it succeeded or not; without
@@ -94,8 +103,7 @@ class Config {
 
   // Absolute; empty when started without a file. For INFO.
   const std::string& file_path() const { return file_path_; }
-  // rename-command lines in order; an empty second name removes the command.
-  const std::vector<NamedValue>& renamed_commands() const { return renamed_commands_; }
+  const OtherDirectives& other_directives() const { return other_directives_; }
 
   int64_t integer(OptionId id) const noexcept {
     return scalars_[static_cast<size_t>(id)].load(std::memory_order_relaxed);
@@ -179,7 +187,7 @@ class Config {
 
   // Written by load() only.
   std::string file_path_;
-  std::vector<NamedValue> renamed_commands_;
+  OtherDirectives other_directives_;
 };
 
 }  // namespace server

@@ -27,9 +27,6 @@ constexpr std::string_view kBadDirective = "Bad directive or wrong number of arg
 
 // Directives whose absence somebody relying on them must notice.
 std::string_view missing_feature(std::string_view name, std::string_view value) {
-  if (name == "aclfile" || name == "user") {
-    return "users are not in this version, only requirepass guards the server";
-  }
   if (name == "cluster-enabled" && value == "yes") {
     return "clusters of several servers are not in this version; 'emulated' serves the clients of "
            "clusters with this one";
@@ -64,12 +61,23 @@ core::Result<> Config::apply_other(const Directive& directive) {
   const auto& words = directive.words;
   const std::string& name = words[0];
   if (name == "rename-command" && words.size() == 3) {
-    renamed_commands_.emplace_back(words[1], words[2]);
+    other_directives_.renamed_commands.emplace_back(words[1], words[2]);
     return {};
   }
   const bool forgotten = std::find(kForgotten.begin(), kForgotten.end(), name) != kForgotten.end();
   if (forgotten && words.size() == 2) return {};
-  if ((name == "user" || name == "loadmodule") && words.size() >= 2) {
+  if (name == "user" && words.size() >= 2) {
+    const auto is_same = [&](const auto& line) { return line.front() == words[1]; };
+    if (std::ranges::any_of(other_directives_.users, is_same)) {
+      return fatal_config_error(
+          directive, fmt::format("Error in user declaration '{}': Duplicate user found. A user can "
+                                 "only be defined once in config files",
+                                 words[1]));
+    }
+    other_directives_.users.emplace_back(words.begin() + 1, words.end());
+    return {};
+  }
+  if (name == "loadmodule" && words.size() >= 2) {
     warn(effect_warning(name, missing_feature(name, "")));
     return {};
   }

@@ -85,6 +85,12 @@ std::vector<Option> security_options() {
   return {
       {.name = "protected-mode", .kind = OptionKind::kBool, .default_text = "yes"},
       {.name = "requirepass", .kind = OptionKind::kString, .sensitive = true},
+      {.name = "aclfile", .kind = OptionKind::kString, .mutability = kImmutable},
+      {.name = "acllog-max-len", .kind = OptionKind::kInteger, .default_text = "128"},
+      {.name = "acl-pubsub-default",
+       .kind = OptionKind::kEnum,
+       .default_text = "resetchannels",
+       .choices = {"allchannels", "resetchannels"}},
       {.name = "enable-protected-configs",
        .kind = OptionKind::kEnum,
        .default_text = "no",

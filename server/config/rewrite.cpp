@@ -50,6 +50,19 @@ class Rewriter {
     }
   }
 
+  // The new lines take the places of the old ones.
+  void set_users(const std::vector<std::string>& wanted) {
+    for (size_t i = 0; i < std::max(user_lines_.size(), wanted.size()); ++i) {
+      if (i >= user_lines_.size()) {
+        append(wanted[i]);
+      } else if (i < wanted.size()) {
+        lines_[user_lines_[i]] = wanted[i];
+      } else {
+        dropped_[user_lines_[i]] = true;
+      }
+    }
+  }
+
   std::string text() const {
     std::string text;
     for (size_t i = 0; i < lines_.size(); ++i) {
@@ -71,6 +84,8 @@ class Rewriter {
       } else if (!words || !is_kept(*words)) {
         // Somebody edited the file since the start; as it is, the next start would fail.
         line.insert(0, "# ??? ");
+      } else if (lower_case(words->front()) == "user") {
+        user_lines_.push_back(lines_.size());
       }
     }
     lines_.push_back(std::move(line));
@@ -117,13 +132,16 @@ class Rewriter {
   std::vector<std::string> lines_;
   std::vector<bool> dropped_;
   std::vector<std::vector<OptionLine>> lines_of_;  // by row of the option table
+  std::vector<size_t> user_lines_;                 // places in lines_
   bool has_signature_ = false;
 };
 
 }  // namespace
 
-std::string rewrite_config_text(std::string_view old_text, std::span<const std::string> texts) {
+std::string rewrite_config_text(std::string_view old_text, std::span<const std::string> texts,
+                                const std::optional<std::vector<std::string>>& user_lines) {
   Rewriter rewriter(old_text);
+  if (user_lines) rewriter.set_users(*user_lines);
   for (size_t i = 0; i < texts.size(); ++i) rewriter.set(i, texts[i]);
   return rewriter.text();
 }

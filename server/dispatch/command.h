@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -113,6 +114,14 @@ enum class Journalled : uint8_t {
   kEffects,   // what the handler gives to Context::journal
 };
 
+// Which arguments are channels that a user must be allowed to use.
+enum class ChannelUse : uint8_t {
+  kNone,
+  kPublishes,          // the first argument
+  kListens,            // all arguments
+  kListensToPatterns,  // all arguments, each of them a pattern
+};
+
 struct Command {
   std::string_view name{};  // lower case, without its container's name
   int arity = 0;            // counts the name (and the subcommand's); -n means n or more
@@ -139,6 +148,30 @@ struct Command {
   Journalled journalled = Journalled::kVerbatim;
   // Whether the argument at an index is a secret, which SLOWLOG and MONITOR hide.
   bool (*hides)(Arguments, size_t index) = nullptr;
+  ChannelUse channels = ChannelUse::kNone;
+};
+
+// Calls visit(argument index, use) for every key that `args` names according to the row.
+template <class Visit>
+void for_each_key(const Command& row, Arguments args, Visit&& visit) {
+  for (const KeyRange& range : row.keys) {
+    if (range.first == 0) continue;
+    const int last = last_key_of(range, args);
+    for (int i = range.first; i <= last; i += range.step) {
+      visit(static_cast<size_t>(i), range.use);
+    }
+  }
+}
+
+// Whether keys lie in one slot, as clients of a cluster have it. Channels of shards count as keys.
+class SlotUnion {
+ public:
+  void add(const Command& row, Arguments args);
+  bool is_one() const { return is_one_; }
+
+ private:
+  std::optional<unsigned> slot_;
+  bool is_one_ = true;
 };
 
 // The tip of commands whose reply depends on more than their keys' values.

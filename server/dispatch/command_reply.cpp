@@ -48,18 +48,27 @@ struct CategoryRule {
   uint32_t flags;     // any of these implies it
 };
 
-// In the order in which Redis prints them. @slow is what is not @fast.
+constexpr std::string_view kSlow = "@slow";
+
+// In the order in which Redis prints them. @slow is what is not @fast. Some are of data types that
+// are not here.
 constexpr CategoryRule kCategories[] = {
     {"@keyspace", kKeyspace, 0},
     {"@read", 0, kReadOnly},
     {"@write", 0, kWrite},
     {"@set", kSet, 0},
+    {"@sortedset", 0, 0},
+    {"@list", 0, 0},
+    {"@hash", 0, 0},
     {"@string", kString, 0},
     {"@bitmap", kBitmap, 0},
+    {"@hyperloglog", 0, 0},
+    {"@geo", 0, 0},
+    {"@stream", 0, 0},
     {"@pubsub", 0, kPubSub},
     {"@admin", kAdministrative, kAdmin},
     {"@fast", 0, kFast},
-    {"@slow", 0, 0},
+    {kSlow, 0, 0},
     {"@blocking", 0, kBlocking},
     {"@dangerous", kDangerous, kAdmin},
     {"@connection", kConnection, 0},
@@ -208,7 +217,7 @@ bool is_module_command(const Command& row) {
 std::vector<std::string_view> category_names(const Command& row) {
   std::vector<std::string_view> names;
   for (const CategoryRule& rule : kCategories) {
-    const bool is_slow = rule.category == 0 && rule.flags == 0 && (row.flags & kFast) == 0;
+    const bool is_slow = rule.name == kSlow && (row.flags & kFast) == 0;
     if (is_slow || (row.categories & rule.category) != 0 || (row.flags & rule.flags) != 0) {
       names.push_back(rule.name);
     }
@@ -221,6 +230,12 @@ bool has_category(const Command& row, std::string_view category) {
   return std::any_of(names.begin(), names.end(), [&](std::string_view name) {
     return protocol::equals_ignore_case(name.substr(1), category);
   });
+}
+
+std::vector<std::string_view> all_categories() {
+  std::vector<std::string_view> names;
+  for (const CategoryRule& rule : kCategories) names.push_back(rule.name.substr(1));
+  return names;
 }
 
 std::vector<std::string_view> key_use_names(uint16_t use) {

@@ -23,6 +23,8 @@ void write_command_docs(const RegisteredCommand& command, protocol::ReplyWriter&
 std::vector<std::string_view> category_names(const Command& row);
 // Whether the category, spelled without its @ and in any case, is one of these.
 bool has_category(const Command& row, std::string_view category);
+// The names of all categories without their @, in the order in which ACL CAT tells them.
+std::vector<std::string_view> all_categories();
 // "RO", "access"…: of KeyUse bits.
 std::vector<std::string_view> key_use_names(uint16_t use);
 // The commands of the module that clients know as `bf`.

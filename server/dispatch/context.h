@@ -271,16 +271,4 @@ inline void note_use(const Context& ctx, Entry& entry) {
   }
 }
 
-// Calls visit(argument index, use) for every key that `args` names according to the row.
-template <class Visit>
-void for_each_key(const Command& row, Arguments args, Visit&& visit) {
-  for (const KeyRange& range : row.keys) {
-    if (range.first == 0) continue;
-    const int last = last_key_of(range, args);
-    for (int i = range.first; i <= last; i += range.step) {
-      visit(static_cast<size_t>(i), range.use);
-    }
-  }
-}
-
 }  // namespace server

@@ -7,18 +7,18 @@
 #include <cstring>
 #include <optional>
 
-#include "core/keyspace/slot.h"
 #include "core/short_bytes.h"
+#include "server/acl/users.h"
 #include "server/dispatch/context.h"
-#include "server/dispatch/http_guard.h"
 #include "server/dispatch/pause_gate.h"
+#include "server/dispatch/permissions.h"
 #include "server/dispatch/registry.h"
+#include "server/process/http_guard.h"
 #include "server/process/memory_monitor.h"
 #include "server/process/tick_clock.h"
 #include "server/pubsub/pub_sub.h"
 #include "server/session/awaited_reply.h"
 #include "server/session/observer.h"
-#include "server/session/unsubscribe_all.h"
 
 namespace server {
 namespace {
@@ -51,23 +51,6 @@ std::string arity_text(const RegisteredCommand& command) {
 
 constexpr std::string_view kCrossSlot = "CROSSSLOT Keys in request don't hash to the same slot";
 
-// Whether keys lie in one slot, as clients of a cluster have it. Channels of shards count as keys.
-class SlotUnion {
- public:
-  void add(const Command& row, Arguments args) {
-    for_each_key(row, args, [&](size_t index, uint16_t) {
-      const unsigned slot = core::keyspace::slot_of(args[index]);
-      if (slot_.value_or(slot) != slot) is_one_ = false;
-      slot_ = slot;
-    });
-  }
-  bool is_one() const { return is_one_; }
-
- private:
-  std::optional<unsigned> slot_;
-  bool is_one_ = true;
-};
-
 // "WRONGTYPE" of "-WRONGTYPE Operation…".
 std::string_view error_code(std::string_view reply_line) {
   reply_line.remove_prefix(1);
@@ -93,6 +76,7 @@ const RegisteredCommand* Dispatcher::find(Arguments args) {
 // The two questions that nearly every request answers with no, without a text.
 bool Dispatcher::may_be_misused(const RegisteredCommand& command, Arguments args) const {
   return !command.arity_fits(args.size()) || !session_.authenticated ||
+         session_.identity.trusted_version != environment_.users.version() ||
          session_.transaction.active || session_.is_in_subscriber_mode();
 }
 
@@ -102,12 +86,11 @@ bool Dispatcher::may_be_refused(uint32_t flags) const {
          ((flags & kDenyOom) != 0 && admission.is_over_memory_limit());
 }
 
-std::string Dispatcher::misuse(const RegisteredCommand* command, Arguments args) const {
-  if (!command->arity_fits(args.size())) return arity_text(*command);
-  if (!session_.authenticated && !command->has(kNoAuth)) return "NOAUTH Authentication required.";
-  if (session_.transaction.active && command->has(kNoMulti)) {
-    return "ERR Command not allowed inside a transaction";
-  }
+// As in Redis, who was not logged in may go on when the default user is opened to all.
+std::string Dispatcher::misuse(const Context& ctx) const {
+  const RegisteredCommand* const command = ctx.command;
+  if (!command->arity_fits(ctx.args.size())) return arity_text(*command);
+  if (std::string fault = rights_fault(ctx); !fault.empty()) return fault;
   if (session_.origin != CommandOrigin::kClient) return "";
   if (session_.is_in_subscriber_mode() && !command->has(kInSubscriberMode)) {
     return fmt::format(
@@ -200,8 +183,8 @@ Outcome Dispatcher::execute(Arguments args, int64_t now_ms, protocol::OutputBuff
     }
     command = subcommand;
   }
-  session_.last_command.store(command, std::memory_order_relaxed);
   if (command == nullptr) {
+    session_.last_command.store(nullptr, std::memory_order_relaxed);
     if (session_.origin == CommandOrigin::kClient && is_http_word(args[0])) {
       warn_of_http(session_.address, now_ms);
       session_.close_after_reply = true;
@@ -211,6 +194,7 @@ Outcome Dispatcher::execute(Arguments args, int64_t now_ms, protocol::OutputBuff
     return finish(ctx, mark);
   }
   ctx.command = command;
+  session_.last_command.store(&command->full_name, std::memory_order_relaxed);
   Transaction& transaction = session_.transaction;
   const bool queues = transaction.active && !command->has(kImmediate);
   // A queue is memory, whatever is in it.
@@ -218,7 +202,7 @@ Outcome Dispatcher::execute(Arguments args, int64_t now_ms, protocol::OutputBuff
                          (command->has(kRunsQueue) ? transaction.queued_flags : 0);
   std::string error;
   if (may_be_misused(*command, args)) [[unlikely]]
-    error = misuse(command, args);
+    error = misuse(ctx);
   if (error.empty() && session_.origin == CommandOrigin::kClient) [[likely]] {
     if (!queues && is_held_back(flags, now_ms)) return Outcome::kHeldBack;
     if (may_be_refused(flags)) [[unlikely]]
@@ -384,6 +368,14 @@ void Dispatcher::run_queued(Context& ctx, const QueuedCommand& queued) {
   const std::vector<std::string_view> args(queued.arguments.begin(), queued.arguments.end());
   ctx.args = args;
   ctx.command = queued.command;
+  if (session_.identity.trusted_version != environment_.users.version()) [[unlikely]] {
+    // The rules may have changed since the command was queued, even by one before it.
+    const std::string error = rights_fault(ctx);
+    if (!error.empty()) {
+      environment_.statistics.count_error(error.substr(0, error.find(' ')));
+      return ctx.reply.error(error);
+    }
+  }
   if (session_.subscriptions.tracking() != nullptr) remember_keys(ctx);
   run(ctx);
 }
@@ -414,6 +406,10 @@ void Dispatcher::apply_reply_mode(Context& ctx, size_t mark) {
       session_.reply_mode = ReplyMode::kOn;
       break;
   }
+}
+
+bool Dispatcher::keeps_rights() {
+  return server::keeps_rights(environment_, session_);
 }
 
 void Dispatcher::end_session() {

@@ -54,6 +54,9 @@ class Dispatcher {
   // Runs one queued command of EXEC. REQUIRES: the locks of its keys; ctx.in_exec.
   void run_queued(Context& ctx, const QueuedCommand& queued);
 
+  // After a change of the users: false if the session must end.
+  bool keeps_rights();
+
   // Releases the session's entries in shared structures (watches, subscriptions).
   void end_session();
 
@@ -64,7 +67,7 @@ class Dispatcher {
   void prefetch_values(std::span<const Ahead> same_key, int64_t now_ms);
   // Both: the text of the error when the command must not run; empty when it may. The first asks
   // what no wait would change, the second for the state of the server.
-  std::string misuse(const RegisteredCommand* command, Arguments args) const;
+  std::string misuse(const Context& ctx) const;
   std::string refusal(const RegisteredCommand* command, uint32_t flags, Arguments args) const;
   // Whether the keys lie in several slots where that matters.
   bool crosses_slots(const RegisteredCommand& command, Arguments args) const;
@@ -76,6 +79,8 @@ class Dispatcher {
   // As refusal(), for the availability of the server. `flags` are the row's and the queue's, the
   // `permissions` those that both have.
   std::string trouble(uint32_t flags, uint32_t permissions) const;
+  // The error when the session's user must not run the command, which is logged; else empty.
+  std::string check_rights(const Context& ctx) const;
   void refuse(Context& ctx, std::string_view error);
   void queue(Context& ctx);
   void run(Context& ctx);

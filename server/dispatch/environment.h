@@ -18,6 +18,10 @@ namespace persistence {
 class Journal;
 }
 
+namespace server::acl {
+class Users;
+}
+
 namespace server {
 
 class Config;
@@ -49,6 +53,7 @@ struct Environment {
   ServerState& state;
   OwnChanges& own_changes;
   Observer& observer;
+  acl::Users& users;
   // For commands/connection/ and commands/server/, which include services.h.
   Services& services;
 };

@@ -44,6 +44,7 @@ std::span<const Command> compare_commands();
 std::span<const Command> counter_commands();
 std::span<const Command> lcs_commands();
 std::span<const Command> server_commands();
+std::span<const Command> acl_commands();
 std::span<const Command> transaction_commands();
 
 // All of the above, in the order in which COMMAND lists them.

@@ -19,7 +19,7 @@ constexpr std::chrono::milliseconds kStalledMax{60'000};
 }  // namespace
 
 void Connection::wake() {
-  if (session_->kill_requested.load(std::memory_order_acquire)) {
+  if (session_->kill_requested.load(std::memory_order_acquire) || !dispatcher_.keeps_rights()) {
     close();
   } else if (is_in(State::kPaused)) {
     timer_.cancel();

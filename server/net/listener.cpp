@@ -16,11 +16,13 @@
 #include <utility>
 
 #include "core/clock.h"
+#include "server/acl/users.h"
 #include "server/config/config.h"
 #include "server/net/connection.h"
 #include "server/process/log.h"
 #include "server/process/statistics.h"
 #include "server/session/clients.h"
+#include "server/session/session_user.h"
 #include "server/transport/tls_stream.h"
 
 namespace server::net {
@@ -286,7 +288,7 @@ std::string Listener::refusal(int descriptor, Kind kind) const {
   if (services_.clients.count() >= static_cast<size_t>(services_.config.max_clients())) {
     return "-ERR max number of clients reached\r\n";
   }
-  const bool open_to_all = services_.config.protected_mode() && services_.config.password().empty();
+  const bool open_to_all = services_.config.protected_mode() && services_.users.has_no_password();
   if (open_to_all && kind != Kind::kUnix &&
       !is_loopback(tcp_endpoint(descriptor, true).address())) {
     return "-DENIED Bloomery is running in protected mode because protected mode is enabled and "
@@ -312,7 +314,7 @@ std::shared_ptr<Session> Listener::new_session(int descriptor, Kind kind) {
   session->local_address = name(false);
   session->created_ms = services_.clock.wall_ms();
   session->last_interaction_ms.store(session->created_ms);
-  session->authenticated = services_.config.password().empty();
+  set_default_user(*session, services_.users);
   return session;
 }
 

@@ -77,7 +77,7 @@ void Observer::observe(const Observed& observed) {
                         .duration_us = duration_us,
                         .words = trimmed_words(shown_words(observed)),
                         .address = observed.session.address,
-                        .client_name = observed.session.names().name};
+                        .client_name = observed.session.names.get().name};
     slow_log_->add(std::move(command),
                    static_cast<size_t>(config_.integer(OptionId::kSlowlogMaxLen)));
   }

@@ -4,7 +4,7 @@
 //
 // Invariants: `id` is never used twice in one process.
 // Thread safety: a session belongs to the I/O thread of its connection. Other threads (CLIENT
-// LIST, CLIENT KILL) may use only the members marked `shared`: atomics, names() and request_kill().
+// LIST, CLIENT KILL) may use only the members marked `shared`: atomics, names and request_kill().
 #pragma once
 
 #include <atomic>
@@ -26,6 +26,12 @@ namespace server {
 
 class TlsStream;
 struct RegisteredCommand;
+
+class PubSub;
+class Tracking;
+namespace acl {
+class User;
+}
 
 struct QueuedCommand {
   const RegisteredCommand* command = nullptr;
@@ -56,6 +62,9 @@ enum class CommandOrigin : uint8_t {
   kForeignJournal,  // commands that another kind of server has written
 };
 
+// What CLIENT LIST calls the user of the link to the leader, which may do everything.
+inline constexpr std::string_view kLeaderUser = "(superuser)";
+
 // The kind of peer.
 enum class Peer : uint8_t { kClient, kReplica, kLeader, kMonitor };
 
@@ -84,6 +93,38 @@ struct Socket {
   std::shared_ptr<TlsStream> tls;  // null without encryption; owns the descriptor then
 };
 
+// What a client calls itself, and the user that it is.
+class ClientNames {
+ public:
+  struct Values {
+    std::string name;
+    std::string library;
+    std::string library_version;
+    std::string user = "default";
+  };
+
+  Values get() const {
+    const std::scoped_lock lock(mutex_);
+    return values_;
+  }
+  template <class Change>
+  void change(Change&& change) {
+    const std::scoped_lock lock(mutex_);
+    std::forward<Change>(change)(values_);
+  }
+
+ private:
+  mutable std::mutex mutex_;  // guards values_
+  Values values_;
+};
+
+// Whose rights a session has; see session_user.h.
+struct SessionUser {
+  std::shared_ptr<const acl::User> user;  // null before the first command
+  uint64_t version = 0;                   // of all users, when `user` was looked up
+  uint64_t trusted_version = 0;           // the same while the user may do everything, else 0
+};
+
 class Session {
  public:
   explicit Session(uint64_t session_id) : id(session_id) {}
@@ -95,6 +136,7 @@ class Session {
   protocol::RespVersion resp = protocol::RespVersion::kResp2;
   ReplyMode reply_mode = ReplyMode::kOn;
   bool authenticated = false;
+  SessionUser identity;
   bool close_after_reply = false;
   int database = 0;
   Transaction transaction;
@@ -128,8 +170,8 @@ class Session {
   std::atomic<uint64_t> query_buffer_free_bytes{0};
   std::atomic<uint64_t> output_buffer_bytes{0};
   std::atomic<uint64_t> output_buffer_capacity_bytes{0};
-  std::atomic<uint64_t> output_buffer_peak_bytes{0};  // of the last seconds
-  std::atomic<const RegisteredCommand*> last_command{nullptr};
+  std::atomic<uint64_t> output_buffer_peak_bytes{0};      // of the last seconds
+  std::atomic<const std::string*> last_command{nullptr};  // its name
   std::atomic<bool> no_evict{false};
   std::atomic<bool> no_touch{false};
   std::atomic<bool> paused{false};
@@ -160,6 +202,7 @@ class Session {
   }
 
   // Shared, written by any thread.
+  ClientNames names;
   std::atomic<bool> kill_requested{false};
   std::atomic<Unblock> unblock_requested{Unblock::kNo};
 
@@ -167,25 +210,12 @@ class Session {
     kill_requested.store(true, std::memory_order_release);
     if (wake) wake();
   }
-
-  struct Names {
-    std::string name;
-    std::string library;
-    std::string library_version;
-  };
-  Names names() const {
-    const std::scoped_lock lock(names_mutex_);
-    return names_;
-  }
-  template <class Change>
-  void change_names(Change&& change) {
-    const std::scoped_lock lock(names_mutex_);
-    std::forward<Change>(change)(names_);
-  }
-
- private:
-  mutable std::mutex names_mutex_;  // guards names_
-  Names names_;
 };
+
+// Ends all subscriptions of the session, silently. To be called from the session's thread.
+void unsubscribe_all(PubSub& pubsub, Session& session);
+// Ends CLIENT TRACKING, the second for a session that ends.
+void stop_tracking(Tracking& tracking, Session& session);
+void forget_tracking(Tracking& tracking, Session& session);
 
 }  // namespace server

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "server/session/unsubscribe_all.h"
-
+// The end of all subscriptions of a session, for RESET and the session's end.
+#include "server/pubsub/pub_sub.h"
 #include "server/pubsub/tracking.h"
+#include "server/session/session.h"
 
 namespace server {
 

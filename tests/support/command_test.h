@@ -22,11 +22,16 @@
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/reclaimer.h"
 #include "persistence/journal.h"
+#include "server/acl/access_log.h"
+#include "server/acl/command_table.h"
+#include "server/acl/user.h"
+#include "server/acl/users.h"
 #include "server/commands/services.h"
 #include "server/config/config.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/dispatcher.h"
 #include "server/dispatch/pause_gate.h"
+#include "server/dispatch/permissions.h"
 #include "server/dispatch/registry.h"
 #include "server/durability/durability.h"
 #include "server/process/gauges.h"
@@ -111,18 +116,18 @@ class CommandTest : public ::testing::Test {
   CommandTest()
       : registry_(std::move(*Registry::create({}))),
         statistics_(1, registry_->size()),
-        services_{
-            {config_, clock_, keyspace_, reclaimer_, journal_, *registry_, pubsub_, key_events_,
-             tracking_, statistics_, memory_, pause_, state_, replication_, observer_, services_},
-            ticks_,
-            clients_,
-            durability_,
-            replication_,
-            leader_,
-            follower_,
-            shutdown_,
-            gauges_,
-            facts_} {
+        services_{{config_, clock_, keyspace_, reclaimer_, journal_, *registry_, pubsub_,
+                   key_events_, tracking_, statistics_, memory_, pause_, state_, replication_,
+                   observer_, users_, services_},
+                  ticks_,
+                  clients_,
+                  durability_,
+                  replication_,
+                  leader_,
+                  follower_,
+                  shutdown_,
+                  gauges_,
+                  facts_} {
     for (const OptionId id :
          {OptionId::kSlowlogLogSlowerThan, OptionId::kLatencyMonitorThreshold}) {
       config_.on_change(id, [this]() -> core::Result<> {
@@ -130,6 +135,10 @@ class CommandTest : public ::testing::Test {
         return {};
       });
     }
+    config_.on_change(OptionId::kRequirePass, [this]() -> core::Result<> {
+      users_.set_default_password(config_.password());
+      return {};
+    });
     client_ = std::make_unique<Client>(*this);
     other_ = std::make_unique<Client>(*this);
   }
@@ -159,6 +168,7 @@ class CommandTest : public ::testing::Test {
   core::keyspace::Keyspace keyspace_{16, 1};
   persistence::Journal journal_;
   std::unique_ptr<Registry> registry_;
+  acl::Users users_{acl_table_of(*registry_)};
   Clients clients_;
   TestThreads threads_;
   PubSub pubsub_{1, threads_};

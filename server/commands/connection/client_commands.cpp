@@ -7,13 +7,14 @@
 #include <optional>
 #include <string>
 
-#include "server/commands/connection/client_list.h"
+#include "server/acl/users.h"
 #include "server/commands/connection/client_name.h"
 #include "server/commands/connection/client_tracking_commands.h"
 #include "server/commands/services.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
 #include "server/dispatch/pause_gate.h"
+#include "server/session/client_line.h"
 #include "server/session/clients.h"
 #include "server/session/deferred_reply.h"
 
@@ -106,6 +107,7 @@ struct KillFilter {
   std::optional<uint64_t> id;
   std::string_view address;
   std::string_view local_address;
+  std::string_view user;
   std::optional<ClientType> type;
   bool skip_me = true;
 
@@ -113,13 +115,14 @@ struct KillFilter {
     return (!type || type_of(session) == *type) && (!id || session.id == *id) &&
            (address.empty() || session.address == address) &&
            (local_address.empty() || session.local_address == local_address) &&
+           (user.empty() || session.names.get().user == user) &&
            !(skip_me && session.id == self.id);
   }
 };
 
 // Reads one `option value` pair. Errors: the reply.
-core::Result<> read_kill_option(KillFilter& filter, std::string_view option,
-                                std::string_view value) {
+core::Result<> read_kill_option(const acl::Users& users, KillFilter& filter,
+                                std::string_view option, std::string_view value) {
   if (equals_ignore_case(option, "id")) {
     const auto id = core::parse_int64(value);
     if (!id || *id < 1) return core::Error{"ERR client-id should be greater than 0"};
@@ -132,8 +135,9 @@ core::Result<> read_kill_option(KillFilter& filter, std::string_view option,
   } else if (equals_ignore_case(option, "laddr")) {
     filter.local_address = value;
   } else if (equals_ignore_case(option, "user")) {
-    // The only user there is; all clients are his.
-    if (value != "default") return core::Error{fmt::format("ERR No such user '{}'", value)};
+    if (users.find(value) == nullptr)
+      return core::Error{fmt::format("ERR No such user '{}'", value)};
+    filter.user = value;
   } else if (equals_ignore_case(option, "skipme")) {
     const bool yes = equals_ignore_case(value, "yes");
     if (!yes && !equals_ignore_case(value, "no")) return core::Error{std::string(kSyntaxError)};
@@ -173,7 +177,7 @@ void client_kill(Context& ctx) {
   }
   for (size_t i = 2; i < ctx.args.size(); i += 2) {
     if (i + 1 == ctx.args.size()) return ctx.reply.error(kSyntaxError);
-    const auto read = read_kill_option(filter, ctx.args[i], ctx.args[i + 1]);
+    const auto read = read_kill_option(ctx.services.users, filter, ctx.args[i], ctx.args[i + 1]);
     if (!read) return ctx.reply.error(read.error().message);
   }
   ctx.reply.integer(kill_clients(ctx, filter));
@@ -183,13 +187,13 @@ void client_kill(Context& ctx) {
 void client_setname(Context& ctx) {
   const std::string_view name = ctx.args[2];
   if (const auto fault = client_name_fault(name); !fault.empty()) return ctx.reply.error(fault);
-  ctx.session.change_names([&](Session::Names& names) { names.name = name; });
+  ctx.session.names.change([&](ClientNames::Values& names) { names.name = name; });
   ctx.reply.ok();
 }
 
 /* CLIENT GETNAME */
 void client_getname(Context& ctx) {
-  const std::string name = ctx.session.names().name;
+  const std::string name = ctx.session.names.get().name;
   if (name.empty()) return ctx.reply.null();
   ctx.reply.bulk(name);
 }
@@ -208,8 +212,9 @@ void client_setinfo(Context& ctx) {
     return ctx.reply.error(
         fmt::format("ERR {} cannot contain spaces, newlines or special characters.", attribute));
   }
-  ctx.session.change_names(
-      [&](Session::Names& names) { (is_name ? names.library : names.library_version) = value; });
+  ctx.session.names.change([&](ClientNames::Values& names) {
+    (is_name ? names.library : names.library_version) = value;
+  });
   ctx.reply.ok();
 }
 

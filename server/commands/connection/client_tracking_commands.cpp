@@ -11,7 +11,6 @@
 #include "server/dispatch/context.h"
 #include "server/pubsub/tracking.h"
 #include "server/session/clients.h"
-#include "server/session/unsubscribe_all.h"
 
 namespace server {
 namespace {

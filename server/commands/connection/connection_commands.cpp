@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "server/acl/users.h"
 #include "server/commands/connection/client_name.h"
 #include "server/commands/server/module_list.h"
 #include "server/commands/services.h"
@@ -12,19 +13,22 @@
 #include "server/dispatch/database_index.h"
 #include "server/dispatch/dispatcher.h"
 #include "server/dispatch/families.h"
+#include "server/dispatch/permissions.h"
 #include "server/process/compatibility.h"
-#include "server/process/password.h"
 #include "server/pubsub/pub_sub.h"
 #include "server/session/observer.h"
-#include "server/session/unsubscribe_all.h"
+#include "server/session/session_user.h"
 
 namespace server {
 namespace {
 
 constexpr std::string_view kWrongPassword =
     "WRONGPASS invalid username-password pair or user is disabled.";
-// The only user until access lists exist.
-constexpr std::string_view kDefaultUser = "default";
+
+constexpr std::string_view kHelloBeforeLogin =
+    "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO "
+    "<proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP "
+    "protocol version at the same time";
 
 /* PING [message] */
 void ping(Context& ctx) {
@@ -66,8 +70,8 @@ void reset(Context& ctx) {
   session.reply_mode = ReplyMode::kOn;
   session.no_touch.store(false, std::memory_order_relaxed);
   session.no_evict.store(false, std::memory_order_relaxed);
-  session.authenticated = ctx.services.config.password().empty();
-  session.change_names([](Session::Names& names) { names.name.clear(); });
+  set_default_user(session, ctx.services.users);
+  session.names.change([](ClientNames::Values& names) { names.name.clear(); });
   ctx.reply.set_version(session.resp);
   ctx.reply.simple("RESET");
 }
@@ -85,26 +89,38 @@ void select(Context& ctx) {
   ctx.reply.ok();
 }
 
-bool credentials_are_right(const Context& ctx, std::string_view user, std::string_view password) {
-  const std::string secret = ctx.services.config.password();
-  // Compared for unknown users, too, so that the time does not tell which users exist.
-  const bool same = is_same_password(password, secret);
-  return user == kDefaultUser && (same || secret.empty());
+// A user that has proved to be one, and the version of the users then.
+struct Login {
+  acl::UserPtr user;  // null when the credentials are wrong, which is in the log then
+  uint64_t version = 0;
+};
+
+Login try_login(const Context& ctx, std::string_view user, std::string_view password) {
+  const acl::Users& users = ctx.services.users;
+  const uint64_t version = users.version();
+  Login login{users.authenticate(user, password), version};
+  if (login.user != nullptr) return login;
+  log_failed_login(ctx, user);
+  return login;
+}
+
+void log_in(Session& session, Login login) {
+  set_user(session, std::move(login.user), login.version);
+  session.authenticated = true;
 }
 
 /* AUTH [username] password */
 void auth(Context& ctx) {
   if (ctx.args.size() > 3) return ctx.reply.error(kSyntaxError);
   const bool named = ctx.args.size() == 3;
-  if (!named && ctx.services.config.password().empty()) {
+  if (!named && ctx.services.users.has_no_password()) {
     return ctx.reply.error(
         "ERR AUTH <password> called without any password configured for the default user. Are you "
         "sure your configuration is correct?");
   }
-  if (!credentials_are_right(ctx, named ? ctx.args[1] : kDefaultUser, ctx.args.back())) {
-    return ctx.reply.error(kWrongPassword);
-  }
-  ctx.session.authenticated = true;
+  Login login = try_login(ctx, named ? ctx.args[1] : acl::kDefaultUser, ctx.args.back());
+  if (login.user == nullptr) return ctx.reply.error(kWrongPassword);
+  log_in(ctx.session, std::move(login));
   ctx.reply.ok();
 }
 
@@ -160,29 +176,24 @@ core::Result<HelloOptions> parse_hello(Arguments args) {
   return options;
 }
 
-// What stands against HELLO; nothing has been changed by then.
-std::string_view hello_refusal(const Context& ctx, const HelloOptions& options) {
-  if (options.has_credentials && !credentials_are_right(ctx, options.user, options.password)) {
-    return kWrongPassword;
-  }
-  if (!options.has_credentials && !ctx.session.authenticated) {
-    return "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO "
-           "<proto> AUTH <user> <pass> option can be used to authenticate the client and select "
-           "the RESP protocol version at the same time";
-  }
-  return options.has_name ? client_name_fault(options.name) : "";
-}
-
 /* HELLO [protover [AUTH username password] [SETNAME clientname]] */
 void hello(Context& ctx) {
   const auto options = parse_hello(ctx.args);
   if (!options) return ctx.reply.error(options.error().message);
-  const std::string_view refusal = hello_refusal(ctx, *options);
-  if (!refusal.empty()) return ctx.reply.error(refusal);
   Session& session = ctx.session;
-  session.authenticated = true;
+  // Nothing changes before all of it is found right.
+  Login login;
+  if (options->has_credentials) {
+    login = try_login(ctx, options->user, options->password);
+    if (login.user == nullptr) return ctx.reply.error(kWrongPassword);
+  } else if (!session.authenticated) {
+    return ctx.reply.error(kHelloBeforeLogin);
+  }
+  const std::string_view fault = options->has_name ? client_name_fault(options->name) : "";
+  if (!fault.empty()) return ctx.reply.error(fault);
+  if (options->has_credentials) log_in(session, std::move(login));
   if (options->has_name) {
-    session.change_names([&](Session::Names& names) { names.name = options->name; });
+    session.names.change([&](ClientNames::Values& names) { names.name = options->name; });
   }
   if (options->protocol != 0) {
     session.resp = static_cast<protocol::RespVersion>(options->protocol);

@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "server/commands/server/rewrite_command.h"
 #include "server/commands/services.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
 #include "server/durability/durability.h"
 #include "server/durability/loading/log_switch.h"
 #include "server/process/gauges.h"
-#include "server/process/log.h"
 #include "server/replication/leader/leader.h"
 #include "server/replication/stream/replication.h"
 #include "server/session/clients.h"
@@ -84,17 +84,6 @@ void config_resetstat(Context& ctx) {
   ctx.reply.ok();
 }
 
-/* CONFIG REWRITE */
-void config_rewrite(Context& ctx) {
-  const auto rewritten = ctx.services.config.rewrite();
-  if (!rewritten) {
-    log_warning("CONFIG REWRITE failed: {}", rewritten.error().message);
-    return ctx.reply.error(rewritten.error().message);
-  }
-  log_notice("CONFIG REWRITE executed with success.");
-  ctx.reply.ok();
-}
-
 constexpr uint32_t kAdministration = kAdmin | kNoScript | kLoading | kStale;
 
 constexpr Command kConfigSubcommands[] = {
@@ -122,7 +111,7 @@ constexpr Command kConfigSubcommands[] = {
      .since = "2.8.0",
      .summary = "Writes the options in use into the configuration file",
      .complexity = "O(1)",
-     .handler = config_rewrite},
+     .handler = rewrite_config},
     {.name = "set",
      .arity = -4,
      .flags = kAdministration,

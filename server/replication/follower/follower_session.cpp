@@ -106,6 +106,7 @@ void FollowerSession::list_link(const Target& target) {
   session_ = std::make_shared<Session>(parts_.clients.next_id());
   session_->peer = Peer::kLeader;
   session_->authenticated = true;
+  session_->names.change([](ClientNames::Values& names) { names.user = kLeaderUser; });
   session_->address = fmt::format("{}:{}", target.host, target.port);
   session_->created_ms = parts_.clock.wall_ms();
   session_->last_interaction_ms = parts_.clock.wall_ms();

@@ -42,7 +42,8 @@ TEST_F(ConfigTest, RepeatedDirectivesAddUpWhereTheyShould) {
   EXPECT_EQ(get("save"), "900 1 300 10 60 1000");
   EXPECT_EQ(get("client-output-buffer-limit"),
             "normal 1 0 0 slave 268435456 67108864 60 pubsub 2097152 1048576 5");
-  EXPECT_THAT(config_.renamed_commands(), ElementsAre(Pair("GET", ""), Pair("SET", "put")));
+  EXPECT_THAT(config_.other_directives().renamed_commands,
+              ElementsAre(Pair("GET", ""), Pair("SET", "put")));
   EXPECT_THAT(config_.bind_addresses(), ElementsAre("127.0.0.1", "::1"));
   Config reset;
   ASSERT_EQ(load(reset, {path, "--save", ""}), "");
@@ -166,7 +167,7 @@ TEST_F(ConfigTest, IncludesThatDoubleAreBounded) {
 TEST_F(ConfigTest, RedisDirectivesWithoutEffectAreKeptAndWarnedAbout) {
   const auto path = write("a.conf",
                           "appendfsync always\nslave-priority 5\nactiverehashing yes\n"
-                          "aclfile /etc/users\nsyslog-enabled yes\nsave 60 1\n"
+                          "proc-title-template x\nsyslog-enabled yes\nsave 60 1\n"
                           "appendonly yes\nloadmodule x.so\nuser a on\nlua-replicate-commands 1\n");
   ASSERT_EQ(load({path}), "");
   EXPECT_EQ(get("appendfsync"), "always");
@@ -174,7 +175,8 @@ TEST_F(ConfigTest, RedisDirectivesWithoutEffectAreKeptAndWarnedAbout) {
   EXPECT_EQ(get("syslog-enabled"), "yes");
   EXPECT_EQ(get("appendonly"), "yes");
   const auto warnings = config_.take_warnings();
-  EXPECT_EQ(warnings.size(), 4U);
+  EXPECT_EQ(warnings.size(), 3U);
+  EXPECT_EQ(config_.other_directives().users, (std::vector<std::vector<std::string>>{{"a", "on"}}));
   EXPECT_THAT(warnings, Not(::testing::Contains(HasSubstr("activerehashing"))));
 }
 

@@ -64,6 +64,7 @@ TEST_F(DispatcherTest, UnknownSubcommandsNameTheHelp) {
 }
 
 TEST_F(DispatcherTest, OnlyAuthenticationIsAnsweredBeforeIt) {
+  users_.set_default_password("secret");
   client_->session->authenticated = false;
   for (const std::vector<std::string>& command : {std::vector<std::string>{"PING"},
                                                   {"GET", "k"},
@@ -101,6 +102,7 @@ TEST_F(DispatcherTest, ErrorsAreCountedUnderTheirCode) {
   run({"SET", "a", "x"});
   run({"BF.ADD", "a", "x"});
   run({"nope"});
+  users_.set_default_password("secret");
   client_->session->authenticated = false;
   run({"GET", "a"});
   EXPECT_EQ(statistics_.errors(),

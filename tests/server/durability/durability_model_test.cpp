@@ -93,6 +93,7 @@ class Life {
 
   Life(const Registry& registry, Config& config, ManualClock& clock, VirtualDisk& disk)
       : clock_(clock),
+        users_(acl_table_of(registry)),
         statistics_(1, registry.size()),
         observer_(config, clock, ticks_, 1, [](size_t) {}),
         durability({{config, clock, keyspace_, journal, disk, state_}, SaveChild::start_here}),
@@ -102,18 +103,18 @@ class Life {
         follower_({config, clock, durability, replication_, disk, clients_}, keyspace_, leader_,
                   pause_),
         shutdown_({config, clock, durability, replication_, leader_, pause_, surroundings_}),
-        services_{
-            {config, clock, keyspace_, reclaimer_, journal, registry, pubsub_, key_events_,
-             tracking_, statistics_, memory_, pause_, state_, replication_, observer_, services_},
-            ticks_,
-            clients_,
-            durability,
-            replication_,
-            leader_,
-            follower_,
-            shutdown_,
-            gauges_,
-            facts_},
+        services_{{config, clock, keyspace_, reclaimer_, journal, registry, pubsub_, key_events_,
+                   tracking_, statistics_, memory_, pause_, state_, replication_, observer_, users_,
+                   services_},
+                  ticks_,
+                  clients_,
+                  durability,
+                  replication_,
+                  leader_,
+                  follower_,
+                  shutdown_,
+                  gauges_,
+                  facts_},
         session_(1),
         dispatcher_(services_, statistics_.thread(0), session_) {
     session_.authenticated = true;
@@ -168,6 +169,7 @@ class Life {
   TickClock ticks_;
   core::keyspace::Reclaimer reclaimer_;
   core::keyspace::Keyspace keyspace_{kDatabases, 1};
+  acl::Users users_;
   Clients clients_;
   TestThreads threads_;
   PubSub pubsub_{1, threads_};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/dispatch/http_guard.h"
+#include "server/process/http_guard.h"
 
 #include <gmock/gmock.h>
 #include <spdlog/sinks/ostream_sink.h>

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "server/commands/connection/client_list.h"
+#include "server/session/client_line.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <iterator>
-
-#include "server/dispatch/registry.h"
 
 namespace server {
 namespace {
@@ -47,8 +45,8 @@ int64_t seconds_since(int64_t then_ms, int64_t now_ms) {
 }  // namespace
 
 std::string client_line(const Session& session, int64_t now_ms, size_t argument_bytes) {
-  const Session::Names names = session.names();
-  const RegisteredCommand* command = session.last_command.load(std::memory_order_relaxed);
+  const ClientNames::Values names = session.names.get();
+  const std::string* command = session.last_command.load(std::memory_order_relaxed);
   const uint64_t query = session.query_buffer_bytes.load(std::memory_order_relaxed);
   const uint64_t query_free = session.query_buffer_free_bytes.load(std::memory_order_relaxed);
   const uint64_t output = session.output_buffer_bytes.load(std::memory_order_relaxed);
@@ -71,8 +69,8 @@ std::string client_line(const Session& session, int64_t now_ms, size_t argument_
                  session.output_buffer_capacity_bytes.load(std::memory_order_relaxed),
                  session.output_buffer_peak_bytes.load(std::memory_order_relaxed), output, output,
                  session.memory_bytes());
-  fmt::format_to(out, " events={} cmd={} user=default redir={} resp={} lib-name={} lib-ver={}\n",
-                 output == 0 ? "r" : "rw", command == nullptr ? "NULL" : command->full_name,
+  fmt::format_to(out, " events={} cmd={} user={} redir={} resp={} lib-name={} lib-ver={}\n",
+                 output == 0 ? "r" : "rw", command == nullptr ? "NULL" : *command, names.user,
                  redirect_of(session), session.shown_resp.load(std::memory_order_relaxed),
                  names.library, names.library_version);
   return line;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/dispatch/http_guard.h"
+#include "server/process/http_guard.h"
 
 #include <atomic>
 #include <limits>

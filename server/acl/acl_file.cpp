@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+#include "server/acl/acl_file.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "persistence/files/file.h"
+#include "server/acl/user.h"
+#include "server/acl/users.h"
+#include "server/config/words.h"
+#include "server/process/log.h"
+
+namespace server::acl {
+namespace {
+
+constexpr size_t kFileBytesMax = size_t{16} << 20;
+constexpr std::string_view kNothingChanged =
+    "WARNING: ACL errors detected, no change to the previously active ACL rules was performed";
+
+// Several spaces in a row make empty rules, which do nothing.
+std::vector<UserDefinition> parse_lines(std::string_view text, std::vector<std::string>& faults) {
+  std::vector<UserDefinition> definitions;
+  for (size_t number = 1; !text.empty(); ++number) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string line(trim(text.substr(0, end)));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.empty()) continue;
+    std::vector<std::string> words = split_at_spaces(line);
+    if (words.size() < 2 || words[0] != "user") {
+      faults.push_back(
+          fmt::format("{} should start with user keyword followed by the username.", number));
+      continue;
+    }
+    std::string name = std::move(words[1]);
+    words.erase(words.begin(), words.begin() + 2);
+    definitions.push_back({std::move(name), std::move(words), number});
+  }
+  return definitions;
+}
+
+}  // namespace
+
+core::Result<> load_acl_file(Users& users, const std::string& path) {
+  const auto text = persistence::read_whole_file(path, kFileBytesMax);
+  if (!text) {
+    return core::Error{fmt::format(
+        "Error loading ACLs, {}", text.error().message.substr(text.error().message.find(' ') + 1))};
+  }
+  std::vector<std::string> faults;
+  const auto definitions = parse_lines(*text, faults);
+  if (faults.empty()) faults = users.replace_all(definitions, UndefinedDefault::kOpen);
+  if (faults.empty()) return {};
+  std::string message;
+  for (const std::string& fault : faults) message += fmt::format("{}:{} ", path, fault);
+  return core::Error{message + std::string(kNothingChanged)};
+}
+
+core::Result<> load_users(Users& users, std::span<const std::vector<std::string>> user_lines,
+                          const std::string& path) {
+  if (!path.empty() && !user_lines.empty()) {
+    return core::Error{
+        "Configuring users in the configuration file and in an ACL file at the same time is "
+        "invalid: define them in either of the two"};
+  }
+  if (!path.empty()) {
+    if (auto loaded = load_acl_file(users, path); !loaded) {
+      return core::Error{"Aborting startup because of ACL errors: " + loaded.error().message};
+    }
+    return {};
+  }
+  std::vector<UserDefinition> definitions;
+  for (const auto& words : user_lines) {
+    definitions.push_back({words.front(), {words.begin() + 1, words.end()}, 0});
+  }
+  const auto faults = users.replace_all(definitions, UndefinedDefault::kKept);
+  if (faults.empty()) return {};
+  return core::Error{
+      fmt::format("Error loading the users of the configuration file: {}", fmt::join(faults, " "))};
+}
+
+core::Result<> save_acl_file(const Users& users, const std::string& path) {
+  std::string text;
+  for (const std::string& line : user_lines(users)) text += line + '\n';
+  // A link is written through.
+  std::error_code error;
+  const auto target = std::filesystem::canonical(path, error);
+  auto written = persistence::write_file_atomically(error ? path : target.string(), text);
+  if (!written) log_warning("The ACL file cannot be written: {}", written.error().message);
+  return written;
+}
+
+std::vector<std::string> user_lines(const Users& users) {
+  std::vector<std::string> lines;
+  for (const UserPtr& user : users.list()) {
+    lines.push_back(fmt::format("user {} {}", user->name(), user->describe()));
+  }
+  return lines;
+}
+
+}  // namespace server::acl

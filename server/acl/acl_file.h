@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+//
+// The file of `aclfile`: one line for each user, as ACL LIST shows them.
+//
+// Invariants: a file with a fault changes nothing; a file that cannot be written leaves the old one
+// as it was.
+// Thread safety: free functions; the caller keeps two writers from each other.
+// Source: https://redis.io/docs/latest/operate/oss_and_stack/management/security/acl/, "Use an
+// external ACL file".
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+
+namespace server::acl {
+
+class Users;
+
+// Errors: what is wrong, for the log and for the reply of ACL LOAD; without a reply code.
+core::Result<> load_acl_file(Users& users, const std::string& path);
+core::Result<> save_acl_file(const Users& users, const std::string& path);
+
+// At the start: from the words of the configuration's `user` lines or from a file, not both.
+// Errors: the text to print before exiting.
+core::Result<> load_users(Users& users, std::span<const std::vector<std::string>> user_lines,
+                          const std::string& path);
+
+// "user alice on …", with the names of all users in order.
+std::vector<std::string> user_lines(const Users& users);
+
+}  // namespace server::acl

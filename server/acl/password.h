@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+//
+// PasswordHash: the SHA-256 of a password, all that is kept of it.
+//
+// Invariants: the time that comparing takes tells nothing of the secret.
+// Thread safety: pure functions of values.
+// Source: OpenSSL's CRYPTO_memcmp (https://www.openssl.org/docs/man3.0/man3/CRYPTO_memcmp.html).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace server::acl {
+
+using PasswordHash = std::array<unsigned char, 32>;
+
+PasswordHash hash_password(std::string_view password);
+// 64 lower-case hexadecimal digits, and back. Nothing for any other text.
+std::string hash_text(const PasswordHash& hash);
+std::optional<PasswordHash> parse_hash(std::string_view text);
+// In constant time.
+bool is_same_hash(const PasswordHash& a, const PasswordHash& b);
+
+// `bits` random bits as hexadecimal digits, rounded up to whole digits. REQUIRES: 1 to
+// kPasswordBitsMax. Nothing if the system has no randomness.
+std::optional<std::string> random_password(size_t bits);
+inline constexpr size_t kPasswordBitsMax = 4096;
+
+}  // namespace server::acl

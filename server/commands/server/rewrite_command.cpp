@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+#include "server/commands/server/rewrite_command.h"
+
+#include <string>
+#include <vector>
+
+#include "server/acl/acl_file.h"
+#include "server/commands/services.h"
+#include "server/dispatch/context.h"
+#include "server/process/log.h"
+
+namespace server {
+
+/* CONFIG REWRITE */
+void rewrite_config(Context& ctx) {
+  // Users with a file of their own do not belong into this one.
+  const bool has_acl_file = !ctx.services.config.text(OptionId::kAclFile).empty();
+  const auto rewritten = ctx.services.config.rewrite(
+      has_acl_file ? std::vector<std::string>{} : acl::user_lines(ctx.services.users));
+  if (!rewritten) {
+    log_warning("CONFIG REWRITE failed: {}", rewritten.error().message);
+    return ctx.reply.error(rewritten.error().message);
+  }
+  log_notice("CONFIG REWRITE executed with success.");
+  ctx.reply.ok();
+}
+
+}  // namespace server

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+#include "server/dispatch/permissions.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "server/acl/access_log.h"
+#include "server/acl/command_table.h"
+#include "server/acl/user.h"
+#include "server/acl/users.h"
+#include "server/dispatch/command_reply.h"
+#include "server/dispatch/context.h"
+#include "server/dispatch/registry.h"
+#include "server/session/client_line.h"
+#include "server/session/session_user.h"
+
+namespace server {
+namespace {
+
+constexpr std::string_view kNoAuthText = "NOAUTH Authentication required.";
+constexpr const char* kNotInTransaction = "ERR Command not allowed inside a transaction";
+
+uint8_t access_of(uint16_t use) {
+  const bool writes = (use & (kKeyInsert | kKeyDelete | kKeyUpdate)) != 0;
+  const bool reads = (use & kKeyAccess) != 0;
+  return static_cast<uint8_t>((reads ? acl::kRead : 0) | (writes ? acl::kWriteAccess : 0));
+}
+
+std::optional<Denial> denied_key(const acl::Selector& selector, const Command& row,
+                                 Arguments args) {
+  if (selector.allows_all_keys() || row.keys[0].first == 0) return std::nullopt;
+  const uint16_t exact_use = row.key_use == nullptr ? uint16_t{0} : row.key_use(args);
+  std::optional<Denial> denial;
+  for_each_key(row, args, [&](size_t index, uint16_t use) {
+    if (denial || (use & kNotAKey) != 0) return;
+    const uint8_t access = access_of(exact_use != 0 ? exact_use : use);
+    if (!selector.allows_key(args[index], access)) denial = Denial{acl::Reason::kKey, index};
+  });
+  return denial;
+}
+
+std::optional<Denial> denied_channel(const acl::Selector& selector, const Command& row,
+                                     Arguments args) {
+  if (row.channels == ChannelUse::kNone || selector.allows_all_channels()) return std::nullopt;
+  const size_t end = row.channels == ChannelUse::kPublishes ? 2 : args.size();
+  for (size_t i = 1; i < end; ++i) {
+    if (!selector.allows_channel(args[i], row.channels == ChannelUse::kListensToPatterns)) {
+      return Denial{acl::Reason::kChannel, i};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Denial> denial_of(const acl::Selector& selector, const RegisteredCommand& command,
+                                Arguments args) {
+  const std::string_view* const first_argument = args.size() > 1 ? &args[1] : nullptr;
+  if (!selector.commands().allows(command.index, first_argument) && !command.has(kNoAuth)) {
+    return Denial{acl::Reason::kCommand};
+  }
+  if (auto denial = denied_key(selector, *command.row, args)) return denial;
+  return denied_channel(selector, *command.row, args);
+}
+
+std::string denial_reply(const Denial& denial, const RegisteredCommand& command) {
+  switch (denial.reason) {
+    case acl::Reason::kKey:
+      return "NOPERM this user has no permissions to access one of the keys used as arguments";
+    case acl::Reason::kChannel:
+      return "NOPERM this user has no permissions to access one of the channels used as arguments";
+    case acl::Reason::kCommand:
+    case acl::Reason::kLogin:
+      break;
+  }
+  return fmt::format("NOPERM this user has no permissions to run the '{}' command",
+                     command.full_name);
+}
+
+std::string exec_denial_reply(const Denial& denial) {
+  std::string_view reason = "no permission to execute the command or subcommand";
+  if (denial.reason == acl::Reason::kKey) reason = "no permission to touch the specified keys";
+  if (denial.reason == acl::Reason::kChannel) {
+    reason = "no permission to access one of the channels used as arguments";
+  }
+  return fmt::format(
+      "NOPERM ACLs rules changed between the moment the transaction was accumulated and the EXEC "
+      "call. This command is no longer allowed for the following reason: {}",
+      reason);
+}
+
+// The command, key or channel that ACL LOG shows.
+std::string denied_object(const Denial& denial, const RegisteredCommand& command, Arguments args) {
+  if (denial.reason == acl::Reason::kCommand) return command.full_name;
+  return std::string(args[denial.argument].substr(0, acl::kLoggedBytesMax));
+}
+
+struct DeniedAccess {
+  acl::Reason reason;
+  std::string object;
+  std::string user;
+};
+
+void log_denial(const Context& ctx, DeniedAccess access) {
+  Session& session = ctx.session;
+  size_t argument_bytes = 0;
+  for (const std::string_view argument : ctx.args) argument_bytes += argument.size();
+  ctx.environment.users.log().add({.reason = access.reason,
+                                   .in_transaction = session.transaction.active || ctx.in_exec,
+                                   .object = std::move(access.object),
+                                   .user = std::move(access.user),
+                                   .client = client_line(session, ctx.now_ms, argument_bytes)},
+                                  ctx.now_ms);
+}
+
+}  // namespace
+
+std::optional<Denial> denial_of(const acl::User& user, const RegisteredCommand& command,
+                                Arguments args) {
+  // Of several selectors' reasons the one that came furthest is told.
+  Denial furthest{acl::Reason::kCommand};
+  for (const acl::Selector& selector : user.selectors()) {
+    const auto denial = denial_of(selector, command, args);
+    if (!denial) return std::nullopt;
+    const bool is_further =
+        denial->reason > furthest.reason ||
+        (denial->reason == furthest.reason && denial->argument > furthest.argument);
+    if (is_further) furthest = *denial;
+  }
+  return furthest;
+}
+
+std::string rights_fault(const Context& ctx) {
+  Session& session = ctx.session;
+  const acl::Users& users = ctx.environment.users;
+  if (!refresh_user(session, users)) {
+    session.close_after_reply = true;
+    return std::string(kNoAuthText);
+  }
+  // As in Redis, who has not logged in may go on when the default user is opened to all.
+  if (!session.authenticated && !users.is_open() && !ctx.command->has(kNoAuth)) {
+    return std::string(kNoAuthText);
+  }
+  if (session.transaction.active && ctx.command->has(kNoMulti)) return kNotInTransaction;
+  if (session.origin != CommandOrigin::kClient) return "";
+  if (session.identity.trusted_version == session.identity.version) return "";
+  const auto denial = denial_of(*session.identity.user, *ctx.command, ctx.args);
+  if (!denial) return "";
+  log_denial(ctx, {.reason = denial->reason,
+                   .object = denied_object(*denial, *ctx.command, ctx.args),
+                   .user = session.identity.user->name()});
+  return ctx.in_exec ? exec_denial_reply(*denial) : denial_reply(*denial, *ctx.command);
+}
+
+bool keeps_rights(const Environment& environment, Session& session) {
+  return refresh_user(session, environment.users);
+}
+
+core::Result<DryRun> dry_run(const Registry& registry, const acl::User& user, Arguments args) {
+  const RegisteredCommand* const command = registry.find(args);
+  if (command == nullptr) return core::Error{fmt::format("ERR Command '{}' not found", args[0])};
+  if (!command->arity_fits(args.size())) {
+    return core::Error{
+        fmt::format("ERR wrong number of arguments for '{}' command", command->full_name)};
+  }
+  const auto denial = denial_of(user, *command, args);
+  if (!denial) return DryRun{true, {}};
+  if (denial->reason == acl::Reason::kCommand) {
+    return DryRun{false, fmt::format("This user has no permissions to run the '{}' command",
+                                     command->full_name)};
+  }
+  return DryRun{false, fmt::format("This user has no permissions to access the '{}' {}",
+                                   args[denial->argument],
+                                   denial->reason == acl::Reason::kKey ? "key" : "channel")};
+}
+
+void log_failed_login(const Context& ctx, std::string_view user) {
+  log_denial(ctx, {.reason = acl::Reason::kLogin,
+                   .object = std::string(ctx.args[0]),
+                   .user = std::string(user.substr(0, acl::kLoggedBytesMax))});
+}
+
+acl::CommandTable acl_table_of(const Registry& registry) {
+  std::vector<acl::CommandEntry> entries;
+  const auto categories = all_categories();
+  for (size_t i = 0; i < registry.size(); ++i) {
+    const RegisteredCommand& command = registry.at(i);
+    acl::CommandEntry entry{.name = command.full_name};
+    if (command.container != nullptr) entry.parent = command.container->row->name;
+    for (size_t bit = 0; bit < categories.size(); ++bit) {
+      if (has_category(*command.row, categories[bit])) entry.categories |= uint32_t{1} << bit;
+    }
+    for (const RegisteredCommand* subcommand : command.subcommands) {
+      entry.subcommands.push_back(subcommand->index);
+    }
+    entries.push_back(std::move(entry));
+  }
+  return {std::move(entries), categories};
+}
+
+}  // namespace server

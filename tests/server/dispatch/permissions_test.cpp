@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+#include "server/dispatch/permissions.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/support/command_test.h"
+
+namespace server {
+namespace {
+
+class PermissionsTest : public CommandTest {
+ protected:
+  // "OK", or what ACL DRYRUN says, for a user with these rules.
+  std::string denial(const std::vector<std::string_view>& rules,
+                     const std::vector<std::string>& command) {
+    acl::User user("u", users_.table(), acl::ChannelDefault::kResetChannels);
+    EXPECT_FALSE(user.apply_all(rules));
+    const std::vector<std::string_view> args(command.begin(), command.end());
+    const auto result = dry_run(*registry_, user, args);
+    if (!result) return result.error().message;
+    return result->is_allowed ? "OK" : result->lack;
+  }
+  static std::string no_key(const std::string& key) {
+    return "This user has no permissions to access the '" + key + "' key";
+  }
+  static std::string no_command(const std::string& name) {
+    return "This user has no permissions to run the '" + name + "' command";
+  }
+};
+
+TEST_F(PermissionsTest, KeysNeedTheAccessThatTheCommandTakes) {
+  EXPECT_EQ(denial({"+@all", "%R~k"}, {"GET", "k"}), "OK");
+  EXPECT_EQ(denial({"+@all", "%W~k"}, {"GET", "k"}), no_key("k"));
+  EXPECT_EQ(denial({"+@all", "%W~k"}, {"SET", "k", "v"}), "OK");
+  EXPECT_EQ(denial({"+@all", "%W~k"}, {"SET", "k", "v", "GET"}), no_key("k"));
+  EXPECT_EQ(denial({"+@all", "%R~k"}, {"SET", "k", "v"}), no_key("k"));
+  EXPECT_EQ(denial({"+@all", "%R~a", "%W~b"}, {"COPY", "a", "b"}), "OK");
+  EXPECT_EQ(denial({"+@all", "%R~a", "%W~b"}, {"COPY", "b", "a"}), no_key("b"));
+  EXPECT_EQ(denial({"+@all", "~a", "~b"}, {"MGET", "a", "b", "c"}), no_key("c"));
+  // A command that tells nothing of the value needs any right.
+  EXPECT_EQ(denial({"+@all", "%W~k"}, {"EXISTS", "k"}), "OK");
+  EXPECT_EQ(denial({"+@all"}, {"EXISTS", "k"}), no_key("k"));
+}
+
+TEST_F(PermissionsTest, FiltersAreKeysToo) {
+  EXPECT_EQ(denial({"+@bloom", "%R~f"}, {"BF.EXISTS", "f", "x"}), "OK");
+  EXPECT_EQ(denial({"+@bloom", "%R~f"}, {"BF.ADD", "f", "x"}), no_key("f"));
+  EXPECT_EQ(denial({"+@all", "-@bloom", "~*"}, {"BF.ADD", "f", "x"}), no_command("bf.add"));
+}
+
+TEST_F(PermissionsTest, ChannelsAreCheckedWhereTheyAreUsed) {
+  EXPECT_EQ(denial({"+@pubsub", "&c*"}, {"SUBSCRIBE", "c1", "c2"}), "OK");
+  EXPECT_EQ(denial({"+@pubsub", "&c*"}, {"SUBSCRIBE", "c1", "d"}),
+            "This user has no permissions to access the 'd' channel");
+  EXPECT_EQ(denial({"+@pubsub", "&c*"}, {"PSUBSCRIBE", "c1"}),
+            "This user has no permissions to access the 'c1' channel");
+  EXPECT_EQ(denial({"+@pubsub", "&c*"}, {"PSUBSCRIBE", "c*"}), "OK");
+  EXPECT_EQ(denial({"+@pubsub", "&c*"}, {"PUBLISH", "c", "d"}), "OK");
+  EXPECT_EQ(denial({"+@pubsub"}, {"PUBLISH", "c", "d"}),
+            "This user has no permissions to access the 'c' channel");
+  // Neither channels nor keys.
+  EXPECT_EQ(denial({"+@pubsub", "&c*"}, {"SPUBLISH", "c", "d"}), "OK");
+  EXPECT_EQ(denial({"+@pubsub"}, {"UNSUBSCRIBE", "x"}), "OK");
+  EXPECT_EQ(denial({"+@pubsub"}, {"PUBSUB", "NUMSUB", "x"}), "OK");
+}
+
+TEST_F(PermissionsTest, TheSelectorThatComesFurthestTellsWhy) {
+  EXPECT_EQ(denial({"+get", "~a", "(+get ~b)"}, {"GET", "b"}), "OK");
+  EXPECT_EQ(denial({"(+mget ~a ~b)", "(+mget ~a)"}, {"MGET", "a", "b", "c"}), no_key("c"));
+  EXPECT_EQ(denial({"+get", "(+set ~a)"}, {"GET", "a"}), no_key("a"));
+  EXPECT_EQ(denial({"~*", "(+set ~a)"}, {"GET", "a"}), no_command("get"));
+}
+
+TEST_F(PermissionsTest, LoggingInIsAlwaysAllowed) {
+  EXPECT_EQ(denial({}, {"AUTH", "x"}), "OK");
+  for (const char* const command : {"HELLO", "QUIT", "RESET"}) {
+    EXPECT_EQ(denial({}, {command}), "OK") << command;
+  }
+  EXPECT_EQ(denial({}, {"PING"}), no_command("ping"));
+}
+
+TEST_F(PermissionsTest, AWrongCountOfKeysIsLeftToTheCommand) {
+  EXPECT_EQ(denial({"+@all", "~a"}, {"BF.CARD", "a"}), "OK");
+  EXPECT_EQ(denial({"+@all", "~a"}, {"LCS", "a", "b"}), no_key("b"));
+}
+
+TEST_F(PermissionsTest, TheTableHasAllCommandsAndCategories) {
+  const acl::CommandTable& table = users_.table();
+  ASSERT_EQ(table.size(), registry_->size());
+  for (size_t i = 0; i < table.size(); ++i) EXPECT_EQ(table.at(i).name, registry_->at(i).full_name);
+  for (const char* const name : {"bloom", "read", "stream", "scripting", "all"}) {
+    EXPECT_EQ(table.category_bit(name).has_value(), std::string_view(name) != "all") << name;
+  }
+  const size_t config = *table.find("config");
+  EXPECT_FALSE(table.at(config).subcommands.empty());
+  // Each category fits into the bits.
+  EXPECT_LE(table.category_names().size(), 32U);
+}
+
+}  // namespace
+}  // namespace server
