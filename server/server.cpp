@@ -17,10 +17,8 @@
 #include "core/keyspace/reclaimer.h"
 #include "persistence/files/file_system.h"
 #include "persistence/journal.h"
-#include "server/acl/access_log.h"
-#include "server/acl/acl_file.h"
+#include "server/acl/acl_options.h"
 #include "server/acl/command_table.h"
-#include "server/acl/user.h"
 #include "server/acl/users.h"
 #include "server/commands/services.h"
 #include "server/dispatch/command_replayer.h"
@@ -111,6 +109,13 @@ std::string executable_path() {
 
 }  // namespace
 
+// The commands, and who may use them.
+struct Access {
+  explicit Access(std::unique_ptr<Registry> commands)
+      : registry(std::move(commands)), users(acl_table_of(*registry)) {}
+  const std::unique_ptr<Registry> registry;
+  acl::Users users;
+};
 // In the order of construction; destroyed in reverse.
 struct Server::Parts final : AckListener,
                              CommandThreads,
@@ -119,8 +124,7 @@ struct Server::Parts final : AckListener,
                              Shutdown::Process {
   Parts(Server& owner, Config& config, std::unique_ptr<Registry> commands)
       : server(owner),
-        registry(std::move(commands)),
-        users(acl_table_of(*registry)),
+        access(std::move(commands)),
         keyspace(static_cast<unsigned>(config.database_count()), random_hash_seed()),
         data{config, clock, keyspace, journal, persistence::posix_file_system(), state},
         pause(*this),
@@ -135,7 +139,7 @@ struct Server::Parts final : AckListener,
         pubsub(thread_count(config), *this),
         key_events(pubsub, state.listeners),
         tracking(pubsub, state, thread_count(config)),
-        statistics(thread_count(config), registry->size()),
+        statistics(thread_count(config), access.registry->size()),
         observer(config, clock, ticks, thread_count(config),
                  [this](size_t thread_index) { wake_for_monitors(thread_index); }),
         facts{random_id(), executable_path(), clock.wall_ms(), thread_count(config),
@@ -155,18 +159,18 @@ struct Server::Parts final : AckListener,
              [this](std::function<void()> task) { threads.at(0).loop.post(std::move(task)); },
              memory, gauges},
             random_hash_seed()),
-        services{
-            {config, clock, keyspace, reclaimer, journal, *registry, pubsub, key_events, tracking,
-             statistics, memory, pause, state, replication, observer, users, services},
-            ticks,
-            clients,
-            durability,
-            replication,
-            leader,
-            follower,
-            shutdown,
-            gauges,
-            facts},
+        services{{config, clock, keyspace, reclaimer, journal, *access.registry, pubsub, key_events,
+                  tracking, statistics, memory, pause, state, replication, observer, access.users,
+                  services},
+                 ticks,
+                 clients,
+                 durability,
+                 replication,
+                 leader,
+                 follower,
+                 shutdown,
+                 gauges,
+                 facts},
         listener(threads, services, tls),
         rates(statistics, gauges),
         expiry({config, clock, keyspace, state, pause, replication.own_expiries(), gauges}),
@@ -189,8 +193,7 @@ struct Server::Parts final : AckListener,
   Server& server;
   core::SystemClock clock;
   TickClock ticks;
-  std::unique_ptr<Registry> registry;
-  acl::Users users;
+  Access access;
   core::keyspace::Reclaimer reclaimer;
   core::keyspace::Keyspace keyspace;
   persistence::Journal journal;
@@ -372,7 +375,7 @@ core::Result<> Server::start() {
     });
   }
   prepare_durability();
-  if (auto prepared = prepare_users(); !prepared) return prepared;
+  if (auto prepared = acl::prepare_users(parts.access.users, config_); !prepared) return prepared;
   return parts.listener.open();
 }
 
@@ -390,34 +393,6 @@ core::Result<> Server::prepare_tls() {
       [&tls] { return tls.apply(); }, [&tls] { tls.revert(); });
   if (tls.apply()) return {};
   return core::Error{"Failed to configure TLS. Check logs for more info."};
-}
-
-// Users come from the configuration or from a file of their own; where neither names the default
-// user, requirepass says what its password is.
-core::Result<> Server::prepare_users() {
-  acl::Users& users = parts_->users;
-  const auto apply_log_limit = [this, &users]() -> core::Result<> {
-    users.log().set_limit(static_cast<size_t>(config_.integer(OptionId::kAclLogMaxLen)));
-    return {};
-  };
-  const auto apply_channel_default = [this, &users]() -> core::Result<> {
-    const bool all = config_.text(OptionId::kAclPubsubDefault) == "allchannels";
-    users.set_channel_default(all ? acl::ChannelDefault::kAllChannels
-                                  : acl::ChannelDefault::kResetChannels);
-    return {};
-  };
-  const auto apply_password = [this, &users]() -> core::Result<> {
-    users.set_default_password(config_.password());
-    return {};
-  };
-  (void)apply_log_limit();
-  (void)apply_channel_default();
-  (void)apply_password();
-  config_.on_change(OptionId::kAclLogMaxLen, apply_log_limit);
-  config_.on_change(OptionId::kAclPubsubDefault, apply_channel_default);
-  config_.on_change(OptionId::kRequirePass, apply_password);
-  const std::string path = config_.text(OptionId::kAclFile);
-  return acl::load_users(users, config_.other_directives().users, path);
 }
 
 void Server::prepare_durability() {

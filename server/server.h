@@ -30,7 +30,6 @@ class Server {
   struct Parts;
   core::Result<> prepare_tls();
   void prepare_durability();
-  core::Result<> prepare_users();
   void recover();
   void await_signal();
   void on_signal();

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "server/commands/server/rewrite_command.h"
+#include "server/commands/server/users/rewrite_command.h"
 #include "server/commands/services.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"

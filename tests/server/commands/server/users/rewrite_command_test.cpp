@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/commands/server/rewrite_command.h"
+#include "server/commands/server/users/rewrite_command.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

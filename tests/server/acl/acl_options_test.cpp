@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#include "server/acl/acl_options.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "server/acl/access_log.h"
+#include "server/acl/user.h"
+#include "server/acl/users.h"
+#include "server/config/config.h"
+#include "tests/server/acl/acl_fixture.h"
+
+namespace server::acl {
+namespace {
+
+class AclOptionsTest : public ::testing::Test {
+ protected:
+  bool set(const std::string& name, const std::string& value) {
+    const std::array<NamedValue, 1> pairs{NamedValue{name, value}};
+    return config_.set(pairs).has_value();
+  }
+
+  Config config_;
+  Users users_{test_table()};
+};
+
+TEST_F(AclOptionsTest, RequirepassIsTheDefaultUsersPassword) {
+  ASSERT_TRUE(prepare_users(users_, config_));
+  EXPECT_TRUE(users_.is_open());
+  ASSERT_TRUE(set("requirepass", "x"));
+  EXPECT_FALSE(users_.is_open());
+  EXPECT_NE(users_.authenticate("default", "x"), nullptr);
+  // Another option leaves what ACL SETUSER has changed since.
+  const std::array<std::string_view, 1> rules{"nopass"};
+  ASSERT_TRUE(users_.set("default", rules));
+  ASSERT_TRUE(set("acllog-max-len", "1"));
+  EXPECT_TRUE(users_.is_open());
+}
+
+TEST_F(AclOptionsTest, TheLogAndNewUsersFollowTheirOptions) {
+  ASSERT_TRUE(prepare_users(users_, config_));
+  ASSERT_TRUE(set("acllog-max-len", "1"));
+  for (const char* const object : {"a", "b"}) {
+    users_.log().add({.reason = Reason::kKey, .object = object, .user = "u", .client = ""}, 1);
+  }
+  EXPECT_EQ(users_.log().newest(10).size(), 1U);
+  ASSERT_TRUE(set("acl-pubsub-default", "allchannels"));
+  ASSERT_TRUE(users_.set("alice", {}));
+  EXPECT_EQ(users_.find("alice")->describe(), "off &* -@all");
+}
+
+}  // namespace
+}  // namespace server::acl
