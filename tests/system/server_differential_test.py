@@ -13,7 +13,7 @@ import re
 import time
 import unittest
 
-from harness import ServerTest, seed_from_environment
+from harness import ServerTest, seed_from_environment, wait_until
 from resp import ErrorReply, Push, encode
 from server_stream import Id, ServerStream
 
@@ -121,6 +121,7 @@ class ServerDifferentialTest(ServerTest):
         heard_by_theirs = self.hear(1, self.messages_in(client, outcomes[0]), None)
         heard_by_ours = self.hear(0, self.messages_in(client, outcomes[1]), heard_by_theirs)
         self.errors += isinstance(theirs[0], ErrorReply)
+        self.last_was_noperm = theirs[1].startswith(b"-NOPERM")
         if not matches:
             self.fail(self.tell(f"replies differ\nours:    {ours[1]!r}\nredis's: {theirs[1]!r}"))
         if heard_by_ours != heard_by_theirs:
@@ -322,6 +323,40 @@ class ServerDifferentialTest(ServerTest):
         if isinstance(ours, list):
             ours, theirs = (dict(zip(reply[0::2], reply[1::2])) for reply in (ours, theirs))
         return ours == theirs
+
+    def test_commands_of_restricted_users(self):
+        """What users with random rules are refused, and in which words."""
+        features = self.features()
+        self.assertIn("acl", features)
+        stream = ServerStream(self.rng, CONNECTIONS, self.shared_options(), {"acl"})
+        refused = 0
+        for _ in range(COMMANDS // 100):
+            user = b"user%d" % self.rng.randrange(5)
+            rules = [stream.acl_rule() for _ in range(self.rng.randint(1, 6))]
+            self.run_step(self.clients[1], [b"ACL", b"SETUSER", user, b"on", b">pass", *rules])
+            client = Client(self.servers, 2 + self.rng.randrange(2))
+            self.clients.append(client)
+            self.run_step(client, [b"AUTH", user, b"pass"])
+            for _ in range(40):
+                command = stream.next()
+                # A user that changes ends connections, this one's perhaps.
+                if command[0] not in (b"ACL", b"RESET", b"HELLO", b"AUTH"):
+                    self.run_step(client, command)
+                    refused += self.last_was_noperm
+            self.run_step(client, [b"ACL", b"WHOAMI"])
+            client.close()
+            self.clients.remove(client)
+            self.wait_until_gone()
+            self.run_step(self.clients[1], [b"ACL", b"LOG", b"3"])
+        self.assertGreater(refused, COMMANDS / 100)
+
+    def wait_until_gone(self):
+        """Both servers notice in their own time that a connection has ended."""
+        for connection in self.clients[0].both:
+            wait_until(
+                lambda own=connection: len(own.call("CLIENT", "LIST").splitlines())
+                == len(self.clients)
+            )
 
     def test_monitor_shows_the_same_lines(self):
         stream = ServerStream(self.rng, CONNECTIONS, self.shared_options(), self.features())
