@@ -7,11 +7,12 @@ namespace server {
 namespace {
 
 double begin_of(size_t bucket) {
-  return bucket == 0 ? 0 : static_cast<double>(LatencyHistogram::end_of(bucket - 1));
+  return static_cast<double>(LatencyHistogram::begin_of(bucket));
 }
 
 double width_of(size_t bucket) {
-  return static_cast<double>(LatencyHistogram::end_of(bucket)) - begin_of(bucket);
+  // Of the last one too, whose end is none of 64 bits.
+  return static_cast<double>(LatencyHistogram::end_of(bucket) - LatencyHistogram::begin_of(bucket));
 }
 
 }  // namespace

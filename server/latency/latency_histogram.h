@@ -23,22 +23,21 @@ namespace server {
 class LatencyHistogram {
  public:
   static constexpr unsigned kStepBits = 4;
-  // More than a day of a processor with 3 GHz; longer times count as this one.
-  static constexpr uint64_t kTicksMax = (uint64_t{1} << 48) - 1;
 
   static size_t bucket_of(uint64_t ticks) {
     constexpr uint64_t kSteps = uint64_t{1} << kStepBits;
-    ticks = std::min(ticks, kTicksMax);
     const auto shift = static_cast<unsigned>(std::bit_width(ticks | kSteps)) - kStepBits - 1;
     return (size_t{shift} << kStepBits) + static_cast<size_t>(ticks >> shift);
   }
-  // The least number of ticks that belongs to the next bucket.
+  // The least number of ticks that belongs to the next bucket; 0 behind the last one.
   static uint64_t end_of(size_t bucket) {
     constexpr size_t kSteps = size_t{1} << kStepBits;
     if (bucket < 2 * kSteps) return bucket + 1;
     const size_t shift = (bucket >> kStepBits) - 1;
     return uint64_t{bucket - (shift << kStepBits) + 1} << shift;
   }
+
+  static uint64_t begin_of(size_t bucket) { return bucket == 0 ? 0 : end_of(bucket - 1); }
 
   void add(uint64_t ticks) {
     std::atomic<uint64_t>& count = counts_[bucket_of(ticks)];
@@ -49,7 +48,7 @@ class LatencyHistogram {
     for (auto& count : counts_) count.store(0, std::memory_order_relaxed);
   }
 
-  static constexpr size_t kBucketCount = (48 - kStepBits + 1) << kStepBits;
+  static constexpr size_t kBucketCount = (64 - kStepBits + 1) << kStepBits;
 
  private:
   std::array<std::atomic<uint64_t>, kBucketCount> counts_{};

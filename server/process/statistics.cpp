@@ -4,6 +4,16 @@
 #include "server/latency/latency_histogram.h"
 
 namespace server {
+namespace {
+
+// Apart, so that every other call needs no stack.
+[[gnu::noinline]] void begin_latencies(CommandCounters& counters, uint64_t ticks_taken) {
+  auto* histogram = new LatencyHistogram;
+  histogram->add(ticks_taken);
+  counters.latencies.store(histogram, std::memory_order_release);
+}
+
+}  // namespace
 
 CommandCounters::~CommandCounters() {
   delete latencies.load(std::memory_order_relaxed);
@@ -11,10 +21,8 @@ CommandCounters::~CommandCounters() {
 
 void CommandCounters::add_latency(uint64_t ticks_taken) {
   LatencyHistogram* histogram = latencies.load(std::memory_order_relaxed);
-  if (histogram == nullptr) [[unlikely]] {
-    histogram = new LatencyHistogram;
-    latencies.store(histogram, std::memory_order_release);
-  }
+  if (histogram == nullptr) [[unlikely]]
+    return begin_latencies(*this, ticks_taken);
   histogram->add(ticks_taken);
 }
 
