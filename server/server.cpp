@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
 #include <cstdlib>
@@ -440,7 +441,10 @@ void Server::recover() {
   parts.durability.start();
   parts.leader.start();
   parts.follower.start([&parts](CommandOrigin origin) -> std::unique_ptr<Replayer> {
-    return std::make_unique<CommandReplayer>(parts.services, origin, &parts.statistics.stream());
+    std::string leader = parts.services.config.text(OptionId::kReplicaOf);  // "host port"
+    std::ranges::replace(leader, ' ', ':');
+    return std::make_unique<CommandReplayer>(parts.services, origin, &parts.statistics.stream(),
+                                             std::move(leader));
   });
   parts.durability.availability.end(Availability::kLoading);
   log_notice("Ready to accept connections");

@@ -10,6 +10,9 @@
 // Thread safety: belongs to one thread.
 #pragma once
 
+#include <string>
+#include <utility>
+
 #include "core/clock.h"
 #include "server/dispatch/dispatcher.h"
 #include "server/dispatch/environment.h"
@@ -23,13 +26,14 @@ namespace server {
 class CommandReplayer final : public Replayer {
  public:
   CommandReplayer(Environment& environment, CommandOrigin origin,
-                  ThreadStatistics* counters = nullptr)
+                  ThreadStatistics* counters = nullptr, std::string source = "")
       : environment_(environment),
         uncounted_(environment.registry.size()),
         session_(0),
         dispatcher_(environment, counters == nullptr ? uncounted_ : *counters, session_) {
     session_.origin = origin;
     session_.authenticated = true;
+    session_.address = std::move(source);  // for SLOWLOG and MONITOR
   }
   ~CommandReplayer() override { dispatcher_.end_session(); }
 

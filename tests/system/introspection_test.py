@@ -272,6 +272,39 @@ class IntrospectionTest(ServerTest):
         wait_until(lambda: theirs.call("DBSIZE") == 1000, what="the replica has the keys")
         self.assertEqual(theirs.call("GET", "k:999"), b"value:999".ljust(30, b"\0"))
 
+    def test_a_replicas_monitor_shows_what_its_leader_sends(self):
+        """As in Redis, under the leader's address."""
+        leader = self.servers[0]
+        leader.expect_log("lost")
+        replica = self.start_server("--replicaof", f"127.0.0.1 {leader.port}")
+        replica.expect_log("lost|refused")
+        monitor, client, follower = replica.connect(), leader.connect(), replica.connect()
+        for connection in (monitor, client, follower):
+            self.addCleanup(connection.close)
+        client.call("CONFIG", "SET", "repl-diskless-sync-delay", "0")
+        client.call("SET", "first", "v")
+        wait_until(lambda: follower.call("EXISTS", "first") == 1, timeout_s=30)
+        monitor.call("MONITOR")
+        client.call("SELECT", "2")
+        client.call("SET", "k", "v")
+        line = b""
+        while b"SET" not in line:
+            line, _ = monitor.read_reply()
+        self.assertEqual(shown(line), (b"2", b'"SET" "k" "v"'))
+        self.assertIn(f"127.0.0.1:{leader.port}]".encode(), line)
+
+    def test_a_killed_monitor_is_forgotten(self):
+        server = self.servers[0]
+        monitor, client = server.connect(), server.connect()
+        self.addCleanup(monitor.close)
+        self.addCleanup(client.close)
+        monitor.call("MONITOR")
+        identity = re.search(r"id=(\d+) .*flags=O", client.call("CLIENT", "LIST").decode())[1]
+        self.assertEqual(client.call("CLIENT", "KILL", "ID", identity), 1)
+        self.assertTrue(monitor.is_closed_by_server())
+        wait_until(lambda: "flags=O" not in client.call("CLIENT", "LIST").decode())
+        self.assertEqual(client.call("PING"), b"PONG")
+
     def test_a_monitor_leaves_by_reset(self):
         for client, monitor in zip(self.connect_both(), self.connect_both()):
             monitor.call("MONITOR")
