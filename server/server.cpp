@@ -333,31 +333,26 @@ core::Result<> Server::start() {
         }
       },
       [&parts] { parts.tracking.invalidate_all(); });
-  const auto limit_tracking = [&parts, this]() -> core::Result<> {
+  const auto follow = [this](OptionId id, auto apply) {
+    apply();
+    config_.on_change(id, [apply]() -> core::Result<> {
+      apply();
+      return {};
+    });
+  };
+  follow(OptionId::kTrackingTableMaxKeys, [&parts, this] {
     parts.tracking.set_limit(
         static_cast<uint64_t>(config_.integer(OptionId::kTrackingTableMaxKeys)));
-    return {};
-  };
-  (void)limit_tracking();
-  config_.on_change(OptionId::kTrackingTableMaxKeys, limit_tracking);
-  const auto choose_events = [&parts, this]() -> core::Result<> {
+  });
+  follow(OptionId::kNotifyKeyspaceEvents, [&parts, this] {
     parts.key_events.choose(
         static_cast<uint32_t>(config_.integer(OptionId::kNotifyKeyspaceEvents)));
-    return {};
-  };
-  (void)choose_events();
-  config_.on_change(OptionId::kNotifyKeyspaceEvents, choose_events);
-  const auto apply_memory_limit = [&parts, this]() -> core::Result<> {
-    parts.memory.set_limit(static_cast<uint64_t>(config_.max_memory_bytes()));
-    return {};
-  };
-  (void)apply_memory_limit();
-  config_.on_change(OptionId::kMaxMemory, apply_memory_limit);
-  parts.memory.set_room_maker(&parts.eviction);
-  config_.on_change(OptionId::kLogLevel, [this]() -> core::Result<> {
-    set_log_level(config_.log_level());
-    return {};
   });
+  follow(OptionId::kMaxMemory, [&parts, this] {
+    parts.memory.set_limit(static_cast<uint64_t>(config_.max_memory_bytes()));
+  });
+  parts.memory.set_room_maker(&parts.eviction);
+  follow(OptionId::kLogLevel, [this] { set_log_level(config_.log_level()); });
   config_.on_change(OptionId::kBind, [&parts]() -> core::Result<> {
     if (parts.listener.rebind()) return {};
     return core::Error{"Failed to bind to specified addresses."};
@@ -370,10 +365,7 @@ core::Result<> Server::start() {
     });
   }
   for (const OptionId id : {OptionId::kSlowlogLogSlowerThan, OptionId::kLatencyMonitorThreshold}) {
-    config_.on_change(id, [&parts]() -> core::Result<> {
-      parts.observer.update();
-      return {};
-    });
+    follow(id, [&parts] { parts.observer.update(); });
   }
   prepare_durability();
   if (auto prepared = acl::prepare_users(parts.access.users, config_); !prepared) return prepared;
