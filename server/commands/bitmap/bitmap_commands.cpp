@@ -23,13 +23,13 @@ using protocol::ArgumentCursor;
 void setbit(Context& ctx) {
   const auto offset = core::bitmap::parse_bit_offset(ctx.args[2], offset_limit_bits(ctx));
   if (!offset) return ctx.reply.error(offset.error().message);
-  const std::string_view bit = ctx.args[3];
-  if (bit != "0" && bit != "1") return ctx.reply.error("ERR bit is not an integer or out of range");
+  const char bit = ctx.args[3].size() == 1 ? ctx.args[3].front() : '\0';
+  if (bit != '0' && bit != '1') return ctx.reply.error("ERR bit is not an integer or out of range");
   const KeyRef key = ctx.key(1);
   const auto lock = ctx.lock(key);
   const auto bits = writable_bits(ctx, key, *offset / 8 + 1);
   if (!bits) return;
-  const bool value = bit == "1";
+  const bool value = bit == '1';
   const bool old = core::bitmap::set_bit(bits->bytes, *offset, value);
   if (bits->grew || old != value) ctx.changed(key, KeyEvent::kSetBit);
   ctx.reply.integer(old ? 1 : 0);

@@ -350,7 +350,6 @@ const Command kBloomInsightRows[] = {
      .summary = "Shows the layers of a Bloom filter",
      .complexity = "O(N), where N is the number of layers",
      .syntax = "key",
-     .tips = "dont_cache",
      .handler = debug},
     {.name = "bf.plan",
      .arity = -3,
