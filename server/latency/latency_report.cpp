@@ -116,7 +116,8 @@ std::string latency_graph(std::string_view kind, const LatencyEvents& events, in
   const Summary summary = summary_of(events);
   std::string text = fmt::format("{} - high {} ms, low {} ms (all time high {} ms)\n", kind,
                                  summary.high_ms, summary.low_ms, events.longest_ms);
-  text += std::string(kColumns, '-') + '\n';
+  text.append(kColumns, '-');
+  text += '\n';
   const int64_t range_ms = std::max<int64_t>(1, summary.high_ms - summary.low_ms);
   std::vector<Column> columns;
   for (const LatencySample& sample : events.samples) {
