@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "core/short_bytes.h"
+
 namespace core {
 namespace {
 
@@ -205,6 +207,9 @@ Glob::Glob(std::string_view pattern, LetterCase letter_case)
     elements_.clear();
     sets_.clear();
   }
+  const auto has_gap = [](const Run& run) { return run.gap > 0; };
+  is_prefix_ = has_star_ && runs_.size() == 2 && std::ranges::none_of(runs_, has_gap) &&
+               runs_[0].is_plain != 0 && runs_[1].size == 0;
   runs_.shrink_to_fit();
   plain_.shrink_to_fit();
   elements_.shrink_to_fit();
@@ -252,6 +257,7 @@ bool Glob::matches(std::string_view text) const {
   if (is_impossible_ || text.size() < size_min_) return false;
   if (!has_star_) return text.size() == size_min_ && matches_at(runs_[0], {}, text.data());
   if (text.empty()) return false;
+  if (is_prefix_) return equal_bytes(plain_, text.substr(0, plain_.size()));
   const Run& tail = runs_.back();
   size_t steps_left = kStepsPerByte * text.size() + kStepsFree;
   const char* at = text.data();

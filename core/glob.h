@@ -68,6 +68,7 @@ class Glob {
   bool ignores_case_ = false;
   bool is_impossible_ = false;  // some element takes no character
   bool has_star_ = false;
+  bool is_prefix_ = false;  // plain characters and a star behind them
   size_t size_min_ = 0;    // of a text
   std::vector<Run> runs_;  // the first one begins the text; behind a star the last one ends it
   std::string plain_;      // of all plain runs, one after the other

@@ -91,14 +91,14 @@ std::string Dispatcher::misuse(const Context& ctx) const {
   const RegisteredCommand* const command = ctx.command;
   if (!command->arity_fits(ctx.args.size())) return arity_text(*command);
   if (std::string fault = rights_fault(ctx); !fault.empty()) return fault;
-  if (session_.origin != CommandOrigin::kClient) return "";
+  if (session_.origin != CommandOrigin::kClient) return {};
   if (session_.is_in_subscriber_mode() && !command->has(kInSubscriberMode)) {
     return fmt::format(
         "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are "
         "allowed in this context",
         command->full_name);
   }
-  return "";
+  return {};
 }
 
 std::string Dispatcher::refusal(const RegisteredCommand* command, uint32_t flags,
@@ -115,7 +115,7 @@ std::string Dispatcher::refusal(const RegisteredCommand* command, uint32_t flags
       !admission.make_room()) {
     return std::string(kOutOfMemory);
   }
-  return "";
+  return {};
 }
 
 bool Dispatcher::crosses_slots(const RegisteredCommand& command, Arguments args) const {
@@ -165,7 +165,7 @@ std::string Dispatcher::trouble(uint32_t flags, uint32_t permissions) const {
   if (availability.has(Availability::kLoading) && (permissions & kLoading) == 0) {
     return "LOADING Redis is loading the dataset in memory";
   }
-  return "";
+  return {};
 }
 
 Outcome Dispatcher::execute(Arguments args, int64_t now_ms, protocol::OutputBuffer& replies) {

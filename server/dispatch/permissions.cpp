@@ -141,10 +141,10 @@ std::string rights_fault(const Context& ctx) {
     return std::string(kNoAuthText);
   }
   if (session.transaction.active && ctx.command->has(kNoMulti)) return kNotInTransaction;
-  if (session.origin != CommandOrigin::kClient) return "";
-  if (session.identity.trusted_version == session.identity.version) return "";
+  if (session.origin != CommandOrigin::kClient) return {};
+  if (session.identity.trusted_version == session.identity.version) return {};
   const auto denial = denial_of(*session.identity.user, *ctx.command, ctx.args);
-  if (!denial) return "";
+  if (!denial) return {};
   log_denial(ctx, {.reason = denial->reason,
                    .object = denied_object(*denial, *ctx.command, ctx.args),
                    .user = session.identity.user->name()});
