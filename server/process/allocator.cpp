@@ -4,6 +4,11 @@
 #ifdef BLOOMERY_JEMALLOC
 #include <fmt/format.h>
 #include <jemalloc/jemalloc.h>
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#include <cstddef>
+// The sanitizers bring an allocator of their own; the compiler has no header for its figures.
+extern "C" size_t __sanitizer_get_current_allocated_bytes();
+extern "C" size_t __sanitizer_get_heap_size();
 #else
 #include <malloc.h>
 #endif
@@ -56,13 +61,32 @@ std::string allocator_report() {
 
 #else
 
+std::string allocator_report() {
+  return {};
+}
+
+void flush_thread_cache() {}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+
+AllocatorFigures allocator_figures() {
+  const uint64_t allocated = __sanitizer_get_current_allocated_bytes();
+  return {allocated, allocated, __sanitizer_get_heap_size()};
+}
+
+std::string allocator_name() {
+  return "sanitizer";
+}
+
+void purge_allocator() {}
+
+#else
+
 AllocatorFigures allocator_figures() {
   const struct mallinfo2 info = mallinfo2();
   const uint64_t allocated = info.uordblks + info.hblkhd;
   return {allocated, allocated, info.arena + info.hblkhd};
 }
-
-void flush_thread_cache() {}
 
 std::string allocator_name() {
   return "libc";
@@ -72,9 +96,7 @@ void purge_allocator() {
   malloc_trim(0);
 }
 
-std::string allocator_report() {
-  return {};
-}
+#endif
 
 #endif
 

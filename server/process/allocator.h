@@ -3,7 +3,8 @@
 // What can be asked of the allocator beyond memory: its figures, its report, and free pages back.
 //
 // Thread safety: all functions may be called from any thread.
-// Source: jemalloc's mallctl (https://jemalloc.net/jemalloc.3.html); without it, mallinfo2(3).
+// Source: jemalloc's mallctl (https://jemalloc.net/jemalloc.3.html); without it, mallinfo2(3) or
+// the sanitizers' own.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,7 @@ AllocatorFigures allocator_figures();
 // Returns the freed blocks that the calling thread keeps for its next allocations: the figures
 // count them as handed out.
 void flush_thread_cache();
-// "jemalloc-5.3.0", or "libc".
+// "jemalloc-5.3.0", "libc" or "sanitizer".
 std::string allocator_name();
 // Gives pages that hold nothing back to the system.
 void purge_allocator();

@@ -45,6 +45,7 @@ uint64_t MemoryMonitor::refresh() const {
 }
 
 uint64_t MemoryMonitor::measure_available() const {
+  measurements_.fetch_add(1, std::memory_order_relaxed);
   // Read first: arrays made meanwhile count twice rather than not at all.
   const uint64_t granted = core::bloom::granted_array_bytes();
   const uint64_t used = refresh();

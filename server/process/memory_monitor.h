@@ -69,6 +69,8 @@ class MemoryMonitor final : public core::MemoryBudget {
   uint64_t obtainable_bytes() const;
   // Asks the system, and becomes the base of available_bytes(). Some 30 microseconds.
   uint64_t measure_available() const;
+  // How often that was done.
+  uint64_t measurement_count() const { return measurements_.load(std::memory_order_relaxed); }
 
   // As RoomMaker: false when nothing may be evicted.
   bool make_room() const { return room_maker_ != nullptr && room_maker_->make_room(); }
@@ -95,6 +97,7 @@ class MemoryMonitor final : public core::MemoryBudget {
   mutable std::atomic<uint64_t> used_bytes_{0};
   mutable std::atomic<uint64_t> peak_bytes_{0};
   mutable std::atomic<uint32_t> questions_{0};
+  mutable std::atomic<uint64_t> measurements_{0};
   // The sums of all arrays ever made (granted_array_bytes()) at which memory would be used up, by
   // the last measurement, and from which on that is too old.
   mutable std::atomic<uint64_t> granted_max_{0};
