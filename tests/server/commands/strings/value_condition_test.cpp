@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "server/commands/strings/value_condition.h"
 
+#include <array>
+#include <string>
+#include <string_view>
+
 #include "tests/support/key_test.h"
 
 namespace server {
@@ -26,7 +30,8 @@ TEST_F(ValueConditionTest, WordsAreKnownInAnyCase) {
 }
 
 TEST_F(ValueConditionTest, ComparesTheTextHoweverItIsKept) {
-  for (const std::string value : {"12345", "", "hello", std::string("\0\xff", 2).c_str()}) {
+  const std::array<std::string, 4> values{"12345", "", "hello", std::string("\0\xff", 2)};
+  for (const std::string& value : values) {
     put("a", value);
     EXPECT_EQ(holds(Kind::kEqual, value), "yes");
     EXPECT_EQ(holds(Kind::kEqual, value + "x"), "no");
