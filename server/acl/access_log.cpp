@@ -18,16 +18,15 @@ bool is_same_event(const Denied& a, const Denied& b) {
 
 }  // namespace
 
+// As Redis: a lower limit is kept when the next new event comes.
 void AccessLog::set_limit(size_t limit) {
   const std::scoped_lock lock(mutex_);
   limit_ = limit;
-  if (entries_.size() > limit_) entries_.resize(limit_);
 }
 
 void AccessLog::add(Denied denied, int64_t now_ms) {
   counts_[static_cast<size_t>(denied.reason)].fetch_add(1, std::memory_order_relaxed);
   const std::scoped_lock lock(mutex_);
-  if (limit_ == 0) return;
   Entry fresh{std::move(denied), 1, now_ms};
   const size_t compared = std::min(entries_.size(), kComparedEntriesMax);
   const auto end = entries_.begin() + static_cast<std::ptrdiff_t>(compared);
@@ -37,10 +36,11 @@ void AccessLog::add(Denied denied, int64_t now_ms) {
   if (same != end) {
     fresh.count = same->count + 1;
     entries_.erase(same);
-  } else if (entries_.size() == limit_) {
-    entries_.pop_back();
+    entries_.push_front(std::move(fresh));
+    return;
   }
   entries_.push_front(std::move(fresh));
+  if (entries_.size() > limit_) entries_.resize(limit_);
 }
 
 std::vector<AccessLog::Entry> AccessLog::newest(size_t count) const {

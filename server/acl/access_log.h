@@ -3,7 +3,7 @@
 // AccessLog: the latest failed logins and denied commands, for ACL LOG; and how many there were.
 //
 // Invariants: the newest entry comes first. The same event within a minute counts in one entry.
-// Never longer than the limit.
+// Never longer than the limit was when the latest new event came.
 // Thread safety: all members may be called from any thread.
 // Source: https://redis.io/docs/latest/commands/acl-log/.
 #pragma once

@@ -72,14 +72,13 @@ core::Result<> CommandRules::apply_argument_rule(std::string_view what) {
   const auto command = table_->find(what.substr(0, bar));
   if (!command) return rule_error(kUnknownName);
   if (!table_->at(*command).parent.empty()) return rule_error(kArgumentOfSubcommand);
-  if (argument.empty()) return rule_error(kRuleSyntax);
+  if (argument.empty() || holds_separator(argument)) return rule_error(kRuleSyntax);
   if (!table_->at(*command).subcommands.empty()) return rule_error(kUnknownName);
   if (allows(*command, nullptr)) return {};
   auto& arguments = first_arguments_[*command];
-  const std::string lowered = lower_case(argument);
-  if (std::ranges::find(arguments, lowered) == arguments.end()) {
+  if (const std::string lowered = lower_case(argument); !arguments.contains(lowered)) {
     if (++first_argument_count_ > kFirstArgumentsMax) return rule_error(kTooManyRules);
-    arguments.push_back(lowered);
+    arguments.insert(lowered);
   }
   note(true, what);
   return {};
@@ -131,16 +130,24 @@ bool CommandRules::has_effects_of(const CommandRules& other) const {
          first_arguments_ == other.first_arguments_;
 }
 
-// Categories stay where there is a choice: they tell more of what was meant.
+// Categories stay where there is a choice: they tell more of what was meant. A rule that goes can
+// leave another without effect, as `-get` is without the `+@read` before it, so rules are dropped
+// until every one that is left has an effect.
 void CommandRules::simplify() {
-  for (const bool drops_categories : {false, true}) {
-    for (size_t i = 0; i < rules_.size();) {
-      const bool may_go = rules_[i].what.starts_with('@') == drops_categories;
-      if (may_go && is_without_effect(i)) {
-        rules_.erase(rules_.begin() + static_cast<std::ptrdiff_t>(i));
-      } else {
-        ++i;
-      }
+  size_t before = 0;
+  do {
+    before = rules_.size();
+    drop_rules_without_effect(/*categories=*/false);
+    drop_rules_without_effect(/*categories=*/true);
+  } while (rules_.size() < before);
+}
+
+void CommandRules::drop_rules_without_effect(bool categories) {
+  for (size_t i = 0; i < rules_.size();) {
+    if (rules_[i].what.starts_with('@') == categories && is_without_effect(i)) {
+      rules_.erase(rules_.begin() + static_cast<std::ptrdiff_t>(i));
+    } else {
+      ++i;
     }
   }
 }

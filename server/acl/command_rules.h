@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,7 @@ class CommandRules {
   bool allows_argument(size_t command, std::string_view argument) const;
   size_t denied_count() const;
   bool has_effects_of(const CommandRules& other) const;
+  void drop_rules_without_effect(bool categories);
   bool is_without_effect(size_t rule) const;
   void set(size_t command, bool allows);
   void set_category(uint32_t bit, bool allows);
@@ -65,9 +67,9 @@ class CommandRules {
   const CommandTable* table_;
   std::vector<uint64_t> bits_;
   bool allows_future_ = false;  // of commands that a later version brings
-  std::map<size_t, std::vector<std::string>> first_arguments_;  // by command
-  size_t first_argument_count_ = 0;                             // of all commands
-  std::vector<Rule> rules_;                                     // after the first +@all or -@all
+  std::map<size_t, std::set<std::string>> first_arguments_;  // by command
+  size_t first_argument_count_ = 0;                          // of all commands
+  std::vector<Rule> rules_;                                  // after the first +@all or -@all
 };
 
 }  // namespace server::acl

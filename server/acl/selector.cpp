@@ -6,6 +6,7 @@
 
 #include "protocol/arguments.h"
 #include "server/acl/rule_error.h"
+#include "server/config/words.h"
 
 namespace server::acl {
 namespace {
@@ -18,12 +19,6 @@ constexpr std::string_view kBehindAllKeys =
 constexpr std::string_view kBehindAllChannels =
     "Adding a pattern after the * pattern (or the 'allchannels' flag) is not valid and does not "
     "have any effect. Try 'resetchannels' to start with an empty list of channels";
-
-// A word that a configuration line could not hold.
-bool is_splittable(std::string_view word) {
-  return std::ranges::any_of(word,
-                             [](unsigned char c) { return std::isspace(c) != 0 || c == '\0'; });
-}
 
 // The access that "%RW~" names, and how long that is. Both are 0 when it names none.
 struct AccessPrefix {
@@ -91,7 +86,7 @@ core::Result<> Selector::add_key_pattern(std::string_view rule) {
       rule.starts_with('%') ? parse_access(rule) : AccessPrefix{kReadWrite, 1};
   if (prefix.access == kNoAccess) return rule_error(kRuleSyntax);
   const std::string_view pattern = rule.substr(prefix.size);
-  if (is_splittable(pattern)) return rule_error(kRuleSyntax);
+  if (holds_separator(pattern)) return rule_error(kRuleSyntax);
   const auto present = std::ranges::find(keys_, pattern, &KeyPattern::text);
   if (present != keys_.end()) {
     present->access |= prefix.access;
@@ -103,7 +98,7 @@ core::Result<> Selector::add_key_pattern(std::string_view rule) {
 
 core::Result<> Selector::add_channel_pattern(std::string_view pattern) {
   if (all_channels_) return rule_error(kBehindAllChannels);
-  if (is_splittable(pattern)) return rule_error(kRuleSyntax);
+  if (holds_separator(pattern)) return rule_error(kRuleSyntax);
   if (std::ranges::find(channels_, pattern, &ChannelPattern::text) == channels_.end()) {
     channels_.push_back({std::string(pattern), core::Glob(pattern)});
   }

@@ -115,6 +115,8 @@ core::Result<> User::add_selector(std::string_view text) {
     const std::string_view rule = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
     if (rule.empty()) continue;
+    // Written down again, it would look like the end of the selector.
+    if (rule.ends_with(')')) return rule_error(kRuleSyntax);
     if (auto applied = selector.apply(rule); !applied) return applied;
   }
   selectors_.push_back(std::move(selector));

@@ -78,6 +78,11 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(kWhiteSpace) - first + 1);
 }
 
+bool holds_separator(std::string_view word) {
+  return word.find('\0') != std::string_view::npos ||
+         word.find_first_of(kWhiteSpace) != std::string_view::npos;
+}
+
 std::string without_line_ends(std::string_view text) {
   std::string clean(text);
   std::replace(clean.begin(), clean.end(), '\r', ' ');

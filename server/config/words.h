@@ -32,6 +32,9 @@ std::string join_words(const std::vector<std::string>& words);
 std::string lower_case(std::string_view text);
 std::string_view trim(std::string_view text);
 
+// True of a word with white space or a zero byte, which a list of words could not hold.
+bool holds_separator(std::string_view word);
+
 // What a message may echo of a client's word: line ends would break the reply, so they become
 // spaces as in Redis.
 std::string without_line_ends(std::string_view text);

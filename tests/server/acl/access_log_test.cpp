@@ -51,11 +51,15 @@ TEST(AccessLogTest, TheLengthIsLimited) {
   log.set_limit(2);
   for (const char* const object : {"a", "b", "c"}) log.add(denied(object), 1000);
   EXPECT_EQ(log.newest(10).size(), 2U);
+  // As Redis: a lower limit is kept from the next new event on.
   log.set_limit(1);
+  log.add(denied("c"), 2000);
+  EXPECT_EQ(log.newest(10).size(), 2U);
+  log.add(denied("d"), 2000);
   ASSERT_EQ(log.newest(10).size(), 1U);
-  EXPECT_EQ(log.newest(10)[0].denied.object, "c");
+  EXPECT_EQ(log.newest(10)[0].denied.object, "d");
   log.set_limit(0);
-  log.add(denied("d"), 1000);
+  log.add(denied("e"), 2000);
   EXPECT_TRUE(log.newest(10).empty());
 }
 

@@ -78,6 +78,7 @@ TEST_F(CommandRulesTest, RulesWithoutEffectAreDropped) {
 
 TEST_F(CommandRulesTest, AFirstArgumentMayBeAllowed) {
   EXPECT_EQ(text_after({"+select|0", "+select|A"}), "-@all +select|0 +select|a");
+  EXPECT_EQ(text_after({"+select|0", "+select|a", "+select|0"}), "-@all +select|a +select|0");
   EXPECT_TRUE(allows(kSelect, "0"));
   EXPECT_TRUE(allows(kSelect, "a"));
   EXPECT_FALSE(allows(kSelect, "1"));
@@ -103,6 +104,9 @@ TEST_F(CommandRulesTest, WrongRulesAreToldAsRedisDoes) {
   EXPECT_EQ(apply("+select|"), "Syntax error");
   EXPECT_EQ(apply("+config|"), "Syntax error");
   EXPECT_EQ(apply("+config|get|x"), "Allowing first-arg of a subcommand is not supported");
+  // What could not be written down again.
+  EXPECT_EQ(apply("+select|a b"), "Syntax error");
+  EXPECT_EQ(apply(std::string_view("+select|a\0b", 11)), "Syntax error");
 }
 
 TEST_F(CommandRulesTest, TheTextMakesTheSameRules) {
@@ -129,6 +133,8 @@ TEST_F(CommandRulesTest, TheTextMakesTheSameRules) {
       }
     }
     ASSERT_EQ(before.allows_all(), again.allows_all());
+    ASSERT_EQ(again.text(), rules_.text());
+    again.simplify();
     ASSERT_EQ(again.text(), rules_.text());
   }
 }

@@ -77,6 +77,8 @@ TEST_F(UserTest, WrongSelectorsAreTold) {
   EXPECT_EQ(apply({"(on)"}), "(on): Syntax error");
   EXPECT_EQ(apply({"(+foo)"}), "(+foo): Unknown command or category name in ACL");
   EXPECT_EQ(apply({"foo)"}), "foo): Syntax error");
+  // Written down again, it would end too early.
+  EXPECT_EQ(apply({"(", "+get", "~x))"}), "( +get ~x)): Syntax error");
 }
 
 TEST_F(UserTest, ASelectorThatMayDoEverythingMakesTheUserSo) {
