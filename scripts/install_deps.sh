@@ -9,12 +9,13 @@ set -euo pipefail
 
 build_packages=(
   build-essential ccache cmake ninja-build
-  libbenchmark-dev libboost1.81-dev libfmt-dev libgmock-dev libgtest-dev libisal-dev
-  libjemalloc-dev liblzf-dev
+  libbenchmark-dev libboost-json1.81-dev libboost1.81-dev libfmt-dev libgmock-dev libgtest-dev
+  libisal-dev libjemalloc-dev liblzf-dev
   libspdlog-dev libssl-dev libxxhash-dev redis-tools
 )
 test_packages=(
-  clang-14 clang-format-14 clang-tidy-14 e2fsprogs iproute2 libclang-rt-14-dev git mount
+  clang-14 clang-format-14 clang-tidy-14 e2fsprogs etcd-client etcd-server git iproute2
+  libclang-rt-14-dev mount
   openssl php-cli php-redis procps prometheus-redis-exporter python3 python3-redis redis-sentinel
   redis-server ruby ruby-redis strace util-linux
 )
@@ -50,8 +51,8 @@ if [ "$(id -u)" -ne 0 ]; then
   as_root=(sudo)
 fi
 
-# The packages of redis-server, redis-sentinel and prometheus-redis-exporter start services; the
-# tests start programs of their own on other ports.
+# The packages of etcd, redis-server, redis-sentinel and prometheus-redis-exporter start services;
+# the tests start programs of their own on other ports.
 # invoke-rc.d asks policy-rc.d, whose 101 means "do not". An existing policy is left in charge.
 policy=/usr/sbin/policy-rc.d
 if [ ! -e "$policy" ]; then
@@ -68,7 +69,7 @@ apt update
 apt install --no-install-recommends "${missing[@]}" >/dev/null
 
 # Nor at the next boot, if it was this script that brought it.
-for service in redis-server redis-sentinel prometheus-redis-exporter; do
+for service in etcd redis-server redis-sentinel prometheus-redis-exporter; do
   if [[ " ${missing[*]} " == *" $service "* ]] && command -v systemctl >/dev/null; then
     "${as_root[@]}" systemctl disable --now "$service" >/dev/null 2>&1 || true
   fi

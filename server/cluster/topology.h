@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+//
+// Topology: which servers there are, which of them form a shard, who leads it, and which slots it
+// owns. One document, kept in etcd; its version is the revision at which etcd stored it.
+//
+// Invariants, held by every Topology that parse_topology() returns and check_topology() accepts:
+// each of the 16384 slots belongs to exactly one shard; a node is a member of exactly one shard;
+// leader and insync are members, the leader is in sync; no two nodes have the same address. Shards
+// are sorted by name, nodes by id.
+// Thread safety: values and pure functions.
+// Source: one compare-and-swapped document holds all, so that changes have one order:
+// https://etcd.io/docs/v3.4/learning/api/#transaction.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.h"
+#include "server/cluster/slot_ranges.h"
+
+namespace server::cluster {
+
+struct Node {
+  std::string id;  // 40 lower-case hexadecimal digits
+  std::string ip;  // what clients are sent to
+  uint16_t port = 0;
+  uint16_t tls_port = 0;  // 0: none
+  std::string hostname;   // may be empty
+
+  bool operator==(const Node&) const = default;
+};
+
+struct Shard {
+  std::string name;    // 1 to 32 of a-z 0-9 - _
+  uint64_t epoch = 0;  // grows with every change of the leader
+  std::string leader;
+  std::vector<std::string> members;  // in the order they joined, the leader among them
+  std::vector<std::string> insync;   // who may take over, the leader among them
+  SlotRanges slots;
+
+  bool operator==(const Shard&) const = default;
+  bool has_member(std::string_view id) const;
+  bool is_insync(std::string_view id) const;
+};
+
+struct Topology {
+  std::vector<Shard> shards;
+  std::vector<Node> nodes;
+
+  bool operator==(const Topology&) const = default;
+  // Null where there is none.
+  const Node* node(std::string_view id) const;
+  const Shard* shard(std::string_view name) const;
+  const Shard* shard_of(std::string_view node_id) const;
+  Node* node(std::string_view id);
+  Shard* shard(std::string_view name);
+};
+
+// A topology and the revision of etcd that it has; 0 is none.
+struct TopologyVersion {
+  Topology topology;
+  uint64_t revision = 0;
+};
+
+// What is larger is refused before it is parsed: etcd takes no request of more than 1.5 MB.
+inline constexpr size_t kTopologyBytesMax = 1024 * 1024;
+
+bool is_node_id(std::string_view id);
+bool is_shard_name(std::string_view name);
+
+// Errors: what of the invariants does not hold, with the name of the shard or node.
+core::Result<> check_topology(const Topology& topology);
+
+// The document's text: {"format":1,"shards":{…},"nodes":{…}}.
+// Errors: not JSON, a format or member that this version does not know, a wrong type, and those of
+// check_topology().
+core::Result<Topology> parse_topology(std::string_view json);
+
+// topology: one that check_topology() accepts.
+std::string topology_json(const Topology& topology);
+
+}  // namespace server::cluster

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <initializer_list>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "core/printable.h"
+#include "server/cluster/topology.h"
+
+namespace server::cluster {
+namespace {
+
+namespace json = boost::json;
+
+constexpr int kFormat = 1;
+
+// Thrown inside of this file alone: a document is nested, and each of its values may be wrong.
+struct Fault {
+  std::string text;
+};
+
+const json::object& as_object(const json::value& value, std::string_view what) {
+  if (const json::object* object = value.if_object()) return *object;
+  throw Fault{fmt::format("{} is no object", what)};
+}
+
+std::string as_text(const json::value& value, std::string_view what) {
+  if (const json::string* text = value.if_string()) return {text->data(), text->size()};
+  throw Fault{fmt::format("{} is no string", what)};
+}
+
+uint64_t as_number(const json::value& value, uint64_t most, std::string_view what) {
+  boost::system::error_code failed;
+  const auto number = value.to_number<uint64_t>(failed);
+  if (failed || number > most) throw Fault{fmt::format("{} is no number up to {}", what, most)};
+  return number;
+}
+
+std::vector<std::string> as_texts(const json::value& value, std::string_view what) {
+  const json::array* items = value.if_array();
+  if (items == nullptr) throw Fault{fmt::format("{} is no array", what)};
+  std::vector<std::string> texts;
+  texts.reserve(items->size());
+  for (const json::value& item : *items) texts.push_back(as_text(item, what));
+  return texts;
+}
+
+// A member that this version does not know would be lost when it writes the document again.
+void refuse_others(const json::object& object, std::initializer_list<std::string_view> known) {
+  for (const auto& member : object) {
+    bool is_known = false;
+    for (const std::string_view name : known) is_known |= name == std::string_view(member.key());
+    if (!is_known) throw Fault{fmt::format("unknown member '{}'", core::printable(member.key()))};
+  }
+}
+
+const json::value& member(const json::object& object, std::string_view name) {
+  if (const json::value* value = object.if_contains(name)) return *value;
+  throw Fault{fmt::format("'{}' is missing", name)};
+}
+
+Shard parse_shard(std::string_view name, const json::value& value) {
+  const json::object& object = as_object(value, "a shard");
+  refuse_others(object, {"epoch", "leader", "members", "insync", "slots"});
+  Shard shard;
+  shard.name = name;
+  shard.epoch = as_number(member(object, "epoch"), std::numeric_limits<int64_t>::max(), "epoch");
+  shard.leader = as_text(member(object, "leader"), "leader");
+  shard.members = as_texts(member(object, "members"), "members");
+  shard.insync = as_texts(member(object, "insync"), "insync");
+  auto slots = parse_slot_ranges(as_text(member(object, "slots"), "slots"));
+  if (!slots) throw Fault{std::string(core::without_code(slots.error().message))};
+  shard.slots = *std::move(slots);
+  return shard;
+}
+
+Node parse_node(std::string_view id, const json::value& value) {
+  const json::object& object = as_object(value, "a node");
+  refuse_others(object, {"ip", "port", "tls", "host"});
+  constexpr uint64_t kPortMax = std::numeric_limits<uint16_t>::max();
+  Node node;
+  node.id = id;
+  node.ip = as_text(member(object, "ip"), "ip");
+  node.port = static_cast<uint16_t>(as_number(member(object, "port"), kPortMax, "port"));
+  node.tls_port = static_cast<uint16_t>(as_number(member(object, "tls"), kPortMax, "tls"));
+  node.hostname = as_text(member(object, "host"), "host");
+  return node;
+}
+
+Topology parse_document(const json::value& value) {
+  const json::object& object = as_object(value, "the document");
+  if (as_number(member(object, "format"), std::numeric_limits<int>::max(), "format") != kFormat) {
+    throw Fault{"another format than 1: written by a newer version"};
+  }
+  refuse_others(object, {"format", "shards", "nodes"});
+  Topology topology;
+  for (const auto& [name, shard] : as_object(member(object, "shards"), "shards")) {
+    topology.shards.push_back(parse_shard(name, shard));
+  }
+  for (const auto& [id, node] : as_object(member(object, "nodes"), "nodes")) {
+    topology.nodes.push_back(parse_node(id, node));
+  }
+  std::ranges::sort(topology.shards, {}, &Shard::name);
+  std::ranges::sort(topology.nodes, {}, &Node::id);
+  return topology;
+}
+
+json::array texts_json(const std::vector<std::string>& texts) {
+  json::array items;
+  for (const std::string& text : texts) items.emplace_back(text);
+  return items;
+}
+
+}  // namespace
+
+core::Result<Topology> parse_topology(std::string_view text) {
+  const auto refusal = [](std::string_view fault) {
+    return core::Error{fmt::format("ERR topology: {}", fault)};
+  };
+  if (text.size() > kTopologyBytesMax) return refusal("larger than 1 MiB");
+  boost::system::error_code failed;
+  const json::value value = json::parse(text, failed);
+  if (failed) return refusal("not JSON: " + failed.message());
+  try {
+    Topology topology = parse_document(value);
+    if (auto checked = check_topology(topology); !checked) return checked.error();
+    return topology;
+  } catch (const Fault& fault) {
+    return refusal(fault.text);
+  }
+}
+
+std::string topology_json(const Topology& topology) {
+  json::object shards;
+  for (const Shard& shard : topology.shards) {
+    shards[shard.name] = {{"epoch", shard.epoch},
+                          {"leader", shard.leader},
+                          {"members", texts_json(shard.members)},
+                          {"insync", texts_json(shard.insync)},
+                          {"slots", slot_ranges_text(shard.slots)}};
+  }
+  json::object nodes;
+  for (const Node& node : topology.nodes) {
+    nodes[node.id] = {
+        {"ip", node.ip}, {"port", node.port}, {"tls", node.tls_port}, {"host", node.hostname}};
+  }
+  return json::serialize(json::object{
+      {"format", kFormat}, {"shards", std::move(shards)}, {"nodes", std::move(nodes)}});
+}
+
+}  // namespace server::cluster

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#include "server/cluster/topology.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/server/cluster/sample_topology.h"
+
+namespace server::cluster {
+namespace {
+
+TEST(TopologyJsonTest, TheDocumentMakesTheSameTopology) {
+  const Topology topology = sample_topology();
+  const std::string text = topology_json(topology);
+  const auto parsed = parse_topology(text);
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  EXPECT_EQ(*parsed, topology);
+  EXPECT_EQ(topology_json(*parsed), text);
+}
+
+TEST(TopologyJsonTest, WrongDocumentsAreRefused) {
+  const std::string good = topology_json(sample_topology());
+  for (size_t size = 0; size < good.size(); ++size) {
+    EXPECT_FALSE(parse_topology(good.substr(0, size))) << size;
+  }
+  const auto with = [&](const std::string& part, const std::string& other) {
+    std::string text = good;
+    const size_t at = text.find(part);
+    EXPECT_NE(at, std::string::npos) << part;
+    text.replace(at, part.size(), other);
+    const auto parsed = parse_topology(text);
+    return parsed ? "" : parsed.error().message;
+  };
+  EXPECT_EQ(with("\"format\":1", "\"format\":2"),
+            "ERR topology: another format than 1: written by a newer version");
+  EXPECT_EQ(with("\"format\":1", "\"format\":1,\"more\":{}"),
+            "ERR topology: unknown member 'more'");
+  EXPECT_EQ(with("\"epoch\":7", "\"epoch\":-7"),
+            "ERR topology: epoch is no number up to 9223372036854775807");
+  EXPECT_EQ(with("\"epoch\":7", "\"epoch\":7.5"),
+            "ERR topology: epoch is no number up to 9223372036854775807");
+  EXPECT_EQ(with("\"port\":7001", "\"port\":70010"), "ERR topology: port is no number up to 65535");
+  EXPECT_EQ(with("\"slots\":\"0-5460 7000\"", "\"slots\":\"0-5460,7000\""),
+            "ERR topology: slot range '0-5460,7000' is not FIRST-LAST with slots from 0 to 16383");
+  EXPECT_EQ(with("\"s1\":", "\"S1\":"),
+            "ERR topology: shard 'S1': a name is 1 to 32 of a-z, 0-9, '-', '_'");
+  EXPECT_FALSE(parse_topology(std::string(kTopologyBytesMax + 1, ' ')));
+  EXPECT_FALSE(parse_topology("[]"));
+}
+
+}  // namespace
+}  // namespace server::cluster

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+#include "server/cluster/topology.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/server/cluster/sample_topology.h"
+
+namespace server::cluster {
+namespace {
+
+std::string fault_of(const Topology& topology) {
+  const auto checked = check_topology(topology);
+  return checked ? "" : checked.error().message;
+}
+
+TEST(TopologyTest, TheSampleIsValid) {
+  EXPECT_EQ(fault_of(sample_topology()), "");
+}
+
+TEST(TopologyTest, WhoIsWhereIsFound) {
+  const Topology topology = sample_topology();
+  EXPECT_EQ(topology.node(id_of('b'))->port, 7001);
+  EXPECT_EQ(topology.node(id_of('d')), nullptr);
+  EXPECT_EQ(topology.shard("s2")->leader, id_of('c'));
+  EXPECT_EQ(topology.shard("s3"), nullptr);
+  EXPECT_EQ(topology.shard_of(id_of('b'))->name, "s1");
+  EXPECT_EQ(topology.shard_of(id_of('d')), nullptr);
+}
+
+TEST(TopologyTest, EachSlotHasOneOwner) {
+  Topology topology = sample_topology();
+  topology.shards[0].slots = {{0, 5460}};
+  EXPECT_EQ(fault_of(topology), "ERR topology: slot 7000 has no owner");
+  topology.shards[0].slots = {{0, 5461}, {7000, 7000}};
+  EXPECT_EQ(fault_of(topology), "ERR topology: slot 5461 has two owners");
+  topology.shards[0].slots = {{0, 5460}, {7000, 7000}, {7001, 7001}};
+  EXPECT_EQ(fault_of(topology), "ERR topology: slot 7001 has two owners");
+  topology = sample_topology();
+  topology.shards[1].slots = {{5461, 6999}, {7001, 16382}};
+  EXPECT_EQ(fault_of(topology), "ERR topology: slot 16383 has no owner");
+  topology.shards[1].slots = {{5461, 6999}, {7001, 16384}};
+  EXPECT_EQ(fault_of(topology), "ERR topology: shard s2: its slots are no ascending ranges");
+}
+
+TEST(TopologyTest, EachNodeHasOnePlace) {
+  Topology topology = sample_topology();
+  topology.shards[1].members.push_back(id_of('b'));
+  EXPECT_EQ(fault_of(topology), "ERR topology: node " + id_of('b') + " has two places");
+  topology = sample_topology();
+  topology.shards[0].members.pop_back();
+  topology.shards[0].insync.pop_back();
+  EXPECT_EQ(fault_of(topology), "ERR topology: node " + id_of('b') + " belongs to no shard");
+  topology = sample_topology();
+  topology.shards[0].members.push_back(id_of('d'));
+  EXPECT_EQ(fault_of(topology),
+            "ERR topology: shard s1 names the unknown node '" + id_of('d') + "'");
+  topology = sample_topology();
+  topology.nodes[1].ip = "10.0.0.1";
+  EXPECT_EQ(fault_of(topology), "ERR topology: two nodes have the address 10.0.0.1:7001");
+}
+
+TEST(TopologyTest, TheLeaderIsInSync) {
+  Topology topology = sample_topology();
+  topology.shards[0].insync = {id_of('b')};
+  EXPECT_EQ(fault_of(topology), "ERR topology: the leader of shard s1 is not among those in sync");
+  topology.shards[0].insync = {id_of('a'), id_of('c')};
+  EXPECT_NE(fault_of(topology), "");
+}
+
+TEST(TopologyTest, AddressesCannotBreakAReply) {
+  for (const char* const ip : {"", "10.0.0.1\r\n+OK", "a b", "a,b"}) {
+    Topology topology = sample_topology();
+    topology.nodes[0].ip = ip;
+    EXPECT_NE(fault_of(topology), "") << ip;
+  }
+}
+
+}  // namespace
+}  // namespace server::cluster
