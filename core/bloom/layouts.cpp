@@ -56,6 +56,16 @@ std::optional<ArrayFigures> array_figures(LayoutId layout, const ArrayView& arra
   });
 }
 
+std::optional<double> array_fill_ratio(LayoutId layout, const ArrayView& array,
+                                       uint64_t item_count) {
+  return with_layout(layout, [&]<class Layout>() -> std::optional<double> {
+    if constexpr (DeletableLayout<Layout>) {
+      return Layout::fill_now(array.words, array.geometry, item_count);
+    }
+    return std::nullopt;
+  });
+}
+
 std::optional<double> predicted_residue(LayoutId layout, const Geometry& geometry,
                                         double item_count) {
   return with_layout(layout, [&]<class Layout>() -> std::optional<double> {

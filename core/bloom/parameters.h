@@ -185,6 +185,9 @@ struct ArrayFigures {
 // Nothing of layouts that only add. Takes up to some milliseconds.
 std::optional<ArrayFigures> array_figures(LayoutId layout, const ArrayView& array,
                                           uint64_t item_count);
+// The first of these figures alone; takes no time.
+std::optional<double> array_fill_ratio(LayoutId layout, const ArrayView& array,
+                                       uint64_t item_count);
 // Share of `item_count` items that deleting would leave in place, had none been deleted before.
 std::optional<double> predicted_residue(LayoutId layout, const Geometry& geometry,
                                         double item_count);

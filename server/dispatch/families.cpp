@@ -13,13 +13,13 @@ std::span<const std::span<const Command>> command_families() {
       bloom_insight_commands(),  bloom_many_commands(),   bloom_merge_commands(),
       bloom_deletion_commands(), bloom_window_commands(), key_commands(),
       dump_commands(),           expiry_commands(),       scan_commands(),
-      object_commands(),         database_commands(),     transaction_commands(),
-      connection_commands(),     client_commands(),       config_commands(),
-      server_commands(),         acl_commands(),          memory_commands(),
-      latency_commands(),        observation_commands(),  introspection_commands(),
-      cluster_commands(),        persistence_commands(),  debug_commands(),
-      script_commands(),         replica_commands(),      replication_commands(),
-      pubsub_commands(),
+      filter_scan_commands(),    object_commands(),       database_commands(),
+      transaction_commands(),    connection_commands(),   client_commands(),
+      config_commands(),         server_commands(),       acl_commands(),
+      memory_commands(),         latency_commands(),      observation_commands(),
+      introspection_commands(),  cluster_commands(),      persistence_commands(),
+      debug_commands(),          script_commands(),       replica_commands(),
+      replication_commands(),    pubsub_commands(),
   };
   return kFamilies;
 }

@@ -23,6 +23,7 @@ std::span<const Command> config_commands();
 std::span<const Command> connection_commands();
 std::span<const Command> introspection_commands();
 std::span<const Command> key_commands();
+std::span<const Command> filter_scan_commands();
 std::span<const Command> scan_commands();
 std::span<const Command> database_commands();
 std::span<const Command> debug_commands();

@@ -16,6 +16,7 @@
 #include "core/bloom/window.h"
 #include "server/commands/bloom/bloom_access.h"
 #include "server/commands/bloom/bloom_options.h"
+#include "server/commands/bloom/filter_figures.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
 
@@ -80,6 +81,27 @@ void write_planned_residue(protocol::ReplyWriter& reply, LayoutId layout,
   }
 }
 
+// Of memory that is reserved at once, only pages that items have touched are resident.
+struct Fill {
+  std::string_view name;
+  double share;
+};
+constexpr Fill kFills[] = {
+    {"0.001%", 1e-5}, {"0.01%", 1e-4}, {"0.1%", 1e-3}, {"1%", 0.01}, {"100%", 1}};
+
+void write_planned_resident(protocol::ReplyWriter& reply, uint64_t array_bytes, double touches) {
+  constexpr double kPageBytes = 4096;
+  const double pages = std::max(1.0, static_cast<double>(array_bytes) / kPageBytes);
+  reply.bulk("resident bytes");
+  reply.map(std::size(kFills));
+  PairWriter pairs(reply);
+  for (const Fill& fill : kFills) {
+    // A page stays untouched with probability (1 - 1/pages)^touches.
+    const double touched = -std::expm1(fill.share * touches * std::log1p(-1 / pages));
+    pairs.count(fill.name, static_cast<uint64_t>(touched * static_cast<double>(array_bytes)));
+  }
+}
+
 /* BF.PLAN error_rate capacity [EXPANSION expansion] [NONSCALING] [TIGHTENING ratio]
    [WINDOW length [ITEMS]] [GENERATIONS generations] [REFRESH]
    [LAYOUT layout] [DELETABLE] [REGIONS bits] */
@@ -99,7 +121,7 @@ void plan(Context& ctx) {
       core::bloom::window_bytes(parameters);
   const uint64_t capacity = is_windowed ? parameters.capacity : layer->capacity;
   const bool is_deletable = layout_row(parameters.layout).clears_bits;
-  ctx.reply.map(8 + size_t{is_windowed} + (is_deletable ? 2 : 0));
+  ctx.reply.map(10 + size_t{is_windowed} + (is_deletable ? 2 : 0));
   PairWriter pairs(ctx.reply);
   pairs.text("layout", core::bloom::layout_name(parameters.layout));
   // What BF.INFO will say of it.
@@ -111,100 +133,15 @@ void plan(Context& ctx) {
   pairs.number("error rate of the first layer", layer->error_rate);
   pairs.flag("scaling", parameters.is_scaling());
   if (is_windowed) pairs.count("generations", layer_count);
-  if (!is_deletable) return;
-  pairs.count("cell bits", geometry.cell_bits);
-  write_planned_residue(ctx.reply, parameters.layout, *layer);
-}
-
-struct GenerationFigures {
-  int64_t start = 0;
-  uint64_t layer_count = 0;
-  uint64_t item_count = 0;
-};
-
-struct LayerFigures {
-  LayerInfo info;
-  double fill_ratio = 0;
-  double items = 0;    // estimated from the bits
-  double residue = 0;  // where items can be deleted
-};
-
-// What STATS tells, read in one go so that the reply is written without the lock.
-struct FilterFigures {
-  FilterParameters parameters;
-  uint64_t size_bytes = 0;
-  uint64_t item_count = 0;
-  uint64_t capacity = 0;
-  double predicted_error_rate = 0;
-  std::vector<LayerFigures> layers;
-  std::vector<GenerationFigures> generations;  // of a window
-
-  // Items beyond what generations have room for without growing.
-  uint64_t items_over() const {
-    const uint64_t room = generation_parameters(parameters).capacity;
-    uint64_t sum = 0;
-    for (const GenerationFigures& generation : generations) {
-      if (generation.item_count > room) sum += generation.item_count - room;
-    }
-    return sum;
+  // A snapshot or a base of the log holds the arrays as they are; two of them while the next one
+  // is written.
+  pairs.count("disk bytes", 2 * bytes);
+  if (is_deletable) {
+    pairs.count("cell bits", geometry.cell_bits);
+    write_planned_residue(ctx.reply, parameters.layout, *layer);
   }
-  uint64_t bit_count() const {
-    uint64_t sum = 0;
-    for (const LayerFigures& layer : layers) sum += layer.info.geometry.bit_count;
-    return sum;
-  }
-  double fill_ratio() const {
-    double ones = 0;
-    for (const LayerFigures& layer : layers) {
-      ones += layer.fill_ratio * static_cast<double>(layer.info.geometry.bit_count);
-    }
-    return ones / static_cast<double>(bit_count());
-  }
-  double estimated_cardinality() const {
-    double sum = 0;
-    for (const LayerFigures& layer : layers) sum += layer.items;
-    return sum;
-  }
-  bool is_deletable() const { return layout_row(parameters.layout).clears_bits; }
-  // The mean over all items.
-  double residue() const {
-    double sum = 0;
-    for (const LayerFigures& layer : layers) {
-      sum += layer.residue * static_cast<double>(layer.info.item_count);
-    }
-    return item_count == 0 ? 0 : sum / static_cast<double>(item_count);
-  }
-};
-
-FilterFigures figures_of(const ScalableFilter& filter) {
-  FilterFigures figures{filter.parameters(),
-                        filter.size_bytes(),
-                        filter.item_count(),
-                        filter.capacity(),
-                        filter.predicted_error_rate(),
-                        {},
-                        {}};
-  // Layers share what may be read by their sizes.
-  const double share = static_cast<double>(kReadBytes) /
-                       static_cast<double>(std::max(filter.size_bytes(), kReadBytes));
-  for (size_t i = 0; i < filter.layer_count(); ++i) {
-    const LayerInfo info = filter.layer_info(i);
-    const double read_bytes = std::ceil(share * static_cast<double>(info.geometry.size_bytes()));
-    const core::bloom::ArrayView array{filter.layer_bits(i).words(), info.geometry};
-    if (const auto own = core::bloom::array_figures(filter.layout(), array, info.item_count)) {
-      figures.layers.push_back({info, own->fill_ratio, own->items, own->residue});
-      continue;
-    }
-    const double fill = filter.sampled_fill_ratio(i, static_cast<uint64_t>(read_bytes));
-    figures.layers.push_back({info, fill, core::bloom::estimated_items(info.geometry, fill)});
-  }
-  const core::bloom::Window* const window = filter.window();
-  for (size_t i = 0; window != nullptr && i < window->generations().size(); ++i) {
-    const auto& [ordinal, layer_count] = window->generations()[i];
-    figures.generations.push_back(
-        {window->start_of(ordinal), layer_count, filter.generation_item_count(i)});
-  }
-  return figures;
+  const auto lines = static_cast<double>(core::bloom::lookup_lines(geometry));
+  write_planned_resident(ctx.reply, bits / 8, static_cast<double>(capacity) * lines);
 }
 
 // Null where the errors of the layers are no geometric series, or where there is one layer only.
@@ -213,6 +150,15 @@ void write_tightening(PairWriter& pairs, const FilterParameters& parameters) {
   const double ratio = parameters.is_scaling() ? tightening_ratio_of(parameters) : 0;
   if (ratio == 0) return pairs.null(kLabel);
   pairs.number(kLabel, ratio);
+}
+
+// What is left before the filter grows, or is full, and what growing will take.
+void write_room(PairWriter& pairs, const FilterFigures& figures) {
+  const auto count_or_null = [&](std::string_view label, std::optional<uint64_t> value) {
+    value ? pairs.count(label, *value) : pairs.null(label);
+  };
+  count_or_null("items left", figures.items_left);
+  count_or_null("next layer bytes", figures.next_layer_bytes);
 }
 
 void write_layer(protocol::ReplyWriter& reply, const LayerFigures& layer, bool is_deletable) {
@@ -260,7 +206,7 @@ void write_filter(protocol::ReplyWriter& reply, const FilterFigures& figures) {
   const Geometry& newest = figures.layers.back().info.geometry;
   const bool is_estimated = parameters.item_count_is_estimated;
   const bool is_windowed = parameters.window.is_set();
-  reply.map(14 + size_t{is_estimated} + size_t{is_windowed} + (figures.is_deletable() ? 2 : 0));
+  reply.map(16 + size_t{is_estimated} + size_t{is_windowed} + (figures.is_deletable() ? 2 : 0));
   PairWriter pairs(reply);
   pairs.text("layout", core::bloom::layout_name(parameters.layout));
   pairs.count("bytes", figures.size_bytes);
@@ -282,6 +228,7 @@ void write_filter(protocol::ReplyWriter& reply, const FilterFigures& figures) {
   } else {
     pairs.null("expansion");
   }
+  write_room(pairs, figures);
   if (figures.is_deletable()) {
     pairs.count("cell bits", newest.cell_bits);
     pairs.number("predicted residue", figures.residue());
@@ -301,7 +248,7 @@ void stats(Context& ctx) {
   const auto found = find_filter(ctx, key);
   if (!found) return;
   if (*found == nullptr) return ctx.reply.error(kFilterNotFound);
-  const FilterFigures figures = figures_of(**found);
+  const FilterFigures figures = figures_of(**found, kReadBytes);
   lock.unlock();
   write_filter(ctx.reply, figures);
 }

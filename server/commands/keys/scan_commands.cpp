@@ -3,35 +3,19 @@
 // KEYS, SCAN, RANDOMKEY: looking for keys whose names are not known.
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstdlib>
 #include <limits>
-#include <optional>
 #include <random>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "core/glob.h"
+#include "server/commands/keys/scan_arguments.h"
 #include "server/commands/keys/value_type.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
 
 namespace server {
 namespace {
-
-class NamePattern {
- public:
-  explicit NamePattern(std::string_view pattern)
-      : takes_all_(pattern == "*"), glob_(takes_all_ ? std::string_view() : pattern) {}
-
-  // "*" takes every name, the empty one included, which a Glob would not.
-  bool fits(std::string_view name) const { return takes_all_ || glob_.matches(name); }
-
- private:
-  bool takes_all_;
-  core::Glob glob_;
-};
 
 // Names copied under a lock, to be matched after it: a pattern may cost many steps a name, and
 // writers of the stripe would wait for them.
@@ -56,26 +40,6 @@ class CopiedNames {
  private:
   std::string bytes_;
   std::vector<size_t> ends_;
-};
-
-// Replies of which the number is known only at the end.
-class ReplyList {
- public:
-  explicit ReplyList(protocol::RespVersion version) : writer_(buffer_, version) {}
-
-  void add(std::string_view text) {
-    writer_.bulk(text);
-    ++count_;
-  }
-  void write_to(protocol::ReplyWriter& reply) const {
-    reply.array(count_);
-    reply.buffer().append(buffer_.view());
-  }
-
- private:
-  protocol::OutputBuffer buffer_;
-  protocol::ReplyWriter writer_;
-  size_t count_ = 0;
 };
 
 // Scans keys for which takes(entry) holds, and lists those whose names fit. Copies the names of at
@@ -109,53 +73,9 @@ void keys(Context& ctx) {
   names.write_to(ctx.reply);
 }
 
-// As strtoul takes it: a sign is fine and so is no digit at all, only space in front is not.
-std::optional<uint64_t> parse_cursor(std::string_view text) {
-  const std::string copy(text);
-  if (!copy.empty() && std::isspace(static_cast<unsigned char>(copy[0])) != 0) return std::nullopt;
-  errno = 0;
-  char* end = nullptr;
-  const unsigned long long cursor = std::strtoull(copy.c_str(), &end, 10);
-  if (*end != '\0' || errno == ERANGE) return std::nullopt;
-  return cursor;
-}
-
-struct ScanArguments {
-  core::keyspace::ScanOptions options;
-  std::string_view pattern = "*";
-  std::string_view type;  // empty: any
-  bool has_type = false;
-  std::string_view error;
-};
-
-ScanArguments parse_scan(const Context& ctx) {
-  ScanArguments scan;
-  scan.options.locking = ctx.locking();
-  protocol::ArgumentCursor cursor(ctx.args.subspan(1));
-  const auto position = parse_cursor(cursor.next());
-  if (!position) cursor.fail("ERR invalid cursor");
-  scan.options.cursor = position.value_or(0);
-  while (!cursor.done()) {
-    if (cursor.eat_keyword("COUNT")) {
-      const int64_t count = cursor.take_int64();
-      if (count < 1) cursor.fail(kSyntaxError);
-      scan.options.count = static_cast<size_t>(count);
-    } else if (cursor.eat_keyword("MATCH")) {
-      scan.pattern = cursor.next();
-    } else if (cursor.eat_keyword("TYPE")) {
-      scan.type = cursor.next();
-      scan.has_type = true;
-    } else {
-      cursor.fail(kSyntaxError);
-    }
-  }
-  scan.error = cursor.error();
-  return scan;
-}
-
 /* SCAN cursor [MATCH pattern] [COUNT count] [TYPE type] */
 void scan(Context& ctx) {
-  const ScanArguments wanted = parse_scan(ctx);
+  const ScanArguments wanted = parse_scan(ctx, /*knows_type=*/true);
   if (!wanted.error.empty()) return ctx.reply.error(wanted.error);
   // Filters come after the visit, so that COUNT bounds the work and not the answer.
   ReplyList names(ctx.reply.version());

@@ -71,12 +71,55 @@ TEST_F(BloomInsightCommandsTest, PlanIsFlatInResp2AndAMapInResp3) {
                              bulk("cache lines per lookup") + integer(1) + bulk("bits per item");
   const std::string rate = bulk("error rate of the first layer");
   const std::string scaling = bulk("scaling");
-  EXPECT_EQ(run({"BF.PLAN", "0.01", "100", "NONSCALING"}).substr(0, 5), "*16\r\n");
+  std::string fills;
+  for (const char* const fill : {"0.001%", "0.01%", "0.1%", "1%", "100%"}) {
+    fills += bulk(fill) + integer(128);
+  }
+  const std::string end = bulk("disk bytes") + integer(352) + bulk("resident bytes");
+  EXPECT_EQ(run({"BF.PLAN", "0.01", "100", "NONSCALING"}).substr(0, 5), "*20\r\n");
   EXPECT_EQ(run({"bf.plan", "0.02", "100", "tightening", "0.5"}),
-            "*16\r\n" + native + bulk("10.24") + rate + bulk("0.01") + scaling + integer(1));
+            "*20\r\n" + native + bulk("10.24") + rate + bulk("0.01") + scaling + integer(1) + end +
+                "*10\r\n" + fills);
   run({"HELLO", "3"});
   EXPECT_EQ(run({"BF.PLAN", "0.02", "100", "TIGHTENING", "0.5"}),
-            "%8\r\n" + native + ",10.24\r\n" + rate + ",0.01\r\n" + scaling + "#t\r\n");
+            "%10\r\n" + native + ",10.24\r\n" + rate + ",0.01\r\n" + scaling + "#t\r\n" + end +
+                "%5\r\n" + fills);
+}
+
+// Of the fill by which a reservation has become resident; measured in docs/bloom_math.md.
+TEST_F(BloomInsightCommandsTest, PlanTellsWhatIsResident) {
+  const std::string reply = run({"BF.PLAN", "0.01", "200000000", "NONSCALING"});
+  const auto resident_at = [&](const std::string& fill) {
+    size_t at = reply.find(bulk(fill)) + bulk(fill).size() + 1;
+    return std::stod(take_line(reply, &at));
+  };
+  const double bytes = std::stod(plan({"0.01", "200000000", "NONSCALING"}).at("bytes"));
+  EXPECT_NEAR(resident_at("0.001%") / bytes, 0.033, 0.01);
+  EXPECT_NEAR(resident_at("0.1%") / bytes, 0.965, 0.03);
+  EXPECT_NEAR(resident_at("100%") / bytes, 1, 0.001);
+}
+
+TEST_F(BloomInsightCommandsTest, StatsTellWhatIsLeftBeforeGrowth) {
+  run({"BF.RESERVE", "k", "0.01", "100", "LAYOUT", "REDISBLOOM"});
+  EXPECT_EQ(stats("k").at("items left"), "100");
+  const uint64_t bytes = std::stoull(stats("k").at("bytes"));
+  const uint64_t next = std::stoull(stats("k").at("next layer bytes"));
+  add_items("k", 100);
+  const Figures full = stats("k");
+  const uint64_t left = std::stoull(full.at("items left"));
+  EXPECT_EQ(left, 100 - std::stoull(full.at("items")));
+  for (int i = 100; std::stoull(stats("k").at("bytes")) == bytes; ++i) {
+    ASSERT_LT(i, 120) << "it never grew";
+    run({"BF.ADD", "k", "item:" + std::to_string(i)});
+  }
+  EXPECT_NEAR(std::stod(stats("k").at("bytes")) - static_cast<double>(bytes),
+              static_cast<double>(next), 400);
+  EXPECT_EQ(stats("k").at("items left"), "199");
+  run({"BF.RESERVE", "fixed", "0.01", "10", "NONSCALING"});
+  EXPECT_EQ(stats("fixed").at("items left"), "10");
+  EXPECT_EQ(stats("fixed").at("next layer bytes"), "null");
+  run({"BF.RESERVE", "window", "0.01", "1000", "WINDOW", "600"});
+  EXPECT_EQ(stats("window").at("items left"), "null");
 }
 
 TEST_F(BloomInsightCommandsTest, PlanTellsWhatReserveMakes) {
@@ -171,7 +214,7 @@ TEST_F(BloomInsightCommandsTest, StatsTellEachLayer) {
   run({"BF.RESERVE", "k", "0.01", "100", "EXPANSION", "3", "TIGHTENING", "0.3"});
   add_items("k", 300);
   const std::string reply = run({"BF.STATS", "k"});
-  EXPECT_EQ(reply.substr(0, 5), "*28\r\n");
+  EXPECT_EQ(reply.substr(0, 5), "*32\r\n");
   const Figures whole = figures(reply);
   EXPECT_EQ(whole.at("capacity"), "400");
   EXPECT_EQ(whole.at("tightening ratio"), "0.3");
@@ -197,7 +240,7 @@ TEST_F(BloomInsightCommandsTest, StatsOfNonScalingFilterInResp3) {
   run({"HELLO", "3"});
   run({"BF.RESERVE", "k", "0.02", "100", "NONSCALING"});
   const std::string reply = run({"BF.STATS", "k"});
-  EXPECT_EQ(reply.substr(0, 5), "%14\r\n");
+  EXPECT_EQ(reply.substr(0, 5), "%16\r\n");
   const auto has = [&](const std::string& part) {
     return reply.find(part) != std::string::npos ? "" : part;
   };

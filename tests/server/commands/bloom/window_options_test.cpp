@@ -12,14 +12,14 @@ namespace {
 using core::bloom::WindowSettings;
 using core::bloom::WindowUnit;
 
-struct Parsed {
+struct ParsedWords {
   WindowSettings settings{};
   std::string error{};
   std::vector<std::string_view> rest{};
   std::optional<int64_t> start_ms{};
 };
 
-Parsed parse(const std::vector<std::string_view>& words,
+ParsedWords parse(const std::vector<std::string_view>& words,
              WindowWords::Form form = WindowWords::Form::kReserve, bool is_own = false) {
   protocol::ArgumentCursor cursor(words);
   WindowWords window(form, is_own);
@@ -51,7 +51,7 @@ TEST(WindowOptions, WordsComeInAnyOrderAndCase) {
 
 TEST(WindowOptions, OfInsertTakesItemsAsUnitWhereAnotherFollows) {
   using enum WindowWords::Form;
-  const Parsed items = parse({"WINDOW", "9", "ITEMS", "a", "ITEMS"}, kInsert);
+  const ParsedWords items = parse({"WINDOW", "9", "ITEMS", "a", "ITEMS"}, kInsert);
   EXPECT_EQ(items.settings.unit, WindowUnit::kMilliseconds);
   EXPECT_EQ(items.rest, (std::vector<std::string_view>{"ITEMS", "a", "ITEMS"}));
   for (const auto& words : std::vector<std::vector<std::string_view>>{
@@ -87,7 +87,7 @@ TEST(WindowOptions, WhatIsNoWindowIsRefused) {
 
 TEST(WindowOptions, AStartIsForJournals) {
   EXPECT_EQ(parse({"WINDOW", "9", "START", "17"}).rest.size(), 2);
-  const Parsed own = parse({"WINDOW", "9", "START", "17"}, WindowWords::Form::kReserve, true);
+  const ParsedWords own = parse({"WINDOW", "9", "START", "17"}, WindowWords::Form::kReserve, true);
   EXPECT_EQ(own.start_ms, 17);
   EXPECT_TRUE(own.rest.empty());
 }

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+//
+// FilterFigures: how a filter is doing, layer by layer, for BF.STATS and BF.SCAN.
+//
+// Invariants: a copy, which stays as it is when the filter changes.
+// Thread safety: values; what reads a filter asks for its key's lock, shared.
+// Source: docs/bloom_math.md.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/bloom/parameters.h"
+#include "core/bloom/scalable_filter.h"
+
+namespace server {
+
+struct GenerationFigures {
+  int64_t start = 0;
+  uint64_t layer_count = 0;
+  uint64_t item_count = 0;
+};
+
+struct LayerFigures {
+  core::bloom::LayerInfo info;
+  double fill_ratio = 0;
+  double items = 0;    // estimated from the bits
+  double residue = 0;  // where items can be deleted
+};
+
+// What a filter tells of itself, read in one go so that the reply is written without the lock.
+struct FilterFigures {
+  core::bloom::FilterParameters parameters;
+  uint64_t size_bytes = 0;
+  uint64_t item_count = 0;
+  uint64_t capacity = 0;
+  double predicted_error_rate = 0;
+  std::vector<LayerFigures> layers;
+  std::vector<GenerationFigures> generations;  // of a window
+  // Items that fit before a layer is added, or before a filter that does not grow is full. Nothing
+  // where a window makes room by forgetting.
+  std::optional<uint64_t> items_left;
+  // Of the layer that growing would add; nothing where none can be.
+  std::optional<uint64_t> next_layer_bytes;
+
+  // Items beyond what generations have room for without growing.
+  uint64_t items_over() const {
+    const uint64_t room = generation_parameters(parameters).capacity;
+    uint64_t sum = 0;
+    for (const GenerationFigures& generation : generations) {
+      if (generation.item_count > room) sum += generation.item_count - room;
+    }
+    return sum;
+  }
+  uint64_t bit_count() const {
+    uint64_t sum = 0;
+    for (const LayerFigures& layer : layers) sum += layer.info.geometry.bit_count;
+    return sum;
+  }
+  double fill_ratio() const {
+    double ones = 0;
+    for (const LayerFigures& layer : layers) {
+      ones += layer.fill_ratio * static_cast<double>(layer.info.geometry.bit_count);
+    }
+    return ones / static_cast<double>(bit_count());
+  }
+  double estimated_cardinality() const {
+    double sum = 0;
+    for (const LayerFigures& layer : layers) sum += layer.items;
+    return sum;
+  }
+  bool is_deletable() const { return core::bloom::layout_row(parameters.layout).clears_bits; }
+  // The mean over all items.
+  double residue() const {
+    double sum = 0;
+    for (const LayerFigures& layer : layers) {
+      sum += layer.residue * static_cast<double>(layer.info.item_count);
+    }
+    return item_count == 0 ? 0 : sum / static_cast<double>(item_count);
+  }
+};
+
+// Reads the bits: all of them up to read_bytes, a sample of about that size beyond.
+FilterFigures figures_of(const core::bloom::ScalableFilter& filter, uint64_t read_bytes);
+
+// The share of bits that are set, layers weighted by their size; reads as figures_of() does.
+double fill_ratio_of(const core::bloom::ScalableFilter& filter, uint64_t read_bytes);
+
+}  // namespace server

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+//
+// What SCAN and its like are given, and the list that they answer.
+//
+// Invariants: a ScanArguments without an error is one that Keyspace::scan() takes.
+// Thread safety: values.
+// Source: https://redis.io/docs/latest/commands/scan/.
+#pragma once
+
+#include <string_view>
+
+#include "core/glob.h"
+#include "protocol/output_buffer.h"
+#include "protocol/reply_writer.h"
+#include "server/dispatch/context.h"
+
+namespace server {
+
+class NamePattern {
+ public:
+  explicit NamePattern(std::string_view pattern)
+      : takes_all_(pattern == "*"), glob_(takes_all_ ? std::string_view() : pattern) {}
+
+  // "*" takes every name, the empty one included, which a Glob would not.
+  bool fits(std::string_view name) const { return takes_all_ || glob_.matches(name); }
+
+ private:
+  bool takes_all_;
+  core::Glob glob_;
+};
+
+// Replies of which the number is known only at the end.
+class ReplyList {
+ public:
+  explicit ReplyList(protocol::RespVersion version) : writer_(buffer_, version) {}
+
+  void add(std::string_view text) {
+    writer_.bulk(text);
+    ++count_;
+  }
+  void write_to(protocol::ReplyWriter& reply) const {
+    reply.array(count_);
+    reply.buffer().append(buffer_.view());
+  }
+
+ private:
+  protocol::OutputBuffer buffer_;
+  protocol::ReplyWriter writer_;
+  size_t count_ = 0;
+};
+
+struct ScanArguments {
+  core::keyspace::ScanOptions options;
+  std::string_view pattern = "*";
+  std::string_view type;  // empty: any
+  bool has_type = false;
+  std::string_view error;
+};
+
+// cursor [MATCH pattern] [COUNT count], and [TYPE type] where that is known.
+ScanArguments parse_scan(const Context& ctx, bool knows_type);
+
+}  // namespace server

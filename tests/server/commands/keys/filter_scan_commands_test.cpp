@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+#include <set>
+#include <string>
+
+#include "tests/support/key_test.h"
+
+namespace server {
+namespace {
+
+class FilterScanCommandsTest : public KeyTest {
+ protected:
+  // What a whole BF.SCAN lists; `options` follow the cursor.
+  std::multiset<std::string> scan_all(const std::vector<std::string>& options) {
+    std::multiset<std::string> names;
+    std::string cursor = "0";
+    do {
+      std::vector<std::string> command{"BF.SCAN", cursor};
+      command.insert(command.end(), options.begin(), options.end());
+      const std::string reply = run(command);
+      EXPECT_TRUE(reply.starts_with("*2\r\n$")) << reply;
+      const size_t start = reply.find("\r\n", 4) + 2;
+      cursor = reply.substr(start, reply.find("\r\n", start) - start);
+      const std::string label = bulk("key");
+      for (size_t at = reply.find(label); at != std::string::npos; at = reply.find(label, at + 1)) {
+        const size_t name = reply.find("\r\n", at + label.size()) + 2;
+        names.insert(reply.substr(name, reply.find("\r\n", name) - name));
+      }
+    } while (cursor != "0");
+    return names;
+  }
+};
+
+TEST_F(FilterScanCommandsTest, AFilterIsDescribed) {
+  run({"BF.RESERVE", "seen", "0.01", "100", "LAYOUT", "REDISBLOOM"});
+  run({"BF.ADD", "seen", "a"});
+  const std::string reply = run({"BF.SCAN", "0", "COUNT", "1000"});
+  EXPECT_TRUE(reply.starts_with("*2\r\n" + bulk("0") + "*1\r\n*16\r\n" + bulk("key") +
+                                bulk("seen") + bulk("layout") + bulk("redisbloom") + bulk("items") +
+                                integer(1) + bulk("capacity") + integer(100) + bulk("fill ratio")))
+      << reply;
+  EXPECT_TRUE(reply.ends_with(bulk("layers") + integer(1))) << reply;
+  run({"HELLO", "3"});
+  EXPECT_TRUE(
+      run({"BF.SCAN", "0", "COUNT", "1000"}).starts_with("*2\r\n" + bulk("0") + "*1\r\n%8\r\n"));
+}
+
+TEST_F(FilterScanCommandsTest, FiltersAloneAreListedEachOnce) {
+  std::multiset<std::string> expected;
+  for (int i = 0; i < 300; ++i) {
+    const std::string name = "filter:" + std::to_string(i);
+    run({"BF.ADD", name, "x"});
+    put("string:" + std::to_string(i), "v");
+    expected.insert(name);
+  }
+  EXPECT_EQ(scan_all({}), expected);
+  EXPECT_EQ(scan_all({"COUNT", "7"}), expected);
+  EXPECT_EQ(scan_all({"MATCH", "filter:29?", "COUNT", "50"}).size(), 10U);
+  EXPECT_TRUE(scan_all({"MATCH", "none"}).empty());
+}
+
+TEST_F(FilterScanCommandsTest, ExpiredFiltersAreNotListed) {
+  run({"BF.ADD", "f", "x"});
+  run({"PEXPIRE", "f", "1"});
+  advance_ms(2);
+  EXPECT_TRUE(scan_all({}).empty());
+}
+
+TEST_F(FilterScanCommandsTest, WrongWordsAreRefused) {
+  EXPECT_EQ(run({"BF.SCAN", "x"}), error("ERR invalid cursor"));
+  EXPECT_EQ(run({"BF.SCAN", "0", "COUNT", "0"}), error("ERR syntax error"));
+  EXPECT_EQ(run({"BF.SCAN", "0", "COUNT"}), error("ERR syntax error"));
+  EXPECT_EQ(run({"BF.SCAN", "0", "TYPE", "string"}), error("ERR syntax error"));
+}
+
+}  // namespace
+}  // namespace server
