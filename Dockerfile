@@ -14,7 +14,8 @@ FROM debian:12-slim
 # redis-tools: probes and people expect redis-cli beside a server.
 RUN apt-get update \
     && apt-get install -y --no-install-recommends \
-        libboost-json1.81.0 libfmt9 libisal2 libjemalloc2 liblzf1 libspdlog1.10 libssl3 redis-tools \
+        libboost-json1.81.0 libfmt9 libisal2 libjemalloc2 liblzf1 libspdlog1.10 libssl3 libsystemd0 \
+        redis-tools \
     && rm -rf /var/lib/apt/lists/* \
     && groupadd --system --gid 999 bloomery \
     && useradd --system --uid 999 --gid bloomery --home-dir /data --no-create-home bloomery \
@@ -29,6 +30,9 @@ RUN ln -s bloomery-server /usr/local/bin/redis-server \
 VOLUME /data
 WORKDIR /data
 EXPOSE 6379
+# For a server on another port: --health-cmd 'bloomery-server --health-check --port …'.
+HEALTHCHECK --interval=10s --timeout=6s --start-period=30s \
+    CMD ["bloomery-server", "--health-check"]
 # The entrypoint starts as root, hands /data to the user bloomery (uid 999) and becomes it.
 ENTRYPOINT ["docker-entrypoint.sh"]
 CMD ["bloomery-server"]

@@ -10,8 +10,8 @@ set -euo pipefail
 build_packages=(
   build-essential ccache cmake ninja-build
   libbenchmark-dev libboost-json1.81-dev libboost1.81-dev libfmt-dev libgmock-dev libgtest-dev
-  libisal-dev libjemalloc-dev liblzf-dev
-  libspdlog-dev libssl-dev libxxhash-dev redis-tools
+  libisal-dev libjemalloc-dev liblzf-dev libspdlog-dev libssl-dev libsystemd-dev libxxhash-dev
+  redis-tools
 )
 test_packages=(
   clang-14 clang-format-14 clang-tidy-14 e2fsprogs etcd-client etcd-server git iproute2

@@ -18,6 +18,7 @@
 #include "server/config/command_line.h"
 #include "server/config/config.h"
 #include "server/process/log.h"
+#include "server/process/supervision/health_check.h"
 #include "server/server.h"
 
 namespace {
@@ -99,6 +100,11 @@ int main(int argc, char** argv) {
     const auto report = persistence::check_aof(persistence::posix_file_system(), argv[2], fix);
     fmt::print("{}", report.text);
     return report.is_sound ? EXIT_SUCCESS : EXIT_FAILURE;
+  }
+  if (*launch == server::Launch::kCheckHealth) {
+    const server::Health health = server::check_health(config);
+    fmt::print("{}\n", health.text);
+    return health.is_healthy ? EXIT_SUCCESS : EXIT_FAILURE;
   }
   if (*launch == server::Launch::kBuildFilter) {
     return server::build_filter(std::vector<std::string>(argv + 1, argv + argc));

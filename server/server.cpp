@@ -302,11 +302,12 @@ void Server::Parts::tick() {
   note_forks();
   rates.sample(clock.monotonic_us());
   observer.update();
+  server.supervisor_.tick(clock.monotonic_us(), durability.loaded_share());
   const uint64_t count = clients.count();
   if (count > gauges.clients_peak.load()) gauges.clients_peak.store(count);
 }
 
-Server::Server(Config& config) : config_(config) {}
+Server::Server(Config& config) : config_(config), supervisor_(config.supervised()) {}
 Server::~Server() = default;
 
 core::Result<> Server::start() {
@@ -440,6 +441,7 @@ void Server::recover() {
   });
   parts.durability.availability.end(Availability::kLoading);
   log_notice("Ready to accept connections");
+  supervisor_.ready("Ready to accept connections");
 }
 
 int Server::run() {
@@ -485,6 +487,7 @@ void Server::request_stop() {
     Parts& parts = *parts_;
     if (parts.stopping) return;
     parts.stopping = true;
+    supervisor_.stopping();
     parts.durability.loader().cancel();
     parts.listener.close();
     parts.periodic.stop();

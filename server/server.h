@@ -10,6 +10,7 @@
 
 #include "core/result.h"
 #include "server/config/config.h"
+#include "server/process/supervision/supervisor.h"
 
 namespace server {
 
@@ -34,6 +35,7 @@ class Server {
   void await_signal();
   void on_signal();
   Config& config_;
+  Supervisor supervisor_;
   std::unique_ptr<Parts> parts_;
 };
 

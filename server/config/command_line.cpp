@@ -68,6 +68,11 @@ CommandLine parse_command_line(std::span<const std::string> arguments) {
     command_line.launch = Launch::kBuildFilter;
     return command_line;
   }
+  if (first == "--health-check") {
+    command_line = parse_command_line(arguments.subspan(1));
+    command_line.launch = Launch::kCheckHealth;
+    return command_line;
+  }
   size_t next = 0;
   if (!first.starts_with('-')) {
     command_line.config_path = first;
@@ -98,6 +103,8 @@ std::string_view help_text() {
        bloomery-server --check-aof /path/to/appendonly.aof.manifest [--fix] (--fix cuts a torn end)
        bloomery-server --build-filter out.rdb --error e [--capacity n] [--layout l] [--key k]
                        [--records lines|length32] < items.txt (make a snapshot of one filter)
+       bloomery-server --health-check [/path/to/bloomery.conf] [--option value ...]
+                       (ask the server that these options describe whether it serves)
        bloomery-server -v or --version
        bloomery-server -h or --help
 

@@ -16,7 +16,16 @@ namespace server {
 // kCheckSnapshot and kCheckLog: the first argument after the option is the path. kCheckLog: a
 // second one means that a torn end is to be cut off.
 // kBuildFilter: the arguments are those of server/bulk/build_options.h.
-enum class Launch { kServe, kShowVersion, kShowHelp, kCheckSnapshot, kCheckLog, kBuildFilter };
+// kCheckHealth: the other arguments are the server's own.
+enum class Launch {
+  kServe,
+  kShowVersion,
+  kShowHelp,
+  kCheckSnapshot,
+  kCheckLog,
+  kCheckHealth,
+  kBuildFilter
+};
 
 struct CommandLine {
   Launch launch = Launch::kServe;

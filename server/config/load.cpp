@@ -113,7 +113,9 @@ core::Result<> Config::load_directives(const core::Result<std::vector<Directive>
 core::Result<Launch> Config::load(int argc, const char* const* argv, int stdin_descriptor) {
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   const CommandLine command_line = parse_command_line(arguments);
-  if (command_line.launch != Launch::kServe) return command_line.launch;
+  const bool reads_options =
+      command_line.launch == Launch::kServe || command_line.launch == Launch::kCheckHealth;
+  if (!reads_options) return command_line.launch;
   if (!command_line.config_path.empty()) {
     std::error_code error;
     const auto path = std::filesystem::absolute(command_line.config_path, error);
@@ -128,7 +130,7 @@ core::Result<Launch> Config::load(int argc, const char* const* argv, int stdin_d
   }
   const auto options = read_config_text(command_line.options_text, "the command line");
   if (auto done = load_directives(options); !done) return done.error();
-  return Launch::kServe;
+  return command_line.launch;
 }
 
 }  // namespace server

@@ -65,6 +65,9 @@ DataLoader& Durability::loader() {
 const DataLoader& Durability::loader() const {
   return members_->loader;
 }
+double Durability::loaded_share() const {
+  return availability.has(Availability::kLoading) ? loader().figures().share() : -1;
+}
 LogSwitch& Durability::log_switch() {
   return members_->log_switch;
 }

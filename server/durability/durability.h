@@ -63,6 +63,8 @@ class Durability {
   const Saves& saves() const;
   DataLoader& loader();
   const DataLoader& loader() const;
+  // Of the data, 0 to 1; negative when none are being loaded.
+  double loaded_share() const;
   LogSwitch& log_switch();
   // Snapshots tell it. Set before recover(); must outlive this object's threads.
   void set_stream(StreamPosition* stream);

@@ -43,6 +43,13 @@ struct LoadFigures {
   std::atomic<uint64_t> expired_keys{0};
   std::atomic<uint64_t> foreign_keys{0};
   std::atomic<int64_t> started_us{0};
+
+  // Of the bytes, 0 to 1.
+  double share() const {
+    const uint64_t total = total_bytes.load();
+    const uint64_t loaded = loaded_bytes.load();
+    return loaded < total ? static_cast<double>(loaded) / static_cast<double>(total) : 1;
+  }
 };
 
 struct RecoveryParts {

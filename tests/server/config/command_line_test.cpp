@@ -52,6 +52,15 @@ TEST(CommandLine, ASnapshotIsCheckedInsteadOfServed) {
   EXPECT_NE(help_text().find("--check-rdb"), std::string_view::npos);
 }
 
+TEST(CommandLine, HealthIsAskedOfTheServerThatTheOptionsDescribe) {
+  const auto parsed = parse({"--health-check", "a.conf", "--port", "7"});
+  EXPECT_EQ(parsed.launch, Launch::kCheckHealth);
+  EXPECT_EQ(parsed.config_path, "a.conf");
+  EXPECT_EQ(parsed.options_text, "port \"7\" ");
+  EXPECT_EQ(parse({"--health-check"}).launch, Launch::kCheckHealth);
+  EXPECT_EQ(parse({"--port", "7000", "--health-check"}).launch, Launch::kServe);
+}
+
 TEST(CommandLine, AFilterIsBuiltInsteadOfServed) {
   EXPECT_EQ(parse({"--build-filter", "out.rdb", "--error", "0.01"}).launch, Launch::kBuildFilter);
   // What is wrong with the rest is for the builder to say.

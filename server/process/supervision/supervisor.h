@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+//
+// Supervisor: tells the service manager how far the server is, as `supervised` asks.
+//
+// Invariants: without a service manager that listens nothing is sent. "Ready" is told once, before
+// the end; while data are loaded, the manager's time limit for the start moves along.
+// Thread safety: tick() on one thread; the others from any.
+// Source: sd_notify(3), sd_watchdog_enabled(3).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "server/config/config.h"
+
+namespace server {
+
+class Supervisor {
+ public:
+  // Sends "NAME=value" lines; replaced in tests.
+  using Send = std::function<void(const std::string& lines)>;
+
+  // With kAuto the environment decides. watchdog_us: how often the manager wants a sign of life, 0
+  // for never.
+  explicit Supervisor(Supervised mode);
+  Supervisor(bool listens, uint64_t watchdog_us, Send send);
+
+  void ready(std::string_view what);
+  void stopping();
+  // To be called several times a second; `now_us` is monotonic. loaded_share: of the data, 0 to 1,
+  // negative when none are being loaded.
+  void tick(int64_t now_us, double loaded_share);
+
+ private:
+  void tell_loading(int64_t now_us, double loaded_share);
+
+  const bool listens_;
+  const int64_t watchdog_us_;
+  const Send send_;
+  std::atomic<bool> is_ready_{false};
+  std::atomic<bool> is_stopping_{false};
+  int64_t sign_of_life_us_ = 0;
+  int64_t loading_told_us_ = 0;
+};
+
+}  // namespace server
