@@ -14,10 +14,10 @@ build_packages=(
   redis-tools
 )
 test_packages=(
-  clang-14 clang-format-14 clang-tidy-14 e2fsprogs etcd-client etcd-server git iproute2
-  libclang-rt-14-dev mount
-  openssl php-cli php-redis procps prometheus-redis-exporter python3 python3-redis redis-sentinel
-  redis-server ruby ruby-redis strace util-linux
+  clang-14 clang-format-14 clang-tidy-14 debootstrap dpkg-dev e2fsprogs etcd-client etcd-server git
+  iproute2 libclang-rt-14-dev mount openssl php-cli php-redis procps prometheus-redis-exporter
+  python3 python3-redis redis-sentinel redis-server ruby ruby-redis strace systemd systemd-container
+  util-linux
 )
 
 packages=("${build_packages[@]}")
