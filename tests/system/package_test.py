@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The Debian package: made, installed into a bare Debian 12 that runs in a container, started by its
-unit, upgraded with data, removed and purged.
+"""The Debian package: made, installed into a bare Debian 12 that runs in a container, started by
+its unit, upgraded with data, removed and purged.
 
 BLOOMERY_DEBIAN_MIRROR names another mirror than Debian's own. Where no container can be made (no
 mirror, no rights), that test is skipped and says why.
@@ -110,12 +110,16 @@ class PackageTest(ServerTest):
     def enter(cls):
         return ["nsenter", "-t", cls.init, "-m", "-u", "-i", "-n", "-p", "-C"]
 
+    def seen_root(self):
+        """The container's root as this side sees it, with what is mounted there."""
+        return pathlib.Path("/proc") / self.init / "root"
+
     def inside(self, *command):
         environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive"}
         return run(*self.enter(), *command, env=environment)
 
     def install(self, package):
-        shutil.copy(package, f"/proc/{self.init}/root/bloomery.deb")
+        shutil.copy(package, self.seen_root() / "bloomery.deb")
         self.inside("apt-get", "install", "-q", "-y", "--no-install-recommends", "/bloomery.deb")
 
     def next_version(self):
@@ -132,7 +136,7 @@ class PackageTest(ServerTest):
 
     def redis_cli(self, *words):
         """Through the unix socket that lies in the container."""
-        path = f"/proc/{self.init}/root/run/bloomery/bloomery.sock"
+        path = self.seen_root() / "run/bloomery/bloomery.sock"
         return run("redis-cli", "-s", path, *words).strip()
 
     def show(self, what):
