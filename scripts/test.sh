@@ -6,7 +6,8 @@
 #   release      all tests: unit, scripts, system, clients
 #   asan, tsan   unit tests and the quick system tests
 #   fuzz         each fuzzer for a short while
-# Environment: BLOOMERY_FUZZ_SECONDS (default 15), BLOOMERY_SEED to replay a random test.
+# Environment: BLOOMERY_FUZZ_SECONDS (default 15); BLOOMERY_SEED of the random tests (default 1, so
+# that a change is judged by the same cases as the one before it; BLOOMERY_SEED=$RANDOM tries others).
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 jobs=$(nproc)
@@ -16,6 +17,7 @@ failed=0
 failures=$PWD/build/failures.log # told again at the end: a log is often read from there
 skipped=$PWD/build/skipped.log
 export GTEST_COLOR=no CTEST_OUTPUT_ON_FAILURE=1
+export BLOOMERY_SEED=${BLOOMERY_SEED:-1}
 mkdir -p build
 : >"$failures"
 : >"$skipped"
