@@ -6,8 +6,8 @@
 #   release      all tests: unit, scripts, system, clients
 #   asan, tsan   unit tests and the quick system tests
 #   fuzz         each fuzzer for a short while
-# Environment: BLOOMERY_FUZZ_SECONDS (default 15); BLOOMERY_SEED of the random tests (default 1, so
-# that a change is judged by the same cases as the one before it; BLOOMERY_SEED=$RANDOM tries others).
+# Environment: BLOOMERY_FUZZ_SECONDS (default 15); BLOOMERY_SEED of the random tests (default 1:
+# a change is judged by the same cases as the one before it; BLOOMERY_SEED=$RANDOM tries others).
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 jobs=$(nproc)
