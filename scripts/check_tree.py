@@ -51,7 +51,10 @@ LAYERS = {
     ),
     "server": (PRODUCT_FOLDERS, ("",)),
 }
-ASIO_ALLOWED = ("server/net/", "server/admin/", "server/server.", "server/main.cpp")
+ASIO_ALLOWED = (
+    "server/net/", "server/admin/", "server/cluster/etcd_", "server/cluster/node/",
+    "server/server.", "server/main.cpp", "server/cluster_main.cpp",
+)  # fmt: skip
 ASIO = re.compile(r"boost/(asio|beast)\b")
 
 # System headers without a dot are the standard library's; these are the C library's and Linux'.

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+#include "server/cluster/etcd_client.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <utility>
+
+#include "core/printable.h"
+#include "server/cluster/etcd_calls.h"
+#include "server/cluster/etcd_http.h"
+#include "server/cluster/etcd_watches.h"
+
+namespace server::cluster {
+namespace {
+
+namespace ssl = boost::asio::ssl;
+
+core::Result<std::unique_ptr<ssl::context>> make_tls(const std::string& ca_file) {
+  auto tls = std::make_unique<ssl::context>(ssl::context::tls_client);
+  boost::system::error_code failed;
+  tls->set_options(ssl::context::no_tlsv1 | ssl::context::no_tlsv1_1, failed);
+  tls->set_verify_mode(ssl::verify_peer, failed);
+  if (ca_file.empty()) {
+    tls->set_default_verify_paths(failed);
+  } else {
+    tls->load_verify_file(ca_file, failed);
+  }
+  if (failed) {
+    return core::Error{
+        fmt::format("ERR CA certificates in '{}': {}", core::printable(ca_file), failed.message())};
+  }
+  return tls;
+}
+
+// Makes the call that a handler of replies as values waits for.
+template <class Reply>
+EtcdCalls::Call typed_call(std::string_view path, std::string body, bool only_reads,
+                           core::Result<Reply> (*parse)(std::string_view),
+                           EtcdHandler<Reply> handler) {
+  auto on_answer = [parse, handler = std::move(handler)](EtcdAnswer answer) {
+    EtcdResult<Reply> result;
+    result.outcome = answer.outcome;
+    result.error = std::move(answer.error);
+    if (result.answered()) {
+      auto reply = parse(answer.body);
+      if (reply) {
+        result.reply = *std::move(reply);
+      } else {
+        // It may have been carried out.
+        result.outcome = EtcdOutcome::kUnknown;
+        result.error = {EtcdCode::kInternal,
+                        std::string(core::without_code(reply.error().message))};
+      }
+    }
+    handler(std::move(result));
+  };
+  return {std::string(path), std::move(body), only_reads, std::move(on_answer)};
+}
+
+}  // namespace
+
+class EtcdClient::State {
+ public:
+  explicit State(std::shared_ptr<EtcdCalls> calls)
+      : calls_(std::move(calls)), watches_(std::make_shared<EtcdWatches>(calls_)) {
+    const std::weak_ptr<EtcdWatches> watches = watches_;
+    calls_->on_move([watches] {
+      if (const auto present = watches.lock()) present->move();
+    });
+  }
+  ~State() {
+    watches_->stop();
+    calls_->stop();
+  }
+
+  EtcdCalls& calls() { return *calls_; }
+  EtcdWatches& watches() { return *watches_; }
+
+ private:
+  std::shared_ptr<EtcdCalls> calls_;
+  std::shared_ptr<EtcdWatches> watches_;
+};
+
+core::Result<std::unique_ptr<EtcdClient>> EtcdClient::make(boost::asio::io_context& io,
+                                                           EtcdOptions options) {
+  std::vector<EtcdEndpoint> endpoints;
+  for (const std::string& url : options.endpoints) {
+    auto endpoint = parse_etcd_endpoint(url);
+    if (!endpoint) return endpoint.error();
+    endpoints.push_back(*std::move(endpoint));
+  }
+  if (endpoints.empty()) return core::Error{"ERR no etcd endpoint is given"};
+  std::unique_ptr<ssl::context> tls;
+  if (std::ranges::any_of(endpoints, &EtcdEndpoint::tls)) {
+    auto made = make_tls(options.ca_file);
+    if (!made) return made.error();
+    tls = *std::move(made);
+  }
+  auto calls =
+      std::make_shared<EtcdCalls>(io, std::move(options), std::move(endpoints), std::move(tls));
+  return std::unique_ptr<EtcdClient>(new EtcdClient(std::make_unique<State>(std::move(calls))));
+}
+
+EtcdClient::EtcdClient(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+EtcdClient::~EtcdClient() = default;
+
+void EtcdClient::range(const EtcdRange& range, EtcdHandler<EtcdRangeReply> handler) {
+  state_->calls().start(typed_call("/v3/kv/range", etcd_range_json(range), true, parse_etcd_range,
+                                   std::move(handler)));
+}
+
+void EtcdClient::put(const EtcdPut& put, EtcdHandler<EtcdPutReply> handler) {
+  state_->calls().start(
+      typed_call("/v3/kv/put", etcd_put_json(put), false, parse_etcd_put, std::move(handler)));
+}
+
+void EtcdClient::txn(const EtcdTxn& txn, EtcdHandler<EtcdTxnReply> handler) {
+  const auto reads = [](const EtcdOperation& operation) {
+    return std::holds_alternative<EtcdRange>(operation);
+  };
+  const bool only_reads =
+      std::ranges::all_of(txn.success, reads) && std::ranges::all_of(txn.failure, reads);
+  state_->calls().start(
+      typed_call("/v3/kv/txn", etcd_txn_json(txn), only_reads, parse_etcd_txn, std::move(handler)));
+}
+
+void EtcdClient::grant(uint64_t ttl_s, EtcdHandler<EtcdLeaseReply> handler) {
+  state_->calls().start(typed_call("/v3/lease/grant", etcd_grant_json(ttl_s), false,
+                                   parse_etcd_grant, std::move(handler)));
+}
+
+void EtcdClient::keep_alive(uint64_t lease, EtcdHandler<EtcdLeaseReply> handler) {
+  // Twice is as good as once, so that another member may be asked as for what only reads.
+  state_->calls().start(typed_call("/v3/lease/keepalive", etcd_lease_json(lease), true,
+                                   parse_etcd_keep_alive, std::move(handler)));
+}
+
+void EtcdClient::revoke(uint64_t lease, EtcdHandler<EtcdRevokeReply> handler) {
+  state_->calls().start(typed_call("/v3/lease/revoke", etcd_lease_json(lease), false,
+                                   parse_etcd_revoke, std::move(handler)));
+}
+
+uint64_t EtcdClient::watch(const EtcdWatch& watch, std::function<void(EtcdWatchNews)> handler) {
+  return state_->watches().start(watch, std::move(handler));
+}
+
+void EtcdClient::cancel(uint64_t watch) {
+  state_->watches().cancel(watch);
+}
+
+}  // namespace server::cluster

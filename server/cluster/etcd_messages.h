@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+//
+// The messages of etcd's JSON gateway: requests as the text that is posted, replies as values.
+//
+// Invariants: keys and values are any bytes; on the wire they are base64, 64-bit numbers are text
+// and members with the value zero are absent. Members that are not known are passed over; a known
+// one of the wrong type makes the whole reply an error. Revisions and leases lie in 0 … 2^63-1.
+// Thread safety: values and pure functions.
+// Source: https://etcd.io/docs/v3.4/dev-guide/api_grpc_gateway/ and
+// https://etcd.io/docs/v3.4/learning/api/.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "core/result.h"
+
+namespace server::cluster {
+
+// Of gRPC's status codes those that tell something here.
+enum class EtcdCode : int {
+  kOk = 0,
+  kUnknown = 2,
+  kInvalidArgument = 3,  // also a wrong password
+  kDeadlineExceeded = 4,
+  kNotFound = 5,  // a lease that is gone
+  kPermissionDenied = 7,
+  kResourceExhausted = 8,
+  kFailedPrecondition = 9,
+  kOutOfRange = 11,  // the revision is compacted
+  kInternal = 13,
+  kUnavailable = 14,
+  kUnauthenticated = 16,  // the token is too old
+};
+
+struct EtcdError {
+  EtcdCode code = EtcdCode::kOk;
+  std::string message;  // one line for a log
+
+  bool operator==(const EtcdError&) const = default;
+};
+
+struct EtcdKeyValue {
+  std::string key;
+  std::string value;
+  uint64_t create_revision = 0;
+  uint64_t mod_revision = 0;
+  uint64_t lease = 0;  // 0: none
+
+  bool operator==(const EtcdKeyValue&) const = default;
+};
+
+struct EtcdRange {
+  std::string key;
+  std::string range_end = {};     // empty: this key alone; else the first key behind the range
+  uint64_t min_mod_revision = 0;  // keys that changed before it are left out of the reply
+
+  // All keys that begin with `prefix`, which is not empty.
+  static EtcdRange prefix(std::string_view prefix);
+};
+
+struct EtcdRangeReply {
+  uint64_t revision = 0;          // of the store, not of a key
+  uint64_t count = 0;             // also counts the keys that min_mod_revision left out
+  std::vector<EtcdKeyValue> kvs;  // ascending by key
+
+  // Null where the reply has no such key.
+  const EtcdKeyValue* find(std::string_view key) const;
+};
+
+struct EtcdPut {
+  std::string key;
+  std::string value;
+  uint64_t lease = 0;
+};
+
+struct EtcdCompare {
+  enum class Target { kModRevision, kCreateRevision };
+
+  std::string key;
+  Target target = Target::kModRevision;
+  uint64_t equals = 0;  // 0: the key does not exist
+
+  static EtcdCompare unchanged(std::string key, uint64_t mod_revision);
+  static EtcdCompare absent(std::string key);
+};
+
+using EtcdOperation = std::variant<EtcdPut, EtcdRange>;
+
+// If all comparisons hold `success` is done, else `failure`. No key may be put twice.
+struct EtcdTxn {
+  std::vector<EtcdCompare> compares;
+  std::vector<EtcdOperation> success;
+  std::vector<EtcdOperation> failure = {};
+};
+
+struct EtcdTxnReply {
+  uint64_t revision = 0;  // with a put that was done: the mod_revision of its key
+  bool succeeded = false;
+  std::vector<EtcdRangeReply> responses;  // one for each operation; that to a put has no keys
+};
+
+struct EtcdPutReply {
+  uint64_t revision = 0;
+};
+
+struct EtcdLeaseReply {
+  uint64_t lease = 0;
+  uint64_t ttl_s = 0;  // of a keepalive 0: the lease is gone
+};
+
+struct EtcdRevokeReply {
+  uint64_t revision = 0;
+};
+
+struct EtcdWatch {
+  std::string key;
+  std::string range_end = {};   // as in EtcdRange
+  uint64_t start_revision = 0;  // the first change to be told; 0: from now on
+};
+
+struct EtcdEvent {
+  bool deleted = false;  // then kv has its key and mod_revision only
+  EtcdKeyValue kv;
+
+  bool operator==(const EtcdEvent&) const = default;
+};
+
+// One message of a watch.
+struct EtcdWatchReply {
+  uint64_t revision = 0;
+  bool created = false;
+  bool canceled = false;
+  uint64_t compact_revision = 0;  // not 0: changes before it cannot be told any more
+  std::string cancel_reason;
+  std::vector<EtcdEvent> events;
+};
+
+// What is larger is refused unread. The largest value is 1.5 MB, in base64 2 MB.
+inline constexpr size_t kEtcdReplyBytesMax = 8 * 1024 * 1024;
+
+std::string etcd_range_json(const EtcdRange& range);
+std::string etcd_put_json(const EtcdPut& put);
+std::string etcd_txn_json(const EtcdTxn& txn);
+std::string etcd_grant_json(uint64_t ttl_s);
+std::string etcd_lease_json(uint64_t lease);  // keepalive and revoke
+std::string etcd_watch_json(const EtcdWatch& watch);
+std::string etcd_authenticate_json(std::string_view user, std::string_view password);
+
+// Errors: not JSON, or a member of the wrong type; the message names it.
+core::Result<EtcdRangeReply> parse_etcd_range(std::string_view json);
+core::Result<EtcdPutReply> parse_etcd_put(std::string_view json);
+core::Result<EtcdTxnReply> parse_etcd_txn(std::string_view json);
+core::Result<EtcdLeaseReply> parse_etcd_grant(std::string_view json);
+core::Result<EtcdLeaseReply> parse_etcd_keep_alive(std::string_view json);
+core::Result<EtcdRevokeReply> parse_etcd_revoke(std::string_view json);
+core::Result<std::string> parse_etcd_token(std::string_view json);
+// Besides: the error that ends a watch, which comes as a message of its own.
+core::Result<std::variant<EtcdWatchReply, EtcdError>> parse_etcd_watch(std::string_view json);
+
+// etcd has looked at the call and not carried it out. Behind the other codes it may happen later.
+bool is_refusal(EtcdCode code);
+
+// What a reply with another status than 200 says. Never fails: a text that is no error of etcd's
+// becomes one by the status alone, 401 kUnauthenticated, 5xx kUnavailable, others kUnknown.
+EtcdError parse_etcd_error(unsigned http_status, std::string_view json);
+
+}  // namespace server::cluster

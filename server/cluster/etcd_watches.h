@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+//
+// EtcdWatches: the watches of an EtcdClient, each a connection whose reply does not end.
+//
+// Invariants: a watch tells each change once, in the order of their revisions, however often its
+// connection breaks. Between two attempts that fail it waits, 50 ms at first, at most a second.
+// Thread safety: none; everything runs on the io_context's thread.
+// Source: https://etcd.io/docs/v3.4/learning/api/#watch-api.
+#pragma once
+
+#include <boost/asio/awaitable.hpp>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string_view>
+
+#include "server/cluster/etcd_calls.h"
+#include "server/cluster/etcd_client.h"
+
+namespace server::cluster {
+
+class EtcdWatches : public std::enable_shared_from_this<EtcdWatches> {
+ public:
+  explicit EtcdWatches(std::shared_ptr<EtcdCalls> calls) : calls_(std::move(calls)) {}
+
+  uint64_t start(const EtcdWatch& request, std::function<void(EtcdWatchNews)> handler);
+  void cancel(uint64_t number);
+  // Ends all without telling their handlers.
+  void stop();
+  // Watches of other members than the current one go there.
+  void move();
+
+ private:
+  struct Watch;
+  using WatchPointer = std::shared_ptr<Watch>;
+
+  boost::asio::awaitable<void> run(WatchPointer watch);
+  // From the connection to its end.
+  boost::asio::awaitable<EtcdError> follow(WatchPointer watch);
+  boost::asio::awaitable<EtcdError> read_messages(WatchPointer watch);
+  // Errors: kOk is none.
+  EtcdError on_message(const WatchPointer& watch, std::string_view line);
+  void on_changes(const WatchPointer& watch, EtcdWatchReply reply);
+  bool is_final(const WatchPointer& watch, const EtcdError& error);
+
+  std::shared_ptr<EtcdCalls> calls_;
+  std::map<uint64_t, WatchPointer> watches_;
+  uint64_t last_number_ = 0;
+};
+
+}  // namespace server::cluster

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include "server/cluster/etcd_client.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "tests/server/cluster/scripted_etcd.h"
+
+namespace server::cluster {
+namespace {
+
+class EtcdClientTest : public testing::Test {
+ protected:
+  std::unique_ptr<EtcdClient> connect(const ScriptedEtcd& etcd) {
+    auto client = EtcdClient::make(io_, {.endpoints = {etcd.url()}});
+    EXPECT_TRUE(client);
+    return *std::move(client);
+  }
+
+  // What comes of one call.
+  template <class Reply>
+  EtcdResult<Reply> wait(const std::function<void(EtcdHandler<Reply>)>& call) {
+    std::optional<EtcdResult<Reply>> result;
+    call([&](EtcdResult<Reply> arrived) { result = std::move(arrived); });
+    EXPECT_FALSE(result) << "called inside of the call";
+    EXPECT_TRUE(run_until(io_, [&] { return result.has_value(); }));
+    return result.value_or(EtcdResult<Reply>{});
+  }
+
+  boost::asio::io_context io_;
+};
+
+TEST_F(EtcdClientTest, RefusesEndpointsThatAreNone) {
+  EXPECT_FALSE(EtcdClient::make(io_, {}));
+  EXPECT_FALSE(EtcdClient::make(io_, {.endpoints = {"a:1"}}));
+  EXPECT_FALSE(EtcdClient::make(io_, {.endpoints = {"https://a:1"}, .ca_file = "/nowhere"}));
+}
+
+TEST_F(EtcdClientTest, CallsGoToTheirPaths) {
+  ScriptedEtcd etcd(io_, [](const std::string& request) {
+    const std::string path = request.substr(5, request.find(' ', 5) - 5);
+    if (path == "/v3/lease/keepalive") return http_reply(R"({"result":{"ID":"7","TTL":"3"}})");
+    if (path == "/v3/lease/grant") return http_reply(R"({"ID":"7","TTL":"5"})");
+    if (path == "/v3/kv/txn") return http_reply(R"({"header":{"revision":"4"},"succeeded":true})");
+    if (path == "/v3/kv/put") return http_reply(R"({"header":{"revision":"3"}})");
+    if (path == "/v3/lease/revoke") return http_reply(R"({"header":{"revision":"5"}})");
+    if (path == "/v3/kv/range") return http_reply(R"({"header":{"revision":"2"},"count":"1"})");
+    return http_reply("404 page not found", "404 Not Found");
+  });
+  const auto client = connect(etcd);
+  EXPECT_EQ(wait<EtcdRangeReply>([&](auto h) { client->range({"a"}, h); }).reply.count, 1U);
+  EXPECT_EQ(wait<EtcdPutReply>([&](auto h) { client->put({"a", "b"}, h); }).reply.revision, 3U);
+  EXPECT_TRUE(wait<EtcdTxnReply>([&](auto h) { client->txn({}, h); }).reply.succeeded);
+  EXPECT_EQ(wait<EtcdLeaseReply>([&](auto h) { client->grant(5, h); }).reply.lease, 7U);
+  EXPECT_EQ(wait<EtcdLeaseReply>([&](auto h) { client->keep_alive(7, h); }).reply.ttl_s, 3U);
+  EXPECT_TRUE(wait<EtcdRevokeReply>([&](auto h) { client->revoke(7, h); }).answered());
+  EXPECT_EQ(etcd.connections(), 1U);
+}
+
+TEST_F(EtcdClientTest, ReplyThatIsNoneLeavesTheOutcomeUnknown) {
+  ScriptedEtcd etcd(io_, [](const std::string&) { return http_reply("{\"header\":[]}"); });
+  const auto client = connect(etcd);
+  const auto result = wait<EtcdPutReply>([&](auto handler) { client->put({"a", "b"}, handler); });
+  EXPECT_EQ(result.outcome, EtcdOutcome::kUnknown);
+  EXPECT_EQ(result.error, (EtcdError{EtcdCode::kInternal, "etcd's reply: 'header' is no object"}));
+}
+
+TEST_F(EtcdClientTest, NoHandlerRunsOnceItIsDestroyed) {
+  ScriptedEtcd etcd(io_, [](const std::string&) { return std::string(); });
+  auto client = connect(etcd);
+  int handled = 0;
+  client->range({"a"}, [&](const auto&) { ++handled; });
+  client->put({"a", "b"}, [&](const auto&) { ++handled; });
+  client->watch({"a"}, [&](const auto&) { ++handled; });
+  ASSERT_TRUE(run_until(io_, [&] { return etcd.requests().size() == 3; }));
+  client.reset();
+  io_.restart();
+  io_.run_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(handled, 0);
+}
+
+TEST_F(EtcdClientTest, HandlerMayDestroyTheClient) {
+  ScriptedEtcd etcd(io_, [](const std::string& request) {
+    const bool watches = request.starts_with("POST /v3/watch");
+    return watches ? http_stream("{\"result\":{\"created\":true}}\n") : http_reply("{}");
+  });
+  auto client = connect(etcd);
+  client->range({"a"}, [&](const auto&) { client.reset(); });
+  EXPECT_TRUE(run_until(io_, [&] { return client == nullptr; }));
+  client = connect(etcd);
+  client->watch({"a"}, [&](const auto&) { client.reset(); });
+  EXPECT_TRUE(run_until(io_, [&] { return client == nullptr; }));
+}
+
+}  // namespace
+}  // namespace server::cluster

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: MIT
+"""Starts etcd clusters for the system tests: members on free ports of 127.0.0.1, in a temporary
+folder, ended with the test, or by the kernel if the test dies.
+
+    etcd = self.start_etcd(members=3)      # in a test case that derives from EtcdTest
+    etcd.endpoints                         # ["http://127.0.0.1:…", …]
+    etcd.leader().suspend()
+"""
+
+import ctypes
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+from harness import free_port
+
+START_TIMEOUT_S = 60
+PR_SET_PDEATHSIG = 1
+# A tenth of the defaults, so that a new leader is there in about a second.
+HEARTBEAT_MS = 50
+ELECTION_MS = 500
+
+
+def die_with_parent():
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class Member:
+    """One etcd process. It may be killed, suspended and started anew with its data."""
+
+    def __init__(self, name, folder, tls):
+        self.name = name
+        self.folder = folder
+        self.tls = tls
+        self.client_port = free_port()
+        self.peer_port = free_port()
+        self.process = None
+
+    @property
+    def endpoint(self):
+        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.client_port}"
+
+    @property
+    def peer_url(self):
+        return f"http://127.0.0.1:{self.peer_port}"
+
+    def start(self, initial_cluster):
+        words = [
+            "etcd", "--name", self.name, "--data-dir", self.folder / self.name,
+            "--listen-client-urls", self.endpoint, "--advertise-client-urls", self.endpoint,
+            "--listen-peer-urls", self.peer_url, "--initial-advertise-peer-urls", self.peer_url,
+            "--initial-cluster", initial_cluster, "--initial-cluster-token", self.folder.name,
+            "--heartbeat-interval", HEARTBEAT_MS, "--election-timeout", ELECTION_MS,
+            "--logger", "zap", "--unsafe-no-fsync",
+        ]  # fmt: skip
+        if "--unsafe-no-fsync" not in etcd_help():
+            words.remove("--unsafe-no-fsync")
+        if self.tls:
+            words += ["--cert-file", self.tls.path("server.crt"),
+                      "--key-file", self.tls.path("server.key")]  # fmt: skip
+        with open(self.folder / f"{self.name}.log", "ab") as log:
+            self.process = subprocess.Popen(  # pylint: disable=consider-using-with
+                [str(word) for word in words], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                env={**os.environ, "ETCD_UNSUPPORTED_ARCH": os.uname().machine},
+                preexec_fn=die_with_parent,
+            )  # fmt: skip
+
+    def is_running(self):
+        return self.process is not None and self.process.poll() is None
+
+    def suspend(self):
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self):
+        self.process.send_signal(signal.SIGCONT)
+
+    def kill(self):
+        if self.is_running():
+            self.process.kill()
+        if self.process is not None:
+            self.process.wait()
+
+
+class Etcd:
+    """A cluster of members."""
+
+    def __init__(self, members, tls=None):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-etcd-"))
+        self.tls = tls
+        self.members = [Member(f"m{i}", self.folder, tls) for i in range(members)]
+        self.start()
+
+    @property
+    def endpoints(self):
+        return [member.endpoint for member in self.members]
+
+    def start(self):
+        """Starts the members that do not run, and waits until all answer."""
+        for member in self.members:
+            if not member.is_running():
+                member.start(",".join(f"{each.name}={each.peer_url}" for each in self.members))
+        deadline = time.monotonic() + START_TIMEOUT_S
+        for member in self.members:
+            while self.status(member) is None:
+                if time.monotonic() > deadline or not member.is_running():
+                    log = (self.folder / f"{member.name}.log").read_text(errors="replace")
+                    raise AssertionError(f"{member.name} of etcd did not start:\n{log[-3000:]}")
+                time.sleep(0.05)
+
+    def stop(self):
+        for member in self.members:
+            member.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def control(self, *words, member=None, check=True, user=None):
+        """Runs etcdctl; its output, or None if it failed and `check` is not set."""
+        endpoints = member.endpoint if member else ",".join(self.endpoints)
+        command = ["etcdctl", "--endpoints", endpoints, "--command-timeout=5s",
+                   "--dial-timeout=2s"]  # fmt: skip
+        if self.tls:
+            command += ["--cacert", self.tls.path("ca.crt")]
+        if user:
+            command += ["--user", user]
+        done = subprocess.run(
+            command + [str(word) for word in words], env={**os.environ, "ETCDCTL_API": "3"},
+            capture_output=True, check=False, timeout=30,
+        )  # fmt: skip
+        if done.returncode != 0:
+            if not check:
+                return None
+            raise AssertionError(f"etcdctl {words}: {done.stderr.decode()}")
+        return done.stdout.decode()
+
+    def status(self, member):
+        """What a member says of itself; None if it does not answer or knows no leader."""
+        text = self.control("endpoint", "status", "-w", "json", member=member, check=False)
+        if not text or not (statuses := json.loads(text)):
+            return None
+        status = statuses[0]["Status"]
+        return status if status.get("leader") else None
+
+    def leader(self):
+        """The member that leads. Asks members that run; one must not be suspended."""
+        for member in self.members:
+            status = self.status(member) if member.is_running() else None
+            if status and status["leader"] == status["header"]["member_id"]:
+                return member
+        raise AssertionError("no member of etcd leads")
+
+    def followers(self):
+        leader = self.leader()
+        return [member for member in self.members if member is not leader]
+
+    def enable_auth(self, password):
+        """Users root (all) and bloomery (keys below bloomery/), both with `password`."""
+        self.control("user", "add", f"root:{password}")
+        self.control("user", "grant-role", "root", "root")
+        self.control("role", "add", "bloomery")
+        self.control("role", "grant-permission", "bloomery", "--prefix=true", "readwrite",
+                     "bloomery/")  # fmt: skip
+        self.control("user", "add", f"bloomery:{password}")
+        self.control("user", "grant-role", "bloomery", "bloomery")
+        self.control("auth", "enable")
+
+
+def etcd_help():
+    """What `etcd --help` prints; the options differ from version to version."""
+    if not hasattr(etcd_help, "text"):
+        done = subprocess.run(["etcd", "--help"], capture_output=True, check=False)
+        etcd_help.text = (done.stdout + done.stderr).decode()
+    return etcd_help.text
+
+
+class EtcdTest(unittest.TestCase):
+    """A test case that starts clusters of etcd, which end with it."""
+
+    def start_etcd(self, members=1, tls=None):
+        etcd = Etcd(members, tls)
+        self.addCleanup(etcd.stop)
+        return etcd
