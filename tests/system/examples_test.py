@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: MIT
+"""The examples of README.md and docs/clients.md, run as they stand there; only the port differs."""
+
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import tempfile
+import unittest
+
+from harness import ROOT, ServerTest
+
+PORT = "7000"  # of the texts
+# How a block of a language is run; {} is its file.
+PROGRAMS = {
+    "sh": ["sh", "-e", "{}.sh"],
+    "python": ["/usr/bin/python3", "{}.py"],
+    "javascript": ["node", "{}.mjs"],
+    "ruby": ["ruby", "{}.rb"],
+    "php": ["php", "{}.php"],
+}
+# Debian has no package of their libraries.
+NOT_RUN = {"java", "go"}
+NODE_MODULES = pathlib.Path(os.environ.get("BLOOMERY_NODE_MODULES", ROOT / "build"))
+
+
+def blocks_of(path):
+    """Pairs of language and text of a page's blocks."""
+    text = (ROOT / path).read_text(encoding="utf-8")
+    return re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+class ExamplesTest(ServerTest):
+    def setUp(self):
+        super().setUp()
+        self.server = self.start_server()
+        folder = tempfile.TemporaryDirectory(prefix="bloomery-examples-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def run_block(self, language, text, number):
+        """What it printed."""
+        command = [word.format(self.folder / f"example{number}") for word in PROGRAMS[language]]
+        pathlib.Path(command[-1]).write_text(
+            text.replace(PORT, str(self.server.port)), encoding="utf-8"
+        )
+        if language == "javascript":
+            library = "ioredis6" if "ioredis" in text else "redis6"
+            modules = self.folder / "node_modules"
+            modules.unlink(missing_ok=True)
+            modules.symlink_to(NODE_MODULES / f"node_modules_{library}" / "node_modules")
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=60, cwd=self.folder, check=False
+        )
+        self.assertEqual(done.returncode, 0, f"{text}\n{done.stdout}\n{done.stderr}")
+        return done.stdout
+
+    def test_clients_page(self):
+        blocks = blocks_of("docs/clients.md")
+        languages = [language for language, _ in blocks]
+        self.assertEqual(set(languages), set(PROGRAMS) | NOT_RUN)
+        for number, (language, text) in enumerate(blocks):
+            if language in NOT_RUN:
+                continue
+            for fresh in ("post:1", ""):
+                printed = self.run_block(language, text, number)
+                if language == "sh":
+                    self.assertTrue(printed.split()[-3:] == ["1", "1", "0"], printed)
+                    break
+                shown = next(line for line in printed.splitlines() if line.startswith("show:"))
+                self.assertEqual("post:1" in shown, bool(fresh), f"{language}: {printed}")
+                self.assertIn("seen now:", printed)
+
+    def test_readme_sessions(self):
+        """Each command of a redis-cli session must answer what the page shows."""
+        shown = 0
+        for language, text in blocks_of("README.md"):
+            if language == "" and "127.0.0.1:7000>" in text:
+                self.run_client(["redis-cli", "-p", self.server.port, "FLUSHALL"])
+                shown += self.check_session(text)
+        self.assertGreater(shown, 5)
+
+    def check_session(self, text):
+        parts = re.split(r"^127\.0\.0\.1:7000> (.*)\n", text, flags=re.MULTILINE)[1:]
+        for command, answer in zip(parts[::2], parts[1::2]):
+            command = re.sub(r"\s+#.*$", "", command)
+            # As on a terminal.
+            printed = self.run_client(
+                ["redis-cli", "-p", self.server.port, *shlex.split(command)],
+                environment={"FAKETTY": "1"},
+            )
+            answer = re.sub(r"\s+#.*$", "", answer, flags=re.MULTILINE)
+            self.assertEqual(printed.strip(), answer.strip(), command)
+        return len(parts) // 2
+
+    def test_readme_programs(self):
+        blocks = [block for block in blocks_of("README.md") if block[0] in ("python",)]
+        self.assertTrue(blocks)
+        for number, (language, text) in enumerate(blocks):
+            self.run_block(language, text, number)
+
+
+if __name__ == "__main__":
+    unittest.main()
