@@ -14,7 +14,6 @@ namespace {
 
 namespace asio = boost::asio;
 
-constexpr unsigned kHttpOk = 200;
 constexpr size_t kIdleConnectionsMax = 4;
 
 EtcdError unreachable(const EtcdEndpoint& endpoint, const core::Error& error) {

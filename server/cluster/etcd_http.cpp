@@ -24,7 +24,6 @@ namespace http = boost::beast::http;
 
 constexpr uint32_t kHeaderBytesMax = 16 * 1024;
 constexpr uint16_t kDefaultPort = 2379;
-constexpr unsigned kOk = 200;
 
 core::Error bad_url(std::string_view url) {
   return {fmt::format("ERR etcd endpoint '{}' is not http://HOST:PORT or https://HOST:PORT",
@@ -133,7 +132,8 @@ struct EtcdHttpReader::Parser {
 
   std::string& body() { return response.get().body(); }
   bool is_stream() {
-    return kind == Kind::kStream && response.is_header_done() && response.get().result_int() == kOk;
+    return kind == Kind::kStream && response.is_header_done() &&
+           response.get().result_int() == kHttpOk;
   }
   static core::Error fail(std::string_view fault) {
     return {fmt::format("ERR etcd's reply: {}", fault)};

@@ -18,6 +18,8 @@
 
 namespace server::cluster {
 
+inline constexpr unsigned kHttpOk = 200;
+
 struct EtcdEndpoint {
   std::string host;  // of an IPv6 address without the brackets
   uint16_t port = 0;

@@ -19,7 +19,6 @@ namespace {
 namespace asio = boost::asio;
 using std::chrono::milliseconds;
 
-constexpr unsigned kHttpOk = 200;
 constexpr milliseconds kDelayMin{50};
 constexpr milliseconds kDelayMax{1000};
 
