@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#include "server/cluster/election.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace server::cluster {
+namespace {
+
+constexpr int64_t kAnswersUs = 300'000;
+constexpr int64_t kRankUs = 300'000;
+
+}  // namespace
+
+void Election::begin(uint64_t call, std::vector<std::string> peers, int64_t now_us) {
+  state_ = State::kAsking;
+  call_ = call;
+  unanswered_ = std::move(peers);
+  answers_.clear();
+  due_us_ = now_us + kAnswersUs;
+}
+
+void Election::answered(uint64_t call, std::string_view peer, HistoryPosition position) {
+  if (state_ != State::kAsking || call != call_) return;
+  if (std::erase(unanswered_, peer) != 0) answers_.push_back({std::string(peer), position});
+}
+
+void Election::failed(uint64_t call, std::string_view peer) {
+  if (state_ == State::kAsking && call == call_) std::erase(unanswered_, peer);
+}
+
+size_t Election::rank(HistoryPosition own) const {
+  return static_cast<size_t>(std::ranges::count_if(answers_, [&](const Answer& answer) {
+    return answer.position > own || (answer.position == own && answer.peer < own_id_);
+  }));
+}
+
+bool Election::is_due(HistoryPosition own, int64_t now_us) {
+  if (state_ == State::kAsking && (unanswered_.empty() || now_us >= due_us_)) {
+    state_ = State::kWaits;
+    due_us_ = now_us + static_cast<int64_t>(rank(own)) * kRankUs;
+  }
+  if (state_ != State::kWaits || now_us < due_us_) return false;
+  state_ = State::kIdle;
+  return true;
+}
+
+}  // namespace server::cluster

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT
+#include "server/cluster/leader_part.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace server::cluster {
+namespace {
+
+constexpr int64_t kHandoverUs = 1'000'000;
+// A replica acknowledges once a second.
+constexpr int64_t kJoinLagUs = 2'000'000;
+constexpr int64_t kLeaveLagMinUs = 5'000'000;
+constexpr int64_t kTimeoutAsks = 10;  // cluster-node-timeout over PermitTimes::ask_us
+// If nobody has taken over by then, nobody has more than this leader.
+constexpr int64_t kLostDataTimeouts = 4;
+
+int64_t leave_lag_us(const PermitTimes& times) {
+  return std::max(2 * kTimeoutAsks * times.ask_us, kLeaveLagMinUs);
+}
+
+}  // namespace
+
+LeaderPart::LeaderPart(MemberState& state)
+    : state_(state),
+      permit_(state.options.times),
+      insync_(kJoinLagUs, leave_lag_us(state.options.times)) {}
+
+void LeaderPart::start(const Shard& shard, bool is_first_sight, int64_t now_us) {
+  permit_.give_up();
+  epoch_ = shard.epoch;
+  needs_new_epoch_ = is_first_sight;
+  begun_us_ = now_us;
+  etcd_confirmed_us_ = 0;
+  next_read_us_ = now_us;
+  promises_.reset();
+  insync_.begin(shard, now_us);
+  end_handover();
+  open_permit();
+}
+
+void LeaderPart::stop() {
+  permit_.give_up();
+  epoch_ = 0;
+  promises_.reset();
+}
+
+void LeaderPart::open_permit() {
+  if (epoch_ == 0 || permit_.is_held() || needs_new_epoch_) return;
+  if (state_.kept.epoch() != epoch_) return;
+  const bool has_resigned = resigned_shard_ == state_.kept.shard();
+  if (has_resigned && resigned_epoch_ == epoch_) return;
+  const bool waits = !has_resigned || resigned_epoch_ + 1 != epoch_;
+  permit_.begin(epoch_, begun_us_ + (waits ? state_.options.times.wait_us : 0));
+}
+
+void LeaderPart::epoch_kept(int64_t now_us) {
+  open_permit();
+  next_read_us_ = std::min(next_read_us_, now_us);
+}
+
+void LeaderPart::resigned(std::string_view shard, uint64_t epoch, int64_t now_us) {
+  if (shard == resigned_shard_ && epoch <= resigned_epoch_) return;
+  resigned_shard_ = shard;
+  resigned_epoch_ = epoch;
+  if (shard == state_.kept.shard() && epoch + 1 == epoch_) permit_.skip_wait(now_us);
+}
+
+void LeaderPart::confirmed(uint64_t epoch, int64_t sent_us) {
+  if (epoch_ == 0 || epoch != epoch_ || !permit_.is_held()) return;
+  permit_.confirm(sent_us);
+  etcd_confirmed_us_ = std::max(etcd_confirmed_us_, sent_us);
+}
+
+bool LeaderPart::etcd_answers(int64_t now_us) const {
+  return etcd_confirmed_us_ != 0 &&
+         now_us - etcd_confirmed_us_ < 5 * state_.options.times.ask_us / 2;
+}
+
+bool LeaderPart::has_lost_data(const Shard& shard, int64_t now_us) const {
+  const MemberOptions& options = state_.options;
+  return epoch_ != 0 && needs_new_epoch_ && shard.insync.size() > 1 &&
+         !state_.facts.has_whole_copy && options.kept_epoch != 0 &&
+         options.kept_shard == shard.name &&
+         now_us < options.started_us + kLostDataTimeouts * kTimeoutAsks * options.times.ask_us;
+}
+
+MemberService LeaderPart::service(int64_t now_us) const {
+  if (epoch_ == 0) return MemberService::kNone;
+  if (permit_.allows(now_us)) return MemberService::kServes;
+  if (handover_.state == Handover::State::kResigned) return MemberService::kWaits;
+  if (permit_.from_us() <= now_us && permit_.until_us() != 0) return MemberService::kDown;
+  const bool has_just_begun = now_us < begun_us_ + state_.options.times.wait_us;
+  return has_just_begun ? MemberService::kWaits : MemberService::kDown;
+}
+
+void LeaderPart::step(const Shard& shard, int64_t now_us) {
+  insync_.look(shard, state_.facts, now_us);
+  if (now_us >= next_read_us_) {
+    next_read_us_ = now_us + state_.options.times.ask_us;
+    state_.calls.read(now_us, epoch_, state_.topology.revision);
+  }
+  if (state_.kept.epoch() > epoch_) needs_new_epoch_ = true;
+  if (needs_new_epoch_) {
+    if (!state_.calls.is_changing() && !has_lost_data(shard, now_us)) renew(shard);
+    return;
+  }
+  step_handover(shard, now_us);
+  if (!permit_.is_held()) return;
+  if (!etcd_answers(now_us)) return step_promises(shard, now_us);
+  promises_.reset();
+  step_insync(shard, now_us);
+}
+
+void LeaderPart::renew(const Shard& shard) {
+  ChangeTopology change{0, state_.topology.revision, state_.topology.topology};
+  change.topology.shard(shard.name)->epoch = std::max(shard.epoch, state_.kept.epoch()) + 1;
+  state_.calls.change(std::move(change));
+}
+
+IdSet LeaderPart::possible_successors(const Shard& shard) const {
+  IdSet ids(shard.insync.begin(), shard.insync.end());
+  if (const ChangeTopology* change = state_.calls.changing(); change != nullptr) {
+    const Shard* asked_for = change->topology.shard(shard.name);
+    if (asked_for != nullptr) ids.insert(asked_for->insync.begin(), asked_for->insync.end());
+  }
+  ids.erase(state_.options.id);
+  return ids;
+}
+
+void LeaderPart::step_promises(const Shard& shard, int64_t now_us) {
+  // Before etcd has confirmed this epoch once, another leader may have changed the list.
+  if (etcd_confirmed_us_ == 0) return;
+  IdSet peers = possible_successors(shard);
+  if (peers.empty()) return permit_.confirm(now_us);
+  if (promises_ && now_us < promises_->sent_us + state_.options.times.ask_us) return;
+  promises_ = Promises{state_.calls.next_call(), now_us, std::move(peers)};
+  for (const std::string& peer : promises_->missing) {
+    state_.actions.emplace_back(AskPromise{promises_->call, peer, shard.name, epoch_});
+  }
+}
+
+void LeaderPart::promise_answered(uint64_t call, std::string_view peer, bool is_promised) {
+  if (!promises_ || promises_->call != call || !permit_.is_held() || !is_promised) return;
+  const auto found = promises_->missing.find(peer);
+  if (found == promises_->missing.end()) return;
+  promises_->missing.erase(found);
+  if (promises_->missing.empty()) permit_.confirm(promises_->sent_us);
+}
+
+void LeaderPart::step_insync(const Shard& shard, int64_t now_us) {
+  if (state_.calls.is_changing() || handover_.state != Handover::State::kNone) return;
+  if (!permit_.allows(now_us)) return;
+  auto wanted = insync_.wanted(shard, now_us);
+  // The list may have another order than the members.
+  if (std::ranges::is_permutation(wanted, shard.insync)) return;
+  ChangeTopology change{0, state_.topology.revision, state_.topology.topology};
+  change.topology.shard(shard.name)->insync = std::move(wanted);
+  state_.calls.change(std::move(change));
+}
+
+core::Result<> LeaderPart::hand_over(const Shard& shard, std::string_view target, int64_t now_us) {
+  if (epoch_ == 0) return core::Error{"ERR this node does not lead its shard"};
+  if (handover_.state != Handover::State::kNone) {
+    return core::Error{"ERR the shard is being handed over already"};
+  }
+  if (target == state_.options.id || !shard.is_insync(target)) {
+    return core::Error{"ERR the node is not in sync with the leader of its shard"};
+  }
+  if (!permit_.allows(now_us) || !etcd_answers(now_us)) {
+    return core::Error{"ERR the leader has no answer from etcd at present"};
+  }
+  if (state_.calls.is_changing()) {
+    return core::Error{"ERR the topology is being changed, try again"};
+  }
+  handover_ = {Handover::State::kHoldsWrites, std::string(target), 0, now_us + kHandoverUs};
+  state_.actions.emplace_back(HoldWrites{});
+  return {};
+}
+
+std::string LeaderPart::successor(const Shard& shard) const {
+  const ReplicationFacts::Replica* best = nullptr;
+  for (const auto& replica : state_.facts.replicas) {
+    if (!replica.is_online || !shard.is_insync(replica.id)) continue;
+    if (best == nullptr || replica.acked > best->acked) best = &replica;
+  }
+  return best == nullptr ? "" : best->id;
+}
+
+void LeaderPart::writes_held(uint64_t offset) {
+  if (handover_.state != Handover::State::kHoldsWrites) return;
+  handover_.state = Handover::State::kAwaitsReplica;
+  handover_.offset = offset;
+}
+
+void LeaderPart::step_handover(const Shard& shard, int64_t now_us) {
+  using State = Handover::State;
+  if (handover_.state == State::kNone || state_.calls.is_changing()) return;
+  // etcd has refused: the topology has changed otherwise.
+  if (handover_.state == State::kResigned) return renew(shard);
+  const bool has_all = std::ranges::any_of(state_.facts.replicas, [&](const auto& replica) {
+    return replica.id == handover_.target && replica.is_online && replica.acked >= handover_.offset;
+  });
+  if (now_us >= handover_.deadline_us || !shard.is_insync(handover_.target)) {
+    end_handover();
+  } else if (handover_.state == State::kAwaitsReplica && has_all) {
+    resign(shard);
+  }
+}
+
+void LeaderPart::resign(const Shard& shard) {
+  handover_.state = Handover::State::kResigned;
+  permit_.give_up();
+  resigned_shard_ = shard.name;
+  resigned_epoch_ = epoch_;
+  state_.actions.emplace_back(TellResigned{handover_.target, shard.name, epoch_});
+  ChangeTopology change{0, state_.topology.revision, state_.topology.topology};
+  Shard& next = *change.topology.shard(shard.name);
+  next.leader = handover_.target;
+  ++next.epoch;
+  state_.calls.change(std::move(change));
+}
+
+void LeaderPart::end_handover() {
+  if (std::exchange(handover_, {}).state == Handover::State::kNone) return;
+  state_.actions.emplace_back(ReleaseWrites{});
+}
+
+}  // namespace server::cluster

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+//
+// LeaderPart: a Member's part as a leader: extends its permit by asking etcd, or every member that
+// could take over while etcd does not answer; keeps the list of members in sync; hands over.
+//
+//   kNone ──hand_over()──► kHoldsWrites ──► kAwaitsReplica ──► kResigned ──► another one leads,
+//     ▲                        └─── 1 s ──────────┘                 │        or this one in a
+//     └────────────────────────┘                                    ▼        new epoch
+//
+// Invariants: no permit before the epoch is on the disk, nor in an epoch that an earlier life of
+// this process led. A leader that has resigned serves again only in a new epoch.
+// Thread safety: belongs to one thread; times are given by the caller.
+// Source: see member.h.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/result.h"
+#include "server/cluster/insync_list.h"
+#include "server/cluster/member_state.h"
+
+namespace server::cluster {
+
+class LeaderPart {
+ public:
+  explicit LeaderPart(MemberState& state);
+
+  // is_first_sight: the first topology that this process sees names it already.
+  void start(const Shard& shard, bool is_first_sight, int64_t now_us);
+  void stop();
+  void step(const Shard& shard, int64_t now_us);
+
+  // 0: it does not lead.
+  uint64_t epoch() const { return epoch_; }
+  const Permit& permit() const { return permit_; }
+  MemberService service(int64_t now_us) const;
+  bool etcd_answers(int64_t now_us) const;
+  bool has_lost_data(const Shard& shard, int64_t now_us) const;
+
+  // etcd has answered that this node leads in `epoch`.
+  void confirmed(uint64_t epoch, int64_t sent_us);
+  void promise_answered(uint64_t call, std::string_view peer, bool is_promised);
+  void epoch_kept(int64_t now_us);
+  // The leader of `epoch` acknowledges nothing any more.
+  void resigned(std::string_view shard, uint64_t epoch, int64_t now_us);
+
+  // Errors: the reply; nothing has changed then.
+  core::Result<> hand_over(const Shard& shard, std::string_view target, int64_t now_us);
+  std::string successor(const Shard& shard) const;
+  void writes_held(uint64_t offset);
+  void end_handover();
+
+ private:
+  struct Promises {
+    uint64_t call = 0;
+    int64_t sent_us = 0;
+    IdSet missing;
+  };
+  struct Handover {
+    enum class State : uint8_t { kNone, kHoldsWrites, kAwaitsReplica, kResigned };
+    State state = State::kNone;
+    std::string target;
+    uint64_t offset = 0;
+    int64_t deadline_us = 0;
+  };
+
+  void open_permit();
+  void renew(const Shard& shard);
+  void step_promises(const Shard& shard, int64_t now_us);
+  void step_insync(const Shard& shard, int64_t now_us);
+  void step_handover(const Shard& shard, int64_t now_us);
+  void resign(const Shard& shard);
+  // All that etcd may have on the list, whatever becomes of a change.
+  IdSet possible_successors(const Shard& shard) const;
+
+  MemberState& state_;
+  Permit permit_;
+  InsyncList insync_;
+  uint64_t epoch_ = 0;
+  bool needs_new_epoch_ = false;
+  int64_t begun_us_ = 0;           // when it learned that it leads
+  int64_t etcd_confirmed_us_ = 0;  // when the last question was sent that etcd has confirmed
+  int64_t next_read_us_ = 0;
+  std::optional<Promises> promises_;
+  Handover handover_;
+  // The leader of that epoch has resigned.
+  std::string resigned_shard_;
+  uint64_t resigned_epoch_ = 0;
+};
+
+}  // namespace server::cluster

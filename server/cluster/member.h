@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+//
+// Member: one server's part in its shard: whether it leads and may acknowledge, whether it takes
+// over, whom it follows. It decides; its owner carries out what take_actions() returns, and tells
+// it of the outcomes. It knows no sockets, threads or clocks.
+//
+//   topology names another leader ──► replica: promises; stands when alive/<leader> is gone
+//   topology names this node ───────► leader: asks etcd, else its members, and extends its permit
+//
+// Invariants: while clocks' rates differ by less than 10 %, no two members of a shard have a permit
+// at the same time, and none has one again in an epoch lower than one that was served; whatever
+// etcd loses, delays or carries out late, and however early or late leases end.
+// Why a started leader writes a new epoch first: it has forgotten what it had asked etcd for, and
+// whether it had resigned; with the topology changed, etcd refuses all of that.
+// Thread safety: belongs to one thread; times are monotonic, of this machine, given by the caller.
+// Source: as for leases, permit.h; the take-over as a compare-and-swap,
+// https://etcd.io/docs/v3.4/learning/api/#transaction.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/result.h"
+#include "server/cluster/leader_part.h"
+#include "server/cluster/member_state.h"
+#include "server/cluster/replica_part.h"
+
+namespace server::cluster {
+
+class Member {
+ public:
+  explicit Member(MemberOptions options);
+
+  // To be called often: 20 times within PermitTimes::ask_us, and when the facts change.
+  void tick(int64_t now_us, const ReplicationFacts& facts);
+
+  // What etcd has, from a watch or a read. Older ones than the known one are ignored.
+  void topology_seen(int64_t now_us, const TopologyVersion& seen);
+  // All of alive/.
+  void alive_seen(int64_t now_us, IdSet ids);
+
+  // Answers to actions. Every call is to be answered, after a limit of time with "unknown".
+  // `newer`: with kChanged.
+  void topology_read(int64_t now_us, uint64_t call, ReadOutcome outcome,
+                     const TopologyVersion& newer = {});
+  // `revision`: with kCommitted. With kRefused what etcd has is told before.
+  void topology_changed(int64_t now_us, uint64_t call, ChangeOutcome outcome,
+                        uint64_t revision = 0);
+  void promise_answered(int64_t now_us, uint64_t call, std::string_view peer, bool is_promised);
+  // nullopt: it cannot stand, or has not answered.
+  void offset_answered(int64_t now_us, uint64_t call, std::string_view peer,
+                       std::optional<HistoryPosition> position);
+  void epoch_kept(int64_t now_us, std::string_view shard, uint64_t epoch);
+  // The stream ends at `offset`.
+  void writes_held(int64_t now_us, uint64_t offset);
+
+  // What peers ask and tell. A promise: true is +OK.
+  bool promise(int64_t now_us, std::string_view shard, uint64_t epoch);
+  // nullopt: this node cannot stand.
+  std::optional<HistoryPosition> offset(int64_t now_us, std::string_view shard) const;
+  void resigned(int64_t now_us, std::string_view shard, uint64_t epoch);
+
+  // CLUSTER FAILOVER, on the leader. Errors: the reply; nothing has changed then.
+  core::Result<> hand_over(int64_t now_us, std::string_view target);
+  // Who would lack the least; empty when nobody could take over.
+  std::string successor() const;
+  // CLUSTER FAILOVER FORCE, on a replica: does not mind that the leader is alive.
+  core::Result<> take_over(int64_t now_us);
+
+  std::vector<MemberAction> take_actions();
+
+  bool leads() const { return leader_.epoch() != 0; }
+  // To be shown to other threads once the actions have been carried out; an end at once.
+  const Permit& permit() const { return leader_.permit(); }
+  MemberService service(int64_t now_us) const { return leader_.service(now_us); }
+  const TopologyVersion& topology() const { return state_.topology; }
+  // etcd answered this leader not long ago.
+  bool etcd_answers(int64_t now_us) const { return leader_.etcd_answers(now_us); }
+  // A leader that has lost its data in a restart: it leaves the shard to the members that have
+  // them, for a while. alive/<own id> is not to be written then.
+  bool has_lost_data(int64_t now_us) const;
+
+ private:
+  void adopt(int64_t now_us, const TopologyVersion& seen);
+  void step(int64_t now_us);
+
+  MemberState state_;
+  LeaderPart leader_{state_};
+  ReplicaPart replica_{state_};
+};
+
+}  // namespace server::cluster

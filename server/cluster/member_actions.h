@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+//
+// What Member wants to be done, and the words in which it is told of the outcome.
+//
+// Thread safety: values.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "server/cluster/topology.h"
+
+namespace server::cluster {
+
+// How much of a shard's history a node has. The epoch is that of the leader whose history it is: a
+// leader's own, a replica's that of the leader that its stream came from; 0 since a start.
+struct HistoryPosition {
+  uint64_t epoch = 0;
+  uint64_t offset = 0;
+
+  auto operator<=>(const HistoryPosition&) const = default;
+};
+
+// What replication tells of this node.
+struct ReplicationFacts {
+  struct Replica {
+    std::string id;
+    uint64_t acked = 0;  // in this leader's stream
+    bool is_online = false;
+  };
+  // False while it loads, or its copy of the shard is none: empty since the start, or torn by a
+  // snapshot that has not ended.
+  bool has_whole_copy = false;
+  HistoryPosition position;
+  std::vector<Replica> replicas;  // of a leader
+};
+
+// Reads the topology, linearizably. `known_revision`: the answer may be "no newer one than that".
+// Answered by Member::topology_read().
+struct ReadTopology {
+  uint64_t call = 0;
+  uint64_t known_revision = 0;
+};
+
+// Writes the topology if etcd still has it at `revision`, and, if they are named, there is no
+// alive/<gone> and this node's own alive/ is that of this process.
+// Answered by Member::topology_changed().
+struct ChangeTopology {
+  uint64_t call = 0;
+  uint64_t revision = 0;
+  Topology topology;
+  std::string gone = {};
+  bool needs_own_alive = false;
+};
+
+// CLUSTERX PROMISE <shard> <epoch>, to `peer`. Answered by Member::promise_answered().
+struct AskPromise {
+  uint64_t call = 0;
+  std::string peer;
+  std::string shard;
+  uint64_t epoch = 0;
+};
+
+// CLUSTERX OFFSET <shard>, to `peer`. Answered by Member::offset_answered().
+struct AskOffset {
+  uint64_t call = 0;
+  std::string peer;
+  std::string shard;
+};
+
+// CLUSTERX RESIGNED <shard> <epoch>, to `peer`: that epoch's leader acknowledges nothing any more.
+struct TellResigned {
+  std::string peer;
+  std::string shard;
+  uint64_t epoch = 0;
+};
+
+// Writes the epoch into cluster.json and syncs it. Then calls Member::epoch_kept(); never, if that
+// fails.
+struct KeepEpoch {
+  std::string shard;
+  uint64_t epoch = 0;
+};
+
+// Holds back all writes and lets those under way end. Then calls Member::writes_held().
+struct HoldWrites {};
+// To be done once the topology that this node has is shown to clients.
+struct ReleaseWrites {};
+
+// Makes this node the leader; it acknowledges when its permit allows it.
+struct Promote {
+  uint64_t epoch = 0;
+};
+// Makes this node a replica of `leader`, in that leader's epoch; it follows nobody when empty.
+struct Follow {
+  std::string leader;
+  uint64_t epoch = 0;
+};
+
+using MemberAction = std::variant<ReadTopology, ChangeTopology, AskPromise, AskOffset, TellResigned,
+                                  KeepEpoch, HoldWrites, ReleaseWrites, Promote, Follow>;
+
+// How etcd answered a change. Refused: a compare failed. Unknown: it may still be carried out.
+enum class ChangeOutcome : uint8_t { kCommitted, kRefused, kUnknown };
+// How etcd answered a read. Unchanged: it has none newer than the known revision.
+enum class ReadOutcome : uint8_t { kUnchanged, kChanged, kUnknown };
+
+}  // namespace server::cluster

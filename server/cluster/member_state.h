@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+//
+// MemberState: what a Member's two parts, LeaderPart and ReplicaPart, both know.
+//
+// Thread safety: belongs to one thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "server/cluster/kept_epoch.h"
+#include "server/cluster/member_actions.h"
+#include "server/cluster/permit.h"
+#include "server/cluster/topology.h"
+#include "server/cluster/topology_calls.h"
+
+namespace server::cluster {
+
+using IdSet = std::set<std::string, std::less<>>;
+
+struct MemberOptions {
+  std::string id;
+  PermitTimes times;
+  int64_t started_us = 0;
+  // What cluster.json holds: the last epoch that was kept.
+  std::string kept_shard = {};
+  uint64_t kept_epoch = 0;
+};
+
+// What a command on this node's slots gets.
+enum class MemberService : uint8_t {
+  kNone,  // this node does not lead
+  kServes,
+  kWaits,  // soon this node, or another one, serves
+  kDown,   // no permit
+};
+
+struct MemberState {
+  explicit MemberState(MemberOptions member_options)
+      : options(std::move(member_options)),
+        kept(options.kept_shard, options.kept_epoch),
+        calls(actions, options.times.ask_us) {}
+  MemberState(const MemberState&) = delete;
+  MemberState& operator=(const MemberState&) = delete;
+
+  // The shard that this node is in; null for none.
+  const Shard* shard() const { return topology.topology.shard_of(options.id); }
+
+  const MemberOptions options;
+  std::vector<MemberAction> actions;
+  TopologyVersion topology;
+  std::optional<IdSet> alive;  // nullopt: not known yet
+  ReplicationFacts facts;
+  KeptEpoch kept;
+  TopologyCalls calls;
+};
+
+}  // namespace server::cluster

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+//
+// Permit: for how long a leader may acknowledge. A reply may leave while from_us() <= now <
+// until_us(). What extends it is proof that nobody had taken over when a question was sent: etcd's
+// answer that the topology still names this leader, or the promise of every member that could take
+// over. What a new leader waits for before its first reply is longer than any permit of the old
+// one.
+//
+//   old leader   question sent ──────── W ────────► last reply
+//   etcd                    answered │ new leader written
+//   new leader                               │ learnt ────── 1.1 W ──────► first reply
+//
+// Invariants: until_us() never decreases within one epoch; a permit that was given up is not
+// extended. Two leaders' permits never overlap while their clocks' rates differ by less than 10 %.
+// Thread safety: belongs to one thread; times are monotonic, of this machine, given by the caller.
+// Source: Gray and Cheriton, "Leases: an efficient fault-tolerant mechanism for distributed file
+// cache consistency", 1989.
+#pragma once
+
+#include <cstdint>
+
+namespace server::cluster {
+
+// All that follows from cluster-node-timeout.
+struct PermitTimes {
+  int64_t length_us = 0;   // W: how long a confirmation is good for
+  int64_t wait_us = 0;     // what a new leader waits; also after a start
+  int64_t promise_us = 0;  // how long a member that promised starts no take-over
+  int64_t ask_us = 0;      // between two questions of a leader
+
+  static PermitTimes of_timeout(int64_t timeout_us);
+};
+
+class Permit {
+ public:
+  explicit Permit(const PermitTimes& times) : times_(times) {}
+
+  // Leads in `epoch`, and replies from `from_us` on, once it is confirmed.
+  void begin(uint64_t epoch, int64_t from_us);
+  // Proof of a question that was sent at `sent_us`, in this epoch.
+  void confirm(int64_t sent_us);
+  // The leader before has stopped for good: nothing is to be waited for.
+  void skip_wait(int64_t now_us);
+  // For good: only a new epoch begins another permit.
+  void give_up() { epoch_ = 0; }
+
+  // 0: none.
+  uint64_t epoch() const { return epoch_; }
+  bool is_held() const { return epoch_ != 0; }
+  int64_t from_us() const { return from_us_; }
+  // 0: not confirmed yet, or none.
+  int64_t until_us() const { return epoch_ == 0 ? 0 : until_us_; }
+  bool allows(int64_t now_us) const { return from_us_ <= now_us && now_us < until_us(); }
+
+ private:
+  const PermitTimes times_;
+  uint64_t epoch_ = 0;
+  int64_t from_us_ = 0;
+  int64_t until_us_ = 0;
+};
+
+}  // namespace server::cluster

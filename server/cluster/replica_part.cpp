@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#include "server/cluster/replica_part.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace server::cluster {
+namespace {
+
+constexpr int64_t kForceUs = 10'000'000;
+// By how much a member may lag behind the epoch of a leader that asks for its promise.
+constexpr uint64_t kEpochsAhead = 1000;
+
+}  // namespace
+
+bool ReplicaPart::leader_is_gone(const Shard& shard) const {
+  return state_.alive && !state_.alive->contains(shard.leader);
+}
+
+bool ReplicaPart::can_stand(const Shard& shard, int64_t now_us) const {
+  return shard.is_insync(state_.options.id) && state_.facts.has_whole_copy &&
+         now_us >= state_.options.started_us + state_.options.times.wait_us &&
+         now_us >= promised_until_us_;
+}
+
+void ReplicaPart::step(const Shard& shard, int64_t now_us) {
+  const bool is_forced = now_us < forced_until_us_;
+  const bool is_wanted = is_forced || leader_is_gone(shard);
+  if (!is_wanted || state_.calls.is_changing() || !can_stand(shard, now_us)) {
+    return election_.cancel();
+  }
+  if (election_.is_idle()) {
+    if (now_us < stand_again_us_) return;
+    ask_peers(shard, is_forced, now_us);
+  }
+  if (election_.is_due(state_.facts.position, now_us)) stand(shard);
+}
+
+void ReplicaPart::ask_peers(const Shard& shard, bool is_forced, int64_t now_us) {
+  std::vector<std::string> peers;
+  for (const std::string& id : shard.insync) {
+    if (id != state_.options.id && id != shard.leader && !is_forced) peers.push_back(id);
+  }
+  election_.begin(state_.calls.next_call(), peers, now_us);
+  for (const std::string& peer : peers) {
+    state_.actions.emplace_back(AskOffset{election_.call(), peer, shard.name});
+  }
+}
+
+void ReplicaPart::stand(const Shard& shard) {
+  ChangeTopology change{0, state_.topology.revision, state_.topology.topology};
+  if (leader_is_gone(shard)) change.gone = shard.leader;
+  change.needs_own_alive = true;
+  Shard& next = *change.topology.shard(shard.name);
+  // The others stay: they lack no more than they lacked of the old leader's history.
+  std::erase(next.insync, shard.leader);
+  next.leader = state_.options.id;
+  next.epoch = std::max(shard.epoch, state_.kept.epoch()) + 1;
+  state_.calls.change(std::move(change));
+}
+
+void ReplicaPart::offset_answered(uint64_t call, std::string_view peer,
+                                  std::optional<HistoryPosition> position) {
+  position ? election_.answered(call, peer, *position) : election_.failed(call, peer);
+}
+
+bool ReplicaPart::promise(const Shard& shard, uint64_t epoch, int64_t now_us) {
+  if (state_.calls.is_changing()) return false;
+  if (epoch < shard.epoch || epoch < state_.kept.epoch()) return false;
+  if (epoch > shard.epoch + kEpochsAhead) return false;
+  if (epoch > state_.kept.epoch()) {
+    // When it is asked again the epoch has been kept.
+    state_.kept.want(epoch);
+    return false;
+  }
+  promised_until_us_ = std::max(promised_until_us_, now_us + state_.options.times.promise_us);
+  election_.cancel();
+  return true;
+}
+
+core::Result<> ReplicaPart::take_over(const Shard& shard, int64_t now_us) {
+  if (!shard.is_insync(state_.options.id) || !state_.facts.has_whole_copy) {
+    return core::Error{"ERR the node is not in sync with the leader of its shard"};
+  }
+  forced_until_us_ = now_us + kForceUs;
+  return {};
+}
+
+}  // namespace server::cluster

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+#include "server/cluster/leader_part.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "tests/server/cluster/member_fixture.h"
+
+namespace server::cluster {
+namespace {
+
+class LeaderPartTest : public MemberTest {};
+
+TEST_F(LeaderPartTest, ALeaderServesOnlyAfterTheWaitAndWhileEtcdConfirms) {
+  lead();
+  pass(kTimes.length_us - 1);
+  EXPECT_EQ(member_->service(now_us_), MemberService::kServes);
+  pass(1);
+  EXPECT_EQ(member_->service(now_us_), MemberService::kDown);
+  confirm();
+  EXPECT_EQ(member_->service(now_us_), MemberService::kServes);
+}
+
+TEST_F(LeaderPartTest, AConfirmationCountsFromWhenTheQuestionWasSent) {
+  lead();
+  pass(kTimes.ask_us);
+  const auto read = last<ReadTopology>();
+  const int64_t sent_us = now_us_;
+  now_us_ += kSecondUs;
+  member_->topology_read(now_us_, read.call, ReadOutcome::kUnchanged);
+  EXPECT_EQ(member_->permit().until_us(), sent_us + kTimes.length_us);
+}
+
+TEST_F(LeaderPartTest, AnUnknownAnswerConfirmsNothingAndNoneCountsTwice) {
+  lead();
+  const int64_t until_us = member_->permit().until_us();
+  pass(kTimes.ask_us);
+  const auto read = last<ReadTopology>();
+  member_->topology_read(now_us_, read.call, ReadOutcome::kUnknown);
+  member_->topology_read(now_us_, read.call, ReadOutcome::kUnchanged);
+  EXPECT_EQ(member_->permit().until_us(), until_us);
+}
+
+TEST_F(LeaderPartTest, NoPermitBeforeTheEpochIsOnTheDisk) {
+  keeps_ = false;
+  be(kA);
+  see(sample_topology(), 10);
+  commit(11);
+  confirm();
+  EXPECT_FALSE(member_->permit().is_held());
+  pass(2 * kSecondUs);
+  EXPECT_EQ(all<KeepEpoch>().size(), 3U) << "tried again";
+  member_->epoch_kept(now_us_, "s1", 8);
+  EXPECT_TRUE(member_->permit().is_held());
+}
+
+TEST_F(LeaderPartTest, WithoutEtcdEveryMemberInSyncMustPromise) {
+  lead();
+  pass(2 * kTimes.ask_us);
+  EXPECT_TRUE(all<AskPromise>().empty());
+  pass(kTimes.ask_us);
+  const auto ask = last<AskPromise>();
+  const int64_t sent_us = now_us_;
+  EXPECT_EQ(std::tie(ask.peer, ask.shard, ask.epoch), std::tuple(kB, "s1", 8U));
+  pass(1000);
+  member_->promise_answered(now_us_, ask.call, kB, false);
+  member_->promise_answered(now_us_, ask.call, kC, true);
+  EXPECT_LT(member_->permit().until_us(), sent_us + kTimes.length_us);
+  member_->promise_answered(now_us_, ask.call, kB, true);
+  EXPECT_EQ(member_->permit().until_us(), sent_us + kTimes.length_us);
+}
+
+TEST_F(LeaderPartTest, WithoutEtcdALeaderAloneServesOn) {
+  be(kA);
+  Topology alone = sample_topology();
+  alone.shard("s1")->insync = {kA};
+  see(alone, 10);
+  commit(11);
+  pass(kTimes.wait_us);
+  confirm();
+  for (int i = 0; i < 60; ++i) pass(kSecondUs / 2);
+  EXPECT_EQ(member_->service(now_us_), MemberService::kServes);
+}
+
+TEST_F(LeaderPartTest, AMemberThatMayHaveJoinedMustPromiseToo) {
+  be(kA);
+  Topology alone = sample_topology();
+  alone.shard("s1")->insync = {kA};
+  see(alone, 10);
+  commit(11);
+  facts_.replicas = {{kB, 1000, true}};
+  pass(kTimes.wait_us);
+  confirm();
+  pass(1000);
+  const auto change = last<ChangeTopology>();
+  ASSERT_EQ(change.topology.shard("s1")->insync, (std::vector{kA, kB}));
+  member_->topology_changed(now_us_, change.call, ChangeOutcome::kUnknown);
+  pass(3 * kTimes.ask_us);
+  EXPECT_EQ(last<AskPromise>().peer, kB);
+}
+
+TEST_F(LeaderPartTest, ALeaderThatNeverHeardOfEtcdAsksNoPromises) {
+  be(kA, "s1", 7);
+  see(sample_topology(), 1);
+  for (int i = 0; i < 20; ++i) pass(kSecondUs);
+  EXPECT_TRUE(all<AskPromise>().empty());
+  EXPECT_EQ(member_->service(now_us_), MemberService::kDown);
+}
+
+TEST_F(LeaderPartTest, AHandoverResignsBeforeItNamesTheSuccessor) {
+  lead();
+  EXPECT_EQ(member_->successor(), kB);
+  ASSERT_TRUE(member_->hand_over(now_us_, kB));
+  run();
+  EXPECT_EQ(all<HoldWrites>().size(), 1U);
+  EXPECT_EQ(member_->service(now_us_), MemberService::kServes);
+  facts_.position.offset = 2000;
+  member_->writes_held(now_us_, 2000);
+  pass(1000);
+  EXPECT_TRUE(all<TellResigned>().empty()) << "the replica lacks something";
+  facts_.replicas[0].acked = 2000;
+  pass(1000);
+  EXPECT_EQ(last<TellResigned>().epoch, 8U);
+  EXPECT_EQ(member_->permit().until_us(), 0);
+  EXPECT_EQ(member_->service(now_us_), MemberService::kWaits);
+  const auto change = last<ChangeTopology>();
+  EXPECT_EQ(change.topology.shard("s1")->leader, kB);
+  EXPECT_EQ(change.topology.shard("s1")->epoch, 9U);
+  commit(12);
+  EXPECT_EQ(last<Follow>().leader, kB);
+  EXPECT_EQ(all<ReleaseWrites>().size(), 1U);
+}
+
+TEST_F(LeaderPartTest, TheSuccessorOfAResignedLeaderDoesNotWait) {
+  replicate();
+  Topology next = sample_topology();
+  next.shard("s1")->leader = kB;
+  next.shard("s1")->epoch = 8;
+  member_->resigned(now_us_, "s1", 7);
+  see(next, 11);
+  confirm();
+  EXPECT_EQ(member_->service(now_us_), MemberService::kServes);
+}
+
+TEST_F(LeaderPartTest, NewsOfTheResignationMayComeLast) {
+  replicate();
+  Topology next = sample_topology();
+  next.shard("s1")->leader = kB;
+  next.shard("s1")->epoch = 8;
+  see(next, 11);
+  confirm();
+  member_->resigned(now_us_, "s1", 6);
+  EXPECT_EQ(member_->service(now_us_), MemberService::kWaits);
+  member_->resigned(now_us_, "s2", 7);
+  EXPECT_EQ(member_->service(now_us_), MemberService::kWaits);
+  member_->resigned(now_us_, "s1", 7);
+  EXPECT_EQ(member_->service(now_us_), MemberService::kServes);
+}
+
+TEST_F(LeaderPartTest, AHandoverThatFailsEarlyChangesNothing) {
+  lead();
+  ASSERT_TRUE(member_->hand_over(now_us_, kB));
+  EXPECT_FALSE(member_->hand_over(now_us_, kB));
+  member_->writes_held(now_us_, 5000);
+  pass(kSecondUs - 1);
+  EXPECT_TRUE(all<ReleaseWrites>().empty());
+  pass(1);
+  EXPECT_EQ(all<ReleaseWrites>().size(), 1U);
+  EXPECT_EQ(member_->service(now_us_), MemberService::kServes);
+}
+
+TEST_F(LeaderPartTest, AResignedLeaderServesAgainOnlyInANewEpoch) {
+  lead();
+  ASSERT_TRUE(member_->hand_over(now_us_, kB));
+  member_->writes_held(now_us_, 1000);
+  run();
+  member_->topology_changed(now_us_, last<ChangeTopology>().call, ChangeOutcome::kRefused);
+  run();
+  confirm();
+  EXPECT_EQ(member_->permit().until_us(), 0);
+  const auto change = last<ChangeTopology>();
+  EXPECT_EQ(change.topology.shard("s1")->leader, kA);
+  EXPECT_EQ(change.topology.shard("s1")->epoch, 9U);
+  commit(13);
+  EXPECT_EQ(all<ReleaseWrites>().size(), 1U);
+  confirm();
+  EXPECT_EQ(member_->service(now_us_), MemberService::kServes) << "it resigned itself";
+}
+
+TEST_F(LeaderPartTest, HandsOverOnlyToAMemberInSyncAndWhileEtcdAnswers) {
+  lead();
+  EXPECT_FALSE(member_->hand_over(now_us_, kA));
+  EXPECT_FALSE(member_->hand_over(now_us_, kC));
+  pass(5 * kTimes.ask_us / 2);
+  EXPECT_FALSE(member_->hand_over(now_us_, kB));
+  confirm();
+  EXPECT_TRUE(member_->hand_over(now_us_, kB));
+}
+
+TEST_F(LeaderPartTest, ALeaderThatLostItsDataLeavesTheShardToItsMembersForAWhile) {
+  be(kA, "s1", 7);
+  facts_.has_whole_copy = false;
+  pass(0);
+  see(sample_topology(), 10);
+  EXPECT_TRUE(member_->has_lost_data(now_us_));
+  EXPECT_TRUE(all<ChangeTopology>().empty());
+  pass(20 * kSecondUs);
+  EXPECT_FALSE(member_->has_lost_data(now_us_));
+  EXPECT_EQ(last<ChangeTopology>().topology.shard("s1")->epoch, 8U);
+}
+
+}  // namespace
+}  // namespace server::cluster

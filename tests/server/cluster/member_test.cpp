@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#include "server/cluster/member.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "tests/server/cluster/member_fixture.h"
+
+namespace server::cluster {
+namespace {
+
+TEST_F(MemberTest, WithoutATopologyItDoesNothing) {
+  be(kA);
+  see_alive({});
+  pass(kSecondUs);
+  EXPECT_TRUE(actions_.empty());
+  EXPECT_EQ(member_->service(now_us_), MemberService::kNone);
+}
+
+TEST_F(MemberTest, AStartedLeaderWritesANewEpochFirst) {
+  be(kA);
+  see(sample_topology(), 10);
+  EXPECT_EQ(last<Promote>().epoch, 7U);
+  const auto change = last<ChangeTopology>();
+  EXPECT_EQ(change.revision, 10U);
+  EXPECT_EQ(change.topology.shard("s1")->epoch, 8U);
+  confirm();
+  EXPECT_FALSE(member_->permit().is_held());
+  commit(11);
+  EXPECT_EQ(last<Promote>().epoch, 8U);
+  EXPECT_EQ(last<KeepEpoch>().epoch, 8U);
+  EXPECT_EQ(member_->service(now_us_), MemberService::kWaits);
+  confirm();
+  EXPECT_EQ(member_->permit().from_us(), now_us_ + kTimes.wait_us);
+}
+
+TEST_F(MemberTest, ADeposedLeaderFollowsAndServesNothing) {
+  lead();
+  Topology next = member_->topology().topology;
+  next.shard("s1")->leader = kB;
+  next.shard("s1")->epoch = 9;
+  see(next, 20);
+  EXPECT_EQ(member_->service(now_us_), MemberService::kNone);
+  EXPECT_EQ(member_->permit().until_us(), 0);
+  EXPECT_EQ(last<Follow>().leader, kB);
+  EXPECT_EQ(last<Follow>().epoch, 9U);
+}
+
+TEST_F(MemberTest, OlderTopologiesAreIgnored) {
+  lead();
+  Topology old = sample_topology();
+  old.shard("s1")->leader = kB;
+  see(old, 9);
+  EXPECT_TRUE(member_->leads());
+}
+
+TEST_F(MemberTest, AnUnknownOutcomeIsReadUntilItIsKnown) {
+  replicate();
+  see_alive({kB});
+  const auto change = last<ChangeTopology>();
+  member_->topology_changed(now_us_, change.call, ChangeOutcome::kUnknown);
+  run();
+  EXPECT_FALSE(member_->promise(now_us_, "s1", 7));
+  EXPECT_EQ(last<ReadTopology>().known_revision, 10U);
+  confirm();
+  const auto again = last<ChangeTopology>();
+  EXPECT_NE(again.call, change.call);
+  EXPECT_EQ(again.revision, change.revision);
+  EXPECT_EQ(again.topology, change.topology);
+  member_->topology_changed(now_us_, again.call, ChangeOutcome::kUnknown);
+  see(change.topology, 11);
+  EXPECT_TRUE(member_->leads()) << "the first one was carried out late";
+}
+
+TEST_F(MemberTest, ALeaderPromisesNothing) {
+  lead();
+  EXPECT_FALSE(member_->promise(now_us_, "s1", 8));
+  EXPECT_FALSE(member_->promise(now_us_, "s1", 9));
+}
+
+TEST_F(MemberTest, ARemovedNodeFollowsNobody) {
+  replicate();
+  Topology next = sample_topology();
+  next.shard("s1")->members = {kA};
+  next.shard("s1")->insync = {kA};
+  std::erase_if(next.nodes, [](const Node& node) { return node.id == kB; });
+  see(next, 11);
+  EXPECT_EQ(last<Follow>().leader, "");
+}
+
+}  // namespace
+}  // namespace server::cluster

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+#include "server/cluster/replica_part.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "tests/server/cluster/member_fixture.h"
+
+namespace server::cluster {
+namespace {
+
+class ReplicaPartTest : public MemberTest {};
+
+TEST_F(ReplicaPartTest, AMemberInSyncTakesOverWhenTheLeadersKeyIsGone) {
+  replicate();
+  pass(kSecondUs);
+  EXPECT_TRUE(all<ChangeTopology>().empty());
+  see_alive({kB, kC});
+  const auto change = last<ChangeTopology>();
+  const Shard& shard = *change.topology.shard("s1");
+  EXPECT_EQ(change.revision, 10U);
+  EXPECT_EQ(change.gone, kA);
+  EXPECT_TRUE(change.needs_own_alive);
+  EXPECT_EQ(std::tie(shard.leader, shard.epoch, shard.insync), std::tuple(kB, 8U, std::vector{kB}));
+  commit(11);
+  EXPECT_EQ(last<Promote>().epoch, 8U);
+  EXPECT_EQ(member_->permit().from_us(), now_us_ + kTimes.wait_us);
+}
+
+TEST_F(ReplicaPartTest, WhoMayNotStandDoesNot) {
+  replicate();
+  facts_.has_whole_copy = false;
+  pass(0);
+  see_alive({kB, kC});
+  EXPECT_TRUE(all<ChangeTopology>().empty()) << "no whole copy";
+  EXPECT_FALSE(member_->offset(now_us_, "s1"));
+  facts_.has_whole_copy = true;
+  EXPECT_TRUE(member_->promise(now_us_, "s1", 7));
+  pass(kTimes.promise_us - 1);
+  EXPECT_TRUE(all<ChangeTopology>().empty()) << "promised";
+  pass(1);
+  EXPECT_EQ(all<ChangeTopology>().size(), 1U);
+}
+
+TEST_F(ReplicaPartTest, WhoHasJustStartedOrIsNotInSyncDoesNotStand) {
+  be(kB);
+  see(sample_topology(), 10);
+  see_alive({kB});
+  pass(kTimes.wait_us - 1);
+  EXPECT_TRUE(all<ChangeTopology>().empty());
+  Topology other = sample_topology();
+  other.shard("s1")->insync = {kA};
+  see(other, 11);
+  pass(10 * kSecondUs);
+  EXPECT_TRUE(all<ChangeTopology>().empty());
+}
+
+TEST_F(ReplicaPartTest, ARefusedCandidateStartsAgain) {
+  replicate();
+  see_alive({kB});
+  member_->topology_changed(now_us_, last<ChangeTopology>().call, ChangeOutcome::kRefused);
+  run();
+  EXPECT_EQ(all<ChangeTopology>().size(), 1U);
+  pass(kTimes.ask_us);
+  EXPECT_EQ(all<ChangeTopology>().size(), 2U);
+}
+
+TEST_F(ReplicaPartTest, PromisesOnlyToTheNewestEpoch) {
+  keeps_ = false;
+  be(kB, "s1", 7);
+  see(sample_topology(), 10);
+  EXPECT_TRUE(member_->promise(now_us_, "s1", 7)) << "its epoch was kept in an earlier life";
+  EXPECT_FALSE(member_->promise(now_us_, "s1", 6));
+  EXPECT_FALSE(member_->promise(now_us_, "s2", 7));
+  EXPECT_FALSE(member_->promise(now_us_, "s1", 8)) << "not on the disk yet";
+  run();
+  EXPECT_EQ(last<KeepEpoch>().epoch, 8U);
+  member_->epoch_kept(now_us_, "s1", 8);
+  EXPECT_TRUE(member_->promise(now_us_, "s1", 8));
+  EXPECT_FALSE(member_->promise(now_us_, "s1", 7));
+}
+
+TEST_F(ReplicaPartTest, ForceDoesNotMindThatTheLeaderIsAliveButKeepsItsPromise) {
+  replicate();
+  EXPECT_TRUE(member_->promise(now_us_, "s1", 7));
+  ASSERT_TRUE(member_->take_over(now_us_));
+  run();
+  EXPECT_TRUE(all<ChangeTopology>().empty());
+  pass(kTimes.promise_us);
+  const auto change = last<ChangeTopology>();
+  EXPECT_EQ(change.gone, "");
+  commit(11);
+  EXPECT_EQ(member_->service(now_us_), MemberService::kWaits);
+  EXPECT_FALSE(member_->take_over(now_us_));
+}
+
+}  // namespace
+}  // namespace server::cluster
