@@ -27,10 +27,10 @@ LeaderPart::LeaderPart(MemberState& state)
       permit_(state.options.times),
       insync_(kJoinLagUs, leave_lag_us(state.options.times)) {}
 
-void LeaderPart::start(const Shard& shard, bool is_first_sight, int64_t now_us) {
+void LeaderPart::start(const Shard& shard, bool was_led_before, int64_t now_us) {
   permit_.give_up();
   epoch_ = shard.epoch;
-  needs_new_epoch_ = is_first_sight;
+  needs_new_epoch_ = was_led_before;
   begun_us_ = now_us;
   etcd_confirmed_us_ = 0;
   next_read_us_ = now_us;

@@ -28,8 +28,8 @@ class LeaderPart {
  public:
   explicit LeaderPart(MemberState& state);
 
-  // is_first_sight: the first topology that this process sees names it already.
-  void start(const Shard& shard, bool is_first_sight, int64_t now_us);
+  // was_led_before: perhaps by an earlier life of this process.
+  void start(const Shard& shard, bool was_led_before, int64_t now_us);
   void stop();
   void step(const Shard& shard, int64_t now_us);
 

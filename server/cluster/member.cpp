@@ -24,7 +24,7 @@ void Member::alive_seen(int64_t now_us, IdSet ids) {
 
 void Member::adopt(int64_t now_us, const TopologyVersion& seen) {
   if (seen.revision <= state_.topology.revision) return;
-  const bool is_first_sight = state_.topology.revision == 0;
+  bool was_led_before = state_.topology.revision == 0;
   const Shard before = state_.shard() == nullptr ? Shard{} : *state_.shard();
   state_.topology = seen;
   state_.calls.seen(seen.revision);
@@ -34,13 +34,17 @@ void Member::adopt(int64_t now_us, const TopologyVersion& seen) {
   if (now != nullptr) state_.kept.join(now->name);
   if (now != nullptr && now->leader == state_.options.id) {
     if (!moved && leader_.epoch() == now->epoch) return;
+    const MemberOptions& options = state_.options;
+    was_led_before |= now->name == options.kept_shard && now->epoch <= options.kept_epoch;
     state_.actions.emplace_back(Promote{now->epoch});
     replica_.led();
-    return leader_.start(*now, is_first_sight, now_us);
+    return leader_.start(*now, was_led_before, now_us);
   }
   leader_.stop();
   if (now == nullptr) {
     if (!before.name.empty()) state_.actions.emplace_back(Follow{});
+  } else if (now->epoch < state_.kept.epoch()) {
+    // An old topology: its leader would take from this node what a later one has acknowledged.
   } else if (moved || before.leader != now->leader || before.epoch != now->epoch) {
     state_.actions.emplace_back(Follow{now->leader, now->epoch});
   }

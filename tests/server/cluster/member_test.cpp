@@ -38,6 +38,20 @@ TEST_F(MemberTest, AStartedLeaderWritesANewEpochFirst) {
   EXPECT_EQ(member_->permit().from_us(), now_us_ + kTimes.wait_us);
 }
 
+TEST_F(MemberTest, AnEpochOfAnEarlierLifeIsNotServedWhateverTheFileSays) {
+  be(kA, "s1", 8);
+  pass(0);
+  Topology old = sample_topology();
+  old.shard("s1")->leader = kB;
+  see(old, 10);
+  Topology next = sample_topology();
+  next.shard("s1")->epoch = 8;
+  see(next, 12);
+  EXPECT_EQ(last<ChangeTopology>().topology.shard("s1")->epoch, 9U);
+  confirm();
+  EXPECT_FALSE(member_->permit().is_held());
+}
+
 TEST_F(MemberTest, ADeposedLeaderFollowsAndServesNothing) {
   lead();
   Topology next = member_->topology().topology;
@@ -48,6 +62,16 @@ TEST_F(MemberTest, ADeposedLeaderFollowsAndServesNothing) {
   EXPECT_EQ(member_->permit().until_us(), 0);
   EXPECT_EQ(last<Follow>().leader, kB);
   EXPECT_EQ(last<Follow>().epoch, 9U);
+}
+
+TEST_F(MemberTest, DoesNotFollowALeaderOfAnEpochBeforeItsOwn) {
+  be(kB, "s1", 8);
+  see(sample_topology(), 10);
+  EXPECT_TRUE(all<Follow>().empty());
+  Topology next = sample_topology();
+  next.shard("s1")->epoch = 8;
+  see(next, 11);
+  EXPECT_EQ(last<Follow>().epoch, 8U);
 }
 
 TEST_F(MemberTest, OlderTopologiesAreIgnored) {

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+//
+// What goes wrong in a ClusterModel.
+#include <algorithm>
+#include <utility>
+
+#include "tests/simulation/cluster_model.h"
+#include "tests/simulation/cluster_node_model.h"
+
+namespace simulation {
+namespace {
+
+constexpr int64_t kMs = 1000;
+constexpr int64_t kSecond = 1000 * kMs;
+
+}  // namespace
+
+void ClusterModel::cut(const Node* one, const Node* other, int64_t from_us, int64_t until_us) {
+  const std::pair link{std::min(one, other), std::max(one, other)};
+  at(from_us, [this, link] { cuts_.insert(link); });
+  at(until_us, [this, link] { cuts_.erase(link); });
+}
+
+void ClusterModel::old_leader_meets_restarted_one() {
+  constexpr int64_t kLost = 20 * kSecond;
+  constexpr int64_t kRestart = 50 * kSecond;
+  constexpr int64_t kEnd = 80 * kSecond;
+  Node& leader = *nodes_[0];
+  Node& next = *nodes_[1];
+  cut(&leader, nullptr, kLost, kEnd);
+  cut(nodes_[2].get(), nullptr, kLost, kEnd);
+  cut(&leader, &next, kLost, kRestart);
+  cut(&next, nullptr, kRestart, kEnd);
+  at(kRestart, [&next] { next.is_up = false; });
+  at(kRestart + 100 * kMs, [this, &next] { start(next, false); });
+}
+
+void ClusterModel::schedule_faults() {
+  if (options_.faults == Faults::kOldLeaderMeetsRestartedOne) {
+    return old_leader_meets_restarted_one();
+  }
+  // Some runs are much rougher than others.
+  const int64_t mean_us = pick(500 * kMs, 12 * kSecond) / options_.shards;
+  int64_t when_us = 5 * kSecond;
+  const int64_t last_us = (options_.seconds - kQuietSeconds) * kSecond;
+  while ((when_us += pick(0, 2 * mean_us)) < last_us) {
+    at(when_us, [this] { one_fault(); });
+  }
+  at(last_us, [this] { heal(); });
+}
+
+void ClusterModel::one_fault() {
+  Node& node = *nodes_[static_cast<size_t>(pick(0, static_cast<int64_t>(nodes_.size()) - 1))];
+  const int64_t kind = pick(0, 11);
+  if (kind >= 2) return fault_at_node(node, kind);
+  if (kind == 0) {
+    etcd_down_until_us_ = std::max(etcd_down_until_us_, now_us_ + pick(100 * kMs, 20 * kSecond));
+    etcd_stalls_ = chance(0.5);
+  } else {
+    slow_until_us_ = now_us_ + pick(kSecond, 10 * kSecond);
+  }
+}
+
+void ClusterModel::fault_at_node(Node& node, int64_t kind) {
+  const Node* other = nullptr;
+  if (kind == 7)
+    other = nodes_[static_cast<size_t>(pick(0, static_cast<int64_t>(nodes_.size()) - 1))].get();
+  switch (kind) {
+    case 2:
+    case 3:
+      if (!node.is_up) return;
+      node.is_up = false;
+      return at(pick(10 * kMs, 15 * kSecond), [this, &node] {
+        if (!node.is_up) start(node, false);
+      });
+    case 4:
+      node.stopped_until_us =
+          std::max(node.stopped_until_us, now_us_ + pick(10 * kMs, 15 * kSecond));
+      return;
+    case 5:
+    case 6:
+    case 7: {
+      // From etcd, or from another node.
+      const Node* self = &node;
+      const std::pair cut{std::min(self, other), std::max(self, other)};
+      cuts_.insert(cut);
+      return at(pick(500 * kMs, 20 * kSecond), [this, cut] { cuts_.erase(cut); });
+    }
+    case 8:
+      return etcd_->end_lease(node.id);
+    case 9:
+      return at_node(node, 0, [this](Node& self) {
+        (void)self.member->hand_over(self.clock(now_us_), self.member->successor());
+      });
+    case 10:
+      return at_node(node, 0,
+                     [this](Node& self) { (void)self.member->take_over(self.clock(now_us_)); });
+    default:
+      return;
+  }
+}
+
+void ClusterModel::heal() {
+  cuts_.clear();
+  etcd_down_until_us_ = 0;
+  slow_until_us_ = 0;
+  for (auto& node : nodes_) {
+    node->stopped_until_us = std::min(node->stopped_until_us, now_us_);
+    if (!node->is_up) start(*node, false);
+  }
+}
+
+}  // namespace simulation

@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: MIT
+#include "tests/simulation/cluster_model.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "tests/simulation/cluster_node_model.h"
+
+namespace simulation {
+
+using server::cluster::AskOffset;
+using server::cluster::AskPromise;
+using server::cluster::ChangeOutcome;
+using server::cluster::Follow;
+using server::cluster::HistoryPosition;
+using server::cluster::HoldWrites;
+using server::cluster::KeepEpoch;
+using server::cluster::Member;
+using server::cluster::MemberAction;
+using server::cluster::MemberOptions;
+using server::cluster::PermitTimes;
+using server::cluster::Promote;
+using server::cluster::ReadOutcome;
+using server::cluster::ReadTopology;
+using server::cluster::ReleaseWrites;
+using server::cluster::ReplicationFacts;
+using server::cluster::TellResigned;
+using server::cluster::Topology;
+
+namespace {
+
+constexpr int64_t kMs = 1000;
+constexpr int64_t kSecond = 1000 * kMs;
+constexpr int64_t kTickUs = 100 * kMs;
+constexpr int64_t kCallLimitUs = 700 * kMs;
+constexpr int64_t kPeerLimitUs = 300 * kMs;
+constexpr int kNodesOfShard = 3;
+constexpr int64_t kNewUs = 25 * kSecond;
+
+Topology first_topology(int shards) {
+  Topology topology;
+  for (int s = 0; s < shards; ++s) {
+    server::cluster::Shard shard;
+    shard.name = fmt::format("s{:03}", s);
+    shard.epoch = 1;
+    for (int n = 0; n < kNodesOfShard; ++n) {
+      shard.members.push_back(fmt::format("{:03}{}", s, static_cast<char>('a' + n)));
+    }
+    shard.leader = shard.members.front();
+    shard.insync = {shard.leader};
+    topology.shards.push_back(std::move(shard));
+  }
+  return topology;
+}
+
+}  // namespace
+
+ClusterModel::ClusterModel(const RunOptions& options) : options_(options), random_(options.seed) {
+  end_us_ = now_us_ + options.seconds * kSecond;
+  times_ = PermitTimes::of_timeout(pick(2, 5) * kSecond);
+  if (options.mutation == Mutation::kNoWait) times_.wait_us = 0;
+  if (options.mutation == Mutation::kPromiseBlocksNothing) times_.promise_us = 0;
+  etcd_ = std::make_unique<EtcdModel>(first_topology(options.shards));
+  for (const auto& shard : etcd_->topology()->topology.shards) {
+    shards_.push_back(std::make_unique<ShardFacts>(ShardFacts{shard.name, 0, nullptr, {}}));
+    for (const std::string& id : shard.members) {
+      auto node = std::make_unique<Node>();
+      node->id = id;
+      node->shard = shard.name;
+      node->rate = 1 + static_cast<double>(pick(-45, 45)) / 1000;
+      node->clock_offset_us = pick(0, 1'000'000'000);
+      by_id_[id] = node.get();
+      nodes_.push_back(std::move(node));
+    }
+  }
+}
+
+ClusterModel::~ClusterModel() = default;
+
+int64_t ClusterModel::pick(int64_t from, int64_t to) {
+  const auto width = static_cast<uint64_t>(to - from) + 1;
+  return from + static_cast<int64_t>(random_() % width);
+}
+
+bool ClusterModel::chance(double probability) {
+  return static_cast<double>(random_() >> 11) * 0x1p-53 < probability;
+}
+
+void ClusterModel::at(int64_t delay_us, Work work) {
+  events_.push({now_us_ + delay_us, ++order_, std::move(work)});
+}
+
+void ClusterModel::at_node(Node& node, int64_t delay_us, std::function<void(Node&)> work) {
+  at(delay_us, [this, &node, life = node.life, work = std::move(work)] {
+    if (!node.is_up || node.life != life) return;
+    // What comes while it is stopped waits in its sockets.
+    if (now_us_ < node.stopped_until_us) {
+      return at_node(node, node.stopped_until_us - now_us_, work);
+    }
+    // Nothing runs between two events, so a reply of before leaves before.
+    check(node);
+    work(node);
+    perform(node);
+    check(node);
+  });
+}
+
+bool ClusterModel::is_cut(const Node& one, const Node* other) const {
+  const Node* self = &one;
+  return cuts_.contains({std::min(self, other), std::max(self, other)});
+}
+
+int64_t ClusterModel::delay() {
+  return now_us_ < slow_until_us_ ? pick(1 * kMs, 900 * kMs) : pick(200, 5 * kMs);
+}
+
+RunResult ClusterModel::run() {
+  for (auto& node : nodes_) start(*node, true);
+  for (auto& facts : shards_) {
+    ShardFacts* shard = facts.get();
+    at(kSecond, [this, shard] { write(*shard); });
+  }
+  schedule_faults();
+  while (!events_.empty() && result_.fault.empty()) {
+    Event event = events_.top();
+    events_.pop();
+    now_us_ = event.at_us;
+    if (now_us_ >= end_us_) break;
+    etcd_->end_leases(now_us_);
+    event.work();
+  }
+  if (result_.fault.empty()) check_end();
+  return result_;
+}
+
+void ClusterModel::start(Node& node, bool is_first) {
+  ++node.life;
+  node.is_up = true;
+  node.stopped_until_us = 0;
+  node.seen_alive = 0;
+  node.lease_end_us = 0;
+  node.holds_writes = false;
+  node.follows.clear();
+  node.history_epoch = 0;
+  node.acks.clear();
+  node.log = node.disk;
+  const bool forgets = options_.mutation == Mutation::kForgetsEpoch;
+  node.member.emplace(MemberOptions{node.id, times_, node.clock(now_us_),
+                                    forgets ? "" : node.kept_shard, forgets ? 0 : node.kept_epoch});
+  if (!is_first && node.kept_topology) {
+    at_node(node, 0, [this](Node& self) {
+      self.member->topology_seen(self.clock(now_us_), *self.kept_topology);
+    });
+  }
+  at_node(node, pick(0, kTickUs), [this](Node& self) { tick(self); });
+  at_node(node, pick(0, kTickUs), [this](Node& self) { watch(self); });
+  at_node(node, pick(0, kTickUs), [this](Node& self) { keep_lease(self); });
+  at_node(node, pick(0, kTickUs), [this](Node& self) { replicate(self); });
+}
+
+void ClusterModel::tick(Node& node) {
+  if (now_us_ - node.synced_us >= kSecond) {
+    node.synced_us = now_us_;
+    node.disk = node.log;
+    // Now and then, unlike the epoch.
+    const bool is_known = node.member->topology().revision != 0;
+    const bool is_drawn = options_.faults == Faults::kDrawn;
+    if (is_known && (!node.kept_topology || (is_drawn && chance(0.1)))) {
+      node.kept_topology = std::make_shared<TopologyVersion>(node.member->topology());
+    }
+  }
+  ReplicationFacts facts;
+  facts.has_whole_copy = true;
+  facts.position = {node.member->leads() ? node.member->permit().epoch() : node.history_epoch,
+                    node.log.size()};
+  for (const auto& [id, ack] : node.acks) {
+    facts.replicas.push_back({id, ack.acked, now_us_ - ack.at_us < 2 * kSecond});
+  }
+  node.member->tick(node.clock(now_us_), facts);
+  at_node(node, kTickUs, [this](Node& self) { tick(self); });
+}
+
+// Polls where a server is told; late as a watch can be.
+void ClusterModel::watch(Node& node) {
+  const int64_t pause_us = pick(20 * kMs, 100 * kMs);
+  const bool is_down = is_cut(node, nullptr) || now_us_ < etcd_down_until_us_;
+  if (is_down) return at_node(node, pause_us, [this](Node& self) { watch(self); });
+  auto topology = chance(0.1) ? etcd_->stale() : etcd_->topology();
+  const uint64_t version = etcd_->alive_version();
+  std::optional<IdSet> alive;
+  if (version != node.seen_alive) alive = etcd_->alive();
+  const int64_t late_us = chance(0.01) ? pick(0, 3 * kSecond) : delay();
+  at_node(node, late_us, [this, topology, alive, version, pause_us](Node& self) {
+    const int64_t clock_us = self.clock(now_us_);
+    self.member->topology_seen(clock_us, *topology);
+    if (alive) self.member->alive_seen(clock_us, *alive);
+    self.seen_alive = version;
+    at_node(self, pause_us, [this](Node& again) { watch(again); });
+  });
+}
+
+void ClusterModel::keep_lease(Node& node) {
+  const int64_t timeout_us = 10 * times_.ask_us;
+  at_node(node, timeout_us / 4, [this](Node& self) { keep_lease(self); });
+  call_etcd(
+      node,
+      [this, timeout_us, sent_us = node.clock(now_us_)](Node& self) -> Work {
+        // Leases end when they should, or later.
+        const int64_t end_us = now_us_ + timeout_us + (chance(0.2) ? pick(0, 2 * kSecond) : 0);
+        const bool is_kept = etcd_->keep_alive(self.id, self.life, end_us);
+        return [&self, is_kept, end_own_us = sent_us + timeout_us] {
+          if (is_kept) self.lease_end_us = end_own_us;
+        };
+      },
+      [] {});
+}
+
+// The call arrives, or is lost, or arrives long after the caller's limit; so does the answer.
+void ClusterModel::call_etcd(Node& node, std::function<Work(Node&)> carry_out, Work unknown) {
+  struct Call {
+    bool is_over = false;
+  };
+  auto call = std::make_shared<Call>();
+  at_node(node, kCallLimitUs, [call, unknown = std::move(unknown)](Node&) {
+    if (!std::exchange(call->is_over, true)) unknown();
+  });
+  if (is_cut(node, nullptr) || chance(0.005)) return;
+  int64_t way_us = chance(0.01) ? pick(0, 8 * kSecond) : delay();
+  if (now_us_ + way_us < etcd_down_until_us_) {
+    if (!etcd_stalls_) return;
+    way_us = etcd_down_until_us_ - now_us_ + pick(0, 50 * kMs);
+  }
+  // What is on its way arrives also when its sender has died.
+  at(way_us, [this, call, &node, life = node.life, carry_out = std::move(carry_out)] {
+    Work answer = carry_out(node);
+    if (node.life != life || is_cut(node, nullptr) || chance(0.005)) return;
+    at_node(node, delay(), [call, answer = std::move(answer)](Node&) {
+      if (!std::exchange(call->is_over, true)) answer();
+    });
+  });
+}
+
+void ClusterModel::read(Node& node, const ReadTopology& read) {
+  call_etcd(
+      node,
+      [this, read](Node& self) -> Work {
+        const bool is_stale = options_.mutation == Mutation::kStaleReads;
+        auto found = is_stale ? etcd_->stale() : etcd_->topology();
+        return [this, &self, read, found] {
+          const bool is_new = found->revision > read.known_revision;
+          const auto outcome = is_new ? ReadOutcome::kChanged : ReadOutcome::kUnchanged;
+          int64_t clock_us = self.clock(now_us_);
+          if (options_.mutation == Mutation::kPermitFromReply && !is_new) {
+            // The answer counts for a question that is only asked now.
+            self.member->tick(clock_us + 20 * times_.ask_us, {});
+            for (auto& action : self.member->take_actions()) {
+              const auto* later = std::get_if<ReadTopology>(&action);
+              if (later == nullptr) {
+                perform_one(self, action);
+              } else if (later->known_revision == read.known_revision) {
+                self.member->topology_read(clock_us, later->call, outcome, {});
+              }
+            }
+          }
+          self.member->topology_read(clock_us, read.call, outcome, *found);
+        };
+      },
+      [this, &node, call = read.call] {
+        node.member->topology_read(node.clock(now_us_), call, ReadOutcome::kUnknown);
+      });
+}
+
+void ClusterModel::change(Node& node, const ChangeTopology& change) {
+  auto shared = std::make_shared<ChangeTopology>(change);
+  call_etcd(
+      node,
+      [this, shared, life = node.life](Node& self) -> Work {
+        const uint64_t revision = etcd_->change(*shared, self.id, life);
+        auto found = etcd_->topology();
+        return [this, &self, shared, revision, found] {
+          const int64_t clock_us = self.clock(now_us_);
+          if (revision == 0) self.member->topology_seen(clock_us, *found);
+          self.member->topology_changed(
+              clock_us, shared->call,
+              revision == 0 ? ChangeOutcome::kRefused : ChangeOutcome::kCommitted, revision);
+        };
+      },
+      [this, &node, call = change.call] {
+        node.member->topology_changed(node.clock(now_us_), call, ChangeOutcome::kUnknown);
+      });
+}
+
+void ClusterModel::ask_promise(Node& node, const AskPromise& ask) {
+  Node& peer = *by_id_.at(ask.peer);
+  auto is_over = std::make_shared<bool>(false);
+  at_node(node, kPeerLimitUs, [this, ask, is_over](Node& self) {
+    if (std::exchange(*is_over, true)) return;
+    const bool counts = options_.mutation == Mutation::kSilenceIsPromise;
+    self.member->promise_answered(self.clock(now_us_), ask.call, ask.peer, counts);
+  });
+  if (is_cut(node, &peer) || is_cut(peer, &node) || !peer.is_up || chance(0.005)) return;
+  at_node(peer, delay(), [this, &node, ask, is_over, life = node.life](Node& self) {
+    const bool is_promised = self.member->promise(self.clock(now_us_), ask.shard, ask.epoch);
+    if (node.life != life || is_cut(self, &node)) return;
+    at_node(node, delay(), [this, ask, is_promised, is_over](Node& asker) {
+      if (std::exchange(*is_over, true)) return;
+      asker.member->promise_answered(asker.clock(now_us_), ask.call, ask.peer, is_promised);
+    });
+  });
+}
+
+void ClusterModel::ask_offset(Node& node, const AskOffset& ask) {
+  Node& peer = *by_id_.at(ask.peer);
+  if (is_cut(node, &peer) || is_cut(peer, &node) || !peer.is_up || chance(0.005)) return;
+  at_node(peer, delay(), [this, &node, ask, life = node.life](Node& self) {
+    const auto position = self.member->offset(self.clock(now_us_), ask.shard);
+    if (node.life != life || is_cut(self, &node)) return;
+    at_node(node, delay(), [this, ask, position](Node& asker) {
+      asker.member->offset_answered(asker.clock(now_us_), ask.call, ask.peer, position);
+    });
+  });
+}
+
+void ClusterModel::perform(Node& node) {
+  for (;;) {
+    const auto actions = node.member->take_actions();
+    if (actions.empty()) return;
+    for (const MemberAction& action : actions) perform_one(node, action);
+  }
+}
+
+void ClusterModel::perform_one(Node& node, const MemberAction& action) {
+  const int64_t clock_us = node.clock(now_us_);
+  if (const auto* asked = std::get_if<ReadTopology>(&action)) {
+    read(node, *asked);
+  } else if (const auto* wanted = std::get_if<ChangeTopology>(&action)) {
+    change(node, *wanted);
+  } else if (const auto* promise = std::get_if<AskPromise>(&action)) {
+    ask_promise(node, *promise);
+  } else if (const auto* offset = std::get_if<AskOffset>(&action)) {
+    ask_offset(node, *offset);
+  } else if (const auto* keep = std::get_if<KeepEpoch>(&action)) {
+    at_node(node, pick(0, 30 * kMs), [this, keep = *keep](Node& self) {
+      self.kept_shard = keep.shard;
+      self.kept_epoch = keep.epoch;
+      self.member->epoch_kept(self.clock(now_us_), keep.shard, keep.epoch);
+    });
+  } else if (std::holds_alternative<HoldWrites>(action)) {
+    node.holds_writes = true;
+    node.member->writes_held(clock_us, node.log.size());
+  } else if (std::holds_alternative<ReleaseWrites>(action)) {
+    node.holds_writes = false;
+  } else if (const auto* promote = std::get_if<Promote>(&action)) {
+    ++result_.leaders;
+    node.follows.clear();
+    node.acks.clear();
+    if (options_.mutation == Mutation::kSuccessorNeverWaits) {
+      node.member->resigned(clock_us, node.shard, promote->epoch - 1);
+    }
+  } else if (const auto* follow = std::get_if<Follow>(&action)) {
+    node.follows = follow->leader;
+    node.follows_epoch = follow->epoch;
+    node.acks.clear();
+  } else if (const auto* resigned = std::get_if<TellResigned>(&action)) {
+    Node& peer = *by_id_.at(resigned->peer);
+    if (is_cut(node, &peer) || is_cut(peer, &node) || !peer.is_up) return;
+    at_node(peer, delay(), [this, told = *resigned](Node& self) {
+      self.member->resigned(self.clock(now_us_), told.shard, told.epoch);
+    });
+  }
+}
+
+// Asks the leader for what is missing, and tells it what is on the disk.
+void ClusterModel::replicate(Node& node) {
+  at_node(node, pick(50 * kMs, 150 * kMs), [this](Node& self) { replicate(self); });
+  if (node.follows.empty()) return;
+  Node& leader = *by_id_.at(node.follows);
+  if (is_cut(node, &leader) || is_cut(leader, &node) || !leader.is_up) return;
+  const bool is_synced = node.history_epoch == node.follows_epoch;
+  const uint64_t acked = is_synced && is_prefix(node.disk, node.log) ? node.disk.size() : 0;
+  at_node(leader, delay(),
+          [this, &node, acked, epoch = node.follows_epoch, life = node.life](Node& self) {
+            const auto* shard = self.member->topology().topology.shard_of(self.id);
+            if (!self.member->leads() || shard == nullptr || shard->epoch != epoch) return;
+            if (acked != 0) self.acks[node.id] = {acked, now_us_};
+            if (node.life != life || is_cut(self, &node)) return;
+            auto log = std::make_shared<Log>(self.log);
+            at_node(node, delay(), [log, epoch, from = self.id](Node& replica) {
+              if (replica.follows != from || replica.follows_epoch != epoch) return;
+              const bool goes_on = is_prefix(replica.log, *log);
+              if (!goes_on && replica.history_epoch == epoch) return;  // an older one
+              replica.log = *log;
+              replica.history_epoch = epoch;
+            });
+          });
+}
+
+bool ClusterModel::serves(const Node& node) const {
+  if (!node.is_up || !node.member || now_us_ < node.stopped_until_us) return false;
+  const int64_t clock_us = node.clock(now_us_);
+  if (options_.mutation == Mutation::kLeaseIsPermit) {
+    return node.member->leads() && clock_us < node.lease_end_us;
+  }
+  return node.member->permit().allows(clock_us);
+}
+
+void ClusterModel::check(Node& node) {
+  if (!serves(node)) return;
+  const uint64_t epoch = node.member->topology().topology.shard_of(node.id)->epoch;
+  const auto found =
+      std::ranges::find(shards_, node.shard, [](auto& facts) { return facts->name; });
+  ShardFacts& facts = **found;
+  if (epoch < facts.serving_epoch || (epoch == facts.serving_epoch && facts.serving != &node)) {
+    return fail(fmt::format("{} replies in epoch {} after {} in epoch {}", node.id, epoch,
+                            facts.serving->id, facts.serving_epoch));
+  }
+  if (epoch == facts.serving_epoch) return;
+  facts.serving_epoch = epoch;
+  facts.serving = &node;
+  if (options_.mutation == Mutation::kNone && !is_prefix(facts.safe, node.log)) {
+    fail(fmt::format("{} leads in epoch {} without what all in sync had", node.id, epoch));
+  }
+}
+
+size_t ClusterModel::common_length(const Log& log, const std::vector<std::string>& ids) const {
+  size_t common = log.size();
+  for (const std::string& id : ids) {
+    const Node& node = *by_id_.at(id);
+    if (!is_prefix(node.disk, log)) return 0;
+    common = std::min(common, node.disk.size());
+  }
+  return common;
+}
+
+void ClusterModel::note_safe(ShardFacts& facts) {
+  const auto* shard = etcd_->topology()->topology.shard(facts.name);
+  const Node& leader = *by_id_.at(shard->leader);
+  if (facts.serving != &leader || shard->epoch != facts.serving_epoch || !serves(leader)) return;
+  const size_t of_all = common_length(leader.log, shard->members);
+  // A member may join the list while it lacks what is new.
+  size_t of_insync = common_length(leader.log, shard->insync);
+  while (of_insync > of_all && written_us_[leader.log[of_insync - 1]] > now_us_ - kNewUs)
+    --of_insync;
+  const size_t length = std::max(of_all, of_insync);
+  if (length > facts.safe.size()) {
+    facts.safe.assign(leader.log.begin(), leader.log.begin() + static_cast<int64_t>(length));
+  }
+}
+
+void ClusterModel::write(ShardFacts& facts) {
+  at(pick(50 * kMs, 1500 * kMs), [this, &facts] { write(facts); });
+  for (auto& node : nodes_) {
+    if (node->shard != facts.name || !serves(*node)) continue;
+    check(*node);
+    if (node->holds_writes) continue;
+    node->log.push_back(written_us_.size());
+    written_us_.push_back(now_us_);
+    ++result_.entries;
+  }
+  note_safe(facts);
+}
+
+void ClusterModel::check_end() {
+  for (auto& facts : shards_) {
+    const auto* shard = etcd_->topology()->topology.shard(facts->name);
+    Node& leader = *by_id_.at(shard->leader);
+    if (!serves(leader)) return fail(fmt::format("{} is served by nobody", facts->name));
+    if (!is_prefix(facts->safe, leader.log)) return fail(facts->name + " has lost entries");
+    if (shard->insync.size() != shard->members.size()) {
+      return fail(facts->name + " has members that did not catch up");
+    }
+    for (const std::string& id : shard->members) {
+      const TopologyVersion& known = by_id_.at(id)->member->topology();
+      if (known.revision != etcd_->topology()->revision) {
+        return fail(id + " knows an old topology: its clients would be sent in circles");
+      }
+    }
+  }
+}
+
+void ClusterModel::fail(const std::string& fault) {
+  if (!result_.fault.empty()) return;
+  result_.fault = fmt::format("seed {}, {} s before the end: {}", options_.seed,
+                              (end_us_ - now_us_) / kSecond, fault);
+}
+
+}  // namespace simulation

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+//
+// ClusterModel: Members, their data and an etcd in virtual time, with faults drawn from a seed. It
+// checks at every event what must never happen, and behind a quiet end that everything works.
+//
+// A node's clock runs up to 4.5 % fast or slow. A restarted node has the data and the epoch that
+// were synced, and an old topology. Calls are lost, late, or carried out long after the caller has
+// given them up.
+//
+// Thread safety: none. Runs are functions of their seed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <queue>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "server/cluster/member.h"
+#include "tests/simulation/etcd_model.h"
+
+namespace simulation {
+
+// What is taken away from the design, to see that a run breaks then.
+enum class Mutation : uint8_t {
+  kNone,
+  kNoWait,                // a new leader acknowledges at once
+  kPermitFromReply,       // a permit counts from when the answer came
+  kLeaseIsPermit,         // a leader serves while its lease is kept alive
+  kStaleReads,            // a permit is confirmed by an etcd member that lags
+  kSilenceIsPromise,      // a member that does not answer counts as one that promised
+  kForgetsEpoch,          // a restart forgets the epoch
+  kSuccessorNeverWaits,   // every new leader believes that the old one has resigned
+  kPromiseBlocksNothing,  // safe, but leaders change for no reason
+};
+
+// The faults of a run.
+enum class Faults : uint8_t {
+  kDrawn,  // from the seed
+  // The leader and another member lose etcd, and the third one takes over; then it restarts without
+  // etcd and meets the old leader.
+  kOldLeaderMeetsRestartedOne,
+};
+
+struct RunOptions {
+  uint64_t seed = 0;
+  int shards = 1;
+  int64_t seconds = 200;
+  Mutation mutation = Mutation::kNone;
+  Faults faults = Faults::kDrawn;
+};
+
+struct RunResult {
+  std::string fault;  // empty: none
+  int leaders = 0;    // how often leadership began
+  int entries = 0;    // acknowledged writes
+};
+
+class ClusterModel {
+ public:
+  explicit ClusterModel(const RunOptions& options);
+  ~ClusterModel();
+  RunResult run();
+
+ private:
+  struct Node;
+  struct ShardFacts;
+  using Work = std::function<void()>;
+  struct Event {
+    int64_t at_us;
+    uint64_t order;
+    Work work;
+    bool operator<(const Event& other) const {
+      return std::tie(at_us, order) > std::tie(other.at_us, other.order);
+    }
+  };
+
+  void at(int64_t delay_us, Work work);
+  // Not while the node is stopped, nor in another life of it.
+  void at_node(Node& node, int64_t delay_us, std::function<void(Node&)> work);
+  int64_t pick(int64_t from, int64_t to);
+  bool chance(double probability);
+  int64_t delay();
+  bool is_cut(const Node& one, const Node* other) const;  // null: etcd
+
+  void start(Node& node, bool is_first);
+  void tick(Node& node);
+  void watch(Node& node);
+  void keep_lease(Node& node);
+  void replicate(Node& node);
+  void perform(Node& node);
+  void perform_one(Node& node, const server::cluster::MemberAction& action);
+  void call_etcd(Node& node, std::function<Work(Node&)> carry_out, Work unknown);
+  void read(Node& node, const server::cluster::ReadTopology& read);
+  void change(Node& node, const ChangeTopology& change);
+  void ask_promise(Node& node, const server::cluster::AskPromise& ask);
+  void ask_offset(Node& node, const server::cluster::AskOffset& ask);
+
+  bool serves(const Node& node) const;
+  void check(Node& node);
+  void note_safe(ShardFacts& facts);
+  size_t common_length(const std::vector<uint64_t>& log, const std::vector<std::string>& ids) const;
+  void write(ShardFacts& facts);
+  void check_end();
+  void fail(const std::string& fault);
+
+  void schedule_faults();
+  void old_leader_meets_restarted_one();
+  void cut(const Node* one, const Node* other, int64_t from_us, int64_t until_us);
+  void one_fault();
+  void fault_at_node(Node& node, int64_t kind);
+  void heal();
+
+  // Of every run, without faults.
+  static constexpr int64_t kQuietSeconds = 40;
+
+  const RunOptions options_;
+  std::mt19937_64 random_;
+  int64_t now_us_ = 1'000'000'000;
+  int64_t end_us_ = 0;
+  uint64_t order_ = 0;
+  std::vector<int64_t> written_us_;  // by entry
+  std::priority_queue<Event> events_;
+  server::cluster::PermitTimes times_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+  std::map<std::string, Node*> by_id_;
+  std::vector<std::unique_ptr<ShardFacts>> shards_;
+  std::unique_ptr<EtcdModel> etcd_;
+  int64_t etcd_down_until_us_ = 0;
+  bool etcd_stalls_ = false;  // when down: calls are carried out afterwards
+  int64_t slow_until_us_ = 0;
+  std::set<std::pair<const Node*, const Node*>> cuts_;
+  RunResult result_;
+};
+
+}  // namespace simulation

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+//
+// The nodes and shards of a ClusterModel.
+//
+// Thread safety: none.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/simulation/cluster_model.h"
+
+namespace simulation {
+
+using Log = std::vector<uint64_t>;  // entries, by number
+
+struct ClusterModel::Node {
+  std::string id;
+  std::string shard;
+  // The clock: monotonic, and goes on while the node is down.
+  double rate = 1;
+  int64_t clock_offset_us = 0;
+  int64_t clock(int64_t now_us) const {
+    return clock_offset_us + static_cast<int64_t>(static_cast<double>(now_us) * rate);
+  }
+
+  uint64_t life = 0;
+  bool is_up = false;
+  int64_t stopped_until_us = 0;
+  std::optional<server::cluster::Member> member;
+  uint64_t seen_alive = 0;
+  int64_t lease_end_us = 0;  // as it knows it, by its own clock
+  bool holds_writes = false;
+
+  // Replication.
+  std::string follows;
+  uint64_t follows_epoch = 0;
+  uint64_t history_epoch = 0;
+  Log log;
+  struct Ack {
+    uint64_t acked = 0;
+    int64_t at_us = 0;
+  };
+  std::map<std::string, Ack> acks;  // of a leader, in its epoch
+
+  // The disk.
+  Log disk;
+  int64_t synced_us = 0;
+  std::string kept_shard;
+  uint64_t kept_epoch = 0;
+  std::shared_ptr<const TopologyVersion> kept_topology;
+};
+
+struct ClusterModel::ShardFacts {
+  std::string name;
+  uint64_t serving_epoch = 0;  // the highest one that replied
+  const Node* serving = nullptr;
+  Log safe;  // entries that every member in sync had on its disk at one time
+};
+
+inline bool is_prefix(const Log& part, const Log& whole) {
+  return part.size() <= whole.size() && std::equal(part.begin(), part.end(), whole.begin());
+}
+
+}  // namespace simulation

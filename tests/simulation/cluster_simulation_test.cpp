@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+//
+// Runs of ClusterModel. BLOOMERY_SIMULATION_RUNS says how many, BLOOMERY_SIMULATION_SEED which one
+// is the first.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "tests/simulation/cluster_model.h"
+
+namespace simulation {
+namespace {
+
+#if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+constexpr uint64_t kRuns = 10'000;
+#else
+constexpr uint64_t kRuns = 200;
+#endif
+constexpr uint64_t kParts = 4;  // so that several processors have something to do
+constexpr uint64_t kMutatedRunsMax = 500;
+constexpr uint64_t kRunsWithoutPromises = 50;
+constexpr const char* kTwoLeaders = "replies in epoch";
+
+uint64_t number_of(const char* name, uint64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+uint64_t first_seed() {
+  return number_of("BLOOMERY_SIMULATION_SEED", 1);
+}
+
+class ClusterSimulation : public testing::TestWithParam<uint64_t> {};
+
+TEST_P(ClusterSimulation, NeverHasTwoLeadersThatReplyAndLosesNothingThatAllHad) {
+  const uint64_t runs = number_of("BLOOMERY_SIMULATION_RUNS", kRuns);
+  uint64_t leaders = 0;
+  uint64_t entries = 0;
+  for (uint64_t i = GetParam(); i < runs; i += kParts) {
+    RunOptions options;
+    options.seed = first_seed() + i;
+    const RunResult result = ClusterModel(options).run();
+    ASSERT_EQ(result.fault, "") << "BLOOMERY_SIMULATION_SEED=" << options.seed
+                                << " BLOOMERY_SIMULATION_RUNS=1 shows it again";
+    leaders += static_cast<uint64_t>(result.leaders);
+    entries += static_cast<uint64_t>(result.entries);
+  }
+  RecordProperty("leaders", std::to_string(leaders));
+  RecordProperty("acknowledged", std::to_string(entries));
+  std::printf("%lu leaders, %lu acknowledged writes\n", leaders, entries);
+}
+
+INSTANTIATE_TEST_SUITE_P(Parts, ClusterSimulation, testing::Range<uint64_t>(0, kParts));
+
+// The seed of the first run that breaks; 0 if none does.
+uint64_t first_broken(Mutation mutation) {
+  for (uint64_t i = 0; i < kMutatedRunsMax; ++i) {
+    RunOptions options;
+    options.seed = first_seed() + i;
+    options.mutation = mutation;
+    const RunResult result = ClusterModel(options).run();
+    if (result.fault.find(kTwoLeaders) != std::string::npos) return options.seed;
+  }
+  return 0;
+}
+
+TEST(ClusterMutation, ANewLeaderThatDoesNotWaitIsCaught) {
+  EXPECT_NE(first_broken(Mutation::kNoWait), 0U);
+}
+
+TEST(ClusterMutation, APermitThatCountsFromTheReplyIsCaught) {
+  EXPECT_NE(first_broken(Mutation::kPermitFromReply), 0U);
+}
+
+TEST(ClusterMutation, ALeaseAsAPermitIsCaught) {
+  EXPECT_NE(first_broken(Mutation::kLeaseIsPermit), 0U);
+}
+
+TEST(ClusterMutation, ConfirmationsByAMemberThatLagsAreCaught) {
+  EXPECT_NE(first_broken(Mutation::kStaleReads), 0U);
+}
+
+TEST(ClusterMutation, PromisesOfTheSilentAreCaught) {
+  EXPECT_NE(first_broken(Mutation::kSilenceIsPromise), 0U);
+}
+
+TEST(ClusterMutation, AnEpochThatARestartForgetsIsCaught) {
+  RunOptions options;
+  options.seed = first_seed();
+  options.faults = Faults::kOldLeaderMeetsRestartedOne;
+  EXPECT_EQ(ClusterModel(options).run().fault, "");
+  options.mutation = Mutation::kForgetsEpoch;
+  EXPECT_THAT(ClusterModel(options).run().fault, testing::HasSubstr(kTwoLeaders));
+}
+
+// Safe without: but then every leader that etcd cannot reach loses its shard.
+TEST(ClusterMutation, PromisesThatBlockNothingChangeLeadersMoreOften) {
+  int with_promises = 0;
+  int without = 0;
+  for (uint64_t i = 0; i < kRunsWithoutPromises; ++i) {
+    RunOptions options;
+    options.seed = first_seed() + i;
+    with_promises += ClusterModel(options).run().leaders;
+    options.mutation = Mutation::kPromiseBlocksNothing;
+    without += ClusterModel(options).run().leaders;
+  }
+  EXPECT_LT(with_promises, without);
+}
+
+TEST(ClusterMutation, ASuccessorThatNeverWaitsIsCaught) {
+  EXPECT_NE(first_broken(Mutation::kSuccessorNeverWaits), 0U);
+}
+
+TEST(ClusterSimulationOfManyShards, AHundredShardsOnce) {
+  RunOptions options;
+  options.seed = first_seed();
+  options.shards = kRuns > 1000 ? 100 : 10;
+  options.seconds = 100;
+  EXPECT_EQ(ClusterModel(options).run().fault, "");
+}
+
+}  // namespace
+}  // namespace simulation

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+//
+// EtcdModel: what a Member needs of etcd: one document with a revision, keys under leases that may
+// end early or late.
+//
+// Thread safety: none.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "server/cluster/member.h"
+
+namespace simulation {
+
+using server::cluster::ChangeTopology;
+using server::cluster::IdSet;
+using server::cluster::TopologyVersion;
+
+class EtcdModel {
+ public:
+  explicit EtcdModel(server::cluster::Topology topology)
+      : topology_(
+            std::make_shared<TopologyVersion>(TopologyVersion{std::move(topology), ++revision_})) {}
+
+  std::shared_ptr<const TopologyVersion> topology() const { return topology_; }
+  // As it was some changes ago.
+  std::shared_ptr<const TopologyVersion> stale() const { return before_ ? before_ : topology_; }
+  bool is_alive(const std::string& id) const { return leases_.contains(id); }
+  uint64_t alive_version() const { return alive_version_; }
+  IdSet alive() const {
+    IdSet ids;
+    for (const auto& [id, lease] : leases_) ids.insert(id);
+    return ids;
+  }
+
+  // 0: refused. `own_run`: of the node that asks.
+  uint64_t change(const ChangeTopology& change, const std::string& own_id, uint64_t own_run) {
+    const auto own = leases_.find(own_id);
+    if (change.revision != topology_->revision) return 0;
+    if (!change.gone.empty() && is_alive(change.gone)) return 0;
+    if (change.needs_own_alive && (own == leases_.end() || own->second.run != own_run)) return 0;
+    before_ = topology_;
+    topology_ = std::make_shared<TopologyVersion>(TopologyVersion{change.topology, ++revision_});
+    return revision_;
+  }
+
+  // Registers the node or extends its lease; false while the key is another life's.
+  bool keep_alive(const std::string& id, uint64_t run, int64_t end_us) {
+    const auto [lease, is_new] = leases_.try_emplace(id, Lease{run, end_us});
+    if (is_new) ++alive_version_;
+    if (lease->second.run == run) lease->second.end_us = std::max(lease->second.end_us, end_us);
+    return lease->second.run == run;
+  }
+  void end_lease(const std::string& id) { alive_version_ += leases_.erase(id); }
+  void end_leases(int64_t now_us) {
+    alive_version_ +=
+        std::erase_if(leases_, [&](const auto& item) { return item.second.end_us <= now_us; });
+  }
+
+ private:
+  struct Lease {
+    uint64_t run;
+    int64_t end_us;
+  };
+
+  uint64_t revision_ = 0;
+  uint64_t alive_version_ = 1;
+  std::map<std::string, Lease> leases_;
+  std::shared_ptr<const TopologyVersion> topology_;
+  std::shared_ptr<const TopologyVersion> before_;
+};
+
+}  // namespace simulation
