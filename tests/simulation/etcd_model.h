@@ -11,7 +11,7 @@
 #include <memory>
 #include <string>
 
-#include "server/cluster/member.h"
+#include "server/cluster/member/member.h"
 
 namespace simulation {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "server/cluster/member_actions.h"
+#include "server/cluster/member/member_actions.h"
 
 namespace server::cluster {
 

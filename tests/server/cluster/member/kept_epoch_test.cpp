@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/cluster/kept_epoch.h"
+#include "server/cluster/member/kept_epoch.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/cluster/leader_part.h"
+#include "server/cluster/member/leader_part.h"
 
 #include <algorithm>
 #include <utility>

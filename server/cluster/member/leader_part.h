@@ -19,8 +19,8 @@
 #include <string_view>
 
 #include "core/result.h"
-#include "server/cluster/insync_list.h"
-#include "server/cluster/member_state.h"
+#include "server/cluster/member/insync_list.h"
+#include "server/cluster/member/member_state.h"
 
 namespace server::cluster {
 

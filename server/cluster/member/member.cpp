@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/cluster/member.h"
+#include "server/cluster/member/member.h"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/cluster/election.h"
+#include "server/cluster/member/election.h"
 
 #include <algorithm>
 #include <utility>

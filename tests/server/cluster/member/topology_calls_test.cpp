@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/cluster/topology_calls.h"
+#include "server/cluster/member/topology_calls.h"
 
 #include <gtest/gtest.h>
 

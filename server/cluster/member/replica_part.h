@@ -14,8 +14,8 @@
 #include <string_view>
 
 #include "core/result.h"
-#include "server/cluster/election.h"
-#include "server/cluster/member_state.h"
+#include "server/cluster/member/election.h"
+#include "server/cluster/member/member_state.h"
 
 namespace server::cluster {
 

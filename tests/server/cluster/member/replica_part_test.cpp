@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/cluster/replica_part.h"
+#include "server/cluster/member/replica_part.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "tests/server/cluster/member_fixture.h"
+#include "tests/server/cluster/member/member_fixture.h"
 
 namespace server::cluster {
 namespace {

@@ -24,9 +24,9 @@
 #include <vector>
 
 #include "core/result.h"
-#include "server/cluster/leader_part.h"
-#include "server/cluster/member_state.h"
-#include "server/cluster/replica_part.h"
+#include "server/cluster/member/leader_part.h"
+#include "server/cluster/member/member_state.h"
+#include "server/cluster/member/replica_part.h"
 
 namespace server::cluster {
 

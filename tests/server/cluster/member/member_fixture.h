@@ -13,7 +13,7 @@
 #include <variant>
 #include <vector>
 
-#include "server/cluster/member.h"
+#include "server/cluster/member/member.h"
 #include "tests/server/cluster/sample_topology.h"
 
 namespace server::cluster {

@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "server/cluster/kept_epoch.h"
-#include "server/cluster/member_actions.h"
-#include "server/cluster/permit.h"
+#include "server/cluster/member/kept_epoch.h"
+#include "server/cluster/member/member_actions.h"
+#include "server/cluster/member/permit.h"
+#include "server/cluster/member/topology_calls.h"
 #include "server/cluster/topology.h"
-#include "server/cluster/topology_calls.h"
 
 namespace server::cluster {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/cluster/replica_part.h"
+#include "server/cluster/member/replica_part.h"
 
 #include <algorithm>
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/cluster/insync_list.h"
+#include "server/cluster/member/insync_list.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/cluster/member.h"
+#include "server/cluster/member/member.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <tuple>
 #include <vector>
 
-#include "tests/server/cluster/member_fixture.h"
+#include "tests/server/cluster/member/member_fixture.h"
 
 namespace server::cluster {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/cluster/permit.h"
+#include "server/cluster/member/permit.h"
 
 #include <gtest/gtest.h>
 

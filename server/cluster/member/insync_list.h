@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "server/cluster/member_actions.h"
+#include "server/cluster/member/member_actions.h"
 
 namespace server::cluster {
 
