@@ -1,0 +1,97 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+#
+# A leader, two replicas and three sentinels on this machine, to try a failover. Ctrl-C ends them.
+# Usage: scripts/try_failover.sh [first port, default 7000]
+#   servers on PORT, PORT+1, PORT+2, sentinels on PORT+10, PORT+11, PORT+12, all on 127.0.0.1
+# Data and logs lie in a temporary folder that goes with them. BLOOMERY_SERVER names another binary
+# than the one of this tree, which is built if need be.
+set -euo pipefail
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+port=${1:-7000}
+if ! [[ $port =~ ^[0-9]{1,5}$ ]] || [ "$port" -lt 1 ] || [ "$port" -gt 65000 ]; then
+  echo "usage: $0 [first port, 1 to 65000]" >&2
+  exit 2
+fi
+
+server=${BLOOMERY_SERVER:-}
+if [ -z "$server" ]; then
+  server=$top/build/release/bloomery-server
+  "$top/scripts/install_deps.sh" run
+  cd "$top"
+  cmake --preset release >/dev/null
+  cmake --build --preset release --target bloomery-server --parallel "$(nproc)"
+fi
+if ! command -v redis-sentinel >/dev/null; then
+  echo 'redis-sentinel is missing: apt-get install redis-sentinel' >&2
+  exit 1
+fi
+
+folder=$(mktemp -d)
+pids=()
+finish() {
+  trap - EXIT INT TERM
+  # The sentinels first, or they would promote replicas while the servers end.
+  for ((i = ${#pids[@]} - 1; i >= 0; --i)); do kill "${pids[i]}" 2>/dev/null || true; done
+  wait 2>/dev/null || true
+  rm -rf "$folder"
+}
+trap finish EXIT
+trap 'exit 0' INT TERM
+
+ask() { # port, words...
+  redis-cli -h 127.0.0.1 -p "$@" 2>/dev/null
+}
+
+# Waits until the answer to a command holds a text.
+await() { # text, port, words...
+  for _ in $(seq 300); do
+    if [[ $(ask "${@:2}") == *"$1"* ]]; then return; fi
+    sleep 0.1
+  done
+  echo "no '$1' from port $2 within 30 s; the logs:" >&2
+  tail -n 5 "$folder"/*/log >&2
+  exit 1
+}
+
+for i in 0 1 2; do
+  own=$folder/server$i
+  mkdir "$own"
+  following=()
+  [ "$i" -eq 0 ] || following=(--replicaof "127.0.0.1 $port")
+  "$server" --bind 127.0.0.1 --port $((port + i)) --dir "$own" --logfile "$own/log" \
+    "${following[@]}" &
+  pids+=($!)
+done
+for i in 0 1 2; do await PONG $((port + i)) PING; done
+await connected_slaves:2 "$port" INFO replication
+
+for i in 0 1 2; do
+  own=$folder/sentinel$i
+  mkdir "$own"
+  cat >"$own/sentinel.conf" <<CONFIG
+bind 127.0.0.1
+port $((port + 10 + i))
+dir $own
+logfile $own/log
+sentinel monitor bloom 127.0.0.1 $port 2
+sentinel down-after-milliseconds bloom 2000
+sentinel failover-timeout bloom 6000
+CONFIG
+  redis-sentinel "$own/sentinel.conf" &
+  pids+=($!)
+done
+for i in 0 1 2; do await 'OK 3 usable' $((port + 10 + i)) SENTINEL CKQUORUM bloom; done
+
+cat <<HINT
+
+leader 127.0.0.1:$port (pid ${pids[0]}), replicas on $((port + 1)) and $((port + 2)), sentinels on \
+$((port + 10)) to $((port + 12)). In another terminal:
+  redis-cli -p $port BF.ADD seen item
+  kill -9 ${pids[0]}
+  sleep 5
+  redis-cli -p $((port + 10)) SENTINEL GET-MASTER-ADDR-BY-NAME bloom
+  redis-cli -p the-port-it-named BF.EXISTS seen item
+Ctrl-C ends all of it.
+HINT
+wait

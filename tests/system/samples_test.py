@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT
+"""The samples of conf/ for other programs, and the script that shows a failover on one machine."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import unittest
+
+from harness import ROOT, SERVER, ServerTest, free_port, wait_until
+from resp import Connection
+
+SAMPLES = sorted((ROOT / "conf").glob("*/*.yml"))
+
+
+def documents_of(path):
+    """What a YAML file holds; Ruby brings a reader along."""
+    program = "puts YAML.load_stream(File.read(ARGV[0])).map { |d| d }.to_json"
+    done = subprocess.run(
+        ["ruby", "-ryaml", "-rjson", "-e", program, path], capture_output=True, check=True
+    )
+    return json.loads(done.stdout)
+
+
+def server_commands(node):
+    """Every command line of a server in a document."""
+    if isinstance(node, dict):
+        for key, value in node.items():
+            is_command = key in ("command", "test") and isinstance(value, list)
+            if is_command and "bloomery-server" in value:
+                yield value[value.index("bloomery-server") + 1 :]
+            else:
+                yield from server_commands(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from server_commands(value)
+
+
+class SamplesTest(ServerTest):
+    def test_server_takes_every_command_line(self):
+        seen = 0
+        for path in SAMPLES:
+            for document in documents_of(path):
+                for words in server_commands(document):
+                    seen += 1
+                    # A health check reads its options as a start does, and starts nothing.
+                    words = [word for word in words if word != "--health-check"]
+                    done = subprocess.run(
+                        [SERVER, "--health-check", *words, "--port", str(free_port())],
+                        capture_output=True, text=True, timeout=30, check=False,
+                    )  # fmt: skip
+                    self.assertEqual(done.stderr, "", f"{path}: {words}")
+                    self.assertIn("Connection refused", done.stdout)
+        self.assertGreaterEqual(seen, 7)
+
+    def test_kubernetes_configuration_is_one_of_ours(self):
+        documents = documents_of(ROOT / "conf/kubernetes/bloomery.yml")
+        self.assertEqual([d["kind"] for d in documents], ["Service", "ConfigMap", "StatefulSet"])
+        text = documents[1]["data"]["bloomery.conf"]
+        path = pathlib.Path(self.start_server().directory) / "sample.conf"
+        path.write_text(text, encoding="ascii")
+        server = self.start_server(config_file=path)
+        limit = server.connect().call("CONFIG", "GET", "maxmemory")[1]
+        self.assertEqual(int(limit), 1 << 30)
+
+
+class TryFailoverTest(ServerTest):
+    def setUp(self):
+        super().setUp()
+        self.port = free_port()
+        self.script = subprocess.Popen(
+            [ROOT / "scripts/try_failover.sh", str(self.port)],
+            env={**os.environ, "BLOOMERY_SERVER": str(SERVER)},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+        )  # fmt: skip
+        self.addCleanup(self.script.stdout.close)
+        self.addCleanup(self.end)
+
+    def connect(self, port):
+        connection = Connection(port)
+        self.addCleanup(connection.close)
+        return connection
+
+    def end(self):
+        self.script.send_signal(signal.SIGTERM)
+        self.script.wait(60)
+
+    def test_what_the_script_says_to_type_works(self):
+        said = ""
+        while "Ctrl-C ends all of it." not in said:
+            line = self.script.stdout.readline()
+            self.assertTrue(line, said)
+            said += line
+        leader = self.connect(self.port)
+        self.assertEqual(leader.call("BF.ADD", "seen", "item"), 1)
+        self.assertEqual(leader.call("WAIT", "2", "10000"), 2)
+        os.kill(int(re.search(r"kill -9 (\d+)", said).group(1)), signal.SIGKILL)
+        sentinel = self.connect(self.port + 10)
+        ports = []
+
+        def has_new_leader():
+            ports[:] = [int(sentinel.call("SENTINEL", "GET-MASTER-ADDR-BY-NAME", "bloom")[1])]
+            return ports[0] != self.port
+
+        wait_until(has_new_leader, 60, "a failover")
+        self.assertEqual(self.connect(ports[0]).call("BF.EXISTS", "seen", "item"), 1)
+        self.end()
+        for port in range(self.port + 1, self.port + 3):
+            with self.assertRaises(OSError):
+                Connection(port)
+
+    def test_wrong_port_is_refused(self):
+        for word in ("x", "0", "65001", "-1"):
+            done = subprocess.run(
+                [ROOT / "scripts/try_failover.sh", word], capture_output=True, text=True,
+                timeout=30, check=False,
+            )  # fmt: skip
+            self.assertEqual(done.returncode, 2, word)
+            self.assertIn("usage:", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
