@@ -23,6 +23,11 @@ inline uint64_t hash_key(std::string_view key, uint64_t seed) {
 inline unsigned stripe_of(uint64_t hash) {
   return static_cast<unsigned>(hash >> (64 - kStripeBits));
 }
+inline unsigned stripe_of_slot(unsigned slot) {
+  return slot % kStripeCount;
+}
+// The hash of a key that is placed by slot: only the bits of the stripe are others.
+uint64_t hash_by_slot(uint64_t hash, std::string_view key);
 inline uint8_t tag_of(uint64_t hash) {
   return static_cast<uint8_t>(hash >> (56 - kStripeBits));
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/keyspace/reclaimer.h"
+#include "core/keyspace/slot_keys.h"
 
 namespace core::keyspace {
 
@@ -26,6 +27,48 @@ void swap_counters(std::atomic<uint64_t>& first, std::atomic<uint64_t>& second) 
   second.store(value, std::memory_order_relaxed);
 }
 
+// A key of the database has come (1) or gone (-1). `slots` may be null.
+void count_key(Database& share, SlotSizes* slots, std::string_view name, int64_t delta) {
+  adjust(share.size, delta);
+  if (slots != nullptr) [[unlikely]]
+    slots->count(name, delta);
+}
+
+Table& table_for_insert(Database& share, uint64_t seed) {
+  if (share.table == nullptr) share.table = std::make_unique<Table>(seed);
+  return *share.table;
+}
+
+// Tells who watches a key of `database` that is about to be replaced by what `other` holds under
+// that name; `other` equal to `database` means by nothing.
+void mark_replaced(const Keyspace& keyspace, Stripe& stripe, unsigned database, unsigned other) {
+  stripe.watches.for_each_key(database, [&](std::string_view name) {
+    const uint64_t hash = keyspace.ref(name).hash;
+    const auto holds = [&](unsigned index) {
+      const Table* table = stripe.databases[index].table.get();
+      return table != nullptr && table->find(name, hash) != nullptr;
+    };
+    if (other != database && holds(other)) {
+      stripe.watches.mark_modified(database, name);
+    } else if (holds(database)) {
+      stripe.watches.mark_expired(database, name);
+    }
+  });
+}
+
+// Nearly everything has expired: the first key that has not.
+std::optional<std::string> first_live_key(Keyspace& keyspace, unsigned database, int64_t now_ms,
+                                          Locking locking) {
+  std::optional<std::string> found;
+  ScanOptions options{.cursor = 0, .count = 100, .locking = locking};
+  do {
+    options.cursor = keyspace.scan(database, options, [&](const Entry& entry) {
+      if (!found && !entry.expired(now_ms)) found.emplace(entry.key());
+    });
+  } while (options.cursor != 0 && !found);
+  return found;
+}
+
 }  // namespace
 
 Keyspace::Keyspace(unsigned database_count, uint64_t seed)
@@ -40,9 +83,8 @@ Keyspace::Keyspace(unsigned database_count, uint64_t seed)
 
 Keyspace::~Keyspace() = default;
 
-Table& Keyspace::table_for_insert(Database& slot) {
-  if (slot.table == nullptr) slot.table = std::make_unique<Table>(seed_);
-  return *slot.table;
+void Keyspace::place_by_slot() {
+  slot_sizes_ = std::make_unique<SlotSizes>();
 }
 
 Entry* Keyspace::find_for_write(unsigned database, const KeyRef& key, int64_t now_ms) {
@@ -54,8 +96,8 @@ Entry* Keyspace::find_for_write(unsigned database, const KeyRef& key, int64_t no
 
 Entry& Keyspace::insert(unsigned database, const KeyRef& key) {
   Database& share = slot(database, key);
-  Entry& entry = table_for_insert(share).insert(Entry::create(key.name), key.hash);
-  adjust(share.size, 1);
+  Entry& entry = table_for_insert(share, seed_).insert(Entry::create(key.name), key.hash);
+  count_key(share, database == 0 ? slot_sizes_.get() : nullptr, key.name, 1);
   return entry;
 }
 
@@ -63,8 +105,8 @@ EntryPtr Keyspace::put(unsigned database, const KeyRef& key, EntryPtr entry) {
   assert(entry->key() == key.name);
   Database& share = slot(database, key);
   const bool expires = entry->has_expiry();
-  EntryPtr old = table_for_insert(share).replace(std::move(entry), key.hash);
-  if (old == nullptr) adjust(share.size, 1);
+  EntryPtr old = table_for_insert(share, seed_).replace(std::move(entry), key.hash);
+  if (old == nullptr) count_key(share, database == 0 ? slot_sizes_.get() : nullptr, key.name, 1);
   const bool old_expires = old != nullptr && old->has_expiry();
   adjust(share.expires, int{expires} - int{old_expires});
   return old;
@@ -75,7 +117,7 @@ EntryPtr Keyspace::erase(unsigned database, const KeyRef& key) {
   if (share.table == nullptr) return nullptr;
   EntryPtr entry = share.table->erase(key.name, key.hash);
   if (entry == nullptr) return nullptr;
-  adjust(share.size, -1);
+  count_key(share, database == 0 ? slot_sizes_.get() : nullptr, key.name, -1);
   if (entry->has_expiry()) adjust(share.expires, -1);
   return entry;
 }
@@ -137,32 +179,16 @@ uint64_t Keyspace::expires_count(unsigned database) const {
   return total;
 }
 
-// Tells who watches a key of `database` that is about to be replaced by what `other` holds under
-// that name; `other` equal to `database` means by nothing.
-void Keyspace::mark_replaced(Stripe& stripe, unsigned database, unsigned other) {
-  stripe.watches.for_each_key(database, [&](std::string_view name) {
-    const uint64_t hash = ref(name).hash;
-    const auto holds = [&](unsigned index) {
-      const Table* table = stripe.databases[index].table.get();
-      return table != nullptr && table->find(name, hash) != nullptr;
-    };
-    if (other != database && holds(other)) {
-      stripe.watches.mark_modified(database, name);
-    } else if (holds(database)) {
-      stripe.watches.mark_expired(database, name);
-    }
-  });
-}
-
 void Keyspace::detach_tables(unsigned database, DetachedTables& out) {
   for (unsigned i = 0; i < kStripeCount; ++i) {
     Stripe& current = stripes_[i];
-    if (!current.watches.empty()) mark_replaced(current, database, database);
+    if (!current.watches.empty()) mark_replaced(*this, current, database, database);
     Database& share = current.databases[database];
     if (share.table != nullptr) out.push_back(std::move(share.table));
     share.size.store(0, std::memory_order_relaxed);
     share.expires.store(0, std::memory_order_relaxed);
   }
+  if (database == 0 && slot_sizes_ != nullptr) slot_sizes_->reset();
 }
 
 DetachedTables Keyspace::flush(unsigned database) {
@@ -187,8 +213,8 @@ void Keyspace::swap(unsigned first, unsigned second) {
   for (unsigned i = 0; i < kStripeCount; ++i) {
     Stripe& current = stripes_[i];
     if (!current.watches.empty()) {
-      mark_replaced(current, first, second);
-      mark_replaced(current, second, first);
+      mark_replaced(*this, current, first, second);
+      mark_replaced(*this, current, second, first);
     }
     Database& one = current.databases[first];
     Database& two = current.databases[second];
@@ -197,6 +223,9 @@ void Keyspace::swap(unsigned first, unsigned second) {
     swap_counters(one.expires, two.expires);
   }
   expiry_statistics_.swap(first, second);
+  if (slot_sizes_ == nullptr) return;
+  slot_sizes_->reset();
+  for_each(0, [this](const Entry& entry) { slot_sizes_->count(entry.key(), 1); });
 }
 
 std::optional<std::string> Keyspace::random_key(unsigned database, std::mt19937_64& random,
@@ -219,20 +248,7 @@ std::optional<std::string> Keyspace::random_key(unsigned database, std::mt19937_
     const Entry* entry = table == nullptr ? nullptr : table->random_entry(random);
     if (entry != nullptr && !entry->expired(now_ms)) return std::string(entry->key());
   }
-  return first_live_key(database, now_ms, locking);
-}
-
-// Nearly everything has expired: the first key that has not.
-std::optional<std::string> Keyspace::first_live_key(unsigned database, int64_t now_ms,
-                                                    Locking locking) {
-  std::optional<std::string> found;
-  ScanOptions options{.cursor = 0, .count = 100, .locking = locking};
-  do {
-    options.cursor = scan(database, options, [&](const Entry& entry) {
-      if (!found && !entry.expired(now_ms)) found.emplace(entry.key());
-    });
-  } while (options.cursor != 0 && !found);
-  return found;
+  return first_live_key(*this, database, now_ms, locking);
 }
 
 size_t Keyspace::table_memory_bytes() const {

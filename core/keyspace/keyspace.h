@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Keyspace: all keys of all databases, cut into 64 stripes by key hash. Each stripe has one
-// reader/writer lock and one Table per database.
+// Keyspace: all keys of all databases, cut into 64 stripes by key hash, or by slot for a cluster.
+// Each stripe has one reader/writer lock and one Table per database.
 //
-// Invariants: a key's hash decides its stripe, in every database the same; size and expiry counters
-// equal what the tables hold whenever the stripe is unlocked.
+// Invariants: a key's hash decides its stripe, in every database the same; by slot, the keys of one
+// slot lie in one stripe. Size and expiry counters, and those of database 0's slots, equal what the
+// tables hold whenever the stripe is unlocked.
 // Thread safety: functions marked REQUIRES need the named StripeLock; the others take the locks
 // they need, one stripe at a time, and must not be called by a thread that holds any. Counters may
 // be read from any thread at any time.
@@ -34,6 +35,7 @@
 namespace core::keyspace {
 
 class Reclaimer;
+class SlotSizes;
 
 // A key's name with its hash, made once per command by Keyspace::ref. The name is a view.
 struct KeyRef {
@@ -86,7 +88,17 @@ class Keyspace {
   void set_reclaimer(Reclaimer* reclaimer) { reclaimer_ = reclaimer; }
 
   unsigned database_count() const { return database_count_; }
-  KeyRef ref(std::string_view name) const { return {name, hash_key(name, seed_)}; }
+  KeyRef ref(std::string_view name) const {
+    const uint64_t hash = hash_key(name, seed_);
+    if (slot_sizes_ != nullptr) [[unlikely]]
+      return {name, hash_by_slot(hash, name)};
+    return {name, hash};
+  }
+
+  // By slot, from the start: to be called before the first key and before other threads start.
+  void place_by_slot();
+  // Of database 0; null where keys are placed by hash.
+  const SlotSizes* slot_sizes() const { return slot_sizes_.get(); }
 
   // Locks.
   static StripeMask mask_of(const KeyRef& key) { return StripeMask{1} << stripe_of(key.hash); }
@@ -196,14 +208,12 @@ class Keyspace {
   Database& slot(unsigned database, const KeyRef& key) const {
     return stripe(key).databases[database];
   }
-  Table& table_for_insert(Database& slot);
   void detach_tables(unsigned database, DetachedTables& out);
-  void mark_replaced(Stripe& stripe, unsigned database, unsigned other);
-  std::optional<std::string> first_live_key(unsigned database, int64_t now_ms, Locking locking);
 
   const unsigned database_count_;
   const uint64_t seed_;
   std::unique_ptr<Stripe[]> stripes_;
+  std::unique_ptr<SlotSizes> slot_sizes_;
   ExpiryStatistics expiry_statistics_;
   struct Hooks {
     ExpiredHook expired;

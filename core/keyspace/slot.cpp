@@ -4,6 +4,8 @@
 #include <array>
 #include <cstddef>
 
+#include "core/keyspace/key_hash.h"
+
 namespace core::keyspace {
 namespace {
 
@@ -46,6 +48,12 @@ uint16_t crc16(std::string_view bytes) {
 
 unsigned slot_of(std::string_view key) {
   return crc16(tag_of(key)) % kSlotCount;
+}
+
+uint64_t hash_by_slot(uint64_t hash, std::string_view key) {
+  constexpr unsigned kShift = 64 - kStripeBits;
+  const uint64_t stripe = stripe_of_slot(slot_of(key));
+  return (hash & ((uint64_t{1} << kShift) - 1)) | stripe << kShift;
 }
 
 }  // namespace core::keyspace

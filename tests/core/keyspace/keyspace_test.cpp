@@ -6,11 +6,13 @@
 
 #include <chrono>
 #include <future>
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/keyspace/slot_keys.h"
 #include "tests/support/upsert.h"
 
 namespace core::keyspace {
@@ -190,6 +192,58 @@ TEST_F(KeyspaceTest, ScanAndRandomKeyWorkUnderLocksHeldAndOnOddCursors) {
   size_t visited = 0;
   keyspace_.for_each(0, [&](const Entry&) { ++visited; });
   EXPECT_EQ(visited, 100U);
+}
+
+class KeyspaceBySlotTest : public KeyspaceTest {
+ protected:
+  KeyspaceBySlotTest() { keyspace_.place_by_slot(); }
+  // What the counters should be.
+  std::map<unsigned, uint64_t> counted_anew() {
+    std::map<unsigned, uint64_t> sizes;
+    for (const std::string& name : scan_all(0)) ++sizes[slot_of(name)];
+    return sizes;
+  }
+  void check_counters() {
+    auto sizes = counted_anew();
+    for (unsigned slot = 0; slot < kSlotCount; ++slot) {
+      ASSERT_EQ(keyspace_.slot_sizes()->at(slot), sizes[slot]) << slot;
+    }
+  }
+};
+
+TEST_F(KeyspaceBySlotTest, KeysOfASlotShareAStripe) {
+  for (int i = 0; i < 1000; ++i) {
+    const std::string name = fmt::format("k{}", i);
+    EXPECT_EQ(stripe_of(keyspace_.ref(name).hash), slot_of(name) % kStripeCount);
+    EXPECT_EQ(tag_of(keyspace_.ref(name).hash), tag_of(hash_key(name, 99)));
+  }
+}
+
+TEST_F(KeyspaceBySlotTest, CountersFollowEveryChange) {
+  for (int i = 0; i < 3000; ++i) add(0, fmt::format("k{}", i), i % 2 == 0 ? kNow : 0);
+  add(1, "k1");
+  check_counters();
+  {
+    const StripeLock guard = keyspace_.lock(kAllStripes, LockMode::kExclusive);
+    for (int i = 0; i < 1000; ++i) {
+      const std::string name = fmt::format("k{}", i);
+      keyspace_.find_for_write(0, keyspace_.ref(name), kNow + 1);
+      if (i % 3 == 0) keyspace_.erase(0, keyspace_.ref(name));
+    }
+    keyspace_.rename(0, keyspace_.ref("k1001"), keyspace_.ref("k1002"));
+    keyspace_.rename(0, keyspace_.ref("k1003"), keyspace_.ref("other"));
+    keyspace_.erase(1, keyspace_.ref("k1"));
+  }
+  check_counters();
+  const StripeLock guard = keyspace_.lock(kAllStripes, LockMode::kExclusive);
+  keyspace_.insert(1, keyspace_.ref("swapped"));
+  keyspace_.swap(1, 0);
+  EXPECT_EQ(keyspace_.slot_sizes()->at(slot_of("swapped")), 1U);
+  EXPECT_EQ(keyspace_.slot_sizes()->at(slot_of("other")), 0U);
+  keyspace_.flush(1);
+  EXPECT_EQ(keyspace_.slot_sizes()->at(slot_of("swapped")), 1U);
+  keyspace_.flush_all();
+  EXPECT_EQ(keyspace_.slot_sizes()->at(slot_of("swapped")), 0U);
 }
 
 TEST_F(KeyspaceTest, RandomKeyFindsTheOneThatLives) {

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#include "core/keyspace/slot_keys.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "tests/support/upsert.h"
+
+namespace core::keyspace {
+namespace {
+
+class SlotKeysTest : public ::testing::Test {
+ protected:
+  SlotKeysTest() { keyspace_.place_by_slot(); }
+
+  void add(const std::string& name) {
+    const KeyRef key = keyspace_.ref(name);
+    const StripeLock guard = keyspace_.lock_exclusive(key);
+    upsert(keyspace_, 0, key, 0);
+  }
+  std::set<std::string> names_in(unsigned slot, size_t most = 1000) {
+    std::set<std::string> names;
+    for_each_in_slot(keyspace_, slot, Locking::kTake, [&](const Entry& entry) {
+      EXPECT_TRUE(names.emplace(entry.key()).second) << entry.key();
+      return names.size() < most;
+    });
+    return names;
+  }
+
+  Keyspace keyspace_{2, 99};
+};
+
+TEST_F(SlotKeysTest, KeysOfASlotAreFound) {
+  for (int i = 0; i < 2000; ++i) add(fmt::format("k{}", i));
+  for (int i = 0; i < 100; ++i) {
+    add(fmt::format("{{foo}}{}", i));
+    // While the table grows, too.
+    ASSERT_EQ(names_in(slot_of("foo")).size(), static_cast<size_t>(i) + 1);
+  }
+  EXPECT_TRUE(names_in(slot_of("foo")).contains("{foo}99"));
+  EXPECT_EQ(names_in(slot_of("foo"), 7).size(), 7U);
+}
+
+TEST_F(SlotKeysTest, SizesAreCountedAlone) {
+  SlotSizes sizes;
+  sizes.count("{foo}1", 1);
+  sizes.count("{foo}2", 1);
+  sizes.count("bar", 1);
+  sizes.count("{foo}1", -1);
+  EXPECT_EQ(sizes.at(slot_of("foo")), 1U);
+  EXPECT_EQ(sizes.at(slot_of("bar")), 1U);
+  sizes.reset();
+  EXPECT_EQ(sizes.at(slot_of("foo")), 0U);
+}
+
+TEST_F(SlotKeysTest, EmptySlotHasNoKeys) {
+  EXPECT_TRUE(names_in(0).empty());
+  add("k");
+  EXPECT_TRUE(names_in((slot_of("k") + kStripeCount) % kSlotCount).empty());
+}
+
+}  // namespace
+}  // namespace core::keyspace
