@@ -2,7 +2,6 @@
 #include "server/server.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +20,7 @@
 #include "server/acl/acl_options.h"
 #include "server/acl/command_table.h"
 #include "server/acl/users.h"
+#include "server/clustering.h"
 #include "server/commands/services.h"
 #include "server/dispatch/command_replayer.h"
 #include "server/dispatch/drain.h"
@@ -40,6 +40,7 @@
 #include "server/net/listener.h"
 #include "server/net/message_delivery.h"
 #include "server/net/periodic.h"
+#include "server/process/descriptor_limit.h"
 #include "server/process/gauges.h"
 #include "server/process/log.h"
 #include "server/process/memory_monitor.h"
@@ -69,33 +70,6 @@ uint64_t random_hash_seed() {
   return (uint64_t{device()} << 32) | device();
 }
 
-// Lets the process open a descriptor per client; lowers maxclients when the system does not.
-void raise_descriptor_limit(Config& config) {
-  constexpr rlim_t kReserved = 32;
-  const rlim_t wanted = static_cast<rlim_t>(config.max_clients()) + kReserved;
-  struct rlimit limit {};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
-  struct rlimit raised = limit;
-  raised.rlim_cur = wanted;
-  raised.rlim_max = std::max(limit.rlim_max, wanted);
-  if (setrlimit(RLIMIT_NOFILE, &raised) == 0) return;
-  raised.rlim_cur = raised.rlim_max = limit.rlim_max;
-  (void)setrlimit(RLIMIT_NOFILE, &raised);
-  const rlim_t clients = raised.rlim_cur > kReserved ? raised.rlim_cur - kReserved : 1;
-  if (clients >= static_cast<rlim_t>(config.max_clients())) return;
-  log_warning("maxclients has been reduced to {}: the limit of open files is {}", clients,
-              raised.rlim_cur);
-  const NamedValue reduced{"maxclients", std::to_string(clients)};
-  if (auto set = config.set({&reduced, 1}); !set) log_warning("{}", set.error().message);
-}
-
-bool holds_other_databases(const core::keyspace::Keyspace& keyspace) {
-  for (unsigned i = 1; i < keyspace.database_count(); ++i) {
-    if (keyspace.db_size(i) > 0) return true;
-  }
-  return false;
-}
-
 // Of the keys remembered above tracking-table-max-keys, in one tick.
 constexpr size_t kTrimmedKeysMax = 10'000;
 
@@ -116,6 +90,12 @@ struct Access {
       : registry(std::move(commands)), users(acl_table_of(*registry)) {}
   const std::unique_ptr<Registry> registry;
   acl::Users users;
+};
+// How the process ends, and what began it.
+struct Run {
+  std::atomic<bool> stopping{false};
+  std::atomic<int> exit_code{EXIT_SUCCESS};
+  std::thread recovery;
 };
 // In the order of construction; destroyed in reverse.
 struct Server::Parts final : AckListener,
@@ -145,6 +125,7 @@ struct Server::Parts final : AckListener,
                  [this](size_t thread_index) { wake_for_monitors(thread_index); }),
         facts{random_id(), executable_path(), clock.wall_ms(), thread_count(config),
               config.file_path()},
+        clustering({config, keyspace, state, facts}),
         threads(thread_count(config), durability.append_log()),
         eviction(
             {config, clock, keyspace, reclaimer, state,
@@ -162,7 +143,7 @@ struct Server::Parts final : AckListener,
             random_hash_seed()),
         services{{config, clock, keyspace, reclaimer, journal, *access.registry, pubsub, key_events,
                   tracking, statistics, memory, pause, state, replication, observer, access.users,
-                  services},
+                  clustering.state(), services},
                  ticks,
                  clients,
                  durability,
@@ -216,6 +197,7 @@ struct Server::Parts final : AckListener,
   MemoryMonitor memory;
   Gauges gauges;
   ProcessFacts facts;
+  Clustering clustering;
   net::IoThreads threads;
   Eviction eviction;
   Services services;
@@ -226,9 +208,7 @@ struct Server::Parts final : AckListener,
   net::Periodic periodic;
   boost::asio::signal_set signals;
   uint64_t forks_seen = 0;  // by note_forks()
-  std::atomic<bool> stopping{false};
-  std::atomic<int> exit_code{EXIT_SUCCESS};
-  std::thread recovery;
+  Run run;
   DirectoryLock directory_lock;
 };
 
@@ -317,12 +297,7 @@ core::Result<> Server::start() {
   parts_ = std::make_unique<Parts>(*this, config_, std::move(*registry));
   Parts& parts = *parts_;
   if (auto locked = parts.directory_lock.take(); !locked) return locked;
-  if (ClusterMode{config_.integer(OptionId::kClusterEnabled)} == ClusterMode::kEmulated) {
-    if (!config_.text(OptionId::kReplicaOf).empty()) {
-      return core::Error{"replicaof directive not allowed in cluster mode"};
-    }
-    parts.state.availability.begin(Availability::kOneSlotOnly);
-  }
+  if (auto prepared = parts.clustering.prepare(); !prepared) return prepared;
   parts.keyspace.set_reclaimer(&parts.reclaimer);
   parts.memory.set_reclaimer(&parts.reclaimer);
   parts.keyspace.set_hooks(
@@ -416,16 +391,16 @@ void Server::recover() {
     return std::make_unique<CommandReplayer>(parts.services, origin);
   };
   if (auto recovered = parts.durability.recover(make_replayer); !recovered) {
-    if (!parts.stopping) {
+    if (!parts.run.stopping) {
       log_error("Can't load the data, the server ends and changes nothing: {}",
                 recovered.error().message);
-      parts.exit_code = EXIT_FAILURE;
+      parts.run.exit_code = EXIT_FAILURE;
     }
     return request_stop();
   }
-  if (parts.state.emulates_cluster() && holds_other_databases(parts.keyspace)) {
-    log_error("You can't have keys in a DB different than DB 0 when in Cluster mode. Exiting.");
-    parts.exit_code = EXIT_FAILURE;
+  if (auto fits = parts.clustering.check_data(); !fits) {
+    log_error("{}", fits.error().message);
+    parts.run.exit_code = EXIT_FAILURE;
     return request_stop();
   }
   if (const auto& position = parts.durability.loader().recovered_position()) {
@@ -449,17 +424,17 @@ int Server::run() {
   await_signal();
   parts.listener.start();
   parts.periodic.start();
-  parts.recovery = std::thread([this] { recover(); });
+  parts.run.recovery = std::thread([this] { recover(); });
   parts.threads.run();
-  parts.recovery.join();
+  parts.run.recovery.join();
   parts.follower.stop();
   parts.leader.stop();
   if (auto finished = parts.durability.finish(); !finished) {
     log_error("{}", finished.error().message);
-    parts.exit_code = EXIT_FAILURE;
+    parts.run.exit_code = EXIT_FAILURE;
   }
-  if (parts.exit_code == EXIT_SUCCESS) log_notice("Bloomery is now ready to exit, bye bye...");
-  return parts.exit_code;
+  if (parts.run.exit_code == EXIT_SUCCESS) log_notice("Bloomery is now ready to exit, bye bye...");
+  return parts.run.exit_code;
 }
 
 void Server::await_signal() {
@@ -473,7 +448,7 @@ void Server::await_signal() {
 // As SHUTDOWN without options; the second signal of one attempt waits for no replica any more.
 void Server::on_signal() {
   Parts& parts = *parts_;
-  if (parts.stopping) return;
+  if (parts.run.stopping) return;
   Shutdown::Request request = parts.shutdown.usual_request();
   request.is_signal = true;
   request.waits_for_replicas = parts.shutdown.attempt() == 0;
@@ -485,8 +460,8 @@ void Server::request_stop() {
   // On thread 0, where the listener and the timers live.
   parts_->threads.at(0).loop.post([this] {
     Parts& parts = *parts_;
-    if (parts.stopping) return;
-    parts.stopping = true;
+    if (parts.run.stopping) return;
+    parts.run.stopping = true;
     supervisor_.stopping();
     parts.durability.loader().cancel();
     parts.listener.close();

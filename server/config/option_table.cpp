@@ -305,25 +305,6 @@ std::vector<Option> leader_options() {
   };
 }
 
-std::vector<Option> cluster_options() {
-  return {
-      {.name = "cluster-enabled",
-       .kind = OptionKind::kEnum,
-       .default_text = "no",
-       .choices = {"no", "yes", "emulated"},
-       .mutability = kImmutable},
-      {.name = "cluster-announce-ip", .kind = OptionKind::kString, .parser = parse_announced_host},
-      {.name = "cluster-announce-port",
-       .kind = OptionKind::kInteger,
-       .default_text = "0",
-       .max = 65535},
-      {.name = "cluster-announce-tls-port",
-       .kind = OptionKind::kInteger,
-       .default_text = "0",
-       .max = 65535},
-  };
-}
-
 std::vector<Option> observation_options() {
   return {
       {.name = "slowlog-log-slower-than",

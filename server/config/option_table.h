@@ -23,6 +23,8 @@ std::optional<size_t> find_option(std::string_view name);
 
 // The part of the table that memory_options.cpp holds.
 std::vector<Option> memory_options();
+// And cluster_options.cpp.
+std::vector<Option> cluster_options();
 
 // Directives of redis.conf 7.0 that are accepted so that existing files load. In
 // compatibility_table.cpp.

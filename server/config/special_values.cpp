@@ -126,6 +126,28 @@ Parsed<Value> parse_announced_host(const Option&, Words words, const std::string
   return Value{words[0], 0};
 }
 
+Parsed<Value> parse_cluster_name(const Option&, Words words, const std::string&) {
+  constexpr size_t kLengthMax = 64;
+  const auto fits = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.';
+  };
+  if (words[0].empty() || words[0].size() > kLengthMax || !std::ranges::all_of(words[0], fits)) {
+    return Refusal{"argument must be 1 to 64 letters, digits, '-', '_' or '.'"};
+  }
+  return Value{words[0], 0};
+}
+
+Parsed<Value> parse_node_id(const Option&, Words words, const std::string&) {
+  constexpr size_t kLength = 40;
+  const auto fits = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
+  const bool is_id = words[0].size() == kLength && std::ranges::all_of(words[0], fits);
+  if (!words[0].empty() && !is_id) {
+    return Refusal{"argument must be 40 lower-case hexadecimal digits"};
+  }
+  return Value{words[0], 0};
+}
+
 Parsed<Value> parse_directory(const Option&, Words words, const std::string&) {
   const std::string& path = words[0];
   const auto because = [](int error_number) {

@@ -31,6 +31,8 @@ std::vector<std::string> write_save(const Option& option, const std::string& tex
 Parsed<Value> parse_replicaof(const Option& option, Words words, const std::string& current);
 std::vector<std::string> write_replicaof(const Option& option, const std::string& text);
 Parsed<Value> parse_announced_host(const Option& option, Words words, const std::string& current);
+Parsed<Value> parse_cluster_name(const Option& option, Words words, const std::string& current);
+Parsed<Value> parse_node_id(const Option& option, Words words, const std::string& current);
 
 // Redis' letters of event classes; the scalar has their EventClass bits.
 Parsed<Value> parse_keyspace_events(const Option& option, Words words, const std::string& current);

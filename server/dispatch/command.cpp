@@ -22,8 +22,8 @@ int last_counted_key(const KeyRange& range, Arguments args) {
 void SlotUnion::add(const Command& row, Arguments args) {
   for_each_key(row, args, [&](size_t index, uint16_t) {
     const unsigned slot = core::keyspace::slot_of(args[index]);
-    if (slot_.value_or(slot) != slot) is_one_ = false;
-    slot_ = slot;
+    if (first_.value_or(slot) != slot) is_one_ = false;
+    if (!first_) first_ = slot;
   });
 }
 

@@ -168,9 +168,11 @@ class SlotUnion {
  public:
   void add(const Command& row, Arguments args);
   bool is_one() const { return is_one_; }
+  // Of the first key; nothing without keys.
+  const std::optional<unsigned>& first() const { return first_; }
 
  private:
-  std::optional<unsigned> slot_;
+  std::optional<unsigned> first_;
   bool is_one_ = true;
 };
 

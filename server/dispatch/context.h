@@ -113,7 +113,7 @@ class Context {
   core::keyspace::Keyspace& keyspace() const { return environment.keyspace; }
   // Clients of a cluster know one database.
   bool has_one_database() const {
-    return session.origin == CommandOrigin::kClient && environment.state.emulates_cluster();
+    return session.origin == CommandOrigin::kClient && environment.state.is_in_cluster();
   }
   // What this command may take.
   Admission admission() const { return {environment.config, environment.memory, session.origin}; }

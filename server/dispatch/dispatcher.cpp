@@ -49,8 +49,6 @@ std::string arity_text(const RegisteredCommand& command) {
   return fmt::format("ERR wrong number of arguments for '{}' command", command.full_name);
 }
 
-constexpr std::string_view kCrossSlot = "CROSSSLOT Keys in request don't hash to the same slot";
-
 // "WRONGTYPE" of "-WRONGTYPE Operation…".
 std::string_view error_code(std::string_view reply_line) {
   reply_line.remove_prefix(1);
@@ -101,34 +99,18 @@ std::string Dispatcher::misuse(const Context& ctx) const {
   return {};
 }
 
-std::string Dispatcher::refusal(const RegisteredCommand* command, uint32_t flags,
-                                Arguments args) const {
-  if (environment_.state.availability.any()) [[unlikely]] {
-    if (crosses_slots(*command, args)) return std::string(kCrossSlot);
+std::string Dispatcher::refusal(const RegisteredCommand* command, uint32_t flags) const {
+  if (environment_.state.availability.any_passing()) [[unlikely]] {
     const uint32_t permissions =
         command->has(kRunsQueue) ? session_.transaction.common_flags : ~uint32_t{0};
     std::string text = trouble(flags, command->row->flags & permissions);
     if (!text.empty()) return text;
   }
   const Admission admission(environment_.config, environment_.memory, session_.origin);
-  if ((flags & kDenyOom) != 0 && admission.is_over_memory_limit() &&
-      !admission.make_room()) {
+  if ((flags & kDenyOom) != 0 && admission.is_over_memory_limit() && !admission.make_room()) {
     return std::string(kOutOfMemory);
   }
   return {};
-}
-
-bool Dispatcher::crosses_slots(const RegisteredCommand& command, Arguments args) const {
-  if (!environment_.state.availability.has(Availability::kOneSlotOnly)) return false;
-  SlotUnion slots;
-  slots.add(*command.row, args);
-  if (command.has(kRunsQueue)) {
-    for (const QueuedCommand& queued : session_.transaction.queue) {
-      const std::vector<std::string_view> words(queued.arguments.begin(), queued.arguments.end());
-      slots.add(*queued.command->row, words);
-    }
-  }
-  return !slots.is_one();
 }
 
 bool Dispatcher::is_held_back(uint32_t flags, int64_t now_ms) const {
@@ -205,8 +187,13 @@ Outcome Dispatcher::execute(Arguments args, int64_t now_ms, protocol::OutputBuff
     error = misuse(ctx);
   if (error.empty() && session_.origin == CommandOrigin::kClient) [[likely]] {
     if (!queues && is_held_back(flags, now_ms)) return Outcome::kHeldBack;
-    if (may_be_refused(flags)) [[unlikely]]
-      error = refusal(command, flags, args);
+    if (may_be_refused(flags)) [[unlikely]] {
+      const KeyRouting routing = route(*command, flags, args);
+      if (routing.is_held() && !queues) return Outcome::kHeldBack;
+      if (!routing.is_served()) [[unlikely]]
+        error = routing_error(routing);
+      if (error.empty()) error = refusal(command, flags);
+    }
   }
   if (!error.empty()) [[unlikely]] {
     counters_.commands[command->index].rejected.add();
@@ -296,8 +283,8 @@ void Dispatcher::refuse(Context& ctx, std::string_view error) {
   environment_.statistics.count_error(error.substr(0, error.find(' ')));
   if (ctx.command != nullptr && ctx.command->has(kRunsQueue)) {
     discard_transaction(environment_.keyspace, session_);
-    // Of the keys and not of the server's state: in its own words.
-    if (error == kCrossSlot) return ctx.reply.error(error);
+    // In its own words, by which clients find the right server.
+    if (is_routing_error(error)) return ctx.reply.error(error);
     if (error.starts_with("ERR ")) error.remove_prefix(4);
     ctx.reply.error(fmt::format("EXECABORT Transaction discarded because of: {}", error));
     return;

@@ -21,6 +21,10 @@ namespace core::keyspace {
 class Keyspace;
 }
 
+namespace server::cluster {
+enum class Route : uint8_t;
+}
+
 namespace server {
 
 class Context;
@@ -62,15 +66,29 @@ class Dispatcher {
 
  private:
   struct Ahead;
+  // Which server of a cluster serves a command. In key_routing.cpp.
+  struct KeyRouting {
+    cluster::Route route{};
+    unsigned slot = 0;
+
+    // Here, now or soon. What is held is queued in MULTI all the same, and held when EXEC comes.
+    bool is_served() const;
+    // Soon: the client waits.
+    bool is_held() const;
+  };
 
   const RegisteredCommand* find(Arguments args);
   void prefetch_values(std::span<const Ahead> same_key, int64_t now_ms);
   // Both: the text of the error when the command must not run; empty when it may. The first asks
   // what no wait would change, the second for the state of the server.
   std::string misuse(const Context& ctx) const;
-  std::string refusal(const RegisteredCommand* command, uint32_t flags, Arguments args) const;
-  // Whether the keys lie in several slots where that matters.
-  bool crosses_slots(const RegisteredCommand& command, Arguments args) const;
+  std::string refusal(const RegisteredCommand* command, uint32_t flags) const;
+  // `flags`: the row's and, of EXEC, those of the queue.
+  KeyRouting route(const RegisteredCommand& command, uint32_t flags, Arguments args) const;
+  // The reply to what is not served here.
+  std::string routing_error(const KeyRouting& routing) const;
+  // Whether the text is one of routing_error(): of the keys, not of the server's state.
+  static bool is_routing_error(std::string_view error);
   // Whether misuse() and refusal() have to be asked at all.
   bool may_be_misused(const RegisteredCommand& command, Arguments args) const;
   bool may_be_refused(uint32_t flags) const;

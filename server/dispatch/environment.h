@@ -21,6 +21,9 @@ class Journal;
 namespace server::acl {
 class Users;
 }
+namespace server::cluster {
+class ClusterState;
+}
 
 namespace server {
 
@@ -54,6 +57,7 @@ struct Environment {
   OwnChanges& own_changes;
   Observer& observer;
   acl::Users& users;
+  cluster::ClusterState& cluster;
   // For commands/connection/ and commands/server/, which include services.h.
   Services& services;
 };

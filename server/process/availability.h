@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Availability: the conditions that restrict service: loading, a disk that takes no writes,
-// replication, keys of several slots.
+// replication, being one node of a cluster.
 //
 // Invariants: any() is one load, so that every command can ask it.
 // Thread safety: all members may be called from any thread.
@@ -23,10 +23,14 @@ class Availability {
     kTooFewReplicas = 1U << 3,
     kReadOnlyReplica = 1U << 4,
     kStaleReplica = 1U << 5,
-    kOneSlotOnly = 1U << 6,  // for the whole life of a server that emulates a cluster
+    kInCluster = 1U << 6,  // for the whole life of a server that is a node of a cluster
   };
 
   bool any() const { return troubles_.load(std::memory_order_relaxed) != 0; }
+  // Whether anything but the cluster restricts service.
+  bool any_passing() const {
+    return (troubles_.load(std::memory_order_relaxed) & ~uint32_t{kInCluster}) != 0;
+  }
   bool has(Trouble trouble) const {
     return (troubles_.load(std::memory_order_acquire) & trouble) != 0;
   }

@@ -80,8 +80,8 @@ struct ServerState {
   static constexpr size_t kCacheLine = 64;
 
   Availability availability;
-  // Whether one server plays a whole cluster; stays as it was at the start.
-  bool emulates_cluster() const { return availability.has(Availability::kOneSlotOnly); }
+  // Whether this server is a node of a cluster, an emulated one too; stays as it was at the start.
+  bool is_in_cluster() const { return availability.has(Availability::kInCluster); }
   // Another server leads: set under all stripes, so a command that holds one sees the role it runs
   // under.
   std::atomic<bool> is_replica{false};

@@ -23,6 +23,7 @@ std::string flag_letters(const Session& session) {
   if (tracking.is_on.load(std::memory_order_relaxed)) letters += 't';
   if (tracking.is_broken.load(std::memory_order_relaxed)) letters += 'R';
   if (tracking.is_broadcast.load(std::memory_order_relaxed)) letters += 'B';
+  if (session.reads_replicas.load(std::memory_order_relaxed)) letters += 'r';
   if (session.kill_requested.load(std::memory_order_relaxed)) letters += 'A';
   if (session.is_unix_socket) letters += 'U';
   if (session.no_evict.load(std::memory_order_relaxed)) letters += 'e';

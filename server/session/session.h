@@ -174,6 +174,7 @@ class Session {
   std::atomic<const std::string*> last_command{nullptr};  // its name
   std::atomic<bool> no_evict{false};
   std::atomic<bool> no_touch{false};
+  std::atomic<bool> reads_replicas{false};  // READONLY: in a cluster, a replica serves its reads
   std::atomic<bool> paused{false};
   std::atomic<bool> blocked{false};
   std::atomic<Peer> peer{Peer::kClient};

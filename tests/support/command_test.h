@@ -26,6 +26,7 @@
 #include "server/acl/command_table.h"
 #include "server/acl/user.h"
 #include "server/acl/users.h"
+#include "server/cluster/cluster_state.h"
 #include "server/commands/services.h"
 #include "server/config/config.h"
 #include "server/dispatch/context.h"
@@ -118,7 +119,7 @@ class CommandTest : public ::testing::Test {
         statistics_(1, registry_->size()),
         services_{{config_, clock_, keyspace_, reclaimer_, journal_, *registry_, pubsub_,
                    key_events_, tracking_, statistics_, memory_, pause_, state_, replication_,
-                   observer_, users_, services_},
+                   observer_, users_, cluster_, services_},
                   ticks_,
                   clients_,
                   durability_,
@@ -169,6 +170,7 @@ class CommandTest : public ::testing::Test {
   persistence::Journal journal_;
   std::unique_ptr<Registry> registry_;
   acl::Users users_{acl_table_of(*registry_)};
+  cluster::ClusterState cluster_{1};
   Clients clients_;
   TestThreads threads_;
   PubSub pubsub_{1, threads_};

@@ -17,7 +17,8 @@ VALUES = [b"yes", b"no", b"0", b"1", b"-1", b"7", b"100", b"1000000", b"1mb", b"
 # CONFIG SET of these would change what the test stands on, or asks the machine and not the server.
 UNTOUCHED = {
     b"activedefrag", b"appenddirname", b"appendfilename", b"appendonly", b"bind",
-    b"cluster-announce-ip", b"databases", b"dbfilename", b"dir", b"enable-debug-command",
+    b"cluster-announce-ip", b"cluster-node-timeout", b"databases", b"dbfilename", b"dir",
+    b"enable-debug-command",
     b"latency-monitor-threshold", b"logfile", b"loglevel",
     b"maxclients", b"maxmemory", b"maxmemory-clients", b"maxmemory-policy", b"oom-score-adj",
     b"notify-keyspace-events", b"oom-score-adj-values", b"pidfile", b"port", b"protected-mode",

@@ -69,6 +69,7 @@ void reset(Context& ctx) {
   session.shown_resp.store(2, std::memory_order_relaxed);
   session.reply_mode = ReplyMode::kOn;
   session.no_touch.store(false, std::memory_order_relaxed);
+  session.reads_replicas.store(false, std::memory_order_relaxed);
   session.no_evict.store(false, std::memory_order_relaxed);
   set_default_user(session, ctx.services.users);
   session.names.change([](ClientNames::Values& names) { names.name.clear(); });
@@ -210,7 +211,7 @@ void hello(Context& ctx) {
   ctx.reply.bulk("id");
   ctx.reply.integer(static_cast<int64_t>(session.id));
   ctx.reply.bulk("mode");
-  ctx.reply.bulk(ctx.environment.state.emulates_cluster() ? "cluster" : "standalone");
+  ctx.reply.bulk(ctx.environment.state.is_in_cluster() ? "cluster" : "standalone");
   ctx.reply.bulk("role");
   ctx.reply.bulk(ctx.environment.state.is_replica ? "replica" : "master");
   ctx.reply.bulk("modules");

@@ -3,9 +3,11 @@
 // SUBSCRIBE, PSUBSCRIBE, SSUBSCRIBE and their opposites, PUBLISH, SPUBLISH, PUBSUB.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
+#include "server/cluster/cluster_state.h"
 #include "server/commands/services.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
@@ -41,8 +43,28 @@ int64_t shown_count(const Subscriptions& subscriptions, SubscriptionKind kind) {
   return static_cast<int64_t>(count);
 }
 
+// In a cluster of several servers a message would reach only the subscribers of this one.
+bool is_cut_off(const Context& ctx) {
+  return ctx.has_one_database() &&
+         !ctx.services.cluster.view_of(ctx.session.thread_index).is_emulated();
+}
+
+// What each server tells of itself, to who listens to that server: as in Redis.
+bool is_local_channel(std::string_view name) {
+  return name.starts_with("__key") || name.starts_with("__redis__:");
+}
+
+void refuse_cut_off(Context& ctx) {
+  ctx.reply.error(fmt::format("ERR {} is not allowed in a cluster: use shard channels",
+                              protocol::upper_case(ctx.command->full_name)));
+}
+
 void subscribe_to(Context& ctx, SubscriptionKind kind) {
   Session& session = ctx.session;
+  if (kind != kShardChannel && is_cut_off(ctx) &&
+      !std::ranges::all_of(ctx.args.subspan(1), is_local_channel)) {
+    return refuse_cut_off(ctx);
+  }
   if (session.origin != CommandOrigin::kClient) {
     // A journal has no connection that messages could go to.
     return ctx.reply.error(
@@ -116,6 +138,7 @@ void sunsubscribe(Context& ctx) {
 }
 
 void publish_to(Context& ctx, SubscriptionKind kind) {
+  if (kind != kShardChannel && is_cut_off(ctx)) return refuse_cut_off(ctx);
   // Replicas have subscribers too; a file needs no messages.
   ctx.services.journal.tell_second_sink(ctx.args);
   const size_t receivers = ctx.services.pubsub.publish(kind, ctx.args[1], ctx.args[2]);

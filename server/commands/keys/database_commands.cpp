@@ -4,6 +4,7 @@
 #include "server/dispatch/context.h"
 #include "server/dispatch/database_index.h"
 #include "server/dispatch/families.h"
+#include "server/dispatch/ownership/own_keys.h"
 
 namespace server {
 namespace {
@@ -13,7 +14,7 @@ using core::keyspace::DetachedTables;
 /* DBSIZE */
 // Expired keys count until they are deleted, as in Redis.
 void dbsize(Context& ctx) {
-  ctx.reply.integer(static_cast<int64_t>(ctx.keyspace().db_size(ctx.database())));
+  ctx.reply.integer(static_cast<int64_t>(OwnKeys(ctx).count()));
 }
 
 struct FlushMode {

@@ -13,6 +13,7 @@
 #include "server/commands/keys/value_type.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
+#include "server/dispatch/ownership/own_keys.h"
 
 namespace server {
 namespace {
@@ -48,10 +49,12 @@ template <class Takes>
 uint64_t list_names(const Context& ctx, const core::keyspace::ScanOptions& options,
                     const NamePattern& pattern, Takes&& takes, ReplyList& listed) {
   CopiedNames names;
+  const OwnKeys own(ctx);
   return ctx.keyspace().scan(
       ctx.database(), options,
       [&](const Entry& entry) {
-        if (!entry.expired(ctx.now_ms) && takes(entry)) names.add(entry.key());
+        if (entry.expired(ctx.now_ms) || !takes(entry)) return;
+        if (own.shows(entry.key())) names.add(entry.key());
       },
       [&] {
         names.take_each([&](std::string_view name) {
@@ -89,13 +92,32 @@ void scan(Context& ctx) {
   names.write_to(ctx.reply);
 }
 
+// For a keyspace that is nearly full of what is not shown.
+std::optional<std::string> first_own_key(const Context& ctx, const OwnKeys& own) {
+  std::optional<std::string> found;
+  core::keyspace::ScanOptions options{.cursor = 0, .count = 100, .locking = ctx.locking()};
+  do {
+    options.cursor = ctx.keyspace().scan(ctx.database(), options, [&](const Entry& entry) {
+      const bool fits = !found && !entry.expired(ctx.now_ms) && own.shows(entry.key());
+      if (fits) found.emplace(entry.key());
+    });
+  } while (options.cursor != 0 && !found);
+  return found;
+}
+
 /* RANDOMKEY */
 void randomkey(Context& ctx) {
   // Not a secret: any start will do, but each thread needs its own.
   thread_local std::mt19937_64 random(std::random_device{}());
-  const auto name = ctx.keyspace().random_key(ctx.database(), random, ctx.now_ms, ctx.locking());
-  if (!name) return ctx.reply.null();
-  ctx.reply.bulk(*name);
+  const OwnKeys own(ctx);
+  constexpr int kDrawsMax = 100;
+  for (int draw = 0; draw < kDrawsMax; ++draw) {
+    const auto name = ctx.keyspace().random_key(ctx.database(), random, ctx.now_ms, ctx.locking());
+    if (!name) break;
+    if (own.shows(*name)) return ctx.reply.bulk(*name);
+  }
+  const auto name = own.shows_all() ? std::nullopt : first_own_key(ctx, own);
+  name ? ctx.reply.bulk(*name) : ctx.reply.null();
 }
 
 const Command kScanRows[] = {

@@ -35,7 +35,7 @@ std::string_view state_name(FollowerState state) {
 
 /* REPLICAOF host port | NO ONE */
 void replicaof(Context& ctx) {
-  if (ctx.environment.state.emulates_cluster()) {
+  if (ctx.environment.state.is_in_cluster()) {
     return ctx.reply.error("ERR REPLICAOF not allowed in cluster mode.");
   }
   Follower& follower = ctx.services.follower;
@@ -89,7 +89,7 @@ core::Result<Failover::Request> read_failover(std::span<const std::string_view> 
 
 /* FAILOVER [TO host port [FORCE]] [ABORT] [TIMEOUT milliseconds] */
 void failover(Context& ctx) {
-  if (ctx.environment.state.emulates_cluster()) {
+  if (ctx.environment.state.is_in_cluster()) {
     return ctx.reply.error(
         "ERR FAILOVER not allowed in cluster mode. Use CLUSTER FAILOVER command instead.");
   }
@@ -155,6 +155,10 @@ void answer_role_of_replica(Context& ctx) {
   // How far it is says nothing while it does not follow.
   const bool follows = state == FollowerState::kConnected;
   ctx.reply.integer(follows ? static_cast<int64_t>(ctx.services.replication.offset()) : -1);
+}
+
+int64_t replication_offset(const Context& ctx) {
+  return static_cast<int64_t>(ctx.services.replication.offset());
 }
 
 void forget_replication_history(Context& ctx) {

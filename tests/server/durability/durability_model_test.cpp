@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "persistence/aof/aof_writer.h"
+#include "server/cluster/cluster_state.h"
 #include "server/dispatch/command_replayer.h"
 #include "server/durability/loading/log_switch.h"
 #include "server/durability/log/append_log.h"
@@ -105,7 +106,7 @@ class Life {
         shutdown_({config, clock, durability, replication_, leader_, pause_, surroundings_}),
         services_{{config, clock, keyspace_, reclaimer_, journal, registry, pubsub_, key_events_,
                    tracking_, statistics_, memory_, pause_, state_, replication_, observer_, users_,
-                   services_},
+                   cluster_, services_},
                   ticks_,
                   clients_,
                   durability,
@@ -170,6 +171,7 @@ class Life {
   core::keyspace::Reclaimer reclaimer_;
   core::keyspace::Keyspace keyspace_{kDatabases, 1};
   acl::Users users_;
+  cluster::ClusterState cluster_{1};
   Clients clients_;
   TestThreads threads_;
   PubSub pubsub_{1, threads_};

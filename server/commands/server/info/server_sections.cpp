@@ -64,7 +64,7 @@ void write_server(const Source& source, Lines& lines) {
   lines.field("redis_version", kCompatibleRedisVersion);
   lines.field("redis_git_sha1", "00000000");
   lines.zeros({"redis_git_dirty"});
-  lines.field("redis_mode", services.state.emulates_cluster() ? "cluster" : "standalone");
+  lines.field("redis_mode", services.state.is_in_cluster() ? "cluster" : "standalone");
   lines.field("server_name", "bloomery");
   lines.field("bloomery_version", BLOOMERY_VERSION);
   lines.field("os", operating_system());
@@ -212,7 +212,7 @@ void write_module_list(const Source&, Lines& lines) {
 }
 
 void write_cluster(const Source& source, Lines& lines) {
-  lines.field("cluster_enabled", source.services.state.emulates_cluster() ? 1 : 0);
+  lines.field("cluster_enabled", source.services.state.is_in_cluster() ? 1 : 0);
 }
 
 }  // namespace server::info

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
 //
-// CLUSTER, READONLY, READWRITE, ASKING: this server as a cluster of one node that owns every slot.
+// CLUSTER, READONLY, READWRITE, ASKING: this server as a node of a cluster.
 //
-// Without `cluster-enabled emulated` they are refused in Redis' words, by which clients see that
-// this is a single server. Commands that would change the topology are always refused.
+// Without a cluster they are refused in Redis' words, by which clients see that this is a single
+// server. Commands that would change the topology are always refused.
 #include <fmt/format.h>
 
-#include <limits>
 #include <string>
 #include <vector>
 
+#include "core/keyspace/key_hash.h"
 #include "core/keyspace/slot.h"
-#include "server/commands/services.h"
-#include "server/config/config.h"
+#include "core/keyspace/slot_keys.h"
+#include "server/cluster/view.h"
+#include "server/commands/server/cluster/cluster_description.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
-#include "server/process/process_facts.h"
 #include "server/process/server_state.h"
 
 namespace server {
@@ -23,125 +23,46 @@ namespace {
 
 using core::keyspace::kSlotCount;
 
-// The bus of a real node listens this far above its port; here it is only text.
-constexpr unsigned kBusPortDistance = 10000;
-
-// Where clients shall connect to: as announced, else the address that this client has reached.
-struct Endpoint {
-  std::string host;
-  unsigned port = 0;
-};
-
-Endpoint endpoint_for(const Context& ctx) {
-  const Config& config = ctx.config();
-  Endpoint endpoint{"127.0.0.1", config.port()};
-  const std::string& address = ctx.session.local_address;
-  const size_t colon = address.rfind(':');
-  if (!ctx.session.is_unix_socket && colon != std::string::npos) {
-    endpoint.host = address.substr(0, colon);
-    if (endpoint.host.starts_with('[')) endpoint.host = endpoint.host.substr(1, colon - 2);
-    const auto port = core::parse_int64(std::string_view(address).substr(colon + 1));
-    if (port) endpoint.port = static_cast<unsigned>(*port);
-  }
-  if (std::string host = config.text(OptionId::kClusterAnnounceIp); !host.empty()) {
-    endpoint.host = std::move(host);
-  }
-  const OptionId announced_port = ctx.session.socket.tls != nullptr
-                                      ? OptionId::kClusterAnnounceTlsPort
-                                      : OptionId::kClusterAnnouncePort;
-  if (const int64_t port = config.integer(announced_port); port != 0) {
-    endpoint.port = static_cast<unsigned>(port);
-  }
-  return endpoint;
-}
-
-// Runs `answer` where a cluster is emulated; else refuses.
+// Runs `answer` in a cluster; else refuses.
 template <void (*answer)(Context&)>
-void if_emulated(Context& ctx) {
-  if (!ctx.environment.state.emulates_cluster()) {
+void in_cluster(Context& ctx) {
+  if (!ctx.environment.state.is_in_cluster()) {
     return ctx.reply.error("ERR This instance has cluster support disabled");
   }
   answer(ctx);
 }
 
-const std::string& node_id(const Context& ctx) {
-  return ctx.services.facts.run_id;
-}
-
 /* CLUSTER INFO */
 void cluster_info(Context& ctx) {
-  std::string text = "cluster_state:ok\r\n";
-  const auto field = [&text](std::string_view name, unsigned value) {
-    text += fmt::format("{}:{}\r\n", name, value);
-  };
-  field("cluster_slots_assigned", kSlotCount);
-  field("cluster_slots_ok", kSlotCount);
-  field("cluster_slots_pfail", 0);
-  field("cluster_slots_fail", 0);
-  field("cluster_known_nodes", 1);
-  field("cluster_size", 1);
-  for (const std::string_view name :
-       {"cluster_current_epoch", "cluster_my_epoch", "cluster_stats_messages_sent",
-        "cluster_stats_messages_received", "total_cluster_links_buffer_limit_exceeded"}) {
-    field(name, 0);
-  }
-  ctx.reply.verbatim(text, "txt");
-}
-
-/* CLUSTER SLOTS */
-void cluster_slots(Context& ctx) {
-  const Endpoint endpoint = endpoint_for(ctx);
-  ctx.reply.array(1);
-  ctx.reply.array(3);
-  ctx.reply.integer(0);
-  ctx.reply.integer(kSlotCount - 1);
-  ctx.reply.array(4);
-  ctx.reply.bulk(endpoint.host);
-  ctx.reply.integer(endpoint.port);
-  ctx.reply.bulk(node_id(ctx));
-  ctx.reply.map(0);
-}
-
-/* CLUSTER SHARDS */
-void cluster_shards(Context& ctx) {
-  const Endpoint endpoint = endpoint_for(ctx);
-  ctx.reply.array(1);
-  ctx.reply.map(2);
-  ctx.reply.bulk("slots");
-  ctx.reply.array(2);
-  ctx.reply.integer(0);
-  ctx.reply.integer(kSlotCount - 1);
-  ctx.reply.bulk("nodes");
-  ctx.reply.array(1);
-  ctx.reply.map(7);
-  ctx.reply.bulk("id");
-  ctx.reply.bulk(node_id(ctx));
-  ctx.reply.bulk("port");
-  ctx.reply.integer(endpoint.port);
-  ctx.reply.bulk("ip");
-  ctx.reply.bulk(endpoint.host);
-  ctx.reply.bulk("endpoint");
-  ctx.reply.bulk(endpoint.host);
-  ctx.reply.bulk("role");
-  ctx.reply.bulk("master");
-  ctx.reply.bulk("replication-offset");
-  ctx.reply.integer(0);  // no replica of the cluster is compared by it
-  ctx.reply.bulk("health");
-  ctx.reply.bulk("online");
+  ctx.reply.verbatim(cluster_info_text(ctx), "txt");
 }
 
 /* CLUSTER NODES */
 void cluster_nodes(Context& ctx) {
-  const Endpoint endpoint = endpoint_for(ctx);
-  ctx.reply.verbatim(
-      fmt::format("{} {}:{}@{} myself,master - 0 0 0 connected 0-{}\n", node_id(ctx), endpoint.host,
-                  endpoint.port, endpoint.port + kBusPortDistance, kSlotCount - 1),
-      "txt");
+  std::string text;
+  for (const cluster::Node& node : view_of(ctx).nodes()) {
+    text += node_line(ctx, node, WithSlots::kYes) + "\n";
+  }
+  ctx.reply.verbatim(text, "txt");
 }
 
 /* CLUSTER MYID */
 void cluster_myid(Context& ctx) {
-  ctx.reply.bulk(node_id(ctx));
+  ctx.reply.bulk(view_of(ctx).own_id());
+}
+
+// 40 hexadecimal digits, as Redis has them.
+std::string shard_id(std::string_view name) {
+  using core::keyspace::hash_key;
+  return fmt::format("{:016x}{:016x}{:08x}", hash_key(name, 0), hash_key(name, 1),
+                     static_cast<uint32_t>(hash_key(name, 2)));
+}
+
+/* CLUSTER MYSHARDID */
+void cluster_myshardid(Context& ctx) {
+  const cluster::View& view = view_of(ctx);
+  if (view.is_emulated() || view.own_shard() == nullptr) return cluster_myid(ctx);
+  ctx.reply.bulk(shard_id(view.own_shard()->name));
 }
 
 /* CLUSTER KEYSLOT key */
@@ -149,31 +70,14 @@ void cluster_keyslot(Context& ctx) {
   ctx.reply.integer(core::keyspace::slot_of(ctx.args[2]));
 }
 
-// Calls visit(name) for each live key of the slot while it returns true; one stripe is locked at a
-// time.
-template <class Visit>
-void for_each_key_in_slot(const Context& ctx, int64_t slot, Visit&& visit) {
-  core::keyspace::ScanOptions options{.count = 1000, .locking = ctx.locking()};
-  bool goes_on = true;
-  do {
-    options.cursor = ctx.keyspace().scan(ctx.database(), options, [&](const Entry& entry) {
-      if (!goes_on || entry.expired(ctx.now_ms)) return;
-      if (core::keyspace::slot_of(entry.key()) == slot) goes_on = visit(entry.key());
-    });
-  } while (goes_on && options.cursor != 0);
-}
-
 /* CLUSTER COUNTKEYSINSLOT slot */
+// Expired keys count until they are deleted, as in Redis.
 void cluster_countkeysinslot(Context& ctx) {
   const auto slot = core::parse_int64(ctx.args[2]);
   if (!slot) return ctx.reply.error(kNotAnInteger);
   if (*slot < 0 || *slot >= kSlotCount) return ctx.reply.error("ERR Invalid slot");
-  int64_t count = 0;
-  for_each_key_in_slot(ctx, *slot, [&](std::string_view) {
-    ++count;
-    return true;
-  });
-  ctx.reply.integer(count);
+  const uint64_t count = ctx.keyspace().slot_sizes()->at(static_cast<unsigned>(*slot));
+  ctx.reply.integer(static_cast<int64_t>(count));
 }
 
 /* CLUSTER GETKEYSINSLOT slot count */
@@ -187,10 +91,12 @@ void cluster_getkeysinslot(Context& ctx) {
   const auto most = static_cast<uint64_t>(*count);
   std::vector<std::string> names;
   if (most > 0) {
-    for_each_key_in_slot(ctx, *slot, [&](std::string_view name) {
-      names.emplace_back(name);
-      return names.size() < most;
-    });
+    core::keyspace::for_each_in_slot(ctx.keyspace(), static_cast<unsigned>(*slot), ctx.locking(),
+                                     [&](const Entry& entry) {
+                                       if (!entry.expired(ctx.now_ms))
+                                         names.emplace_back(entry.key());
+                                       return names.size() < most;
+                                     });
   }
   ctx.reply.array(names.size());
   for (const std::string& name : names) ctx.reply.bulk(name);
@@ -201,26 +107,38 @@ void cluster_links(Context& ctx) {
   ctx.reply.array(0);
 }
 
-// Whether argument 2 is this node's id; else that is answered.
-bool names_this_node(Context& ctx) {
-  if (protocol::equals_ignore_case(ctx.args[2], node_id(ctx))) return true;
-  ctx.reply.error(fmt::format("ERR Unknown node {}", ctx.args[2]));
-  return false;
+// The node that argument 2 names; else null, and that is answered.
+const cluster::Node* named_node(Context& ctx) {
+  const cluster::Node* const node = view_of(ctx).topology().node(ctx.args[2]);
+  if (node == nullptr) ctx.reply.error(fmt::format("ERR Unknown node {}", ctx.args[2]));
+  return node;
 }
 
 /* CLUSTER REPLICAS node-id */
 void cluster_replicas(Context& ctx) {
-  if (names_this_node(ctx)) ctx.reply.array(0);
+  const cluster::Node* const node = named_node(ctx);
+  if (node == nullptr) return;
+  const cluster::View& view = view_of(ctx);
+  const cluster::Shard* const shard = view.topology().shard_of(node->id);
+  if (shard == nullptr || shard->leader != node->id) {
+    return ctx.reply.error("ERR The specified node is not a master");
+  }
+  ctx.reply.array(shard->members.size() - 1);
+  for (const std::string& id : shard->members) {
+    if (id == shard->leader) continue;
+    ctx.reply.bulk(node_line(ctx, *view.topology().node(id), WithSlots::kNo));
+  }
 }
 
 /* CLUSTER COUNT-FAILURE-REPORTS node-id */
 void cluster_count_failure_reports(Context& ctx) {
-  if (names_this_node(ctx)) ctx.reply.integer(0);
+  if (named_node(ctx) != nullptr) ctx.reply.integer(0);
 }
 
 /* CLUSTER BUMPEPOCH */
 void cluster_bumpepoch(Context& ctx) {
-  ctx.reply.simple("STILL 0");
+  const cluster::Shard* const shard = view_of(ctx).own_shard();
+  ctx.reply.simple(fmt::format("STILL {}", shard == nullptr ? 0 : shard->epoch));
 }
 
 /* CLUSTER FAILOVER [FORCE | TAKEOVER] */
@@ -230,18 +148,35 @@ void cluster_failover(Context& ctx) {
       (ctx.args.size() == 3 && (protocol::equals_ignore_case(ctx.args[2], "FORCE") ||
                                 protocol::equals_ignore_case(ctx.args[2], "TAKEOVER")));
   if (!is_right) return ctx.reply.error(kSyntaxError);
-  ctx.reply.error("ERR You should send CLUSTER FAILOVER to a replica");
+  if (view_of(ctx).leads()) {
+    return ctx.reply.error("ERR You should send CLUSTER FAILOVER to a replica");
+  }
+  ctx.reply.error("ERR this node cannot take over now");
 }
 
-/* CLUSTER SAVECONFIG | READONLY | READWRITE | ASKING */
-// Nothing to save, no replica to read from, no slot on its way.
+/* READONLY */
+void readonly(Context& ctx) {
+  ctx.session.reads_replicas.store(true, std::memory_order_relaxed);
+  ctx.reply.ok();
+}
+
+/* READWRITE */
+void readwrite(Context& ctx) {
+  ctx.session.reads_replicas.store(false, std::memory_order_relaxed);
+  ctx.reply.ok();
+}
+
+/* CLUSTER SAVECONFIG | ASKING */
+// Nothing to save that is not saved, no slot on its way.
 void accept(Context& ctx) {
   ctx.reply.ok();
 }
 
 /* CLUSTER ADDSLOTS | MEET | SETSLOT … */
 void topology_refusal(Context& ctx) {
-  ctx.reply.error("ERR the cluster is emulated by one server, which owns every slot");
+  ctx.reply.error(view_of(ctx).is_emulated()
+                      ? "ERR the cluster is emulated by one server, which owns every slot"
+                      : "ERR the topology is kept in etcd: use bloomery-cluster");
 }
 
 // A question of clients.
@@ -256,7 +191,7 @@ constexpr Command question(std::string_view name, std::string_view summary,
           .summary = summary,
           .complexity = "O(1)",
           .tips = tips,
-          .handler = if_emulated<answer>};
+          .handler = in_cluster<answer>};
 }
 
 // What an administrator of a real cluster does.
@@ -271,7 +206,7 @@ constexpr Command order(std::string_view name, int arity, std::string_view summa
           .summary = summary,
           .complexity = "O(1)",
           .syntax = syntax,
-          .handler = if_emulated<answer>};
+          .handler = in_cluster<answer>};
 }
 
 constexpr Command newer(Command row, std::string_view since) {
@@ -331,7 +266,7 @@ constexpr Command kClusterSubcommands[] = {
     newer(order("delslotsrange", -4, "Is refused: would give ranges of slots away",
                 "(start-slot:integer end-slot:integer) ..."),
           "7.0.0"),
-    order<cluster_failover>("failover", -2, "Is refused: no replica of the cluster is here",
+    order<cluster_failover>("failover", -2, "Makes a replica the leader of its shard",
                             "[FORCE | TAKEOVER]"),
     order("flushslots", 2, "Is refused: would give all slots away"),
     order("forget", 3, "Is refused: would forget a node", "node-id"),
@@ -342,23 +277,22 @@ constexpr Command kClusterSubcommands[] = {
     newer(question<cluster_links>("links", "Lists links to other nodes: none"), "7.0.0"),
     order("meet", -4, "Is refused: would introduce another node",
           "ip port:integer [cluster-bus-port:integer]"),
-    question<cluster_myid>("myid", "Returns the id of the node, which is that of the process", ""),
-    newer(question<cluster_myid>("myshardid", "Returns the id of the shard, which is the node's"),
-          "7.2.0"),
-    question<cluster_nodes>("nodes", "Describes the one node"),
-    newer(node_question<cluster_replicas>("replicas", "Lists a node's replicas: none"), "5.0.0"),
+    question<cluster_myid>("myid", "Returns the id of the node", ""),
+    newer(question<cluster_myshardid>("myshardid", "Returns the id of the node's shard"), "7.2.0"),
+    question<cluster_nodes>("nodes", "Describes the nodes"),
+    newer(node_question<cluster_replicas>("replicas", "Lists a node's replicas"), "5.0.0"),
     order("replicate", 3, "Is refused: would make the node a replica", "node-id"),
     reset_row(),
     order<accept>("saveconfig", 2, "Does nothing: no state of the cluster is kept"),
     order("set-config-epoch", 3, "Is refused: would set the epoch", "config-epoch:integer"),
     order("setslot", -4, "Is refused: would move a slot",
           "slot:integer (IMPORTING node-id | MIGRATING node-id | NODE node-id | STABLE)"),
-    newer(question<cluster_shards>("shards", "Returns slots and nodes by shard"), "7.0.0"),
-    node_question<cluster_replicas>("slaves", "Lists a node's replicas: none"),
-    question<cluster_slots>("slots", "Returns slots by node"),
+    newer(question<write_shards>("shards", "Returns slots and nodes by shard"), "7.0.0"),
+    node_question<cluster_replicas>("slaves", "Lists a node's replicas"),
+    question<write_slots>("slots", "Returns slots by node"),
 };
 
-template <uint32_t flags>
+template <void (*answer)(Context&), uint32_t flags>
 constexpr Command connection_row(std::string_view name, std::string_view summary) {
   return {.name = name,
           .arity = 1,
@@ -368,20 +302,21 @@ constexpr Command connection_row(std::string_view name, std::string_view summary
           .since = "3.0.0",
           .summary = summary,
           .complexity = "O(1)",
-          .handler = if_emulated<accept>};
+          .handler = in_cluster<answer>};
 }
 
 const Command kClusterRows[] = {
-    connection_row<kFast>("asking", "Follows a redirection, of which there are none"),
+    connection_row<accept, kFast>("asking", "Follows a redirection, of which there are none"),
     {.name = "cluster",
      .arity = -2,
      .group = "cluster",
      .since = "3.0.0",
-     .summary = "Groups the commands about clusters, of which this server can play one",
+     .summary = "Groups the commands about clusters",
      .complexity = "Depends on subcommand",
      .subcommands = kClusterSubcommands},
-    connection_row<kLoading | kStale | kFast>("readonly", "Allows reads from a node's replicas"),
-    connection_row<kLoading | kStale | kFast>("readwrite", "Ends READONLY"),
+    connection_row<readonly, kLoading | kStale | kFast>("readonly",
+                                                        "Allows reads from a node's replicas"),
+    connection_row<readwrite, kLoading | kStale | kFast>("readwrite", "Ends READONLY"),
 };
 
 }  // namespace

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+//
+// ClusterState: what the cluster's thread tells the threads that serve clients: the newest View,
+// and whether this server may serve the slots that it leads.
+//
+// Invariants: without a cluster there is no view, and nobody asks. A thread sees views in the order
+// in which they were published.
+// Thread safety: publish() and set_… by one thread at a time; view_of() by the thread of that index
+// only, all else by any thread.
+// Source: versions instead of locks, as server/acl/users.h has them for the users.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "server/cluster/view.h"
+
+namespace server::cluster {
+
+// How the slots that this server leads are served.
+enum class Service : uint8_t {
+  kDown,  // no permit
+  kHeld,  // a new leader waits until the former one's permit has ended: clients wait, too
+  kUp,
+};
+
+class ClusterState {
+ public:
+  explicit ClusterState(size_t thread_count) : seen_(thread_count) {}
+
+  void publish(std::shared_ptr<const View> view);
+  // The newest view; the reference holds until the thread asks again. REQUIRES: publish().
+  const View& view_of(size_t thread_index) {
+    Seen& seen = seen_[thread_index];
+    if (seen.version != version_.load(std::memory_order_acquire)) [[unlikely]]
+      refresh(seen);
+    return *seen.view;
+  }
+  // Null without a cluster.
+  std::shared_ptr<const View> latest() const {
+    const std::scoped_lock lock(mutex_);
+    return view_;
+  }
+
+  Service service() const { return service_.load(std::memory_order_relaxed); }
+  void set_service(Service service) { service_.store(service, std::memory_order_relaxed); }
+
+  // For CLUSTER INFO.
+  bool etcd_is_up() const { return etcd_is_up_.load(std::memory_order_relaxed); }
+  void set_etcd_up(bool is_up) { etcd_is_up_.store(is_up, std::memory_order_relaxed); }
+
+ private:
+  static constexpr size_t kCacheLine = 64;
+  struct alignas(kCacheLine) Seen {
+    uint64_t version = 0;
+    std::shared_ptr<const View> view;
+  };
+
+  void refresh(Seen& seen) const;
+
+  std::atomic<uint64_t> version_{0};
+  std::atomic<Service> service_{Service::kDown};
+  std::atomic<bool> etcd_is_up_{false};
+  mutable std::mutex mutex_;  // guards view_
+  std::shared_ptr<const View> view_;
+  std::vector<Seen> seen_;  // by thread index
+};
+
+}  // namespace server::cluster

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#include "server/cluster/router.h"
+
+#include <fmt/format.h>
+
+namespace server::cluster {
+namespace {
+
+Route route_own(const RouteTerms& terms, const RouteQuery& query) {
+  switch (terms.service) {
+    case Service::kUp:
+      return Route::kServe;
+    case Service::kHeld:
+      return query.reads_replicas && !query.writes ? Route::kServe : Route::kHold;
+    case Service::kDown:
+      break;
+  }
+  const bool is_listening = query.is_channel && !query.writes;
+  if (is_listening || (query.reads_replicas && !query.writes)) return Route::kServe;
+  if (!terms.reads_when_down) return Route::kDown;
+  return query.writes ? Route::kDownForWrites : Route::kServe;
+}
+
+}  // namespace
+
+Route route(const View& view, const RouteTerms& terms, const RouteQuery& query) {
+  if (!view.has_topology()) return Route::kUnbound;
+  if (query.crosses_slots) return Route::kCrossSlot;
+  if (!view.owns(query.slot)) return Route::kMoved;
+  if (view.leads()) return route_own(terms, query);
+  const bool reads = (query.reads_replicas || query.is_channel) && !query.writes;
+  return reads ? Route::kServe : Route::kMoved;
+}
+
+std::string route_error(const View& view, Route route, unsigned slot, bool is_tls) {
+  switch (route) {
+    case Route::kUnbound:
+      return "CLUSTERDOWN Hash slot not served";
+    case Route::kCrossSlot:
+      return "CROSSSLOT Keys in request don't hash to the same slot";
+    case Route::kDown:
+      return "CLUSTERDOWN The cluster is down";
+    case Route::kDownForWrites:
+      return "CLUSTERDOWN The cluster is down and only accepts read commands";
+    case Route::kMoved: {
+      const Node& leader = view.leader_of(view.shard_of(slot));
+      return fmt::format("MOVED {} {}:{}", slot, leader.ip, port_of(leader, is_tls));
+    }
+    case Route::kServe:
+    case Route::kHold:
+      break;
+  }
+  return {};
+}
+
+unsigned port_of(const Node& node, bool is_tls) {
+  const bool has_plain_port = node.port != 0;
+  return (is_tls && node.tls_port != 0) || !has_plain_port ? node.tls_port : node.port;
+}
+
+}  // namespace server::cluster

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+//
+// Router: whether this server serves a command with keys, or who does. The checks that a node of a
+// cluster makes, in the order in which Redis makes them.
+//
+// Thread safety: pure functions.
+// Source: Redis 7.0.15, measured; MOVED and CLUSTERDOWN in
+// https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "server/cluster/cluster_state.h"
+#include "server/cluster/view.h"
+
+namespace server::cluster {
+
+// A command's keys, or shard channels, and how it uses them.
+struct RouteQuery {
+  unsigned slot = 0;           // of the first key
+  bool crosses_slots = false;  // another key lies in another slot
+  bool writes = false;         // keys, or messages for others
+  bool is_channel = false;
+  bool reads_replicas = false;  // the client has said READONLY
+};
+
+// What the server can do at the time.
+struct RouteTerms {
+  Service service = Service::kDown;
+  bool reads_when_down = false;  // cluster-allow-reads-when-down
+};
+
+enum class Route : uint8_t {
+  kServe,
+  kHold,       // serve it soon: the client waits
+  kUnbound,    // there is no topology yet
+  kCrossSlot,  // its keys lie in several slots
+  kDown,
+  kDownForWrites,
+  kMoved,  // the slot's leader serves it
+};
+
+Route route(const View& view, const RouteTerms& terms, const RouteQuery& query);
+
+// The reply to what is not served. REQUIRES: route is neither kServe nor kHold.
+std::string route_error(const View& view, Route route, unsigned slot, bool is_tls);
+
+// Where a client connects to the node: its port for TLS if there is one and the client uses TLS.
+unsigned port_of(const Node& node, bool is_tls);
+
+}  // namespace server::cluster

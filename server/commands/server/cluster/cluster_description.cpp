@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+#include "server/commands/server/cluster/cluster_description.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "server/cluster/cluster_state.h"
+#include "server/cluster/router.h"
+#include "server/commands/server/replica_role.h"
+#include "server/config/config.h"
+#include "server/dispatch/context.h"
+
+namespace server {
+namespace {
+
+using cluster::Node;
+using cluster::Shard;
+using cluster::SlotRange;
+using cluster::View;
+using core::keyspace::kSlotCount;
+
+// The bus of Redis' nodes listens this far above their port; here it is only text.
+constexpr unsigned kBusPortDistance = 10000;
+
+// Where clients shall connect to.
+struct Endpoint {
+  std::string host;
+  unsigned port = 0;
+};
+
+// Of an emulated cluster: as announced, else the address that this client has reached.
+Endpoint reached_endpoint(const Context& ctx) {
+  const Config& config = ctx.config();
+  Endpoint endpoint{"127.0.0.1", config.port()};
+  const std::string& address = ctx.session.local_address;
+  const size_t colon = address.rfind(':');
+  if (!ctx.session.is_unix_socket && colon != std::string::npos) {
+    endpoint.host = address.substr(0, colon);
+    if (endpoint.host.starts_with('[')) endpoint.host = endpoint.host.substr(1, colon - 2);
+    const auto port = core::parse_int64(std::string_view(address).substr(colon + 1));
+    if (port) endpoint.port = static_cast<unsigned>(*port);
+  }
+  if (std::string host = config.text(OptionId::kClusterAnnounceIp); !host.empty()) {
+    endpoint.host = std::move(host);
+  }
+  const OptionId announced_port = ctx.session.socket.tls != nullptr
+                                      ? OptionId::kClusterAnnounceTlsPort
+                                      : OptionId::kClusterAnnouncePort;
+  if (const int64_t port = config.integer(announced_port); port != 0) {
+    endpoint.port = static_cast<unsigned>(port);
+  }
+  return endpoint;
+}
+
+Endpoint endpoint_of(const Context& ctx, const Node& node) {
+  if (view_of(ctx).is_emulated()) return reached_endpoint(ctx);
+  return {node.ip, cluster::port_of(node, ctx.session.socket.tls != nullptr)};
+}
+
+// Whom clients may ask instead of the leader.
+bool is_readable(const View& view, const Shard& shard, const std::string& id) {
+  return id != shard.leader && shard.is_insync(id) && view.is_alive(id);
+}
+
+void write_hostname(Context& ctx, const Node& node) {
+  ctx.reply.bulk("hostname");
+  ctx.reply.bulk(node.hostname);
+}
+
+void write_node_of_slots(Context& ctx, const Node& node) {
+  const Endpoint endpoint = endpoint_of(ctx, node);
+  ctx.reply.array(4);
+  ctx.reply.bulk(endpoint.host);
+  ctx.reply.integer(endpoint.port);
+  ctx.reply.bulk(node.id);
+  ctx.reply.map(node.hostname.empty() ? 0 : 1);
+  if (!node.hostname.empty()) write_hostname(ctx, node);
+}
+
+void write_node_of_shard(Context& ctx, const Shard& shard, const Node& node) {
+  const View& view = view_of(ctx);
+  const bool is_self = node.id == view.own_id();
+  const Endpoint endpoint = endpoint_of(ctx, node);
+  const bool has_both_ports = !view.is_emulated() && node.port != 0 && node.tls_port != 0;
+  ctx.reply.map(7U + (has_both_ports ? 1U : 0U) + (node.hostname.empty() ? 0U : 1U));
+  ctx.reply.bulk("id");
+  ctx.reply.bulk(node.id);
+  ctx.reply.bulk("port");
+  ctx.reply.integer(has_both_ports ? node.port : endpoint.port);
+  if (has_both_ports) {
+    ctx.reply.bulk("tls-port");
+    ctx.reply.integer(node.tls_port);
+  }
+  ctx.reply.bulk("ip");
+  ctx.reply.bulk(endpoint.host);
+  ctx.reply.bulk("endpoint");
+  ctx.reply.bulk(endpoint.host);
+  if (!node.hostname.empty()) write_hostname(ctx, node);
+  ctx.reply.bulk("role");
+  ctx.reply.bulk(node.id == shard.leader ? "master" : "replica");
+  ctx.reply.bulk("replication-offset");
+  // Nobody is asked for the others'; an emulated node has no replica to be compared with.
+  const bool knows_offset = is_self && !view.is_emulated();
+  ctx.reply.integer(knows_offset ? replication_offset(ctx) : 0);
+  ctx.reply.bulk("health");
+  const bool is_whole = node.id == shard.leader || shard.is_insync(node.id);
+  ctx.reply.bulk(!view.is_alive(node.id) ? "fail" : is_whole ? "online" : "loading");
+}
+
+struct RangeOwner {
+  SlotRange range;
+  const Shard* shard;
+};
+
+std::vector<RangeOwner> ranges_of(const View& view) {
+  std::vector<RangeOwner> ranges;
+  for (const Shard& shard : view.shards()) {
+    for (const SlotRange& range : shard.slots) ranges.push_back({range, &shard});
+  }
+  std::ranges::sort(ranges, {}, [](const RangeOwner& one) { return one.range.first; });
+  return ranges;
+}
+
+}  // namespace
+
+const View& view_of(const Context& ctx) {
+  return ctx.environment.cluster.view_of(ctx.session.thread_index);
+}
+
+std::string node_line(const Context& ctx, const Node& node, WithSlots with_slots) {
+  const View& view = view_of(ctx);
+  const Endpoint endpoint = endpoint_of(ctx, node);
+  const Shard* const shard = view.topology().shard_of(node.id);
+  const bool leads = shard != nullptr && shard->leader == node.id;
+  const bool is_self = node.id == view.own_id();
+  const bool is_alive = is_self || view.is_alive(node.id);
+  std::string line = fmt::format("{} {}:{}@{}", node.id, endpoint.host, endpoint.port,
+                                 endpoint.port + kBusPortDistance);
+  if (!node.hostname.empty()) line += "," + node.hostname;
+  line += is_self ? " myself," : " ";
+  line += leads ? "master" : "slave";
+  if (!is_alive) line += ",fail";
+  line += fmt::format(" {} 0 {} {} {}", leads || shard == nullptr ? "-" : shard->leader,
+                      is_self ? 0 : ctx.now_ms, shard == nullptr ? 0 : shard->epoch,
+                      is_alive ? "connected" : "disconnected");
+  if (leads && with_slots == WithSlots::kYes && !shard->slots.empty()) {
+    line += " " + cluster::slot_ranges_text(shard->slots);
+  }
+  return line;
+}
+
+void write_slots(Context& ctx) {
+  const View& view = view_of(ctx);
+  const std::vector<RangeOwner> ranges = ranges_of(view);
+  ctx.reply.array(ranges.size());
+  for (const auto& [range, shard] : ranges) {
+    std::vector<const Node*> nodes = {&view.leader_of(*shard)};
+    for (const std::string& id : shard->members) {
+      if (is_readable(view, *shard, id)) nodes.push_back(view.topology().node(id));
+    }
+    ctx.reply.array(2 + nodes.size());
+    ctx.reply.integer(range.first);
+    ctx.reply.integer(range.last);
+    for (const Node* node : nodes) write_node_of_slots(ctx, *node);
+  }
+}
+
+void write_shards(Context& ctx) {
+  const View& view = view_of(ctx);
+  ctx.reply.array(view.shards().size());
+  for (const Shard& shard : view.shards()) {
+    ctx.reply.map(2);
+    ctx.reply.bulk("slots");
+    ctx.reply.array(2 * shard.slots.size());
+    for (const SlotRange& range : shard.slots) {
+      ctx.reply.integer(range.first);
+      ctx.reply.integer(range.last);
+    }
+    ctx.reply.bulk("nodes");
+    ctx.reply.array(shard.members.size());
+    write_node_of_shard(ctx, shard, view.leader_of(shard));
+    for (const std::string& id : shard.members) {
+      if (id != shard.leader) write_node_of_shard(ctx, shard, *view.topology().node(id));
+    }
+  }
+}
+
+std::string cluster_info_text(const Context& ctx) {
+  const View& view = view_of(ctx);
+  const cluster::ClusterState& state = ctx.environment.cluster;
+  const bool serves =
+      view.own_shard() != nullptr && (!view.leads() || state.service() != cluster::Service::kDown);
+  unsigned failed_slots = 0;
+  size_t leaders_with_slots = 0;
+  for (const Shard& shard : view.shards()) {
+    if (!shard.slots.empty()) ++leaders_with_slots;
+    if (!view.is_alive(shard.leader)) failed_slots += cluster::slot_count(shard.slots);
+  }
+  const unsigned assigned = view.has_topology() ? kSlotCount : 0;
+  std::string text = fmt::format("cluster_state:{}\r\n", serves ? "ok" : "fail");
+  const auto field = [&text](std::string_view name, uint64_t value) {
+    text += fmt::format("{}:{}\r\n", name, value);
+  };
+  field("cluster_slots_assigned", assigned);
+  field("cluster_slots_ok", assigned - failed_slots);
+  field("cluster_slots_pfail", 0);
+  field("cluster_slots_fail", failed_slots);
+  field("cluster_known_nodes", view.nodes().size());
+  field("cluster_size", leaders_with_slots);
+  field("cluster_current_epoch", view.revision());
+  field("cluster_my_epoch", view.own_shard() == nullptr ? 0 : view.own_shard()->epoch);
+  for (const std::string_view name :
+       {"cluster_stats_messages_sent", "cluster_stats_messages_received",
+        "total_cluster_links_buffer_limit_exceeded"}) {
+    field(name, 0);
+  }
+  if (!view.is_emulated()) {
+    text += fmt::format("cluster_etcd:{}\r\n", state.etcd_is_up() ? "up" : "down");
+  }
+  return text;
+}
+
+}  // namespace server

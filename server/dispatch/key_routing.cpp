@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+//
+// Dispatcher's questions to the cluster's router.
+#include <vector>
+
+#include "server/cluster/router.h"
+#include "server/config/config.h"
+#include "server/dispatch/dispatcher.h"
+#include "server/dispatch/environment.h"
+#include "server/process/server_state.h"
+#include "server/session/session.h"
+
+namespace server {
+
+using cluster::Route;
+
+bool Dispatcher::KeyRouting::is_served() const {
+  return route == Route::kServe || is_held();
+}
+
+bool Dispatcher::KeyRouting::is_held() const {
+  return route == Route::kHold;
+}
+
+Dispatcher::KeyRouting Dispatcher::route(const RegisteredCommand& command, uint32_t flags,
+                                         Arguments args) const {
+  if (!environment_.state.is_in_cluster()) return {};
+  SlotUnion slots;
+  slots.add(*command.row, args);
+  if (command.has(kRunsQueue)) {
+    for (const QueuedCommand& queued : session_.transaction.queue) {
+      const std::vector<std::string_view> words(queued.arguments.begin(), queued.arguments.end());
+      slots.add(*queued.command->row, words);
+    }
+  }
+  if (!slots.first()) return {};
+  const cluster::RouteTerms terms{
+      .service = environment_.cluster.service(),
+      .reads_when_down = environment_.config.flag(OptionId::kClusterAllowReadsWhenDown)};
+  const cluster::RouteQuery query{
+      .slot = *slots.first(),
+      .crosses_slots = !slots.is_one(),
+      .writes = (flags & (kWrite | kMayReplicate)) != 0,
+      .is_channel = (command.row->keys[0].use & kNotAKey) != 0,
+      .reads_replicas = session_.reads_replicas.load(std::memory_order_relaxed)};
+  const cluster::View& view = environment_.cluster.view_of(session_.thread_index);
+  return {cluster::route(view, terms, query), query.slot};
+}
+
+std::string Dispatcher::routing_error(const KeyRouting& routing) const {
+  return cluster::route_error(environment_.cluster.view_of(session_.thread_index), routing.route,
+                              routing.slot, session_.socket.tls != nullptr);
+}
+
+bool Dispatcher::is_routing_error(std::string_view error) {
+  return error.starts_with("MOVED ") || error.starts_with("CROSSSLOT ") ||
+         error.starts_with("CLUSTERDOWN ");
+}
+
+}  // namespace server

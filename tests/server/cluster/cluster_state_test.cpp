@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+#include "server/cluster/cluster_state.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <thread>
+
+#include "tests/server/cluster/sample_topology.h"
+
+namespace server::cluster {
+namespace {
+
+std::shared_ptr<const View> view_at(uint64_t revision) {
+  return std::make_shared<View>(id_of('a'), TopologyVersion{sample_topology(), revision},
+                                std::vector<std::string>{});
+}
+
+TEST(ClusterStateTest, EachThreadSeesTheNewestView) {
+  ClusterState state(2);
+  EXPECT_EQ(state.latest(), nullptr);
+  state.publish(view_at(1));
+  EXPECT_EQ(state.view_of(0).revision(), 1U);
+  EXPECT_EQ(&state.view_of(0), state.latest().get());
+  state.publish(view_at(2));
+  EXPECT_EQ(state.view_of(1).revision(), 2U);
+  EXPECT_EQ(state.view_of(0).revision(), 2U);
+}
+
+TEST(ClusterStateTest, ServesNothingAtFirst) {
+  ClusterState state(1);
+  EXPECT_EQ(state.service(), Service::kDown);
+  state.set_service(Service::kUp);
+  EXPECT_EQ(state.service(), Service::kUp);
+}
+
+TEST(ClusterStateTest, RevisionsOfAThreadNeverFall) {
+  ClusterState state(1);
+  state.publish(view_at(1));
+  std::atomic<bool> is_done{false};
+  std::thread reader([&] {
+    uint64_t last = 0;
+    while (!is_done) {
+      const View& view = state.view_of(0);
+      EXPECT_GE(view.revision(), last);
+      EXPECT_TRUE(view.leads());
+      last = view.revision();
+    }
+  });
+  for (uint64_t revision = 2; revision < 2000; ++revision) state.publish(view_at(revision));
+  is_done = true;
+  reader.join();
+  EXPECT_EQ(state.view_of(0).revision(), 1999U);
+}
+
+}  // namespace
+}  // namespace server::cluster

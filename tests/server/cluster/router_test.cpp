@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include "server/cluster/router.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/server/cluster/sample_topology.h"
+
+namespace server::cluster {
+namespace {
+
+constexpr unsigned kOwn = 5;         // s1: a leads, b follows
+constexpr unsigned kForeign = 6000;  // s2: c leads
+
+View view_of(char own) {
+  return View(id_of(own), {sample_topology(), 9}, {});
+}
+
+RouteTerms up() {
+  return {.service = Service::kUp};
+}
+
+TEST(RouterTest, LeaderServesItsOwnSlots) {
+  const View view = view_of('a');
+  EXPECT_EQ(route(view, up(), {.slot = kOwn}), Route::kServe);
+  EXPECT_EQ(route(view, up(), {.slot = kOwn, .writes = true}), Route::kServe);
+  EXPECT_EQ(route(view, up(), {.slot = kOwn, .writes = true, .is_channel = true}), Route::kServe);
+  EXPECT_EQ(route(view, up(), {.slot = kForeign}), Route::kMoved);
+  EXPECT_EQ(route(view, up(), {.slot = kForeign, .reads_replicas = true}), Route::kMoved);
+}
+
+TEST(RouterTest, KeysOfSeveralSlotsComeBeforeTheSlotsOwner) {
+  const View view = view_of('a');
+  EXPECT_EQ(route(view, up(), {.slot = kForeign, .crosses_slots = true}), Route::kCrossSlot);
+  EXPECT_EQ(route(view, {}, {.slot = kOwn, .crosses_slots = true}), Route::kCrossSlot);
+}
+
+TEST(RouterTest, WithoutATopologyNoSlotIsServed) {
+  const View view(id_of('a'));
+  EXPECT_EQ(route(view, up(), {.slot = kOwn}), Route::kUnbound);
+  EXPECT_EQ(route(view, up(), {.slot = kOwn, .crosses_slots = true}), Route::kUnbound);
+}
+
+TEST(RouterTest, ReplicaServesReadsThatAskForIt) {
+  const View view = view_of('b');
+  EXPECT_EQ(route(view, {}, {.slot = kOwn}), Route::kMoved);
+  EXPECT_EQ(route(view, {}, {.slot = kOwn, .reads_replicas = true}), Route::kServe);
+  EXPECT_EQ(route(view, {}, {.slot = kOwn, .writes = true, .reads_replicas = true}), Route::kMoved);
+  EXPECT_EQ(route(view, {}, {.slot = kForeign, .reads_replicas = true}), Route::kMoved);
+}
+
+TEST(RouterTest, ReplicaTakesSubscribersButNoMessages) {
+  const View view = view_of('b');
+  EXPECT_EQ(route(view, {}, {.slot = kOwn, .is_channel = true}), Route::kServe);
+  EXPECT_EQ(route(view, {}, {.slot = kOwn, .writes = true, .is_channel = true}), Route::kMoved);
+  EXPECT_EQ(route(view, {}, {.slot = kForeign, .is_channel = true}), Route::kMoved);
+}
+
+TEST(RouterTest, LeaderWithoutAPermitServesOnlyWhatAsksForStaleReads) {
+  const View view = view_of('a');
+  EXPECT_EQ(route(view, {}, {.slot = kOwn}), Route::kDown);
+  EXPECT_EQ(route(view, {}, {.slot = kOwn, .writes = true}), Route::kDown);
+  EXPECT_EQ(route(view, {}, {.slot = kOwn, .reads_replicas = true}), Route::kServe);
+  EXPECT_EQ(route(view, {}, {.slot = kOwn, .writes = true, .reads_replicas = true}), Route::kDown);
+  EXPECT_EQ(route(view, {}, {.slot = kOwn, .is_channel = true}), Route::kServe);
+  EXPECT_EQ(route(view, {}, {.slot = kOwn, .writes = true, .is_channel = true}), Route::kDown);
+  EXPECT_EQ(route(view, {}, {.slot = kForeign, .writes = true}), Route::kMoved);
+  const RouteTerms reads{.reads_when_down = true};
+  EXPECT_EQ(route(view, reads, {.slot = kOwn}), Route::kServe);
+  EXPECT_EQ(route(view, reads, {.slot = kOwn, .writes = true}), Route::kDownForWrites);
+}
+
+TEST(RouterTest, ClientsOfANewLeaderWait) {
+  const View view = view_of('a');
+  const RouteTerms held{.service = Service::kHeld};
+  EXPECT_EQ(route(view, held, {.slot = kOwn, .writes = true}), Route::kHold);
+  EXPECT_EQ(route(view, held, {.slot = kOwn}), Route::kHold);
+  EXPECT_EQ(route(view, held, {.slot = kOwn, .reads_replicas = true}), Route::kServe);
+  EXPECT_EQ(route(view, held, {.slot = kForeign, .writes = true}), Route::kMoved);
+}
+
+TEST(RouterTest, ErrorsNameTheLeader) {
+  const View view = view_of('b');
+  EXPECT_EQ(route_error(view, Route::kMoved, kForeign, false), "MOVED 6000 10.0.0.3:7001");
+  EXPECT_EQ(route_error(view, Route::kMoved, kForeign, true), "MOVED 6000 10.0.0.3:7001");
+  EXPECT_EQ(route_error(view, Route::kUnbound, 1, false), "CLUSTERDOWN Hash slot not served");
+  EXPECT_EQ(route_error(view, Route::kDown, 1, false), "CLUSTERDOWN The cluster is down");
+}
+
+TEST(RouterTest, ClientsOfTlsGetThePortForTls) {
+  const Topology topology = sample_topology();
+  EXPECT_EQ(port_of(*topology.node(id_of('b')), true), 7101U);
+  EXPECT_EQ(port_of(*topology.node(id_of('b')), false), 7001U);
+  Node only_tls = *topology.node(id_of('b'));
+  only_tls.port = 0;
+  EXPECT_EQ(port_of(only_tls, false), 7101U);
+}
+
+}  // namespace
+}  // namespace server::cluster

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#include "server/clustering.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "core/keyspace/keyspace.h"
+#include "server/config/config.h"
+#include "server/process/process_facts.h"
+#include "server/process/server_state.h"
+
+namespace server {
+namespace {
+
+class ClusteringTest : public ::testing::Test {
+ protected:
+  std::string prepare(std::vector<const char*> words) {
+    words.insert(words.begin(), "bloomery-server");
+    EXPECT_TRUE(config_.load(static_cast<int>(words.size()), words.data()));
+    const auto prepared = clustering_.prepare();
+    return prepared ? "" : prepared.error().message;
+  }
+
+  Config config_;
+  core::keyspace::Keyspace keyspace_{2, 1};
+  ServerState state_;
+  ProcessFacts facts_{std::string(40, 'f'), "", 0, 1, ""};
+  Clustering clustering_{{config_, keyspace_, state_, facts_}};
+};
+
+TEST_F(ClusteringTest, WithoutAClusterNothingChanges) {
+  EXPECT_EQ(prepare({}), "");
+  EXPECT_FALSE(state_.is_in_cluster());
+  EXPECT_EQ(keyspace_.slot_sizes(), nullptr);
+  EXPECT_TRUE(clustering_.check_data());
+}
+
+TEST_F(ClusteringTest, EmulatedClusterServesAtOnce) {
+  EXPECT_EQ(prepare({"--cluster-enabled", "emulated"}), "");
+  EXPECT_TRUE(state_.is_in_cluster());
+  EXPECT_NE(keyspace_.slot_sizes(), nullptr);
+  EXPECT_EQ(clustering_.state().service(), cluster::Service::kUp);
+  EXPECT_EQ(clustering_.state().latest()->own_id(), facts_.run_id);
+}
+
+TEST_F(ClusteringTest, ReplicaOfAnotherServerIsNoNode) {
+  EXPECT_EQ(prepare({"--cluster-enabled", "emulated", "--replicaof", "127.0.0.1", "1"}),
+            "replicaof directive not allowed in cluster mode");
+}
+
+TEST_F(ClusteringTest, ClusterHasOneDatabase) {
+  EXPECT_EQ(prepare({"--cluster-enabled", "emulated"}), "");
+  const auto key = keyspace_.ref("key");
+  {
+    const auto lock = keyspace_.lock_exclusive(key);
+    keyspace_.insert(1, key);
+  }
+  EXPECT_FALSE(clustering_.check_data());
+}
+
+}  // namespace
+}  // namespace server

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+//
+// The rows in cluster_options.cpp.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "server/config/config.h"
+
+namespace server {
+namespace {
+
+std::string fault_of(std::vector<const char*> words) {
+  words.insert(words.begin(), "bloomery-server");
+  Config config;
+  const auto loaded = config.load(static_cast<int>(words.size()), words.data());
+  return loaded ? "" : loaded.error().message;
+}
+
+TEST(ClusterOptionsTest, EtcdHasSeveralAddresses) {
+  const std::vector<const char*> words = {"bloomery-server", "--cluster-etcd", "http://a:2379",
+                                          "http://b:2379"};
+  Config config;
+  ASSERT_TRUE(config.load(static_cast<int>(words.size()), words.data()));
+  EXPECT_EQ(config.text(OptionId::kClusterEtcd), "http://a:2379 http://b:2379");
+}
+
+TEST(ClusterOptionsTest, NamesAndIdsAreChecked) {
+  EXPECT_EQ(fault_of({"--cluster-name", "shop.eu-1_a"}), "");
+  EXPECT_THAT(fault_of({"--cluster-name", "a/b"}), testing::HasSubstr("1 to 64 letters"));
+  EXPECT_THAT(fault_of({"--cluster-name", ""}), testing::HasSubstr("1 to 64 letters"));
+  EXPECT_EQ(fault_of({"--cluster-node-id", std::string(40, '7').c_str()}), "");
+  EXPECT_THAT(fault_of({"--cluster-node-id", "7"}), testing::HasSubstr("40 lower-case"));
+  EXPECT_THAT(fault_of({"--cluster-node-timeout", "499"}), testing::HasSubstr("500"));
+}
+
+}  // namespace
+}  // namespace server

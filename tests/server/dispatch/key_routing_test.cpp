@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+//
+// Commands of clients of a cluster of several servers, as this one takes them.
+#include "server/cluster/router.h"
+#include "tests/server/cluster/sample_topology.h"
+#include "tests/support/command_test.h"
+
+namespace server {
+namespace {
+
+using cluster::id_of;
+using cluster::Service;
+
+// foo is in slot 12182, of s2 (c); bar in 5061, of s1 (a, then b).
+const std::string kMovedFoo = "-MOVED 12182 10.0.0.3:7001\r\n";
+const std::string kMovedBar = "-MOVED 5061 10.0.0.1:7001\r\n";
+const std::string kCrossed = "-CROSSSLOT Keys in request don't hash to the same slot\r\n";
+const std::string kDown = "-CLUSTERDOWN The cluster is down\r\n";
+const std::string kAborted = "-EXECABORT Transaction discarded because of previous errors.\r\n";
+const std::string kQueued = "+QUEUED\r\n";
+
+class KeyRoutingTest : public CommandTest {
+ protected:
+  KeyRoutingTest() {
+    keyspace_.place_by_slot();
+    become('a');
+    cluster_.set_service(Service::kUp);
+    state_.availability.begin(Availability::kInCluster);
+  }
+  void become(char own) { take(own, cluster::sample_topology()); }
+  void take(char own, cluster::Topology topology) {
+    cluster_.publish(std::make_shared<cluster::View>(
+        id_of(own), cluster::TopologyVersion{std::move(topology), 9},
+        std::vector{id_of('a'), id_of('b'), id_of('c')}));
+  }
+};
+
+TEST_F(KeyRoutingTest, KeysOfOthersAreMoved) {
+  EXPECT_EQ(run({"SET", "bar", "1"}), kOk);
+  EXPECT_EQ(run({"SET", "foo", "1"}), kMovedFoo);
+  EXPECT_EQ(run({"GET", "foo"}), kMovedFoo);
+  EXPECT_EQ(run({"BF.ADD", "foo", "item"}), kMovedFoo);
+  EXPECT_EQ(run({"MGET", "foo", "bar"}), kCrossed);
+  EXPECT_EQ(run({"WATCH", "foo"}), kMovedFoo);
+  EXPECT_EQ(run({"GET"}), "-ERR wrong number of arguments for 'get' command\r\n");
+  EXPECT_EQ(run({"PING"}), "+PONG\r\n");
+}
+
+TEST_F(KeyRoutingTest, WithoutATopologyNoSlotIsServed) {
+  cluster_.publish(std::make_shared<cluster::View>(id_of('a')));
+  EXPECT_EQ(run({"GET", "bar"}), "-CLUSTERDOWN Hash slot not served\r\n");
+  EXPECT_EQ(run({"CLUSTER", "SLOTS"}), "*0\r\n");
+  EXPECT_EQ(run({"CLUSTER", "SHARDS"}), "*0\r\n");
+  EXPECT_EQ(run({"CLUSTER", "NODES"}), bulk(""));
+  EXPECT_EQ(run({"CLUSTER", "MYID"}), bulk(id_of('a')));
+  EXPECT_NE(run({"CLUSTER", "INFO"}).find("cluster_state:fail\r\ncluster_slots_assigned:0\r\n"),
+            std::string::npos);
+}
+
+TEST_F(KeyRoutingTest, ReplicaServesReadsOfReadonlyClients) {
+  run({"SET", "bar", "1"});
+  become('b');
+  cluster_.set_service(Service::kDown);
+  EXPECT_EQ(run({"GET", "bar"}), kMovedBar);
+  EXPECT_EQ(run({"READONLY"}), kOk);
+  EXPECT_EQ(run({"GET", "bar"}), bulk("1"));
+  EXPECT_EQ(run({"SET", "bar", "2"}), kMovedBar);
+  EXPECT_EQ(run({"GET", "foo"}), kMovedFoo);
+  EXPECT_NE(run({"CLIENT", "INFO"}).find(" flags=r "), std::string::npos);
+  EXPECT_EQ(run({"READWRITE"}), kOk);
+  EXPECT_EQ(run({"GET", "bar"}), kMovedBar);
+  run({"READONLY"});
+  run({"RESET"});
+  EXPECT_EQ(run({"GET", "bar"}), kMovedBar);
+}
+
+TEST_F(KeyRoutingTest, TransactionOfReadsMayRunOnAReplica) {
+  run({"SET", "bar", "1"});
+  become('b');
+  run({"READONLY"});
+  run({"MULTI"});
+  EXPECT_EQ(run({"GET", "bar"}), kQueued);
+  EXPECT_EQ(run({"EXEC"}), array({bulk("1")}));
+  run({"MULTI"});
+  EXPECT_EQ(run({"SET", "bar", "2"}), kMovedBar);
+  EXPECT_EQ(run({"EXEC"}), kAborted);
+}
+
+TEST_F(KeyRoutingTest, ForeignKeySpoilsTheTransaction) {
+  run({"MULTI"});
+  EXPECT_EQ(run({"SET", "bar", "1"}), kQueued);
+  EXPECT_EQ(run({"SET", "foo", "1"}), kMovedFoo);
+  EXPECT_EQ(run({"EXEC"}), kAborted);
+  EXPECT_EQ(run({"EXISTS", "bar"}), integer(0));
+}
+
+TEST_F(KeyRoutingTest, ExecIsMovedWhenTheSlotHasLeft) {
+  run({"MULTI"});
+  EXPECT_EQ(run({"SET", "bar", "1"}), kQueued);
+  cluster::Topology topology = cluster::sample_topology();
+  std::swap(topology.shards[0].slots, topology.shards[1].slots);
+  take('a', topology);
+  EXPECT_EQ(run({"EXEC"}), "-MOVED 5061 10.0.0.3:7001\r\n");
+  EXPECT_EQ(run({"EXEC"}), "-ERR EXEC without MULTI\r\n");
+}
+
+TEST_F(KeyRoutingTest, WithoutAPermitTheLeaderServesNothing) {
+  run({"SET", "bar", "1"});
+  cluster_.set_service(Service::kDown);
+  EXPECT_EQ(run({"GET", "bar"}), kDown);
+  EXPECT_EQ(run({"SET", "bar", "2"}), kDown);
+  EXPECT_EQ(run({"GET", "foo"}), kMovedFoo);
+  run({"MULTI"});
+  EXPECT_EQ(run({"GET", "bar"}), kDown);
+  EXPECT_EQ(run({"EXEC"}), kAborted);
+  run({"CONFIG", "SET", "cluster-allow-reads-when-down", "yes"});
+  EXPECT_EQ(run({"GET", "bar"}), bulk("1"));
+  EXPECT_EQ(run({"SET", "bar", "2"}),
+            "-CLUSTERDOWN The cluster is down and only accepts read commands\r\n");
+}
+
+TEST_F(KeyRoutingTest, ClientsOfANewLeaderAreHeldBack) {
+  cluster_.set_service(Service::kHeld);
+  EXPECT_EQ(run({"SET", "bar", "1"}), "");
+  EXPECT_EQ(client_->last_outcome, Outcome::kHeldBack);
+  EXPECT_EQ(run({"SET", "foo", "1"}), kMovedFoo);
+  run({"MULTI"});
+  EXPECT_EQ(run({"SET", "bar", "1"}), kQueued);
+  EXPECT_EQ(run({"EXEC"}), "");
+  EXPECT_EQ(client_->last_outcome, Outcome::kHeldBack);
+  cluster_.set_service(Service::kUp);
+  EXPECT_EQ(run({"EXEC"}), array({kOk}));
+}
+
+TEST_F(KeyRoutingTest, ShardChannelsAreRoutedLikeKeys) {
+  EXPECT_EQ(run({"SPUBLISH", "foo", "m"}), kMovedFoo);
+  EXPECT_EQ(run({"SPUBLISH", "bar", "m"}), integer(0));
+  EXPECT_EQ(run({"SSUBSCRIBE", "foo"}), kMovedFoo);
+  become('b');
+  EXPECT_EQ(run({"SPUBLISH", "bar", "m"}), kMovedBar);
+  EXPECT_EQ(run_as_other({"SSUBSCRIBE", "bar"}),
+            "*3\r\n" + bulk("ssubscribe") + bulk("bar") + integer(1));
+}
+
+TEST_F(KeyRoutingTest, ClassicChannelsAreRefusedRatherThanLost) {
+  EXPECT_EQ(run({"PUBLISH", "a", "m"}),
+            "-ERR PUBLISH is not allowed in a cluster: use shard channels\r\n");
+  EXPECT_EQ(run({"SUBSCRIBE", "a"}),
+            "-ERR SUBSCRIBE is not allowed in a cluster: use shard channels\r\n");
+  EXPECT_EQ(run({"PSUBSCRIBE", "a*"}),
+            "-ERR PSUBSCRIBE is not allowed in a cluster: use shard channels\r\n");
+  EXPECT_EQ(run({"UNSUBSCRIBE"}).front(), '*');
+  // Each server's own.
+  EXPECT_EQ(run({"PSUBSCRIBE", "__keyevent@0__:*"}).front(), '*');
+  EXPECT_EQ(run_as_other({"SUBSCRIBE", "__redis__:invalidate"}).front(), '*');
+}
+
+TEST_F(KeyRoutingTest, WhatAJournalBringsIsNotRouted) {
+  client_->session->origin = CommandOrigin::kOwnJournal;
+  EXPECT_EQ(run({"SET", "foo", "1"}), kOk);
+  EXPECT_EQ(run({"PUBLISH", "a", "m"}), integer(0));
+}
+
+}  // namespace
+}  // namespace server
