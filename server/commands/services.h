@@ -22,6 +22,10 @@ class TickClock;
 struct Gauges;
 struct ProcessFacts;
 
+namespace cluster {
+class MemberQueue;
+}
+
 struct Services : Environment {
   const TickClock& ticks;
   Clients& clients;
@@ -32,6 +36,7 @@ struct Services : Environment {
   Shutdown& shutdown;
   Gauges& gauges;
   const ProcessFacts& facts;
+  cluster::MemberQueue* member = nullptr;  // null outside of a cluster that etcd describes
 };
 
 }  // namespace server

@@ -17,9 +17,9 @@ std::span<const std::span<const Command>> command_families() {
       transaction_commands(),    connection_commands(),   client_commands(),
       config_commands(),         server_commands(),       acl_commands(),
       memory_commands(),         latency_commands(),      observation_commands(),
-      introspection_commands(),  cluster_commands(),      persistence_commands(),
-      debug_commands(),          script_commands(),       replica_commands(),
-      replication_commands(),    pubsub_commands(),
+      introspection_commands(),  cluster_commands(),      clusterx_commands(),
+      persistence_commands(),    debug_commands(),        script_commands(),
+      replica_commands(),        replication_commands(),  pubsub_commands(),
   };
   return kFamilies;
 }

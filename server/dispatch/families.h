@@ -19,6 +19,7 @@ std::span<const Command> bloom_merge_commands();
 std::span<const Command> bloom_window_commands();
 std::span<const Command> client_commands();
 std::span<const Command> cluster_commands();
+std::span<const Command> clusterx_commands();
 std::span<const Command> config_commands();
 std::span<const Command> connection_commands();
 std::span<const Command> introspection_commands();

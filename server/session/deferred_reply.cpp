@@ -2,7 +2,9 @@
 #include "server/session/deferred_reply.h"
 
 #include <atomic>
+#include <cassert>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "server/session/clients.h"
@@ -11,7 +13,7 @@ namespace server {
 namespace {
 
 struct DeferredResult {
-  std::string error;  // none: OK. Fixed before it is ready.
+  std::string line;  // fixed before it is ready
   std::atomic<bool> is_ready{false};
 };
 
@@ -22,11 +24,8 @@ class AwaitedResult final : public AwaitedReply {
 
   bool try_answer(protocol::ReplyWriter& reply, bool /*is_late*/) override {
     if (!result_->is_ready.load(std::memory_order_acquire)) return false;
-    if (result_->error.empty()) {
-      reply.ok();
-    } else {
-      reply.error(result_->error);
-    }
+    const std::string_view text = std::string_view(result_->line).substr(1);
+    result_->line.front() == '-' ? reply.error(text) : reply.simple(text);
     return true;
   }
 
@@ -38,14 +37,18 @@ class AwaitedResult final : public AwaitedReply {
 
 DeferredReply defer_reply(const Clients& clients, uint64_t session_id) {
   const auto deferred = std::make_shared<DeferredResult>();
-  const auto end = [deferred, &clients, session_id](const core::Result<>& result) {
-    if (!result) deferred->error = result.error().message;
+  const auto end_with = [deferred, &clients, session_id](std::string line) {
+    assert(line.starts_with('+') || line.starts_with('-'));
+    deferred->line = std::move(line);
     deferred->is_ready.store(true, std::memory_order_release);
     // The client may have gone meanwhile.
     const auto session = clients.find(session_id);
     if (session != nullptr && session->wake) session->wake();
   };
-  return {end, std::make_unique<AwaitedResult>(deferred)};
+  const auto end = [end_with](const core::Result<>& result) {
+    end_with(result ? "+OK" : "-" + result.error().message);
+  };
+  return {end, end_with, std::make_unique<AwaitedResult>(deferred)};
 }
 
 }  // namespace server

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// DeferredReply: the reply of a command whose work another thread ends: OK, or an error.
+// DeferredReply: the reply of a command whose work another thread ends: a short text, or an error.
 //
-// Thread safety: `end` may be called from any thread, also after the session has gone.
+// Thread safety: `end` and `end_with` may be called from any thread, also after the session has
+// gone.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "core/result.h"
 #include "server/session/awaited_reply.h"
@@ -17,8 +19,10 @@ namespace server {
 class Clients;
 
 struct DeferredReply {
-  std::function<void(const core::Result<>&)> end;  // to be called once
-  std::unique_ptr<AwaitedReply> awaited;           // for Context::await(), outside EXEC
+  // One of both is to be called, once: OK, or the error; or a line, with the '+' or '-' before it.
+  std::function<void(const core::Result<>&)> end;
+  std::function<void(std::string line)> end_with;
+  std::unique_ptr<AwaitedReply> awaited;  // for Context::await(), outside EXEC
 };
 
 // `clients` must outlive the call of `end`.

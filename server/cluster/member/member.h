@@ -77,6 +77,9 @@ class Member {
   const Permit& permit() const { return leader_.permit(); }
   MemberService service(int64_t now_us) const { return leader_.service(now_us); }
   const TopologyVersion& topology() const { return state_.topology; }
+  const std::string& id() const { return state_.options.id; }
+  // The one that this node is in; null for none.
+  const Shard* shard() const { return state_.shard(); }
   // etcd answered this leader not long ago.
   bool etcd_answers(int64_t now_us) const { return leader_.etcd_answers(now_us); }
   // A leader that has lost its data in a restart: it leaves the shard to the members that have

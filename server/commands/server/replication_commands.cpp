@@ -140,6 +140,18 @@ core::Result<> read_trait(ReplicaTraits& traits, std::string_view option, std::s
   return {};
 }
 
+// A replica of a cluster's shard tells in which epoch it follows. Errors: this server does not lead
+// in that one, so that its stream would be another one than the replica expects.
+core::Result<> check_epoch(const Context& ctx, std::string_view text) {
+  const auto epoch = core::parse_int64(text);
+  if (!epoch || *epoch < 0) return core::Error{std::string(kNotAnInteger)};
+  const Replication& replication = ctx.services.replication;
+  if (!replication.is_replica() && replication.cluster_epoch() == static_cast<uint64_t>(*epoch)) {
+    return {};
+  }
+  return core::Error{fmt::format("ERR this node does not lead its shard in epoch {}", *epoch)};
+}
+
 // ACK offset [FACK offset]: never answered.
 void take_ack(Context& ctx, size_t index) {
   if (ctx.session.peer != Peer::kReplica) return;
@@ -160,7 +172,9 @@ void replconf(Context& ctx) {
     if (equals_ignore_case(ctx.args[i], "ack")) return take_ack(ctx, i);
     // Only a leader asks, in its stream, which the follower reads.
     if (equals_ignore_case(ctx.args[i], "getack")) return;
-    const auto read = read_trait(ctx.session.replica, ctx.args[i], ctx.args[i + 1]);
+    const auto read = equals_ignore_case(ctx.args[i], "cluster-epoch")
+                          ? check_epoch(ctx, ctx.args[i + 1])
+                          : read_trait(ctx.session.replica, ctx.args[i], ctx.args[i + 1]);
     if (!read) return ctx.reply.error(read.error().message);
   }
   ctx.reply.ok();

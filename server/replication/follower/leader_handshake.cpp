@@ -52,6 +52,8 @@ bool LeaderHandshake::is_asked(Step step) const {
       return !request_.password.empty();
     case Step::kAddress:
       return !request_.announced_address.empty();
+    case Step::kEpoch:
+      return request_.cluster_epoch != 0;
     default:
       return true;
   }
@@ -69,6 +71,9 @@ void LeaderHandshake::send_settings() {
   send({"REPLCONF", "listening-port", fmt::format("{}", request_.listening_port)});
   if (is_asked(Step::kAddress)) send({"REPLCONF", "ip-address", request_.announced_address});
   send({"REPLCONF", "capa", "eof", "capa", "psync2", "capa", kEffectsCapability});
+  if (is_asked(Step::kEpoch)) {
+    send({"REPLCONF", "cluster-epoch", fmt::format("{}", request_.cluster_epoch)});
+  }
 }
 
 void LeaderHandshake::ask() {
@@ -95,6 +100,9 @@ LeaderHandshake::Outcome LeaderHandshake::take(std::string_view line) {
     // Redis' words, for those who search logs for them.
     return fail(fmt::format("Unable to AUTH to MASTER: {} (masterauth, masteruser)",
                             shown(line, kShownLineBytes)));
+  } else if (step_ == Step::kEpoch && is_error) {
+    return fail(
+        fmt::format("the leader answers REPLCONF cluster-epoch: {}", shown(line, kShownLineBytes)));
   }
   // Other refusals do no harm: the leader knows less of us then.
   do {

@@ -29,6 +29,8 @@ class LeaderHandshake {
     // Of the data that is there; an empty id asks for a full sync.
     std::string id;
     int64_t offset = 0;
+    // Of the shard that both belong to; 0 outside of a cluster. A leader in another one refuses.
+    uint64_t cluster_epoch = 0;
     // The leader shall make itself a replica of ours (FAILOVER).
     bool takes_over = false;
   };
@@ -49,7 +51,7 @@ class LeaderHandshake {
   const std::string& failure() const { return failure_; }
 
  private:
-  enum class Step : uint8_t { kPing, kAuth, kPort, kAddress, kCapabilities, kPsync };
+  enum class Step : uint8_t { kPing, kAuth, kPort, kAddress, kCapabilities, kEpoch, kPsync };
 
   Outcome fail(std::string reason);
   void send(std::initializer_list<std::string_view> words);

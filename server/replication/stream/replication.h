@@ -106,6 +106,11 @@ class Replication final : public StreamPosition, public OwnChanges {
   void hold_stream();
   void release_stream();
 
+  // In a cluster: the epoch in which this server leads its shard, or follows its leader; 0
+  // elsewhere. Neither side of a link talks to one of another epoch.
+  uint64_t cluster_epoch() const { return cluster_epoch_.load(std::memory_order_acquire); }
+  void set_cluster_epoch(uint64_t epoch) { cluster_epoch_.store(epoch, std::memory_order_release); }
+
   // Leader: the next command in the stream states its database.
   void restate_database();
 
@@ -124,6 +129,7 @@ class Replication final : public StreamPosition, public OwnChanges {
   std::atomic<unsigned> stream_database_{0};
   std::atomic<bool> stream_is_foreign_{false};
   std::atomic<bool> has_own_changes_{false};
+  std::atomic<uint64_t> cluster_epoch_{0};
   // Held around every change of the role or of what the journal tells the backlog: a replica's is
   // told nothing but its leader's stream.
   OrderedMutex role_mutex_{LockRank::kRole};

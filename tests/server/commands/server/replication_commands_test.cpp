@@ -27,6 +27,13 @@ TEST_F(ReplicationCommandsTest, RequestsThatCannotBeServed) {
   EXPECT_EQ(run({"PSYNC", "?", "x"}), error(kNoInteger));
   EXPECT_EQ(run({"REPLCONF", "rdb-filter-only", ""}), kOk);
   EXPECT_EQ(run({"SYNC"}), error("ERR Filtered replica requires EOF capability"));
+  EXPECT_EQ(run({"REPLCONF", "cluster-epoch", "7"}),
+            error("ERR this node does not lead its shard in epoch 7"));
+  EXPECT_EQ(run({"REPLCONF", "cluster-epoch", "-1"}), error(kNoInteger));
+  replication_.set_cluster_epoch(7);
+  EXPECT_EQ(run({"REPLCONF", "cluster-epoch", "7"}), kOk);
+  EXPECT_EQ(run({"REPLCONF", "cluster-epoch", "6"}),
+            error("ERR this node does not lead its shard in epoch 6"));
   EXPECT_EQ(run({"REPLCONF", "a"}), error("ERR syntax error"));
   EXPECT_EQ(run({"REPLCONF", "a", "b"}), error("ERR Unrecognized REPLCONF option: a"));
   EXPECT_EQ(run({"REPLCONF", "listening-port", "x"}), error(kNoInteger));

@@ -116,6 +116,17 @@ TEST_F(LeaderHandshakeTest, GoesOnWithoutASettingThatIsRefused) {
   EXPECT_TRUE(sent().ends_with(command({"PSYNC", "?", "-1"})));
 }
 
+TEST_F(LeaderHandshakeTest, FollowsInAClusterOnlyALeaderOfItsEpoch) {
+  request_.cluster_epoch = 7;
+  handshake();
+  EXPECT_EQ(take("+PONG"), HandshakeOutcome::kNone);
+  EXPECT_NE(sent().find(command({"REPLCONF", "cluster-epoch", "7"})), std::string::npos);
+  EXPECT_EQ(take("+OK"), HandshakeOutcome::kNone);
+  EXPECT_EQ(take("-ERR no capa"), HandshakeOutcome::kNone) << "that one is not needed";
+  EXPECT_EQ(take("-ERR this node does not lead"), HandshakeOutcome::kFailed);
+  EXPECT_NE(handshake().failure().find("cluster-epoch"), std::string::npos);
+}
+
 TEST_F(LeaderHandshakeTest, FailsWithAWrongPassword) {
   request_.password = "wrong";
   EXPECT_EQ(take("+PONG"), HandshakeOutcome::kNone);

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+//
+// MemberQueue: the way of other threads to this node's Member, and to its leader.
+//
+// Thread safety: all members may be called from any thread. What is posted runs in order, on the
+// Member's thread, and not at all once that has ended.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace server::cluster {
+
+class Member;
+
+class MemberQueue {
+ public:
+  virtual void post(std::function<void(Member&, int64_t now_us)> task) = 0;
+  // Sends a command to the leader of the own shard; `done` gets its line, or nothing.
+  virtual void ask_leader(std::vector<std::string> words,
+                          std::function<void(const std::optional<std::string>& line)> done) = 0;
+
+ protected:
+  ~MemberQueue() = default;
+};
+
+}  // namespace server::cluster

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+//
+// Peers: asks other nodes of the cluster short questions (CLUSTERX) that are answered in one line.
+// One link and one thread for each address that was asked lately; the link is kept between calls.
+//
+// Invariants: a handler runs once, on the io_context, unless Peers or the io_context ends before.
+// A call ends within kLimitMs of its turn; calls to one node are made one after the other, and what
+// is older than kLimitMs when its turn comes is answered with nothing.
+// Thread safety: members are called on the thread that runs the io_context.
+// Source: RESP, https://redis.io/docs/latest/develop/reference/protocol-spec/.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/cluster/topology.h"
+
+namespace server {
+class Config;
+class Tls;
+}  // namespace server
+
+namespace server::cluster {
+
+class Peers {
+ public:
+  static constexpr int64_t kLimitMs = 300;
+
+  // The line without its end: "+OK", "-NO …"; nothing when the node has not answered.
+  using Handler = std::function<void(const std::optional<std::string>& line)>;
+
+  // Links authenticate and are encrypted as those of replicas: masteruser, masterauth,
+  // tls-replication.
+  Peers(boost::asio::io_context& io, const Config& config, const Tls* tls);
+  // Waits for the threads, each of which ends at once.
+  ~Peers();
+  Peers(const Peers&) = delete;
+  Peers& operator=(const Peers&) = delete;
+
+  void call(const Node& node, std::vector<std::string> words, Handler handler);
+  // Ends the links to nodes that the topology does not name.
+  void keep_only(const Topology& topology);
+
+ private:
+  class Link;
+  using Address = std::pair<std::string, uint16_t>;
+
+  Address address_of(const Node& node) const;
+
+  boost::asio::io_context& io_;
+  const Config& config_;
+  const Tls* const tls_;
+  std::map<Address, std::unique_ptr<Link>> links_;
+};
+
+}  // namespace server::cluster

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+//
+// FakeMemberQueue: a Member of the sample topology that runs what is posted when it is told to.
+//
+// Thread safety: none.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "server/cluster/member/member.h"
+#include "server/cluster/member/member_queue.h"
+#include "tests/server/cluster/sample_topology.h"
+
+namespace server::cluster {
+
+class FakeMemberQueue final : public MemberQueue {
+ public:
+  static constexpr int64_t kStartedUs = 1'000'000'000;
+
+  explicit FakeMemberQueue(std::string id)
+      : member({std::move(id), PermitTimes::of_timeout(5'000'000), kStartedUs}) {
+    member.tick(kStartedUs, {true, {7, 1000}, {}});
+    member.topology_seen(kStartedUs, {sample_topology(), 10});
+    member.epoch_kept(kStartedUs, "s1", 7);
+  }
+
+  void post(std::function<void(Member&, int64_t)> task) override {
+    tasks.push_back(std::move(task));
+  }
+  void ask_leader(std::vector<std::string> words,
+                  std::function<void(const std::optional<std::string>&)> done) override {
+    asked = std::move(words);
+    done(leader_says);
+  }
+  void run() {
+    for (; !tasks.empty(); tasks.pop_front()) tasks.front()(member, now_us);
+  }
+
+  Member member;
+  int64_t now_us = kStartedUs + 60'000'000;
+  std::deque<std::function<void(Member&, int64_t)>> tasks;
+  std::vector<std::string> asked;
+  std::optional<std::string> leader_says;
+};
+
+}  // namespace server::cluster

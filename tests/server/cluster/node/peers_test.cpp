@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+#include "server/cluster/node/peers.h"
+
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "server/config/config.h"
+
+namespace server::cluster {
+namespace {
+
+// Accepts one connection after the other, and answers each read with the next reply.
+class FakeNode {
+ public:
+  explicit FakeNode(std::deque<std::string> replies) : replies_(std::move(replies)) {
+    listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    EXPECT_EQ(::bind(listener_, reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(::listen(listener_, 8), 0);
+    EXPECT_EQ(::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size), 0);
+    node_ = {std::string(40, 'a'), "127.0.0.1", ntohs(address.sin_port), 0, ""};
+    thread_ = std::thread([this] { run(); });
+  }
+  ~FakeNode() {
+    ::shutdown(listener_, SHUT_RDWR);
+    thread_.join();
+    ::close(listener_);
+  }
+  FakeNode(const FakeNode&) = delete;
+  FakeNode& operator=(const FakeNode&) = delete;
+
+  const Node& node() const { return node_; }
+  int connections() const { return connections_; }
+  std::string received() const {
+    const std::scoped_lock lock(mutex_);
+    return received_;
+  }
+
+ private:
+  void run() {
+    for (int peer = 0; (peer = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC)) >= 0;) {
+      ++connections_;
+      serve(peer);
+      ::close(peer);
+    }
+  }
+  // An empty reply closes the connection; "silence" leaves the question without an answer.
+  void serve(int peer) {
+    std::array<char, 4096> buffer;
+    ssize_t count = 0;
+    while ((count = ::read(peer, buffer.data(), buffer.size())) > 0) {
+      {
+        const std::scoped_lock lock(mutex_);
+        received_.append(buffer.data(), static_cast<size_t>(count));
+      }
+      const std::string reply = replies_.empty() ? "" : replies_.front();
+      if (!replies_.empty()) replies_.pop_front();
+      if (reply.empty()) return;
+      if (reply != "silence") {
+        (void)::send(peer, reply.data(), reply.size(), MSG_NOSIGNAL);
+      }
+    }
+  }
+
+  int listener_ = -1;
+  Node node_;
+  std::atomic<int> connections_{0};
+  mutable std::mutex mutex_;  // guards received_
+  std::string received_;
+  std::deque<std::string> replies_;
+  std::thread thread_;
+};
+
+class PeersTest : public testing::Test {
+ protected:
+  std::optional<std::string> ask(const Node& node, std::vector<std::string> words) {
+    std::optional<std::optional<std::string>> answer;
+    peers_.call(node, std::move(words),
+                [&](const std::optional<std::string>& line) { answer = line; });
+    io_.restart();
+    const auto work = boost::asio::make_work_guard(io_);
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!answer && std::chrono::steady_clock::now() < end) {
+      io_.run_one_for(std::chrono::milliseconds(100));
+    }
+    EXPECT_TRUE(answer) << "the handler did not run";
+    return answer.value_or(std::nullopt);
+  }
+
+  Config config_;
+  boost::asio::io_context io_;
+  Peers peers_{io_, config_, nullptr};
+};
+
+TEST_F(PeersTest, KeepsTheLinkBetweenCalls) {
+  const FakeNode node({"+OK\r\n", "+7 1000\r\n"});
+  EXPECT_EQ(ask(node.node(), {"CLUSTERX", "PROMISE", "s1", "7"}), "+OK");
+  EXPECT_EQ(ask(node.node(), {"CLUSTERX", "OFFSET", "s1"}), "+7 1000");
+  EXPECT_EQ(node.connections(), 1);
+  EXPECT_TRUE(node.received().starts_with("*4\r\n$8\r\nCLUSTERX\r\n$7\r\nPROMISE\r\n"));
+}
+
+TEST_F(PeersTest, ConnectsAnewWhenTheKeptLinkHasEnded) {
+  const FakeNode node({"+OK\r\n", "", "-NO reason\r\n"});
+  EXPECT_EQ(ask(node.node(), {"A"}), "+OK");
+  EXPECT_EQ(ask(node.node(), {"B"}), "-NO reason");
+  EXPECT_EQ(node.connections(), 2);
+}
+
+TEST_F(PeersTest, ANodeThatIsSilentIsNoAnswerInTime) {
+  const FakeNode node({"silence"});
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(ask(node.node(), {"A"}), std::nullopt);
+  EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(200));
+}
+
+TEST_F(PeersTest, NobodyListensThere) {
+  Node node;
+  {
+    const FakeNode gone({});
+    node = gone.node();
+  }
+  EXPECT_EQ(ask(node, {"A"}), std::nullopt);
+}
+
+TEST_F(PeersTest, AuthenticatesAsAReplicaDoes) {
+  const NamedValue pairs[] = {{"masteruser", "node"}, {"masterauth", "secret"}};
+  ASSERT_TRUE(config_.set(pairs));
+  const FakeNode node({"+OK\r\n", "+OK\r\n", "-WRONGPASS\r\n"});
+  EXPECT_EQ(ask(node.node(), {"A"}), "+OK");
+  EXPECT_TRUE(node.received().starts_with("*3\r\n$4\r\nAUTH\r\n$4\r\nnode\r\n$6\r\nsecret\r\n"));
+  const FakeNode refusing({"-WRONGPASS\r\n"});
+  EXPECT_EQ(ask(refusing.node(), {"A"}), std::nullopt);
+}
+
+TEST_F(PeersTest, ALineWithoutEndIsBounded) {
+  const FakeNode node({std::string(100'000, 'x')});
+  EXPECT_EQ(ask(node.node(), {"A"}), std::nullopt);
+}
+
+TEST_F(PeersTest, LinksToNodesThatAreNotNamedEnd) {
+  const FakeNode node({"+OK\r\n", "+OK\r\n"});
+  EXPECT_EQ(ask(node.node(), {"A"}), "+OK");
+  Topology topology;
+  topology.nodes = {node.node()};
+  peers_.keep_only(topology);
+  topology.nodes.clear();
+  peers_.keep_only(topology);
+  EXPECT_EQ(ask(node.node(), {"A"}), "+OK");
+  EXPECT_EQ(node.connections(), 2);
+}
+
+}  // namespace
+}  // namespace server::cluster

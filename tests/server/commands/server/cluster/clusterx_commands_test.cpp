@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#include "server/commands/server/cluster/clusterx_commands.h"
+
+#include <gmock/gmock.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/server/cluster/member/fake_member_queue.h"
+#include "tests/support/command_test.h"
+
+namespace server {
+namespace {
+
+using cluster::FakeMemberQueue;
+using cluster::id_of;
+
+class ClusterxCommandsTest : public CommandTest {
+ protected:
+  // `digit`: which node of the sample this is.
+  void be(char digit) {
+    queue_.emplace(id_of(digit));
+    services_.member = &*queue_;
+  }
+  std::string ask(const std::vector<std::string>& command) {
+    std::string reply = run(command);
+    if (!reply.empty()) return reply;
+    queue_->run();
+    return client_->try_answer();
+  }
+
+  std::optional<FakeMemberQueue> queue_;
+};
+
+TEST_F(ClusterxCommandsTest, OutsideOfAClusterNobodyAnswers) {
+  const std::string disabled = error("ERR This instance has cluster support disabled");
+  EXPECT_EQ(run({"CLUSTERX", "PROMISE", "s1", "7"}), disabled);
+  EXPECT_EQ(run({"CLUSTERX", "OFFSET", "s1"}), disabled);
+  EXPECT_EQ(run({"CLUSTERX", "RESIGNED", "s1", "7"}), disabled);
+  EXPECT_EQ(run({"CLUSTERX", "HANDOVER", "s1", id_of('b')}), disabled);
+}
+
+TEST_F(ClusterxCommandsTest, AReplicaPromisesToItsLeader) {
+  be('b');
+  EXPECT_EQ(ask({"CLUSTERX", "PROMISE", "s1", "7"}), kOk);
+  EXPECT_THAT(ask({"CLUSTERX", "PROMISE", "s1", "6"}), testing::StartsWith("-NO "));
+  EXPECT_THAT(ask({"CLUSTERX", "PROMISE", "s2", "7"}), testing::StartsWith("-NO "));
+  EXPECT_THAT(ask({"CLUSTERX", "PROMISE", "s1", "x"}), testing::StartsWith("-ERR "));
+  EXPECT_THAT(ask({"CLUSTERX", "PROMISE", "s1", "-1"}), testing::StartsWith("-ERR "));
+}
+
+TEST_F(ClusterxCommandsTest, TellsItsOffset) {
+  be('b');
+  EXPECT_EQ(ask({"CLUSTERX", "OFFSET", "s1"}), "+7 1000\r\n");
+  EXPECT_EQ(ask({"CLUSTERX", "RESIGNED", "s1", "7"}), kOk);
+  EXPECT_THAT(ask({"CLUSTERX", "HANDOVER", "s1", id_of('b')}), testing::StartsWith("-ERR "));
+}
+
+TEST_F(ClusterxCommandsTest, IsRefusedInATransaction) {
+  be('b');
+  EXPECT_EQ(run({"MULTI"}), kOk);
+  EXPECT_THAT(run({"CLUSTERX", "OFFSET", "s1"}), testing::StartsWith("-ERR "));
+}
+
+}  // namespace
+}  // namespace server
