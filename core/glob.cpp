@@ -208,8 +208,13 @@ Glob::Glob(std::string_view pattern, LetterCase letter_case)
     sets_.clear();
   }
   const auto has_gap = [](const Run& run) { return run.gap > 0; };
-  is_prefix_ = has_star_ && runs_.size() == 2 && std::ranges::none_of(runs_, has_gap) &&
-               runs_[0].is_plain != 0 && runs_[1].size == 0;
+  const bool is_prefix = has_star_ && runs_.size() == 2 && std::ranges::none_of(runs_, has_gap) &&
+                         runs_[0].is_plain != 0 && runs_[1].size == 0;
+  if (is_prefix) {
+    prefix_text_size_min_ = std::max<size_t>(size_min_, 1);
+    head_ = head_of(plain_);
+    head_mask_ = head_of(std::string(plain_.size(), '\xff'));
+  }
   runs_.shrink_to_fit();
   plain_.shrink_to_fit();
   elements_.shrink_to_fit();
@@ -257,7 +262,7 @@ bool Glob::matches(std::string_view text) const {
   if (is_impossible_ || text.size() < size_min_) return false;
   if (!has_star_) return text.size() == size_min_ && matches_at(runs_[0], {}, text.data());
   if (text.empty()) return false;
-  if (is_prefix_) return equal_bytes(plain_, text.substr(0, plain_.size()));
+  if (prefix_text_size_min_ != kNoPrefix) return equal_bytes(plain_, text.substr(0, size_min_));
   const Run& tail = runs_.back();
   size_t steps_left = kStepsPerByte * text.size() + kStepsFree;
   const char* at = text.data();

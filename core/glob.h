@@ -16,8 +16,11 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +41,30 @@ class Glob {
   // True when the pattern describes the whole text. As in Redis an empty text matches only an
   // empty pattern, not even "*": commands for which "*" means everything look for it themselves.
   bool matches(std::string_view text) const;
+  // The first eight bytes in the order of memory; zeros follow a shorter text.
+  static uint64_t head_of(std::string_view text) {
+    static_assert(std::endian::native == std::endian::little);
+    const char* const from = text.data();
+    const size_t size = text.size();
+    if (size >= sizeof(uint64_t)) [[likely]] {
+      uint64_t word = 0;
+      std::memcpy(&word, from, sizeof word);
+      return word;
+    }
+    if (size >= 4) return head_of_halves<uint32_t>(from, size);
+    if (size >= 2) return head_of_halves<uint16_t>(from, size);
+    return size == 0 ? 0 : static_cast<unsigned char>(*from);
+  }
+  // Nearly all patterns of ACL users are plain characters and a star, and they are looked at with
+  // every command; so here is a first step without a call. Whether the pattern is of that kind and
+  // its first eight characters match; `head` is head_of(text).
+  bool is_prefix_with(std::string_view text, uint64_t head) const {
+    return text.size() >= prefix_text_size_min_ && ((head ^ head_) & head_mask_) == 0;
+  }
+  // REQUIRES: is_prefix_with(). Whether the pattern matches.
+  bool matches_behind_head(std::string_view text) const {
+    return size_min_ <= sizeof head_ || matches(text);
+  }
 
  private:
   friend class GlobCompiler;
@@ -47,6 +74,7 @@ class Glob {
   using Element = uint32_t;
   static constexpr Element kAny = 256;
   static constexpr Element kFirstSet = 257;
+  static constexpr size_t kNoPrefix = std::numeric_limits<size_t>::max();
 
   // What stands between two stars. Question marks at its ends need no search, they are a gap.
   struct Run {
@@ -60,6 +88,15 @@ class Glob {
     size_t element = 0;
   };
 
+  // Of two halves that may overlap.
+  template <class Half>
+  static uint64_t head_of_halves(const char* from, size_t size) {
+    Half head = 0;
+    Half tail = 0;
+    std::memcpy(&head, from, sizeof(Half));
+    std::memcpy(&tail, from + size - sizeof(Half), sizeof(Half));
+    return uint64_t{head} | uint64_t{tail} << (8 * (size - sizeof(Half)));
+  }
   bool takes(Element element, char c) const;
   bool matches_at(const Run& run, const Place& place, const char* text) const;
   const char* find(const Run& run, const Place& place, std::string_view text,
@@ -68,8 +105,10 @@ class Glob {
   bool ignores_case_ = false;
   bool is_impossible_ = false;  // some element takes no character
   bool has_star_ = false;
-  bool is_prefix_ = false;  // plain characters and a star behind them
-  size_t size_min_ = 0;    // of a text
+  size_t size_min_ = 0;  // of a text
+  uint64_t head_ = 0;    // of a prefix: its first bytes, and which of them there are
+  uint64_t head_mask_ = 0;
+  size_t prefix_text_size_min_ = kNoPrefix;  // of a prefix: the least size of a text that matches
   std::vector<Run> runs_;  // the first one begins the text; behind a star the last one ends it
   std::string plain_;      // of all plain runs, one after the other
   std::vector<Element> elements_;

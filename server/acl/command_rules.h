@@ -35,11 +35,13 @@ class CommandRules {
 
   // Whether the command may run. `first_argument` is what stands behind its name, if anything.
   bool allows(size_t command, const std::string_view* first_argument) const {
-    if (((bits_[command / 64] >> (command % 64)) & 1) != 0) [[likely]]
+    if (allows(command)) [[likely]]
       return true;
     return !first_arguments_.empty() && first_argument != nullptr &&
            allows_argument(command, *first_argument);
   }
+  // With whatever arguments.
+  bool allows(size_t command) const { return ((bits_[command / 64] >> (command % 64)) & 1) != 0; }
   // Every command of this version and of later ones.
   bool allows_all() const { return allows_future_ && denied_count() == 0; }
 

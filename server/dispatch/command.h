@@ -179,12 +179,20 @@ class SlotUnion {
 // The tip of commands whose reply depends on more than their keys' values.
 inline constexpr std::string_view kVaryingOutput = "nondeterministic_output";
 
+// What a user must be allowed besides the command itself, where that is told as simply as this.
+struct Needs {
+  enum Kind : uint8_t { kNothing, kFirstArgument, kMore };
+  Kind kind = kMore;
+  uint8_t access = 0;  // bits of acl::Access to the key that is the first argument; or more of them
+};
+
 // A row in the Registry, which owns it for the life of the process.
 struct RegisteredCommand {
   const Command* row = nullptr;
   const RegisteredCommand* container = nullptr;  // of a subcommand
   std::string full_name;                         // "get", "client|list"
   size_t index = 0;                              // dense, for statistics
+  Needs needs{};
   std::vector<const RegisteredCommand*> subcommands;
 
   bool has(uint32_t flags) const { return (row->flags & flags) != 0; }

@@ -49,6 +49,16 @@ std::string arity_text(const RegisteredCommand& command) {
   return fmt::format("ERR wrong number of arguments for '{}' command", command.full_name);
 }
 
+// Whether misuse() has to be asked, which nearly every request answers with no.
+bool may_be_misused(const Environment& environment, const Session& session,
+                    const RegisteredCommand& command, Arguments args) {
+  return !command.arity_fits(args.size()) || !session.authenticated || session.transaction.active ||
+         session.is_in_subscriber_mode() ||
+         (session.identity.trusted_version != environment.users.version() &&
+          !has_plain_rights(session.identity, environment.users.version(), command, args) &&
+          !has_rights(session.identity, environment.users, command, args));
+}
+
 // "WRONGTYPE" of "-WRONGTYPE Operation…".
 std::string_view error_code(std::string_view reply_line) {
   reply_line.remove_prefix(1);
@@ -71,13 +81,7 @@ const RegisteredCommand* Dispatcher::find(Arguments args) {
   return command;
 }
 
-// The two questions that nearly every request answers with no, without a text.
-bool Dispatcher::may_be_misused(const RegisteredCommand& command, Arguments args) const {
-  return !command.arity_fits(args.size()) || !session_.authenticated ||
-         session_.identity.trusted_version != environment_.users.version() ||
-         session_.transaction.active || session_.is_in_subscriber_mode();
-}
-
+// As may_be_misused(), of refusal().
 bool Dispatcher::may_be_refused(uint32_t flags) const {
   const Admission admission(environment_.config, environment_.memory, session_.origin);
   return environment_.state.availability.any() ||
@@ -183,7 +187,7 @@ Outcome Dispatcher::execute(Arguments args, int64_t now_ms, protocol::OutputBuff
   const uint32_t flags = command->row->flags | (queues ? uint32_t{kDenyOom} : 0) |
                          (command->has(kRunsQueue) ? transaction.queued_flags : 0);
   std::string error;
-  if (may_be_misused(*command, args)) [[unlikely]]
+  if (may_be_misused(environment_, session_, *command, args)) [[unlikely]]
     error = misuse(ctx);
   if (error.empty() && session_.origin == CommandOrigin::kClient) [[likely]] {
     if (!queues && is_held_back(flags, now_ms)) return Outcome::kHeldBack;
@@ -355,7 +359,8 @@ void Dispatcher::run_queued(Context& ctx, const QueuedCommand& queued) {
   const std::vector<std::string_view> args(queued.arguments.begin(), queued.arguments.end());
   ctx.args = args;
   ctx.command = queued.command;
-  if (session_.identity.trusted_version != environment_.users.version()) [[unlikely]] {
+  if (session_.identity.trusted_version != environment_.users.version() &&
+      !has_rights(session_.identity, environment_.users, *ctx.command, args)) [[unlikely]] {
     // The rules may have changed since the command was queued, even by one before it.
     const std::string error = rights_fault(ctx);
     if (!error.empty()) {

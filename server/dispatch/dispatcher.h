@@ -89,16 +89,13 @@ class Dispatcher {
   std::string routing_error(const KeyRouting& routing) const;
   // Whether the text is one of routing_error(): of the keys, not of the server's state.
   static bool is_routing_error(std::string_view error);
-  // Whether misuse() and refusal() have to be asked at all.
-  bool may_be_misused(const RegisteredCommand& command, Arguments args) const;
+  // Whether refusal() has to be asked at all.
   bool may_be_refused(uint32_t flags) const;
   // Whether the command must wait: for the end of a pause, or for the subscribers' threads.
   bool is_held_back(uint32_t flags, int64_t now_ms) const;
   // As refusal(), for the availability of the server. `flags` are the row's and the queue's, the
   // `permissions` those that both have.
   std::string trouble(uint32_t flags, uint32_t permissions) const;
-  // The error when the session's user must not run the command, which is logged; else empty.
-  std::string check_rights(const Context& ctx) const;
   void refuse(Context& ctx, std::string_view error);
   void queue(Context& ctx);
   void run(Context& ctx);

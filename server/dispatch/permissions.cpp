@@ -27,39 +27,45 @@ uint8_t access_of(uint16_t use) {
   return static_cast<uint8_t>((reads ? acl::kRead : 0) | (writes ? acl::kWriteAccess : 0));
 }
 
-std::optional<Denial> denied_key(const acl::Selector& selector, const Command& row,
-                                 Arguments args) {
-  if (selector.allows_all_keys() || row.keys[0].first == 0) return std::nullopt;
+// The index of the first key that the selector denies; 0, the command's name, if there is none.
+size_t denied_key(const acl::Selector& selector, const Command& row, Arguments args) {
+  if (selector.allows_all_keys() || row.keys[0].first == 0) return 0;
   const uint16_t exact_use = row.key_use == nullptr ? uint16_t{0} : row.key_use(args);
-  std::optional<Denial> denial;
+  size_t denied = 0;
   for_each_key(row, args, [&](size_t index, uint16_t use) {
-    if (denial || (use & kNotAKey) != 0) return;
+    if (denied != 0 || (use & kNotAKey) != 0) return;
     const uint8_t access = access_of(exact_use != 0 ? exact_use : use);
-    if (!selector.allows_key(args[index], access)) denial = Denial{acl::Reason::kKey, index};
+    if (!selector.allows_key(args[index], access)) denied = index;
   });
-  return denial;
+  return denied;
 }
 
-std::optional<Denial> denied_channel(const acl::Selector& selector, const Command& row,
-                                     Arguments args) {
-  if (row.channels == ChannelUse::kNone || selector.allows_all_channels()) return std::nullopt;
+// As denied_key().
+size_t denied_channel(const acl::Selector& selector, const Command& row, Arguments args) {
+  if (row.channels == ChannelUse::kNone || selector.allows_all_channels()) return 0;
   const size_t end = row.channels == ChannelUse::kPublishes ? 2 : args.size();
   for (size_t i = 1; i < end; ++i) {
     if (!selector.allows_channel(args[i], row.channels == ChannelUse::kListensToPatterns)) {
-      return Denial{acl::Reason::kChannel, i};
+      return i;
     }
   }
-  return std::nullopt;
+  return 0;
+}
+
+bool allows_command(const acl::Selector& selector, const RegisteredCommand& command,
+                    Arguments args) {
+  const std::string_view* const first_argument = args.size() > 1 ? &args[1] : nullptr;
+  return selector.commands().allows(command.index, first_argument) || command.has(kNoAuth);
 }
 
 std::optional<Denial> denial_of(const acl::Selector& selector, const RegisteredCommand& command,
                                 Arguments args) {
-  const std::string_view* const first_argument = args.size() > 1 ? &args[1] : nullptr;
-  if (!selector.commands().allows(command.index, first_argument) && !command.has(kNoAuth)) {
-    return Denial{acl::Reason::kCommand};
-  }
-  if (auto denial = denied_key(selector, *command.row, args)) return denial;
-  return denied_channel(selector, *command.row, args);
+  if (!allows_command(selector, command, args)) return Denial{acl::Reason::kCommand};
+  const size_t key = denied_key(selector, *command.row, args);
+  if (key != 0) return Denial{acl::Reason::kKey, key};
+  const size_t channel = denied_channel(selector, *command.row, args);
+  if (channel != 0) return Denial{acl::Reason::kChannel, channel};
+  return std::nullopt;
 }
 
 std::string denial_reply(const Denial& denial, const RegisteredCommand& command) {
@@ -114,6 +120,18 @@ void log_denial(const Context& ctx, DeniedAccess access) {
 
 }  // namespace
 
+Needs needs_of(const Command& row) {
+  if (row.channels != ChannelUse::kNone) return {};
+  const KeyRange& keys = row.keys[0];
+  if (keys.first == 0) return {.kind = Needs::kNothing};
+  const bool is_first_argument = keys.first == 1 && keys.last == 1 && keys.count_at == 0 &&
+                                 (keys.use & kNotAKey) == 0 && row.keys[1].first == 0;
+  if (!is_first_argument) return {};
+  // Whoever has all access needs not ask which one it takes.
+  const uint8_t access = row.key_use == nullptr ? access_of(keys.use) : uint8_t{acl::kReadWrite};
+  return {.kind = Needs::kFirstArgument, .access = access};
+}
+
 std::optional<Denial> denial_of(const acl::User& user, const RegisteredCommand& command,
                                 Arguments args) {
   // Of several selectors' reasons the one that came furthest is told.
@@ -127,6 +145,23 @@ std::optional<Denial> denial_of(const acl::User& user, const RegisteredCommand& 
     if (is_further) furthest = *denial;
   }
   return furthest;
+}
+
+// A leaf, so that no register has to be saved.
+bool has_plain_rights(const SessionUser& identity, uint64_t version,
+                      const RegisteredCommand& command, Arguments args) {
+  if (identity.version != version) return false;
+  const acl::Selector& root = identity.user->selectors().front();
+  if (!root.commands().allows(command.index)) return false;
+  if (command.needs.kind == Needs::kFirstArgument) {
+    return root.allows_key_plainly(args[1], command.needs.access);
+  }
+  return command.needs.kind == Needs::kNothing;
+}
+
+bool has_rights(const SessionUser& identity, const acl::Users& users,
+                const RegisteredCommand& command, Arguments args) {
+  return identity.version == users.version() && !denial_of(*identity.user, command, args);
 }
 
 std::string rights_fault(const Context& ctx) {

@@ -21,10 +21,12 @@ class Context;
 class Registry;
 class Session;
 struct Environment;
+struct SessionUser;
 
 namespace acl {
 class CommandTable;
 class User;
+class Users;
 enum class Reason : uint8_t;
 }  // namespace acl
 
@@ -39,10 +41,20 @@ struct DryRun {
   std::string lack;  // a text for people
 };
 
+Needs needs_of(const Command& row);
+
 // Nothing if the user may run it. REQUIRES: the arity holds.
 std::optional<Denial> denial_of(const acl::User& user, const RegisteredCommand& command,
                                 Arguments args);
 
+// As has_rights(), at the cost of few instructions; false as well for whatever is not plain: all
+// but the first argument's pattern, of the root selector, if that is a prefix.
+bool has_plain_rights(const SessionUser& identity, uint64_t version,
+                      const RegisteredCommand& command, Arguments args);
+// Whether rights_fault() has nothing to say of the user's rules, at the cost of few instructions.
+// False also when the users have changed. REQUIRES: the arity holds; a user that is logged in.
+bool has_rights(const SessionUser& identity, const acl::Users& users,
+                const RegisteredCommand& command, Arguments args);
 // The reply to ctx.args when the session's user must not run ctx.command, which is logged then;
 // else empty. Follows changes of the users: a session whose user is gone ends.
 std::string rights_fault(const Context& ctx);

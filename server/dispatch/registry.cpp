@@ -7,6 +7,7 @@
 
 #include "server/dispatch/families.h"
 #include "server/dispatch/help.h"
+#include "server/dispatch/permissions.h"
 #include "server/dispatch/syntax.h"
 
 namespace server {
@@ -94,6 +95,7 @@ core::Result<> Registry::add(const Command& row, const RegisteredCommand* contai
   command->full_name = container == nullptr ? std::string(row.name)
                                             : fmt::format("{}|{}", container->row->name, row.name);
   command->index = all_.size();
+  command->needs = needs_of(row);
   if (const std::string fault = check_row(row); !fault.empty()) {
     return core::Error{fmt::format("command table: '{}': {}", command->full_name, fault)};
   }

@@ -5,17 +5,21 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
 #include <ctime>
 #include <random>
 #include <string>
 #include <utility>
 
+#include "tests/support/naive_glob.h"
 #include "tests/support/sanitized.h"
 
 namespace core {
 namespace {
 
 using namespace std::string_view_literals;
+using support::naive_matches;
 
 constexpr uint64_t kGlobSeed = 0x910b;
 // Of processor time, in a build that is not optimized; an optimized one needs a tenth.
@@ -35,56 +39,6 @@ bool matches_in_time(std::string_view pattern, std::string_view text,
   const bool is_match = glob_matches(pattern, text, letter_case);
   EXPECT_LT(cpu_ms() - start, kPatienceMs);
   return is_match;
-}
-
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 'a' - 'A') : c;
-}
-
-// What a '[' at the beginning of `pattern` says of `c`; moves behind the set.
-bool naive_set(std::string_view& pattern, char c, bool ignores_case) {
-  const auto fold = [&](char one) { return ignores_case ? lower(one) : one; };
-  pattern.remove_prefix(1);
-  const bool is_negated = pattern.starts_with('^');
-  if (is_negated) pattern.remove_prefix(1);
-  bool found = false;
-  while (!pattern.empty() && pattern[0] != ']') {
-    if (pattern[0] == '\\' && pattern.size() >= 2) {
-      found |= pattern[1] == c;
-      pattern.remove_prefix(2);
-    } else if (pattern.size() >= 3 && pattern[1] == '-') {
-      auto low = static_cast<signed char>(pattern[0]);
-      auto high = static_cast<signed char>(pattern[2]);
-      if (low > high) std::swap(low, high);
-      found |= static_cast<signed char>(fold(c)) >= fold(static_cast<char>(low)) &&
-               static_cast<signed char>(fold(c)) <= fold(static_cast<char>(high));
-      pattern.remove_prefix(3);
-    } else {
-      found |= fold(pattern[0]) == fold(c);
-      pattern.remove_prefix(1);
-    }
-  }
-  if (!pattern.empty()) pattern.remove_prefix(1);
-  return found != is_negated;
-}
-
-// The naive twin: Redis' walk over both, trying every length for a star.
-bool naive_matches(std::string_view pattern, std::string_view text, bool ignores_case) {
-  if (pattern.empty()) return text.empty();
-  if (pattern[0] == '*') {
-    return naive_matches(pattern.substr(1), text, ignores_case) ||
-           (!text.empty() && naive_matches(pattern, text.substr(1), ignores_case));
-  }
-  if (text.empty()) return false;
-  if (pattern[0] == '[') {
-    if (!naive_set(pattern, text[0], ignores_case)) return false;
-    return naive_matches(pattern, text.substr(1), ignores_case);
-  }
-  const bool is_escape = pattern[0] == '\\' && pattern.size() >= 2;
-  if (is_escape) pattern.remove_prefix(1);
-  const bool is_same = ignores_case ? lower(pattern[0]) == lower(text[0]) : pattern[0] == text[0];
-  if (!is_same && (is_escape || pattern[0] != '?')) return false;
-  return naive_matches(pattern.substr(1), text.substr(1), ignores_case);
 }
 
 TEST(Glob, LiteralsMatchThemselves) {
@@ -231,6 +185,43 @@ TEST(Glob, BoundSparesShortRunsAndShortTexts) {
   EXPECT_TRUE(glob_matches("*" + run + "*", std::string(kLongText, 'a') + "b"));
   const std::string half = repeated("a?", 127) + "b";
   EXPECT_TRUE(glob_matches("*" + half + "*", std::string(511, 'a') + "b"));
+}
+
+TEST(Glob, TheHeadOfAShortTextEndsInZeros) {
+  const std::string bytes = "\xff\x80\x01zyxwvut";
+  for (size_t size = 0; size <= bytes.size(); ++size) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes.data(), std::min(size, sizeof word));
+    // Of its own size, so that a sanitizer sees every byte too many.
+    EXPECT_EQ(Glob::head_of(std::string(bytes, 0, size)), word) << size;
+  }
+}
+
+// What an ACL user's patterns are asked first.
+TEST(Glob, PrefixesAreFoundWithoutTheWholeWalk) {
+  const auto is_prefix_with = [](std::string_view pattern, std::string_view text) {
+    return Glob(pattern).is_prefix_with(text, Glob::head_of(text));
+  };
+  for (const std::string_view pattern : {"*", "a*", "user:*", "12345678*", "123456789*", "a\\**"}) {
+    const std::string plain =
+        pattern == "a\\**" ? "a*" : std::string(pattern.substr(0, pattern.size() - 1));
+    for (size_t size = 0; size <= plain.size() + 9; ++size) {
+      const std::string text = (plain + "xxxxxxxxx").substr(0, size);
+      const bool is_match = naive_matches(pattern, text, false) && !text.empty();
+      EXPECT_EQ(is_prefix_with(pattern, text), is_match) << pattern << ' ' << text;
+      EXPECT_EQ(Glob(pattern).matches(text), is_match) << pattern << ' ' << text;
+      if (is_match && !plain.empty()) {
+        EXPECT_FALSE(is_prefix_with(pattern, "y" + text.substr(1)));
+      }
+    }
+  }
+  // The head alone does not decide of a longer one.
+  EXPECT_TRUE(is_prefix_with("123456789*", "12345678x"));
+  EXPECT_FALSE(Glob("123456789*").matches_behind_head("12345678x"));
+  for (const std::string_view pattern : {"", "a", "*a", "a?*", "a*b", "[a]*", "?*", "a*b*"}) {
+    EXPECT_FALSE(is_prefix_with(pattern, "aaaaaaaaa")) << pattern;
+  }
+  EXPECT_FALSE(Glob("a*", LetterCase::kIgnored).is_prefix_with("ab", Glob::head_of("ab")));
 }
 
 }  // namespace

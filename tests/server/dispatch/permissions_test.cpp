@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -85,6 +87,47 @@ TEST_F(PermissionsTest, LoggingInIsAlwaysAllowed) {
 TEST_F(PermissionsTest, AWrongCountOfKeysIsLeftToTheCommand) {
   EXPECT_EQ(denial({"+@all", "~a"}, {"BF.CARD", "a"}), "OK");
   EXPECT_EQ(denial({"+@all", "~a"}, {"LCS", "a", "b"}), no_key("b"));
+}
+
+// The short ways must not lead elsewhere than the long one.
+TEST_F(PermissionsTest, EveryWayToAskGivesTheSameAnswer) {
+  const std::vector<std::vector<std::string_view>> all_rules = {
+      {"+@all", "~*"},
+      {"+@all", "~a*", "%R~key:long:*", "%W~b"},
+      {"+@read", "+ping", "~a*"},
+      {"+@all", "-get", "%RW~a*", "&c"},
+      {"+get", "~a*", "(+set %W~a*)", "(+@all ~key:long:prefix*)"},
+      {"+@all"},
+      {"~*", "+select|1"},
+  };
+  const std::vector<std::string_view> keys = {
+      "a", "ab", "b", "", "abcdefghij", "key:long:", "key:long:prefix1"};
+  size_t plain = 0;
+  size_t allowed = 0;
+  for (const auto& rules : all_rules) {
+    auto user =
+        std::make_shared<acl::User>("u", users_.table(), acl::ChannelDefault::kResetChannels);
+    ASSERT_FALSE(user->apply_all(rules));
+    const SessionUser identity{.user = user, .version = users_.version()};
+    for (size_t i = 0; i < registry_->size(); ++i) {
+      const RegisteredCommand& command = registry_->at(i);
+      const auto words = static_cast<size_t>(std::abs(command.row->arity));
+      for (const std::string_view key : keys) {
+        for (size_t count = words; count < words + 3; ++count) {
+          const std::vector<std::string_view> args(count, key);
+          const bool is_allowed = !denial_of(*user, command, args);
+          EXPECT_EQ(has_rights(identity, users_, command, args), is_allowed) << command.full_name;
+          const bool is_plain = has_plain_rights(identity, users_.version(), command, args);
+          EXPECT_FALSE(is_plain && !is_allowed) << command.full_name << ' ' << key;
+          plain += is_plain ? 1 : 0;
+          allowed += is_allowed ? 1 : 0;
+          EXPECT_FALSE(has_plain_rights(identity, users_.version() + 1, command, args));
+        }
+      }
+    }
+  }
+  // Most of what is allowed goes the shortest way.
+  EXPECT_GT(plain, allowed / 2);
 }
 
 TEST_F(PermissionsTest, TheTableHasAllCommandsAndCategories) {
