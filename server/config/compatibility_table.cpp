@@ -12,7 +12,6 @@ namespace {
 constexpr int64_t kInt32Min = std::numeric_limits<int32_t>::min();
 constexpr Mutability kFree = Mutability::kMutable;
 constexpr Mutability kFixed = Mutability::kImmutable;
-constexpr Mutability kGuarded = Mutability::kProtected;
 
 struct BoolRow {
   std::string_view name, alias, default_text;
