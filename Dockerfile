@@ -7,8 +7,9 @@ COPY scripts/install_deps.sh scripts/
 RUN scripts/install_deps.sh run
 COPY . .
 RUN cmake --preset release \
-    && cmake --build --preset release --target bloomery-server --parallel "$(nproc)" \
-    && strip build/release/bloomery-server
+    && cmake --build --preset release --target bloomery-server bloomery-cluster \
+        --parallel "$(nproc)" \
+    && strip build/release/bloomery-server build/release/bloomery-cluster
 
 FROM debian:12-slim
 # redis-tools: probes and people expect redis-cli beside a server.
@@ -21,7 +22,8 @@ RUN apt-get update \
     && useradd --system --uid 999 --gid bloomery --home-dir /data --no-create-home bloomery \
     && mkdir /data \
     && chown bloomery:bloomery /data
-COPY --from=build /src/build/release/bloomery-server /usr/local/bin/
+COPY --from=build /src/build/release/bloomery-server /src/build/release/bloomery-cluster \
+    /usr/local/bin/
 COPY scripts/docker-entrypoint.sh /usr/local/bin/
 # Charts and compose files name the server they were written for.
 RUN ln -s bloomery-server /usr/local/bin/redis-server \

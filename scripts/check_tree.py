@@ -53,7 +53,7 @@ LAYERS = {
 }
 ASIO_ALLOWED = (
     "server/net/", "server/admin/", "server/cluster/etcd_", "server/cluster/node/",
-    "server/server.", "server/main.cpp", "server/cluster_main.cpp",
+    "server/cluster/tool/", "server/server.", "server/main.cpp",
 )  # fmt: skip
 ASIO = re.compile(r"boost/(asio|beast)\b")
 

@@ -9,7 +9,8 @@ set -euo pipefail
 
 build_packages=(
   build-essential ccache cmake ninja-build
-  libbenchmark-dev libboost-json1.81-dev libboost1.81-dev libfmt-dev libgmock-dev libgtest-dev
+  libbenchmark-dev libboost-json1.81-dev libboost1.81-dev libcli11-dev libfmt-dev
+  libgmock-dev libgtest-dev
   libisal-dev libjemalloc-dev liblzf-dev libspdlog-dev libssl-dev libsystemd-dev libxxhash-dev
   redis-tools
 )

@@ -31,6 +31,23 @@ def blocks_of(path):
     return re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
+def run_program(folder, language, text, name="example"):
+    """What the program printed. It ends with 0, or it is an AssertionError."""
+    command = [word.format(folder / name) for word in PROGRAMS[language]]
+    pathlib.Path(command[-1]).write_text(text, encoding="utf-8")
+    if language == "javascript":
+        library = "ioredis6" if "ioredis" in text else "redis6"
+        modules = folder / "node_modules"
+        modules.unlink(missing_ok=True)
+        modules.symlink_to(NODE_MODULES / f"node_modules_{library}" / "node_modules")
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, cwd=folder, check=False
+    )
+    if done.returncode != 0:
+        raise AssertionError(f"{text}\n{done.stdout}\n{done.stderr}")
+    return done.stdout
+
+
 class ExamplesTest(ServerTest):
     def setUp(self):
         super().setUp()
@@ -41,20 +58,8 @@ class ExamplesTest(ServerTest):
 
     def run_block(self, language, text, number):
         """What it printed."""
-        command = [word.format(self.folder / f"example{number}") for word in PROGRAMS[language]]
-        pathlib.Path(command[-1]).write_text(
-            text.replace(PORT, str(self.server.port)), encoding="utf-8"
-        )
-        if language == "javascript":
-            library = "ioredis6" if "ioredis" in text else "redis6"
-            modules = self.folder / "node_modules"
-            modules.unlink(missing_ok=True)
-            modules.symlink_to(NODE_MODULES / f"node_modules_{library}" / "node_modules")
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=60, cwd=self.folder, check=False
-        )
-        self.assertEqual(done.returncode, 0, f"{text}\n{done.stdout}\n{done.stderr}")
-        return done.stdout
+        text = text.replace(PORT, str(self.server.port))
+        return run_program(self.folder, language, text, f"example{number}")
 
     def test_clients_page(self):
         blocks = blocks_of("docs/clients.md")

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+//
+// Where a cluster's facts lie in etcd: all below bloomery/<name>/.
+//
+// Thread safety: pure functions.
+// Source: docs/cluster.md.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace server::cluster {
+
+inline std::string cluster_prefix(std::string_view name) {
+  return "bloomery/" + std::string(name) + "/";
+}
+
+// The document of server/cluster/topology.h; its mod_revision is the topology's version.
+inline std::string topology_key(std::string_view name) {
+  return cluster_prefix(name) + "topology";
+}
+
+// One key for each node that runs, under the node's lease: the prefix and its id.
+inline std::string alive_prefix(std::string_view name) {
+  return cluster_prefix(name) + "alive/";
+}
+
+}  // namespace server::cluster

@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: MIT
+#include "server/cluster/tool/cluster_tool.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "core/printable.h"
+#include "server/cluster/etcd_keys.h"
+
+namespace server::cluster {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr seconds kEtcdPatience{10};
+constexpr seconds kNodePatience{15};
+constexpr milliseconds kPause{100};
+
+core::Error etcd_failure(const EtcdError& error) {
+  return {fmt::format("ERR etcd: {}", error.message)};
+}
+
+core::Error with_address(const Address& address, std::string_view why) {
+  return {fmt::format("ERR {}: {}", core::printable(address.text()), why)};
+}
+
+}  // namespace
+
+core::Result<std::unique_ptr<ClusterTool>> ClusterTool::make(const EtcdOptions& options,
+                                                             std::string cluster_name) {
+  if (!is_shard_name(cluster_name)) {
+    return core::Error{"ERR a cluster's name is 1 to 32 characters of a-z 0-9 - _"};
+  }
+  std::unique_ptr<ClusterTool> tool(new ClusterTool(std::move(cluster_name)));
+  auto etcd = EtcdClient::make(tool->io_, options);
+  if (!etcd) return etcd.error();
+  tool->etcd_ = *std::move(etcd);
+  return tool;
+}
+
+template <class Reply>
+EtcdResult<Reply> ClusterTool::wait(const std::function<void(EtcdHandler<Reply>)>& call) {
+  std::optional<EtcdResult<Reply>> result;
+  call([&](EtcdResult<Reply> arrived) { result = std::move(arrived); });
+  while (!result) {
+    io_.restart();
+    io_.run_one();
+  }
+  return *std::move(result);
+}
+
+core::Result<ClusterTool::Seen> ClusterTool::read() {
+  const std::string prefix = alive_prefix(name_);
+  const EtcdTxn txn{{}, {EtcdRange{topology_key(name_)}, EtcdRange::prefix(prefix)}};
+  EtcdResult<EtcdTxnReply> result;
+  const auto deadline = Clock::now() + kEtcdPatience;
+  while (true) {
+    result = wait<EtcdTxnReply>([&](auto handler) { etcd_->txn(txn, std::move(handler)); });
+    if (result.answered()) break;
+    const bool nobody =
+        result.error.code == EtcdCode::kUnavailable && result.outcome == EtcdOutcome::kRefused;
+    if (is_refusal(result.error.code) || nobody || Clock::now() > deadline) {
+      return etcd_failure(result.error);
+    }
+  }
+  if (result.reply.responses.size() != 2) return core::Error{"ERR etcd: a reply is missing"};
+  Seen seen;
+  for (const EtcdKeyValue& kv : result.reply.responses[1].kvs) {
+    if (kv.key.starts_with(prefix)) seen.alive.push_back(kv.key.substr(prefix.size()));
+  }
+  if (const EtcdKeyValue* kv = result.reply.responses[0].find(topology_key(name_))) {
+    auto topology = parse_topology(kv->value);
+    if (!topology) return topology.error();
+    seen.version = TopologyVersion{*std::move(topology), kv->mod_revision};
+  }
+  return seen;
+}
+
+core::Result<ClusterTool::Seen> ClusterTool::read_cluster() {
+  auto seen = read();
+  if (seen && !seen->version) {
+    return core::Error{fmt::format("ERR there is no cluster '{}' in etcd", name_)};
+  }
+  return seen;
+}
+
+core::Result<uint64_t> ClusterTool::write(const Topology& topology, uint64_t revision) {
+  const std::string text = topology_json(topology);
+  const std::string key = topology_key(name_);
+  const EtcdTxn txn{{EtcdCompare::unchanged(key, revision)}, {EtcdPut{key, text}}};
+  const auto deadline = Clock::now() + kEtcdPatience;
+  while (Clock::now() < deadline) {
+    const auto result =
+        wait<EtcdTxnReply>([&](auto handler) { etcd_->txn(txn, std::move(handler)); });
+    if (result.answered() && result.reply.succeeded) return result.reply.revision;
+    if (result.outcome == EtcdOutcome::kRefused && is_refusal(result.error.code)) {
+      return etcd_failure(result.error);
+    }
+    // An earlier try may have been carried out although it has failed.
+    const auto found = outcome(text, revision);
+    if (!found) return found.error();
+    if (*found) return **found;
+    std::this_thread::sleep_for(kPause);
+  }
+  return core::Error{
+      "ERR etcd has not confirmed the change, which may still be carried out: see status"};
+}
+
+core::Result<std::optional<uint64_t>> ClusterTool::outcome(const std::string& text,
+                                                           uint64_t revision) {
+  const std::string key = topology_key(name_);
+  const auto result =
+      wait<EtcdRangeReply>([&](auto handler) { etcd_->range({key}, std::move(handler)); });
+  if (!result.answered()) return std::optional<uint64_t>();
+  const EtcdKeyValue* kv = result.reply.find(key);
+  const uint64_t present = kv == nullptr ? 0 : kv->mod_revision;
+  if (present == revision) return std::optional<uint64_t>();
+  if (kv != nullptr && kv->value == text) return std::optional<uint64_t>(present);
+  return core::Error{"ERR the topology was changed by somebody else meanwhile: try again"};
+}
+
+core::Result<Node> ClusterTool::newcomer(const Address& address,
+                                         const std::vector<std::string>& alive) {
+  auto facts = ask_node(address);
+  if (!facts) return facts.error();
+  if (!facts->in_cluster_mode) {
+    return with_address(address, "not in cluster mode: start it with --cluster-enabled yes");
+  }
+  if (facts->keys != 0) {
+    return with_address(
+        address, fmt::format("it holds {} keys; only an empty server may join", facts->keys));
+  }
+  if (std::ranges::find(alive, facts->node.id) == alive.end()) {
+    return with_address(
+        address, fmt::format("it has not registered in cluster '{}' at this etcd: look at its "
+                             "--cluster-etcd and --cluster-name",
+                             name_));
+  }
+  return facts->node;
+}
+
+std::string ClusterTool::wait_for_nodes(const Topology& topology, uint64_t revision) const {
+  const auto deadline = Clock::now() + kNodePatience;
+  std::string late;
+  for (const Node& node : topology.nodes) {
+    const Address address{node.ip, node.port};
+    while (true) {
+      const auto facts = ask_node(address);
+      if (facts && static_cast<uint64_t>(facts->topology_epoch) >= revision) break;
+      if (Clock::now() > deadline) {
+        late += fmt::format("warning: {} does not show the new topology yet\n", address.text());
+        break;
+      }
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+  return late;
+}
+
+core::Result<Done> ClusterTool::create(const std::vector<Address>& addresses, unsigned replicas) {
+  const auto seen = read();
+  if (!seen) return seen.error();
+  if (seen->version) {
+    return core::Error{fmt::format("ERR cluster '{}' exists already, at revision {}", name_,
+                                   seen->version->revision)};
+  }
+  std::vector<Node> nodes;
+  for (const Address& address : addresses) {
+    auto node = newcomer(address, seen->alive);
+    if (!node) return node.error();
+    for (const Node& other : nodes) {
+      if (other.id == node->id) return with_address(address, "this server is named twice");
+    }
+    nodes.push_back(*std::move(node));
+  }
+  const auto topology = plan_create(std::move(nodes), replicas);
+  if (!topology) return topology.error();
+  const auto revision = write(*topology, 0);
+  if (!revision) return revision.error();
+  return Done{fmt::format("cluster {} has {} shards and {} nodes, revision {}\n", name_,
+                          topology->shards.size(), topology->nodes.size(), *revision) +
+              wait_for_nodes(*topology, *revision)};
+}
+
+core::Result<Done> ClusterTool::add(const Address& address, const std::string& shard) {
+  const auto seen = read_cluster();
+  if (!seen) return seen.error();
+  auto node = newcomer(address, seen->alive);
+  if (!node) return node.error();
+  const std::string id = node->id;
+  const auto topology = plan_add(seen->version->topology, *std::move(node), shard);
+  if (!topology) return topology.error();
+  const auto revision = write(*topology, seen->version->revision);
+  if (!revision) return revision.error();
+  return Done{fmt::format("{} is a replica of shard {} now\n", address.text(),
+                          topology->shard_of(id)->name) +
+              wait_for_nodes(*topology, *revision)};
+}
+
+core::Result<Done> ClusterTool::remove(const Address& address) {
+  const auto seen = read_cluster();
+  if (!seen) return seen.error();
+  const auto topology = plan_remove(seen->version->topology, address);
+  if (!topology) return topology.error();
+  const auto revision = write(*topology, seen->version->revision);
+  if (!revision) return revision.error();
+  return Done{fmt::format("{} does not belong to cluster {} any more; its server may be stopped\n",
+                          address.text(), name_)};
+}
+
+core::Result<Done> ClusterTool::fail_over(const std::string& shard,
+                                          const std::optional<Address>& to, bool force) {
+  auto seen = read_cluster();
+  if (!seen) return seen.error();
+  const auto target =
+      plan_failover(seen->version->topology, seen->alive, shard, to ? &*to : nullptr, force);
+  if (!target) return target.error();
+  const Address address{target->node.ip, target->node.port};
+  auto client = NodeClient::connect(address);
+  if (!client) return client.error();
+  std::vector<std::string> command{"CLUSTER", "FAILOVER"};
+  if (force) command.emplace_back("FORCE");
+  const auto started = client->call(command);
+  if (!started) return started.error();
+  const auto deadline = Clock::now() + kNodePatience;
+  while (Clock::now() < deadline) {
+    seen = read_cluster();
+    if (!seen) return seen.error();
+    const Shard* now = seen->version->topology.shard(shard);
+    if (now != nullptr && now->leader == target->node.id) {
+      return Done{
+          fmt::format("{} leads shard {} now, epoch {}\n", address.text(), shard, now->epoch)};
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+  return with_address(address, "it has not taken over in time; its log says why");
+}
+
+core::Result<ClusterStatus> ClusterTool::status() {
+  auto seen = read_cluster();
+  if (!seen) return seen.error();
+  ClusterStatus status{name_, *std::move(seen->version), std::move(seen->alive), {}};
+  for (const Node& node : status.version.topology.nodes) {
+    const auto facts = ask_node({node.ip, node.port});
+    status.facts.push_back(facts ? std::optional(*facts) : std::nullopt);
+  }
+  return status;
+}
+
+}  // namespace server::cluster

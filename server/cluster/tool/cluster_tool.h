@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+//
+// ClusterTool: what bloomery-cluster's commands do, with etcd and with the servers.
+//
+// Invariants: the topology is changed by one transaction that compares its revision; a change whose
+// outcome is unknown is asked for again until it is known. What a command refuses has changed
+// nothing.
+// Thread safety: none; calls block.
+// Source: docs/cluster.md.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/result.h"
+#include "server/cluster/etcd_client.h"
+#include "server/cluster/tool/plan.h"
+#include "server/cluster/tool/status.h"
+
+namespace server::cluster {
+
+// What a command has done, as lines for a person.
+struct Done {
+  std::string text;
+};
+
+class ClusterTool {
+ public:
+  // Errors: as EtcdClient::make, and a cluster's name that is none.
+  static core::Result<std::unique_ptr<ClusterTool>> make(const EtcdOptions& options,
+                                                         std::string cluster_name);
+
+  core::Result<Done> create(const std::vector<Address>& addresses, unsigned replicas);
+  core::Result<Done> add(const Address& address, const std::string& shard);
+  core::Result<Done> remove(const Address& address);
+  core::Result<Done> fail_over(const std::string& shard, const std::optional<Address>& to,
+                               bool force);
+  core::Result<ClusterStatus> status();
+
+ private:
+  // Topology and who is alive, of one revision.
+  struct Seen {
+    std::optional<TopologyVersion> version;
+    std::vector<std::string> alive;
+  };
+
+  explicit ClusterTool(std::string cluster_name) : name_(std::move(cluster_name)) {}
+
+  template <class Reply>
+  EtcdResult<Reply> wait(const std::function<void(EtcdHandler<Reply>)>& call);
+  core::Result<Seen> read();
+  // Errors: besides, that there is no cluster of this name.
+  core::Result<Seen> read_cluster();
+  // Compares with `revision`, 0 for none. Returns the new revision.
+  core::Result<uint64_t> write(const Topology& topology, uint64_t revision);
+  // What came of a write that etcd has not confirmed; nullopt: not carried out, still possible.
+  core::Result<std::optional<uint64_t>> outcome(const std::string& text, uint64_t revision);
+  // A server that may join: empty, in cluster mode, registered in this cluster.
+  core::Result<Node> newcomer(const Address& address, const std::vector<std::string>& alive);
+  // Lines on nodes that have not taken the revision over in time; "" is none.
+  std::string wait_for_nodes(const Topology& topology, uint64_t revision) const;
+
+  const std::string name_;
+  boost::asio::io_context io_;
+  std::unique_ptr<EtcdClient> etcd_;
+};
+
+}  // namespace server::cluster

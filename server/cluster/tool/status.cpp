@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+#include "server/cluster/tool/status.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/json.hpp>
+#include <utility>
+
+namespace server::cluster {
+namespace {
+
+namespace json = boost::json;
+
+constexpr size_t kColumns = 7;
+using Row = std::array<std::string, kColumns>;
+
+// What is known of one member of a shard.
+struct MemberLine {
+  const Node* node = nullptr;
+  bool leads = false;
+  bool alive = false;
+  bool in_sync = false;
+  const NodeFacts* facts = nullptr;  // null: no answer
+};
+
+std::vector<MemberLine> member_lines(const ClusterStatus& status, const Shard& shard) {
+  std::vector<MemberLine> lines;
+  const auto& nodes = status.version.topology.nodes;
+  for (const std::string& id : shard.members) {
+    MemberLine line;
+    line.node = status.version.topology.node(id);
+    line.leads = id == shard.leader;
+    line.alive = std::ranges::find(status.alive, id) != status.alive.end();
+    line.in_sync = shard.is_insync(id);
+    const auto index = static_cast<size_t>(line.node - nodes.data());
+    if (index < status.facts.size() && status.facts[index]) line.facts = &*status.facts[index];
+    lines.push_back(line);
+  }
+  // The leader first, the others as they joined.
+  std::ranges::stable_partition(lines, &MemberLine::leads);
+  return lines;
+}
+
+std::string address_of(const Node& node) {
+  return Address{node.ip, node.port}.text();
+}
+
+std::string_view state_of(const MemberLine& line) {
+  if (!line.alive) return line.facts == nullptr ? "down" : "not registered";
+  if (line.facts == nullptr) return "no answer";
+  if (line.leads) return line.facts->cluster_state == "fail" ? "no permit" : "ok";
+  return line.in_sync ? "in sync" : "not in sync";
+}
+
+// Bytes that a replica is behind; nullopt when a side has not answered.
+std::optional<int64_t> lag_of(const MemberLine& line, const MemberLine& leader) {
+  if (line.leads || line.facts == nullptr || leader.facts == nullptr) return std::nullopt;
+  return std::max<int64_t>(0, leader.facts->offset - line.facts->offset);
+}
+
+std::vector<Row> rows_of(const ClusterStatus& status) {
+  std::vector<Row> rows{{"SHARD", "SLOTS", "NODE", "ROLE", "STATE", "LAG", "KEYS"}};
+  for (const Shard& shard : status.version.topology.shards) {
+    const auto lines = member_lines(status, shard);
+    for (const MemberLine& line : lines) {
+      const auto lag = lag_of(line, lines.front());
+      rows.push_back({line.leads ? shard.name : "", line.leads ? slot_ranges_text(shard.slots) : "",
+                      address_of(*line.node), line.leads ? "leader" : "replica",
+                      std::string(state_of(line)), lag ? fmt::to_string(*lag) : "",
+                      line.facts != nullptr ? fmt::to_string(line.facts->keys) : ""});
+    }
+  }
+  return rows;
+}
+
+json::value or_null(const auto& number) {
+  return number ? json::value(*number) : json::value(nullptr);
+}
+
+}  // namespace
+
+bool ClusterStatus::is_whole() const {
+  return std::ranges::all_of(version.topology.shards, [&](const Shard& shard) {
+    return std::ranges::find(alive, shard.leader) != alive.end();
+  });
+}
+
+std::string status_table(const ClusterStatus& status) {
+  const std::vector<Row> rows = rows_of(status);
+  std::array<size_t, kColumns> widths{};
+  for (const Row& row : rows) {
+    for (size_t i = 0; i < kColumns; ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text = fmt::format("cluster {}, revision {}, {} shards, {} nodes\n\n", status.name,
+                                 status.version.revision, status.version.topology.shards.size(),
+                                 status.version.topology.nodes.size());
+  for (const Row& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < kColumns; ++i) line += fmt::format("{:<{}}  ", row[i], widths[i]);
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  if (!status.is_whole()) text += "\nA shard has no live leader: its slots are not served.\n";
+  return text;
+}
+
+std::string status_json(const ClusterStatus& status) {
+  json::array shards;
+  for (const Shard& shard : status.version.topology.shards) {
+    json::array nodes;
+    const auto lines = member_lines(status, shard);
+    for (const MemberLine& line : lines) {
+      const bool answers = line.facts != nullptr;
+      nodes.push_back(
+          json::object{{"id", line.node->id},
+                       {"address", address_of(*line.node)},
+                       {"role", line.leads ? "leader" : "replica"},
+                       {"alive", line.alive},
+                       {"in_sync", line.in_sync},
+                       {"state", state_of(line)},
+                       {"offset", answers ? json::value(line.facts->offset) : json::value(nullptr)},
+                       {"lag", or_null(lag_of(line, lines.front()))},
+                       {"keys", answers ? json::value(line.facts->keys) : json::value(nullptr)}});
+    }
+    shards.push_back(json::object{{"name", shard.name},
+                                  {"epoch", shard.epoch},
+                                  {"slots", slot_ranges_text(shard.slots)},
+                                  {"nodes", std::move(nodes)}});
+  }
+  return json::serialize(json::object{{"cluster", status.name},
+                                      {"revision", status.version.revision},
+                                      {"whole", status.is_whole()},
+                                      {"shards", std::move(shards)}}) +
+         "\n";
+}
+
+}  // namespace server::cluster

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+//
+// ClusterStatus: the state of a cluster, as a table for people or as JSON for programs.
+//
+// Thread safety: values and pure functions.
+// Source: docs/cluster.md.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "server/cluster/tool/node_client.h"
+#include "server/cluster/topology.h"
+
+namespace server::cluster {
+
+struct ClusterStatus {
+  std::string name;
+  TopologyVersion version;
+  std::vector<std::string> alive;  // ids
+  // By the nodes of the topology; nullopt: it has not answered.
+  std::vector<std::optional<NodeFacts>> facts;
+
+  // Every shard has a leader that is alive.
+  bool is_whole() const;
+};
+
+std::string status_table(const ClusterStatus& status);
+std::string status_json(const ClusterStatus& status);
+
+}  // namespace server::cluster

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+//
+// ToolCall: what the arguments of bloomery-cluster ask for.
+//
+// Thread safety: values and pure functions.
+// Source: docs/cluster.md.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "server/cluster/tool/plan.h"
+
+namespace server::cluster {
+
+struct ToolCall {
+  std::vector<std::string> endpoints;
+  std::string cluster = "bloomery";
+  std::string user = {};
+  std::string password_file = {};
+  std::string ca_file = {};
+  bool as_json = false;
+
+  std::string command = {};
+  std::vector<Address> nodes = {};  // of create all, of add and remove one
+  unsigned replicas = 0;
+  std::string shard = {};
+  std::optional<Address> to = {};
+  bool force = false;
+};
+
+// Help, the version, or what is wrong with the arguments.
+struct ToolUsage {
+  int exit_code = 0;
+  std::string out;
+  std::string err;
+};
+
+// `words` without the program's own name.
+std::variant<ToolCall, ToolUsage> parse_tool_call(std::vector<std::string> words);
+
+}  // namespace server::cluster

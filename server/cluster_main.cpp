@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+//
+// bloomery-cluster: makes and changes the topology of a cluster, which lies in etcd.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/printable.h"
+#include "server/cluster/tool/cluster_tool.h"
+#include "server/cluster/tool/tool_call.h"
+
+namespace {
+
+using server::cluster::ClusterTool;
+using server::cluster::Done;
+using server::cluster::ToolCall;
+using server::cluster::ToolUsage;
+
+int fail(const core::Error& error) {
+  fmt::print(stderr, "bloomery-cluster: {}\n", core::without_code(error.message));
+  return EXIT_FAILURE;
+}
+
+core::Result<std::string> read_password(const std::string& path) {
+  if (path.empty()) return {boost::system::in_place_value};
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  if (line.empty()) {
+    return core::Error{fmt::format("ERR cannot read a password from '{}'", core::printable(path))};
+  }
+  return {boost::system::in_place_value, std::move(line)};
+}
+
+core::Result<Done> run(ClusterTool& tool, const ToolCall& call) {
+  if (call.command == "create") return tool.create(call.nodes, call.replicas);
+  if (call.command == "add") return tool.add(call.nodes.front(), call.shard);
+  if (call.command == "remove") return tool.remove(call.nodes.front());
+  if (call.command == "failover") return tool.fail_over(call.shard, call.to, call.force);
+  const auto status = tool.status();
+  if (!status) return status.error();
+  return Done{call.as_json ? status_json(*status) : status_table(*status)};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto parsed = server::cluster::parse_tool_call({argv + 1, argv + argc});
+  if (const auto* usage = std::get_if<ToolUsage>(&parsed)) {
+    fmt::print("{}", usage->out);
+    fmt::print(stderr, "{}", usage->err);
+    return usage->exit_code;
+  }
+  const auto& call = std::get<ToolCall>(parsed);
+  const auto password = read_password(call.password_file);
+  if (!password) return fail(password.error());
+  const auto tool = ClusterTool::make({.endpoints = call.endpoints,
+                                       .user = call.user,
+                                       .password = *password,
+                                       .ca_file = call.ca_file},
+                                      call.cluster);
+  if (!tool) return fail(tool.error());
+  const auto done = run(**tool, call);
+  if (!done) return fail(done.error());
+  fmt::print("{}", done->text);
+  return EXIT_SUCCESS;
+}

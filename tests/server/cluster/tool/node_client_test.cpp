@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#include "server/cluster/tool/node_client.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <string>
+#include <thread>
+#include <utility>
+
+namespace server::cluster {
+namespace {
+
+// Answers the first request on its port with `reply`, whatever is asked, and hangs up.
+class OneReply {
+ public:
+  explicit OneReply(std::string reply) : descriptor_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    ::bind(descriptor_, reinterpret_cast<const sockaddr*>(&address), size);
+    ::listen(descriptor_, 1);
+    ::getsockname(descriptor_, reinterpret_cast<sockaddr*>(&address), &size);
+    port_ = ntohs(address.sin_port);
+    thread_ = std::thread([this, reply = std::move(reply)] {
+      const int client = ::accept(descriptor_, nullptr, nullptr);
+      char request[1024];
+      if (::recv(client, request, sizeof request, 0) > 0) {
+        ::send(client, reply.data(), reply.size(), MSG_NOSIGNAL);
+      }
+      ::close(client);
+    });
+  }
+  ~OneReply() {
+    thread_.join();
+    ::close(descriptor_);
+  }
+  Address address() const { return {"127.0.0.1", port_}; }
+
+ private:
+  int descriptor_;
+  uint16_t port_ = 0;
+  std::thread thread_;
+};
+
+std::string ask(const std::string& reply) {
+  const OneReply server(reply);
+  auto client = NodeClient::connect(server.address());
+  if (!client) return client.error().message;
+  const auto answer = client->call({"PING"});
+  std::string text = answer ? answer->text : answer.error().message;
+  const std::string name = server.address().text();
+  if (const size_t at = text.find(name); at != std::string::npos)
+    text.replace(at, name.size(), "S");
+  return text;
+}
+
+TEST(NodeClientTest, ReturnsRepliesAndErrors) {
+  EXPECT_EQ(ask("+PONG\r\n"), "PONG");
+  EXPECT_EQ(ask("-NOAUTH x\r\n"), "ERR S: NOAUTH x");
+  EXPECT_EQ(ask("$3\r\nab"), "ERR S: the connection was closed");
+  EXPECT_NE(ask("nonsense\r\n").find("ERR S: "), std::string::npos);
+}
+
+TEST(NodeClientTest, NobodyThereIsAnError) {
+  const auto client = NodeClient::connect({"127.0.0.1", 1});
+  ASSERT_FALSE(client);
+  EXPECT_EQ(client.error().message, "ERR 127.0.0.1:1: Connection refused");
+}
+
+TEST(NodeClientTest, FieldsOfInfoAreWholeLines) {
+  constexpr std::string_view kInfo = "# A\r\nrole_x:1\r\nrole:master\r\nlast:2";
+  EXPECT_EQ(info_field(kInfo, "role"), "master");
+  EXPECT_EQ(info_field(kInfo, "last"), "2");
+  EXPECT_EQ(info_field(kInfo, "ast"), "");
+}
+
+TEST(NodeClientTest, ServerWithoutAClusterTellsNoMore) {
+  const OneReply server("$18\r\nrole:master\r\nx:y\r\n\r\n");
+  const auto facts = ask_node(server.address());
+  ASSERT_TRUE(facts) << facts.error().message;
+  EXPECT_FALSE(facts->in_cluster_mode);
+  EXPECT_EQ(facts->role, "master");
+}
+
+}  // namespace
+}  // namespace server::cluster

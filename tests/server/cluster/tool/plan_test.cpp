@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+#include "server/cluster/tool/plan.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/server/cluster/sample_topology.h"
+
+namespace server::cluster {
+namespace {
+
+std::vector<Node> six_nodes() {
+  std::vector<Node> nodes;
+  for (const char digit : {'f', 'e', 'd', 'c', 'b', 'a'}) {
+    nodes.push_back({id_of(digit), "10.0.0.1", static_cast<uint16_t>(digit), 0, ""});
+  }
+  return nodes;
+}
+
+std::string error_of(const auto& result) {
+  return result ? "" : result.error().message;
+}
+
+TEST(PlanTest, AddressEndsInItsPort) {
+  EXPECT_EQ(*parse_address("a.example:7001"), (Address{"a.example", 7001}));
+  EXPECT_EQ(*parse_address("[::1]:7001"), (Address{"::1", 7001}));
+  EXPECT_EQ(parse_address("::1:7001")->text(), "[::1]:7001");
+  for (const std::string_view text : {"", "a", ":1", "a:", "a:0", "a:65536", "a:x", "[]:x"}) {
+    EXPECT_FALSE(parse_address(text)) << text;
+  }
+}
+
+TEST(PlanTest, FirstNodesLeadAndTheOthersFollowInTurn) {
+  const auto topology = plan_create(six_nodes(), 1);
+  ASSERT_TRUE(topology) << topology.error().message;
+  ASSERT_EQ(topology->shards.size(), 3U);
+  const Shard& first = topology->shards[0];
+  EXPECT_EQ(first.name, "s1");
+  EXPECT_EQ(first.leader, id_of('f'));
+  EXPECT_EQ(first.members, (std::vector{id_of('f'), id_of('c')}));
+  EXPECT_EQ(first.insync, std::vector{id_of('f')});
+  EXPECT_EQ(slot_ranges_text(first.slots), "0-5460");
+  EXPECT_EQ(topology->shards[2].members, (std::vector{id_of('d'), id_of('a')}));
+}
+
+TEST(PlanTest, SpareNodesFollow) {
+  const auto topology = plan_create(six_nodes(), 3);
+  ASSERT_TRUE(topology);
+  ASSERT_EQ(topology->shards.size(), 1U);
+  EXPECT_EQ(topology->shards[0].members.size(), 6U);
+  EXPECT_FALSE(plan_create(six_nodes(), 6));
+  EXPECT_FALSE(plan_create({}, 0));
+}
+
+TEST(PlanTest, TwoNodesWithOneAddressAreRefused) {
+  auto nodes = six_nodes();
+  nodes[1].port = nodes[0].port;
+  EXPECT_NE(error_of(plan_create(nodes, 0)).find("two nodes have the address"), std::string::npos);
+}
+
+TEST(PlanTest, NodeJoinsTheSmallestShardOrTheOneNamed) {
+  const Node node{id_of('d'), "10.0.0.4", 7001, 0, ""};
+  const auto smallest = plan_add(sample_topology(), node, "");
+  ASSERT_TRUE(smallest);
+  EXPECT_EQ(smallest->shard_of(node.id)->name, "s2");
+  EXPECT_FALSE(smallest->shard_of(node.id)->is_insync(node.id));
+  const auto named = plan_add(sample_topology(), node, "s1");
+  ASSERT_TRUE(named);
+  EXPECT_EQ(named->shard_of(node.id)->name, "s1");
+  EXPECT_EQ(error_of(plan_add(sample_topology(), node, "s9")),
+            "ERR there is no shard 's9'; there are s1, s2");
+  EXPECT_FALSE(plan_add(sample_topology(), sample_topology().nodes[0], ""));
+}
+
+TEST(PlanTest, OnlyReplicasAreRemoved) {
+  const auto removed = plan_remove(sample_topology(), {"10.0.0.2", 7001});
+  ASSERT_TRUE(removed);
+  EXPECT_EQ(removed->node(id_of('b')), nullptr);
+  EXPECT_EQ(removed->shard("s1")->members, std::vector{id_of('a')});
+  EXPECT_EQ(error_of(plan_remove(sample_topology(), {"10.0.0.1", 7001})),
+            "ERR 10.0.0.1:7001 leads shard s1: give it another leader first, by `failover s1`");
+  EXPECT_EQ(error_of(plan_remove(sample_topology(), {"10.0.0.3", 7001})),
+            "ERR 10.0.0.3:7001 is all that shard s2 has: its slots would have no owner");
+  EXPECT_EQ(error_of(plan_remove(sample_topology(), {"10.0.0.9", 1})),
+            "ERR there is no node 10.0.0.9:1 in the cluster");
+}
+
+TEST(PlanTest, FailoverChoosesWhoIsAliveAndInSync) {
+  const Topology topology = sample_topology();
+  const std::vector<std::string> alive{id_of('a'), id_of('b'), id_of('c')};
+  const auto chosen = plan_failover(topology, alive, "s1", nullptr, false);
+  ASSERT_TRUE(chosen);
+  EXPECT_EQ(chosen->node.id, id_of('b'));
+  const Address to{"10.0.0.2", 7001};
+  EXPECT_TRUE(plan_failover(topology, alive, "s1", &to, false));
+}
+
+TEST(PlanTest, FailoverRefusesWhoMustNotLead) {
+  Topology topology = sample_topology();
+  const std::vector<std::string> alive{id_of('a'), id_of('b')};
+  const Address leader{"10.0.0.1", 7001};
+  const Address replica{"10.0.0.2", 7001};
+  const Address other{"10.0.0.3", 7001};
+  const auto refusal = [&](std::string_view shard, const Address* to, auto ids, bool force) {
+    return error_of(plan_failover(topology, ids, shard, to, force));
+  };
+  EXPECT_EQ(refusal("s1", &leader, alive, false), "ERR shard s1: this node leads it already");
+  EXPECT_EQ(refusal("s1", &other, alive, false), "ERR shard s1: 10.0.0.3:7001 is no member");
+  EXPECT_EQ(refusal("s2", nullptr, alive, false), "ERR shard s2: no replica is alive and in sync");
+  EXPECT_NE(refusal("s9", nullptr, alive, false), "");
+  const std::vector only_leader{id_of('a')};
+  EXPECT_EQ(refusal("s1", &replica, only_leader, true), "ERR shard s1: this replica is not alive");
+  const std::vector only_replica{id_of('b')};
+  EXPECT_EQ(refusal("s1", &replica, only_replica, false),
+            "ERR shard s1: its leader is not alive; with --force it is not asked");
+  EXPECT_EQ(refusal("s1", &replica, only_replica, true), "");
+  topology.shards[0].insync = {id_of('a')};
+  EXPECT_EQ(refusal("s1", &replica, alive, true),
+            "ERR shard s1: this replica is not in sync, writes would be lost");
+}
+
+}  // namespace
+}  // namespace server::cluster

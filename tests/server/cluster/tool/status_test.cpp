@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#include "server/cluster/tool/status.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/server/cluster/sample_topology.h"
+
+namespace server::cluster {
+namespace {
+
+ClusterStatus sample_status() {
+  ClusterStatus status{"bloomery", {sample_topology(), 12}, {id_of('a'), id_of('b')}, {}};
+  NodeFacts leader;
+  leader.cluster_state = "ok";
+  leader.offset = 100;
+  leader.keys = 7;
+  NodeFacts replica = leader;
+  replica.offset = 90;
+  status.facts = {leader, replica, std::nullopt};
+  return status;
+}
+
+TEST(StatusTest, TableHasARowForEachNode) {
+  EXPECT_EQ(status_table(sample_status()),
+            "cluster bloomery, revision 12, 2 shards, 3 nodes\n\n"
+            "SHARD  SLOTS                 NODE           ROLE     STATE    LAG  KEYS\n"
+            "s1     0-5460 7000           10.0.0.1:7001  leader   ok            7\n"
+            "                             10.0.0.2:7001  replica  in sync  10   7\n"
+            "s2     5461-6999 7001-16383  10.0.0.3:7001  leader   down\n"
+            "\nA shard has no live leader: its slots are not served.\n");
+}
+
+TEST(StatusTest, StateSaysWhatIsMissing) {
+  ClusterStatus status = sample_status();
+  status.alive = {id_of('a'), id_of('c')};
+  status.facts[0]->cluster_state = "fail";
+  const std::string table = status_table(status);
+  EXPECT_NE(table.find("leader   no permit"), std::string::npos);
+  EXPECT_NE(table.find("replica  not registered"), std::string::npos);
+  EXPECT_NE(table.find("leader   no answer"), std::string::npos);
+  EXPECT_EQ(table.find("no live leader"), std::string::npos);
+  EXPECT_TRUE(status.is_whole());
+}
+
+TEST(StatusTest, JsonHasTheSame) {
+  EXPECT_EQ(status_json(sample_status()),
+            R"({"cluster":"bloomery","revision":12,"whole":false,"shards":[{"name":"s1","epoch":7,)"
+            R"("slots":"0-5460 7000","nodes":[{"id":")" +
+                id_of('a') +
+                R"(","address":"10.0.0.1:7001","role":"leader","alive":true,"in_sync":true,)"
+                R"("state":"ok","offset":100,"lag":null,"keys":7},{"id":")" +
+                id_of('b') +
+                R"(","address":"10.0.0.2:7001","role":"replica","alive":true,"in_sync":true,)"
+                R"("state":"in sync","offset":90,"lag":10,"keys":7}]},{"name":"s2","epoch":1,)"
+                R"("slots":"5461-6999 7001-16383","nodes":[{"id":")" +
+                id_of('c') +
+                R"(","address":"10.0.0.3:7001","role":"leader","alive":false,"in_sync":true,)"
+                R"("state":"down","offset":null,"lag":null,"keys":null}]}]})"
+                "\n");
+}
+
+}  // namespace
+}  // namespace server::cluster

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#include "server/cluster/tool/tool_call.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace server::cluster {
+namespace {
+
+ToolCall call_of(std::vector<std::string> words) {
+  auto parsed = parse_tool_call(std::move(words));
+  if (const auto* usage = std::get_if<ToolUsage>(&parsed)) {
+    ADD_FAILURE() << usage->err;
+    return {};
+  }
+  return std::get<ToolCall>(std::move(parsed));
+}
+
+ToolUsage usage_of(std::vector<std::string> words) {
+  const auto parsed = parse_tool_call(std::move(words));
+  const auto* usage = std::get_if<ToolUsage>(&parsed);
+  return usage == nullptr ? ToolUsage{-1, {}, {}} : *usage;
+}
+
+TEST(ToolCallTest, CreateTakesAllNodes) {
+  const ToolCall call = call_of({"--etcd", "http://a:1,http://b:1", "--cluster", "shop", "create",
+                                 "--replicas", "1", "a:1", "b:2"});
+  EXPECT_EQ(call.command, "create");
+  EXPECT_EQ(call.endpoints, (std::vector<std::string>{"http://a:1", "http://b:1"}));
+  EXPECT_EQ(call.cluster, "shop");
+  EXPECT_EQ(call.replicas, 1U);
+  EXPECT_EQ(call.nodes, (std::vector<Address>{{"a", 1}, {"b", 2}}));
+}
+
+TEST(ToolCallTest, OptionsMayStandBehindTheCommand) {
+  const ToolCall call = call_of({"status", "--etcd", "http://a:1", "--json", "--user", "u",
+                                 "--password-file", "p", "--cacert", "c"});
+  EXPECT_EQ(call.command, "status");
+  EXPECT_EQ(call.cluster, "bloomery");
+  EXPECT_TRUE(call.as_json);
+  EXPECT_EQ(call.user + call.password_file + call.ca_file, "upc");
+}
+
+TEST(ToolCallTest, OtherCommandsNameANodeOrAShard) {
+  const ToolCall add = call_of({"--etcd", "http://a:1", "add", "a:1", "--shard", "s2"});
+  EXPECT_EQ(add.nodes, (std::vector<Address>{{"a", 1}}));
+  EXPECT_EQ(add.shard, "s2");
+  const ToolCall failover =
+      call_of({"--etcd", "http://a:1", "failover", "s1", "--to", "b:2", "--force"});
+  EXPECT_EQ(failover.shard, "s1");
+  EXPECT_EQ(failover.to, (Address{"b", 2}));
+  EXPECT_TRUE(failover.force);
+  EXPECT_FALSE(call_of({"--etcd", "http://a:1", "failover", "s1"}).to);
+}
+
+TEST(ToolCallTest, WrongArgumentsAreAUsageError) {
+  const std::vector<std::vector<std::string>> wrong = {
+      {},
+      {"status"},
+      {"--etcd", "http://a:1"},
+      {"--etcd", "http://a:1", "create"},
+      {"--etcd", "http://a:1", "create", "a"},
+      {"--etcd", "http://a:1", "create", "--replicas", "-1", "a:1"},
+      {"--etcd", "http://a:1", "add"},
+      {"--etcd", "http://a:1", "add", "a:1", "b:1"},
+      {"--etcd", "http://a:1", "failover", "s1", "--to", "b"},
+      {"--etcd", "http://a:1", "status", "--unknown"},
+      {"--etcd", "http://a:1", "grow"},
+  };
+  for (const auto& words : wrong) {
+    const ToolUsage usage = usage_of(words);
+    EXPECT_EQ(usage.exit_code, 2);
+    EXPECT_TRUE(usage.out.empty());
+    EXPECT_FALSE(usage.err.empty());
+  }
+}
+
+TEST(ToolCallTest, HelpAndVersionAreNoErrors) {
+  EXPECT_EQ(usage_of({"--help"}).exit_code, 0);
+  EXPECT_NE(usage_of({"--help"}).out.find("failover"), std::string::npos);
+  EXPECT_EQ(usage_of({"--version"}).out, "bloomery-cluster " BLOOMERY_VERSION "\n");
+}
+
+}  // namespace
+}  // namespace server::cluster

@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""bloomery-cluster against a real etcd, with servers that a script plays: what it makes of the
+topology, and what it refuses.
+
+Environment:
+  BLOOMERY_CLUSTER_TOOL  the program under test (default build/release/bloomery-cluster)
+"""
+
+import json
+import os
+import pathlib
+import socketserver
+import subprocess
+import threading
+import time
+import unittest
+
+from etcd import EtcdTest
+from harness import ROOT
+
+TOOL = pathlib.Path(
+    os.environ.get("BLOOMERY_CLUSTER_TOOL", ROOT / "build" / "release" / "bloomery-cluster")
+).absolute()
+TOPOLOGY = "bloomery/test/topology"
+
+
+class ScriptedNode(socketserver.ThreadingTCPServer):
+    """A server that says of itself what the test wants."""
+
+    allow_reuse_address = True
+    daemon_threads = True
+
+    def __init__(self, digit):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.id = digit * 40
+        self.keys = 0
+        self.enabled = 1
+        self.epoch = 1 << 40  # shows whatever is asked for
+        self.failed_over = []
+        self.on_failover = lambda: None
+        self.thread = threading.Thread(target=self.serve_forever, args=(0.05,))
+        self.thread.start()
+
+    @property
+    def address(self):
+        return f"127.0.0.1:{self.server_address[1]}"
+
+    def stop(self):
+        self.shutdown()
+        self.thread.join()
+        self.server_close()
+
+    def answer(self, words):
+        command = " ".join(words).upper()
+        if command == "INFO":
+            return f"role:master\r\nmaster_repl_offset:5\r\ncluster_enabled:{self.enabled}\r\n"
+        if command == "CLUSTER MYID":
+            return self.id
+        if command == "CLUSTER INFO":
+            return f"cluster_state:ok\r\ncluster_current_epoch:{self.epoch}\r\n"
+        if command == "DBSIZE":
+            return self.keys
+        if command.startswith("CONFIG GET"):
+            return [words[2], "0" if words[2].endswith("port") else ""]
+        if command.startswith("CLUSTER FAILOVER"):
+            self.failed_over.append(command)
+            self.on_failover()
+            return "OK"
+        raise AssertionError(command)
+
+
+class Handler(socketserver.StreamRequestHandler):
+    def handle(self):
+        while line := self.rfile.readline():
+            words = []
+            for _ in range(int(line[1:])):
+                size = int(self.rfile.readline()[1:])
+                words.append(self.rfile.read(size + 2)[:-2].decode())
+            self.wfile.write(encode(self.server.answer(words)))
+
+
+def encode(value):
+    if isinstance(value, int):
+        return b":%d\r\n" % value
+    if isinstance(value, list):
+        return b"*%d\r\n" % len(value) + b"".join(map(encode, value))
+    return b"$%d\r\n%s\r\n" % (len(value.encode()), value.encode())
+
+
+class ClusterToolTest(EtcdTest):
+    def setUp(self):
+        self.etcd = self.start_etcd()
+
+    def node(self, digit, registered=True):
+        node = ScriptedNode(digit)
+        self.addCleanup(node.stop)
+        if registered:
+            self.etcd.control("put", f"bloomery/test/alive/{node.id}", "{}")
+        return node
+
+    def run_tool(self, *words, options=()):
+        return subprocess.run(
+            [TOOL, "--etcd", ",".join(self.etcd.endpoints), "--cluster", "test", *options,
+             *map(str, words)],
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+
+    def tool(self, *words, options=()):
+        done = self.run_tool(*words, options=options)
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+        return done.stdout
+
+    def refused(self, *words, options=()):
+        """The error of a command that has changed nothing."""
+        before = self.topology()
+        done = self.run_tool(*words, options=options)
+        self.assertEqual((done.returncode, done.stdout), (1, ""), done)
+        self.assertEqual(self.topology(), before)
+        prefix = "bloomery-cluster: "
+        self.assertTrue(done.stderr.startswith(prefix) and done.stderr.count("\n") == 1, done)
+        return done.stderr[len(prefix) : -1]
+
+    def topology(self):
+        text = self.etcd.control("get", "--print-value-only", TOPOLOGY)
+        return json.loads(text) if text else None
+
+    def create(self, replicas=1, digits="abcdef"):
+        nodes = [self.node(digit) for digit in digits]
+        self.tool("create", "--replicas", replicas, *(node.address for node in nodes))
+        return nodes
+
+    def test_first_nodes_lead_and_all_slots_are_owned(self):
+        nodes = self.create()
+        shards = self.topology()["shards"]
+        self.assertEqual([shard["slots"] for shard in shards.values()],
+                         ["0-5460", "5461-10922", "10923-16383"])  # fmt: skip
+        self.assertEqual(shards["s2"]["leader"], nodes[1].id)
+        self.assertEqual(shards["s2"]["members"], [nodes[1].id, nodes[4].id])
+        self.assertEqual(shards["s2"]["insync"], [nodes[1].id])
+        self.assertIn("exists already", self.refused("create", nodes[0].address))
+
+    def test_servers_that_may_not_join_are_refused(self):
+        good = self.node("a")
+        stranger = self.node("b", registered=False)
+        self.assertIn("has not registered in cluster 'test'",
+                      self.refused("create", good.address, stranger.address))  # fmt: skip
+        full = self.node("c")
+        full.keys = 3
+        self.assertIn("holds 3 keys", self.refused("create", good.address, full.address))
+        plain = self.node("d")
+        plain.enabled = 0
+        self.assertIn("--cluster-enabled yes", self.refused("create", good.address, plain.address))
+        twin = self.node("a")
+        self.assertIn("named twice", self.refused("create", good.address, twin.address))
+        self.assertIn("refused", self.refused("create", good.address, "127.0.0.1:1"))
+        self.assertEqual(self.run_tool("create", "localhost").returncode, 2)
+        self.assertIn("too few", self.refused("create", "--replicas", 1, good.address))
+
+    def test_status_is_a_table_or_json(self):
+        nodes = self.create(replicas=0, digits="ab")
+        nodes[1].stop()
+        self.etcd.control("del", f"bloomery/test/alive/{nodes[1].id}")
+        table = self.tool("status")
+        self.assertRegex(table, rf"s1 +0-8191 +{nodes[0].address} +leader +ok")
+        self.assertRegex(table, rf"s2 +8192-16383 +{nodes[1].address} +leader +down")
+        self.assertIn("no live leader", table)
+        status = json.loads(self.tool("status", options=["--json"]))
+        self.assertFalse(status["whole"])
+        self.assertEqual(status["shards"][0]["nodes"][0]["address"], nodes[0].address)
+
+    def test_nodes_are_added_and_removed(self):
+        nodes = self.create(replicas=0, digits="ab")
+        added = self.node("c")
+        self.assertIn("replica of shard s2", self.tool("add", added.address, "--shard", "s2"))
+        self.assertEqual(self.topology()["shards"]["s2"]["members"], [nodes[1].id, added.id])
+        self.assertIn("in the cluster already", self.refused("add", added.address))
+        smallest = self.node("d")
+        self.assertIn("replica of shard s1", self.tool("add", smallest.address))
+        self.assertIn("no shard 's7'",
+                      self.refused("add", self.node("e").address, "--shard", "s7"))  # fmt: skip
+        self.assertIn("leads shard s2", self.refused("remove", nodes[1].address))
+        self.tool("remove", added.address)
+        self.assertNotIn(added.id, self.topology()["nodes"])
+        self.assertIn("no owner", self.refused("remove", nodes[1].address))
+        self.assertIn("no node", self.refused("remove", added.address))
+
+    def test_replica_is_asked_to_take_over(self):
+        leader, replica = self.create(digits="ab")
+        self.assertIn("no replica is alive and in sync", self.refused("failover", "s1"))
+        topology = self.topology()
+        topology["shards"]["s1"]["insync"].append(replica.id)
+        self.etcd.control("put", TOPOLOGY, json.dumps(topology))
+
+        def take_over():
+            topology["shards"]["s1"].update(leader=replica.id, epoch=2)
+            self.etcd.control("put", TOPOLOGY, json.dumps(topology))
+
+        replica.on_failover = take_over
+        self.assertIn("leads shard s1 now, epoch 2", self.tool("failover", "s1"))
+        self.assertEqual(replica.failed_over, ["CLUSTER FAILOVER"])
+        leader.on_failover = take_over
+        self.etcd.control("del", f"bloomery/test/alive/{replica.id}")
+        self.assertIn("with --force", self.refused("failover", "s1", "--to", leader.address))
+
+        def take_back():
+            topology["shards"]["s1"].update(leader=leader.id, epoch=3)
+            self.etcd.control("put", TOPOLOGY, json.dumps(topology))
+
+        leader.on_failover = take_back
+        self.tool("failover", "s1", "--to", leader.address, "--force")
+        self.assertEqual(leader.failed_over, ["CLUSTER FAILOVER FORCE"])
+
+    def test_etcd_that_is_away_changes_nothing(self):
+        node = self.node("a")
+        self.etcd.members[0].kill()
+        done = self.run_tool("create", node.address)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("Connection refused", done.stderr)
+        self.etcd.start()
+        self.assertIsNone(self.topology())
+
+    def test_slow_etcd_is_waited_for(self):
+        node = self.node("a")
+        member = self.etcd.members[0]
+        member.suspend()
+        timer = threading.Timer(2, member.resume)
+        timer.start()
+        started = time.monotonic()
+        self.tool("create", node.address)
+        timer.join()
+        self.assertGreater(time.monotonic() - started, 1)
+        self.assertIsNotNone(self.topology())
+
+    def test_damaged_document_is_not_written_over(self):
+        node = self.node("a")
+        self.etcd.control("put", TOPOLOGY, '{"format":2}')
+        self.assertIn("newer version", self.refused("add", node.address))
+        self.assertIn("newer version", self.refused("create", node.address))
+
+    def test_password_file_is_read(self):
+        self.etcd.enable_auth("secret")
+        path = self.etcd.folder / "password"
+        path.write_text("secret\n", encoding="ascii")
+        options = ["--user", "bloomery", "--password-file", path]
+        done = self.run_tool("status", options=options)
+        self.assertIn("there is no cluster 'test'", done.stderr)
+        path.write_text("wrong\n", encoding="ascii")
+        done = self.run_tool("status", options=options)
+        self.assertIn("authentication failed", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
