@@ -3,9 +3,33 @@
 
 #include <utility>
 
+#include "server/cluster/member/leader_part.h"
+#include "server/cluster/member/replica_part.h"
+
 namespace server::cluster {
 
-Member::Member(MemberOptions options) : state_(std::move(options)) {}
+Member::Member(MemberOptions options)
+    : state_(std::move(options)),
+      leader_(std::make_unique<LeaderPart>(state_)),
+      replica_(std::make_unique<ReplicaPart>(state_)) {}
+
+Member::~Member() = default;
+
+bool Member::leads() const {
+  return leader_->epoch() != 0;
+}
+
+const Permit& Member::permit() const {
+  return leader_->permit();
+}
+
+MemberService Member::service(int64_t now_us) const {
+  return leader_->service(now_us);
+}
+
+bool Member::etcd_answers(int64_t now_us) const {
+  return leader_->etcd_answers(now_us);
+}
 
 void Member::tick(int64_t now_us, const ReplicationFacts& facts) {
   state_.facts = facts;
@@ -28,19 +52,19 @@ void Member::adopt(int64_t now_us, const TopologyVersion& seen) {
   const Shard before = state_.shard() == nullptr ? Shard{} : *state_.shard();
   state_.topology = seen;
   state_.calls.seen(seen.revision);
-  replica_.reset();
+  replica_->reset();
   const Shard* now = state_.shard();
   const bool moved = now == nullptr || before.name != now->name;
   if (now != nullptr) state_.kept.join(now->name);
   if (now != nullptr && now->leader == state_.options.id) {
-    if (!moved && leader_.epoch() == now->epoch) return;
+    if (!moved && leader_->epoch() == now->epoch) return;
     const MemberOptions& options = state_.options;
     was_led_before |= now->name == options.kept_shard && now->epoch <= options.kept_epoch;
     state_.actions.emplace_back(Promote{now->epoch});
-    replica_.led();
-    return leader_.start(*now, was_led_before, now_us);
+    replica_->led();
+    return leader_->start(*now, was_led_before, now_us);
   }
-  leader_.stop();
+  leader_->stop();
   if (now == nullptr) {
     if (!before.name.empty()) state_.actions.emplace_back(Follow{});
   } else if (now->epoch < state_.kept.epoch()) {
@@ -48,17 +72,17 @@ void Member::adopt(int64_t now_us, const TopologyVersion& seen) {
   } else if (moved || before.leader != now->leader || before.epoch != now->epoch) {
     state_.actions.emplace_back(Follow{now->leader, now->epoch});
   }
-  leader_.end_handover();
+  leader_->end_handover();
 }
 
 void Member::epoch_kept(int64_t now_us, std::string_view shard, uint64_t epoch) {
   state_.kept.kept(shard, epoch);
-  leader_.epoch_kept(now_us);
+  leader_->epoch_kept(now_us);
   step(now_us);
 }
 
 void Member::resigned(int64_t now_us, std::string_view shard, uint64_t epoch) {
-  leader_.resigned(shard, epoch, now_us);
+  leader_->resigned(shard, epoch, now_us);
   step(now_us);
 }
 
@@ -68,12 +92,12 @@ void Member::topology_read(int64_t now_us, uint64_t call, ReadOutcome outcome,
   if (!read || outcome == ReadOutcome::kUnknown) return step(now_us);
   if (outcome == ReadOutcome::kUnchanged) {
     state_.calls.unchanged(read->known_revision);
-    leader_.confirmed(read->led_epoch, read->sent_us);
+    leader_->confirmed(read->led_epoch, read->sent_us);
   } else {
     adopt(now_us, newer);
     const Shard* told = newer.topology.shard_of(state_.options.id);
     if (told != nullptr && told->leader == state_.options.id) {
-      leader_.confirmed(told->epoch, read->sent_us);
+      leader_->confirmed(told->epoch, read->sent_us);
     }
   }
   step(now_us);
@@ -89,7 +113,7 @@ void Member::topology_changed(int64_t now_us, uint64_t call, ChangeOutcome outco
       break;
     case ChangeOutcome::kRefused:
       state_.calls.refused();
-      replica_.refused(now_us);
+      replica_->refused(now_us);
       break;
     case ChangeOutcome::kUnknown:
       state_.calls.unknown(now_us);
@@ -100,18 +124,18 @@ void Member::topology_changed(int64_t now_us, uint64_t call, ChangeOutcome outco
 
 void Member::promise_answered(int64_t now_us, uint64_t call, std::string_view peer,
                               bool is_promised) {
-  leader_.promise_answered(call, peer, is_promised);
+  leader_->promise_answered(call, peer, is_promised);
   step(now_us);
 }
 
 void Member::offset_answered(int64_t now_us, uint64_t call, std::string_view peer,
                              std::optional<HistoryPosition> position) {
-  replica_.offset_answered(call, peer, position);
+  replica_->offset_answered(call, peer, position);
   step(now_us);
 }
 
 void Member::writes_held(int64_t now_us, uint64_t offset) {
-  leader_.writes_held(offset);
+  leader_->writes_held(offset);
   step(now_us);
 }
 
@@ -120,14 +144,14 @@ void Member::step(int64_t now_us) {
   if (own == nullptr) return;
   state_.kept.want(own->epoch);
   state_.kept.step(now_us, state_.actions);
-  state_.calls.step(now_us, leader_.epoch(), state_.topology.revision);
-  leads() ? leader_.step(*own, now_us) : replica_.step(*own, now_us);
+  state_.calls.step(now_us, leader_->epoch(), state_.topology.revision);
+  leads() ? leader_->step(*own, now_us) : replica_->step(*own, now_us);
 }
 
 bool Member::promise(int64_t now_us, std::string_view shard, uint64_t epoch) {
   const Shard* own = state_.shard();
   if (own == nullptr || own->name != shard || leads()) return false;
-  const bool is_promised = replica_.promise(*own, epoch, now_us);
+  const bool is_promised = replica_->promise(*own, epoch, now_us);
   step(now_us);
   return is_promised;
 }
@@ -135,18 +159,18 @@ bool Member::promise(int64_t now_us, std::string_view shard, uint64_t epoch) {
 std::optional<HistoryPosition> Member::offset(int64_t now_us, std::string_view shard) const {
   const Shard* own = state_.shard();
   if (own == nullptr || own->name != shard || leads()) return std::nullopt;
-  if (!replica_.can_stand(*own, now_us)) return std::nullopt;
+  if (!replica_->can_stand(*own, now_us)) return std::nullopt;
   return state_.facts.position;
 }
 
 core::Result<> Member::hand_over(int64_t now_us, std::string_view target) {
   const Shard* own = state_.shard();
-  return leader_.hand_over(own == nullptr ? Shard{} : *own, target, now_us);
+  return leader_->hand_over(own == nullptr ? Shard{} : *own, target, now_us);
 }
 
 std::string Member::successor() const {
   const Shard* own = state_.shard();
-  return own == nullptr ? "" : leader_.successor(*own);
+  return own == nullptr ? "" : leader_->successor(*own);
 }
 
 core::Result<> Member::take_over(int64_t now_us) {
@@ -154,14 +178,14 @@ core::Result<> Member::take_over(int64_t now_us) {
   if (own == nullptr || leads()) {
     return core::Error{"ERR You should send CLUSTER FAILOVER to a replica"};
   }
-  const auto begun = replica_.take_over(*own, now_us);
+  const auto begun = replica_->take_over(*own, now_us);
   step(now_us);
   return begun;
 }
 
 bool Member::has_lost_data(int64_t now_us) const {
   const Shard* own = state_.shard();
-  return own != nullptr && leader_.has_lost_data(*own, now_us);
+  return own != nullptr && leader_->has_lost_data(*own, now_us);
 }
 
 std::vector<MemberAction> Member::take_actions() {

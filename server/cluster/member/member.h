@@ -18,21 +18,26 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/result.h"
-#include "server/cluster/member/leader_part.h"
 #include "server/cluster/member/member_state.h"
-#include "server/cluster/member/replica_part.h"
 
 namespace server::cluster {
+
+class LeaderPart;
+class ReplicaPart;
 
 class Member {
  public:
   explicit Member(MemberOptions options);
+  ~Member();
+  Member(const Member&) = delete;
+  Member& operator=(const Member&) = delete;
 
   // To be called often: 20 times within PermitTimes::ask_us, and when the facts change.
   void tick(int64_t now_us, const ReplicationFacts& facts);
@@ -72,16 +77,16 @@ class Member {
 
   std::vector<MemberAction> take_actions();
 
-  bool leads() const { return leader_.epoch() != 0; }
+  bool leads() const;
   // To be shown to other threads once the actions have been carried out; an end at once.
-  const Permit& permit() const { return leader_.permit(); }
-  MemberService service(int64_t now_us) const { return leader_.service(now_us); }
+  const Permit& permit() const;
+  MemberService service(int64_t now_us) const;
   const TopologyVersion& topology() const { return state_.topology; }
   const std::string& id() const { return state_.options.id; }
   // The one that this node is in; null for none.
   const Shard* shard() const { return state_.shard(); }
   // etcd answered this leader not long ago.
-  bool etcd_answers(int64_t now_us) const { return leader_.etcd_answers(now_us); }
+  bool etcd_answers(int64_t now_us) const;
   // A leader that has lost its data in a restart: it leaves the shard to the members that have
   // them, for a while. alive/<own id> is not to be written then.
   bool has_lost_data(int64_t now_us) const;
@@ -91,8 +96,8 @@ class Member {
   void step(int64_t now_us);
 
   MemberState state_;
-  LeaderPart leader_{state_};
-  ReplicaPart replica_{state_};
+  const std::unique_ptr<LeaderPart> leader_;
+  const std::unique_ptr<ReplicaPart> replica_;
 };
 
 }  // namespace server::cluster
