@@ -14,6 +14,7 @@
 #include "core/keyspace/slot_keys.h"
 #include "server/cluster/view.h"
 #include "server/commands/server/cluster/cluster_description.h"
+#include "server/commands/server/cluster/clusterx_commands.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
 #include "server/process/server_state.h"
@@ -151,7 +152,7 @@ void cluster_failover(Context& ctx) {
   if (view_of(ctx).leads()) {
     return ctx.reply.error("ERR You should send CLUSTER FAILOVER to a replica");
   }
-  ctx.reply.error("ERR this node cannot take over now");
+  fail_over(ctx, ctx.args.size() == 3);
 }
 
 /* READONLY */
