@@ -153,7 +153,9 @@ class PackageTest(ServerTest):
             "stat", "-c", "%U:%G %a", "/etc/bloomery/bloomery.conf", "/var/lib/bloomery"
         )
         self.assertEqual(owners.split("\n")[:2], ["bloomery:bloomery 640", "bloomery:bloomery 750"])
-        self.inside("test", "-s", "/usr/share/man/man1/bloomery-server.1")
+        for program in ("bloomery-server", "bloomery-cluster"):
+            self.inside("test", "-s", f"/usr/share/man/man1/{program}.1")
+            self.inside(program, "--version")
         self.assertEqual(
             self.inside("bloomery-server", "--health-check").strip(), "port 6379 answers +PONG"
         )
