@@ -15,8 +15,8 @@ FROM debian:12-slim
 # redis-tools: probes and people expect redis-cli beside a server.
 RUN apt-get update \
     && apt-get install -y --no-install-recommends \
-        libboost-json1.81.0 libfmt9 libisal2 libjemalloc2 liblzf1 libspdlog1.10 libssl3 libsystemd0 \
-        redis-tools \
+        libboost-json1.81.0 libfmt9 libisal2 libjemalloc2 liblzf1 libprometheus-cpp-core1.0 \
+        libspdlog1.10 libssl3 libsystemd0 redis-tools \
     && rm -rf /var/lib/apt/lists/* \
     && groupadd --system --gid 999 bloomery \
     && useradd --system --uid 999 --gid bloomery --home-dir /data --no-create-home bloomery \

@@ -12,13 +12,13 @@ build_packages=(
   libbenchmark-dev libboost-json1.81-dev libboost1.81-dev libcli11-dev libfmt-dev
   libgmock-dev libgtest-dev
   libisal-dev libjemalloc-dev liblzf-dev libspdlog-dev libssl-dev libsystemd-dev libxxhash-dev
-  redis-tools
+  prometheus-cpp-dev redis-tools
 )
 test_packages=(
   clang-14 clang-format-14 clang-tidy-14 debootstrap dpkg-dev e2fsprogs etcd-client etcd-server git
-  iproute2 libclang-rt-14-dev mount openssl php-cli php-redis procps prometheus-redis-exporter
-  python3 python3-redis redis-sentinel redis-server ruby ruby-redis strace systemd systemd-container
-  util-linux
+  iproute2 libclang-rt-14-dev mount openssl php-cli php-redis procps prometheus
+  prometheus-redis-exporter python3 python3-redis redis-sentinel redis-server ruby ruby-redis strace
+  systemd systemd-container util-linux
 )
 
 packages=("${build_packages[@]}")
@@ -52,7 +52,7 @@ if [ "$(id -u)" -ne 0 ]; then
   as_root=(sudo)
 fi
 
-# The packages of etcd, redis-server, redis-sentinel and prometheus-redis-exporter start services;
+# The packages of etcd, redis-server, redis-sentinel and Prometheus start services;
 # the tests start programs of their own on other ports.
 # invoke-rc.d asks policy-rc.d, whose 101 means "do not". An existing policy is left in charge.
 policy=/usr/sbin/policy-rc.d
@@ -70,7 +70,7 @@ apt update
 apt install --no-install-recommends "${missing[@]}" >/dev/null
 
 # Nor at the next boot, if it was this script that brought it.
-for service in etcd redis-server redis-sentinel prometheus-redis-exporter; do
+for service in etcd redis-server redis-sentinel prometheus prometheus-redis-exporter; do
   if [[ " ${missing[*]} " == *" $service "* ]] && command -v systemctl >/dev/null; then
     "${as_root[@]}" systemctl disable --now "$service" >/dev/null 2>&1 || true
   fi

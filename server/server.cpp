@@ -20,6 +20,7 @@
 #include "server/acl/acl_options.h"
 #include "server/acl/command_table.h"
 #include "server/acl/users.h"
+#include "server/admin/admin_server.h"
 #include "server/clustering.h"
 #include "server/commands/services.h"
 #include "server/dispatch/command_replayer.h"
@@ -154,6 +155,7 @@ struct Server::Parts final : AckListener,
                  gauges,
                  facts},
         listener(threads, services, tls),
+        admin(services, tls, [this](std::function<void()> answer) { visit(std::move(answer)); }),
         rates(statistics, gauges),
         expiry({config, clock, keyspace, state, pause, replication.own_expiries(), gauges}),
         windows({clock, keyspace, reclaimer, journal, state, pause}),
@@ -202,6 +204,7 @@ struct Server::Parts final : AckListener,
   Eviction eviction;
   Services services;
   net::Listener listener;
+  admin::AdminServer admin;
   RateSampler rates;
   KeyExpiry expiry;
   WindowTurner windows;
@@ -345,7 +348,8 @@ core::Result<> Server::start() {
   }
   prepare_durability();
   if (auto prepared = acl::prepare_users(parts.access.users, config_); !prepared) return prepared;
-  return parts.listener.open();
+  if (auto opened = parts.listener.open(); !opened) return opened;
+  return parts.admin.open();
 }
 
 core::Result<> Server::prepare_tls() {
@@ -423,10 +427,12 @@ int Server::run() {
   Parts& parts = *parts_;
   await_signal();
   parts.listener.start();
+  parts.admin.start();
   parts.periodic.start();
   parts.run.recovery = std::thread([this] { recover(); });
   parts.threads.run();
   parts.run.recovery.join();
+  parts.admin.stop();
   parts.follower.stop();
   parts.leader.stop();
   if (auto finished = parts.durability.finish(); !finished) {

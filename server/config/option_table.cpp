@@ -377,6 +377,30 @@ std::vector<Option> tls_options() {
   };
 }
 
+std::vector<Option> http_options() {
+  return {
+      {.name = "http-port",
+       .kind = OptionKind::kInteger,
+       .default_text = "0",
+       .max = 65535,
+       .mutability = kImmutable},
+      {.name = "http-bind",
+       .kind = OptionKind::kList,
+       .default_text = "127.0.0.1 -::1",
+       .mutability = kImmutable,
+       .multi_argument = true,
+       .parser = parse_bind},
+      {.name = "http-tls",
+       .kind = OptionKind::kBool,
+       .default_text = "no",
+       .mutability = kImmutable},
+      {.name = "http-ready-max-lag",
+       .kind = OptionKind::kInteger,
+       .default_text = "30",
+       .max = kInt32Max},
+  };
+}
+
 std::vector<Option> bloom_options() {
   return {
       {.name = "bf-error-rate",
@@ -421,7 +445,7 @@ std::vector<Option> build_table() {
   for (auto make :
        {network_options, security_options, limit_options, memory_options, process_options,
         persistence_options, key_event_options, replica_options, leader_options, cluster_options,
-        observation_options, tls_options, bloom_options}) {
+        observation_options, tls_options, http_options, bloom_options}) {
     const auto rows = make();
     table.insert(table.end(), rows.begin(), rows.end());
   }

@@ -12,8 +12,9 @@
 namespace server {
 
 void raise_descriptor_limit(Config& config) {
-  constexpr rlim_t kReserved = 32;
-  const rlim_t wanted = static_cast<rlim_t>(config.max_clients()) + kReserved;
+  // Files of the server's own, and the clients of the admin port.
+  const rlim_t reserved = config.integer(OptionId::kHttpPort) == 0 ? 32 : 128;
+  const rlim_t wanted = static_cast<rlim_t>(config.max_clients()) + reserved;
   struct rlimit limit {};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
   struct rlimit raised = limit;
@@ -22,7 +23,7 @@ void raise_descriptor_limit(Config& config) {
   if (setrlimit(RLIMIT_NOFILE, &raised) == 0) return;
   raised.rlim_cur = raised.rlim_max = limit.rlim_max;
   (void)setrlimit(RLIMIT_NOFILE, &raised);
-  const rlim_t clients = raised.rlim_cur > kReserved ? raised.rlim_cur - kReserved : 1;
+  const rlim_t clients = raised.rlim_cur > reserved ? raised.rlim_cur - reserved : 1;
   if (clients >= static_cast<rlim_t>(config.max_clients())) return;
   log_warning("maxclients has been reduced to {}: the limit of open files is {}", clients,
               raised.rlim_cur);

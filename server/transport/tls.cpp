@@ -9,8 +9,10 @@
 namespace server {
 
 core::Result<> Tls::apply() {
-  const bool is_needed =
-      config_.integer(OptionId::kTlsPort) != 0 || config_.flag(OptionId::kTlsReplication);
+  const bool serves_http = config_.integer(OptionId::kHttpPort) != 0;
+  const bool is_needed = config_.integer(OptionId::kTlsPort) != 0 ||
+                         config_.flag(OptionId::kTlsReplication) ||
+                         (serves_http && config_.flag(OptionId::kHttpTls));
   TlsContext next;
   if (is_needed) {
     auto made = TlsContext::make(TlsSettings::of(config_));

@@ -54,8 +54,6 @@ class ToolsTest(ServerTest):
             client.call("SET", "tree:b", "two", "EX", 1000)
             client.call("BF.ADD", "f", "item")
 
-
-class ExporterTest(ToolsTest):
     def metrics_of(self, server, *options):
         """Runs the exporter; returns the metrics as a dictionary, and its errors."""
         program = shutil.which("prometheus-redis-exporter")
@@ -78,6 +76,8 @@ class ExporterTest(ToolsTest):
                 metrics[name] = value
         return metrics, errors
 
+
+class ExporterTest(ToolsTest):
     def test_figures_of_a_server(self):
         server = self.start_server("--maxmemory", "100mb")
         self.fill(server)

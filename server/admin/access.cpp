@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+#include "server/admin/access.h"
+
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <boost/asio/ip/address.hpp>
+
+#include "core/clock.h"
+#include "protocol/arguments.h"
+#include "server/acl/access_log.h"
+#include "server/acl/user.h"
+#include "server/acl/users.h"
+#include "server/commands/services.h"
+#include "server/config/config.h"
+#include "server/dispatch/permissions.h"
+#include "server/dispatch/registry.h"
+
+namespace server::admin {
+namespace {
+
+constexpr size_t kCredentialsMax = 4096;
+
+HttpResponse password_request() {
+  HttpResponse response = plain_response(401, "A user and a password are needed");
+  response.headers.emplace_back("WWW-Authenticate", "Basic realm=\"Bloomery\", charset=\"UTF-8\"");
+  return response;
+}
+
+}  // namespace
+
+Admission Access::admit(const HttpRequest& request, const Peer& peer) const {
+  acl::Users& users = services_.users;
+  if (request.authorization.empty()) {
+    return users.is_open() ? admit_without_password(request, peer)
+                           : Admission{nullptr, password_request()};
+  }
+  const auto credentials = parse_basic(request.authorization);
+  if (!credentials) return {nullptr, plain_response(400, "Only Basic authorization is known")};
+  // As AUTH with one word: without a name the default user is meant.
+  const std::string_view name =
+      credentials->user.empty() ? acl::kDefaultUser : std::string_view(credentials->user);
+  if (auto user = users.authenticate(name, credentials->password)) {
+    // Any password fits a user without one, so it proves nothing.
+    if (!user->has_no_password()) return {std::move(user), {}};
+    return admit_without_password(request, peer);
+  }
+  users.log().add({.reason = acl::Reason::kLogin,
+                   .object = "http",
+                   .user = std::string(name.substr(0, acl::kLoggedBytesMax)),
+                   .client = "addr=" + peer.address},
+                  services_.clock.wall_ms());
+  return {nullptr, password_request()};
+}
+
+Admission Access::admit_without_password(const HttpRequest& request, const Peer& peer) const {
+  const bool is_protected = services_.config.protected_mode() && services_.users.has_no_password();
+  if (is_protected && !peer.is_loopback) {
+    return {nullptr, plain_response(403,
+                                    "Protected mode is on and no password is set: only this "
+                                    "machine is answered. Set requirepass, or protected-mode no")};
+  }
+  if (is_protected && !is_plain_host(request.host)) {
+    return {nullptr, plain_response(403,
+                                    "Protected mode is on and no password is set: ask for an "
+                                    "address or for localhost, not for another name")};
+  }
+  return {services_.users.default_user(), {}};
+}
+
+bool Access::allows(const acl::User& user, std::span<const std::string_view> words) const {
+  const RegisteredCommand* const command = services_.registry.find(words);
+  return command != nullptr && command->arity_fits(words.size()) &&
+         !denial_of(user, *command, words);
+}
+
+std::optional<Credentials> parse_basic(std::string_view header) {
+  const size_t space = header.find(' ');
+  if (space == std::string_view::npos ||
+      !protocol::equals_ignore_case(header.substr(0, space), "basic")) {
+    return std::nullopt;
+  }
+  std::string_view encoded = header.substr(space);
+  encoded.remove_prefix(std::min(encoded.find_first_not_of(' '), encoded.size()));
+  // Some leave the padding out; OpenSSL wants it.
+  std::string padded(encoded);
+  while (padded.size() % 4 != 0) padded += '=';
+  if (padded.empty() || padded.size() > kCredentialsMax) return std::nullopt;
+  const size_t padding = padded.size() - 1 - padded.find_last_not_of('=');
+  std::string decoded(padded.size() / 4 * 3, '\0');
+  const int size = EVP_DecodeBlock(reinterpret_cast<unsigned char*>(decoded.data()),
+                                   reinterpret_cast<const unsigned char*>(padded.data()),
+                                   static_cast<int>(padded.size()));
+  if (padding > 2 || size < 0) return std::nullopt;
+  decoded.resize(static_cast<size_t>(size) - padding);
+  const size_t colon = decoded.find(':');
+  if (colon == std::string::npos) return std::nullopt;
+  return Credentials{decoded.substr(0, colon), decoded.substr(colon + 1)};
+}
+
+bool is_plain_host(std::string_view host) {
+  // The port behind it.
+  const size_t colon = host.find_last_of(':');
+  const bool is_bracketed = host.starts_with('[');
+  if (colon != std::string_view::npos && (!is_bracketed || host[colon - 1] == ']')) {
+    host = host.substr(0, colon);
+  }
+  if (is_bracketed && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  if (protocol::equals_ignore_case(host, "localhost")) return true;
+  boost::system::error_code error;
+  boost::asio::ip::make_address(std::string(host), error);
+  return !error;
+}
+
+}  // namespace server::admin

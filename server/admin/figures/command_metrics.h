@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+//
+// Per-command counters and latencies as metrics.
+//
+// Invariants: only commands that were called, refused or failed are there. A histogram's counts
+// never fall from one bucket to the next.
+// Thread safety: as Statistics.
+// Source: names as prometheus-redis-exporter's.
+#pragma once
+
+#include <array>
+
+#include "server/admin/figures/info_metrics.h"
+
+namespace server {
+struct Services;
+
+}
+
+namespace server::admin {
+
+// Upper bounds of the histograms' buckets.
+inline constexpr std::array<double, 19> kLatencyBoundsUs = {
+    1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6};
+
+Families command_families(const Services& services);
+
+}  // namespace server::admin

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+//
+// FilterCensus: sums over all filters, and figures of the largest ones, for /metrics.
+//
+// A walk over all keys takes as long as there are keys, so it is done in steps of bounded time, and
+// begins again only when it would take less than a fiftieth of the time. With few keys the figures
+// are those of the moment; with many they are some minutes old.
+//
+// Invariants: at most kLargestMax filters are remembered. While tables grow a filter may be counted
+// twice in the sums.
+// Thread safety: none; no locks are held between calls.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace core {
+class Clock;
+}
+namespace core::keyspace {
+class Keyspace;
+}
+
+namespace server::admin {
+
+struct LargeFilter {
+  unsigned database = 0;
+  std::string key;
+  uint64_t size_bytes = 0;
+  uint64_t item_count = 0;
+  uint64_t capacity = 0;
+  size_t layer_count = 0;
+  double fill_ratio = 0;
+  double predicted_error_rate = 0;
+};
+
+struct CensusFigures {
+  uint64_t object_count = 0;
+  uint64_t layer_count = 0;
+  uint64_t item_count = 0;
+  uint64_t capacity = 0;
+  uint64_t memory_bytes = 0;
+  std::vector<LargeFilter> largest;  // the largest first
+};
+
+class FilterCensus {
+ public:
+  static constexpr size_t kLargestMax = 50;
+
+  FilterCensus(core::keyspace::Keyspace& keyspace, const core::Clock& clock)
+      : keyspace_(keyspace), clock_(clock) {}
+
+  // Begins a walk if one is due, and goes on with it for about so long.
+  void refresh(int64_t budget_us);
+  // Goes on with a walk that has begun.
+  void step(int64_t budget_us);
+  // Of the last whole walk; nothing before the first.
+  const std::optional<CensusFigures>& figures() const { return figures_; }
+
+ private:
+  struct Walk {
+    unsigned database = 0;
+    uint64_t cursor = 0;
+    int64_t spent_us = 0;
+    CensusFigures figures;
+  };
+
+  void read_page(Walk& walk);
+  void finish();
+  // Looks again at what has been found; false if it is no filter any more.
+  bool describe(LargeFilter& filter) const;
+
+  core::keyspace::Keyspace& keyspace_;
+  const core::Clock& clock_;
+  std::optional<Walk> walk_;
+  std::optional<CensusFigures> figures_;
+  int64_t next_us_ = 0;  // when a walk may begin
+};
+
+}  // namespace server::admin

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+//
+// INFO's fields as metrics, under the names of prometheus-redis-exporter, so that its dashboards
+// and alerts fit; what only this server tells has names that begin with bloomery_.
+//
+// Invariants: a family is there only if INFO has its field. Names of metrics and labels are valid,
+// and label values are UTF-8.
+// Thread safety: pure functions.
+// Source: https://github.com/oliver006/redis_exporter; names measured on Debian's version 1.45.
+#pragma once
+
+#include <prometheus/metric_family.h>
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace server::admin {
+
+using Families = std::vector<prometheus::MetricFamily>;
+// The fields of INFO by name, whatever their section.
+using InfoFields = std::map<std::string, std::string, std::less<>>;
+
+InfoFields parse_info(std::string_view text);
+Families info_families(const InfoFields& fields);
+
+// One metric without labels.
+prometheus::MetricFamily family_of(std::string name, std::string help, prometheus::MetricType type,
+                                   double value);
+
+}  // namespace server::admin

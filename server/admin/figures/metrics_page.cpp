@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+#include "server/admin/figures/metrics_page.h"
+
+#include <fmt/format.h>
+#include <prometheus/text_serializer.h>
+
+#include <array>
+#include <sstream>
+
+#include "core/clock.h"
+#include "server/admin/figures/command_metrics.h"
+#include "server/admin/figures/readable.h"
+#include "server/admin/figures/readiness.h"
+#include "server/commands/server/info/info.h"
+#include "server/commands/services.h"
+#include "server/latency/slow_log.h"
+#include "server/process/process_facts.h"
+#include "server/session/observer.h"
+
+namespace server::admin {
+namespace {
+
+using prometheus::ClientMetric;
+using prometheus::MetricFamily;
+using prometheus::MetricType;
+
+void add(Families& families, Families more) {
+  families.insert(families.end(), std::make_move_iterator(more.begin()),
+                  std::make_move_iterator(more.end()));
+}
+
+void add_gauge(Families& families, std::string name, std::string help, double value) {
+  families.push_back(family_of(std::move(name), std::move(help), MetricType::Gauge, value));
+}
+
+void add_process(Services& services, Families& families) {
+  add_gauge(families, "redis_up", "Whether this server answers", 1);
+  add_gauge(families, "redis_start_time_seconds", "When this server was started",
+            static_cast<double>(services.facts.started_ms) / 1000);
+  add_gauge(families, "redis_config_io_threads", "Threads that serve clients",
+            static_cast<double>(services.facts.io_thread_count));
+  add_gauge(families, "bloomery_ready", "What /readyz says",
+            unready_cause(services).empty() ? 1 : 0);
+  const auto& slow_log = services.observer.slow_log();
+  const auto newest = slow_log.newest(1);
+  add_gauge(families, "redis_slowlog_length", "Entries of the slow log",
+            static_cast<double>(slow_log.size()));
+  add_gauge(families, "redis_slowlog_last_id", "Id of the newest one",
+            newest.empty() ? 0 : static_cast<double>(newest.front()->id));
+  add_gauge(families, "redis_last_slow_execution_duration_seconds", "How long it took",
+            newest.empty() ? 0 : static_cast<double>(newest.front()->duration_us) / 1e6);
+}
+
+void add_filter_sums(const CensusFigures& figures, Families& families) {
+  const auto sum = [&](std::string_view name, std::string_view help, uint64_t value) {
+    add_gauge(families, std::string(name), std::string(help), static_cast<double>(value));
+  };
+  sum("bf_bloom_total_memory_bytes", "Bytes of all filters", figures.memory_bytes);
+  sum("bf_bloom_num_objects", "Filters", figures.object_count);
+  sum("bf_bloom_num_filters_across_objects", "Layers of all filters", figures.layer_count);
+  sum("bf_bloom_num_items_across_objects", "Items of all filters", figures.item_count);
+  sum("bf_bloom_capacity_across_objects", "Items that their layers take", figures.capacity);
+}
+
+void add_filters(const CensusFigures& figures, Families& families) {
+  const auto each = [&](std::string_view name, std::string_view help, auto value_of) {
+    MetricFamily family;
+    family.name = name;
+    family.help = fmt::format("{}, of the {} largest filters", help, FilterCensus::kLargestMax);
+    family.type = MetricType::Gauge;
+    for (const LargeFilter& filter : figures.largest) {
+      ClientMetric metric;
+      metric.label = {{"db", fmt::format("db{}", filter.database)}, {"key", readable(filter.key)}};
+      metric.gauge.value = static_cast<double>(value_of(filter));
+      family.metric.push_back(std::move(metric));
+    }
+    if (!family.metric.empty()) families.push_back(std::move(family));
+  };
+  each("bloomery_filter_memory_bytes", "Bytes", [](auto& filter) { return filter.size_bytes; });
+  each("bloomery_filter_items", "Items", [](auto& filter) { return filter.item_count; });
+  each("bloomery_filter_capacity_items", "Items that the layers take",
+       [](auto& filter) { return filter.capacity; });
+  each("bloomery_filter_layers", "Layers", [](auto& filter) { return filter.layer_count; });
+  each("bloomery_filter_fill_ratio", "Share of the bits that are set",
+       [](auto& filter) { return filter.fill_ratio; });
+  each("bloomery_filter_predicted_error_rate", "Chance that an absent item is found",
+       [](auto& filter) { return filter.predicted_error_rate; });
+}
+
+}  // namespace
+
+InfoFields read_info(Services& services) {
+  constexpr std::array<std::string_view, 10> kSections = {
+      "server",      "clients", "memory",     "persistence", "stats",
+      "replication", "cpu",     "errorstats", "cluster",     "keyspace"};
+  const info::Source source{services, services.clock.wall_ms(), core::keyspace::Locking::kTake};
+  return parse_info(info::text_of(source, kSections));
+}
+
+std::string metrics_text(Services& services, const MetricsOptions& options) {
+  Families families;
+  add_process(services, families);
+  add(families, info_families(read_info(services)));
+  add(families, command_families(services));
+  if (options.filters != nullptr) {
+    add_filter_sums(*options.filters, families);
+    if (options.shows_keys) add_filters(*options.filters, families);
+  }
+  std::ostringstream text;
+  prometheus::TextSerializer().Serialize(text, families);
+  return std::move(text).str();
+}
+
+}  // namespace server::admin

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#include "server/admin/figures/readable.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+
+namespace server::admin {
+namespace {
+
+struct Sequence {
+  size_t size = 0;  // 0: none begins so
+  uint32_t least = 0;
+  uint32_t bits = 0;
+};
+
+Sequence sequence_of(unsigned char first) {
+  if (first < 0x80) return {1, 0, first};
+  if ((first & 0xE0) == 0xC0) return {2, 0x80, first & 0x1Fu};
+  if ((first & 0xF0) == 0xE0) return {3, 0x800, first & 0x0Fu};
+  if ((first & 0xF8) == 0xF0) return {4, 0x10000, first & 0x07u};
+  return {};
+}
+
+// Bytes of the character that the text begins with; 0 if it is none, or a control character.
+size_t character_size(std::string_view text) {
+  const auto [size, least, bits] = sequence_of(static_cast<unsigned char>(text[0]));
+  if (size == 0 || size > text.size()) return 0;
+  uint32_t code = bits;
+  for (size_t i = 1; i < size; ++i) {
+    const auto next = static_cast<unsigned char>(text[i]);
+    if ((next & 0xC0) != 0x80) return 0;
+    code = (code << 6) | (next & 0x3Fu);
+  }
+  const bool is_surrogate = 0xD800 <= code && code <= 0xDFFF;
+  const bool is_control = code < 0x20 || (0x7F <= code && code < 0xA0);
+  return code < least || code > 0x10FFFF || is_surrogate || is_control ? 0 : size;
+}
+
+}  // namespace
+
+std::string readable(std::string_view bytes) {
+  std::string text;
+  text.reserve(bytes.size());
+  while (!bytes.empty()) {
+    const size_t size = character_size(bytes);
+    if (size == 0) {
+      fmt::format_to(std::back_inserter(text), "\\x{:02x}",
+                     static_cast<unsigned>(static_cast<unsigned char>(bytes[0])));
+    } else {
+      text += bytes.substr(0, size);
+    }
+    bytes.remove_prefix(std::max<size_t>(size, 1));
+  }
+  return text;
+}
+
+}  // namespace server::admin

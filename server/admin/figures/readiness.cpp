@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#include "server/admin/figures/readiness.h"
+
+#include <fmt/format.h>
+
+#include "core/clock.h"
+#include "server/commands/services.h"
+#include "server/config/config.h"
+#include "server/process/server_state.h"
+#include "server/replication/roles/follower.h"
+#include "server/replication/roles/shutdown.h"
+#include "server/replication/stream/replication.h"
+
+namespace server::admin {
+
+std::string unready_cause(const Services& services) {
+  if (services.shutdown.state() != Shutdown::State::kNone) return "The server is shutting down";
+  const Availability& availability = services.state.availability;
+  if (availability.has(Availability::kLoading)) return "The server is loading its data";
+  if (!services.replication.is_replica()) return {};
+  const FollowerFigures& figures = services.follower.figures();
+  const bool is_up =
+      figures.state == FollowerState::kConnected && services.replication.link_is_up();
+  const uint64_t sync_count = figures.full_syncs + figures.partial_syncs;
+  if (figures.state == FollowerState::kSync || (!is_up && sync_count == 0)) {
+    return "The replica has not got its leader's data yet";
+  }
+  if (availability.has(Availability::kStaleReplica)) {
+    return "The replica has lost its leader and does not serve old data";
+  }
+  const int64_t lag_max_s = services.config.integer(OptionId::kHttpReadyMaxLag);
+  const int64_t heard_us = is_up ? figures.last_received_us : figures.down_since_us;
+  const int64_t lag_s = (services.clock.monotonic_us() - heard_us) / core::kSecondUs;
+  if (lag_max_s != 0 && lag_s > lag_max_s) {
+    return fmt::format("The replica heard its leader {} seconds ago, http-ready-max-lag is {}",
+                       lag_s, lag_max_s);
+  }
+  return {};
+}
+
+}  // namespace server::admin

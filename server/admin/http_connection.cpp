@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+#include "server/admin/http_connection.h"
+
+#include <sys/socket.h>
+
+#include <array>
+#include <boost/asio/post.hpp>
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+namespace server::admin {
+namespace {
+
+constexpr size_t kReceivedMax = 4096;
+constexpr size_t kDiscardedMax = size_t{64} << 10;
+
+}  // namespace
+
+int64_t steady_us() {
+  using namespace std::chrono;
+  return duration_cast<microseconds>(steady_clock::now().time_since_epoch()).count();
+}
+
+HttpConnection::HttpConnection(Parts parts, int64_t now_us)
+    : parts_(std::move(parts)),
+      descriptor_(parts_.context.get_executor(), parts_.descriptor),
+      since_us_(now_us) {}
+
+HttpConnection::~HttpConnection() {
+  close();
+}
+
+void HttpConnection::start() {
+  wait(Descriptor::wait_read);
+}
+
+void HttpConnection::close() {
+  if (state_ == State::kClosed) return;
+  state_ = State::kClosed;
+  // The stream owns it.
+  (void)descriptor_.release();
+  parts_.stream->close();
+}
+
+bool HttpConnection::is_late(int64_t now_us) const {
+  const int64_t taken_us = now_us - since_us_;
+  switch (state_) {
+    case State::kReads:
+      return taken_us >
+             (has_answered_ && !reader_.is_inside_request() ? kIdleMaxUs : kRequestMaxUs);
+    case State::kSends:
+      return taken_us > kSendMaxUs;
+    case State::kLingers:
+      return taken_us > kLingerMaxUs;
+    case State::kClosed:
+      return false;
+  }
+  return false;
+}
+
+void HttpConnection::enter(State state) {
+  state_ = state;
+  since_us_ = steady_us();
+}
+
+void HttpConnection::wait(Descriptor::wait_type kind) {
+  descriptor_.async_wait(kind, [self = shared_from_this()](const net::ErrorCode& error) {
+    if (!error && !self->is_closed()) self->on_ready();
+  });
+}
+
+void HttpConnection::on_ready() {
+  bool goes_on = true;
+  while (goes_on) {
+    switch (state_) {
+      case State::kReads:
+        goes_on = read();
+        break;
+      case State::kSends:
+        goes_on = send();
+        break;
+      case State::kLingers:
+        linger();
+        goes_on = false;
+        break;
+      case State::kClosed:
+        return;
+    }
+  }
+  if (state_ == State::kClosed) return;
+  if (std::exchange(looks_again_, false)) {
+    // Others get their turn between two requests that came together.
+    return net::asio::post(parts_.context, [self = shared_from_this()] {
+      if (self->is_closed()) return;
+      (void)self->take_requests();
+      self->on_ready();
+    });
+  }
+  const bool sends = state_ == State::kSends || holds_bytes_;
+  wait(sends ? Descriptor::wait_write : Descriptor::wait_read);
+}
+
+bool HttpConnection::read() {
+  std::array<char, kReceivedMax + Stream::kExtraBytesMax> room;
+  if (holds_bytes_) holds_bytes_ = parts_.stream->send({}).holds_bytes;
+  const Stream::Outcome got = parts_.stream->receive(room, kReceivedMax);
+  holds_bytes_ = got.holds_bytes;
+  if (got.status == Stream::Status::kEnd || got.status == Stream::Status::kBroken) {
+    close();
+    return false;
+  }
+  if (got.status == Stream::Status::kLater) return false;
+  // The time for a request begins with its first byte.
+  if (has_answered_ && !reader_.is_inside_request()) since_us_ = steady_us();
+  reader_.feed({room.data(), got.bytes});
+  return take_requests();
+}
+
+bool HttpConnection::take_requests() {
+  switch (reader_.next()) {
+    case RequestReader::Status::kNeedMore:
+      // More may lie in the socket, but others want their turn.
+      return false;
+    case RequestReader::Status::kError:
+      respond(reader_.refusal(), false, false);
+      return true;
+    case RequestReader::Status::kRequest:
+      break;
+  }
+  const HttpRequest& request = reader_.request();
+  const HttpResponse response = parts_.answer(request, parts_.peer);
+  // Who guesses passwords has to connect anew for each.
+  const bool keeps_alive = request.keeps_alive && response.status != 401;
+  respond(response, keeps_alive, request.method == "HEAD");
+  return true;
+}
+
+void HttpConnection::respond(const HttpResponse& response, bool keeps_alive, bool is_head) {
+  output_ = encode(response, keeps_alive ? Ending::kKeepsAlive : Ending::kCloses, is_head);
+  sent_ = 0;
+  is_last_ = !keeps_alive;
+  has_answered_ = true;
+  enter(State::kSends);
+}
+
+bool HttpConnection::send() {
+  while (sent_ < output_.size() || holds_bytes_) {
+    const Stream::Outcome sent = parts_.stream->send(std::string_view(output_).substr(sent_));
+    holds_bytes_ = sent.holds_bytes;
+    if (sent.status == Stream::Status::kBroken || sent.status == Stream::Status::kEnd) {
+      close();
+      return false;
+    }
+    if (sent.status == Stream::Status::kLater) {
+      if (sent_ < output_.size() || holds_bytes_) return false;
+      break;
+    }
+    sent_ += sent.bytes;
+  }
+  output_.clear();
+  output_.shrink_to_fit();
+  sent_ = 0;
+  if (is_last_) {
+    // TLS says goodbye by close().
+    if (!parts_.is_encrypted) ::shutdown(parts_.descriptor, SHUT_WR);
+    enter(State::kLingers);
+    return true;
+  }
+  enter(State::kReads);
+  looks_again_ = reader_.is_inside_request();
+  return false;
+}
+
+void HttpConnection::linger() {
+  std::array<char, kReceivedMax> room;
+  const ssize_t size = ::recv(parts_.descriptor, room.data(), room.size(), MSG_DONTWAIT);
+  if (size > 0) discarded_ += static_cast<size_t>(size);
+  const bool is_over = size == 0 || (size < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
+  if (is_over || discarded_ > kDiscardedMax) close();
+}
+
+}  // namespace server::admin

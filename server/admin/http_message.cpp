@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+#include "server/admin/http_message.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace server::admin {
+namespace {
+
+constexpr std::string_view kPolicy =
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+std::string_view reason_of(unsigned status) {
+  switch (status) {
+    case 200:
+      return "OK";
+    case 400:
+      return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 403:
+      return "Forbidden";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 413:
+      return "Content Too Large";
+    case 414:
+      return "URI Too Long";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 503:
+      return "Service Unavailable";
+    case 505:
+      return "HTTP Version Not Supported";
+    default:
+      return "Error";
+  }
+}
+
+int hex_value(char c) {
+  if ('0' <= c && c <= '9') return c - '0';
+  if ('a' <= c && c <= 'f') return c - 'a' + 10;
+  if ('A' <= c && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+}  // namespace
+
+std::optional<std::string_view> HttpRequest::parameter(std::string_view name) const {
+  const auto found = std::ranges::find(query, name, &std::pair<std::string, std::string>::first);
+  if (found == query.end()) return std::nullopt;
+  return found->second;
+}
+
+HttpResponse plain_response(unsigned status, std::string_view text) {
+  return {.status = status, .body = fmt::format("{}\n", text)};
+}
+
+std::string encode(const HttpResponse& response, Ending ending, bool is_head) {
+  std::string bytes = fmt::format(
+      "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: {}\r\n"
+      "Cache-Control: no-store\r\nContent-Security-Policy: {}\r\nX-Content-Type-Options: "
+      "nosniff\r\n"
+      "Cross-Origin-Resource-Policy: same-origin\r\nReferrer-Policy: no-referrer\r\n",
+      response.status, reason_of(response.status), response.content_type, response.body.size(),
+      ending == Ending::kKeepsAlive ? "keep-alive" : "close", kPolicy);
+  for (const auto& [name, value] : response.headers) {
+    fmt::format_to(std::back_inserter(bytes), "{}: {}\r\n", name, value);
+  }
+  bytes += "\r\n";
+  if (!is_head) bytes += response.body;
+  return bytes;
+}
+
+std::optional<std::string> decode_url(std::string_view text, UrlPart part) {
+  std::string decoded;
+  decoded.reserve(text.size());
+  for (size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (c == '+' && part == UrlPart::kQuery) c = ' ';
+    if (c == '%') {
+      if (i + 2 >= text.size()) return std::nullopt;
+      const int high = hex_value(text[i + 1]);
+      const int low = hex_value(text[i + 2]);
+      if (high < 0 || low < 0) return std::nullopt;
+      c = static_cast<char>(high * 16 + low);
+      i += 2;
+    }
+    // A key may hold any byte; a path may not.
+    if (c == '\0' && part == UrlPart::kPath) return std::nullopt;
+    decoded += c;
+  }
+  return decoded;
+}
+
+std::string encode_url(std::string_view bytes) {
+  constexpr std::string_view kPlain = "-._~";
+  std::string encoded;
+  for (const char c : bytes) {
+    const bool is_plain = ('a' <= c && c <= 'z') || ('A' <= c && c <= 'Z') ||
+                          ('0' <= c && c <= '9') || kPlain.find(c) != std::string_view::npos;
+    if (is_plain) {
+      encoded += c;
+    } else {
+      fmt::format_to(std::back_inserter(encoded), "%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return encoded;
+}
+
+}  // namespace server::admin

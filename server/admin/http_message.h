@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+//
+// HttpRequest and HttpResponse: what the admin port is asked and what it answers.
+//
+// Invariants: a request's path and query are decoded; the path holds no zero byte. Every response
+// forbids scripts, frames and caches that the admin port's own page does not need. Thread safety:
+// values. Source: RFC 9110, RFC 9112; Content Security Policy, https://www.w3.org/TR/CSP3/.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace server::admin {
+
+struct HttpRequest {
+  std::string method;
+  std::string path;  // from its first slash
+  std::vector<std::pair<std::string, std::string>> query;
+  std::string host;           // as sent
+  std::string authorization;  // as sent
+  bool keeps_alive = false;
+
+  // The first of that name.
+  std::optional<std::string_view> parameter(std::string_view name) const;
+};
+
+struct HttpResponse {
+  unsigned status = 200;
+  std::string_view content_type = "text/plain; charset=utf-8";
+  std::string body{};
+  // Names and values; the usual ones are added by encode().
+  std::vector<std::pair<std::string_view, std::string>> headers{};
+};
+
+// A line of text.
+HttpResponse plain_response(unsigned status, std::string_view text);
+
+enum class Ending : uint8_t { kKeepsAlive, kCloses };
+// The bytes of a response; without its body, if it answers HEAD.
+std::string encode(const HttpResponse& response, Ending ending, bool is_head);
+
+// Nothing if an escape is incomplete, or a path holds a zero byte. A plus is a space in a query
+// only.
+enum class UrlPart : uint8_t { kPath, kQuery };
+std::optional<std::string> decode_url(std::string_view text, UrlPart part);
+// All but letters, digits and `-._~` as %HH.
+std::string encode_url(std::string_view bytes);
+
+}  // namespace server::admin

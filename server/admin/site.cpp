@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include "server/admin/site.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "core/clock.h"
+#include "server/acl/user.h"
+#include "server/admin/figures/metrics_page.h"
+#include "server/admin/figures/readiness.h"
+#include "server/commands/services.h"
+
+namespace server::admin {
+namespace {
+
+// What looking at all keys may take of the port's thread, at once and each second.
+constexpr int64_t kCensusRequestUs = 50'000;
+constexpr int64_t kCensusTickUs = 20'000;
+
+constexpr std::array<std::string_view, 1> kInfo = {"info"};
+constexpr std::array<std::string_view, 2> kScan = {"bf.scan", "0"};
+
+}  // namespace
+
+Site::Site(Services& services, const Heartbeat& heartbeat)
+    : services_(services),
+      heartbeat_(heartbeat),
+      access_(services),
+      census_(services.keyspace, services.clock) {}
+
+std::span<const Site::Route> Site::routes() {
+  static constexpr Route kRoutes[] = {
+      {.path = "/healthz", .handler = &Site::health, .is_public = true},
+      {.path = "/readyz", .handler = &Site::readiness, .is_public = true},
+      {.path = "/metrics", .handler = &Site::metrics, .command = kInfo},
+  };
+  return kRoutes;
+}
+
+HttpResponse Site::answer(const HttpRequest& request, const Peer& peer) {
+  const auto route = std::ranges::find(routes(), request.path, &Route::path);
+  const bool is_known = route != routes().end();
+  Question question{request, peer};
+  Admission admission;
+  if (!is_known || !route->is_public) {
+    // Before anything is said about what is there.
+    admission = access_.admit(request, peer);
+    if (admission.user == nullptr) return std::move(admission.refusal);
+    question.user = admission.user.get();
+  }
+  if (!is_known) return plain_response(404, "There is no such page");
+  if (request.method != "GET" && request.method != "HEAD") {
+    HttpResponse refusal = plain_response(405, "This page can only be read");
+    refusal.headers.emplace_back("Allow", "GET, HEAD");
+    return refusal;
+  }
+  if (!route->command.empty() && !access_.allows(*question.user, route->command)) {
+    return plain_response(
+        403, fmt::format("The user has no permission to run the '{}' command", route->command[0]));
+  }
+  return (this->*route->handler)(question);
+}
+
+void Site::tick() {
+  census_.step(kCensusTickUs);
+}
+
+HttpResponse Site::health(const Question& /*question*/) {
+  const int64_t silent_us = heartbeat_.silent_us(services_.clock.monotonic_us());
+  if (silent_us <= Heartbeat::kSilentMaxUs) return plain_response(200, "ok");
+  return plain_response(503, fmt::format("A thread that serves clients has not answered for {} s",
+                                         silent_us / core::kSecondUs));
+}
+
+HttpResponse Site::readiness(const Question& /*question*/) {
+  const std::string cause = unready_cause(services_);
+  return cause.empty() ? plain_response(200, "ready") : plain_response(503, cause);
+}
+
+HttpResponse Site::metrics(const Question& question) {
+  census_.refresh(kCensusRequestUs);
+  const auto& filters = census_.figures();
+  HttpResponse response;
+  response.content_type = kMetricsType;
+  response.body = metrics_text(services_, {.filters = filters ? &*filters : nullptr,
+                                           .shows_keys = access_.allows(*question.user, kScan)});
+  return response;
+}
+
+}  // namespace server::admin

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+#include "server/admin/access.h"
+
+#include <array>
+
+#include "tests/support/command_test.h"
+
+namespace server::admin {
+namespace {
+
+const Peer kHere{"127.0.0.1:5", true};
+const Peer kElsewhere{"10.0.0.1:5", false};
+
+class AccessTest : public CommandTest {
+ protected:
+  // The status: 200 for a user.
+  unsigned ask(const std::string& authorization, const Peer& peer = kHere,
+               const std::string& host = "localhost:8080") {
+    HttpRequest request;
+    request.authorization = authorization;
+    request.host = host;
+    const Admission admission = access_.admit(request, peer);
+    user_ = admission.user == nullptr ? "" : admission.user->name();
+    return admission.user == nullptr ? admission.refusal.status : 200;
+  }
+
+  Access access_{services_};
+  std::string user_;
+};
+
+TEST_F(AccessTest, WithoutPasswordThisMachineIsTheDefaultUser) {
+  EXPECT_EQ(ask(""), 200U);
+  EXPECT_EQ(user_, "default");
+  EXPECT_EQ(ask("", kElsewhere), 403U);
+  EXPECT_EQ(ask("", kHere, "rebound.example:8080"), 403U);
+  EXPECT_EQ(ask("", kHere, ""), 403U);
+  EXPECT_EQ(run({"CONFIG", "SET", "protected-mode", "no"}), kOk);
+  EXPECT_EQ(ask("", kElsewhere, "bloomery.example"), 200U);
+}
+
+// Any password would do for a user that needs none: it is no proof.
+TEST_F(AccessTest, APasswordThatNobodyNeedsOpensNothing) {
+  const std::string anything = "Basic ZGVmYXVsdDp4";  // default:x
+  EXPECT_EQ(ask(anything, kElsewhere), 403U);
+  EXPECT_EQ(ask(anything), 200U);
+}
+
+TEST_F(AccessTest, APasswordIsAskedFor) {
+  EXPECT_EQ(run({"CONFIG", "SET", "requirepass", "secret"}), kOk);
+  EXPECT_EQ(ask(""), 401U);
+  EXPECT_EQ(ask("Basic ZGVmYXVsdDp3cm9uZw=="), 401U);  // default:wrong
+  EXPECT_EQ(ask("Basic ZGVmYXVsdDpzZWNyZXQ="), 200U);  // default:secret
+  EXPECT_EQ(ask("basic   ZGVmYXVsdDpzZWNyZXQ", kElsewhere, "any.example"), 200U);
+  EXPECT_EQ(ask("Basic OnNlY3JldA=="), 200U);  // :secret
+  EXPECT_EQ(user_, "default");
+}
+
+TEST_F(AccessTest, FailedLoginsAreLogged) {
+  EXPECT_EQ(run({"CONFIG", "SET", "requirepass", "secret"}), kOk);
+  EXPECT_EQ(ask("Basic ZGVmYXVsdDp3cm9uZw=="), 401U);
+  const auto entries = users_.log().newest(1);
+  ASSERT_EQ(entries.size(), 1U);
+  EXPECT_EQ(entries[0].denied.object, "http");
+  EXPECT_EQ(entries[0].denied.user, "default");
+}
+
+TEST_F(AccessTest, UsersOfTheAclMayAskAsTheirRulesSay) {
+  EXPECT_EQ(run({"ACL", "SETUSER", "eve", "on", ">pw", "+info"}), kOk);
+  ASSERT_EQ(ask("Basic ZXZlOnB3"), 200U);  // eve:pw
+  EXPECT_EQ(user_, "eve");
+  const auto eve = users_.find("eve");
+  constexpr std::array<std::string_view, 1> kInfo = {"info"};
+  constexpr std::array<std::string_view, 2> kScan = {"bf.scan", "0"};
+  constexpr std::array<std::string_view, 1> kUnknown = {"no-such-command"};
+  EXPECT_TRUE(access_.allows(*eve, kInfo));
+  EXPECT_FALSE(access_.allows(*eve, kScan));
+  EXPECT_FALSE(access_.allows(*eve, kUnknown));
+  EXPECT_EQ(run({"ACL", "SETUSER", "eve", "off"}), kOk);
+  EXPECT_EQ(ask("Basic ZXZlOnB3"), 401U);
+}
+
+TEST_F(AccessTest, ADefaultUserThatIsOffAsksForAnother) {
+  EXPECT_EQ(run({"ACL", "SETUSER", "default", "off"}), kOk);
+  EXPECT_EQ(ask(""), 401U);
+}
+
+TEST_F(AccessTest, OnlySoundBasicIsRead) {
+  for (const char* header : {"Bearer abc", "Basic", "Basic ", "Basic ====", "Basic %%%%",
+                             "Basic eA", "Basic eA==eA==", "Digest username=\"x\""}) {
+    EXPECT_EQ(ask(header), 400U) << header;
+  }
+  EXPECT_EQ(ask("Basic " + std::string(8000, 'A')), 400U);
+  const auto parsed = parse_basic("Basic dTpwOnE=");  // u:p:q
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->user, "u");
+  EXPECT_EQ(parsed->password, "p:q");
+}
+
+TEST_F(AccessTest, OnlyAddressesAreHostsThatNobodyElseCanName) {
+  for (const char* host : {"localhost", "LOCALHOST:80", "127.0.0.1", "127.0.0.1:80", "[::1]",
+                           "[::1]:80", "192.168.0.7:8080"}) {
+    EXPECT_TRUE(is_plain_host(host)) << host;
+  }
+  for (const char* host : {"", ":", "evil.example", "evil.example:80", "127.0.0.1.evil.example",
+                           "localhost.evil.example", "[::1].evil.example", "[", "[]:80"}) {
+    EXPECT_FALSE(is_plain_host(host)) << host;
+  }
+}
+
+}  // namespace
+}  // namespace server::admin

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+#include "server/admin/figures/readable.h"
+
+#include <gtest/gtest.h>
+
+namespace server::admin {
+namespace {
+
+TEST(ReadableTest, TextStaysAsItIs) {
+  for (const char* text :
+       {"", "filter:1", "gr\xC3\xBC\xC3\x9F", "\xE2\x82\xAC", "\xF0\x9F\x8C\xB8"}) {
+    EXPECT_EQ(readable(text), text);
+  }
+}
+
+TEST(ReadableTest, ControlCharactersAreSpelledOut) {
+  EXPECT_EQ(readable(std::string("a\0b\n\x7F\x1B", 6)), "a\\x00b\\x0a\\x7f\\x1b");
+  EXPECT_EQ(readable("\xC2\x85"), "\\xc2\\x85");
+}
+
+TEST(ReadableTest, BytesThatAreNoUtf8AreSpelledOut) {
+  EXPECT_EQ(readable("\xFF"), "\\xff");
+  EXPECT_EQ(readable("\xC3"), "\\xc3");                    // cut
+  EXPECT_EQ(readable("\xC3(x"), "\\xc3(x");                // no continuation
+  EXPECT_EQ(readable("\xC0\xAF"), "\\xc0\\xaf");           // too long a form
+  EXPECT_EQ(readable("\xED\xA0\x80"), "\\xed\\xa0\\x80");  // a surrogate
+  EXPECT_EQ(readable("\xF4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80");
+}
+
+}  // namespace
+}  // namespace server::admin

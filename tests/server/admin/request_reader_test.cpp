@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#include "server/admin/request_reader.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace server::admin {
+namespace {
+
+using Status = RequestReader::Status;
+
+const std::string kRequest =
+    "GET /api/filter?key=a%20b&x=&y HTTP/1.1\r\nHost: localhost:1\r\nAuthorization: Basic eA==\r\n"
+    "\r\n";
+
+void expect_request(const HttpRequest& request) {
+  EXPECT_EQ(request.method, "GET");
+  EXPECT_EQ(request.path, "/api/filter");
+  EXPECT_EQ(request.parameter("key"), "a b");
+  EXPECT_EQ(request.parameter("x"), "");
+  EXPECT_EQ(request.parameter("y"), "");
+  EXPECT_EQ(request.host, "localhost:1");
+  EXPECT_EQ(request.authorization, "Basic eA==");
+  EXPECT_TRUE(request.keeps_alive);
+}
+
+// The status that the bytes are refused with; 200 if they are a request, 0 if more is needed.
+unsigned verdict(const std::string& bytes) {
+  RequestReader reader;
+  reader.feed(bytes);
+  switch (reader.next()) {
+    case Status::kNeedMore:
+      return 0;
+    case Status::kRequest:
+      return 200;
+    case Status::kError:
+      EXPECT_EQ(reader.next(), Status::kError);
+      return reader.refusal().status;
+  }
+  return 0;
+}
+
+TEST(RequestReaderTest, ReadsARequestHoweverItIsCut) {
+  for (size_t cut = 0; cut <= kRequest.size(); ++cut) {
+    RequestReader reader;
+    reader.feed(kRequest.substr(0, cut));
+    if (cut < kRequest.size()) {
+      EXPECT_EQ(reader.next(), Status::kNeedMore) << cut;
+      EXPECT_EQ(reader.is_inside_request(), cut > 0);
+    }
+    reader.feed(kRequest.substr(cut));
+    ASSERT_EQ(reader.next(), Status::kRequest) << cut;
+    expect_request(reader.request());
+  }
+}
+
+TEST(RequestReaderTest, ReadsARequestByteByByte) {
+  RequestReader reader;
+  for (size_t i = 0; i + 1 < kRequest.size(); ++i) {
+    reader.feed(kRequest.substr(i, 1));
+    ASSERT_EQ(reader.next(), Status::kNeedMore) << i;
+  }
+  reader.feed("\n");
+  ASSERT_EQ(reader.next(), Status::kRequest);
+  expect_request(reader.request());
+}
+
+TEST(RequestReaderTest, RequestsMayComeTogether) {
+  RequestReader reader;
+  reader.feed(kRequest + "HEAD / HTTP/1.0\r\n\r\n");
+  ASSERT_EQ(reader.next(), Status::kRequest);
+  expect_request(reader.request());
+  EXPECT_TRUE(reader.is_inside_request());
+  ASSERT_EQ(reader.next(), Status::kRequest);
+  EXPECT_EQ(reader.request().method, "HEAD");
+  EXPECT_FALSE(reader.request().keeps_alive);
+  EXPECT_EQ(reader.next(), Status::kNeedMore);
+}
+
+TEST(RequestReaderTest, HeadersAreBounded) {
+  const std::string line = "GET / HTTP/1.1\r\n";
+  const std::string filler(RequestReader::kHeaderBytesMax, 'a');
+  EXPECT_EQ(verdict(line + "A: " + filler), 431U);
+  EXPECT_EQ(verdict("GET /" + filler), 431U);
+  EXPECT_EQ(verdict(filler), 431U);
+  EXPECT_EQ(verdict(line + "A: " + filler.substr(100) + "\r\n\r\n"), 200U);
+}
+
+TEST(RequestReaderTest, BodiesAreRefused) {
+  EXPECT_EQ(verdict("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello"), 413U);
+  EXPECT_EQ(verdict("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"),
+            413U);
+  EXPECT_EQ(verdict("POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n"), 200U);
+}
+
+TEST(RequestReaderTest, WhatIsNoRequestIsRefused) {
+  for (const std::string bytes :
+       {"*1\r\n$4\r\nPING\r\n", "GET\r\n\r\n", "GET / HTTP/1.1\r\nno colon\r\n\r\n",
+        "GET http://other/ HTTP/1.1\r\n\r\n", "OPTIONS * HTTP/1.1\r\n\r\n",
+        "GET /%zz HTTP/1.1\r\n\r\n", "GET /?a=%0 HTTP/1.1\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+        "GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"}) {
+    EXPECT_EQ(verdict(bytes), 400U) << bytes;
+  }
+  EXPECT_EQ(verdict("GET / HTTP/2.0\r\n\r\n"), 505U);
+}
+
+TEST(RequestReaderTest, NoiseIsReadWithoutHarm) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 2000; ++round) {
+    std::string bytes = kRequest;
+    for (int i = 0; i < 4; ++i) bytes[random() % bytes.size()] = static_cast<char>(random());
+    RequestReader reader;
+    reader.feed(bytes);
+    for (int i = 0; i < 4 && reader.next() == Status::kRequest; ++i) {
+    }
+  }
+}
+
+}  // namespace
+}  // namespace server::admin
