@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT
+//
+// That the keys which a row names are the keys which its command touches. Nothing is asked of the
+// handlers but their behaviour: a word of a command is a key that it touches if the command
+// changes what lies under that name, or if what lies there changes the reply or another key. These
+// words must be those without which a user is refused.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/support/command_test.h"
+
+namespace server {
+namespace {
+
+using Words = std::vector<std::string>;
+
+// One way to call a command. Its words differ from each other and from the names of other keys.
+struct Sample {
+  Words command;
+  std::vector<Words> before{};  // what makes its keys
+};
+
+// Words that stand for the reply to a command before it.
+const std::string kDump = "<DUMP>";
+const std::string kChunk = "<CHUNK>";
+
+const Words kText = {"SET", "k", "12"};
+const Words kOther = {"SET", "l", "13"};
+const Words kFilter = {"BF.ADD", "k", "item"};
+const Words kOtherFilter = {"BF.ADD", "l", "thing"};
+
+const std::vector<Sample> kStrings = {
+    {{"GET", "k"}, {kText}},
+    {{"SET", "k", "v"}, {kText}},
+    {{"SET", "k", "v", "GET"}, {kText}},
+    {{"SET", "k", "v", "IFEQ", "12"}, {kText}},
+    {{"SET", "k", "v", "NX", "EX", "100"}},
+    {{"GETSET", "k", "v"}, {kText}},
+    {{"GETDEL", "k"}, {kText}},
+    {{"GETEX", "k", "PERSIST"}, {kText}},
+    {{"SETNX", "k", "v"}},
+    {{"SETEX", "k", "100", "v"}, {kText}},
+    {{"PSETEX", "k", "100", "v"}, {kText}},
+    {{"MGET", "k", "l", "m"}, {kText, kOther}},
+    {{"MSET", "k", "v", "l", "w"}, {kText}},
+    {{"MSETNX", "k", "v", "l", "w"}},
+    {{"MSETEX", "2", "k", "v", "l", "w", "XX"}, {kText, kOther}},
+    {{"DELEX", "k"}, {kText}},
+    {{"DELEX", "k", "IFEQ", "12"}, {kText}},
+    {{"DIGEST", "k"}, {kText}},
+    {{"APPEND", "k", "v"}, {kText}},
+    {{"STRLEN", "k"}, {kText}},
+    {{"GETRANGE", "k", "0", "9"}, {kText}},
+    {{"SETRANGE", "k", "1", "v"}, {kText}},
+    {{"SUBSTR", "k", "0", "9"}, {kText}},
+    {{"INCR", "k"}, {kText}},
+    {{"DECR", "k"}, {kText}},
+    {{"INCRBY", "k", "3"}, {kText}},
+    {{"DECRBY", "k", "3"}, {kText}},
+    {{"INCRBYFLOAT", "k", "0.5"}, {kText}},
+    {{"LCS", "k", "l"}, {kText, kOther}},
+    {{"SETBIT", "k", "9", "1"}, {kText}},
+    {{"GETBIT", "k", "2"}, {kText}},
+    {{"BITCOUNT", "k"}, {kText}},
+    {{"BITPOS", "k", "1"}, {kText}},
+    {{"BITOP", "OR", "k", "l", "m"}, {kText, kOther, {"SET", "m", "ab"}}},
+    {{"BITOP", "NOT", "k", "l"}, {kText, kOther}},
+    {{"BITFIELD", "k", "INCRBY", "u8", "0", "1"}, {kText}},
+    {{"BITFIELD", "k", "GET", "u8", "0"}, {kText}},
+    {{"BITFIELD_RO", "k", "GET", "u8", "0"}, {kText}},
+};
+const std::vector<Sample> kFilters = {
+    {{"BF.RESERVE", "k", "0.01", "100"}},
+    {{"BF.ADD", "k", "new"}, {kFilter}},
+    {{"BF.MADD", "k", "new", "newer"}, {kFilter}},
+    {{"BF.INSERT", "k", "ITEMS", "new", "newer"}, {kFilter}},
+    {{"BF.EXISTS", "k", "item"}, {kFilter}},
+    {{"BF.MEXISTS", "k", "item", "another"}, {kFilter}},
+    {{"BF.INFO", "k"}, {kFilter}},
+    {{"BF.CARD", "k"}, {kFilter}},
+    {{"BF.SCANDUMP", "k", "0"}, {kFilter}},
+    {{"BF.LOADCHUNK", "k", "1", kChunk}},
+    {{"BF.LOAD", "k", kDump}},
+    {{"BF.DEBUG", "k"}, {kFilter}},
+    {{"BF.STATS", "k"}, {kFilter}},
+    {{"BF.KEXISTS", "2", "k", "l", "item", "thing"}, {kFilter, kOtherFilter}},
+    {{"BF.KADD", "2", "k", "l", "new", "newer"}, {kFilter, kOtherFilter}},
+    {{"BF.MERGE", "k", "l", "m"}, {kFilter, kOtherFilter, {"BF.ADD", "m", "more"}}},
+    {{"BF.MERGE", "k", "l", "FORCE"}, {kFilter, kOtherFilter}},
+    {{"BF.CLEAR", "k"}, {kFilter}},
+    {{"BF.DEL", "k", "item"},
+     {{"BF.RESERVE", "k", "0.01", "100", "DELETABLE"}, {"BF.ADD", "k", "item"}}},
+    {{"BF.TURN", "k", "1", "1700000000"},
+     {{"BF.RESERVE", "k", "0.01", "100", "WINDOW", "60"}, {"BF.ADD", "k", "item"}}},
+};
+const std::vector<Sample> kAnyType = {
+    {{"COPY", "k", "l"}, {kText}},
+    {{"COPY", "k", "l", "REPLACE"}, {kText, kOther}},
+    {{"DEL", "k", "l"}, {kText, kOther}},
+    {{"EXISTS", "k", "l"}, {kText}},
+    {{"MOVE", "k", "1"}, {kText}},
+    {{"RENAME", "k", "l"}, {kText}},
+    {{"RENAMENX", "k", "l"}, {kText}},
+    {{"TOUCH", "k", "l"}, {kText}},
+    {{"TYPE", "k"}, {kText}},
+    {{"UNLINK", "k", "l"}, {kText, kOther}},
+    {{"DUMP", "k"}, {kText}},
+    {{"RESTORE", "k", "0", kDump}},
+    {{"EXPIRE", "k", "100"}, {kText}},
+    {{"EXPIREAT", "k", "1800000000"}, {kText}},
+    {{"EXPIRETIME", "k"}, {{"SET", "k", "12", "EX", "50"}}},
+    {{"PERSIST", "k"}, {{"SET", "k", "12", "EX", "50"}}},
+    {{"PEXPIRE", "k", "100"}, {kText}},
+    {{"PEXPIREAT", "k", "1800000000000"}, {kText}},
+    {{"PEXPIRETIME", "k"}, {{"SET", "k", "12", "EX", "50"}}},
+    {{"PTTL", "k"}, {{"SET", "k", "12", "EX", "50"}}},
+    {{"TTL", "k"}, {{"SET", "k", "12", "EX", "50"}}},
+    {{"OBJECT", "ENCODING", "k"}, {kText}},
+    {{"OBJECT", "FREQ", "k"}, {kText}},
+    {{"OBJECT", "IDLETIME", "k"}, {kText}},
+    {{"OBJECT", "REFCOUNT", "k"}, {kText}},
+    {{"MEMORY", "USAGE", "k"}, {kText}},
+    {{"MEMORY", "USAGE", "k", "SAMPLES", "0"}, {kText}},
+    {{"WATCH", "k", "l"}, {kText}},
+    // Channels: no keys, though the rows say where they stand.
+    {{"SPUBLISH", "k", "message"}, {kText}},
+    {{"SSUBSCRIBE", "k"}, {kText}},
+    {{"SUNSUBSCRIBE", "k"}, {kText}},
+};
+
+std::vector<Sample> samples() {
+  std::vector<Sample> all = kStrings;
+  all.insert(all.end(), kFilters.begin(), kFilters.end());
+  all.insert(all.end(), kAnyType.begin(), kAnyType.end());
+  return all;
+}
+
+// Of the kinds that may lie under a name; the last one is what the sample makes, if anything.
+enum class Variant { kAbsent, kNumber, kBytes, kSeen, kAsMade };
+
+class KeyPositionsTest : public CommandTest {
+ protected:
+  std::string payload(const Words& command, size_t skipped_lines) {
+    std::string reply = run_as_other(command);
+    for (size_t i = 0; i < skipped_lines; ++i) reply.erase(0, reply.find('\n') + 1);
+    return reply.substr(0, reply.size() - 2);
+  }
+
+  // The command with what its placeholders stand for.
+  Words spelled(const Sample& sample) {
+    EXPECT_EQ(run_as_other({"FLUSHALL"}), kOk);
+    run_as_other({"BF.ADD", "k", "loaded"});
+    const std::string chunk = payload({"BF.SCANDUMP", "k", "0"}, 3);
+    const std::string dump = payload({"DUMP", "k"}, 1);
+    Words words = sample.command;
+    for (std::string& word : words) {
+      if (word == kChunk) word = chunk;
+      if (word == kDump) word = dump;
+    }
+    return words;
+  }
+
+  std::string state_of(const std::string& name) {
+    return run_as_other({"DUMP", name}) + run_as_other({"PTTL", name});
+  }
+
+  struct Effect {
+    bool has_changed = false;  // what lies under the name
+    std::string rest;          // the reply, and what lies under all other words
+  };
+
+  // Runs the command with a kind of value under one name.
+  Effect run_with(const Sample& sample, const Words& words, const std::string& name,
+                  Variant variant) {
+    EXPECT_EQ(run_as_other({"FLUSHALL"}), kOk);
+    for (const Words& made : sample.before) run_as_other(made);
+    if (variant != Variant::kAsMade) run_as_other({"DEL", name});
+    if (variant == Variant::kNumber) run_as_other({"SET", name, "4711", "EX", "70"});
+    if (variant == Variant::kBytes) run_as_other({"SET", name, "z\xff"});
+    if (variant == Variant::kSeen) run_as_other({"BF.ADD", name, "unheard"});
+    Effect effect;
+    const std::string before = state_of(name);
+    const bool is_for_journals = words[0] == "BF.TURN";
+    if (is_for_journals) client_->session->origin = CommandOrigin::kOwnJournal;
+    effect.rest = run(words);
+    client_->session->origin = CommandOrigin::kClient;
+    effect.has_changed = state_of(name) != before;
+    for (const std::string& word : words) {
+      if (word != name) effect.rest += state_of(word);
+    }
+    // What WATCH does to a key shows only now.
+    if (run({"MULTI"}) == kOk) {
+      run_as_other({"SET", name, "a change"});
+      effect.has_changed |= run({"EXEC"}) == "*-1\r\n";
+    }
+    run({"RESET"});
+    return effect;
+  }
+
+  bool touches(const Sample& sample, const Words& words, const std::string& name) {
+    std::set<std::string> rests;
+    for (const Variant variant :
+         {Variant::kAbsent, Variant::kNumber, Variant::kBytes, Variant::kSeen, Variant::kAsMade}) {
+      const Effect effect = run_with(sample, words, name, variant);
+      if (effect.has_changed) return true;
+      rests.insert(effect.rest);
+    }
+    return rests.size() > 1;
+  }
+
+  // Whether a user who may use all words as keys but this one is refused.
+  bool needs(const RegisteredCommand& command, const Words& words, const std::string& name) {
+    acl::User user("u", users_.table(), acl::ChannelDefault::kAllChannels);
+    const std::vector<std::string_view> all_commands = {"+@all"};
+    EXPECT_FALSE(user.apply_all(all_commands));
+    for (const std::string& word : words) {
+      // Patterns take no zero bytes: of a payload its length is enough.
+      const bool is_payload = word.size() > 20;
+      const std::string pattern = is_payload ? std::string(word.size(), '?') : word;
+      if (word == name) continue;
+      EXPECT_TRUE(user.apply("~" + pattern));
+    }
+    const std::vector<std::string_view> args(words.begin(), words.end());
+    return denial_of(user, command, args).has_value();
+  }
+
+  const RegisteredCommand& command_of(const Words& words) {
+    const std::vector<std::string_view> args(words.begin(), words.end());
+    return *registry_->find(args);
+  }
+};
+
+TEST_F(KeyPositionsTest, AUserNeedsTheKeysThatTheCommandTouches) {
+  for (const Sample& sample : samples()) {
+    const Words words = spelled(sample);
+    const RegisteredCommand& command = command_of(words);
+    ASSERT_TRUE(command.arity_fits(words.size())) << command.full_name;
+    const size_t first = command.container == nullptr ? 1 : 2;
+    for (size_t i = first; i < words.size(); ++i) {
+      EXPECT_EQ(needs(command, words, words[i]), touches(sample, words, words[i]))
+          << command.full_name << ": " << sample.command[i];
+    }
+  }
+}
+
+TEST_F(KeyPositionsTest, EveryRowWithKeysHasASample) {
+  std::set<std::string> sampled;
+  for (const Sample& sample : samples()) sampled.insert(command_of(sample.command).full_name);
+  // These reach keys that they do not name: all of them, or none.
+  const std::set<std::string> nameless = {
+      "keys",   "randomkey", "scan",    "dbsize",  "flushall",       "flushdb",
+      "swapdb", "lolwut",    "bf.scan", "bf.plan", "debug|populate", "function|flush"};
+  for (size_t i = 0; i < registry_->size(); ++i) {
+    const Command& row = *registry_->at(i).row;
+    const std::string& name = registry_->at(i).full_name;
+    const bool is_on_data = (row.flags & (kWrite | kReadOnly)) != 0;
+    if (row.keys[0].first != 0 || is_on_data) {
+      EXPECT_NE(sampled.contains(name), nameless.contains(name)) << name;
+    }
+  }
+}
+
+// The test above is worth something only if it can tell.
+TEST_F(KeyPositionsTest, AWrongPositionIsSeen) {
+  const Sample sample{{"SETRANGE", "k", "1", "v"}, {kText}};
+  for (const int position : {1, 2, 3}) {
+    Command row = *command_of(sample.command).row;
+    row.keys[0].first = row.keys[0].last = position;
+    RegisteredCommand command = command_of(sample.command);
+    command.row = &row;
+    bool is_same = true;
+    for (size_t i = 1; i < sample.command.size(); ++i) {
+      const std::string& name = sample.command[i];
+      is_same &= needs(command, sample.command, name) == touches(sample, sample.command, name);
+    }
+    EXPECT_EQ(is_same, position == 1) << position;
+  }
+}
+
+}  // namespace
+}  // namespace server
