@@ -94,7 +94,7 @@ class Node:
         with self.connect() as connection:
             return connection.call(*command)
 
-    def write_files(self, leader, changes):
+    def write_files(self, leader, changes, sentinel_changes):
         follows = None if self is leader else f"{leader.address} {leader.port}"
         changes = {
             "bind": self.address, "port": self.port, "replicaof": follows,
@@ -105,6 +105,7 @@ class Node:
             "bind": self.address,
             "port": self.sentinel_port,
             f"sentinel monitor {NAME}": f"{leader.address} {leader.port} {QUORUM}",
+            **sentinel_changes,
         }
         self.sentinel_file.write_text(sample("sentinel.conf", changes))
 
@@ -119,13 +120,13 @@ class Node:
 
 
 class Cluster:
-    def __init__(self, directory, changes=()):
-        """`changes` are directives of the servers with their values."""
+    def __init__(self, directory, changes=(), sentinel_changes=()):
+        """`changes` are directives of the servers with their values, and of the sentinels."""
         self.directory = pathlib.Path(directory)
         self.network = create_network(NODES)
         self.nodes = [Node(self, index) for index in range(NODES)]
         for node in self.nodes:
-            node.write_files(self.nodes[0], dict(changes))
+            node.write_files(self.nodes[0], dict(changes), dict(sentinel_changes))
 
     def start(self):
         for node in self.nodes:

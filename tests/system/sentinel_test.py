@@ -35,11 +35,13 @@ LAG_TOLERANCE_S = 2
 
 
 class SentinelTest(ServerTest):
-    def start_cluster(self, **changes):
+    def start_cluster(self, sentinel_changes=(), **changes):
         directory = tempfile.mkdtemp(prefix="bloomery-sentinel-")
         self.addCleanup(shutil.rmtree, directory, ignore_errors=True)
         cluster = Cluster(
-            directory, {name.replace("_", "-"): value for name, value in changes.items()}
+            directory,
+            {name.replace("_", "-"): value for name, value in changes.items()},
+            sentinel_changes,
         )
         self.addCleanup(self.stop_cluster, cluster)
         cluster.start()
@@ -70,6 +72,42 @@ class SentinelTest(ServerTest):
             command = ["node", WRITER_SCRIPT, folder, package, modules, NAME, PASSWORD, *words]
             writers.append(ProgramWriter(folder, command))
         return [self.start_writer(writer) for writer in writers]
+
+    # --- users ---
+
+    def test_sentinel_and_replicas_need_few_rights(self):
+        """Those that Redis' documentation gives them, and no more."""
+        rights = (
+            "-@all allchannels +multi +slaveof +ping +exec +subscribe +config|rewrite +role "
+            "+publish +info +client|setname +client|kill +script|kill"
+        )
+        cluster, leader = self.start_cluster(
+            {f"sentinel auth-user {NAME}": "watcher", f"sentinel auth-pass {NAME}": "see"},
+            **{
+                "user watcher": f"on >see {rights}",
+                "user follower": "on >copy -@all +psync +replconf +ping",
+                "masteruser": "follower",
+                "masterauth": "copy",
+            },
+        )
+        clients = leader.call("CLIENT", "LIST")
+        self.assertIn(b"user=watcher", clients)
+        self.assertIn(b"user=follower", clients)
+        leader.process.crash()
+        others = [node for node in cluster.nodes if node is not leader]
+        wait_until(
+            lambda: cluster.leader_known_to(others[0]) is not leader,
+            FAILOVER_TIME_MAX_S + 15,
+            "another leader",
+        )
+        leader.start()
+        new_leader = cluster.wait_until_whole(RETURN_TIMEOUT_S)
+        self.assertIsNot(new_leader, leader)
+        self.assertEqual(new_leader.call("SET", "key", "value"), b"OK")
+        cluster.wait_until_equal(new_leader)
+        # Nothing that they sent was refused.
+        for node in cluster.nodes:
+            self.assertEqual(node.call("ACL", "LOG"), [])
 
     # --- failovers ---
 

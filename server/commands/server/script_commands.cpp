@@ -30,6 +30,11 @@ void script_flush(Context& ctx) {
   ctx.reply.ok();
 }
 
+/* SCRIPT KILL, FUNCTION KILL: Sentinel's rights name the first of them. */
+void kill_script(Context& ctx) {
+  ctx.reply.error("NOTBUSY No scripts in execution right now.");
+}
+
 /* FUNCTION FLUSH [ASYNC | SYNC] */
 void function_flush(Context& ctx) {
   if (ctx.args.size() > 3) {
@@ -90,6 +95,16 @@ constexpr Command kFunctionSubcommands[] = {
      .syntax = "[ASYNC | SYNC]",
      .tips = "request_policy:all_shards response_policy:all_succeeded",
      .handler = function_flush},
+    {.name = "kill",
+     .arity = 2,
+     .flags = kNoScript | kAllowBusy,
+     .categories = kScripting,
+     .group = "scripting",
+     .since = "7.0.0",
+     .summary = "Tells that no function runs",
+     .complexity = "O(1)",
+     .tips = "request_policy:all_shards response_policy:one_succeeded",
+     .handler = kill_script},
     {.name = "list",
      .arity = -2,
      .flags = kNoScript,
@@ -136,6 +151,16 @@ constexpr Command kScriptSubcommands[] = {
      .syntax = "[ASYNC | SYNC]",
      .tips = "request_policy:all_nodes response_policy:all_succeeded",
      .handler = script_flush},
+    {.name = "kill",
+     .arity = 2,
+     .flags = kNoScript | kAllowBusy,
+     .categories = kScripting,
+     .group = "scripting",
+     .since = "2.6.0",
+     .summary = "Tells that no script runs",
+     .complexity = "O(1)",
+     .tips = "request_policy:all_shards response_policy:one_succeeded",
+     .handler = kill_script},
 };
 
 const Command kScriptRows[] = {

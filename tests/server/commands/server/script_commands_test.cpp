@@ -26,6 +26,12 @@ TEST_F(ScriptCommandsTest, NoFunctionExists) {
   EXPECT_EQ(state_.changes.load(), 0U) << "a flush of nothing changes nothing";
 }
 
+TEST_F(ScriptCommandsTest, NothingRuns) {
+  const std::string nothing = error("NOTBUSY No scripts in execution right now.");
+  EXPECT_EQ(run({"SCRIPT", "KILL"}), nothing);
+  EXPECT_EQ(run({"FUNCTION", "KILL"}), nothing);
+}
+
 TEST_F(ScriptCommandsTest, CommandsThatRunScriptsAreUnknown) {
   EXPECT_TRUE(run({"EVAL", "return 1", "0"}).starts_with("-ERR unknown command 'EVAL'"));
   EXPECT_TRUE(run({"SCRIPT", "LOAD", "x"}).starts_with("-ERR unknown subcommand 'LOAD'"));
