@@ -27,9 +27,10 @@ core::Result<bool> ValueCondition::holds_for(const Entry& entry) const {
   const std::string_view text = entry.text(scratch);
   if (kind == Kind::kEqual) return text == operand;
   if (kind == Kind::kNotEqual) return text != operand;
-  const auto digest = core::keyspace::parse_digest(operand);
-  if (!digest) return core::Error{std::string(kNoDigest)};
-  const bool is_equal = core::keyspace::value_digest(text) == *digest;
+  // As in Redis, 16 characters that are no digest are another one than any.
+  constexpr size_t kDigestSize = 16;
+  if (operand.size() != kDigestSize) return core::Error{std::string(kNoDigest)};
+  const bool is_equal = core::keyspace::parse_digest(operand) == core::keyspace::value_digest(text);
   return is_equal == (kind == Kind::kDigestEqual);
 }
 
