@@ -49,6 +49,9 @@ std::string arity_text(const RegisteredCommand& command) {
   return fmt::format("ERR wrong number of arguments for '{}' command", command.full_name);
 }
 
+// In Redis a monitor is a kind of replica.
+constexpr std::string_view kMonitorReachesForKeys = "ERR Replica can't interact with the keyspace";
+
 // Whether misuse() has to be asked, which nearly every request answers with no.
 bool may_be_misused(const Environment& environment, const Session& session,
                     const RegisteredCommand& command, Arguments args) {
@@ -84,7 +87,7 @@ const RegisteredCommand* Dispatcher::find(Arguments args) {
 // As may_be_misused(), of refusal().
 bool Dispatcher::may_be_refused(uint32_t flags) const {
   const Admission admission(environment_.config, environment_.memory, session_.origin);
-  return environment_.state.availability.any() ||
+  return environment_.state.availability.any() || session_.peer == Peer::kMonitor ||
          ((flags & kDenyOom) != 0 && admission.is_over_memory_limit());
 }
 
@@ -113,6 +116,9 @@ std::string Dispatcher::refusal(const RegisteredCommand* command, uint32_t flags
   const Admission admission(environment_.config, environment_.memory, session_.origin);
   if ((flags & kDenyOom) != 0 && admission.is_over_memory_limit() && !admission.make_room()) {
     return std::string(kOutOfMemory);
+  }
+  if (session_.peer == Peer::kMonitor && (flags & (kWrite | kReadOnly | kMayReplicate)) != 0) {
+    return std::string(kMonitorReachesForKeys);
   }
   return {};
 }

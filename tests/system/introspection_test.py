@@ -83,6 +83,18 @@ class IntrospectionTest(ServerTest):
             if mark in lines[-1][1]:
                 return lines
 
+    def test_a_monitor_reaches_no_keys(self):
+        refused = b"-ERR Replica can't interact with the keyspace\r\n"
+        for connection in self.connect_both():
+            self.assertEqual(connection.call("MONITOR"), b"OK")
+            for command in (
+                ["GET", "k"], ["SET", "k", "v"], ["PUBLISH", "c", "m"], ["KEYS", "*"],
+            ):  # fmt: skip
+                connection.send(encode(*command))
+                self.assertEqual(connection.read_reply()[1], refused, command)
+            self.assertEqual(connection.call("RESET"), b"RESET")
+            self.assertIsNone(connection.call("GET", "k"))
+
     def test_monitors_see_what_they_see_in_redis(self):
         seen = []
         for client, monitor in zip(self.connect_both(), self.connect_both()):
