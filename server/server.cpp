@@ -83,6 +83,14 @@ std::string executable_path() {
   return std::filesystem::read_symlink("/proc/self/exe", ignored).string();
 }
 
+// Of what happened to a key without a command. REQUIRES: the key's lock.
+void tell_listeners(auto& parts, KeyEvent event, unsigned database, std::string_view key) {
+  parts.key_events.tell(event, database, key);
+  if (parts.state.listeners.has(ChangeListeners::kTracking)) {
+    parts.tracking.invalidate({key, parts.keyspace.ref(key).hash}, {});
+  }
+}
+
 }  // namespace
 
 // The commands, and who may use them.
@@ -158,7 +166,10 @@ struct Server::Parts final : AckListener,
         admin(services, tls, [this](std::function<void()> answer) { visit(std::move(answer)); }),
         rates(statistics, gauges),
         expiry({config, clock, keyspace, state, pause, replication.own_expiries(), gauges}),
-        windows({clock, keyspace, reclaimer, journal, state, pause}),
+        windows({clock, keyspace, reclaimer, journal, state, pause,
+                 [this](unsigned database, std::string_view key) {
+                   tell_listeners(*this, KeyEvent::kBloomTurn, database, key);
+                 }}),
         periodic(threads, config, clock, [this] { tick(); }),
         signals(threads.at(0).context, SIGTERM, SIGINT) {}
 
@@ -166,6 +177,7 @@ struct Server::Parts final : AckListener,
   void visit(Drain::Callback on_all_passed) override;
   void wake_held_back() override;
   void on_log_progress() override;
+  void on_log_event(std::string_view kind, int64_t duration_us) override;
   [[noreturn]] void on_log_fatal(const std::string& cause) override;
   void wake_for_messages(size_t thread_index) override;
   void wake_for_monitors(size_t thread_index);
@@ -242,6 +254,10 @@ void Server::Parts::on_log_progress() {
   for (size_t i = 0; i < threads.count(); ++i) threads.at(i).log_waker.wake();
 }
 
+void Server::Parts::on_log_event(std::string_view kind, int64_t duration_us) {
+  observer.note_event(kind, duration_us / 1000);
+}
+
 void Server::Parts::on_log_fatal(const std::string& cause) {
   log_error(
       "The append log fails and appendfsync is always: ending before anything is answered "
@@ -306,10 +322,7 @@ core::Result<> Server::start() {
   parts.keyspace.set_hooks(
       [&parts](unsigned database, std::string_view key) {
         parts.journal.append(database, std::array<std::string_view, 2>{"DEL", key});
-        parts.key_events.tell(KeyEvent::kExpired, database, key);
-        if (parts.state.listeners.has(ChangeListeners::kTracking)) {
-          parts.tracking.invalidate({key, parts.keyspace.ref(key).hash}, {});
-        }
+        tell_listeners(parts, KeyEvent::kExpired, database, key);
       },
       [&parts] { parts.tracking.invalidate_all(); });
   const auto follow = [this](OptionId id, auto apply) {

@@ -42,6 +42,7 @@ enum class KeyEvent : uint8_t {
   kBloomClear,
   kBloomMerge,
   kBloomLoad,
+  kBloomTurn,
 };
 
 // Who is to be told of keys that commands change, or look for in vain. One load answers that nobody

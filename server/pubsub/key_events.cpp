@@ -47,6 +47,7 @@ constexpr EventRow kEvents[] = {
     {KeyEvent::kBloomClear, "bloom.clear", kBloomEvents},
     {KeyEvent::kBloomMerge, "bloom.merge", kBloomEvents},
     {KeyEvent::kBloomLoad, "bloom.load", kBloomEvents},
+    {KeyEvent::kBloomTurn, "bloom.turn", kBloomEvents},
 };
 
 consteval bool are_in_order() {

@@ -31,12 +31,14 @@ bool window_refreshes(const ScalableFilter& filter) {
 bool turn_before_add(Context& ctx, const KeyRef& key, ScalableFilter& filter) {
   if (filter.window()->settings().counts_items()) return true;
   const int64_t now_ms = leader_time_ms(ctx);
+  const uint64_t newest = filter.window()->newest().ordinal;
   if (now_ms != core::bloom::kNoTime &&
       !persistence::turn_by_clock(ctx.environment.journal, {ctx.database(), key.name}, filter,
                                   now_ms)) {
     ctx.reply.error("ERR problem inserting into filter");
     return false;
   }
+  if (filter.window()->newest().ordinal != newest) ctx.changed(key, KeyEvent::kBloomTurn);
   // Nobody looks at a window that has nothing to forget.
   if (!persistence::has_turns(filter)) {
     core::keyspace::WindowSchedule::of_process().note(key.name);
@@ -71,10 +73,12 @@ void turn(Context& ctx) {
   if (filter == nullptr || filter->window() == nullptr) {
     return ctx.reply.error("ERR no filter with a window");
   }
+  const uint64_t newest = filter->window()->newest().ordinal;
   if (!filter->turn({static_cast<uint64_t>(ordinal), start_ms})) {
     return ctx.reply.error("ERR the window cannot turn");
   }
   free_dropped(ctx, *filter);
+  if (filter->window()->newest().ordinal != newest) ctx.changed(key, KeyEvent::kBloomTurn);
   ctx.journal(ctx.args);
   ctx.reply.ok();
 }

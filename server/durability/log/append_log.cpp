@@ -22,6 +22,11 @@ constexpr uint64_t kBytesBehindMax = uint64_t{32} << 20;
 // A sync of a fast disk takes about as long as timers are late by default.
 constexpr unsigned long kTimerSlackNs = 1000;
 
+// The listener if it wants to hear of LATENCY's events, else null.
+LogListener* event_listener(const Config& config, LogListener* listener) {
+  return config.integer(OptionId::kLatencyMonitorThreshold) > 0 ? listener : nullptr;
+}
+
 }  // namespace
 
 std::string AppendLog::failure_text() const {
@@ -173,8 +178,16 @@ bool AppendLog::sync_is_overdue() const {
 }
 
 void AppendLog::write_and_report() {
-  if (auto written = files_.writer().write(); !written)
-    return report_failure(written.error().message);
+  LogListener* const events = event_listener(config_, listener_);
+  const bool is_beside_sync = is_syncing();
+  const int64_t began_us = events != nullptr ? clock_.monotonic_us() : 0;
+  const auto written = files_.writer().write();
+  if (events != nullptr) {
+    const int64_t took_us = clock_.monotonic_us() - began_us;
+    events->on_log_event("aof-write", took_us);
+    events->on_log_event(is_beside_sync ? "aof-write-pending-fsync" : "aof-write-alone", took_us);
+  }
+  if (!written) return report_failure(written.error().message);
   if (!fails() || writer().has_lost_sync()) return;
   availability_.end(Availability::kAppendLogFails);
   log_notice("The append log takes writes again");
@@ -185,6 +198,9 @@ void AppendLog::sync_and_report() {
   const auto synced = files_.writer().sync();
   const int64_t took_us = clock_.monotonic_us() - sync_began_us_.exchange(kNotSyncing);
   pacing_.note_sync(took_us);
+  if (auto* const events = event_listener(config_, listener_); events != nullptr && is_always()) {
+    events->on_log_event("aof-fsync-always", took_us);
+  }
   if (!synced) report_failure(synced.error().message);
 }
 

@@ -57,8 +57,13 @@ void WindowTurner::look_at(core::keyspace::WindowSchedule::Name name) {
       if (filter.window() == nullptr) continue;
       is_missing = false;
       if (!persistence::has_turns(filter)) continue;
+      const uint64_t newest = filter.window()->newest().ordinal;
       const bool is_turned =
           persistence::turn_by_clock(parts_.journal, {database, name.key}, filter, now_ms);
+      if (filter.window()->newest().ordinal != newest) {
+        parts_.keyspace.notify_modified(database, key);
+        if (parts_.on_turn) parts_.on_turn(database, name.key);
+      }
       if (auto gone = filter.take_dropped()) {
         dropped.push_back(Entry::create({}));
         dropped.back()->set_filter(std::move(gone));

@@ -8,6 +8,9 @@
 // Thread safety: one thread. It takes stripe locks: call it with none held.
 #pragma once
 
+#include <functional>
+#include <string_view>
+
 #include "core/clock.h"
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/reclaimer.h"
@@ -27,6 +30,8 @@ class WindowTurner {
     persistence::Journal& journal;
     const ServerState& state;
     const PauseGate& pause;
+    // Told of each turn under the key's lock, after the watchers; may be empty.
+    std::function<void(unsigned database, std::string_view key)> on_turn{};
   };
   explicit WindowTurner(const Parts& parts, core::keyspace::WindowSchedule& schedule =
                                                 core::keyspace::WindowSchedule::of_process())

@@ -72,6 +72,30 @@ TEST_F(KeyNoticesTest, AReplicaLeavesItToItsLeader) {
   EXPECT_EQ(keyspace_.db_size(0), 1U);
 }
 
+TEST_F(KeyNoticesTest, AnAddThatTurnsAWindowTellsBoth) {
+  run({"BF.RESERVE", "w", "0.01", "400", "WINDOW", "10"});
+  run({"BF.ADD", "w", "a"});
+  taken();
+  advance_ms(2500);
+  run({"BF.ADD", "w", "b"});
+  EXPECT_EQ(taken(), (Texts{"bloom.turn w", "bloom.add w"}));
+  run({"BF.ADD", "w", "c"});
+  EXPECT_EQ(taken(), (Texts{"bloom.add w"}));
+}
+
+TEST_F(KeyNoticesTest, AReplicaTellsItsLeadersTurns) {
+  run({"BF.RESERVE", "w", "0.01", "400", "WINDOW", "10"});
+  run({"BF.ADD", "w", "a"});
+  run_as_other({"WATCH", "w"});
+  taken();
+  client_->session->origin = CommandOrigin::kOwnJournal;
+  const std::string start_ms = std::to_string(clock_.now_ms + 2500);
+  EXPECT_EQ(run({"BF.TURN", "w", "1", start_ms}), kOk);
+  EXPECT_EQ(taken(), (Texts{"bloom.turn w"}));
+  run_as_other({"MULTI"});
+  EXPECT_EQ(run_as_other({"EXEC"}), "*-1\r\n");
+}
+
 TEST_F(KeyNoticesTest, WithoutListenersAReadLeavesTheKeyToTheTick) {
   expire_k();
   key_events_.choose(0);

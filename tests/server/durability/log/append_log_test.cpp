@@ -8,6 +8,9 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <functional>
+#include <map>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -37,7 +40,13 @@ class SteppingClock final : public core::Clock {
 struct Listener final : LogListener {
   void on_log_progress() override { on_progress(); }
   void on_log_fatal(const std::string& cause) override { ADD_FAILURE() << cause; }
+  void on_log_event(std::string_view kind, int64_t duration_us) override {
+    const std::scoped_lock lock(mutex);
+    durations_us[std::string(kind)].push_back(duration_us);
+  }
   std::function<void()> on_progress = [] {};
+  std::mutex mutex;  // guards durations_us
+  std::map<std::string, std::vector<int64_t>> durations_us;
 };
 
 class AppendLogTest : public ::testing::Test {
@@ -93,6 +102,20 @@ TEST_F(AppendLogTest, EverySecondTheCallerWrites) {
   log_.commit(0);
   EXPECT_TRUE(log_.is_safe(end));
   EXPECT_EQ(disk_.operation_count(), 1U);
+}
+
+TEST_F(AppendLogTest, WritesAreEventsOfLatencyWhileThoseAreWatched) {
+  open("everysec");
+  clock_.step_us = 1000;
+  append("key");
+  log_.write();
+  EXPECT_TRUE(listener_.durations_us.empty());
+  ASSERT_TRUE(config_.set({{{"latency-monitor-threshold", "1"}}}));
+  append("key");
+  log_.write();
+  EXPECT_EQ(listener_.durations_us.size(), 2U);
+  EXPECT_EQ(listener_.durations_us["aof-write"], std::vector<int64_t>{1000});
+  EXPECT_EQ(listener_.durations_us["aof-write-alone"], std::vector<int64_t>{1000});
 }
 
 // A command that found an item there tells of the write that put it there.

@@ -133,5 +133,23 @@ TEST_F(WindowTurnerTest, AClockThatJumpsFarForwardNeedsOneTurn) {
   EXPECT_EQ(run({"BF.CARD", "w"}), integer(0));
 }
 
+TEST_F(WindowTurnerTest, WatchersAndListenersAreTold) {
+  std::vector<std::string> told;
+  WindowTurner turner{{clock_, keyspace_, reclaimer_, journal_, state_, pause_,
+                       [&](unsigned database, std::string_view key) {
+                         told.push_back(std::to_string(database) + std::string(key));
+                       }}};
+  run({"WATCH", "w"});
+  turner.tick();
+  EXPECT_TRUE(told.empty());
+  wait_a_generation();
+  turner.tick();
+  EXPECT_EQ(told, std::vector<std::string>{"0w"});
+  run({"MULTI"});
+  EXPECT_EQ(run({"EXEC"}), "*-1\r\n");
+  turner.tick();
+  EXPECT_EQ(told.size(), 1U);
+}
+
 }  // namespace
 }  // namespace server
