@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "server/clustering.h"
 
+#include <utility>
+
 #include "core/keyspace/keyspace.h"
+#include "server/cluster/node/cluster_node.h"
+#include "server/cluster_host.h"
 #include "server/config/config.h"
 #include "server/process/process_facts.h"
 #include "server/process/server_state.h"
@@ -10,15 +14,28 @@ namespace server {
 
 Clustering::Clustering(const Parts& parts) : parts_(parts), state_(parts.facts.io_thread_count) {}
 
+Clustering::~Clustering() = default;
+
 core::Result<> Clustering::prepare() {
   const Config& config = parts_.config;
-  if (ClusterMode{config.integer(OptionId::kClusterEnabled)} != ClusterMode::kEmulated) return {};
+  const ClusterMode mode{config.integer(OptionId::kClusterEnabled)};
+  if (mode == ClusterMode::kNo) return {};
   if (!config.text(OptionId::kReplicaOf).empty()) {
     return core::Error{"replicaof directive not allowed in cluster mode"};
   }
   parts_.keyspace.place_by_slot();
-  state_.publish(cluster::View::emulated(parts_.facts.run_id));
-  state_.set_service(cluster::Service::kUp);
+  if (mode == ClusterMode::kEmulated) {
+    state_.publish(cluster::View::emulated(parts_.facts.run_id));
+    state_.set_service(cluster::Service::kUp);
+  } else {
+    host_ = std::make_unique<ClusterHost>(
+        ClusterHost::Parts{config, parts_.keyspace, parts_.state, parts_.replication, parts_.leader,
+                           parts_.follower, parts_.pause, parts_.threads});
+    auto node =
+        cluster::ClusterNode::make({config, parts_.tls, state_, *host_, parts_.facts.run_id});
+    if (!node) return node.error();
+    node_ = *std::move(node);
+  }
   parts_.state.availability.begin(Availability::kInCluster);
   return {};
 }
@@ -31,6 +48,14 @@ core::Result<> Clustering::check_data() const {
         "You can't have keys in a DB different than DB 0 when in Cluster mode. Exiting."};
   }
   return {};
+}
+
+void Clustering::start() {
+  if (node_ != nullptr) node_->start();
+}
+
+void Clustering::stop() {
+  if (node_ != nullptr) node_->stop();
 }
 
 }  // namespace server

@@ -5,16 +5,29 @@
 // Thread safety: prepare() before other threads start; the rest as its comment says.
 #pragma once
 
+#include <memory>
+#include <string>
+
 #include "core/result.h"
 #include "server/cluster/cluster_state.h"
 
 namespace core::keyspace {
 class Keyspace;
 }
+namespace server::cluster {
+class ClusterNode;
+}
 
 namespace server {
 
+class ClusterHost;
+class CommandThreads;
 class Config;
+class Follower;
+class Leader;
+class PauseGate;
+class Replication;
+class Tls;
 struct ProcessFacts;
 struct ServerState;
 
@@ -25,20 +38,34 @@ class Clustering {
     core::keyspace::Keyspace& keyspace;
     ServerState& state;
     const ProcessFacts& facts;
+    Replication& replication;
+    Leader& leader;
+    Follower& follower;
+    PauseGate& pause;
+    const Tls* tls;
+    CommandThreads& threads;
   };
   explicit Clustering(const Parts& parts);
+  ~Clustering();
 
   // From any thread.
   cluster::ClusterState& state() { return state_; }
+  // What replies to writes need; null where they need none.
+  const cluster::ClusterState* permit() const { return node_ == nullptr ? nullptr : &state_; }
 
   // As `cluster-enabled` says. Errors: why the server cannot start.
   core::Result<> prepare();
   // Behind recovery. Errors: why the data do not fit.
   core::Result<> check_data() const;
+  // Joins the cluster, and leaves it.
+  void start();
+  void stop();
 
  private:
   const Parts parts_;
   cluster::ClusterState state_;
+  std::unique_ptr<ClusterHost> host_;
+  std::unique_ptr<cluster::ClusterNode> node_;
 };
 
 }  // namespace server

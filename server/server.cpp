@@ -105,6 +105,7 @@ struct Run {
   std::atomic<bool> stopping{false};
   std::atomic<int> exit_code{EXIT_SUCCESS};
   std::thread recovery;
+  DirectoryLock directory_lock;
 };
 // In the order of construction; destroyed in reverse.
 struct Server::Parts final : AckListener,
@@ -134,7 +135,8 @@ struct Server::Parts final : AckListener,
                  [this](size_t thread_index) { wake_for_monitors(thread_index); }),
         facts{random_id(), executable_path(), clock.wall_ms(), thread_count(config),
               config.file_path()},
-        clustering({config, keyspace, state, facts}),
+        clustering(
+            {config, keyspace, state, facts, replication, leader, follower, pause, &tls, *this}),
         threads(thread_count(config), durability.append_log()),
         eviction(
             {config, clock, keyspace, reclaimer, state,
@@ -224,7 +226,6 @@ struct Server::Parts final : AckListener,
   boost::asio::signal_set signals;
   uint64_t forks_seen = 0;  // by note_forks()
   Run run;
-  DirectoryLock directory_lock;
 };
 
 void Server::Parts::on_ack() {
@@ -315,8 +316,9 @@ core::Result<> Server::start() {
   if (!registry) return registry.error();
   parts_ = std::make_unique<Parts>(*this, config_, std::move(*registry));
   Parts& parts = *parts_;
-  if (auto locked = parts.directory_lock.take(); !locked) return locked;
+  if (auto locked = parts.run.directory_lock.take(); !locked) return locked;
   if (auto prepared = parts.clustering.prepare(); !prepared) return prepared;
+  parts.threads.set_permit(parts.clustering.permit());
   parts.keyspace.set_reclaimer(&parts.reclaimer);
   parts.memory.set_reclaimer(&parts.reclaimer);
   parts.keyspace.set_hooks(
@@ -391,7 +393,7 @@ void Server::prepare_durability() {
   });
   config_.on_change(OptionId::kDir, [this, &parts]() -> core::Result<> {
     return parts.durability.log_switch().change_directory(
-        [&] { return parts.directory_lock.move_to(config_.directory()); });
+        [&] { return parts.run.directory_lock.move_to(config_.directory()); });
   });
   const auto apply_timestamps = [this, &durability]() -> core::Result<> {
     durability.append_log().files().writer().set_timestamps(
@@ -432,6 +434,7 @@ void Server::recover() {
                                              std::move(leader));
   });
   parts.durability.availability.end(Availability::kLoading);
+  parts.clustering.start();
   log_notice("Ready to accept connections");
   supervisor_.ready("Ready to accept connections");
 }
@@ -446,6 +449,7 @@ int Server::run() {
   parts.threads.run();
   parts.run.recovery.join();
   parts.admin.stop();
+  parts.clustering.stop();
   parts.follower.stop();
   parts.leader.stop();
   if (auto finished = parts.durability.finish(); !finished) {

@@ -32,6 +32,8 @@ class ClusterState {
   explicit ClusterState(size_t thread_count) : seen_(thread_count) {}
 
   void publish(std::shared_ptr<const View> view);
+  // Whether there is a cluster.
+  bool is_on() const { return version_.load(std::memory_order_relaxed) != 0; }
   // The newest view; the reference holds until the thread asks again. REQUIRES: publish().
   const View& view_of(size_t thread_index) {
     Seen& seen = seen_[thread_index];
@@ -48,6 +50,20 @@ class ClusterState {
   Service service() const { return service_.load(std::memory_order_relaxed); }
   void set_service(Service service) { service_.store(service, std::memory_order_relaxed); }
 
+  // Replies to writes may leave while from_us <= permit_clock_us() < until_us.
+  void set_permit(int64_t from_us, int64_t until_us) {
+    if (from_us != permit_from_us_.load(std::memory_order_relaxed)) {
+      // Never the end of one permit with the beginning of another.
+      permit_until_us_.store(0, std::memory_order_release);
+      permit_from_us_.store(from_us, std::memory_order_release);
+    }
+    permit_until_us_.store(until_us, std::memory_order_release);
+  }
+  int64_t permit_until_us() const { return permit_until_us_.load(std::memory_order_acquire); }
+  bool permits_replies(int64_t now_us) const {
+    return now_us < permit_until_us() && permit_from_us_.load(std::memory_order_acquire) <= now_us;
+  }
+
   // For CLUSTER INFO.
   bool etcd_is_up() const { return etcd_is_up_.load(std::memory_order_relaxed); }
   void set_etcd_up(bool is_up) { etcd_is_up_.store(is_up, std::memory_order_relaxed); }
@@ -63,6 +79,8 @@ class ClusterState {
 
   std::atomic<uint64_t> version_{0};
   std::atomic<Service> service_{Service::kDown};
+  std::atomic<int64_t> permit_from_us_{0};
+  std::atomic<int64_t> permit_until_us_{0};
   std::atomic<bool> etcd_is_up_{false};
   mutable std::mutex mutex_;  // guards view_
   std::shared_ptr<const View> view_;

@@ -276,6 +276,10 @@ core::Result<> Config::rewrite(const std::optional<std::vector<std::string>>& us
     const std::lock_guard texts_lock(mutex_);
     texts = texts_;
   }
+  // Of a cluster's node the cluster says whom it follows.
+  if (ClusterMode{integer(OptionId::kClusterEnabled)} == ClusterMode::kYes) {
+    texts[static_cast<size_t>(OptionId::kReplicaOf)].clear();
+  }
   const std::string new_text = rewrite_config_text(old_text, texts, user_lines);
   if (auto written = persistence::write_file_atomically(path, new_text); !written) {
     return failed(written.error());

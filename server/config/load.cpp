@@ -26,11 +26,7 @@ constexpr std::array<std::string_view, 3> kForgotten = {
 constexpr std::string_view kBadDirective = "Bad directive or wrong number of arguments";
 
 // Directives whose absence somebody relying on them must notice.
-std::string_view missing_feature(std::string_view name, std::string_view value) {
-  if (name == "cluster-enabled" && value == "yes") {
-    return "clusters of several servers are not in this version; 'emulated' serves the clients of "
-           "clusters with this one";
-  }
+std::string_view missing_feature(std::string_view name) {
   if (name == "loadmodule") return "modules are not loaded, BF.* is built in";
   return {};
 }
@@ -50,7 +46,7 @@ void Config::warn_if_without_effect(size_t index, const Value& value) {
   const Option& option = option_table()[index];
   // A value that Redis would have had anyway disappoints nobody.
   if (value.text == option.default_text) return;
-  if (const auto feature = missing_feature(option.name, value.text); !feature.empty()) {
+  if (const auto feature = missing_feature(option.name); !feature.empty()) {
     warn(effect_warning(option.name, feature));
   } else if (option.inert) {
     warn(effect_warning(option.name, "it is accepted for the sake of existing files"));
@@ -78,7 +74,7 @@ core::Result<> Config::apply_other(const Directive& directive) {
     return {};
   }
   if (name == "loadmodule" && words.size() >= 2) {
-    warn(effect_warning(name, missing_feature(name, "")));
+    warn(effect_warning(name, missing_feature(name)));
     return {};
   }
   return fatal_config_error(directive, kBadDirective);

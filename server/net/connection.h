@@ -40,7 +40,7 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   // Begins to read. REQUIRES: the thread holds the connection.
   void start();
   // Ends the connection; unsent bytes are dropped.
-  void close();
+  void close() override;
   // Once a second: closes a client that has been idle for longer than `timeout_ms`, which
   // is never when 0, or is over its output limit. May begin a new interval for the peak of the
   // output buffer.

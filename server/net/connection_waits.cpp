@@ -9,6 +9,7 @@
 #include "server/net/connection.h"
 #include "server/process/log.h"
 #include "server/session/awaited_reply.h"
+#include "server/session/cluster_waits.h"
 
 namespace server::net {
 namespace {
@@ -19,6 +20,11 @@ constexpr std::chrono::milliseconds kStalledMax{60'000};
 }  // namespace
 
 void Connection::wake() {
+  if (const std::string news = end_foreign_channels(services_.pubsub, services_.cluster, *session_);
+      !news.empty()) {
+    output_.keep(news);
+    send_unsent();
+  }
   if (session_->kill_requested.load(std::memory_order_acquire) || !dispatcher_.keeps_rights()) {
     close();
   } else if (is_in(State::kPaused)) {
@@ -49,9 +55,9 @@ void Connection::await_end_of_pause() {
   // A bound keeps a wall clock that jumps from holding clients for ever.
   constexpr int64_t kWaitMaxMs = 1000;
   // A hold has no end time; the gate wakes the connection.
-  const int64_t left_ms = services_.pause.holds_writes()
-                              ? kWaitMaxMs
-                              : services_.pause.end_ms() - services_.clock.wall_ms();
+  const bool has_no_end = services_.pause.holds_writes() || awaits_cluster(services_.cluster);
+  const int64_t left_ms =
+      has_no_end ? kWaitMaxMs : services_.pause.end_ms() - services_.clock.wall_ms();
   arm_timer(std::chrono::milliseconds(std::clamp<int64_t>(left_ms, 1, kWaitMaxMs)));
 }
 

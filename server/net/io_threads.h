@@ -89,6 +89,11 @@ class IoThreads {
   // of the log, the first that is not busy. On I/O thread 0.
   IoThread& next();
 
+  // As ReplyGate::set_permit(), of each thread.
+  void set_permit(const cluster::ClusterState* permit) {
+    for (auto& thread : threads_) thread->gate.set_permit(permit);
+  }
+
   // Runs thread 0 on the caller, the others on threads of their own; returns after stop().
   void run();
   // Closes every connection and lets run() return once their coroutines have ended.

@@ -5,6 +5,9 @@
 #include <string>
 #include <utility>
 
+#include "server/cluster/cluster_state.h"
+#include "server/cluster/permit_clock.h"
+
 namespace server::net {
 
 ReplyGate::ReplyGate(ReplyLog& log, std::function<void(bool)> on_waiting)
@@ -13,7 +16,7 @@ ReplyGate::ReplyGate(ReplyLog& log, std::function<void(bool)> on_waiting)
 void ReplyGate::add(ReplySink& sink) {
   if (fresh().empty()) return;
   const bool has_written = !writes_.empty() && writes_.back().begin >= fresh_begin_;
-  parts_.push_back({&sink, replies_.size(), log_.offset_of_replies(has_written)});
+  parts_.push_back({&sink, replies_.size(), log_.offset_of_replies(has_written), has_written});
   fresh_begin_ = replies_.size();
   if (fresh_begin_ >= kGatheredMax) flush();
 }
@@ -24,11 +27,14 @@ void ReplyGate::flush() {
   for (const Part& part : parts_) log_offset = std::max(log_offset, part.log_offset);
   if (!log_.is_safe(log_offset)) log_.write();
   size_t begin = 0;
+  const bool may_acknowledge_now = permit_ == nullptr || may_acknowledge();
   for (const Part& part : parts_) {
-    if (log_.is_safe(part.log_offset)) {
+    if (part.has_written && !may_acknowledge_now) [[unlikely]] {
+      part.sink->close();
+    } else if (log_.is_safe(part.log_offset)) {
       part.sink->send(replies_.view().substr(begin, part.end - begin));
     } else {
-      hold(*part.sink, {begin, part.end}, part.log_offset);
+      hold(part, begin);
     }
     begin = part.end;
   }
@@ -44,14 +50,18 @@ void ReplyGate::truncate(size_t mark) {
   writes_.erase(first, writes_.end());
 }
 
-void ReplyGate::hold(ReplySink& sink, ReplySpan part, uint64_t log_offset) {
+bool ReplyGate::may_acknowledge() const {
+  return permit_->permits_replies(cluster::permit_clock_us());
+}
+
+void ReplyGate::hold(const Part& part, size_t begin) {
   std::vector<ReplySpan> writes;
-  const auto first = std::ranges::lower_bound(writes_, part.begin, {}, &ReplySpan::begin);
+  const auto first = std::ranges::lower_bound(writes_, begin, {}, &ReplySpan::begin);
   for (auto write = first; write != writes_.end() && write->end <= part.end; ++write) {
-    writes.push_back({write->begin - part.begin, write->end - part.begin});
+    writes.push_back({write->begin - begin, write->end - begin});
   }
-  sink.hold(replies_.view().substr(part.begin, part.end - part.begin), writes);
-  held_.push_back({sink.shared_from_this(), log_offset});
+  part.sink->hold(replies_.view().substr(begin, part.end - begin), writes);
+  held_.push_back({part.sink->shared_from_this(), part.log_offset, part.has_written});
   ++new_held_;
   commit_is_due_ = true;
 }
@@ -77,7 +87,10 @@ void ReplyGate::release_held() {
   on_waiting_(true);
   looked_at_.swap(held_);
   for (Held& held : looked_at_) {
-    if (log_.is_safe(held.log_offset)) {
+    const bool may_leave = !held.has_written || permit_ == nullptr || may_acknowledge();
+    if (!may_leave) [[unlikely]] {
+      held.sink->close();
+    } else if (log_.is_safe(held.log_offset)) {
       held.sink->release({});
     } else if (log_.fails()) {
       held.sink->release(log_.failure_text());

@@ -24,6 +24,10 @@
 #include "protocol/output_buffer.h"
 #include "server/durability/log/reply_log.h"
 
+namespace server::cluster {
+class ClusterState;
+}
+
 namespace server::net {
 
 // Where the replies to a command are among others, in bytes.
@@ -42,6 +46,8 @@ class ReplySink : public std::enable_shared_from_this<ReplySink> {
   virtual void hold(std::string_view replies, std::span<const ReplySpan> writes) = 0;
   // The held replies may leave. A non-empty error replaces the replies to writes.
   virtual void release(std::string_view error) = 0;
+  // No reply may leave any more: closes.
+  virtual void close() = 0;
 
  protected:
   ~ReplySink() = default;
@@ -53,6 +59,10 @@ class ReplyGate {
   ReplyGate(ReplyLog& log, std::function<void(bool)> on_waiting);
   ReplyGate(const ReplyGate&) = delete;
   ReplyGate& operator=(const ReplyGate&) = delete;
+
+  // In a cluster, replies to writes leave only while this server has a permit; else their clients
+  // are dropped, for nobody may be told of such a write. Before the thread runs.
+  void set_permit(const cluster::ClusterState* permit) { permit_ = permit; }
 
   // Commands append here, behind the parts that were added.
   protocol::OutputBuffer& replies() { return replies_; }
@@ -78,15 +88,19 @@ class ReplyGate {
     ReplySink* sink;
     size_t end;  // in replies_; it begins where the one before ends
     uint64_t log_offset;
+    bool has_written;
   };
   struct Held {
     std::shared_ptr<ReplySink> sink;
     uint64_t log_offset;
+    bool has_written;
   };
 
   void truncate(size_t mark);
-  void hold(ReplySink& sink, ReplySpan part, uint64_t log_offset);
+  // `begin`: of the part.
+  void hold(const Part& part, size_t begin);
   void release_held();
+  bool may_acknowledge() const;
 
   // More replies than this are flushed before the round ends, while they are still in the cache.
   static constexpr size_t kGatheredMax = size_t{32} << 10;
@@ -94,6 +108,7 @@ class ReplyGate {
   static constexpr size_t kReplyBytesKept = size_t{2} << 20;
 
   ReplyLog& log_;
+  const cluster::ClusterState* permit_ = nullptr;
   const std::function<void(bool)> on_waiting_;
   protocol::OutputBuffer replies_;
   size_t fresh_begin_ = 0;

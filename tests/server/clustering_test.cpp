@@ -6,15 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "core/keyspace/keyspace.h"
-#include "server/config/config.h"
-#include "server/process/process_facts.h"
-#include "server/process/server_state.h"
+#include "tests/support/command_test.h"
 
 namespace server {
 namespace {
 
-class ClusteringTest : public ::testing::Test {
+class ClusteringTest : public CommandTest {
  protected:
   std::string prepare(std::vector<const char*> words) {
     words.insert(words.begin(), "bloomery-server");
@@ -23,11 +20,8 @@ class ClusteringTest : public ::testing::Test {
     return prepared ? "" : prepared.error().message;
   }
 
-  Config config_;
-  core::keyspace::Keyspace keyspace_{2, 1};
-  ServerState state_;
-  ProcessFacts facts_{std::string(40, 'f'), "", 0, 1, ""};
-  Clustering clustering_{{config_, keyspace_, state_, facts_}};
+  Clustering clustering_{{config_, keyspace_, state_, facts_, replication_, leader_, follower_,
+                          pause_, nullptr, threads_}};
 };
 
 TEST_F(ClusteringTest, WithoutAClusterNothingChanges) {
@@ -43,6 +37,17 @@ TEST_F(ClusteringTest, EmulatedClusterServesAtOnce) {
   EXPECT_NE(keyspace_.slot_sizes(), nullptr);
   EXPECT_EQ(clustering_.state().service(), cluster::Service::kUp);
   EXPECT_EQ(clustering_.state().latest()->own_id(), facts_.run_id);
+}
+
+TEST_F(ClusteringTest, EmulatedClusterNeedsNoPermit) {
+  EXPECT_EQ(prepare({"--cluster-enabled", "emulated"}), "");
+  EXPECT_EQ(clustering_.permit(), nullptr);
+}
+
+TEST_F(ClusteringTest, NodeNeedsEtcd) {
+  const std::string folder = ::testing::TempDir();
+  EXPECT_EQ(prepare({"--cluster-enabled", "yes", "--dir", folder.c_str()}),
+            "cluster-enabled yes needs cluster-etcd, the addresses of etcd");
 }
 
 TEST_F(ClusteringTest, ReplicaOfAnotherServerIsNoNode) {

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "server/cluster/cluster_state.h"
+#include "server/cluster/permit_clock.h"
 #include "tests/support/fake_reply_log.h"
 
 namespace server::net {
@@ -29,11 +31,13 @@ struct FakeSink final : ReplySink {
     last_error = error;
     if (on_release) on_release();
   }
+  void close() override { is_dropped = true; }
 
   std::string sent;
   std::string held;
   std::vector<std::string> held_writes;
   std::string last_error;
+  bool is_dropped = false;
   std::function<void()> on_release;
 };
 
@@ -66,6 +70,44 @@ TEST_F(ReplyGateTest, RepliesLeaveWhenTheRoundEnds) {
   EXPECT_TRUE(gate_.replies().empty());
   EXPECT_EQ(log_.writes + log_.commits, 0);
   EXPECT_FALSE(is_waiting_);
+}
+
+TEST_F(ReplyGateTest, WithoutAPermitNoWriteIsAcknowledged) {
+  constexpr int64_t kSecondUs = 1'000'000;
+  cluster::ClusterState state(1);
+  gate_.set_permit(&state);
+  reply(one_, "a", true);
+  reply(two_, "b");
+  gate_.end_round();
+  EXPECT_TRUE(one_->is_dropped);
+  EXPECT_EQ(one_->sent, "");
+  EXPECT_EQ(two_->sent, "b");
+  const int64_t now_us = cluster::permit_clock_us();
+  state.set_permit(now_us + 60 * kSecondUs, now_us + 120 * kSecondUs);
+  reply(one_, "c", true);
+  gate_.end_round();
+  EXPECT_EQ(one_->sent, "");
+  state.set_permit(now_us, now_us + 60 * kSecondUs);
+  reply(one_, "d", true);
+  gate_.end_round();
+  EXPECT_EQ(one_->sent, "d");
+}
+
+TEST_F(ReplyGateTest, PermitMustHoldWhenTheLogIsSafe) {
+  constexpr int64_t kSecondUs = 1'000'000;
+  cluster::ClusterState state(1);
+  gate_.set_permit(&state);
+  const int64_t now_us = cluster::permit_clock_us();
+  state.set_permit(now_us, now_us + 60 * kSecondUs);
+  log_.end = 10;
+  reply(one_, "a", true);
+  gate_.end_round();
+  EXPECT_EQ(one_->held, "a");
+  state.set_permit(now_us, now_us);
+  log_.safe = 10;
+  gate_.release_safe();
+  EXPECT_TRUE(one_->is_dropped);
+  EXPECT_EQ(one_->sent, "");
 }
 
 TEST_F(ReplyGateTest, ManyBytesLeaveBefore) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Cluster clients against one server that plays a whole cluster. CLUSTER_CLIENT names the package:
-// redis, ioredis or @valkey/valkey-glide.
+// Cluster clients against a cluster of CLUSTER_LEADERS shards, without it against one server that
+// plays a whole cluster. CLUSTER_CLIENT names the package: redis, ioredis or @valkey/valkey-glide.
 'use strict';
 const { assert, load, port, protocol, rejects, run } = require('./client.cjs');
 const KEYS = 200;
+const LEADERS = Number(process.env.CLUSTER_LEADERS ?? 1);
 
 // What each client calls the same things; `command` sends any words, the second being the key.
 const openers = {
@@ -18,7 +19,7 @@ const openers = {
       throw error;
     });
     await cluster.connect();
-    assert.equal(cluster.masters.length, 1);
+    assert.equal(cluster.masters.length, LEADERS);
     return {
       command: (words, isReadOnly) => cluster.sendCommand(words[1], isReadOnly, words),
       atomically: (key) => cluster.multi().set(key, '1').incr(key).exec(),
@@ -31,7 +32,7 @@ const openers = {
       redisOptions: { protocol },
     });
     await new Promise((resolve, reject) => cluster.once('ready', resolve).once('error', reject));
-    assert.equal(cluster.nodes('master').length, 1);
+    assert.equal(cluster.nodes('master').length, LEADERS);
     return {
       command: (words) => cluster.call(...words),
       atomically: async (key) => {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "server/cluster/cluster_state.h"
+#include "server/cluster/permit_clock.h"
 #include "server/cluster/router.h"
 #include "server/commands/server/replica_role.h"
 #include "server/config/config.h"
@@ -218,7 +219,9 @@ std::string cluster_info_text(const Context& ctx) {
     field(name, 0);
   }
   if (!view.is_emulated()) {
-    text += fmt::format("cluster_etcd:{}\r\n", state.etcd_is_up() ? "up" : "down");
+    const int64_t left_us = state.permit_until_us() - cluster::permit_clock_us();
+    text += fmt::format("cluster_permit_ms:{}\r\ncluster_etcd:{}\r\n",
+                        std::max<int64_t>(0, left_us / 1000), state.etcd_is_up() ? "up" : "down");
   }
   return text;
 }

@@ -1,0 +1,352 @@
+// SPDX-License-Identifier: MIT
+#include "server/cluster/node/cluster_node.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <random>
+#include <sstream>
+#include <utility>
+#include <variant>
+
+#include "server/cluster/member/member.h"
+#include "server/cluster/permit_clock.h"
+#include "server/config/config.h"
+#include "server/process/log.h"
+
+namespace server::cluster {
+namespace {
+
+constexpr int64_t kTicksPerQuestion = 20;
+
+std::string random_node_id() {
+  std::random_device device;
+  std::string id;
+  for (int i = 0; i < 5; ++i) id += fmt::format("{:08x}", device());
+  return id;
+}
+
+Service service_of(MemberService service) {
+  switch (service) {
+    case MemberService::kServes:
+      return Service::kUp;
+    case MemberService::kWaits:
+      return Service::kHeld;
+    case MemberService::kNone:
+    case MemberService::kDown:
+      break;
+  }
+  return Service::kDown;
+}
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+MemberOptions member_options(const NodeFile& file, const PermitTimes& times) {
+  return {.id = file.id,
+          .times = times,
+          .started_us = permit_clock_us(),
+          .kept_shard = file.kept_shard,
+          .kept_epoch = file.kept_epoch};
+}
+
+}  // namespace
+
+core::Result<std::unique_ptr<ClusterNode>> ClusterNode::make(const Parts& parts) {
+  const Config& config = parts.config;
+  const std::string path = config.directory() + "/cluster.json";
+  auto read = read_node_file(path);
+  if (!read) return read.error();
+  const std::string wanted_id = config.text(OptionId::kClusterNodeId);
+  NodeFile file;
+  if (read->has_value()) file = **std::move(read);
+  if (!wanted_id.empty() && wanted_id != file.id) {
+    file = NodeFile();
+    file.id = wanted_id;
+  }
+  if (file.id.empty()) file.id = random_node_id();
+  if (auto written = write_node_file(path, file); !written) return written.error();
+  const std::chrono::milliseconds timeout(config.integer(OptionId::kClusterNodeTimeout));
+  std::unique_ptr<ClusterNode> node(new ClusterNode(parts, std::move(file), path, timeout));
+  if (auto connected = node->connect(); !connected) return connected.error();
+  node->publish_view();
+  return node;
+}
+
+ClusterNode::ClusterNode(const Parts& parts, NodeFile file, std::string path,
+                         std::chrono::milliseconds timeout)
+    : parts_(parts),
+      file_(std::move(file)),
+      path_(std::move(path)),
+      timeout_(timeout),
+      keys_(parts.config.text(OptionId::kClusterName)),
+      times_(PermitTimes::of_timeout(timeout.count() * 1000)),
+      work_(boost::asio::make_work_guard(io_)),
+      timer_(io_),
+      member_(std::make_unique<Member>(member_options(file_, times_))) {}
+
+ClusterNode::~ClusterNode() {
+  stop();
+}
+
+core::Result<> ClusterNode::connect() {
+  const Config& config = parts_.config;
+  EtcdOptions options;
+  options.endpoints = words_of(config.text(OptionId::kClusterEtcd));
+  if (options.endpoints.empty()) {
+    return core::Error{"cluster-enabled yes needs cluster-etcd, the addresses of etcd"};
+  }
+  options.user = config.text(OptionId::kClusterEtcdUser);
+  options.password = config.text(OptionId::kClusterEtcdPassword);
+  options.ca_file = config.text(OptionId::kClusterEtcdCaFile);
+  auto client = EtcdClient::make(io_, std::move(options));
+  if (!client) return client.error();
+  client_ = *std::move(client);
+  feed_ = std::make_unique<EtcdFeed>(
+      io_, *client_, keys_,
+      EtcdFeed::Handlers{[this](const TopologyVersion& seen) { topology_seen(seen); },
+                         [this](const IdSet& alive) { alive_seen(alive); }});
+  const std::string value =
+      fmt::format(R"({{"run":"{}","ver":"{}"}})", parts_.run_id, BLOOMERY_VERSION);
+  presence_ = std::make_unique<Presence>(
+      io_, *client_, Presence::Terms{keys_.alive(file_.id), value, timeout_},
+      [this] { return !member_->has_lost_data(permit_clock_us()); });
+  peers_ = std::make_unique<Peers>(io_, config, parts_.tls);
+  return {};
+}
+
+void ClusterNode::start() {
+  boost::asio::post(io_, [this] {
+    // The facts first: the topology finds the Member knowing what it has.
+    tick();
+    if (file_.topology.revision != 0) topology_seen(file_.topology);
+    feed_->start();
+    presence_->start();
+  });
+  thread_ = std::thread([this] { io_.run(); });
+  log_notice("Cluster: this node is {} of the cluster '{}'", file_.id,
+             parts_.config.text(OptionId::kClusterName));
+}
+
+void ClusterNode::stop() {
+  if (!thread_.joinable()) return;
+  boost::asio::post(io_, [this] { presence_->leave([this] { io_.stop(); }); });
+  thread_.join();
+  // No handler of theirs runs any more.
+  parts_.state.set_service(Service::kDown);
+  peers_.reset();
+  presence_.reset();
+  feed_.reset();
+  client_.reset();
+}
+
+void ClusterNode::post(std::function<void(Member&, int64_t now_us)> task) {
+  boost::asio::post(io_, [this, task = std::move(task)] {
+    task(*member_, permit_clock_us());
+    settle();
+  });
+}
+
+void ClusterNode::ask_leader(std::vector<std::string> words, Peers::Handler done) {
+  boost::asio::post(io_, [this, words = std::move(words), done = std::move(done)]() mutable {
+    const Shard* const shard = member_->topology().topology.shard_of(file_.id);
+    ask_peer(shard == nullptr ? "" : shard->leader, std::move(words), std::move(done));
+  });
+}
+
+void ClusterNode::tick() {
+  const TopologyVersion& known = member_->topology();
+  member_->tick(permit_clock_us(),
+                parts_.host.facts(known.topology, known.topology.shard_of(file_.id)));
+  settle();
+  timer_.expires_after(
+      std::chrono::microseconds(std::max<int64_t>(1000, times_.ask_us / kTicksPerQuestion)));
+  timer_.async_wait([this](const boost::system::error_code& error) {
+    if (!error) tick();
+  });
+}
+
+void ClusterNode::topology_seen(const TopologyVersion& seen) {
+  member_->topology_seen(permit_clock_us(), seen);
+  settle();
+}
+
+void ClusterNode::alive_seen(const IdSet& alive) {
+  view_is_due_ = view_is_due_ || !knows_alive_ || alive != alive_;
+  alive_ = alive;
+  knows_alive_ = true;
+  member_->alive_seen(permit_clock_us(), alive);
+  settle();
+}
+
+void ClusterNode::settle() {
+  // An end of the permit at once, its beginning behind what comes with it.
+  if (service_of(member_->service(permit_clock_us())) != Service::kUp) show_service();
+  for (auto actions = member_->take_actions(); !actions.empty();
+       actions = member_->take_actions()) {
+    for (const MemberAction& action : actions) {
+      std::visit([this](const auto& one) { carry_out(one); }, action);
+    }
+  }
+  if (member_->topology().revision > file_.topology.revision) {
+    file_.topology = member_->topology();
+    view_is_due_ = true;
+    (void)keep_file();
+  }
+  if (std::exchange(view_is_due_, false)) publish_view();
+  show_service();
+  if (std::exchange(must_release_, false)) parts_.host.release_writes();
+}
+
+void ClusterNode::show_service() {
+  const int64_t now_us = permit_clock_us();
+  const Service service = service_of(member_->service(now_us));
+  parts_.state.set_permit(member_->permit().from_us(), member_->permit().until_us());
+  parts_.state.set_etcd_up(presence_->etcd_answers());
+  if (parts_.state.service() == service) return;
+  parts_.state.set_service(service);
+  parts_.host.service_changed();
+}
+
+void ClusterNode::publish_view() {
+  if (file_.topology.revision == 0) {
+    parts_.state.publish(std::make_shared<View>(file_.id));
+  } else {
+    std::vector<std::string> alive(alive_.begin(), alive_.end());
+    // Until etcd has told, nobody is taken for dead.
+    if (!knows_alive_) {
+      for (const Node& node : file_.topology.topology.nodes) alive.push_back(node.id);
+    }
+    parts_.state.publish(std::make_shared<View>(file_.id, file_.topology, std::move(alive)));
+  }
+  parts_.host.service_changed();
+}
+
+bool ClusterNode::keep_file() {
+  const auto written = write_node_file(path_, file_);
+  if (!written) log_warning("Cluster: {}", written.error().message);
+  return written.has_value();
+}
+
+void ClusterNode::carry_out(const ReadTopology& action) {
+  EtcdRange range{keys_.topology};
+  if (action.known_revision != 0) range.min_mod_revision = action.known_revision + 1;
+  client_->range(range, [this, call = action.call](const EtcdResult<EtcdRangeReply>& result) {
+    const EtcdKeyValue* const stored =
+        result.answered() ? result.reply.find(keys_.topology) : nullptr;
+    const int64_t now_us = permit_clock_us();
+    if (stored != nullptr) {
+      auto parsed = parse_topology(stored->value);
+      if (parsed) {
+        member_->topology_read(now_us, call, ReadOutcome::kChanged,
+                               {*std::move(parsed), stored->mod_revision});
+      } else {
+        member_->topology_read(now_us, call, ReadOutcome::kUnknown);
+      }
+    } else {
+      // A document that is gone confirms nothing.
+      const bool is_there = result.answered() && result.reply.count > 0;
+      member_->topology_read(now_us, call,
+                             is_there ? ReadOutcome::kUnchanged : ReadOutcome::kUnknown);
+    }
+    settle();
+  });
+}
+
+void ClusterNode::carry_out(const ChangeTopology& action) {
+  EtcdTxn txn;
+  txn.compares = {EtcdCompare::unchanged(keys_.topology, action.revision)};
+  if (!action.gone.empty()) txn.compares.push_back(EtcdCompare::absent(keys_.alive(action.gone)));
+  if (action.needs_own_alive) {
+    // Without one the comparison fails: no key has this revision.
+    const uint64_t own = presence_->mod_revision();
+    constexpr uint64_t kNever = 1;
+    txn.compares.push_back(EtcdCompare::unchanged(keys_.alive(file_.id), own == 0 ? kNever : own));
+  }
+  txn.success = {EtcdPut{keys_.topology, topology_json(action.topology)}};
+  txn.failure = {EtcdRange{keys_.topology}};
+  client_->txn(txn, [this, call = action.call](const EtcdResult<EtcdTxnReply>& result) {
+    const int64_t now_us = permit_clock_us();
+    if (!result.answered()) {
+      // Also where etcd has refused it: an earlier try may still be carried out.
+      member_->topology_changed(now_us, call, ChangeOutcome::kUnknown);
+    } else if (result.reply.succeeded) {
+      member_->topology_changed(now_us, call, ChangeOutcome::kCommitted, result.reply.revision);
+    } else {
+      const EtcdKeyValue* const stored =
+          result.reply.responses.empty() ? nullptr : result.reply.responses[0].find(keys_.topology);
+      if (stored != nullptr) feed_->take_topology(*stored);
+      member_->topology_changed(permit_clock_us(), call, ChangeOutcome::kRefused);
+    }
+    settle();
+  });
+}
+
+void ClusterNode::ask_peer(const std::string& id, std::vector<std::string> words,
+                           Peers::Handler handler) {
+  const Node* const node = member_->topology().topology.node(id);
+  if (node != nullptr) return peers_->call(*node, std::move(words), std::move(handler));
+  boost::asio::post(io_, [handler = std::move(handler)] { handler(std::nullopt); });
+}
+
+void ClusterNode::carry_out(const AskPromise& action) {
+  ask_peer(action.peer, {"CLUSTERX", "PROMISE", action.shard, std::to_string(action.epoch)},
+           [this, call = action.call, peer = action.peer](const std::optional<std::string>& line) {
+             member_->promise_answered(permit_clock_us(), call, peer, line == "+OK");
+             settle();
+           });
+}
+
+void ClusterNode::carry_out(const AskOffset& action) {
+  ask_peer(action.peer, {"CLUSTERX", "OFFSET", action.shard},
+           [this, call = action.call, peer = action.peer](const std::optional<std::string>& line) {
+             std::optional<HistoryPosition> position;
+             if (line && line->starts_with('+')) {
+               HistoryPosition read;
+               std::istringstream words(line->substr(1));
+               if (words >> read.epoch >> read.offset) position = read;
+             }
+             member_->offset_answered(permit_clock_us(), call, peer, position);
+             settle();
+           });
+}
+
+void ClusterNode::carry_out(const TellResigned& action) {
+  ask_peer(action.peer, {"CLUSTERX", "RESIGNED", action.shard, std::to_string(action.epoch)},
+           [](const std::optional<std::string>&) {});
+}
+
+void ClusterNode::carry_out(const KeepEpoch& action) {
+  file_.kept_shard = action.shard;
+  file_.kept_epoch = action.epoch;
+  if (keep_file()) member_->epoch_kept(permit_clock_us(), action.shard, action.epoch);
+}
+
+void ClusterNode::carry_out(const HoldWrites& /*action*/) {
+  parts_.host.hold_writes([this](uint64_t offset) {
+    post([offset](Member& member, int64_t now_us) { member.writes_held(now_us, offset); });
+  });
+}
+
+void ClusterNode::carry_out(const ReleaseWrites& /*action*/) {
+  must_release_ = true;
+}
+
+void ClusterNode::carry_out(const Promote& action) {
+  log_notice("Cluster: this node leads its shard in epoch {}", action.epoch);
+  parts_.host.promote(action.epoch);
+}
+
+void ClusterNode::carry_out(const Follow& action) {
+  const Node* const leader = member_->topology().topology.node(action.leader);
+  if (leader == nullptr) return;
+  log_notice("Cluster: this node follows {} in epoch {}", action.leader, action.epoch);
+  parts_.host.follow(*leader, action.epoch);
+}
+
+}  // namespace server::cluster

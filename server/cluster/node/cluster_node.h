@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+//
+// ClusterNode: this process as a node of a cluster. Its thread asks etcd and the other nodes, runs
+// the Member, which decides, and carries out what it decides; it publishes what clients are shown.
+//
+//   etcd ──► EtcdFeed ──► Member ──► actions ──► etcd, Peers, NodeHost
+//                            └─────► ClusterState ──► threads that serve clients
+//
+// Invariants: etcd is never asked on behalf of a command. What is kept in cluster.json is on the
+// disk before the Member hears that it is.
+// Thread safety: make() and start() by one thread; post() and stop() by any.
+// Source: docs/architecture.md, "A cluster".
+#pragma once
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "core/result.h"
+#include "server/cluster/cluster_state.h"
+#include "server/cluster/etcd_client.h"
+#include "server/cluster/member/member_queue.h"
+#include "server/cluster/node/etcd_feed.h"
+#include "server/cluster/node/node_file.h"
+#include "server/cluster/node/node_host.h"
+#include "server/cluster/node/peers.h"
+#include "server/cluster/node/presence.h"
+
+namespace server {
+class Config;
+class Tls;
+}  // namespace server
+
+namespace server::cluster {
+
+class Member;
+
+class ClusterNode final : public MemberQueue {
+ public:
+  struct Parts {
+    const Config& config;
+    const Tls* tls;
+    ClusterState& state;
+    NodeHost& host;
+    std::string run_id;
+  };
+  // Reads cluster.json, or makes one. Errors: etcd's options, or the file.
+  static core::Result<std::unique_ptr<ClusterNode>> make(const Parts& parts);
+  ~ClusterNode();
+  ClusterNode(const ClusterNode&) = delete;
+  ClusterNode& operator=(const ClusterNode&) = delete;
+
+  const std::string& id() const { return file_.id; }
+  void start();
+  // Leaves etcd and ends the thread.
+  void stop();
+  // What the Member wants behind it is done.
+  void post(std::function<void(Member&, int64_t now_us)> task) override;
+  void ask_leader(std::vector<std::string> words, Peers::Handler done) override;
+
+ private:
+  ClusterNode(const Parts& parts, NodeFile file, std::string path,
+              std::chrono::milliseconds timeout);
+
+  core::Result<> connect();
+  void tick();
+  void topology_seen(const TopologyVersion& seen);
+  void alive_seen(const IdSet& alive);
+  // After each event: carries out what the Member wants and shows clients what has changed.
+  void settle();
+  void show_service();
+  void publish_view();
+  bool keep_file();
+
+  void carry_out(const ReadTopology& action);
+  void carry_out(const ChangeTopology& action);
+  void carry_out(const AskPromise& action);
+  void carry_out(const AskOffset& action);
+  void carry_out(const TellResigned& action);
+  void carry_out(const KeepEpoch& action);
+  void carry_out(const HoldWrites& action);
+  void carry_out(const ReleaseWrites& action);
+  void carry_out(const Promote& action);
+  void carry_out(const Follow& action);
+  void ask_peer(const std::string& id, std::vector<std::string> words, Peers::Handler handler);
+
+  const Parts parts_;
+  NodeFile file_;
+  const std::string path_;
+  const std::chrono::milliseconds timeout_;
+  const EtcdKeys keys_;
+  const PermitTimes times_;
+  boost::asio::io_context io_;
+  boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
+  boost::asio::steady_timer timer_;
+  const std::unique_ptr<Member> member_;
+  IdSet alive_;
+  bool knows_alive_ = false;
+  bool view_is_due_ = true;
+  bool must_release_ = false;
+  std::unique_ptr<EtcdClient> client_;
+  std::unique_ptr<EtcdFeed> feed_;
+  std::unique_ptr<Presence> presence_;
+  std::unique_ptr<Peers> peers_;
+  std::thread thread_;
+};
+
+}  // namespace server::cluster

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#include "server/cluster/node/node_file.h"
+
+#include <fmt/format.h>
+
+#include <boost/json.hpp>
+#include <filesystem>
+#include <limits>
+#include <system_error>
+
+#include "persistence/files/file.h"
+
+namespace server::cluster {
+namespace {
+
+namespace json = boost::json;
+
+constexpr int kFormat = 1;
+constexpr auto kNumberMax = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+
+core::Error fault(std::string_view what) {
+  return core::Error{fmt::format("ERR cluster.json: {}", what)};
+}
+
+std::optional<std::string> text_of(const json::object& object, std::string_view name) {
+  const json::value* value = object.if_contains(name);
+  if (value == nullptr || !value->is_string()) return std::nullopt;
+  return std::string(value->get_string());
+}
+
+std::optional<uint64_t> number_of(const json::object& object, std::string_view name) {
+  const json::value* value = object.if_contains(name);
+  boost::system::error_code failed;
+  const auto number = value == nullptr ? 0 : value->to_number<uint64_t>(failed);
+  if (value == nullptr || failed || number > kNumberMax) return std::nullopt;
+  return number;
+}
+
+}  // namespace
+
+core::Result<NodeFile> parse_node_file(std::string_view text) {
+  boost::system::error_code failed;
+  const json::value document = json::parse(text, failed);
+  const json::object* object = failed ? nullptr : document.if_object();
+  if (object == nullptr) return fault("is no JSON object");
+  if (number_of(*object, "format") != kFormat) return fault("has an unknown format");
+  const auto id = text_of(*object, "id");
+  const auto shard = text_of(*object, "kept_shard");
+  const auto epoch = number_of(*object, "kept_epoch");
+  const auto revision = number_of(*object, "revision");
+  if (!id || !is_node_id(*id)) return fault("has no id");
+  if (!shard || !epoch || !revision) return fault("lacks a value");
+  NodeFile file{*id, {}, *shard, *epoch};
+  if (*revision == 0) return file;
+  const json::value* topology = object->if_contains("topology");
+  if (topology == nullptr) return fault("lacks a value");
+  auto parsed = parse_topology(json::serialize(*topology));
+  if (!parsed) return parsed.error();
+  file.topology = {*std::move(parsed), *revision};
+  return file;
+}
+
+std::string node_file_text(const NodeFile& file) {
+  json::object object;
+  object["format"] = kFormat;
+  object["id"] = file.id;
+  object["kept_shard"] = file.kept_shard;
+  object["kept_epoch"] = file.kept_epoch;
+  object["revision"] = file.topology.revision;
+  if (file.topology.revision != 0) {
+    object["topology"] = json::parse(topology_json(file.topology.topology));
+  }
+  return json::serialize(object) + "\n";
+}
+
+core::Result<std::optional<NodeFile>> read_node_file(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return std::optional<NodeFile>();
+  const auto text = persistence::read_whole_file(path, 2 * kTopologyBytesMax);
+  if (!text) return text.error();
+  auto parsed = parse_node_file(*text);
+  if (!parsed) return parsed.error();
+  return std::optional(*std::move(parsed));
+}
+
+core::Result<> write_node_file(const std::string& path, const NodeFile& file) {
+  return persistence::write_file_atomically(path, node_file_text(file));
+}
+
+}  // namespace server::cluster

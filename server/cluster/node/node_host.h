@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+//
+// NodeHost: what a node of a cluster asks of its server, and tells it. An interface, so that the
+// node can be tried without one.
+//
+// Thread safety: called by the node's thread; hold_writes() calls back from any.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "server/cluster/member/member_actions.h"
+#include "server/cluster/topology.h"
+
+namespace server::cluster {
+
+class NodeHost {
+ public:
+  // `shard`: the own one, whose members the replicas are; null while there is none.
+  virtual ReplicationFacts facts(const Topology& topology, const Shard* shard) = 0;
+  virtual void promote(uint64_t epoch) = 0;
+  virtual void follow(const Node& leader, uint64_t epoch) = 0;
+  // Calls back with the stream's end once no write is under way any more and none begins.
+  virtual void hold_writes(std::function<void(uint64_t offset)> on_held) = 0;
+  virtual void release_writes() = 0;
+  // Clients may be served otherwise than before: by another view, or after a wait.
+  virtual void service_changed() = 0;
+
+ protected:
+  ~NodeHost() = default;
+};
+
+}  // namespace server::cluster

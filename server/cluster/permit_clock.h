@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+//
+// The clock of permits: it goes on while the machine sleeps, and never back.
+//
+// Thread safety: any thread.
+// Source: CLOCK_BOOTTIME in https://man7.org/linux/man-pages/man2/clock_gettime.2.html.
+#pragma once
+
+#include <time.h>
+
+#include <cstdint>
+
+namespace server::cluster {
+
+inline int64_t permit_clock_us() {
+  struct timespec now {};
+  (void)clock_gettime(CLOCK_BOOTTIME, &now);
+  return int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1000;
+}
+
+}  // namespace server::cluster

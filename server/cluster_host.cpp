@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+#include "server/cluster_host.h"
+
+#include <mutex>
+#include <utility>
+
+#include "core/keyspace/keyspace.h"
+#include "server/config/config.h"
+#include "server/dispatch/pause_gate.h"
+#include "server/process/server_state.h"
+#include "server/replication/leader/leader.h"
+#include "server/replication/roles/follower.h"
+#include "server/replication/stream/replication.h"
+
+namespace server {
+
+using cluster::Node;
+using cluster::ReplicationFacts;
+using cluster::Shard;
+using cluster::Topology;
+using core::keyspace::Locking;
+
+ReplicationFacts ClusterHost::facts(const Topology& topology, const Shard* shard) {
+  ReplicationFacts facts;
+  if (parts_.replication.is_replica()) {
+    const FollowerState link = parts_.follower.figures().state;
+    if (link == FollowerState::kSync) is_torn_ = true;
+    if (link == FollowerState::kConnected) {
+      is_torn_ = false;
+      epoch_ = followed_epoch_;
+    }
+  }
+  const bool is_loading = parts_.state.availability.has(Availability::kLoading);
+  const uint64_t offset = parts_.replication.offset();
+  const bool has_history = epoch_ != 0 || offset != 0 || parts_.keyspace.db_size(0) != 0;
+  facts.has_whole_copy = !is_loading && !is_torn_ && has_history;
+  facts.position = {epoch_, offset};
+  if (shard == nullptr) return facts;
+  for (const Leader::Description& replica : parts_.leader.describe()) {
+    for (const std::string& id : shard->members) {
+      const Node* const node = topology.node(id);
+      const bool has_port =
+          replica.port != 0 && (replica.port == node->port || replica.port == node->tls_port);
+      if (!has_port || replica.address != node->ip) continue;
+      facts.replicas.push_back({id, replica.acked, replica.state == Replica::State::kOnline});
+    }
+  }
+  return facts;
+}
+
+void ClusterHost::promote(uint64_t epoch) {
+  const auto stream = parts_.replication.hold(Locking::kTake);
+  parts_.follower.promote(Locking::kTake);
+  epoch_ = epoch;
+  is_torn_ = false;
+}
+
+void ClusterHost::follow(const Node& leader, uint64_t epoch) {
+  const bool uses_tls = parts_.config.flag(OptionId::kTlsReplication);
+  const uint16_t port = uses_tls && leader.tls_port != 0 ? leader.tls_port : leader.port;
+  const auto stream = parts_.replication.hold(Locking::kTake);
+  followed_epoch_ = epoch;
+  parts_.follower.follow({leader.ip, port, false}, Locking::kTake);
+}
+
+void ClusterHost::hold_writes(std::function<void(uint64_t offset)> on_held) {
+  parts_.pause.hold_writes(PauseGate::Hold::kHandover);
+  parts_.pause.drain([this, on_held = std::move(on_held)] {
+    parts_.leader.request_acks();
+    on_held(parts_.replication.offset());
+  });
+}
+
+void ClusterHost::release_writes() {
+  parts_.pause.release_writes(PauseGate::Hold::kHandover);
+}
+
+void ClusterHost::service_changed() {
+  parts_.threads.wake_held_back();
+}
+
+}  // namespace server

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+//
+// ClusterHost: the server around a node of a cluster: its replication, and the clients that wait.
+//
+// Thread safety: as NodeHost.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "server/cluster/node/node_host.h"
+
+namespace core::keyspace {
+class Keyspace;
+}
+
+namespace server {
+
+class CommandThreads;
+class Config;
+class Follower;
+class Leader;
+class PauseGate;
+class Replication;
+struct ServerState;
+
+class ClusterHost final : public cluster::NodeHost {
+ public:
+  struct Parts {
+    const Config& config;
+    const core::keyspace::Keyspace& keyspace;
+    const ServerState& state;
+    Replication& replication;
+    Leader& leader;
+    Follower& follower;
+    PauseGate& pause;
+    CommandThreads& threads;
+  };
+  explicit ClusterHost(const Parts& parts) : parts_(parts) {}
+
+  cluster::ReplicationFacts facts(const cluster::Topology& topology,
+                                  const cluster::Shard* shard) override;
+  void promote(uint64_t epoch) override;
+  void follow(const cluster::Node& leader, uint64_t epoch) override;
+  void hold_writes(std::function<void(uint64_t offset)> on_held) override;
+  void release_writes() override;
+  void service_changed() override;
+
+ private:
+  const Parts parts_;
+  uint64_t epoch_ = 0;           // of the history that the data are from
+  uint64_t followed_epoch_ = 0;  // of the leader that is followed
+  bool is_torn_ = false;         // a snapshot is being loaded, or has not ended
+};
+
+}  // namespace server

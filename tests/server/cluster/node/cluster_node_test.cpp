@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include "server/cluster/node/cluster_node.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/base64.h"
+#include "server/cluster/permit_clock.h"
+#include "server/config/config.h"
+#include "tests/server/cluster/sample_topology.h"
+#include "tests/server/cluster/scripted_etcd.h"
+
+namespace server::cluster {
+namespace {
+
+struct QuietHost final : NodeHost {
+  ReplicationFacts facts(const Topology&, const Shard*) override { return {}; }
+  void promote(uint64_t) override {}
+  void follow(const Node&, uint64_t) override {}
+  void hold_writes(std::function<void(uint64_t)>) override {}
+  void release_writes() override {}
+  void service_changed() override {}
+};
+
+class ClusterNodeTest : public ::testing::Test {
+ protected:
+  ClusterNodeTest() {
+    std::string folder = ::testing::TempDir() + "cluster_node_XXXXXX";
+    directory_ = mkdtemp(folder.data());
+  }
+  ~ClusterNodeTest() override { std::filesystem::remove_all(directory_); }
+
+  std::string answer(const std::string& request) {
+    if (request.starts_with("POST /v3/lease/grant")) return http_reply(R"({"ID":"7","TTL":"3"})");
+    if (request.starts_with("POST /v3/lease")) {
+      return http_reply(R"({"result":{"ID":"7","TTL":"3"}})");
+    }
+    if (request.starts_with("POST /v3/watch")) {
+      return http_stream("{\"result\":{\"created\":true}}\n");
+    }
+    const std::string stored =
+        fmt::format(R"({{"count":"1","kvs":[{{"key":"{}","value":"{}","mod_revision":"5"}}]}})",
+                    core::encode_base64("bloomery/bloomery/topology"),
+                    core::encode_base64(topology_json(sample_topology())));
+    return http_reply(fmt::format(R"({{"header":{{"revision":"9"}},"succeeded":true,"responses":[)"
+                                  R"({{"response_range":{}}},{{"response_range":{{}}}}]}})",
+                                  stored));
+  }
+  std::unique_ptr<ClusterNode> make(const std::string& id) {
+    std::vector<std::string> words = {
+        "bloomery-server",   "--dir", directory_, "--cluster-etcd", etcd_.url(),
+        "--cluster-node-id", id};
+    std::vector<const char*> argv;
+    for (const std::string& word : words) argv.push_back(word.c_str());
+    EXPECT_TRUE(config_.load(static_cast<int>(argv.size()), argv.data()));
+    auto node = ClusterNode::make({config_, nullptr, state_, host_, "run"});
+    EXPECT_TRUE(node) << node.error().message;
+    return *std::move(node);
+  }
+
+  boost::asio::io_context io_;
+  ScriptedEtcd etcd_{io_, [this](const std::string& request) { return answer(request); }};
+  std::string directory_;
+  Config config_;
+  ClusterState state_{1};
+  QuietHost host_;
+};
+
+TEST_F(ClusterNodeTest, IdIsChosenOnceAndKept) {
+  const std::string id = make("")->id();
+  EXPECT_TRUE(is_node_id(id));
+  EXPECT_EQ(make("")->id(), id);
+  EXPECT_EQ(make(id_of('b'))->id(), id_of('b'));
+  EXPECT_FALSE(state_.latest()->has_topology());
+}
+
+TEST_F(ClusterNodeTest, TopologyOfEtcdIsShownAndKept) {
+  auto node = make(id_of('b'));
+  node->start();
+  EXPECT_TRUE(run_until(io_, [&] { return state_.latest()->revision() == 5; }));
+  EXPECT_TRUE(state_.latest()->owns(0));
+  EXPECT_FALSE(state_.latest()->leads());
+  EXPECT_EQ(state_.service(), Service::kDown);
+  // Gives up on etcd, which does not run any more.
+  node->stop();
+  node.reset();
+  // A start without etcd knows its neighbours, and has no permit.
+  node = make("");
+  EXPECT_EQ(node->id(), id_of('b'));
+  EXPECT_EQ(state_.latest()->revision(), 5U);
+  EXPECT_FALSE(state_.permits_replies(permit_clock_us()));
+}
+
+}  // namespace
+}  // namespace server::cluster

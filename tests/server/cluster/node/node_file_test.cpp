@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#include "server/cluster/node/node_file.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/server/cluster/sample_topology.h"
+
+namespace server::cluster {
+namespace {
+
+NodeFile sample_file() {
+  return {id_of('a'), {sample_topology(), 12}, "s1", 7};
+}
+
+TEST(NodeFileTest, WhatIsWrittenIsRead) {
+  const auto parsed = parse_node_file(node_file_text(sample_file()));
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->id, id_of('a'));
+  EXPECT_EQ(parsed->topology.revision, 12U);
+  EXPECT_EQ(parsed->topology.topology, sample_topology());
+  EXPECT_EQ(parsed->kept_shard, "s1");
+  EXPECT_EQ(parsed->kept_epoch, 7U);
+}
+
+TEST(NodeFileTest, NodeWithoutATopologyHasAnId) {
+  const auto parsed = parse_node_file(node_file_text({id_of('b'), {}, "", 0}));
+  ASSERT_TRUE(parsed);
+  EXPECT_EQ(parsed->id, id_of('b'));
+  EXPECT_EQ(parsed->topology.revision, 0U);
+}
+
+TEST(NodeFileTest, DamageIsRefused) {
+  const std::string text = node_file_text(sample_file());
+  for (size_t size = 0; size + 2 < text.size(); ++size) {
+    EXPECT_FALSE(parse_node_file(text.substr(0, size))) << size;
+  }
+  for (const std::string bad : {"[]", "{}", R"({"format":2})", R"({"format":1,"id":"a"})"}) {
+    EXPECT_FALSE(parse_node_file(bad)) << bad;
+  }
+}
+
+TEST(NodeFileTest, FileIsReplacedWhole) {
+  const std::string path = ::testing::TempDir() + "cluster_node_file_test.json";
+  std::filesystem::remove(path);
+  const auto none = read_node_file(path);
+  ASSERT_TRUE(none);
+  EXPECT_FALSE(none->has_value());
+  ASSERT_TRUE(write_node_file(path, sample_file()));
+  ASSERT_TRUE(write_node_file(path, {id_of('c'), {}, "", 0}));
+  EXPECT_EQ((*read_node_file(path))->id, id_of('c'));
+  std::ofstream(path) << "{";
+  EXPECT_FALSE(read_node_file(path));
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace server::cluster

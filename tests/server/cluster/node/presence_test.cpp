@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+#include "server/cluster/node/presence.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "tests/server/cluster/scripted_etcd.h"
+
+namespace server::cluster {
+namespace {
+
+class PresenceTest : public ::testing::Test {
+ protected:
+  std::string answer(const std::string& request) {
+    if (request.starts_with("POST /v3/lease/grant")) {
+      ++grants_;
+      return http_reply(R"({"ID":"7","TTL":"2"})");
+    }
+    if (request.starts_with("POST /v3/lease/keepalive")) return http_reply(kept_);
+    if (request.starts_with("POST /v3/lease/revoke")) {
+      ++revocations_;
+      return http_reply(R"({"header":{"revision":"5"}})");
+    }
+    ++tries_;
+    return http_reply(taken_);
+  }
+  bool wait(const std::function<bool()>& done) { return run_until(io_, done); }
+
+  boost::asio::io_context io_;
+  int grants_ = 0;
+  int tries_ = 0;
+  int revocations_ = 0;
+  bool may_appear_ = true;
+  std::string kept_ = R"({"result":{"ID":"7","TTL":"2"}})";
+  std::string taken_ =
+      R"({"header":{"revision":"4"},"succeeded":true,"responses":[{"response_put":{}}]})";
+  ScriptedEtcd etcd_{io_, [this](const std::string& request) { return answer(request); }};
+  std::unique_ptr<EtcdClient> client_ = *EtcdClient::make(io_, {.endpoints = {etcd_.url()}});
+  Presence presence_{io_, *client_, {"alive/a", "{}", std::chrono::milliseconds(500)}, [this] {
+                       return may_appear_;
+                     }};
+};
+
+TEST_F(PresenceTest, KeyIsCreatedUnderALease) {
+  presence_.start();
+  EXPECT_TRUE(wait([&] { return presence_.mod_revision() == 4; }));
+  EXPECT_TRUE(presence_.etcd_answers());
+  EXPECT_NE(etcd_.requests()[1].find("create_revision"), std::string::npos);
+  EXPECT_NE(etcd_.requests()[1].find(R"("lease":"7")"), std::string::npos);
+}
+
+TEST_F(PresenceTest, LostLeaseIsReplaced) {
+  presence_.start();
+  ASSERT_TRUE(wait([&] { return presence_.mod_revision() == 4; }));
+  kept_ = R"({"result":{"ID":"7"}})";
+  EXPECT_TRUE(wait([&] { return presence_.mod_revision() == 0; }));
+  kept_ = R"({"result":{"ID":"7","TTL":"2"}})";
+  EXPECT_TRUE(wait([&] { return grants_ == 2 && presence_.mod_revision() == 4; }));
+}
+
+TEST_F(PresenceTest, KeyOfAnotherProcessIsLeftAlone) {
+  // "alive/a", of lease 9.
+  taken_ = R"({"header":{"revision":"4"},"responses":[{"response_range":{"count":"1","kvs":[)"
+           R"({"key":"YWxpdmUvYQ==","mod_revision":"3","lease":"9"}]}}]})";
+  presence_.start();
+  EXPECT_TRUE(wait([&] { return tries_ == 3; }));
+  EXPECT_EQ(presence_.mod_revision(), 0U);
+}
+
+TEST_F(PresenceTest, OwnKeyOfAnUnknownTryIsRecognized) {
+  taken_ = R"({"header":{"revision":"4"},"responses":[{"response_range":{"count":"1","kvs":[)"
+           R"({"key":"YWxpdmUvYQ==","mod_revision":"3","lease":"7"}]}}]})";
+  presence_.start();
+  EXPECT_TRUE(wait([&] { return presence_.mod_revision() == 3; }));
+}
+
+TEST_F(PresenceTest, MayHaveToStayAway) {
+  may_appear_ = false;
+  presence_.start();
+  ASSERT_TRUE(wait([&] { return etcd_.requests().size() >= 3; }));
+  EXPECT_EQ(tries_, 0);
+  may_appear_ = true;
+  EXPECT_TRUE(wait([&] { return presence_.mod_revision() == 4; }));
+}
+
+TEST_F(PresenceTest, LeavingGivesTheLeaseBack) {
+  bool has_left = false;
+  presence_.start();
+  ASSERT_TRUE(wait([&] { return presence_.mod_revision() == 4; }));
+  presence_.leave([&] { has_left = true; });
+  EXPECT_TRUE(wait([&] { return has_left; }));
+  EXPECT_EQ(revocations_, 1);
+}
+
+}  // namespace
+}  // namespace server::cluster

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#include "server/cluster_host.h"
+
+#include "tests/server/cluster/sample_topology.h"
+#include "tests/support/command_test.h"
+
+namespace server {
+namespace {
+
+using cluster::HistoryPosition;
+using cluster::id_of;
+using cluster::ReplicationFacts;
+using cluster::Topology;
+
+class ClusterHostTest : public CommandTest {
+ protected:
+  ReplicationFacts facts() { return host_.facts(topology_, topology_.shard("s1")); }
+
+  const Topology topology_ = cluster::sample_topology();
+  ClusterHost host_{
+      {config_, keyspace_, state_, replication_, leader_, follower_, pause_, threads_}};
+};
+
+TEST_F(ClusterHostTest, EmptyServerHasNoCopy) {
+  EXPECT_FALSE(facts().has_whole_copy);
+  EXPECT_EQ(facts().position, (HistoryPosition{0, 0}));
+  run({"SET", "a", "1"});
+  EXPECT_TRUE(facts().has_whole_copy);
+  state_.availability.begin(Availability::kLoading);
+  EXPECT_FALSE(facts().has_whole_copy);
+}
+
+TEST_F(ClusterHostTest, LeaderHasTheHistoryOfItsEpoch) {
+  host_.promote(7);
+  EXPECT_TRUE(facts().has_whole_copy);
+  EXPECT_EQ(facts().position.epoch, 7U);
+  EXPECT_TRUE(facts().replicas.empty());
+}
+
+TEST_F(ClusterHostTest, ReplicaHasTheHistoryOnceItFollows) {
+  host_.follow(*topology_.node(id_of('a')), 8);
+  EXPECT_TRUE(state_.is_replica);
+  EXPECT_EQ(follower_.target()->host, "10.0.0.1");
+  EXPECT_EQ(follower_.target()->port, 7001);
+  EXPECT_EQ(facts().position.epoch, 0U);
+  host_.promote(9);
+  EXPECT_FALSE(state_.is_replica);
+  EXPECT_EQ(facts().position.epoch, 9U);
+}
+
+TEST_F(ClusterHostTest, WritesAreHeldUntilTheyAreReleased) {
+  uint64_t held_at = 99;
+  host_.hold_writes([&](uint64_t offset) { held_at = offset; });
+  EXPECT_EQ(held_at, 0U);
+  EXPECT_EQ(run({"SET", "a", "1"}), "");
+  host_.release_writes();
+  EXPECT_EQ(run({"SET", "a", "1"}), kOk);
+}
+
+}  // namespace
+}  // namespace server

@@ -1,0 +1,89 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Clients of Redis Cluster against three shards of two servers each."""
+
+import pathlib
+import unittest
+
+import redis
+from cluster_harness import SLOTS, ClusterTest
+from harness import wait_until
+from node_clients_test import MODULES, node
+
+SCRIPT = pathlib.Path(__file__).parent / "node" / "cluster.cjs"
+SHARDS = 3
+
+
+class ClusterNodesTest(ClusterTest):
+    def setUp(self):
+        self.servers = self.start_cluster(SHARDS, 1)
+        self.wait_for_replicas(self.servers, SHARDS)
+        self.first = self.servers[0]
+        self.address = f"127.0.0.1:{self.first.port}"
+
+    def check_node(self, client, package, protocol):
+        folder = MODULES / f"node_modules_{package}"
+        self.assertTrue((folder / ".installed").exists(), "run scripts/install_node_packages.sh")
+        self.run_client(
+            [node(), SCRIPT, self.first.port, protocol, folder],
+            environment={"CLUSTER_CLIENT": client, "CLUSTER_LEADERS": str(SHARDS)},
+            timeout_s=60,
+        )
+
+    def test_node_clients(self):
+        for client, package, protocol in (
+            ("redis", "redis5", 2), ("redis", "redis6", 3), ("ioredis", "ioredis5", 2),
+            ("ioredis", "ioredis6", 3), ("@valkey/valkey-glide", "valkey_glide", 2),
+            ("@valkey/valkey-glide", "valkey_glide", 3),
+        ):  # fmt: skip
+            with self.subTest(client=package, protocol=protocol):
+                redis.RedisCluster(host="127.0.0.1", port=self.first.port).flushall()
+                self.check_node(client, package, protocol)
+
+    def test_redis_py(self):
+        cluster = self.redis_py(self.first)
+        self.addCleanup(cluster.close)
+        self.assertEqual(len(cluster.get_primaries()), SHARDS)
+        keys = {f"key:{index}": str(index).encode() for index in range(200)}
+        self.assertTrue(cluster.mset_nonatomic(keys))
+        self.assertEqual(cluster.mget_nonatomic(list(keys)), list(keys.values()))
+        primaries = redis.RedisCluster.PRIMARIES
+        self.assertEqual(cluster.dbsize(target_nodes=primaries), len(keys))
+        self.assertEqual({key.decode() for key in cluster.scan_iter()}, set(keys))
+        for index in range(20):
+            self.assertEqual(cluster.execute_command("BF.ADD", f"f{index}", "a"), 1)
+            self.assertEqual(cluster.execute_command("BF.EXISTS", f"f{index}", "a"), 1)
+        with cluster.pipeline() as pipeline:
+            for key in keys:
+                pipeline.get(key)
+            self.assertEqual(pipeline.execute(), list(keys.values()))
+        readers = self.redis_py(self.first, read_from_replicas=True)
+        self.addCleanup(readers.close)
+        wait_until(lambda: readers.get("key:199") == b"199", what="the replicas have it")
+        for key, value in keys.items():
+            self.assertEqual(readers.get(key), value)
+
+    def test_redis_cli(self):
+        cli = ["redis-cli", "-p", self.first.port]
+        for index in range(20):
+            said = self.run_client([*cli, "-c", "BF.ADD", f"f{index}", "a"], timeout_s=60)
+            self.assertTrue(said.rstrip().endswith("1"), said)
+        said = self.run_client([*cli, "--cluster", "check", self.address], timeout_s=60)
+        self.assertIn(f"[OK] All {SLOTS} slots covered.", said)
+        self.assertIn("[OK] All nodes agree about slots configuration.", said)
+        self.assertIn("[OK] 20 keys in 3 masters.", said)
+        self.run_client([*cli, "--cluster", "info", self.address], timeout_s=60)
+        said = self.run_client([*cli, "--cluster", "call", self.address, "PING"], timeout_s=60)
+        self.assertEqual(said.count("PONG"), 2 * SHARDS)
+
+    def test_redis_benchmark(self):
+        said = self.run_client(
+            ["redis-benchmark", "--cluster", "-p", self.first.port, "-t", "set,get", "-n", "3000",
+             "-q"], timeout_s=120,
+        )  # fmt: skip
+        self.assertIn("SET", said)
+        self.assertIn("GET", said)
+
+
+if __name__ == "__main__":
+    unittest.main()
