@@ -3,10 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <boost/asio/as_tuple.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <chrono>
 #include <utility>
 
 namespace server::cluster {
@@ -15,6 +18,7 @@ namespace {
 namespace asio = boost::asio;
 
 constexpr size_t kIdleConnectionsMax = 4;
+constexpr std::chrono::seconds kTokenLimit{10};
 
 EtcdError unreachable(const EtcdEndpoint& endpoint, const core::Error& error) {
   return {EtcdCode::kUnavailable,
@@ -34,7 +38,7 @@ struct EtcdCalls::Running {
   bool sent = false;             // and no answer since that excludes it
   bool asked_new_token = false;  // once a call
   bool finished = false;
-  EtcdError last_error{EtcdCode::kUnavailable, "no etcd member has answered in time"};
+  EtcdError last_error{EtcdCode::kDeadlineExceeded, "no etcd member has answered in time"};
 };
 
 asio::awaitable<core::Result<EtcdHttpReply>> exchange(std::shared_ptr<EtcdConnection> connection,
@@ -66,7 +70,8 @@ EtcdCalls::EtcdCalls(asio::io_context& io, EtcdOptions options, std::vector<Etcd
     : io_(io),
       options_(std::move(options)),
       endpoints_(std::move(endpoints)),
-      tls_(std::move(tls)) {}
+      tls_(std::move(tls)),
+      token_asked_(io) {}
 
 void EtcdCalls::start(Call call) {
   auto running = std::make_shared<Running>(io_, std::move(call));
@@ -85,6 +90,7 @@ void EtcdCalls::start(Call call) {
 
 void EtcdCalls::stop() {
   stopped_ = true;
+  if (authenticating_) authenticating_->close();
   on_move_ = nullptr;
   for (const RunningPointer& call : calls_) {
     call->finished = true;
@@ -178,7 +184,10 @@ asio::awaitable<bool> EtcdCalls::try_current(RunningPointer call) {
 // An idle connection, or a new one; with a token if that is needed.
 asio::awaitable<EtcdError> EtcdCalls::prepare(RunningPointer call) {
   call->endpoint = current_;
-  call->connection = needs_token() ? nullptr : take_idle();
+  const EtcdError unauthorized = co_await ensure_token();
+  if (unauthorized.code != EtcdCode::kOk || call->finished) co_return unauthorized;
+  call->endpoint = current_;  // others may have moved on meanwhile
+  call->connection = take_idle();
   if (call->connection) co_return EtcdError{};
   call->connection = make_connection(call->endpoint);
   co_return co_await open(call->connection, call->endpoint);
@@ -208,20 +217,43 @@ EtcdCalls::Connection EtcdCalls::make_connection(size_t endpoint) {
 }
 
 asio::awaitable<EtcdError> EtcdCalls::open(Connection connection, size_t endpoint) {
+  const EtcdError unauthorized = co_await ensure_token();
+  if (unauthorized.code != EtcdCode::kOk) co_return unauthorized;
   // Half of the time, so that a call gets to another member when this one does not answer.
   const auto connected =
       co_await connection->connect(endpoints_[endpoint], options_.call_limit / 2);
   if (!connected) co_return unreachable(endpoints_[endpoint], connected.error());
-  if (!needs_token()) co_return EtcdError{};
-  co_return co_await authenticate(connection, endpoint);
+  co_return EtcdError{};
 }
 
-asio::awaitable<EtcdError> EtcdCalls::authenticate(Connection connection, size_t endpoint) {
-  connection->close_after(options_.call_limit);
+asio::awaitable<EtcdError> EtcdCalls::ensure_token() {
+  if (!needs_token()) co_return EtcdError{};
+  if (!authenticating_) {
+    authenticating_ = make_connection(current_);
+    token_asked_.expires_at(asio::steady_timer::time_point::max());
+    asio::co_spawn(io_, authenticate(current_), asio::detached);
+  }
+  co_await token_asked_.async_wait(asio::as_tuple(asio::use_awaitable));
+  co_return auth_error_;
+}
+
+asio::awaitable<void> EtcdCalls::authenticate(size_t endpoint) {
+  const auto self = shared_from_this();
+  const Connection connection = authenticating_;
+  auth_error_ = co_await fetch_token(connection, endpoint);
+  connection->close();
+  authenticating_ = nullptr;
+  token_asked_.cancel();
+}
+
+asio::awaitable<EtcdError> EtcdCalls::fetch_token(Connection connection, size_t endpoint) {
+  const auto connected =
+      co_await connection->connect(endpoints_[endpoint], options_.call_limit / 2);
+  if (!connected) co_return unreachable(endpoints_[endpoint], connected.error());
+  connection->close_after(kTokenLimit);
   std::string request = etcd_request(endpoints_[endpoint], "/v3/auth/authenticate", {},
                                      etcd_authenticate_json(options_.user, options_.password));
   const auto reply = co_await exchange(connection, std::move(request));
-  connection->disarm();
   if (!reply) co_return unreachable(endpoints_[endpoint], reply.error());
   if (reply->status != kHttpOk) {
     const EtcdError error = parse_etcd_error(reply->status, reply->body);
@@ -230,9 +262,6 @@ asio::awaitable<EtcdError> EtcdCalls::authenticate(Connection connection, size_t
   }
   const auto token = parse_etcd_token(reply->body);
   if (!token) co_return unreachable(endpoints_[endpoint], token.error());
-  if (!reply->keeps_alive) {
-    co_return unreachable(endpoints_[endpoint], core::Error{"ERR it closes the connection"});
-  }
   token_ = *token;
   co_return EtcdError{};
 }

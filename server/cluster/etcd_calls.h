@@ -13,6 +13,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ssl/context.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <memory>
 #include <set>
@@ -92,7 +93,12 @@ class EtcdCalls : public std::enable_shared_from_this<EtcdCalls> {
   boost::asio::awaitable<bool> try_current(RunningPointer call);
   boost::asio::awaitable<EtcdError> prepare(RunningPointer call);
   bool on_error(const RunningPointer& call, EtcdError error);
-  boost::asio::awaitable<EtcdError> authenticate(Connection connection, size_t endpoint);
+  // Waits until there is a token, if one is needed. Errors: kOk is none.
+  boost::asio::awaitable<EtcdError> ensure_token();
+  // Asks for a token, for all who wait. It may take longer than a call: etcd hashes the password
+  // slowly on purpose, and a call that gave up must not begin it anew.
+  boost::asio::awaitable<void> authenticate(size_t endpoint);
+  boost::asio::awaitable<EtcdError> fetch_token(Connection connection, size_t endpoint);
   void on_limit(const RunningPointer& call);
   void finish(const RunningPointer& call, EtcdAnswer answer);
   Connection take_idle();
@@ -104,7 +110,10 @@ class EtcdCalls : public std::enable_shared_from_this<EtcdCalls> {
   const std::unique_ptr<boost::asio::ssl::context> tls_;
   size_t current_ = 0;
   std::string token_;
-  bool auth_is_off_ = false;  // etcd has said so
+  bool auth_is_off_ = false;               // etcd has said so
+  Connection authenticating_;              // null: nobody asks for a token
+  EtcdError auth_error_;                   // of the last time
+  boost::asio::steady_timer token_asked_;  // canceled when the answer is there
   std::vector<Connection> idle_;
   std::set<RunningPointer> calls_;
   std::function<void()> on_move_;

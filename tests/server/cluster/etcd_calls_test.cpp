@@ -167,6 +167,23 @@ TEST_F(EtcdCallsTest, TokenIsFetchedSentAndFetchedAnew) {
   EXPECT_EQ(tokens, 3);
 }
 
+// etcd takes its time to check a password; calls that give up must not have it begin anew.
+TEST_F(EtcdCallsTest, SlowAuthenticationIsAskedForOnce) {
+  ScriptedEtcd etcd(io_, [](const std::string& request) {
+    return request.starts_with("POST /v3/auth/authenticate") ? kNothing : ok(request);
+  });
+  connect({etcd.url()}, "u");
+  for (int i = 0; i < 3; ++i) {
+    const EtcdAnswer answer = call();
+    EXPECT_EQ(answer.outcome, EtcdOutcome::kRefused);
+    EXPECT_EQ(answer.error.code, EtcdCode::kDeadlineExceeded);
+  }
+  ASSERT_EQ(etcd.requests().size(), 1U);
+  etcd.send(http_reply(R"({"token":"t"})"));
+  EXPECT_EQ(call().outcome, EtcdOutcome::kAnswered);
+  EXPECT_EQ(etcd.requests().size(), 2U);
+}
+
 TEST_F(EtcdCallsTest, AuthenticationMayBeSwitchedOnLater) {
   bool is_on = false;
   ScriptedEtcd etcd(io_, [&](const std::string& request) {
