@@ -9,6 +9,7 @@
 // Source: RESP3 (https://github.com/redis/redis-specifications/blob/master/protocol/RESP3.md).
 #pragma once
 
+#include <algorithm>
 #include <cassert>
 #include <charconv>
 #include <cstdint>
@@ -29,7 +30,28 @@ class ReplyWriter {
   RespVersion version() const { return version_; }
   void set_version(RespVersion version) { version_ = version; }
 
+  // A text of the program's own, without line breaks, which the compiler checks.
+  class Literal {
+   public:
+    template <size_t kSize>
+    consteval Literal(const char (&text)[kSize]) : text_(text, kSize - 1) {  // NOLINT: a literal
+      for (const char c : text_) {
+        if (c == '\r' || c == '\n') throw "a line break would end the reply";
+      }
+    }
+    std::string_view text() const { return text_; }
+
+   private:
+    std::string_view text_;
+  };
+
   void ok() { literal("+OK\r\n"); }
+  void status(Literal literal) {
+    const std::string_view text = literal.text();
+    char* const out = buffer_.prepare(text.size() + 3);
+    out[0] = '+';
+    end_line(out, std::copy(text.begin(), text.end(), out + 1));
+  }
   void simple(std::string_view text) { line('+', text); }
   // `text` opens with its code: "ERR syntax error".
   void error(std::string_view text) { line('-', text); }

@@ -90,7 +90,8 @@ uint64_t Table::matching_slots(const Bucket& bucket, uint64_t hash) {
   return ~(((difference & kLowBits) + kLowBits) | difference | kLowBits) << 8 >> 8;
 }
 
-Table::Place Table::locate(std::string_view key, uint64_t hash) const {
+[[gnu::always_inline]] inline Table::Place Table::locate(std::string_view key,
+                                                         uint64_t hash) const {
   if (size_ == 0) return {};
   const Buckets& buckets = home(hash);
   Bucket* head = &buckets.at[hash & buckets.mask()];

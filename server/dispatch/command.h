@@ -122,6 +122,13 @@ enum class ChannelUse : uint8_t {
   kListensToPatterns,  // all arguments, each of them a pattern
 };
 
+// What a row's prefetch has computed from the arguments, for its handler. The family gives `kind` a
+// meaning; 0: nothing.
+struct Preview {
+  uint64_t kind = 0;
+  std::array<uint64_t, 2> words{};
+};
+
 struct Command {
   std::string_view name{};  // lower case, without its container's name
   int arity = 0;            // counts the name (and the subcommand's); -n means n or more
@@ -142,7 +149,7 @@ struct Command {
   std::span<const Command> subcommands{};
   // Asks for the cache lines, beyond the value's first, that the handler will touch in a big
   // value; called under the key's shared lock while a pipeline's earlier commands still wait.
-  void (*prefetch)(const core::keyspace::Entry&, Arguments) = nullptr;
+  void (*prefetch)(const core::keyspace::Entry&, Arguments, Preview&) = nullptr;
   // The exact use of the keys where it depends on the arguments (SET … GET, BITFIELD … GET).
   uint16_t (*key_use)(Arguments) = nullptr;
   Journalled journalled = Journalled::kVerbatim;
@@ -200,6 +207,17 @@ struct RegisteredCommand {
     const auto count = static_cast<int>(argument_count);
     return row->arity >= 0 ? count == row->arity : count >= -row->arity;
   }
+};
+
+// One command that a client has sent, and what Dispatcher::look_ahead has found out about it, so
+// that executing it need not look up or hash the same words again. Everything but `args` follows
+// from the words alone, so it holds whatever other commands do meanwhile.
+struct Request {
+  Arguments args{};
+  const RegisteredCommand* command = nullptr;  // of the first word; null: not looked up, or unknown
+  const char* key = nullptr;                   // the first key's bytes; null: not hashed
+  uint64_t key_hash = 0;
+  Preview preview{};
 };
 
 // Shorthands for the common shapes of `keys`.

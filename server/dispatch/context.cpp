@@ -3,13 +3,39 @@
 
 #include <utility>
 
+#include "server/dispatch/memory/admission.h"
 #include "server/dispatch/memory/use_rules.h"
 #include "server/dispatch/own_changes.h"
 #include "server/dispatch/pause_gate.h"
+#include "server/process/memory_monitor.h"
 #include "server/pubsub/key_events.h"
 #include "server/pubsub/tracking.h"
 
 namespace server {
+
+Admission Context::admission() const {
+  return {environment.config, environment.memory, session.origin};
+}
+
+Entry* Context::find(const KeyRef& key) {
+  Entry* entry = command->has(kWrite)
+                     ? environment.keyspace.find_for_write(database(), key, expiry_now_ms)
+                     : peek(key);
+  if (entry != nullptr && !session.no_touch.load(std::memory_order_relaxed)) {
+    note_use(*this, *entry);
+  }
+  return entry;
+}
+
+void note_use(const Context& ctx, Entry& entry) {
+  if (counts_uses(ctx.config())) [[unlikely]] {
+    const auto used =
+        core::keyspace::KeyUse(entry).used(ctx.access_clock_s(), use_rules(ctx.config()));
+    entry.set_use_bits(used.bits());
+  } else {
+    entry.touch(ctx.access_clock_s());
+  }
+}
 
 StripeLock Context::lock_keys() const {
   if (in_exec) return {};
@@ -81,12 +107,6 @@ void end_caching(const Context& ctx) {
   const bool is_family = ctx.command != nullptr && ctx.command->container != nullptr &&
                          ctx.command->container == tracking->caching_family;
   if (!is_family) tracking->caching_family = nullptr;
-}
-
-void count_use(const Context& ctx, Entry& entry) {
-  const auto used =
-      core::keyspace::KeyUse(entry).used(ctx.access_clock_s(), use_rules(ctx.config()));
-  entry.set_use_bits(used.bits());
 }
 
 }  // namespace server

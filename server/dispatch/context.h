@@ -28,14 +28,13 @@
 #include <vector>
 
 #include "core/keyspace/keyspace.h"
-#include "core/keyspace/reclaimer.h"
 #include "core/number.h"
 #include "persistence/journal.h"
 #include "protocol/arguments.h"
 #include "protocol/reply_writer.h"
+#include "server/config/config.h"
 #include "server/dispatch/command.h"
 #include "server/dispatch/environment.h"
-#include "server/dispatch/memory/admission.h"
 #include "server/process/server_state.h"
 #include "server/process/statistics.h"
 #include "server/session/session.h"
@@ -52,6 +51,7 @@ using protocol::kNotAFloat;
 using protocol::kNotAnInteger;
 using protocol::kSyntaxError;
 
+class Admission;
 class Dispatcher;
 
 // Reply texts that more than one family answers.
@@ -70,8 +70,7 @@ struct ExpiredKey {
 };
 
 // Notes that the command uses the entry.
-inline void note_use(const Context& ctx, Entry& entry);
-void count_use(const Context& ctx, Entry& entry);
+void note_use(const Context& ctx, Entry& entry);
 
 class Context {
  public:
@@ -81,23 +80,27 @@ class Context {
     Session& session;
     Dispatcher& dispatcher;
   };
-  Context(const Parts& parts, protocol::ReplyWriter reply_writer, int64_t time_ms)
+  Context(const Parts& parts, const Request& from, protocol::ReplyWriter reply_writer,
+          int64_t time_ms)
       : environment(parts.environment),
         services(parts.environment.services),
         counters(parts.counters),
         session(parts.session),
         dispatcher(parts.dispatcher),
+        request(from),
         reply(reply_writer),
         now_ms(time_ms),
         expiry_now_ms(parts.session.origin == CommandOrigin::kClient
                           ? time_ms
-                          : core::keyspace::kIgnoreExpiry) {}
+                          : core::keyspace::kIgnoreExpiry),
+        args(from.args) {}
 
   Environment& environment;
   Services& services;  // not for commands on data
   ThreadStatistics& counters;
   Session& session;
   Dispatcher& dispatcher;
+  const Request& request;  // in EXEC that of EXEC
   protocol::ReplyWriter reply;
   const int64_t now_ms;  // wall clock, one value for all commands of a read batch
   // What expiries are compared with: a journal says itself, by a DEL, when a key has expired.
@@ -116,9 +119,14 @@ class Context {
     return session.origin == CommandOrigin::kClient && environment.state.is_in_cluster();
   }
   // What this command may take.
-  Admission admission() const { return {environment.config, environment.memory, session.origin}; }
+  Admission admission() const;
   unsigned database() const { return static_cast<unsigned>(session.database); }
-  KeyRef key(size_t argument_index) const { return environment.keyspace.ref(args[argument_index]); }
+  KeyRef key(size_t argument_index) const {
+    const std::string_view name = args[argument_index];
+    // The same word, not only an equal one: in EXEC the words are others than the request's.
+    if (request.key != nullptr && request.key == name.data()) return {name, request.key_hash};
+    return environment.keyspace.ref(name);
+  }
 
   core::keyspace::LockMode lock_mode() const {
     return command->has(kWrite) ? core::keyspace::LockMode::kExclusive
@@ -140,14 +148,7 @@ class Context {
 
   // The live entry or null. Under a write command an expired one is deleted; under a read command
   // hits and misses are counted. REQUIRES: the key's lock.
-  Entry* find(const KeyRef& key) {
-    Entry* entry = command->has(kWrite)
-                       ? environment.keyspace.find_for_write(database(), key, expiry_now_ms)
-                       : peek(key);
-    if (entry != nullptr && !session.no_touch.load(std::memory_order_relaxed))
-      note_use(*this, *entry);
-    return entry;
-  }
+  Entry* find(const KeyRef& key);
   // As find() under a read command, but leaves the access time alone.
   Entry* peek(const KeyRef& key) {
     Entry* entry = environment.keyspace.find(database(), key, expiry_now_ms);
@@ -225,12 +226,6 @@ class Context {
   // Whether a child may still read arrays that it shares with this process. REQUIRES: a stripe's
   // lock, under which the answer holds.
   bool may_have_child() const { return environment.state.may_have_child; }
-  // Frees an entry, or whole tables, on another thread.
-  template <class Doomed>
-  void drop(Doomed doomed) const {
-    environment.reclaimer.drop(std::move(doomed));
-  }
-
   // Answers at once if that is possible, else the connection asks again until it is.
   void await(std::unique_ptr<AwaitedReply> awaited);
 
@@ -262,13 +257,5 @@ class Context {
 void remember_keys(const Context& ctx);
 // CLIENT CACHING was for the command that has ended.
 void end_caching(const Context& ctx);
-
-inline void note_use(const Context& ctx, Entry& entry) {
-  if (counts_uses(ctx.config())) [[unlikely]] {
-    count_use(ctx, entry);
-  } else {
-    entry.touch(ctx.access_clock_s());
-  }
-}
 
 }  // namespace server

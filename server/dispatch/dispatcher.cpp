@@ -4,12 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <optional>
 
 #include "core/short_bytes.h"
 #include "server/acl/users.h"
+#include "server/config/config.h"
 #include "server/dispatch/context.h"
+#include "server/dispatch/memory/admission.h"
 #include "server/dispatch/pause_gate.h"
 #include "server/dispatch/permissions.h"
 #include "server/dispatch/registry.h"
@@ -85,10 +88,9 @@ const RegisteredCommand* Dispatcher::find(Arguments args) {
 }
 
 // As may_be_misused(), of refusal().
-bool Dispatcher::may_be_refused(uint32_t flags) const {
-  const Admission admission(environment_.config, environment_.memory, session_.origin);
+inline bool Dispatcher::may_be_refused(const Context& ctx, uint32_t flags) const {
   return environment_.state.availability.any() || session_.peer == Peer::kMonitor ||
-         ((flags & kDenyOom) != 0 && admission.is_over_memory_limit());
+         ((flags & kDenyOom) != 0 && ctx.admission().is_over_memory_limit());
 }
 
 // As in Redis, who was not logged in may go on when the default user is opened to all.
@@ -106,14 +108,15 @@ std::string Dispatcher::misuse(const Context& ctx) const {
   return {};
 }
 
-std::string Dispatcher::refusal(const RegisteredCommand* command, uint32_t flags) const {
+std::string Dispatcher::refusal(const Context& ctx, uint32_t flags) const {
   if (environment_.state.availability.any_passing()) [[unlikely]] {
+    const RegisteredCommand& command = *ctx.command;
     const uint32_t permissions =
-        command->has(kRunsQueue) ? session_.transaction.common_flags : ~uint32_t{0};
-    std::string text = trouble(flags, command->row->flags & permissions);
+        command.has(kRunsQueue) ? session_.transaction.common_flags : ~uint32_t{0};
+    std::string text = trouble(flags, command.row->flags & permissions);
     if (!text.empty()) return text;
   }
-  const Admission admission(environment_.config, environment_.memory, session_.origin);
+  const Admission admission = ctx.admission();
   if ((flags & kDenyOom) != 0 && admission.is_over_memory_limit() && !admission.make_room()) {
     return std::string(kOutOfMemory);
   }
@@ -123,10 +126,13 @@ std::string Dispatcher::refusal(const RegisteredCommand* command, uint32_t flags
   return {};
 }
 
+inline bool Dispatcher::may_be_held_back() const {
+  return environment_.pause.may_hold_back() || environment_.pubsub.is_congested();
+}
+
 bool Dispatcher::is_held_back(uint32_t flags, int64_t now_ms) const {
   if (environment_.pause.holds_back(flags, now_ms)) return true;
-  if (!environment_.pubsub.is_congested()) [[likely]]
-    return false;
+  if (!environment_.pubsub.is_congested()) return false;
   // Commands on data publish what happens to their keys.
   const bool tells = environment_.state.listeners.any() && (flags & (kWrite | kReadOnly)) != 0;
   return tells || (flags & kMayReplicate) != 0;
@@ -160,30 +166,16 @@ std::string Dispatcher::trouble(uint32_t flags, uint32_t permissions) const {
   return {};
 }
 
-Outcome Dispatcher::execute(Arguments args, int64_t now_ms, protocol::OutputBuffer& replies) {
+Outcome Dispatcher::execute(const Request& request, int64_t now_ms,
+                            protocol::OutputBuffer& replies) {
   const size_t mark = replies.size();
-  Context ctx({environment_, counters_, session_, *this},
+  Context ctx({environment_, counters_, session_, *this}, request,
               protocol::ReplyWriter(replies, session_.resp), now_ms);
-  ctx.args = args;
-  const RegisteredCommand* command = find(args);
-  if (command != nullptr && !command->row->subcommands.empty() && args.size() > 1) {
-    const RegisteredCommand* subcommand = environment_.registry.find_subcommand(*command, args[1]);
-    if (subcommand == nullptr) {
-      session_.last_command.store(nullptr, std::memory_order_relaxed);
-      refuse(ctx, unknown_subcommand_text(*command, args));
-      return finish(ctx, mark);
-    }
-    command = subcommand;
-  }
-  if (command == nullptr) {
-    session_.last_command.store(nullptr, std::memory_order_relaxed);
-    if (session_.origin == CommandOrigin::kClient && is_http_word(args[0])) {
-      warn_of_http(session_.address, now_ms);
-      session_.close_after_reply = true;
-    } else {
-      refuse(ctx, unknown_command_text(args));
-    }
-    return finish(ctx, mark);
+  const RegisteredCommand* command =
+      request.command != nullptr ? request.command : find(request.args);
+  if (command == nullptr || !command->row->subcommands.empty()) [[unlikely]] {
+    command = resolve(ctx, command);
+    if (command == nullptr) return finish(ctx, mark);
   }
   ctx.command = command;
   session_.last_command.store(&command->full_name, std::memory_order_relaxed);
@@ -192,35 +184,60 @@ Outcome Dispatcher::execute(Arguments args, int64_t now_ms, protocol::OutputBuff
   // A queue is memory, whatever is in it.
   const uint32_t flags = command->row->flags | (queues ? uint32_t{kDenyOom} : 0) |
                          (command->has(kRunsQueue) ? transaction.queued_flags : 0);
-  std::string error;
-  if (may_be_misused(environment_, session_, *command, args)) [[unlikely]]
-    error = misuse(ctx);
-  if (error.empty() && session_.origin == CommandOrigin::kClient) [[likely]] {
-    if (!queues && is_held_back(flags, now_ms)) return Outcome::kHeldBack;
-    if (may_be_refused(flags)) [[unlikely]] {
-      const KeyRouting routing = route(*command, flags, args);
-      if (routing.is_held() && !queues) return Outcome::kHeldBack;
-      if (!routing.is_served()) [[unlikely]]
-        error = routing_error(routing);
-      if (error.empty()) error = refusal(command, flags);
+  if (may_be_misused(environment_, session_, *command, request.args)) [[unlikely]] {
+    if (const std::string error = misuse(ctx); !error.empty()) {
+      reject(ctx, error);
+      return finish(ctx, mark);
     }
   }
-  if (!error.empty()) [[unlikely]] {
-    counters_.commands[command->index].rejected.add();
-    refuse(ctx, error);
-  } else if (queues) {
-    queue(ctx);
-  } else {
-    if ((flags & kWrite) != 0) session_.has_written = true;
-    const bool tracks = session_.subscriptions.tracking() != nullptr;
-    if (tracks) [[unlikely]]
-      remember_keys(ctx);
-    run(ctx);
-    ctx.expire_seen();
-    if (tracks) [[unlikely]]
-      end_caching(ctx);
+  if (session_.origin == CommandOrigin::kClient) [[likely]] {
+    if (may_be_held_back()) [[unlikely]] {
+      if (!queues && is_held_back(flags, now_ms)) return Outcome::kHeldBack;
+    }
+    if (may_be_refused(ctx, flags)) [[unlikely]] {
+      const KeyRouting routing = route(*command, flags, request.args);
+      if (routing.is_held() && !queues) return Outcome::kHeldBack;
+      std::string error;
+      if (!routing.is_served()) error = routing_error(routing);
+      if (error.empty()) error = refusal(ctx, flags);
+      if (!error.empty()) {
+        reject(ctx, error);
+        return finish(ctx, mark);
+      }
+    }
   }
+  if (queues) [[unlikely]] {
+    queue(ctx);
+    return finish(ctx, mark);
+  }
+  if ((flags & kWrite) != 0) session_.has_written = true;
+  const bool tracks = session_.subscriptions.tracking() != nullptr;
+  if (tracks) [[unlikely]]
+    remember_keys(ctx);
+  run(ctx);
+  ctx.expire_seen();
+  if (tracks) [[unlikely]]
+    end_caching(ctx);
   return finish(ctx, mark);
+}
+
+const RegisteredCommand* Dispatcher::resolve(Context& ctx, const RegisteredCommand* command) {
+  if (command != nullptr && ctx.args.size() == 1) return command;
+  if (command != nullptr) {
+    const RegisteredCommand* const found =
+        environment_.registry.find_subcommand(*command, ctx.args[1]);
+    if (found != nullptr) return found;
+  }
+  session_.last_command.store(nullptr, std::memory_order_relaxed);
+  if (command != nullptr) {
+    refuse(ctx, unknown_subcommand_text(*command, ctx.args));
+  } else if (session_.origin == CommandOrigin::kClient && is_http_word(ctx.args[0])) {
+    warn_of_http(session_.address, ctx.now_ms);
+    session_.close_after_reply = true;
+  } else {
+    refuse(ctx, unknown_command_text(ctx.args));
+  }
+  return nullptr;
 }
 
 Outcome Dispatcher::finish(Context& ctx, size_t mark) {
@@ -231,60 +248,67 @@ Outcome Dispatcher::finish(Context& ctx, size_t mark) {
   return session_.close_after_reply ? Outcome::kClose : Outcome::kDone;
 }
 
-// A command of the pipeline and its first key.
-struct Dispatcher::Ahead {
-  const RegisteredCommand* command;
-  Arguments args;
-  KeyRef key;
-};
+namespace {
 
-void Dispatcher::look_ahead(std::span<const Arguments> requests, int64_t now_ms) {
+// REQUIRES: the key is hashed.
+KeyRef key_of(const Request& request) {
+  return {request.args[1], request.key_hash};
+}
+
+}  // namespace
+
+void Dispatcher::look_ahead(std::span<Request> requests, int64_t now_ms) {
+  assert(requests.size() <= kLookAheadMax);
   if (session_.transaction.active) return;
   auto& keyspace = environment_.keyspace;
   const auto database = static_cast<unsigned>(session_.database);
-  std::array<Ahead, kLookAheadMax> ahead;
-  size_t count = 0;
-  for (const Arguments args : requests.first(std::min(requests.size(), kLookAheadMax))) {
-    const RegisteredCommand* command = find(args);
-    if (command == nullptr || command->row->keys[0].first != 1 || args.size() < 2) continue;
-    ahead[count++] = {command, args, keyspace.ref(args[1])};
+  std::array<Request*, kLookAheadMax> cold;
+  size_t cold_count = 0;
+  std::array<Request*, kLookAheadMax> touched;
+  size_t touched_count = 0;
+  const Request* before = nullptr;
+  for (Request& request : requests) {
+    request.command = find(request.args);
+    if (request.command == nullptr) continue;
+    const Command& row = *request.command->row;
+    if (row.keys[0].first != 1 || request.args.size() < 2) continue;
+    request.key = request.args[1].data();
+    request.key_hash = keyspace.ref(request.args[1]).hash;
+    // The second of two neighbours with one key finds what the first has fetched.
+    const bool is_cold = keyspace.is_worth_prefetching(database, key_of(request)) &&
+                         (before == nullptr || before->key_hash != request.key_hash);
+    if (is_cold) cold[cold_count++] = &request;
+    if (is_cold || row.prefetch != nullptr) touched[touched_count++] = &request;
+    before = &request;
   }
-  const std::span<const Ahead> all(ahead.data(), count);
-  // The second of two neighbours with one key finds what the first has fetched.
-  const auto is_cold = [&](size_t i) {
-    return (i == 0 || all[i].key.hash != all[i - 1].key.hash) &&
-           keyspace.is_worth_prefetching(database, all[i].key);
-  };
-  for (size_t i = 0; i < count; ++i) {
-    if (!is_cold(i)) continue;
-    const auto lock = keyspace.lock_shared(all[i].key);
-    keyspace.prefetch(database, all[i].key);
+  for (const Request* request : std::span(cold).first(cold_count)) {
+    const auto lock = keyspace.lock_shared(key_of(*request));
+    keyspace.prefetch(database, key_of(*request));
   }
-  for (size_t i = 0; i < count; ++i) {
-    if (!is_cold(i)) continue;
-    const auto lock = keyspace.lock_shared(all[i].key);
-    keyspace.prefetch_entry(database, all[i].key);
+  for (const Request* request : std::span(cold).first(cold_count)) {
+    const auto lock = keyspace.lock_shared(key_of(*request));
+    keyspace.prefetch_entry(database, key_of(*request));
   }
-  for (size_t i = 0; i < count;) {
+  const auto all = std::span<Request* const>(touched).first(touched_count);
+  for (size_t i = 0; i < all.size();) {
     size_t end = i + 1;
-    while (end < count && all[end].key.hash == all[i].key.hash) ++end;
-    if (is_cold(i) || all[i].command->row->prefetch != nullptr) {
-      prefetch_values(all.subspan(i, end - i), now_ms);
-    }
+    while (end < all.size() && all[end]->key_hash == all[i]->key_hash) ++end;
+    prefetch_values(all.subspan(i, end - i), now_ms);
     i = end;
   }
 }
 
-void Dispatcher::prefetch_values(std::span<const Ahead> same_key, int64_t now_ms) {
-  const KeyRef& key = same_key.front().key;
+void Dispatcher::prefetch_values(std::span<Request* const> same_key, int64_t now_ms) {
+  const KeyRef key = key_of(*same_key.front());
   const auto lock = environment_.keyspace.lock_shared(key);
   const Entry* entry =
       environment_.keyspace.find(static_cast<unsigned>(session_.database), key, now_ms);
   if (entry == nullptr) return;
   entry->prefetch_value();
-  for (const Ahead& one : same_key) {
-    if (one.command->row->prefetch != nullptr && one.command->arity_fits(one.args.size())) {
-      one.command->row->prefetch(*entry, one.args);
+  for (Request* request : same_key) {
+    const RegisteredCommand& command = *request->command;
+    if (command.row->prefetch != nullptr && command.arity_fits(request->args.size())) {
+      command.row->prefetch(*entry, request->args, request->preview);
     }
   }
 }
@@ -304,11 +328,16 @@ void Dispatcher::refuse(Context& ctx, std::string_view error) {
   ctx.reply.error(error);
 }
 
+void Dispatcher::reject(Context& ctx, std::string_view error) {
+  counters_.commands[ctx.command->index].rejected.add();
+  refuse(ctx, error);
+}
+
 void Dispatcher::queue(Context& ctx) {
   Transaction& transaction = session_.transaction;
   // It will never run: no memory for it.
   const bool is_lost = transaction.watch_flag != nullptr && transaction.watch_flag->dirty;
-  if (transaction.aborted || is_lost) return ctx.reply.simple("QUEUED");
+  if (transaction.aborted || is_lost) return ctx.reply.status("QUEUED");
   const size_t bytes_before = transaction.queued_bytes;
   QueuedCommand queued{ctx.command, {ctx.args.begin(), ctx.args.end()}};
   transaction.queued_bytes += sizeof queued;
@@ -322,7 +351,7 @@ void Dispatcher::queue(Context& ctx) {
   // Lest a few big ones outrun the figure that the next one is judged by.
   constexpr size_t kBigBytes = size_t{64} << 10;
   if (transaction.queued_bytes - bytes_before >= kBigBytes) environment_.memory.refresh();
-  ctx.reply.simple("QUEUED");
+  ctx.reply.status("QUEUED");
 }
 
 void Dispatcher::run(Context& ctx) {

@@ -48,11 +48,15 @@ class Dispatcher {
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
 
-  Outcome execute(Arguments args, int64_t now_ms, protocol::OutputBuffer& replies);
+  Outcome execute(const Request& request, int64_t now_ms, protocol::OutputBuffer& replies);
+  Outcome execute(Arguments args, int64_t now_ms, protocol::OutputBuffer& replies) {
+    return execute(Request{.args = args}, now_ms, replies);
+  }
 
   // Fetches into the cache what the commands of a pipeline are about to touch: first all their
-  // buckets, then all entries, then all values, so that the waits for memory overlap.
-  void look_ahead(std::span<const Arguments> requests, int64_t now_ms);
+  // buckets, then all entries, then all values, so that the waits for memory overlap. Notes in the
+  // requests what it finds out. REQUIRES: at most kLookAheadMax requests.
+  void look_ahead(std::span<Request> requests, int64_t now_ms);
   static constexpr size_t kLookAheadMax = 16;
 
   // Runs one queued command of EXEC. REQUIRES: the locks of its keys; ctx.in_exec.
@@ -65,7 +69,6 @@ class Dispatcher {
   void end_session();
 
  private:
-  struct Ahead;
   // Which server of a cluster serves a command. In key_routing.cpp.
   struct KeyRouting {
     cluster::Route route{};
@@ -78,25 +81,31 @@ class Dispatcher {
   };
 
   const RegisteredCommand* find(Arguments args);
-  void prefetch_values(std::span<const Ahead> same_key, int64_t now_ms);
+  // The command of a container's second word, or else what the first one alone says; null, and
+  // answered, when there is none.
+  const RegisteredCommand* resolve(Context& ctx, const RegisteredCommand* command);
+  void prefetch_values(std::span<Request* const> same_key, int64_t now_ms);
   // Both: the text of the error when the command must not run; empty when it may. The first asks
   // what no wait would change, the second for the state of the server.
   std::string misuse(const Context& ctx) const;
-  std::string refusal(const RegisteredCommand* command, uint32_t flags) const;
+  std::string refusal(const Context& ctx, uint32_t flags) const;
   // `flags`: the row's and, of EXEC, those of the queue.
   KeyRouting route(const RegisteredCommand& command, uint32_t flags, Arguments args) const;
   // The reply to what is not served here.
   std::string routing_error(const KeyRouting& routing) const;
   // Whether the text is one of routing_error(): of the keys, not of the server's state.
   static bool is_routing_error(std::string_view error);
-  // Whether refusal() has to be asked at all.
-  bool may_be_refused(uint32_t flags) const;
+  // Whether refusal() and is_held_back() have to be asked at all.
+  bool may_be_refused(const Context& ctx, uint32_t flags) const;
+  bool may_be_held_back() const;
   // Whether the command must wait: for the end of a pause, or for the subscribers' threads.
   bool is_held_back(uint32_t flags, int64_t now_ms) const;
   // As refusal(), for the availability of the server. `flags` are the row's and the queue's, the
   // `permissions` those that both have.
   std::string trouble(uint32_t flags, uint32_t permissions) const;
   void refuse(Context& ctx, std::string_view error);
+  // The same for a command that is known, which counts it.
+  void reject(Context& ctx, std::string_view error);
   void queue(Context& ctx);
   void run(Context& ctx);
   // For SLOWLOG, LATENCY and MONITOR.

@@ -29,7 +29,11 @@ class PauseGate final : public CommandDrain {
   // bytes either.
   enum class Hold : uint8_t { kHandover = 1, kShutdown = 2, kReload = 4, kEnding = 8 };
 
-  // `flags` of a command; the hot path is two relaxed loads.
+  // Whether holds_back() has to be asked: two relaxed loads.
+  bool may_hold_back() const {
+    return mode_.load(std::memory_order_relaxed) != Mode::kNone || holds_writes();
+  }
+  // `flags` of a command.
   bool holds_back(uint32_t flags, int64_t now_ms) const {
     return holds_back_by_client(flags, now_ms) ||
            (holds_writes() && (flags & (kWrite | kMayReplicate)) != 0);

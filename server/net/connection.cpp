@@ -10,6 +10,7 @@
 #include "server/dispatch/environment.h"
 #include "server/process/log.h"
 #include "server/process/statistics.h"
+#include "server/pubsub/pub_sub.h"
 #include "server/session/clients.h"
 #include "server/session/invalidation_news.h"
 #include "server/transport/tls_stream.h"
@@ -192,7 +193,7 @@ Connection::State Connection::execute_complete(std::string_view data, size_t& co
     const Gathered gathered = gather(data.substr(consumed));
     size_t executed = 0;
     const State next = execute_batch(now_ms, executed);
-    thread_.batch.release_large();
+    thread_.batch->release_large();
     if (next != State::kReading) {
       // Requests parsed ahead are parsed again later.
       parser_.reset();
@@ -212,9 +213,9 @@ Connection::State Connection::execute_complete(std::string_view data, size_t& co
 }
 
 Connection::Gathered Connection::gather(std::string_view data) {
-  RequestBatch& batch = thread_.batch;
+  RequestBatch& batch = *thread_.batch;
   batch.words.clear();
-  batch.requests.clear();
+  batch.count = 0;
   apply_parser_limits();
   Gathered gathered{protocol::RequestParser::Status::kRequest, 0};
   // A login decides what the next request may be, so until then there is no looking ahead.
@@ -224,27 +225,30 @@ Connection::Gathered Connection::gather(std::string_view data) {
     gathered.size_bytes += parser_.consumed();
     if (gathered.last != protocol::RequestParser::Status::kRequest) break;
     const auto arguments = parser_.arguments();
-    batch.requests.push_back({batch.words.size(), arguments.size(), gathered.size_bytes});
+    const size_t words_begin = batch.words.size();
     batch.words.insert(batch.words.end(), arguments.begin(), arguments.end());
-  } while (batch.requests.size() < requests_max && parser_.arguments_are_in_buffer());
+    batch.bounds[batch.count++] = {words_begin, batch.words.size(), gathered.size_bytes};
+  } while (batch.count < requests_max && parser_.arguments_are_in_buffer());
   return gathered;
 }
 
 Connection::State Connection::execute_batch(int64_t now_ms, size_t& consumed) {
-  RequestBatch& batch = thread_.batch;
+  RequestBatch& batch = *thread_.batch;
   ReplyGate& gate = thread_.gate;
-  batch.arguments.clear();
-  for (const auto& request : batch.requests) {
-    batch.arguments.push_back(std::span(batch.words).subspan(request.first, request.count));
+  const auto requests = std::span(batch.requests).first(batch.count);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const auto& [words_begin, words_end, end] = batch.bounds[i];
+    requests[i] = {.args = {batch.words.data() + words_begin, words_end - words_begin}};
   }
-  if (batch.requests.size() > 1) dispatcher_.look_ahead(batch.arguments, now_ms);
-  for (size_t i = 0; i < batch.requests.size(); ++i) {
+  if (requests.size() > 1) dispatcher_.look_ahead(requests, now_ms);
+  for (size_t i = 0; i < requests.size(); ++i) {
     const size_t reply_begin = gate.replies().size();
-    const Outcome outcome = dispatcher_.execute(batch.arguments[i], now_ms, gate.replies());
+    const Outcome outcome = dispatcher_.execute(requests[i], now_ms, gate.replies());
     if (std::exchange(session_->has_written, false)) gate.note_write(reply_begin);
     if (outcome == Outcome::kHeldBack) return State::kPaused;
-    consumed = batch.requests[i].end;
-    if (outcome == Outcome::kClose || owes_too_much(reply_begin)) return State::kClosing;
+    consumed = batch.bounds[i].end;
+    if (outcome == Outcome::kClose) return State::kClosing;
+    if (!session_->authenticated && owes_too_much(reply_begin)) return State::kClosing;
     if (outcome == Outcome::kBlocked) return State::kBlocked;
     if (session_->kill_requested.load(std::memory_order_relaxed)) return State::kClosing;
     if (gate.fresh().size() >= kReplyBatchBytes) return State::kRunning;
@@ -268,8 +272,6 @@ void Connection::check_input() {
 }
 
 bool Connection::owes_too_much(size_t reply_begin) {
-  if (session_->authenticated) [[likely]]
-    return false;
   unknown_reply_bytes_ += thread_.gate.replies().size() - reply_begin;
   if (unknown_reply_bytes_ <= kUnknownReplyBytesMax) return false;
   // Not logged: any peer that can connect can cause it.

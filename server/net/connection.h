@@ -23,9 +23,12 @@
 #include "server/net/client_input.h"
 #include "server/net/client_output.h"
 #include "server/net/io_threads.h"
-#include "server/pubsub/pub_sub.h"
 #include "server/session/session.h"
 #include "server/transport/stream.h"
+
+namespace server {
+struct Delivery;
+}
 
 namespace server::net {
 

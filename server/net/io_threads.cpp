@@ -22,10 +22,13 @@ IoThread::IoThread(size_t thread_index, ReplyLog& log)
       sockets(context),
       gate(log, [this](bool waits) { waits ? log_waker.arm() : log_waker.disarm(); }),
       read_buffer(ClientInput::kReadBytes + Stream::kExtraBytesMax),
+      batch(std::make_unique<RequestBatch>()),
       log_waker(loop, [this] { gate.release_safe(); }),
       blocked_waker(
           loop, [this] { connections.for_each_blocked([](Connection& c) { c.look_again(); }); }),
       work_(asio::make_work_guard(context)) {}
+
+IoThread::~IoThread() = default;
 
 void IoThread::stop() {
   connections.for_each([](Connection& connection) { connection.close(); });

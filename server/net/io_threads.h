@@ -12,12 +12,9 @@
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <memory>
-#include <span>
-#include <string_view>
 #include <thread>
 #include <vector>
 
-#include "core/release_storage.h"
 #include "server/durability/log/reply_log.h"
 #include "server/net/asio_types.h"
 #include "server/net/connections.h"
@@ -29,26 +26,11 @@
 
 namespace server::net {
 
-// Requests parsed ahead of their execution; the views are into the bytes they were parsed from.
-struct RequestBatch {
-  struct Request {
-    size_t first = 0;  // of `words`
-    size_t count = 0;
-    size_t end = 0;  // bytes from the start of the batch to the end of this request
-  };
-  std::vector<std::string_view> words;
-  std::vector<Request> requests;
-  std::vector<std::span<const std::string_view>> arguments;  // of each request
-
-  // To be called when the requests are done: a huge one must not hold its megabytes.
-  void release_large() {
-    constexpr size_t kKeptWords = 16384;
-    if (words.capacity() > kKeptWords) core::release_storage(words);
-  }
-};
+struct RequestBatch;
 
 struct IoThread {
   IoThread(size_t thread_index, ReplyLog& log);
+  ~IoThread();
 
   const size_t index;
   asio::io_context context;
@@ -58,7 +40,7 @@ struct IoThread {
   Connections connections;
   // Shared by the thread's connections, one after the other.
   std::vector<char> read_buffer;
-  RequestBatch batch;
+  const std::unique_ptr<RequestBatch> batch;
   // Woken when the append log makes progress, and when the cause that blocks commands may be gone.
   LoopWaker log_waker;
   LoopWaker blocked_waker;

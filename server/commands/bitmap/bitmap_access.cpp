@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "server/commands/bitmap/bitmap_access.h"
+#include "server/dispatch/memory/admission.h"
 
 namespace server {
 

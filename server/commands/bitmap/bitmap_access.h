@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "server/dispatch/context.h"
+#include "server/dispatch/memory/admission.h"
 
 namespace server {
 

@@ -8,6 +8,7 @@
 
 #include "core/bitmap/bit_operations.h"
 #include "core/bitmap/bitfield.h"
+#include "core/keyspace/reclaimer.h"
 #include "server/commands/bitmap/bitfield_command.h"
 #include "server/commands/bitmap/bitmap_access.h"
 #include "server/dispatch/families.h"
@@ -238,7 +239,7 @@ void bitop(Context& ctx) {
     ctx.changed(destination, KeyEvent::kDel);
   }
   lock.unlock();
-  if (replaced != nullptr) ctx.drop(std::move(replaced));
+  if (replaced != nullptr) ctx.environment.reclaimer.drop(std::move(replaced));
   ctx.reply.integer(static_cast<int64_t>(sources.longest_bytes));
 }
 

@@ -12,6 +12,7 @@
 #include "server/commands/bloom/bloom_memory.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
+#include "server/dispatch/memory/admission.h"
 
 namespace server {
 namespace {

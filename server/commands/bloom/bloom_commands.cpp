@@ -17,6 +17,7 @@
 #include "server/commands/bloom/bloom_options.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
+#include "server/dispatch/memory/admission.h"
 
 namespace server {
 namespace {
@@ -85,7 +86,7 @@ bool are_present(const Context& ctx, const KeyRef& key, EarlyBatch& early) {
 /* BF.ADD key item */
 void add(Context& ctx) {
   const KeyRef key = ctx.key(1);
-  const EarlyHash hash(ctx, ctx.args[2]);
+  const EarlyHash hash(ctx);
   if (looks_first(ctx) && is_present(ctx, key, hash)) return ctx.reply.boolean(false);
   const auto lock = ctx.lock(key);
   const auto found = find_filter(ctx, key);
@@ -194,7 +195,7 @@ void insert(Context& ctx) {
 /* BF.EXISTS key item */
 void filter_exists(Context& ctx) {
   const KeyRef key = ctx.key(1);
-  const EarlyHash hash(ctx, ctx.args[2]);
+  const EarlyHash hash(ctx);
   const auto lock = ctx.lock(key);
   const ScalableFilter* filter = find_filter_or_nothing(ctx, key);
   if (filter == nullptr) return reply_nothing_found(ctx, answers_nil(ctx, key));

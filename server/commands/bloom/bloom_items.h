@@ -17,6 +17,7 @@
 #include "server/commands/bloom/bloom_memory.h"
 #include "server/commands/bloom/item_batch.h"
 #include "server/dispatch/context.h"
+#include "server/dispatch/memory/admission.h"
 
 namespace server {
 

@@ -13,6 +13,7 @@
 #include "server/commands/bloom/bloom_journal.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
+#include "server/dispatch/memory/admission.h"
 
 namespace server {
 namespace {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "server/dispatch/context.h"
+#include "server/dispatch/memory/admission.h"
 
 namespace server {
 

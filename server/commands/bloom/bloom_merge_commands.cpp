@@ -10,10 +10,12 @@
 #include <vector>
 
 #include "core/bloom/union/filter_union.h"
+#include "core/keyspace/reclaimer.h"
 #include "server/commands/bloom/bloom_access.h"
 #include "server/commands/bloom/bloom_memory.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
+#include "server/dispatch/memory/admission.h"
 
 namespace server {
 namespace {
@@ -103,7 +105,7 @@ void merge(Context& ctx) {
   if (replaced == nullptr) ctx.tell(KeyEvent::kNew, ctx.database(), key);
   ctx.changed(key, KeyEvent::kBloomMerge);
   lock.unlock();
-  ctx.drop(std::move(replaced));
+  ctx.environment.reclaimer.drop(std::move(replaced));
   ctx.reply.ok();
 }
 
@@ -120,7 +122,7 @@ void clear(Context& ctx) {
   EntryPtr replaced = put_filter(ctx, key, ctx.find(key), std::move(empty));
   ctx.changed(key, KeyEvent::kBloomClear);
   lock.unlock();
-  ctx.drop(std::move(replaced));
+  ctx.environment.reclaimer.drop(std::move(replaced));
   ctx.reply.ok();
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/bloom/window.h"
 #include "core/clock.h"
+#include "core/keyspace/reclaimer.h"
 #include "core/keyspace/window_schedule.h"
 #include "persistence/window_turns.h"
 #include "server/commands/bloom/bloom_access.h"
@@ -51,7 +52,7 @@ void free_dropped(const Context& ctx, ScalableFilter& filter) {
   if (dropped == nullptr) return;
   EntryPtr entry = Entry::create({});
   entry->set_filter(std::move(dropped));
-  ctx.drop(std::move(entry));
+  ctx.environment.reclaimer.drop(std::move(entry));
 }
 
 namespace {

@@ -88,11 +88,16 @@ inline std::optional<core::bloom::LayoutId> guessed_layout(const Context& ctx) {
   return layout;
 }
 
-// One item, hashed before the lock.
+// The item at argument 2, hashed before the lock.
 class EarlyHash {
  public:
-  EarlyHash(const Context& ctx, std::string_view item) : item_(item), guess_(guessed_layout(ctx)) {
-    if (guess_) hash_ = core::bloom::ItemHasher(*guess_)(item);
+  explicit EarlyHash(const Context& ctx) : item_(ctx.args[2]) {
+    if (const Preview& preview = ctx.request.preview; preview.kind != 0) {
+      guess_ = static_cast<core::bloom::LayoutId>(preview.kind);
+      hash_ = {preview.words[0], preview.words[1]};
+    } else if ((guess_ = guessed_layout(ctx))) {
+      hash_ = core::bloom::ItemHasher(*guess_)(item_);
+    }
   }
   core::bloom::ItemHash for_filter(const core::bloom::ScalableFilter& filter) const {
     return guess_ == filter.layout() ? hash_ : filter.hasher()(item_);
@@ -125,9 +130,15 @@ class EarlyBatch {
   std::optional<core::bloom::LayoutId> guess_;
 };
 
-// Fetches for the item at argument 2.
-inline void prefetch_item(const Entry& entry, Arguments args) {
-  if (entry.is_filter()) entry.filter().prefetch(entry.filter().hasher()(args[2]));
+// Fetches for the item at argument 2. The preview is its hash, of the layout that is its kind.
+inline void prefetch_item(const Entry& entry, Arguments args, Preview& preview) {
+  if (!entry.is_filter()) return;
+  const core::bloom::ScalableFilter& filter = entry.filter();
+  const core::bloom::ItemHash hash = filter.hasher()(args[2]);
+  filter.prefetch(hash);
+  const core::bloom::LayoutId layout = filter.layout();
+  if (!core::bloom::layout_row(layout).has_fixed_hash) return;
+  preview = {static_cast<uint64_t>(layout), {hash.first, hash.second}};
 }
 
 }  // namespace server

@@ -42,7 +42,7 @@ void ping(Context& ctx) {
     return ctx.reply.bulk(ctx.args.size() == 2 ? ctx.args[1] : "");
   }
   if (ctx.args.size() == 2) return ctx.reply.bulk(ctx.args[1]);
-  ctx.reply.simple("PONG");
+  ctx.reply.status("PONG");
 }
 
 /* ECHO message */
@@ -74,7 +74,7 @@ void reset(Context& ctx) {
   set_default_user(session, ctx.services.users);
   session.names.change([](ClientNames::Values& names) { names.name.clear(); });
   ctx.reply.set_version(session.resp);
-  ctx.reply.simple("RESET");
+  ctx.reply.status("RESET");
 }
 
 /* SELECT index */

@@ -79,7 +79,8 @@ void exec(Context& ctx) {
   if (end_watches(ctx, transaction)) return ctx.reply.null_array();
   const persistence::Journal::Group group(ctx.services.journal);
   ctx.reply.array(transaction.queue.size());
-  Context inner({ctx.services, ctx.counters, session, ctx.dispatcher}, ctx.reply, ctx.now_ms);
+  Context inner({ctx.services, ctx.counters, session, ctx.dispatcher}, ctx.request, ctx.reply,
+                ctx.now_ms);
   inner.in_exec = true;
   for (const QueuedCommand& queued : transaction.queue) {
     // A queued HELLO changes the protocol of the replies after it.

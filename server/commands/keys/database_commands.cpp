@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // DBSIZE, FLUSHDB, FLUSHALL, SWAPDB: databases as a whole.
+#include "core/keyspace/reclaimer.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/database_index.h"
 #include "server/dispatch/families.h"
@@ -47,7 +48,7 @@ void flush(Context& ctx, Detach&& detach) {
   if (mode.wait) {
     tables.clear();
   } else {
-    ctx.drop(std::move(tables));
+    ctx.environment.reclaimer.drop(std::move(tables));
   }
   ctx.reply.ok();
 }

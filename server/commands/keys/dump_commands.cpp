@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/keyspace/eviction/key_use.h"
+#include "core/keyspace/reclaimer.h"
 #include "persistence/filters/filter_codec.h"
 #include "persistence/rdb/dump_payload.h"
 #include "persistence/rdb/string_value.h"
@@ -16,6 +17,7 @@
 #include "server/commands/strings/new_value.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
+#include "server/dispatch/memory/admission.h"
 
 namespace server {
 namespace {
@@ -219,7 +221,7 @@ void restore(Context& ctx) {
   set_use(ctx, *options, **entry);
   auto old = put_restored(ctx, key, *entry, *options);
   if (!old) return ctx.reply.error(kBusyKey);
-  ctx.drop(std::move(*old));
+  ctx.environment.reclaimer.drop(std::move(*old));
   ctx.reply.ok();
 }
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "core/keyspace/reclaimer.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
 
@@ -104,7 +105,7 @@ void set_expiry(Context& ctx, Unit unit, Base base) {
   if (entry == nullptr || !conditions->allow(*entry, *expires_at_ms)) return ctx.reply.integer(0);
   EntryPtr removed = apply_expiry(ctx, key, *expires_at_ms);
   lock.unlock();
-  ctx.drop(std::move(removed));
+  ctx.environment.reclaimer.drop(std::move(removed));
   ctx.reply.integer(1);
 }
 

@@ -4,11 +4,13 @@
 // hold.
 #include <vector>
 
+#include "core/keyspace/reclaimer.h"
 #include "server/commands/bloom/bloom_access.h"
 #include "server/commands/keys/value_type.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/database_index.h"
 #include "server/dispatch/families.h"
+#include "server/dispatch/memory/admission.h"
 
 namespace server {
 namespace {
@@ -32,7 +34,7 @@ void remove(Context& ctx) {
       ++removed;
     }
   }
-  for (EntryPtr& entry : heavy) ctx.drop(std::move(entry));
+  for (EntryPtr& entry : heavy) ctx.environment.reclaimer.drop(std::move(entry));
   ctx.reply.integer(removed);
 }
 
@@ -89,7 +91,7 @@ void rename_key(Context& ctx, IfTaken if_taken) {
   ctx.changed(from, KeyEvent::kRenameFrom);
   ctx.changed(to, KeyEvent::kRenameTo);
   lock.unlock();
-  ctx.drop(std::move(replaced));
+  ctx.environment.reclaimer.drop(std::move(replaced));
   answer(true);
 }
 
@@ -162,7 +164,7 @@ void copy(Context& ctx) {
   ctx.tell(KeyEvent::kNew, options->database, to);
   ctx.changed(options->database, to, KeyEvent::kCopyTo);
   lock.unlock();
-  ctx.drop(std::move(replaced));
+  ctx.environment.reclaimer.drop(std::move(replaced));
   ctx.reply.integer(1);
 }
 

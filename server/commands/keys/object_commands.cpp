@@ -6,6 +6,7 @@
 
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
+#include "server/dispatch/memory/admission.h"
 #include "server/dispatch/memory/use_rules.h"
 
 namespace server {

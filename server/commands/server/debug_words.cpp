@@ -13,6 +13,7 @@
 #include "server/commands/server/replica_role.h"
 #include "server/commands/services.h"
 #include "server/dispatch/context.h"
+#include "server/dispatch/memory/admission.h"
 #include "server/process/log.h"
 
 namespace server {

@@ -12,6 +12,7 @@
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
 #include "server/process/allocator.h"
+#include "server/process/memory_monitor.h"
 #include "server/session/clients.h"
 
 namespace server {

@@ -4,6 +4,7 @@
 // without sending it.
 #include <utility>
 
+#include "core/keyspace/reclaimer.h"
 #include "core/keyspace/value_digest.h"
 #include "protocol/arguments.h"
 #include "server/commands/strings/value_condition.h"
@@ -48,7 +49,7 @@ void delex(Context& ctx) {
     ctx.journal({"DEL", key.name});
   }
   lock.unlock();
-  if (gone != nullptr) ctx.drop(std::move(gone));
+  if (gone != nullptr) ctx.environment.reclaimer.drop(std::move(gone));
   ctx.reply.integer(*goes ? 1 : 0);
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "core/keyspace/reclaimer.h"
 #include "core/number.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
@@ -92,7 +93,8 @@ void incrbyfloat(Context& ctx) {
   const std::string text = core::format_long_double(sum);
   Entry& entry = *found == nullptr ? ctx.insert(key) : **found;
   if (!entry.set_plain_string(text)) {
-    if (*found == nullptr) ctx.drop(ctx.keyspace().erase(ctx.database(), key));
+    if (*found == nullptr)
+      ctx.environment.reclaimer.drop(ctx.keyspace().erase(ctx.database(), key));
     return ctx.reply.error(kOutOfMemory);
   }
   ctx.changed(key, KeyEvent::kIncrByFloat);

@@ -11,6 +11,7 @@
 #include "server/commands/strings/ttl_option.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
+#include "server/dispatch/memory/admission.h"
 
 namespace server {
 namespace {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "server/commands/strings/new_value.h"
+#include "core/keyspace/reclaimer.h"
+#include "server/dispatch/memory/admission.h"
 
 #include <utility>
 
@@ -32,7 +34,7 @@ Entry* NewValue::store(Context& ctx, const KeyRef& key, Entry* entry) {
   }
   Entry& fresh = ctx.insert(key);
   if (give_to(fresh)) return &fresh;
-  ctx.drop(ctx.keyspace().erase(ctx.database(), key));
+  ctx.environment.reclaimer.drop(ctx.keyspace().erase(ctx.database(), key));
   return nullptr;
 }
 
@@ -43,7 +45,7 @@ Entry* NewValue::replace(Context& ctx, const KeyRef& key, const Entry& old) {
   fresh->set_expires_at_ms(old.expires_at_ms());
   fresh->set_use_bits(old.use_bits());
   Entry* const stored = fresh.get();
-  ctx.drop(ctx.keyspace().put(ctx.database(), key, std::move(fresh)));
+  ctx.environment.reclaimer.drop(ctx.keyspace().put(ctx.database(), key, std::move(fresh)));
   return stored;
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "core/keyspace/reclaimer.h"
 #include "server/commands/strings/new_value.h"
 #include "server/commands/strings/ttl_option.h"
 #include "server/commands/strings/value_condition.h"
@@ -174,7 +175,7 @@ void getset(Context& ctx) {
 }
 
 void remove(Context& ctx, const KeyRef& key) {
-  ctx.drop(ctx.keyspace().erase(ctx.database(), key));
+  ctx.environment.reclaimer.drop(ctx.keyspace().erase(ctx.database(), key));
   ctx.changed(key, KeyEvent::kDel);
   ctx.journal({"DEL", key.name});
 }

@@ -8,6 +8,7 @@
 #include "server/commands/strings/new_value.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
+#include "server/dispatch/memory/admission.h"
 
 namespace server {
 namespace {

@@ -16,10 +16,11 @@
 
 #include "core/memory_budget.h"
 #include "server/config/config.h"
-#include "server/process/memory_monitor.h"
 #include "server/session/session.h"
 
 namespace server {
+
+class MemoryMonitor;
 
 // Whether the policy of eviction, an lfu one, goes by how often keys are used.
 inline bool counts_uses(const Config& config) {
@@ -49,19 +50,13 @@ class Admission {
     return bytes < kAskedBytesMin || memory().fits(bytes);
   }
   // For callers with questions of their own. It lives as long as the server.
-  const core::MemoryBudget& memory() const {
-    static const core::UnlimitedMemory kUnlimited;
-    if (is_judged_) return memory_;
-    return kUnlimited;
-  }
+  const core::MemoryBudget& memory() const;
   // Memory that one request may get right now; costs as much as asking the system does.
-  uint64_t obtainable_memory_bytes() const {
-    return is_judged_ ? memory_.obtainable_bytes() : kNoLimit;
-  }
+  uint64_t obtainable_memory_bytes() const;
   // Whether no command may run that could take more memory.
-  bool is_over_memory_limit() const { return is_judged_ && memory_.over_limit(); }
+  bool is_over_memory_limit() const;
   // If so, whether room has been made. REQUIRES: no stripe is held.
-  bool make_room() const { return memory_.make_room(); }
+  bool make_room() const;
 
  private:
   static constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();

@@ -223,12 +223,82 @@ TEST_F(DispatcherTest, LookingAheadChangesNothing) {
   const std::vector<std::vector<std::string_view>> words = {
       {"GET", "a"}, {"BF.EXISTS", "f", "x"}, {"BF.EXISTS", "f"}, {"BF.ADD", "a", "x"}, {"nope"},
       {"PING"},     {"GET", "none"},         {"GET", "a"}};
-  const std::vector<Arguments> requests(words.begin(), words.end());
+  std::vector<Request> requests;
+  for (const auto& args : words) requests.push_back({.args = args});
   const uint64_t hits = statistics_.thread(0).keyspace_hits.value();
   client_->dispatcher.look_ahead(requests, clock_.now_ms);
   EXPECT_EQ(statistics_.thread(0).keyspace_hits.value(), hits);
   EXPECT_EQ(run({"GET", "a"}), bulk("1"));
   EXPECT_EQ(run({"BF.EXISTS", "f", "x"}), integer(1));
+}
+
+// Executes the commands as a connection does those of one pipeline.
+std::vector<std::string> run_pipeline(Dispatcher& dispatcher, int64_t now_ms,
+                                      const std::vector<std::vector<std::string_view>>& words) {
+  std::vector<Request> requests;
+  for (const auto& args : words) requests.push_back({.args = args});
+  dispatcher.look_ahead(requests, now_ms);
+  std::vector<std::string> answers;
+  for (const Request& request : requests) {
+    protocol::OutputBuffer replies;
+    dispatcher.execute(request, now_ms, replies);
+    answers.emplace_back(replies.view());
+  }
+  return answers;
+}
+
+TEST_F(DispatcherTest, LookingAheadNotesWhatFollowsFromTheWords) {
+  run({"BF.ADD", "f", "x"});
+  run({"BF.RESERVE", "v", "0.01", "100", "LAYOUT", "valkeybloom"});
+  const std::vector<std::vector<std::string_view>> words = {
+      {"GET", "a"}, {"BF.EXISTS", "f", "x"}, {"BF.EXISTS", "v", "x"}, {"nope", "a"}, {"PING"}};
+  std::vector<Request> requests;
+  for (const auto& args : words) requests.push_back({.args = args});
+  client_->dispatcher.look_ahead(requests, clock_.now_ms);
+  EXPECT_EQ(requests[0].command, registry_->find("get"));
+  EXPECT_EQ(requests[0].key, words[0][1].data());
+  EXPECT_EQ(requests[0].key_hash, keyspace_.ref("a").hash);
+  EXPECT_EQ(requests[0].preview.kind, 0U);
+  EXPECT_NE(requests[1].preview.kind, 0U);
+  // A hash that depends on the filter must not outlive it.
+  EXPECT_EQ(requests[2].preview.kind, 0U);
+  EXPECT_EQ(requests[3].command, nullptr);
+  EXPECT_EQ(requests[4].command, registry_->find("ping"));
+  EXPECT_EQ(requests[4].key, nullptr);
+}
+
+TEST_F(DispatcherTest, WhatAPipelineChangesHoldsForItsNextCommands) {
+  run({"BF.ADD", "f", "x"});
+  const std::vector<std::string> answers =
+      run_pipeline(client_->dispatcher, clock_.now_ms,
+                   {{"SET", "a", "1"},
+                    {"SELECT", "1"},
+                    {"GET", "a"},
+                    {"BF.EXISTS", "f", "x"},
+                    {"SELECT", "0"},
+                    {"DEL", "f"},
+                    {"BF.RESERVE", "f", "0.01", "100", "LAYOUT", "redisbloom"},
+                    {"BF.EXISTS", "f", "x"},
+                    {"BF.ADD", "f", "x"},
+                    {"BF.EXISTS", "f", "x"},
+                    {"CONFIG", "nope"},
+                    {"nope"},
+                    {"GET", "a"}});
+  const std::vector<std::string> expected = {kOk,        kOk, kNull,      integer(0), kOk,
+                                             integer(1), kOk, integer(0), integer(1), integer(1)};
+  EXPECT_EQ(std::vector(answers.begin(), answers.begin() + 10), expected);
+  EXPECT_TRUE(answers[10].starts_with("-ERR unknown subcommand 'nope'")) << answers[10];
+  EXPECT_TRUE(answers[11].starts_with("-ERR unknown command 'nope'")) << answers[11];
+  EXPECT_EQ(answers[12], bulk("1"));
+}
+
+TEST_F(DispatcherTest, QueuedCommandsOfAPipelineReachTheirOwnKeys) {
+  run({"BF.ADD", "f", "x"});
+  const std::vector<std::string> answers =
+      run_pipeline(client_->dispatcher, clock_.now_ms,
+                   {{"MULTI"}, {"SET", "a", "1"}, {"BF.EXISTS", "f", "y"}, {"EXEC"}, {"GET", "a"}});
+  EXPECT_EQ(answers[3], "*2\r\n" + kOk + integer(0));
+  EXPECT_EQ(answers[4], bulk("1"));
 }
 
 }  // namespace
