@@ -93,6 +93,20 @@ void tell_listeners(auto& parts, KeyEvent event, unsigned database, std::string_
 
 }  // namespace
 
+// Makes each fork one event of LATENCY.
+class ForkEvents {
+ public:
+  void note(const SaveSlot& slot, Observer& observer) {
+    const uint64_t forks = slot.fork_count();
+    if (forks == seen_) return;
+    seen_ = forks;
+    observer.note_event("fork", slot.last_fork_us() / 1000);
+  }
+
+ private:
+  uint64_t seen_ = 0;
+};
+
 // The commands, and who may use them.
 struct Access {
   explicit Access(std::unique_ptr<Registry> commands)
@@ -185,7 +199,6 @@ struct Server::Parts final : AckListener,
   void wake_for_monitors(size_t thread_index);
   // Several times a second, on I/O thread 0.
   void tick();
-  void note_forks();
   void end() override { server.request_stop(); }
 
   Server& server;
@@ -224,7 +237,7 @@ struct Server::Parts final : AckListener,
   WindowTurner windows;
   net::Periodic periodic;
   boost::asio::signal_set signals;
-  uint64_t forks_seen = 0;  // by note_forks()
+  ForkEvents forks;
   Run run;
 };
 
@@ -278,14 +291,6 @@ void Server::Parts::wake_for_monitors(size_t thread_index) {
   thread.loop.post([this, &thread] { net::deliver_monitored(thread, observer.monitors()); });
 }
 
-void Server::Parts::note_forks() {
-  const SaveSlot& slot = durability.saves().slot();
-  const uint64_t forks = slot.fork_count();
-  if (forks == forks_seen) return;
-  forks_seen = forks;
-  observer.note_event("fork", slot.last_fork_us() / 1000);
-}
-
 void Server::Parts::tick() {
   listener.end_late_handshakes();
   memory.measure_available();
@@ -299,7 +304,7 @@ void Server::Parts::tick() {
   tracking.trim(kTrimmedKeysMax);
   eviction.tick();
   windows.tick();
-  note_forks();
+  forks.note(durability.saves().slot(), observer);
   rates.sample(clock.monotonic_us());
   observer.update();
   server.supervisor_.tick(clock.monotonic_us(), durability.loaded_share());
