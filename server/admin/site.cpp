@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "core/clock.h"
 #include "server/acl/user.h"
 #include "server/admin/figures/metrics_page.h"
 #include "server/admin/figures/readiness.h"
+#include "server/admin/page.h"
 #include "server/commands/services.h"
 
 namespace server::admin {
@@ -28,6 +30,7 @@ Site::Site(Services& services, const Heartbeat& heartbeat)
     : services_(services),
       heartbeat_(heartbeat),
       access_(services),
+      api_(services),
       census_(services.keyspace, services.clock) {}
 
 std::span<const Site::Route> Site::routes() {
@@ -35,6 +38,13 @@ std::span<const Site::Route> Site::routes() {
       {.path = "/healthz", .handler = &Site::health, .is_public = true},
       {.path = "/readyz", .handler = &Site::readiness, .is_public = true},
       {.path = "/metrics", .handler = &Site::metrics, .command = kInfo},
+      {.path = "/", .handler = &Site::html},
+      {.path = "/dashboard.css", .handler = &Site::css},
+      {.path = "/dashboard.js", .handler = &Site::script},
+      {.path = "/api/overview", .handler = &Site::overview, .command = kInfo},
+      {.path = "/api/filters", .handler = &Site::filters},
+      {.path = "/api/filter", .handler = &Site::filter},
+      {.path = "/api/plan", .handler = &Site::plan},
   };
   return kRoutes;
 }
@@ -48,7 +58,7 @@ HttpResponse Site::answer(const HttpRequest& request, const Peer& peer) {
     // Before anything is said about what is there.
     admission = access_.admit(request, peer);
     if (admission.user == nullptr) return std::move(admission.refusal);
-    question.user = admission.user.get();
+    question.user = std::move(admission.user);
   }
   if (!is_known) return plain_response(404, "There is no such page");
   if (request.method != "GET" && request.method != "HEAD") {
@@ -87,6 +97,34 @@ HttpResponse Site::metrics(const Question& question) {
   response.body = metrics_text(services_, {.filters = filters ? &*filters : nullptr,
                                            .shows_keys = access_.allows(*question.user, kScan)});
   return response;
+}
+
+HttpResponse Site::html(const Question& /*question*/) {
+  return {.content_type = "text/html; charset=utf-8", .body = std::string(kPageHtml)};
+}
+
+HttpResponse Site::css(const Question& /*question*/) {
+  return {.content_type = "text/css; charset=utf-8", .body = std::string(kPageCss)};
+}
+
+HttpResponse Site::script(const Question& /*question*/) {
+  return {.content_type = "text/javascript; charset=utf-8", .body = std::string(kPageScript)};
+}
+
+HttpResponse Site::overview(const Question& /*question*/) {
+  return api_.overview();
+}
+
+HttpResponse Site::filters(const Question& question) {
+  return api_.filters({question.request, question.user, question.peer.address});
+}
+
+HttpResponse Site::filter(const Question& question) {
+  return api_.filter({question.request, question.user, question.peer.address});
+}
+
+HttpResponse Site::plan(const Question& question) {
+  return api_.plan({question.request, question.user, question.peer.address});
 }
 
 }  // namespace server::admin

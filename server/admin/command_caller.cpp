@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#include "server/admin/command_caller.h"
+
+#include "core/clock.h"
+#include "protocol/output_buffer.h"
+#include "protocol/reply_parser.h"
+#include "server/acl/users.h"
+#include "server/commands/services.h"
+#include "server/dispatch/dispatcher.h"
+#include "server/dispatch/registry.h"
+#include "server/process/statistics.h"
+#include "server/session/session.h"
+#include "server/session/session_user.h"
+
+namespace server::admin {
+namespace {
+
+protocol::Reply error_reply(std::string_view text) {
+  protocol::Reply reply;
+  reply.type = protocol::Reply::Type::kError;
+  reply.text = text;
+  return reply;
+}
+
+}  // namespace
+
+CommandCaller::CommandCaller(Services& services)
+    : services_(services),
+      uncounted_(std::make_unique<ThreadStatistics>(services.registry.size())) {}
+
+CommandCaller::~CommandCaller() = default;
+
+protocol::Reply CommandCaller::call(const Caller& caller, std::span<const std::string_view> words) {
+  const RegisteredCommand* const command = services_.registry.find(words);
+  if (command == nullptr || command->has(kWrite | kMayReplicate | kInJournal)) {
+    return error_reply("ERR a command that does not only read");
+  }
+  Session session(0);
+  session.resp = protocol::RespVersion::kResp3;
+  session.address = caller.address;
+  session.database = caller.database;
+  session.no_touch = true;
+  const uint64_t version = services_.users.version();
+  session.authenticated = true;
+  set_user(session, caller.user, version);
+  Dispatcher dispatcher(services_, *uncounted_, session);
+  protocol::OutputBuffer replies;
+  const Outcome outcome = dispatcher.execute(words, services_.clock.wall_ms(), replies);
+  dispatcher.end_session();
+  if (outcome == Outcome::kHeldBack || outcome == Outcome::kBlocked) {
+    return error_reply("BUSY Commands are held back at the moment");
+  }
+  protocol::ReplyParser parser;
+  if (parser.parse(replies.view()) != protocol::ReplyParser::Status::kReply) {
+    return error_reply("ERR the reply is too long");
+  }
+  return std::move(parser.reply());
+}
+
+}  // namespace server::admin

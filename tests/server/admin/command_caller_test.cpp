@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#include "server/admin/command_caller.h"
+
+#include <gmock/gmock.h>
+
+#include "tests/support/command_test.h"
+
+namespace server::admin {
+namespace {
+
+using ::testing::StartsWith;
+
+class CommandCallerTest : public CommandTest {
+ protected:
+  protocol::Reply call(const std::vector<std::string_view>& words, const std::string& user,
+                       int database = 0) {
+    return caller_.call({users_.find(user), "127.0.0.1:5", database}, words);
+  }
+
+  CommandCaller caller_{services_};
+};
+
+TEST_F(CommandCallerTest, ReadsInTheDatabaseThatIsAskedFor) {
+  run({"SELECT", "2"});
+  run({"SET", "a", "1"});
+  EXPECT_EQ(call({"GET", "a"}, "default", 2).text, "1");
+  EXPECT_EQ(call({"GET", "a"}, "default", 0).type, protocol::Reply::Type::kNull);
+}
+
+TEST_F(CommandCallerTest, NothingIsWritten) {
+  EXPECT_TRUE(call({"SET", "a", "1"}, "default").is_error());
+  EXPECT_TRUE(call({"NOSUCH"}, "default").is_error());
+  EXPECT_EQ(run({"EXISTS", "a"}), integer(0));
+}
+
+TEST_F(CommandCallerTest, RulesOfTheUserHold) {
+  run({"SET", "mine:a", "1"});
+  run({"ACL", "SETUSER", "eve", "on", ">pw", "+get", "~mine:*"});
+  EXPECT_EQ(call({"GET", "mine:a"}, "eve").text, "1");
+  EXPECT_THAT(call({"GET", "other"}, "eve").text, StartsWith("NOPERM"));
+  EXPECT_THAT(call({"STRLEN", "mine:a"}, "eve").text, StartsWith("NOPERM"));
+}
+
+TEST_F(CommandCallerTest, CallsAreNotCounted) {
+  call({"GET", "a"}, "default");
+  EXPECT_EQ(statistics_.total(&ThreadStatistics::commands_processed), 0U);
+}
+
+}  // namespace
+}  // namespace server::admin
