@@ -50,8 +50,11 @@ ReplicationFacts ClusterHost::facts(const Topology& topology, const Shard* shard
 
 void ClusterHost::promote(uint64_t epoch) {
   const auto stream = parts_.replication.hold(Locking::kTake);
+  parts_.replication.set_cluster_epoch(epoch);
   parts_.follower.promote(Locking::kTake);
-  epoch_ = epoch;
+  // A leader that has come back without its data has no history either.
+  const bool has_data = parts_.replication.offset() != 0 || parts_.keyspace.db_size(0) != 0;
+  if (epoch_ != 0 || has_data) epoch_ = epoch;
   is_torn_ = false;
 }
 
@@ -60,6 +63,7 @@ void ClusterHost::follow(const Node& leader, uint64_t epoch) {
   const uint16_t port = uses_tls && leader.tls_port != 0 ? leader.tls_port : leader.port;
   const auto stream = parts_.replication.hold(Locking::kTake);
   followed_epoch_ = epoch;
+  parts_.replication.set_cluster_epoch(epoch);
   parts_.follower.follow({leader.ip, port, false}, Locking::kTake);
 }
 

@@ -16,7 +16,7 @@ Clustering::Clustering(const Parts& parts) : parts_(parts), state_(parts.facts.i
 
 Clustering::~Clustering() = default;
 
-core::Result<> Clustering::prepare() {
+core::Result<> Clustering::prepare(cluster::MemberQueue*& member) {
   const Config& config = parts_.config;
   const ClusterMode mode{config.integer(OptionId::kClusterEnabled)};
   if (mode == ClusterMode::kNo) return {};
@@ -35,6 +35,7 @@ core::Result<> Clustering::prepare() {
         cluster::ClusterNode::make({config, parts_.tls, state_, *host_, parts_.facts.run_id});
     if (!node) return node.error();
     node_ = *std::move(node);
+    member = node_.get();
   }
   parts_.state.availability.begin(Availability::kInCluster);
   return {};
@@ -52,6 +53,11 @@ core::Result<> Clustering::check_data() const {
 
 void Clustering::start() {
   if (node_ != nullptr) node_->start();
+}
+
+void Clustering::retire(std::function<void()> done) {
+  if (node_ == nullptr || std::exchange(is_retiring_, true)) return done();
+  node_->retire(std::move(done));
 }
 
 void Clustering::stop() {

@@ -5,6 +5,7 @@
 // Thread safety: prepare() before other threads start; the rest as its comment says.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -16,7 +17,8 @@ class Keyspace;
 }
 namespace server::cluster {
 class ClusterNode;
-}
+class MemberQueue;
+}  // namespace server::cluster
 
 namespace server {
 
@@ -53,19 +55,24 @@ class Clustering {
   // What replies to writes need; null where they need none.
   const cluster::ClusterState* permit() const { return node_ == nullptr ? nullptr : &state_; }
 
-  // As `cluster-enabled` says. Errors: why the server cannot start.
-  core::Result<> prepare();
+  // As `cluster-enabled` says. `member`: set to the way to this node's part in its shard, if it has
+  // one. Errors: why the server cannot start.
+  core::Result<> prepare(cluster::MemberQueue*& member);
   // Behind recovery. Errors: why the data do not fit.
   core::Result<> check_data() const;
   // Joins the cluster, and leaves it.
   void start();
   void stop();
+  // Hands the shard over, if that is possible; `done` is called then, perhaps on another thread.
+  // A second call does not wait.
+  void retire(std::function<void()> done);
 
  private:
   const Parts parts_;
   cluster::ClusterState state_;
   std::unique_ptr<ClusterHost> host_;
   std::unique_ptr<cluster::ClusterNode> node_;
+  bool is_retiring_ = false;
 };
 
 }  // namespace server

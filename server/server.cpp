@@ -322,7 +322,7 @@ core::Result<> Server::start() {
   parts_ = std::make_unique<Parts>(*this, config_, std::move(*registry));
   Parts& parts = *parts_;
   if (auto locked = parts.run.directory_lock.take(); !locked) return locked;
-  if (auto prepared = parts.clustering.prepare(); !prepared) return prepared;
+  if (auto prepared = parts.clustering.prepare(parts.services.member); !prepared) return prepared;
   parts.threads.set_permit(parts.clustering.permit());
   parts.keyspace.set_reclaimer(&parts.reclaimer);
   parts.memory.set_reclaimer(&parts.reclaimer);
@@ -475,13 +475,16 @@ void Server::await_signal() {
 
 // As SHUTDOWN without options; the second signal of one attempt waits for no replica any more.
 void Server::on_signal() {
-  Parts& parts = *parts_;
-  if (parts.run.stopping) return;
-  Shutdown::Request request = parts.shutdown.usual_request();
-  request.is_signal = true;
-  request.waits_for_replicas = parts.shutdown.attempt() == 0;
-  parts.shutdown.begin(request);
   await_signal();
+  parts_->clustering.retire([this] { parts_->threads.at(0).loop.post([this] { shut_down(); }); });
+}
+
+void Server::shut_down() {
+  if (parts_->run.stopping) return;
+  Shutdown::Request request = parts_->shutdown.usual_request();
+  request.is_signal = true;
+  request.waits_for_replicas = parts_->shutdown.attempt() == 0;
+  parts_->shutdown.begin(request);
 }
 
 void Server::request_stop() {

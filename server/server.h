@@ -34,6 +34,7 @@ class Server {
   void recover();
   void await_signal();
   void on_signal();
+  void shut_down();
   Config& config_;
   Supervisor supervisor_;
   std::unique_ptr<Parts> parts_;

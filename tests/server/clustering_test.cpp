@@ -16,7 +16,7 @@ class ClusteringTest : public CommandTest {
   std::string prepare(std::vector<const char*> words) {
     words.insert(words.begin(), "bloomery-server");
     EXPECT_TRUE(config_.load(static_cast<int>(words.size()), words.data()));
-    const auto prepared = clustering_.prepare();
+    const auto prepared = clustering_.prepare(services_.member);
     return prepared ? "" : prepared.error().message;
   }
 

@@ -19,6 +19,7 @@ namespace server::cluster {
 namespace {
 
 constexpr int64_t kTicksPerQuestion = 20;
+constexpr int64_t kRetireUs = 2'000'000;
 
 std::string random_node_id() {
   std::random_device device;
@@ -159,6 +160,23 @@ void ClusterNode::ask_leader(std::vector<std::string> words, Peers::Handler done
   });
 }
 
+void ClusterNode::retire(std::function<void()> done) {
+  boost::asio::post(io_, [this, done = std::move(done)] {
+    const int64_t now_us = permit_clock_us();
+    const std::string successor = member_->successor();
+    if (successor.empty() || retirement_ || !member_->hand_over(now_us, successor)) return done();
+    log_notice("Cluster: the shard is handed over to {}", successor);
+    retirement_ = Retirement{done, now_us + kRetireUs};
+    settle();
+  });
+}
+
+void ClusterNode::end_retirement() {
+  if (!retirement_) return;
+  if (member_->leads() && permit_clock_us() < retirement_->until_us) return;
+  std::exchange(retirement_, std::nullopt)->done();
+}
+
 void ClusterNode::tick() {
   const TopologyVersion& known = member_->topology();
   member_->tick(permit_clock_us(),
@@ -185,8 +203,9 @@ void ClusterNode::alive_seen(const IdSet& alive) {
 }
 
 void ClusterNode::settle() {
-  // An end of the permit at once, its beginning behind what comes with it.
-  if (service_of(member_->service(permit_clock_us())) != Service::kUp) show_service();
+  // An end of the permit at once, its beginning behind what comes with it. How commands are served
+  // is shown behind the view: with the old one a deposed leader would answer CLUSTERDOWN.
+  if (service_of(member_->service(permit_clock_us())) != Service::kUp) show_permit();
   for (auto actions = member_->take_actions(); !actions.empty();
        actions = member_->take_actions()) {
     for (const MemberAction& action : actions) {
@@ -201,12 +220,17 @@ void ClusterNode::settle() {
   if (std::exchange(view_is_due_, false)) publish_view();
   show_service();
   if (std::exchange(must_release_, false)) parts_.host.release_writes();
+  end_retirement();
+}
+
+void ClusterNode::show_permit() {
+  parts_.state.set_permit(member_->permit().from_us(), member_->permit().until_us());
 }
 
 void ClusterNode::show_service() {
   const int64_t now_us = permit_clock_us();
   const Service service = service_of(member_->service(now_us));
-  parts_.state.set_permit(member_->permit().from_us(), member_->permit().until_us());
+  show_permit();
   parts_.state.set_etcd_up(presence_->etcd_answers());
   if (parts_.state.service() == service) return;
   parts_.state.set_service(service);

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -58,6 +59,9 @@ class ClusterNode final : public MemberQueue {
 
   const std::string& id() const { return file_.id; }
   void start();
+  // Hands the shard over if this node leads it and another one can take it. `done` is called on the
+  // node's thread, after a second or two at most.
+  void retire(std::function<void()> done);
   // Leaves etcd and ends the thread.
   void stop();
   // What the Member wants behind it is done.
@@ -65,15 +69,23 @@ class ClusterNode final : public MemberQueue {
   void ask_leader(std::vector<std::string> words, Peers::Handler done) override;
 
  private:
+  // The shard is being handed over before the server ends.
+  struct Retirement {
+    std::function<void()> done;
+    int64_t until_us = 0;
+  };
+
   ClusterNode(const Parts& parts, NodeFile file, std::string path,
               std::chrono::milliseconds timeout);
 
   core::Result<> connect();
   void tick();
+  void end_retirement();
   void topology_seen(const TopologyVersion& seen);
   void alive_seen(const IdSet& alive);
   // After each event: carries out what the Member wants and shows clients what has changed.
   void settle();
+  void show_permit();
   void show_service();
   void publish_view();
   bool keep_file();
@@ -108,6 +120,7 @@ class ClusterNode final : public MemberQueue {
   std::unique_ptr<EtcdFeed> feed_;
   std::unique_ptr<Presence> presence_;
   std::unique_ptr<Peers> peers_;
+  std::optional<Retirement> retirement_;
   std::thread thread_;
 };
 
