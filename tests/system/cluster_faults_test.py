@@ -1,0 +1,240 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Leaders, nodes and etcd that die, stop and come back, under writers that log what was
+acknowledged: by whom, and when."""
+
+import contextlib
+import threading
+import time
+import unittest
+
+from cluster_harness import ClusterTest
+from harness import wait_until
+from resp import Connection, ErrorReply
+
+# cluster-node-timeout is 2.5 s; a busy machine adds to what a failover takes.
+FAILOVER_TIMEOUT_S = 25
+# Replicas acknowledge once a second: what is older than this was replicated.
+REPLICATED_S = 2.0
+KEY_TAG = "{w}"
+
+
+class Writer(threading.Thread):
+    """Writes numbered keys as a client of the cluster does: follows MOVED, tries again. With
+    `only` it stays with that node."""
+
+    def __init__(self, servers, only=None, prefix="k"):
+        super().__init__(daemon=True)
+        self.servers = [only] if only else servers
+        self.only = only
+        self.prefix = prefix
+        self.acknowledged = []  # (key, port, when sent, when acknowledged)
+        self.refused = []  # (when, what)
+        self.is_ending = threading.Event()
+        self.connection = None
+        self.port = self.servers[0].port
+        self.start()
+
+    def run(self):
+        number = 0
+        while not self.is_ending.is_set():
+            key = f"{KEY_TAG}:{self.prefix}{number}"
+            if self.write(key):
+                number += 1
+                time.sleep(0.005)
+            else:
+                time.sleep(0.03)
+        self.close()
+
+    def write(self, key):
+        begin = time.monotonic()
+        try:
+            if self.connection is None:
+                self.connection = Connection(self.port, timeout_s=1.5)
+            port = self.port
+            reply = self.connection.call("SET", key, "v")
+        except (OSError, AssertionError, EOFError):
+            self.turn_to_next()
+            return False
+        if reply == b"OK":
+            self.acknowledged.append((key, port, begin, time.monotonic()))
+            return True
+        self.refused.append((time.monotonic(), str(reply)))
+        if isinstance(reply, ErrorReply) and reply.text.startswith("MOVED") and not self.only:
+            self.close()
+            self.port = int(reply.text.rpartition(":")[2])
+        return False
+
+    def turn_to_next(self):
+        self.close()
+        ports = [server.port for server in self.servers]
+        at = ports.index(self.port) if self.port in ports else 0
+        self.port = ports[(at + 1) % len(ports)]
+
+    def close(self):
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
+
+    def end(self):
+        self.is_ending.set()
+        self.join(10)
+
+    def wait_for_progress(self, since, timeout_s=FAILOVER_TIMEOUT_S):
+        """Until a write that was sent after `since` is acknowledged; how long that took."""
+        wait_until(
+            lambda: self.acknowledged and self.acknowledged[-1][2] > since, timeout_s,
+            lambda: f"a write after the fault; refused: {self.refused[-3:]}",
+        )  # fmt: skip
+        return next(entry[3] for entry in self.acknowledged if entry[2] > since) - since
+
+
+class ClusterFaultsTest(ClusterTest):
+    """One shard: what holds for one holds for each."""
+
+    SERVERS = 2
+    ETCD_MEMBERS = 1
+
+    def setUp(self):
+        self.servers = self.start_cluster(1, self.SERVERS - 1)
+        for server in self.servers:
+            # That its leader, or etcd, is gone is what this is about.
+            server.expect_log(".*")
+        self.wait_for_replicas(self.servers, 1)
+        self.leader, self.replica = self.servers
+
+    def start_writer(self, **options):
+        writer = Writer(self.servers, **options)
+        self.addCleanup(writer.end)
+        writer.wait_for_progress(time.monotonic())
+        return writer
+
+    def shard(self):
+        return self.topology()["shards"]["s1"]
+
+    def check_present(self, server, entries):
+        with server.connect() as connection:
+            missing = [key for key, *_ in entries if connection.call("EXISTS", key) != 1]
+        self.assertEqual(missing, [], f"of {len(entries)} acknowledged keys")
+
+    def check_order(self, old, new, *writers):
+        """Nothing was acknowledged by the old leader after the new one's first reply."""
+        entries = [entry for writer in writers for entry in writer.acknowledged]
+        first_of_new = min(entry[3] for entry in entries if entry[1] == new.port)
+        late = [e for e in entries if e[1] == old.port and e[2] > first_of_new]
+        self.assertEqual(late, [])
+
+    def test_a_leader_that_is_killed_is_replaced(self):
+        writer = self.start_writer()
+        time.sleep(REPLICATED_S + 1)
+        killed = time.monotonic()
+        self.leader.crash()
+        took = writer.wait_for_progress(killed)
+        print(f"writes went on {took:.1f} s after kill -9", flush=True)
+        writer.end()
+        self.assertEqual(self.shard()["leader"], self.replica.node_id)
+        old = [entry for entry in writer.acknowledged if entry[3] < killed - REPLICATED_S]
+        new = [entry for entry in writer.acknowledged if entry[2] > killed]
+        self.assertTrue(old and new)
+        self.check_present(self.replica, old + new)
+
+    def test_a_leader_that_was_stopped_acknowledges_nothing_more(self):
+        writer = self.start_writer()
+        faithful = self.start_writer(only=self.leader, prefix="only")
+        stopped = time.monotonic()
+        self.leader.suspend()
+        writer.wait_for_progress(stopped)
+        self.leader.resume()
+        self.wait_for_role(self.leader, b"slave")
+        time.sleep(1)
+        faithful.end()
+        writer.end()
+        self.check_order(self.leader, self.replica, writer, faithful)
+        self.check_present(
+            self.replica, [e for e in writer.acknowledged if e[1] == self.replica.port]
+        )
+
+    def wait_for_role(self, server, role):
+        def has_role():
+            with contextlib.suppress(OSError), server.connect(timeout_s=2) as connection:
+                return connection.call("ROLE")[0] == role
+            return False
+
+        wait_until(has_role, 30, f"{server.port} is {role}")
+
+    def test_etcd_may_be_away(self):
+        writer = self.start_writer()
+        for member in self.etcd.members:
+            member.suspend()
+        refused = len(writer.refused)
+        begin = time.monotonic()
+        longest = begin
+        time.sleep(12)
+        self.assertEqual(writer.refused[refused:], [])
+        times = [entry[3] for entry in writer.acknowledged if entry[3] > longest]
+        self.assertGreater(times[-1], begin + 11, "writes went on")
+        # A failover waits for etcd.
+        killed = time.monotonic()
+        self.leader.crash()
+        time.sleep(6)
+        self.assertLess(writer.acknowledged[-1][3], killed + 1)
+        for member in self.etcd.members:
+            member.resume()
+        writer.wait_for_progress(killed)
+        writer.end()
+        self.assertEqual(self.shard()["leader"], self.replica.node_id)
+
+    def test_without_etcd_and_its_replica_a_leader_stops_serving(self):
+        writer = self.start_writer()
+        for member in self.etcd.members:
+            member.suspend()
+        self.replica.suspend()
+        time.sleep(4)
+        quiet = time.monotonic()
+        time.sleep(1.5)
+        self.assertLess(writer.acknowledged[-1][3], quiet)
+        self.replica.resume()
+        writer.wait_for_progress(quiet)
+        for member in self.etcd.members:
+            member.resume()
+
+    def test_a_lease_that_ends_early_loses_nothing(self):
+        writer = self.start_writer()
+        text = self.etcd.control("lease", "list")
+        leases = [word for word in text.split() if len(word) >= 15 and word.isalnum()]
+        self.assertEqual(len(leases), self.SERVERS, text)
+        revoked = time.monotonic()
+        for lease in leases:
+            self.etcd.control("lease", "revoke", lease, check=False)
+        writer.wait_for_progress(revoked)
+        time.sleep(4)
+        writer.end()
+        leader = next(s for s in self.servers if s.node_id == self.shard()["leader"])
+        self.assertLessEqual(len({entry[1] for entry in writer.acknowledged}), 2)
+        old = [entry for entry in writer.acknowledged if entry[3] < revoked - REPLICATED_S]
+        self.check_present(leader, old)
+
+    def test_a_planned_failover_loses_no_write(self):
+        writer = self.start_writer()
+        time.sleep(1)
+        with self.replica.connect() as connection:
+            begin = time.monotonic()
+            self.assertEqual(connection.call("CLUSTER", "FAILOVER"), b"OK")
+        wait_until(
+            lambda: writer.acknowledged[-1][1] == self.replica.port, FAILOVER_TIMEOUT_S,
+            "the replica serves",
+        )  # fmt: skip
+        time.sleep(1)
+        writer.end()
+        times = [entry[3] for entry in writer.acknowledged]
+        pause = max(b - a for a, b in zip(times, times[1:]) if b > begin)
+        print(f"the longest pause was {pause * 1000:.0f} ms", flush=True)
+        self.assertLess(pause, 2)
+        self.check_present(self.replica, writer.acknowledged)
+        self.assertEqual({what.split()[0] for _, what in writer.refused} - {"ErrorReply('MOVED"},
+                         set())  # fmt: skip
+        self.wait_for_role(self.leader, b"slave")
+
+
+if __name__ == "__main__":
+    unittest.main()
