@@ -9,7 +9,7 @@
 namespace server::cluster {
 namespace {
 
-constexpr std::chrono::milliseconds kRetry{200};
+constexpr std::chrono::milliseconds kFeedRetry{200};
 
 }  // namespace
 
@@ -30,7 +30,7 @@ void EtcdFeed::read() {
 }
 
 void EtcdFeed::read_later() {
-  timer_.expires_after(kRetry);
+  timer_.expires_after(kFeedRetry);
   timer_.async_wait([this](const boost::system::error_code& error) {
     if (!error) read();
   });

@@ -15,10 +15,10 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr int kFormat = 1;
+constexpr int kNodeFileFormat = 1;
 constexpr auto kNumberMax = static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
 
-core::Error fault(std::string_view what) {
+core::Error node_file_fault(std::string_view what) {
   return core::Error{fmt::format("ERR cluster.json: {}", what)};
 }
 
@@ -42,18 +42,19 @@ core::Result<NodeFile> parse_node_file(std::string_view text) {
   boost::system::error_code failed;
   const json::value document = json::parse(text, failed);
   const json::object* object = failed ? nullptr : document.if_object();
-  if (object == nullptr) return fault("is no JSON object");
-  if (number_of(*object, "format") != kFormat) return fault("has an unknown format");
+  if (object == nullptr) return node_file_fault("is no JSON object");
+  if (number_of(*object, "format") != kNodeFileFormat)
+    return node_file_fault("has an unknown format");
   const auto id = text_of(*object, "id");
   const auto shard = text_of(*object, "kept_shard");
   const auto epoch = number_of(*object, "kept_epoch");
   const auto revision = number_of(*object, "revision");
-  if (!id || !is_node_id(*id)) return fault("has no id");
-  if (!shard || !epoch || !revision) return fault("lacks a value");
+  if (!id || !is_node_id(*id)) return node_file_fault("has no id");
+  if (!shard || !epoch || !revision) return node_file_fault("lacks a value");
   NodeFile file{*id, {}, *shard, *epoch};
   if (*revision == 0) return file;
   const json::value* topology = object->if_contains("topology");
-  if (topology == nullptr) return fault("lacks a value");
+  if (topology == nullptr) return node_file_fault("lacks a value");
   auto parsed = parse_topology(json::serialize(*topology));
   if (!parsed) return parsed.error();
   file.topology = {*std::move(parsed), *revision};
@@ -62,7 +63,7 @@ core::Result<NodeFile> parse_node_file(std::string_view text) {
 
 std::string node_file_text(const NodeFile& file) {
   json::object object;
-  object["format"] = kFormat;
+  object["format"] = kNodeFileFormat;
   object["id"] = file.id;
   object["kept_shard"] = file.kept_shard;
   object["kept_epoch"] = file.kept_epoch;

@@ -9,7 +9,7 @@
 namespace server::cluster {
 namespace {
 
-constexpr std::chrono::milliseconds kRetry{200};
+constexpr std::chrono::milliseconds kPresenceRetry{200};
 
 }  // namespace
 
@@ -35,7 +35,7 @@ void Presence::ask_lease() {
   const auto ttl_s = static_cast<uint64_t>((terms_.timeout.count() + 999) / 1000);
   client_.grant(ttl_s, [this](const EtcdResult<EtcdLeaseReply>& result) {
     etcd_answers_ = result.answered();
-    if (!result.answered()) return step_in(kRetry);
+    if (!result.answered()) return step_in(kPresenceRetry);
     lease_ = result.reply.lease;
     step();
   });
@@ -53,7 +53,7 @@ void Presence::appear() {
     } else if (result.error.code == EtcdCode::kNotFound) {
       lose();
     }
-    step_in(kRetry);
+    step_in(kPresenceRetry);
   });
 }
 
@@ -81,7 +81,7 @@ void Presence::keep_alive() {
     etcd_answers_ = result.answered();
     if (result.answered() && result.reply.ttl_s == 0) lose();
     const bool is_settled = result.answered() && mod_revision_ != 0;
-    step_in(is_settled ? std::max(terms_.timeout / 4, kRetry / 2) : kRetry);
+    step_in(is_settled ? std::max(terms_.timeout / 4, kPresenceRetry / 2) : kPresenceRetry);
   });
 }
 
