@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "server/session/deferred_reply.h"
 
+#include <fmt/format.h>
+
 #include <atomic>
 #include <cassert>
 #include <string>
@@ -46,7 +48,7 @@ DeferredReply defer_reply(const Clients& clients, uint64_t session_id) {
     if (session != nullptr && session->wake) session->wake();
   };
   const auto end = [end_with](const core::Result<>& result) {
-    end_with(result ? "+OK" : "-" + result.error().message);
+    end_with(result ? "+OK" : fmt::format("-{}", result.error().message));
   };
   return {end, end_with, std::make_unique<AwaitedResult>(deferred)};
 }

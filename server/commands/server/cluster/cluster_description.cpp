@@ -148,7 +148,8 @@ std::string node_line(const Context& ctx, const Node& node, WithSlots with_slots
                       is_self ? 0 : ctx.now_ms, shard == nullptr ? 0 : shard->epoch,
                       is_alive ? "connected" : "disconnected");
   if (leads && with_slots == WithSlots::kYes && !shard->slots.empty()) {
-    line += " " + cluster::slot_ranges_text(shard->slots);
+    line += ' ';
+    line += cluster::slot_ranges_text(shard->slots);
   }
   return line;
 }
