@@ -8,7 +8,6 @@
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
 #include <random>
 #include <thread>
 
@@ -78,11 +77,6 @@ size_t thread_count(const Config& config) {
   return static_cast<size_t>(config.io_thread_count());
 }
 
-std::string executable_path() {
-  std::error_code ignored;
-  return std::filesystem::read_symlink("/proc/self/exe", ignored).string();
-}
-
 // Of what happened to a key without a command. REQUIRES: the key's lock.
 void tell_listeners(auto& parts, KeyEvent event, unsigned database, std::string_view key) {
   parts.key_events.tell(event, database, key);
@@ -147,7 +141,7 @@ struct Server::Parts final : AckListener,
         statistics(thread_count(config), access.registry->size()),
         observer(config, clock, ticks, thread_count(config),
                  [this](size_t thread_index) { wake_for_monitors(thread_index); }),
-        facts{random_id(), executable_path(), clock.wall_ms(), thread_count(config),
+        facts{random_id(), own_executable(), clock.wall_ms(), thread_count(config),
               config.file_path()},
         clustering(
             {config, keyspace, state, facts, replication, leader, follower, pause, &tls, *this}),

@@ -7,7 +7,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <string>
+#include <system_error>
 
 namespace server {
 
@@ -18,5 +20,11 @@ struct ProcessFacts {
   size_t io_thread_count = 1;
   std::string config_file;  // empty when there is none
 };
+
+// The path of the program that runs; empty where the system does not tell.
+inline std::string own_executable() {
+  std::error_code ignored;
+  return std::filesystem::read_symlink("/proc/self/exe", ignored).string();
+}
 
 }  // namespace server
