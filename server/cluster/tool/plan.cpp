@@ -49,13 +49,13 @@ core::Result<Address> parse_address(std::string_view text) {
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') {
     host = host.substr(1, host.size() - 2);
   }
-  const auto port =
-      colon == std::string_view::npos ? std::nullopt : core::parse_int64(text.substr(colon + 1));
+  const std::string_view digits = colon == std::string_view::npos ? "" : text.substr(colon + 1);
+  const int64_t port = core::parse_int64(digits).value_or(0);
   constexpr int64_t kPortMax = std::numeric_limits<uint16_t>::max();
-  if (host.empty() || !port || *port < 1 || *port > kPortMax) {
+  if (host.empty() || port < 1 || port > kPortMax) {
     return core::Error{fmt::format("ERR '{}' is not HOST:PORT", core::printable(text))};
   }
-  return Address{std::string(host), static_cast<uint16_t>(*port)};
+  return Address{std::string(host), static_cast<uint16_t>(port)};
 }
 
 const Node* node_at(const Topology& topology, const Address& address) {
