@@ -32,7 +32,7 @@ RUN ln -s bloomery-server /usr/local/bin/redis-server \
 VOLUME /data
 WORKDIR /data
 EXPOSE 6379
-# For a server on another port: --health-cmd 'bloomery-server --health-check --port …'.
+# For a server on another port: --health-cmd 'bloomery-server --health-check --port N'.
 HEALTHCHECK --interval=10s --timeout=6s --start-period=30s \
     CMD ["bloomery-server", "--health-check"]
 # The entrypoint starts as root, hands /data to the user bloomery (uid 999) and becomes it.

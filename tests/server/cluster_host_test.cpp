@@ -30,7 +30,14 @@ TEST_F(ClusterHostTest, EmptyServerHasNoCopy) {
   EXPECT_FALSE(facts().has_whole_copy);
 }
 
+TEST_F(ClusterHostTest, LeaderThatLostItsDataHasNoHistory) {
+  host_.promote(7);
+  EXPECT_FALSE(facts().has_whole_copy);
+  EXPECT_EQ(facts().position, (HistoryPosition{0, 0}));
+}
+
 TEST_F(ClusterHostTest, LeaderHasTheHistoryOfItsEpoch) {
+  run({"SET", "a", "1"});
   host_.promote(7);
   EXPECT_TRUE(facts().has_whole_copy);
   EXPECT_EQ(facts().position.epoch, 7U);
@@ -38,6 +45,7 @@ TEST_F(ClusterHostTest, LeaderHasTheHistoryOfItsEpoch) {
 }
 
 TEST_F(ClusterHostTest, ReplicaHasTheHistoryOnceItFollows) {
+  run({"SET", "a", "1"});
   host_.follow(*topology_.node(id_of('a')), 8);
   EXPECT_TRUE(state_.is_replica);
   EXPECT_EQ(follower_.target()->host, "10.0.0.1");

@@ -95,7 +95,6 @@ const Command kFilterScanRows[] = {
      .complexity = "O(1) for each call and 64 KiB of each filter that is read, O(N) for all calls "
                    "where N is the number of keys",
      .syntax = "cursor [MATCH pattern] [COUNT count]",
-     .tips = "nondeterministic_output request_policy:special",
      .handler = filter_scan},
 };
 

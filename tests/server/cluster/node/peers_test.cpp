@@ -37,7 +37,13 @@ class FakeNode {
     thread_ = std::thread([this] { run(); });
   }
   ~FakeNode() {
-    ::shutdown(listener_, SHUT_RDWR);
+    {
+      const std::scoped_lock lock(mutex_);
+      is_ending_ = true;
+      ::shutdown(listener_, SHUT_RDWR);
+      // Whoever asked may keep the connection.
+      if (peer_ >= 0) ::shutdown(peer_, SHUT_RDWR);
+    }
     thread_.join();
     ::close(listener_);
   }
@@ -55,9 +61,16 @@ class FakeNode {
   void run() {
     for (int peer = 0; (peer = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC)) >= 0;) {
       ++connections_;
-      serve(peer);
+      if (set_peer(peer)) serve(peer);
+      set_peer(-1);
       ::close(peer);
     }
+  }
+  // False when the node ends.
+  bool set_peer(int peer) {
+    const std::scoped_lock lock(mutex_);
+    peer_ = peer;
+    return !is_ending_;
   }
   // An empty reply closes the connection; "silence" leaves the question without an answer.
   void serve(int peer) {
@@ -78,9 +91,11 @@ class FakeNode {
   }
 
   int listener_ = -1;
+  int peer_ = -1;  // guarded by mutex_, as is what follows
+  bool is_ending_ = false;
   Node node_;
   std::atomic<int> connections_{0};
-  mutable std::mutex mutex_;  // guards received_
+  mutable std::mutex mutex_;
   std::string received_;
   std::deque<std::string> replies_;
   std::thread thread_;
