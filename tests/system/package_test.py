@@ -63,7 +63,7 @@ class PackageTest(ServerTest):
         cls.why_no_container = ""
         try:
             cls.make_container()
-        except AssertionError as fault:
+        except (AssertionError, OSError, subprocess.SubprocessError) as fault:
             cls.why_no_container = f"no container can be made here: {fault}"
 
     @classmethod
