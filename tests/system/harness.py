@@ -72,6 +72,17 @@ def free_port():
             return port
 
 
+def free_port_with_bus():
+    """A port as free_port() gives, such that the one 10,000 above it, where a redis-server in a
+    cluster listens too, is free as well and none of those of outgoing connections."""
+    while True:
+        port = free_port()
+        if port + 10_000 < 32_000:
+            with socket.socket() as probe, contextlib.suppress(OSError):
+                probe.bind(("127.0.0.1", port + 10_000))
+                return port
+
+
 def seed_from_environment():
     """The seed of this run; printed, so that a failure can be replayed."""
     seed = int(os.environ.get("BLOOMERY_SEED", random.randrange(1 << 32)))
@@ -257,7 +268,8 @@ class ServerTest(unittest.TestCase):
         """Starts Debian's redis-server, the oracle."""
         program = shutil.which("redis-server")
         self.assertIsNotNone(program, "redis-server is missing: run scripts/install_deps.sh test")
-        return self._start(program, [*options, "--save", "", "--appendonly", "no"], (), True, {})
+        more = {"port": free_port_with_bus()} if "--cluster-enabled" in options else {}
+        return self._start(program, [*options, "--save", "", "--appendonly", "no"], (), True, more)
 
     def _defaults(self, options):
         # Nothing of these tests is about persistence: keep the disk out of them.
