@@ -215,7 +215,7 @@ struct RegisteredCommand {
 struct Request {
   Arguments args{};
   const RegisteredCommand* command = nullptr;  // of the first word; null: not looked up, or unknown
-  const char* key = nullptr;                   // the first key's bytes; null: not hashed
+  std::string_view key{};                      // the first key; no bytes, not even none: not hashed
   uint64_t key_hash = 0;
   Preview preview{};
 };

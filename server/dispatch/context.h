@@ -123,8 +123,12 @@ class Context {
   unsigned database() const { return static_cast<unsigned>(session.database); }
   KeyRef key(size_t argument_index) const {
     const std::string_view name = args[argument_index];
-    // The same word, not only an equal one: in EXEC the words are others than the request's.
-    if (request.key != nullptr && request.key == name.data()) return {name, request.key_hash};
+    // The same word, not only an equal one: in EXEC the words are others than the request's. An
+    // empty word of an inline request may begin where the next one does.
+    if (request.key.data() == name.data() && request.key.size() == name.size() &&
+        name.data() != nullptr) {
+      return {name, request.key_hash};
+    }
     return environment.keyspace.ref(name);
   }
 

@@ -252,7 +252,7 @@ namespace {
 
 // REQUIRES: the key is hashed.
 KeyRef key_of(const Request& request) {
-  return {request.args[1], request.key_hash};
+  return {request.key, request.key_hash};
 }
 
 }  // namespace
@@ -272,8 +272,8 @@ void Dispatcher::look_ahead(std::span<Request> requests, int64_t now_ms) {
     if (request.command == nullptr) continue;
     const Command& row = *request.command->row;
     if (row.keys[0].first != 1 || request.args.size() < 2) continue;
-    request.key = request.args[1].data();
-    request.key_hash = keyspace.ref(request.args[1]).hash;
+    request.key = request.args[1];
+    request.key_hash = keyspace.ref(request.key).hash;
     // The second of two neighbours with one key finds what the first has fetched.
     const bool is_cold = keyspace.is_worth_prefetching(database, key_of(request)) &&
                          (before == nullptr || before->key_hash != request.key_hash);

@@ -256,7 +256,7 @@ TEST_F(DispatcherTest, LookingAheadNotesWhatFollowsFromTheWords) {
   for (const auto& args : words) requests.push_back({.args = args});
   client_->dispatcher.look_ahead(requests, clock_.now_ms);
   EXPECT_EQ(requests[0].command, registry_->find("get"));
-  EXPECT_EQ(requests[0].key, words[0][1].data());
+  EXPECT_EQ(requests[0].key.data(), words[0][1].data());
   EXPECT_EQ(requests[0].key_hash, keyspace_.ref("a").hash);
   EXPECT_EQ(requests[0].preview.kind, 0U);
   EXPECT_NE(requests[1].preview.kind, 0U);
@@ -264,7 +264,7 @@ TEST_F(DispatcherTest, LookingAheadNotesWhatFollowsFromTheWords) {
   EXPECT_EQ(requests[2].preview.kind, 0U);
   EXPECT_EQ(requests[3].command, nullptr);
   EXPECT_EQ(requests[4].command, registry_->find("ping"));
-  EXPECT_EQ(requests[4].key, nullptr);
+  EXPECT_EQ(requests[4].key.data(), nullptr);
 }
 
 TEST_F(DispatcherTest, WhatAPipelineChangesHoldsForItsNextCommands) {
@@ -290,6 +290,21 @@ TEST_F(DispatcherTest, WhatAPipelineChangesHoldsForItsNextCommands) {
   EXPECT_TRUE(answers[10].starts_with("-ERR unknown subcommand 'nope'")) << answers[10];
   EXPECT_TRUE(answers[11].starts_with("-ERR unknown command 'nope'")) << answers[11];
   EXPECT_EQ(answers[12], bulk("1"));
+}
+
+// So the splitter of inline requests lays out `RENAME "" "abc"`.
+TEST_F(DispatcherTest, AnEmptyKeyMayBeginWhereTheNextOneDoes) {
+  const std::string_view words = "abc";
+  const std::vector<std::string> answers = run_pipeline(client_->dispatcher, clock_.now_ms,
+                                                        {{"SET", "", "v"},
+                                                         {"RENAME", words.substr(0, 0), words},
+                                                         {"GET", "abc"},
+                                                         {"COPY", words, words.substr(0, 0)},
+                                                         {"GET", ""}});
+  const std::vector<std::string> expected = {kOk, kOk, bulk("v"), integer(1), bulk("v")};
+  EXPECT_EQ(answers, expected);
+  EXPECT_EQ(run({"GET", "abc"}), bulk("v"));
+  EXPECT_EQ(run({"GET", ""}), bulk("v"));
 }
 
 TEST_F(DispatcherTest, QueuedCommandsOfAPipelineReachTheirOwnKeys) {
