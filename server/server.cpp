@@ -151,10 +151,7 @@ struct Server::Parts final : AckListener,
              [this] { return pause.holds_back(kWrite, clock.wall_ms()); },
              [this](unsigned database, std::string_view key) {
                journal.append(database, std::array<std::string_view, 2>{"DEL", key});
-               key_events.tell(KeyEvent::kEvicted, database, key);
-               if (state.listeners.has(ChangeListeners::kTracking)) {
-                 tracking.invalidate({key, keyspace.ref(key).hash}, {});
-               }
+               tell_listeners(*this, KeyEvent::kEvicted, database, key);
              },
              [this](int64_t duration_ms) { observer.note_event("eviction-cycle", duration_ms); },
              [this](std::function<void()> task) { threads.at(0).loop.post(std::move(task)); },

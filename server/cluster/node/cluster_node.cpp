@@ -5,28 +5,21 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
-#include <random>
-#include <sstream>
 #include <utility>
 #include <variant>
 
 #include "server/cluster/member/member.h"
 #include "server/cluster/permit_clock.h"
 #include "server/config/config.h"
+#include "server/config/words.h"
 #include "server/process/log.h"
+#include "server/replication/stream/ids.h"
 
 namespace server::cluster {
 namespace {
 
 constexpr int64_t kTicksPerQuestion = 20;
 constexpr int64_t kRetireUs = 2'000'000;
-
-std::string random_node_id() {
-  std::random_device device;
-  std::string id;
-  for (int i = 0; i < 5; ++i) id += fmt::format("{:08x}", device());
-  return id;
-}
 
 Service service_of(MemberService service) {
   switch (service) {
@@ -39,13 +32,6 @@ Service service_of(MemberService service) {
       break;
   }
   return Service::kDown;
-}
-
-std::vector<std::string> words_of(const std::string& text) {
-  std::istringstream stream(text);
-  std::vector<std::string> words;
-  for (std::string word; stream >> word;) words.push_back(word);
-  return words;
 }
 
 MemberOptions member_options(const NodeFile& file, const PermitTimes& times) {
@@ -70,7 +56,7 @@ core::Result<std::unique_ptr<ClusterNode>> ClusterNode::make(const Parts& parts)
     file = NodeFile();
     file.id = wanted_id;
   }
-  if (file.id.empty()) file.id = random_node_id();
+  if (file.id.empty()) file.id = random_id();
   if (auto written = write_node_file(path, file); !written) return written.error();
   const std::chrono::milliseconds timeout(config.integer(OptionId::kClusterNodeTimeout));
   std::unique_ptr<ClusterNode> node(new ClusterNode(parts, std::move(file), path, timeout));
@@ -98,7 +84,7 @@ ClusterNode::~ClusterNode() {
 core::Result<> ClusterNode::connect() {
   const Config& config = parts_.config;
   EtcdOptions options;
-  options.endpoints = words_of(config.text(OptionId::kClusterEtcd));
+  options.endpoints = split_at_spaces(config.text(OptionId::kClusterEtcd));
   if (options.endpoints.empty()) {
     return core::Error{"cluster-enabled yes needs cluster-etcd, the addresses of etcd"};
   }

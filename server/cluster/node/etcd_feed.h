@@ -16,6 +16,7 @@
 #include <string>
 
 #include "server/cluster/etcd_client.h"
+#include "server/cluster/etcd_keys.h"
 #include "server/cluster/member/member_state.h"
 #include "server/cluster/topology.h"
 
@@ -23,10 +24,10 @@ namespace server::cluster {
 
 // The keys of a cluster in etcd.
 struct EtcdKeys {
-  explicit EtcdKeys(const std::string& cluster)
-      : prefix("bloomery/" + cluster + "/"),
-        topology(prefix + "topology"),
-        alive_prefix(prefix + "alive/") {}
+  explicit EtcdKeys(const std::string& name)
+      : prefix(cluster_prefix(name)),
+        topology(topology_key(name)),
+        alive_prefix(cluster::alive_prefix(name)) {}
   std::string alive(const std::string& id) const { return alive_prefix + id; }
 
   const std::string prefix;
