@@ -8,11 +8,11 @@
 #include <boost/json/value.hpp>
 #include <vector>
 
-#include "core/bloom/parameters.h"
 #include "core/number.h"
 #include "server/admin/figures/overview.h"
 #include "server/admin/figures/plan_curve.h"
 #include "server/admin/figures/reply_json.h"
+#include "server/commands/bloom/bloom_options.h"
 #include "server/commands/services.h"
 #include "server/config/config.h"
 
@@ -58,21 +58,6 @@ void add_ids(const protocol::Reply& list, json::array& filters) {
       filters[i].as_object()["id"] = encode_url(pairs[at + 1].text);
     }
   }
-}
-
-core::bloom::FilterParameters parameters_of(std::string_view kind, double error_rate,
-                                            uint64_t capacity, uint64_t window_s) {
-  core::bloom::FilterParameters parameters;
-  parameters.error_rate = error_rate;
-  parameters.capacity = capacity;
-  parameters.expansion = 0;
-  if (kind == "deletable") parameters.layout = core::bloom::kDeletableLayout;
-  if (kind == "windowed") {
-    parameters.window.length = window_s * 1000;
-    parameters.window.unit = core::bloom::WindowUnit::kMilliseconds;
-    parameters.window.generations = core::bloom::WindowSettings::kUsualGenerations;
-  }
-  return parameters;
 }
 
 }  // namespace
@@ -130,12 +115,10 @@ HttpResponse Api::plan(const Question& question) {
   }
   const protocol::Reply reply = call(question, words);
   if (reply.is_error()) return error_response(reply);
-  const auto parameters =
-      parameters_of(kind, core::parse_double(error_rate).value_or(0),
-                    static_cast<uint64_t>(core::parse_int64(capacity).value_or(0)),
-                    static_cast<uint64_t>(core::parse_int64(window).value_or(0)));
+  const auto parameters = parse_plan(services_.config, words);
+  if (!parameters) return json_error(400, parameters.error().message);
   json::array curve;
-  for (const auto& [items, rate] : plan_curve(parameters)) {
+  for (const auto& [items, rate] : plan_curve(*parameters)) {
     curve.push_back(json::array{items, rate});
   }
   return json_response(json::object{{"plan", to_json(reply)}, {"curve", std::move(curve)}});

@@ -13,7 +13,8 @@
 
 namespace server::admin {
 
-// Items and the error rate with so many, up to twice the capacity, of a filter that does not grow.
+// Items and the error rate with so many, up to twice the capacity: what BF.STATS would predict. A
+// filter that scales grows behind its capacity, and so does a generation behind its share.
 // Of a window: with all its generations alive. Empty if there can be no such filter.
 std::vector<std::pair<double, double>> plan_curve(const core::bloom::FilterParameters& parameters);
 

@@ -106,9 +106,9 @@ void write_planned_resident(protocol::ReplyWriter& reply, uint64_t array_bytes, 
    [WINDOW length [ITEMS]] [GENERATIONS generations] [REFRESH]
    [LAYOUT layout] [DELETABLE] [REGIONS bits] */
 void plan(Context& ctx) {
-  const auto request = parse_plan(ctx);
-  if (!request) return ctx.reply.error(request.error().message);
-  const FilterParameters& parameters = request->parameters;
+  const auto planned = parse_plan(ctx.config(), ctx.args);
+  if (!planned) return ctx.reply.error(planned.error().message);
+  const FilterParameters& parameters = *planned;
   const auto layer = ScalableFilter::plan(parameters);
   if (!layer) return ctx.reply.error(layer.error().message);
   const Geometry& geometry = layer->geometry;

@@ -323,6 +323,25 @@ core::Result<> check_scale_to(const Admission& admission, const FilterParameters
   return {};
 }
 
+// What the options that say something of the filter itself come to.
+core::Result<FilterParameters> settle(const Config& config, CommandOrigin origin,
+                                      const Settings& settings) {
+  const auto window = settings.window.settings();
+  if (!window) return window.error();
+  FilterParameters parameters = merge(config, settings, origin);
+  parameters.window = *window;
+  const LayoutRow& layout = layout_row(parameters.layout);
+  if (window->is_set() && !layout.takes_window) {
+    return core::Error{"ERR WINDOW is not for this layout"};
+  }
+  if (window->is_set() && settings.scale_to) {
+    return core::Error{"ERR cannot use WINDOW and VALIDATESCALETO options together"};
+  }
+  const auto fits = check_deletable(settings, layout);
+  if (!fits) return fits.error();
+  return parameters;
+}
+
 core::Result<FilterRequest> finish(const Context& ctx, const ArgumentCursor& cursor,
                                    const Settings& settings) {
   if (!cursor.ok()) return core::Error{std::string(cursor.error())};
@@ -332,19 +351,10 @@ core::Result<FilterRequest> finish(const Context& ctx, const ArgumentCursor& cur
     if (!at_ms) return at_ms.error();
     request.expires_at_ms = *at_ms;
   }
-  const auto window = settings.window.settings();
-  if (!window) return window.error();
-  request.parameters = merge(ctx.config(), settings, ctx.session.origin);
-  request.parameters.window = *window;
+  const auto parameters = settle(ctx.config(), ctx.session.origin, settings);
+  if (!parameters) return parameters.error();
+  request.parameters = *parameters;
   request.window_start_ms = settings.window.start_ms();
-  if (window->is_set() && !layout_row(request.parameters.layout).takes_window) {
-    return core::Error{"ERR WINDOW is not for this layout"};
-  }
-  if (window->is_set() && settings.scale_to) {
-    return core::Error{"ERR cannot use WINDOW and VALIDATESCALETO options together"};
-  }
-  const auto fits = check_deletable(settings, layout_row(request.parameters.layout));
-  if (!fits) return fits.error();
   if (settings.scale_to) {
     const auto checked = check_scale_to(ctx.admission(), request.parameters, *settings.scale_to);
     if (!checked) return checked.error();
@@ -379,8 +389,8 @@ core::Result<FilterRequest> parse_reserve(const Context& ctx) {
   return finish(ctx, cursor, parser.settings());
 }
 
-core::Result<FilterRequest> parse_plan(const Context& ctx) {
-  ArgumentCursor cursor(ctx.args.subspan(1));
+core::Result<FilterParameters> parse_plan(const Config& config, Arguments words) {
+  ArgumentCursor cursor(words.subspan(1));
   SettingsParser parser(cursor, kPlanTexts, {});
   parser.take_error_rate();
   parser.take_capacity();
@@ -390,7 +400,8 @@ core::Result<FilterRequest> parse_plan(const Context& ctx) {
     }
   }
   parser.check_growth();
-  return finish(ctx, cursor, parser.settings());
+  if (!cursor.ok()) return core::Error{std::string(cursor.error())};
+  return settle(config, CommandOrigin::kClient, parser.settings());
 }
 
 core::Result<FilterRequest> parse_insert(const Context& ctx) {

@@ -42,7 +42,7 @@ core::bloom::FilterParameters default_filter_parameters(const Config& config, Co
 core::Result<FilterRequest> parse_reserve(const Context& ctx);
 // BF.INSERT key [option ...] [ITEMS item ...].
 core::Result<FilterRequest> parse_insert(const Context& ctx);
-// BF.PLAN error_rate capacity [option ...].
-core::Result<FilterRequest> parse_plan(const Context& ctx);
+// BF.PLAN error_rate capacity [option ...], as a client sends it; for the dashboard's planner, too.
+core::Result<core::bloom::FilterParameters> parse_plan(const Config& config, Arguments words);
 
 }  // namespace server

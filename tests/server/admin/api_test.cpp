@@ -59,8 +59,23 @@ TEST_F(ApiTest, PlansAsBfPlan) {
     EXPECT_GT(answer.at("plan").at("bytes").as_int64(), 100'000) << kind;
     EXPECT_EQ(answer.at("curve").as_array().size(), 40U) << kind;
   }
+  const json::value answer = ask(&Api::plan, {{"error_rate", "0.01"}, {"capacity", "100000"}});
+  const json::value& full = answer.at("curve").at(19);
+  EXPECT_EQ(full.at(0).as_double(), 100'000);
+  EXPECT_NEAR(full.at(1).as_double(),
+              answer.at("plan").at("error rate of the first layer").as_double(), 1e-4);
   ask(&Api::plan, {{"error_rate", "2"}, {"capacity", "100"}}, 400);
   ask(&Api::plan, {{"error_rate", "0.01"}, {"capacity", "100"}, {"kind", "odd"}}, 400);
+}
+
+TEST_F(ApiTest, PlansWithTheServersDefaults) {
+  const auto highest = [&] {
+    const json::value answer = ask(&Api::plan, {{"error_rate", "0.01"}, {"capacity", "100000"}});
+    return answer.at("curve").at(39).at(1).as_double();
+  };
+  EXPECT_LT(highest(), 0.01);  // it has grown
+  run({"CONFIG", "SET", "bf-expansion-factor", "0"});
+  EXPECT_GT(highest(), 0.05);
 }
 
 TEST_F(ApiTest, WhatIsMissingIsAnError) {

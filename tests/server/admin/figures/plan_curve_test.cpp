@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "server/admin/figures/plan_curve.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+
+#include "core/bloom/scalable_filter.h"
+#include "core/memory_budget.h"
 
 namespace server::admin {
 namespace {
@@ -36,6 +40,28 @@ TEST(PlanCurveTest, AWindowKeepsItsRateWithAllGenerationsAlive) {
   ASSERT_EQ(curve.size(), 40U);
   EXPECT_LE(curve[19].second, 0.0101);
   EXPECT_GT(curve[19].second, 0.001);
+}
+
+// The same filter, filled: the figures are those of BF.STATS.
+TEST(PlanCurveTest, IsThePredictionOfAFilterThatHasGrown) {
+  for (const uint32_t expansion : {0U, 1U, 2U}) {
+    FilterParameters parameters;
+    parameters.error_rate = 0.001;
+    parameters.capacity = 2'000;
+    parameters.expansion = expansion;
+    const auto curve = plan_curve(parameters);
+    ASSERT_EQ(curve.size(), 40U);
+    const core::UnlimitedMemory memory;
+    auto filter = *core::bloom::ScalableFilter::create(parameters, memory);
+    uint64_t serial = 0;
+    for (const auto& [items, rate] : curve) {
+      if (expansion == 0 && static_cast<uint64_t>(items) > parameters.capacity) break;
+      while (filter->item_count() < static_cast<uint64_t>(items)) {
+        filter->add(fmt::format("item:{}", ++serial), memory);
+      }
+      EXPECT_NEAR(filter->predicted_error_rate(), rate, rate * 1e-6) << items;
+    }
+  }
 }
 
 TEST(PlanCurveTest, NoFilterNoCurve) {
