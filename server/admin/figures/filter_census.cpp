@@ -115,6 +115,8 @@ bool FilterCensus::describe(LargeFilter& filter) const {
   filter.layer_count = found.layer_count();
   filter.fill_ratio = fill_ratio_of(found, kReadBytes);
   filter.predicted_error_rate = found.predicted_error_rate();
+  filter.error_rate = found.parameters().error_rate;
+  filter.items_left = items_left_in(found);
   return true;
 }
 

@@ -35,6 +35,8 @@ struct LargeFilter {
   size_t layer_count = 0;
   double fill_ratio = 0;
   double predicted_error_rate = 0;
+  double error_rate = 0;               // asked for
+  std::optional<uint64_t> items_left;  // as BF.STATS has them
 };
 
 struct CensusFigures {

@@ -133,6 +133,19 @@ constexpr InfoField kFields[] = {
     {"used_cpu_sys_children", "redis_cpu_sys_children_seconds_total", true},
     {"used_cpu_user_children", "redis_cpu_user_children_seconds_total", true},
     {"cluster_enabled", "redis_cluster_enabled"},
+    {"cluster_state", "redis_cluster_state"},
+    {"cluster_slots_assigned", "redis_cluster_slots_assigned"},
+    {"cluster_slots_ok", "redis_cluster_slots_ok"},
+    {"cluster_slots_pfail", "redis_cluster_slots_pfail"},
+    {"cluster_slots_fail", "redis_cluster_slots_fail"},
+    {"cluster_known_nodes", "redis_cluster_known_nodes"},
+    {"cluster_size", "redis_cluster_size"},
+    {"cluster_current_epoch", "redis_cluster_current_epoch"},
+    {"cluster_my_epoch", "redis_cluster_my_epoch"},
+    {"cluster_stats_messages_sent", "redis_cluster_messages_sent_total", true},
+    {"cluster_stats_messages_received", "redis_cluster_messages_received_total", true},
+    {"cluster_permit_ms", "bloomery_cluster_permit_seconds", false, 1e-3},
+    {"cluster_etcd", "bloomery_cluster_etcd_up"},
 };
 
 constexpr InfoField kLeaderFields[] = {

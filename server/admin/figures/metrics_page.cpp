@@ -5,12 +5,14 @@
 #include <prometheus/text_serializer.h>
 
 #include <array>
+#include <optional>
 #include <sstream>
 
 #include "core/clock.h"
 #include "server/admin/figures/command_metrics.h"
 #include "server/admin/figures/readable.h"
 #include "server/admin/figures/readiness.h"
+#include "server/commands/server/cluster/cluster_description.h"
 #include "server/commands/server/info/info.h"
 #include "server/commands/services.h"
 #include "server/latency/slow_log.h"
@@ -69,9 +71,11 @@ void add_filters(const CensusFigures& figures, Families& families) {
     family.help = fmt::format("{}, of the {} largest filters", help, FilterCensus::kLargestMax);
     family.type = MetricType::Gauge;
     for (const LargeFilter& filter : figures.largest) {
+      const auto value = std::optional(value_of(filter));
+      if (!value) continue;
       ClientMetric metric;
       metric.label = {{"db", fmt::format("db{}", filter.database)}, {"key", readable(filter.key)}};
-      metric.gauge.value = static_cast<double>(value_of(filter));
+      metric.gauge.value = static_cast<double>(*value);
       family.metric.push_back(std::move(metric));
     }
     if (!family.metric.empty()) families.push_back(std::move(family));
@@ -85,6 +89,11 @@ void add_filters(const CensusFigures& figures, Families& families) {
        [](auto& filter) { return filter.fill_ratio; });
   each("bloomery_filter_predicted_error_rate", "Chance that an absent item is found",
        [](auto& filter) { return filter.predicted_error_rate; });
+  each("bloomery_filter_error_rate", "The error rate asked for",
+       [](auto& filter) { return filter.error_rate; });
+  // Of a window there is none: it makes room by forgetting.
+  each("bloomery_filter_items_left", "Items that fit before it grows or is full",
+       [](auto& filter) { return filter.items_left; });
 }
 
 }  // namespace
@@ -94,7 +103,11 @@ InfoFields read_info(Services& services) {
       "server",      "clients", "memory",     "persistence", "stats",
       "replication", "cpu",     "errorstats", "cluster",     "keyspace"};
   const info::Source source{services, services.clock.wall_ms(), core::keyspace::Locking::kTake};
-  return parse_info(info::text_of(source, kSections));
+  std::string text = info::text_of(source, kSections);
+  // What CLUSTER INFO says, for Redis' INFO tells next to nothing of the cluster.
+  const auto view = services.cluster.latest();
+  if (view != nullptr) text += cluster_info_text(*view, services.cluster);
+  return parse_info(text);
 }
 
 std::string metrics_text(Services& services, const MetricsOptions& options) {

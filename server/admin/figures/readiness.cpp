@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include "core/clock.h"
+#include "server/cluster/cluster_state.h"
+#include "server/cluster/permit_clock.h"
 #include "server/commands/services.h"
 #include "server/config/config.h"
 #include "server/process/server_state.h"
@@ -12,11 +14,30 @@
 #include "server/replication/stream/replication.h"
 
 namespace server::admin {
+namespace {
+
+// Of a node of a cluster; empty without one.
+std::string node_cause(const cluster::ClusterState& state) {
+  const auto view = state.latest();
+  if (view == nullptr || view->is_emulated()) return {};
+  if (!view->has_topology()) return "The node does not know its cluster's topology yet";
+  if (view->own_shard() == nullptr) return "The cluster's topology does not name this node";
+  if (!view->leads()) return {};
+  if (state.service() == cluster::Service::kHeld) {
+    return "The node leads its shard, and waits for the former leader's permit to end";
+  }
+  const bool is_permitted = state.permits_replies(cluster::permit_clock_us());
+  if (state.service() == cluster::Service::kUp && is_permitted) return {};
+  return "The node leads its shard, and has no permit to serve it";
+}
+
+}  // namespace
 
 std::string unready_cause(const Services& services) {
   if (services.shutdown.state() != Shutdown::State::kNone) return "The server is shutting down";
   const Availability& availability = services.state.availability;
   if (availability.has(Availability::kLoading)) return "The server is loading its data";
+  if (auto cause = node_cause(services.cluster); !cause.empty()) return cause;
   if (!services.replication.is_replica()) return {};
   const FollowerFigures& figures = services.follower.figures();
   const bool is_up =

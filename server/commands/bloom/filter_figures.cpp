@@ -21,13 +21,13 @@ uint64_t share_of(const ScalableFilter& filter, const LayerInfo& layer, uint64_t
   return static_cast<uint64_t>(std::ceil(share * bytes));
 }
 
+}  // namespace
+
 std::optional<uint64_t> items_left_in(const ScalableFilter& filter) {
   if (filter.window() != nullptr) return std::nullopt;
   const LayerInfo newest = filter.layer_info(filter.layer_count() - 1);
   return newest.capacity - std::min(newest.capacity, newest.item_count);
 }
-
-}  // namespace
 
 FilterFigures figures_of(const ScalableFilter& filter, uint64_t read_bytes) {
   FilterFigures figures;

@@ -38,8 +38,6 @@ struct FilterFigures {
   double predicted_error_rate = 0;
   std::vector<LayerFigures> layers;
   std::vector<GenerationFigures> generations;  // of a window
-  // Items that fit before a layer is added, or before a filter that does not grow is full. Nothing
-  // where a window makes room by forgetting.
   std::optional<uint64_t> items_left;
   // Of the layer that growing would add; nothing where none can be.
   std::optional<uint64_t> next_layer_bytes;
@@ -83,6 +81,10 @@ struct FilterFigures {
 
 // Reads the bits: all of them up to read_bytes, a sample of about that size beyond.
 FilterFigures figures_of(const core::bloom::ScalableFilter& filter, uint64_t read_bytes);
+
+// Items that fit before a layer is added, or before a filter that does not grow is full. Nothing
+// where a window makes room by forgetting.
+std::optional<uint64_t> items_left_in(const core::bloom::ScalableFilter& filter);
 
 // The share of bits that are set, layers weighted by their size; reads as figures_of() does.
 double fill_ratio_of(const core::bloom::ScalableFilter& filter, uint64_t read_bytes);

@@ -35,7 +35,7 @@ void in_cluster(Context& ctx) {
 
 /* CLUSTER INFO */
 void cluster_info(Context& ctx) {
-  ctx.reply.verbatim(cluster_info_text(ctx), "txt");
+  ctx.reply.verbatim(cluster_info_text(view_of(ctx), ctx.environment.cluster), "txt");
 }
 
 /* CLUSTER NODES */

@@ -190,9 +190,7 @@ void write_shards(Context& ctx) {
   }
 }
 
-std::string cluster_info_text(const Context& ctx) {
-  const View& view = view_of(ctx);
-  const cluster::ClusterState& state = ctx.environment.cluster;
+std::string cluster_info_text(const View& view, const cluster::ClusterState& state) {
   const bool serves =
       view.own_shard() != nullptr && (!view.leads() || state.service() != cluster::Service::kDown);
   unsigned failed_slots = 0;

@@ -3,12 +3,13 @@
 // The cluster in the words of CLUSTER SLOTS, SHARDS, NODES, REPLICAS and INFO: the newest view, as
 // the asking client is to see it.
 //
-// Thread safety: to be called by the session's thread.
-// Source: Redis 7.0.15; https://redis.io/docs/latest/commands/cluster-nodes/.
+// Thread safety: what takes a Context is to be called by the session's thread; cluster_info_text()
+// by any. Source: Redis 7.0.15; https://redis.io/docs/latest/commands/cluster-nodes/.
 #pragma once
 
 #include <string>
 
+#include "server/cluster/cluster_state.h"
 #include "server/cluster/view.h"
 
 namespace server {
@@ -25,6 +26,6 @@ std::string node_line(const Context& ctx, const cluster::Node& node, WithSlots w
 // CLUSTER SLOTS, SHARDS, INFO.
 void write_slots(Context& ctx);
 void write_shards(Context& ctx);
-std::string cluster_info_text(const Context& ctx);
+std::string cluster_info_text(const cluster::View& view, const cluster::ClusterState& state);
 
 }  // namespace server

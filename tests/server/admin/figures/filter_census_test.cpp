@@ -34,6 +34,8 @@ TEST_F(FilterCensusTest, SumsAllFiltersOfAllDatabases) {
   EXPECT_EQ(figures.largest[1].key, "small");
   EXPECT_EQ(figures.largest[1].item_count, 1U);
   EXPECT_GT(figures.largest[1].fill_ratio, 0);
+  EXPECT_EQ(figures.largest[1].error_rate, 0.01);
+  EXPECT_EQ(figures.largest[1].items_left, 99U);
   EXPECT_EQ(figures.memory_bytes, figures.largest[0].size_bytes + figures.largest[1].size_bytes);
 }
 

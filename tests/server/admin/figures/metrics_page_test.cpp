@@ -6,6 +6,7 @@
 #include <set>
 #include <sstream>
 
+#include "tests/server/cluster/sample_topology.h"
 #include "tests/support/command_test.h"
 
 namespace server::admin {
@@ -53,6 +54,31 @@ TEST_F(MetricsPageTest, FiltersHaveNamesThatAreAllowed) {
   const std::string less = metrics_text(services_, {.filters = &figures, .shows_keys = false});
   EXPECT_THAT(less, HasSubstr("\nbf_bloom_num_objects 1\n"));
   EXPECT_THAT(less, Not(HasSubstr("bloomery_filter_fill_ratio")));
+}
+
+TEST_F(MetricsPageTest, ANodeTellsOfItsCluster) {
+  EXPECT_THAT(metrics_text(services_, {}), Not(HasSubstr("redis_cluster_state")));
+  const auto be_with = [&](const std::vector<std::string>& alive) {
+    cluster_.publish(std::make_shared<cluster::View>(
+        cluster::id_of('a'), cluster::TopologyVersion{cluster::sample_topology(), 9}, alive));
+    return metrics_text(services_, {});
+  };
+  cluster_.set_service(cluster::Service::kUp);
+  cluster_.set_etcd_up(true);
+  const std::string whole = be_with({cluster::id_of('a'), cluster::id_of('c')});
+  for (const char* line :
+       {"redis_cluster_state 1", "redis_cluster_slots_assigned 16384",
+        "redis_cluster_slots_ok 16384", "redis_cluster_slots_fail 0", "redis_cluster_known_nodes 3",
+        "redis_cluster_size 2", "redis_cluster_current_epoch 9", "redis_cluster_my_epoch 7",
+        "bloomery_cluster_etcd_up 1", "bloomery_cluster_permit_seconds 0"}) {
+    EXPECT_THAT(whole, HasSubstr(std::string("\n") + line + "\n"));
+  }
+  cluster_.set_service(cluster::Service::kDown);
+  cluster_.set_etcd_up(false);
+  const std::string broken = be_with({cluster::id_of('a')});
+  EXPECT_THAT(broken, HasSubstr("\nredis_cluster_state 0\n"));
+  EXPECT_THAT(broken, Not(HasSubstr("\nredis_cluster_slots_fail 0\n")));
+  EXPECT_THAT(broken, HasSubstr("\nbloomery_cluster_etcd_up 0\n"));
 }
 
 }  // namespace
