@@ -15,10 +15,10 @@ build_packages=(
   prometheus-cpp-dev redis-tools
 )
 test_packages=(
-  clang-14 clang-format-14 clang-tidy-14 debootstrap dpkg-dev e2fsprogs etcd-client etcd-server git
-  iproute2 libclang-rt-14-dev mount openssl php-cli php-redis procps prometheus
-  prometheus-redis-exporter python3 python3-redis redis-sentinel redis-server ruby ruby-redis strace
-  systemd systemd-container util-linux
+  chromium clang-14 clang-format-14 clang-tidy-14 debootstrap dpkg-dev e2fsprogs etcd-client
+  etcd-server git iproute2 libclang-rt-14-dev mount openssl php-cli php-redis procps prometheus
+  prometheus-redis-exporter python3 python3-redis redis-sentinel redis-server ruby ruby-redis
+  strace systemd systemd-container util-linux
 )
 
 packages=("${build_packages[@]}")

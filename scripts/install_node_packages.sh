@@ -16,6 +16,7 @@ clients=(
   'ioredis5 ioredis@5'
   'valkey_glide @valkey/valkey-glide@2'
   'redis_commander redis-commander@0.9'
+  'browser puppeteer-core@24 axe-core@4'
 )
 
 # Debian 12's Node is 18; the newest clients want 20. The package `node` is just the program.

@@ -12,6 +12,7 @@ namespace server::admin {
 
 extern const std::string_view kPageHtml;
 extern const std::string_view kPageCss;
+extern const std::string_view kPageIcon;
 extern const std::string_view kPageScript;
 
 }  // namespace server::admin

@@ -40,6 +40,7 @@ std::span<const Site::Route> Site::routes() {
       {.path = "/metrics", .handler = &Site::metrics, .command = kInfo},
       {.path = "/", .handler = &Site::html},
       {.path = "/dashboard.css", .handler = &Site::css},
+      {.path = "/icon.svg", .handler = &Site::icon},
       {.path = "/dashboard.js", .handler = &Site::script},
       {.path = "/api/overview", .handler = &Site::overview, .command = kInfo},
       {.path = "/api/filters", .handler = &Site::filters},
@@ -105,6 +106,10 @@ HttpResponse Site::html(const Question& /*question*/) {
 
 HttpResponse Site::css(const Question& /*question*/) {
   return {.content_type = "text/css; charset=utf-8", .body = std::string(kPageCss)};
+}
+
+HttpResponse Site::icon(const Question& /*question*/) {
+  return {.content_type = "image/svg+xml", .body = std::string(kPageIcon)};
 }
 
 HttpResponse Site::script(const Question& /*question*/) {

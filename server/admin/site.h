@@ -53,6 +53,7 @@ class Site {
   HttpResponse metrics(const Question& question);
   HttpResponse html(const Question& question);
   HttpResponse css(const Question& question);
+  HttpResponse icon(const Question& question);
   HttpResponse script(const Question& question);
   HttpResponse overview(const Question& question);
   HttpResponse filters(const Question& question);

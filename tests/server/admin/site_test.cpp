@@ -38,6 +38,17 @@ TEST_F(SiteTest, UnknownPagesAndMethodsAreRefused) {
   EXPECT_EQ(ask("/metrics", "HEAD").status, 200U);
 }
 
+TEST_F(SiteTest, ThePageHasItsParts) {
+  const std::string html = ask("/").body;
+  for (const char* part : {"/dashboard.css", "/dashboard.js", "/icon.svg"}) {
+    EXPECT_THAT(html, HasSubstr(part));
+    const HttpResponse response = ask(part);
+    EXPECT_EQ(response.status, 200U) << part;
+    EXPECT_FALSE(response.body.empty()) << part;
+    EXPECT_THAT(response.content_type, Not(HasSubstr("html"))) << part;
+  }
+}
+
 TEST_F(SiteTest, ProbesNeedNoPasswordAndTheRestDoes) {
   EXPECT_EQ(run({"CONFIG", "SET", "requirepass", "secret"}), kOk);
   EXPECT_EQ(ask("/healthz").status, 200U);
