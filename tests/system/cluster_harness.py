@@ -27,7 +27,7 @@ class ClusterTest(EtcdTest, ServerTest):
         server = self.start_server(
             "--cluster-enabled", "yes", "--cluster-name", NAME,
             "--cluster-node-id", f"{index + 1:040x}", "--cluster-node-timeout", "2500",
-            "--cluster-etcd", *etcd.endpoints, "--", *options, **more,
+            *options, "--cluster-etcd", *etcd.endpoints, **more,
         )  # fmt: skip
         server.node_id = f"{index + 1:040x}"
         return server

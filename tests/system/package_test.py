@@ -156,6 +156,8 @@ class PackageTest(ServerTest):
         for program in ("bloomery-server", "bloomery-cluster"):
             self.inside("test", "-s", f"/usr/share/man/man1/{program}.1")
             self.inside(program, "--version")
+        for shared in ("prometheus-alerts.yml", "grafana-dashboard.json"):
+            self.inside("test", "-s", f"/usr/share/bloomery/{shared}")
         self.assertEqual(
             self.inside("bloomery-server", "--health-check").strip(), "port 6379 answers +PONG"
         )
