@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: MIT
+"""scripts/soak.sh for its shortest time, and whether its judge sees what it is there to see."""
+
+import os
+import subprocess
+import unittest
+
+import soak
+from harness import ROOT, SANITIZED, SERVER, ServerTest
+
+
+def samples(megabytes):
+    """One every ten seconds."""
+    return [
+        soak.Sample(10 * i, int(value * soak.MEGABYTE), 0, 0, 0)
+        for i, value in enumerate(megabytes)
+    ]
+
+
+class JudgeTest(unittest.TestCase):
+    def test_ups_and_downs_are_no_growth(self):
+        steady = samples([50.0, 52.0, 51.0] * 4)
+        self.assertAlmostEqual(soak.growth_per_minute(steady, "rss"), 0)
+        self.assertEqual(soak.judge({"server": steady}, []), [])
+
+    def test_a_single_step_is_no_growth_and_a_leak_is(self):
+        step = samples([50.0] * 10 + [55.0] * 2)
+        self.assertEqual(soak.judge({"server": step}, []), [])
+        leak = samples([50 + i * 1.5 / 6 for i in range(12)])
+        self.assertAlmostEqual(soak.growth_per_minute(leak, "rss"), 1.5, places=2)
+        (problem,) = soak.judge({"server": step, "replica": leak}, [])
+        self.assertIn("replica grows by 1.50 MB a minute", problem)
+
+    def test_growth_that_was_not_measured_is_a_problem(self):
+        self.assertEqual(len(soak.judge({"server": samples([50.0] * 2)}, [])), 1)
+
+    def test_faults_are_problems(self):
+        steady = samples([50.0, 52.0, 51.0] * 4)
+        self.assertEqual(soak.judge({"server": steady}, ["a fault"]), ["a fault"])
+
+
+class SoakTest(ServerTest):
+    def test_one_minute(self):
+        if SANITIZED:
+            self.skipTest("a sanitizer's quarantine grows")
+        done = subprocess.run(
+            [ROOT / "scripts/soak.sh", "--minutes", "1"], stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, timeout=280, check=False,
+            env={**os.environ, "BLOOMERY_SERVER": str(SERVER)},
+        )  # fmt: skip
+        print(done.stdout)
+        self.assertEqual(done.stdout.splitlines()[-1:], ["soak of 1 minutes: ok"], done.stdout)
+        self.assertEqual(done.returncode, 0)
+
+    def test_a_word_it_does_not_know(self):
+        done = subprocess.run(
+            [ROOT / "scripts/soak.sh", "--minutes", "0"], stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, timeout=60, check=False,
+            env={**os.environ, "BLOOMERY_SERVER": str(SERVER)},
+        )  # fmt: skip
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--minutes", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
