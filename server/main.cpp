@@ -15,6 +15,7 @@
 #include "persistence/aof/aof_check.h"
 #include "persistence/rdb/rdb_check.h"
 #include "server/bulk/build_filter.h"
+#include "server/bulk/export_snapshot.h"
 #include "server/config/command_line.h"
 #include "server/config/config.h"
 #include "server/process/log.h"
@@ -108,6 +109,9 @@ int main(int argc, char** argv) {
   }
   if (*launch == server::Launch::kBuildFilter) {
     return server::build_filter(std::vector<std::string>(argv + 1, argv + argc));
+  }
+  if (*launch == server::Launch::kExportSnapshot) {
+    return server::export_snapshot(std::vector<std::string>(argv + 1, argv + argc));
   }
   if (::chdir(config.directory().c_str()) != 0) {
     return fail(fmt::format("Can't chdir to '{}'", config.directory()));

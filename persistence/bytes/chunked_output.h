@@ -36,6 +36,7 @@ class ChunkedOutput {
   core::Result<> flush();
 
   bool ok() const { return !error_; }
+  core::Result<> status() const { return error_ ? core::Result<>(*error_) : core::Result<>(); }
   // Bytes that the sink took.
   uint64_t sent_bytes() const { return sent_bytes_; }
   // Of all that was appended; 0 without `sums`.

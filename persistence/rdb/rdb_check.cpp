@@ -76,11 +76,12 @@ void append_counts(std::string& text, const RdbCounts& counts, std::string_view 
 
 }  // namespace
 
-RdbSummary check_rdb(ByteSource& source) {
+RdbSummary check_rdb(ByteSource& source, const RdbProgressCallback& on_progress) {
   RdbSummary summary;
   Counter counter(summary);
   RdbReadOptions options;
   options.foreign_types = ForeignTypes::kSkip;
+  options.on_progress = on_progress;
   const core::UnlimitedMemory bounded_by_the_file;
   auto read = read_rdb(source, counter, bounded_by_the_file, options);
   if (read) {

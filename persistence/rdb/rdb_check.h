@@ -32,7 +32,7 @@ struct RdbSummary {
   std::optional<core::Error> error;  // what is told of keys is then what came before it
 };
 
-RdbSummary check_rdb(ByteSource& source);
+RdbSummary check_rdb(ByteSource& source, const RdbProgressCallback& on_progress = {});
 
 // A few lines for people.
 std::string describe(const RdbSummary& summary);

@@ -18,6 +18,8 @@ inline constexpr std::string_view kValkeyMagic = "VALKEY";
 inline constexpr size_t kHeaderBytes = 9;
 // Redis 7.0's: the newest that all servers in use take.
 inline constexpr unsigned kWrittenVersion = 10;
+// The oldest with all that we write, Redis 5.0's: keys have idle times and frequencies.
+inline constexpr unsigned kOldestWrittenVersion = 9;
 // From this one on there is a checksum, ...
 inline constexpr unsigned kFirstVersionWithSum = 5;
 // ... and from these on type ids have other meanings than before.

@@ -61,6 +61,8 @@ struct RdbWriteOptions {
   bool has_keys = true;            // without them only the AUX fields are written
   std::optional<RdbReplicationInfo> replication;
   std::vector<std::pair<std::string, std::string>> more_aux;
+  // For other servers alone: of the version that Redis 5 reads too, and without a field of ours.
+  bool is_for_others = false;
   size_t buffer_bytes = size_t{256} << 10;
   // Called after each piece; the bytes count those that reached the sink.
   RdbProgressCallback on_progress;

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -19,6 +18,7 @@
 #include "persistence/bulk/filter_file.h"
 #include "server/bulk/build_options.h"
 #include "server/bulk/progress_bar.h"
+#include "server/bulk/signal_cleanup.h"
 #include "server/process/compatibility.h"
 #include "server/process/memory_monitor.h"
 
@@ -40,30 +40,6 @@ unsigned core_count() {
   if (::sched_getaffinity(0, sizeof(cores), &cores) != 0) return 1;
   return static_cast<unsigned>(std::max(1, CPU_COUNT(&cores)));
 }
-
-// Removes the file when a signal ends the process.
-class SignalCleanup {
- public:
-  explicit SignalCleanup(const std::string& path) {
-    path_ = path.c_str();
-    for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, remove_and_end);
-  }
-  ~SignalCleanup() {
-    for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
-    path_ = nullptr;
-  }
-  SignalCleanup(const SignalCleanup&) = delete;
-  SignalCleanup& operator=(const SignalCleanup&) = delete;
-
- private:
-  static void remove_and_end(int signal) {
-    if (path_ != nullptr) ::unlink(path_);
-    std::signal(signal, SIG_DFL);
-    std::raise(signal);
-  }
-
-  static inline const char* volatile path_ = nullptr;
-};
 
 void tell(const BuildOptions& options, const FilterFileFigures& figures, double seconds,
           unsigned cores) {

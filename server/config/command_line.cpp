@@ -68,6 +68,10 @@ CommandLine parse_command_line(std::span<const std::string> arguments) {
     command_line.launch = Launch::kBuildFilter;
     return command_line;
   }
+  if (first == "--export-rdb") {
+    command_line.launch = Launch::kExportSnapshot;
+    return command_line;
+  }
   if (first == "--health-check") {
     command_line = parse_command_line(arguments.subspan(1));
     command_line.launch = Launch::kCheckHealth;
@@ -103,6 +107,8 @@ std::string_view help_text() {
        bloomery-server --check-aof /path/to/appendonly.aof.manifest [--fix] (--fix cuts a torn end)
        bloomery-server --build-filter out.rdb --error e [--capacity n] [--layout l] [--key k]
                        [--records lines|length32] < items.txt (make a snapshot of one filter)
+       bloomery-server --export-rdb dump.rdb out.rdb [--target redis|redisbloom|valkey-bloom]
+                       [--overwrite] (copy what another server can load; name what is left out)
        bloomery-server --health-check [/path/to/bloomery.conf] [--option value ...]
                        (ask the server that these options describe whether it serves)
        bloomery-server -v or --version

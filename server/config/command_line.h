@@ -16,6 +16,7 @@ namespace server {
 // kCheckSnapshot and kCheckLog: the first argument after the option is the path. kCheckLog: a
 // second one means that a torn end is to be cut off.
 // kBuildFilter: the arguments are those of server/bulk/build_options.h.
+// kExportSnapshot: those of server/bulk/export_snapshot.h.
 // kCheckHealth: the other arguments are the server's own.
 enum class Launch {
   kServe,
@@ -24,7 +25,8 @@ enum class Launch {
   kCheckSnapshot,
   kCheckLog,
   kCheckHealth,
-  kBuildFilter
+  kBuildFilter,
+  kExportSnapshot
 };
 
 struct CommandLine {

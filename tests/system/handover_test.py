@@ -4,10 +4,11 @@
 
 import pathlib
 import shutil
+import subprocess
 import tempfile
 import unittest
 
-from harness import ServerTest
+from harness import SERVER, ServerTest
 
 STRINGS = {f"key:{number}": f"value {number} " * (number % 40) for number in range(300)}
 FAR_MS = 4102444800000
@@ -62,6 +63,47 @@ class HandoverTest(ServerTest):
         self.assertEqual(connection.call("SAVE"), b"OK")
         self.assertFalse(server.stop())
         self.check_in_redis("--appendonly", "no", "--save", "")
+
+    def export(self, *options):
+        """What the export says, and its exit status."""
+        done = subprocess.run(
+            [SERVER, "--export-rdb", self.directory / "dump.rdb", self.directory / "out.rdb",
+             *options], capture_output=True, timeout=60, check=False)  # fmt: skip
+        return (done.stdout + done.stderr).decode(), done.returncode
+
+    def test_redis_loads_what_is_exported_of_a_snapshot_with_our_filters(self):
+        server, connection = self.serve()
+        self.fill(connection)
+        connection.call("BF.ADD", "ours", "a")
+        connection.call("BF.RESERVE", "deletable", "0.01", "100", "DELETABLE")
+        connection.call("BF.RESERVE", "windowed", "0.01", "100", "WINDOW", "60")
+        connection.call("BF.RESERVE", "theirs", "0.01", "100", "LAYOUT", "redisbloom")
+        connection.call("SELECT", 3)
+        connection.call("SET", "third", "3")
+        self.assertEqual(connection.call("SAVE"), b"OK")
+        self.assertFalse(server.stop())
+        told, status = self.export()
+        self.assertEqual(status, 2, told)
+        for part in (
+            "for redisbloom, 303 strings and 1 filter, ",
+            "left out: 1 native filter: ours",
+            "left out: 1 native filter with a window: windowed",
+            "left out: 1 fingerprints filter: deletable",
+        ):
+            self.assertIn(part, told)
+        judged = self.run_client(["redis-check-rdb", self.directory / "out.rdb"])
+        self.assertIn("RDB looks OK", judged)
+        told, status = self.export("--target", "redis")
+        self.assertEqual((told.count("\n"), status), (1, 1), told)
+        self.assertIn("is there already; --overwrite replaces it", told)
+        told, status = self.export("--target", "redis", "--overwrite")
+        self.assertEqual(status, 2, told)
+        self.assertIn("left out: 1 redisbloom filter: theirs", told)
+        (self.directory / "out.rdb").rename(self.directory / "dump.rdb")
+        _, connection = self.check_in_redis("--appendonly", "no", "--save", "")
+        self.assertEqual(connection.call("DBSIZE"), len(STRINGS) + 2)
+        connection.call("SELECT", 3)
+        self.assertEqual(connection.call("GET", "third"), b"3")
 
     def test_redis_loads_our_log(self):
         server, connection = self.serve("--appendonly", "yes")

@@ -69,6 +69,13 @@ TEST(CommandLine, AFilterIsBuiltInsteadOfServed) {
   EXPECT_NE(help_text().find("--build-filter"), std::string_view::npos);
 }
 
+TEST(CommandLine, ASnapshotIsExportedInsteadOfServed) {
+  EXPECT_EQ(parse({"--export-rdb", "a.rdb", "b.rdb"}).launch, Launch::kExportSnapshot);
+  EXPECT_EQ(parse({"--export-rdb"}).launch, Launch::kExportSnapshot);
+  EXPECT_EQ(parse({"--port", "7000", "--export-rdb", "x"}).launch, Launch::kServe);
+  EXPECT_NE(help_text().find("--export-rdb"), std::string_view::npos);
+}
+
 TEST(CommandLine, AnAppendLogIsCheckedInsteadOfServed) {
   EXPECT_EQ(parse({"--check-aof", "a.manifest"}).launch, Launch::kCheckLog);
   EXPECT_EQ(parse({"--check-aof", "a.manifest", "--fix"}).launch, Launch::kCheckLog);
