@@ -182,6 +182,17 @@ def encode(*words):
     return request
 
 
+def fill_keys(server, count, request_of):
+    """Sends the requests of 0 … count - 1, in pipelines; reads a line for each."""
+    with socket.create_connection(("127.0.0.1", server.port), 60) as connection:
+        stream = connection.makefile("rb")
+        for start in range(0, count, 500):
+            part = range(start, min(start + 500, count))
+            connection.sendall(b"".join(request_of(i) for i in part))
+            for _ in part:
+                stream.readline()
+
+
 BATCH = 100
 
 

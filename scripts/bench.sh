@@ -6,7 +6,7 @@
 #   scripts/bench.sh --quick       a tenth of the work, coarser figures
 #   scripts/bench.sh --only SECTION...   those sections, with commas or spaces between: commands
 #                                        batches memory sparse creation growth threads durability
-#                                        engine deletable windows many builder tls
+#                                        engine deletable windows many builder tls admin
 # RedisBloom joins where its module is found: REDISBLOOM_MODULE=/path/to/redisbloom.so
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -15,7 +15,7 @@ items=100000000
 engine_options=()
 server_options=()
 sections=(commands batches memory sparse creation growth threads durability engine deletable windows
-  many builder tls)
+  many builder tls admin)
 while [ $# -gt 0 ]; do
   case $1 in
     --quick)
@@ -63,6 +63,9 @@ for section in "${sections[@]}"; do
       ;;
     tls)
       python3 bench/tls_bench.py
+      ;;
+    admin)
+      python3 bench/admin_bench.py
       ;;
     builder)
       python3 bench/builder_bench.py --items "$items"

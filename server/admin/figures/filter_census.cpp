@@ -18,7 +18,7 @@ using core::keyspace::Keyspace;
 
 constexpr size_t kKeysPerPage = 500;
 // A walk takes at most this part of the time.
-constexpr int64_t kRestPerWork = 50;
+constexpr int64_t kRestPerWork = 200;
 // Half a million bits tell a fill ratio to about a thousandth.
 constexpr uint64_t kReadBytes = uint64_t{64} << 10;
 

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Measures what the admin port costs clients: server CPU per operation with the port polled each
+second (/metrics, and what an open dashboard asks) over the same without, in one run.
+
+The load never stops. Windows of two seconds with and without polls follow each other, the kind
+that begins a pair alternates; the ratio is the median of the pairs'. CPU is that of all threads of
+the server; the last column is what the admin port's own thread took of it while it was polled.
+"""
+import argparse
+import http.client
+import os
+import statistics
+import subprocess
+import time
+
+from server_bench import Server, encode, fill_keys, free_port
+
+PAGES = ("/metrics", "/api/overview", "/api/filters?cursor=0")
+# name, words, pipeline
+LOADS = [
+    ("GET, one at a time", ["GET", "key:__rand_int__"], 1),
+    ("GET, pipelines of 16", ["GET", "key:__rand_int__"], 16),
+    ("BF.EXISTS, pipelines of 16", ["BF.EXISTS", "filter:7", "item:__rand_int__"], 16),
+]
+WINDOW_S = 2
+KEYS = 200_000
+FILTERS = 2_000
+
+
+class AdminServer(Server):
+    """A server with an admin port, which can be asked who used its CPU."""
+
+    def __init__(self, io_threads):
+        binary = os.environ.get("BLOOMERY_SERVER", "build/release/bloomery-server")
+        self.http_port = free_port()
+        super().__init__("bloomery", [binary, "--loglevel", "warning", "--io-threads",
+                                      str(io_threads), "--http-port", str(self.http_port)], None)
+        self.http = http.client.HTTPConnection("127.0.0.1", self.http_port, timeout=60)
+
+    def poll(self):
+        for page in PAGES:
+            self.http.request("GET", page)
+            answer = self.http.getresponse()
+            if answer.status != 200 or not answer.read():
+                raise SystemExit(f"{page} answered {answer.status}")
+
+    def admin_ns(self):
+        tasks = f"/proc/{self.process.pid}/task"
+        for task in os.listdir(tasks):
+            with open(f"{tasks}/{task}/comm", encoding="ascii") as file:
+                if file.read().strip() != "admin":
+                    continue
+            with open(f"{tasks}/{task}/schedstat", encoding="ascii") as file:
+                return int(file.read().split()[0])
+        raise SystemExit("there is no admin thread")
+
+    def operations(self):
+        for line in self.bulk("INFO", "stats").splitlines():
+            if line.startswith("total_commands_processed:"):
+                return int(line.split(":")[1])
+        raise SystemExit("INFO has no total_commands_processed")
+
+
+def window(server, is_polled):
+    """CPU of an operation, all and the admin thread's, in ns."""
+    before = server.cpu_ns(), server.admin_ns(), server.operations()
+    begun = time.monotonic()
+    for second in range(WINDOW_S):
+        if is_polled:
+            server.poll()
+        time.sleep(max(0.0, begun + second + 1 - time.monotonic()))
+    after = server.cpu_ns(), server.admin_ns(), server.operations()
+    operations = after[2] - before[2]
+    return (after[0] - before[0]) / operations, (after[1] - before[1]) / operations
+
+
+def print_row(server, name, words, pipeline, options):
+    load = subprocess.Popen(
+        ["redis-benchmark", "-p", str(server.port), "-n", str(10**9), "-P", str(pipeline),
+         "-c", "50", "-r", str(options.keys), "-q", *words], stdout=subprocess.DEVNULL)
+    try:
+        time.sleep(2)
+        turns = []
+        for turn in range(options.rounds):
+            order = (True, False) if turn % 2 == 0 else (False, True)
+            turns.append({is_polled: window(server, is_polled) for is_polled in order})
+    finally:
+        load.kill()
+        load.wait()
+    alone = statistics.median(turn[False][0] for turn in turns)
+    polled = statistics.median(turn[True][0] for turn in turns)
+    ratio = statistics.median(turn[True][0] / turn[False][0] for turn in turns)
+    own = statistics.median(turn[True][1] / turn[True][0] for turn in turns)
+    print(f"{name:<28} {alone:8.0f} {polled:8.0f} {ratio:7.3f} {own:8.2%}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=10, help="pairs of windows")
+    parser.add_argument("--keys", type=int, default=KEYS)
+    parser.add_argument("--filters", type=int, default=FILTERS)
+    parser.add_argument("--io-threads", type=int, default=1)
+    options = parser.parse_args()
+    server = AdminServer(options.io_threads)
+    try:
+        fill_keys(server, options.keys, lambda i: encode("SET", f"key:{i:012}", "value"))
+        fill_keys(server, options.filters,
+                  lambda i: encode("BF.RESERVE", f"filter:{i}", "0.01", 10_000))
+        print(f"{options.keys:,} keys, {options.filters:,} filters; each second "
+              f"{' '.join(PAGES)}\n{'server CPU, ns an operation':<28} {'alone':>8} {'polled':>8} "
+              f"{'ratio':>7} {'admin':>8}")
+        for name, words, pipeline in LOADS:
+            print_row(server, name, words, pipeline, options)
+    finally:
+        server.stop()
+
+
+if __name__ == "__main__":
+    main()
