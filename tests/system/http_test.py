@@ -3,7 +3,9 @@
 """The admin HTTP port: probes, metrics, passwords, TLS, hostile clients, Prometheus' own tools."""
 
 import base64
+import contextlib
 import http.client
+import pathlib
 import shutil
 import signal
 import socket
@@ -143,6 +145,77 @@ class HostileTest(HttpTest):
             self.assertEqual(client.call("PING"), b"PONG")
         self.assertLess(time.monotonic() - begun, 5)
 
+    def test_a_thousand_connections_take_bounded_room(self):
+        server = self.start_http_server()
+        before = server.resident_bytes()
+        for i in range(1000):
+            client = self.dial()
+            if i % 2 == 0:
+                client.send(b"GET /metrics HTTP/1.1\r\nHost: a")
+        self.assertEqual(self.get("/healthz")[0], 200)
+        self.assertEqual(self.get("/metrics")[0], 200)
+        with server.connect() as client:
+            self.assertEqual(client.call("PING"), b"PONG")
+        descriptors = len(list(pathlib.Path(f"/proc/{server.pid}/fd").iterdir()))
+        self.assertLess(descriptors, 250)
+        self.assertLess(server.resident_bytes() - before, 32 << 20)
+
+    def test_a_request_that_drips_in_is_given_up(self):
+        self.start_http_server()
+        client = self.dial()
+        client.send(b"GET /healthz HTTP/1.1\r\nA: ")
+        begun = time.monotonic()
+        with contextlib.suppress(ConnectionError):
+            while time.monotonic() - begun < 30:
+                client.send(b"a")
+                client.settimeout(0.2)
+                try:
+                    if client.recv(1000) == b"":
+                        break
+                except TimeoutError:
+                    pass
+        self.assertLess(time.monotonic() - begun, 20)
+        self.assertGreater(time.monotonic() - begun, 5)
+
+    def answer_to(self, request):
+        """All that comes until the server closes."""
+        client = self.dial()
+        client.sendall(request)
+        client.shutdown(socket.SHUT_WR)
+        answer = b""
+        with contextlib.suppress(ConnectionError):
+            while part := client.recv(65536):
+                answer += part
+        return answer
+
+    def test_half_requests_end_with_their_connection(self):
+        self.start_http_server()
+        whole = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        for size in range(len(whole)):
+            self.assertEqual(self.answer_to(whole[:size]), b"", whole[:size])
+        self.assertTrue(self.answer_to(whole).startswith(b"HTTP/1.1 200"))
+
+    def test_what_is_no_plain_request_is_refused_or_harmless(self):
+        self.start_http_server()
+        for request, status in (
+            (b"GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", b"4"),
+            (b"GET / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n", b"4"),
+            (b"GET / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", b"4"),
+            (b"GET / HTTP/1.1\r\nContent-Length: -1\r\n\r\n", b"4"),
+            (b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", b"4"),
+            (b"GET /\0 HTTP/1.1\r\n\r\n", b"4"), (b"GET /%00 HTTP/1.1\r\n\r\n", b"4"),
+            (b"GET /../../etc/passwd HTTP/1.1\r\nHost: localhost\r\n\r\n", b"404"),
+            (b"GET /%2e%2e/%2e%2e/etc/passwd HTTP/1.1\r\nHost: localhost\r\n\r\n", b"404"),
+            (b"GET http://other.example/metrics HTTP/1.1\r\n\r\n", b"4"),
+            (b"CONNECT other.example:80 HTTP/1.1\r\n\r\n", b"4"),
+            (b"GET / HTTP/9.9\r\n\r\n", b"505"), (b"GET /\r\n\r\n", b"4"),
+            (b"*1\r\n$4\r\nPING\r\n", b"4"), (b"\r\n" * 5000, b"4"),
+        ):  # fmt: skip
+            with self.subTest(request=request[:60]):
+                answer = self.answer_to(request)
+                self.assertTrue(answer.startswith(b"HTTP/1.1 " + status), answer[:80])
+        self.assertEqual(self.get("/healthz")[0], 200)
+
     def test_readers_that_do_not_read_cost_bounded_memory(self):
         server = self.start_http_server()
         with server.connect() as client:
@@ -187,6 +260,22 @@ class HostileTest(HttpTest):
 
 
 class TlsHttpTest(TlsTest):
+    def test_half_handshakes_hold_up_nobody(self):
+        port = free_port()
+        self.start_tls_server("--http-port", port, "--http-tls", "yes")
+        for i in range(200):
+            client = socket.create_connection(("127.0.0.1", port), timeout=30)
+            self.addCleanup(client.close)
+            client.send(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"[: i % 12])
+        begun = time.monotonic()
+        connection = http.client.HTTPSConnection(
+            "localhost", port, context=self.files.client_context(), timeout=30
+        )
+        self.addCleanup(connection.close)
+        connection.request("GET", "/healthz")
+        self.assertEqual(connection.getresponse().status, 200)
+        self.assertLess(time.monotonic() - begun, 5)
+
     def test_https_with_the_servers_certificate(self):
         port = free_port()
         self.start_tls_server("--http-port", port, "--http-tls", "yes")

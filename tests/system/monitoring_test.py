@@ -71,11 +71,18 @@ class MonitoringTest(ClusterTest, ToolsTest):
             client.call("NOSUCH")
             client.call("BGSAVE")
 
-    def metric_names(self, port):
+    def get(self, port, path):
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
         self.addCleanup(connection.close)
-        connection.request("GET", "/metrics")
-        lines = connection.getresponse().read().decode().splitlines()
+        connection.request("GET", path)
+        response = connection.getresponse()
+        return response.status, response.read().decode()
+
+    def readiness(self, port):
+        return self.get(port, "/readyz")
+
+    def metric_names(self, port):
+        lines = self.get(port, "/metrics")[1].splitlines()
         return {re.match(r"\w+", line).group() for line in lines if not line.startswith("#")}
 
     # Prometheus.
@@ -160,8 +167,13 @@ class ScrapeTest(MonitoringTest):
         )  # fmt: skip
         self.start_server("--http-port", ports[1], "--replicaof", f"127.0.0.1 {self.leader.port}")
         node = self.start_node(self.etcd, 0, "--http-port", ports[2])
+        self.assertEqual(self.readiness(ports[2])[0], 503)
+        self.assertIn("topology", self.readiness(ports[2])[1])
         self.put_topology([node], 1)
         self.wait_for_state(node)
+        wait_until(
+            lambda: self.readiness(ports[2])[0] == 200, 10, lambda: self.readiness(ports[2])
+        )
         self.start_server("--http-port", ports[3], "--requirepass", "secret")
         self.make_events()
         self.start_prometheus(ports[:3], ports[3])
