@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <optional>
+#include <string>
 
 #include "core/bloom/layouts.h"
 #include "core/number.h"
+#include "core/plain_number.h"
 #include "protocol/arguments.h"
 
 namespace server {
@@ -19,14 +21,16 @@ constexpr double kBuiltErrorRateMax = 0.25;
 core::Result<> take_error_rate(std::string_view text, BuildOptions& options) {
   const auto rate = core::parse_double(text);
   if (!rate || !core::bloom::is_rate(*rate)) {
-    return core::Error{fmt::format("--error takes a number between 0 and 1, not '{}'", text)};
+    const std::string hint = core::rate_hint(text);
+    return core::Error{fmt::format("--error takes a number between 0 and 1, not '{}'{}{}", text,
+                                   hint.empty() ? "" : ": ", hint)};
   }
   options.parameters.error_rate = std::min(*rate, kBuiltErrorRateMax);
   return {};
 }
 
 core::Result<> take_capacity(std::string_view text, BuildOptions& options) {
-  const auto capacity = core::parse_int64(text);
+  const auto capacity = core::parse_count(text);
   constexpr auto kMost = static_cast<int64_t>(core::bloom::kMaxLayerCapacity);
   if (!capacity || *capacity < 1 || *capacity > kMost) {
     return core::Error{fmt::format("--capacity takes a number from 1 to {}, not '{}'",

@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "core/number.h"
+#include "core/plain_number.h"
 #include "server/config/event_class.h"
 #include "server/config/host.h"
 #include "server/config/value.h"
@@ -71,7 +72,11 @@ bool looks_like_address(const std::string& word) {
 
 Parsed<double> parse_open_unit_interval(const Option& option, const std::string& text) {
   const auto number = parse_float(text);
-  if (!number) return Refusal{fmt::format("Invalid value for `{}`", option.name)};
+  if (!number) {
+    const std::string hint = core::rate_hint(text);
+    const std::string_view before = hint.empty() ? "" : ": ";
+    return Refusal{fmt::format("Invalid value for `{}`{}{}", option.name, before, hint)};
+  }
   if (*number <= 0 || *number >= 1) {
     return Refusal{
         fmt::format("Value for `{}` must be in the range ({:f}, {:f})", option.name, 0.0, 1.0)};

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: MIT
 #include "server/commands/bloom/bloom_options.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <limits>
 #include <optional>
 #include <random>
+#include <string>
 
 #include "core/bloom/parameters.h"
 #include "core/bloom/redisbloom_layout.h"
 #include "core/bloom/valkeybloom_layout.h"
+#include "core/number.h"
+#include "core/plain_number.h"
 #include "protocol/arguments.h"
 #include "server/commands/bloom/window_options.h"
 #include "server/commands/strings/ttl_option.h"
@@ -100,13 +105,19 @@ class SettingsParser {
   const Settings& settings() const { return settings_; }
 
   void take_error_rate() {
-    const double rate = cursor_.take_double(texts_.bad_error_rate);
+    const std::string_view text = cursor_.next();
+    const auto parsed = core::parse_double(text);
+    if (!parsed) cursor_.fail(bad(texts_.bad_error_rate, core::rate_hint(text)));
+    const double rate = parsed.value_or(0);
     if (cursor_.ok() && !(rate > 0 && rate < 1)) cursor_.fail(texts_.error_rate_range);
     settings_.error_rate = rate;
   }
 
   void take_capacity() {
-    const int64_t capacity = cursor_.take_int64(texts_.bad_capacity);
+    const std::string_view text = cursor_.next();
+    const auto count = core::parse_count(text);
+    if (!count) cursor_.fail(bad(texts_.bad_capacity, core::count_hint(text)));
+    const int64_t capacity = count.value_or(0);
     if (cursor_.ok() && (capacity < 1 || capacity > kCapacityMax)) {
       cursor_.fail(texts_.capacity_range);
     }
@@ -176,6 +187,13 @@ class SettingsParser {
  private:
   static constexpr int64_t kCapacityMax = core::bloom::kMaxLayerCapacity;
 
+  // RedisBloom's text, and how to write what was probably meant.
+  std::string_view bad(std::string_view text, const std::string& hint) {
+    if (hint.empty()) return text;
+    hinted_ = fmt::format("{}: {}", text, hint);
+    return hinted_;
+  }
+
   void take_expansion() {
     if (!has_value(texts_.no_expansion)) return;
     const int64_t expansion = cursor_.take_int64(texts_.bad_expansion);
@@ -223,6 +241,7 @@ class SettingsParser {
   ArgumentCursor& cursor_;
   const OptionTexts& texts_;
   Settings settings_;
+  std::string hinted_;  // the cursor may hold a view of it
 };
 
 Seed random_seed() {

@@ -53,6 +53,8 @@ TEST(BuildOptions, MistakesAreToldOneByOne) {
     EXPECT_EQ(message({"out.rdb", "--error", rate}),
               "--error takes a number between 0 and 1, not '" + rate + "'");
   }
+  EXPECT_EQ(message({"out.rdb", "--error", "0.1%"}),
+            "--error takes a number between 0 and 1, not '0.1%': '0.1%' is written 0.001");
   for (const std::string capacity : {"0", "-1", "1.5", "", "281474976710657"}) {
     EXPECT_NE(message({"o", "--error", "0.1", "--capacity", capacity}).find("--capacity takes"),
               std::string::npos);

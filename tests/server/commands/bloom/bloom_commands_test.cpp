@@ -52,6 +52,10 @@ TEST_F(BloomCommandsTest, ReserveChecksItsNumbersBeforeTheKey) {
   expect_all({
       {{"BF.RESERVE", "s", "x", "x"}, error("ERR bad error rate")},
       {{"BF.RESERVE", "k", "nan", "9"}, error("ERR bad error rate")},
+      {{"BF.RESERVE", "k", "0.1%", "9"}, error("ERR bad error rate: '0.1%' is written 0.001")},
+      {{"BF.RESERVE", "k", "0.01", "1,000"}, error("ERR bad capacity: '1,000' is written 1000")},
+      {{"BF.INSERT", "k", "ERROR", "1%", "ITEMS", "a"},
+       error("Bad error rate: '1%' is written 0.01")},
       {{"BF.RESERVE", "k", "0", "x"}, rate},
       {{"BF.RESERVE", "k", "1", "9"}, rate},
       {{"BF.RESERVE", "k", "inf", "9"}, rate},
