@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: MIT
 //
-// bloomery-docs: prints docs/commands.md, the reference of all commands, from the command table.
+// bloomery-docs: prints docs/commands.md, the reference of all commands, from the command table;
+// `bloomery-docs configuration conf/bloomery.conf` prints docs/configuration.md from the option
+// table and the sample file, whose words it takes.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <string>
+#include <vector>
 
 #include "protocol/arguments.h"
+#include "server/config/option_table.h"
+#include "server/config/page/option_words.h"
+#include "server/config/page/sample_file.h"
 #include "server/dispatch/command_reply.h"
 #include "server/dispatch/registry.h"
 
@@ -28,14 +36,10 @@ constexpr std::string_view kPreface =
 
 // Groups in the order of the page, with their headings; others follow under their own name.
 constexpr std::pair<std::string_view, std::string_view> kGroups[] = {
-    {"bf", "Bloom filters"},
-    {"bloom-ext", "Bloom filters: what Bloomery adds"},
-    {"bitmap", "Bitmaps"},
-    {"string", "Strings"},
-    {"generic", "Keys"},
-    {"transactions", "Transactions"},
-    {"connection", "Connections"},
-    {"server", "Server"},
+    {"bf", "Bloom filters"},       {"bloom-ext", "Bloom filters: what Bloomery adds"},
+    {"bitmap", "Bitmaps"},         {"string", "Strings"},
+    {"generic", "Keys"},           {"transactions", "Transactions"},
+    {"connection", "Connections"}, {"server", "Server"},
     {"cluster", "Cluster"},
 };
 
@@ -74,9 +78,7 @@ bool has_heading(std::string_view group) {
                      [group](const auto& row) { return row.first == group; });
 }
 
-}  // namespace
-
-int main() {
+int print_commands() {
   const auto registry = server::Registry::create({});
   if (!registry) {
     fmt::print(stderr, "{}\n", registry.error().message);
@@ -92,4 +94,102 @@ int main() {
     last_group = group;
   }
   return EXIT_SUCCESS;
+}
+
+constexpr std::string_view kOptionsPreface =
+    "# Configuration\n"
+    "\n"
+    "This page is printed by `bloomery-docs configuration conf/bloomery.conf`: types, defaults "
+    "and\n"
+    "ranges from the option table, the words from [the sample file](../conf/bloomery.conf). Edit\n"
+    "these, not the page.\n"
+    "\n"
+    "An option is set in a configuration file (`maxclients 500`), on the command line\n"
+    "(`--maxclients 500`), or, where *at run time* says yes, by `CONFIG SET maxclients 500`;\n"
+    "`CONFIG GET maxclients` shows it and `CONFIG REWRITE` writes it into the file. A value that "
+    "is\n"
+    "out of range is refused with the range, and nothing changes.\n";
+
+// Lines of a comment as Markdown: outside of `code` no character may mean anything to it.
+void print_lines(const std::vector<std::string>& lines) {
+  bool is_code = false;
+  for (const std::string& line : lines) {
+    std::string text;
+    for (const char letter : line) {
+      if (letter == '`') is_code = !is_code;
+      if (!is_code && std::string_view("<>*_[]|").find(letter) != std::string_view::npos) {
+        text += '\\';
+      }
+      text += letter;
+    }
+    fmt::print("{}\n", text);
+  }
+}
+
+void print_options(const server::SampleGroup& group) {
+  std::string names;
+  for (const std::string& name : group.options) {
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
+  }
+  fmt::print("\n### {}\n\n", names);
+  print_lines(group.words);
+  fmt::print(
+      "\n| option | type | default | values | at run time |\n| --- | --- | --- | --- | --- |\n");
+  for (const std::string& name : group.options) {
+    const server::Option& option = server::option_table()[*server::find_option(name)];
+    std::string cell = fmt::format("`{}`", name);
+    for (const auto alias : option.aliases) cell += fmt::format(", `{}`", alias);
+    fmt::print("| {} | {} | {} | {} | {} |\n", cell, server::type_words(option),
+               server::default_words(option), server::range_words(option),
+               server::mutability_words(option));
+  }
+}
+
+// Options without effect have no words of their own.
+void print_inert_options() {
+  fmt::print("\n| option | type | default | values |\n| --- | --- | --- | --- |\n");
+  for (const server::Option& option : server::option_table()) {
+    if (!option.inert) continue;
+    fmt::print("| `{}` | {} | {} | {} |\n", option.name, server::type_words(option),
+               server::default_words(option), server::range_words(option));
+  }
+}
+
+// The lines before the first that is indented, which begins a list of names.
+std::vector<std::string> prose_of(const server::SampleSection& section) {
+  const auto end = std::find(section.preface.begin(), section.preface.end(), "");
+  return {section.preface.begin(), section.groups.empty() ? end : section.preface.end()};
+}
+
+int print_configuration(const char* path) {
+  std::ifstream file(path);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const auto sections = server::parse_sample_file(text);
+  if (!file || sections.size() < 2) {
+    fmt::print(stderr, "{}: no sample file\n", path);
+    return EXIT_FAILURE;
+  }
+  fmt::print("{}", kOptionsPreface);
+  for (const auto& section : sections) {
+    if (section.name.empty()) continue;  // how a file is written; the page says it above
+    fmt::print("\n## {}\n", section.name);
+    if (const auto prose = prose_of(section); !prose.empty()) {
+      fmt::print("\n");
+      print_lines(prose);
+    }
+    for (const auto& group : section.groups) print_options(group);
+    if (section.groups.empty()) print_inert_options();
+  }
+  return EXIT_SUCCESS;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count == 1) return print_commands();
+  if (count == 3 && std::string_view(arguments[1]) == "configuration") {
+    return print_configuration(arguments[2]);
+  }
+  fmt::print(stderr, "usage: bloomery-docs [configuration SAMPLE-FILE]\n");
+  return EXIT_FAILURE;
 }
