@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What README.md, CONTRIBUTING.md and docs/ promise their reader and no test of the server sees.
+
+Usage: check_docs.py [--root DIR] [--external]
+  --root      the tree to check (default: the one this script lies in)
+  --external  list the addresses outside of the tree that pages name; nobody fetches them here
+
+Rules: links lead to files and headings that are there; what looks like an option is one, by
+docs/configuration.md, which is printed from the option table; a section that tells measured figures
+names the command that prints them.
+"""
+
+import argparse
+import pathlib
+import re
+import sys
+
+LINK = re.compile(r"(?<!\\)\[[^\]]*\]\(([^)\s]+)\)")
+BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+CODE = re.compile(r"`([^`\n]+)`")
+HEADING = re.compile(r"^(#{1,6}) (.+)$", re.MULTILINE)
+# Names of several parts: one word may be anything.
+OPTION = re.compile(r"^(?:--)?([a-z][a-z0-9]*(?:[-.][a-z0-9]+)+|[a-z]+_[a-z_]+cpulist)$")
+# What looks like an option and is something else.
+NOT_OPTIONS = {
+    # programs, packages and libraries
+    "bloomery-server", "bloomery-cluster", "bloomery-docs", "redis-server", "redis-cli",
+    "redis-benchmark", "redis-sentinel", "redis-tools", "valkey-server", "valkey-cli",
+    "valkey-bloom", "valkey-helm", "redis-py", "node-redis", "valkey-glide", "redis-rb",
+    "etcd-server", "etcd-client", "prometheus-redis-exporter",
+    # fields of CLIENT LIST, of snapshots, of INFO; events; Sentinel's options
+    "tot-mem", "lib-name", "lib-ver", "aof-write", "redis-ver", "redis-bits", "used-mem",
+    "repl-stream-db", "repl-id", "repl-offset", "aof-base", "bloomery-ver", "waiting-for-sync",
+    "failover-in-progress", "down-after-milliseconds",
+}  # fmt: skip
+# Files are checked by check_tree.py where they matter.
+FILE = re.compile(
+    r"\.(?:aof|cc|conf|cpp|crt|deb|h|html|js|json|key|log|md|mjs|pem|py|rdb|sh|txt|yml)$"
+)
+# What only a measurement can tell: times and ratios. Sizes and percentages may be limits.
+FIGURE = re.compile(
+    r"\b\d[\d,.]*(?: to \d[\d,.]*| / \d[\d,.]*)? ?(?:ns|µs)\b"
+    r"|\b\d+(?:\.\d+)? times (?:as|the)\b|\b\d+\.\d+ bits per item\b"
+)
+COMMAND = re.compile(
+    r"(?:scripts|bench|build/release|tests/system)/[\w/.-]+|\bBF\.PLAN\b|`--only [\w| ,]+`"
+)
+
+
+def slug(heading, seen):
+    """The anchor that GitHub gives a heading."""
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
+    text = re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
+    count = seen.get(text, 0)
+    seen[text] = count + 1
+    return f"{text}-{count}" if count else text
+
+
+def blanked(text):
+    """The text without its blocks of code, line by line as long."""
+    return BLOCK.sub(lambda match: "\n" * match[0].count("\n"), text)
+
+
+class Pages:
+    def __init__(self, root):
+        self.root = pathlib.Path(root).resolve()
+        paths = [self.root / name for name in ("README.md", "CONTRIBUTING.md")]
+        paths += sorted((self.root / "docs").glob("*.md"))
+        self.texts = {path: path.read_text(encoding="utf-8") for path in paths if path.exists()}
+        self.problems = []
+        self.external = set()
+
+    def report(self, path, position, message):
+        text = self.texts[path]
+        line = text.count("\n", 0, position) + 1
+        self.problems.append(f"{path.relative_to(self.root)}:{line}: {message}")
+
+    def anchors(self, path):
+        seen = {}
+        text = blanked(path.read_text(encoding="utf-8"))
+        return {slug(match[2], seen) for match in HEADING.finditer(text)}
+
+    def check_links(self, path):
+        text = blanked(self.texts[path])
+        for match in LINK.finditer(text):
+            address = match[1]
+            if re.match(r"[a-z]+:", address):
+                self.external.add(address)
+                continue
+            file, _, anchor = address.partition("#")
+            target = (path.parent / file).resolve() if file else path
+            at = self.line_start(path, text, match.start())
+            if not target.exists():
+                self.report(path, at, f"the link leads nowhere: {address}")
+            elif anchor and (target.suffix != ".md" or anchor not in self.anchors(target)):
+                self.report(path, at, f"no heading has this anchor: {address}")
+
+    def line_start(self, path, blank, position):
+        """Where a place of the blanked text lies in the page: lines are the same in both."""
+        line = blank.count("\n", 0, position)
+        return sum(len(row) + 1 for row in self.texts[path].split("\n")[:line])
+
+    def options(self):
+        page = self.root / "docs/configuration.md"
+        rows = re.findall(r"^\| (`.*?) \|", page.read_text(encoding="utf-8"), re.MULTILINE)
+        return {name for row in rows for name in CODE.findall(row)}
+
+    def check_options(self, path, options):
+        text = blanked(self.texts[path])
+        for match in CODE.finditer(text):
+            words = match[1].split()
+            name = OPTION.match(words[0]) if words else None
+            if not name or name[1] in options or name[1] in NOT_OPTIONS or FILE.search(name[1]):
+                continue
+            if words[0].startswith("--") and words[0] in self.switches:
+                continue
+            self.report(
+                path, self.line_start(path, text, match.start()),
+                f"`{words[0]}` looks like an option and is none (docs/configuration.md has them; "
+                "else NOT_OPTIONS in scripts/check_docs.py)",
+            )  # fmt: skip
+
+    @property
+    def switches(self):
+        """Options of programs: those that some script, manual page or source of ours spells."""
+        if not hasattr(self, "_switches"):
+            self._switches = set()
+            for pattern in ("scripts/*", "bench/*.py", "bench/*.cpp", "docs/man/*.1",
+                            "server/*.cpp", "server/config/command_line.cpp",
+                            "server/cluster/tool/*.cpp", "server/bulk/*.cpp", "Dockerfile"):
+                for path in self.root.glob(pattern):
+                    text = path.read_text(encoding="utf-8", errors="replace").replace("\\-", "-")
+                    self._switches |= set(re.findall(r"--[a-z][a-z0-9-]+", text))
+        return self._switches
+
+    def check_figures(self, path):
+        """A section ends where a heading of its rank or a higher one begins; what stands before its
+        own sub-sections belongs to it, and a command of the page's introduction serves all."""
+        text = blanked(self.texts[path])
+        cuts = [match.start() for match in HEADING.finditer(text)] + [len(text)]
+        introduction = text[: cuts[1]] if len(cuts) > 1 else text
+        if "prints every figure" in introduction:
+            return
+        for begin, end in zip(cuts, cuts[1:]):
+            section = text[begin:end]
+            figure = FIGURE.search(section)
+            # A block may well hold the command.
+            whole = self.texts[path][
+                self.line_start(path, text, begin) : self.line_start(path, text, end)
+            ]
+            if figure and not COMMAND.search(whole):
+                at = self.line_start(path, text, begin + figure.start())
+                self.report(
+                    path, at, f"'{figure[0]}' is a measured figure: name the command that prints it"
+                )
+
+    def check(self):
+        options = self.options()
+        for path in self.texts:
+            self.check_links(path)
+            if path.name != "configuration.md":  # the list itself, with its choices
+                self.check_options(path, options)
+            self.check_figures(path)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--root", default=pathlib.Path(__file__).resolve().parents[1])
+    parser.add_argument("--external", action="store_true")
+    options = parser.parse_args()
+    pages = Pages(options.root)
+    pages.check()
+    if options.external:
+        print("\n".join(sorted(pages.external)))
+        return 0
+    print("\n".join(pages.problems))
+    print(f"{len(pages.texts)} pages, {len(pages.problems)} problems")
+    return 1 if pages.problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
