@@ -6,7 +6,8 @@
 # - a server started by root gets its directory and then runs as the user bloomery
 # - files it makes are its own only (umask 0077), unless the caller chose a umask
 # - BLOOM_EXTRA_FLAGS, VALKEY_EXTRA_FLAGS and REDIS_ARGS are appended to the server's options
-# - other commands (redis-cli, sh) are run as they are
+# - what the server only tells or checks (--version, --check-rdb …), and other commands (redis-cli,
+#   sh), are run as they are
 set -e
 
 [ $# -gt 0 ] || set -- bloomery-server
@@ -15,7 +16,14 @@ case $1 in
 esac
 
 case $1 in
-  bloomery-server | redis-server | valkey-server) is_server=yes ;;
+  bloomery-server | redis-server | valkey-server)
+    case ${2:-} in
+      -v | --version | -h | --help | --check-* | --build-filter | --export-rdb | --health-check)
+        is_server=no
+        ;;
+      *) is_server=yes ;;
+    esac
+    ;;
   *) is_server=no ;;
 esac
 

@@ -79,6 +79,14 @@ class DockerEntrypointTest(unittest.TestCase):
         self.assert_becomes(["redis-cli", "PING"], "redis-cli", "PING", uid=0)
         self.assertFalse(self.log.exists(), "nobody asked to change the user")
 
+    def test_what_only_tells_runs_as_it_is(self):
+        for words in (["--version"], ["-v"], ["--help"], ["--check-rdb", "a b"], ["--health-check"],
+                      ["--check-aof", "x", "--fix"], ["--build-filter", "out.rdb"]):  # fmt: skip
+            for name in ([], ["redis-server"], ["bloomery-server"]):
+                expected = [*(name or ["bloomery-server"]), *words]
+                self.assert_becomes(expected, *name, *words, VALKEY_EXTRA_FLAGS="--x", uid=0)
+        self.assertFalse(self.log.exists(), "nobody asked to change the user")
+
     def test_extra_flags_are_appended_word_by_word(self):
         expected = ["bloomery-server", "--protected-mode", "no", "--port", "1"]
         expected += ["--bind", "*", "--a", "b", "--c", "d"]

@@ -2,33 +2,20 @@
 """The Debian package: made, installed into a bare Debian 12 that runs in a container, started by
 its unit, upgraded with data, removed and purged.
 
-BLOOMERY_DEBIAN_MIRROR names another mirror than Debian's own. Where no container can be made (no
-mirror, no rights), that test is skipped and says why.
+Where no container can be made (no mirror, no rights), that test is skipped and says why.
 """
 
 import json
-import os
 import pathlib
 import shutil
 import subprocess
 import tempfile
 import unittest
 
+from debian_root import BUILD, in_root, make_root, run
 from harness import ROOT, SERVER, ServerTest, wait_until
 
-BUILD = SERVER.parent
 UNIT = ROOT / "conf/package/bloomery-server.service"
-MIRROR = os.environ.get("BLOOMERY_DEBIAN_MIRROR", "http://deb.debian.org/debian")
-
-
-def run(*command, timeout_s=240, **options):
-    done = subprocess.run(
-        [str(word) for word in command], capture_output=True, text=True, timeout=timeout_s,
-        check=False, **options,
-    )  # fmt: skip
-    if done.returncode != 0:
-        raise AssertionError(f"{command}: exit {done.returncode}\n{done.stdout}\n{done.stderr}")
-    return done.stdout
 
 
 class UnitTest(ServerTest):
@@ -69,12 +56,13 @@ class PackageTest(ServerTest):
     @classmethod
     def make_container(cls):
         cls.root = cls.folder / "root"
-        run("debootstrap", "--variant=minbase", "--include=systemd,systemd-sysv", "bookworm",
-            cls.root, MIRROR, timeout_s=280)  # fmt: skip
+        make_root(cls.root)
+        install = ("apt-get", "install", "-q", "-y", "--no-install-recommends")
+        in_root(cls.root, "apt-get", "update", "-q")
+        in_root(cls.root, *install, "systemd", "systemd-sysv")
         # What the package needs is fetched while there is a network.
         shutil.copy(cls.package, cls.root / "bloomery.deb")
-        run("chroot", cls.root, "apt-get", "install", "-q", "-y", "--no-install-recommends",
-            "--download-only", "/bloomery.deb")  # fmt: skip
+        in_root(cls.root, *install, "--download-only", "/bloomery.deb")
         cls.boot()
 
     @classmethod
