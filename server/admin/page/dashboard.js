@@ -92,8 +92,9 @@ function latencyText(us, bounds) {
   return us === Infinity ? `> ${timeText(bounds.at(-1))}` : `≤ ${timeText(us)}`;
 }
 
+// Of the first look, which tells of all the time before, nothing.
 function remember(values, value) {
-  if (values.push(value) > kSecondsShown) values.shift();
+  if (before && values.push(value) > kSecondsShown) values.shift();
 }
 
 function showTraffic(now) {
@@ -115,10 +116,10 @@ function showTraffic(now) {
     ["Keyspace hits", lookups === 0 ? "–" : percentText(hits / lookups)],
     ["Connections refused", countText(info.rejected_connections), info.rejected_connections > 0],
   ]);
-  const highest = Math.max(...rates);
+  const highest = Math.max(0, ...rates);
   drawLine("rate", rates, highest, kSecondsShown);
   byId("rate-max").textContent = countText(highest);
-  const longest = Math.max(...slowest);
+  const longest = Math.max(0, ...slowest);
   drawLine("slow", slowest, longest, kSecondsShown);
   byId("slow-max").textContent = timeText(longest);
 }
@@ -140,6 +141,7 @@ function showMemory(info) {
 
 function saveText(info) {
   if (info.rdb_bgsave_in_progress === "1") return `being written, ${info.current_fork_perc} %`;
+  if (info.rdb_saves === "0") return "none since the start";
   return `${spanText(Math.max(0, Date.now() / 1000 - info.rdb_last_save_time))} ago`;
 }
 
@@ -198,8 +200,12 @@ function showOthers(info) {
   showTiles("others", tiles);
 }
 
+function setText(id, text) {
+  if (byId(id).textContent !== text) byId(id).textContent = text;
+}
+
 function showState(text, isBad) {
-  if (byId("state").textContent !== text) byId("state").textContent = text;
+  setText("state", text);
   byId("state").className = isBad ? "bad" : "";
 }
 
@@ -256,9 +262,9 @@ function gauge(share) {
 
 function tableRow(cells) {
   const row = document.createElement("tr");
-  for (const [content, kind] of cells) {
+  for (const [content, kind = ""] of cells) {
     const place = document.createElement("td");
-    place.className = kind || "";
+    place.className = kind;
     place.append(...(Array.isArray(content) ? content : [content]));
     row.append(place);
   }
@@ -325,7 +331,7 @@ async function refreshFilters() {
     if (mine !== asked) return 1;
     note = error.message;
   }
-  if (byId("filters-note").textContent !== note) byId("filters-note").textContent = note;
+  setText("filters-note", note);
   return pages;
 }
 
@@ -432,7 +438,6 @@ function closeFilter() {
 
 // Planner.
 let planned = 0;
-
 function showPlan({ plan, curve }, wanted) {
   const tiles = [
     ["Bits per item", exactText(plan["bits per item"])],
@@ -481,20 +486,15 @@ async function refreshPlan() {
   }
 }
 
-byId("search").addEventListener("submit", (event) => {
-  event.preventDefault();
-  refreshFilters();
-});
-byId("search").addEventListener("input", refreshFilters);
+for (const [id, kind, act] of [["search", "input", refreshFilters], ["plan", "change", refreshPlan]]) {
+  byId(id).addEventListener(kind, act);
+  byId(id).addEventListener("submit", (event) => {
+    event.preventDefault();
+    act();
+  });
+}
 byId("detail-close").addEventListener("click", closeFilter);
-byId("detail").addEventListener("keydown", (event) => {
-  if (event.key === "Escape") closeFilter();
-});
-byId("plan").addEventListener("submit", (event) => {
-  event.preventDefault();
-  refreshPlan();
-});
-byId("plan").addEventListener("change", refreshPlan);
+byId("detail").addEventListener("keydown", (event) => event.key === "Escape" && closeFilter());
 refreshOverview();
 pollFilters();
 refreshPlan();
