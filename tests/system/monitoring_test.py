@@ -223,5 +223,36 @@ class ScrapeTest(MonitoringTest):
             )  # fmt: skip
 
 
+class NodeReadinessTest(MonitoringTest):
+    """A leader whose permit has ended: without etcd, and without the replica that it would ask."""
+
+    def test_a_permit_that_has_ended(self):
+        self.etcd = self.start_etcd()
+        ports = [free_port() for _ in range(2)]
+        leader, replica = (
+            self.start_node(self.etcd, i, "--http-port", port) for i, port in enumerate(ports)
+        )
+        for server in (leader, replica):
+            server.expect_log(".*")
+        self.put_topology([leader, replica], 1)
+        self.wait_for_replicas([leader, replica], 1)
+        for port in ports:
+            wait_until(lambda at=port: self.readiness(at)[0] == 200, 20, f"{port} is ready")
+        for stopped in (*self.etcd.members, replica):
+            stopped.suspend()
+        wait_until(lambda: self.readiness(ports[0])[0] == 503, 30, "the permit ends")
+        self.assertIn("permit", self.readiness(ports[0])[1])
+        metrics = self.get(ports[0], "/metrics")[1]
+        self.assertIn("\nbloomery_ready 0\n", metrics)
+        wait_until(
+            lambda: "\nbloomery_cluster_etcd_up 0\n" in self.get(ports[0], "/metrics")[1],
+            20, "etcd is called down",
+        )  # fmt: skip
+        for resumed in (replica, *self.etcd.members):
+            resumed.resume()
+        for port in ports:
+            wait_until(lambda at=port: self.readiness(at)[0] == 200, 30, f"{port} is ready again")
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -107,6 +107,24 @@ class ExporterTest(ToolsTest):
             self.assertIn(name, metrics)
         self.assertTrue(any(name.startswith("redis_connected_client") for name in metrics))
 
+    def test_a_scrape_has_no_error(self):
+        leader = self.start_server(
+            "--appendonly", "yes", "--maxmemory", "100mb", "--repl-diskless-sync-delay", "0"
+        )
+        replica = self.start_server("--replicaof", f"127.0.0.1 {leader.port}")
+        self.fill(leader)
+        with leader.connect() as client:
+            client.call("BGSAVE")
+            client.call("CONFIG", "SET", "slowlog-log-slower-than", "0")
+            client.call("NOSUCH")
+        replica.wait_for_log("DB loaded from the snapshot", timeout_s=30)
+        for server in (leader, replica):
+            metrics, errors = self.metrics_of(server)
+            self.assertEqual(errors, [])
+            self.assertEqual(metrics["redis_exporter_last_scrape_error{err=\"\"}"], "0")
+        links = [name for name in metrics if name.startswith("redis_master_link_up")]
+        self.assertEqual([metrics[name] for name in links], ["1"])
+
     def test_figures_of_a_cluster_of_one(self):
         server = self.start_server("--cluster-enabled", "emulated")
         metrics, errors = self.metrics_of(server, "-is-cluster")
