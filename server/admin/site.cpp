@@ -17,9 +17,11 @@
 namespace server::admin {
 namespace {
 
-// What looking at all keys may take of the port's thread, at once and each second.
-constexpr int64_t kCensusRequestUs = 50'000;
-constexpr int64_t kCensusTickUs = 20'000;
+// What looking at all keys may take of the port's thread: for the first request, which would tell
+// nothing otherwise, for a later one, and each second.
+constexpr int64_t kCensusFirstUs = 50'000;
+constexpr int64_t kCensusRequestUs = 5'000;
+constexpr int64_t kCensusTickUs = 5'000;
 
 constexpr std::array<std::string_view, 1> kInfo = {"info"};
 constexpr std::array<std::string_view, 2> kScan = {"bf.scan", "0"};
@@ -91,7 +93,7 @@ HttpResponse Site::readiness(const Question& /*question*/) {
 }
 
 HttpResponse Site::metrics(const Question& question) {
-  census_.refresh(kCensusRequestUs);
+  census_.refresh(census_.figures() ? kCensusRequestUs : kCensusFirstUs);
   const auto& filters = census_.figures();
   HttpResponse response;
   response.content_type = kMetricsType;
