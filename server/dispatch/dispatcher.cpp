@@ -200,6 +200,10 @@ Outcome Dispatcher::execute(const Request& request, int64_t now_ms,
       std::string error;
       if (!routing.is_served()) error = routing_error(routing);
       if (error.empty()) error = refusal(ctx, flags);
+      if (awaits_view(routing, error)) [[unlikely]] {
+        if (!queues) return Outcome::kHeldBack;
+        error.clear();
+      }
       if (!error.empty()) {
         reject(ctx, error);
         return finish(ctx, mark);

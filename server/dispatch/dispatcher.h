@@ -74,6 +74,8 @@ class Dispatcher {
     cluster::Route route{};
     unsigned slot = 0;
 
+    bool is_routed = false;  // in a cluster, by its keys
+
     // Here, now or soon. What is held is queued in MULTI all the same, and held when EXEC comes.
     bool is_served() const;
     // Soon: the client waits.
@@ -100,6 +102,9 @@ class Dispatcher {
   bool may_be_held_back() const;
   // Whether the command must wait: for the end of a pause, or for the subscribers' threads.
   bool is_held_back(uint32_t flags, int64_t now_ms) const;
+  // Whether a command that was routed here is refused because this server has become a replica:
+  // the view that names its new leader is a moment late.
+  static bool awaits_view(const KeyRouting& routing, std::string_view error);
   // As refusal(), for the availability of the server. `flags` are the row's and the queue's, the
   // `permissions` those that both have.
   std::string trouble(uint32_t flags, uint32_t permissions) const;

@@ -44,7 +44,11 @@ Dispatcher::KeyRouting Dispatcher::route(const RegisteredCommand& command, uint3
       .is_channel = (command.row->keys[0].use & kNotAKey) != 0,
       .reads_replicas = session_.reads_replicas.load(std::memory_order_relaxed)};
   const cluster::View& view = environment_.cluster.view_of(session_.thread_index);
-  return {cluster::route(view, terms, query), query.slot};
+  return {cluster::route(view, terms, query), query.slot, true};
+}
+
+bool Dispatcher::awaits_view(const KeyRouting& routing, std::string_view error) {
+  return routing.is_routed && routing.is_served() && error.starts_with("READONLY ");
 }
 
 std::string Dispatcher::routing_error(const KeyRouting& routing) const {

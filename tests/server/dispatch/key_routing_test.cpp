@@ -132,6 +132,23 @@ TEST_F(KeyRoutingTest, ClientsOfANewLeaderAreHeldBack) {
   EXPECT_EQ(run({"EXEC"}), array({kOk}));
 }
 
+// Its role changes before the view does.
+TEST_F(KeyRoutingTest, ClientsOfADeposedLeaderAreHeldUntilTheyAreRedirected) {
+  EXPECT_EQ(run_as_other({"MULTI"}), kOk);
+  state_.availability.begin(Availability::kReadOnlyReplica);
+  EXPECT_EQ(run({"SET", "bar", "1"}), "");
+  EXPECT_EQ(client_->last_outcome, Outcome::kHeldBack);
+  EXPECT_EQ(run({"GET", "bar"}), kNull);
+  EXPECT_EQ(run_as_other({"SET", "bar", "1"}), kQueued);
+  EXPECT_EQ(run_as_other({"EXEC"}), "");
+  EXPECT_EQ(other_->last_outcome, Outcome::kHeldBack);
+  become('b');
+  EXPECT_EQ(run({"SET", "bar", "1"}), kMovedBar);
+  EXPECT_EQ(run_as_other({"EXEC"}), kMovedBar);
+  // Nobody leads the keys of a command that has none.
+  EXPECT_EQ(run({"FLUSHALL"}), "-READONLY You can't write against a read only replica.\r\n");
+}
+
 TEST_F(KeyRoutingTest, ShardChannelsAreRoutedLikeKeys) {
   EXPECT_EQ(run({"SPUBLISH", "foo", "m"}), kMovedFoo);
   EXPECT_EQ(run({"SPUBLISH", "bar", "m"}), integer(0));
