@@ -17,10 +17,9 @@ namespace server {
 using cluster::Node;
 using cluster::ReplicationFacts;
 using cluster::Shard;
-using cluster::Topology;
 using core::keyspace::Locking;
 
-ReplicationFacts ClusterHost::facts(const Topology& topology, const Shard* shard) {
+ReplicationFacts ClusterHost::facts(const Shard* shard) {
   ReplicationFacts facts;
   if (parts_.replication.is_replica()) {
     const FollowerState link = parts_.follower.figures().state;
@@ -37,20 +36,16 @@ ReplicationFacts ClusterHost::facts(const Topology& topology, const Shard* shard
   facts.position = {epoch_, offset};
   if (shard == nullptr) return facts;
   for (const Leader::Description& replica : parts_.leader.describe()) {
-    for (const std::string& id : shard->members) {
-      const Node* const node = topology.node(id);
-      const bool has_port =
-          replica.port != 0 && (replica.port == node->port || replica.port == node->tls_port);
-      if (!has_port || replica.address != node->ip) continue;
-      facts.replicas.push_back({id, replica.acked, replica.state == Replica::State::kOnline});
-    }
+    if (!shard->has_member(replica.node_id)) continue;
+    const bool is_online = replica.state == Replica::State::kOnline;
+    facts.replicas.push_back({replica.node_id, replica.acked, is_online});
   }
   return facts;
 }
 
 void ClusterHost::promote(uint64_t epoch) {
   const auto stream = parts_.replication.hold(Locking::kTake);
-  parts_.replication.set_cluster_epoch(epoch);
+  parts_.replication.cluster_place().epoch = epoch;
   parts_.follower.promote(Locking::kTake);
   // A leader that has come back without its data has no history either.
   const bool has_data = parts_.replication.offset() != 0 || parts_.keyspace.db_size(0) != 0;
@@ -63,7 +58,7 @@ void ClusterHost::follow(const Node& leader, uint64_t epoch) {
   const uint16_t port = uses_tls && leader.tls_port != 0 ? leader.tls_port : leader.port;
   const auto stream = parts_.replication.hold(Locking::kTake);
   followed_epoch_ = epoch;
-  parts_.replication.set_cluster_epoch(epoch);
+  parts_.replication.cluster_place().epoch = epoch;
   parts_.follower.follow({leader.ip, port, false}, Locking::kTake);
 }
 

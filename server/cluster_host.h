@@ -39,8 +39,7 @@ class ClusterHost final : public cluster::NodeHost {
   };
   explicit ClusterHost(const Parts& parts) : parts_(parts) {}
 
-  cluster::ReplicationFacts facts(const cluster::Topology& topology,
-                                  const cluster::Shard* shard) override;
+  cluster::ReplicationFacts facts(const cluster::Shard* shard) override;
   void promote(uint64_t epoch) override;
   void follow(const cluster::Node& leader, uint64_t epoch) override;
   void hold_writes(std::function<void(uint64_t offset)> on_held) override;

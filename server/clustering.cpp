@@ -35,6 +35,7 @@ core::Result<> Clustering::prepare(cluster::MemberQueue*& member) {
         cluster::ClusterNode::make({config, parts_.tls, state_, *host_, parts_.facts.run_id});
     if (!node) return node.error();
     node_ = *std::move(node);
+    parts_.replication.cluster_place().node_id = node_->id();
     member = node_.get();
   }
   parts_.state.availability.begin(Availability::kInCluster);

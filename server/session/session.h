@@ -75,6 +75,7 @@ inline constexpr std::string_view kEffectsCapability = "bloomery";
 struct ReplicaTraits {
   std::string address;  // its announced one, or empty
   uint16_t port = 0;    // where it listens
+  std::string node_id;  // in a cluster
   bool takes_eof_mark = false;
   bool knows_psync2 = false;
   // A server of ours, which takes the stream for effects: a snapshot for it may hold later bits.

@@ -14,7 +14,7 @@ using cluster::Topology;
 
 class ClusterHostTest : public CommandTest {
  protected:
-  ReplicationFacts facts() { return host_.facts(topology_, topology_.shard("s1")); }
+  ReplicationFacts facts() { return host_.facts(topology_.shard("s1")); }
 
   const Topology topology_ = cluster::sample_topology();
   ClusterHost host_{

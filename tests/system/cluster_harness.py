@@ -5,9 +5,10 @@ import json
 
 import redis
 from etcd import EtcdTest
-from harness import ServerTest, wait_until
+from harness import ServerTest, free_port, wait_until
 
 SLOTS = 16384
+LOCAL = "127.0.0.1"
 NAME = "test"
 TOPOLOGY = f"bloomery/{NAME}/topology"
 
@@ -22,22 +23,33 @@ def equal_ranges(parts):
 class ClusterTest(EtcdTest, ServerTest):
     """A test case that starts clusters."""
 
-    def start_node(self, etcd, index, *options, **more):
-        """A node that waits for its topology."""
+    def start_node(self, etcd, index, *options, host=LOCAL, timeout_ms=2500, **more):
+        """A node that waits for its topology. `host`: where others reach it."""
+        more.setdefault("port", free_port())
         server = self.start_server(
+            "--port", more["port"], "--bind", LOCAL, *([host] if host != LOCAL else []),
+            "--protected-mode", "no", *options,
             "--cluster-enabled", "yes", "--cluster-name", NAME,
-            "--cluster-node-id", f"{index + 1:040x}", "--cluster-node-timeout", "2500",
-            *options, "--cluster-etcd", *etcd.endpoints, **more,
+            "--cluster-node-id", f"{index + 1:040x}", "--cluster-node-timeout", timeout_ms,
+            "--cluster-etcd", *etcd.endpoints, listen=False, **more,
         )  # fmt: skip
         server.node_id = f"{index + 1:040x}"
+        server.host = host
         return server
 
-    def start_cluster(self, shards, replicas=0, *options):
-        """Server s leads shard s; behind the leaders come their replicas in turn."""
-        self.etcd = self.start_etcd()
-        servers = [
-            self.start_node(self.etcd, i, *options) for i in range(shards * (1 + replicas))
-        ]
+    def start_cluster(self, shards, replicas=0, *options, members=1, network=None, timeout_ms=2500):
+        """Server s leads shard s; behind the leaders come their replicas in turn. With a network
+        the last leader is on its node 0, all else outside."""
+        outside = network.outside if network else LOCAL
+        self.etcd = self.start_etcd(members, host=outside)
+        servers = []
+        for i in range(shards * (1 + replicas)):
+            more = {"host": outside}
+            if network and i == shards - 1:
+                more = {"host": network.addresses[0], "prefix": network.prefix(0)}
+            servers.append(
+                self.start_node(self.etcd, i, *options, timeout_ms=timeout_ms, **more)
+            )
         self.put_topology(servers, shards)
         for server in servers:
             self.wait_for_state(server)
@@ -58,7 +70,7 @@ class ClusterTest(EtcdTest, ServerTest):
                 for s in range(shards)
             },
             "nodes": {
-                server.node_id: {"ip": "127.0.0.1", "port": server.port, "tls": 0, "host": ""}
+                server.node_id: {"ip": server.host, "port": server.port, "tls": 0, "host": ""}
                 for server in servers
             },
         }
@@ -71,7 +83,9 @@ class ClusterTest(EtcdTest, ServerTest):
     def wait_for_state(self, server, state=b"ok"):
         def is_there():
             with server.connect() as connection:
-                return b"cluster_state:" + state in connection.call("CLUSTER", "INFO")
+                told = connection.call("CLUSTER", "INFO")
+                # A replica that loads its leader's snapshot says LOADING.
+                return isinstance(told, bytes) and b"cluster_state:" + state in told
 
         wait_until(is_there, 30, f"{server.port} is {state}")
 

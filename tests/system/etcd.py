@@ -34,21 +34,22 @@ def die_with_parent():
 class Member:
     """One etcd process. It may be killed, suspended and started anew with its data."""
 
-    def __init__(self, name, folder, tls):
+    def __init__(self, name, folder, tls, host):
         self.name = name
         self.folder = folder
         self.tls = tls
+        self.host = host
         self.client_port = free_port()
         self.peer_port = free_port()
         self.process = None
 
     @property
     def endpoint(self):
-        return f"{'https' if self.tls else 'http'}://127.0.0.1:{self.client_port}"
+        return f"{'https' if self.tls else 'http'}://{self.host}:{self.client_port}"
 
     @property
     def peer_url(self):
-        return f"http://127.0.0.1:{self.peer_port}"
+        return f"http://{self.host}:{self.peer_port}"
 
     def start(self, initial_cluster):
         words = [
@@ -90,10 +91,10 @@ class Member:
 class Etcd:
     """A cluster of members."""
 
-    def __init__(self, members, tls=None):
+    def __init__(self, members, tls=None, host="127.0.0.1"):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-etcd-"))
         self.tls = tls
-        self.members = [Member(f"m{i}", self.folder, tls) for i in range(members)]
+        self.members = [Member(f"m{i}", self.folder, tls, host) for i in range(members)]
         self.start()
 
     @property
@@ -180,7 +181,7 @@ def etcd_help():
 class EtcdTest(unittest.TestCase):
     """A test case that starts clusters of etcd, which end with it."""
 
-    def start_etcd(self, members=1, tls=None):
-        etcd = Etcd(members, tls)
+    def start_etcd(self, members=1, tls=None, host="127.0.0.1"):
+        etcd = Etcd(members, tls, host)
         self.addCleanup(etcd.stop)
         return etcd

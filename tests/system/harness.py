@@ -109,6 +109,7 @@ class Process:
         before the program does. A `config_file` is read before the options."""
         self.keeps_directory = directory is not None
         self.directory = str(directory or tempfile.mkdtemp(prefix="bloomery-test-"))
+        self.host = "127.0.0.1"
         self.port = port or free_port()
         self.log = []
         self.expected_exit = 0
@@ -243,7 +244,7 @@ class Process:
         return found
 
     def connect(self, **options):
-        return Connection(self.port, **options)
+        return Connection(self.port, host=self.host, **options)
 
     def resident_bytes(self):
         with open(f"/proc/{self.pid}/statm", encoding="ascii") as statm:

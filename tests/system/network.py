@@ -22,6 +22,7 @@ class LocalNetwork:
 
     def __init__(self, count):
         self.addresses = ["127.0.0.1"] * count
+        self.outside = "127.0.0.1"
 
     def prefix(self, _node):
         return []
@@ -39,6 +40,7 @@ class NamespaceNetwork:
         self.namespaces = []
         subnet = f"10.{random.randrange(200, 250)}.{random.randrange(256)}"
         self.addresses = [f"{subnet}.{node + 1}" for node in range(count)]
+        self.outside = f"{subnet}.254"  # of the machine itself
         try:
             self._add(self.hub)
             self._in_hub("ip", "link", "add", "bridge", "type", "bridge", "forward_delay", "0")
@@ -47,7 +49,7 @@ class NamespaceNetwork:
                 name = self._name(node)
                 self._add(name)
                 self._join(f"{self.tag}-{node}", name, f"{address}/24", self._port(node))
-            self._join(f"{self.tag}-o", None, f"{subnet}.254/24", "outside")
+            self._join(f"{self.tag}-o", None, f"{self.outside}/24", "outside")
         except OSError:
             self.close()
             raise

@@ -164,9 +164,7 @@ void ClusterNode::end_retirement() {
 }
 
 void ClusterNode::tick() {
-  const TopologyVersion& known = member_->topology();
-  member_->tick(permit_clock_us(),
-                parts_.host.facts(known.topology, known.topology.shard_of(file_.id)));
+  member_->tick(permit_clock_us(), parts_.host.facts(member_->shard()));
   settle();
   timer_.expires_after(
       std::chrono::microseconds(std::max<int64_t>(1000, times_.ask_us / kTicksPerQuestion)));

@@ -17,7 +17,7 @@ namespace server::cluster {
 class NodeHost {
  public:
   // `shard`: the own one, whose members the replicas are; null while there is none.
-  virtual ReplicationFacts facts(const Topology& topology, const Shard* shard) = 0;
+  virtual ReplicationFacts facts(const Shard* shard) = 0;
   virtual void promote(uint64_t epoch) = 0;
   virtual void follow(const Node& leader, uint64_t epoch) = 0;
   // Calls back with the stream's end once no write is under way any more and none begins.

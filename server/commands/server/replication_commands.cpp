@@ -134,6 +134,10 @@ core::Result<> read_trait(ReplicaTraits& traits, std::string_view option, std::s
     traits.wants_snapshot_only = *number == 1;
   } else if (equals_ignore_case(option, "rdb-filter-only")) {
     return read_filter(traits, value);
+  } else if (equals_ignore_case(option, "cluster-node")) {
+    constexpr size_t kIdSize = 40;
+    if (value.size() != kIdSize) return core::Error{"ERR REPLCONF cluster-node is no node id"};
+    traits.node_id = value;
   } else if (!equals_ignore_case(option, "version")) {
     return core::Error{fmt::format("ERR Unrecognized REPLCONF option: {}", option)};
   }
@@ -145,10 +149,9 @@ core::Result<> read_trait(ReplicaTraits& traits, std::string_view option, std::s
 core::Result<> check_epoch(const Context& ctx, std::string_view text) {
   const auto epoch = core::parse_int64(text);
   if (!epoch || *epoch < 0) return core::Error{std::string(kNotAnInteger)};
-  const Replication& replication = ctx.services.replication;
-  if (!replication.is_replica() && replication.cluster_epoch() == static_cast<uint64_t>(*epoch)) {
-    return {};
-  }
+  Replication& replication = ctx.services.replication;
+  const uint64_t own = replication.cluster_place().epoch;
+  if (!replication.is_replica() && own == static_cast<uint64_t>(*epoch)) return {};
   return core::Error{fmt::format("ERR this node does not lead its shard in epoch {}", *epoch)};
 }
 
@@ -362,6 +365,13 @@ const Command kReplicationRows[] = {
 };
 
 }  // namespace
+
+int64_t replica_offset(const Context& ctx, std::string_view node_id) {
+  for (const Leader::Description& replica : ctx.services.leader.describe()) {
+    if (replica.node_id == node_id) return static_cast<int64_t>(replica.acked);
+  }
+  return 0;
+}
 
 std::span<const Command> replication_commands() {
   return kReplicationRows;

@@ -77,7 +77,8 @@ FollowerProtocol::Request FollowerSession::request_of(const Target& target) cons
   request.listening_port = static_cast<uint16_t>(announced_port != 0 ? announced_port : own_port);
   request.announced_address = config.text(OptionId::kReplicaAnnounceIp);
   request.takes_over = target.takes_over;
-  request.cluster_epoch = parts_.replication.cluster_epoch();
+  request.cluster_epoch = parts_.replication.cluster_place().epoch;
+  request.cluster_node = parts_.replication.cluster_place().node_id;
   request.timeout_us = config.integer(OptionId::kReplTimeout) * core::kSecondUs;
   const std::scoped_lock lock(parts_.replication.apply_mutex());
   if (parts_.replication.has_own_changes()) return request;

@@ -72,7 +72,8 @@ void LeaderHandshake::send_settings() {
   if (is_asked(Step::kAddress)) send({"REPLCONF", "ip-address", request_.announced_address});
   send({"REPLCONF", "capa", "eof", "capa", "psync2", "capa", kEffectsCapability});
   if (is_asked(Step::kEpoch)) {
-    send({"REPLCONF", "cluster-epoch", fmt::format("{}", request_.cluster_epoch)});
+    send({"REPLCONF", "cluster-epoch", fmt::format("{}", request_.cluster_epoch), "cluster-node",
+          request_.cluster_node});
   }
 }
 

@@ -31,6 +31,7 @@ class LeaderHandshake {
     int64_t offset = 0;
     // Of the shard that both belong to; 0 outside of a cluster. A leader in another one refuses.
     uint64_t cluster_epoch = 0;
+    std::string cluster_node = {};  // this node's id there
     // The leader shall make itself a replica of ours (FAILOVER).
     bool takes_over = false;
   };

@@ -208,7 +208,7 @@ std::vector<Leader::Description> Leader::describe() const {
     const bool is_online = replica.state == Replica::State::kOnline;
     all.push_back(
         {traits.address.empty() ? host_of(link->second->session->address) : traits.address,
-         traits.port, replica.state, replica.acked,
+         traits.port, traits.node_id, replica.state, replica.acked,
          is_online ? (now_us - replica.ack_us) / core::kSecondUs : 0});
   }
   return all;

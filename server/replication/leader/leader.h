@@ -67,6 +67,7 @@ class Leader final : public StreamListener {
   struct Description {
     std::string address;
     uint16_t port = 0;
+    std::string node_id;  // in a cluster
     Replica::State state = Replica::State::kWaits;
     uint64_t acked = 0;
     int64_t lag_s = 0;

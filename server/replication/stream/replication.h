@@ -106,10 +106,16 @@ class Replication final : public StreamPosition, public OwnChanges {
   void hold_stream();
   void release_stream();
 
-  // In a cluster: the epoch in which this server leads its shard, or follows its leader; 0
-  // elsewhere. Neither side of a link talks to one of another epoch.
-  uint64_t cluster_epoch() const { return cluster_epoch_.load(std::memory_order_acquire); }
-  void set_cluster_epoch(uint64_t epoch) { cluster_epoch_.store(epoch, std::memory_order_release); }
+  // What servers of a cluster tell each other when they connect.
+  struct ClusterPlace {
+    // In which this server leads its shard, or follows its leader; 0 elsewhere. Neither side of a
+    // link talks to one of another epoch.
+    std::atomic<uint64_t> epoch{0};
+    // This node's id, by which its leader knows it: it need not connect from the address that
+    // clients are told. Set before the threads start.
+    std::string node_id;
+  };
+  ClusterPlace& cluster_place() { return cluster_place_; }
 
   // Leader: the next command in the stream states its database.
   void restate_database();
@@ -129,7 +135,7 @@ class Replication final : public StreamPosition, public OwnChanges {
   std::atomic<unsigned> stream_database_{0};
   std::atomic<bool> stream_is_foreign_{false};
   std::atomic<bool> has_own_changes_{false};
-  std::atomic<uint64_t> cluster_epoch_{0};
+  ClusterPlace cluster_place_;
   // Held around every change of the role or of what the journal tells the backlog: a replica's is
   // told nothing but its leader's stream.
   OrderedMutex role_mutex_{LockRank::kRole};

@@ -81,9 +81,18 @@ void write_node_of_slots(Context& ctx, const Node& node) {
   if (!node.hostname.empty()) write_hostname(ctx, node);
 }
 
+// How much of its shard's stream a node has, as far as this one knows: nobody is asked.
+int64_t offset_of(const Context& ctx, const Shard& shard, const Node& node) {
+  const std::string& own_id = view_of(ctx).own_id();
+  if (node.id == own_id) return replication_offset(ctx);
+  if (!shard.has_member(own_id)) return 0;
+  // A replica has what its leader had a moment ago.
+  if (node.id == shard.leader) return replication_offset(ctx);
+  return replica_offset(ctx, node.id);
+}
+
 void write_node_of_shard(Context& ctx, const Shard& shard, const Node& node) {
   const View& view = view_of(ctx);
-  const bool is_self = node.id == view.own_id();
   const Endpoint endpoint = endpoint_of(ctx, node);
   const bool has_both_ports = !view.is_emulated() && node.port != 0 && node.tls_port != 0;
   ctx.reply.map(7U + (has_both_ports ? 1U : 0U) + (node.hostname.empty() ? 0U : 1U));
@@ -103,9 +112,7 @@ void write_node_of_shard(Context& ctx, const Shard& shard, const Node& node) {
   ctx.reply.bulk("role");
   ctx.reply.bulk(node.id == shard.leader ? "master" : "replica");
   ctx.reply.bulk("replication-offset");
-  // Nobody is asked for the others'; an emulated node has no replica to be compared with.
-  const bool knows_offset = is_self && !view.is_emulated();
-  ctx.reply.integer(knows_offset ? replication_offset(ctx) : 0);
+  ctx.reply.integer(view.is_emulated() ? 0 : offset_of(ctx, shard, node));
   ctx.reply.bulk("health");
   const bool is_whole = node.id == shard.leader || shard.is_insync(node.id);
   ctx.reply.bulk(!view.is_alive(node.id) ? "fail" : is_whole ? "online" : "loading");

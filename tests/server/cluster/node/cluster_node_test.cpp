@@ -18,7 +18,7 @@ namespace server::cluster {
 namespace {
 
 struct QuietHost final : NodeHost {
-  ReplicationFacts facts(const Topology&, const Shard*) override { return {}; }
+  ReplicationFacts facts(const Shard*) override { return {}; }
   void promote(uint64_t) override {}
   void follow(const Node&, uint64_t) override {}
   void hold_writes(std::function<void(uint64_t)>) override {}

@@ -30,10 +30,15 @@ TEST_F(ReplicationCommandsTest, RequestsThatCannotBeServed) {
   EXPECT_EQ(run({"REPLCONF", "cluster-epoch", "7"}),
             error("ERR this node does not lead its shard in epoch 7"));
   EXPECT_EQ(run({"REPLCONF", "cluster-epoch", "-1"}), error(kNoInteger));
-  replication_.set_cluster_epoch(7);
+  replication_.cluster_place().epoch = 7;
   EXPECT_EQ(run({"REPLCONF", "cluster-epoch", "7"}), kOk);
   EXPECT_EQ(run({"REPLCONF", "cluster-epoch", "6"}),
             error("ERR this node does not lead its shard in epoch 6"));
+  EXPECT_EQ(run({"REPLCONF", "cluster-node", "x"}),
+            error("ERR REPLCONF cluster-node is no node id"));
+  const std::string id(40, 'a');
+  EXPECT_EQ(run({"REPLCONF", "cluster-epoch", "7", "cluster-node", id}), kOk);
+  EXPECT_EQ(client_->session->replica.node_id, id);
   EXPECT_EQ(run({"REPLCONF", "a"}), error("ERR syntax error"));
   EXPECT_EQ(run({"REPLCONF", "a", "b"}), error("ERR Unrecognized REPLCONF option: a"));
   EXPECT_EQ(run({"REPLCONF", "listening-port", "x"}), error(kNoInteger));

@@ -118,9 +118,11 @@ TEST_F(LeaderHandshakeTest, GoesOnWithoutASettingThatIsRefused) {
 
 TEST_F(LeaderHandshakeTest, FollowsInAClusterOnlyALeaderOfItsEpoch) {
   request_.cluster_epoch = 7;
+  request_.cluster_node = "a";
   handshake();
   EXPECT_EQ(take("+PONG"), HandshakeOutcome::kNone);
-  EXPECT_NE(sent().find(command({"REPLCONF", "cluster-epoch", "7"})), std::string::npos);
+  EXPECT_NE(sent().find(command({"REPLCONF", "cluster-epoch", "7", "cluster-node", "a"})),
+            std::string::npos);
   EXPECT_EQ(take("+OK"), HandshakeOutcome::kNone);
   EXPECT_EQ(take("-ERR no capa"), HandshakeOutcome::kNone) << "that one is not needed";
   EXPECT_EQ(take("-ERR this node does not lead"), HandshakeOutcome::kFailed);

@@ -1,0 +1,82 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Servers that others reach by an address that is not their own, as behind published ports of
+containers: clients, replicas and the tool go to what is announced."""
+
+import json
+import subprocess
+import unittest
+
+from cluster_harness import NAME, ClusterTest
+from cluster_tool_test import TOOL
+from cutting_proxy import CuttingProxy
+from harness import free_port, wait_until
+
+
+class ClusterAnnounceTest(ClusterTest):
+    def start_announced(self, index):
+        """A server, and the way to it that the cluster is told."""
+        port = free_port()
+        way = CuttingProxy(port)
+        self.addCleanup(way.close)
+        server = self.start_node(
+            self.etcd, index, "--cluster-announce-ip", "127.0.0.1",
+            "--cluster-announce-port", way.port,
+            "--cluster-announce-hostname", f"node{index}.example", port=port,
+        )  # fmt: skip
+        server.expect_log(".*")
+        server.way = way
+        return server
+
+    def tool(self, *words):
+        done = subprocess.run(
+            [TOOL, "--etcd", ",".join(self.etcd.endpoints), "--cluster", NAME, *map(str, words)],
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+        return done.stdout
+
+    def nodes(self):
+        status = json.loads(self.tool("--json", "status"))
+        return [node for shard in status["shards"] for node in shard["nodes"]]
+
+    def test_all_go_to_what_is_announced(self):
+        self.etcd = self.start_etcd()
+        servers = [self.start_announced(index) for index in range(4)]
+        wait_until(
+            lambda: len(self.etcd.control("get", "--prefix", "--keys-only",
+                                          f"bloomery/{NAME}/alive/").split()) == 4,
+            30, "the servers register",
+        )  # fmt: skip
+        self.tool("create", "--replicas", 1, *(f"127.0.0.1:{one.port}" for one in servers))
+        wait_until(lambda: [n["state"] for n in self.nodes()] == ["ok", "in sync"] * 2, 30,
+                   self.nodes)  # fmt: skip
+        ways = [server.way.port for server in servers]
+        told = sorted(int(node["address"].split(":")[1]) for node in self.nodes())
+        self.assertEqual(told, sorted(ways))
+        # The replicas came by the announced ways.
+        self.assertTrue(all(server.way.count for server in servers[:2]))
+        cluster = self.redis_py(servers[0])
+        self.addCleanup(cluster.close)
+        self.assertEqual(sorted(node.port for node in cluster.get_nodes()), sorted(ways))
+        for index in range(20):
+            cluster.set(f"k{index}", index)
+            self.assertEqual(cluster.get(f"k{index}"), str(index).encode())
+        with servers[0].connect() as connection:
+            connection.call("HELLO", "3")
+            slots = connection.call("CLUSTER", "SLOTS")
+            self.assertEqual(slots[0][2][3], {b"hostname": b"node0.example"})
+            self.check_offsets(connection, servers)
+
+    def check_offsets(self, connection, servers):
+        """A leader knows how far its replicas are; they tell once a second."""
+        def offsets():
+            shards = connection.call("CLUSTER", "SHARDS")
+            nodes = {node[b"id"].decode(): node for shard in shards for node in shard[b"nodes"]}
+            return [nodes[servers[i].node_id][b"replication-offset"] for i in (0, 2)]
+
+        wait_until(lambda: offsets()[0] == offsets()[1] > 0, 10, offsets)
+
+
+if __name__ == "__main__":
+    unittest.main()
