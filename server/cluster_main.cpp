@@ -3,6 +3,7 @@
 // bloomery-cluster: makes and changes the topology of a cluster, which lies in etcd.
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -18,6 +19,7 @@ namespace {
 
 using server::cluster::ClusterTool;
 using server::cluster::Done;
+using server::cluster::NodeAccess;
 using server::cluster::ToolCall;
 using server::cluster::ToolUsage;
 
@@ -37,6 +39,18 @@ core::Result<std::string> read_password(const std::string& path) {
   return {boost::system::in_place_value, std::move(line)};
 }
 
+core::Result<NodeAccess> node_access(const ToolCall& call) {
+  NodeAccess access = call.access;
+  if (!call.node_password_file.empty()) {
+    const auto password = read_password(call.node_password_file);
+    if (!password) return password.error();
+    access.password = *password;
+  } else if (const char* password = std::getenv("REDISCLI_AUTH"); password != nullptr) {
+    access.password = password;
+  }
+  return access;
+}
+
 core::Result<Done> run(ClusterTool& tool, const ToolCall& call) {
   if (call.command == "create") return tool.create(call.nodes, call.replicas);
   if (call.command == "add") return tool.add(call.nodes.front(), call.shard);
@@ -50,6 +64,7 @@ core::Result<Done> run(ClusterTool& tool, const ToolCall& call) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // OpenSSL writes without MSG_NOSIGNAL
   const auto parsed = server::cluster::parse_tool_call({argv + 1, argv + argc});
   if (const auto* usage = std::get_if<ToolUsage>(&parsed)) {
     fmt::print("{}", usage->out);
@@ -59,11 +74,13 @@ int main(int argc, char** argv) {
   const auto& call = std::get<ToolCall>(parsed);
   const auto password = read_password(call.password_file);
   if (!password) return fail(password.error());
+  const auto access = node_access(call);
+  if (!access) return fail(access.error());
   const auto tool = ClusterTool::make({.endpoints = call.endpoints,
                                        .user = call.user,
                                        .password = *password,
                                        .ca_file = call.ca_file},
-                                      call.cluster);
+                                      call.cluster, *access);
   if (!tool) return fail(tool.error());
   const auto done = run(**tool, call);
   if (!done) return fail(done.error());

@@ -10,6 +10,7 @@
 
 #include "core/printable.h"
 #include "server/cluster/etcd_keys.h"
+#include "server/cluster/router.h"
 
 namespace server::cluster {
 namespace {
@@ -33,11 +34,12 @@ core::Error with_address(const Address& address, std::string_view why) {
 }  // namespace
 
 core::Result<std::unique_ptr<ClusterTool>> ClusterTool::make(const EtcdOptions& options,
-                                                             std::string cluster_name) {
+                                                             std::string cluster_name,
+                                                             NodeAccess access) {
   if (!is_shard_name(cluster_name)) {
     return core::Error{"ERR a cluster's name is 1 to 32 characters of a-z 0-9 - _"};
   }
-  std::unique_ptr<ClusterTool> tool(new ClusterTool(std::move(cluster_name)));
+  std::unique_ptr<ClusterTool> tool(new ClusterTool(std::move(cluster_name), std::move(access)));
   auto etcd = EtcdClient::make(tool->io_, options);
   if (!etcd) return etcd.error();
   tool->etcd_ = *std::move(etcd);
@@ -127,7 +129,7 @@ core::Result<std::optional<uint64_t>> ClusterTool::outcome(const std::string& te
 
 core::Result<Node> ClusterTool::newcomer(const Address& address,
                                          const std::vector<std::string>& alive) {
-  auto facts = ask_node(address);
+  auto facts = ask_node(address, access_);
   if (!facts) return facts.error();
   if (!facts->in_cluster_mode) {
     return with_address(address, "not in cluster mode: start it with --cluster-enabled yes");
@@ -145,13 +147,17 @@ core::Result<Node> ClusterTool::newcomer(const Address& address,
   return facts->node;
 }
 
+Address ClusterTool::address_of(const Node& node) const {
+  return {node.ip, static_cast<uint16_t>(port_of(node, access_.uses_tls))};
+}
+
 std::string ClusterTool::wait_for_nodes(const Topology& topology, uint64_t revision) const {
   const auto deadline = Clock::now() + kNodePatience;
   std::string late;
   for (const Node& node : topology.nodes) {
-    const Address address{node.ip, node.port};
+    const Address address = address_of(node);
     while (true) {
-      const auto facts = ask_node(address);
+      const auto facts = ask_node(address, access_);
       if (facts && static_cast<uint64_t>(facts->topology_epoch) >= revision) break;
       if (Clock::now() > deadline) {
         late += fmt::format("warning: {} does not show the new topology yet\n", address.text());
@@ -221,8 +227,8 @@ core::Result<Done> ClusterTool::fail_over(const std::string& shard,
   const auto target =
       plan_failover(seen->version->topology, seen->alive, shard, to ? &*to : nullptr, force);
   if (!target) return target.error();
-  const Address address{target->node.ip, target->node.port};
-  auto client = NodeClient::connect(address);
+  const Address address = address_of(target->node);
+  auto client = NodeClient::connect(address, access_);
   if (!client) return client.error();
   std::vector<std::string> command{"CLUSTER", "FAILOVER"};
   if (force) command.emplace_back("FORCE");
@@ -247,7 +253,7 @@ core::Result<ClusterStatus> ClusterTool::status() {
   if (!seen) return seen.error();
   ClusterStatus status{name_, *std::move(seen->version), std::move(seen->alive), {}};
   for (const Node& node : status.version.topology.nodes) {
-    const auto facts = ask_node({node.ip, node.port});
+    const auto facts = ask_node(address_of(node), access_);
     status.facts.push_back(facts ? std::optional(*facts) : std::nullopt);
   }
   return status;

@@ -18,6 +18,7 @@
 
 #include "core/result.h"
 #include "server/cluster/etcd_client.h"
+#include "server/cluster/tool/node_client.h"
 #include "server/cluster/tool/plan.h"
 #include "server/cluster/tool/status.h"
 
@@ -32,7 +33,8 @@ class ClusterTool {
  public:
   // Errors: as EtcdClient::make, and a cluster's name that is none.
   static core::Result<std::unique_ptr<ClusterTool>> make(const EtcdOptions& options,
-                                                         std::string cluster_name);
+                                                         std::string cluster_name,
+                                                         NodeAccess access);
 
   core::Result<Done> create(const std::vector<Address>& addresses, unsigned replicas);
   core::Result<Done> add(const Address& address, const std::string& shard);
@@ -48,7 +50,8 @@ class ClusterTool {
     std::vector<std::string> alive;
   };
 
-  explicit ClusterTool(std::string cluster_name) : name_(std::move(cluster_name)) {}
+  ClusterTool(std::string cluster_name, NodeAccess access)
+      : name_(std::move(cluster_name)), access_(std::move(access)) {}
 
   template <class Reply>
   EtcdResult<Reply> wait(const std::function<void(EtcdHandler<Reply>)>& call);
@@ -61,10 +64,13 @@ class ClusterTool {
   core::Result<std::optional<uint64_t>> outcome(const std::string& text, uint64_t revision);
   // A server that may join: empty, in cluster mode, registered in this cluster.
   core::Result<Node> newcomer(const Address& address, const std::vector<std::string>& alive);
+  // Where this tool reaches the node.
+  Address address_of(const Node& node) const;
   // Lines on nodes that have not taken the revision over in time; "" is none.
   std::string wait_for_nodes(const Topology& topology, uint64_t revision) const;
 
   const std::string name_;
+  const NodeAccess access_;
   boost::asio::io_context io_;
   std::unique_ptr<EtcdClient> etcd_;
 };

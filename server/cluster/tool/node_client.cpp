@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 #include <netdb.h>
-#include <poll.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -49,8 +49,43 @@ int64_t number_field(std::string_view text, std::string_view name) {
   return core::parse_int64(info_field(text, name)).value_or(0);
 }
 
+struct ContextEnd {
+  void operator()(SSL_CTX* context) const { SSL_CTX_free(context); }
+};
+
+std::string tls_failure() {
+  const unsigned long code = ERR_get_error();
+  ERR_clear_error();
+  if (code == 0) return "TLS failed";
+  const char* reason = ERR_reason_error_string(code);
+  return fmt::format("TLS: {}", reason == nullptr ? "failed" : reason);
+}
+
+// Errors: a file that cannot be used.
+core::Result<std::unique_ptr<SSL_CTX, ContextEnd>> tls_context(const NodeAccess& access) {
+  std::unique_ptr<SSL_CTX, ContextEnd> context(SSL_CTX_new(TLS_client_method()));
+  SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+  const auto unusable = [](const std::string& file) {
+    return core::Error{fmt::format("ERR {}: {}", core::printable(file), tls_failure())};
+  };
+  const bool has_authorities =
+      access.ca_file.empty()
+          ? SSL_CTX_set_default_verify_paths(context.get()) == 1
+          : SSL_CTX_load_verify_locations(context.get(), access.ca_file.c_str(), nullptr) == 1;
+  if (!has_authorities) return unusable(access.ca_file);
+  if (access.cert_file.empty()) return {boost::system::in_place_value, std::move(context)};
+  if (SSL_CTX_use_certificate_chain_file(context.get(), access.cert_file.c_str()) != 1) {
+    return unusable(access.cert_file);
+  }
+  if (SSL_CTX_use_PrivateKey_file(context.get(), access.key_file.c_str(), SSL_FILETYPE_PEM) != 1) {
+    return unusable(access.key_file);
+  }
+  return {boost::system::in_place_value, std::move(context)};
+}
+
 // The options that say how clients reach a node; nothing of them if CONFIG is not allowed.
-void apply_announced(NodeClient& client, Node& node) {
+void apply_announced(NodeClient& client, Node& node, bool uses_tls) {
   const auto value_of = [&](const std::string& option) -> std::string {
     const auto reply = client.call({"CONFIG", "GET", option});
     if (!reply || reply->elements.size() != 2) return {};
@@ -59,7 +94,11 @@ void apply_announced(NodeClient& client, Node& node) {
   const auto port_of = [&](const std::string& option) {
     return static_cast<uint16_t>(core::parse_int64(value_of(option)).value_or(0));
   };
-  node.tls_port = port_of("tls-port");
+  if (uses_tls) {
+    node.tls_port = std::exchange(node.port, port_of("port"));
+  } else {
+    node.tls_port = port_of("tls-port");
+  }
   if (const std::string ip = value_of("cluster-announce-ip"); !ip.empty()) node.ip = ip;
   if (const uint16_t port = port_of("cluster-announce-port"); port != 0) node.port = port;
   if (const uint16_t port = port_of("cluster-announce-tls-port"); port != 0) node.tls_port = port;
@@ -68,7 +107,7 @@ void apply_announced(NodeClient& client, Node& node) {
 
 }  // namespace
 
-core::Result<NodeClient> NodeClient::connect(const Address& address) {
+core::Result<NodeClient> NodeClient::connect(const Address& address, const NodeAccess& access) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* list = nullptr;
@@ -85,10 +124,52 @@ core::Result<NodeClient> NodeClient::connect(const Address& address) {
   }
   if (descriptor < 0) return refusal(std::strerror(errno));
   NodeClient client(descriptor, address.text());
-  if (const char* password = std::getenv("REDISCLI_AUTH"); password != nullptr) {
-    if (const auto reply = client.call({"AUTH", password}); !reply) return reply.error();
-  }
+  if (auto begun = client.begin_tls(access); !begun) return begun.error();
+  if (auto known = client.authenticate(access); !known) return known.error();
   return client;
+}
+
+void NodeClient::TlsEnd::operator()(SSL* tls) const {
+  SSL_free(tls);
+}
+
+core::Result<> NodeClient::begin_tls(const NodeAccess& access) {
+  if (!access.uses_tls) return {};
+  const auto context = tls_context(access);
+  if (!context) return context.error();
+  tls_.reset(SSL_new(context->get()));
+  if (SSL_set_fd(tls_.get(), descriptor_) == 1 && SSL_connect(tls_.get()) == 1) return {};
+  const long verified = SSL_get_verify_result(tls_.get());
+  if (verified == X509_V_OK) return failure(tls_failure());
+  return failure(fmt::format("its certificate: {}", X509_verify_cert_error_string(verified)));
+}
+
+core::Result<> NodeClient::authenticate(const NodeAccess& access) {
+  if (access.password.empty()) return {};
+  std::vector<std::string> words{"AUTH"};
+  if (!access.user.empty()) words.push_back(access.user);
+  words.push_back(access.password);
+  if (const auto reply = call(words); !reply) return reply.error();
+  return {};
+}
+
+int64_t NodeClient::write(std::string_view bytes) {
+  if (tls_ != nullptr) return SSL_write(tls_.get(), bytes.data(), static_cast<int>(bytes.size()));
+  return ::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+}
+
+int64_t NodeClient::read(char* room, size_t size) {
+  if (tls_ == nullptr) return ::recv(descriptor_, room, size, 0);
+  const int count = SSL_read(tls_.get(), room, static_cast<int>(size));
+  if (count > 0) return count;
+  return SSL_get_error(tls_.get(), count) == SSL_ERROR_ZERO_RETURN ? 0 : -1;
+}
+
+// What write() or read() has failed for.
+std::string NodeClient::last_failure() const {
+  const int reason = errno;
+  if (reason == EAGAIN) return "no answer in time";
+  return tls_ != nullptr && ERR_peek_error() != 0 ? tls_failure() : std::strerror(reason);
 }
 
 NodeClient::~NodeClient() {
@@ -97,6 +178,7 @@ NodeClient::~NodeClient() {
 
 NodeClient::NodeClient(NodeClient&& other) noexcept
     : descriptor_(std::exchange(other.descriptor_, -1)),
+      tls_(std::move(other.tls_)),
       name_(std::move(other.name_)),
       input_(std::move(other.input_)),
       parser_(std::move(other.parser_)) {}
@@ -108,9 +190,9 @@ core::Error NodeClient::failure(std::string_view why) const {
 core::Result<protocol::Reply> NodeClient::call(const std::vector<std::string>& words) {
   const std::string request = encode(words);
   for (size_t sent = 0; sent < request.size();) {
-    const ssize_t size =
-        ::send(descriptor_, request.data() + sent, request.size() - sent, MSG_NOSIGNAL);
-    if (size <= 0) return failure(std::strerror(errno));
+    errno = 0;
+    const int64_t size = write(std::string_view(request).substr(sent));
+    if (size <= 0) return failure(last_failure());
     sent += static_cast<size_t>(size);
   }
   char buffer[16 * 1024];
@@ -123,9 +205,10 @@ core::Result<protocol::Reply> NodeClient::call(const std::vector<std::string>& w
       if (reply.is_error()) return failure(reply.text);
       return reply;
     }
-    const ssize_t size = ::recv(descriptor_, buffer, sizeof buffer, 0);
+    errno = 0;
+    const int64_t size = read(buffer, sizeof buffer);
     if (size == 0) return failure("the connection was closed");
-    if (size < 0) return failure(errno == EAGAIN ? "no answer in time" : std::strerror(errno));
+    if (size < 0) return failure(last_failure());
     input_.append(buffer, static_cast<size_t>(size));
     if (input_.size() > kReplyBytesMax) return failure("the reply is too large");
   }
@@ -144,8 +227,8 @@ std::string_view info_field(std::string_view text, std::string_view name) {
   return {};
 }
 
-core::Result<NodeFacts> ask_node(const Address& address) {
-  auto client = NodeClient::connect(address);
+core::Result<NodeFacts> ask_node(const Address& address, const NodeAccess& access) {
+  auto client = NodeClient::connect(address, access);
   if (!client) return client.error();
   NodeFacts facts;
   facts.node.ip = address.host;
@@ -170,7 +253,7 @@ core::Result<NodeFacts> ask_node(const Address& address) {
     facts.cluster_state = info_field(cluster->text, "cluster_state");
     facts.topology_epoch = number_field(cluster->text, "cluster_current_epoch");
   }
-  apply_announced(*client, facts.node);
+  apply_announced(*client, facts.node, access.uses_tls);
   return facts;
 }
 

@@ -2,13 +2,16 @@
 //
 // NodeClient: asks one server by RESP, and what bloomery-cluster wants to know of it.
 //
-// Invariants: every call ends within three seconds. REDISCLI_AUTH of the environment is the
-// password, as for redis-cli.
+// Invariants: every call ends within three seconds. With TLS a server's certificate is checked
+// against the authorities before anything is sent; its name is not, as redis-cli does it.
 // Thread safety: none.
 // Source: RESP, https://redis.io/docs/latest/develop/reference/protocol-spec/.
 #pragma once
 
+#include <openssl/ossl_typ.h>
+
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,10 +23,20 @@
 
 namespace server::cluster {
 
+// How servers want to be spoken to.
+struct NodeAccess {
+  std::string user;      // empty: the default one
+  std::string password;  // empty: no AUTH
+  bool uses_tls = false;
+  std::string ca_file;    // empty: the system's authorities
+  std::string cert_file;  // of this client; empty: none
+  std::string key_file;
+};
+
 class NodeClient {
  public:
-  // Errors: the address, and why it cannot be reached.
-  static core::Result<NodeClient> connect(const Address& address);
+  // Errors: the address, and why it cannot be reached; a wrong password; files of TLS.
+  static core::Result<NodeClient> connect(const Address& address, const NodeAccess& access);
   ~NodeClient();
   NodeClient(NodeClient&& other) noexcept;
   NodeClient& operator=(NodeClient&&) = delete;
@@ -32,10 +45,21 @@ class NodeClient {
   core::Result<protocol::Reply> call(const std::vector<std::string>& words);
 
  private:
+  struct TlsEnd {
+    void operator()(SSL* tls) const;
+  };
+
   NodeClient(int descriptor, std::string name) : descriptor_(descriptor), name_(std::move(name)) {}
   core::Error failure(std::string_view why) const;
+  core::Result<> begin_tls(const NodeAccess& access);
+  core::Result<> authenticate(const NodeAccess& access);
+  // As send() and recv().
+  int64_t write(std::string_view bytes);
+  int64_t read(char* room, size_t size);
+  std::string last_failure() const;
 
   int descriptor_;
+  std::unique_ptr<SSL, TlsEnd> tls_;  // null without encryption
   std::string name_;
   std::string input_;
   protocol::ReplyParser parser_;
@@ -53,7 +77,7 @@ struct NodeFacts {
 };
 
 // Errors: as NodeClient's, and a reply that makes no sense.
-core::Result<NodeFacts> ask_node(const Address& address);
+core::Result<NodeFacts> ask_node(const Address& address, const NodeAccess& access);
 
 // The value of "name:value" in a text of lines, as INFO has it; "" if there is none.
 std::string_view info_field(std::string_view text, std::string_view name);

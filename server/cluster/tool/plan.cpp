@@ -60,7 +60,7 @@ core::Result<Address> parse_address(std::string_view text) {
 
 const Node* node_at(const Topology& topology, const Address& address) {
   const auto found = std::ranges::find_if(topology.nodes, [&](const Node& node) {
-    return node.ip == address.host && node.port == address.port;
+    return node.ip == address.host && (node.port == address.port || node.tls_port == address.port);
   });
   return found == topology.nodes.end() ? nullptr : &*found;
 }

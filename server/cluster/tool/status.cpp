@@ -8,6 +8,8 @@
 #include <boost/json.hpp>
 #include <utility>
 
+#include "server/cluster/router.h"
+
 namespace server::cluster {
 namespace {
 
@@ -44,7 +46,7 @@ std::vector<MemberLine> member_lines(const ClusterStatus& status, const Shard& s
 }
 
 std::string address_of(const Node& node) {
-  return Address{node.ip, node.port}.text();
+  return Address{node.ip, static_cast<uint16_t>(port_of(node, false))}.text();
 }
 
 std::string_view state_of(const MemberLine& line) {

@@ -30,6 +30,17 @@ void describe_common(CLI::App& app, ToolCall& call) {
   app.add_option("--user", call.user, "User of etcd");
   app.add_option("--password-file", call.password_file, "Its password, on the first line");
   app.add_option("--cacert", call.ca_file, "CA certificates that etcd's are checked against");
+  app.add_option("--node-user", call.access.user, "User of the servers");
+  app.add_option("--node-password-file", call.node_password_file,
+                 "Its password, on the first line; default: $REDISCLI_AUTH");
+  CLI::Option* tls = app.add_flag("--node-tls", call.access.uses_tls, "Reach the servers by TLS");
+  app.add_option("--node-cacert", call.access.ca_file,
+                 "CA certificates that theirs are checked against")
+      ->needs(tls);
+  CLI::Option* cert =
+      app.add_option("--node-cert", call.access.cert_file, "Certificate to show them")->needs(tls);
+  CLI::Option* key = app.add_option("--node-key", call.access.key_file, "Its key")->needs(cert);
+  cert->needs(key);
   app.add_flag("--json", call.as_json, "Write the status as JSON");
   app.require_subcommand(1);
 }

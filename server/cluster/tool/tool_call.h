@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "server/cluster/tool/node_client.h"
 #include "server/cluster/tool/plan.h"
 
 namespace server::cluster {
@@ -22,6 +23,8 @@ struct ToolCall {
   std::string password_file = {};
   std::string ca_file = {};
   bool as_json = false;
+  NodeAccess access = {};  // but for the password
+  std::string node_password_file = {};
 
   std::string command = {};
   std::vector<Address> nodes = {};  // of create all, of add and remove one

@@ -49,7 +49,7 @@ class OneReply {
 
 std::string ask(const std::string& reply) {
   const OneReply server(reply);
-  auto client = NodeClient::connect(server.address());
+  auto client = NodeClient::connect(server.address(), {});
   if (!client) return client.error().message;
   const auto answer = client->call({"PING"});
   std::string text = answer ? answer->text : answer.error().message;
@@ -67,9 +67,25 @@ TEST(NodeClientTest, ReturnsRepliesAndErrors) {
 }
 
 TEST(NodeClientTest, NobodyThereIsAnError) {
-  const auto client = NodeClient::connect({"127.0.0.1", 1});
+  const auto client = NodeClient::connect({"127.0.0.1", 1}, {});
   ASSERT_FALSE(client);
   EXPECT_EQ(client.error().message, "ERR 127.0.0.1:1: Connection refused");
+}
+
+TEST(NodeClientTest, ServerWithoutTlsIsAnError) {
+  NodeAccess access;
+  access.uses_tls = true;
+  {
+    const OneReply server("+PONG\r\n");
+    const auto client = NodeClient::connect(server.address(), access);
+    ASSERT_FALSE(client);
+    EXPECT_NE(client.error().message.find("TLS"), std::string::npos) << client.error().message;
+  }
+  access.ca_file = "/no/such/file";
+  const OneReply server("");
+  const auto client = NodeClient::connect(server.address(), access);
+  ASSERT_FALSE(client);
+  EXPECT_TRUE(client.error().message.starts_with("ERR /no/such/file: ")) << client.error().message;
 }
 
 TEST(NodeClientTest, FieldsOfInfoAreWholeLines) {
@@ -81,7 +97,7 @@ TEST(NodeClientTest, FieldsOfInfoAreWholeLines) {
 
 TEST(NodeClientTest, ServerWithoutAClusterTellsNoMore) {
   const OneReply server("$18\r\nrole:master\r\nx:y\r\n\r\n");
-  const auto facts = ask_node(server.address());
+  const auto facts = ask_node(server.address(), {});
   ASSERT_TRUE(facts) << facts.error().message;
   EXPECT_FALSE(facts->in_cluster_mode);
   EXPECT_EQ(facts->role, "master");

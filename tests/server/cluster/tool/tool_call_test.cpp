@@ -43,6 +43,18 @@ TEST(ToolCallTest, OptionsMayStandBehindTheCommand) {
   EXPECT_EQ(call.user + call.password_file + call.ca_file, "upc");
 }
 
+TEST(ToolCallTest, ServersMayWantUsersAndTls) {
+  const ToolCall call = call_of({"--etcd", "http://a:1", "--node-user", "u", "--node-password-file",
+                                 "p", "--node-tls", "--node-cacert", "c", "--node-cert", "d",
+                                 "--node-key", "e", "status"});
+  EXPECT_EQ(call.access.user + call.node_password_file + call.access.ca_file, "upc");
+  EXPECT_TRUE(call.access.uses_tls);
+  EXPECT_EQ(call.access.cert_file + call.access.key_file, "de");
+  EXPECT_EQ(usage_of({"--etcd", "http://a:1", "--node-cacert", "c", "status"}).exit_code, 2);
+  EXPECT_EQ(
+      usage_of({"--etcd", "http://a:1", "--node-tls", "--node-cert", "c", "status"}).exit_code, 2);
+}
+
 TEST(ToolCallTest, OtherCommandsNameANodeOrAShard) {
   const ToolCall add = call_of({"--etcd", "http://a:1", "add", "a:1", "--shard", "s2"});
   EXPECT_EQ(add.nodes, (std::vector<Address>{{"a", 1}}));
