@@ -13,6 +13,9 @@ constexpr int64_t kHandoverUs = 1'000'000;
 constexpr int64_t kJoinLagUs = 2'000'000;
 constexpr int64_t kLeaveLagMinUs = 5'000'000;
 constexpr int64_t kTimeoutAsks = 10;  // cluster-node-timeout over PermitTimes::ask_us
+// A process that was stopped, or had no answer in time, soon knows whether it leads still: so long
+// clients wait, rather than hear that the cluster is down.
+constexpr int64_t kLapseAsks = 4;
 // If nobody has taken over by then, nobody has more than this leader.
 constexpr int64_t kLostDataTimeouts = 4;
 
@@ -32,6 +35,7 @@ void LeaderPart::start(const Shard& shard, bool was_led_before, int64_t now_us) 
   epoch_ = shard.epoch;
   needs_new_epoch_ = was_led_before;
   begun_us_ = now_us;
+  lapsed_us_ = 0;
   etcd_confirmed_us_ = 0;
   next_read_us_ = now_us;
   promises_.reset();
@@ -90,12 +94,25 @@ MemberService LeaderPart::service(int64_t now_us) const {
   if (epoch_ == 0) return MemberService::kNone;
   if (permit_.allows(now_us)) return MemberService::kServes;
   if (handover_.state == Handover::State::kResigned) return MemberService::kWaits;
-  if (permit_.from_us() <= now_us && permit_.until_us() != 0) return MemberService::kDown;
+  if (permit_.from_us() <= now_us && permit_.until_us() != 0) {
+    const bool is_new =
+        lapsed_us_ == 0 || now_us < lapsed_us_ + kLapseAsks * state_.options.times.ask_us;
+    return is_new ? MemberService::kWaits : MemberService::kDown;
+  }
   const bool has_just_begun = now_us < begun_us_ + state_.options.times.wait_us;
   return has_just_begun ? MemberService::kWaits : MemberService::kDown;
 }
 
+void LeaderPart::note_lapse(int64_t now_us) {
+  if (permit_.allows(now_us)) {
+    lapsed_us_ = 0;
+  } else if (lapsed_us_ == 0 && permit_.until_us() != 0 && permit_.from_us() <= now_us) {
+    lapsed_us_ = now_us;
+  }
+}
+
 void LeaderPart::step(const Shard& shard, int64_t now_us) {
+  note_lapse(now_us);
   insync_.look(shard, state_.facts, now_us);
   if (now_us >= next_read_us_) {
     next_read_us_ = now_us + state_.options.times.ask_us;

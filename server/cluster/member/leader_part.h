@@ -68,6 +68,7 @@ class LeaderPart {
   };
 
   void open_permit();
+  void note_lapse(int64_t now_us);
   void renew(const Shard& shard);
   void step_promises(const Shard& shard, int64_t now_us);
   void step_insync(const Shard& shard, int64_t now_us);
@@ -82,6 +83,7 @@ class LeaderPart {
   uint64_t epoch_ = 0;
   bool needs_new_epoch_ = false;
   int64_t begun_us_ = 0;           // when it learned that it leads
+  int64_t lapsed_us_ = 0;          // when it noticed that its permit had ended; 0: it has not
   int64_t etcd_confirmed_us_ = 0;  // when the last question was sent that etcd has confirmed
   int64_t next_read_us_ = 0;
   std::optional<Promises> promises_;

@@ -20,6 +20,9 @@ namespace {
 
 constexpr int64_t kTicksPerQuestion = 20;
 constexpr int64_t kRetireUs = 2'000'000;
+// Clients that write meanwhile are told who leads now, which costs them less than a lost
+// connection.
+constexpr int64_t kLingerUs = 500'000;
 
 Service service_of(MemberService service) {
   switch (service) {
@@ -159,7 +162,11 @@ void ClusterNode::retire(std::function<void()> done) {
 
 void ClusterNode::end_retirement() {
   if (!retirement_) return;
-  if (member_->leads() && permit_clock_us() < retirement_->until_us) return;
+  const int64_t now_us = permit_clock_us();
+  if (!member_->leads() && !std::exchange(retirement_->is_handed_over, true)) {
+    retirement_->until_us = now_us + kLingerUs;
+  }
+  if (now_us < retirement_->until_us) return;
   std::exchange(retirement_, std::nullopt)->done();
 }
 
@@ -182,6 +189,7 @@ void ClusterNode::alive_seen(const IdSet& alive) {
   view_is_due_ = view_is_due_ || !knows_alive_ || alive != alive_;
   alive_ = alive;
   knows_alive_ = true;
+  if (!alive.contains(file_.id)) presence_->key_is_missing();
   member_->alive_seen(permit_clock_us(), alive);
   settle();
 }
@@ -216,7 +224,13 @@ void ClusterNode::show_service() {
   const Service service = service_of(member_->service(now_us));
   show_permit();
   parts_.state.set_etcd_up(presence_->etcd_answers());
-  if (parts_.state.service() == service) return;
+  const Service before = parts_.state.service();
+  if (before == service) return;
+  if (service == Service::kDown && member_->leads()) {
+    log_notice("Cluster: this node has no permit: neither etcd nor all members in sync answer");
+  } else if (service == Service::kUp) {
+    log_notice("Cluster: this node serves its slots");
+  }
   parts_.state.set_service(service);
   parts_.host.service_changed();
 }

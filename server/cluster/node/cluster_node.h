@@ -59,8 +59,8 @@ class ClusterNode final : public MemberQueue {
 
   const std::string& id() const { return file_.id; }
   void start();
-  // Hands the shard over if this node leads it and another one can take it. `done` is called on the
-  // node's thread, after a second or two at most.
+  // Hands the shard over if this node leads it and another one can take it, and redirects clients
+  // for a moment. `done` is called on the node's thread, after a few seconds at most.
   void retire(std::function<void()> done);
   // Leaves etcd and ends the thread.
   void stop();
@@ -73,6 +73,7 @@ class ClusterNode final : public MemberQueue {
   struct Retirement {
     std::function<void()> done;
     int64_t until_us = 0;
+    bool is_handed_over = false;
   };
 
   ClusterNode(const Parts& parts, NodeFile file, std::string path,

@@ -35,6 +35,8 @@ class Presence {
   // The revision that created the own key; 0 while there is none, or none is known.
   uint64_t mod_revision() const { return mod_revision_; }
   bool etcd_answers() const { return etcd_answers_; }
+  // Somebody has deleted the key, or it is not seen yet: it is written anew if it is not there.
+  void key_is_missing() { mod_revision_ = 0; }
   // Gives the lease back, so that others need not wait for its end. `done` is always called.
   void leave(std::function<void()> done);
 

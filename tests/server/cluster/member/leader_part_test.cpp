@@ -20,9 +20,24 @@ TEST_F(LeaderPartTest, ALeaderServesOnlyAfterTheWaitAndWhileEtcdConfirms) {
   pass(kTimes.length_us - 1);
   EXPECT_EQ(member_->service(now_us_), MemberService::kServes);
   pass(1);
+  EXPECT_EQ(member_->service(now_us_), MemberService::kWaits) << "an answer may be on its way";
+  pass(4 * kTimes.ask_us);
   EXPECT_EQ(member_->service(now_us_), MemberService::kDown);
   confirm();
   EXPECT_EQ(member_->service(now_us_), MemberService::kServes);
+}
+
+TEST_F(LeaderPartTest, ALeaderThatWasStoppedHoldsClientsUntilItKnowsWhoLeads) {
+  lead();
+  now_us_ += 15 * kSecondUs;
+  EXPECT_EQ(member_->service(now_us_), MemberService::kWaits);
+  pass(0);
+  EXPECT_EQ(member_->service(now_us_), MemberService::kWaits);
+  Topology taken_over = sample_topology();
+  taken_over.shard("s1")->leader = kB;
+  taken_over.shard("s1")->epoch = 9;
+  see(taken_over, 12);
+  EXPECT_EQ(member_->service(now_us_), MemberService::kNone);
 }
 
 TEST_F(LeaderPartTest, AConfirmationCountsFromWhenTheQuestionWasSent) {

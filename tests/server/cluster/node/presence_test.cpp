@@ -60,6 +60,14 @@ TEST_F(PresenceTest, LostLeaseIsReplaced) {
   EXPECT_TRUE(wait([&] { return grants_ == 2 && presence_.mod_revision() == 4; }));
 }
 
+TEST_F(PresenceTest, MissingKeyIsCreatedAgain) {
+  presence_.start();
+  ASSERT_TRUE(wait([&] { return presence_.mod_revision() == 4; }));
+  EXPECT_EQ(tries_, 1);
+  presence_.key_is_missing();
+  EXPECT_TRUE(wait([&] { return tries_ == 2 && presence_.mod_revision() == 4; }));
+}
+
 TEST_F(PresenceTest, KeyOfAnotherProcessIsLeftAlone) {
   // "alive/a", of lease 9.
   taken_ = R"({"header":{"revision":"4"},"responses":[{"response_range":{"count":"1","kvs":[)"
