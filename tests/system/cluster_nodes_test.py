@@ -3,11 +3,11 @@
 """Clients of Redis Cluster against three shards of two servers each."""
 
 import pathlib
+import re
 import unittest
 
 import redis
 from cluster_harness import SLOTS, ClusterTest
-from harness import wait_until
 from node_clients_test import MODULES, node
 
 SCRIPT = pathlib.Path(__file__).parent / "node" / "cluster.cjs"
@@ -57,11 +57,45 @@ class ClusterNodesTest(ClusterTest):
             for key in keys:
                 pipeline.get(key)
             self.assertEqual(pipeline.execute(), list(keys.values()))
-        readers = self.redis_py(self.first, read_from_replicas=True)
-        self.addCleanup(readers.close)
-        wait_until(lambda: readers.get("key:199") == b"199", what="the replicas have it")
+        with cluster.pipeline() as pipeline:
+            for index in range(100):
+                pipeline.set(f"new:{index}", index)
+                pipeline.execute_command("BF.ADD", f"filter:{index}", "a")
+                pipeline.setbit(f"bits:{index}", 7, 1)
+            self.assertEqual(pipeline.execute(), [True, 1, 0] * 100)
+
+    def test_redis_py_reads_from_replicas(self):
+        cluster = self.redis_py(self.first, read_from_replicas=True)
+        self.addCleanup(cluster.close)
+        keys = {f"key:{index}": str(index).encode() for index in range(200)}
+        self.assertTrue(cluster.mset_nonatomic(keys))
+        for key in list(keys)[:20]:
+            cluster.execute_command("BF.ADD", f"{{{key}}}:f", "a")
+        for server in self.servers[:SHARDS]:
+            # Each replica has what was written.
+            with server.connect() as connection:
+                self.assertEqual(connection.call("WAIT", 1, 5000), 1)
+        gets = self.reads_of_replicas("get")
         for key, value in keys.items():
-            self.assertEqual(readers.get(key), value)
+            self.assertEqual(cluster.get(key), value)
+            self.assertEqual(cluster.get(key), value)
+        self.assertGreater(self.reads_of_replicas("get") - gets, 150)
+        with cluster.pipeline() as pipeline:
+            for key in keys:
+                pipeline.get(key)
+            self.assertEqual(pipeline.execute(), list(keys.values()))
+        # It does not know that BF.EXISTS only reads, and asks leaders.
+        for key in list(keys)[:20]:
+            self.assertEqual(cluster.execute_command("BF.EXISTS", f"{{{key}}}:f", "a"), 1)
+
+    def reads_of_replicas(self, command):
+        total = 0
+        for server in self.servers[SHARDS:]:
+            with server.connect() as connection:
+                told = connection.call("INFO", "commandstats").decode()
+            found = re.search(rf"cmdstat_{re.escape(command)}:calls=(\d+)", told)
+            total += int(found[1]) if found else 0
+        return total
 
     def test_redis_cli(self):
         cli = ["redis-cli", "-p", self.first.port]
