@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// bloomery-docs: prints docs/commands.md, the reference of all commands, from the command table;
+// bloomery-docs: prints docs/commands.md, the reference of all commands, from the command table and
+// docs/parts/commands.md, which has examples and the meaning of options;
 // `bloomery-docs configuration conf/bloomery.conf` prints docs/configuration.md from the option
 // table and the sample file, whose words it takes.
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,7 +28,8 @@ using server::RegisteredCommand;
 constexpr std::string_view kPreface =
     "# Commands\n"
     "\n"
-    "This page is printed by `bloomery-docs` from the command table; edit the rows, not the page.\n"
+    "This page is printed by `bloomery-docs` from the command table and from\n"
+    "[parts/commands.md](parts/commands.md); edit these, not the page.\n"
     "\n"
     "In a usage line lower-case words are values and upper-case ones are literal; `[x]` is\n"
     "optional, `a | b` is a choice, `( )` groups and `...` repeats what stands before it.\n"
@@ -51,25 +54,55 @@ std::string usage(const RegisteredCommand& command) {
   return text;
 }
 
-void print_command(const RegisteredCommand& command) {
+// What docs/parts/commands.md says of each command, by its name in capitals. Printing one takes it
+// out, so that what is left belongs to no command.
+using Notes = std::map<std::string, std::string>;
+
+Notes read_notes() {
+  std::ifstream file(BLOOMERY_COMMAND_NOTES);
+  Notes notes;
+  std::string name;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("## ")) {
+      name = line.substr(3);
+      notes[name];
+    } else if (!name.empty()) {
+      notes[name] += line + "\n";
+    }
+  }
+  return notes;
+}
+
+void print_notes(const std::string& name, Notes& notes) {
+  const auto found = notes.find(name);
+  if (found == notes.end()) return;
+  const std::string& text = found->second;
+  fmt::print("{}\n", text.substr(0, text.find_last_not_of('\n') + 1));
+  notes.erase(found);
+}
+
+void print_command(const RegisteredCommand& command, Notes& notes) {
   std::string categories;
   for (const std::string_view name : server::category_names(*command.row)) {
     categories += fmt::format("{}{}", categories.empty() ? "" : " ", name);
   }
-  fmt::print("\n### {}\n\n", usage(command).substr(0, command.full_name.size()));
+  const std::string name = usage(command).substr(0, command.full_name.size());
+  fmt::print("\n### {}\n\n", name);
   fmt::print("```\n{}\n```\n\n{}. {}. *Since {}. {}*\n", usage(command), command.row->summary,
              command.row->complexity, command.row->since, categories);
+  print_notes(name, notes);
 }
 
-void print_group(const server::Registry& registry, std::string_view group,
-                 std::string_view heading) {
+void print_group(const server::Registry& registry, std::string_view group, std::string_view heading,
+                 Notes& notes) {
   bool printed_heading = false;
   for (const RegisteredCommand* command : registry.commands()) {
     if (command->row->group != group) continue;
     if (!printed_heading) fmt::print("\n## {}\n", heading);
     printed_heading = true;
-    if (command->row->handler != nullptr) print_command(*command);
-    for (const RegisteredCommand* subcommand : command->subcommands) print_command(*subcommand);
+    if (command->row->handler != nullptr) print_command(*command, notes);
+    for (const RegisteredCommand* subcommand : command->subcommands)
+      print_command(*subcommand, notes);
   }
 }
 
@@ -84,16 +117,20 @@ int print_commands() {
     fmt::print(stderr, "{}\n", registry.error().message);
     return EXIT_FAILURE;
   }
+  Notes notes = read_notes();
   fmt::print("{}", kPreface);
-  for (const auto& [group, heading] : kGroups) print_group(**registry, group, heading);
+  for (const auto& [group, heading] : kGroups) print_group(**registry, group, heading, notes);
   std::string_view last_group;
   for (const RegisteredCommand* command : (*registry)->commands()) {
     const std::string_view group = command->row->group;
     // Rows of one group stand together in their family.
-    if (!has_heading(group) && group != last_group) print_group(**registry, group, group);
+    if (!has_heading(group) && group != last_group) print_group(**registry, group, group, notes);
     last_group = group;
   }
-  return EXIT_SUCCESS;
+  for (const auto& [name, text] : notes) {
+    fmt::print(stderr, "{}: no command has the name {}\n", BLOOMERY_COMMAND_NOTES, name);
+  }
+  return notes.empty() ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 constexpr std::string_view kOptionsPreface =

@@ -91,6 +91,7 @@ class ExamplesTest(ServerTest):
         print(f"\ncommands in sessions: {shown}")
         self.assertGreater(shown["README.md"], 5)
         self.assertGreater(shown["sizing.md"], 3)
+        self.assertGreater(shown["commands.md"], 80)
 
     def check_session(self, text):
         parts = re.split(r"^127\.0\.0\.1:7000> (.*)\n", text, flags=re.MULTILINE)[1:]
@@ -106,7 +107,7 @@ class ExamplesTest(ServerTest):
             if "…" in answer:
                 pattern = re.sub(r"(?m)^…$\n?", "\0", answer).split("\0")
                 pattern = r"(?s:.*)".join(map(re.escape, pattern))
-                self.assertRegex(printed + "\n", rf"\A{pattern}\n?\Z", command)
+                self.assertRegex(printed.strip() + "\n", rf"\A{pattern}\n?\Z", command)
             else:
                 self.assertEqual(printed.strip(), answer, command)
         return len(parts) // 2
