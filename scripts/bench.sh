@@ -6,7 +6,9 @@
 #   scripts/bench.sh --quick       a tenth of the work, coarser figures
 #   scripts/bench.sh --only SECTION...   those sections, with commas or spaces between: commands
 #                                        batches memory sparse creation growth threads durability
-#                                        engine deletable windows many builder tls admin
+#                                        engine deletable windows many builder tls admin curves
+#   scripts/bench.sh [--quick] report    writes build/report/report.md with charts, of one run:
+#                                        machine, versions, commands, ratios; about 10 minutes
 # RedisBloom joins where its module is found: REDISBLOOM_MODULE=/path/to/redisbloom.so
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -29,8 +31,12 @@ while [ $# -gt 0 ]; do
       IFS=', ' read -r -a sections <<<"$*"
       break
       ;;
+    report)
+      sections=(report)
+      shift
+      ;;
     *)
-      echo "usage: scripts/bench.sh [--quick] [--only SECTION...]" >&2
+      echo "usage: scripts/bench.sh [--quick] [report | --only SECTION...]" >&2
       exit 2
       ;;
   esac
@@ -47,6 +53,20 @@ for section in "${sections[@]}"; do
       printf '\nThe engine in process, native against classic\n'
       build/release/bench/bloom_bench --items "$items"
       build/release/bench/bloom_growth_bench
+      ;;
+    report)
+      python3 bench/report.py "${server_options[@]}"
+      ;;
+    curves)
+      # What docs/bloom_math.md shows; with --quick into build/, for it is too coarse for the page.
+      cmake --build --preset release --target curves_bench
+      if [ ${#engine_options[@]} -eq 0 ]; then
+        build/release/bench/curves_bench >build/curves.csv
+        mv build/curves.csv docs/plots/curves.csv
+        python3 bench/curves.py
+      else
+        build/release/bench/curves_bench --quick | tee build/curves.csv
+      fi
       ;;
     durability)
       python3 bench/durability_bench.py "${server_options[@]}"

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+//
+// Measures the curves of docs/bloom_math.md, as lines of comma-separated values that
+// bench/curves.py draws: error against load, nanoseconds per lookup against size, residue of
+// deletable filters against load, memory against error rate.
+//
+// Usage: curves_bench [--quick] [figure...], of error, lookup, residue, memory; all by default
+// Every line is: figure, series, x, y.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/bloom/layouts.h"
+#include "core/bloom/scalable_filter.h"
+
+namespace {
+
+using namespace core::bloom;
+
+const core::UnlimitedMemory kBudget;
+using FilterPtr = std::unique_ptr<ScalableFilter>;
+constexpr double kErrorRate = 0.01;
+
+struct Series {
+  std::string name;
+  FilterParameters parameters;
+};
+
+void print_point(std::string_view figure, const Series& series, double x, double y) {
+  fmt::print("{},{},{:.6g},{:.6g}\n", figure, series.name, x, y);
+  std::fflush(stdout);
+}
+
+// Each layout once, with the regions' default width.
+std::vector<Series> all_series() {
+  std::vector<Series> all;
+  for (const LayoutRow& row : layout_rows()) {
+    FilterParameters parameters;
+    parameters.layout = row.id;
+    if (row.takes_region_bits) parameters.region_bits = kDefaultRegionBits;
+    all.push_back({std::string(row.name), parameters});
+  }
+  return all;
+}
+
+std::vector<Series> region_series() {
+  std::vector<Series> all;
+  for (const LayoutRow& row : layout_rows()) {
+    if (!row.clears_bits) continue;
+    FilterParameters parameters;
+    parameters.layout = row.id;
+    if (!row.takes_region_bits) {
+      all.push_back({std::string(row.name), parameters});
+      continue;
+    }
+    for (const int bits : {1, 4, 10}) {
+      parameters.region_bits = static_cast<uint8_t>(bits);
+      all.push_back({fmt::format("{} r = {}", row.name, bits), parameters});
+    }
+  }
+  return all;
+}
+
+// Kinds keep present and absent items apart.
+ItemHash item_hash(const ItemHasher& hash, uint64_t kind, uint64_t number) {
+  std::array<char, 16> item;
+  const uint64_t spread = number * 0x9E3779B97F4A7C15 + kind;
+  std::memcpy(item.data(), &spread, 8);
+  std::memcpy(item.data() + 8, &kind, 8);
+  return hash(std::string_view(item.data(), item.size()));
+}
+
+FilterPtr make(FilterParameters parameters, uint64_t capacity, uint32_t expansion) {
+  parameters.error_rate = kErrorRate;
+  parameters.capacity = capacity;
+  parameters.expansion = expansion;
+  auto filter = ScalableFilter::create(parameters, kBudget);
+  if (!filter) {
+    fmt::print(stderr, "{}\n", filter.error().message);
+    std::exit(EXIT_FAILURE);
+  }
+  return std::move(*filter);
+}
+
+double measured_error(const ScalableFilter& filter, uint64_t probes) {
+  const ItemHasher hash = filter.hasher();
+  uint64_t found = 0;
+  for (uint64_t i = 0; i < probes; ++i) found += filter.may_contain(item_hash(hash, 2, i));
+  return static_cast<double>(found) / static_cast<double>(probes);
+}
+
+// Reserved for 1; up to 16 times as many items come.
+void measure_error(uint64_t capacity, uint64_t probes) {
+  for (const Series& series : all_series()) {
+    const FilterPtr filter = make(series.parameters, capacity, 2);
+    const ItemHasher hash = filter->hasher();
+    uint64_t added = 0;
+    for (const double load : {0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0}) {
+      const auto wanted = static_cast<uint64_t>(load * static_cast<double>(capacity));
+      for (; added < wanted; ++added) filter->add(item_hash(hash, 1, added), kBudget);
+      print_point("error", series, load, measured_error(*filter, probes) * 100);
+    }
+  }
+}
+
+// CPU time, which leaves out what other programs took.
+double cpu_ns() {
+  timespec time{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
+}
+
+constexpr size_t kBatchItems = 128;
+
+// The quickest of some rounds: a busy neighbour only slows.
+double batch_ns(const ScalableFilter& filter, uint64_t lookups) {
+  const ItemHasher hash = filter.hasher();
+  std::array<ItemHash, kBatchItems> hashes;
+  std::array<bool, kBatchItems> found;
+  double best = std::numeric_limits<double>::max();
+  for (uint64_t round = 0; round < 5; ++round) {
+    const double start = cpu_ns();
+    for (uint64_t i = 0; i < lookups; i += kBatchItems) {
+      for (uint64_t j = 0; j < kBatchItems; ++j) hashes[j] = item_hash(hash, 3 + round, i + j);
+      filter.may_contain_many(hashes, found);
+    }
+    best = std::min(best, (cpu_ns() - start) / static_cast<double>(lookups));
+  }
+  return best;
+}
+
+// An absent item in a full filter, in batches.
+void measure_lookups(const std::vector<uint64_t>& sizes, uint64_t lookups) {
+  for (const Series& series : all_series()) {
+    for (const uint64_t size : sizes) {
+      const FilterPtr filter = make(series.parameters, size, 0);
+      const ItemHasher hash = filter->hasher();
+      for (uint64_t i = 0; i < size; ++i) filter->add(item_hash(hash, 1, i), kBudget);
+      print_point("lookup", series, static_cast<double>(size), batch_ns(*filter, lookups));
+    }
+  }
+}
+
+// Of all items, deleted after so much of the capacity was added: how many cannot be taken out.
+void measure_residue(uint64_t capacity) {
+  for (const Series& series : region_series()) {
+    for (int percent = 10; percent <= 100; percent += 10) {
+      const FilterPtr filter = make(series.parameters, capacity, 0);
+      const ItemHasher hash = filter->hasher();
+      std::vector<uint64_t> added;
+      const uint64_t wanted = capacity * static_cast<uint64_t>(percent) / 100;
+      // A table of fingerprints may be full a little earlier.
+      for (uint64_t i = 0; added.size() < wanted && i < 2 * capacity; ++i) {
+        if (filter->add(item_hash(hash, 1, i), kBudget) == AddOutcome::kAdded) added.push_back(i);
+      }
+      uint64_t stayed = 0;
+      for (const uint64_t item : added) {
+        stayed += filter->remove(item_hash(hash, 1, item)) == Removal::kStays;
+      }
+      const double share = static_cast<double>(stayed) / static_cast<double>(added.size());
+      print_point("residue", series, percent, share * 100);
+    }
+  }
+}
+
+// Bits per item of a filter sized for its items; of windows, with all generations.
+void measure_memory(uint64_t capacity) {
+  std::vector<Series> all = all_series();
+  FilterParameters window;
+  window.window.length = 86'400'000;
+  window.window.unit = WindowUnit::kMilliseconds;
+  window.window.generations = 4;
+  all.push_back({"window g = 4", window});
+  for (const Series& series : all) {
+    for (double rate = 0.1; rate > 0.9e-6; rate /= 2) {
+      FilterParameters parameters = series.parameters;
+      parameters.error_rate = rate;
+      parameters.capacity = capacity;
+      parameters.expansion = 2;
+      const auto plan = ScalableFilter::plan(parameters);
+      if (!plan) continue;
+      const uint32_t arrays = parameters.window.is_set() ? parameters.window.generations + 1U : 1U;
+      const double bits = static_cast<double>(plan->geometry.bit_count) * arrays;
+      print_point("memory", series, rate, bits / static_cast<double>(capacity));
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<std::string_view> words(argv + 1, argv + argc);
+  const bool is_quick = std::erase(words, "--quick") > 0;
+  const auto is_wanted = [&](std::string_view figure) {
+    return words.empty() || std::ranges::find(words, figure) != words.end();
+  };
+  fmt::print("figure,series,x,y\n");
+  if (is_wanted("memory")) measure_memory(is_quick ? 100'000 : 1'000'000);
+  if (is_wanted("residue")) measure_residue(is_quick ? 20'000 : 1'000'000);
+  if (is_wanted("error")) {
+    measure_error(is_quick ? 5'000 : 100'000, is_quick ? 200'000 : 2'000'000);
+  }
+  if (!is_wanted("lookup")) return EXIT_SUCCESS;
+  std::vector<uint64_t> sizes;
+  for (uint64_t size = 1000; size <= (is_quick ? 100'000U : 30'000'000U); size *= 10) {
+    sizes.push_back(size);
+    if (size * 3 <= (is_quick ? 100'000U : 30'000'000U)) sizes.push_back(size * 3);
+  }
+  measure_lookups(sizes, is_quick ? 100'000 : 2'000'000);
+  return EXIT_SUCCESS;
+}

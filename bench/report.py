@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Writes a report of one run: ours beside redis-server, and beside RedisBloom where its module is
+given (REDISBLOOM_MODULE), with the machine, the versions, the commands and the ratios.
+
+`scripts/bench.sh report` calls this. The report is report.md with its charts, in build/report or
+the folder named by --to.
+"""
+
+import argparse
+import datetime
+import os
+import pathlib
+import platform
+import re
+import subprocess
+
+import server_bench
+from server_bench import BATCH, CLIENTS, COMMANDS, KEYSPACE, OurServer, Server, redisbloom_module
+from svg_chart import bar_chart
+
+FILTER_ITEMS = 10_000_000
+
+
+def first_line(command):
+    """Of what a program prints; how it failed, if it did."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        return (done.stdout.strip().splitlines() or [""])[0]
+    except (OSError, subprocess.CalledProcessError) as fault:
+        return f"({fault})"
+
+
+def machine_facts():
+    """Pairs of what and which."""
+    cpu = re.findall(r"^model name\s*: (.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.M)
+    memory = re.search(r"MemTotal:\s*(\d+)", pathlib.Path("/proc/meminfo").read_text())
+    release = platform.freedesktop_os_release()["PRETTY_NAME"]
+    return [
+        ("processor", f"{cpu[0] if cpu else platform.machine()}, {os.cpu_count()} cores"),
+        ("memory", f"{int(memory[1]) / (1 << 20):.1f} GiB"),
+        ("system", f"{release}, Linux {platform.release()}"),
+        ("load before", " ".join(f"{load:.2f}" for load in os.getloadavg())),
+    ]
+
+
+def versions():
+    ours = os.environ.get("BLOOMERY_SERVER", "build/release/bloomery-server")
+    module = redisbloom_module()
+    return [
+        ("bloomery", first_line([ours, "--version"])),
+        ("commit", first_line(["git", "describe", "--always", "--dirty"])),
+        ("compiler", first_line(["c++", "--version"])),
+        ("redis-server", first_line(["redis-server", "--version"])),
+        ("RedisBloom", module or "no module given: REDISBLOOM_MODULE=/path/to/redisbloom.so"),
+        ("load generator", first_line(["redis-benchmark", "--version"])),
+    ]
+
+
+def table(head, rows):
+    """Markdown. Cells are texts."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines) + "\n"
+
+
+def comparison(title, command, theirs, rows):
+    """A section: rows of name, pipeline, (rate, CPU ns) of ours, the same of the other server."""
+    cells = [
+        [name, str(pipeline), f"{our[0]:,.0f}", f"{their[0]:,.0f}", f"{our[1]:,.0f}",
+         f"{their[1]:,.0f}", f"**{their[1] / our[1]:.2f}**"]
+        for name, pipeline, our, their in rows
+    ]  # fmt: skip
+    head = ["", "pipeline", "ours, ops/s", f"{theirs}, ops/s", "ours, CPU ns",
+            f"{theirs}, CPU ns", "times cheaper"]  # fmt: skip
+    return f"## {title}\n\n`{command}`\n\n{table(head, cells)}"
+
+
+def chart(title, rows):
+    bars = [
+        (f"{name}, pipeline {pipeline}", their[1] / our[1]) for name, pipeline, our, their in rows
+    ]
+    return bar_chart(title, "CPU of the other server per operation, over ours", bars)
+
+
+def command_line(words, options):
+    """What Server.load runs, as one would type it; N is the pipeline."""
+    counts = [server_bench.requests_for(pipeline, options.scale) for pipeline in options.pipelines]
+    requests = " or ".join(map(str, counts))
+    return f"redis-benchmark -c {CLIENTS} -P N -n {requests} -r {KEYSPACE} {' '.join(words)}"
+
+
+def measure_commands(options):
+    ours = OurServer(options)
+    theirs = Server("redis", ["redis-server", "--loglevel", "warning"], options.pin)
+    rows, filters = [], []
+    try:
+        for server in (ours, theirs):
+            for name in ("SET", "SETBIT"):
+                server.load(COMMANDS[name], int(1_000_000 * options.scale), 100, CLIENTS, KEYSPACE)
+        ours.command("BF.RESERVE", "filter", "0.01", FILTER_ITEMS)
+        for pipeline in options.pipelines:
+            for name, words in COMMANDS.items():
+                rows.append((name, pipeline,
+                             *server_bench.compare(ours, theirs, words, words, pipeline, options)))
+            words = ["BF.ADD", "filter", "item:__rand_int__"]
+            our, their = server_bench.compare(
+                ours, theirs, words, COMMANDS["SETBIT"], pipeline, options
+            )
+            filters.append(("BF.ADD / seven SETBITs", pipeline, our, (their[0] / 7, their[1] * 7)))
+    finally:
+        ours.stop()
+        theirs.stop()
+    return rows, filters
+
+
+def measure_redisbloom(options, module):
+    ours = OurServer(options)
+    command = ["redis-server", "--loglevel", "warning", "--loadmodule", module]
+    theirs = Server("redisbloom", command, options.pin)
+    rows = []
+    try:
+        for server in (ours, theirs):
+            server.command("BF.RESERVE", "filter", "0.01", FILTER_ITEMS)
+        item = "item:__rand_int__"
+        for pipeline in options.pipelines:
+            for name in ("BF.ADD", "BF.EXISTS"):
+                words = [name, "filter", item]
+                rows.append((name, pipeline,
+                             *server_bench.compare(ours, theirs, words, words, pipeline, options)))
+        for name in ("BF.MADD", "BF.MEXISTS"):
+            words = [name, "filter"] + [item] * BATCH
+            small = argparse.Namespace(**{**vars(options), "scale": options.scale / BATCH})
+            rows.append((f"{name} ×{BATCH}", 16,
+                         *server_bench.compare(ours, theirs, words, words, 16, small)))
+    finally:
+        ours.stop()
+        theirs.stop()
+    return rows
+
+
+def write_report(folder, facts, sections):
+    """`sections`: (title, command, other server, rows, file of the chart)."""
+    folder.mkdir(parents=True, exist_ok=True)
+    today = datetime.date.today().isoformat()
+    parts = [f"# Bloomery beside redis-server, {today}\n"]
+    parts.append(table(["", ""], [list(fact) for fact in facts]))
+    parts.append(
+        "Both servers run at once and take turns; figures are medians of the rounds. CPU is what\n"
+        "the kernel accounts to all threads of a server. Machines are noisy: trust the ratios.\n"
+    )
+    for title, command, theirs, rows, file in sections:
+        if rows is None:
+            parts.append(f"## {title}\n\nNot measured: no module given.\n")
+            continue
+        (folder / file).write_text(chart(title, rows), encoding="utf-8")
+        parts.append(comparison(title, command, theirs, rows))
+        parts.append(f"![{title}]({file})\n")
+    (folder / "report.md").write_text("\n".join(parts), encoding="utf-8")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--to", type=pathlib.Path, default=pathlib.Path("build/report"))
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--scale", type=float, default=1.0, help="factor on the requests")
+    parser.add_argument("--pin", type=int, help="processor for the servers")
+    options = parser.parse_args()
+    options.pipelines = [1, 16, 350]
+    facts = machine_facts() + versions()
+    commands, filters = measure_commands(options)
+    module = redisbloom_module()
+    write_report(options.to, facts, [
+        ("Commands", command_line(["COMMAND"], options), "redis-server", commands, "commands.svg"),
+        ("A filter, against a client's own", command_line(["BF.ADD", "filter", "ITEM"], options),
+         "redis-server", filters, "filter.svg"),
+        ("Filters of RedisBloom", command_line(["BF.COMMAND", "filter", "ITEM"], options),
+         "RedisBloom", measure_redisbloom(options, module) if module else None, "redisbloom.svg"),
+    ])  # fmt: skip
+    print(options.to / "report.md")
+
+
+if __name__ == "__main__":
+    main()
