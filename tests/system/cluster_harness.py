@@ -90,12 +90,19 @@ class ClusterTest(EtcdTest, ServerTest):
         wait_until(is_there, 30, f"{server.port} is {state}")
 
     def wait_for_replicas(self, servers, shards):
-        """Until each replica has its leader's data and may take over."""
+        """Until each replica has its leader's data and may take over, and each server says so."""
         def is_whole():
             found = self.topology()["shards"]
             return all(set(one["insync"]) == set(one["members"]) for one in found.values())
 
+        def is_seen_by(server):
+            with server.connect() as connection:
+                slots = connection.call("CLUSTER", "SLOTS")
+            return all(len(row) == 2 + len(servers) // shards for row in slots)
+
         wait_until(is_whole, 30, "all members are in sync")
+        for server in servers:
+            wait_until(lambda asked=server: is_seen_by(asked), 10, f"{server.port} sees replicas")
 
     def start_redis_cluster(self, nodes):
         servers = [self.start_redis("--cluster-enabled", "yes") for _ in range(nodes)]
