@@ -36,7 +36,7 @@ NOT_OPTIONS = {
 }  # fmt: skip
 # Files are checked by check_tree.py where they matter.
 FILE = re.compile(
-    r"\.(?:aof|cc|conf|cpp|crt|deb|h|html|js|json|key|log|md|mjs|pem|py|rdb|sh|txt|yml)$"
+    r"\.(?:aof|cc|conf|cpp|crt|deb|go|h|html|js|json|key|log|md|mjs|pem|py|rdb|sh|txt|yml)$"
 )
 # What only a measurement can tell: times and ratios. Sizes and percentages may be limits.
 FIGURE = re.compile(

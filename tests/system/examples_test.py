@@ -39,7 +39,7 @@ def run_program(folder, language, text, name="example"):
     command = [word.format(folder / name) for word in PROGRAMS[language]]
     pathlib.Path(command[-1]).write_text(text, encoding="utf-8")
     if language == "javascript":
-        library = "ioredis6" if "ioredis" in text else "redis6"
+        library = "ioredis5" if "ioredis" in text else "redis5"  # as the page installs
         modules = folder / "node_modules"
         modules.unlink(missing_ok=True)
         modules.symlink_to(NODE_MODULES / f"node_modules_{library}" / "node_modules")
