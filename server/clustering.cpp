@@ -9,6 +9,7 @@
 #include "server/config/config.h"
 #include "server/process/process_facts.h"
 #include "server/process/server_state.h"
+#include "server/replication/stream/replication.h"
 
 namespace server {
 
