@@ -19,6 +19,10 @@ using cluster::ReplicationFacts;
 using cluster::Shard;
 using core::keyspace::Locking;
 
+void ClusterHost::name_node(std::string id) {
+  parts_.replication.cluster_place().node_id = std::move(id);
+}
+
 ReplicationFacts ClusterHost::facts(const Shard* shard) {
   ReplicationFacts facts;
   if (parts_.replication.is_replica()) {

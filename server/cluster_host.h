@@ -39,6 +39,9 @@ class ClusterHost final : public cluster::NodeHost {
   };
   explicit ClusterHost(const Parts& parts) : parts_(parts) {}
 
+  // By which leaders know this server. To be called before the threads start.
+  void name_node(std::string id);
+
   cluster::ReplicationFacts facts(const cluster::Shard* shard) override;
   void promote(uint64_t epoch) override;
   void follow(const cluster::Node& leader, uint64_t epoch) override;

@@ -9,7 +9,6 @@
 #include "server/config/config.h"
 #include "server/process/process_facts.h"
 #include "server/process/server_state.h"
-#include "server/replication/stream/replication.h"
 
 namespace server {
 
@@ -36,7 +35,7 @@ core::Result<> Clustering::prepare(cluster::MemberQueue*& member) {
         cluster::ClusterNode::make({config, parts_.tls, state_, *host_, parts_.facts.run_id});
     if (!node) return node.error();
     node_ = *std::move(node);
-    parts_.replication.cluster_place().node_id = node_->id();
+    host_->name_node(node_->id());
     member = node_.get();
   }
   parts_.state.availability.begin(Availability::kInCluster);
