@@ -93,6 +93,16 @@ class ExamplesTest(ServerTest):
         self.assertGreater(shown["sizing.md"], 3)
         self.assertGreater(shown["commands.md"], 80)
 
+    def test_each_bloom_command_is_explained(self):
+        """Options, replies, errors: more than its row of the table."""
+        page = (ROOT / "docs/commands.md").read_text(encoding="utf-8")
+        sections = re.split(r"^### ", page, flags=re.MULTILINE)[1:]
+        bloom = [section for section in sections if section.startswith("BF.")]
+        self.assertGreater(len(bloom), 20)
+        for section in bloom:
+            words = re.split(r"\*Since .*\*\n", section.split("\n## ")[0])[1]
+            self.assertTrue(words.strip(), section.splitlines()[0])
+
     def check_session(self, text):
         parts = re.split(r"^127\.0\.0\.1:7000> (.*)\n", text, flags=re.MULTILINE)[1:]
         for command, answer in zip(parts[::2], parts[1::2]):
