@@ -17,8 +17,11 @@ using core::keyspace::Entry;
 using core::keyspace::Keyspace;
 
 constexpr size_t kKeysPerPage = 500;
-// A walk takes at most this part of the time.
-constexpr int64_t kRestPerWork = 200;
+// What a walk takes beyond a millisecond is at most a thousandth of the time, as long as no figures
+// are older than ten minutes.
+constexpr int64_t kFreeUs = 1000;
+constexpr int64_t kRestPerWork = 1000;
+constexpr int64_t kRestMaxUs = 600 * core::kSecondUs;
 // Half a million bits tell a fill ratio to about a thousandth.
 constexpr uint64_t kReadBytes = uint64_t{64} << 10;
 
@@ -99,7 +102,8 @@ void FilterCensus::finish() {
   figures.largest.erase(twice.begin(), twice.end());
   std::erase_if(figures.largest, [this](LargeFilter& filter) { return !describe(filter); });
   figures_ = std::move(figures);
-  next_us_ = clock_.monotonic_us() + kRestPerWork * walk_->spent_us;
+  const int64_t rest_us = kRestPerWork * std::max<int64_t>(0, walk_->spent_us - kFreeUs);
+  next_us_ = clock_.monotonic_us() + std::min(kRestMaxUs, rest_us);
   walk_.reset();
 }
 

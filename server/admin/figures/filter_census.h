@@ -3,8 +3,8 @@
 // FilterCensus: sums over all filters, and figures of the largest ones, for /metrics.
 //
 // A walk over all keys takes as long as there are keys, so it is done in steps of bounded time, and
-// begins again only when it would take less than a two-hundredth of the time. With few keys the
-// figures are those of the moment; with many they are some minutes old.
+// begins again only when it takes about a thousandth of the time, or after ten minutes. With few
+// keys the figures are those of the moment; with many they are some minutes old.
 //
 // Invariants: at most kLargestMax filters are remembered. While tables grow a filter may be counted
 // twice in the sums.
