@@ -257,8 +257,12 @@ Parsed<Value> parse_bloom_ratio(const Option& option, Words words, const std::st
 }
 
 Parsed<Value> parse_bloom_integer(const Option& option, Words words, const std::string&) {
-  const auto number = core::parse_int64(words[0]);
-  if (!number) return Refusal{"argument couldn't be parsed into an integer"};
+  const auto number = core::parse_count(words[0]);
+  if (!number) {
+    const std::string hint = core::count_hint(words[0]);
+    return Refusal{"argument couldn't be parsed into an integer" +
+                   (hint.empty() ? "" : ": " + hint)};
+  }
   if (*number < option.min || *number > option.max) {
     return Refusal{fmt::format("Value for `{}` must be in the range [{}, {}]", option.name,
                                option.min, option.max)};

@@ -101,6 +101,7 @@ TEST_F(SpecialValuesTest, BloomRatesLieBetweenZeroAndOne) {
   EXPECT_EQ(text_of(parse_bloom_ratio, {"0.5"}), "0.5");
   for (const ValueParser parser : {parse_bloom_error_rate, parse_bloom_ratio}) {
     EXPECT_EQ(text_of(parser, {"x"}), "!Invalid value for `a`");
+    EXPECT_EQ(text_of(parser, {"1%"}), "!Invalid value for `a`: '1%' is written 0.01");
     for (const char* rate : {"0", "1", "-0.5"}) {
       EXPECT_EQ(text_of(parser, {rate}),
                 "!Value for `a` must be in the range (0.000000, 1.000000)");
@@ -112,6 +113,9 @@ TEST_F(SpecialValuesTest, BloomIntegersHaveTheTextOfRedisBloom) {
   option_.min = 1;
   option_.max = 10;
   EXPECT_EQ(text_of(parse_bloom_integer, {"10"}), "10");
+  EXPECT_EQ(text_of(parse_bloom_integer, {"1e1"}), "10");
+  EXPECT_EQ(text_of(parse_bloom_integer, {"1,000"}),
+            "!argument couldn't be parsed into an integer: '1,000' is written 1000");
   EXPECT_EQ(text_of(parse_bloom_integer, {"11"}), "!Value for `a` must be in the range [1, 10]");
   EXPECT_EQ(text_of(parse_bloom_integer, {"x"}), "!argument couldn't be parsed into an integer");
 }
