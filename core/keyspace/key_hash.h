@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // The 64-bit hash of a key, computed once per command, and which of its bits mean what: the top 6
-// pick the stripe, the next 8 are the tag kept in the bucket, the low ones pick the bucket.
+// pick the stripe, the next 8 are the tag kept in the bucket, the low ones pick the bucket. Where
+// keys are placed by slot, the stripe is the slot's low 6 bits, and the 8 bits behind the tag are
+// the slot's others.
 //
 // Source: XXH3 (https://github.com/Cyan4973/xxHash), seeded against chosen keys.
 #pragma once
@@ -16,20 +18,28 @@ namespace core::keyspace {
 
 inline constexpr unsigned kStripeBits = 6;
 inline constexpr unsigned kStripeCount = 1U << kStripeBits;
+inline constexpr unsigned kStripeShift = 64 - kStripeBits;
+inline constexpr unsigned kTagShift = kStripeShift - 8;
+inline constexpr unsigned kSlotShift = kTagShift - 8;
 
 inline uint64_t hash_key(std::string_view key, uint64_t seed) {
   return XXH3_64bits_withSeed(key.data(), key.size(), seed);
 }
 inline unsigned stripe_of(uint64_t hash) {
-  return static_cast<unsigned>(hash >> (64 - kStripeBits));
+  return static_cast<unsigned>(hash >> kStripeShift);
 }
 inline unsigned stripe_of_slot(unsigned slot) {
   return slot % kStripeCount;
 }
-// The hash of a key that is placed by slot: only the bits of the stripe are others.
-uint64_t hash_by_slot(uint64_t hash, std::string_view key);
 inline uint8_t tag_of(uint64_t hash) {
-  return static_cast<uint8_t>(hash >> (56 - kStripeBits));
+  return static_cast<uint8_t>(hash >> kTagShift);
+}
+
+// The hash of a key that is placed by slot: bucket and tag are those of `hash`. In slot.cpp.
+uint64_t hash_by_slot(uint64_t hash, std::string_view key);
+// REQUIRES: `hash` is one of hash_by_slot().
+inline unsigned slot_of_hash(uint64_t hash) {
+  return (static_cast<unsigned>(hash >> kSlotShift) & 0xff) * kStripeCount + stripe_of(hash);
 }
 
 }  // namespace core::keyspace

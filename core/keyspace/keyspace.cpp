@@ -28,10 +28,10 @@ void swap_counters(std::atomic<uint64_t>& first, std::atomic<uint64_t>& second) 
 }
 
 // A key of the database has come (1) or gone (-1). `slots` may be null.
-void count_key(Database& share, SlotSizes* slots, std::string_view name, int64_t delta) {
+void count_key(Database& share, SlotSizes* slots, const KeyRef& key, int64_t delta) {
   adjust(share.size, delta);
   if (slots != nullptr) [[unlikely]]
-    slots->count(name, delta);
+    slots->count(slot_of_hash(key.hash), delta);
 }
 
 Table& table_for_insert(Database& share, uint64_t seed) {
@@ -97,7 +97,7 @@ Entry* Keyspace::find_for_write(unsigned database, const KeyRef& key, int64_t no
 Entry& Keyspace::insert(unsigned database, const KeyRef& key) {
   Database& share = slot(database, key);
   Entry& entry = table_for_insert(share, seed_).insert(Entry::create(key.name), key.hash);
-  count_key(share, database == 0 ? slot_sizes_.get() : nullptr, key.name, 1);
+  count_key(share, database == 0 ? slot_sizes_.get() : nullptr, key, 1);
   return entry;
 }
 
@@ -106,7 +106,7 @@ EntryPtr Keyspace::put(unsigned database, const KeyRef& key, EntryPtr entry) {
   Database& share = slot(database, key);
   const bool expires = entry->has_expiry();
   EntryPtr old = table_for_insert(share, seed_).replace(std::move(entry), key.hash);
-  if (old == nullptr) count_key(share, database == 0 ? slot_sizes_.get() : nullptr, key.name, 1);
+  if (old == nullptr) count_key(share, database == 0 ? slot_sizes_.get() : nullptr, key, 1);
   const bool old_expires = old != nullptr && old->has_expiry();
   adjust(share.expires, int{expires} - int{old_expires});
   return old;
@@ -117,7 +117,7 @@ EntryPtr Keyspace::erase(unsigned database, const KeyRef& key) {
   if (share.table == nullptr) return nullptr;
   EntryPtr entry = share.table->erase(key.name, key.hash);
   if (entry == nullptr) return nullptr;
-  count_key(share, database == 0 ? slot_sizes_.get() : nullptr, key.name, -1);
+  count_key(share, database == 0 ? slot_sizes_.get() : nullptr, key, -1);
   if (entry->has_expiry()) adjust(share.expires, -1);
   return entry;
 }
@@ -225,7 +225,7 @@ void Keyspace::swap(unsigned first, unsigned second) {
   expiry_statistics_.swap(first, second);
   if (slot_sizes_ == nullptr) return;
   slot_sizes_->reset();
-  for_each(0, [this](const Entry& entry) { slot_sizes_->count(entry.key(), 1); });
+  for_each(0, [this](const Entry& entry) { slot_sizes_->count(slot_of(entry.key()), 1); });
 }
 
 std::optional<std::string> Keyspace::random_key(unsigned database, std::mt19937_64& random,

@@ -10,7 +10,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <string_view>
 
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/slot.h"
@@ -26,8 +25,8 @@ class SlotSizes {
  public:
   uint64_t at(unsigned slot) const { return sizes_[slot].load(std::memory_order_relaxed); }
   // A key has come (1) or gone (-1).
-  void count(std::string_view name, int64_t delta) {
-    auto& size = sizes_[slot_of(name)];
+  void count(unsigned slot, int64_t delta) {
+    auto& size = sizes_[slot];
     // One thread writes at a time; atomics only let others read along.
     size.store(size.load(std::memory_order_relaxed) + static_cast<uint32_t>(delta),
                std::memory_order_relaxed);
@@ -39,6 +38,11 @@ class SlotSizes {
  private:
   std::array<std::atomic<uint32_t>, kSlotCount> sizes_{};
 };
+
+// The slot of a key of the keyspace; without looking at the name where keys are placed by slot.
+inline unsigned slot_of(const Keyspace& keyspace, const KeyRef& key) {
+  return keyspace.slot_sizes() != nullptr ? slot_of_hash(key.hash) : slot_of(key.name);
+}
 
 // Calls visit(const Entry&) for the keys of the slot in database 0, expired ones included, until
 // it returns false. The visitor may only look and collect.

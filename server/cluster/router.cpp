@@ -8,10 +8,9 @@ namespace {
 
 Route route_own(const RouteTerms& terms, const RouteQuery& query) {
   switch (terms.service) {
-    case Service::kUp:
-      return Route::kServe;
     case Service::kHeld:
       return query.reads_replicas && !query.writes ? Route::kServe : Route::kHold;
+    case Service::kUp:  // serves()
     case Service::kDown:
       break;
   }
@@ -26,6 +25,7 @@ Route route_own(const RouteTerms& terms, const RouteQuery& query) {
 Route route(const View& view, const RouteTerms& terms, const RouteQuery& query) {
   if (!view.has_topology()) return Route::kUnbound;
   if (query.crosses_slots) return Route::kCrossSlot;
+  if (serves(view, terms.service, query.slot)) return Route::kServe;
   if (!view.owns(query.slot)) return Route::kMoved;
   if (view.leads()) return route_own(terms, query);
   const bool reads = (query.reads_replicas || query.is_channel) && !query.writes;

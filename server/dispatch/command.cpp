@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "server/dispatch/command.h"
 
-#include "core/keyspace/slot.h"
 #include "core/number.h"
 #include "protocol/arguments.h"
 
@@ -18,14 +17,6 @@ int last_counted_key(const KeyRange& range, Arguments args) {
 }
 
 }  // namespace
-
-void SlotUnion::add(const Command& row, Arguments args) {
-  for_each_key(row, args, [&](size_t index, uint16_t) {
-    const unsigned slot = core::keyspace::slot_of(args[index]);
-    if (first_.value_or(slot) != slot) is_one_ = false;
-    if (!first_) first_ = slot;
-  });
-}
 
 int last_key_of(const KeyRange& range, Arguments args) {
   if (range.count_at != 0) return last_counted_key(range, args);

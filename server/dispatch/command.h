@@ -173,7 +173,10 @@ void for_each_key(const Command& row, Arguments args, Visit&& visit) {
 // Whether keys lie in one slot, as clients of a cluster have it. Channels of shards count as keys.
 class SlotUnion {
  public:
-  void add(const Command& row, Arguments args);
+  void add(unsigned slot) {
+    if (first_.value_or(slot) != slot) is_one_ = false;
+    if (!first_) first_ = slot;
+  }
   bool is_one() const { return is_one_; }
   // Of the first key; nothing without keys.
   const std::optional<unsigned>& first() const { return first_; }

@@ -195,11 +195,9 @@ Outcome Dispatcher::execute(const Request& request, int64_t now_ms,
       if (!queues && is_held_back(flags, now_ms)) return Outcome::kHeldBack;
     }
     if (may_be_refused(ctx, flags)) [[unlikely]] {
-      const KeyRouting routing = route(*command, flags, request.args);
+      const KeyRouting routing = route(ctx, flags);
       if (routing.is_held() && !queues) return Outcome::kHeldBack;
-      std::string error;
-      if (!routing.is_served()) error = routing_error(routing);
-      if (error.empty()) error = refusal(ctx, flags);
+      std::string error = routing.is_served() ? refusal(ctx, flags) : routing_error(routing);
       if (awaits_view(routing, error)) [[unlikely]] {
         if (!queues) return Outcome::kHeldBack;
         error.clear();
@@ -261,6 +259,15 @@ KeyRef key_of(const Request& request) {
 
 }  // namespace
 
+bool Dispatcher::prepare(Request& request) {
+  request.command = find(request.args);
+  if (request.command == nullptr || request.args.size() < 2) return false;
+  if (request.command->row->keys[0].first != 1) return false;
+  request.key = request.args[1];
+  request.key_hash = environment_.keyspace.ref(request.key).hash;
+  return true;
+}
+
 void Dispatcher::look_ahead(std::span<Request> requests, int64_t now_ms) {
   assert(requests.size() <= kLookAheadMax);
   if (session_.transaction.active) return;
@@ -272,17 +279,12 @@ void Dispatcher::look_ahead(std::span<Request> requests, int64_t now_ms) {
   size_t touched_count = 0;
   const Request* before = nullptr;
   for (Request& request : requests) {
-    request.command = find(request.args);
-    if (request.command == nullptr) continue;
-    const Command& row = *request.command->row;
-    if (row.keys[0].first != 1 || request.args.size() < 2) continue;
-    request.key = request.args[1];
-    request.key_hash = keyspace.ref(request.key).hash;
+    if (!prepare(request) || requests.size() == 1) continue;
     // The second of two neighbours with one key finds what the first has fetched.
     const bool is_cold = keyspace.is_worth_prefetching(database, key_of(request)) &&
                          (before == nullptr || before->key_hash != request.key_hash);
     if (is_cold) cold[cold_count++] = &request;
-    if (is_cold || row.prefetch != nullptr) touched[touched_count++] = &request;
+    if (is_cold || request.command->row->prefetch != nullptr) touched[touched_count++] = &request;
     before = &request;
   }
   for (const Request* request : std::span(cold).first(cold_count)) {

@@ -86,13 +86,16 @@ class Dispatcher {
   // The command of a container's second word, or else what the first one alone says; null, and
   // answered, when there is none.
   const RegisteredCommand* resolve(Context& ctx, const RegisteredCommand* command);
+  // Looks the command up and hashes its first key; false when there is none at that place.
+  bool prepare(Request& request);
   void prefetch_values(std::span<Request* const> same_key, int64_t now_ms);
   // Both: the text of the error when the command must not run; empty when it may. The first asks
   // what no wait would change, the second for the state of the server.
   std::string misuse(const Context& ctx) const;
   std::string refusal(const Context& ctx, uint32_t flags) const;
   // `flags`: the row's and, of EXEC, those of the queue.
-  KeyRouting route(const RegisteredCommand& command, uint32_t flags, Arguments args) const;
+  KeyRouting route(const Context& ctx, uint32_t flags) const;
+  KeyRouting route_keys(const Context& ctx, uint32_t flags) const;
   // The reply to what is not served here.
   std::string routing_error(const KeyRouting& routing) const;
   // Whether the text is one of routing_error(): of the keys, not of the server's state.

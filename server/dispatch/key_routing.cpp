@@ -3,8 +3,10 @@
 // Dispatcher's questions to the cluster's router.
 #include <vector>
 
+#include "core/keyspace/slot_keys.h"
 #include "server/cluster/router.h"
 #include "server/config/config.h"
+#include "server/dispatch/context.h"
 #include "server/dispatch/dispatcher.h"
 #include "server/dispatch/environment.h"
 #include "server/process/server_state.h"
@@ -13,6 +15,7 @@
 namespace server {
 
 using cluster::Route;
+using core::keyspace::slot_of;
 
 bool Dispatcher::KeyRouting::is_served() const {
   return route == Route::kServe || is_held();
@@ -22,15 +25,28 @@ bool Dispatcher::KeyRouting::is_held() const {
   return route == Route::kHold;
 }
 
-Dispatcher::KeyRouting Dispatcher::route(const RegisteredCommand& command, uint32_t flags,
-                                         Arguments args) const {
+Dispatcher::KeyRouting Dispatcher::route(const Context& ctx, uint32_t flags) const {
   if (!environment_.state.is_in_cluster()) return {};
+  // Of the first key the hash is known, and with it the slot.
+  if (ctx.command->needs.kind == Needs::kFirstArgument) {
+    const unsigned slot = slot_of(environment_.keyspace, ctx.key(1));
+    const cluster::View& view = environment_.cluster.view_of(session_.thread_index);
+    if (cluster::serves(view, environment_.cluster.service(), slot)) return {Route::kServe, slot, true};
+  }
+  return route_keys(ctx, flags);
+}
+
+Dispatcher::KeyRouting Dispatcher::route_keys(const Context& ctx, uint32_t flags) const {
+  const RegisteredCommand& command = *ctx.command;
   SlotUnion slots;
-  slots.add(*command.row, args);
+  for_each_key(*command.row, ctx.args, [&](size_t index, uint16_t) {
+    slots.add(slot_of(environment_.keyspace, ctx.key(index)));
+  });
   if (command.has(kRunsQueue)) {
     for (const QueuedCommand& queued : session_.transaction.queue) {
       const std::vector<std::string_view> words(queued.arguments.begin(), queued.arguments.end());
-      slots.add(*queued.command->row, words);
+      for_each_key(*queued.command->row, words,
+                   [&](size_t index, uint16_t) { slots.add(slot_of(words[index])); });
     }
   }
   if (!slots.first()) return {};

@@ -240,7 +240,7 @@ Connection::State Connection::execute_batch(int64_t now_ms, size_t& consumed) {
     const auto& [words_begin, words_end, end] = batch.bounds[i];
     requests[i] = {.args = {batch.words.data() + words_begin, words_end - words_begin}};
   }
-  if (requests.size() > 1) dispatcher_.look_ahead(requests, now_ms);
+  dispatcher_.look_ahead(requests, now_ms);
   for (size_t i = 0; i < requests.size(); ++i) {
     const size_t reply_begin = gate.replies().size();
     const Outcome outcome = dispatcher_.execute(requests[i], now_ms, gate.replies());

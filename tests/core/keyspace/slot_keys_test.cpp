@@ -46,14 +46,23 @@ TEST_F(SlotKeysTest, KeysOfASlotAreFound) {
 
 TEST_F(SlotKeysTest, SizesAreCountedAlone) {
   SlotSizes sizes;
-  sizes.count("{foo}1", 1);
-  sizes.count("{foo}2", 1);
-  sizes.count("bar", 1);
-  sizes.count("{foo}1", -1);
+  sizes.count(slot_of("{foo}1"), 1);
+  sizes.count(slot_of("{foo}2"), 1);
+  sizes.count(slot_of("bar"), 1);
+  sizes.count(slot_of("{foo}1"), -1);
   EXPECT_EQ(sizes.at(slot_of("foo")), 1U);
   EXPECT_EQ(sizes.at(slot_of("bar")), 1U);
   sizes.reset();
   EXPECT_EQ(sizes.at(slot_of("foo")), 0U);
+}
+
+TEST_F(SlotKeysTest, SlotOfAKeyIsTheSameHoweverItIsPlaced) {
+  const Keyspace by_hash(1, 99);
+  for (int i = 0; i < 1000; ++i) {
+    const std::string name = fmt::format("name-{}{{{}}}", i, i % 300);
+    EXPECT_EQ(slot_of(keyspace_, keyspace_.ref(name)), slot_of(name));
+    EXPECT_EQ(slot_of(by_hash, by_hash.ref(name)), slot_of(name));
+  }
 }
 
 TEST_F(SlotKeysTest, EmptySlotHasNoKeys) {

@@ -13,6 +13,21 @@ TEST(SlotTest, ChecksumIsThatOfItsStandard) {
   EXPECT_EQ(crc16(""), 0);
 }
 
+TEST(SlotTest, ChecksumOfAnyLengthIsThatOfSingleBits) {
+  std::string bytes;
+  for (int length = 0; length < 50; ++length) {
+    unsigned expected = 0;
+    for (const char c : bytes) {
+      expected ^= static_cast<unsigned>(static_cast<unsigned char>(c)) << 8;
+      for (int bit = 0; bit < 8; ++bit) {
+        expected = (expected & 0x8000) != 0 ? (expected << 1 ^ 0x1021) & 0xffff : expected << 1;
+      }
+    }
+    EXPECT_EQ(crc16(bytes), expected) << length;
+    bytes += static_cast<char>(length * 151 + 7);
+  }
+}
+
 TEST(SlotTest, SlotsAreThoseOfRedis) {
   EXPECT_EQ(slot_of("foo"), 12182U);
   EXPECT_EQ(slot_of("123456789"), 12739U);
