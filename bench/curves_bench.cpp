@@ -10,7 +10,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -184,7 +186,8 @@ void measure_memory(uint64_t capacity) {
   window.window.generations = 4;
   all.push_back({"window g = 4", window});
   for (const Series& series : all) {
-    for (double rate = 0.1; rate > 0.9e-6; rate /= 2) {
+    for (int halvings = 0; halvings < 17; ++halvings) {
+      const double rate = std::ldexp(0.1, -halvings);
       FilterParameters parameters = series.parameters;
       parameters.error_rate = rate;
       parameters.capacity = capacity;
