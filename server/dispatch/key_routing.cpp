@@ -31,7 +31,8 @@ Dispatcher::KeyRouting Dispatcher::route(const Context& ctx, uint32_t flags) con
   if (ctx.command->needs.kind == Needs::kFirstArgument) {
     const unsigned slot = slot_of(environment_.keyspace, ctx.key(1));
     const cluster::View& view = environment_.cluster.view_of(session_.thread_index);
-    if (cluster::serves(view, environment_.cluster.service(), slot)) return {Route::kServe, slot, true};
+    if (cluster::serves(view, environment_.cluster.service(), slot))
+      return {Route::kServe, slot, true};
   }
   return route_keys(ctx, flags);
 }
