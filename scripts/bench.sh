@@ -6,7 +6,8 @@
 #   scripts/bench.sh --quick       a tenth of the work, coarser figures
 #   scripts/bench.sh --only SECTION...   those sections, with commas or spaces between: commands
 #                                        batches memory sparse creation growth threads durability
-#                                        engine deletable windows many builder tls admin curves
+#                                        engine deletable windows many builder loading tls admin
+#                                        curves
 #   scripts/bench.sh [--quick] report    writes build/report/report.md with charts, of one run:
 #                                        machine, versions, commands, ratios; about 10 minutes
 # RedisBloom joins where its module is found: REDISBLOOM_MODULE=/path/to/redisbloom.so
@@ -17,7 +18,7 @@ items=100000000
 engine_options=()
 server_options=()
 sections=(commands batches memory sparse creation growth threads durability engine deletable windows
-  many builder tls admin)
+  many builder loading tls admin)
 while [ $# -gt 0 ]; do
   case $1 in
     --quick)
@@ -86,6 +87,9 @@ for section in "${sections[@]}"; do
       ;;
     admin)
       python3 bench/admin_bench.py
+      ;;
+    loading)
+      python3 bench/load_bench.py
       ;;
     builder)
       python3 bench/builder_bench.py --items "$items"

@@ -67,9 +67,15 @@ uint64_t StreamReader::sum() {
 bool StreamReader::load_more() {
   if (!ok() || source_ == nullptr) return false;
   add_to_sum();
+  copy_captured();
   const size_t kept = static_cast<size_t>(end_ - next_);
   std::memmove(buffer_.data(), next_, kept);
+  // What was given back may have made it big.
+  if (buffer_.size() > options_.buffer_bytes && kept < options_.buffer_bytes) {
+    buffer_.resize(std::max(options_.buffer_bytes, kLookAheadMax));
+  }
   next_ = summed_ = buffer_.data();
+  if (capture_) capture_->copied = next_;
   end_ = next_ + kept;
   auto got = source_->read(std::span(buffer_).subspan(kept));
   if (!got) {
@@ -138,7 +144,7 @@ StringReader StreamReader::string() {
 }
 
 bool StreamReader::read_directly(std::span<char> out) {
-  assert(next_ == end_);
+  assert(next_ == end_ && !capture_);
   add_to_sum();
   while (!out.empty()) {
     auto got = source_->read(out.first(std::min(out.size(), kDirectPieceBytes)));
@@ -168,7 +174,7 @@ bool StreamReader::read(std::span<char> out) {
 }
 
 bool StreamReader::skip(uint64_t count) {
-  if (!allows(count)) return false;
+  if (!allows(count) || !has_room_to_capture(count)) return false;
   while (ok() && count > 0) {
     const uint64_t here = std::min(count, static_cast<uint64_t>(end_ - next_));
     next_ += here;
@@ -176,6 +182,53 @@ bool StreamReader::skip(uint64_t count) {
     if (count > 0 && !load_more()) fail(kTooShort);
   }
   return ok();
+}
+
+void StreamReader::begin_capture(std::string& out, uint64_t bytes_max) {
+  assert(source_ != nullptr && !capture_);
+  add_to_sum();
+  capture_.emplace(Capture{out, out.size(), bytes_max, sum_, next_});
+}
+
+void StreamReader::copy_captured() {
+  if (!capture_) return;
+  capture_->out.append(capture_->copied, static_cast<size_t>(next_ - capture_->copied));
+  capture_->copied = next_;
+}
+
+bool StreamReader::has_room_to_capture(uint64_t count) {
+  if (!capture_) return true;
+  const uint64_t taken =
+      capture_->out.size() - capture_->begin + static_cast<uint64_t>(next_ - capture_->copied);
+  if (taken <= capture_->bytes_max && count <= capture_->bytes_max - taken) {
+    // Long ones at once, not by doubling.
+    if (count > options_.buffer_bytes) capture_->out.reserve(capture_->begin + taken + count);
+    return true;
+  }
+  capture_->is_overfull = true;
+  fail("too long to capture");
+  return false;
+}
+
+bool StreamReader::end_capture() {
+  copy_captured();
+  const bool is_whole = !capture_->is_overfull;
+  if (!is_whole) give_back();
+  capture_.reset();
+  return is_whole;
+}
+
+void StreamReader::give_back() {
+  std::string buffer = capture_->out.substr(capture_->begin);
+  capture_->out.resize(capture_->begin);
+  buffer.append(next_, end_);
+  const size_t loaded = buffer.size();
+  buffer.resize(std::max(loaded, options_.buffer_bytes));
+  buffer_ = std::move(buffer);
+  next_ = summed_ = buffer_.data();
+  end_ = next_ + loaded;
+  sum_ = capture_->sum;
+  error_.reset();
 }
 
 bool StreamReader::at_end() {

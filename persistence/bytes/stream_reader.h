@@ -72,6 +72,13 @@ class StreamReader {
   // Fills `out`, or fails.
   bool read(std::span<char> out);
   bool skip(uint64_t count);
+  // Copies what is taken or skipped from now on to the end of `out`. A skip that would make that
+  // more than `bytes_max` fails, so that end_capture() can take it back. REQUIRES: a source, and
+  // that nothing is read past the buffer until end_capture().
+  void begin_capture(std::string& out, uint64_t bytes_max);
+  // False when there was too much: the reader then stands where the capture began, without the
+  // error, and `out` is as it was.
+  bool end_capture();
   // Whether nothing follows; reads ahead to know.
   bool at_end();
   // What was read from the source but not taken.
@@ -83,12 +90,24 @@ class StreamReader {
   static constexpr size_t kWindowBytes = 8192;
   using Window = std::array<char, kWindowBytes>;
 
+  struct Capture {
+    std::string& out;
+    const size_t begin;  // of `out`
+    const uint64_t bytes_max;
+    const uint64_t sum;  // up to the beginning
+    const char* copied;  // up to here it is in `out`
+    bool is_overfull = false;
+  };
+
   template <class Value>
   Value parse(Value (ByteReader::*method)(), size_t size);
   bool ensure(size_t size);
   bool load_more();
   bool read_directly(std::span<char> out);
   void add_to_sum();
+  void copy_captured();
+  bool has_room_to_capture(uint64_t count);
+  void give_back();
   bool allows(uint64_t size);
   Window& window();
 
@@ -103,6 +122,7 @@ class StreamReader {
   uint64_t sum_ = 0;
   std::optional<core::Error> error_;
   std::unique_ptr<Window> window_;
+  std::optional<Capture> capture_;
 };
 
 // A string being read, in whatever form it is stored.

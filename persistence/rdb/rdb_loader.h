@@ -4,10 +4,12 @@
 //
 // Invariants: a key that is there already is an error, as is a database that does not exist. After
 // an error the keyspace holds a part of the snapshot: load into a fresh one.
-// Thread safety: takes the key's stripe for each entry; one loader is used by one thread.
+// Thread safety: entry() by any thread, it takes the key's stripe; the rest by one, while none is
+// in entry().
 // Source: docs/formats.md, "Snapshots".
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -46,8 +48,8 @@ class KeyspaceLoader : public RdbVisitor {
   core::keyspace::Keyspace& keyspace_;
   int64_t now_ms_;
   uint32_t access_clock_s_;
-  uint64_t loaded_keys_ = 0;
-  uint64_t expired_keys_ = 0;
+  std::atomic<uint64_t> loaded_keys_{0};
+  std::atomic<uint64_t> expired_keys_{0};
   std::map<std::string, uint64_t, std::less<>> foreign_types_;
   std::map<std::string, std::string, std::less<>> aux_;
 };

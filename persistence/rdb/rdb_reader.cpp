@@ -2,46 +2,52 @@
 #include "persistence/rdb/rdb_reader.h"
 
 #include <fmt/format.h>
-#include "core/keyspace/eviction/key_use.h"
 
 #include <algorithm>
 #include <charconv>
-#include <limits>
+#include <memory>
 #include <new>
-#include <optional>
 #include <utility>
 
 #include "persistence/filters/filter_codec.h"
 #include "persistence/rdb/dump_payload.h"
 #include "persistence/rdb/foreign_values.h"
+#include "persistence/rdb/rdb_decoders.h"
+#include "persistence/rdb/rdb_entry.h"
 #include "persistence/rdb/rdb_format.h"
-#include "persistence/rdb/string_value.h"
 
 namespace persistence {
 namespace {
 
-using core::keyspace::Entry;
 using core::keyspace::EntryPtr;
 
-// As long as an Entry can hold a key: what clients may send is a matter of their limits.
-constexpr uint64_t kKeyBytesMax = std::numeric_limits<uint32_t>::max();
 // Longer AUX fields hold nothing for us: scripts of old releases.
 constexpr uint64_t kAuxBytesMax = uint64_t{1} << 20;
-// Strings below this are taken without asking the budget.
-constexpr uint64_t kSmallBytes = uint64_t{64} << 10;
+// Keys are decoded by other threads in batches of this; longer ones make a batch alone.
+constexpr size_t kBatchBytes = size_t{256} << 10;
+// Longer ones are read straight into their place.
+constexpr uint64_t kBatchedKeyBytesMax = uint64_t{16} << 20;
 
 class RdbReader {
  public:
   RdbReader(ByteSource& source, RdbVisitor& visitor, const core::MemoryBudget& budget,
             const RdbReadOptions& options)
       : reader_(source, {options.buffer_bytes, options.checks_sum, [this] { report(); }}),
-        budget_(budget),
+        values_(reader_, budget, options.builds_values),
         visitor_(visitor),
-        options_(options) {}
+        options_(options) {
+    if (options.thread_count < 2) return;
+    decoders_ = std::make_unique<RdbDecoders>(
+        options.thread_count - 1,
+        [this, &budget](const RdbBatch& batch) { return decode(batch, budget); });
+    batch_ = decoders_->empty_batch();
+  }
 
   core::Result<RdbReadResult> read() {
     header();
     while (reader_.ok() && !is_done_) record();
+    hand_over_batch();
+    if (reader_.ok()) drain();
     if (reader_.ok()) footer();
     if (!reader_.ok()) return reader_.error();
     result_.total.bytes = reader_.offset();
@@ -60,18 +66,22 @@ class RdbReader {
   bool key_attribute(uint8_t opcode);
   void file_record(uint8_t opcode);
   void key(uint8_t type);
-  void string_key(const std::string& name);
   void module_key(const std::string& name);
+  void batched_key(uint8_t type);
   void foreign_key(uint8_t type);
+  void foreign_module(uint64_t id);
   void aux();
   void resize();
   void module_aux();
   void key_meta_or_slot_import();
   void footer();
 
-  std::string text(uint64_t size_max, std::string_view what);
-  bool fits(uint64_t size);
   void hand_over(EntryPtr entry);
+  // On any thread.
+  core::Result<> decode(const RdbBatch& batch, const core::MemoryBudget& budget);
+  // What has been batched is on its way then; after drain() it has arrived.
+  void hand_over_batch();
+  void drain();
   // False when foreign types are refused.
   bool accept_foreign(std::string_view type);
   void check(const core::Result<>& visited) {
@@ -82,16 +92,16 @@ class RdbReader {
   }
 
   StreamReader reader_;
-  const core::MemoryBudget& budget_;
+  RdbEntryReader values_;
   RdbVisitor& visitor_;
   const RdbReadOptions& options_;
   RdbReadResult result_;
   RdbDialect dialect_ = RdbDialect::kRedis;
-  uint64_t database_ = 0;
-  int64_t expires_at_ms_ = core::keyspace::kNoExpiry;
-  uint64_t idle_s_ = 0;
-  uint8_t use_count_ = core::keyspace::kFirstUseCount;
+  RdbKeyAttributes attributes_;
   bool is_done_ = false;
+  RdbBatch batch_;
+  // Null when one thread reads. The last member: its threads use the others.
+  std::unique_ptr<RdbDecoders> decoders_;
 };
 
 void RdbReader::header() {
@@ -118,9 +128,7 @@ void RdbReader::record() {
   constexpr uint8_t kFirstOpcode = rdb::kValkeyUpdate;
   if (opcode >= kFirstOpcode) return file_record(opcode);
   key(opcode);
-  expires_at_ms_ = core::keyspace::kNoExpiry;
-  idle_s_ = 0;
-  use_count_ = core::keyspace::kFirstUseCount;
+  attributes_ = RdbKeyAttributes{.database = attributes_.database};
 }
 
 // What stands before the one key that it is about.
@@ -128,22 +136,22 @@ bool RdbReader::key_attribute(uint8_t opcode) {
   constexpr int64_t kSecondMs = 1000;
   switch (opcode) {
     case rdb::kExpirySeconds:
-      expires_at_ms_ = static_cast<int32_t>(reader_.u32()) * kSecondMs;
+      attributes_.expires_at_ms = static_cast<int32_t>(reader_.u32()) * kSecondMs;
       break;
     case rdb::kExpiryMilliseconds:
-      expires_at_ms_ = reader_.i64();
+      attributes_.expires_at_ms = reader_.i64();
       break;
     case rdb::kFrequency:
-      use_count_ = reader_.u8();
+      attributes_.use_count = reader_.u8();
       return true;
     case rdb::kIdle:
-      idle_s_ = reader_.length();
+      attributes_.idle_s = reader_.length();
       return true;
     default:
       return false;
   }
   // A time before 1970 has passed like any other; -1 means none to us.
-  expires_at_ms_ = std::max<int64_t>(expires_at_ms_, 0);
+  attributes_.expires_at_ms = std::max<int64_t>(attributes_.expires_at_ms, 0);
   return true;
 }
 
@@ -153,7 +161,7 @@ void RdbReader::file_record(uint8_t opcode) {
       is_done_ = true;
       return;
     case rdb::kSelectDatabase:
-      database_ = reader_.length();
+      attributes_.database = reader_.length();
       return;
     case rdb::kResizeDatabase:
       return resize();
@@ -177,7 +185,7 @@ void RdbReader::file_record(uint8_t opcode) {
 void RdbReader::resize() {
   const uint64_t keys = reader_.length();
   const uint64_t expires = reader_.length();
-  if (reader_.ok()) visitor_.size_hint(database_, keys, expires);
+  if (reader_.ok()) visitor_.size_hint(attributes_.database, keys, expires);
 }
 
 void RdbReader::aux() {
@@ -191,7 +199,11 @@ void RdbReader::aux() {
     return;
   }
   std::string value(value_string.size(), '\0');
-  if (value_string.read(value)) check(visitor_.aux(name, value));
+  if (!value_string.read(value)) return;
+  // What it says holds for the keys behind it.
+  hand_over_batch();
+  drain();
+  if (reader_.ok()) check(visitor_.aux(name, value));
 }
 
 void RdbReader::module_aux() {
@@ -218,46 +230,73 @@ void RdbReader::key_meta_or_slot_import() {
 
 void RdbReader::key(uint8_t type) {
   if (type != kStringType && type != kModuleType) return foreign_key(type);
-  const std::string name = text(kKeyBytesMax, "a key's name is too long");
+  if (decoders_ != nullptr) return batched_key(type);
+  const std::string name = values_.name();
   if (!reader_.ok()) return;
-  if (type == kStringType) return string_key(name);
-  module_key(name);
-}
-
-void RdbReader::string_key(const std::string& name) {
-  StringReader text = reader_.string();
-  if (!reader_.ok()) return;
-  EntryPtr entry = Entry::create(name);
-  if (!options_.builds_values) {
-    if (text.skip()) hand_over(std::move(entry));
-    return;
-  }
-  if (!fits(text.size())) return;
-  const StringOutcome outcome = read_string_value(text, *entry);
-  if (outcome == StringOutcome::kNoMemory) reader_.fail(kValueDoesNotFit);
-  if (outcome == StringOutcome::kRead) hand_over(std::move(entry));
+  if (type == kModuleType) return module_key(name);
+  if (EntryPtr entry = values_.string(name)) hand_over(std::move(entry));
 }
 
 void RdbReader::module_key(const std::string& name) {
   const uint64_t id = reader_.length();
   if (!reader_.ok()) return;
-  if (!is_filter_module(id)) {
-    if (accept_foreign("module " + module_name(id))) ModuleReader(reader_).skip_to_end();
-    return;
-  }
-  EntryPtr entry = Entry::create(name);
-  if (!options_.builds_values) {
+  if (!is_filter_module(id)) return foreign_module(id);
+  if (EntryPtr entry = values_.filter(name, id)) hand_over(std::move(entry));
+}
+
+// Passes over the key, whose bytes join the batch.
+void RdbReader::batched_key(uint8_t type) {
+  const size_t begin = batch_.bytes.size();
+  reader_.begin_capture(batch_.bytes, kBatchedKeyBytesMax);
+  reader_.string().skip();
+  const uint64_t id = type == kModuleType ? reader_.length() : 0;
+  const bool is_foreign = reader_.ok() && type == kModuleType && !is_filter_module(id);
+  if (type == kStringType) {
+    reader_.string().skip();
+  } else if (!is_foreign) {
     ModuleReader(reader_).skip_to_end();
-    if (reader_.ok()) hand_over(std::move(entry));
+  }
+  if (!reader_.end_capture()) {
+    const std::string name = values_.name();
+    if (!reader_.ok()) return;
+    if (type == kModuleType) return module_key(name);
+    if (EntryPtr entry = values_.string(name)) hand_over(std::move(entry));
     return;
   }
-  auto filter = decode_filter_of(id, reader_, budget_);
-  if (!filter) {
-    const bool fits = filter.error().message != kDoesNotFit;
-    return reader_.fail(fits ? std::string_view(filter.error().message) : kValueDoesNotFit);
+  if (!reader_.ok()) return;
+  if (is_foreign) {
+    batch_.bytes.resize(begin);
+    return foreign_module(id);
   }
-  entry->set_filter(std::move(*filter));
-  hand_over(std::move(entry));
+  batch_.keys.push_back({type, attributes_});
+  ++result_.total.keys;
+  if (batch_.bytes.size() >= kBatchBytes) hand_over_batch();
+}
+
+core::Result<> RdbReader::decode(const RdbBatch& batch, const core::MemoryBudget& budget) {
+  StreamReader reader(batch.bytes);
+  RdbEntryReader values(reader, budget, options_.builds_values);
+  for (const RdbBatch::Key& key : batch.keys) {
+    const std::string name = values.name();
+    EntryPtr entry =
+        key.type == kStringType ? values.string(name) : values.filter(name, reader.length());
+    if (!reader.ok()) return reader.error();
+    key.attributes.apply_to(*entry);
+    if (auto visited = visitor_.entry(key.attributes.database, std::move(entry)); !visited) {
+      return visited;
+    }
+  }
+  return {};
+}
+
+void RdbReader::hand_over_batch() {
+  if (decoders_ == nullptr || batch_.keys.empty()) return;
+  if (!decoders_->submit(std::move(batch_))) drain();
+  batch_ = decoders_->empty_batch();
+}
+
+void RdbReader::drain() {
+  if (decoders_ != nullptr) check(decoders_->drain());
 }
 
 void RdbReader::foreign_key(uint8_t type) {
@@ -273,30 +312,18 @@ bool RdbReader::accept_foreign(std::string_view type) {
     return false;
   }
   ++result_.foreign_keys;
-  visitor_.foreign(database_, type);
+  visitor_.foreign(attributes_.database, type);
   return true;
 }
 
+void RdbReader::foreign_module(uint64_t id) {
+  if (accept_foreign("module " + module_name(id))) ModuleReader(reader_).skip_to_end();
+}
+
 void RdbReader::hand_over(EntryPtr entry) {
-  entry->set_expires_at_ms(expires_at_ms_);
-  entry->set_use_bits(core::keyspace::KeyUse::idle_for(idle_s_, 0, use_count_).bits());
+  attributes_.apply_to(*entry);
   ++result_.total.keys;
-  check(visitor_.entry(database_, std::move(entry)));
-}
-
-std::string RdbReader::text(uint64_t size_max, std::string_view what) {
-  StringReader string = reader_.string();
-  if (string.size() > size_max) reader_.fail(what);
-  if (!reader_.ok() || !fits(string.size())) return {};
-  std::string bytes(string.size(), '\0');
-  string.read(bytes);
-  return bytes;
-}
-
-bool RdbReader::fits(uint64_t size) {
-  const bool does_fit = size < kSmallBytes || budget_.fits(size);
-  if (!does_fit) reader_.fail(kValueDoesNotFit);
-  return does_fit;
+  check(visitor_.entry(attributes_.database, std::move(entry)));
 }
 
 void RdbReader::footer() {

@@ -8,7 +8,11 @@
 // Invariants: the bytes come in by pieces; the bits of a filter are read straight into their final
 // place. Nothing is allocated for a length that the source's bound or the budget does not cover.
 // What was read before an error has been handed over: the visitor's owner throws it away.
-// Thread safety: a pure function of its source; calls the visitor on the caller's thread.
+// With more threads than one the caller's thread finds where keys begin and end, and all threads
+// decode them and call the visitor's entry(), in no order. What is at fault in a damaged source
+// is then told by a second reading with one thread alone.
+// Thread safety: a pure function of its source; calls the visitor on the caller's thread, but for
+// entry() with several threads.
 // Source: docs/formats.md, "Snapshots".
 #pragma once
 
@@ -52,7 +56,9 @@ struct RdbReadOptions {
   // old append log, a replication stream.
   bool may_be_followed = false;
   size_t buffer_bytes = size_t{256} << 10;
-  // Called after each piece that came in.
+  // More than one: entry() is called by as many, and the budget asked.
+  unsigned thread_count = 1;
+  // Called after each piece that came in, on the caller's thread.
   RdbProgressCallback on_progress;
 };
 

@@ -2,15 +2,18 @@
 #include "server/process/log.h"
 
 #include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <memory>
+#include <mutex>
 #include <system_error>
 
 #include "core/printable.h"
+#include "server/process/progress/terminal.h"
 
 namespace server {
 namespace {
@@ -42,6 +45,24 @@ class PrintableText final : public spdlog::custom_flag_formatter {
   }
 };
 
+// Standard output where a progress line may stand.
+class TerminalSink final : public spdlog::sinks::base_sink<std::mutex> {
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    const auto terminal = hold_terminal();
+    (void)std::fwrite(line.data(), 1, line.size(), stdout);
+    std::fflush(stdout);
+  }
+  void flush_() override { std::fflush(stdout); }
+};
+
+spdlog::sink_ptr standard_output() {
+  if (terminal_shows_log()) return std::make_shared<TerminalSink>();
+  return std::make_shared<spdlog::sinks::stdout_sink_mt>();
+}
+
 }  // namespace
 
 core::Result<> open_log(LogLevel level, const std::string& file) {
@@ -55,8 +76,7 @@ core::Result<> open_log(LogLevel level, const std::string& file) {
   try {
     std::shared_ptr<spdlog::logger> logger;
     if (file.empty()) {
-      logger = std::make_shared<spdlog::logger>("bloomery",
-                                                std::make_shared<spdlog::sinks::stdout_sink_mt>());
+      logger = std::make_shared<spdlog::logger>("bloomery", standard_output());
     } else {
       logger = std::make_shared<spdlog::logger>(
           "bloomery", std::make_shared<spdlog::sinks::basic_file_sink_mt>(file));

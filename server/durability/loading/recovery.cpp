@@ -18,6 +18,7 @@
 #include "persistence/rdb/rdb_reader.h"
 #include "server/config/config.h"
 #include "server/process/log.h"
+#include "server/process/work/work_report.h"
 #include "server/session/replayed_error.h"
 
 namespace server {
@@ -26,8 +27,6 @@ namespace {
 using persistence::AofCommand;
 using persistence::AofScan;
 using persistence::AofStart;
-
-constexpr int64_t kProgressEveryUs = 5'000'000;
 
 constexpr std::string_view kCancelled = "loading was cancelled";
 
@@ -76,7 +75,7 @@ std::optional<persistence::RdbReplicationInfo> position_in(
 
 class Recovery {
  public:
-  explicit Recovery(const RecoveryParts& parts) : parts_(parts) {}
+  explicit Recovery(const RecoveryParts& parts) : parts_(parts), report_("Loading", parts.clock) {}
 
   core::Result<Recovered> run() {
     parts_.figures.started_us = parts_.clock.monotonic_us();
@@ -248,6 +247,30 @@ class Recovery {
   // How long the snapshot is. Commands may follow it in an append log of an earlier kind.
   core::Result<uint64_t> load_snapshot(const std::string& path, int64_t now_ms,
                                        bool may_be_followed) {
+    const auto thread_count = static_cast<unsigned>(parts_.config.io_thread_count());
+    const uint64_t bytes_before = parts_.figures.loaded_bytes;
+    auto read = read_snapshot(path, now_ms, may_be_followed, thread_count);
+    if (read || thread_count < 2 || parts_.is_cancelled) return read;
+    // Several threads do not know which fault is the first: one that reads again does.
+    log_notice("Loading '{}' has failed; reading it again for the place", path);
+    forget_keys();
+    parts_.figures.loaded_bytes = bytes_before;
+    return read_snapshot(path, now_ms, may_be_followed, 1);
+  }
+
+  // A snapshot is what loading begins with.
+  void forget_keys() {
+    core::keyspace::DetachedTables tables;
+    {
+      const auto stripes =
+          parts_.keyspace.lock(core::keyspace::kAllStripes, core::keyspace::LockMode::kExclusive);
+      tables = parts_.keyspace.flush_all();
+    }
+    tables.clear();
+  }
+
+  core::Result<uint64_t> read_snapshot(const std::string& path, int64_t now_ms,
+                                       bool may_be_followed, unsigned thread_count) {
     constexpr int64_t kSecondMs = 1000;
     const auto access_clock_s = static_cast<uint32_t>(parts_.clock.wall_ms() / kSecondMs);
     CancellableLoader loader(parts_.keyspace, now_ms, access_clock_s, parts_.is_cancelled);
@@ -257,6 +280,7 @@ class Recovery {
                                 : persistence::ForeignTypes::kSkip;
     options.checks_sum = parts_.config.flag(OptionId::kRdbChecksum);
     options.may_be_followed = may_be_followed;
+    options.thread_count = thread_count;
     const uint64_t bytes_before = parts_.figures.loaded_bytes;
     options.on_progress = [&](const persistence::RdbProgress& progress) {
       parts_.figures.loaded_bytes = bytes_before + progress.bytes;
@@ -297,19 +321,20 @@ class Recovery {
   }
 
   void report_progress() {
-    const int64_t now_us = parts_.clock.monotonic_us();
-    if (now_us < next_report_us_) return;
-    if (next_report_us_ != 0) {
-      const uint64_t total = std::max<uint64_t>(parts_.figures.total_bytes, 1);
-      log_notice(
-          "Loaded {} of {} bytes ({:.1f} %)", parts_.figures.loaded_bytes.load(), total,
-          100.0 * static_cast<double>(parts_.figures.loaded_bytes) / static_cast<double>(total));
-    }
-    next_report_us_ = now_us + kProgressEveryUs;
+    const LoadFigures& figures = parts_.figures;
+    constexpr uint64_t kMegabyte = 1'000'000;
+    report_.show(figures.share(), [&figures] {
+      const uint64_t keys = figures.loaded_keys;
+      return fmt::format("{} of {} MB{}", figures.loaded_bytes / kMegabyte,
+                         figures.total_bytes / kMegabyte,
+                         keys > 0 ? fmt::format(", {} keys", keys) : "");
+    });
   }
 
-  void report_loaded(std::string_view what) {
+  void report_loaded(const char* what) {
     const int64_t elapsed_us = parts_.clock.monotonic_us() - parts_.figures.started_us;
+    parts_.figures.source = what;
+    parts_.figures.took_us = elapsed_us;
     log_notice("DB loaded from the {}: {:.3f} seconds, {} keys expired, {} foreign skipped", what,
                static_cast<double>(elapsed_us) / 1e6, parts_.figures.expired_keys.load(),
                parts_.figures.foreign_keys.load());
@@ -317,7 +342,7 @@ class Recovery {
 
   const RecoveryParts& parts_;
   std::optional<persistence::RdbReplicationInfo> position_;  // of the last snapshot
-  int64_t next_report_us_ = 0;
+  WorkReport report_;
 };
 
 }  // namespace

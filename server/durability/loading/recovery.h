@@ -43,6 +43,9 @@ struct LoadFigures {
   std::atomic<uint64_t> expired_keys{0};
   std::atomic<uint64_t> foreign_keys{0};
   std::atomic<int64_t> started_us{0};
+  // Of what has been loaded: "snapshot" or "append log", and how long it took. Null for nothing.
+  std::atomic<const char*> source{nullptr};
+  std::atomic<int64_t> took_us{0};
 
   // Of the bytes, 0 to 1.
   double share() const {

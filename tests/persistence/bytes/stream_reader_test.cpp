@@ -154,6 +154,68 @@ TEST(StreamReader, EveryTruncationFails) {
   }
 }
 
+TEST(StreamReader, CapturesWhatIsTakenAndSkipped) {
+  std::string bytes;
+  ByteWriter writer(bytes);
+  writer.u64(1);
+  for (int i = 0; i < 50; ++i) writer.string(std::string(i * 7, 'x'), Packing::kIfSmaller);
+  const size_t end = bytes.size();
+  writer.u64(2);
+  for (const size_t buffer_bytes : {1, 16, 100, 100'000}) {
+    MemorySource source(bytes);
+    StreamReader reader(source, {buffer_bytes, true, nullptr});
+    reader.u64();
+    std::string out = "before";
+    reader.begin_capture(out, end);
+    for (int i = 0; i < 50; ++i) reader.string().skip();
+    EXPECT_TRUE(reader.end_capture());
+    EXPECT_EQ(out, "before" + bytes.substr(8, end - 8));
+    EXPECT_EQ(reader.u64(), 2U);
+    EXPECT_EQ(out.size(), 6 + end - 8) << "the capture has ended";
+    EXPECT_EQ(reader.sum(), crc64(0, bytes));
+  }
+}
+
+TEST(StreamReader, TooLongACaptureIsTakenBack) {
+  std::string bytes;
+  ByteWriter writer(bytes);
+  writer.u64(1);
+  writer.string("name", Packing::kNever);
+  writer.string(std::string(5000, 'v'), Packing::kNever);
+  writer.u64(2);
+  for (const size_t buffer_bytes : {1, 16, 4000, 100'000}) {
+    MemorySource source(bytes);
+    StreamReader reader(source, {buffer_bytes, true, nullptr});
+    reader.u64();
+    std::string out = "before";
+    reader.begin_capture(out, 4999);
+    reader.string().skip();
+    reader.string().skip();
+    EXPECT_FALSE(reader.ok());
+    EXPECT_FALSE(reader.end_capture());
+    ASSERT_TRUE(reader.ok());
+    EXPECT_EQ(out, "before");
+    EXPECT_EQ(reader.offset(), 8U);
+    EXPECT_EQ(read_string(reader, 3), "name");
+    EXPECT_EQ(read_string(reader, 1000), std::string(5000, 'v'));
+    EXPECT_EQ(reader.u64(), 2U);
+    EXPECT_TRUE(reader.at_end());
+    EXPECT_EQ(reader.sum(), crc64(0, bytes));
+  }
+}
+
+TEST(StreamReader, AFaultInACaptureStays) {
+  MemorySource source(
+      "\x05"
+      "abc");
+  StreamReader reader(source, {16, true, nullptr});
+  std::string out;
+  reader.begin_capture(out, 1000);
+  reader.string().skip();
+  EXPECT_TRUE(reader.end_capture());
+  EXPECT_FALSE(reader.ok());
+}
+
 // Refuses from the n-th write on.
 class FailingSink final : public ByteSink {
  public:

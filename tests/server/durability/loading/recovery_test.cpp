@@ -246,6 +246,36 @@ TEST_F(RecoveryTest, CommandsNobodyKnowsAreSkippedOnlyIfAllowed) {
   EXPECT_EQ(figures_.foreign_keys, 1U);
 }
 
+TEST_F(RecoveryTest, SeveralThreadsTellOfDamageAsOneDoes) {
+  snapshots::Container container;
+  for (int i = 0; i < 4000; ++i) {
+    container.string_key("key:" + std::to_string(i), std::string(300, 'v'));
+  }
+  const std::string whole = container.sealed();
+  std::string twice = whole;
+  // A key in the midst gets the name of the first, and another far behind is cut short.
+  const size_t renamed = whole.find("key:2000");
+  twice.replace(renamed, 8, "key:1000");
+  twice.insert(whole.find("key:3000") + 100, "x");
+  for (const std::string& bytes : {twice, whole.substr(0, whole.size() / 2)}) {
+    std::string errors[2];
+    for (const bool has_many : {false, true}) {
+      disk_.put(kSnapshot, bytes);
+      const auto recovered =
+          recover_with({"--appendonly", "no", "--io-threads", has_many ? "4" : "1"});
+      errors[has_many ? 1 : 0] = error_of(recovered);
+      (void)keyspace_.flush_all();
+      figures_.total_bytes = 0;
+    }
+    EXPECT_NE(errors[0], "");
+    EXPECT_EQ(errors[1], errors[0]);
+  }
+  disk_.put(kSnapshot, whole);
+  ASSERT_TRUE(recover_with({"--appendonly", "no", "--io-threads", "4"}));
+  EXPECT_EQ(keyspace_.db_size(0), 4000U);
+  EXPECT_EQ(figures_.loaded_keys, 4000U);
+}
+
 TEST_F(RecoveryTest, ADamagedSnapshotIsNamed) {
   put_snapshot(kSnapshot, {"a"});
   std::string bytes = *disk_.content(kSnapshot);

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#include "persistence/rdb/rdb_entry.h"
+
+#include <limits>
+#include <utility>
+
+#include "core/keyspace/eviction/key_use.h"
+#include "persistence/bytes/module_value.h"
+#include "persistence/filters/filter_codec.h"
+#include "persistence/rdb/rdb_reader.h"
+#include "persistence/rdb/string_value.h"
+
+namespace persistence {
+
+using core::keyspace::Entry;
+using core::keyspace::EntryPtr;
+
+namespace {
+
+// As long as an Entry can hold a key: what clients may send is a matter of their limits.
+constexpr uint64_t kKeyBytesMax = std::numeric_limits<uint32_t>::max();
+// Strings below this are taken without asking the budget.
+constexpr uint64_t kSmallBytes = uint64_t{64} << 10;
+
+}  // namespace
+
+void RdbKeyAttributes::apply_to(Entry& entry) const {
+  entry.set_expires_at_ms(expires_at_ms);
+  entry.set_use_bits(core::keyspace::KeyUse::idle_for(idle_s, 0, use_count).bits());
+}
+
+std::string RdbEntryReader::name() {
+  StringReader string = reader_.string();
+  if (string.size() > kKeyBytesMax) reader_.fail("a key's name is too long");
+  if (!reader_.ok() || !fits(string.size())) return {};
+  std::string bytes(string.size(), '\0');
+  string.read(bytes);
+  return bytes;
+}
+
+EntryPtr RdbEntryReader::string(const std::string& name) {
+  StringReader text = reader_.string();
+  if (!reader_.ok()) return nullptr;
+  EntryPtr entry = Entry::create(name);
+  if (!builds_values_) return text.skip() ? std::move(entry) : nullptr;
+  if (!fits(text.size())) return nullptr;
+  const StringOutcome outcome = read_string_value(text, *entry);
+  if (outcome == StringOutcome::kNoMemory) reader_.fail(kValueDoesNotFit);
+  return outcome == StringOutcome::kRead ? std::move(entry) : nullptr;
+}
+
+EntryPtr RdbEntryReader::filter(const std::string& name, uint64_t id) {
+  if (!reader_.ok()) return nullptr;
+  EntryPtr entry = Entry::create(name);
+  if (!builds_values_) {
+    ModuleReader(reader_).skip_to_end();
+    return reader_.ok() ? std::move(entry) : nullptr;
+  }
+  auto filter = decode_filter_of(id, reader_, budget_);
+  if (!filter) {
+    const bool fits = filter.error().message != kDoesNotFit;
+    reader_.fail(fits ? std::string_view(filter.error().message) : kValueDoesNotFit);
+    return nullptr;
+  }
+  entry->set_filter(std::move(*filter));
+  return entry;
+}
+
+bool RdbEntryReader::fits(uint64_t size) {
+  const bool does_fit = size < kSmallBytes || budget_.fits(size);
+  if (!does_fit) reader_.fail(kValueDoesNotFit);
+  return does_fit;
+}
+
+}  // namespace persistence

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+//
+// RdbEntryReader: one key of a snapshot, its name and its value, as an Entry.
+//
+// Invariants: nothing is allocated for a length that the reader's bound or the budget does not
+// cover. After a fault the reader holds the error, and no entry comes out.
+// Thread safety: none; readers of their own may work side by side.
+// Source: docs/formats.md, "Snapshots".
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/keyspace/entry.h"
+#include "core/memory_budget.h"
+#include "persistence/bytes/stream_reader.h"
+
+namespace persistence {
+
+// What stands before a key.
+struct RdbKeyAttributes {
+  uint64_t database = 0;
+  int64_t expires_at_ms = core::keyspace::kNoExpiry;
+  uint64_t idle_s = 0;
+  uint8_t use_count = core::keyspace::kFirstUseCount;
+
+  // All but the database.
+  void apply_to(core::keyspace::Entry& entry) const;
+};
+
+class RdbEntryReader {
+ public:
+  // Both must outlive it. Without `builds_values` entries have their names alone.
+  RdbEntryReader(StreamReader& reader, const core::MemoryBudget& budget, bool builds_values)
+      : reader_(reader), budget_(budget), builds_values_(builds_values) {}
+
+  std::string name();
+  // The value behind the name; null after a fault.
+  core::keyspace::EntryPtr string(const std::string& name);
+  // Behind the module's id. REQUIRES: it is one of a filter.
+  core::keyspace::EntryPtr filter(const std::string& name, uint64_t id);
+
+ private:
+  bool fits(uint64_t size);
+
+  StreamReader& reader_;
+  const core::MemoryBudget& budget_;
+  const bool builds_values_;
+};
+
+}  // namespace persistence

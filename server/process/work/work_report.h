@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+//
+// WorkReport: tells of long work while it goes on: a line of the log every few seconds, and the
+// progress line of the terminal.
+//
+//   WorkReport report("Loading", clock);
+//   report.show(0.45, [] { return std::string("503 of 1118 MB"); });
+//
+// Invariants: work that ends within kFirstLineUs leaves no line in the log, and none is left on the
+// terminal when the report is destroyed.
+// Thread safety: none; one user at a time.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "core/clock.h"
+
+namespace server {
+
+class WorkReport {
+ public:
+  static constexpr int64_t kFirstLineUs = 5 * core::kSecondUs;
+  static constexpr int64_t kLinesEveryUs = 5 * core::kSecondUs;
+
+  // `work` is how the line begins. The clock must outlive it.
+  WorkReport(std::string work, const core::Clock& clock);
+  ~WorkReport();
+  WorkReport(const WorkReport&) = delete;
+  WorkReport& operator=(const WorkReport&) = delete;
+
+  // `share` from 0 to 1; below 0: not known. `details()` gives a text for the log's line, and is
+  // called for that line alone.
+  template <class Details>
+  void show(double share, Details&& details) {
+    if (is_due(share)) log(share, details());
+  }
+
+ private:
+  // Shows the share on the terminal; whether a line of the log is due.
+  bool is_due(double share);
+  void log(double share, const std::string& details) const;
+
+  const std::string work_;
+  const core::Clock& clock_;
+  const int64_t begun_us_;
+  int64_t next_line_us_;
+};
+
+// "45 %, 503 of 1118 MB, about 3 s left"; without what is not known.
+std::string progress_text(double share, const std::string& details, double elapsed_s);
+
+}  // namespace server

@@ -1,0 +1,93 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Long work on a terminal: a line that is written over, and the log beside it."""
+
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import unittest
+
+from harness import SERVER, ServerTest, free_port, wait_until
+
+WIPE = "\r\x1b[K"
+
+
+class ProgressTest(ServerTest):
+    def setUp(self):
+        self.directory = tempfile.mkdtemp(prefix="bloomery-progress-")
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+
+    def make_snapshot(self):
+        server = self.start_server("--rdbcompression", "no", directory=self.directory)
+        with server.connect() as connection:
+            for number in range(2000):
+                connection.call("SET", f"key:{number}", os.urandom(2000))
+            self.assertEqual(connection.call("SAVE"), b"OK")
+        self.assertFalse(server.stop())
+
+    def start_on(self, stdout, stderr):
+        process = subprocess.Popen(
+            [SERVER, "--dir", self.directory, "--port", str(free_port()), "--bind", "127.0.0.1",
+             "--save", "", "--appendonly", "no", "--io-threads", "2"],
+            stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr,
+        )  # fmt: skip
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def read_terminal(self, leader, text):
+        while True:
+            try:
+                text.append(os.read(leader, 4096).decode())
+            except OSError:
+                return
+
+    def on_terminal(self):
+        """All that a terminal gets from the start to the end of a server."""
+        leader, follower = pty.openpty()
+        text = []
+        process = self.start_on(follower, follower)
+        os.close(follower)
+        reader = threading.Thread(target=self.read_terminal, args=(leader, text))
+        reader.start()
+        wait_until(lambda: "Ready to accept" in "".join(text), what="the server is ready")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(30), 0)
+        reader.join()
+        os.close(leader)
+        return "".join(text)
+
+    def test_the_log_and_the_progress_line_do_not_mix(self):
+        self.make_snapshot()
+        text = self.on_terminal()
+        self.assertIn(WIPE + "Loading [", text)
+        self.assertRegex(text, r"Loading \[=* *\] +\d+ %")
+        shown = [line.split(WIPE)[-1] for line in text.replace("\r\n", "\n").split("\n") if line]
+        for line in shown:
+            self.assertRegex(line, r"^\d+:M \d\d \w+ \d{4} [\d:.]+ [*#.-] ", text)
+            self.assertNotIn("Loading [", line)
+
+    def test_the_log_is_plain_where_nobody_watches(self):
+        self.make_snapshot()
+        process = self.start_on(subprocess.PIPE, subprocess.STDOUT)
+        lines = []
+        while not lines or "Ready to accept" not in lines[-1]:
+            lines.append(process.stdout.readline().decode())
+            self.assertNotEqual(lines[-1], "", lines)
+        process.send_signal(signal.SIGTERM)
+        lines += process.stdout.read().decode().splitlines()
+        process.stdout.close()
+        text = "\n".join(lines)
+        self.assertNotIn("\x1b", text)
+        self.assertNotIn("[==", text)
+        self.assertRegex(text, r"Ready to accept connections: Bloomery \S+, port \d+ at 127.0.0.1, "
+                               r"2 I/O threads, data in '/\S+', 2000 keys from the snapshot in "
+                               r"\d+\.\d{3} s")  # fmt: skip
+
+
+if __name__ == "__main__":
+    unittest.main()
