@@ -24,8 +24,6 @@
 namespace server {
 namespace {
 
-constexpr int64_t kReportEveryUs = 10 * core::kSecondUs;
-
 // Runs in the child. What it copies is its own and goes with it.
 core::Result<> detach_arrays(const core::keyspace::Keyspace& keyspace) {
   bool fits = true;
@@ -104,25 +102,12 @@ std::optional<SaveEnd> SaveSlot::take_ended() {
   // A sync that has failed is not waited for: the base is what makes good for it.
   const persistence::AofWriter& writer = log_.writer();
   if (!writer.awaits_sync() || writer.has_lost_sync()) child_->let_begin();
-  if (!result) {
-    report_progress();
-    return std::nullopt;
-  }
+  if (!result) return std::nullopt;
   SaveEnd end{*result, !*result && child_->was_killed(),
               (parts_.clock.monotonic_us() - child_->started_us()) / core::kSecondUs,
               child_->figures().copied_bytes, changes_at_fork_};
   child_.reset();
   return end;
-}
-
-void SaveSlot::report_progress() {
-  const int64_t now_us = parts_.clock.monotonic_us();
-  if (now_us - child_->started_us() <= kReportEveryUs || now_us < next_report_us_) return;
-  next_report_us_ = now_us + kReportEveryUs;
-  const SaveProgress progress = progress_of_child();
-  log_notice("Background save: {:.0f} %, {} of {} keys, {} bytes written, about {} s left",
-             progress.share() * 100, progress.written_keys, progress.total_keys,
-             progress.written_bytes, progress.left_s());
 }
 
 SaveProgress SaveSlot::progress() const {

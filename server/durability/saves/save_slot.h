@@ -82,9 +82,8 @@ class SaveSlot {
   uint64_t fork_count() const { return fork_count_; }
 
  private:
-  // REQUIRES for both: mutex_, and a child.
+  // REQUIRES: mutex_, and a child.
   SaveProgress progress_of_child() const;
-  void report_progress();
 
   const DataParts parts_;
   AppendLog& log_;
@@ -99,7 +98,6 @@ class SaveSlot {
   uint64_t keys_at_fork_ = 0;
   uint64_t bytes_at_fork_ = 0;
   uint64_t changes_at_fork_ = 0;
-  int64_t next_report_us_ = 0;
 };
 
 }  // namespace server

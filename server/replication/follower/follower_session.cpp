@@ -214,6 +214,7 @@ core::Result<> FollowerSession::write_snapshot() {
 }
 
 core::Result<> FollowerSession::finish_snapshot() {
+  snapshot_space_.reset();
   log_notice("Received {} bytes of a snapshot from the leader", link_->snapshot_received());
   if (auto synced = snapshot_->sync(); !synced) return synced;
   send_keep_alive();

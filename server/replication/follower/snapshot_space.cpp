@@ -5,13 +5,35 @@
 
 #include <algorithm>
 
+#include "core/clock.h"
+#include "server/process/work/work_report.h"
+
 namespace server {
+namespace {
+
+const core::SystemClock kArrivalClock;
+
+}  // namespace
+
+SnapshotSpace::SnapshotSpace(persistence::FileSystem& files, std::string directory)
+    : files_(files),
+      directory_(std::move(directory)),
+      report_(std::make_unique<WorkReport>("Receiving the leader's snapshot", kArrivalClock)) {}
+
+SnapshotSpace::~SnapshotSpace() = default;
 
 core::Result<> SnapshotSpace::check(uint64_t received_bytes, int64_t announced_bytes) {
   // What must stay free besides: a sixteenth of the device, but no more than this.
   constexpr uint64_t kKeptBytesMax = uint64_t{1} << 30;
   constexpr uint64_t kKeptShare = 16;
   if (received_bytes < next_bytes_) return {};
+  constexpr uint64_t kMegabyte = 1'000'000;
+  const double share = announced_bytes > 0 ? double(received_bytes) / double(announced_bytes) : -1;
+  report_->show(share, [&] {
+    const std::string total =
+        announced_bytes > 0 ? fmt::format(" of {}", announced_bytes / int64_t{kMegabyte}) : "";
+    return fmt::format("{}{} MB", received_bytes / kMegabyte, total);
+  });
   next_bytes_ = received_bytes + kStepBytes;
   const auto space = files_.space(directory_);
   if (!space) return {};

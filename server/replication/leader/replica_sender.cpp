@@ -2,6 +2,7 @@
 #include "server/replication/leader/replica_sender.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -11,6 +12,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "core/clock.h"
+#include "server/process/work/work_report.h"
 #include "server/transport/tls_stream.h"
 
 namespace server {
@@ -18,6 +21,8 @@ namespace {
 
 // Of one link before the others have their turn.
 constexpr uint64_t kTurnBytes = uint64_t{1} << 20;
+
+const core::SystemClock kSendingClock;
 
 bool is_temporary(int error) {
   return error == EAGAIN || error == EWOULDBLOCK || error == EINTR;
@@ -38,10 +43,14 @@ ReplicaSender::ReplicaSender(std::shared_ptr<Session> its_session)
     : session(std::move(its_session)),
       socket(::fcntl(session->socket.descriptor, F_DUPFD_CLOEXEC, 0)) {}
 
+ReplicaSender::~ReplicaSender() = default;
+
 void ReplicaSender::send_file(Descriptor file, uint64_t size_bytes) {
   file_ = std::move(file);
   file_sent_ = 0;
   file_size_ = size_bytes;
+  report_ = std::make_unique<WorkReport>(fmt::format("Sending a snapshot to {}", session->address),
+                                         kSendingClock);
 }
 
 ReplicaSender::Progress ReplicaSender::pump(const Backlog& backlog, bool flows,
@@ -98,8 +107,13 @@ ReplicaSender::Progress ReplicaSender::pump_file(uint64_t& sent) {
     file_sent_ += taken;
     sent += taken;
     room -= taken;
+    report_->show(double(file_sent_) / double(file_size_), [this] {
+      constexpr uint64_t kMegabyte = 1'000'000;
+      return fmt::format("{} of {} MB", file_sent_ / kMegabyte, file_size_ / kMegabyte);
+    });
     if (stream_holds_bytes_) return Progress::kBlocked;
   }
+  report_.reset();
   file_ = Descriptor();
   return Progress::kFileSent;
 }

@@ -24,6 +24,8 @@
 
 namespace server {
 
+class WorkReport;
+
 // Owns a file descriptor.
 class Descriptor {
  public:
@@ -50,6 +52,7 @@ class ReplicaSender {
 
   // Has a second descriptor of the session's socket, unless there are none left.
   explicit ReplicaSender(std::shared_ptr<Session> session);
+  ~ReplicaSender();
   ReplicaSender(const ReplicaSender&) = delete;
   ReplicaSender& operator=(const ReplicaSender&) = delete;
 
@@ -86,6 +89,7 @@ class ReplicaSender {
   Descriptor file_;
   uint64_t file_sent_ = 0;
   uint64_t file_size_ = 0;
+  std::unique_ptr<WorkReport> report_;  // while there is a file
 };
 
 }  // namespace server

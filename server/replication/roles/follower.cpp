@@ -2,6 +2,7 @@
 #include "server/replication/roles/follower.h"
 
 #include <fmt/format.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <cassert>
@@ -59,6 +60,7 @@ void Follower::start(ReplayerFactory make_replayer) {
     });
   }
   thread_ = std::thread([this] { run(); });
+  ::pthread_setname_np(thread_.native_handle(), "follower");
 }
 
 void Follower::stop() {
