@@ -27,6 +27,10 @@ double ratio_of(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
+double megabytes(uint64_t bytes) {
+  return static_cast<double>(bytes) / 1e6;
+}
+
 int64_t difference(uint64_t a, uint64_t b) {
   return static_cast<int64_t>(a) - static_cast<int64_t>(b);
 }
@@ -187,21 +191,31 @@ void memory_stats(Context& ctx) {
 void memory_doctor(Context& ctx) {
   const MemoryFigures figures = measure(ctx);
   std::string report;
+  const std::string used = fmt::format("{:.1f} MB", megabytes(figures.used_bytes));
   if (figures.used_bytes < kSmallBytes) {
-    return ctx.reply.verbatim("Too little memory is in use to judge it.\n", "txt");
+    return ctx.reply.verbatim(fmt::format("Only {} are in use: too little to judge by.\n", used),
+                              "txt");
   }
   if (ratio_of(figures.peak_bytes, figures.used_bytes) > kHighRatio) {
-    report +=
-        "Peak: much more memory was in use at some time than is now, so the resident set "
-        "may stay large until pages are given back (MEMORY PURGE).\n";
+    report += fmt::format(
+        "Peak: {:.1f} MB were in use at some time, {} are now. The process may still hold what it "
+        "needed then; MEMORY PURGE gives free pages back.\n",
+        megabytes(figures.peak_bytes), used);
   }
-  if (ratio_of(figures.allocator.active_bytes, figures.allocator.allocated_bytes) > kHighRatio) {
-    report += "Fragmentation: many pages are only partly used, as after deleting many keys.\n";
+  const AllocatorFigures& allocator = figures.allocator;
+  if (ratio_of(allocator.active_bytes, allocator.allocated_bytes) > kHighRatio) {
+    report += fmt::format(
+        "Fragmentation: {:.1f} MB lie in pages of {:.1f} MB, which are only partly used, as after "
+        "many keys were deleted. New keys fill them; a restart packs them.\n",
+        megabytes(allocator.allocated_bytes), megabytes(allocator.active_bytes));
   }
   if (ratio_of(figures.resident_bytes, figures.used_bytes) > kHighRatio) {
-    report += "Resident set: the process holds much more memory than it uses.\n";
+    report += fmt::format(
+        "Resident set: the process holds {:.1f} MB and uses {}. MEMORY PURGE gives free pages "
+        "back; if it does not help, MEMORY STATS tells what holds them.\n",
+        megabytes(figures.resident_bytes), used);
   }
-  if (report.empty()) report = "No memory problem was found.\n";
+  if (report.empty()) report = fmt::format("No memory problem was found, {} are in use.\n", used);
   ctx.reply.verbatim(report, "txt");
 }
 

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+#include <chrono>
+#include <string>
+#include <thread>
+
 #include "tests/support/key_test.h"
 
 namespace server {
@@ -51,8 +55,26 @@ TEST_F(MemoryCommandsTest, StatsAreAMapOfNumbers) {
 
 TEST_F(MemoryCommandsTest, DoctorPurgeAndReportAnswer) {
   EXPECT_TRUE(run({"MEMORY", "DOCTOR"}).starts_with("$"));
+  put("big", std::string(size_t{6} << 20, 'x'));
+  EXPECT_NE(run({"MEMORY", "DOCTOR"}).find(" MB"), std::string::npos) << "figures, not words alone";
   EXPECT_TRUE(run({"MEMORY", "MALLOC-STATS"}).starts_with("$"));
   EXPECT_EQ(run({"MEMORY", "PURGE"}), kOk);
+}
+
+TEST_F(MemoryCommandsTest, TheDoctorTellsOfAPeakWithFigures) {
+  put("stays", std::string(size_t{6} << 20, 'x'));
+  put("goes", std::string(size_t{200} << 20, 'x'));
+  run({"MEMORY", "DOCTOR"});
+  run({"DEL", "goes"});
+  // A big value is freed by another thread.
+  std::string report;
+  for (int tries = 0; tries < 500 && report.find("Peak: ") == std::string::npos; ++tries) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    report = run({"MEMORY", "DOCTOR"});
+  }
+  EXPECT_NE(report.find("Peak: "), std::string::npos) << report;
+  EXPECT_NE(report.find(" MB were in use at some time, "), std::string::npos) << report;
+  EXPECT_NE(report.find("MEMORY PURGE gives free pages back"), std::string::npos) << report;
 }
 
 TEST_F(MemoryCommandsTest, StatsRunInsideExec) {
