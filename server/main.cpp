@@ -18,6 +18,7 @@
 #include "server/bulk/export_snapshot.h"
 #include "server/config/command_line.h"
 #include "server/config/config.h"
+#include "server/process/crash/crash_log.h"
 #include "server/process/log.h"
 #include "server/process/supervision/health_check.h"
 #include "server/server.h"
@@ -123,6 +124,8 @@ int main(int argc, char** argv) {
   if (config.daemonize() && !become_daemon()) return EXIT_SUCCESS;
   server::log_notice("Bloomery {} is starting, {} I/O threads. Port: {} PID: {}", BLOOMERY_VERSION,
                      config.io_thread_count(), config.port(), getpid());
+  server::install_crash_log(config.log_file());
+  const server::CrashStack crash_stack;
   try {
     return serve(config);
   } catch (const std::exception& error) {

@@ -40,6 +40,7 @@
 #include "server/net/listener.h"
 #include "server/net/message_delivery.h"
 #include "server/net/periodic.h"
+#include "server/process/crash/crash_log.h"
 #include "server/process/descriptor_limit.h"
 #include "server/process/gauges.h"
 #include "server/process/log.h"
@@ -52,6 +53,7 @@
 #include "server/pubsub/key_events.h"
 #include "server/pubsub/monitor_feed.h"
 #include "server/pubsub/tracking.h"
+#include "server/ready_line.h"
 #include "server/replication/leader/leader.h"
 #include "server/replication/roles/follower.h"
 #include "server/replication/roles/shutdown.h"
@@ -213,6 +215,7 @@ struct Server::Parts final : AckListener,
   KeyEvents key_events;
   Tracking tracking;
   Statistics statistics;
+  const CrashTrails crash_trails{statistics};
   Observer observer;
   MemoryMonitor memory;
   Gauges gauges;
@@ -431,7 +434,7 @@ void Server::recover() {
   });
   parts.durability.availability.end(Availability::kLoading);
   parts.clustering.start();
-  log_notice("Ready to accept connections");
+  log_notice("{}", ready_line(config_, parts.durability.loader().figures(), parts.keyspace));
   supervisor_.ready("Ready to accept connections");
 }
 

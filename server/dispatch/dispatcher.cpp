@@ -365,6 +365,7 @@ void Dispatcher::run(Context& ctx) {
   const size_t mark = replies.size();
   const uint64_t start = TickClock::now();
   ctx.is_journalled = false;
+  counters_.trail.note(counters_.commands_processed.value(), ctx.command->full_name);
   ctx.command->row->handler(ctx);
   const uint64_t ticks = TickClock::now() - start;
   CommandCounters& counters = counters_.commands[ctx.command->index];

@@ -7,6 +7,7 @@
 #include <ctime>
 
 #include "server/net/connection.h"
+#include "server/process/crash/crash_log.h"
 #include "server/transport/stream.h"
 
 namespace server::net {
@@ -69,6 +70,7 @@ void IoThreads::run() {
     IoThread& thread = *threads_[i];
     thread.thread_ = std::thread([&thread] {
       ::pthread_setname_np(::pthread_self(), ("io-" + std::to_string(thread.index)).c_str());
+      const CrashStack crash_stack;
       thread.loop.run();
     });
     ::pthread_getcpuclockid(thread.thread_.native_handle(), &thread.cpu_clock_);

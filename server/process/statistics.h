@@ -48,6 +48,25 @@ struct CommandCounters {
   void add_latency(uint64_t ticks_taken);
 };
 
+// The names of the commands that a thread has begun last, for a crash's report.
+// Invariants: names outlive the process' last command. Thread safety: one thread notes, any reads.
+class CommandTrail {
+ public:
+  static constexpr size_t kLength = 16;
+
+  // `number`: of the commands that the thread has ended.
+  void note(uint64_t number, const std::string& name) {
+    names_[number % kLength].store(&name, std::memory_order_relaxed);
+  }
+  // What was noted so with `number`, or later; null for nothing.
+  const std::string* name(uint64_t number) const {
+    return names_[number % kLength].load(std::memory_order_relaxed);
+  }
+
+ private:
+  std::array<std::atomic<const std::string*>, kLength> names_{};
+};
+
 // The counters of one thread.
 struct alignas(64) ThreadStatistics {
   explicit ThreadStatistics(size_t command_count) : commands(command_count) {}
@@ -63,6 +82,7 @@ struct alignas(64) ThreadStatistics {
   Counter keyspace_misses;
   Counter query_buffer_disconnections;
   Counter output_buffer_disconnections;
+  CommandTrail trail;                     // by commands_processed
   std::vector<CommandCounters> commands;  // by RegisteredCommand::index
 };
 
@@ -75,6 +95,9 @@ class Statistics {
   }
 
   ThreadStatistics& thread(size_t index) { return *threads_[index]; }
+  // With the one of the stream, which is the last.
+  size_t thread_count() const { return threads_.size(); }
+  const ThreadStatistics& thread(size_t index) const { return *threads_[index]; }
   // Of the thread that carries out a leader's stream.
   ThreadStatistics& stream() { return *threads_.back(); }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "server/process/tick_thread.h"
 
+#include <pthread.h>
 #include <utility>
 
 namespace server {
@@ -8,6 +9,7 @@ namespace server {
 void TickThread::start(Tick tick) {
   is_running_ = true;
   thread_ = std::thread([this, tick = std::move(tick)] { run(tick); });
+  ::pthread_setname_np(thread_.native_handle(), "tick");
 }
 
 void TickThread::stop() {

@@ -2,6 +2,7 @@
 #include "server/cluster/node/cluster_node.h"
 
 #include <fmt/format.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
@@ -119,6 +120,7 @@ void ClusterNode::start() {
     presence_->start();
   });
   thread_ = std::thread([this] { io_.run(); });
+  ::pthread_setname_np(thread_.native_handle(), "cluster");
   log_notice("Cluster: this node is {} of the cluster '{}'", file_.id,
              parts_.config.text(OptionId::kClusterName));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "server/durability/log/append_log.h"
 
+#include <pthread.h>
 #include <sys/prctl.h>
 
 #include <chrono>
@@ -37,6 +38,7 @@ std::string AppendLog::failure_text() const {
 void AppendLog::start() {
   stopping_ = false;
   thread_ = std::thread([this] { run(); });
+  ::pthread_setname_np(thread_.native_handle(), "append-log");
 }
 
 void AppendLog::stop() {

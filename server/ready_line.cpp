@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+#include "server/ready_line.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <system_error>
+
+#include "core/keyspace/keyspace.h"
+#include "server/config/config.h"
+#include "server/durability/loading/recovery.h"
+
+namespace server {
+namespace {
+
+std::string addresses(const Config& config) {
+  std::string text;
+  const auto add = [&text](std::string_view name, int64_t port) {
+    if (port != 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, port);
+  };
+  add("port", config.port());
+  add("TLS port", config.integer(OptionId::kTlsPort));
+  add("HTTP port", config.integer(OptionId::kHttpPort));
+  const std::string socket = config.text(OptionId::kUnixSocket);
+  if (!socket.empty()) text += fmt::format("{}socket {}", text.empty() ? "" : ", ", socket);
+  return text;
+}
+
+// `dir` may be relative; who reads the log later wants to know to what.
+std::string directory(const Config& config) {
+  std::error_code error;
+  const auto path = std::filesystem::current_path(error);
+  return error ? config.directory() : path.string();
+}
+
+std::string loaded_text(const LoadFigures& loaded, const core::keyspace::Keyspace& keyspace) {
+  const char* const source = loaded.source;
+  if (source == nullptr) return "nothing to load";
+  uint64_t key_count = 0;
+  for (unsigned i = 0; i < keyspace.database_count(); ++i) key_count += keyspace.db_size(i);
+  return fmt::format("{} keys from the {} in {:.3f} s", key_count, source,
+                     double(loaded.took_us) / 1e6);
+}
+
+}  // namespace
+
+std::string ready_line(const Config& config, const LoadFigures& loaded,
+                       const core::keyspace::Keyspace& keyspace) {
+  return fmt::format(
+      "Ready to accept connections: Bloomery {}, {} at {}, {} I/O threads, data in '{}', {}",
+      BLOOMERY_VERSION, addresses(config), config.text(OptionId::kBind), config.io_thread_count(),
+      directory(config), loaded_text(loaded, keyspace));
+}
+
+}  // namespace server

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+//
+// The one line of the log that tells what has started: version, ports, threads, directory, and what
+// was loaded in which time.
+//
+// Thread safety: a pure function.
+#pragma once
+
+#include <string>
+
+namespace core::keyspace {
+class Keyspace;
+}
+
+namespace server {
+
+class Config;
+struct LoadFigures;
+
+// It begins with "Ready to accept connections", which scripts wait for.
+std::string ready_line(const Config& config, const LoadFigures& loaded,
+                       const core::keyspace::Keyspace& keyspace);
+
+}  // namespace server

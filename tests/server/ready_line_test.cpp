@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#include "server/ready_line.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "core/keyspace/keyspace.h"
+#include "server/config/config.h"
+#include "server/durability/loading/recovery.h"
+#include "tests/support/upsert.h"
+
+namespace server {
+namespace {
+
+TEST(ReadyLine, TellsWhatHasStartedAndWhatItHas) {
+  Config config;
+  const char* argv[] = {"server",     "--port", "7000",         "--bind", "127.0.0.1",
+                        "--tls-port", "0",      "--io-threads", "3"};
+  ASSERT_TRUE(config.load(std::size(argv), argv));
+  core::keyspace::Keyspace keyspace(4, 1);
+  LoadFigures loaded;
+  const std::string start = fmt::format(
+      "Ready to accept connections: Bloomery {}, port 7000 at 127.0.0.1, 3 I/O threads, data in "
+      "'{}', ",
+      BLOOMERY_VERSION, std::filesystem::current_path().string());
+  EXPECT_EQ(ready_line(config, loaded, keyspace), start + "nothing to load");
+  loaded.source = "snapshot";
+  loaded.took_us = 1'234'567;
+  for (const unsigned database : {0U, 3U}) {
+    core::keyspace::upsert(keyspace, database, keyspace.ref("key"), core::keyspace::kIgnoreExpiry);
+  }
+  EXPECT_EQ(ready_line(config, loaded, keyspace), start + "2 keys from the snapshot in 1.235 s");
+}
+
+}  // namespace
+}  // namespace server
