@@ -37,6 +37,7 @@ ReplicationFacts ClusterHost::facts(const Shard* shard) {
   const uint64_t offset = parts_.replication.offset();
   const bool has_history = epoch_ != 0 || offset != 0 || parts_.keyspace.db_size(0) != 0;
   facts.has_whole_copy = !is_loading && !is_torn_ && has_history;
+  facts.keeps_log = parts_.config.flag(OptionId::kAppendOnly);
   facts.position = {epoch_, offset};
   if (shard == nullptr) return facts;
   for (const Leader::Description& replica : parts_.leader.describe()) {
@@ -53,7 +54,7 @@ void ClusterHost::promote(uint64_t epoch) {
   parts_.follower.promote(Locking::kTake);
   // A leader that has come back without its data has no history either.
   const bool has_data = parts_.replication.offset() != 0 || parts_.keyspace.db_size(0) != 0;
-  if (epoch_ != 0 || has_data) epoch_ = epoch;
+  if (epoch != 0 && (epoch_ != 0 || has_data)) epoch_ = epoch;
   is_torn_ = false;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "server/cluster_host.h"
 
+#include <vector>
+
 #include "tests/server/cluster/sample_topology.h"
 #include "tests/support/command_test.h"
 
@@ -31,6 +33,10 @@ TEST_F(ClusterHostTest, EmptyServerHasNoCopy) {
 }
 
 TEST_F(ClusterHostTest, LeaderThatLostItsDataHasNoHistory) {
+  EXPECT_TRUE(facts().keeps_log);
+  const std::vector<const char*> words{"bloomery-server", "--appendonly", "no"};
+  ASSERT_TRUE(config_.load(static_cast<int>(words.size()), words.data()));
+  EXPECT_FALSE(facts().keeps_log);
   host_.promote(7);
   EXPECT_FALSE(facts().has_whole_copy);
   EXPECT_EQ(facts().position, (HistoryPosition{0, 0}));
@@ -41,6 +47,11 @@ TEST_F(ClusterHostTest, LeaderHasTheHistoryOfItsEpoch) {
   host_.promote(7);
   EXPECT_TRUE(facts().has_whole_copy);
   EXPECT_EQ(facts().position.epoch, 7U);
+  EXPECT_EQ(replication_.cluster_place().epoch, 7U);
+  // Of an earlier life: it gives its stream to nobody.
+  host_.promote(0);
+  EXPECT_EQ(facts().position.epoch, 7U);
+  EXPECT_EQ(replication_.cluster_place().epoch, 0U);
   EXPECT_TRUE(facts().replicas.empty());
 }
 

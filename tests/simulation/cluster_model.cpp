@@ -355,7 +355,7 @@ void ClusterModel::perform_one(Node& node, const MemberAction& action) {
     ++result_.leaders;
     node.follows.clear();
     node.acks.clear();
-    if (options_.mutation == Mutation::kSuccessorNeverWaits) {
+    if (options_.mutation == Mutation::kSuccessorNeverWaits && promote->epoch != 0) {
       node.member->resigned(clock_us, node.shard, promote->epoch - 1);
     }
   } else if (const auto* follow = std::get_if<Follow>(&action)) {

@@ -22,7 +22,7 @@ from harness import wait_until
 FAULTS = os.environ.get(
     "BLOOMERY_FAULTS",
     "kill_a_leader stop_a_leader cut_a_leader_off stop_etcds_leader kill_etcds_leader "
-    "end_a_lease_early stop_all_of_etcd",
+    "end_a_lease_early restart_a_leader stop_all_of_etcd",
 ).split()
 # By cluster-node-timeout; 5 s is the default.
 FAILOVER_MAX_S = {2.5: 6, 5: 10}
@@ -184,6 +184,18 @@ class ClusterFaultsTest(ClusterLoadTest):
             self.unsafe.append((0, revoked - 0.5, witness.first_of(leader)))
             self.check_order(witness, old, leader)
         self.check_errors(revoked, [0])
+        self.wait_until_whole()
+
+    def restart_a_leader(self):
+        """Killed, and there again before anybody knows: it has its log, or its replica has all."""
+        old = self.leader(1)
+        killed = time.monotonic()
+        old.crash()
+        self.restart(old)
+        each = self.wait_for_writers(killed + 0.1, [1])
+        told = ", ".join(f"{name} {seconds:.1f}" for name, seconds in each.items())
+        print(f"  writes went on after {told} s", flush=True)
+        self.check_errors(killed, [1], may_be_down=True)
         self.wait_until_whole()
 
     def stop_all_of_etcd(self):

@@ -128,6 +128,32 @@ class ClusterPermitTest(ClusterTest):
         for member in self.etcd.members:
             member.resume()
 
+    def test_a_leader_that_lost_its_data_leaves_the_shard_to_its_replica(self):
+        """It is there again before anybody knows that it was gone, with a snapshot that is old: its
+        replica must not take that over."""
+        writer = self.start_writer()
+        with self.leader.connect() as connection:
+            connection.call("SAVE")
+        time.sleep(REPLICATED_S)
+        writer.end()
+        self.leader.crash()
+        again = self.start_node(
+            self.etcd, 0, "--repl-diskless-sync-delay", "0", port=self.leader.port,
+            directory=self.leader.directory,
+        )  # fmt: skip
+        again.expect_log(".*")
+        wait_until(
+            lambda: self.shard()["leader"] == self.replica.node_id, FAILOVER_TIMEOUT_S,
+            "the replica leads",
+        )  # fmt: skip
+        self.wait_for_state(self.replica)
+        self.check_present(self.replica, writer.acknowledged)
+        self.wait_for_replicas([again, self.replica], 1)
+        with again.connect() as connection:
+            connection.call("READONLY")
+            missing = [k for k, *_ in writer.acknowledged if connection.call("GET", k) != b"v"]
+        self.assertEqual(missing, [], "it has them again")
+
     def test_a_lease_that_ends_early_loses_nothing(self):
         writer = self.start_writer()
         text = self.etcd.control("lease", "list")

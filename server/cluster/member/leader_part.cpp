@@ -85,7 +85,7 @@ bool LeaderPart::etcd_answers(int64_t now_us) const {
 bool LeaderPart::has_lost_data(const Shard& shard, int64_t now_us) const {
   const MemberOptions& options = state_.options;
   return epoch_ != 0 && needs_new_epoch_ && shard.insync.size() > 1 &&
-         !state_.facts.has_whole_copy && options.kept_epoch != 0 &&
+         !(state_.facts.has_whole_copy && state_.facts.keeps_log) && options.kept_epoch != 0 &&
          options.kept_shard == shard.name &&
          now_us < options.started_us + kLostDataTimeouts * kTimeoutAsks * options.times.ask_us;
 }

@@ -60,7 +60,7 @@ void Member::adopt(int64_t now_us, const TopologyVersion& seen) {
     if (!moved && leader_->epoch() == now->epoch) return;
     const MemberOptions& options = state_.options;
     was_led_before |= now->name == options.kept_shard && now->epoch <= options.kept_epoch;
-    state_.actions.emplace_back(Promote{now->epoch});
+    state_.actions.emplace_back(Promote{was_led_before ? 0 : now->epoch});
     replica_->led();
     return leader_->start(*now, was_led_before, now_us);
   }

@@ -87,8 +87,8 @@ class Member {
   const Shard* shard() const { return state_.shard(); }
   // etcd answered this leader not long ago.
   bool etcd_answers(int64_t now_us) const;
-  // A leader that has lost its data in a restart: it leaves the shard to the members that have
-  // them, for a while. alive/<own id> is not to be written then.
+  // A leader that has lost its data in a restart, or may have lost the newest: it leaves the shard
+  // to the members that have them, for a while. alive/<own id> is not to be written then.
   bool has_lost_data(int64_t now_us) const;
 
  private:

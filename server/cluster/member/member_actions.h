@@ -36,6 +36,9 @@ struct ReplicationFacts {
   bool has_whole_copy = false;
   HistoryPosition position;
   std::vector<Replica> replicas;  // of a leader
+  // What a start finds on the disk is all that this node had acknowledged, or nearly so: it keeps a
+  // log. A snapshot alone may be old.
+  bool keeps_log = true;
 };
 
 // Reads the topology, linearizably. `known_revision`: the answer may be "no newer one than that".
@@ -90,7 +93,8 @@ struct HoldWrites {};
 // To be done once the topology that this node has is shown to clients.
 struct ReleaseWrites {};
 
-// Makes this node the leader; it acknowledges when its permit allows it.
+// Makes this node the leader; it acknowledges when its permit allows it. Epoch 0: it has led before
+// it started, and gives its stream to nobody, for replicas may have more than it has.
 struct Promote {
   uint64_t epoch = 0;
 };

@@ -362,7 +362,9 @@ void ClusterNode::carry_out(const ReleaseWrites& /*action*/) {
 }
 
 void ClusterNode::carry_out(const Promote& action) {
-  log_notice("Cluster: this node leads its shard in epoch {}", action.epoch);
+  if (action.epoch != 0) {
+    log_notice("Cluster: this node leads its shard in epoch {}", action.epoch);
+  }
   parts_.host.promote(action.epoch);
 }
 

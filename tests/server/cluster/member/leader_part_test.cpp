@@ -228,5 +228,22 @@ TEST_F(LeaderPartTest, ALeaderThatLostItsDataLeavesTheShardToItsMembersForAWhile
   EXPECT_EQ(last<ChangeTopology>().topology.shard("s1")->epoch, 8U);
 }
 
+TEST_F(LeaderPartTest, ALeaderWithoutALogMayHaveLostItsNewestData) {
+  be(kA, "s1", 7);
+  facts_.keeps_log = false;
+  pass(0);
+  see(sample_topology(), 10);
+  EXPECT_TRUE(member_->has_lost_data(now_us_));
+  // Nobody else has them: it leads on.
+  be(kA, "s1", 7);
+  facts_.keeps_log = false;
+  pass(0);
+  Topology alone = sample_topology();
+  alone.shard("s1")->insync = {kA};
+  see(alone, 10);
+  EXPECT_FALSE(member_->has_lost_data(now_us_));
+  EXPECT_EQ(last<ChangeTopology>().topology.shard("s1")->epoch, 8U);
+}
+
 }  // namespace
 }  // namespace server::cluster

@@ -24,7 +24,7 @@ TEST_F(MemberTest, WithoutATopologyItDoesNothing) {
 TEST_F(MemberTest, AStartedLeaderWritesANewEpochFirst) {
   be(kA);
   see(sample_topology(), 10);
-  EXPECT_EQ(last<Promote>().epoch, 7U);
+  EXPECT_EQ(last<Promote>().epoch, 0U) << "replicas may have more than it has";
   const auto change = last<ChangeTopology>();
   EXPECT_EQ(change.revision, 10U);
   EXPECT_EQ(change.topology.shard("s1")->epoch, 8U);
