@@ -68,6 +68,28 @@ class ClusterAnnounceTest(ClusterTest):
             self.assertEqual(slots[0][2][3], {b"hostname": b"node0.example"})
             self.check_offsets(connection, servers)
 
+    def test_an_address_may_change(self):
+        servers = self.start_cluster(1, 1)
+        self.wait_for_replicas(servers, 1)
+        leader, replica = servers
+        replica.expect_log("connection")
+        way = CuttingProxy(leader.port)
+        self.addCleanup(way.close)
+        with leader.connect() as connection, replica.connect() as other:
+            connection.call("CONFIG", "SET", "cluster-announce-hostname", "a.example",
+                            "cluster-announce-port", way.port)  # fmt: skip
+            wait_until(
+                lambda: b"MOVED 15495 127.0.0.1:%d" % way.port
+                == other.call("GET", "a").text.encode(), 10, lambda: other.call("GET", "a"),
+            )  # fmt: skip
+            told = connection.call("CLUSTER", "NODES").decode()
+            self.assertIn(f"127.0.0.1:{way.port}@{way.port + 10000},a.example myself", told)
+            # The replica goes that way now, too.
+            wait_until(lambda: way.count > 0, 10, "the replica comes")
+            self.assertEqual(connection.call("SET", "a", "1"), b"OK")
+            self.assertEqual(connection.call("WAIT", 1, 10000), 1)
+        self.wait_for_replicas(servers, 1)
+
     def check_offsets(self, connection, servers):
         """A leader knows how far its replicas are; they tell once a second."""
         def offsets():

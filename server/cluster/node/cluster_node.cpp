@@ -10,6 +10,7 @@
 #include <variant>
 
 #include "server/cluster/member/member.h"
+#include "server/cluster/node/announced.h"
 #include "server/cluster/permit_clock.h"
 #include "server/config/config.h"
 #include "server/config/words.h"
@@ -47,6 +48,12 @@ MemberOptions member_options(const NodeFile& file, const PermitTimes& times) {
 }
 
 }  // namespace
+
+bool FollowedLeader::has_moved(const Topology& topology) const {
+  const Node* const leader = topology.node(action.leader);
+  if (leader == nullptr) return false;
+  return leader->ip != node.ip || leader->port != node.port || leader->tls_port != node.tls_port;
+}
 
 core::Result<std::unique_ptr<ClusterNode>> ClusterNode::make(const Parts& parts) {
   const Config& config = parts.config;
@@ -107,6 +114,7 @@ core::Result<> ClusterNode::connect() {
   presence_ = std::make_unique<Presence>(
       io_, *client_, Presence::Terms{keys_.alive(file_.id), value, timeout_},
       [this] { return !member_->has_lost_data(permit_clock_us()); });
+  announcer_ = std::make_unique<Announcer>(*client_, keys_, config, file_.id);
   peers_ = std::make_unique<Peers>(io_, config, parts_.tls);
   return {};
 }
@@ -132,6 +140,7 @@ void ClusterNode::stop() {
   // No handler of theirs runs any more.
   parts_.state.set_service(Service::kDown);
   peers_.reset();
+  announcer_.reset();
   presence_.reset();
   feed_.reset();
   client_.reset();
@@ -175,6 +184,7 @@ void ClusterNode::end_retirement() {
 void ClusterNode::tick() {
   member_->tick(permit_clock_us(), parts_.host.facts(member_->shard()));
   settle();
+  if (presence_->etcd_answers()) announcer_->tick(permit_clock_us(), member_->topology());
   timer_.expires_after(
       std::chrono::microseconds(std::max<int64_t>(1000, times_.ask_us / kTicksPerQuestion)));
   timer_.async_wait([this](const boost::system::error_code& error) {
@@ -188,9 +198,8 @@ void ClusterNode::topology_seen(const TopologyVersion& seen) {
 }
 
 void ClusterNode::alive_seen(const IdSet& alive) {
-  view_is_due_ = view_is_due_ || !knows_alive_ || alive != alive_;
+  due_.view = due_.view || alive != alive_;
   alive_ = alive;
-  knows_alive_ = true;
   if (!alive.contains(file_.id)) presence_->key_is_missing();
   member_->alive_seen(permit_clock_us(), alive);
   settle();
@@ -200,20 +209,22 @@ void ClusterNode::settle() {
   // An end of the permit at once, its beginning behind what comes with it. How commands are served
   // is shown behind the view: with the old one a deposed leader would answer CLUSTERDOWN.
   if (service_of(member_->service(permit_clock_us())) != Service::kUp) show_permit();
+  if (member_->topology().revision > file_.topology.revision) {
+    file_.topology = member_->topology();
+    due_ = Due{true, true, due_.release};
+  }
   for (auto actions = member_->take_actions(); !actions.empty();
        actions = member_->take_actions()) {
     for (const MemberAction& action : actions) {
       std::visit([this](const auto& one) { carry_out(one); }, action);
     }
   }
-  if (member_->topology().revision > file_.topology.revision) {
-    file_.topology = member_->topology();
-    view_is_due_ = true;
-    (void)keep_file();
-  }
-  if (std::exchange(view_is_due_, false)) publish_view();
+  if (followed_.has_moved(file_.topology.topology)) carry_out(followed_.action);
+  if (std::exchange(due_.view, false)) publish_view();
   show_service();
-  if (std::exchange(must_release_, false)) parts_.host.release_writes();
+  if (std::exchange(due_.release, false)) parts_.host.release_writes();
+  // Last: clients need not wait for the disk, unless an epoch had to be kept.
+  if (due_.file) (void)keep_file();
   end_retirement();
 }
 
@@ -241,9 +252,11 @@ void ClusterNode::publish_view() {
   if (file_.topology.revision == 0) {
     parts_.state.publish(std::make_shared<View>(file_.id));
   } else {
-    std::vector<std::string> alive(alive_.begin(), alive_.end());
-    // Until etcd has told, nobody is taken for dead.
-    if (!knows_alive_) {
+    std::vector<std::string> alive;
+    if (alive_) {
+      alive.assign(alive_->begin(), alive_->end());
+    } else {
+      // Until etcd has told, nobody is taken for dead.
       for (const Node& node : file_.topology.topology.nodes) alive.push_back(node.id);
     }
     parts_.state.publish(std::make_shared<View>(file_.id, file_.topology, std::move(alive)));
@@ -252,6 +265,7 @@ void ClusterNode::publish_view() {
 }
 
 bool ClusterNode::keep_file() {
+  due_.file = false;
   const auto written = write_node_file(path_, file_);
   if (!written) log_warning("Cluster: {}", written.error().message);
   return written.has_value();
@@ -358,21 +372,27 @@ void ClusterNode::carry_out(const HoldWrites& /*action*/) {
 }
 
 void ClusterNode::carry_out(const ReleaseWrites& /*action*/) {
-  must_release_ = true;
+  due_.release = true;
 }
 
 void ClusterNode::carry_out(const Promote& action) {
   if (action.epoch != 0) {
     log_notice("Cluster: this node leads its shard in epoch {}", action.epoch);
   }
+  followed_ = FollowedLeader{};
   parts_.host.promote(action.epoch);
 }
 
 void ClusterNode::carry_out(const Follow& action) {
   const Node* const leader = member_->topology().topology.node(action.leader);
-  if (leader == nullptr) return;
-  log_notice("Cluster: this node follows {} in epoch {}", action.leader, action.epoch);
-  parts_.host.follow(*leader, action.epoch);
+  if (leader == nullptr) {
+    followed_ = FollowedLeader{};
+    return;
+  }
+  const uint64_t epoch = action.epoch;
+  followed_ = FollowedLeader{action, *leader};
+  log_notice("Cluster: this node follows {} in epoch {}", leader->id, epoch);
+  parts_.host.follow(*leader, epoch);
 }
 
 }  // namespace server::cluster

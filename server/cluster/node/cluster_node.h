@@ -40,7 +40,16 @@ class Tls;
 
 namespace server::cluster {
 
+class Announcer;
 class Member;
+
+// Whom this node follows, and at which address.
+struct FollowedLeader {
+  Follow action = {};
+  Node node = {};
+
+  bool has_moved(const Topology& topology) const;
+};
 
 class ClusterNode final : public MemberQueue {
  public:
@@ -74,6 +83,13 @@ class ClusterNode final : public MemberQueue {
     std::function<void()> done;
     int64_t until_us = 0;
     bool is_handed_over = false;
+  };
+
+  // What settle() has left to do.
+  struct Due {
+    bool view = true;
+    bool file = false;
+    bool release = false;
   };
 
   ClusterNode(const Parts& parts, NodeFile file, std::string path,
@@ -113,15 +129,15 @@ class ClusterNode final : public MemberQueue {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   boost::asio::steady_timer timer_;
   const std::unique_ptr<Member> member_;
-  IdSet alive_;
-  bool knows_alive_ = false;
-  bool view_is_due_ = true;
-  bool must_release_ = false;
+  std::optional<IdSet> alive_;  // nullopt until etcd has told
+  Due due_;
   std::unique_ptr<EtcdClient> client_;
   std::unique_ptr<EtcdFeed> feed_;
   std::unique_ptr<Presence> presence_;
+  std::unique_ptr<Announcer> announcer_;
   std::unique_ptr<Peers> peers_;
   std::optional<Retirement> retirement_;
+  FollowedLeader followed_;
   std::thread thread_;
 };
 
