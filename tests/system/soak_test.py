@@ -26,10 +26,15 @@ class JudgeTest(unittest.TestCase):
     def test_a_single_step_is_no_growth_and_a_leak_is(self):
         step = samples([50.0] * 10 + [55.0] * 2)
         self.assertEqual(soak.judge({"server": step}, []), [])
-        leak = samples([50 + i * 1.5 / 6 for i in range(12)])
-        self.assertAlmostEqual(soak.growth_per_minute(leak, "rss"), 1.5, places=2)
+        leak = samples([50 + i * 2.5 / 6 for i in range(12)])
+        self.assertAlmostEqual(soak.growth_per_minute(leak, "rss"), 2.5, places=2)
         (problem,) = soak.judge({"server": step, "replica": leak}, [])
-        self.assertIn("replica grows by 1.50 MB a minute", problem)
+        self.assertIn("replica grows by 2.50 MB a minute", problem)
+
+    def test_an_hour_is_judged_more_strictly_than_a_minute(self):
+        for growth, problems in ((1.0, 0), (1.1, 1)):
+            hour = samples([50 + i * growth / 6 for i in range(361)])
+            self.assertEqual(len(soak.judge({"server": hour}, [])), problems)
 
     def test_growth_that_was_not_measured_is_a_problem(self):
         self.assertEqual(len(soak.judge({"server": samples([50.0] * 2)}, [])), 1)
