@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/bloom/layouts.h"
+#include "core/bloom/scalable_filter.h"
 #include "core/memory_budget.h"
 #include "core/printable.h"
 #include "persistence/files/append_file_sink.h"
