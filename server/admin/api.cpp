@@ -37,11 +37,12 @@ HttpResponse json_error(unsigned status, std::string_view text) {
   return response;
 }
 
-// "NOPERM …" is a 403, what may pass a 503, the rest the asker's fault.
+// "NOPERM …" is a 403, what may pass a 503. Other refusals, of a filter that has gone or of a
+// number half typed, are what was asked for, and no error in a browser's console.
 HttpResponse error_response(const protocol::Reply& reply) {
   const std::string_view text = reply.text;
   const std::string_view code = text.substr(0, text.find(' '));
-  unsigned status = 400;
+  unsigned status = 200;
   if (code == "NOPERM" || code == "NOAUTH") status = 403;
   if (code == "LOADING" || code == "MASTERDOWN" || code == "BUSY") status = 503;
   HttpResponse response = json_response(json::object{{"error", to_json(reply)}});

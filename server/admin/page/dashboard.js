@@ -42,7 +42,7 @@ async function ask(path, parameters = {}) {
   const mark = path.includes("?") ? "&" : "?";
   const response = await fetch(`${path}${mark}${new URLSearchParams(parameters)}`);
   const answer = await response.json().catch(() => ({ error: `status ${response.status}` }));
-  if (!response.ok) throw new Error(answer.error);
+  if (answer.error !== undefined) throw new Error(answer.error);
   return answer;
 }
 
