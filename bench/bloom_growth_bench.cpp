@@ -11,11 +11,11 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
-#include <ctime>
 #include <memory>
 #include <string_view>
 #include <vector>
 
+#include "bench/bench_filters.h"
 #include "core/bloom/layouts.h"
 #include "core/bloom/scalable_filter.h"
 
@@ -34,17 +34,11 @@ struct Item {
   std::string_view view() const { return {bytes.data(), bytes.size()}; }
 };
 
-// CPU time, which leaves out what other programs took.
-double cpu_ns() {
-  timespec time{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return double(time.tv_sec) * 1e9 + double(time.tv_nsec);
-}
 template <class Function>
 double nanoseconds_per_item(uint64_t items, Function&& function) {
-  const double start = cpu_ns();
+  const double start = bench::cpu_ns();
   function();
-  return (cpu_ns() - start) / double(items);
+  return (bench::cpu_ns() - start) / double(items);
 }
 
 // Fills a filter layer by layer and prints its cost after some of them.

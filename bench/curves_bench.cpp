@@ -14,8 +14,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <ctime>
 #include <limits>
 #include <memory>
 #include <span>
@@ -24,21 +22,18 @@
 #include <utility>
 #include <vector>
 
+#include "bench/bench_filters.h"
 #include "core/bloom/layouts.h"
 #include "core/bloom/scalable_filter.h"
 
 namespace {
 
+using namespace bench;
 using namespace core::bloom;
 
-const core::UnlimitedMemory kBudget;
-using FilterPtr = std::unique_ptr<ScalableFilter>;
 constexpr double kErrorRate = 0.01;
 
-struct Series {
-  std::string name;
-  FilterParameters parameters;
-};
+using Series = NamedParameters;
 
 void print_point(std::string_view figure, const Series& series, double x, double y) {
   fmt::print("{},{},{:.6g},{:.6g}\n", figure, series.name, x, y);
@@ -58,42 +53,8 @@ std::vector<Series> all_series() {
 }
 
 std::vector<Series> region_series() {
-  std::vector<Series> all;
-  for (const LayoutRow& row : layout_rows()) {
-    if (!row.clears_bits) continue;
-    FilterParameters parameters;
-    parameters.layout = row.id;
-    if (!row.takes_region_bits) {
-      all.push_back({std::string(row.name), parameters});
-      continue;
-    }
-    for (const int bits : {1, 4, 10}) {
-      parameters.region_bits = static_cast<uint8_t>(bits);
-      all.push_back({fmt::format("{} r = {}", row.name, bits), parameters});
-    }
-  }
-  return all;
-}
-
-// Kinds keep present and absent items apart.
-ItemHash item_hash(const ItemHasher& hash, uint64_t kind, uint64_t number) {
-  std::array<char, 16> item;
-  const uint64_t spread = number * 0x9E3779B97F4A7C15 + kind;
-  std::memcpy(item.data(), &spread, 8);
-  std::memcpy(item.data() + 8, &kind, 8);
-  return hash(std::string_view(item.data(), item.size()));
-}
-
-FilterPtr make(FilterParameters parameters, uint64_t capacity, uint32_t expansion) {
-  parameters.error_rate = kErrorRate;
-  parameters.capacity = capacity;
-  parameters.expansion = expansion;
-  auto filter = ScalableFilter::create(parameters, kBudget);
-  if (!filter) {
-    fmt::print(stderr, "{}\n", filter.error().message);
-    std::exit(EXIT_FAILURE);
-  }
-  return std::move(*filter);
+  static constexpr std::array kWidths = {1, 4, 10};
+  return deletable_layouts(kWidths, "{} r = {}");
 }
 
 double measured_error(const ScalableFilter& filter, uint64_t probes) {
@@ -106,7 +67,7 @@ double measured_error(const ScalableFilter& filter, uint64_t probes) {
 // Reserved for 1; up to 16 times as many items come.
 void measure_error(uint64_t capacity, uint64_t probes) {
   for (const Series& series : all_series()) {
-    const FilterPtr filter = make(series.parameters, capacity, 2);
+    const FilterPtr filter = make_filter(series.parameters, kErrorRate, capacity, 2);
     const ItemHasher hash = filter->hasher();
     uint64_t added = 0;
     for (const double load : {0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0}) {
@@ -116,15 +77,6 @@ void measure_error(uint64_t capacity, uint64_t probes) {
     }
   }
 }
-
-// CPU time, which leaves out what other programs took.
-double cpu_ns() {
-  timespec time{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) * 1e9 + static_cast<double>(time.tv_nsec);
-}
-
-constexpr size_t kBatchItems = 128;
 
 // The quickest of some rounds: a busy neighbour only slows.
 double batch_ns(const ScalableFilter& filter, uint64_t lookups) {
@@ -147,7 +99,7 @@ double batch_ns(const ScalableFilter& filter, uint64_t lookups) {
 void measure_lookups(const std::vector<uint64_t>& sizes, uint64_t lookups) {
   for (const Series& series : all_series()) {
     for (const uint64_t size : sizes) {
-      const FilterPtr filter = make(series.parameters, size, 0);
+      const FilterPtr filter = make_filter(series.parameters, kErrorRate, size, 0);
       const ItemHasher hash = filter->hasher();
       for (uint64_t i = 0; i < size; ++i) filter->add(item_hash(hash, 1, i), kBudget);
       print_point("lookup", series, static_cast<double>(size), batch_ns(*filter, lookups));
@@ -159,7 +111,7 @@ void measure_lookups(const std::vector<uint64_t>& sizes, uint64_t lookups) {
 void measure_residue(uint64_t capacity) {
   for (const Series& series : region_series()) {
     for (int percent = 10; percent <= 100; percent += 10) {
-      const FilterPtr filter = make(series.parameters, capacity, 0);
+      const FilterPtr filter = make_filter(series.parameters, kErrorRate, capacity, 0);
       const ItemHasher hash = filter->hasher();
       std::vector<uint64_t> added;
       const uint64_t wanted = capacity * static_cast<uint64_t>(percent) / 100;

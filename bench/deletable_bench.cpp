@@ -11,8 +11,6 @@
 #include <array>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
-#include <ctime>
 #include <memory>
 #include <random>
 #include <span>
@@ -21,70 +19,23 @@
 #include <utility>
 #include <vector>
 
+#include "bench/bench_filters.h"
 #include "core/bloom/layouts.h"
 #include "core/bloom/scalable_filter.h"
 
 namespace {
 
+using namespace bench;
 using namespace core::bloom;
 
-const core::UnlimitedMemory kBudget;
-using FilterPtr = std::unique_ptr<ScalableFilter>;
-
-// Kinds keep present and absent items apart.
-ItemHash item_hash(const ItemHasher& hash, uint64_t kind, uint64_t number) {
-  std::array<char, 16> item;
-  const uint64_t spread = number * 0x9E3779B97F4A7C15 + kind;
-  std::memcpy(item.data(), &spread, 8);
-  std::memcpy(item.data() + 8, &kind, 8);
-  return hash(std::string_view(item.data(), item.size()));
-}
-
-struct Subject {
-  std::string name;
-  FilterParameters parameters;
-};
+using Subject = NamedParameters;
 
 std::vector<Subject> subjects(bool with_native) {
-  std::vector<Subject> all;
-  if (with_native) all.push_back({"native", {}});
-  for (const LayoutRow& row : layout_rows()) {
-    if (!row.clears_bits) continue;
-    FilterParameters parameters;
-    parameters.layout = row.id;
-    if (!row.takes_region_bits) {
-      all.push_back({std::string(row.name), parameters});
-      continue;
-    }
-    for (const int bits : {10, 4, 1}) {
-      parameters.region_bits = static_cast<uint8_t>(bits);
-      all.push_back({fmt::format("{} {}", row.name, bits), parameters});
-    }
-  }
+  static constexpr std::array kWidths = {10, 4, 1};
+  std::vector<Subject> all = deletable_layouts(kWidths, "{} {}");
+  if (with_native) all.insert(all.begin(), {"native", {}});
   return all;
 }
-
-FilterPtr make(FilterParameters parameters, double error_rate, uint64_t capacity,
-               uint32_t expansion) {
-  parameters.error_rate = error_rate;
-  parameters.capacity = capacity;
-  parameters.expansion = expansion;
-  auto filter = ScalableFilter::create(parameters, kBudget);
-  if (!filter) {
-    fmt::print(stderr, "{}\n", filter.error().message);
-    std::exit(EXIT_FAILURE);
-  }
-  return std::move(*filter);
-}
-
-// CPU time, which leaves out what other programs took.
-double cpu_ns() {
-  timespec time{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return double(time.tv_sec) * 1e9 + double(time.tv_nsec);
-}
-
-constexpr size_t kBatchItems = 128;
 
 // Of one kind of operation: one item at a time, and in batches.
 struct Cost {
@@ -117,7 +68,7 @@ struct Timing {
 
 Timing time_of(const Subject& subject, double error_rate, uint64_t count) {
   // Not growing: the first layer has the whole rate, as in a filter that was sized right.
-  const FilterPtr filter = make(subject.parameters, error_rate, count, 0);
+  const FilterPtr filter = make_filter(subject.parameters, error_rate, count, 0);
   const ItemHasher hash = filter->hasher();
   std::array<AddOutcome, kBatchItems> outcomes;
   std::array<Removal, kBatchItems> removals;
@@ -184,7 +135,8 @@ void print_timings(uint64_t count) {
 class Churn {
  public:
   Churn(const Subject& subject, double error_rate, uint64_t capacity, double load)
-      : filter_(make(subject.parameters, error_rate, capacity, 2)), hash_(filter_->hasher()) {
+      : filter_(make_filter(subject.parameters, error_rate, capacity, 2)),
+        hash_(filter_->hasher()) {
     const auto count = static_cast<uint64_t>(double(capacity) * load);
     while (live_.size() < count) add();
   }
@@ -263,7 +215,7 @@ void print_churn(uint64_t capacity) {
 uint64_t run_model(const Subject& subject, uint64_t operations, uint64_t seed) {
   constexpr uint64_t kItems = 1 << 20;
   std::mt19937_64 random(seed);
-  const FilterPtr filter = make(subject.parameters, 0.01, 100'000, 2);
+  const FilterPtr filter = make_filter(subject.parameters, 0.01, 100'000, 2);
   const ItemHasher hash = filter->hasher();
   std::vector<bool> is_in(kItems);
   uint64_t lost = 0;

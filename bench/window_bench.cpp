@@ -11,44 +11,24 @@
 #include <array>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
-#include <ctime>
 #include <memory>
 #include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "bench/bench_filters.h"
 #include "core/bloom/layouts.h"
 #include "core/bloom/scalable_filter.h"
 #include "core/bloom/window.h"
 
 namespace {
 
+using namespace bench;
 using namespace core::bloom;
 
-const core::UnlimitedMemory kBudget;
-using FilterPtr = std::unique_ptr<ScalableFilter>;
-
 constexpr int64_t kWindowMs = 600'000;
-constexpr size_t kBatchItems = 128;
 constexpr double kErrorRate = 0.01;
-
-// Kinds keep present and absent items apart.
-ItemHash item_hash(const ItemHasher& hash, uint64_t kind, uint64_t number) {
-  std::array<char, 16> item;
-  const uint64_t spread = number * 0x9E3779B97F4A7C15 + kind;
-  std::memcpy(item.data(), &spread, 8);
-  std::memcpy(item.data() + 8, &kind, 8);
-  return hash(std::string_view(item.data(), item.size()));
-}
-
-// CPU time, which leaves out what other programs took.
-double cpu_ns() {
-  timespec time{};
-  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return double(time.tv_sec) * 1e9 + double(time.tv_nsec);
-}
 
 FilterPtr make(uint8_t generations, uint64_t capacity) {
   FilterParameters parameters;
@@ -62,12 +42,7 @@ FilterPtr make(uint8_t generations, uint64_t capacity) {
   } else {
     parameters.expansion = 0;  // sized right: the one layer has the whole rate
   }
-  auto filter = ScalableFilter::create(parameters, kBudget);
-  if (!filter) {
-    fmt::print(stderr, "{}\n", filter.error().message);
-    std::exit(EXIT_FAILURE);
-  }
-  return std::move(*filter);
+  return make_filter(parameters);
 }
 
 struct Figures {
