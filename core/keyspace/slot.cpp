@@ -63,9 +63,9 @@ unsigned slot_of(std::string_view key) {
 
 uint64_t hash_by_slot(uint64_t hash, std::string_view key) {
   constexpr uint64_t kOwnBits = (uint64_t{0xff} << kTagShift) | ((uint64_t{1} << kSlotShift) - 1);
-  const uint64_t slot = slot_of(key);
-  return (hash & kOwnBits) | slot / kStripeCount << kSlotShift |
-         slot % kStripeCount << kStripeShift;
+  const unsigned slot = slot_of(key);
+  return (hash & kOwnBits) | uint64_t{slot / kStripeCount} << kSlotShift |
+         uint64_t{stripe_of_slot(slot)} << kStripeShift;
 }
 
 }  // namespace core::keyspace

@@ -31,8 +31,8 @@ Dispatcher::KeyRouting Dispatcher::route(const Context& ctx, uint32_t flags) con
   if (ctx.command->needs.kind == Needs::kFirstArgument) {
     const unsigned slot = slot_of(environment_.keyspace, ctx.key(1));
     const cluster::View& view = environment_.cluster.view_of(session_.thread_index);
-    if (cluster::serves(view, environment_.cluster.service(), slot))
-      return {Route::kServe, slot, true};
+    const bool is_served = cluster::serves(view, environment_.cluster.service(), slot);
+    if (is_served) return {Route::kServe, slot, true};
   }
   return route_keys(ctx, flags);
 }
@@ -40,14 +40,14 @@ Dispatcher::KeyRouting Dispatcher::route(const Context& ctx, uint32_t flags) con
 Dispatcher::KeyRouting Dispatcher::route_keys(const Context& ctx, uint32_t flags) const {
   const RegisteredCommand& command = *ctx.command;
   SlotUnion slots;
-  for_each_key(*command.row, ctx.args, [&](size_t index, uint16_t) {
-    slots.add(slot_of(environment_.keyspace, ctx.key(index)));
-  });
+  const auto add_keys = [&slots](const Command& row, Arguments args) {
+    for_each_key(row, args, [&](size_t index, uint16_t) { slots.add(slot_of(args[index])); });
+  };
+  add_keys(*command.row, ctx.args);
   if (command.has(kRunsQueue)) {
     for (const QueuedCommand& queued : session_.transaction.queue) {
       const std::vector<std::string_view> words(queued.arguments.begin(), queued.arguments.end());
-      for_each_key(*queued.command->row, words,
-                   [&](size_t index, uint16_t) { slots.add(slot_of(words[index])); });
+      add_keys(*queued.command->row, words);
     }
   }
   if (!slots.first()) return {};
