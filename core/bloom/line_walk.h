@@ -5,8 +5,8 @@
 // Invariants: a Line type has `Line(geometry)`, `all_set(words, positions)` and, where items are
 // marked, `set(words, positions)`; the loops are inlined into their callers, so that a caller
 // compiled for an instruction set gets them compiled for it as well. Thread safety: as the kernels.
-// Source: docs/bloom_math.md, "The native layout"; Lemire 2019, "Fast random integer generation in
-// an interval"; Steele, Vigna 2021, "Computationally easy, spectrally good multipliers".
+// Source: docs/bloom_math.md, "The native layout"; Steele, Vigna 2021, "Computationally easy,
+// spectrally good multipliers".
 #pragma once
 
 #include <algorithm>
@@ -19,15 +19,14 @@
 
 #include "core/bloom/line_kernels.h"
 #include "core/bloom/models/line_model.h"
+#include "core/fast_range.h"
 #include "core/prefetch.h"
 
 namespace core::bloom {
 
-__extension__ using uint128_t = unsigned __int128;
-
 // Index of the first word of the line that `place` falls on.
 inline uint64_t line_word_index(uint64_t place, uint64_t line_count) {
-  return static_cast<uint64_t>((uint128_t{place} * line_count) >> 64) * 8;
+  return fast_range(place, line_count) * 8;
 }
 
 // Of an item's bits, in each of its lines.

@@ -7,6 +7,8 @@
 #include <cmath>
 #include <cstddef>
 
+#include "core/fast_range.h"
+
 namespace core::bloom {
 namespace {
 

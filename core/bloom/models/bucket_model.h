@@ -25,7 +25,7 @@ struct BucketModel {
   unsigned slots_per_bucket = 0;
   unsigned fingerprint_bits = 0;
 
-  static bool is_shape(unsigned slots_per_bucket, unsigned fingerprint_bits) {
+  static constexpr bool is_shape(unsigned slots_per_bucket, unsigned fingerprint_bits) {
     return slots_per_bucket >= kSlotsMin && slots_per_bucket <= kSlotsMax &&
            fingerprint_bits >= kBitsMin && fingerprint_bits <= kBitsMax &&
            slots_per_bucket * fingerprint_bits <= kBucketBitsMax;
