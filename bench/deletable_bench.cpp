@@ -4,7 +4,7 @@
 // nanoseconds of adds, lookups and deletions, hashing included; false positives and residue after
 // rounds of churn at several loads; and how many items a long run of random operations has lost.
 //
-// Usage: deletable_bench [--quick] [--seed n]
+// Usage: deletable_bench [--quick] [--timings] [--seed n]
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <span>
 #include <string>
@@ -43,57 +44,121 @@ struct Cost {
   double batch_ns = 0;
 };
 
-// Asks for `count` items of a kind; single(hash) and batch(hashes) do what is measured.
+// Asks for the items of a kind from `first` on; single(hash) and batch(hashes) do what is measured.
 template <class Single, class Batch>
-Cost cost_of(const ItemHasher& hash, uint64_t kind, uint64_t count, Single single, Batch batch) {
+Cost cost_of(const ItemHasher& hash, uint64_t kind, uint64_t first, uint64_t count, Single single,
+             Batch batch) {
   const uint64_t half = count / 2 / kBatchItems * kBatchItems;
   const double start = cpu_ns();
-  for (uint64_t i = 0; i < half; ++i) single(item_hash(hash, kind, i));
+  for (uint64_t i = 0; i < half; ++i) single(item_hash(hash, kind, first + i));
   const double middle = cpu_ns();
   std::array<ItemHash, kBatchItems> hashes;
   for (uint64_t i = half; i < 2 * half; i += kBatchItems) {
-    for (uint64_t j = 0; j < kBatchItems; ++j) hashes[j] = item_hash(hash, kind, i + j);
+    for (uint64_t j = 0; j < kBatchItems; ++j) hashes[j] = item_hash(hash, kind, first + i + j);
     batch(std::span<const ItemHash>(hashes));
   }
   const double end = cpu_ns();
-  for (uint64_t i = 2 * half; i < count; ++i) single(item_hash(hash, kind, i));
+  for (uint64_t i = 2 * half; i < count; ++i) single(item_hash(hash, kind, first + i));
   return {(middle - start) / double(half), (end - middle) / double(half)};
 }
 
-struct Timing {
-  double bits_per_item = 0;
-  double error = 0;
-  Cost add, present, absent, remove;
+// The subjects take turns with slices of the items, so that what else the machine does meets all of
+// them; the medians count.
+constexpr uint64_t kSlices = 3;
+
+class Costs {
+ public:
+  void note(const Cost& cost) {
+    single_ns_.push_back(cost.single_ns);
+    batch_ns_.push_back(cost.batch_ns);
+  }
+  Cost median() const { return {median_of(single_ns_), median_of(batch_ns_)}; }
+  // For adds, which cost more the fuller the filter is.
+  Cost mean() const { return {mean_of(single_ns_), mean_of(batch_ns_)}; }
+
+ private:
+  static double mean_of(const std::vector<double>& values) {
+    return std::accumulate(values.begin(), values.end(), 0.0) / double(values.size());
+  }
+  static double median_of(std::vector<double> values) {
+    if (values.empty()) return 0;
+    std::ranges::nth_element(values, values.begin() + values.size() / 2);
+    return values[values.size() / 2];
+  }
+
+  std::vector<double> single_ns_;
+  std::vector<double> batch_ns_;
 };
 
-Timing time_of(const Subject& subject, double error_rate, uint64_t count) {
+// A filter of `count` items, each kind of work on them in slices.
+class Timing {
+ public:
   // Not growing: the first layer has the whole rate, as in a filter that was sized right.
-  const FilterPtr filter = make_filter(subject.parameters, error_rate, count, 0);
-  const ItemHasher hash = filter->hasher();
-  std::array<AddOutcome, kBatchItems> outcomes;
-  std::array<Removal, kBatchItems> removals;
-  std::array<bool, kBatchItems> found;
-  uint64_t found_count = 0;
-  const auto look = [&](ItemHash item) { found_count += filter->may_contain(item); };
-  const auto look_many = [&](std::span<const ItemHash> hashes) {
-    filter->may_contain_many(hashes, found);
-    found_count += static_cast<uint64_t>(std::ranges::count(found, true));
-  };
-  Timing timing;
-  timing.bits_per_item = double(filter->layer_bits(0).size_bytes()) * 8 / double(count);
-  timing.add = cost_of(
-      hash, 1, count, [&](ItemHash item) { filter->add(item, kBudget); },
-      [&](std::span<const ItemHash> hashes) { filter->add_many(hashes, outcomes, kBudget); });
-  timing.present = cost_of(hash, 1, count, look, look_many);
-  found_count = 0;
-  timing.absent = cost_of(hash, 2, count, look, look_many);
-  timing.error = double(found_count) / double(count);
-  if (layout_row(filter->layout()).clears_bits) {
-    timing.remove = cost_of(
-        hash, 1, count, [&](ItemHash item) { filter->remove(item); },
-        [&](std::span<const ItemHash> hashes) { filter->remove_many(hashes, removals); });
+  Timing(const Subject& subject, double error_rate, uint64_t count)
+      : name(subject.name),
+        filter_(make_filter(subject.parameters, error_rate, count, 0)),
+        hash_(filter_->hasher()),
+        slice_(count / kSlices) {}
+
+  // Back into the cache, where it fits: the other subjects have had their turn.
+  void read_array() { filter_->layer_bits(0).count_ones(); }
+  void time_adds(uint64_t slice) {
+    std::array<AddOutcome, kBatchItems> outcomes;
+    add.note(cost_of(
+        hash_, 1, slice * slice_, slice_, [&](ItemHash item) { filter_->add(item, kBudget); },
+        [&](std::span<const ItemHash> hashes) { filter_->add_many(hashes, outcomes, kBudget); }));
   }
-  return timing;
+  void time_lookups(uint64_t slice) {
+    present.note(cost_of_lookups(1, slice));
+    found_ = 0;
+    absent.note(cost_of_lookups(2, slice));
+    error += double(found_) / double(slice_ * kSlices);
+  }
+  void time_removals(uint64_t slice) {
+    if (!layout_row(filter_->layout()).clears_bits) return;
+    std::array<Removal, kBatchItems> removals;
+    remove.note(cost_of(
+        hash_, 1, slice * slice_, slice_, [&](ItemHash item) { filter_->remove(item); },
+        [&](std::span<const ItemHash> hashes) { filter_->remove_many(hashes, removals); }));
+  }
+  double bits_per_item() const {
+    return double(filter_->layer_bits(0).size_bytes()) * 8 / double(slice_ * kSlices);
+  }
+
+  std::string name;
+  double error = 0;
+  Costs add, present, absent, remove;
+
+ private:
+  Cost cost_of_lookups(uint64_t kind, uint64_t slice) {
+    std::array<bool, kBatchItems> found;
+    return cost_of(
+        hash_, kind, slice * slice_, slice_,
+        [&](ItemHash item) { found_ += filter_->may_contain(item); },
+        [&](std::span<const ItemHash> hashes) {
+          filter_->may_contain_many(hashes, found);
+          found_ += static_cast<uint64_t>(std::ranges::count(found, true));
+        });
+  }
+
+  FilterPtr filter_;
+  ItemHasher hash_;
+  uint64_t slice_;
+  uint64_t found_ = 0;
+};
+
+std::vector<Timing> timings_at(double error_rate, uint64_t count) {
+  std::vector<Timing> timings;
+  for (const Subject& subject : subjects(true)) timings.emplace_back(subject, error_rate, count);
+  for (const auto work : {&Timing::time_adds, &Timing::time_lookups, &Timing::time_removals}) {
+    for (uint64_t slice = 0; slice < kSlices; ++slice) {
+      for (Timing& timing : timings) {
+        timing.read_array();
+        (timing.*work)(slice);
+      }
+    }
+  }
+  return timings;
 }
 
 std::string with_ratio(double ns, double native_ns) {
@@ -104,7 +169,7 @@ std::string with_ratio(double ns, double native_ns) {
 void print_timings(uint64_t count) {
   fmt::print(
       "\n{} items in a filter sized for them; CPU ns per item, singly | in batches of {}, and "
-      "times a lookup of the native filter of the same rate\n",
+      "times the native filter of the same rate, deletions times its lookups of present items\n",
       count, kBatchItems);
   fmt::print(
       "{:>6} {:<14} {:>9} {:>9} | {:^12} {:^12} | {:^12} {:^12} | {:^12} {:^12} | {:^12} "
@@ -112,20 +177,19 @@ void print_timings(uint64_t count) {
       "rate", "layout", "bits/item", "measured", "add", "batch", "present", "batch", "absent",
       "batch", "delete", "batch");
   for (const double error_rate : {1e-2, 1e-3, 1e-4, 1e-6}) {
-    Timing native;
-    for (const Subject& subject : subjects(true)) {
-      const Timing timing = time_of(subject, error_rate, count);
-      if (subject.name == "native") native = timing;
-      fmt::print("{:>6.0e} {:<14} {:9.2f} {:9.2e}", error_rate, subject.name, timing.bits_per_item,
+    const std::vector<Timing> timings = timings_at(error_rate, count);
+    const Timing& native = timings.front();
+    for (const Timing& timing : timings) {
+      fmt::print("{:>6.0e} {:<14} {:9.2f} {:9.2e}", error_rate, timing.name, timing.bits_per_item(),
                  timing.error);
-      const auto print = [&](const Cost& cost, const Cost& base) {
+      const auto print = [](const Cost& cost, const Cost& base) {
         fmt::print(" | {} {}", with_ratio(cost.single_ns, base.single_ns),
                    with_ratio(cost.batch_ns, base.batch_ns));
       };
-      print(timing.add, native.add);
-      print(timing.present, native.present);
-      print(timing.absent, native.absent);
-      print(timing.remove, native.present);
+      print(timing.add.mean(), native.add.mean());
+      print(timing.present.median(), native.present.median());
+      print(timing.absent.median(), native.absent.median());
+      print(timing.remove.median(), native.present.median());
       fmt::print("\n");
     }
   }
@@ -259,13 +323,16 @@ uint64_t run_model(const Subject& subject, uint64_t operations, uint64_t seed) {
 
 int main(int argc, char** argv) {
   bool is_quick = false;
+  bool only_timings = false;
   uint64_t seed = 1;
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
     if (word == "--quick") is_quick = true;
+    if (word == "--timings") only_timings = true;
     if (word == "--seed" && i + 1 < argc) seed = std::strtoull(argv[++i], nullptr, 10);
   }
   print_timings(is_quick ? 300'000 : 10'000'000);
+  if (only_timings) return EXIT_SUCCESS;
   print_churn(is_quick ? 50'000 : 1'000'000);
   const uint64_t operations = is_quick ? 2'000'000 : 50'000'000;
   fmt::print("\nRandom operations beside an exact twin, filters that grow from 100,000\n");
