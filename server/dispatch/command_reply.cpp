@@ -2,6 +2,7 @@
 #include "server/dispatch/command_reply.h"
 
 #include <algorithm>
+#include <iterator>
 #include <span>
 #include <utility>
 
@@ -208,6 +209,11 @@ class ArgumentWriter {
   size_t key_index_ = 0;
 };
 
+bool is_in_category(const Command& row, const CategoryRule& rule) {
+  const bool is_slow = rule.name == kSlow && (row.flags & kFast) == 0;
+  return is_slow || (row.categories & rule.category) != 0 || (row.flags & rule.flags) != 0;
+}
+
 }  // namespace
 
 bool is_module_command(const Command& row) {
@@ -217,18 +223,14 @@ bool is_module_command(const Command& row) {
 std::vector<std::string_view> category_names(const Command& row) {
   std::vector<std::string_view> names;
   for (const CategoryRule& rule : kCategories) {
-    const bool is_slow = rule.name == kSlow && (row.flags & kFast) == 0;
-    if (is_slow || (row.categories & rule.category) != 0 || (row.flags & rule.flags) != 0) {
-      names.push_back(rule.name);
-    }
+    if (is_in_category(row, rule)) names.push_back(rule.name);
   }
   return names;
 }
 
 bool has_category(const Command& row, std::string_view category) {
-  const auto names = category_names(row);
-  return std::any_of(names.begin(), names.end(), [&](std::string_view name) {
-    return protocol::equals_ignore_case(name.substr(1), category);
+  return std::any_of(std::begin(kCategories), std::end(kCategories), [&](const CategoryRule& rule) {
+    return is_in_category(row, rule) && protocol::equals_ignore_case(rule.name.substr(1), category);
   });
 }
 
