@@ -9,7 +9,8 @@ Usage: count_tests.py PRESET REPORT FAILURES SKIPPED
 
 A test that was not run (its binary is missing) has failed. A skipped one has neither passed nor
 failed: ctest tells it of a GoogleTest; a file of system tests prints a line for each of its own
-(ServerTest.skipTest), and has passed when it has run others besides.
+(ServerTest.skipTest), and has passed when it has run others besides. Where one process runs many
+cases of GoogleTest, each of them counts.
 """
 
 import re
@@ -19,6 +20,11 @@ import xml.etree.ElementTree
 OUTPUT_LINES_MAX = 60
 SKIPPED_LINE = re.compile(r"^SKIPPED (\S+): .*$", re.MULTILINE)
 RAN_LINE = re.compile(r"^Ran (\d+) tests? in ", re.MULTILINE)
+# What a GoogleTest program says that runs every n-th case; one that crashed has no sums.
+PART_LINE = re.compile(r"^Note: This is test shard \d+ of \d+\.$", re.MULTILINE)
+CASES_PASSED = re.compile(r"^\[  PASSED  \] (\d+) tests?\.$", re.MULTILINE)
+CASE_SKIPPED = re.compile(r"^\[  SKIPPED \] ([\w/.]+)$", re.MULTILINE)
+CASE_FAILED = re.compile(r"^\[  FAILED  \] ([\w/.]+)(?:, where .*)?$", re.MULTILINE)
 
 
 def is_skipped(case):
@@ -26,19 +32,42 @@ def is_skipped(case):
     return mark is not None and mark.get("message", "").startswith("SKIP_")
 
 
+def write_end(title, output, file):
+    print(title, *output.splitlines()[-OUTPUT_LINES_MAX:], sep="\n", file=file)
+
+
+def count_program(preset, status, output, failures, skipped):
+    """(passed, failed) cases of a program that ran several and came to its end."""
+    failed = set(CASE_FAILED.findall(output))
+    for case in sorted(failed):
+        start = output.rfind(f"[ RUN      ] {case}\n")
+        end = output.find(f"[  FAILED  ] {case}", start)
+        write_end(f"== {preset}: {case}:", output[max(start, 0) : end], failures)
+    if status != "run" and not failed:
+        write_end(f"== {preset}: {status} after its last case", output, failures)
+    for case in CASE_SKIPPED.findall(output):
+        print(f"{preset}: {case}", file=skipped)
+    good = int(CASES_PASSED.search(output)[1])
+    return good, len(failed) or int(status != "run")
+
+
 def count(preset, cases, failures, skipped):
     good = bad = 0
     for case in cases:
         name, status = case.get("name"), case.get("status")
         output = case.findtext("system-out") or ""
+        if PART_LINE.search(output) and CASES_PASSED.search(output):
+            passed, failed = count_program(preset, status, output, failures, skipped)
+            good += passed
+            bad += failed
+            continue
         left_out = SKIPPED_LINE.findall(output)
         ran = RAN_LINE.search(output)
         if is_skipped(case):
             print(f"{preset}: {name}", file=skipped)
         elif status != "run":
             bad += 1
-            print(f"== {preset}: {name}: {status}", file=failures)
-            print(*output.splitlines()[-OUTPUT_LINES_MAX:], sep="\n", file=failures)
+            write_end(f"== {preset}: {name}: {status}", output, failures)
         else:
             for test in left_out:
                 print(f"{preset}: {name} {test}", file=skipped)

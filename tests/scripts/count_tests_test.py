@@ -43,6 +43,12 @@ class CountTestsTest(unittest.TestCase):
         texts = [(self.top / name).read_text("utf-8") for name in ("failures", "skipped")]
         return done.stdout, *texts
 
+    def script(self, lines, status):
+        """A command that prints this and ends so."""
+        path = self.top / "output"
+        path.write_text("\n".join(lines) + "\n", encoding="ascii")
+        return f"cat {path}; exit {status}"
+
     def test_passed_and_failed(self):
         counts, failures, skipped = self.count(("good", "true"), ("bad", "echo why; false"))
         self.assertEqual((counts, skipped), ("1 1\n", ""))
@@ -64,6 +70,32 @@ class CountTestsTest(unittest.TestCase):
         self.assertEqual(told, ("1 0\n", "", "asan: some __main__.A.test_b\n"))
         told = self.count(("all", some.replace("Ran 2 tests", "Ran 1 test")))
         self.assertEqual(told[0], "0 0\n")
+
+    PART = [
+        "Note: This is test shard 1 of 9.", "[ RUN      ] A.B", "why", "[  FAILED  ] A.B (3 ms)",
+    ]  # fmt: skip
+
+    def test_cases_of_one_program_are_counted(self):
+        sums = [
+            "[  PASSED  ] 5 tests.", "[  SKIPPED ] 1 test, listed below:", "[  SKIPPED ] A.S",
+            "[  FAILED  ] 2 tests, listed below:", "[  FAILED  ] A.B",
+            "[  FAILED  ] P/A.C/0, where GetParam() = 7",
+        ]  # fmt: skip
+        script = self.script([*self.PART, *sums], 1)
+        counts, failures, skipped = self.count(("good", "true"), ("part", script))
+        self.assertEqual((counts, skipped), ("6 2\n", "asan: A.S\n"))
+        self.assertIn("== asan: A.B:\n[ RUN      ] A.B\nwhy\n== asan: P/A.C/0:\n", failures)
+
+    def test_a_program_that_fails_after_its_cases_has_failed(self):
+        script = self.script([self.PART[0], "[  PASSED  ] 5 tests.", "a leak"], 1)
+        counts, failures, _ = self.count(("part", script))
+        self.assertEqual(counts, "5 1\n")
+        self.assertIn("a leak", failures)
+
+    def test_a_program_that_crashes_has_failed(self):
+        counts, failures, _ = self.count(("part", self.script(self.PART[:3], 139)))
+        self.assertEqual(counts, "0 1\n")
+        self.assertIn("why", failures)
 
     def test_a_report_without_tests_is_none(self):
         self.assertIn("no test ran", self.count())
