@@ -19,6 +19,8 @@ inline constexpr unsigned kSlotCount = 16384;
 
 // CRC-16/XMODEM: polynomial 0x1021, start value 0, bits not reflected.
 uint16_t crc16(std::string_view bytes);
+// The same on a processor without a carry-less product.
+uint16_t crc16_by_tables(std::string_view bytes);
 
 unsigned slot_of(std::string_view key);
 

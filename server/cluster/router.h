@@ -44,7 +44,7 @@ enum class Route : uint8_t {
 // Whether each command whose keys lie in the slot is served: what route() says of a leader in
 // service, as one look.
 inline bool serves(const View& view, Service service, unsigned slot) {
-  return service == Service::kUp && view.leads() && view.owns(slot);
+  return service == Service::kUp && view.leads(slot);
 }
 
 Route route(const View& view, const RouteTerms& terms, const RouteQuery& query);

@@ -34,6 +34,7 @@ View::View(std::string own_id, TopologyVersion version, std::vector<std::string>
     for (const SlotRange& range : shards()[i].slots) {
       for (unsigned slot = range.first; slot <= range.last; ++slot) {
         shard_of_slot_[slot] = static_cast<uint16_t>(i);
+        led_slots_[slot] = leads_ && &shards()[i] == own_shard_;
       }
     }
   }

@@ -87,9 +87,12 @@ const RegisteredCommand* Dispatcher::find(Arguments args) {
   return command;
 }
 
-// As may_be_misused(), of refusal().
+// As may_be_misused(), of route() and refusal().
 inline bool Dispatcher::may_be_refused(const Context& ctx, uint32_t flags) const {
-  return environment_.state.availability.any() || session_.peer == Peer::kMonitor ||
+  const Availability& availability = environment_.state.availability;
+  const bool is_restricted =
+      availability.any() && !(availability.is_only_in_cluster() && serves_first_key(ctx));
+  return is_restricted || session_.peer == Peer::kMonitor ||
          ((flags & kDenyOom) != 0 && ctx.admission().is_over_memory_limit());
 }
 

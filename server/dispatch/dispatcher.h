@@ -95,7 +95,9 @@ class Dispatcher {
   std::string refusal(const Context& ctx, uint32_t flags) const;
   // `flags`: the row's and, of EXEC, those of the queue.
   KeyRouting route(const Context& ctx, uint32_t flags) const;
-  KeyRouting route_keys(const Context& ctx, uint32_t flags) const;
+  // Whether route() has nothing to find out: the command has one key, whose slot this server leads
+  // and serves.
+  bool serves_first_key(const Context& ctx) const;
   // The reply to what is not served here.
   std::string routing_error(const KeyRouting& routing) const;
   // Whether the text is one of routing_error(): of the keys, not of the server's state.

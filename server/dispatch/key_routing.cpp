@@ -16,6 +16,7 @@ namespace server {
 
 using cluster::Route;
 using core::keyspace::slot_of;
+using core::keyspace::slot_of_hash;
 
 bool Dispatcher::KeyRouting::is_served() const {
   return route == Route::kServe || is_held();
@@ -25,19 +26,17 @@ bool Dispatcher::KeyRouting::is_held() const {
   return route == Route::kHold;
 }
 
-Dispatcher::KeyRouting Dispatcher::route(const Context& ctx, uint32_t flags) const {
-  if (!environment_.state.is_in_cluster()) return {};
-  // Of the first key the hash is known, and with it the slot.
-  if (ctx.command->needs.kind == Needs::kFirstArgument) {
-    const unsigned slot = slot_of(environment_.keyspace, ctx.key(1));
-    const cluster::View& view = environment_.cluster.view_of(session_.thread_index);
-    const bool is_served = cluster::serves(view, environment_.cluster.service(), slot);
-    if (is_served) return {Route::kServe, slot, true};
-  }
-  return route_keys(ctx, flags);
+// In a cluster keys are placed by slot: the hash that look_ahead() left tells it.
+bool Dispatcher::serves_first_key(const Context& ctx) const {
+  const Request& request = ctx.request;
+  const bool is_hashed = request.key.data() != nullptr;
+  if (!is_hashed || ctx.command->needs.kind != Needs::kFirstArgument) return false;
+  const cluster::View& view = environment_.cluster.view_of(session_.thread_index);
+  return cluster::serves(view, environment_.cluster.service(), slot_of_hash(request.key_hash));
 }
 
-Dispatcher::KeyRouting Dispatcher::route_keys(const Context& ctx, uint32_t flags) const {
+Dispatcher::KeyRouting Dispatcher::route(const Context& ctx, uint32_t flags) const {
+  if (!environment_.state.is_in_cluster()) return {};
   const RegisteredCommand& command = *ctx.command;
   SlotUnion slots;
   const auto add_keys = [&slots](const Command& row, Arguments args) {

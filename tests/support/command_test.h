@@ -99,6 +99,21 @@ class CommandTest : public ::testing::Test {
       return std::string(replies.view());
     }
 
+    // As a connection does with the commands that it has read at once.
+    std::vector<std::string> run_pipeline(
+        const std::vector<std::vector<std::string_view>>& commands) {
+      std::vector<Request> requests;
+      for (const auto& args : commands) requests.push_back({.args = args});
+      dispatcher.look_ahead(requests, owner.clock_.now_ms);
+      std::vector<std::string> answers;
+      for (const Request& request : requests) {
+        protocol::OutputBuffer replies;
+        last_outcome = dispatcher.execute(request, owner.clock_.now_ms, replies);
+        answers.emplace_back(replies.view());
+      }
+      return answers;
+    }
+
     // The reply that the client waits for; empty while there is none.
     std::string try_answer() {
       protocol::OutputBuffer replies;
@@ -145,6 +160,10 @@ class CommandTest : public ::testing::Test {
   }
 
   std::string run(const std::vector<std::string>& command) { return client_->run(command); }
+  std::vector<std::string> run_pipeline(
+      const std::vector<std::vector<std::string_view>>& commands) {
+    return client_->run_pipeline(commands);
+  }
   std::string run_as_other(const std::vector<std::string>& command) { return other_->run(command); }
   void advance_ms(int64_t ms) { clock_.now_ms += ms; }
 

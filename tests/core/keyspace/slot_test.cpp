@@ -24,6 +24,7 @@ TEST(SlotTest, ChecksumOfAnyLengthIsThatOfSingleBits) {
       }
     }
     EXPECT_EQ(crc16(bytes), expected) << length;
+    EXPECT_EQ(crc16_by_tables(bytes), expected) << length;
     bytes += static_cast<char>(length * 151 + 7);
   }
 }
@@ -45,6 +46,21 @@ TEST(SlotTest, NameWithoutAWholeTagCountsWhole) {
   EXPECT_EQ(slot_of("{}x"), 10595U);
   EXPECT_NE(slot_of("{foo"), slot_of("foo"));
   EXPECT_NE(slot_of("}foo{"), slot_of("foo"));
+}
+
+TEST(SlotTest, TagIsFoundAtAnyPlaceOfAnyLongName) {
+  for (size_t length = 5; length < 40; ++length) {
+    for (size_t open = 0; open + 5 <= length; ++open) {
+      std::string name(length, 'x');
+      name.replace(open, 5, "{foo}");
+      EXPECT_EQ(slot_of(name), 12182U) << name;
+      // One bit apart from the two.
+      name[open] = 'z';
+      EXPECT_EQ(slot_of(name), crc16(name) % kSlotCount) << name;
+      name[open] = '\xfb';
+      EXPECT_EQ(slot_of(name), crc16(name) % kSlotCount) << name;
+    }
+  }
 }
 
 TEST(SlotTest, BytesAboveAsciiAreUnsigned) {

@@ -232,21 +232,6 @@ TEST_F(DispatcherTest, LookingAheadChangesNothing) {
   EXPECT_EQ(run({"BF.EXISTS", "f", "x"}), integer(1));
 }
 
-// Executes the commands as a connection does those of one pipeline.
-std::vector<std::string> run_pipeline(Dispatcher& dispatcher, int64_t now_ms,
-                                      const std::vector<std::vector<std::string_view>>& words) {
-  std::vector<Request> requests;
-  for (const auto& args : words) requests.push_back({.args = args});
-  dispatcher.look_ahead(requests, now_ms);
-  std::vector<std::string> answers;
-  for (const Request& request : requests) {
-    protocol::OutputBuffer replies;
-    dispatcher.execute(request, now_ms, replies);
-    answers.emplace_back(replies.view());
-  }
-  return answers;
-}
-
 TEST_F(DispatcherTest, LookingAheadNotesWhatFollowsFromTheWords) {
   run({"BF.ADD", "f", "x"});
   run({"BF.RESERVE", "v", "0.01", "100", "LAYOUT", "valkeybloom"});
@@ -270,8 +255,7 @@ TEST_F(DispatcherTest, LookingAheadNotesWhatFollowsFromTheWords) {
 TEST_F(DispatcherTest, WhatAPipelineChangesHoldsForItsNextCommands) {
   run({"BF.ADD", "f", "x"});
   const std::vector<std::string> answers =
-      run_pipeline(client_->dispatcher, clock_.now_ms,
-                   {{"SET", "a", "1"},
+      run_pipeline({{"SET", "a", "1"},
                     {"SELECT", "1"},
                     {"GET", "a"},
                     {"BF.EXISTS", "f", "x"},
@@ -295,8 +279,7 @@ TEST_F(DispatcherTest, WhatAPipelineChangesHoldsForItsNextCommands) {
 // So the splitter of inline requests lays out `RENAME "" "abc"`.
 TEST_F(DispatcherTest, AnEmptyKeyMayBeginWhereTheNextOneDoes) {
   const std::string_view words = "abc";
-  const std::vector<std::string> answers = run_pipeline(client_->dispatcher, clock_.now_ms,
-                                                        {{"SET", "", "v"},
+  const std::vector<std::string> answers = run_pipeline({{"SET", "", "v"},
                                                          {"RENAME", words.substr(0, 0), words},
                                                          {"GET", "abc"},
                                                          {"COPY", words, words.substr(0, 0)},
@@ -310,8 +293,7 @@ TEST_F(DispatcherTest, AnEmptyKeyMayBeginWhereTheNextOneDoes) {
 TEST_F(DispatcherTest, QueuedCommandsOfAPipelineReachTheirOwnKeys) {
   run({"BF.ADD", "f", "x"});
   const std::vector<std::string> answers =
-      run_pipeline(client_->dispatcher, clock_.now_ms,
-                   {{"MULTI"}, {"SET", "a", "1"}, {"BF.EXISTS", "f", "y"}, {"EXEC"}, {"GET", "a"}});
+      run_pipeline({{"MULTI"}, {"SET", "a", "1"}, {"BF.EXISTS", "f", "y"}, {"EXEC"}, {"GET", "a"}});
   EXPECT_EQ(answers[3], "*2\r\n" + kOk + integer(0));
   EXPECT_EQ(answers[4], bulk("1"));
 }

@@ -46,6 +46,46 @@ TEST_F(KeyRoutingTest, KeysOfOthersAreMoved) {
   EXPECT_EQ(run({"PING"}), "+PONG\r\n");
 }
 
+// A pipeline's keys are hashed ahead, which tells their slots without a look at their names.
+TEST_F(KeyRoutingTest, PipelinesAreRoutedAsSingleCommandsAre) {
+  const std::vector<std::vector<std::string_view>> commands = {{"SET", "bar", "1"},
+                                                               {"GET", "foo"},
+                                                               {"GET", "bar"},
+                                                               {"BF.ADD", "{bar}f", "x"},
+                                                               {"MGET", "bar", "foo"},
+                                                               {"GET", "{foo}"},
+                                                               {"PING"},
+                                                               {"GET"},
+                                                               {"MULTI"},
+                                                               {"GET", "bar"},
+                                                               {"EXEC"},
+                                                               {"MULTI"},
+                                                               {"SET", "foo", "1"},
+                                                               {"EXEC"}};
+  const auto expect_the_same = [&](const char* of_whom) {
+    std::vector<std::string> expected;
+    for (const auto& command : commands) expected.push_back(run({command.begin(), command.end()}));
+    run({"DEL", "bar", "{bar}f"});
+    EXPECT_EQ(run_pipeline(commands), expected) << of_whom;
+    run({"DEL", "bar", "{bar}f"});
+  };
+  expect_the_same("leader");
+  EXPECT_EQ(run_pipeline({{"SET", "bar", "1"}, {"GET", "foo"}, {"GET", "bar"}}),
+            (std::vector{kOk, kMovedFoo, bulk("1")}));
+  cluster_.set_service(Service::kDown);
+  expect_the_same("leader without a permit");
+  cluster_.set_service(Service::kUp);
+  state_.availability.begin(Availability::kLoading);
+  expect_the_same("leader that loads");
+  state_.availability.end(Availability::kLoading);
+  become('b');
+  expect_the_same("replica");
+  run({"READONLY"});
+  expect_the_same("replica to a client that reads from replicas");
+  cluster_.publish(std::make_shared<cluster::View>(id_of('a')));
+  expect_the_same("server without a topology");
+}
+
 TEST_F(KeyRoutingTest, WithoutATopologyNoSlotIsServed) {
   cluster_.publish(std::make_shared<cluster::View>(id_of('a')));
   EXPECT_EQ(run({"GET", "bar"}), "-CLUSTERDOWN Hash slot not served\r\n");
