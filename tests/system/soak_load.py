@@ -31,14 +31,14 @@ class Gate:
             self.open.wait(0.1)
         self.waiting.discard(load)
 
-    def close(self, loads, timeout_s=60):
+    def close(self, loads, timeout_s=180):
         """Returns when none of these is inside of a round."""
         self.open.clear()
         deadline = time.monotonic() + timeout_s
         while not all(load in self.waiting or not load.is_alive() for load in loads):
             if time.monotonic() > deadline:
                 busy = [load.name for load in loads if load not in self.waiting]
-                raise AssertionError(f"{busy} got no reply for {timeout_s} s")
+                raise AssertionError(f"{busy} ended no round for {timeout_s} s")
             time.sleep(0.02)
 
 
