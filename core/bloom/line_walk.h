@@ -102,16 +102,9 @@ template <class Line>
   return has_changed;
 }
 
-// Begins to fetch the first line of every item not found yet.
-[[gnu::always_inline]] inline void prefetch_first_lines(const ArrayView& array,
-                                                        std::span<const ItemHash> hashes,
-                                                        std::span<const bool> found) {
-  // Fetching from an array that is in the cache would cost as much as looking.
-  if (array.geometry.size_bytes() < kCachedBytes) return;
-  for (size_t i = 0; i < hashes.size(); ++i) {
-    if (!found[i]) prefetch_lines(array.words, LineWalk(hashes[i], array.geometry), 1);
-  }
-}
+// Lines that are asked for before they are looked at: enough for the miss buffers of a core, which
+// looks at some while others come. Asking for all at once leaves it waiting, then looking.
+inline constexpr size_t kLinesAhead = 40;
 
 // Two rounds of misses: the first line of every item, which nearly all absent items end at, then
 // the other lines of those that are left.
@@ -123,16 +116,21 @@ template <class Line>
   const Geometry& geometry = array.geometry;
   const unsigned lines = geometry.lines_per_lookup;
   const Line line(geometry);
+  // Fetching from an array that is in the cache would cost as much as looking.
   const bool fetches = geometry.size_bytes() >= kCachedBytes;
-  prefetch_first_lines(array, hashes, found);
   std::array<uint8_t, kGroupItems> open;
   size_t open_count = 0;
   for (size_t i = 0; i < hashes.size(); ++i) {
     open[open_count] = static_cast<uint8_t>(i);
     open_count += !found[i];
   }
+  const auto fetch = [&](size_t i) {
+    if (fetches && i < open_count) prefetch_lines(words, LineWalk(hashes[open[i]], geometry), 1);
+  };
+  for (size_t i = 0; i < kLinesAhead; ++i) fetch(i);
   size_t left = 0;
   for (size_t i = 0; i < open_count; ++i) {
+    fetch(i + kLinesAhead);
     const LineWalk walk(hashes[open[i]], geometry);
     // No branch on the answer, which nobody can guess.
     open[left] = open[i];
@@ -164,19 +162,45 @@ struct Passed {
   uint32_t arrays;  // one bit each, the first array's on top
 };
 
+template <class Line>
+struct LineArrays {
+  using List = std::array<LineArray<Line>, kGroupArrays>;
+  explicit LineArrays(std::span<const ArrayView> views) {
+    for (const ArrayView& view : views) {
+      const Geometry& geometry = view.geometry;
+      all[count++] = {view.words, geometry.bit_count / kLineBits, Line(geometry)};
+      // Fetching from an array that is in the cache would cost as much as looking.
+      if (geometry.size_bytes() >= kCachedBytes) fetched[fetched_count++] = all[count - 1];
+    }
+  }
+  void prefetch_firsts(ItemHash hash) const {
+    for (const LineArray<Line>& array : std::span(fetched).first(fetched_count)) {
+      core::prefetch(array.words + line_word_index(hash.first, array.line_count));
+    }
+  }
+
+  List all;
+  List fetched;
+  size_t count = 0;
+  size_t fetched_count = 0;
+};
+
 // Small arrays all at once: here the work counts, not the misses, so what an item needs stays in
 // registers while its first line is looked at in every array. Returns how many passed somewhere.
 template <class Line>
-[[gnu::always_inline]] inline size_t check_first_lines(std::span<const LineArray<Line>> arrays,
+[[gnu::always_inline]] inline size_t check_first_lines(const LineArrays<Line>& arrays,
                                                        std::span<const ItemHash> hashes,
                                                        std::span<const bool> found,
                                                        std::array<Passed, kGroupItems>& passed) {
+  const size_t ahead = kLinesAhead / std::max<size_t>(arrays.fetched_count, 1);
+  for (size_t i = 0; i < std::min(ahead, hashes.size()); ++i) arrays.prefetch_firsts(hashes[i]);
   size_t passed_count = 0;
   for (size_t i = 0; i < hashes.size(); ++i) {
+    if (i + ahead < hashes.size()) arrays.prefetch_firsts(hashes[i + ahead]);
     if (found[i]) continue;
     const typename Line::Pattern pattern(LineWalk(hashes[i], {}).positions());
     uint32_t passes = 0;
-    for (const LineArray<Line>& array : arrays) {
+    for (const LineArray<Line>& array : std::span(arrays.all).first(arrays.count)) {
       const uint64_t* const line = array.words + line_word_index(hashes[i].first, array.line_count);
       passes = 2 * passes + array.line.all_set(line, pattern);
     }
@@ -192,18 +216,14 @@ template <class Line>
                                                   std::span<const ItemHash> hashes,
                                                   std::span<bool> found) {
   assert(views.size() <= kGroupArrays);
-  std::array<LineArray<Line>, kGroupArrays> arrays;
-  uint32_t fetched = 0;  // arrays that the cache does not hold, a bit each as in Passed
-  for (size_t i = 0; i < views.size(); ++i) {
-    const Geometry& geometry = views[i].geometry;
-    arrays[i] = {views[i].words, geometry.bit_count / kLineBits, Line(geometry)};
-    prefetch_first_lines(views[i], hashes, found);
+  const LineArrays<Line> arrays(views);
+  uint32_t fetched = 0;  // arrays with more lines to fetch, a bit each as in Passed
+  for (const auto& [words, geometry] : views) {
     const bool has_more = geometry.lines_per_lookup > 1 && geometry.size_bytes() >= kCachedBytes;
     fetched = 2 * fetched + has_more;
   }
   std::array<Passed, kGroupItems> passed;
-  const size_t passed_count =
-      check_first_lines<Line>(std::span(arrays).first(views.size()), hashes, found, passed);
+  const size_t passed_count = check_first_lines<Line>(arrays, hashes, found, passed);
   for (size_t n = 0; n < passed_count && fetched != 0; ++n) {
     for (uint32_t left = passed[n].arrays & fetched; left != 0; left &= left - 1) {
       const size_t i = views.size() - 1 - static_cast<size_t>(std::countr_zero(left));
@@ -218,7 +238,7 @@ template <class Line>
       LineWalk walk(hashes[item.item], views[i].geometry);
       walk.advance();
       const unsigned others = views[i].geometry.lines_per_lookup - 1U;
-      found[item.item] = check_lines(views[i].words, walk, others, arrays[i].line);
+      found[item.item] = check_lines(views[i].words, walk, others, arrays.all[i].line);
     }
   }
 }
