@@ -2,6 +2,7 @@
 #include "core/keyspace/keyspace.h"
 
 #include <cassert>
+#include <span>
 #include <utility>
 
 #include "core/keyspace/reclaimer.h"
@@ -56,6 +57,18 @@ void mark_replaced(const Keyspace& keyspace, Stripe& stripe, unsigned database, 
   });
 }
 
+// Takes out all keys of a database, whose watchers are told.
+void detach_tables(const Keyspace& keyspace, std::span<Stripe> stripes, unsigned database,
+                   DetachedTables& out) {
+  for (Stripe& stripe : stripes) {
+    if (!stripe.watches.empty()) mark_replaced(keyspace, stripe, database, database);
+    Database& share = stripe.databases[database];
+    if (share.table != nullptr) out.push_back(std::move(share.table));
+    share.size.store(0, std::memory_order_relaxed);
+    share.expires.store(0, std::memory_order_relaxed);
+  }
+}
+
 // Nearly everything has expired: the first key that has not.
 std::optional<std::string> first_live_key(Keyspace& keyspace, unsigned database, int64_t now_ms,
                                           Locking locking) {
@@ -99,6 +112,14 @@ Entry& Keyspace::insert(unsigned database, const KeyRef& key) {
   Entry& entry = table_for_insert(share, seed_).insert(Entry::create(key.name), key.hash);
   count_key(share, database == 0 ? slot_sizes_.get() : nullptr, key, 1);
   return entry;
+}
+
+void Keyspace::reserve(unsigned database, uint64_t key_count) {
+  const uint64_t share_count = key_count / kStripeCount;
+  if (share_count == 0) return;
+  for (unsigned i = 0; i < kStripeCount; ++i) {
+    table_for_insert(stripes_[i].databases[database], seed_).reserve(share_count);
+  }
 }
 
 EntryPtr Keyspace::put(unsigned database, const KeyRef& key, EntryPtr entry) {
@@ -179,22 +200,11 @@ uint64_t Keyspace::expires_count(unsigned database) const {
   return total;
 }
 
-void Keyspace::detach_tables(unsigned database, DetachedTables& out) {
-  for (unsigned i = 0; i < kStripeCount; ++i) {
-    Stripe& current = stripes_[i];
-    if (!current.watches.empty()) mark_replaced(*this, current, database, database);
-    Database& share = current.databases[database];
-    if (share.table != nullptr) out.push_back(std::move(share.table));
-    share.size.store(0, std::memory_order_relaxed);
-    share.expires.store(0, std::memory_order_relaxed);
-  }
-  if (database == 0 && slot_sizes_ != nullptr) slot_sizes_->reset();
-}
-
 DetachedTables Keyspace::flush(unsigned database) {
   DetachedTables tables;
   tables.reserve(kStripeCount);
-  detach_tables(database, tables);
+  detach_tables(*this, {stripes_.get(), kStripeCount}, database, tables);
+  if (database == 0 && slot_sizes_ != nullptr) slot_sizes_->reset();
   if (hooks_.flushed) hooks_.flushed();
   return tables;
 }
@@ -202,8 +212,9 @@ DetachedTables Keyspace::flush(unsigned database) {
 DetachedTables Keyspace::flush_all() {
   DetachedTables tables;
   for (unsigned database = 0; database < database_count_; ++database) {
-    detach_tables(database, tables);
+    detach_tables(*this, {stripes_.get(), kStripeCount}, database, tables);
   }
+  if (slot_sizes_ != nullptr) slot_sizes_->reset();
   if (hooks_.flushed) hooks_.flushed();
   return tables;
 }

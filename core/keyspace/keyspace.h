@@ -140,6 +140,9 @@ class Keyspace {
   // Puts in an entry made elsewhere, expiry included; returns the one it replaces, or null.
   // REQUIRES: entry->key() == key.name.
   EntryPtr put(unsigned database, const KeyRef& key, EntryPtr entry);
+  // Makes room for so many keys, where there are none yet: the tables need not grow by steps.
+  // REQUIRES: all stripes, exclusive; database < database_count().
+  void reserve(unsigned database, uint64_t key_count);
   // Takes the entry out, or null; drop it after unlocking.
   EntryPtr erase(unsigned database, const KeyRef& key);
   // Gives the entry of `from` the name `to`, expiry included; returns what `to` held before, or
@@ -208,7 +211,6 @@ class Keyspace {
   Database& slot(unsigned database, const KeyRef& key) const {
     return stripe(key).databases[database];
   }
-  void detach_tables(unsigned database, DetachedTables& out);
 
   const unsigned database_count_;
   const uint64_t seed_;

@@ -18,6 +18,8 @@ namespace core::keyspace {
 
 namespace {
 
+// In quarters of an entry per bucket.
+constexpr size_t kGrowQuarters = 21;
 // A table grows beyond 5.25 entries per bucket: 75 % of the slots, where about one bucket in six
 // has a child. It shrinks below 7/8 entry per bucket, to at most 3.5.
 constexpr size_t kBucketsShrinkMin = 4;
@@ -257,6 +259,15 @@ void Table::resize_step() {
   moved_ = 0;
 }
 
+void Table::reserve(size_t entry_count) {
+  const size_t count = std::bit_ceil(entry_count * 4 / kGrowQuarters + 1);
+  if (size_ != 0 || is_resizing() || count <= main_.count) return;
+  Buckets buckets = allocate_buckets(count);
+  if (buckets.count == 0) return;
+  free_buckets(main_);
+  main_ = buckets;
+}
+
 void Table::start_resize(size_t count) {
   // Without memory the table stays as it is: chains get longer, nothing breaks.
   next_ = allocate_buckets(count);
@@ -264,7 +275,7 @@ void Table::start_resize(size_t count) {
 }
 
 void Table::grow_if_needed() {
-  if (!is_resizing() && size_ * 4 >= main_.count * 21) start_resize(main_.count * 2);
+  if (!is_resizing() && size_ * 4 >= main_.count * kGrowQuarters) start_resize(main_.count * 2);
 }
 
 void Table::shrink_if_needed() {

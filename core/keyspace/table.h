@@ -31,6 +31,9 @@ class Table {
   Table& operator=(const Table&) = delete;
 
   size_t size() const { return size_; }
+  // Makes room for so many entries at once, unless the table holds some. Without memory for it
+  // nothing changes. REQUIRES: a number that a process could hold.
+  void reserve(size_t entry_count);
   // The entry of `key` or null.
   Entry* find(std::string_view key, uint64_t hash) const;
   // REQUIRES: no entry of that key is present.

@@ -153,6 +153,39 @@ TEST(TableTest, ResizingNeverMovesMoreThanAFewEntriesAtOnce) {
   EXPECT_GT(resizing, 1000U);
 }
 
+TEST(TableTest, WithRoomReservedNothingIsResized) {
+  for (const uint64_t count : {1, 5, 6, 1000, 20000}) {
+    Table table(kHashSeed);
+    table.reserve(count);
+    const size_t buckets = table.bucket_count();
+    for (uint64_t i = 0; i < count; ++i) insert(table, name_of(i), 0);
+    EXPECT_EQ(table.bucket_count(), buckets) << count;
+    Table grown(kHashSeed);
+    for (uint64_t i = 0; i < count; ++i) insert(grown, name_of(i), 0);
+    EXPECT_LE(buckets, 2 * grown.bucket_count()) << count;
+  }
+}
+
+TEST(TableTest, ReservingIsAHint) {
+  Table table(kHashSeed);
+  table.reserve(100);
+  table.reserve(10);
+  EXPECT_GE(table.bucket_count(), 20U);
+  for (uint64_t i = 0; i < 5000; ++i) insert(table, name_of(i), int64_t(i));
+  const size_t buckets = table.bucket_count();
+  table.reserve(1'000'000);
+  EXPECT_EQ(table.bucket_count(), buckets) << "it holds entries";
+  for (uint64_t i = 0; i < 5000; ++i) {
+    ASSERT_EQ(table.find(name_of(i), hash_of(name_of(i)))->integer(), int64_t(i));
+  }
+  Table oversized(kHashSeed);
+  oversized.reserve(1'000'000);
+  for (uint64_t i = 0; i < 5000; ++i) insert(oversized, name_of(i), 0);
+  for (uint64_t i = 0; i < 4999; ++i) oversized.erase(name_of(i), hash_of(name_of(i)));
+  EXPECT_NE(oversized.find(name_of(4999), hash_of(name_of(4999))), nullptr);
+  EXPECT_TRUE(oversized.is_resizing()) << "deleting makes it smaller";
+}
+
 TEST(TableTest, TenThousandTenByteKeysCost64BytesEach) {
   Table table(kHashSeed);
   size_t entry_bytes = 0;
