@@ -66,6 +66,13 @@ bool ByteBuffer::resize_zeroed(size_t size) {
   return true;
 }
 
+bool ByteBuffer::resize_for_overwrite(size_t size) {
+  if (size > kSizeMax) return false;
+  if (size > size_) return reallocate(size);
+  shrink(size);
+  return true;
+}
+
 void ByteBuffer::shrink(size_t size) {
   if (size == 0) {
     std::free(std::exchange(data_, nullptr));

@@ -53,6 +53,8 @@ class ByteBuffer {
   // Grows to `size` bytes, the new ones zero (large growth costs no page until it is written), or
   // cuts the tail off.
   [[nodiscard]] bool resize_zeroed(size_t size);
+  // The same, but what the new bytes are is unspecified: they are to be overwritten.
+  [[nodiscard]] bool resize_for_overwrite(size_t size);
   // Cuts the tail off; REQUIRES: size <= this->size().
   void shrink(size_t size);
 

@@ -2,6 +2,7 @@
 #include "persistence/bytes/stream_reader.h"
 
 #include <fmt/format.h>
+#include <liblzf/lzf.h>
 
 #include <algorithm>
 #include <cassert>
@@ -9,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/populate_pages.h"
 #include "persistence/bytes/crc64.h"
 
 namespace persistence {
@@ -54,20 +56,30 @@ uint64_t StreamReader::left_bound() const {
   return bound_ > offset() ? bound_ - offset() : 0;
 }
 
-void StreamReader::add_to_sum() {
-  if (options_.sums) sum_ = crc64(sum_, {summed_, static_cast<size_t>(next_ - summed_)});
-  summed_ = next_;
+void StreamReader::sum_up_to(const char* end) {
+  if (options_.sums) sum_ = crc64(sum_, {summed_, static_cast<size_t>(end - summed_)});
+  summed_ = end;
 }
 
 uint64_t StreamReader::sum() {
-  add_to_sum();
+  sum_up_to(next_);
   return sum_;
+}
+
+void StreamReader::settle_taken() {
+  if (capture_) {
+    if (!capture_->sum_before) {
+      sum_up_to(capture_->copied);
+      capture_->sum_before = sum_;
+    }
+    copy_captured();
+  }
+  sum_up_to(next_);
 }
 
 bool StreamReader::load_more() {
   if (!ok() || source_ == nullptr) return false;
-  add_to_sum();
-  copy_captured();
+  settle_taken();
   const size_t kept = static_cast<size_t>(end_ - next_);
   std::memmove(buffer_.data(), next_, kept);
   // What was given back may have made it big.
@@ -144,8 +156,8 @@ StringReader StreamReader::string() {
 }
 
 bool StreamReader::read_directly(std::span<char> out) {
-  assert(next_ == end_ && !capture_);
-  add_to_sum();
+  assert(next_ == end_);
+  settle_taken();
   while (!out.empty()) {
     auto got = source_->read(out.first(std::min(out.size(), kDirectPieceBytes)));
     if (!got || *got == 0) {
@@ -179,20 +191,44 @@ bool StreamReader::skip(uint64_t count) {
     const uint64_t here = std::min(count, static_cast<uint64_t>(end_ - next_));
     next_ += here;
     count -= here;
+    if (capture_ && count >= buffer_.size()) return skip_directly(count);
     if (count > 0 && !load_more()) fail(kTooShort);
   }
   return ok();
 }
 
-void StreamReader::begin_capture(std::string& out, uint64_t bytes_max) {
+// Long strings go straight into the capture.
+bool StreamReader::skip_directly(uint64_t count) {
+  settle_taken();
+  return read_directly(capture_->out.grow(count));
+}
+
+std::string_view StreamReader::take_loaded(uint64_t size_max) {
+  if (next_ == end_ && size_max > 0 && !load_more()) {
+    fail(kTooShort);
+    return {};
+  }
+  const auto size = std::min(size_max, static_cast<uint64_t>(end_ - next_));
+  const std::string_view part(next_, size);
+  next_ += size;
+  return part;
+}
+
+std::optional<std::string_view> StreamReader::take_whole(uint64_t size) {
+  const bool has_room = source_ == nullptr || size <= buffer_.size();
+  if (!has_room || !ensure(size)) return std::nullopt;
+  next_ += size;
+  return std::string_view(next_ - size, size);
+}
+
+void StreamReader::begin_capture(RawBytes& out, uint64_t bytes_max) {
   assert(source_ != nullptr && !capture_);
-  add_to_sum();
-  capture_.emplace(Capture{out, out.size(), bytes_max, sum_, next_});
+  capture_.emplace(Capture{out, out.size(), bytes_max, next_, std::nullopt});
 }
 
 void StreamReader::copy_captured() {
   if (!capture_) return;
-  capture_->out.append(capture_->copied, static_cast<size_t>(next_ - capture_->copied));
+  capture_->out.append({capture_->copied, static_cast<size_t>(next_ - capture_->copied)});
   capture_->copied = next_;
 }
 
@@ -211,6 +247,7 @@ bool StreamReader::has_room_to_capture(uint64_t count) {
 }
 
 bool StreamReader::end_capture() {
+  if (capture_->is_overfull) settle_taken();
   copy_captured();
   const bool is_whole = !capture_->is_overfull;
   if (!is_whole) give_back();
@@ -219,15 +256,15 @@ bool StreamReader::end_capture() {
 }
 
 void StreamReader::give_back() {
-  std::string buffer = capture_->out.substr(capture_->begin);
-  capture_->out.resize(capture_->begin);
+  std::string buffer(capture_->out.view().substr(capture_->begin));
+  capture_->out.shrink(capture_->begin);
   buffer.append(next_, end_);
   const size_t loaded = buffer.size();
   buffer.resize(std::max(loaded, options_.buffer_bytes));
   buffer_ = std::move(buffer);
   next_ = summed_ = buffer_.data();
   end_ = next_ + loaded;
-  sum_ = capture_->sum;
+  sum_ = *capture_->sum_before;
   error_.reset();
 }
 
@@ -284,6 +321,32 @@ bool StringReader::read(std::span<char> out) {
   return false;
 }
 
+bool StringReader::read_fresh(std::span<char> out) {
+  if (form_ != Form::kPlain) return read(out);
+  while (!out.empty()) {
+    const auto piece = out.first(std::min(out.size(), core::kPopulatedBytesMax));
+    core::populate_pages(std::as_bytes(piece));
+    if (!read(piece)) return false;
+    out = out.subspan(piece.size());
+  }
+  return reader_.ok();
+}
+
+std::string_view StringReader::take_loaded(uint64_t size_max) {
+  if (form_ != Form::kPlain || !reader_.ok()) return {};
+  const std::string_view part = reader_.take_loaded(std::min(size_max, left_));
+  left_ -= part.size();
+  return part;
+}
+
+std::optional<std::string_view> StringReader::take_whole() {
+  assert(left_ == size_);
+  if (form_ != Form::kPlain || !reader_.ok()) return std::nullopt;
+  const auto whole = reader_.take_whole(size_);
+  if (whole) left_ = 0;
+  return whole;
+}
+
 bool StringReader::skip() {
   if (form_ == Form::kInteger) return reader_.ok();
   return reader_.skip(form_ == Form::kPlain ? left_ : packed_left_ + literal_left_);
@@ -294,7 +357,23 @@ bool StringReader::fail_unpacking() {
   return false;
 }
 
+// With the library, when all packed bytes are loaded. False changes nothing: the slow way finds the
+// damaged place.
+bool StringReader::unpack_whole(std::span<char> out) {
+  constexpr uint64_t kBytesMax = uint64_t{1} << 30;  // the library counts in `unsigned`
+  const std::string_view loaded = reader_.read_ahead();
+  const bool can_try = out.size() == size_ && left_ == size_ && packed_left_ <= loaded.size() &&
+                       size_ <= kBytesMax && packed_left_ <= kBytesMax;
+  if (!can_try) return false;
+  const unsigned size = lzf_decompress(loaded.data(), static_cast<unsigned>(packed_left_),
+                                       out.data(), static_cast<unsigned>(out.size()));
+  if (size != out.size() || !reader_.skip(packed_left_)) return false;
+  left_ = packed_left_ = 0;
+  return true;
+}
+
 bool StringReader::unpack(std::span<char> out) {
+  if (unpack_whole(out)) return true;
   while (!out.empty()) {
     if (literal_left_ == 0 && match_left_ == 0 && !next_run()) return false;
     const size_t count = std::min<size_t>(out.size(), literal_left_ + match_left_);

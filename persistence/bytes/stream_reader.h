@@ -29,6 +29,7 @@
 #include "core/result.h"
 #include "persistence/bytes/byte_codec.h"
 #include "persistence/bytes/byte_stream.h"
+#include "persistence/bytes/raw_bytes.h"
 
 namespace persistence {
 
@@ -75,7 +76,7 @@ class StreamReader {
   // Copies what is taken or skipped from now on to the end of `out`. A skip that would make that
   // more than `bytes_max` fails, so that end_capture() can take it back. REQUIRES: a source, and
   // that nothing is read past the buffer until end_capture().
-  void begin_capture(std::string& out, uint64_t bytes_max);
+  void begin_capture(RawBytes& out, uint64_t bytes_max);
   // False when there was too much: the reader then stands where the capture began, without the
   // error, and `out` is as it was.
   bool end_capture();
@@ -91,11 +92,11 @@ class StreamReader {
   using Window = std::array<char, kWindowBytes>;
 
   struct Capture {
-    std::string& out;
+    RawBytes& out;
     const size_t begin;  // of `out`
     const uint64_t bytes_max;
-    const uint64_t sum;  // up to the beginning
-    const char* copied;  // up to here it is in `out`
+    const char* copied;                  // up to here it is in `out`
+    std::optional<uint64_t> sum_before;  // set when something of it leaves the buffer
     bool is_overfull = false;
   };
 
@@ -104,7 +105,12 @@ class StreamReader {
   bool ensure(size_t size);
   bool load_more();
   bool read_directly(std::span<char> out);
-  void add_to_sum();
+  bool skip_directly(uint64_t count);
+  std::string_view take_loaded(uint64_t size_max);
+  std::optional<std::string_view> take_whole(uint64_t size);
+  // What was taken is in the sum and in the capture then.
+  void settle_taken();
+  void sum_up_to(const char* end);
   void copy_captured();
   bool has_room_to_capture(uint64_t count);
   void give_back();
@@ -134,6 +140,14 @@ class StringReader {
   uint64_t size() const { return size_; }
   // Fills `out` with the bytes that come next. REQUIRES: as many are left.
   bool read(std::span<char> out);
+  // The same; `out` is memory that nobody has touched yet.
+  bool read_fresh(std::span<char> out);
+  // The bytes that come next, at most `size_max` and as many as are loaded, without copying them;
+  // they stay until the reader is used again. Empty when they have to be unpacked, or on a fault.
+  std::string_view take_loaded(uint64_t size_max);
+  // The whole string in the same way; nullopt when it does not lie in memory in one piece, or has
+  // to be unpacked. REQUIRES: nothing of it has been read.
+  std::optional<std::string_view> take_whole();
   // Passes over what is left, without looking at packed bytes.
   bool skip();
 
@@ -147,6 +161,7 @@ class StringReader {
   static StringReader packed(StreamReader& reader);
 
   bool unpack(std::span<char> out);
+  bool unpack_whole(std::span<char> out);
   bool next_run();
   void copy_literal(std::span<char> out);
   void copy_match(std::span<char> out);

@@ -112,11 +112,18 @@ void write_plain(ByteWriter& writer, const BitArray& bits, uint64_t from, uint64
 }
 
 bool read_plain(StringReader& in, BitArray& bits, uint64_t offset, uint64_t size) {
-  std::array<char, 4 * kArrayPageBytes> piece;
+  if (!bits.is_mapped()) {
+    const std::span<std::byte> place = bits.bytes().subspan(offset, size);
+    return in.read_fresh({reinterpret_cast<char*>(place.data()), place.size()});
+  }
+  std::array<char, 4 * kArrayPageBytes> unpacked;
   while (size > 0) {
-    const std::span<char> part = std::span(piece).first(std::min<uint64_t>(size, piece.size()));
-    if (!in.read(part)) return false;
-    bits.write(offset, std::as_bytes(part));
+    std::string_view part = in.take_loaded(size);
+    if (part.empty()) {
+      part = {unpacked.data(), std::min<uint64_t>(size, unpacked.size())};
+      if (!in.read(std::span(unpacked).first(part.size()))) return false;
+    }
+    bits.write(offset, std::as_bytes(std::span(part)));
     offset += part.size();
     size -= part.size();
   }

@@ -14,11 +14,11 @@
 #include <functional>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <thread>
 #include <vector>
 
 #include "core/result.h"
+#include "persistence/bytes/raw_bytes.h"
 #include "persistence/rdb/rdb_entry.h"
 
 namespace persistence {
@@ -29,7 +29,7 @@ struct RdbBatch {
     uint8_t type = 0;
     RdbKeyAttributes attributes;
   };
-  std::string bytes;
+  RawBytes bytes;
   std::vector<Key> keys;
 };
 

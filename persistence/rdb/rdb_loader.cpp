@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace persistence {
@@ -13,6 +14,15 @@ namespace persistence {
 core::Result<> KeyspaceLoader::aux(std::string_view name, std::string_view value) {
   aux_.insert_or_assign(std::string(name), std::string(value));
   return {};
+}
+
+void KeyspaceLoader::size_hint(uint64_t database, uint64_t keys, uint64_t /*expires*/) {
+  // More need not be believed; their tables grow as they come.
+  constexpr uint64_t kReservedKeysMax = uint64_t{1} << 26;
+  if (database >= keyspace_.database_count()) return;
+  const auto stripes =
+      keyspace_.lock(core::keyspace::kAllStripes, core::keyspace::LockMode::kExclusive);
+  keyspace_.reserve(static_cast<unsigned>(database), std::min(keys, kReservedKeysMax));
 }
 
 core::Result<> KeyspaceLoader::entry(uint64_t database, core::keyspace::EntryPtr entry) {
@@ -28,10 +38,9 @@ core::Result<> KeyspaceLoader::entry(uint64_t database, core::keyspace::EntryPtr
   const auto index = static_cast<unsigned>(database);
   const core::keyspace::KeyRef key = keyspace_.ref(entry->key());
   const auto lock = keyspace_.lock_exclusive(key);
-  if (keyspace_.find_any(index, key) != nullptr) {
+  if (keyspace_.put(index, key, std::move(entry)) != nullptr) {
     return core::Error{fmt::format("a key of database {} occurs twice", database)};
   }
-  keyspace_.put(index, key, std::move(entry));
   ++loaded_keys_;
   return {};
 }

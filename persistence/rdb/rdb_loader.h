@@ -4,8 +4,8 @@
 //
 // Invariants: a key that is there already is an error, as is a database that does not exist. After
 // an error the keyspace holds a part of the snapshot: load into a fresh one.
-// Thread safety: entry() by any thread, it takes the key's stripe; the rest by one, while none is
-// in entry().
+// Thread safety: entry() by any thread, it takes the key's stripe; size_hint() by one at any time,
+// it takes all stripes; the rest by one, while none is in entry().
 // Source: docs/formats.md, "Snapshots".
 #pragma once
 
@@ -33,6 +33,7 @@ class KeyspaceLoader : public RdbVisitor {
   void keep_expired() { now_ms_ = core::keyspace::kIgnoreExpiry; }
 
   core::Result<> aux(std::string_view name, std::string_view value) override;
+  void size_hint(uint64_t database, uint64_t keys, uint64_t expires) override;
   core::Result<> entry(uint64_t database, core::keyspace::EntryPtr entry) override;
   void foreign(uint64_t database, std::string_view type) override;
 

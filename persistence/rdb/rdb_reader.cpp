@@ -185,7 +185,11 @@ void RdbReader::file_record(uint8_t opcode) {
 void RdbReader::resize() {
   const uint64_t keys = reader_.length();
   const uint64_t expires = reader_.length();
-  if (reader_.ok()) visitor_.size_hint(attributes_.database, keys, expires);
+  if (!reader_.ok()) return;
+  // A key has at least its type and the lengths of its name and value.
+  constexpr uint64_t kKeyBytesMin = 3;
+  const uint64_t keys_max = reader_.left_bound() / kKeyBytesMin;
+  visitor_.size_hint(attributes_.database, std::min(keys, keys_max), std::min(expires, keys_max));
 }
 
 void RdbReader::aux() {
@@ -265,7 +269,7 @@ void RdbReader::batched_key(uint8_t type) {
   }
   if (!reader_.ok()) return;
   if (is_foreign) {
-    batch_.bytes.resize(begin);
+    batch_.bytes.shrink(begin);
     return foreign_module(id);
   }
   batch_.keys.push_back({type, attributes_});
@@ -274,7 +278,7 @@ void RdbReader::batched_key(uint8_t type) {
 }
 
 core::Result<> RdbReader::decode(const RdbBatch& batch, const core::MemoryBudget& budget) {
-  StreamReader reader(batch.bytes);
+  StreamReader reader(batch.bytes.view());
   RdbEntryReader values(reader, budget, options_.builds_values);
   for (const RdbBatch::Key& key : batch.keys) {
     const std::string name = values.name();

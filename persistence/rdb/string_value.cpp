@@ -8,6 +8,9 @@
 namespace persistence {
 
 StringOutcome read_string_value(StringReader& text, core::keyspace::Entry& entry) {
+  if (const auto whole = text.take_whole()) {
+    return entry.set_string(*whole) ? StringOutcome::kRead : StringOutcome::kNoMemory;
+  }
   if (text.size() <= core::keyspace::kEmbeddedStringSizeMax) {
     std::array<char, core::keyspace::kEmbeddedStringSizeMax> buffer;
     const std::span<char> bytes(buffer.data(), text.size());
@@ -17,8 +20,8 @@ StringOutcome read_string_value(StringReader& text, core::keyspace::Entry& entry
   }
   // Too long for a number, and worth no second copy.
   core::keyspace::ByteBuffer bytes;
-  if (!bytes.resize_zeroed(text.size())) return StringOutcome::kNoMemory;
-  if (!text.read({bytes.data(), bytes.size()})) return StringOutcome::kDamaged;
+  if (!bytes.resize_for_overwrite(text.size())) return StringOutcome::kNoMemory;
+  if (!text.read_fresh({bytes.data(), bytes.size()})) return StringOutcome::kDamaged;
   entry.set_raw(std::move(bytes));
   return StringOutcome::kRead;
 }

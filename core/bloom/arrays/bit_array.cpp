@@ -9,6 +9,7 @@
 
 #include "core/bitmap/bitmap.h"
 #include "core/bloom/arrays/private_memory.h"
+#include "core/populate_pages.h"
 
 namespace core::bloom {
 namespace {
@@ -19,7 +20,9 @@ uint64_t* allocate_on_heap(size_t size_bytes) {
   // Whole cache lines must not straddle two; calloc is kinder to the odd sizes of other layouts.
   if (size_bytes % kLineBytes != 0) return static_cast<uint64_t*>(std::calloc(size_bytes, 1));
   void* memory = std::aligned_alloc(kLineBytes, size_bytes);
-  if (memory != nullptr) std::memset(memory, 0, size_bytes);
+  if (memory == nullptr) return nullptr;
+  populate_pages({static_cast<const std::byte*>(memory), size_bytes});
+  std::memset(memory, 0, size_bytes);
   return static_cast<uint64_t*>(memory);
 }
 
@@ -106,14 +109,27 @@ bool BitArray::is_hole(uint64_t from, uint64_t to) const {
 
 void BitArray::write(uint64_t offset, std::span<const std::byte> source) {
   const std::span<std::byte> target = bytes().subspan(offset, source.size());
+  size_t written = 0;  // of `source`, or passed over
+  const auto write_up_to = [&](size_t end) {
+    const std::span<std::byte> run = target.subspan(written, end - written);
+    if (is_mapped()) populate_pages(run);
+    std::ranges::copy(source.subspan(written, run.size()), run.begin());
+    written = end;
+  };
   for (size_t start = 0; start < source.size();) {
     const size_t left_of_page = kArrayPageBytes - (offset + start) % kArrayPageBytes;
-    const size_t size = std::min<size_t>(left_of_page, source.size() - start);
-    const auto piece = source.subspan(start, size);
-    const bool stays_hole = is_zero(piece) && is_hole(offset + start, offset + start + size);
-    if (!stays_hole) std::ranges::copy(piece, target.begin() + static_cast<ptrdiff_t>(start));
-    start += size;
+    const size_t end = std::min<size_t>(start + left_of_page, source.size());
+    const bool stays_hole =
+        is_zero(source.subspan(start, end - start)) && is_hole(offset + start, offset + end);
+    if (stays_hole) {
+      write_up_to(start);
+      written = end;
+    } else if (end - written >= kPopulatedBytesMax) {
+      write_up_to(end);
+    }
+    start = end;
   }
+  write_up_to(source.size());
 }
 
 bool BitArray::detach_from_children() {

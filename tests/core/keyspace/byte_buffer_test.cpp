@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <string>
 #include <utility>
@@ -59,6 +60,23 @@ TEST(ByteBufferTest, RefusesWhatNoMemoryCanHold) {
   EXPECT_FALSE(buffer.resize_zeroed(size_t{1} << 60));
   EXPECT_FALSE(buffer.resize_zeroed(ByteBuffer::kSizeMax + 1));
   EXPECT_EQ(buffer.view(), "kept");
+}
+
+TEST(ByteBufferTest, GrowsForOverwritingAndShrinks) {
+  ByteBuffer buffer;
+  ASSERT_TRUE(buffer.assign("kept"));
+  for (const size_t size : {size_t{5}, size_t{1000}, size_t{3} << 20}) {
+    ASSERT_TRUE(buffer.resize_for_overwrite(size));
+    ASSERT_EQ(buffer.size(), size);
+    EXPECT_EQ(buffer.view().substr(0, 4), "kept");
+    std::fill_n(buffer.data() + 4, size - 4, 'x');
+  }
+  ASSERT_TRUE(buffer.resize_for_overwrite(6));
+  EXPECT_EQ(buffer.view(), "keptxx");
+  EXPECT_FALSE(buffer.resize_for_overwrite(ByteBuffer::kSizeMax + 1));
+  EXPECT_EQ(buffer.view(), "keptxx");
+  ASSERT_TRUE(buffer.resize_for_overwrite(0));
+  EXPECT_TRUE(buffer.view().empty());
 }
 
 // The sanitizers shadow what this one asks for.

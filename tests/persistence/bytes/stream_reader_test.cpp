@@ -82,9 +82,11 @@ TEST(StreamReader, ReadsStringsInAllFormsHoweverTheyCome) {
           EXPECT_TRUE(reader.at_end());
         }
       }
-      StreamReader memory(bytes);
-      EXPECT_EQ(read_string(memory, 5000), text);
-      EXPECT_EQ(memory.read_ahead(), "next");
+      for (const size_t part_bytes : {5000, 100000}) {
+        StreamReader memory(bytes);
+        EXPECT_EQ(read_string(memory, part_bytes), text);
+        EXPECT_EQ(memory.read_ahead(), "next");
+      }
     }
   }
 }
@@ -104,6 +106,77 @@ TEST(StreamReader, PassesOverStringsInAllForms) {
       EXPECT_EQ(half_read.read_ahead(), "next");
     }
   }
+}
+
+TEST(StreamReader, GivesWhatIsLoadedWithoutCopyingIt) {
+  const std::string text(1000, 't');
+  const std::string bytes = packed(text, Packing::kNever) + "next";
+  for (const size_t buffer_bytes : {64, 5000}) {
+    SlowSource source(bytes, 300);
+    StreamReader reader(source, {.buffer_bytes = buffer_bytes, .sums = true, .on_piece = {}});
+    StringReader string = reader.string();
+    std::string taken;
+    while (taken.size() < text.size()) {
+      const std::string_view part = string.take_loaded(150);
+      ASSERT_FALSE(part.empty());
+      ASSERT_LE(part.size(), 150U);
+      taken += part;
+    }
+    EXPECT_EQ(taken, text);
+    EXPECT_TRUE(string.take_loaded(1).empty());
+    EXPECT_EQ(reader.sum(), crc64(0, std::string_view(bytes).substr(0, bytes.size() - 4)));
+  }
+  StreamReader memory(bytes);
+  EXPECT_EQ(memory.string().take_loaded(5000), text) << "all that belongs to the string";
+  EXPECT_EQ(memory.read_ahead(), "next");
+  for (const std::string_view unpackable : {"12", "zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz"}) {
+    const std::string stored = packed(unpackable, Packing::kIfSmaller);
+    StreamReader reader(stored);
+    StringReader string = reader.string();
+    EXPECT_FALSE(string.take_whole());
+    EXPECT_TRUE(string.take_loaded(5000).empty());
+    std::string out(unpackable.size(), ' ');
+    EXPECT_TRUE(string.read(out));
+    EXPECT_EQ(out, unpackable);
+  }
+}
+
+TEST(StreamReader, GivesWholeStringsThatFitItsBuffer) {
+  const std::string text(1000, 't');
+  const std::string bytes = packed(text, Packing::kNever) + "next";
+  for (const size_t buffer_bytes : {999, 1000, 5000}) {
+    SlowSource source(bytes, 300);
+    StreamReader reader(source, {.buffer_bytes = buffer_bytes, .sums = true, .on_piece = {}});
+    StringReader string = reader.string();
+    const auto whole = string.take_whole();
+    EXPECT_EQ(whole.has_value(), buffer_bytes >= text.size());
+    if (whole) {
+      EXPECT_EQ(*whole, text);
+    } else {
+      EXPECT_TRUE(string.skip());
+    }
+    EXPECT_EQ(reader.sum(), crc64(0, std::string_view(bytes).substr(0, bytes.size() - 4)));
+  }
+  SlowSource cut(std::string_view(bytes).substr(0, 500), 300);
+  StreamReader reader(cut, {.buffer_bytes = 5000, .sums = false, .on_piece = {}});
+  EXPECT_FALSE(reader.string().take_whole());
+  EXPECT_FALSE(reader.ok());
+}
+
+TEST(StreamReader, ReadsLongStringsIntoFreshMemory) {
+  std::string text((3 << 20) + 17, '\0');
+  for (size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>(i * 31 / 7);
+  const std::string bytes = packed(text, Packing::kNever);
+  SlowSource source(bytes, 100'000);
+  StreamReader reader(source, {.buffer_bytes = 5000, .sums = true, .on_piece = {}});
+  std::string out(text.size(), ' ');
+  EXPECT_TRUE(reader.string().read_fresh(out));
+  EXPECT_TRUE(out == text);
+  EXPECT_EQ(reader.sum(), crc64(0, bytes));
+  SlowSource cut(std::string_view(bytes).substr(0, 2'500'000), 100'000);
+  StreamReader failing(cut, {.buffer_bytes = 5000, .sums = true, .on_piece = {}});
+  EXPECT_FALSE(failing.string().read_fresh(out));
+  EXPECT_EQ(failing.error().message, "offset 2500000: the bytes end here too early");
 }
 
 TEST(StreamReader, FaultsAreNamedWithTheirOffset) {
@@ -165,11 +238,12 @@ TEST(StreamReader, CapturesWhatIsTakenAndSkipped) {
     MemorySource source(bytes);
     StreamReader reader(source, {buffer_bytes, true, nullptr});
     reader.u64();
-    std::string out = "before";
+    RawBytes out;
+    out.append("before");
     reader.begin_capture(out, end);
     for (int i = 0; i < 50; ++i) reader.string().skip();
     EXPECT_TRUE(reader.end_capture());
-    EXPECT_EQ(out, "before" + bytes.substr(8, end - 8));
+    EXPECT_EQ(out.view(), "before" + bytes.substr(8, end - 8));
     EXPECT_EQ(reader.u64(), 2U);
     EXPECT_EQ(out.size(), 6 + end - 8) << "the capture has ended";
     EXPECT_EQ(reader.sum(), crc64(0, bytes));
@@ -187,14 +261,15 @@ TEST(StreamReader, TooLongACaptureIsTakenBack) {
     MemorySource source(bytes);
     StreamReader reader(source, {buffer_bytes, true, nullptr});
     reader.u64();
-    std::string out = "before";
+    RawBytes out;
+    out.append("before");
     reader.begin_capture(out, 4999);
     reader.string().skip();
     reader.string().skip();
     EXPECT_FALSE(reader.ok());
     EXPECT_FALSE(reader.end_capture());
     ASSERT_TRUE(reader.ok());
-    EXPECT_EQ(out, "before");
+    EXPECT_EQ(out.view(), "before");
     EXPECT_EQ(reader.offset(), 8U);
     EXPECT_EQ(read_string(reader, 3), "name");
     EXPECT_EQ(read_string(reader, 1000), std::string(5000, 'v'));
@@ -209,7 +284,7 @@ TEST(StreamReader, AFaultInACaptureStays) {
       "\x05"
       "abc");
   StreamReader reader(source, {16, true, nullptr});
-  std::string out;
+  RawBytes out;
   reader.begin_capture(out, 1000);
   reader.string().skip();
   EXPECT_TRUE(reader.end_capture());

@@ -15,6 +15,7 @@ namespace persistence {
 namespace {
 
 using core::bloom::FilterParameters;
+using core::bloom::ScalableFilter;
 using core::bloom::WindowSettings;
 using core::bloom::WindowUnit;
 using filter_forms::FilterPtr;

@@ -56,6 +56,21 @@ TEST_F(KeyspaceLoaderTest, WhatCannotBeLoadedIsRefused) {
   EXPECT_FALSE(loader.entry(2, entry_of("b", core::keyspace::kNoExpiry)));
 }
 
+TEST_F(KeyspaceLoaderTest, MakesRoomForAsManyKeysAsItIsTold) {
+  KeyspaceLoader loader(keyspace_, kLoadedAtMs);
+  const auto table_bytes = [&] { return keyspace_.table_memory_bytes(); };
+  const size_t empty_bytes = table_bytes();
+  loader.size_hint(2, 1'000'000, 0);
+  EXPECT_EQ(table_bytes(), empty_bytes) << "there is no such database";
+  loader.size_hint(1, 100'000, 0);
+  const size_t reserved_bytes = table_bytes();
+  EXPECT_GT(reserved_bytes, size_t{100'000} * 8);
+  for (int i = 0; i < 100'000; ++i) {
+    ASSERT_TRUE(loader.entry(1, entry_of("k" + std::to_string(i), core::keyspace::kNoExpiry)));
+  }
+  EXPECT_LT(table_bytes(), reserved_bytes * 3 / 2) << "chains, but no second table";
+}
+
 TEST_F(KeyspaceLoaderTest, FieldsAndForeignTypesAreKept) {
   KeyspaceLoader loader(keyspace_, kLoadedAtMs);
   EXPECT_TRUE(loader.aux("redis-ver", "1"));

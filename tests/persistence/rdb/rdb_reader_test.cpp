@@ -122,6 +122,37 @@ TEST(RdbReader, OpcodesOfOneKeyStayWithIt) {
   EXPECT_EQ(expiry("long gone"), 0);
 }
 
+TEST(RdbReader, ANumberOfKeysIsNotBelievedBeyondTheBytes) {
+  class Hints final : public RdbVisitor {
+   public:
+    void size_hint(uint64_t database, uint64_t keys, uint64_t expires) override {
+      seen += fmt::format("{} {} {}, ", database, keys, expires);
+    }
+    core::Result<> entry(uint64_t /*database*/, core::keyspace::EntryPtr /*entry*/) override {
+      return {};
+    }
+    std::string seen;
+  };
+  Container container;
+  container.u8(rdb::kResizeDatabase);
+  container.length(2);
+  container.length(1);
+  container.u8(rdb::kSelectDatabase);
+  container.length(3);
+  container.u8(rdb::kResizeDatabase);
+  container.length(uint64_t{1} << 60);
+  container.length(uint64_t{1} << 61);
+  container.string_key("k", "v");
+  container.string_key("l", "v");
+  const std::string bytes = container.sealed();
+  // What follows: two keys of five bytes, the end and the sum.
+  const uint64_t keys_max = (2 * 5 + 1 + 8) / 3;
+  Hints hints;
+  MemorySource source(bytes);
+  ASSERT_TRUE(read_rdb(source, hints, core::UnlimitedMemory(), {}));
+  EXPECT_EQ(hints.seen, fmt::format("0 2 1, 3 {0} {0}, ", keys_max));
+}
+
 TEST(RdbReader, RecordsThatSayNothingOfKeysArePassedOver) {
   Container container;
   container.u8(rdb::kModuleAux);

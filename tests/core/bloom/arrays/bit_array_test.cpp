@@ -172,6 +172,33 @@ TEST(BitArrayTest, WholeArrayIsReadWithoutTouchingItsHoles) {
   EXPECT_LT(array_bytes() - before_bytes, kFewPages);
 }
 
+// Long runs, for which pages are asked for at once, between rows of zeros that stay holes.
+TEST(BitArrayTest, WrittenRunsTakePagesAndZerosDoNot) {
+  constexpr uint32_t kSeed = 13;
+  for (const auto sharing : {ArraySharing::kShared, ArraySharing::kPrivate}) {
+    std::mt19937_64 random(kSeed);
+    std::vector<std::byte> source((size_t{12} << 20) - 100);
+    std::vector<bool> is_data(source.size() / kArrayPageBytes + 1);
+    for (size_t at = 0, run = 0; at < source.size(); at += run) {
+      run = std::min<size_t>(source.size() - at, kArrayPageBytes << random() % 10);
+      if (random() % 2 == 0) continue;
+      for (size_t i = at; i < at + run; ++i) source[i] = std::byte{0x5A};
+      for (size_t i = at; i < at + run; i += kArrayPageBytes) is_data[i / kArrayPageBytes] = true;
+    }
+    BitArray array = *BitArray::allocate(source.size() * 8, sharing);
+    // In pieces that end anywhere.
+    for (size_t at = 0, size = 0; at < source.size(); at += size) {
+      size = std::min<size_t>(source.size() - at, 1 + random() % (4 << 20));
+      array.write(at, std::span(source).subspan(at, size));
+    }
+    std::vector<bool> touched(is_data.size());
+    array.visit_data(0, array.bytes().size(),
+                     [&](uint64_t offset, auto) { touched[offset / kArrayPageBytes] = true; });
+    EXPECT_EQ(touched, is_data);
+    EXPECT_TRUE(std::ranges::equal(array.bytes(), source)) << "seed " << kSeed;
+  }
+}
+
 TEST(BitArrayTest, EveryTouchedPageIsVisited) {
   constexpr uint32_t kSeed = 11;
   std::mt19937_64 random(kSeed);

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#include "core/populate_pages.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <vector>
+
+namespace core {
+namespace {
+
+constexpr size_t kPageBytes = 4096;
+constexpr size_t kPages = 64;
+
+class PopulatePagesTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    void* const memory = ::mmap(nullptr, kPages * kPageBytes, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(memory, MAP_FAILED);
+    memory_ = static_cast<std::byte*>(memory);
+    ::madvise(memory, kPages * kPageBytes, MADV_NOHUGEPAGE);
+  }
+  void TearDown() override { ::munmap(memory_, kPages * kPageBytes); }
+
+  // Which pages have memory, first and last.
+  std::vector<size_t> resident_pages() const {
+    std::vector<unsigned char> in_memory(kPages);
+    ::mincore(memory_, kPages * kPageBytes, in_memory.data());
+    std::vector<size_t> pages;
+    for (size_t i = 0; i < kPages; ++i) {
+      if ((in_memory[i] & 1) != 0) pages.push_back(i);
+    }
+    return pages;
+  }
+
+  std::byte* memory_ = nullptr;
+};
+
+TEST_F(PopulatePagesTest, WholePagesOfTheRangeGetMemory) {
+#ifdef MADV_POPULATE_WRITE
+  if (::madvise(memory_ + (kPages - 1) * kPageBytes, kPageBytes, MADV_POPULATE_WRITE) != 0) {
+    GTEST_SKIP() << "this kernel cannot: errno " << errno;
+  }
+#endif
+  populate_pages({memory_ + 100, 40 * kPageBytes});
+  const auto pages = resident_pages();
+  ASSERT_EQ(pages.size(), 40U);
+  EXPECT_EQ(pages.front(), 1U);
+  EXPECT_EQ(pages[38], 39U) << "the page after that is not whole";
+  EXPECT_TRUE(std::all_of(memory_, memory_ + kPages * kPageBytes,
+                          [](std::byte byte) { return byte == std::byte{0}; }));
+}
+
+TEST_F(PopulatePagesTest, SmallRangesAreLeftAlone) {
+  populate_pages({memory_, kPopulatedBytesMin - 1});
+  populate_pages({});
+  EXPECT_TRUE(resident_pages().empty());
+}
+
+TEST_F(PopulatePagesTest, BytesStayWhatTheyAre) {
+  std::fill_n(memory_, kPages * kPageBytes / 2, std::byte{7});
+  populate_pages({memory_, kPages * kPageBytes});
+  EXPECT_EQ(std::count(memory_, memory_ + kPages * kPageBytes, std::byte{7}),
+            static_cast<ptrdiff_t>(kPages * kPageBytes / 2));
+}
+
+}  // namespace
+}  // namespace core
