@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: MIT
-//
-// One client on a socket pair, with a log that comes as far as the test says.
 #include "server/net/connection.h"
 
 #include <gtest/gtest.h>
@@ -13,75 +11,12 @@
 #include <string>
 #include <utility>
 
-#include "tests/support/command_test.h"
-#include "tests/support/fake_reply_log.h"
-#include "tests/support/socket_pair.h"
+#include "tests/support/connection_fixture.h"
 
 namespace server::net {
 namespace {
 
-class ConnectionTest : public CommandTest {
- protected:
-  ConnectionTest() {
-    auto session = std::make_shared<Session>(clients_.next_id());
-    session->socket.descriptor = std::exchange(sockets_.near, -1);
-    session->authenticated = true;
-    session->created_ms = clock_.wall_ms();
-    session->last_interaction_ms = clock_.wall_ms();
-    session_ = session.get();
-    clients_.add(session);
-    auto connection = std::make_shared<Connection>(thread_, services_, std::move(session));
-    connection_ = connection.get();
-    thread_.connections.add(session_->id, connection);
-    connection_->start();
-  }
-  ~ConnectionTest() override {
-    thread_.connections.for_each([](Connection& connection) { connection.close(); });
-    end_round();
-    thread_.sockets.close();
-    thread_.context.poll();
-  }
-
-  // What the loop does, until nothing happens for a moment.
-  void serve() {
-    while (thread_.context.run_one_for(std::chrono::milliseconds(2)) > 0) end_round();
-  }
-  void end_round() {
-    thread_.gate.end_round();
-    thread_.connections.end_round();
-  }
-  void send(std::string_view bytes) const {
-    ASSERT_EQ(::send(sockets_.far, bytes.data(), bytes.size(), MSG_NOSIGNAL),
-              static_cast<ssize_t>(bytes.size()));
-  }
-  // What the client has got; "(end)" behind it when the server has closed.
-  std::string received() {
-    std::string all;
-    std::array<char, 65536> part{};
-    while (true) {
-      const ssize_t size = ::recv(sockets_.far, part.data(), part.size(), 0);
-      if (size > 0) {
-        all.append(part.data(), static_cast<size_t>(size));
-      } else {
-        return size == 0 ? all + "(end)" : all;
-      }
-    }
-  }
-  std::string answer(std::string_view request) {
-    send(request);
-    serve();
-    return received();
-  }
-  bool is_closed() const { return thread_.connections.count() == 0; }
-  // Replies wait for the log from now on.
-  void append_to_log(uint64_t offset) { log_.end = offset; }
-
-  FakeReplyLog log_;
-  IoThread thread_{0, log_};
-  SocketPair sockets_;
-  Session* session_ = nullptr;
-  Connection* connection_ = nullptr;
-};
+using ConnectionTest = ConnectionFixture;
 
 TEST_F(ConnectionTest, AnswersAPipelineInOrder) {
   EXPECT_EQ(answer("SET a 1\r\nGET a\r\nPING\r\n"), "+OK\r\n$1\r\n1\r\n+PONG\r\n");
