@@ -89,49 +89,6 @@ class OutputLimitTest(ServerTest):
         self.wait_until_gone(client, 10)
 
 
-class InputLimitTest(ServerTest):
-    def setUp(self):
-        self.server = self.start_server()
-        self.admin, self.client = self.server.connect(), self.server.connect()
-        self.addCleanup(self.admin.close)
-        self.addCleanup(self.client.close)
-        self.assertEqual(self.client.call("PING"), b"PONG")
-
-    def set(self, name, value):
-        self.assertEqual(self.admin.call("CONFIG", "SET", name, value), b"OK")
-
-    def test_bulk_limit_reaches_clients_that_are_there(self):
-        value = b"x" * (MIB + 1)
-        self.set("proto-max-bulk-len", "1mb")
-        self.set("proto-max-bulk-len", "2mb")
-        self.assertEqual(self.client.call("SET", "k", value), b"OK")
-        self.set("proto-max-bulk-len", "1mb")
-        self.assertEqual(self.client.call("SET", "k", value[:MIB]), b"OK")
-        self.client.send(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$%d\r\n" % len(value))
-        self.assertEqual(
-            self.client.read_to_end(), b"-ERR Protocol error: invalid bulk length\r\n"
-        )
-
-    def test_raised_bulk_limit_reaches_a_client_that_came_before(self):
-        self.set("proto-max-bulk-len", "1mb")
-        with self.server.connect() as early:
-            self.assertEqual(early.call("PING"), b"PONG")
-            self.set("proto-max-bulk-len", "2mb")
-            self.assertEqual(early.call("SET", "k", b"x" * (MIB + 1)), b"OK")
-
-    def test_query_buffer_limit_reaches_clients_that_are_there(self):
-        self.server.expect_log("query buffer limit|max query buffer")
-        self.set("client-query-buffer-limit", "1mb")
-        # Not one argument that is too big, but a command that never ends.
-        request = b"*1000000\r\n" + b"$1024\r\n%b\r\n" % (b"x" * 1024) * 4096
-        try:
-            self.client.send(request)
-        except ConnectionError:
-            pass
-        self.assertTrue(self.client.is_closed_by_server())
-        self.assertEqual(self.admin.call("PING"), b"PONG")
-
-
 class LowerLimitsTest(ServerTest):
     def test_a_start_under_lower_limits_has_all_that_was_taken(self):
         directory = tempfile.mkdtemp(prefix="bloomery-test-")

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """The process and its sockets: odd clients, limits, configuration, start and end."""
 
-import itertools
 import os
 import resource
 import select
@@ -34,13 +33,6 @@ class ClientsTest(ServerTest):
     def assert_alive(self):
         with self.server.connect() as other:
             self.assertEqual(other.call("PING"), b"PONG")
-
-    def test_half_closed_client_gets_its_answers(self):
-        client = self.connect()
-        client.send(b"".join(encode("ECHO", "x%d" % i) for i in range(1000)))
-        client.socket.shutdown(socket.SHUT_WR)
-        expected = b"".join(b"$%d\r\nx%d\r\n" % (len(b"x%d" % i), i) for i in range(1000))
-        self.assertEqual(client.read_to_end(), expected)
 
     def test_slow_loris_is_answered_and_holds_up_nobody(self):
         slow = self.connect()
@@ -88,17 +80,6 @@ class ClientsTest(ServerTest):
         self.assertLess(worst, UNREAD_LIMIT_BYTES)
         self.assert_alive()
 
-    def test_pipeline_is_answered_in_order(self):
-        client = self.connect()
-        commands = [("ECHO", b"%d" % number) for number in range(20_000)]
-        sender = threading.Thread(
-            target=client.send, args=(b"".join(encode(*command) for command in commands),)
-        )
-        sender.start()
-        replies = [client.read_reply()[0] for _ in commands]
-        sender.join()
-        self.assertEqual(replies, [value for _, value in commands])
-
     def test_pipelines_of_many_clients_meet_without_loss(self):
         clients = [self.connect() for _ in range(20)]
         for client in clients:
@@ -108,54 +89,6 @@ class ClientsTest(ServerTest):
             self.assertEqual(values, sorted(values))
             client.read_reply()
         self.assertEqual(self.connect().call("GET", "n"), b"10000")
-
-    def test_protocol_errors_are_told_and_end_the_connection(self):
-        cases = [
-            (b"*1\r\n+3\r\n", b"-ERR Protocol error: expected '$', got '+'\r\n"),
-            (b"*x\r\n", b"-ERR Protocol error: invalid multibulk length\r\n"),
-            (b"*2147483648\r\n", b"-ERR Protocol error: invalid multibulk length\r\n"),
-            (b"*1\r\n$-1\r\n", b"-ERR Protocol error: invalid bulk length\r\n"),
-            (b"*1\r\n$x\r\n", b"-ERR Protocol error: invalid bulk length\r\n"),
-            (b"*1\r\n$99999999999\r\n", b"-ERR Protocol error: invalid bulk length\r\n"),
-            (b'SET "x\r\n', b"-ERR Protocol error: unbalanced quotes in request\r\n"),
-            (b"x" * 70_000, b"-ERR Protocol error: too big inline request\r\n"),
-            (b"*" + b"1" * 70_000, b"-ERR Protocol error: too big mbulk count string\r\n"),
-            (b"*1\r\n$" + b"1" * 70_000, b"-ERR Protocol error: too big bulk count string\r\n"),
-        ]
-        for request, expected in cases:
-            with self.subTest(request=request[:40]):
-                client = self.connect(timeout_s=10)
-                client.send(encode("PING") + request)
-                self.assertEqual(client.read_to_end(), b"+PONG\r\n" + expected)
-        self.assert_alive()
-
-    def test_empty_inline_and_array_requests_mix(self):
-        """27 orders of three requests, each sent whole and byte by byte."""
-        kinds = {
-            "empty inline": (b"\r\n", b""),
-            "inline": (b'ECHO "in line"\r\n', b"$7\r\nin line\r\n"),
-            "array": (encode("ECHO", "ar\r\nray"), b"$7\r\nar\r\nray\r\n"),
-        }
-        empties = {**kinds, "empty inline": (b"*0\r\n", b"")}
-        for table in (kinds, empties):
-            for order in itertools.product(table, repeat=3):
-                request = b"".join(table[kind][0] for kind in order)
-                expected = b"".join(table[kind][1] for kind in order)
-                with self.subTest(order=order, empty=table["empty inline"][0]):
-                    self.check_request(request, expected)
-
-    def check_request(self, request, expected):
-        for step in (len(request), 1):
-            with self.server.connect(timeout_s=10) as client:
-                for start in range(0, len(request), step):
-                    client.send(request[start : start + step])
-                client.socket.shutdown(socket.SHUT_WR)
-                self.assertEqual(client.read_to_end(), expected)
-
-    def test_quit_answers_then_closes(self):
-        client = self.connect()
-        client.send(encode("QUIT"))
-        self.assertEqual(client.read_to_end(), b"+OK\r\n")
 
 
 class OptionsTest(ServerTest):
@@ -266,29 +199,6 @@ class OptionsTest(ServerTest):
     def test_unknown_option_refuses_to_start(self):
         with self.assertRaisesRegex(AssertionError, "did not get ready"):
             self.start_server("--no-such-option", "1")
-
-
-class PasswordTest(ServerTest):
-    def setUp(self):
-        self.server = self.start_server("--requirepass", "secret")
-        self.client = self.server.connect()
-        self.addCleanup(self.client.close)
-
-    def test_failed_auth_in_a_pipeline_keeps_the_order(self):
-        ping, bad = ("PING",), ("AUTH", "bad")
-        replies = self.client.pipeline(
-            [bad, ping, ("AUTH", "secret"), ("ECHO", "x"), bad, ping]
-        )
-        kinds = [type(value).__name__ for value, _ in replies]
-        self.assertEqual(
-            kinds, ["ErrorReply", "ErrorReply", "Simple", "bytes", "ErrorReply", "Simple"]
-        )
-
-    def test_big_requests_are_refused_before_authentication(self):
-        for request in (b"*11\r\n", b"*1\r\n$16385\r\n"):
-            with self.server.connect(timeout_s=10) as client:
-                client.send(request)
-                self.assertRegex(client.read_to_end(), rb"^-ERR Protocol error: unauthenticated ")
 
 
 if __name__ == "__main__":
