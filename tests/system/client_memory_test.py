@@ -66,32 +66,6 @@ class BeforeAuthTest(ClientMemoryTest):
         for client in strangers:
             self.assertTrue(client.is_closed_by_server())
 
-    def test_the_first_errors_are_still_told(self):
-        client = self.stranger()
-        client.send(encode("GET", "a") * 2000)
-        wait_until(lambda: int(self.fields("stats")["client_output_buffer_limit_disconnections"]),
-                   what="the end of the connection")  # fmt: skip
-        self.assertTrue(client.read_to_end().startswith(b"-NOAUTH Authentication required.\r\n"))
-
-    def test_a_command_that_never_ends_is_bounded(self):
-        for request in (b"*10\r\n" + b"$16000\r\n%b\r\n" % (b"x" * 16000) * 9, b"x" * 60_000):
-            client = self.stranger()
-            self.send_all_that_is_taken(client, request)
-            self.assertTrue(client.is_closed_by_server())
-        client = self.stranger()
-        client.send(b"*2\r\n$4\r\nAUTH\r\n$16000\r\n" + b"x" * 15000)
-        wait_until(lambda: self.line_of(client)["qbuf"] != "0", what="the beginning of a command")
-        fields = self.line_of(client)
-        self.assertLessEqual(int(fields["qbuf"]) + int(fields["qbuf-free"]), 20 << 10)
-
-    def test_whoever_logs_in_may_send_on_at_once(self):
-        client = self.stranger()
-        value = b"v" * 1000
-        sets = b"".join(encode("SET", f"k{i}", value) for i in range(300))
-        client.send(b"".join([encode("AUTH", b"x" * 16384), encode("AUTH", "secret"), sets]))
-        self.assertTrue(client.read_reply()[0].text.startswith("WRONGPASS"))
-        self.assertEqual([client.read_reply()[0] for _ in range(301)], [b"OK"] * 301)
-
 
 class IdleTest(ClientMemoryTest):
     def test_what_a_big_command_took_is_given_back(self):
@@ -158,15 +132,6 @@ class SumTest(ClientMemoryTest):
         self.assertLess(int(self.line_of(client)["multi-mem"]), 33 * MIB)
         self.assertEqual(int(self.line_of(client)["multi"]), refused)
         self.assertTrue(client.call("EXEC").text.startswith("EXECABORT"))
-
-    def test_the_running_command_is_shown(self):
-        fields = dict(
-            field.split("=", 1) for field in self.admin.call("CLIENT", "INFO").decode().split()
-        )
-        request = encode("CLIENT", "INFO")
-        self.assertEqual(int(fields["qbuf"]), len(request))
-        self.assertEqual(int(fields["argv-mem"]), len("CLIENTINFO"))
-        self.assertGreater(int(fields["qbuf-free"]), 0)
 
 
 if __name__ == "__main__":
