@@ -104,13 +104,6 @@ class NotificationTest(ReplicaTest):
         with leader.connect() as ahead, replica.connect() as behind:
             self.wait_until_equal_offsets(ahead, behind)
 
-    def events_of(self, server, *commands, classes="EAmn"):
-        listener = self.listen(server, classes)
-        connection = self.connection_to(server)
-        for command in commands:
-            connection.call(*words_of(command))
-        return listener.events()
-
     # --- against redis-server ---
 
     def test_each_command_tells_what_redis_tells(self):
@@ -236,46 +229,6 @@ class NotificationTest(ReplicaTest):
             self.assertEqual(*replies)
 
     # --- what Redis does not have ---
-
-    def test_filters_tell_of_their_changes(self):
-        server = self.start_server()
-        self.assertEqual(
-            self.events_of(
-                server, "BF.RESERVE r 0.01 100", "BF.RESERVE r 0.01 100", "BF.ADD r a",
-                "BF.ADD r a", "BF.MADD r a b", "BF.MADD r a b", "BF.ADD new a", "BF.EXISTS r a",
-                "BF.EXISTS none a", "BF.INSERT ins ITEMS a b", "BF.INSERT ins NOCREATE ITEMS a",
-                "BF.KADD 2 r kadd z", "BF.MERGE merged r new", "BF.CLEAR merged",
-                "BF.RESERVE d 0.01 100 DELETABLE", "BF.ADD d x", "BF.DEL d x", "BF.DEL d x",
-                "DEL r", "BF.ADD text", "EXPIRE d 100",
-            ),  # fmt: skip
-            ["new r", "bloom.reserve r", "bloom.add r", "bloom.add r",
-             "new new", "bloom.add new", "bloom.reserve new", "keymiss none",
-             "new ins", "bloom.add ins", "bloom.reserve ins",
-             "bloom.add r", "new kadd", "bloom.add kadd", "bloom.reserve kadd",
-             "new merged", "bloom.merge merged", "bloom.clear merged",
-             "new d", "bloom.reserve d", "bloom.add d", "bloom.del d", "del r", "expire d"],
-        )  # fmt: skip
-
-    def test_filters_belong_to_the_classes_g_and_d(self):
-        for classes, is_told in (("Eg", True), ("Ed", True), ("E$x", False), ("EA", True)):
-            server = self.start_server()
-            told = self.events_of(server, "BF.ADD f a", classes=classes)
-            self.assertEqual(told, ["bloom.add f", "bloom.reserve f"] if is_told else [], classes)
-
-    def test_a_loaded_filter_tells_so(self):
-        server = self.start_server()
-        connection = self.connection_to(server)
-        connection.call("BF.ADD", "f", "a")
-        listener = self.listen(server, "EA")
-        iterator = 0
-        while True:
-            iterator, chunk = connection.call("BF.SCANDUMP", "f", iterator)
-            if iterator == 0:
-                break
-            connection.call("BF.LOADCHUNK", "g", iterator, chunk)
-        told = listener.events()
-        self.assertGreater(len(told), 1)
-        self.assertEqual(set(told), {"bloom.load g"})
 
     def test_a_replica_tells_what_its_leader_sends(self):
         redis = self.start_redis("--repl-diskless-sync-delay", "0")

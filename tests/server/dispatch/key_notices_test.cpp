@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // What commands tell of the keys that they find, miss and change.
+#include <algorithm>
+#include <utility>
+
+#include "protocol/reply_parser.h"
 #include "server/config/event_class.h"
 #include "server/dispatch/context.h"
 #include "tests/support/command_test.h"
@@ -9,6 +13,9 @@ namespace server {
 namespace {
 
 using Texts = std::vector<std::string>;
+
+// The classes of the letter A.
+constexpr uint32_t kClassesOfA = ~0U & ~(kEventsByKey | kEventsByEvent | kMissEvents | kNewEvents);
 
 class KeyNoticesTest : public CommandTest {
  protected:
@@ -141,6 +148,101 @@ TEST_F(KeyNoticesTest, CommandsOnDataWaitWhileMessagesPileUp) {
   key_events_.choose(0);
   run({"SET", "k", "v"});
   EXPECT_EQ(client_->last_outcome, Outcome::kDone);
+}
+
+TEST_F(KeyNoticesTest, FiltersTellOfTheirChanges) {
+  key_events_.choose(~0U & ~uint32_t{kEventsByKey});
+  const auto words_of = [](const std::string& line) {
+    std::vector<std::string> words;
+    for (size_t start = 0; start < line.size();) {
+      const size_t end = std::min(line.find(' ', start), line.size());
+      words.push_back(line.substr(start, end - start));
+      start = end + 1;
+    }
+    return words;
+  };
+  for (const std::string line : {"BF.RESERVE r 0.01 100",
+                                 "BF.RESERVE r 0.01 100",
+                                 "BF.ADD r a",
+                                 "BF.ADD r a",
+                                 "BF.MADD r a b",
+                                 "BF.MADD r a b",
+                                 "BF.ADD new a",
+                                 "BF.EXISTS r a",
+                                 "BF.EXISTS none a",
+                                 "BF.INSERT ins ITEMS a b",
+                                 "BF.INSERT ins NOCREATE ITEMS a",
+                                 "BF.KADD 2 r kadd z",
+                                 "BF.MERGE merged r new",
+                                 "BF.CLEAR merged",
+                                 "BF.RESERVE d 0.01 100 DELETABLE",
+                                 "BF.ADD d x",
+                                 "BF.DEL d x",
+                                 "BF.DEL d x",
+                                 "DEL r",
+                                 "BF.ADD text",
+                                 "EXPIRE d 100"}) {
+    run(words_of(line));
+  }
+  EXPECT_EQ(taken(), (Texts{"new r",
+                            "bloom.reserve r",
+                            "bloom.add r",
+                            "bloom.add r",
+                            "new new",
+                            "bloom.add new",
+                            "bloom.reserve new",
+                            "keymiss none",
+                            "new ins",
+                            "bloom.add ins",
+                            "bloom.reserve ins",
+                            "bloom.add r",
+                            "new kadd",
+                            "bloom.add kadd",
+                            "bloom.reserve kadd",
+                            "new merged",
+                            "bloom.merge merged",
+                            "bloom.clear merged",
+                            "new d",
+                            "bloom.reserve d",
+                            "bloom.add d",
+                            "bloom.del d",
+                            "del r",
+                            "expire d"}));
+}
+
+TEST_F(KeyNoticesTest, AddsBelongToTheClassesOfAllKeysAndOfModules) {
+  const Texts both{"bloom.add f", "bloom.reserve f"};
+  using Choice = std::pair<uint32_t, bool>;
+  for (const auto& [classes, is_told] : {Choice{kGenericEvents, true},
+                                         {kModuleEvents, true},
+                                         {kStringEvents | kExpiredEvents, false},
+                                         {kClassesOfA, true}}) {
+    key_events_.choose(kEventsByEvent | classes);
+    run({"BF.ADD", "f", "a"});
+    EXPECT_EQ(taken(), is_told ? both : Texts{}) << classes;
+    run({"DEL", "f"});
+    taken();
+  }
+}
+
+TEST_F(KeyNoticesTest, ALoadedFilterTellsSo) {
+  run({"BF.ADD", "f", "a"});
+  key_events_.choose(kEventsByEvent | kClassesOfA);
+  taken();
+  size_t chunks = 0;
+  std::string cursor = "0";
+  while (true) {
+    const std::string reply = run({"BF.SCANDUMP", "f", cursor});
+    protocol::ReplyParser parser;
+    ASSERT_EQ(parser.parse(reply), protocol::ReplyParser::Status::kReply);
+    ASSERT_EQ(parser.reply().elements.size(), 2U);
+    cursor = std::to_string(parser.reply().elements[0].integer);
+    if (cursor == "0") break;
+    EXPECT_EQ(run({"BF.LOADCHUNK", "g", cursor, parser.reply().elements[1].text}), kOk);
+    ++chunks;
+  }
+  EXPECT_GT(chunks, 1U);
+  EXPECT_EQ(taken(), Texts(chunks, "bloom.load g"));
 }
 
 }  // namespace
