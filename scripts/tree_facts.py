@@ -13,7 +13,7 @@ PRODUCT_FOLDERS = ("core", "protocol", "persistence", "server")
 TEST_CASE = re.compile(r"^(?:TEST|TEST_F|TEST_P|TYPED_TEST|TYPED_TEST_P)\(", re.MULTILINE)
 # Cases of a system test that derive from unittest's class have no server: the others do.
 SCRIPT_CLASS = re.compile(r"^class ", re.MULTILINE)
-PLAIN_SCRIPT_CLASS = re.compile(r"\w+\(unittest\.TestCase\)")
+PLAIN_SCRIPT_CLASS = re.compile(r"\w+\((?:\w+, )*unittest\.TestCase\)")
 SCRIPT_CASE = re.compile(r"^\s*(?:async )?def test_", re.MULTILINE)
 CLASS_HEAD = re.compile(
     r"\b(?:class|struct|union)\b(?:\s*alignas\s*\([^)]*\)|\s*\[\[.*?\]\])*\s*([\w:]*)"

@@ -19,7 +19,9 @@ from harness import SERVER, ServerTest, wait_until
 LAYOUTS = ("native", "redisbloom", "valkey-bloom", "fingerprints", "regions")
 
 
-class BuildFilterTest(ServerTest):
+class Builder:
+    """For tests that build into a directory of their own."""
+
     def setUp(self):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-build-"))
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
@@ -34,15 +36,86 @@ class BuildFilterTest(ServerTest):
         self.assertEqual(done.stderr == b"", code == 0, done.stderr)
         return (done.stdout if code == 0 else done.stderr).decode()
 
+    def names(self):
+        return sorted(os.listdir(self.directory))
+
+
+class ProgramTest(Builder, unittest.TestCase):
+    def test_refusals_are_one_line_and_leave_nothing(self):
+        for items, options, reason in (
+            (b"", (), "no items"),
+            (b"abc", ("--records", "length32"), "byte 0 is cut off"),
+            (b"\xff\xff\xff\xff", ("--records", "length32"), "claims 4294967295 bytes"),
+            (b"a\n", ("--capacity", "200000000000000"), "nsufficient memory"),
+            (b"a\n", ("--layout", "unknown"), "--layout takes"),
+            (b"a\n", ("--capacity", "0"), "--capacity takes"),
+        ):
+            with self.subTest(reason=reason):
+                told = self.build(items, "--error", "0.01", *options, code=1)
+                self.assertIn(reason, told)
+                self.assertEqual(told.count("\n"), 1, told)
+                self.assertEqual(self.names(), [])
+
+    def test_old_file_stays_until_the_new_one_is_there(self):
+        self.out.write_bytes(b"old")
+        self.build(b"\xff", "--error", "0.1", "--records", "length32", code=1)
+        self.assertEqual(self.out.read_bytes(), b"old")
+        self.build(b"a\n", "--error", "0.1")
+        self.assertTrue(self.out.read_bytes().startswith(b"REDIS"))
+        self.assertEqual(self.names(), ["dump.rdb"])
+
+    def test_signal_leaves_nothing(self):
+        reading, writing = os.pipe()
+        with subprocess.Popen(
+            [SERVER, "--build-filter", self.out, "--error", "0.01"], stdin=reading,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        ) as process:  # fmt: skip
+            os.close(reading)
+            os.write(writing, b"item\n" * 1000)
+            wait_until(lambda: self.reads_pipe(process.pid), what="the builder reads")
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(process.wait(30), -signal.SIGINT)
+            os.close(writing)
+        self.assertEqual(self.names(), [])
+
+    def reads_pipe(self, pid):
+        files = pathlib.Path(f"/proc/{pid}/fd")
+        return any("temp-" in os.readlink(file) for file in files.iterdir())
+
+    def test_terminal_gets_a_bar(self):
+        main, other = pty.openpty()
+        shown = bytearray()
+
+        def read():
+            while True:
+                try:
+                    shown.extend(os.read(main, 4096))
+                except OSError:
+                    return
+
+        items = b"".join(b"item %d\n" % number for number in range(300000))
+        reader = threading.Thread(target=read)
+        reader.start()
+        done = subprocess.run(
+            [SERVER, "--build-filter", self.out, "--error", "0.01"], input=items,
+            stdout=subprocess.PIPE, stderr=other, timeout=120, check=False,
+        )  # fmt: skip
+        os.close(other)
+        reader.join(10)
+        os.close(main)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn(b"adding   [", shown)
+        self.assertTrue(shown.endswith(b"\r\x1b[K"), shown[-80:])
+        self.assertIn(b"items 299", done.stdout)
+
+
+class BuildFilterTest(Builder, ServerTest):
     def serve(self, snapshot, *options):
         """A client of a server that has loaded the file."""
         directory = tempfile.mkdtemp(prefix="bloomery-test-")
         self.addCleanup(shutil.rmtree, directory, ignore_errors=True)
         shutil.copy(snapshot, pathlib.Path(directory) / "dump.rdb")
         return self.start_server(*options, directory=directory).connect()
-
-    def names(self):
-        return sorted(os.listdir(self.directory))
 
     def test_file_is_what_a_server_makes_of_the_same_items(self):
         items = [b"user:%d" % (number * 7919 % 30000) for number in range(40000)]
@@ -102,29 +175,6 @@ class BuildFilterTest(ServerTest):
         self.assertEqual(len(answers), 4)
         self.assertEqual(len(set(answers)), 1)
 
-    def test_refusals_are_one_line_and_leave_nothing(self):
-        for items, options, reason in (
-            (b"", (), "no items"),
-            (b"abc", ("--records", "length32"), "byte 0 is cut off"),
-            (b"\xff\xff\xff\xff", ("--records", "length32"), "claims 4294967295 bytes"),
-            (b"a\n", ("--capacity", "200000000000000"), "nsufficient memory"),
-            (b"a\n", ("--layout", "unknown"), "--layout takes"),
-            (b"a\n", ("--capacity", "0"), "--capacity takes"),
-        ):
-            with self.subTest(reason=reason):
-                told = self.build(items, "--error", "0.01", *options, code=1)
-                self.assertIn(reason, told)
-                self.assertEqual(told.count("\n"), 1, told)
-                self.assertEqual(self.names(), [])
-
-    def test_old_file_stays_until_the_new_one_is_there(self):
-        self.out.write_bytes(b"old")
-        self.build(b"\xff", "--error", "0.1", "--records", "length32", code=1)
-        self.assertEqual(self.out.read_bytes(), b"old")
-        self.build(b"a\n", "--error", "0.1")
-        self.assertTrue(self.out.read_bytes().startswith(b"REDIS"))
-        self.assertEqual(self.names(), ["dump.rdb"])
-
     def test_full_disk_is_told(self):
         if reason := NO_MOUNTS:
             self.skipTest(reason)
@@ -136,50 +186,6 @@ class BuildFilterTest(ServerTest):
             told = self.build(items, "--error", 1e-6, *options, out=out, code=1)
             self.assertIn("No space left on device", told)
             self.assertEqual(os.listdir(disk.path), [])
-
-    def test_signal_leaves_nothing(self):
-        reading, writing = os.pipe()
-        with subprocess.Popen(
-            [SERVER, "--build-filter", self.out, "--error", "0.01"], stdin=reading,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        ) as process:  # fmt: skip
-            os.close(reading)
-            os.write(writing, b"item\n" * 1000)
-            wait_until(lambda: self.reads_pipe(process.pid), what="the builder reads")
-            process.send_signal(signal.SIGINT)
-            self.assertEqual(process.wait(30), -signal.SIGINT)
-            os.close(writing)
-        self.assertEqual(self.names(), [])
-
-    def reads_pipe(self, pid):
-        files = pathlib.Path(f"/proc/{pid}/fd")
-        return any("temp-" in os.readlink(file) for file in files.iterdir())
-
-    def test_terminal_gets_a_bar(self):
-        main, other = pty.openpty()
-        shown = bytearray()
-
-        def read():
-            while True:
-                try:
-                    shown.extend(os.read(main, 4096))
-                except OSError:
-                    return
-
-        items = b"".join(b"item %d\n" % number for number in range(300000))
-        reader = threading.Thread(target=read)
-        reader.start()
-        done = subprocess.run(
-            [SERVER, "--build-filter", self.out, "--error", "0.01"], input=items,
-            stdout=subprocess.PIPE, stderr=other, timeout=120, check=False,
-        )  # fmt: skip
-        os.close(other)
-        reader.join(10)
-        os.close(main)
-        self.assertEqual(done.returncode, 0)
-        self.assertIn(b"adding   [", shown)
-        self.assertTrue(shown.endswith(b"\r\x1b[K"), shown[-80:])
-        self.assertIn(b"items 299", done.stdout)
 
 
 if __name__ == "__main__":

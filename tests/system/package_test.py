@@ -18,7 +18,7 @@ from harness import ROOT, SERVER, ServerTest, wait_until
 UNIT = ROOT / "conf/package/bloomery-server.service"
 
 
-class UnitTest(ServerTest):
+class UnitTest(unittest.TestCase):
     def test_systemd_understands_the_unit(self):
         with tempfile.TemporaryDirectory() as folder:
             # The program does not lie where the package puts it.
