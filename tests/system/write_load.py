@@ -15,14 +15,20 @@ from resp import Connection, ErrorReply, encode
 
 FILTER_CAPACITY = 50
 BITMAP_BITS = 2048
-# What makes the filters that items are deleted from: of either kind, and one that grows.
+# What makes the filters that items are deleted from: of either kind, of one layer and growing.
 DELETABLE = [
     ("CAPACITY", 2000, "DELETABLE"),
     ("CAPACITY", 2000, "DELETABLE", "REGIONS", 4),
     ("CAPACITY", 40, "DELETABLE"),
+    ("CAPACITY", 40, "DELETABLE", "REGIONS", 4),
 ]
+# Windows whose generations have one layer, and two: too small for what a generation takes.
 WINDOW_ITEMS = 60
-WINDOW = ("CAPACITY", WINDOW_ITEMS, "WINDOW", WINDOW_ITEMS, "ITEMS", "GENERATIONS", 3)
+WINDOWS = {
+    "w1": ("CAPACITY", WINDOW_ITEMS, "WINDOW", WINDOW_ITEMS, "ITEMS", "GENERATIONS", 3),
+    "w2": ("CAPACITY", WINDOW_ITEMS // 3, "WINDOW", WINDOW_ITEMS, "ITEMS", "GENERATIONS", 3),
+}
+FILTER_KINDS = [f"d{i}" for i in range(len(DELETABLE))] + list(WINDOWS)
 ANY_COUNT = (0, 1 << 60)
 
 
@@ -53,7 +59,7 @@ class Step:
         if self.kind in ("bf.madd", "bf.del"):
             return encode(self.kind.upper(), key, *value)
         if self.kind == "bf.insert":
-            options = WINDOW if is_window(key) else DELETABLE[int(key[-1])]
+            options = WINDOWS[key[-2:]] if is_window(key) else DELETABLE[int(key[-1])]
             return encode("BF.INSERT", key, *options, "ITEMS", *value)
         if self.kind == "bf.add":
             return encode("BF.ADD", key, value)
@@ -211,7 +217,7 @@ class Writer:
             return Step(kind, self.key("bf"), items)
         if kind == "bf.insert":
             items = [f"{self.name}{self.sequence}.{i}" for i in range(self.rng.randrange(1, 9))]
-            key = f"{self.name}:bf:{self.rng.choice(['d0', 'd1', 'd2', 'w'])}"
+            key = f"{self.name}:bf:{self.rng.choice(FILTER_KINDS)}"
             if is_window(key):
                 self.window_items.setdefault(key, []).extend(items)
             return Step(kind, key, items)
