@@ -16,7 +16,7 @@ import unittest
 
 from harness import ServerTest, seed_from_environment, wait_until
 from replication_peer import CuttingProxy, RawReplica, Writers, info
-from resp import Connection, ErrorReply, encode
+from resp import ErrorReply, encode
 
 FAST = ("--repl-diskless-sync-delay", "0")
 
@@ -453,23 +453,6 @@ class WriteSafetyTest(LeaderTest):
                            "disabled."),
             )  # fmt: skip
 
-    def test_a_client_that_waits_is_unblocked(self):
-        leader = self.start_leader()
-        with leader.connect() as client, leader.connect() as waiting:
-            own_id = waiting.call("CLIENT", "ID")
-            for words, reply in (
-                ((), 0),
-                (("TIMEOUT",), 0),
-                (("ERROR",), ErrorReply("UNBLOCKED client unblocked via CLIENT UNBLOCK")),
-            ):
-                self.assertEqual(client.call("CLIENT", "UNBLOCK", own_id), 0)
-                waiting.send(encode("WAIT", 1, 0))
-                wait_until(lambda: info(client, "clients")["blocked_clients"] == "1")
-                self.assertIn(f"id={own_id} ".encode(), client.call("CLIENT", "LIST"))
-                self.assertEqual(client.call("CLIENT", "UNBLOCK", own_id, *words), 1)
-                self.assertEqual(waiting.read_reply()[0], reply)
-                self.assertEqual(info(client, "clients")["blocked_clients"], "0")
-
     def test_a_wait_without_replicas_costs_no_time(self):
         leader = self.start_leader()
 
@@ -481,15 +464,6 @@ class WriteSafetyTest(LeaderTest):
             before = used_s()
             self.assertEqual(client.call("WAIT", 1, 1000), 0)
             self.assertLess(used_s() - before, 0.5)
-
-    def test_a_client_that_waits_may_go(self):
-        leader = self.start_leader()
-        for _ in range(20):
-            client = Connection(leader.port)
-            client.send(encode("WAIT", 1, 0))
-            client.close()
-        with leader.connect() as client:
-            wait_until(lambda: info(client, "clients")["connected_clients"] == "1")
 
 
 if __name__ == "__main__":

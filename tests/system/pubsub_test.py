@@ -10,7 +10,7 @@ import unittest
 
 import redis
 from harness import SANITIZED, ServerTest, seed_from_environment, wait_until
-from resp import Connection, Simple, encode
+from resp import Simple, encode
 
 THREADS = ("--io-threads", "4")
 
@@ -166,15 +166,6 @@ class PubSubTest(ServerTest):
         for message in messages:
             self.assertEqual(subscriber.read_reply()[0][2], message)
         self.assertEqual([publisher.read_reply()[0] for _ in messages], [1] * 4)
-
-    def test_subscribers_are_not_idle(self):
-        server = self.start_server("--timeout", "1")
-        subscriber, idler = self.connect(server), self.connect(server)
-        subscriber.call("SUBSCRIBE", "c")
-        self.assertTrue(idler.is_closed_by_server())
-        publisher = self.connect(server)
-        self.assertEqual(publisher.call("PUBLISH", "c", "x"), 1)
-        self.assertEqual(subscriber.read_reply()[0], [b"message", b"c", b"x"])
 
     def test_client_kill_by_type(self):
         server = self.start_server(*THREADS)

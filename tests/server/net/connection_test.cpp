@@ -165,11 +165,41 @@ TEST_F(ConnectionTest, AnUnblockedCommandIsAnsweredWithAnError) {
   EXPECT_EQ(received(), "-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n+PONG\r\n");
 }
 
+TEST_F(ConnectionTest, AWaitIsEndedOnRequestOnlyWhileItWaits) {
+  const std::string id = std::to_string(session_->id);
+  for (const auto& [word, reply] :
+       {std::pair<std::string, std::string>{"", ":0\r\n"},
+        {"TIMEOUT", ":0\r\n"},
+        {"ERROR", "-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n"}}) {
+    EXPECT_EQ(run({"CLIENT", "UNBLOCK", id}), integer(0));
+    EXPECT_EQ(answer("WAIT 1 0\r\n"), "");
+    EXPECT_NE(run({"INFO", "clients"}).find("\nblocked_clients:1\r"), std::string::npos);
+    EXPECT_NE(run({"CLIENT", "LIST"}).find("id=" + id + " "), std::string::npos);
+    std::vector<std::string> unblock{"CLIENT", "UNBLOCK", id};
+    if (!word.empty()) unblock.push_back(word);
+    EXPECT_EQ(run(unblock), integer(1));
+    connection_->wake();
+    serve();
+    EXPECT_EQ(received(), reply);
+    EXPECT_NE(run({"INFO", "clients"}).find("\nblocked_clients:0\r"), std::string::npos);
+  }
+}
+
 TEST_F(ConnectionTest, AClientThatGoesWhileItWaitsIsClosed) {
+  const std::string line = "id=" + std::to_string(session_->id) + " ";
   EXPECT_EQ(answer("WAIT 1 0\r\n"), "");
+  EXPECT_NE(run({"CLIENT", "LIST"}).find(line), std::string::npos);
   ASSERT_EQ(::shutdown(sockets_.far, SHUT_RDWR), 0);
   serve();
   EXPECT_TRUE(is_closed());
+  EXPECT_EQ(run({"CLIENT", "LIST"}).find(line), std::string::npos);
+}
+
+TEST_F(ConnectionTest, ASubscriberIsNotIdle) {
+  EXPECT_EQ(answer("SUBSCRIBE c\r\n"), array({bulk("subscribe"), bulk("c"), integer(1)}));
+  connection_->on_tick(clock_.wall_ms() + 1001, 1000, false);
+  end_round();
+  EXPECT_FALSE(is_closed());
 }
 
 TEST_F(ConnectionTest, AnIdleClientIsClosed) {
