@@ -2,6 +2,8 @@
 //
 // What goes wrong in a ClusterModel.
 #include <algorithm>
+#include <array>
+#include <memory>
 #include <utility>
 
 #include "tests/simulation/cluster_model.h"
@@ -35,10 +37,33 @@ void ClusterModel::old_leader_meets_restarted_one() {
   at(kRestart + 100 * kMs, [this, &next] { start(next, false); });
 }
 
+void ClusterModel::add_twin() {
+  constexpr uint64_t kLivesOfTwin = uint64_t{1} << 32;
+  auto twin = std::make_unique<Node>();
+  twin->id = nodes_[0]->id;
+  twin->shard = nodes_[0]->shard;
+  twin->clock_offset_us = pick(0, 1'000'000'000);
+  twin->life = kLivesOfTwin;
+  nodes_.push_back(std::move(twin));
+}
+
+// Both die and stand still now and then, hand over and take over.
+void ClusterModel::trouble_twins() {
+  const std::array<int64_t, 5> kinds = {2, 2, 4, 9, 10};
+  for (int64_t when_us = 5 * kSecond; when_us < (options_.seconds - kQuietSeconds) * kSecond;
+       when_us += pick(kSecond, 20 * kSecond)) {
+    const int64_t kind = kinds[static_cast<size_t>(pick(0, kinds.size() - 1))];
+    Node& node = *(chance(0.5) ? nodes_.front() : nodes_.back());
+    at(when_us, [this, kind, &node] { fault_at_node(node, kind); });
+  }
+  at((options_.seconds - kQuietSeconds) * kSecond, [this] { heal(); });
+}
+
 void ClusterModel::schedule_faults() {
   if (options_.faults == Faults::kOldLeaderMeetsRestartedOne) {
     return old_leader_meets_restarted_one();
   }
+  if (options_.faults == Faults::kTwins) return trouble_twins();
   // Some runs are much rougher than others.
   const int64_t mean_us = pick(500 * kMs, 12 * kSecond) / options_.shards;
   int64_t when_us = 5 * kSecond;

@@ -74,6 +74,7 @@ ClusterModel::ClusterModel(const RunOptions& options) : options_(options), rando
       nodes_.push_back(std::move(node));
     }
   }
+  if (options.faults == Faults::kTwins) add_twin();
 }
 
 ClusterModel::~ClusterModel() = default;
@@ -140,6 +141,7 @@ void ClusterModel::start(Node& node, bool is_first) {
   node.stopped_until_us = 0;
   node.seen_alive = 0;
   node.lease_end_us = 0;
+  node.is_present = false;
   node.holds_writes = false;
   node.follows.clear();
   node.history_epoch = 0;
@@ -172,6 +174,8 @@ void ClusterModel::tick(Node& node) {
   }
   ReplicationFacts facts;
   facts.has_whole_copy = true;
+  facts.present_until_us = node.is_present ? node.lease_end_us : 0;
+  if (options_.mutation == Mutation::kAbsentMayLead) facts.present_until_us = INT64_MAX;
   facts.position = {node.member->leads() ? node.member->permit().epoch() : node.history_epoch,
                     node.log.size()};
   for (const auto& [id, ack] : node.acks) {
@@ -210,6 +214,7 @@ void ClusterModel::keep_lease(Node& node) {
         const int64_t end_us = now_us_ + timeout_us + (chance(0.2) ? pick(0, 2 * kSecond) : 0);
         const bool is_kept = etcd_->keep_alive(self.id, self.life, end_us);
         return [&self, is_kept, end_own_us = sent_us + timeout_us] {
+          self.is_present = is_kept;
           if (is_kept) self.lease_end_us = end_own_us;
         };
       },
@@ -225,16 +230,18 @@ void ClusterModel::call_etcd(Node& node, std::function<Work(Node&)> carry_out, W
   at_node(node, kCallLimitUs, [call, unknown = std::move(unknown)](Node&) {
     if (!std::exchange(call->is_over, true)) unknown();
   });
-  if (is_cut(node, nullptr) || chance(0.005)) return;
-  int64_t way_us = chance(0.01) ? pick(0, 8 * kSecond) : delay();
+  const bool is_reliable = options_.faults == Faults::kTwins;
+  if (is_cut(node, nullptr) || (!is_reliable && chance(0.005))) return;
+  int64_t way_us = !is_reliable && chance(0.01) ? pick(0, 8 * kSecond) : delay();
   if (now_us_ + way_us < etcd_down_until_us_) {
     if (!etcd_stalls_) return;
     way_us = etcd_down_until_us_ - now_us_ + pick(0, 50 * kMs);
   }
   // What is on its way arrives also when its sender has died.
-  at(way_us, [this, call, &node, life = node.life, carry_out = std::move(carry_out)] {
+  at(way_us, [this, call, &node, is_reliable, life = node.life, carry_out = std::move(carry_out)] {
     Work answer = carry_out(node);
-    if (node.life != life || is_cut(node, nullptr) || chance(0.005)) return;
+    const bool is_lost = is_cut(node, nullptr) || (!is_reliable && chance(0.005));
+    if (node.life != life || is_lost) return;
     at_node(node, delay(), [call, answer = std::move(answer)](Node&) {
       if (!std::exchange(call->is_over, true)) answer();
     });
@@ -273,6 +280,7 @@ void ClusterModel::read(Node& node, const ReadTopology& read) {
 
 void ClusterModel::change(Node& node, const ChangeTopology& change) {
   auto shared = std::make_shared<ChangeTopology>(change);
+  if (options_.mutation == Mutation::kAbsentMayLead) shared->needs_own_alive = false;
   call_etcd(
       node,
       [this, shared, life = node.life](Node& self) -> Work {
@@ -418,7 +426,8 @@ void ClusterModel::check(Node& node) {
   if (epoch == facts.serving_epoch) return;
   facts.serving_epoch = epoch;
   facts.serving = &node;
-  if (options_.mutation == Mutation::kNone && !is_prefix(facts.safe, node.log)) {
+  const bool may_lose = options_.mutation != Mutation::kNone || options_.faults == Faults::kTwins;
+  if (!may_lose && !is_prefix(facts.safe, node.log)) {
     fail(fmt::format("{} leads in epoch {} without what all in sync had", node.id, epoch));
   }
 }
@@ -462,6 +471,11 @@ void ClusterModel::write(ShardFacts& facts) {
 }
 
 void ClusterModel::check_end() {
+  if (options_.faults == Faults::kTwins) {
+    if (std::ranges::none_of(nodes_, [this](auto& node) { return serves(*node); }))
+      fail("nobody serves");
+    return;
+  }
   for (auto& facts : shards_) {
     const auto* shard = etcd_->topology()->topology.shard(facts->name);
     Node& leader = *by_id_.at(shard->leader);

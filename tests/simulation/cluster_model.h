@@ -37,6 +37,7 @@ enum class Mutation : uint8_t {
   kForgetsEpoch,          // a restart forgets the epoch
   kSuccessorNeverWaits,   // every new leader believes that the old one has resigned
   kPromiseBlocksNothing,  // safe, but leaders change for no reason
+  kAbsentMayLead,         // a leader needs no alive/<id> of its own
 };
 
 // The faults of a run.
@@ -45,6 +46,9 @@ enum class Faults : uint8_t {
   // The leader and another member lose etcd, and the third one takes over; then it restarts without
   // etcd and meets the old leader.
   kOldLeaderMeetsRestartedOne,
+  // The first leader's id is given to a second process. etcd always answers, and ends no lease
+  // early. Data may be lost, for the two have different data.
+  kTwins,
 };
 
 struct RunOptions {
@@ -111,6 +115,8 @@ class ClusterModel {
 
   void schedule_faults();
   void old_leader_meets_restarted_one();
+  void add_twin();
+  void trouble_twins();
   void cut(const Node* one, const Node* other, int64_t from_us, int64_t until_us);
   void one_fault();
   void fault_at_node(Node& node, int64_t kind);

@@ -34,6 +34,7 @@ struct ClusterModel::Node {
   std::optional<server::cluster::Member> member;
   uint64_t seen_alive = 0;
   int64_t lease_end_us = 0;  // as it knows it, by its own clock
+  bool is_present = false;   // as it knows it
   bool holds_writes = false;
 
   // Replication.

@@ -88,6 +88,28 @@ TEST(ClusterMutation, PromisesOfTheSilentAreCaught) {
   EXPECT_NE(first_broken(Mutation::kSilenceIsPromise), 0U);
 }
 
+// Of two processes with one id only one replies; the one that is there first.
+RunResult first_fault_of_twins(Mutation mutation, uint64_t runs) {
+  RunResult result;
+  for (uint64_t i = 0; i < runs && result.fault.empty(); ++i) {
+    RunOptions options;
+    options.seed = first_seed() + i;
+    options.faults = Faults::kTwins;
+    options.mutation = mutation;
+    result = ClusterModel(options).run();
+  }
+  return result;
+}
+
+TEST(ClusterTwins, NeverBothReply) {
+  EXPECT_EQ(first_fault_of_twins(Mutation::kNone, kRuns / 10).fault, "");
+}
+
+TEST(ClusterTwins, LeadersThatNeedNoKeyOfTheirOwnAreCaught) {
+  EXPECT_THAT(first_fault_of_twins(Mutation::kAbsentMayLead, kMutatedRunsMax).fault,
+              testing::HasSubstr(kTwoLeaders));
+}
+
 TEST(ClusterMutation, AnEpochThatARestartForgetsIsCaught) {
   RunOptions options;
   options.seed = first_seed();

@@ -154,6 +154,23 @@ class ClusterPermitTest(ClusterTest):
             missing = [k for k, *_ in writer.acknowledged if connection.call("GET", k) != b"v"]
         self.assertEqual(missing, [], "it has them again")
 
+    def test_of_two_processes_with_one_id_the_first_one_serves(self):
+        self.replica.crash()
+        twin = self.start_node(self.etcd, 0)
+        twin.expect_log(".*")
+        writer, of_twin = self.start_writer(only=self.leader), Writer([twin], only=twin)
+        self.addCleanup(of_twin.end)
+        time.sleep(4)
+        self.assertEqual(of_twin.acknowledged, [])
+        # Stopped for longer than its lease lasts, it has lost the shard to the other one for good.
+        self.leader.suspend()
+        of_twin.wait_for_progress(time.monotonic())
+        self.leader.resume()
+        time.sleep(3)
+        self.assertLess(writer.acknowledged[-1][3], of_twin.acknowledged[0][3])
+        writer.end()
+        of_twin.wait_for_progress(time.monotonic())
+
     def test_a_lease_that_ends_early_loses_nothing(self):
         writer = self.start_writer()
         text = self.etcd.control("lease", "list")

@@ -16,8 +16,15 @@ constexpr int64_t kTimeoutAsks = 10;  // cluster-node-timeout over PermitTimes::
 // A process that was stopped, or had no answer in time, soon knows whether it leads still: so long
 // clients wait, rather than hear that the cluster is down.
 constexpr int64_t kLapseAsks = 4;
+// Too short for the own lease to end.
+constexpr int64_t kPauseAsks = 5;
 // If nobody has taken over by then, nobody has more than this leader.
 constexpr int64_t kLostDataTimeouts = 4;
+
+// etcd does not answer.
+int64_t silence_us(const PermitTimes& times) {
+  return 5 * times.ask_us / 2;
+}
 
 int64_t leave_lag_us(const PermitTimes& times) {
   return std::max(2 * kTimeoutAsks * times.ask_us, kLeaveLagMinUs);
@@ -30,14 +37,15 @@ LeaderPart::LeaderPart(MemberState& state)
       permit_(state.options.times),
       insync_(kJoinLagUs, leave_lag_us(state.options.times)) {}
 
-void LeaderPart::start(const Shard& shard, bool was_led_before, int64_t now_us) {
+void LeaderPart::start(const Shard& shard, bool must_renew, int64_t now_us) {
   permit_.give_up();
   epoch_ = shard.epoch;
-  needs_new_epoch_ = was_led_before;
+  needs_new_epoch_ = must_renew;
   begun_us_ = now_us;
   lapsed_us_ = 0;
   etcd_confirmed_us_ = 0;
   next_read_us_ = now_us;
+  stepped_us_ = now_us;
   promises_.reset();
   insync_.begin(shard, now_us);
   end_handover();
@@ -78,8 +86,7 @@ void LeaderPart::confirmed(uint64_t epoch, int64_t sent_us) {
 }
 
 bool LeaderPart::etcd_answers(int64_t now_us) const {
-  return etcd_confirmed_us_ != 0 &&
-         now_us - etcd_confirmed_us_ < 5 * state_.options.times.ask_us / 2;
+  return etcd_confirmed_us_ != 0 && now_us - etcd_confirmed_us_ < silence_us(state_.options.times);
 }
 
 bool LeaderPart::has_lost_data(const Shard& shard, int64_t now_us) const {
@@ -103,6 +110,11 @@ MemberService LeaderPart::service(int64_t now_us) const {
   return has_just_begun ? MemberService::kWaits : MemberService::kDown;
 }
 
+void LeaderPart::note_pause(int64_t now_us) {
+  if (now_us - stepped_us_ > kPauseAsks * state_.options.times.ask_us) resumed_us_ = now_us;
+  stepped_us_ = now_us;
+}
+
 void LeaderPart::note_lapse(int64_t now_us) {
   if (permit_.allows(now_us)) {
     lapsed_us_ = 0;
@@ -112,6 +124,7 @@ void LeaderPart::note_lapse(int64_t now_us) {
 }
 
 void LeaderPart::step(const Shard& shard, int64_t now_us) {
+  note_pause(now_us);
   note_lapse(now_us);
   insync_.look(shard, state_.facts, now_us);
   if (now_us >= next_read_us_) {
@@ -120,7 +133,7 @@ void LeaderPart::step(const Shard& shard, int64_t now_us) {
   }
   if (state_.kept.epoch() > epoch_) needs_new_epoch_ = true;
   if (needs_new_epoch_) {
-    if (!state_.calls.is_changing() && !has_lost_data(shard, now_us)) renew(shard);
+    if (!state_.calls.is_changing() && !has_lost_data(shard, now_us)) renew(shard, now_us);
     return;
   }
   step_handover(shard, now_us);
@@ -130,8 +143,11 @@ void LeaderPart::step(const Shard& shard, int64_t now_us) {
   step_insync(shard, now_us);
 }
 
-void LeaderPart::renew(const Shard& shard) {
+void LeaderPart::renew(const Shard& shard, int64_t now_us) {
+  if (now_us >= state_.facts.present_until_us || now_us < renew_again_us_) return;
+  renew_again_us_ = now_us + state_.options.times.ask_us / 4;
   ChangeTopology change{0, state_.topology.revision, state_.topology.topology};
+  change.needs_own_alive = true;
   change.topology.shard(shard.name)->epoch = std::max(shard.epoch, state_.kept.epoch()) + 1;
   state_.calls.change(std::move(change));
 }
@@ -150,7 +166,12 @@ void LeaderPart::step_promises(const Shard& shard, int64_t now_us) {
   // Before etcd has confirmed this epoch once, another leader may have changed the list.
   if (etcd_confirmed_us_ == 0) return;
   IdSet peers = possible_successors(shard);
-  if (peers.empty()) return permit_.confirm(now_us);
+  if (peers.empty()) {
+    // Nobody else may lead but a later life of this node, of which etcd tells: if it answers at all
+    // to a process that goes on after it was stopped.
+    if (now_us - resumed_us_ >= silence_us(state_.options.times)) permit_.confirm(now_us);
+    return;
+  }
   if (promises_ && now_us < promises_->sent_us + state_.options.times.ask_us) return;
   promises_ = Promises{state_.calls.next_call(), now_us, std::move(peers)};
   for (const std::string& peer : promises_->missing) {
@@ -215,7 +236,7 @@ void LeaderPart::step_handover(const Shard& shard, int64_t now_us) {
   using State = Handover::State;
   if (handover_.state == State::kNone || state_.calls.is_changing()) return;
   // etcd has refused: the topology has changed otherwise.
-  if (handover_.state == State::kResigned) return renew(shard);
+  if (handover_.state == State::kResigned) return renew(shard, now_us);
   const bool has_all = std::ranges::any_of(state_.facts.replicas, [&](const auto& replica) {
     return replica.id == handover_.target && replica.is_online && replica.acked >= handover_.offset;
   });

@@ -28,8 +28,9 @@ class LeaderPart {
  public:
   explicit LeaderPart(MemberState& state);
 
-  // was_led_before: perhaps by an earlier life of this process.
-  void start(const Shard& shard, bool was_led_before, int64_t now_us);
+  // must_renew: an earlier life of this process, or another one with its id, may have led in this
+  // epoch: only the next one is its own.
+  void start(const Shard& shard, bool must_renew, int64_t now_us);
   void stop();
   void step(const Shard& shard, int64_t now_us);
 
@@ -68,8 +69,9 @@ class LeaderPart {
   };
 
   void open_permit();
+  void note_pause(int64_t now_us);
   void note_lapse(int64_t now_us);
-  void renew(const Shard& shard);
+  void renew(const Shard& shard, int64_t now_us);
   void step_promises(const Shard& shard, int64_t now_us);
   void step_insync(const Shard& shard, int64_t now_us);
   void step_handover(const Shard& shard, int64_t now_us);
@@ -85,6 +87,9 @@ class LeaderPart {
   int64_t begun_us_ = 0;           // when it learned that it leads
   int64_t lapsed_us_ = 0;          // when it noticed that its permit had ended; 0: it has not
   int64_t etcd_confirmed_us_ = 0;  // when the last question was sent that etcd has confirmed
+  int64_t stepped_us_ = 0;
+  int64_t resumed_us_ = 0;  // when it went on after it had been stopped
+  int64_t renew_again_us_ = 0;
   int64_t next_read_us_ = 0;
   std::optional<Promises> promises_;
   Handover handover_;

@@ -46,9 +46,9 @@ void Member::alive_seen(int64_t now_us, IdSet ids) {
   step(now_us);
 }
 
-void Member::adopt(int64_t now_us, const TopologyVersion& seen) {
+void Member::adopt(int64_t now_us, const TopologyVersion& seen, Writer writer) {
   if (seen.revision <= state_.topology.revision) return;
-  bool was_led_before = state_.topology.revision == 0;
+  bool must_renew = state_.topology.revision == 0;
   const Shard before = state_.shard() == nullptr ? Shard{} : *state_.shard();
   state_.topology = seen;
   state_.calls.seen(seen.revision);
@@ -59,10 +59,14 @@ void Member::adopt(int64_t now_us, const TopologyVersion& seen) {
   if (now != nullptr && now->leader == state_.options.id) {
     if (!moved && leader_->epoch() == now->epoch) return;
     const MemberOptions& options = state_.options;
-    was_led_before |= now->name == options.kept_shard && now->epoch <= options.kept_epoch;
-    state_.actions.emplace_back(Promote{was_led_before ? 0 : now->epoch});
+    must_renew |= now->name == options.kept_shard && now->epoch <= options.kept_epoch;
+    if (writer == Writer::kUnknown) {
+      must_renew |=
+          now_us >= state_.facts.present_until_us || (!moved && before.leader == options.id);
+    }
+    state_.actions.emplace_back(Promote{must_renew ? 0 : now->epoch});
     replica_->led();
-    return leader_->start(*now, was_led_before, now_us);
+    return leader_->start(*now, must_renew, now_us);
   }
   leader_->stop();
   if (now == nullptr) {
@@ -109,7 +113,7 @@ void Member::topology_changed(int64_t now_us, uint64_t call, ChangeOutcome outco
   if (!change) return;
   switch (outcome) {
     case ChangeOutcome::kCommitted:
-      adopt(now_us, {change->topology, revision});
+      adopt(now_us, {change->topology, revision}, Writer::kSelf);
       break;
     case ChangeOutcome::kRefused:
       state_.calls.refused();

@@ -11,7 +11,9 @@
 // at the same time, and none has one again in an epoch lower than one that was served; whatever
 // etcd loses, delays or carries out late, and however early or late leases end.
 // Why a started leader writes a new epoch first: it has forgotten what it had asked etcd for, and
-// whether it had resigned; with the topology changed, etcd refuses all of that.
+// whether it had resigned; with the topology changed, etcd refuses all of that. So does a leader
+// that finds an epoch of its own which it has not written: another process has its id. Only the one
+// whose alive/<id> it is can write an epoch in which the id leads.
 // Thread safety: belongs to one thread; times are monotonic, of this machine, given by the caller.
 // Source: as for leases, permit.h; the take-over as a compare-and-swap,
 // https://etcd.io/docs/v3.4/learning/api/#transaction.
@@ -92,7 +94,8 @@ class Member {
   bool has_lost_data(int64_t now_us) const;
 
  private:
-  void adopt(int64_t now_us, const TopologyVersion& seen);
+  enum class Writer : uint8_t { kSelf, kUnknown };
+  void adopt(int64_t now_us, const TopologyVersion& seen, Writer writer = Writer::kUnknown);
   void step(int64_t now_us);
 
   MemberState state_;

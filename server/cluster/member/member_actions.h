@@ -39,6 +39,9 @@ struct ReplicationFacts {
   // What a start finds on the disk is all that this node had acknowledged, or nearly so: it keeps a
   // log. A snapshot alone may be old.
   bool keeps_log = true;
+  // Until then alive/<own id> is this process's, as far as it knows, and not that of an earlier
+  // life or of another process that was given the same id. Of the node's clock.
+  int64_t present_until_us = 0;
 };
 
 // Reads the topology, linearizably. `known_revision`: the answer may be "no newer one than that".

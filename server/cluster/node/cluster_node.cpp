@@ -182,9 +182,12 @@ void ClusterNode::end_retirement() {
 }
 
 void ClusterNode::tick() {
-  member_->tick(permit_clock_us(), parts_.host.facts(member_->shard()));
+  ReplicationFacts facts = parts_.host.facts(member_->shard());
+  facts.present_until_us = presence_->held_until_us();
+  member_->tick(permit_clock_us(), facts);
   settle();
-  if (presence_->etcd_answers()) announcer_->tick(permit_clock_us(), member_->topology());
+  if (presence_->etcd_answers() && presence_->mod_revision() != 0)
+    announcer_->tick(permit_clock_us(), member_->topology());
   timer_.expires_after(
       std::chrono::microseconds(std::max<int64_t>(1000, times_.ask_us / kTicksPerQuestion)));
   timer_.async_wait([this](const boost::system::error_code& error) {

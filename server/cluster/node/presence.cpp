@@ -4,12 +4,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/cluster/permit_clock.h"
 #include "server/process/log.h"
 
 namespace server::cluster {
 namespace {
 
 constexpr std::chrono::milliseconds kPresenceRetry{200};
+constexpr int kLeasesOfTheDead = 4;
+constexpr std::chrono::minutes kWarnAgain{1};
 
 }  // namespace
 
@@ -33,9 +36,10 @@ void Presence::step_in(std::chrono::milliseconds delay) {
 
 void Presence::ask_lease() {
   const auto ttl_s = static_cast<uint64_t>((terms_.timeout.count() + 999) / 1000);
-  client_.grant(ttl_s, [this](const EtcdResult<EtcdLeaseReply>& result) {
+  client_.grant(ttl_s, [this, sent_us = permit_clock_us()](const auto& result) {
     etcd_answers_ = result.answered();
     if (!result.answered()) return step_in(kPresenceRetry);
+    holds_lease(sent_us);
     lease_ = result.reply.lease;
     step();
   });
@@ -60,7 +64,7 @@ void Presence::appear() {
 void Presence::took(const EtcdTxnReply& reply) {
   if (reply.succeeded) {
     mod_revision_ = reply.revision;
-    has_warned_ = false;
+    barred_.reset();
     return;
   }
   const EtcdKeyValue* const there =
@@ -69,20 +73,43 @@ void Presence::took(const EtcdTxnReply& reply) {
   // An earlier try of this process, whose outcome was not known.
   if (there->lease == lease_) {
     mod_revision_ = there->mod_revision;
-  } else if (!std::exchange(has_warned_, true)) {
-    log_warning(
-        "Cluster: {} is there already: of this node's last run, or of another process with its id",
-        terms_.key);
+  } else {
+    is_barred();
   }
 }
 
+void Presence::is_barred() {
+  const Clock::time_point now = Clock::now();
+  if (!barred_) {
+    barred_ = warned_ = now;
+    return log_warning(
+        "Cluster: {} is there already: of this node's last run, or of another process with its id; "
+        "this one leads nothing before the key has gone",
+        terms_.key);
+  }
+  // By then the lease of a process that has died has ended, also where etcd has changed its leader.
+  const bool may_be_dead = now - *barred_ < kLeasesOfTheDead * terms_.timeout;
+  const bool is_told = warned_ != *barred_ && now - warned_ < kWarnAgain;
+  if (may_be_dead || is_told) return;
+  warned_ = now;
+  log_error(
+      "Cluster: another process with this node's id is alive ({}): this one leads nothing; stop "
+      "one of them, or give this one a data directory and a cluster-node-id of its own",
+      terms_.key);
+}
+
 void Presence::keep_alive() {
-  client_.keep_alive(lease_, [this](const EtcdResult<EtcdLeaseReply>& result) {
+  client_.keep_alive(lease_, [this, sent_us = permit_clock_us()](const auto& result) {
     etcd_answers_ = result.answered();
-    if (result.answered() && result.reply.ttl_s == 0) lose();
+    if (result.answered()) result.reply.ttl_s == 0 ? lose() : holds_lease(sent_us);
     const bool is_settled = result.answered() && mod_revision_ != 0;
     step_in(is_settled ? std::max(terms_.timeout / 4, kPresenceRetry / 2) : kPresenceRetry);
   });
+}
+
+// `sent_us`: when etcd was asked for it.
+void Presence::holds_lease(int64_t sent_us) {
+  lease_until_us_ = sent_us + std::chrono::microseconds(terms_.timeout).count();
 }
 
 void Presence::lose() {

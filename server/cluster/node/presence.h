@@ -4,7 +4,8 @@
 // absence that this node may have died.
 //
 // Invariants: the key is created only where there is none, so two processes with one id are not
-// both present. mod_revision() names a key that this process has created.
+// both present: the second one waits, leads nothing and says so in the log. mod_revision() names a
+// key that this process has created.
 // Thread safety: belongs to the thread that runs the io_context.
 // Source: https://etcd.io/docs/v3.4/learning/api/#lease-api.
 #pragma once
@@ -14,6 +15,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "server/cluster/etcd_client.h"
@@ -34,6 +36,9 @@ class Presence {
   void start() { step(); }
   // The revision that created the own key; 0 while there is none, or none is known.
   uint64_t mod_revision() const { return mod_revision_; }
+  // By permit_clock_us(): until then the own key is there, unless etcd ends its lease early; 0:
+  // none.
+  int64_t held_until_us() const { return mod_revision_ == 0 ? 0 : lease_until_us_; }
   bool etcd_answers() const { return etcd_answers_; }
   // Somebody has deleted the key, or it is not seen yet: it is written anew if it is not there.
   void key_is_missing() { mod_revision_ = 0; }
@@ -41,12 +46,16 @@ class Presence {
   void leave(std::function<void()> done);
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   void step();
   void step_in(std::chrono::milliseconds delay);
   void ask_lease();
   void appear();
   void took(const EtcdTxnReply& reply);
+  void is_barred();
   void keep_alive();
+  void holds_lease(int64_t sent_us);
   void lose();
 
   EtcdClient& client_;
@@ -54,10 +63,13 @@ class Presence {
   const std::function<bool()> may_appear_;
   boost::asio::steady_timer timer_;
   uint64_t lease_ = 0;
+  int64_t lease_until_us_ = 0;
   uint64_t mod_revision_ = 0;
   bool etcd_answers_ = false;
   bool has_left_ = false;
-  bool has_warned_ = false;
+  // Since when the key is another process's, and when the log was told so; not set: it is not.
+  std::optional<Clock::time_point> barred_;
+  Clock::time_point warned_;
 };
 
 }  // namespace server::cluster

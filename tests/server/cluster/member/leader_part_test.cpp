@@ -101,6 +101,80 @@ TEST_F(LeaderPartTest, WithoutEtcdALeaderAloneServesOn) {
   EXPECT_EQ(member_->service(now_us_), MemberService::kServes);
 }
 
+// Somebody may have started a second process with its id meanwhile, and etcd knows.
+TEST_F(LeaderPartTest, ALeaderAloneThatWasStoppedHearsEtcdFirst) {
+  be(kA);
+  Topology alone = sample_topology();
+  alone.shard("s1")->insync = {kA};
+  see(alone, 10);
+  commit(11);
+  pass(kTimes.wait_us);
+  confirm();
+  pass(15 * kSecondUs);
+  EXPECT_NE(member_->service(now_us_), MemberService::kServes);
+  for (int i = 0; i < 4; ++i) pass(kTimes.ask_us / 2);
+  EXPECT_NE(member_->service(now_us_), MemberService::kServes) << "an answer may be on its way";
+  pass(kTimes.ask_us / 2);
+  EXPECT_EQ(member_->service(now_us_), MemberService::kServes) << "etcd is away";
+}
+
+TEST_F(LeaderPartTest, WithoutAKeyOfItsOwnALeaderWritesNoEpoch) {
+  be(kA);
+  facts_.present_until_us = 0;
+  pass(0);
+  see(sample_topology(), 10);
+  for (int i = 0; i < 20; ++i) pass(kTimes.ask_us);
+  EXPECT_TRUE(all<ChangeTopology>().empty());
+  EXPECT_FALSE(member_->permit().is_held());
+  EXPECT_EQ(member_->service(now_us_), MemberService::kDown);
+  facts_.present_until_us = now_us_ + kSecondUs;
+  pass(0);
+  const auto change = last<ChangeTopology>();
+  EXPECT_EQ(change.topology.shard("s1")->epoch, 8U);
+  EXPECT_TRUE(change.needs_own_alive);
+  // Refused: etcd has ended the lease, of which the node has not heard.
+  for (int i = 0; i < 10; ++i) {
+    member_->topology_changed(now_us_, last<ChangeTopology>().call, ChangeOutcome::kRefused);
+    pass(1000);
+  }
+  EXPECT_EQ(all<ChangeTopology>().size(), 1U) << "not as fast as etcd answers";
+  pass(kTimes.ask_us);
+  EXPECT_EQ(all<ChangeTopology>().size(), 2U);
+}
+
+TEST_F(LeaderPartTest, AnEpochThatAnotherProcessWroteInItsNameIsNotItsOwn) {
+  lead();
+  Topology taken_over = sample_topology();
+  taken_over.shard("s1")->epoch = 9;
+  see(taken_over, 12);
+  EXPECT_FALSE(member_->permit().is_held());
+  EXPECT_EQ(last<Promote>().epoch, 0U) << "its replicas may have more than it has";
+  const auto change = last<ChangeTopology>();
+  EXPECT_EQ(change.topology.shard("s1")->epoch, 10U);
+  EXPECT_TRUE(change.needs_own_alive);
+  commit(13);
+  pass(kTimes.wait_us);
+  confirm();
+  EXPECT_EQ(member_->service(now_us_), MemberService::kServes);
+}
+
+TEST_F(LeaderPartTest, TheSecondProcessOfAnIdTakesNoHandoverOver) {
+  be(kB);
+  facts_.present_until_us = 0;
+  pass(0);
+  see(sample_topology(), 10);
+  Topology handed_over = sample_topology();
+  handed_over.shard("s1")->leader = kB;
+  handed_over.shard("s1")->epoch = 8;
+  see(handed_over, 11);
+  for (int i = 0; i < 20; ++i) {
+    pass(kTimes.ask_us);
+    confirm();
+  }
+  EXPECT_FALSE(member_->permit().is_held());
+  EXPECT_TRUE(all<ChangeTopology>().empty());
+}
+
 TEST_F(LeaderPartTest, AMemberThatMayHaveJoinedMustPromiseToo) {
   be(kA);
   Topology alone = sample_topology();

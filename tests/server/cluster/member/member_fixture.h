@@ -31,6 +31,8 @@ class MemberTest : public testing::Test {
   void be(const std::string& id, std::string kept_shard = "", uint64_t kept_epoch = 0) {
     member_.emplace(MemberOptions{id, kTimes, now_us_, std::move(kept_shard), kept_epoch});
     facts_ = {true, {7, 1000}, {}};
+    facts_.present_until_us = INT64_MAX;
+    member_->tick(now_us_, facts_);
     actions_.clear();
   }
 

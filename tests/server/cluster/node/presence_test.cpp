@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "server/cluster/permit_clock.h"
 #include "tests/server/cluster/scripted_etcd.h"
 
 namespace server::cluster {
@@ -75,6 +76,21 @@ TEST_F(PresenceTest, KeyOfAnotherProcessIsLeftAlone) {
   presence_.start();
   EXPECT_TRUE(wait([&] { return tries_ == 3; }));
   EXPECT_EQ(presence_.mod_revision(), 0U);
+  EXPECT_EQ(presence_.held_until_us(), 0);
+}
+
+TEST_F(PresenceTest, KeyIsHeldForAsLongAsItsLeaseWasAskedFor) {
+  constexpr int64_t kTimeoutUs = 500'000;
+  const int64_t begun_us = permit_clock_us();
+  EXPECT_EQ(presence_.held_until_us(), 0);
+  presence_.start();
+  ASSERT_TRUE(wait([&] { return presence_.mod_revision() == 4; }));
+  const int64_t first_us = presence_.held_until_us();
+  EXPECT_GE(first_us, begun_us + kTimeoutUs);
+  EXPECT_LE(first_us, permit_clock_us() + kTimeoutUs);
+  EXPECT_TRUE(wait([&] { return presence_.held_until_us() > first_us; })) << "kept alive";
+  presence_.key_is_missing();
+  EXPECT_EQ(presence_.held_until_us(), 0);
 }
 
 TEST_F(PresenceTest, OwnKeyOfAnUnknownTryIsRecognized) {
