@@ -51,7 +51,7 @@ run_ctest() { # preset, name of the report, jobs, ctest options...
   echo "== tests of $name"
   rm -f "$report"
   ctest --preset "$preset" --parallel "$parallel" --output-junit "$report" \
-    --test-output-size-passed 1000000 "$@" || true
+    --test-output-size-passed 4000000 --test-output-size-failed 4000000 "$@" || true
   local counts
   # Its output is where skipped tests are told.
   if ! counts=$(scripts/count_tests.py "$preset" "$report" "$failures" "$skipped"); then
