@@ -12,8 +12,9 @@ namespace {
 
 constexpr size_t kWaitingBytesMax = size_t{32} << 20;
 constexpr size_t kWaitingForEachHelper = 8;
-// Memory of longer ones is given back.
-constexpr size_t kSpareBytesMax = size_t{4} << 20;
+// Memory beyond this is given back. As much as may wait, or the system would have to find new pages
+// for batch after batch.
+constexpr size_t kSpareBytesMax = kWaitingBytesMax;
 
 core::Result<> decode_safely(const RdbDecoders::Decode& decode, const RdbBatch& batch) {
   try {
@@ -51,6 +52,7 @@ RdbBatch RdbDecoders::empty_batch() {
   if (spare_.empty()) return {};
   RdbBatch batch = std::move(spare_.back());
   spare_.pop_back();
+  spare_bytes_ -= batch.bytes.capacity();
   return batch;
 }
 
@@ -85,9 +87,12 @@ void RdbDecoders::decode_one(RdbBatch batch) {
     waiting_.clear();
     waiting_bytes_ = 0;
   }
-  const bool is_kept = batch.bytes.capacity() <= kSpareBytesMax &&
+  const bool is_kept = spare_bytes_ + batch.bytes.capacity() <= kSpareBytesMax &&
                        spare_.size() < kWaitingForEachHelper * helpers_.size();
-  if (is_kept) spare_.push_back(std::move(batch));
+  if (is_kept) {
+    spare_bytes_ += batch.bytes.capacity();
+    spare_.push_back(std::move(batch));
+  }
   --busy_count_;
   if (busy_count_ == 0 && waiting_.empty()) changed_.notify_all();
 }

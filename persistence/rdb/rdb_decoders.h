@@ -63,6 +63,7 @@ class RdbDecoders {
   size_t waiting_bytes_ = 0;
   unsigned busy_count_ = 0;
   std::vector<RdbBatch> spare_;
+  size_t spare_bytes_ = 0;
   std::optional<core::Error> error_;
   bool is_ending_ = false;
 

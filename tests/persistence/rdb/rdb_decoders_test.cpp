@@ -94,6 +94,24 @@ TEST(RdbDecoders, MemoryOfABatchIsUsedAgain) {
   EXPECT_TRUE(again.keys.empty());
 }
 
+TEST(RdbDecoders, MemoryThatIsKeptIsBounded) {
+  constexpr size_t kBatchBytes = size_t{7} << 20;
+  RdbDecoders decoders(2, [](const RdbBatch&) -> core::Result<> { return {}; });
+  for (int i = 0; i < 12; ++i) {
+    decoders.submit(batch_of(kBatchBytes));
+    ASSERT_TRUE(decoders.drain());
+    decoders.submit(batch_of(1));
+  }
+  ASSERT_TRUE(decoders.drain());
+  size_t kept_bytes = 0;
+  for (int i = 0; i < 40; ++i) kept_bytes += decoders.empty_batch().bytes.capacity();
+  EXPECT_GE(kept_bytes, 2 * kBatchBytes) << "long ones are used again, too";
+  EXPECT_LE(kept_bytes, size_t{32} << 20);
+  decoders.submit(batch_of(5000));
+  ASSERT_TRUE(decoders.drain());
+  EXPECT_GE(decoders.empty_batch().bytes.capacity(), 5000U) << "what was taken counts no more";
+}
+
 // Reads with so many threads, in pieces so small that every field is cut somewhere.
 core::Result<RdbReadResult> load_with(unsigned thread_count, std::string_view bytes,
                                       Keyspace& keyspace) {
