@@ -39,7 +39,6 @@ cat <<HINT
 bloomery-server listens on port $port; Ctrl-C stops it. In another terminal:
   redis-cli -p $port BF.ADD visitors alice
   python3 -c 'import redis; print(redis.Redis(port=$port).bf().exists("visitors", "alice"))'
-Its data are in $data
 
 HINT
 exec "$server" "$@"
