@@ -36,7 +36,6 @@ constexpr int64_t kTickUs = 100 * kMs;
 constexpr int64_t kCallLimitUs = 700 * kMs;
 constexpr int64_t kPeerLimitUs = 300 * kMs;
 constexpr int kNodesOfShard = 3;
-constexpr int64_t kNewUs = 25 * kSecond;
 
 Topology first_topology(int shards) {
   Topology topology;
@@ -413,50 +412,6 @@ bool ClusterModel::serves(const Node& node) const {
   return node.member->permit().allows(clock_us);
 }
 
-void ClusterModel::check(Node& node) {
-  if (!serves(node)) return;
-  const uint64_t epoch = node.member->topology().topology.shard_of(node.id)->epoch;
-  const auto found =
-      std::ranges::find(shards_, node.shard, [](auto& facts) { return facts->name; });
-  ShardFacts& facts = **found;
-  if (epoch < facts.serving_epoch || (epoch == facts.serving_epoch && facts.serving != &node)) {
-    return fail(fmt::format("{} replies in epoch {} after {} in epoch {}", node.id, epoch,
-                            facts.serving->id, facts.serving_epoch));
-  }
-  if (epoch == facts.serving_epoch) return;
-  facts.serving_epoch = epoch;
-  facts.serving = &node;
-  const bool may_lose = options_.mutation != Mutation::kNone || options_.faults == Faults::kTwins;
-  if (!may_lose && !is_prefix(facts.safe, node.log)) {
-    fail(fmt::format("{} leads in epoch {} without what all in sync had", node.id, epoch));
-  }
-}
-
-size_t ClusterModel::common_length(const Log& log, const std::vector<std::string>& ids) const {
-  size_t common = log.size();
-  for (const std::string& id : ids) {
-    const Node& node = *by_id_.at(id);
-    if (!is_prefix(node.disk, log)) return 0;
-    common = std::min(common, node.disk.size());
-  }
-  return common;
-}
-
-void ClusterModel::note_safe(ShardFacts& facts) {
-  const auto* shard = etcd_->topology()->topology.shard(facts.name);
-  const Node& leader = *by_id_.at(shard->leader);
-  if (facts.serving != &leader || shard->epoch != facts.serving_epoch || !serves(leader)) return;
-  const size_t of_all = common_length(leader.log, shard->members);
-  // A member may join the list while it lacks what is new.
-  size_t of_insync = common_length(leader.log, shard->insync);
-  while (of_insync > of_all && written_us_[leader.log[of_insync - 1]] > now_us_ - kNewUs)
-    --of_insync;
-  const size_t length = std::max(of_all, of_insync);
-  if (length > facts.safe.size()) {
-    facts.safe.assign(leader.log.begin(), leader.log.begin() + static_cast<int64_t>(length));
-  }
-}
-
 void ClusterModel::write(ShardFacts& facts) {
   at(pick(50 * kMs, 1500 * kMs), [this, &facts] { write(facts); });
   for (auto& node : nodes_) {
@@ -468,35 +423,6 @@ void ClusterModel::write(ShardFacts& facts) {
     ++result_.entries;
   }
   note_safe(facts);
-}
-
-void ClusterModel::check_end() {
-  if (options_.faults == Faults::kTwins) {
-    if (std::ranges::none_of(nodes_, [this](auto& node) { return serves(*node); }))
-      fail("nobody serves");
-    return;
-  }
-  for (auto& facts : shards_) {
-    const auto* shard = etcd_->topology()->topology.shard(facts->name);
-    Node& leader = *by_id_.at(shard->leader);
-    if (!serves(leader)) return fail(fmt::format("{} is served by nobody", facts->name));
-    if (!is_prefix(facts->safe, leader.log)) return fail(facts->name + " has lost entries");
-    if (shard->insync.size() != shard->members.size()) {
-      return fail(facts->name + " has members that did not catch up");
-    }
-    for (const std::string& id : shard->members) {
-      const TopologyVersion& known = by_id_.at(id)->member->topology();
-      if (known.revision != etcd_->topology()->revision) {
-        return fail(id + " knows an old topology: its clients would be sent in circles");
-      }
-    }
-  }
-}
-
-void ClusterModel::fail(const std::string& fault) {
-  if (!result_.fault.empty()) return;
-  result_.fault = fmt::format("seed {}, {} s before the end: {}", options_.seed,
-                              (end_us_ - now_us_) / kSecond, fault);
 }
 
 }  // namespace simulation
