@@ -25,7 +25,9 @@ class FakeMemberQueue final : public MemberQueue {
 
   explicit FakeMemberQueue(std::string id)
       : member({std::move(id), PermitTimes::of_timeout(5'000'000), kStartedUs}) {
-    member.tick(kStartedUs, {true, {7, 1000}, {}});
+    ReplicationFacts facts{true, {7, 1000}, {}};
+    facts.present_until_us = INT64_MAX;
+    member.tick(kStartedUs, facts);
     member.topology_seen(kStartedUs, {sample_topology(), 10});
     member.epoch_kept(kStartedUs, "s1", 7);
   }
