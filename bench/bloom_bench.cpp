@@ -37,7 +37,7 @@ class ClassicProbes {
   ClassicProbes(ItemHash hash, const Geometry& geometry)
       : sum_(hash.first), step_(hash.second | 1), bit_count_(geometry.bit_count) {}
   uint64_t next() {
-    const uint64_t bit = static_cast<uint64_t>((uint128_t{sum_} * bit_count_) >> 64);
+    const uint64_t bit = static_cast<uint64_t>((core::uint128_t{sum_} * bit_count_) >> 64);
     sum_ += step_;
     return bit;
   }

@@ -7,7 +7,7 @@
 #   scripts/bench.sh --only SECTION...   those sections, with commas or spaces between: commands
 #                                        batches memory sparse creation growth threads durability
 #                                        engine deletable windows many builder loading tls admin
-#                                        curves
+#                                        cluster curves
 #   scripts/bench.sh [--quick] report    writes build/report/report.md with charts, of one run:
 #                                        machine, versions, commands, ratios; about 10 minutes
 # RedisBloom joins where its module is found: REDISBLOOM_MODULE=/path/to/redisbloom.so
@@ -18,7 +18,7 @@ items=100000000
 engine_options=()
 server_options=()
 sections=(commands batches memory sparse creation growth threads durability engine deletable windows
-  many builder loading tls admin)
+  many builder loading tls admin cluster)
 while [ $# -gt 0 ]; do
   case $1 in
     --quick)
@@ -87,6 +87,14 @@ for section in "${sections[@]}"; do
       ;;
     admin)
       python3 bench/admin_bench.py
+      ;;
+    cluster)
+      if command -v etcd >/dev/null; then
+        cmake --build --preset release --target bloomery-cluster
+        python3 bench/cluster_bench.py "${server_options[@]}"
+      else
+        echo "cluster: left out, there is no etcd (Debian: etcd-server)"
+      fi
       ;;
     loading)
       python3 bench/load_bench.py

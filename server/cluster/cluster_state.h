@@ -5,7 +5,7 @@
 //
 // Invariants: without a cluster there is no view, and nobody asks. A thread sees views in the order
 // in which they were published.
-// Thread safety: publish() and set_… by one thread at a time; view_of() by the thread of that index
+// Thread safety: publish() and set_… by one thread at a time; …view…() by the thread of that index
 // only, all else by any thread.
 // Source: versions instead of locks, as server/acl/users.h has them for the users.
 #pragma once
@@ -40,6 +40,12 @@ class ClusterState {
     if (seen.version != version_.load(std::memory_order_acquire)) [[unlikely]]
       refresh(seen);
     return *seen.view;
+  }
+  // The view that the thread has, if it is still the newest; else null: view_of() takes the newest.
+  const View* seen_view(size_t thread_index) const {
+    const Seen& seen = seen_[thread_index];
+    const bool is_newest = seen.version == version_.load(std::memory_order_acquire);
+    return is_newest ? seen.view.get() : nullptr;
   }
   // Null without a cluster.
   std::shared_ptr<const View> latest() const {

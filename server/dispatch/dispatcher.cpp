@@ -262,12 +262,14 @@ KeyRef key_of(const Request& request) {
 
 }  // namespace
 
-bool Dispatcher::prepare(Request& request) {
+bool Dispatcher::prepare(Request& request, const Request* before) {
   request.command = find(request.args);
   if (request.command == nullptr || request.args.size() < 2) return false;
   if (request.command->row->keys[0].first != 1) return false;
   request.key = request.args[1];
-  request.key_hash = environment_.keyspace.ref(request.key).hash;
+  // Many pipelines reach for one key again and again.
+  const bool is_the_same = before != nullptr && core::equal_bytes(before->key, request.key);
+  request.key_hash = is_the_same ? before->key_hash : environment_.keyspace.ref(request.key).hash;
   return true;
 }
 
@@ -282,7 +284,7 @@ void Dispatcher::look_ahead(std::span<Request> requests, int64_t now_ms) {
   size_t touched_count = 0;
   const Request* before = nullptr;
   for (Request& request : requests) {
-    if (!prepare(request) || requests.size() == 1) continue;
+    if (!prepare(request, before) || requests.size() == 1) continue;
     // The second of two neighbours with one key finds what the first has fetched.
     const bool is_cold = keyspace.is_worth_prefetching(database, key_of(request)) &&
                          (before == nullptr || before->key_hash != request.key_hash);

@@ -87,7 +87,8 @@ class Dispatcher {
   // answered, when there is none.
   const RegisteredCommand* resolve(Context& ctx, const RegisteredCommand* command);
   // Looks the command up and hashes its first key; false when there is none at that place.
-  bool prepare(Request& request);
+  // `before`: the request before it, or null.
+  bool prepare(Request& request, const Request* before);
   void prefetch_values(std::span<Request* const> same_key, int64_t now_ms);
   // Both: the text of the error when the command must not run; empty when it may. The first asks
   // what no wait would change, the second for the state of the server.

@@ -31,8 +31,9 @@ bool Dispatcher::serves_first_key(const Context& ctx) const {
   const Request& request = ctx.request;
   const bool is_hashed = request.key.data() != nullptr;
   if (!is_hashed || ctx.command->needs.kind != Needs::kFirstArgument) return false;
-  const cluster::View& view = environment_.cluster.view_of(session_.thread_index);
-  return cluster::serves(view, environment_.cluster.service(), slot_of_hash(request.key_hash));
+  const cluster::View* const view = environment_.cluster.seen_view(session_.thread_index);
+  return view != nullptr &&
+         cluster::serves(*view, environment_.cluster.service(), slot_of_hash(request.key_hash));
 }
 
 Dispatcher::KeyRouting Dispatcher::route(const Context& ctx, uint32_t flags) const {

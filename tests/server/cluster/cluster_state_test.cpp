@@ -24,7 +24,9 @@ TEST(ClusterStateTest, EachThreadSeesTheNewestView) {
   EXPECT_EQ(state.view_of(0).revision(), 1U);
   EXPECT_EQ(&state.view_of(0), state.latest().get());
   state.publish(view_at(2));
+  EXPECT_EQ(state.seen_view(0), nullptr) << "there is a newer one";
   EXPECT_EQ(state.view_of(1).revision(), 2U);
+  EXPECT_EQ(state.seen_view(1), &state.view_of(1));
   EXPECT_EQ(state.view_of(0).revision(), 2U);
 }
 

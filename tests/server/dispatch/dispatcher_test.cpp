@@ -252,6 +252,19 @@ TEST_F(DispatcherTest, LookingAheadNotesWhatFollowsFromTheWords) {
   EXPECT_EQ(requests[4].key.data(), nullptr);
 }
 
+TEST_F(DispatcherTest, LookingAheadHashesEachKeyThatDiffersFromTheLast) {
+  const std::vector<std::vector<std::string_view>> words = {
+      {"GET", "a"}, {"SET", "a", "1"}, {"GET", "b"}, {"GET", "ab"},
+      {"GET", ""},  {"GET", ""},       {"PING"},     {"GET", "ab"}};
+  std::vector<Request> requests;
+  for (const auto& args : words) requests.push_back({.args = args});
+  client_->dispatcher.look_ahead(requests, clock_.now_ms);
+  for (const Request& request : requests) {
+    if (request.args.size() < 2) continue;
+    EXPECT_EQ(request.key_hash, keyspace_.ref(request.args[1]).hash) << request.args[1];
+  }
+}
+
 TEST_F(DispatcherTest, WhatAPipelineChangesHoldsForItsNextCommands) {
   run({"BF.ADD", "f", "x"});
   const std::vector<std::string> answers =
