@@ -39,11 +39,6 @@ class SlotSizes {
   std::array<std::atomic<uint32_t>, kSlotCount> sizes_{};
 };
 
-// The slot of a key of the keyspace; without looking at the name where keys are placed by slot.
-inline unsigned slot_of(const Keyspace& keyspace, const KeyRef& key) {
-  return keyspace.slot_sizes() != nullptr ? slot_of_hash(key.hash) : slot_of(key.name);
-}
-
 // Calls visit(const Entry&) for the keys of the slot in database 0, expired ones included, until
 // it returns false. The visitor may only look and collect.
 // REQUIRES: keyspace.place_by_slot().

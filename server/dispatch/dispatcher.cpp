@@ -91,7 +91,7 @@ const RegisteredCommand* Dispatcher::find(Arguments args) {
 inline bool Dispatcher::may_be_refused(const Context& ctx, uint32_t flags) const {
   const Availability& availability = environment_.state.availability;
   const bool is_restricted =
-      availability.any() && !(availability.is_only_in_cluster() && serves_first_key(ctx));
+      availability.any() && (availability.any_passing() || !serves_first_key(ctx));
   return is_restricted || session_.peer == Peer::kMonitor ||
          ((flags & kDenyOom) != 0 && ctx.admission().is_over_memory_limit());
 }

@@ -3,7 +3,8 @@
 // Dispatcher's questions to the cluster's router.
 #include <vector>
 
-#include "core/keyspace/slot_keys.h"
+#include "core/keyspace/key_hash.h"
+#include "core/keyspace/slot.h"
 #include "server/cluster/router.h"
 #include "server/config/config.h"
 #include "server/dispatch/context.h"

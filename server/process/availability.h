@@ -31,10 +31,6 @@ class Availability {
   bool any_passing() const {
     return (troubles_.load(std::memory_order_relaxed) & ~uint32_t{kInCluster}) != 0;
   }
-  // Whether the cluster restricts service, and nothing else.
-  bool is_only_in_cluster() const {
-    return troubles_.load(std::memory_order_relaxed) == kInCluster;
-  }
   bool has(Trouble trouble) const {
     return (troubles_.load(std::memory_order_acquire) & trouble) != 0;
   }

@@ -10,7 +10,7 @@ import tempfile
 import time
 import unittest
 
-from harness import ServerTest, wait_until
+from harness import ServerTest, wait_until, wait_until_loaded
 from replication_harness import info
 
 KINDS = {
@@ -89,7 +89,7 @@ class FilterKindsTest(ServerTest):
             directory=self.directory,
         )  # fmt: skip
         connection = self.client(server)
-        wait_until(lambda: connection.call("PING") == b"PONG", 60, "loading")
+        wait_until_loaded(connection)
         return server, connection
 
     def fill(self, connection):

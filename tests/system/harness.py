@@ -304,6 +304,10 @@ class ServerTest(unittest.TestCase):
         return output
 
 
+def wait_until_loaded(connection):
+    wait_until(lambda: connection.call("PING") == b"PONG", 60, "loading")
+
+
 def wait_until(condition, timeout_s=10, what="condition"):
     """Polls until condition() is true. `what` may be a function that tells it at the end."""
     deadline = time.monotonic() + timeout_s

@@ -11,7 +11,7 @@ import shutil
 import tempfile
 import unittest
 
-from harness import wait_until
+from harness import wait_until, wait_until_loaded
 from replication_harness import ReplicaTest, info
 
 CAPACITY = int(os.environ.get("BLOOMERY_SPARSE_CAPACITY", 200_000_000))
@@ -33,7 +33,7 @@ class SparseFilterTest(ReplicaTest):
             "--appendonly", "yes", "--enable-debug-command", "yes", directory=self.directory
         )
         connection = self.connect(server)
-        wait_until(lambda: connection.call("PING") == b"PONG", 60, "loading")
+        wait_until_loaded(connection)
         return server, connection
 
     def memory(self, server, connection):

@@ -10,7 +10,7 @@ import tempfile
 import time
 import unittest
 
-from harness import seed_from_environment, wait_until
+from harness import seed_from_environment, wait_until, wait_until_loaded
 from replication_harness import ReplicaTest, info
 
 LAYOUTS = ("native", "redisbloom", "valkey-bloom")
@@ -32,7 +32,7 @@ class WholeFiltersTest(ReplicaTest):
             directory=self.directory,
         )  # fmt: skip
         connection = self.connect(server)
-        wait_until(lambda: connection.call("PING") == b"PONG", 60, "loading")
+        wait_until_loaded(connection)
         return server, connection
 
     def fill(self, connection):

@@ -12,7 +12,11 @@ namespace {
 
 constexpr std::chrono::milliseconds kPresenceRetry{200};
 constexpr int kLeasesOfTheDead = 4;
-constexpr std::chrono::minutes kWarnAgain{1};
+constexpr std::chrono::minutes kTellAgain{1};
+
+int64_t in_us(std::chrono::microseconds duration) {
+  return duration.count();
+}
 
 }  // namespace
 
@@ -39,7 +43,7 @@ void Presence::ask_lease() {
   client_.grant(ttl_s, [this, sent_us = permit_clock_us()](const auto& result) {
     etcd_answers_ = result.answered();
     if (!result.answered()) return step_in(kPresenceRetry);
-    holds_lease(sent_us);
+    note_lease(sent_us);
     lease_ = result.reply.lease;
     step();
   });
@@ -64,7 +68,7 @@ void Presence::appear() {
 void Presence::took(const EtcdTxnReply& reply) {
   if (reply.succeeded) {
     mod_revision_ = reply.revision;
-    barred_.reset();
+    barred_us_ = told_us_ = 0;
     return;
   }
   const EtcdKeyValue* const there =
@@ -74,24 +78,24 @@ void Presence::took(const EtcdTxnReply& reply) {
   if (there->lease == lease_) {
     mod_revision_ = there->mod_revision;
   } else {
-    is_barred();
+    wait_for_other();
   }
 }
 
-void Presence::is_barred() {
-  const Clock::time_point now = Clock::now();
-  if (!barred_) {
-    barred_ = warned_ = now;
+void Presence::wait_for_other() {
+  const int64_t now_us = permit_clock_us();
+  if (barred_us_ == 0) {
+    barred_us_ = now_us;
     return log_warning(
         "Cluster: {} is there already: of this node's last run, or of another process with its id; "
         "this one leads nothing before the key has gone",
         terms_.key);
   }
   // By then the lease of a process that has died has ended, also where etcd has changed its leader.
-  const bool may_be_dead = now - *barred_ < kLeasesOfTheDead * terms_.timeout;
-  const bool is_told = warned_ != *barred_ && now - warned_ < kWarnAgain;
+  const bool may_be_dead = now_us - barred_us_ < kLeasesOfTheDead * in_us(terms_.timeout);
+  const bool is_told = told_us_ != 0 && now_us - told_us_ < in_us(kTellAgain);
   if (may_be_dead || is_told) return;
-  warned_ = now;
+  told_us_ = now_us;
   log_error(
       "Cluster: another process with this node's id is alive ({}): this one leads nothing; stop "
       "one of them, or give this one a data directory and a cluster-node-id of its own",
@@ -101,15 +105,15 @@ void Presence::is_barred() {
 void Presence::keep_alive() {
   client_.keep_alive(lease_, [this, sent_us = permit_clock_us()](const auto& result) {
     etcd_answers_ = result.answered();
-    if (result.answered()) result.reply.ttl_s == 0 ? lose() : holds_lease(sent_us);
+    if (result.answered()) result.reply.ttl_s == 0 ? lose() : note_lease(sent_us);
     const bool is_settled = result.answered() && mod_revision_ != 0;
     step_in(is_settled ? std::max(terms_.timeout / 4, kPresenceRetry / 2) : kPresenceRetry);
   });
 }
 
 // `sent_us`: when etcd was asked for it.
-void Presence::holds_lease(int64_t sent_us) {
-  lease_until_us_ = sent_us + std::chrono::microseconds(terms_.timeout).count();
+void Presence::note_lease(int64_t sent_us) {
+  lease_until_us_ = sent_us + in_us(terms_.timeout);
 }
 
 void Presence::lose() {

@@ -15,7 +15,6 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <string>
 
 #include "server/cluster/etcd_client.h"
@@ -46,16 +45,14 @@ class Presence {
   void leave(std::function<void()> done);
 
  private:
-  using Clock = std::chrono::steady_clock;
-
   void step();
   void step_in(std::chrono::milliseconds delay);
   void ask_lease();
   void appear();
   void took(const EtcdTxnReply& reply);
-  void is_barred();
+  void wait_for_other();
   void keep_alive();
-  void holds_lease(int64_t sent_us);
+  void note_lease(int64_t sent_us);
   void lose();
 
   EtcdClient& client_;
@@ -67,9 +64,8 @@ class Presence {
   uint64_t mod_revision_ = 0;
   bool etcd_answers_ = false;
   bool has_left_ = false;
-  // Since when the key is another process's, and when the log was told so; not set: it is not.
-  std::optional<Clock::time_point> barred_;
-  Clock::time_point warned_;
+  int64_t barred_us_ = 0;  // since when the key is another process's; 0: it is not
+  int64_t told_us_ = 0;    // when the log was told that the other one is alive; 0: never
 };
 
 }  // namespace server::cluster

@@ -2,11 +2,9 @@
 #include "server/process/http_guard.h"
 
 #include <gmock/gmock.h>
-#include <spdlog/sinks/ostream_sink.h>
-
-#include <sstream>
 
 #include "server/process/log.h"
+#include "tests/support/captured_log.h"
 #include "tests/support/command_test.h"
 
 namespace server {
@@ -15,30 +13,17 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// What is logged goes to text().
 class HttpGuardTest : public CommandTest {
  protected:
   HttpGuardTest() {
-    auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(stream_);
-    spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", std::move(sink)));
     // Later than whatever other tests have warned of.
     static int64_t start_ms = clock_.now_ms + 1'000'000;
     clock_.now_ms = start_ms += 1'000'000;
   }
-  ~HttpGuardTest() override { spdlog::set_default_logger(before_); }
 
-  size_t warnings() const {
-    const std::string text = stream_.str();
-    size_t count = 0;
-    for (size_t at = text.find("SECURITY ATTACK"); at != std::string::npos;
-         at = text.find("SECURITY ATTACK", at + 1)) {
-      ++count;
-    }
-    return count;
-  }
+  size_t warnings() const { return log_.count("SECURITY ATTACK"); }
 
-  std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
-  std::ostringstream stream_;
+  CapturedLog log_;
 };
 
 TEST_F(HttpGuardTest, RequestsOfBrowsersEndTheConnection) {
@@ -59,7 +44,7 @@ TEST_F(HttpGuardTest, WarnsOnceAMinute) {
   attack();
   attack();
   EXPECT_EQ(warnings(), 1U);
-  EXPECT_THAT(stream_.str(), HasSubstr("Connection from 127.0.0.1:1 aborted."));
+  EXPECT_THAT(log_.text(), HasSubstr("Connection from 127.0.0.1:1 aborted."));
   advance_ms(59'999);
   attack();
   EXPECT_EQ(warnings(), 1U);

@@ -13,7 +13,17 @@
 namespace server::cluster {
 namespace {
 
-class LeaderPartTest : public MemberTest {};
+class LeaderPartTest : public MemberTest {
+ protected:
+  // a leads at epoch 8; nobody else is in sync.
+  void lead_alone() {
+    be(kA);
+    Topology alone = sample_topology();
+    alone.shard("s1")->insync = {kA};
+    see(alone, 10);
+    commit(11);
+  }
+};
 
 TEST_F(LeaderPartTest, ALeaderServesOnlyAfterTheWaitAndWhileEtcdConfirms) {
   lead();
@@ -90,11 +100,7 @@ TEST_F(LeaderPartTest, WithoutEtcdEveryMemberInSyncMustPromise) {
 }
 
 TEST_F(LeaderPartTest, WithoutEtcdALeaderAloneServesOn) {
-  be(kA);
-  Topology alone = sample_topology();
-  alone.shard("s1")->insync = {kA};
-  see(alone, 10);
-  commit(11);
+  lead_alone();
   pass(kTimes.wait_us);
   confirm();
   for (int i = 0; i < 60; ++i) pass(kSecondUs / 2);
@@ -103,11 +109,7 @@ TEST_F(LeaderPartTest, WithoutEtcdALeaderAloneServesOn) {
 
 // Somebody may have started a second process with its id meanwhile, and etcd knows.
 TEST_F(LeaderPartTest, ALeaderAloneThatWasStoppedHearsEtcdFirst) {
-  be(kA);
-  Topology alone = sample_topology();
-  alone.shard("s1")->insync = {kA};
-  see(alone, 10);
-  commit(11);
+  lead_alone();
   pass(kTimes.wait_us);
   confirm();
   pass(15 * kSecondUs);
@@ -176,11 +178,7 @@ TEST_F(LeaderPartTest, TheSecondProcessOfAnIdTakesNoHandoverOver) {
 }
 
 TEST_F(LeaderPartTest, AMemberThatMayHaveJoinedMustPromiseToo) {
-  be(kA);
-  Topology alone = sample_topology();
-  alone.shard("s1")->insync = {kA};
-  see(alone, 10);
-  commit(11);
+  lead_alone();
   facts_.replicas = {{kB, 1000, true}};
   pass(kTimes.wait_us);
   confirm();

@@ -8,6 +8,7 @@
 
 #include "server/cluster/permit_clock.h"
 #include "tests/server/cluster/scripted_etcd.h"
+#include "tests/support/captured_log.h"
 
 namespace server::cluster {
 namespace {
@@ -77,6 +78,20 @@ TEST_F(PresenceTest, KeyOfAnotherProcessIsLeftAlone) {
   EXPECT_TRUE(wait([&] { return tries_ == 3; }));
   EXPECT_EQ(presence_.mod_revision(), 0U);
   EXPECT_EQ(presence_.held_until_us(), 0);
+}
+
+TEST_F(PresenceTest, LogTellsOfAnotherProcessThatLivesOnOnceAMinute) {
+  taken_ = R"({"header":{"revision":"4"},"responses":[{"response_range":{"count":"1","kvs":[)"
+           R"({"key":"YWxpdmUvYQ==","mod_revision":"3","lease":"9"}]}}]})";
+  const CapturedLog log;
+  Presence second(io_, *client_, {"alive/a", "{}", std::chrono::milliseconds(50)},
+                  [] { return true; });
+  second.start();
+  ASSERT_TRUE(wait([&] { return tries_ == 1 && log.count("is there already") == 1; }));
+  EXPECT_EQ(log.count("is alive"), 0U) << "it may have died just now";
+  EXPECT_TRUE(wait([&] { return tries_ == 5; }));
+  EXPECT_EQ(log.count("is there already"), 1U);
+  EXPECT_EQ(log.count("another process with this node's id is alive"), 1U);
 }
 
 TEST_F(PresenceTest, KeyIsHeldForAsLongAsItsLeaseWasAskedFor) {

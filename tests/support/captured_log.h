@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+//
+// CapturedLog: what is logged while it lives.
+//
+// Thread safety: one at a time, while no other thread logs.
+#pragma once
+
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
+
+#include <memory>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace server {
+
+class CapturedLog {
+ public:
+  CapturedLog() {
+    auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(stream_);
+    spdlog::set_default_logger(std::make_shared<spdlog::logger>("test", std::move(sink)));
+  }
+  ~CapturedLog() { spdlog::set_default_logger(before_); }
+  CapturedLog(const CapturedLog&) = delete;
+  CapturedLog& operator=(const CapturedLog&) = delete;
+
+  std::string text() const { return stream_.str(); }
+  // How often it was said.
+  size_t count(std::string_view words) const {
+    const std::string all = text();
+    size_t found = 0;
+    for (size_t at = all.find(words); at != std::string::npos; at = all.find(words, at + 1)) {
+      ++found;
+    }
+    return found;
+  }
+
+ private:
+  const std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
+  std::ostringstream stream_;
+};
+
+}  // namespace server
