@@ -59,76 +59,93 @@ Checksum checksum_by_tables(std::string_view bytes) {
 
 #if defined(__x86_64__)
 
-// floor(x^80 / polynomial) without its highest term, x^64.
-constexpr uint64_t kReciprocal = [] {
+constexpr size_t kBlockBytes = 2 * kWordBytes;
+
+// x^80 divided by the polynomial: what is left, and the quotient without its highest term, x^64.
+struct Division {
+  uint64_t remainder = 1;
   uint64_t quotient = 0;
-  unsigned remainder = kPolynomial;  // behind the first step
-  for (int bit = 63; bit >= 0; --bit) {
-    const bool carries = (remainder & 0x8000U) != 0;
-    if (carries) quotient |= uint64_t{1} << bit;
-    remainder = (remainder << 1 ^ (carries ? kPolynomial : 0)) & 0xffff;
+};
+constexpr Division kDivision = [] {
+  Division division;
+  for (int bit = 0; bit < 80; ++bit) {
+    const uint64_t carry = division.remainder >> 15;
+    division.quotient = division.quotient << 1 | carry;
+    division.remainder = (division.remainder << 1 ^ carry * kPolynomial) & 0xffff;
   }
-  return quotient;
+  return division;
 }();
 
-// The remainder of word * x^16 by Barrett's reduction: the quotient by one product, the remainder
-// from the polynomial's three terms (Gopal et al., "Fast CRC computation for generic polynomials
-// using PCLMULQDQ instruction", 2009).
-[[gnu::target("pclmul"), gnu::always_inline]] inline unsigned reduce(uint64_t word) {
-  const __m128i product =
-      _mm_clmulepi64_si128(_mm_cvtsi64_si128(static_cast<int64_t>(word)),
-                           _mm_cvtsi64_si128(static_cast<int64_t>(kReciprocal)), 0);
-  const auto high = static_cast<uint64_t>(_mm_cvtsi128_si64(_mm_unpackhi_epi64(product, product)));
-  const uint64_t quotient = word ^ high;
-  return static_cast<unsigned>(quotient ^ quotient << 5 ^ quotient << 12) & 0xffff;
-}
-
-// Whether one of eight bytes opens a tag: a byte of zero borrows from the bit above it (Anderson,
-// https://graphics.stanford.edu/~seander/bithacks.html#ZeroInWord).
-inline bool opens_tag(uint64_t word) {
-  constexpr uint64_t kOnes = 0x0101010101010101;
-  const uint64_t zero_where_open = word ^ (kOnes * static_cast<unsigned char>(kOpen));
-  return ((zero_where_open - kOnes) & ~zero_where_open & (kOnes << 7)) != 0;
+// The remainder of block * x^16. The upper word is folded onto the lower one by a product with
+// x^80; of what stands then, Barrett's reduction takes the quotient by another product, and the
+// remainder from the polynomial's three terms (Gopal et al., "Fast CRC computation for generic
+// polynomials using PCLMULQDQ instruction", 2009).
+[[gnu::target("pclmul"), gnu::always_inline]] inline uint64_t reduce(__m128i block) {
+  const __m128i constants = _mm_set_epi64x(static_cast<int64_t>(kDivision.quotient),
+                                           static_cast<int64_t>(kDivision.remainder));
+  const __m128i folded = _mm_clmulepi64_si128(block, constants, 0x01);
+  const __m128i word = _mm_xor_si128(_mm_srli_si128(folded, 2), block);
+  const __m128i product = _mm_clmulepi64_si128(word, constants, 0x10);
+  const auto quotient = static_cast<uint64_t>(
+      _mm_cvtsi128_si64(_mm_xor_si128(word, _mm_srli_si128(product, kWordBytes))));
+  const auto rest = static_cast<uint64_t>(_mm_cvtsi128_si64(folded));
+  return (rest ^ quotient ^ quotient << 5 ^ quotient << 12) & 0xffff;
 }
 
 inline uint64_t load_word(const char* at) {
   uint64_t word;
-  std::memcpy(&word, at, kWordBytes);
+  std::memcpy(&word, at, sizeof(word));
   return __builtin_bswap64(word);
 }
 
-// The first `size` bytes, at most a word; those before it in the word are zero, which changes no
-// checksum.
-inline uint64_t load_head(std::string_view bytes, size_t size) {
-  if (bytes.size() >= kWordBytes) return load_word(bytes.data()) >> 8 * (kWordBytes - size);
-  uint64_t word = 0;
-  for (const char c : bytes) word = word << 8 | static_cast<unsigned char>(c);
-  return word;
+inline uint64_t load_half(const char* at) {
+  uint32_t half;
+  std::memcpy(&half, at, sizeof(half));
+  return __builtin_bswap32(half);
 }
 
-// Words follow each other by being added to the last remainder, which stands before them.
-[[gnu::target("pclmul")]] Checksum checksum_by_product(std::string_view bytes) {
-  if (bytes.empty()) return {};
-  const size_t head_size = (bytes.size() - 1) % kWordBytes + 1;
-  const uint64_t head = load_head(bytes, head_size);
-  Checksum sum{reduce(head), opens_tag(head)};
-  for (bytes.remove_prefix(head_size); !bytes.empty(); bytes.remove_prefix(kWordBytes)) {
-    const uint64_t word = load_word(bytes.data());
-    sum = {reduce(uint64_t{sum.crc} << 48 ^ word), sum.opens_tag || opens_tag(word)};
+// Up to 7 bytes as a number, the first byte highest.
+inline uint64_t short_number(std::string_view bytes) {
+  const size_t size = bytes.size();
+  if (size >= 4) {
+    return load_half(bytes.data()) << 8 * (size - 4) | load_half(bytes.data() + size - 4);
   }
-  return sum;
+  uint64_t number = 0;
+  for (const char c : bytes) number = number << 8 | static_cast<unsigned char>(c);
+  return number;
+}
+
+// At most 16 bytes as a number, the first byte highest. Two loads may overlap: those bytes are
+// pushed out of the upper word.
+inline __m128i block_of(std::string_view bytes) {
+  if (bytes.size() < kWordBytes)
+    return _mm_cvtsi64_si128(static_cast<int64_t>(short_number(bytes)));
+  const size_t half_shift = 4 * (kBlockBytes - bytes.size());  // a shift by 64 bits has no meaning
+  return _mm_set_epi64x(static_cast<int64_t>(load_word(bytes.data()) >> half_shift >> half_shift),
+                        static_cast<int64_t>(load_word(bytes.data() + bytes.size() - kWordBytes)));
+}
+
+// A first block of up to 16 bytes, then whole ones, each behind the remainder of those before it.
+// Zeros before the bytes change no checksum.
+[[gnu::target("pclmul"), gnu::always_inline]] inline Checksum checksum_by_product(
+    std::string_view bytes) {
+  const bool is_long = bytes.size() > kBlockBytes;
+  const size_t head_size = is_long ? (bytes.size() - 1) % kBlockBytes + 1 : bytes.size();
+  const __m128i opens = _mm_set1_epi8(kOpen);
+  __m128i block = block_of({bytes.data(), head_size});
+  __m128i tags = _mm_cmpeq_epi8(block, opens);
+  uint64_t remainder = reduce(block);
+  const char* const end = bytes.data() + bytes.size();
+  for (const char* at = bytes.data() + head_size; at != end; at += kBlockBytes) {
+    block = block_of({at, kBlockBytes});
+    tags = _mm_or_si128(tags, _mm_cmpeq_epi8(block, opens));
+    const auto before = static_cast<int64_t>(remainder << 48);
+    remainder = reduce(_mm_xor_si128(block, _mm_set_epi64x(before, 0)));
+  }
+  return {static_cast<unsigned>(remainder), _mm_movemask_epi8(tags) != 0};
 }
 
 #endif
-
-// As in bitmap.cpp, a branch and not an ifunc.
-inline Checksum checksum(std::string_view bytes) {
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("pclmul")) [[likely]]
-    return checksum_by_product(bytes);
-#endif
-  return checksum_by_tables(bytes);
-}
 
 // What of the name is hashed.
 std::string_view tag_of(std::string_view key) {
@@ -140,25 +157,51 @@ std::string_view tag_of(std::string_view key) {
 }
 
 [[gnu::noinline]] unsigned slot_of_tag(std::string_view key) {
-  return checksum(tag_of(key)).crc % kSlotCount;
+  return crc16(tag_of(key)) % kSlotCount;
 }
+
+// One pass over the name, which seldom has a tag.
+[[gnu::always_inline]] inline unsigned slot_of(std::string_view key, const Checksum& whole) {
+  if (whole.opens_tag) [[unlikely]]
+    return slot_of_tag(key);
+  return whole.crc % kSlotCount;
+}
+
+#if defined(__x86_64__)
+
+[[gnu::target("pclmul")]] unsigned crc_by_product(std::string_view bytes) {
+  return checksum_by_product(bytes).crc;
+}
+[[gnu::target("pclmul")]] unsigned slot_by_product(std::string_view key) {
+  return slot_of(key, checksum_by_product(key));
+}
+// As in bitmap.cpp, a branch and not an ifunc.
+inline bool has_product() {
+  return __builtin_cpu_supports("pclmul") != 0;
+}
+
+#endif
 
 }  // namespace
-
-uint16_t crc16(std::string_view bytes) {
-  return static_cast<uint16_t>(checksum(bytes).crc);
-}
 
 uint16_t crc16_by_tables(std::string_view bytes) {
   return static_cast<uint16_t>(checksum_by_tables(bytes).crc);
 }
 
-// One pass over the name, which seldom has a tag.
+uint16_t crc16(std::string_view bytes) {
+#if defined(__x86_64__)
+  if (has_product()) [[likely]]
+    return static_cast<uint16_t>(crc_by_product(bytes));
+#endif
+  return crc16_by_tables(bytes);
+}
+
 unsigned slot_of(std::string_view key) {
-  const Checksum whole = checksum(key);
-  if (!whole.opens_tag) [[likely]]
-    return whole.crc % kSlotCount;
-  return slot_of_tag(key);
+#if defined(__x86_64__)
+  if (has_product()) [[likely]]
+    return slot_by_product(key);
+#endif
+  return slot_of(key, checksum_by_tables(key));
 }
 
 uint64_t hash_by_slot(uint64_t hash, std::string_view key) {

@@ -10,12 +10,14 @@
 // Source: https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/
 #pragma once
 
+#include <bitset>
 #include <cstdint>
 #include <string_view>
 
 namespace core::keyspace {
 
 inline constexpr unsigned kSlotCount = 16384;
+using SlotSet = std::bitset<kSlotCount>;
 
 // CRC-16/XMODEM: polynomial 0x1021, start value 0, bits not reflected.
 uint16_t crc16(std::string_view bytes);

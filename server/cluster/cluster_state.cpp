@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "server/cluster/view.h"
+
 namespace server::cluster {
 
 void ClusterState::publish(std::shared_ptr<const View> view) {
@@ -15,6 +17,7 @@ void ClusterState::refresh(Seen& seen) const {
   const std::scoped_lock lock(mutex_);
   seen.version = version_.load(std::memory_order_relaxed);
   seen.view = view_;
+  seen.led_slots = &view_->led_slots();
 }
 
 }  // namespace server::cluster

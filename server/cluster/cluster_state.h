@@ -16,9 +16,11 @@
 #include <mutex>
 #include <vector>
 
-#include "server/cluster/view.h"
+#include "core/keyspace/slot.h"
 
 namespace server::cluster {
+
+class View;
 
 // How the slots that this server leads are served.
 enum class Service : uint8_t {
@@ -41,11 +43,12 @@ class ClusterState {
       refresh(seen);
     return *seen.view;
   }
-  // The view that the thread has, if it is still the newest; else null: view_of() takes the newest.
-  const View* seen_view(size_t thread_index) const {
+  // Whether each command whose keys lie in the slot is served: what route() says of a leader in
+  // service, as one look. False, too, until the thread has asked for the newest view.
+  bool serves(size_t thread_index, unsigned slot) const {
     const Seen& seen = seen_[thread_index];
-    const bool is_newest = seen.version == version_.load(std::memory_order_acquire);
-    return is_newest ? seen.view.get() : nullptr;
+    return seen.version == version_.load(std::memory_order_acquire) && service() == Service::kUp &&
+           seen.led_slots != nullptr && (*seen.led_slots)[slot];
   }
   // Null without a cluster.
   std::shared_ptr<const View> latest() const {
@@ -79,6 +82,7 @@ class ClusterState {
   struct alignas(kCacheLine) Seen {
     uint64_t version = 0;
     std::shared_ptr<const View> view;
+    const core::keyspace::SlotSet* led_slots = nullptr;  // the view's
   };
 
   void refresh(Seen& seen) const;

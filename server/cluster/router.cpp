@@ -10,7 +10,7 @@ Route route_own(const RouteTerms& terms, const RouteQuery& query) {
   switch (terms.service) {
     case Service::kHeld:
       return query.reads_replicas && !query.writes ? Route::kServe : Route::kHold;
-    case Service::kUp:  // serves()
+    case Service::kUp:  // served already
     case Service::kDown:
       break;
   }
@@ -25,7 +25,8 @@ Route route_own(const RouteTerms& terms, const RouteQuery& query) {
 Route route(const View& view, const RouteTerms& terms, const RouteQuery& query) {
   if (!view.has_topology()) return Route::kUnbound;
   if (query.crosses_slots) return Route::kCrossSlot;
-  if (serves(view, terms.service, query.slot)) return Route::kServe;
+  const bool is_in_service = terms.service == Service::kUp && view.leads(query.slot);
+  if (is_in_service) return Route::kServe;  // ClusterState::serves() says the same
   if (!view.owns(query.slot)) return Route::kMoved;
   if (view.leads()) return route_own(terms, query);
   const bool reads = (query.reads_replicas || query.is_channel) && !query.writes;

@@ -41,12 +41,6 @@ enum class Route : uint8_t {
   kMoved,  // the slot's leader serves it
 };
 
-// Whether each command whose keys lie in the slot is served: what route() says of a leader in
-// service, as one look.
-inline bool serves(const View& view, Service service, unsigned slot) {
-  return service == Service::kUp && view.leads(slot);
-}
-
 Route route(const View& view, const RouteTerms& terms, const RouteQuery& query);
 
 // The reply to what is not served. REQUIRES: route is neither kServe nor kHold.

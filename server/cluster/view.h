@@ -11,7 +11,6 @@
 #pragma once
 
 #include <array>
-#include <bitset>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -51,6 +50,7 @@ class View {
   const Node& leader_of(const Shard& shard) const { return *topology().node(shard.leader); }
   // Whether this server leads the slot's shard.
   bool leads(unsigned slot) const { return led_slots_[slot]; }
+  const core::keyspace::SlotSet& led_slots() const { return led_slots_; }
   // Whether the slot belongs to the own shard, whoever leads it.
   bool owns(unsigned slot) const { return own_shard_ != nullptr && &shard_of(slot) == own_shard_; }
   bool owns_all() const { return own_shard_ != nullptr && shards().size() == 1; }
@@ -66,7 +66,7 @@ class View {
   bool leads_ = false;
   bool is_emulated_ = false;
   std::array<uint16_t, core::keyspace::kSlotCount> shard_of_slot_{};  // indexes of shards()
-  std::bitset<core::keyspace::kSlotCount> led_slots_;
+  core::keyspace::SlotSet led_slots_;
 
  public:
   // Its members point to each other.

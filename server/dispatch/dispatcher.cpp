@@ -8,8 +8,10 @@
 #include <cstring>
 #include <optional>
 
+#include "core/keyspace/key_hash.h"
 #include "core/short_bytes.h"
 #include "server/acl/users.h"
+#include "server/cluster/cluster_state.h"
 #include "server/config/config.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/memory/admission.h"
@@ -17,7 +19,6 @@
 #include "server/dispatch/permissions.h"
 #include "server/dispatch/registry.h"
 #include "server/process/http_guard.h"
-#include "server/process/memory_monitor.h"
 #include "server/process/tick_clock.h"
 #include "server/pubsub/pub_sub.h"
 #include "server/session/awaited_reply.h"
@@ -85,6 +86,15 @@ const RegisteredCommand* Dispatcher::find(Arguments args) {
     last_command_ = command;
   }
   return command;
+}
+
+// In a cluster keys are placed by slot: the hash that look_ahead() left tells it.
+inline bool Dispatcher::serves_first_key(const Context& ctx) const {
+  const Request& request = ctx.request;
+  const bool is_hashed = request.key.data() != nullptr;
+  return is_hashed && ctx.command->needs.kind == Needs::kFirstArgument &&
+         environment_.cluster.serves(session_.thread_index,
+                                     core::keyspace::slot_of_hash(request.key_hash));
 }
 
 // As may_be_misused(), of route() and refusal().
@@ -359,9 +369,7 @@ void Dispatcher::queue(Context& ctx) {
   transaction.common_flags &= ctx.command->row->flags;
   transaction.queue.push_back(std::move(queued));
   session_.publish_transaction();
-  // Lest a few big ones outrun the figure that the next one is judged by.
-  constexpr size_t kBigBytes = size_t{64} << 10;
-  if (transaction.queued_bytes - bytes_before >= kBigBytes) environment_.memory.refresh();
+  ctx.admission().note_kept(transaction.queued_bytes - bytes_before);
   ctx.reply.status("QUEUED");
 }
 

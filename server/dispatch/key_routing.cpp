@@ -3,9 +3,9 @@
 // Dispatcher's questions to the cluster's router.
 #include <vector>
 
-#include "core/keyspace/key_hash.h"
 #include "core/keyspace/slot.h"
 #include "server/cluster/router.h"
+#include "server/cluster/view.h"
 #include "server/config/config.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/dispatcher.h"
@@ -17,7 +17,6 @@ namespace server {
 
 using cluster::Route;
 using core::keyspace::slot_of;
-using core::keyspace::slot_of_hash;
 
 bool Dispatcher::KeyRouting::is_served() const {
   return route == Route::kServe || is_held();
@@ -25,16 +24,6 @@ bool Dispatcher::KeyRouting::is_served() const {
 
 bool Dispatcher::KeyRouting::is_held() const {
   return route == Route::kHold;
-}
-
-// In a cluster keys are placed by slot: the hash that look_ahead() left tells it.
-bool Dispatcher::serves_first_key(const Context& ctx) const {
-  const Request& request = ctx.request;
-  const bool is_hashed = request.key.data() != nullptr;
-  if (!is_hashed || ctx.command->needs.kind != Needs::kFirstArgument) return false;
-  const cluster::View* const view = environment_.cluster.seen_view(session_.thread_index);
-  return view != nullptr &&
-         cluster::serves(*view, environment_.cluster.service(), slot_of_hash(request.key_hash));
 }
 
 Dispatcher::KeyRouting Dispatcher::route(const Context& ctx, uint32_t flags) const {

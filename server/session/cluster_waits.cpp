@@ -4,6 +4,7 @@
 #include "core/keyspace/slot.h"
 #include "protocol/reply_writer.h"
 #include "server/cluster/cluster_state.h"
+#include "server/cluster/view.h"
 #include "server/pubsub/pub_sub.h"
 #include "server/session/session.h"
 

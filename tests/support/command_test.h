@@ -27,6 +27,7 @@
 #include "server/acl/user.h"
 #include "server/acl/users.h"
 #include "server/cluster/cluster_state.h"
+#include "server/cluster/view.h"
 #include "server/commands/services.h"
 #include "server/config/config.h"
 #include "server/dispatch/context.h"

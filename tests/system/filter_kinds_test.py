@@ -51,7 +51,9 @@ class FilterKindsTest(ServerTest):
             connection.call("FLUSHALL")
             # What is still to be freed would count as used for a while.
             wait_until(
-                lambda: info(connection, "memory")["lazyfree_pending_objects"] == "0", 10, "the flush"
+                lambda: info(connection, "memory")["lazyfree_pending_objects"] == "0",
+                10,
+                "the flush",
             )
             numbers = itertools.count()
             reserve = ("BF.RESERVE", kind, "0.01", 300_000, "EXPANSION", 1, *words)

@@ -6,6 +6,7 @@
 #include "core/clock.h"
 #include "server/cluster/cluster_state.h"
 #include "server/cluster/permit_clock.h"
+#include "server/cluster/view.h"
 #include "server/commands/services.h"
 #include "server/config/config.h"
 #include "server/process/server_state.h"

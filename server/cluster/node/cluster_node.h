@@ -32,6 +32,7 @@
 #include "server/cluster/node/node_host.h"
 #include "server/cluster/node/peers.h"
 #include "server/cluster/node/presence.h"
+#include "server/cluster/view.h"
 
 namespace server {
 class Config;

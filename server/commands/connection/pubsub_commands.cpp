@@ -8,6 +8,7 @@
 #include <string>
 
 #include "server/cluster/cluster_state.h"
+#include "server/cluster/view.h"
 #include "server/commands/services.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"

@@ -23,4 +23,8 @@ bool Admission::make_room() const {
   return memory_.make_room();
 }
 
+void Admission::note_kept(uint64_t bytes) const {
+  if (bytes >= kKeptBytesMin) memory_.refresh();
+}
+
 }  // namespace server

@@ -57,11 +57,15 @@ class Admission {
   bool is_over_memory_limit() const;
   // If so, whether room has been made. REQUIRES: no stripe is held.
   bool make_room() const;
+  // The command keeps so many bytes for later. Big ones are measured at once, lest a few of them
+  // outrun the figure that the next one is judged by.
+  void note_kept(uint64_t bytes) const;
 
  private:
   static constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
   // Below this, asking for the free memory costs more than the answer is worth.
   static constexpr uint64_t kAskedBytesMin = uint64_t{1} << 20;
+  static constexpr uint64_t kKeptBytesMin = uint64_t{64} << 10;
 
   const Config& config_;
   const MemoryMonitor& memory_;

@@ -3,6 +3,7 @@
 
 #include "core/keyspace/slot_keys.h"
 #include "server/cluster/cluster_state.h"
+#include "server/cluster/view.h"
 #include "server/dispatch/context.h"
 
 namespace server {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <thread>
 
+#include "server/cluster/view.h"
 #include "tests/server/cluster/sample_topology.h"
 
 namespace server::cluster {
@@ -24,10 +25,31 @@ TEST(ClusterStateTest, EachThreadSeesTheNewestView) {
   EXPECT_EQ(state.view_of(0).revision(), 1U);
   EXPECT_EQ(&state.view_of(0), state.latest().get());
   state.publish(view_at(2));
-  EXPECT_EQ(state.seen_view(0), nullptr) << "there is a newer one";
   EXPECT_EQ(state.view_of(1).revision(), 2U);
-  EXPECT_EQ(state.seen_view(1), &state.view_of(1));
   EXPECT_EQ(state.view_of(0).revision(), 2U);
+}
+
+TEST(ClusterStateTest, ServesWhatTheNewestViewLeadsWhileInService) {
+  ClusterState state(2);
+  EXPECT_FALSE(state.serves(0, 0)) << "without a cluster";
+  state.publish(view_at(1));
+  state.set_service(Service::kUp);
+  EXPECT_FALSE(state.serves(0, 0)) << "the thread has no view yet";
+  const View& view = state.view_of(0);
+  EXPECT_FALSE(state.serves(1, 0)) << "that was another thread";
+  for (unsigned slot = 0; slot < core::keyspace::kSlotCount; ++slot) {
+    EXPECT_EQ(state.serves(0, slot), view.leads(slot)) << slot;
+  }
+  ASSERT_TRUE(state.serves(0, 0));
+  for (const Service service : {Service::kHeld, Service::kDown}) {
+    state.set_service(service);
+    EXPECT_FALSE(state.serves(0, 0));
+  }
+  state.set_service(Service::kUp);
+  state.publish(view_at(2));
+  EXPECT_FALSE(state.serves(0, 0)) << "there is a newer view";
+  state.view_of(0);
+  EXPECT_TRUE(state.serves(0, 0));
 }
 
 TEST(ClusterStateTest, ServesNothingAtFirst) {

@@ -19,6 +19,7 @@
 
 #include "persistence/aof/aof_writer.h"
 #include "server/cluster/cluster_state.h"
+#include "server/cluster/view.h"
 #include "server/dispatch/command_replayer.h"
 #include "server/durability/loading/log_switch.h"
 #include "server/durability/log/append_log.h"

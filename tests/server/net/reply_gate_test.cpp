@@ -12,6 +12,7 @@
 
 #include "server/cluster/cluster_state.h"
 #include "server/cluster/permit_clock.h"
+#include "server/cluster/view.h"
 #include "tests/support/fake_reply_log.h"
 
 namespace server::net {
