@@ -83,6 +83,9 @@ class FilterFileBuilder {
 
   // Whoever has waited for the items should not learn only then that there is no such directory.
   core::Result<> check_target() {
+    if (auto replaceable = means_.files.check_replaceable(request_.path); !replaceable) {
+      return replaceable;
+    }
     const std::string path = temporary_filter_file(request_);
     if (auto opened = means_.files.open_append(path, OpenMode::kCreate); !opened) {
       return opened.error();

@@ -90,9 +90,7 @@ core::Result<> write_file_atomically(const std::string& path, std::string_view b
       ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kOwnerOnly));
   if (!file.is_open()) return io_failure("create", temporary, errno);
   auto filled = fill_temporary(file, path, bytes);
-  if (filled && ::rename(temporary.c_str(), path.c_str()) != 0) {
-    filled = io_failure("replace", path, errno);
-  }
+  if (filled) filled = posix_file_system().rename(temporary, path);
   if (!filled) {
     ::unlink(temporary.c_str());
     return filled.error();

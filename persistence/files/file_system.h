@@ -63,7 +63,14 @@ class FileSystem {
   virtual core::Result<std::unique_ptr<InputFile>> open_input(const std::string& path) = 0;
   virtual bool exists(const std::string& path) = 0;
   virtual core::Result<uint64_t> size_bytes(const std::string& path) = 0;
+  // Error: check_replaceable()'s.
   virtual core::Result<> rename(const std::string& from, const std::string& to) = 0;
+  // That a file may take this name: a device or a pipe that has it, or that a link of this name
+  // leads to, is not to be replaced by a file.
+  virtual core::Result<> check_replaceable(const std::string& path) {
+    (void)path;
+    return {};
+  }
   // Gives a file a second name. Errors: `to` is there already, or the file system has no links.
   virtual core::Result<> link(const std::string& from, const std::string& to);
   // Removing what is not there is no error.

@@ -120,8 +120,18 @@ class PosixFileSystem final : public FileSystem {
   }
 
   core::Result<> rename(const std::string& from, const std::string& to) override {
+    if (auto replaceable = check_replaceable(to); !replaceable) return replaceable;
     if (::rename(from.c_str(), to.c_str()) != 0) return io_failure("replace", to, errno);
     return {};
+  }
+
+  core::Result<> check_replaceable(const std::string& path) override {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) return {};
+    if (S_ISREG(status.st_mode)) return {};
+    if (S_ISDIR(status.st_mode)) return io_failure("replace", path, EISDIR);
+    return core::Error{
+        fmt::format("ERR can't replace '{}': it is not a regular file", core::printable(path))};
   }
 
   core::Result<> link(const std::string& from, const std::string& to) override {

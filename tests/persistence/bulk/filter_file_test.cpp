@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <string>
 #include <vector>
@@ -208,6 +210,21 @@ TEST_P(FilterFileTest, ItemsThatCannotBeReadAreToldAndNothingIsLeft) {
       EXPECT_TRUE(names().empty());
     }
   }
+}
+
+TEST_P(FilterFileTest, APathThatIsNoFileIsRefusedBeforeAnItemIsRead) {
+  const std::string pipe = fmt::format("{}bloomery_pipe_{}", ::testing::TempDir(), ::getpid());
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  auto request = request_for(GetParam(), 5000);
+  request.path = pipe;
+  TextStream stream("a\n", false);
+  stream.fail_at(0);
+  const auto built =
+      build_filter_file({posix_file_system(), kUnlimitedBuild, team_}, stream, request);
+  ASSERT_FALSE(built);
+  EXPECT_EQ(built.error().message,
+            fmt::format("ERR can't replace '{}': it is not a regular file", pipe));
+  EXPECT_EQ(::unlink(pipe.c_str()), 0);
 }
 
 TEST_P(FilterFileTest, OtherRefusalsLeaveNothingEither) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "tests/support/virtual_disk.h"
 
@@ -149,6 +150,28 @@ TEST_F(PosixFileSystemTest, OnlyRegularFilesAreOpened) {
     EXPECT_FALSE(files_.open_append(name, OpenMode::kAppend)) << name;
   }
   EXPECT_FALSE(files_.open_append(path("directory"), OpenMode::kCreate));
+}
+
+TEST_F(PosixFileSystemTest, OnlyRegularFilesAreReplaced) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  std::filesystem::create_symlink("pipe", path("link"));
+  for (const char* name : {"pipe", "link"}) {
+    std::ofstream(path("new")) << "bytes";
+    const auto refused = posix_file_system().rename(path("new"), path(name));
+    ASSERT_FALSE(refused) << name;
+    EXPECT_EQ(refused.error().message,
+              "ERR can't replace '" + path(name) + "': it is not a regular file");
+    EXPECT_TRUE(std::filesystem::is_fifo(path(name)));
+    EXPECT_TRUE(std::filesystem::exists(path("new")));
+    EXPECT_FALSE(posix_file_system().check_replaceable(path(name)));
+  }
+  std::filesystem::create_symlink("none", path("dangling"));
+  for (const char* name : {"old", "dangling"}) {
+    std::ofstream(path("new")) << "bytes";
+    EXPECT_TRUE(posix_file_system().check_replaceable(path(name)));
+    EXPECT_TRUE(posix_file_system().rename(path("new"), path(name))) << name;
+    EXPECT_TRUE(std::filesystem::is_regular_file(std::filesystem::symlink_status(path(name))));
+  }
 }
 
 TEST_F(PosixFileSystemTest, TellsTheSpaceOfADevice) {

@@ -95,6 +95,14 @@ TEST_F(FileTest, FailedRenameLeavesNoTemporaryFile) {
   EXPECT_EQ(entry_count(), 1U);
 }
 
+TEST_F(FileTest, APipeIsNotReplaced) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  EXPECT_THAT(write_file_atomically(path("pipe"), "x").error().message,
+              HasSubstr("not a regular file"));
+  EXPECT_TRUE(std::filesystem::is_fifo(path("pipe")));
+  EXPECT_EQ(entry_count(), 1U);
+}
+
 TEST_F(FileTest, FailedWriteKeepsTheOldFile) {
   ASSERT_TRUE(write_file_atomically(path("a"), "old"));
   // A limit on file size makes write() come up short and then fail, as a full disk does.
