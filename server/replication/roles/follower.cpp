@@ -135,7 +135,7 @@ void Follower::run() {
     }
     FollowerSession session(parts_, {waker_, figures_, failures_, make_replayer_,
                                      [this, generation] { return generation_ == generation; },
-                                     [this] { finish_failover(); }});
+                                     [this, generation] { finish_failover(generation); }});
     const core::Error cause = session.run(*target);
     if (is_stopping_) return;
     end_session(cause, session, generation);
@@ -157,7 +157,6 @@ void Follower::end_session(const core::Error& cause, const FollowerSession& sess
     if (!line.empty()) log_notice("{}", line);
   }
   if (session.was_up()) {
-    target_->takes_over = false;
     // A link that comes and goes without progress has been down all the time.
     if (!failures_.is_repeating()) figures_.down_since_us = parts_.clock.monotonic_us();
   }

@@ -83,7 +83,8 @@ class Follower {
   void note_writes_ended(uint64_t attempt);
   // Ends the attempt and lets writes go on. REQUIRES: the replication's apply_mutex().
   void end_failover();
-  void finish_failover();
+  // The target accepts, in a session for the target of that generation.
+  void finish_failover(uint64_t generation);
   // The target refuses, or is lost.
   void take_back(uint64_t generation);
 

@@ -97,9 +97,10 @@ void Follower::drive_failover() {
   }
 }
 
-void Follower::finish_failover() {
+void Follower::finish_failover(uint64_t generation) {
   const std::scoped_lock stream(parts_.replication.apply_mutex());
-  if (failover_.state() != Failover::State::kInProgress) return;
+  // A link of the time before may be accepted while it ends.
+  if (failover_.state() != Failover::State::kInProgress || generation_ != generation) return;
   {
     const std::scoped_lock lock(mutex_);
     if (target_) target_->takes_over = false;

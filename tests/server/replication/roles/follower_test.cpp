@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+#include "server/replication/roles/follower.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "tests/support/leader_fixture.h"
+
+namespace server {
+namespace {
+
+constexpr int kPatienceMs = 10'000;
+
+// Time passes as ever, but who looks at it from another thread than the test's may have to wait.
+class GatedClock final : public core::Clock {
+ public:
+  int64_t wall_ms() const override { return time_.wall_ms(); }
+  int64_t monotonic_us() const override {
+    if (std::this_thread::get_id() != owner_) pass();
+    return time_.monotonic_us();
+  }
+
+  void close() {
+    const std::scoped_lock lock(mutex_);
+    is_open_ = false;
+  }
+  void open() {
+    const std::scoped_lock lock(mutex_);
+    is_open_ = true;
+    changed_.notify_all();
+  }
+  void let_one_pass() {
+    const std::scoped_lock lock(mutex_);
+    ++passes_;
+    changed_.notify_all();
+  }
+  // So many have come to the closed gate since the start.
+  bool await_arrivals(int count) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::milliseconds(kPatienceMs),
+                             [&] { return arrivals_ >= count; });
+  }
+
+ private:
+  void pass() const {
+    std::unique_lock lock(mutex_);
+    if (is_open_) return;
+    ++arrivals_;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return is_open_ || passes_ > 0; });
+    if (!is_open_) --passes_;
+  }
+
+  core::SystemClock time_;
+  const std::thread::id owner_ = std::this_thread::get_id();
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  mutable int arrivals_ = 0;
+  mutable int passes_ = 0;
+  bool is_open_ = true;
+};
+
+// A server that is followed, as far as the test plays it.
+class PlayedLeader {
+ public:
+  PlayedLeader() : listener_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    EXPECT_EQ(::bind(listener_, reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(::listen(listener_, 1), 0);
+    EXPECT_EQ(::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size), 0);
+    port_ = ntohs(address.sin_port);
+  }
+  ~PlayedLeader() {
+    if (link_ >= 0) ::close(link_);
+    ::close(listener_);
+  }
+  PlayedLeader(const PlayedLeader&) = delete;
+  PlayedLeader& operator=(const PlayedLeader&) = delete;
+
+  uint16_t port() const { return port_; }
+  void say(std::string_view text) {
+    EXPECT_EQ(::send(link_, text.data(), text.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(text.size()));
+  }
+  // Accepts the link, answers all up to PSYNC, and returns that.
+  std::string await_psync() {
+    if (is_readable(listener_)) link_ = ::accept(listener_, nullptr, nullptr);
+    EXPECT_NE(read_until("PING\r\n"), "");
+    say("+PONG\r\n");
+    EXPECT_NE(read_until("capa"), "");
+    say("+OK\r\n+OK\r\n");
+    const std::string asked = read_until("PSYNC");
+    EXPECT_NE(asked, "");
+    // Its arguments come in the same write.
+    return asked.substr(std::min(asked.find("PSYNC"), asked.size()));
+  }
+
+ private:
+  static bool is_readable(int descriptor) {
+    pollfd waited{descriptor, POLLIN, 0};
+    return ::poll(&waited, 1, kPatienceMs) > 0;
+  }
+  std::string read_until(std::string_view text) {
+    std::string all;
+    std::array<char, 4096> buffer;
+    while (all.find(text) == std::string::npos) {
+      if (!is_readable(link_)) return "";
+      const ssize_t got = ::read(link_, buffer.data(), buffer.size());
+      if (got <= 0) return "";
+      all.append(buffer.data(), static_cast<size_t>(got));
+    }
+    return all;
+  }
+
+  int listener_;
+  int link_ = -1;
+  uint16_t port_ = 0;
+};
+
+struct NoReplayer final : Replayer {
+  std::string_view execute(std::span<const std::string_view> /*words*/) override { return "+OK"; }
+};
+
+// A replica that becomes the leader and at once hands its role over, while the thread of its link
+// has not yet noticed either.
+class FollowerTest : public LeaderFixture {
+ protected:
+  using Locking = Follower::Locking;
+
+  ~FollowerTest() override {
+    gate_.open();
+    subject_.stop();
+  }
+  // Returns when the leader has been asked for the stream.
+  void follow(PlayedLeader& leader) {
+    {
+      const auto stream = replication_.hold(Locking::kTake);
+      ASSERT_TRUE(subject_.follow({"127.0.0.1", leader.port(), false}, Locking::kTake));
+    }
+    subject_.start([](CommandOrigin) { return std::make_unique<NoReplayer>(); });
+    EXPECT_EQ(leader.await_psync().find("FAILOVER"), std::string::npos);
+  }
+  void promote_and_hand_over_to(const PlayedLeader& heir) {
+    {
+      const auto stream = replication_.hold(Locking::kTake);
+      ASSERT_TRUE(subject_.promote(Locking::kTake));
+    }
+    heir_ = std::make_unique<Remote>(*this);
+    heir_->client.session->replica.address = "127.0.0.1";
+    heir_->client.session->replica.port = heir.port();
+    psync(*heir_, replication_.offset());
+    ASSERT_TRUE(subject_.begin_failover({}, Locking::kTake));
+    // The leader's question what the replica has makes the stream longer.
+    for (int i = 0; i < 1000 && subject_.failover_state() == Failover::State::kAwaitsSync; ++i) {
+      heir_->client.run({"REPLCONF", "ACK", std::to_string(replication_.offset())});
+      subject_.drive_failover();
+    }
+    ASSERT_EQ(subject_.failover_state(), Failover::State::kInProgress);
+  }
+
+  PlayedLeader old_leader_;
+  PlayedLeader heir_leader_;
+  std::unique_ptr<Remote> heir_;
+  GatedClock gate_;
+  Follower subject_{
+      {config_, gate_, durability_, replication_, disk_, clients_}, keyspace_, leader_, pause_};
+};
+
+TEST_F(FollowerTest, AnEndedLinkTakesNothingFromTheHandoverThatCameMeanwhile) {
+  ASSERT_NO_FATAL_FAILURE(follow(old_leader_));
+  old_leader_.say("+CONTINUE\r\n");
+  while (subject_.figures().state != FollowerState::kConnected) std::this_thread::yield();
+  gate_.close();
+  ASSERT_TRUE(gate_.await_arrivals(1));
+  ASSERT_NO_FATAL_FAILURE(promote_and_hand_over_to(heir_leader_));
+  gate_.open();
+  // Asked without it, a replica would stay one: nobody would lead.
+  EXPECT_NE(heir_leader_.await_psync().find("FAILOVER"), std::string::npos);
+  EXPECT_EQ(subject_.failover_state(), Failover::State::kInProgress);
+}
+
+TEST_F(FollowerTest, AnOldLeadersAnswerIsNotTheHeirs) {
+  ASSERT_NO_FATAL_FAILURE(follow(old_leader_));
+  gate_.close();
+  ASSERT_TRUE(gate_.await_arrivals(1));
+  old_leader_.say("+FULLRESYNC " + std::string(40, 'b') + " 0\r\n");
+  // The next look at the time is when the answer has come.
+  gate_.let_one_pass();
+  ASSERT_TRUE(gate_.await_arrivals(2));
+  ASSERT_NO_FATAL_FAILURE(promote_and_hand_over_to(heir_leader_));
+  gate_.open();
+  EXPECT_NE(heir_leader_.await_psync().find("FAILOVER"), std::string::npos);
+  EXPECT_EQ(subject_.failover_state(), Failover::State::kInProgress);
+}
+
+}  // namespace
+}  // namespace server
