@@ -108,6 +108,10 @@ class FailoverTest(ReplicaTest):
             self.assertEqual(info(old)["role"], "slave")
             self.assertEqual(info(new)["role"], "master")
             self.wait_for_link(old)
+            # A replica that misses two changes of the id would have to begin anew.
+            wait_until(
+                lambda new=new: info(to_third)["master_replid"] == info(new)["master_replid"],
+                20, "the third one knows who leads")  # fmt: skip
             sides.reverse()
         for writer in writers:
             writer.stop()
