@@ -9,6 +9,9 @@ from harness import ServerTest, wait_until
 from resp import ErrorReply
 
 MIB = 1 << 20
+# Looks, 20 ms apart, and how much they may differ by: a reply of INFO, not what a thread takes.
+STILL_LOOKS = 25
+STILL_BYTES = 16 << 10
 
 
 class MemoryTest(ServerTest):
@@ -16,6 +19,19 @@ class MemoryTest(ServerTest):
         self.server = self.start_server()
         self.client = self.server.connect()
         self.addCleanup(self.client.close)
+        self.wait_until_all_threads_run()
+
+    def wait_until_all_threads_run(self):
+        """A thread takes some memory when it first gets its turn, which may be after the server
+        is ready: until the figure has stood still for a while."""
+        seen = [self.used_bytes()]
+
+        def stands_still():
+            seen.append(self.used_bytes())
+            last = seen[-STILL_LOOKS:]
+            return len(seen) > STILL_LOOKS and max(last) - min(last) < STILL_BYTES
+
+        wait_until(stands_still, 30, lambda: f"that the figure stands still: {seen[-STILL_LOOKS:]}")
 
     def used_bytes(self):
         for line in self.client.call("INFO", "memory").decode().splitlines():
