@@ -185,6 +185,24 @@ class Process:
                 found += [int(child) for child in (task / "children").read_text("ascii").split()]
         return found
 
+    def suspend_children(self):
+        """SIGSTOP to each child that saves and has not ended; returns those that stand still.
+
+        A child stopped in its first instants would outlive the server: it has not yet bound its
+        life to the server's. It ignores SIGINT right after it has.
+        """
+        stopped = []
+        for child in self.children():
+            wait_until(
+                lambda pid=child: process_state(pid) in "ZX" or ignores_interrupts(pid),
+                what=f"child {child} is bound to the life of its parent",
+            )
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGSTOP)
+            wait_until(lambda pid=child: process_state(pid) in "TZX", what=f"{child} is stopped")
+            stopped += [child] if process_state(child) == "T" else []
+        return stopped
+
     def _remove_directory(self):
         if not self.keeps_directory:
             shutil.rmtree(self.directory, ignore_errors=True)
@@ -302,6 +320,24 @@ class ServerTest(unittest.TestCase):
         output = done.stdout.decode(errors="replace")
         self.assertEqual(done.returncode, 0, f"{command} said:\n{output}")
         return output
+
+
+def process_state(pid):
+    """As ps(1) tells it: T is stopped, Z a zombie, and X here also one that is gone."""
+    try:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return "X"
+    return stat.rpartition(")")[2].split()[0]
+
+
+def ignores_interrupts(pid):
+    try:
+        status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return False
+    ignored = int(re.search(r"^SigIgn:\s*(\w+)$", status, re.MULTILINE)[1], 16)
+    return bool(ignored >> (signal.SIGINT - 1) & 1)
 
 
 def wait_until_loaded(connection):

@@ -16,7 +16,7 @@ import time
 import unittest
 
 import disks
-from harness import SERVER, Process, ServerTest, seed_from_environment, wait_until
+from harness import SERVER, Process, ServerTest, process_state, seed_from_environment, wait_until
 from resp import ErrorReply, encode
 from write_load import Load
 
@@ -178,28 +178,19 @@ class ShutdownTest(ServerTest):
                 reply = connection.call("BGSAVE" if cycle % 2 else "BGREWRITEAOF")
                 self.assertTrue(reply.startswith(b"Background"), reply)
                 server.wait_for_log("started by pid")
-                time.sleep(0.005)  # in its first instants it has not yet bound its life to ours
-                children = server.children()
-                for child in children:
-                    os.kill(child, signal.SIGSTOP)
+                children = server.suspend_children()
                 stopped += len(children)
             server.crash()
             server = self.start()
             with server.connect() as connection:
                 self.assertEqual(connection.call("DBSIZE"), 100)
             for child in children:
-                wait_until(lambda pid=child: has_ended(pid), what="the end of the orphan")
+                # An orphan may stay as a zombie where nobody waits for it.
+                wait_until(
+                    lambda pid=child: process_state(pid) in "ZX", what="the end of the orphan"
+                )
             self.assertEqual(list(self.directory.rglob("temp-*")), [])
         self.assertGreater(stopped, 0, "each child ended before it was stopped")
-
-
-def has_ended(pid):
-    """An orphan may stay as a zombie where nobody waits for it."""
-    try:
-        text = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii")
-    except OSError:
-        return True
-    return text.rpartition(")")[2].split()[0] in "ZX"
 
 
 if __name__ == "__main__":
