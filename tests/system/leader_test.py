@@ -363,10 +363,14 @@ class StreamTest(LeaderTest):
             replica.link.send(encode("PSYNC", "?", -1))
         self.assertTrue(good.read_line().startswith(b"+FULLRESYNC"))
         self.assertGreater(len(good.read_snapshot()), 60_000_000)
-        good.ack()
         with leader.connect() as client:
-            wait_until(lambda: info(client)["connected_slaves"] == "1")
-            wait_until(lambda: "state=online" in info(client)["slave0"])
+
+            def only_the_good_one_is_left():
+                good.ack()  # or it would soon be taken for stuck, too
+                fields = info(client)
+                return fields["connected_slaves"] == "1" and "state=online" in fields["slave0"]
+
+            wait_until(only_the_good_one_is_left)
         good.close()
         stuck.close()
 

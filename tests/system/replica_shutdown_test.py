@@ -13,7 +13,7 @@ import time
 import unittest
 
 from harness import seed_from_environment, wait_until
-from replication_harness import ReplicaTest, info
+from replication_harness import ReplicaTest, info, offset
 from resp import ErrorReply, encode
 from write_load import Load
 
@@ -55,7 +55,11 @@ class ReplicaShutdownTest(ReplicaTest):
             load.start(leader.port)
             time.sleep(self.rng.uniform(0.1, 0.4))
             self.stop_taking(replica)
-            time.sleep(0.1)
+            begun = offset(to_leader)
+            wait_until(
+                lambda one=to_leader, least=begun: offset(one) > least + 1000, 20,
+                "writes that the replica has not got",
+            )  # fmt: skip
             if cycle % 2 == 0:
                 to_leader.send(encode("SHUTDOWN"))
             else:
@@ -93,7 +97,9 @@ class ReplicaShutdownTest(ReplicaTest):
         asking_too = self.connect(leader)
         own_id = asking_too.call("CLIENT", "ID")
         asking_too.send(encode("SHUTDOWN", "NOSAVE"))
-        time.sleep(0.2)
+        wait_until(
+            lambda: to_leader.call("CLIENT", "LIST").count(b" cmd=shutdown ") == 2, 10, "both wait"
+        )
         self.assertEqual(to_leader.call("CLIENT", "UNBLOCK", own_id), 0)
         self.assertEqual(to_leader.call("GET", "key"), b"2")
         self.assertEqual(to_leader.call("SHUTDOWN", "ABORT"), b"OK")

@@ -30,6 +30,14 @@ class ReplicaTest(ServerTest):
             lambda: info(replica)["master_link_status"] == "up", timeout_s, "the link to the leader"
         )
 
+    def wait_until_deleted_what_expired(self, connection):
+        """In the database of the connection: KEYS shows only what still lives, DBSIZE and DIGEST
+        count all that is there."""
+        wait_until(
+            lambda: connection.call("DBSIZE") == len(connection.call("KEYS", "*")),
+            what="the active expiry",
+        )
+
     def wait_until_equal_offsets(self, leader, *replicas, timeout_s=60):
         """Nobody writes any more, but the leader's PINGs move it too."""
         deadline = time.monotonic() + timeout_s

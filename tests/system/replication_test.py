@@ -8,7 +8,6 @@ Environment: BLOOMERY_LINK_CUTS  how many links test_cuts cuts (default 30)
 
 import os
 import random
-import signal
 import tempfile
 import threading
 import time
@@ -117,10 +116,8 @@ class ReplicationTest(ReplicaTest):
 
     def check_equal(self, leader, *replicas):
         """REQUIRES: nobody writes any more."""
-        # The last short-lived keys go.
-        time.sleep(0.4)
         wait_until(lambda: not leader.call("KEYS", "p*"), 10, "the end of what expires")
-        time.sleep(0.4)
+        self.wait_until_deleted_what_expired(leader)
         self.wait_until_equal_offsets(leader, *replicas)
         expected = self.digest(leader)
         self.assertNotIsInstance(expected, ErrorReply)
@@ -232,9 +229,11 @@ class ReplicationTest(ReplicaTest):
 
     def test_promotion_in_a_chain(self):
         seed = seed_from_environment()
-        leader_server, leader = self.start()
-        middle_server, middle = self.start()
-        last_server, last = self.start()
+        # A PING that the middle one misses would be one more command of the old leader.
+        quiet = ("--repl-ping-replica-period", "1000")
+        leader_server, leader = self.start(*quiet)
+        middle_server, middle = self.start(*quiet)
+        last_server, last = self.start(*quiet)
         self.follow(middle, leader_server.port)
         self.wait_for_link(middle)
         self.follow(last, middle_server.port)
@@ -301,16 +300,19 @@ class ReplicationTest(ReplicaTest):
         self.check_equal(leader, replica)
         self.assertGreaterEqual(int(info(leader, "stats")["sync_full"]), 2)
 
+    def begins_a_save_that_hangs(self, server, connection):
+        """False if it ended before it was stopped."""
+        wait_until(lambda: info(connection, "persistence")["rdb_bgsave_in_progress"] == "0")
+        connection.call("BGSAVE")
+        return bool(server.suspend_children())
+
     def test_a_save_that_a_full_sync_stops_is_no_failure(self):
         leader, to_leader = self.start()
         replica, to_replica = self.start("--save", "3600 1")
         to_leader.call("SET", "key", "leader's")
         for number in range(100):
             to_replica.call("SET", f"own:{number}", random.randbytes(100_000))
-        to_replica.call("BGSAVE")
-        time.sleep(0.005)  # in its first instants it has not yet bound its life to its parent's
-        for child in replica.children():
-            os.kill(child, signal.SIGSTOP)
+        wait_until(lambda: self.begins_a_save_that_hangs(replica, to_replica), what="a slow save")
         self.follow(to_replica, leader.port)
         self.wait_for_link(to_replica)
         self.assertEqual(to_replica.call("GET", "key"), b"leader's")
