@@ -169,22 +169,30 @@ class IntrospectionTest(ServerTest):
                 words = words[:3]
             self.assertEqual(ours.call_raw(*words), theirs.call_raw(*words), words)
 
+    def slowest_commands(self, connection):
+        """On a busy machine other things may take their time, too."""
+        events = connection.call("LATENCY", "LATEST")
+        (of_commands,) = [event for event in events if event[0] == b"command"]
+        return of_commands
+
     def test_latency_events_have_the_shapes_of_redis(self):
         ours, theirs = self.connect_both()
         slow = [(ours, self.servers[0]), (theirs, self.servers[1])]
         latest, histories, graphs = [], [], []
         for connection, _ in slow:
-            connection.call("CONFIG", "SET", "latency-monitor-threshold", "30")
+            connection.call("CONFIG", "SET", "latency-monitor-threshold", "50")
             for protocol in ("2", "3"):
                 connection.call("HELLO", protocol)
                 connection.call("DEBUG", "SLEEP", "0.05")
-            latest.append(connection.call("LATENCY", "LATEST"))
+            latest.append(self.slowest_commands(connection))
             histories.append(connection.call("LATENCY", "HISTORY", "command"))
             graphs.append(connection.call("LATENCY", "GRAPH", "command"))
-            self.assertEqual(connection.call("LATENCY", "RESET"), 1)
+            connection.call("CONFIG", "SET", "latency-monitor-threshold", "0")
+            kinds = len(connection.call("LATENCY", "LATEST"))
+            self.assertEqual(connection.call("LATENCY", "RESET"), kinds)
             self.assertEqual(connection.call("LATENCY", "LATEST"), [])
             self.assertIsInstance(connection.call("LATENCY", "DOCTOR"), bytes)
-        for ((name, stamp, last, longest),) in latest:
+        for name, stamp, last, longest in latest:
             self.assertEqual(name, b"command")
             self.assertLess(abs(stamp - time.time()), 60)
             self.assertTrue(50 <= last <= longest < 5000, (last, longest))
