@@ -113,6 +113,9 @@ std::string Dispatcher::misuse(const Context& ctx) const {
   if (std::string fault = rights_fault(ctx); !fault.empty()) return fault;
   if (session_.origin != CommandOrigin::kClient) return {};
   if (session_.is_in_subscriber_mode() && !command->has(kInSubscriberMode)) {
+    // As in Redis, where keys belong is told first.
+    const KeyRouting routing = route(ctx, command->row->flags);
+    if (!routing.is_served()) return routing_error(routing);
     return fmt::format(
         "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are "
         "allowed in this context",

@@ -91,7 +91,8 @@ TEST_F(KeyRoutingTest, WithoutATopologyNoSlotIsServed) {
   EXPECT_EQ(run({"GET", "bar"}), "-CLUSTERDOWN Hash slot not served\r\n");
   EXPECT_EQ(run({"CLUSTER", "SLOTS"}), "*0\r\n");
   EXPECT_EQ(run({"CLUSTER", "SHARDS"}), "*0\r\n");
-  EXPECT_EQ(run({"CLUSTER", "NODES"}), bulk(""));
+  EXPECT_EQ(run({"CLUSTER", "NODES"}),
+            bulk(id_of('a') + " 127.0.0.1:2@10002 myself,master - 0 0 0 connected\n"));
   EXPECT_EQ(run({"CLUSTER", "MYID"}), bulk(id_of('a')));
   EXPECT_NE(run({"CLUSTER", "INFO"}).find("cluster_state:fail\r\ncluster_slots_assigned:0\r\n"),
             std::string::npos);
@@ -124,6 +125,16 @@ TEST_F(KeyRoutingTest, TransactionOfReadsMayRunOnAReplica) {
   run({"MULTI"});
   EXPECT_EQ(run({"SET", "bar", "2"}), kMovedBar);
   EXPECT_EQ(run({"EXEC"}), kAborted);
+}
+
+TEST_F(KeyRoutingTest, SubscriberIsToldWhereItsKeysAreFirst) {
+  run({"SSUBSCRIBE", "bar"});
+  EXPECT_EQ(run({"GET", "foo"}), kMovedFoo);
+  EXPECT_EQ(run({"SPUBLISH", "foo", "m"}), kMovedFoo);
+  EXPECT_EQ(run({"DEL", "foo", "bar"}), kCrossed);
+  EXPECT_EQ(run({"GET", "bar"}).substr(0, 26), "-ERR Can't execute 'get': ");
+  cluster_.set_service(Service::kDown);
+  EXPECT_EQ(run({"GET", "bar"}), kDown);
 }
 
 TEST_F(KeyRoutingTest, ForeignKeySpoilsTheTransaction) {
