@@ -40,9 +40,16 @@ void cluster_info(Context& ctx) {
 
 /* CLUSTER NODES */
 void cluster_nodes(Context& ctx) {
+  const cluster::View& view = view_of(ctx);
   std::string text;
-  for (const cluster::Node& node : view_of(ctx).nodes()) {
+  for (const cluster::Node& node : view.nodes()) {
     text += node_line(ctx, node, WithSlots::kYes) + "\n";
+  }
+  if (view.own_node() == nullptr) {
+    // redis-cli crashes on a list without the node that it asked.
+    cluster::Node self;
+    self.id = view.own_id();
+    text += node_line(ctx, self, WithSlots::kNo) + "\n";
   }
   ctx.reply.verbatim(text, "txt");
 }
@@ -148,6 +155,11 @@ void cluster_failover(Context& ctx) {
       ctx.args.size() == 2 ||
       (ctx.args.size() == 3 && (protocol::equals_ignore_case(ctx.args[2], "FORCE") ||
                                 protocol::equals_ignore_case(ctx.args[2], "TAKEOVER")));
+  if (ctx.args.size() > 3) {
+    return ctx.reply.error(fmt::format(
+        "ERR unknown subcommand or wrong number of arguments for '{}'. Try CLUSTER HELP.",
+        ctx.args[1]));
+  }
   if (!is_right) return ctx.reply.error(kSyntaxError);
   if (view_of(ctx).leads()) {
     return ctx.reply.error("ERR You should send CLUSTER FAILOVER to a replica");

@@ -32,7 +32,8 @@ struct Endpoint {
   unsigned port = 0;
 };
 
-// Of an emulated cluster: as announced, else the address that this client has reached.
+// Of an emulated cluster, and of a server outside of the topology: as announced, else the address
+// that this client has reached.
 Endpoint reached_endpoint(const Context& ctx) {
   const Config& config = ctx.config();
   Endpoint endpoint{"127.0.0.1", config.port()};
@@ -57,7 +58,10 @@ Endpoint reached_endpoint(const Context& ctx) {
 }
 
 Endpoint endpoint_of(const Context& ctx, const Node& node) {
-  if (view_of(ctx).is_emulated()) return reached_endpoint(ctx);
+  const View& view = view_of(ctx);
+  if (view.is_emulated() || (node.id == view.own_id() && view.own_node() == nullptr)) {
+    return reached_endpoint(ctx);
+  }
   return {node.ip, cluster::port_of(node, ctx.session.socket.tls != nullptr)};
 }
 
@@ -149,7 +153,7 @@ std::string node_line(const Context& ctx, const Node& node, WithSlots with_slots
                                  endpoint.port + kBusPortDistance);
   if (!node.hostname.empty()) line += "," + node.hostname;
   line += is_self ? " myself," : " ";
-  line += leads ? "master" : "slave";
+  line += leads || shard == nullptr ? "master" : "slave";
   if (!is_alive) line += ",fail";
   line += fmt::format(" {} 0 {} {} {}", leads || shard == nullptr ? "-" : shard->leader,
                       is_self ? 0 : ctx.now_ms, shard == nullptr ? 0 : shard->epoch,
@@ -215,7 +219,7 @@ std::string cluster_info_text(const View& view, const cluster::ClusterState& sta
   field("cluster_slots_ok", assigned - failed_slots);
   field("cluster_slots_pfail", 0);
   field("cluster_slots_fail", failed_slots);
-  field("cluster_known_nodes", view.nodes().size());
+  field("cluster_known_nodes", view.nodes().size() + (view.own_node() == nullptr ? 1 : 0));
   field("cluster_size", leaders_with_slots);
   field("cluster_current_epoch", view.revision());
   field("cluster_my_epoch", view.own_shard() == nullptr ? 0 : view.own_shard()->epoch);

@@ -143,6 +143,9 @@ TEST_F(ClusterTest, TheTopologyStays) {
   EXPECT_EQ(run({"FAILOVER"}).substr(0, 41), "-ERR FAILOVER not allowed in cluster mode");
   EXPECT_EQ(run({"CLUSTER", "FAILOVER"}), "-ERR You should send CLUSTER FAILOVER to a replica\r\n");
   EXPECT_EQ(run({"CLUSTER", "FAILOVER", "NOW"}), "-ERR syntax error\r\n");
+  EXPECT_EQ(run({"CLUSTER", "failover", "FORCE", "x"}),
+            "-ERR unknown subcommand or wrong number of arguments for 'failover'. Try CLUSTER "
+            "HELP.\r\n");
   EXPECT_EQ(run({"CLUSTER", "ADDSLOTS", "1"}).substr(0, 27), "-ERR the cluster is emulate");
   EXPECT_EQ(run({"CLUSTER", "BUMPEPOCH"}), "+STILL 0\r\n");
   EXPECT_EQ(run({"CLUSTER", "SAVECONFIG"}), kOk);

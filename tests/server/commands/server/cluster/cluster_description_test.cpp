@@ -55,6 +55,16 @@ TEST_F(ClusterDescriptionTest, NodesAreLines) {
                  " 1 connected 5461-6999 7001-16383\n"));
 }
 
+// As after its removal, or before it is added. redis-cli needs the line of whom it asks.
+TEST_F(ClusterDescriptionTest, ServerOutsideOfTheTopologyTellsOfItself) {
+  be('e', {'a'});
+  const std::string lines = run({"CLUSTER", "NODES"});
+  EXPECT_NE(lines.find("\n" + id_of('e') + " 127.0.0.1:2@10002 myself,master - 0 0 0 connected\n"),
+            std::string::npos)
+      << lines;
+  EXPECT_NE(lines.find(id_of('a') + " 10.0.0.1:7001@17001 master "), std::string::npos);
+}
+
 TEST_F(ClusterDescriptionTest, ReplicasAreLinesToo) {
   const std::string now = std::to_string(clock_.now_ms);
   EXPECT_EQ(run({"CLUSTER", "REPLICAS", id_of('a')}),
