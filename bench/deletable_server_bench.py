@@ -4,8 +4,9 @@
 where RedisBloom's module is found, beside its cuckoo filter (CF.*) on the same work.
 
 Single commands in pipelines, one I/O thread; the figures are the server's CPU time per command,
-medians of the rounds, in which the filters take turns. The module is looked for under --module,
-$REDISBLOOM_MODULE and where packages put it.
+medians of the rounds, in which the filters take turns. Then batches on large filters: CPU time per
+item of BF.MEXISTS and BF.DEL, fingerprints beside a plain filter. The module is looked for under
+--module, $REDISBLOOM_MODULE and where packages put it.
 """
 import argparse
 import os
@@ -13,8 +14,10 @@ import socket
 import statistics
 
 from server_bench import OurServer, Server, encode, redisbloom_module
+from window_server_bench import BATCH, batches, send_all
 
 PIPELINE = 100
+BATCH_RATES = (0.01, 0.001, 0.0001, 0.000001)
 
 
 class Subject:
@@ -113,6 +116,35 @@ def subjects_for(ours, theirs, rate, count):
     return subjects
 
 
+def compare_batches(server, rate, count, options):
+    """Fills both filters, then lets them take turns; what is deleted is added again."""
+    server.command("FLUSHALL")
+    server.command("BF.RESERVE", "plain", str(rate), count, "NONSCALING")
+    server.command("BF.RESERVE", "deletable", str(rate), count, "DELETABLE")
+    figures = {}
+
+    def note(key, what, command, prefix, begin, end):
+        used, _ = send_all(server, batches(command, key, prefix, begin, end))
+        figures.setdefault((key, what), []).append(used)
+
+    for key in ("plain", "deletable"):
+        send_all(server, batches("BF.MADD", key, "item", 0, count))
+    lookups = max(BATCH, count // 30)
+    for turn in range(options.rounds):
+        begin, end = turn * lookups, (turn + 1) * lookups
+        for key in ("plain", "deletable"):
+            note(key, "present", "BF.MEXISTS", "item", begin, end)
+            note(key, "absent", "BF.MEXISTS", "absent", begin, end)
+        note("deletable", "delete", "BF.DEL", "item", begin, end)
+        send_all(server, batches("BF.MADD", "deletable", "item", begin, end))
+    costs = {what: statistics.median(used) for what, used in figures.items()}
+    line = f"{rate:<10g}"
+    for what, beside in (("present", "present"), ("absent", "absent"), ("delete", "present")):
+        plain, deletable = costs["plain", beside], costs["deletable", what]
+        line += f" {deletable:8.1f} {deletable / plain:5.2f}"
+    print(line, flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -140,6 +172,12 @@ def main():
                 for subject in subjects:
                     measure(subject, count, turn)
             print_subjects(subjects, rate)
+        count = max(10_500, int(10_000_000 * options.scale))
+        print(f"\nThrough a server, {count:,} items, {BATCH} in a command: server CPU ns per item "
+              "of fingerprints, and times\nwhat a plain filter's lookup takes (of present items, "
+              f"for deletions)\n{'error':<10} {'present':>14} {'absent':>14} {'delete':>14}")
+        for rate in BATCH_RATES:
+            compare_batches(ours, rate, count, options)
     finally:
         ours.stop()
         if theirs:
