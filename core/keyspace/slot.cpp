@@ -61,31 +61,45 @@ Checksum checksum_by_tables(std::string_view bytes) {
 
 constexpr size_t kBlockBytes = 2 * kWordBytes;
 
-// x^80 divided by the polynomial: what is left, and the quotient without its highest term, x^64.
+// x^power divided by the polynomial: what is left, and the quotient's lowest 64 bits.
 struct Division {
   uint64_t remainder = 1;
   uint64_t quotient = 0;
 };
-constexpr Division kDivision = [] {
+constexpr Division divide(int power) {
   Division division;
-  for (int bit = 0; bit < 80; ++bit) {
+  for (; power > 0; --power) {
     const uint64_t carry = division.remainder >> 15;
     division.quotient = division.quotient << 1 | carry;
     division.remainder = (division.remainder << 1 ^ carry * kPolynomial) & 0xffff;
   }
   return division;
-}();
+}
+
+[[gnu::always_inline]] inline __m128i words_of(uint64_t high, uint64_t low) {
+  return _mm_set_epi64x(static_cast<int64_t>(high), static_cast<int64_t>(low));
+}
+
+// A number with the remainder of block * x^128: each word by a product of its own, so that blocks
+// follow each other without being divided.
+[[gnu::target("pclmul"), gnu::always_inline]] inline __m128i fold(__m128i block) {
+  constexpr uint64_t kUpper = divide(192).remainder;
+  constexpr uint64_t kLower = divide(128).remainder;
+  const __m128i powers = words_of(kUpper, kLower);
+  return _mm_xor_si128(_mm_clmulepi64_si128(block, powers, 0x11),
+                       _mm_clmulepi64_si128(block, powers, 0x00));
+}
 
 // The remainder of block * x^16. The upper word is folded onto the lower one by a product with
 // x^80; of what stands then, Barrett's reduction takes the quotient by another product, and the
 // remainder from the polynomial's three terms (Gopal et al., "Fast CRC computation for generic
 // polynomials using PCLMULQDQ instruction", 2009).
 [[gnu::target("pclmul"), gnu::always_inline]] inline uint64_t reduce(__m128i block) {
-  const __m128i constants = _mm_set_epi64x(static_cast<int64_t>(kDivision.quotient),
-                                           static_cast<int64_t>(kDivision.remainder));
-  const __m128i folded = _mm_clmulepi64_si128(block, constants, 0x01);
+  constexpr Division kDivision = divide(80);
+  const __m128i divisors = words_of(kDivision.quotient, kDivision.remainder);
+  const __m128i folded = _mm_clmulepi64_si128(block, divisors, 0x01);
   const __m128i word = _mm_xor_si128(_mm_srli_si128(folded, 2), block);
-  const __m128i product = _mm_clmulepi64_si128(word, constants, 0x10);
+  const __m128i product = _mm_clmulepi64_si128(word, divisors, 0x10);
   const auto quotient = static_cast<uint64_t>(
       _mm_cvtsi128_si64(_mm_xor_si128(word, _mm_srli_si128(product, kWordBytes))));
   const auto rest = static_cast<uint64_t>(_mm_cvtsi128_si64(folded));
@@ -115,34 +129,36 @@ inline uint64_t short_number(std::string_view bytes) {
   return number;
 }
 
-// At most 16 bytes as a number, the first byte highest. Two loads may overlap: those bytes are
-// pushed out of the upper word.
-inline __m128i block_of(std::string_view bytes) {
-  if (bytes.size() < kWordBytes)
-    return _mm_cvtsi64_si128(static_cast<int64_t>(short_number(bytes)));
-  const size_t half_shift = 4 * (kBlockBytes - bytes.size());  // a shift by 64 bits has no meaning
-  return _mm_set_epi64x(static_cast<int64_t>(load_word(bytes.data()) >> half_shift >> half_shift),
-                        static_cast<int64_t>(load_word(bytes.data() + bytes.size() - kWordBytes)));
+// The first `size` bytes, at most 16, as a number, the first byte highest. Two loads may overlap:
+// those bytes are pushed out of the upper word.
+inline __m128i block_of(std::string_view bytes, size_t size) {
+  if (size < kWordBytes) {
+    const uint64_t number = bytes.size() < kWordBytes
+                                ? short_number(bytes)
+                                : load_word(bytes.data()) >> 8 * (kWordBytes - size);
+    return _mm_cvtsi64_si128(static_cast<int64_t>(number));
+  }
+  const size_t half_shift = 4 * (kBlockBytes - size);  // a shift by 64 bits has no meaning
+  return words_of(load_word(bytes.data()) >> half_shift >> half_shift,
+                  load_word(bytes.data() + size - kWordBytes));
 }
 
-// A first block of up to 16 bytes, then whole ones, each behind the remainder of those before it.
-// Zeros before the bytes change no checksum.
+// A first block of up to 16 bytes, then whole ones, each behind those before it. Zeros before the
+// bytes change no checksum.
 [[gnu::target("pclmul"), gnu::always_inline]] inline Checksum checksum_by_product(
     std::string_view bytes) {
   const bool is_long = bytes.size() > kBlockBytes;
   const size_t head_size = is_long ? (bytes.size() - 1) % kBlockBytes + 1 : bytes.size();
   const __m128i opens = _mm_set1_epi8(kOpen);
-  __m128i block = block_of({bytes.data(), head_size});
-  __m128i tags = _mm_cmpeq_epi8(block, opens);
-  uint64_t remainder = reduce(block);
+  __m128i sum = block_of(bytes, head_size);
+  __m128i tags = _mm_cmpeq_epi8(sum, opens);
   const char* const end = bytes.data() + bytes.size();
   for (const char* at = bytes.data() + head_size; at != end; at += kBlockBytes) {
-    block = block_of({at, kBlockBytes});
+    const __m128i block = block_of({at, kBlockBytes}, kBlockBytes);
     tags = _mm_or_si128(tags, _mm_cmpeq_epi8(block, opens));
-    const auto before = static_cast<int64_t>(remainder << 48);
-    remainder = reduce(_mm_xor_si128(block, _mm_set_epi64x(before, 0)));
+    sum = _mm_xor_si128(fold(sum), block);
   }
-  return {static_cast<unsigned>(remainder), _mm_movemask_epi8(tags) != 0};
+  return {static_cast<unsigned>(reduce(sum)), _mm_movemask_epi8(tags) != 0};
 }
 
 #endif

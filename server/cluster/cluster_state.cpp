@@ -7,17 +7,25 @@
 
 namespace server::cluster {
 
+const core::keyspace::SlotSet ClusterState::kNoSlots{};
+
 void ClusterState::publish(std::shared_ptr<const View> view) {
   const std::scoped_lock lock(mutex_);
   view_ = std::move(view);
   version_.fetch_add(1, std::memory_order_release);
 }
 
+void ClusterState::set_service(Service service) {
+  service_.store(service, std::memory_order_relaxed);
+  if (is_on()) version_.fetch_add(1, std::memory_order_release);
+}
+
 void ClusterState::refresh(Seen& seen) const {
   const std::scoped_lock lock(mutex_);
-  seen.version = version_.load(std::memory_order_relaxed);
+  // Before the service: what changes behind this look has a newer version.
+  seen.version = version_.load(std::memory_order_acquire);
   seen.view = view_;
-  seen.led_slots = &view_->led_slots();
+  seen.served_slots = service() == Service::kUp ? &view_->led_slots() : &kNoSlots;
 }
 
 }  // namespace server::cluster

@@ -44,11 +44,10 @@ class ClusterState {
     return *seen.view;
   }
   // Whether each command whose keys lie in the slot is served: what route() says of a leader in
-  // service, as one look. False, too, until the thread has asked for the newest view.
+  // service, as one look. False, too, until the thread has asked for what is the newest view now.
   bool serves(size_t thread_index, unsigned slot) const {
     const Seen& seen = seen_[thread_index];
-    return seen.version == version_.load(std::memory_order_acquire) && service() == Service::kUp &&
-           seen.led_slots != nullptr && (*seen.led_slots)[slot];
+    return seen.version == version_.load(std::memory_order_acquire) && (*seen.served_slots)[slot];
   }
   // Null without a cluster.
   std::shared_ptr<const View> latest() const {
@@ -57,7 +56,7 @@ class ClusterState {
   }
 
   Service service() const { return service_.load(std::memory_order_relaxed); }
-  void set_service(Service service) { service_.store(service, std::memory_order_relaxed); }
+  void set_service(Service service);
 
   // Replies to writes may leave while from_us <= permit_clock_us() < until_us.
   void set_permit(int64_t from_us, int64_t until_us) {
@@ -79,15 +78,16 @@ class ClusterState {
 
  private:
   static constexpr size_t kCacheLine = 64;
+  static const core::keyspace::SlotSet kNoSlots;
   struct alignas(kCacheLine) Seen {
     uint64_t version = 0;
     std::shared_ptr<const View> view;
-    const core::keyspace::SlotSet* led_slots = nullptr;  // the view's
+    const core::keyspace::SlotSet* served_slots = &kNoSlots;  // those that the view leads, or none
   };
 
   void refresh(Seen& seen) const;
 
-  std::atomic<uint64_t> version_{0};
+  std::atomic<uint64_t> version_{0};  // of the view and the service; 0 before the first view
   std::atomic<Service> service_{Service::kDown};
   std::atomic<int64_t> permit_from_us_{0};
   std::atomic<int64_t> permit_until_us_{0};

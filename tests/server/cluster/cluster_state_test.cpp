@@ -44,8 +44,13 @@ TEST(ClusterStateTest, ServesWhatTheNewestViewLeadsWhileInService) {
   for (const Service service : {Service::kHeld, Service::kDown}) {
     state.set_service(service);
     EXPECT_FALSE(state.serves(0, 0));
+    state.view_of(0);
+    EXPECT_FALSE(state.serves(0, 0));
   }
   state.set_service(Service::kUp);
+  EXPECT_FALSE(state.serves(0, 0)) << "the thread has not heard of it";
+  state.view_of(0);
+  EXPECT_TRUE(state.serves(0, 0));
   state.publish(view_at(2));
   EXPECT_FALSE(state.serves(0, 0)) << "there is a newer view";
   state.view_of(0);
