@@ -136,7 +136,7 @@ class PlayedLeader {
   uint16_t port_ = 0;
 };
 
-struct NoReplayer final : Replayer {
+struct TakesAll final : Replayer {
   std::string_view execute(std::span<const std::string_view> /*words*/) override { return "+OK"; }
 };
 
@@ -156,7 +156,7 @@ class FollowerTest : public LeaderFixture {
       const auto stream = replication_.hold(Locking::kTake);
       ASSERT_TRUE(subject_.follow({"127.0.0.1", leader.port(), false}, Locking::kTake));
     }
-    subject_.start([](CommandOrigin) { return std::make_unique<NoReplayer>(); });
+    subject_.start([](CommandOrigin) { return std::make_unique<TakesAll>(); });
     EXPECT_EQ(leader.await_psync().find("FAILOVER"), std::string::npos);
   }
   void promote_and_hand_over_to(const PlayedLeader& heir) {
