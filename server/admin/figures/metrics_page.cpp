@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "core/clock.h"
+#include "core/keyspace/key_hash.h"
 #include "server/admin/figures/command_metrics.h"
 #include "server/admin/figures/readable.h"
 #include "server/admin/figures/readiness.h"
@@ -64,6 +65,15 @@ void add_filter_sums(const CensusFigures& figures, Families& families) {
   sum("bf_bloom_capacity_across_objects", "Items that their layers take", figures.capacity);
 }
 
+// A label for each filter and metric: a name of megabytes would make hundreds of them of the page.
+std::string key_label(std::string_view key) {
+  constexpr size_t kWholeMaxBytes = 256;
+  constexpr size_t kBeginBytes = 200;
+  if (key.size() <= kWholeMaxBytes) return readable(key);
+  return fmt::format("{}... ({} bytes, {:016x})", readable(key.substr(0, kBeginBytes)), key.size(),
+                     core::keyspace::hash_key(key, 0));
+}
+
 void add_filters(const CensusFigures& figures, Families& families) {
   const auto each = [&](std::string_view name, std::string_view help, auto value_of) {
     MetricFamily family;
@@ -74,7 +84,7 @@ void add_filters(const CensusFigures& figures, Families& families) {
       const auto value = std::optional(value_of(filter));
       if (!value) continue;
       ClientMetric metric;
-      metric.label = {{"db", fmt::format("db{}", filter.database)}, {"key", readable(filter.key)}};
+      metric.label = {{"db", fmt::format("db{}", filter.database)}, {"key", key_label(filter.key)}};
       metric.gauge.value = static_cast<double>(*value);
       family.metric.push_back(std::move(metric));
     }

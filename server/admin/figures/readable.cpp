@@ -39,13 +39,19 @@ size_t character_size(std::string_view text) {
   return code < least || code > 0x10FFFF || is_surrogate || is_control ? 0 : size;
 }
 
+// Whether the text begins with what a byte that is spelled out looks like.
+bool looks_spelled_out(std::string_view text) {
+  const auto is_digit = [](char c) { return ('0' <= c && c <= '9') || ('a' <= c && c <= 'f'); };
+  return text.size() >= 4 && text.starts_with("\\x") && is_digit(text[2]) && is_digit(text[3]);
+}
+
 }  // namespace
 
 std::string readable(std::string_view bytes) {
   std::string text;
   text.reserve(bytes.size());
   while (!bytes.empty()) {
-    const size_t size = character_size(bytes);
+    const size_t size = looks_spelled_out(bytes) ? 0 : character_size(bytes);
     if (size == 0) {
       fmt::format_to(std::back_inserter(text), "\\x{:02x}",
                      static_cast<unsigned>(static_cast<unsigned char>(bytes[0])));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "server/admin/figures/metrics_page.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <set>
@@ -54,6 +55,29 @@ TEST_F(MetricsPageTest, FiltersHaveNamesThatAreAllowed) {
   const std::string less = metrics_text(services_, {.filters = &figures, .shows_keys = false});
   EXPECT_THAT(less, HasSubstr("\nbf_bloom_num_objects 1\n"));
   EXPECT_THAT(less, Not(HasSubstr("bloomery_filter_fill_ratio")));
+}
+
+TEST_F(MetricsPageTest, ALongNameIsCutAndStaysItsOwn) {
+  CensusFigures figures;
+  const std::string whole(256, 'k');
+  for (const std::string& key :
+       {whole, std::string(5'000'000, 'n') + "1", std::string(5'000'000, 'n') + "2"}) {
+    LargeFilter filter;
+    filter.key = key;
+    figures.largest.push_back(filter);
+  }
+  const std::string text = metrics_text(services_, {.filters = &figures});
+  EXPECT_LT(text.size(), 1'000'000U);
+  EXPECT_THAT(text,
+              HasSubstr(fmt::format("bloomery_filter_items{{db=\"db0\",key=\"{}\"}}", whole)));
+  EXPECT_THAT(text, HasSubstr(std::string(200, 'n') + "... (5000001 bytes, "));
+  std::istringstream lines(text);
+  std::set<std::string> series;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("bloomery_filter_items{")) continue;
+    EXPECT_TRUE(series.insert(line.substr(0, line.rfind(' '))).second) << line;
+  }
+  EXPECT_EQ(series.size(), 3U);
 }
 
 TEST_F(MetricsPageTest, ANodeTellsOfItsCluster) {
