@@ -87,13 +87,15 @@ class PubSubTest(ServerTest):
                 thread.join()
         self.assertGreater(received, 100)
 
-    def publish_until_closed(self, server, subscriber_name):
-        """Publishes until the subscriber that does not read has been cut off."""
+    def publish_until_closed(self, server, subscriber_name, read):
+        """Publishes until the subscriber that does not read has been cut off, and not much faster
+        than another one reads."""
         publisher = self.connect(server)
         payload = b"x" * 100_000
         for count in range(10_000):
             if publisher.call("PUBLISH", "c", payload) == 0:
                 return count
+            wait_until(lambda least=count - 20: len(read) >= least, 30, "the quick one reads")
             clients = publisher.call("CLIENT", "LIST")
             if subscriber_name not in clients:
                 return count
@@ -109,7 +111,7 @@ class PubSubTest(ServerTest):
         read = []
         reader = threading.Thread(target=self.read_until, args=(quick, b"end", read))
         reader.start()
-        count = self.publish_until_closed(server, b"slow")
+        count = self.publish_until_closed(server, b"slow", read)
         control = self.connect(server)
         self.assertEqual(control.call("PUBLISH", "c", "end"), 1)
         reader.join(30)
