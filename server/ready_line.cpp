@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <system_error>
+#include <vector>
 
 #include "core/keyspace/keyspace.h"
 #include "server/config/config.h"
@@ -14,16 +15,16 @@ namespace server {
 namespace {
 
 std::string addresses(const Config& config) {
-  std::string text;
-  const auto add = [&text](std::string_view name, int64_t port) {
-    if (port != 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, port);
+  std::vector<std::string> parts;
+  const auto add = [&](std::string_view name, int64_t port, OptionId bind) {
+    if (port != 0) parts.push_back(fmt::format("{} {} at {}", name, port, config.text(bind)));
   };
-  add("port", config.port());
-  add("TLS port", config.integer(OptionId::kTlsPort));
-  add("HTTP port", config.integer(OptionId::kHttpPort));
+  add("port", config.port(), OptionId::kBind);
+  add("TLS port", config.integer(OptionId::kTlsPort), OptionId::kBind);
+  add("HTTP port", config.integer(OptionId::kHttpPort), OptionId::kHttpBind);
   const std::string socket = config.text(OptionId::kUnixSocket);
-  if (!socket.empty()) text += fmt::format("{}socket {}", text.empty() ? "" : ", ", socket);
-  return text;
+  if (!socket.empty()) parts.push_back("socket " + socket);
+  return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 // `dir` may be relative; who reads the log later wants to know to what.
@@ -47,9 +48,9 @@ std::string loaded_text(const LoadFigures& loaded, const core::keyspace::Keyspac
 std::string ready_line(const Config& config, const LoadFigures& loaded,
                        const core::keyspace::Keyspace& keyspace) {
   return fmt::format(
-      "Ready to accept connections: Bloomery {}, {} at {}, {} I/O threads, data in '{}', {}",
-      BLOOMERY_VERSION, addresses(config), config.text(OptionId::kBind), config.io_thread_count(),
-      directory(config), loaded_text(loaded, keyspace));
+      "Ready to accept connections: Bloomery {}, {}, {} I/O threads, data in '{}', {}",
+      BLOOMERY_VERSION, addresses(config), config.io_thread_count(), directory(config),
+      loaded_text(loaded, keyspace));
 }
 
 }  // namespace server

@@ -34,5 +34,18 @@ TEST(ReadyLine, TellsWhatHasStartedAndWhatItHas) {
   EXPECT_EQ(ready_line(config, loaded, keyspace), start + "2 keys from the snapshot in 1.235 s");
 }
 
+TEST(ReadyLine, NamesTheAddressesOfEachPort) {
+  Config config;
+  const char* argv[] = {"server",     "--port",       "7000",        "--bind", "10.0.0.1",
+                        "--tls-port", "7001",         "--http-port", "8080",   "--http-bind",
+                        "127.0.0.1",  "--unixsocket", "/run/b.sock"};
+  ASSERT_TRUE(config.load(std::size(argv), argv));
+  const std::string line = ready_line(config, {}, core::keyspace::Keyspace(1, 1));
+  EXPECT_NE(line.find(", port 7000 at 10.0.0.1, TLS port 7001 at 10.0.0.1, HTTP port 8080 at "
+                      "127.0.0.1, socket /run/b.sock, "),
+            std::string::npos)
+      << line;
+}
+
 }  // namespace
 }  // namespace server
