@@ -27,8 +27,11 @@ void describe_common(CLI::App& app, ToolCall& call) {
       ->allow_extra_args(false)
       ->required();
   app.add_option("--cluster", call.cluster, "The cluster's name")->capture_default_str();
-  app.add_option("--user", call.user, "User of etcd");
-  app.add_option("--password-file", call.password_file, "Its password, on the first line");
+  CLI::Option* user = app.add_option("--user", call.user, "User of etcd");
+  CLI::Option* password =
+      app.add_option("--password-file", call.password_file, "Its password, on the first line")
+          ->needs(user);
+  user->needs(password);
   app.add_option("--cacert", call.ca_file, "CA certificates that etcd's are checked against");
   app.add_option("--node-user", call.access.user, "User of the servers");
   app.add_option("--node-password-file", call.node_password_file,

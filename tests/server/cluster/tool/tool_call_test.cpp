@@ -43,6 +43,11 @@ TEST(ToolCallTest, OptionsMayStandBehindTheCommand) {
   EXPECT_EQ(call.user + call.password_file + call.ca_file, "upc");
 }
 
+TEST(ToolCallTest, UserAndPasswordOfEtcdGoTogether) {
+  EXPECT_EQ(usage_of({"--etcd", "http://a:1", "--user", "u", "status"}).exit_code, 2);
+  EXPECT_EQ(usage_of({"--etcd", "http://a:1", "--password-file", "p", "status"}).exit_code, 2);
+}
+
 TEST(ToolCallTest, ServersMayWantUsersAndTls) {
   const ToolCall call = call_of({"--etcd", "http://a:1", "--node-user", "u", "--node-password-file",
                                  "p", "--node-tls", "--node-cacert", "c", "--node-cert", "d",
