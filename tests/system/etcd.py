@@ -122,8 +122,10 @@ class Etcd:
     def control(self, *words, member=None, check=True, user=None):
         """Runs etcdctl; its output, or None if it failed and `check` is not set."""
         endpoints = member.endpoint if member else ",".join(self.endpoints)
-        command = ["etcdctl", "--endpoints", endpoints, "--command-timeout=5s",
-                   "--dial-timeout=2s"]  # fmt: skip
+        # Who asks whether it works asks again; others wait, for a password's hash above all.
+        patience = ("5s", "2s") if not check else ("25s", "10s")
+        command = ["etcdctl", "--endpoints", endpoints, f"--command-timeout={patience[0]}",
+                   f"--dial-timeout={patience[1]}"]  # fmt: skip
         if self.tls:
             command += ["--cacert", self.tls.path("ca.crt")]
         if user:
