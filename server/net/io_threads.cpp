@@ -69,11 +69,13 @@ void IoThreads::run() {
   for (size_t i = 1; i < threads_.size(); ++i) {
     IoThread& thread = *threads_[i];
     thread.thread_ = std::thread([&thread] {
-      ::pthread_setname_np(::pthread_self(), ("io-" + std::to_string(thread.index)).c_str());
       const CrashStack crash_stack;
       thread.loop.run();
     });
-    ::pthread_getcpuclockid(thread.thread_.native_handle(), &thread.cpu_clock_);
+    // Here and not by the thread itself: it has its name before any client is answered.
+    const auto handle = thread.thread_.native_handle();
+    ::pthread_setname_np(handle, ("io-" + std::to_string(thread.index)).c_str());
+    ::pthread_getcpuclockid(handle, &thread.cpu_clock_);
   }
   threads_[0]->loop.run();
   for (size_t i = 1; i < threads_.size(); ++i) threads_[i]->thread_.join();
