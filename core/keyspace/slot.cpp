@@ -2,6 +2,7 @@
 #include "core/keyspace/slot.h"
 
 #if defined(__x86_64__)
+#include <tmmintrin.h>
 #include <wmmintrin.h>
 #endif
 
@@ -82,7 +83,7 @@ constexpr Division divide(int power) {
 
 // A number with the remainder of block * x^128: each word by a product of its own, so that blocks
 // follow each other without being divided.
-[[gnu::target("pclmul"), gnu::always_inline]] inline __m128i fold(__m128i block) {
+[[gnu::target("pclmul,ssse3"), gnu::always_inline]] inline __m128i fold(__m128i block) {
   constexpr uint64_t kUpper = divide(192).remainder;
   constexpr uint64_t kLower = divide(128).remainder;
   const __m128i powers = words_of(kUpper, kLower);
@@ -94,7 +95,7 @@ constexpr Division divide(int power) {
 // x^80; of what stands then, Barrett's reduction takes the quotient by another product, and the
 // remainder from the polynomial's three terms (Gopal et al., "Fast CRC computation for generic
 // polynomials using PCLMULQDQ instruction", 2009).
-[[gnu::target("pclmul"), gnu::always_inline]] inline uint64_t reduce(__m128i block) {
+[[gnu::target("pclmul,ssse3"), gnu::always_inline]] inline uint64_t reduce(__m128i block) {
   constexpr Division kDivision = divide(80);
   const __m128i divisors = words_of(kDivision.quotient, kDivision.remainder);
   const __m128i folded = _mm_clmulepi64_si128(block, divisors, 0x01);
@@ -145,7 +146,7 @@ inline __m128i block_of(std::string_view bytes, size_t size) {
 
 // A first block of up to 16 bytes, then whole ones, each behind those before it. Zeros before the
 // bytes change no checksum.
-[[gnu::target("pclmul"), gnu::always_inline]] inline Checksum checksum_by_product(
+[[gnu::target("pclmul,ssse3"), gnu::always_inline]] inline Checksum checksum_by_product(
     std::string_view bytes) {
   const bool is_long = bytes.size() > kBlockBytes;
   const size_t head_size = is_long ? (bytes.size() - 1) % kBlockBytes + 1 : bytes.size();
@@ -153,10 +154,11 @@ inline __m128i block_of(std::string_view bytes, size_t size) {
   __m128i sum = block_of(bytes, head_size);
   __m128i tags = _mm_cmpeq_epi8(sum, opens);
   const char* const end = bytes.data() + bytes.size();
+  const __m128i reversed = _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   for (const char* at = bytes.data() + head_size; at != end; at += kBlockBytes) {
-    const __m128i block = block_of({at, kBlockBytes}, kBlockBytes);
+    const __m128i block = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
     tags = _mm_or_si128(tags, _mm_cmpeq_epi8(block, opens));
-    sum = _mm_xor_si128(fold(sum), block);
+    sum = _mm_xor_si128(fold(sum), _mm_shuffle_epi8(block, reversed));
   }
   return {static_cast<unsigned>(reduce(sum)), _mm_movemask_epi8(tags) != 0};
 }
@@ -185,15 +187,15 @@ std::string_view tag_of(std::string_view key) {
 
 #if defined(__x86_64__)
 
-[[gnu::target("pclmul")]] unsigned crc_by_product(std::string_view bytes) {
+[[gnu::target("pclmul,ssse3")]] unsigned crc_by_product(std::string_view bytes) {
   return checksum_by_product(bytes).crc;
 }
-[[gnu::target("pclmul")]] unsigned slot_by_product(std::string_view key) {
+[[gnu::target("pclmul,ssse3")]] unsigned slot_by_product(std::string_view key) {
   return slot_of(key, checksum_by_product(key));
 }
 // As in bitmap.cpp, a branch and not an ifunc.
 inline bool has_product() {
-  return __builtin_cpu_supports("pclmul") != 0;
+  return __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("ssse3");
 }
 
 #endif
