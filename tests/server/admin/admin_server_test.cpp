@@ -12,6 +12,7 @@
 
 #include "server/transport/tls.h"
 #include "tests/support/command_test.h"
+#include "tests/support/loopback_listener.h"
 
 namespace server::admin {
 namespace {
@@ -30,15 +31,7 @@ sockaddr_in loopback(uint16_t port) {
 class AdminServerTest : public CommandTest {
  protected:
   // A port that was free a moment ago.
-  static uint16_t free_port() {
-    const int descriptor = ::socket(AF_INET, SOCK_STREAM, 0);
-    sockaddr_in address = loopback(0);
-    socklen_t size = sizeof address;
-    EXPECT_EQ(::bind(descriptor, reinterpret_cast<sockaddr*>(&address), size), 0);
-    EXPECT_EQ(::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size), 0);
-    ::close(descriptor);
-    return ntohs(address.sin_port);
-  }
+  static uint16_t free_port() { return LoopbackListener().port(); }
   core::Result<> open(const std::string& bind = "127.0.0.1") {
     port_ = free_port();
     config_.replace(OptionId::kHttpPort, std::to_string(port_));

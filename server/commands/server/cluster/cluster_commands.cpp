@@ -151,15 +151,14 @@ void cluster_bumpepoch(Context& ctx) {
 
 /* CLUSTER FAILOVER [FORCE | TAKEOVER] */
 void cluster_failover(Context& ctx) {
-  const bool is_right =
-      ctx.args.size() == 2 ||
-      (ctx.args.size() == 3 && (protocol::equals_ignore_case(ctx.args[2], "FORCE") ||
-                                protocol::equals_ignore_case(ctx.args[2], "TAKEOVER")));
   if (ctx.args.size() > 3) {
     return ctx.reply.error(fmt::format(
         "ERR unknown subcommand or wrong number of arguments for '{}'. Try CLUSTER HELP.",
         ctx.args[1]));
   }
+  const bool is_right = ctx.args.size() == 2 ||
+                        protocol::equals_ignore_case(ctx.args[2], "FORCE") ||
+                        protocol::equals_ignore_case(ctx.args[2], "TAKEOVER");
   if (!is_right) return ctx.reply.error(kSyntaxError);
   if (view_of(ctx).leads()) {
     return ctx.reply.error("ERR You should send CLUSTER FAILOVER to a replica");

@@ -2,7 +2,6 @@
 #include "server/cluster/node/peers.h"
 
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "server/config/config.h"
+#include "tests/support/loopback_listener.h"
 
 namespace server::cluster {
 namespace {
@@ -25,27 +25,18 @@ namespace {
 class FakeNode {
  public:
   explicit FakeNode(std::deque<std::string> replies) : replies_(std::move(replies)) {
-    listener_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    EXPECT_EQ(::bind(listener_, reinterpret_cast<sockaddr*>(&address), size), 0);
-    EXPECT_EQ(::listen(listener_, 8), 0);
-    EXPECT_EQ(::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size), 0);
-    node_ = {std::string(40, 'a'), "127.0.0.1", ntohs(address.sin_port), 0, ""};
+    node_ = {std::string(40, 'a'), "127.0.0.1", listener_.port(), 0, ""};
     thread_ = std::thread([this] { run(); });
   }
   ~FakeNode() {
     {
       const std::scoped_lock lock(mutex_);
       is_ending_ = true;
-      ::shutdown(listener_, SHUT_RDWR);
+      ::shutdown(listener_.descriptor(), SHUT_RDWR);
       // Whoever asked may keep the connection.
       if (peer_ >= 0) ::shutdown(peer_, SHUT_RDWR);
     }
     thread_.join();
-    ::close(listener_);
   }
   FakeNode(const FakeNode&) = delete;
   FakeNode& operator=(const FakeNode&) = delete;
@@ -59,7 +50,7 @@ class FakeNode {
 
  private:
   void run() {
-    for (int peer = 0; (peer = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC)) >= 0;) {
+    for (int peer = 0; (peer = listener_.accept()) >= 0;) {
       ++connections_;
       if (set_peer(peer)) serve(peer);
       set_peer(-1);
@@ -90,7 +81,7 @@ class FakeNode {
     }
   }
 
-  int listener_ = -1;
+  LoopbackListener listener_;
   int peer_ = -1;  // guarded by mutex_, as is what follows
   bool is_ending_ = false;
   Node node_;

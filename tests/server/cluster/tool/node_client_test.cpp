@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "server/cluster/tool/node_client.h"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -11,23 +9,17 @@
 #include <thread>
 #include <utility>
 
+#include "tests/support/loopback_listener.h"
+
 namespace server::cluster {
 namespace {
 
 // Answers the first request on its port with `reply`, whatever is asked, and hangs up.
 class OneReply {
  public:
-  explicit OneReply(std::string reply) : descriptor_(::socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    ::bind(descriptor_, reinterpret_cast<const sockaddr*>(&address), size);
-    ::listen(descriptor_, 1);
-    ::getsockname(descriptor_, reinterpret_cast<sockaddr*>(&address), &size);
-    port_ = ntohs(address.sin_port);
+  explicit OneReply(std::string reply) {
     thread_ = std::thread([this, reply = std::move(reply)] {
-      const int client = ::accept(descriptor_, nullptr, nullptr);
+      const int client = listener_.accept();
       char request[1024];
       if (::recv(client, request, sizeof request, 0) > 0) {
         ::send(client, reply.data(), reply.size(), MSG_NOSIGNAL);
@@ -35,15 +27,11 @@ class OneReply {
       ::close(client);
     });
   }
-  ~OneReply() {
-    thread_.join();
-    ::close(descriptor_);
-  }
-  Address address() const { return {"127.0.0.1", port_}; }
+  ~OneReply() { thread_.join(); }
+  Address address() const { return {"127.0.0.1", listener_.port()}; }
 
  private:
-  int descriptor_;
-  uint16_t port_ = 0;
+  LoopbackListener listener_;
   std::thread thread_;
 };
 

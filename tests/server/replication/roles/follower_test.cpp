@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "server/replication/roles/follower.h"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -21,6 +19,7 @@
 #include <thread>
 
 #include "tests/support/leader_fixture.h"
+#include "tests/support/loopback_listener.h"
 
 namespace server {
 namespace {
@@ -79,31 +78,21 @@ class GatedClock final : public core::Clock {
 // A server that is followed, as far as the test plays it.
 class PlayedLeader {
  public:
-  PlayedLeader() : listener_(::socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    EXPECT_EQ(::bind(listener_, reinterpret_cast<sockaddr*>(&address), size), 0);
-    EXPECT_EQ(::listen(listener_, 1), 0);
-    EXPECT_EQ(::getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size), 0);
-    port_ = ntohs(address.sin_port);
-  }
+  PlayedLeader() = default;
   ~PlayedLeader() {
     if (link_ >= 0) ::close(link_);
-    ::close(listener_);
   }
   PlayedLeader(const PlayedLeader&) = delete;
   PlayedLeader& operator=(const PlayedLeader&) = delete;
 
-  uint16_t port() const { return port_; }
+  uint16_t port() const { return listener_.port(); }
   void say(std::string_view text) {
     EXPECT_EQ(::send(link_, text.data(), text.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(text.size()));
   }
   // Accepts the link, answers all up to PSYNC, and returns that.
   std::string await_psync() {
-    if (is_readable(listener_)) link_ = ::accept(listener_, nullptr, nullptr);
+    if (is_readable(listener_.descriptor())) link_ = listener_.accept();
     EXPECT_NE(read_until("PING\r\n"), "");
     say("+PONG\r\n");
     EXPECT_NE(read_until("capa"), "");
@@ -131,9 +120,8 @@ class PlayedLeader {
     return all;
   }
 
-  int listener_;
+  LoopbackListener listener_;
   int link_ = -1;
-  uint16_t port_ = 0;
 };
 
 struct TakesAll final : Replayer {
