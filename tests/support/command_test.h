@@ -202,9 +202,8 @@ class CommandTest : public ::testing::Test {
   ServerState state_;
   KeyEvents key_events_{pubsub_, state_.listeners};
   Tracking tracking_{pubsub_, state_, 1};
-  std::vector<size_t> monitor_wakes_;
   Observer observer_{config_, clock_, ticks_, 1,
-                     [this](size_t thread_index) { monitor_wakes_.push_back(thread_index); }};
+                     [this](size_t thread_index) { threads_.on_monitored(thread_index); }};
   virtual_disk::VirtualDisk disk_;
   std::atomic<uint64_t> free_bytes_{uint64_t{1} << 40};
   Durability durability_{{{config_, clock_, keyspace_, journal_, disk_, state_},

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: MIT
+//
+// ClientsFixture: clients of one server, each on a socket pair, and an I/O thread that the test
+// runs itself.
+//
+//   Remote& reader = connect("HELLO 3");
+//   EXPECT_EQ(reader.call("SUBSCRIBE c"), ">[subscribe, c, :1]");
+//   run({"PUBLISH", "c", "text"});
+//   EXPECT_EQ(reader.news(), (Texts{">[message, c, text]"}));
+//
+// Messages, invalidations and lines of MONITOR take the way that they take in the server; what its
+// periodic task does, tick() does. Time stands still until advance_ms() moves it.
+// Thread safety: one thread.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "protocol/reply.h"
+#include "protocol/reply_parser.h"
+#include "server/net/connection.h"
+#include "server/net/message_delivery.h"
+#include "server/pubsub/monitor_feed.h"
+#include "server/replication/stream/key_expiry.h"
+#include "tests/support/command_test.h"
+#include "tests/support/fake_reply_log.h"
+#include "tests/support/reply_text.h"
+#include "tests/support/socket_pair.h"
+
+namespace server::net {
+
+// A command as clients send it.
+inline std::string request_of(const std::vector<std::string>& words) {
+  std::string request = "*" + std::to_string(words.size()) + "\r\n";
+  for (const std::string& word : words) {
+    request += "$" + std::to_string(word.size()) + "\r\n" + word + "\r\n";
+  }
+  return request;
+}
+
+// The words between the spaces.
+inline std::vector<std::string> words_in(std::string_view line) {
+  std::vector<std::string> words;
+  while (!line.empty()) {
+    const size_t end = std::min(line.find(' '), line.size());
+    words.emplace_back(line.substr(0, end));
+    line.remove_prefix(std::min(end + 1, line.size()));
+  }
+  return words;
+}
+
+class ClientsFixture : public CommandTest {
+ protected:
+  using Texts = std::vector<std::string>;
+
+  // One client: its end of a socket, and what has come there.
+  class Remote {
+   public:
+    explicit Remote(ClientsFixture& owner) : owner_(owner) {
+      auto session = std::make_shared<Session>(owner.clients_.next_id());
+      session->socket.descriptor = std::exchange(sockets.near, -1);
+      session->authenticated = owner.users_.is_open();
+      session->created_ms = owner.clock_.wall_ms();
+      session->last_interaction_ms = owner.clock_.wall_ms();
+      session->address = "127.0.0.1:" + std::to_string(50'000 + session->id);
+      session->local_address = "127.0.0.1:2";
+      session->wake = [&owner, id = session->id] {
+        owner.thread_.loop.post([&owner, id] {
+          if (const auto found = owner.thread_.connections.find(id)) found->wake();
+        });
+      };
+      session_ = session;
+      owner.clients_.add(session);
+      const auto made =
+          std::make_shared<Connection>(owner.thread_, owner.services_, std::move(session));
+      connection = made.get();
+      owner.thread_.connections.add(session_->id, made);
+      connection->start();
+    }
+    Remote(const Remote&) = delete;
+    Remote& operator=(const Remote&) = delete;
+
+    uint64_t id() const { return session_->id; }
+    std::string id_text() const { return std::to_string(session_->id); }
+    Session& session() { return *session_; }
+    // Whether the server has closed its end.
+    bool is_closed() const { return owner_.thread_.connections.find(session_->id) == nullptr; }
+
+    void send(std::string_view bytes) const {
+      ASSERT_EQ(::send(sockets.far, bytes.data(), bytes.size(), MSG_NOSIGNAL),
+                static_cast<ssize_t>(bytes.size()));
+    }
+    // The same for more than a socket holds, served meanwhile. False when the server closes, or
+    // takes no more.
+    bool send_all(std::string_view bytes) const {
+      int refusals = 0;
+      while (!bytes.empty() && refusals < 2 && !is_closed()) {
+        const ssize_t size = ::send(sockets.far, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+        refusals = size > 0 ? 0 : refusals + 1;
+        if (size > 0) bytes.remove_prefix(static_cast<size_t>(size));
+        owner_.serve();
+      }
+      return bytes.empty();
+    }
+    // What has come; "(end)" behind it when the server has closed.
+    std::string received() const {
+      std::string all;
+      std::array<char, 65536> part{};
+      while (true) {
+        const ssize_t size = ::recv(sockets.far, part.data(), part.size(), 0);
+        if (size > 0) {
+          all.append(part.data(), static_cast<size_t>(size));
+        } else {
+          return size == 0 ? all + "(end)" : all;
+        }
+      }
+    }
+
+    // All that comes as long as it is read.
+    std::string received_all() const {
+      std::string all;
+      for (size_t before = 1; before != all.size();) {
+        owner_.serve();
+        before = all.size();
+        all += received();
+        if (is_closed()) break;
+      }
+      return all;
+    }
+
+    // The text of the reply, of several with " | " in between; "(end)" when the server closes.
+    std::string call(const std::vector<std::string>& words) {
+      send(request_of(words));
+      return replies();
+    }
+    std::string call(std::string_view line) { return call(words_in(line)); }
+    // The same for commands that are sent at once.
+    std::string pipeline(const std::vector<std::string>& lines) {
+      std::string request;
+      for (const std::string& line : lines) request += request_of(words_in(line));
+      send(request);
+      return replies();
+    }
+    // Those that have come since the last call.
+    std::string replies() {
+      take();
+      return std::exchange(replies_, {});
+    }
+    // Messages and invalidations that have come since the last call.
+    Texts news() {
+      take();
+      return std::exchange(news_, {});
+    }
+    // It goes without a word.
+    void hang_up() {
+      ::shutdown(sockets.far, SHUT_RDWR);
+      owner_.serve();
+    }
+
+    SocketPair sockets;
+    Connection* connection = nullptr;  // until it is closed
+
+   private:
+    static bool is_news(const protocol::Reply& reply) {
+      using Type = protocol::Reply::Type;
+      if (reply.elements.size() < 2) return false;
+      const std::string& kind = reply.elements[0].text;
+      if (reply.type != Type::kPush && reply.type != Type::kArray) return false;
+      return kind.ends_with("message") || kind == "invalidate" || kind == "tracking-redir-broken";
+    }
+    void take() {
+      owner_.serve();
+      bytes_ += received();
+      std::string_view rest = bytes_;
+      while (!rest.empty()) {
+        if (rest == "(end)") {
+          note("(end)");
+          rest = {};
+          break;
+        }
+        const auto status = parser_.parse(rest);
+        ASSERT_NE(status, protocol::ReplyParser::Status::kError) << parser_.error();
+        rest.remove_prefix(parser_.consumed());
+        if (status == protocol::ReplyParser::Status::kNeedMore) break;
+        const std::string text = reply_text(parser_.reply());
+        if (is_news(parser_.reply())) {
+          news_.push_back(text);
+        } else {
+          note(text);
+        }
+      }
+      bytes_.erase(0, bytes_.size() - rest.size());
+    }
+    void note(const std::string& text) { replies_ += (replies_.empty() ? "" : " | ") + text; }
+
+    ClientsFixture& owner_;
+    std::shared_ptr<Session> session_;
+    protocol::ReplyParser parser_;
+    std::string bytes_;
+    std::string replies_;
+    Texts news_;
+  };
+
+  ClientsFixture() {
+    threads_.on_messages = [this](size_t) {
+      thread_.loop.post([this] { deliver_messages(thread_, pubsub_, tracking_); });
+    };
+    threads_.on_monitored = [this](size_t) {
+      thread_.loop.post([this] { deliver_monitored(thread_, observer_.monitors()); });
+    };
+    threads_.on_held_back = [this] {
+      thread_.loop.post(
+          [this] { thread_.connections.for_each([](Connection& one) { one.wake(); }); });
+    };
+    keyspace_.set_hooks(
+        [this](unsigned database, std::string_view key) {
+          key_events_.tell(KeyEvent::kExpired, database, key);
+          if (state_.listeners.has(ChangeListeners::kTracking)) {
+            tracking_.invalidate({key, keyspace_.ref(key).hash}, {});
+          }
+        },
+        [this] { tracking_.invalidate_all(); });
+    config_.on_change(OptionId::kNotifyKeyspaceEvents, [this]() -> core::Result<> {
+      const auto classes = config_.integer(OptionId::kNotifyKeyspaceEvents);
+      key_events_.choose(static_cast<uint32_t>(classes));
+      return {};
+    });
+    config_.on_change(OptionId::kTrackingTableMaxKeys, [this]() -> core::Result<> {
+      const auto limit = config_.integer(OptionId::kTrackingTableMaxKeys);
+      tracking_.set_limit(static_cast<uint64_t>(limit));
+      return {};
+    });
+  }
+  ~ClientsFixture() override {
+    thread_.connections.for_each([](Connection& connection) { connection.close(); });
+    end_round();
+    remotes_.clear();
+    thread_.sockets.close();
+    thread_.context.poll();
+  }
+
+  // A client, which lives as long as the test, after these commands.
+  Remote& connect(const std::vector<std::string>& commands = {}) {
+    remotes_.push_back(std::make_unique<Remote>(*this));
+    Remote& remote = *remotes_.back();
+    for (const std::string& command : commands) {
+      const std::string reply = remote.call(command);
+      EXPECT_FALSE(reply.empty() || reply.starts_with("-")) << command << ": " << reply;
+    }
+    return remote;
+  }
+
+  // What the loop does, until nothing happens for a moment.
+  void serve() {
+    while (thread_.context.run_one_for(std::chrono::milliseconds(2)) > 0) end_round();
+  }
+  void end_round() {
+    thread_.gate.end_round();
+    thread_.connections.end_round();
+  }
+  // What the server does some times a second, with clients looked at as it does once a second.
+  void tick() {
+    const auto limit_bytes = static_cast<uint64_t>(config_.client_memory_limit_bytes());
+    if (limit_bytes > 0) clients_.evict_over(limit_bytes);
+    expiry_.tick();
+    tracking_.trim(10'000);
+    const int64_t timeout_ms = config_.timeout_s() * 1000;
+    thread_.connections.for_each(
+        [&](Connection& one) { one.on_tick(clock_.wall_ms(), timeout_ms, false); });
+    end_round();
+    serve();
+  }
+  static std::vector<protocol::Reply> replies_in(std::string_view bytes) {
+    std::vector<protocol::Reply> replies;
+    protocol::ReplyParser parser;
+    while (!bytes.empty()) {
+      const auto status = parser.parse(bytes);
+      bytes.remove_prefix(parser.consumed());
+      if (status != protocol::ReplyParser::Status::kReply) {
+        ADD_FAILURE() << "no whole reply: " << parser.error() << bytes.substr(0, 100);
+        break;
+      }
+      replies.push_back(std::move(parser.reply()));
+    }
+    return replies;
+  }
+  // The value of a field of INFO.
+  std::string info(const std::string& section, const std::string& field) {
+    const std::string text = run({"INFO", section});
+    const size_t start = text.find("\n" + field + ":");
+    if (start == std::string::npos) return "none";
+    const size_t value = start + field.size() + 2;
+    return text.substr(value, text.find('\r', value) - value);
+  }
+
+  FakeReplyLog log_;
+  IoThread thread_{0, log_};
+  OwnExpiries own_expiries_;
+  KeyExpiry expiry_{{config_, clock_, keyspace_, state_, pause_, own_expiries_, gauges_}};
+  std::vector<std::unique_ptr<Remote>> remotes_;
+};
+
+}  // namespace server::net
