@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Pub/sub between I/O threads: order, unsubscribing under a flood, slow subscribers, clients."""
+"""Pub/sub between I/O threads: order, unsubscribing under a flood, replicas, clients."""
 
 import random
 import subprocess
@@ -9,8 +9,8 @@ import time
 import unittest
 
 import redis
-from harness import SANITIZED, ServerTest, seed_from_environment, wait_until
-from resp import Simple, encode
+from harness import ServerTest, seed_from_environment, wait_until
+from resp import encode
 
 THREADS = ("--io-threads", "4")
 
@@ -86,124 +86,6 @@ class PubSubTest(ServerTest):
             for thread in floods:
                 thread.join()
         self.assertGreater(received, 100)
-
-    def publish_until_closed(self, server, subscriber_name, read):
-        """Publishes until the subscriber that does not read has been cut off, and not much faster
-        than another one reads."""
-        publisher = self.connect(server)
-        payload = b"x" * 100_000
-        for count in range(10_000):
-            if publisher.call("PUBLISH", "c", payload) == 0:
-                return count
-            wait_until(lambda least=count - 20: len(read) >= least, 30, "the quick one reads")
-            clients = publisher.call("CLIENT", "LIST")
-            if subscriber_name not in clients:
-                return count
-        raise AssertionError("the slow subscriber was never cut off")
-
-    def test_a_slow_subscriber_is_closed_at_the_hard_limit(self):
-        server = self.start_server(*THREADS, "--client-output-buffer-limit", "pubsub 5mb 0 0")
-        server.expect_log("reached its output buffer limit")
-        slow, quick = self.connect(server), self.connect(server)
-        slow.call("CLIENT", "SETNAME", "slow")
-        slow.call("SUBSCRIBE", "c")
-        quick.call("PSUBSCRIBE", "*")
-        read = []
-        reader = threading.Thread(target=self.read_until, args=(quick, b"end", read))
-        reader.start()
-        count = self.publish_until_closed(server, b"slow", read)
-        control = self.connect(server)
-        self.assertEqual(control.call("PUBLISH", "c", "end"), 1)
-        reader.join(30)
-        self.assertGreaterEqual(len(read), count)
-        self.assertGreater(count, 40)
-        info = control.call("INFO", "stats")
-        self.assertIn(b"client_output_buffer_limit_disconnections:1\r\n", info)
-        server.wait_for_log("reached its output buffer limit")
-
-    @staticmethod
-    def read_until(connection, last, into):
-        while True:
-            value = connection.read_reply()[0][-1]
-            if value == last:
-                return
-            into.append(value)
-
-    def test_a_slow_subscriber_is_closed_after_the_soft_limits_time(self):
-        server = self.start_server("--client-output-buffer-limit", "pubsub 0 1mb 1")
-        server.expect_log("reached its output buffer limit")
-        slow, publisher = self.connect(server), self.connect(server)
-        slow.call("SUBSCRIBE", "c")
-        for _ in range(200):
-            publisher.call("PUBLISH", "c", b"x" * 100_000)
-        # No further message is needed for the server to notice.
-        wait_until(
-            lambda: publisher.call("PUBSUB", "NUMSUB", "c") == [b"c", 0], what="the cutting off"
-        )
-
-    def test_a_flood_costs_no_more_than_the_subscribers_limits(self):
-        server = self.start_server(*THREADS, "--client-output-buffer-limit", "pubsub 1mb 0 0")
-        server.expect_log("reached its output buffer limit")
-        silent = [self.connect(server) for _ in range(200)]
-        for connection in silent:
-            connection.call("SUBSCRIBE", "c")
-        before = server.resident_bytes()
-        peak = 0
-        publisher = self.connect(server)
-        for _ in range(40):
-            publisher.pipeline([("PUBLISH", "c", "x" * 1000)] * 200)
-            peak = max(peak, server.resident_bytes())
-        # 200 subscribers of at most 1 MB each, doubled by growing buffers, and what is on its way.
-        # AddressSanitizer keeps freed memory back, 256 MB of it.
-        self.assertLess(peak - before, (1000 if SANITIZED else 600) << 20)
-
-    def test_publishers_of_big_messages_wait_for_the_subscribers_thread(self):
-        """Past 16 MB on its way the next PUBLISH is held back, and then goes on."""
-        server = self.start_server(*THREADS, "--client-output-buffer-limit", "pubsub 0 0 0")
-        subscriber, publisher = self.connect(server), self.connect(server)
-        subscriber.call("SUBSCRIBE", "c")
-        messages = [bytes([65 + i]) * (20 << 20) for i in range(4)]
-        for message in messages:
-            publisher.send(encode("PUBLISH", "c", message))
-        for message in messages:
-            self.assertEqual(subscriber.read_reply()[0][2], message)
-        self.assertEqual([publisher.read_reply()[0] for _ in messages], [1] * 4)
-
-    def test_client_kill_by_type(self):
-        server = self.start_server(*THREADS)
-        subscriber, other = self.connect(server), self.connect(server)
-        subscriber.call("SUBSCRIBE", "c")
-        killer = self.connect(server)
-        self.assertEqual(killer.call("CLIENT", "KILL", "TYPE", "pubsub"), 1)
-        self.assertTrue(subscriber.is_closed_by_server())
-        self.assertEqual(other.call("PING"), b"PONG")
-        wait_until(lambda: killer.call("PUBLISH", "c", "x") == 0, what="the end of its listening")
-
-    def test_a_resp3_publisher_hears_itself(self):
-        server = self.start_server()
-        connection = self.connect(server)
-        connection.call("HELLO", "3")
-        connection.call("SUBSCRIBE", "c")
-        connection.send(encode("PUBLISH", "c", "x") + encode("SET", "k", "v") + encode("GET", "k"))
-        frames = [connection.read_reply()[0] for _ in range(4)]
-        self.assertIn([b"message", b"c", b"x"], frames)
-        frames.remove([b"message", b"c", b"x"])
-        self.assertEqual(frames, [1, Simple(b"OK"), b"v"])
-
-    def test_messages_stand_behind_replies_that_wait_for_the_log(self):
-        server = self.start_server("--appendonly", "yes", "--appendfsync", "always")
-        connection, publisher = self.connect(server), self.connect(server)
-        connection.call("HELLO", "3")
-        for i in range(200):
-            connection.send(encode("SUBSCRIBE", "c") + encode("SET", "k", i))
-            while publisher.call("PUBLISH", "c", "x") == 0:
-                pass
-            connection.send(encode("UNSUBSCRIBE"))
-            frames = [connection.read_reply()[0]]
-            while frames[-1] != [b"unsubscribe", b"c", 0]:
-                frames.append(connection.read_reply()[0])
-            self.assertEqual(frames[0], [b"subscribe", b"c", 1])
-            self.assertIn(Simple(b"OK"), frames)
 
     def test_replicas_hand_their_leaders_messages_on(self):
         leader = self.start_server(*THREADS, "--repl-diskless-sync-delay", "0")
