@@ -105,5 +105,79 @@ TEST_F(DebugWordsTest, WordsThatWouldHarmAreUnknown) {
   }
 }
 
+// Each type of reply, as Redis 7.0.15 samples it.
+class DebugProtocolTest : public CommandTest {
+ protected:
+  DebugProtocolTest() { config_.replace(OptionId::kEnableDebugCommand, "yes"); }
+  std::string sample(const std::string& type) { return run({"DEBUG", "PROTOCOL", type}); }
+
+  const std::string numbers_ = integer(0) + integer(1) + integer(2);
+};
+
+TEST_F(DebugProtocolTest, TypesThatBothProtocolsHave) {
+  for (const char* const protocol : {"2", "3"}) {
+    run({"HELLO", protocol});
+    EXPECT_EQ(sample("string"), bulk("Hello World"));
+    EXPECT_EQ(sample("integer"), integer(12345));
+    EXPECT_EQ(sample("array"), "*3\r\n" + numbers_);
+  }
+}
+
+TEST_F(DebugProtocolTest, Resp2WritesTheOthersAsThese) {
+  EXPECT_EQ(sample("double"), bulk("3.141"));
+  EXPECT_EQ(sample("bignum"), bulk("1234567999999999999999999999999999999"));
+  EXPECT_EQ(sample("null"), kNull);
+  EXPECT_EQ(sample("set"), "*3\r\n" + numbers_);
+  EXPECT_EQ(sample("map"),
+            array({integer(0), integer(0), integer(1), integer(1), integer(2), integer(0)}));
+  EXPECT_EQ(sample("attrib"), bulk("Some real reply following the attribute"));
+  EXPECT_EQ(sample("push"), error("ERR RESP2 is not supported by this command"));
+  EXPECT_EQ(sample("verbatim"), bulk("This is a verbatim\nstring"));
+  EXPECT_EQ(sample("true"), integer(1));
+  EXPECT_EQ(sample("false"), integer(0));
+}
+
+TEST_F(DebugProtocolTest, Resp3HasTypesOfItsOwn) {
+  run({"HELLO", "3"});
+  EXPECT_EQ(sample("double"), ",3.141\r\n");
+  EXPECT_EQ(sample("bignum"), "(1234567999999999999999999999999999999\r\n");
+  EXPECT_EQ(sample("null"), "_\r\n");
+  EXPECT_EQ(sample("set"), "~3\r\n" + numbers_);
+  EXPECT_EQ(sample("map"), "%3\r\n:0\r\n#f\r\n:1\r\n#t\r\n:2\r\n#f\r\n");
+  EXPECT_EQ(sample("attrib"), "|1\r\n" + bulk("key-popularity") + "*2\r\n" + bulk("key:123") +
+                                  integer(90) + bulk("Some real reply following the attribute"));
+  EXPECT_EQ(sample("push"), ">2\r\n" + bulk("server-cpu-usage") + integer(42) +
+                                bulk("Some real reply following the push reply"));
+  EXPECT_EQ(sample("verbatim"), "=29\r\ntxt:This is a verbatim\nstring\r\n");
+  EXPECT_EQ(sample("true"), "#t\r\n");
+  EXPECT_EQ(sample("false"), "#f\r\n");
+}
+
+TEST_F(DebugProtocolTest, OtherTypesAreRefused) {
+  EXPECT_EQ(sample("x"),
+            error("ERR Wrong protocol type name. Please use one of the following: "
+                  "string|integer|double|bignum|null|array|set|map|attrib|push|verbatim|true|"
+                  "false"));
+}
+
+TEST_F(DebugWordsTest, OptionsOfReplyBuffersAreTaken) {
+  allow();
+  EXPECT_EQ(run({"DEBUG", "REPLYBUFFER", "RESIZING", "0"}), kOk);
+  EXPECT_EQ(run({"DEBUG", "REPLYBUFFER", "PEAK-RESET-TIME", "never"}), kOk);
+  EXPECT_EQ(run({"DEBUG", "REPLYBUFFER", "PEAK-RESET-TIME", "x"}), error(kNotAnInteger));
+}
+
+TEST_F(DebugWordsTest, PopulatedKeysReachTheJournal) {
+  allow();
+  journal_.set_active(true);
+  EXPECT_EQ(run({"DEBUG", "POPULATE", "2", "k", "9"}), kOk);
+  std::string journalled;
+  journal_.take(journalled);
+  for (const char* const key : {"k:0", "k:1"}) {
+    const std::string value = std::string("value:") + key[2] + std::string(2, '\0');
+    EXPECT_NE(journalled.find(bulk(key) + bulk(value)), std::string::npos) << key;
+  }
+}
+
 }  // namespace
 }  // namespace server

@@ -3,6 +3,7 @@
 #include <string>
 #include <thread>
 
+#include "protocol/reply_parser.h"
 #include "tests/support/key_test.h"
 
 namespace server {
@@ -82,6 +83,47 @@ TEST_F(MemoryCommandsTest, StatsRunInsideExec) {
   run({"MEMORY", "STATS"});
   run({"MEMORY", "DOCTOR"});
   EXPECT_TRUE(run({"EXEC"}).starts_with("*2\r\n*54\r\n"));
+}
+
+// The names and types of Redis 7.0.15, in its order.
+TEST_F(MemoryCommandsTest, StatsHaveTheShapeOfRedis) {
+  run({"HELLO", "3"});
+  put("k", "v");
+  run({"SELECT", "3"});
+  put("k", "v");
+  const std::string bytes = run({"MEMORY", "STATS"});
+  protocol::ReplyParser parser;
+  ASSERT_EQ(parser.parse(bytes), protocol::ReplyParser::Status::kReply);
+  const protocol::Reply& stats = parser.reply();
+  ASSERT_EQ(stats.type, protocol::Reply::Type::kMap);
+  std::string shape;
+  for (size_t i = 0; i + 1 < stats.elements.size(); i += 2) {
+    const protocol::Reply& value = stats.elements[i + 1];
+    shape += stats.elements[i].text;
+    if (value.type == protocol::Reply::Type::kDouble) shape += "(double)";
+    for (size_t j = 0; j < value.elements.size(); j += 2) {
+      EXPECT_EQ(value.elements[j + 1].type, protocol::Reply::Type::kInteger);
+      shape += (j == 0 ? "{" : ",") + value.elements[j].text;
+    }
+    shape += value.type == protocol::Reply::Type::kMap ? "} " : " ";
+  }
+  const std::string tables =
+      "{overhead.hashtable.main,overhead.hashtable.expires,overhead.hashtable.slot-to-keys} ";
+  EXPECT_EQ(shape,
+            "peak.allocated total.allocated startup.allocated replication.backlog clients.slaves "
+            "clients.normal cluster.links aof.buffer lua.caches functions.caches db.0" +
+                tables + "db.3" + tables +
+                "overhead.total keys.count keys.bytes-per-key dataset.bytes "
+                "dataset.percentage(double) peak.percentage(double) allocator.allocated "
+                "allocator.active allocator.resident allocator-fragmentation.ratio(double) "
+                "allocator-fragmentation.bytes allocator-rss.ratio(double) allocator-rss.bytes "
+                "rss-overhead.ratio(double) rss-overhead.bytes fragmentation(double) "
+                "fragmentation.bytes ");
+}
+
+TEST_F(MemoryCommandsTest, TheDoctorTakesNoWords) {
+  EXPECT_EQ(run({"MEMORY", "DOCTOR", "x"}),
+            error("ERR wrong number of arguments for 'memory|doctor' command"));
 }
 
 }  // namespace

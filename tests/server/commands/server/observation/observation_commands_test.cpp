@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "server/latency/slow_log.h"
 #include "tests/support/command_test.h"
 
 namespace server {
@@ -40,6 +41,108 @@ TEST_F(ObservationCommandsTest, MonitorIsRefusedInATransaction) {
   run({"MULTI"});
   run({"MONITOR"});
   EXPECT_EQ(run({"EXEC"}), "*1\r\n" + error("ERR MONITOR isn't allowed for DENY BLOCKING client"));
+}
+
+class SlowlogEntriesTest : public CommandTest {
+ protected:
+  using Words = std::vector<std::string>;
+
+  SlowlogEntriesTest() {
+    run({"CONFIG", "SET", "slowlog-log-slower-than", "0", "slowlog-max-len", "1000"});
+  }
+  // What the log keeps of a command's words.
+  Words logged(const Words& command) {
+    run(command);
+    const auto newest = observer_.slow_log().newest(1);
+    return newest.empty() ? Words{} : newest[0]->words;
+  }
+  bool is_logged(const Words& command) {
+    const size_t before = observer_.slow_log().size();
+    run(command);
+    return observer_.slow_log().size() > before;
+  }
+};
+
+TEST_F(SlowlogEntriesTest, WordsAreKeptAsTheyCame) {
+  const Words bytes{"SET", "k", std::string("a b\"c\\d\n\r\t\a\b\0\x7f\xff", 14)};
+  EXPECT_EQ(logged(bytes), bytes);
+  const Words lower{"set", "Case", "v", "EX", "100"};
+  EXPECT_EQ(logged(lower), lower);
+  EXPECT_EQ(logged({"ECHO", ""}), (Words{"ECHO", ""}));
+}
+
+TEST_F(SlowlogEntriesTest, WhatDidNotRunIsNotKept) {
+  EXPECT_FALSE(is_logged({"GET"}));
+  EXPECT_FALSE(is_logged({"NOSUCH", "x"}));
+  EXPECT_TRUE(is_logged({"INCR", "k"}));
+  run({"SET", "k", "text"});
+  EXPECT_TRUE(is_logged({"INCR", "k"})) << "though it fails";
+}
+
+TEST_F(SlowlogEntriesTest, ManyWordsAreCut) {
+  Words command{"DEL"};
+  for (int i = 0; i < 31; ++i) command.push_back("key" + std::to_string(i));
+  EXPECT_EQ(logged(command), command);
+  command.emplace_back("key31");
+  const Words cut = logged(command);
+  ASSERT_EQ(cut.size(), 32U);
+  EXPECT_EQ(cut[30], "key29");
+  EXPECT_EQ(cut[31], "... (2 more arguments)");
+}
+
+TEST_F(SlowlogEntriesTest, ALongWordIsCut) {
+  EXPECT_EQ(logged({"SET", "long", std::string(500, 'x')})[2],
+            std::string(128, 'x') + "... (372 more bytes)");
+}
+
+TEST_F(SlowlogEntriesTest, SecretsAreHidden) {
+  const std::string hidden = "(redacted)";
+  EXPECT_EQ(logged({"AUTH", "default", "s"}), (Words{"AUTH", hidden, hidden}));
+  EXPECT_EQ(logged({"AUTH", "s"}), (Words{"AUTH", hidden}));
+  EXPECT_EQ(logged({"HELLO", "2", "AUTH", "default", "s", "SETNAME", "me"}),
+            (Words{"HELLO", "2", "AUTH", hidden, hidden, "SETNAME", "me"}));
+  EXPECT_EQ(logged({"CONFIG", "SET", "timeout", "0", "masterauth", "s"}),
+            (Words{"CONFIG", "SET", "timeout", "0", "masterauth", hidden}));
+}
+
+TEST_F(SlowlogEntriesTest, CommandsOfATransactionAreKeptAndExecIsNot) {
+  EXPECT_TRUE(is_logged({"MULTI"}));
+  EXPECT_FALSE(is_logged({"SET", "k", "1"})) << "it is queued";
+  EXPECT_EQ(logged({"EXEC"}), (Words{"SET", "k", "1"}));
+}
+
+TEST_F(SlowlogEntriesTest, AnEntryTellsWhoAndWhen) {
+  run({"CLIENT", "SETNAME", "tester"});
+  run({"ECHO", "x"});
+  const auto newest = observer_.slow_log().newest(2);
+  ASSERT_EQ(newest.size(), 2U);
+  EXPECT_EQ(newest[0]->id, newest[1]->id + 1);
+  EXPECT_EQ(newest[0]->client_name, "tester");
+  EXPECT_EQ(newest[0]->address, "127.0.0.1:1");
+  EXPECT_GE(newest[0]->duration_us, 0);
+}
+
+TEST_F(ObservationCommandsTest, SlowlogKnowsThreeWords) {
+  EXPECT_EQ(run({"SLOWLOG", "LEN", "x"}),
+            error("ERR wrong number of arguments for 'slowlog|len' command"));
+  EXPECT_EQ(run({"SLOWLOG", "NOSUCH"}),
+            error("ERR unknown subcommand 'NOSUCH'. Try SLOWLOG HELP."));
+  EXPECT_EQ(run({"MONITOR", "x"}), error("ERR wrong number of arguments for 'monitor' command"));
+}
+
+TEST_F(ObservationCommandsTest, OptionsOfTheSlowLogHaveBounds) {
+  const auto refused = [this](const std::string& name, const std::string& value,
+                              const std::string& least) {
+    EXPECT_EQ(
+        run({"CONFIG", "SET", name, value}),
+        error("ERR CONFIG SET failed (possibly related to argument '" + name +
+              "') - argument must be between " + least + " and 9223372036854775807 inclusive"));
+  };
+  refused("slowlog-log-slower-than", "-2", "-1");
+  refused("slowlog-max-len", "-1", "0");
+  refused("latency-monitor-threshold", "-1", "0");
+  EXPECT_EQ(run({"CONFIG", "SET", "slowlog-max-len", "5"}), kOk);
+  EXPECT_EQ(run({"CONFIG", "GET", "slowlog-max-len"}), array({bulk("slowlog-max-len"), bulk("5")}));
 }
 
 }  // namespace
