@@ -42,7 +42,7 @@ ReplicationFacts ClusterHost::facts(const Shard* shard) {
   if (shard == nullptr) return facts;
   for (const Leader::Description& replica : parts_.leader.describe()) {
     if (!shard->has_member(replica.node_id)) continue;
-    const bool is_online = replica.state == Replica::State::kOnline;
+    const bool is_online = replica.state == ReplicaState::kOnline;
     facts.replicas.push_back({replica.node_id, replica.acked, is_online});
   }
   return facts;

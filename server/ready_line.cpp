@@ -9,6 +9,7 @@
 
 #include "core/keyspace/keyspace.h"
 #include "server/config/config.h"
+#include "server/durability/loading/load_figures.h"
 #include "server/durability/loading/recovery.h"
 
 namespace server {

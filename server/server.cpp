@@ -30,10 +30,12 @@
 #include "server/dispatch/registry.h"
 #include "server/durability/directory_lock.h"
 #include "server/durability/durability.h"
+#include "server/durability/durability_parts.h"
 #include "server/durability/loading/data_loader.h"
 #include "server/durability/loading/log_switch.h"
 #include "server/durability/log/append_log.h"
 #include "server/durability/log/log_listener.h"
+#include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
 #include "server/net/connection.h"
 #include "server/net/io_threads.h"
@@ -395,8 +397,7 @@ void Server::prepare_durability() {
         [&] { return parts.run.directory_lock.move_to(config_.directory()); });
   });
   const auto apply_timestamps = [this, &durability]() -> core::Result<> {
-    durability.append_log().files().writer().set_timestamps(
-        config_.flag(OptionId::kAofTimestampEnabled));
+    durability.append_log().set_timestamps(config_.flag(OptionId::kAofTimestampEnabled));
     return {};
   };
   (void)apply_timestamps();

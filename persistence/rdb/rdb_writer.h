@@ -19,8 +19,7 @@
 #include <vector>
 
 #include "core/result.h"
-#include "persistence/bytes/byte_stream.h"
-#include "persistence/files/file_system.h"
+#include "persistence/rdb/rdb_replication_info.h"
 
 namespace core::keyspace {
 class Keyspace;
@@ -28,21 +27,15 @@ class Keyspace;
 
 namespace persistence {
 
+class ByteSink;
+class FileSystem;
+
 // How far a snapshot has been written or read.
 struct RdbProgress {
   uint64_t bytes = 0;
   uint64_t keys = 0;
 };
 using RdbProgressCallback = std::function<void(const RdbProgress&)>;
-
-// Where in the replication stream a snapshot stands.
-struct RdbReplicationInfo {
-  int64_t stream_database = 0;
-  std::string id;  // 40 hexadecimal digits
-  int64_t offset = 0;
-  // Another kind of server has made the stream: its commands are judged again by who follows.
-  bool is_foreign = false;
-};
 
 // What of a key's uses is written with it: what the policy of eviction goes by, as Redis does.
 enum class WrittenUse : uint8_t { kNone, kIdleTime, kFrequency };

@@ -10,11 +10,17 @@
 #include "persistence/journal.h"
 #include "server/config/config.h"
 #include "server/durability/data/data_writer.h"
+#include "server/durability/durability_parts.h"
 #include "server/durability/loading/data_loader.h"
 #include "server/durability/loading/data_replacer.h"
+#include "server/durability/loading/load_figures.h"
 #include "server/durability/loading/log_switch.h"
+#include "server/durability/loading/recovery.h"
 #include "server/durability/log/append_log.h"
+#include "server/durability/saves/base_rewriter.h"
+#include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
+#include "server/durability/saves/snapshot_saver.h"
 #include "server/process/log.h"
 #include "server/process/server_state.h"
 #include "server/process/tick_thread.h"
@@ -24,7 +30,8 @@ namespace server {
 // In the order of construction.
 struct Durability::Members {
   explicit Members(const Parts& parts)
-      : writer(parts),
+      : journal(parts.journal),
+        writer(parts),
         append_log(parts.config, parts.clock, parts.journal, parts.files, parts.state.availability,
                    parts.log_listener),
         saves(parts, writer, append_log, parts.machine),
@@ -32,6 +39,7 @@ struct Durability::Members {
         loader(parts, writer, append_log, saves),
         replacer(parts, writer, log_switch, loader, saves, parts.commands) {}
 
+  persistence::Journal& journal;
   DataWriter writer;
   AppendLog append_log;
   Saves saves;
@@ -42,9 +50,7 @@ struct Durability::Members {
 };
 
 Durability::Durability(const Parts& parts)
-    : availability(parts.state.availability),
-      parts_(parts),
-      members_(std::make_unique<Members>(parts)) {}
+    : availability(parts.state.availability), members_(std::make_unique<Members>(parts)) {}
 
 Durability::~Durability() {
   stop();
@@ -85,7 +91,7 @@ const persistence::AofWriter& Durability::log_writer() const {
 }
 
 uint64_t Durability::log_end() const {
-  return parts_.journal.end_offset();
+  return members_->journal.end_offset();
 }
 
 core::Result<> Durability::replace_data(const Replacement& replacement) {

@@ -20,9 +20,6 @@
 
 #include "core/keyspace/locking.h"
 #include "core/result.h"
-#include "server/durability/data/data_parts.h"
-#include "server/durability/saves/save_child.h"
-#include "server/process/command_drain.h"
 #include "server/session/replayer.h"
 
 namespace persistence {
@@ -34,22 +31,16 @@ namespace server {
 class AppendLog;
 class Availability;
 class DataLoader;
-class LogListener;
 class LogSwitch;
 class Saves;
 class StreamPosition;
 enum class SaveStart : uint8_t;
+struct DurabilityParts;
 struct Replacement;
 
 class Durability {
  public:
-  struct Parts : DataParts {
-    SaveMachine machine{};
-    // Without it no command runs beside this.
-    CommandDrain* commands = nullptr;
-    // Null when no reply waits for the append log.
-    LogListener* log_listener = nullptr;
-  };
+  using Parts = DurabilityParts;
   using Locking = core::keyspace::Locking;
 
   explicit Durability(const Parts& parts);
@@ -99,7 +90,6 @@ class Durability {
 
   struct Members;
 
-  const Parts parts_;
   const std::unique_ptr<Members> members_;
 };
 

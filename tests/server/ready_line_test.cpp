@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "server/ready_line.h"
+#include "server/durability/loading/load_figures.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

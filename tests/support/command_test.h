@@ -36,6 +36,7 @@
 #include "server/dispatch/permissions.h"
 #include "server/dispatch/registry.h"
 #include "server/durability/durability.h"
+#include "server/durability/durability_parts.h"
 #include "server/process/gauges.h"
 #include "server/process/memory_monitor.h"
 #include "server/process/process_facts.h"

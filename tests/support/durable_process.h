@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "server/durability/durability.h"
+#include "server/durability/durability_parts.h"
 #include "tests/support/command_test.h"
 #include "tests/support/snapshots.h"
 #include "tests/support/virtual_disk.h"

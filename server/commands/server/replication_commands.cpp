@@ -189,7 +189,7 @@ void role(Context& ctx) {
   Replication& replication = ctx.services.replication;
   auto replicas = ctx.services.leader.describe();
   std::erase_if(replicas,
-                [](const auto& replica) { return replica.state != Replica::State::kOnline; });
+                [](const auto& replica) { return replica.state != ReplicaState::kOnline; });
   ctx.reply.array(3);
   ctx.reply.bulk("master");
   ctx.reply.integer(static_cast<int64_t>(replication.offset()));

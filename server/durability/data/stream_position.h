@@ -14,7 +14,7 @@
 #include <optional>
 
 #include "core/keyspace/locking.h"
-#include "persistence/rdb/rdb_writer.h"
+#include "persistence/rdb/rdb_replication_info.h"
 #include "server/process/ordered_mutex.h"
 
 namespace server {

@@ -10,8 +10,12 @@
 #include "persistence/rdb/rdb_writer.h"
 #include "server/config/config.h"
 #include "server/durability/data/data_writer.h"
+#include "server/durability/loading/recovery.h"
 #include "server/durability/log/append_log.h"
+#include "server/durability/log/log_files.h"
+#include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
+#include "server/durability/saves/snapshot_saver.h"
 #include "server/process/log.h"
 #include "server/process/server_state.h"
 

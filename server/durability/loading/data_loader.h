@@ -13,15 +13,18 @@
 #include <optional>
 
 #include "core/result.h"
-#include "persistence/rdb/rdb_writer.h"
+#include "persistence/rdb/rdb_replication_info.h"
 #include "server/durability/data/data_parts.h"
-#include "server/durability/loading/recovery.h"
+#include "server/durability/loading/load_figures.h"
+#include "server/session/replayer.h"
 
 namespace server {
 
 class AppendLog;
 class DataWriter;
 class Saves;
+struct Recovered;
+struct RecoveryParts;
 
 class DataLoader {
  public:

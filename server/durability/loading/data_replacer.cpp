@@ -13,7 +13,9 @@
 #include "server/durability/data/file_names.h"
 #include "server/durability/loading/data_loader.h"
 #include "server/durability/loading/log_switch.h"
+#include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
+#include "server/durability/saves/snapshot_saver.h"
 #include "server/process/log.h"
 #include "server/process/server_state.h"
 

@@ -13,10 +13,15 @@
 #include "server/config/config.h"
 #include "server/durability/data/data_writer.h"
 #include "server/durability/data/file_names.h"
+#include "server/durability/loading/recovery.h"
 #include "server/durability/log/append_log.h"
+#include "server/durability/log/log_files.h"
+#include "server/durability/saves/base_rewriter.h"
+#include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
 #include "server/process/log.h"
 #include "server/process/server_state.h"
+#include "server/process/tick_thread.h"
 
 namespace server {
 namespace {

@@ -19,15 +19,15 @@
 
 #include "core/result.h"
 #include "server/durability/data/data_parts.h"
-#include "server/durability/loading/recovery.h"
 #include "server/process/ordered_mutex.h"
-#include "server/process/tick_thread.h"
 
 namespace server {
 
 class AppendLog;
 class DataWriter;
 class Saves;
+class TickThread;
+struct Recovered;
 
 class LogSwitch {
  public:

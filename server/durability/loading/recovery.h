@@ -18,10 +18,9 @@
 #include <string>
 
 #include "core/result.h"
-#include "persistence/aof/aof_directory.h"
+#include "persistence/aof/aof_manifest.h"
 #include "persistence/aof/aof_writer.h"
-#include "persistence/files/file_system.h"
-#include "persistence/rdb/rdb_writer.h"
+#include "persistence/rdb/rdb_replication_info.h"
 #include "server/session/replayer.h"
 
 namespace core {
@@ -30,30 +29,15 @@ class Clock;
 namespace core::keyspace {
 class Keyspace;
 }
+namespace persistence {
+class AofDirectory;
+class FileSystem;
+}  // namespace persistence
 
 namespace server {
 
 class Config;
-
-// How far loading is. Times are monotonic.
-struct LoadFigures {
-  std::atomic<uint64_t> total_bytes{0};
-  std::atomic<uint64_t> loaded_bytes{0};
-  std::atomic<uint64_t> loaded_keys{0};
-  std::atomic<uint64_t> expired_keys{0};
-  std::atomic<uint64_t> foreign_keys{0};
-  std::atomic<int64_t> started_us{0};
-  // Of what has been loaded: "snapshot" or "append log", and how long it took. Null for nothing.
-  std::atomic<const char*> source{nullptr};
-  std::atomic<int64_t> took_us{0};
-
-  // Of the bytes, 0 to 1.
-  double share() const {
-    const uint64_t total = total_bytes.load();
-    const uint64_t loaded = loaded_bytes.load();
-    return loaded < total ? static_cast<double>(loaded) / static_cast<double>(total) : 1;
-  }
-};
+struct LoadFigures;
 
 struct RecoveryParts {
   const Config& config;

@@ -8,7 +8,12 @@
 #include <cstdint>
 
 #include "core/clock.h"
+#include "persistence/aof/aof_writer.h"
+#include "persistence/journal.h"
+#include "server/config/config.h"
+#include "server/durability/log/log_files.h"
 #include "server/durability/log/log_listener.h"
+#include "server/process/availability.h"
 #include "server/process/log.h"
 
 namespace server {
@@ -28,7 +33,51 @@ LogListener* event_listener(const Config& config, LogListener* listener) {
   return config.integer(OptionId::kLatencyMonitorThreshold) > 0 ? listener : nullptr;
 }
 
+// Up to which replies may leave.
+uint64_t safe_offset(const persistence::AofWriter& writer, AppendFsync policy) {
+  return policy == AppendFsync::kAlways ? writer.synced_offset() : writer.written_offset();
+}
+
 }  // namespace
+
+AppendLog::AppendLog(const Config& config, const core::Clock& clock, persistence::Journal& journal,
+                     persistence::FileSystem& files, Availability& availability,
+                     LogListener* listener)
+    : config_(config),
+      clock_(clock),
+      journal_(journal),
+      files_(std::make_unique<LogFiles>(config, clock, journal, files)),
+      availability_(availability),
+      listener_(listener) {}
+
+AppendLog::~AppendLog() {
+  stop();
+}
+
+const persistence::AofWriter& AppendLog::writer() const {
+  return files_->writer();
+}
+
+bool AppendLog::is_open() const {
+  return writer().is_open();
+}
+
+bool AppendLog::is_always() const {
+  return config_.append_fsync() == AppendFsync::kAlways;
+}
+
+uint64_t AppendLog::offset_of_replies(bool has_written) const {
+  if (!is_open() || (!has_written && (fails() || sync_is_overdue()))) return 0;
+  return journal_.end_offset();
+}
+
+bool AppendLog::is_safe(uint64_t offset) const {
+  return !is_open() || offset <= safe_offset(writer(), config_.append_fsync());
+}
+
+bool AppendLog::fails() const {
+  return availability_.has(Availability::kAppendLogFails);
+}
 
 std::string AppendLog::failure_text() const {
   return "IOERR Errors writing to the AOF file: " + availability_.append_log_reason() +
@@ -108,10 +157,10 @@ core::Result<> AppendLog::write_and_sync() {
   // Right after a rewrite has begun, the file before is synced first; until then nothing is
   // written.
   const bool is_behind_older_file = writer().awaits_sync();
-  if (auto written = files_.writer().write(); !written) return written;
-  if (auto synced = files_.writer().sync(); !synced || !is_behind_older_file) return synced;
-  if (auto written = files_.writer().write(); !written) return written;
-  return files_.writer().sync();
+  if (auto written = files_->writer().write(); !written) return written;
+  if (auto synced = files_->writer().sync(); !synced || !is_behind_older_file) return synced;
+  if (auto written = files_->writer().write(); !written) return written;
+  return files_->writer().sync();
 }
 
 core::Result<> AppendLog::takes_more() const {
@@ -124,6 +173,10 @@ core::Result<> AppendLog::takes_more() const {
     return core::Error{"the append log is too far behind"};
   }
   return {};
+}
+
+void AppendLog::set_timestamps(bool enabled) {
+  files_->writer().set_timestamps(enabled);
 }
 
 void AppendLog::run() {
@@ -167,7 +220,7 @@ void AppendLog::step() {
   pacing_.end(clients, clock_.monotonic_us() - now_us);
   is_taken_ = false;
   // Other threads write too, and not all of their bytes have waiting replies.
-  const uint64_t safe = safe_offset();
+  const uint64_t safe = safe_offset(writer(), config_.append_fsync());
   if (safe == told_offset_) return;
   told_offset_ = safe;
   notify_progress();
@@ -183,7 +236,7 @@ void AppendLog::write_and_report() {
   LogListener* const events = event_listener(config_, listener_);
   const bool is_beside_sync = is_syncing();
   const int64_t began_us = events != nullptr ? clock_.monotonic_us() : 0;
-  const auto written = files_.writer().write();
+  const auto written = files_->writer().write();
   if (events != nullptr) {
     const int64_t took_us = clock_.monotonic_us() - began_us;
     events->on_log_event("aof-write", took_us);
@@ -197,7 +250,7 @@ void AppendLog::write_and_report() {
 
 void AppendLog::sync_and_report() {
   sync_began_us_ = clock_.monotonic_us();
-  const auto synced = files_.writer().sync();
+  const auto synced = files_->writer().sync();
   const int64_t took_us = clock_.monotonic_us() - sync_began_us_.exchange(kNotSyncing);
   pacing_.note_sync(took_us);
   if (auto* const events = event_listener(config_, listener_); events != nullptr && is_always()) {

@@ -25,20 +25,31 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 
-#include "core/clock.h"
-#include "persistence/aof/aof_writer.h"
-#include "persistence/journal.h"
-#include "server/config/config.h"
-#include "server/durability/log/log_files.h"
+#include "core/result.h"
 #include "server/durability/log/reply_log.h"
 #include "server/durability/log/sync_pacing.h"
-#include "server/process/availability.h"
+
+namespace core {
+class Clock;
+}
+namespace persistence {
+class AofWriter;
+class FileSystem;
+class Journal;
+}  // namespace persistence
 
 namespace server {
 
+class Availability;
+class Config;
+class LogFiles;
 class LogListener;
 
 class AppendLog final : public ReplyLog {
@@ -46,14 +57,8 @@ class AppendLog final : public ReplyLog {
   // `listener`: null when no reply waits for the log.
   AppendLog(const Config& config, const core::Clock& clock, persistence::Journal& journal,
             persistence::FileSystem& files, Availability& availability,
-            LogListener* listener = nullptr)
-      : config_(config),
-        clock_(clock),
-        journal_(journal),
-        files_(config, clock, journal, files),
-        availability_(availability),
-        listener_(listener) {}
-  ~AppendLog() { stop(); }
+            LogListener* listener = nullptr);
+  ~AppendLog();
   AppendLog(const AppendLog&) = delete;
   AppendLog& operator=(const AppendLog&) = delete;
 
@@ -61,18 +66,15 @@ class AppendLog final : public ReplyLog {
   void stop();
 
   // Opened, closed and replaced by LogSwitch and BaseRewriter.
-  LogFiles& files() { return files_; }
-  const persistence::AofWriter& writer() const { return files_.writer(); }
+  LogFiles& files() { return *files_; }
+  const persistence::AofWriter& writer() const;
 
-  uint64_t offset_of_replies(bool has_written) const override {
-    if (!is_open() || (!has_written && (fails() || sync_is_overdue()))) return 0;
-    return journal_.end_offset();
-  }
-  bool is_safe(uint64_t offset) const override { return !is_open() || offset <= safe_offset(); }
-  bool fails() const override { return availability_.has(Availability::kAppendLogFails); }
+  uint64_t offset_of_replies(bool has_written) const override;
+  bool is_safe(uint64_t offset) const override;
+  bool fails() const override;
   std::string failure_text() const override;
   // Whether there is a file that replies depend on.
-  bool is_open() const { return writer().is_open(); }
+  bool is_open() const;
   bool syncs_before_replies() const override { return is_open() && is_always(); }
   // Writes, unless appendfsync is always: then commit() writes and syncs.
   void write() override;
@@ -88,6 +90,8 @@ class AppendLog final : public ReplyLog {
   // For a replica, before it takes more of its leader's stream. Errors: the log fails, or is so far
   // behind that it must not be given more.
   core::Result<> takes_more() const;
+  // `aof-timestamp-enabled`
+  void set_timestamps(bool enabled);
   // While a child saves, if no-appendfsync-on-rewrite says so.
   void suspend_syncs(bool suspended) { syncs_suspended_ = suspended; }
 
@@ -99,10 +103,7 @@ class AppendLog final : public ReplyLog {
   uint64_t delayed_syncs() const { return delayed_syncs_; }
 
  private:
-  bool is_always() const { return config_.append_fsync() == AppendFsync::kAlways; }
-  uint64_t safe_offset() const {
-    return is_always() ? writer().synced_offset() : writer().written_offset();
-  }
+  bool is_always() const;
   bool sync_is_overdue() const;
   // Writes and syncs for all waiting replies, unless another thread does so now; false if the log's
   // thread should do it.
@@ -116,7 +117,7 @@ class AppendLog final : public ReplyLog {
   const Config& config_;
   const core::Clock& clock_;
   persistence::Journal& journal_;
-  LogFiles files_;
+  const std::unique_ptr<LogFiles> files_;
   Availability& availability_;
   LogListener* const listener_;
   std::atomic<bool> syncs_suspended_{false};

@@ -12,7 +12,9 @@
 #include "server/durability/data/data_writer.h"
 #include "server/durability/data/file_names.h"
 #include "server/durability/log/append_log.h"
+#include "server/durability/log/log_files.h"
 #include "server/durability/saves/save_policy.h"
+#include "server/durability/saves/save_slot.h"
 #include "server/process/log.h"
 
 namespace server {

@@ -18,13 +18,15 @@
 
 #include "core/result.h"
 #include "persistence/aof/aof_format.h"
+#include "server/durability/data/data_parts.h"
 #include "server/durability/saves/save_record.h"
-#include "server/durability/saves/save_slot.h"
 
 namespace server {
 
 class AppendLog;
 class DataWriter;
+class SaveSlot;
+enum class SaveStart : uint8_t;
 
 class BaseRewriter {
  public:

@@ -16,6 +16,8 @@
 #include <new>
 #include <system_error>
 
+#include "server/process/memory_monitor.h"
+
 namespace server {
 namespace {
 
@@ -148,6 +150,10 @@ void SaveChild::await_detached() const {
     if (asked != 0 || info.si_pid != 0) return;
     ::usleep(kPauseUs);
   }
+}
+
+uint64_t SaveMachine::free_bytes_now() {
+  return free_machine_bytes();
 }
 
 void SaveChild::kill() {

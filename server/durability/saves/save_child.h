@@ -25,7 +25,6 @@
 #include "core/bloom/arrays/array_memory.h"
 #include "core/clock.h"
 #include "core/result.h"
-#include "server/process/memory_monitor.h"
 
 namespace server {
 
@@ -94,7 +93,9 @@ class SaveChild {
 struct SaveMachine {
   SaveChild::Starter start_child = SaveChild::start;
   // Memory that the machine has left.
-  std::function<uint64_t()> free_bytes = free_machine_bytes;
+  std::function<uint64_t()> free_bytes = free_bytes_now;
+
+  static uint64_t free_bytes_now();
 };
 
 }  // namespace server

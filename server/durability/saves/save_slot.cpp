@@ -15,6 +15,7 @@
 #include "core/bloom/scalable_filter.h"
 #include "core/clock.h"
 #include "core/keyspace/keyspace.h"
+#include "persistence/aof/aof_writer.h"
 #include "server/config/config.h"
 #include "server/durability/log/append_log.h"
 #include "server/process/allocator.h"

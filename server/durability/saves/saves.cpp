@@ -8,8 +8,12 @@
 #include <string>
 #include <utility>
 
-#include "server/durability/data/data_writer.h"
-#include "server/durability/log/append_log.h"
+#include "server/durability/data/data_parts.h"
+#include "server/durability/saves/base_rewriter.h"
+#include "server/durability/saves/save_slot.h"
+#include "server/durability/saves/snapshot_saver.h"
+#include "server/durability/saves/transfer_saver.h"
+#include "server/process/ordered_mutex.h"
 #include "server/process/work/work_report.h"
 
 namespace server {
@@ -30,57 +34,96 @@ std::string name_of(SaveTask task) {
 
 }  // namespace
 
+// In the order of construction.
+struct Saves::Members {
+  Members(const DataParts& parts, const DataWriter& writer, AppendLog& log,
+          const SaveMachine& machine)
+      : clock(parts.clock),
+        slot(parts, log, machine),
+        snapshots(parts, writer, slot),
+        rewrites(parts, writer, slot, log),
+        transfers(writer, slot) {}
+
+  const core::Clock& clock;
+  SaveSlot slot;
+  SnapshotSaver snapshots;
+  BaseRewriter rewrites;
+  TransferSaver transfers;
+  OrderedMutex poll_mutex{LockRank::kChildEnd};  // one thread deals with an ended child
+  std::unique_ptr<WorkReport> report;            // under poll_mutex, while there is a child
+};
+
 Saves::Saves(const DataParts& parts, const DataWriter& writer, AppendLog& log,
-             SaveSlot::Machine machine)
-    : clock_(parts.clock),
-      slot_(parts, log, std::move(machine)),
-      snapshots_(parts, writer, slot_),
-      rewrites_(parts, writer, slot_, log),
-      transfers_(writer, slot_) {}
+             const SaveMachine& machine)
+    : members_(std::make_unique<Members>(parts, writer, log, machine)) {}
 
 Saves::~Saves() = default;
 
+SaveSlot& Saves::slot() {
+  return members_->slot;
+}
+const SaveSlot& Saves::slot() const {
+  return members_->slot;
+}
+SnapshotSaver& Saves::snapshots() {
+  return members_->snapshots;
+}
+const SnapshotSaver& Saves::snapshots() const {
+  return members_->snapshots;
+}
+BaseRewriter& Saves::rewrites() {
+  return members_->rewrites;
+}
+const BaseRewriter& Saves::rewrites() const {
+  return members_->rewrites;
+}
+TransferSaver& Saves::transfers() {
+  return members_->transfers;
+}
+
 void Saves::poll() {
-  const std::scoped_lock one_at_a_time(poll_mutex_);
-  const auto end = slot_.take_ended();
+  const std::scoped_lock one_at_a_time(members_->poll_mutex);
+  const auto end = members_->slot.take_ended();
   if (!end) return report();
-  report_.reset();
-  switch (slot_.task()) {
+  members_->report.reset();
+  switch (members_->slot.task()) {
     case SaveTask::kTransfer:
-      return transfers_.finish(*end);
+      return members_->transfers.finish(*end);
     case SaveTask::kSave:
-      snapshots_.finish(*end);
+      members_->snapshots.finish(*end);
       break;
     case SaveTask::kRewrite:
-      rewrites_.finish(*end);
+      members_->rewrites.finish(*end);
       break;
     case SaveTask::kNone:
       break;
   }
-  slot_.release();
+  members_->slot.release();
 }
 
 void Saves::report() {
-  const SaveProgress progress = slot_.progress();
+  const SaveProgress progress = members_->slot.progress();
   if (progress.running_us < 0) return;
-  if (report_ == nullptr) report_ = std::make_unique<WorkReport>(name_of(slot_.task()), clock_);
-  report_->show(progress.share(), [&progress] {
+  if (members_->report == nullptr)
+    members_->report =
+        std::make_unique<WorkReport>(name_of(members_->slot.task()), members_->clock);
+  members_->report->show(progress.share(), [&progress] {
     return fmt::format("{} of {} keys, {} bytes written", progress.written_keys,
                        progress.total_keys, progress.written_bytes);
   });
 }
 
 void Saves::start_what_is_due() {
-  if (slot_.task() != SaveTask::kNone || slot_.refuses_children()) return;
-  if (!rewrites_.start_if_due()) snapshots_.start_if_due();
+  if (members_->slot.task() != SaveTask::kNone || members_->slot.refuses_children()) return;
+  if (!members_->rewrites.start_if_due()) members_->snapshots.start_if_due();
 }
 
 bool Saves::claim_from_child(const std::function<bool()>& spares,
                              const std::function<bool()>& is_over) {
   constexpr useconds_t kPauseUs = 1000;
-  while (!slot_.claim(SaveTask::kSave)) {
+  while (!members_->slot.claim(SaveTask::kSave)) {
     if (is_over()) return false;
-    if (!spares()) slot_.kill_child();
+    if (!spares()) members_->slot.kill_child();
     poll();
     ::usleep(kPauseUs);
   }

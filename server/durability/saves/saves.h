@@ -8,34 +8,32 @@
 #include <functional>
 #include <memory>
 
-#include "server/durability/data/data_parts.h"
-#include "server/durability/saves/base_rewriter.h"
-#include "server/durability/saves/save_slot.h"
-#include "server/durability/saves/snapshot_saver.h"
-#include "server/durability/saves/transfer_saver.h"
-#include "server/process/ordered_mutex.h"
-
 namespace server {
 
 class AppendLog;
+class BaseRewriter;
 class DataWriter;
-class WorkReport;
+class SaveSlot;
+class SnapshotSaver;
+class TransferSaver;
+struct DataParts;
+struct SaveMachine;
 
 class Saves {
  public:
   Saves(const DataParts& parts, const DataWriter& writer, AppendLog& log,
-        SaveSlot::Machine machine);
+        const SaveMachine& machine);
   ~Saves();
   Saves(const Saves&) = delete;
   Saves& operator=(const Saves&) = delete;
 
-  SaveSlot& slot() { return slot_; }
-  const SaveSlot& slot() const { return slot_; }
-  SnapshotSaver& snapshots() { return snapshots_; }
-  const SnapshotSaver& snapshots() const { return snapshots_; }
-  BaseRewriter& rewrites() { return rewrites_; }
-  const BaseRewriter& rewrites() const { return rewrites_; }
-  TransferSaver& transfers() { return transfers_; }
+  SaveSlot& slot();
+  const SaveSlot& slot() const;
+  SnapshotSaver& snapshots();
+  const SnapshotSaver& snapshots() const;
+  BaseRewriter& rewrites();
+  const BaseRewriter& rewrites() const;
+  TransferSaver& transfers();
 
   // If the child has ended, puts its file in place; else tells how far it is.
   void poll();
@@ -45,16 +43,12 @@ class Saves {
   bool claim_from_child(const std::function<bool()>& spares, const std::function<bool()>& is_over);
 
  private:
-  // REQUIRES: poll_mutex_.
+  // REQUIRES: poll_mutex.
   void report();
 
-  const core::Clock& clock_;
-  SaveSlot slot_;
-  SnapshotSaver snapshots_;
-  BaseRewriter rewrites_;
-  TransferSaver transfers_;
-  OrderedMutex poll_mutex_{LockRank::kChildEnd};  // one thread deals with an ended child
-  std::unique_ptr<WorkReport> report_;            // under poll_mutex_, while there is a child
+  struct Members;
+
+  const std::unique_ptr<Members> members_;
 };
 
 }  // namespace server

@@ -9,6 +9,7 @@
 #include "server/durability/data/data_writer.h"
 #include "server/durability/data/file_names.h"
 #include "server/durability/saves/save_policy.h"
+#include "server/durability/saves/save_slot.h"
 #include "server/process/log.h"
 #include "server/process/server_state.h"
 
@@ -126,6 +127,10 @@ void SnapshotSaver::start_if_due() {
 bool SnapshotSaver::is_due() const {
   return save_point_is_reached(parts_.config.text(OptionId::kSave), changes_since_save(),
                                parts_.clock.wall_ms() / 1000 - last_save_s_);
+}
+
+uint64_t SnapshotSaver::changes_since_save() const {
+  return parts_.state.changes - changes_at_save_;
 }
 
 void SnapshotSaver::note_loaded() {

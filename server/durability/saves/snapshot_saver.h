@@ -14,13 +14,14 @@
 
 #include "core/keyspace/locking.h"
 #include "core/result.h"
+#include "server/durability/data/data_parts.h"
 #include "server/durability/saves/save_record.h"
-#include "server/durability/saves/save_slot.h"
-#include "server/process/server_state.h"
 
 namespace server {
 
 class DataWriter;
+class SaveSlot;
+enum class SaveStart : uint8_t;
 
 class SnapshotSaver {
  public:
@@ -47,7 +48,7 @@ class SnapshotSaver {
   void note_loaded();
   SaveRecord record() const { return history_.record(); }
   int64_t last_save_s() const { return last_save_s_; }
-  uint64_t changes_since_save() const { return parts_.state.changes - changes_at_save_; }
+  uint64_t changes_since_save() const;
 
  private:
   core::Result<> fork(Locking locking);

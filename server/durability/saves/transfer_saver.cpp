@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "server/durability/data/data_writer.h"
+#include "server/durability/saves/save_slot.h"
 
 namespace server {
 

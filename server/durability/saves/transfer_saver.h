@@ -10,13 +10,17 @@
 #include <vector>
 
 #include "core/result.h"
-#include "persistence/rdb/rdb_writer.h"
-#include "server/durability/saves/save_record.h"
-#include "server/durability/saves/save_slot.h"
+
+namespace persistence {
+struct RdbReplicationInfo;
+struct RdbWriteOptions;
+}  // namespace persistence
 
 namespace server {
 
 class DataWriter;
+class SaveSlot;
+struct SaveEnd;
 
 struct SnapshotTransfer {
   // Nothing that is added after the fork may be in it (save_slot.cpp).

@@ -15,7 +15,16 @@
 #include "server/config/config.h"
 #include "server/dispatch/pause_gate.h"
 #include "server/durability/durability.h"
+#include "server/process/availability.h"
 #include "server/process/log.h"
+#include "server/replication/leader/replica_sender.h"
+#include "server/replication/leader/replica_snapshot.h"
+#include "server/replication/leader/replicas.h"
+#include "server/replication/leader/stream_pump.h"
+#include "server/replication/stream/backlog.h"
+#include "server/replication/stream/ids.h"
+#include "server/replication/stream/replication.h"
+#include "server/session/session.h"
 
 namespace server {
 namespace {
@@ -38,14 +47,15 @@ Replicas::Policy snapshot_policy(const Config& config) {
 
 }  // namespace
 
-Leader::Leader(const Replication::Parts& parts, Replication& replication, const PauseGate& pause,
+Leader::Leader(const ReplicationParts& parts, Replication& replication, const PauseGate& pause,
                AckListener& ack_listener)
     : parts_(parts),
       replication_(replication),
       pause_(pause),
       ack_listener_(ack_listener),
       backlog_(replication.backlog()),
-      pump_(backlog_, parts_.clock) {
+      pump_(std::make_unique<StreamPump>(backlog_, parts_.clock)),
+      replicas_(std::make_unique<Replicas>()) {
   for (const OptionId id : {OptionId::kMinReplicasToWrite, OptionId::kMinReplicasMaxLag}) {
     parts_.config.on_change(id, [this]() -> core::Result<> {
       update_write_gate();
@@ -62,7 +72,7 @@ Leader::~Leader() {
 }
 
 void Leader::start() {
-  backlog_.on_append = [this] { pump_.wake(); };
+  backlog_.on_append = [this] { pump_->wake(); };
   last_replica_us_ = parts_.clock.monotonic_us();
   thread_ = std::thread([this] { run(); });
 }
@@ -73,7 +83,7 @@ void Leader::stop() {
     const std::scoped_lock lock(mutex_);
     is_stopping_ = true;
   }
-  pump_.interrupt();
+  pump_->interrupt();
   thread_.join();
 }
 
@@ -95,13 +105,13 @@ core::Result<> Leader::attach(const std::shared_ptr<Session>& session, const Req
       // The child that writes straight into sockets cannot write TLS records: their sequence is
       // this process'.
       if (session->socket.tls != nullptr) traits.takes_eof_mark = false;
-      replicas_.add(session->id, traits, !request.is_sync, now_us);
+      replicas_->add(session->id, traits, !request.is_sync, now_us);
       log_notice("Replica {} asks for a full synchronization", session->address);
     }
     links_[session->id] = std::move(link);
     update_write_gate_locked(now_us);
   }
-  pump_.interrupt();
+  pump_->interrupt();
   return {};
 }
 
@@ -115,7 +125,7 @@ bool Leader::try_partial(const std::shared_ptr<ReplicaSender>& link, const Reque
   link->offset = offset;
   const Session& session = *link->session;
   link->say(session.replica.knows_psync2 ? "+CONTINUE " + ids.id + "\r\n" : "+CONTINUE\r\n");
-  replicas_.add_online(session.id, session.replica, offset, now_us);
+  replicas_->add_online(session.id, session.replica, offset, now_us);
   ++counters_.partial_syncs;
   log_notice("Replica {} goes on at offset {}, {} bytes behind", session.address, offset,
              backlog_.end_offset() - std::min(offset, backlog_.end_offset()));
@@ -129,7 +139,7 @@ void Leader::detach(uint64_t session_id) {
 }
 
 void Leader::forget(uint64_t id) {
-  replicas_.remove(id);
+  replicas_->remove(id);
   const auto found = links_.find(id);
   if (found == links_.end()) return;
   if (found->second->cursor) backlog_.detach(*found->second->cursor);
@@ -162,50 +172,50 @@ void Leader::ack(uint64_t session_id, uint64_t offset, std::optional<uint64_t> s
     // Nobody has what is not written yet: WAIT would believe it of all writes to come.
     const uint64_t end = backlog_.end_offset();
     if (synced) synced = std::min(*synced, end);
-    is_new = replicas_.ack(session_id, std::min(offset, end), synced, now_us);
+    is_new = replicas_->ack(session_id, std::min(offset, end), synced, now_us);
     update_write_gate_locked(now_us);
   }
   if (is_new) {
-    pump_.interrupt();
+    pump_->interrupt();
   }
   ack_listener_.on_ack();
 }
 
 int64_t Leader::count_acked(uint64_t offset) const {
   const std::scoped_lock lock(mutex_);
-  return replicas_.count_acked(offset);
+  return replicas_->count_acked(offset);
 }
 
 int64_t Leader::count_synced(uint64_t offset) const {
   const std::scoped_lock lock(mutex_);
-  return replicas_.count_synced(offset);
+  return replicas_->count_synced(offset);
 }
 
 void Leader::request_acks() {
   acks_are_wanted_ = true;
-  pump_.wake();
+  pump_->wake();
 }
 
 size_t Leader::count() const {
   const std::scoped_lock lock(mutex_);
-  return replicas_.size();
+  return replicas_->size();
 }
 
 int64_t Leader::count_good() const {
   const std::scoped_lock lock(mutex_);
-  return replicas_.count_good(parts_.config.integer(OptionId::kMinReplicasMaxLag),
-                              parts_.clock.monotonic_us());
+  return replicas_->count_good(parts_.config.integer(OptionId::kMinReplicasMaxLag),
+                               parts_.clock.monotonic_us());
 }
 
 std::vector<Leader::Description> Leader::describe() const {
   const std::scoped_lock lock(mutex_);
   const int64_t now_us = parts_.clock.monotonic_us();
   std::vector<Description> all;
-  for (const auto& [id, replica] : replicas_.all()) {
+  for (const auto& [id, replica] : replicas_->all()) {
     const auto link = links_.find(id);
     if (link == links_.end()) continue;
     const ReplicaTraits& traits = replica.traits;
-    const bool is_online = replica.state == Replica::State::kOnline;
+    const bool is_online = replica.state == ReplicaState::kOnline;
     all.push_back(
         {traits.address.empty() ? host_of(link->second->session->address) : traits.address,
          traits.port, traits.node_id, replica.state, replica.acked,
@@ -230,7 +240,7 @@ void Leader::update_write_gate_locked(int64_t now_us) {
   const int64_t wanted = parts_.config.integer(OptionId::kMinReplicasToWrite);
   const int64_t lag_s = parts_.config.integer(OptionId::kMinReplicasMaxLag);
   const bool are_too_few = wanted > 0 && lag_s > 0 && !replication_.is_replica() &&
-                           replicas_.count_good(lag_s, now_us) < wanted;
+                           replicas_->count_good(lag_s, now_us) < wanted;
   Availability& availability = parts_.durability.availability;
   if (are_too_few) {
     availability.begin(Availability::kTooFewReplicas);
@@ -242,27 +252,27 @@ void Leader::update_write_gate_locked(int64_t now_us) {
 void Leader::run() {
   pthread_setname_np(pthread_self(), "leader");
   while (true) {
-    std::optional<Replicas::Batch> batch;
+    std::optional<ReplicaBatch> batch;
     {
       const std::scoped_lock lock(mutex_);
       if (is_stopping_) return;
       const int64_t now_us = parts_.clock.monotonic_us();
       if (snapshot_ && snapshot_->result) finish_snapshot(now_us);
       if (!snapshot_ && now_us >= next_snapshot_us_) {
-        batch = replicas_.due(snapshot_policy(parts_.config), now_us);
+        batch = replicas_->due(snapshot_policy(parts_.config), now_us);
       }
     }
     if (batch) begin_snapshot(*batch);
     const auto flows = step();
-    finish(pump_.pump(flows));
+    finish(pump_->pump(flows));
     constexpr int kTickMs = 100;
     constexpr int kIdleMs = 1000;
-    pump_.sleep(flows, count() == 0 ? kIdleMs : kTickMs,
-                [this] { return acks_are_wanted_.load(); });
+    pump_->sleep(flows, count() == 0 ? kIdleMs : kTickMs,
+                 [this] { return acks_are_wanted_.load(); });
   }
 }
 
-std::vector<StreamPump::Flow> Leader::step() {
+std::vector<StreamFlow> Leader::step() {
   const std::scoped_lock lock(mutex_);
   const int64_t now_us = parts_.clock.monotonic_us();
   add_to_stream(now_us);
@@ -271,13 +281,13 @@ std::vector<StreamPump::Flow> Leader::step() {
     on_second(now_us);
   }
   drop_slow_replicas(now_us);
-  std::vector<StreamPump::Flow> flows;
+  std::vector<StreamFlow> flows;
   for (const auto& [id, link] : links_) {
-    const Replica* const replica = replicas_.find(id);
+    const Replica* const replica = replicas_->find(id);
     // While a child writes into the socket, nobody else may.
     const bool child_owns_socket =
-        replica->state == Replica::State::kSnapshot && replica->form == SnapshotForm::kMarked;
-    if (!child_owns_socket) flows.push_back({link, replica->state == Replica::State::kOnline});
+        replica->state == ReplicaState::kSnapshot && replica->form == SnapshotForm::kMarked;
+    if (!child_owns_socket) flows.push_back({link, replica->state == ReplicaState::kOnline});
   }
   return flows;
 }
@@ -285,7 +295,7 @@ std::vector<StreamPump::Flow> Leader::step() {
 void Leader::add_to_stream(int64_t now_us) {
   // Taken whatever follows: the thread does not sleep while it stands.
   const bool acks_are_wanted = acks_are_wanted_.exchange(false);
-  if (replication_.is_replica() || replicas_.empty()) return;
+  if (replication_.is_replica() || replicas_->empty()) return;
   // Before the process ends the stream must end where the snapshot does. A failover needs what is
   // added here, and a shutdown that waits: replicas are asked, and live on meanwhile.
   const bool may_add = !pause_.has(PauseGate::Hold::kEnding) &&
@@ -303,15 +313,16 @@ void Leader::on_second(int64_t now_us) {
   for (const auto& [id, link] : links_) {
     // Lines without a command count as a sign of life: a replica sends them while it loads.
     const int64_t silent_ms = parts_.clock.wall_ms() - link->session->last_interaction_ms.load();
-    const Replica* const replica = replicas_.find(id);
-    if (replica->state == Replica::State::kAwaitsAck && silent_ms < core::kSecondUs / 1000) {
-      replicas_.heard(id, now_us);
+    const Replica* const replica = replicas_->find(id);
+    if (replica->state == ReplicaState::kAwaitsAck && silent_ms < core::kSecondUs / 1000) {
+      replicas_->heard(id, now_us);
     }
   }
-  for (const auto id : replicas_.timed_out(parts_.config.integer(OptionId::kReplTimeout), now_us)) {
+  for (const auto id :
+       replicas_->timed_out(parts_.config.integer(OptionId::kReplTimeout), now_us)) {
     drop(id, "nothing was heard of it for repl-timeout");
   }
-  for (const auto id : replicas_.keep_alive()) links_.at(id)->say("\n");
+  for (const auto id : replicas_->keep_alive()) links_.at(id)->say("\n");
   update_write_gate_locked(now_us);
   const int64_t ttl_s = parts_.config.integer(OptionId::kReplBacklogTtl);
   if (links_.empty() && ttl_s > 0 && backlog_.is_active() && !replication_.is_replica() &&
@@ -336,14 +347,13 @@ void Leader::drop_slow_replicas(int64_t now_us) {
       drop(id, "it is too far behind (client-output-buffer-limit)");
       return;
     }
-    if (replicas_.find(id)->state == Replica::State::kFile &&
-        now_us - link->moved_us > timeout_us) {
+    if (replicas_->find(id)->state == ReplicaState::kFile && now_us - link->moved_us > timeout_us) {
       return drop(id, "it takes nothing of its snapshot");
     }
   }
 }
 
-void Leader::finish(const StreamPump::Outcome& outcome) {
+void Leader::finish(const PumpOutcome& outcome) {
   counters_.output_bytes += outcome.sent_bytes;
   if (outcome.file_sent.empty() && outcome.gone.empty()) return;
   const std::scoped_lock lock(mutex_);

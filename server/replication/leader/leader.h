@@ -29,16 +29,29 @@
 #include <thread>
 #include <vector>
 
-#include "server/replication/leader/replica_sender.h"
-#include "server/replication/leader/replicas.h"
-#include "server/replication/leader/stream_pump.h"
-#include "server/replication/stream/backlog.h"
-#include "server/replication/stream/replication.h"
-#include "server/session/session.h"
+#include "core/result.h"
+#include "server/process/ordered_mutex.h"
+#include "server/replication/leader/replica_state.h"
+#include "server/replication/stream/replication_parts.h"
+#include "server/replication/stream/stream_listener.h"
+
+namespace persistence {
+struct RdbReplicationInfo;
+}
 
 namespace server {
 
+class Backlog;
 class PauseGate;
+class ReplicaSender;
+class Replicas;
+class Replication;
+class Session;
+class StreamPump;
+struct PumpOutcome;
+struct ReplicaBatch;
+struct ReplicaSnapshot;
+struct StreamFlow;
 
 // Notified of replicas' acknowledgements, on the I/O thread of that replica.
 class AckListener {
@@ -68,12 +81,12 @@ class Leader final : public StreamListener {
     std::string address;
     uint16_t port = 0;
     std::string node_id;  // in a cluster
-    Replica::State state = Replica::State::kWaits;
+    ReplicaState state = ReplicaState::kWaits;
     uint64_t acked = 0;
     int64_t lag_s = 0;
   };
 
-  Leader(const Replication::Parts& parts, Replication& replication, const PauseGate& pause,
+  Leader(const ReplicationParts& parts, Replication& replication, const PauseGate& pause,
          AckListener& ack_listener);
   ~Leader();
   Leader(const Leader&) = delete;
@@ -107,17 +120,11 @@ class Leader final : public StreamListener {
 
  private:
   using LinkPtr = std::shared_ptr<ReplicaSender>;
-  // A snapshot on its way.
-  struct Snapshot {
-    Replicas::Batch batch;
-    std::string path;  // of its file
-    std::optional<core::Result<>> result;
-  };
 
   void run();
   // One pass: decides which bytes go to which replica.
-  std::vector<StreamPump::Flow> step();
-  void finish(const StreamPump::Outcome& outcome);
+  std::vector<StreamFlow> step();
+  void finish(const PumpOutcome& outcome);
 
   // REQUIRES for all: mutex_.
   bool try_partial(const std::shared_ptr<ReplicaSender>& link, const Request& request,
@@ -130,28 +137,28 @@ class Leader final : public StreamListener {
   void update_write_gate_locked(int64_t now_us);
 
   // Snapshots, in leader_snapshots.cpp. Not by a thread that holds stripes.
-  void begin_snapshot(const Replicas::Batch& batch);
+  void begin_snapshot(const ReplicaBatch& batch);
   // The sockets to send to. They stay open until the fork: else a number could be another's then.
   core::Result<std::vector<LinkPtr>> prepare_snapshot(
       const persistence::RdbReplicationInfo& position);
   // REQUIRES: mutex_.
   void finish_snapshot(int64_t now_us);
-  void send_file(Replicas::Id id, const std::string& path);
-  void finish_file(Replicas::Id id);
+  void send_file(uint64_t id, const std::string& path);
+  void finish_file(uint64_t id);
 
-  const Replication::Parts parts_;
+  const ReplicationParts parts_;
   Replication& replication_;
   const PauseGate& pause_;
   AckListener& ack_listener_;
   Backlog& backlog_;
   Counters counters_;
-  StreamPump pump_;
+  const std::unique_ptr<StreamPump> pump_;
   std::atomic<bool> acks_are_wanted_{false};
 
   mutable OrderedMutex mutex_{LockRank::kLeader};  // guards the members below
-  Replicas replicas_;
+  const std::unique_ptr<Replicas> replicas_;
   std::map<uint64_t, LinkPtr> links_;
-  std::optional<Snapshot> snapshot_;
+  std::unique_ptr<ReplicaSnapshot> snapshot_;  // on its way
   bool is_stopping_ = false;
   int64_t next_snapshot_us_ = 0;
   int64_t next_second_us_ = 0;

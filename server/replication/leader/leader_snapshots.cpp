@@ -17,16 +17,21 @@
 #include "server/durability/data/file_names.h"
 #include "server/durability/durability.h"
 #include "server/durability/saves/saves.h"
+#include "server/durability/saves/transfer_saver.h"
 #include "server/process/log.h"
 #include "server/replication/leader/leader.h"
+#include "server/replication/leader/replica_sender.h"
+#include "server/replication/leader/replica_snapshot.h"
 #include "server/replication/leader/socket_sink.h"
+#include "server/replication/leader/stream_pump.h"
+#include "server/replication/stream/backlog.h"
 #include "server/replication/stream/replication.h"
 
 namespace server {
 namespace {
 
 // Runs in the child.
-core::Result<> write_snapshot(const Replication::Parts& parts, const Replicas::Batch& batch,
+core::Result<> write_snapshot(const ReplicationParts& parts, const ReplicaBatch& batch,
                               const std::string& path, const std::string& mark,
                               const std::vector<int>& descriptors,
                               persistence::RdbWriteOptions options) {
@@ -47,13 +52,13 @@ core::Result<> write_snapshot(const Replication::Parts& parts, const Replicas::B
 
 }  // namespace
 
-void Leader::begin_snapshot(const Replicas::Batch& batch) {
+void Leader::begin_snapshot(const ReplicaBatch& batch) {
   const std::string mark = random_id();
   // The child has a process id of its own: the file is named here.
   const std::string path = temporary_transfer();
   {
     const std::scoped_lock lock(mutex_);
-    snapshot_ = Snapshot{batch, path, std::nullopt};
+    snapshot_ = std::make_unique<ReplicaSnapshot>(ReplicaSnapshot{batch, path, std::nullopt});
   }
   std::vector<LinkPtr> receivers;
   std::vector<int> descriptors;
@@ -76,7 +81,7 @@ void Leader::begin_snapshot(const Replicas::Batch& batch) {
       const std::scoped_lock lock(mutex_);
       if (snapshot_) snapshot_->result = result;
     }
-    pump_.interrupt();
+    pump_->interrupt();
   };
   const auto started = parts_.durability.saves().transfers().start(std::move(transfer));
   if (started) return;
@@ -96,7 +101,7 @@ core::Result<std::vector<Leader::LinkPtr>> Leader::prepare_snapshot(
   const auto offset = static_cast<uint64_t>(position.offset);
   const std::string line = fmt::format("+FULLRESYNC {} {}\r\n", position.id, position.offset);
   std::vector<LinkPtr> receivers;
-  const Replicas::Batch& batch = snapshot_->batch;
+  const ReplicaBatch& batch = snapshot_->batch;
   for (const auto id : batch.ids) {
     const auto found = links_.find(id);
     if (found == links_.end()) continue;
@@ -116,20 +121,20 @@ core::Result<std::vector<Leader::LinkPtr>> Leader::prepare_snapshot(
   if (receivers.empty()) return core::Error{"ERR no replica is left"};
   // The stream behind the snapshot must say which database it begins with.
   replication_.restate_database();
-  replicas_.begin(batch, parts_.clock.monotonic_us());
+  replicas_->begin(batch, parts_.clock.monotonic_us());
   log_notice("A snapshot for {} replicas begins at offset {}, {}", receivers.size(), offset,
              batch.form == SnapshotForm::kMarked ? "into their sockets" : "by way of a file");
   return receivers;
 }
 
 void Leader::finish_snapshot(int64_t now_us) {
-  const Snapshot snapshot = std::move(*snapshot_);
+  const ReplicaSnapshot snapshot = std::move(*snapshot_);
   snapshot_.reset();
   const bool is_file = snapshot.batch.form == SnapshotForm::kFile;
   if (!*snapshot.result) {
     const std::string& reason = snapshot.result->error().message;
-    const bool is_wanted = std::ranges::any_of(
-        snapshot.batch.ids, [this](Replicas::Id id) { return links_.contains(id); });
+    const bool is_wanted = std::ranges::any_of(snapshot.batch.ids,
+                                               [this](uint64_t id) { return links_.contains(id); });
     if (is_wanted) {
       log_warning("A snapshot for replicas failed: {}", reason);
     } else {
@@ -139,12 +144,12 @@ void Leader::finish_snapshot(int64_t now_us) {
     for (const auto id : snapshot.batch.ids) drop(id, "its snapshot failed");
     return;
   }
-  for (const auto id : replicas_.finish_snapshot(snapshot.batch, now_us)) {
+  for (const auto id : replicas_->finish_snapshot(snapshot.batch, now_us)) {
     const LinkPtr link = links_.at(id);
     link->moved_us = now_us;
     if (is_file) {
       send_file(id, snapshot.path);
-    } else if (replicas_.find(id)->traits.wants_snapshot_only) {
+    } else if (replicas_->find(id)->traits.wants_snapshot_only) {
       log_notice("{} has its snapshot, all that it wanted", link->session->address);
       drop(id, "");
     }
@@ -154,7 +159,7 @@ void Leader::finish_snapshot(int64_t now_us) {
   update_write_gate_locked(now_us);
 }
 
-void Leader::send_file(Replicas::Id id, const std::string& path) {
+void Leader::send_file(uint64_t id, const std::string& path) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat status {};
   if (!file.is_open() || ::fstat(file.get(), &status) != 0) {
@@ -165,12 +170,12 @@ void Leader::send_file(Replicas::Id id, const std::string& path) {
   link.send_file(std::move(file), static_cast<uint64_t>(status.st_size));
 }
 
-void Leader::finish_file(Replicas::Id id) {
-  const Replica* const replica = replicas_.find(id);
+void Leader::finish_file(uint64_t id) {
+  const Replica* const replica = replicas_->find(id);
   if (replica == nullptr) return;
   if (replica->traits.wants_snapshot_only) return drop(id, "");
   const int64_t now_us = parts_.clock.monotonic_us();
-  replicas_.go_online(id, now_us);
+  replicas_->go_online(id, now_us);
   update_write_gate_locked(now_us);
 }
 

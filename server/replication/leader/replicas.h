@@ -17,6 +17,7 @@
 #include <optional>
 #include <vector>
 
+#include "server/replication/leader/replica_state.h"
 #include "server/session/session.h"
 
 namespace server {
@@ -28,13 +29,7 @@ enum class SnapshotForm : uint8_t {
 };
 
 struct Replica {
-  enum class State : uint8_t {
-    kWaits,      // for a snapshot to begin
-    kSnapshot,   // which a child is writing
-    kFile,       // which is being sent
-    kAwaitsAck,  // the mark was sent: the stream begins when the replica says that it has loaded
-    kOnline,
-  };
+  using State = ReplicaState;
 
   ReplicaTraits traits;
   bool sends_acks = true;  // one that asked by SYNC may never do so
@@ -47,6 +42,15 @@ struct Replica {
   uint64_t synced = 0;
 };
 
+// Replicas that one snapshot is for.
+struct ReplicaBatch {
+  std::vector<uint64_t> ids;  // of their sessions
+  SnapshotForm form = SnapshotForm::kMarked;
+  bool has_keys = true;
+  // Somebody judges again what the stream says: the snapshot must hold nothing of what follows.
+  bool is_exact = false;
+};
+
 class Replicas {
  public:
   using Id = uint64_t;  // of the session
@@ -55,14 +59,7 @@ class Replicas {
     int64_t delay_s = 0;
     int64_t count_max = 0;  // with so many a diskless snapshot waits no longer; 0 is never
   };
-  // Replicas that one snapshot is for.
-  struct Batch {
-    std::vector<Id> ids;
-    SnapshotForm form = SnapshotForm::kMarked;
-    bool has_keys = true;
-    // Somebody judges again what the stream says: the snapshot must hold nothing of what follows.
-    bool is_exact = false;
-  };
+  using Batch = ReplicaBatch;
 
   void add(Id id, const ReplicaTraits& traits, bool sends_acks, int64_t now_us);
   void add_online(Id id, const ReplicaTraits& traits, uint64_t offset, int64_t now_us);

@@ -19,19 +19,24 @@
 
 namespace server {
 
+// A replica to send to.
+struct StreamFlow {
+  std::shared_ptr<ReplicaSender> link;
+  bool has_stream = false;  // else only what comes before the stream
+};
+
+// What a pass has met, for the caller to handle.
+struct PumpOutcome {
+  std::vector<std::shared_ptr<ReplicaSender>> file_sent;
+  std::vector<std::shared_ptr<ReplicaSender>> gone;
+  uint64_t sent_bytes = 0;
+};
+
 class StreamPump {
  public:
   using LinkPtr = std::shared_ptr<ReplicaSender>;
-  struct Flow {
-    LinkPtr link;
-    bool has_stream = false;  // else only what comes before the stream
-  };
-  // Events for the caller to handle.
-  struct Outcome {
-    std::vector<LinkPtr> file_sent;
-    std::vector<LinkPtr> gone;
-    uint64_t sent_bytes = 0;
-  };
+  using Flow = StreamFlow;
+  using Outcome = PumpOutcome;
 
   StreamPump(Backlog& backlog, const core::Clock& clock);
 

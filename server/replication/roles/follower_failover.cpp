@@ -22,7 +22,7 @@ std::vector<Failover::Candidate> candidates_of(const Leader& leader) {
     // What cannot be followed cannot lead: it listens nowhere, or came by a unix socket.
     if (replica.port == 0 || !is_host(replica.address)) continue;
     candidates.push_back(
-        {{replica.address, replica.port}, replica.state == Replica::State::kOnline, replica.acked});
+        {{replica.address, replica.port}, replica.state == ReplicaState::kOnline, replica.acked});
   }
   return candidates;
 }

@@ -7,7 +7,10 @@
 #include "server/config/config.h"
 #include "server/durability/durability.h"
 #include "server/durability/log/append_log.h"
+#include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
+#include "server/durability/saves/snapshot_saver.h"
+#include "server/process/availability.h"
 #include "server/process/log.h"
 #include "server/replication/leader/leader.h"
 #include "server/replication/stream/replication.h"
@@ -89,7 +92,7 @@ bool Shutdown::wait_is_over() const {
   const auto replicas = parts_.leader.describe();
   // No snapshot begins any more for those that need one first.
   return std::ranges::all_of(replicas, [this](const Leader::Description& replica) {
-    return replica.state == Replica::State::kWaits || replica.acked >= *wanted_offset_;
+    return replica.state == ReplicaState::kWaits || replica.acked >= *wanted_offset_;
   });
 }
 

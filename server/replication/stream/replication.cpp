@@ -7,12 +7,18 @@
 #include "server/config/config.h"
 #include "server/durability/durability.h"
 #include "server/process/server_state.h"
+#include "server/replication/stream/backlog.h"
+#include "server/replication/stream/own_expiries.h"
+#include "server/replication/stream/stream_listener.h"
 
 namespace server {
 
-Replication::Replication(const Parts& parts) : parts_(parts) {
+Replication::Replication(const Parts& parts)
+    : parts_(parts),
+      backlog_(std::make_unique<Backlog>()),
+      own_expiries_(std::make_unique<OwnExpiries>()) {
   const auto apply_backlog_size = [this]() -> core::Result<> {
-    backlog_.set_size(static_cast<uint64_t>(parts_.config.integer(OptionId::kReplBacklogSize)));
+    backlog_->set_size(static_cast<uint64_t>(parts_.config.integer(OptionId::kReplBacklogSize)));
     return {};
   };
   (void)apply_backlog_size();
@@ -31,6 +37,22 @@ Replication::Replication(const Parts& parts) : parts_(parts) {
 Replication::~Replication() {
   parts_.durability.set_stream(nullptr);
   parts_.journal.set_second_sink(nullptr);
+}
+
+bool Replication::is_replica() const {
+  return parts_.state.is_replica.load(std::memory_order_acquire);
+}
+
+uint64_t Replication::offset() const {
+  return backlog_->end_offset();
+}
+
+void Replication::note_own_change() {
+  if (parts_.config.flag(OptionId::kReplicaReadOnly)) has_own_changes_ = true;
+}
+
+void Replication::note_own_key(unsigned database, std::string_view key) {
+  if (!parts_.config.flag(OptionId::kReplicaReadOnly)) own_expiries_->note(database, key);
 }
 
 void Replication::restate_database() {
@@ -52,29 +74,29 @@ void Replication::restore(const persistence::RdbReplicationInfo& position) {
     ids_.id = position.id;
     if (!is_replica()) ids_.shift(offset);
   }
-  backlog_.begin(offset);
-  if (!is_replica()) parts_.journal.set_second_sink(&backlog_);
+  backlog_->begin(offset);
+  if (!is_replica()) parts_.journal.set_second_sink(backlog_.get());
 }
 
 void Replication::begin_backlog() {
   const std::scoped_lock role_lock(role_mutex_);
-  if (backlog_.is_active()) return;
-  if (is_replica()) return backlog_.begin(backlog_.end_offset());
+  if (backlog_->is_active()) return;
+  if (is_replica()) return backlog_->begin(backlog_->end_offset());
   {
     // What was written without a backlog counts in no offset: this is another history.
     const std::scoped_lock lock(ids_mutex_);
     ids_.begin_anew();
   }
-  backlog_.begin(backlog_.end_offset());
+  backlog_->begin(backlog_->end_offset());
   parts_.journal.restate_database();
-  parts_.journal.set_second_sink(&backlog_);
+  parts_.journal.set_second_sink(backlog_.get());
 }
 
 void Replication::end_backlog() {
   const std::scoped_lock role_lock(role_mutex_);
   if (is_replica()) return;
   parts_.journal.set_second_sink(nullptr);
-  backlog_.end();
+  backlog_->end();
   const std::scoped_lock lock(ids_mutex_);
   ids_.begin_anew();
 }
@@ -87,7 +109,7 @@ void Replication::hold_stream() {
 void Replication::release_stream() {
   const std::scoped_lock role_lock(role_mutex_);
   // What a replica applies is in its leader's stream already.
-  if (!is_replica() && backlog_.is_active()) parts_.journal.set_second_sink(&backlog_);
+  if (!is_replica() && backlog_->is_active()) parts_.journal.set_second_sink(backlog_.get());
 }
 
 void Replication::set_role(bool is_replica) {
@@ -101,7 +123,7 @@ void Replication::become_replica() {
     parts_.journal.set_second_sink(nullptr);
     set_role(true);
     link_is_up_ = false;
-    if (!backlog_.is_active()) backlog_.begin(backlog_.end_offset());
+    if (!backlog_->is_active()) backlog_->begin(backlog_->end_offset());
   }
   update_availability();
 }
@@ -118,13 +140,13 @@ void Replication::become_leader() {
   }
   stream_is_foreign_ = false;
   has_own_changes_ = false;
-  own_expiries_.clear();
+  own_expiries_->clear();
   {
     const std::scoped_lock role_lock(role_mutex_);
     set_role(false);
-    if (!backlog_.is_active()) backlog_.begin(backlog_.end_offset());
+    if (!backlog_->is_active()) backlog_->begin(backlog_->end_offset());
     parts_.journal.restate_database();
-    parts_.journal.set_second_sink(&backlog_);
+    parts_.journal.set_second_sink(backlog_.get());
   }
   update_availability();
   tell_stream_replaced();
@@ -135,11 +157,11 @@ void Replication::adopt(const persistence::RdbReplicationInfo& position) {
     const std::scoped_lock lock(ids_mutex_);
     ids_ = {position.id, std::string(kReplicationIdSize, '0'), -1};
   }
-  backlog_.begin(static_cast<uint64_t>(position.offset));
+  backlog_->begin(static_cast<uint64_t>(position.offset));
   stream_database_ = static_cast<unsigned>(position.stream_database);
   stream_is_foreign_ = position.is_foreign;
   has_own_changes_ = false;
-  own_expiries_.clear();
+  own_expiries_->clear();
   tell_stream_replaced();
 }
 
@@ -159,7 +181,7 @@ void Replication::continue_as(std::string_view new_id) {
 
 void Replication::append_applied(std::string_view bytes, unsigned database) {
   stream_database_ = database;
-  backlog_.append(bytes);
+  backlog_->append(bytes);
 }
 
 void Replication::set_link_up(bool is_up) {
@@ -187,11 +209,11 @@ void Replication::tell_stream_replaced() const {
 }
 
 std::optional<persistence::RdbReplicationInfo> Replication::position() const {
-  if (!backlog_.is_active()) return std::nullopt;
+  if (!backlog_->is_active()) return std::nullopt;
   // A leader states its database before the next command.
   const auto database = is_replica() ? stream_database_.load() : 0;
   return persistence::RdbReplicationInfo{
-      database, ids().id, static_cast<int64_t>(backlog_.end_offset()), stream_is_foreign_};
+      database, ids().id, static_cast<int64_t>(backlog_->end_offset()), stream_is_foreign_};
 }
 
 }  // namespace server

@@ -14,41 +14,37 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "server/config/config.h"
 #include "server/dispatch/own_changes.h"
-#include "server/durability/data/data_parts.h"
 #include "server/durability/data/stream_position.h"
-#include "server/process/server_state.h"
-#include "server/replication/stream/backlog.h"
 #include "server/replication/stream/ids.h"
-#include "server/replication/stream/own_expiries.h"
-#include "server/replication/stream/stream_listener.h"
+#include "server/replication/stream/replication_parts.h"
 
 namespace server {
 
-class Durability;
+class Backlog;
+class OwnExpiries;
+class StreamListener;
 
 class Replication final : public StreamPosition, public OwnChanges {
  public:
-  struct Parts : DataParts {
-    Durability& durability;
-  };
+  using Parts = ReplicationParts;
 
   explicit Replication(const Parts& parts);
   ~Replication();
   Replication(const Replication&) = delete;
   Replication& operator=(const Replication&) = delete;
 
-  bool is_replica() const { return parts_.state.is_replica.load(std::memory_order_acquire); }
+  bool is_replica() const;
   ReplicationIds ids() const;
-  uint64_t offset() const { return backlog_.end_offset(); }
-  Backlog& backlog() { return backlog_; }
-  const Backlog& backlog() const { return backlog_; }
+  uint64_t offset() const;
+  Backlog& backlog() { return *backlog_; }
+  const Backlog& backlog() const { return *backlog_; }
 
   // The part that serves this server's replicas; null for none. It registers itself.
   void set_listener(StreamListener* listener) { listener_ = listener; }
@@ -87,16 +83,12 @@ class Replication final : public StreamPosition, public OwnChanges {
   void set_link_up(bool is_up);
   bool link_is_up() const { return link_is_up_; }
   // A client has changed a key although this is a replica: it had begun while this was a leader.
-  void note_own_change() override {
-    if (parts_.config.flag(OptionId::kReplicaReadOnly)) has_own_changes_ = true;
-  }
+  void note_own_change() override;
   // The leader's bytes could not be applied: asking for them again would not help.
   void note_divergence() { has_own_changes_ = true; }
   // A writable replica: a client has changed this key of its own.
-  void note_own_key(unsigned database, std::string_view key) override {
-    if (!parts_.config.flag(OptionId::kReplicaReadOnly)) own_expiries_.note(database, key);
-  }
-  OwnExpiries& own_expiries() { return own_expiries_; }
+  void note_own_key(unsigned database, std::string_view key) override;
+  OwnExpiries& own_expiries() { return *own_expiries_; }
   // Only a full sync makes this a copy of its leader again.
   bool has_own_changes() const { return has_own_changes_; }
 
@@ -141,8 +133,8 @@ class Replication final : public StreamPosition, public OwnChanges {
   OrderedMutex role_mutex_{LockRank::kRole};
   mutable OrderedMutex ids_mutex_{LockRank::kStreamIds};  // guards ids_
   ReplicationIds ids_;
-  Backlog backlog_;
-  OwnExpiries own_expiries_;
+  const std::unique_ptr<Backlog> backlog_;
+  const std::unique_ptr<OwnExpiries> own_expiries_;
   StreamListener* listener_ = nullptr;
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "server/durability/durability.h"
+#include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
 
 #include <gtest/gtest.h>
@@ -9,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/durability/saves/snapshot_saver.h"
 #include "tests/support/durable_process.h"
 
 namespace server {

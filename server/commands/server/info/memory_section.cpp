@@ -11,6 +11,7 @@
 #include "server/config/config.h"
 #include "server/process/allocator.h"
 #include "server/process/memory_monitor.h"
+#include "server/replication/stream/backlog.h"
 #include "server/replication/stream/replication.h"
 #include "server/session/clients.h"
 

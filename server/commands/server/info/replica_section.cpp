@@ -9,6 +9,7 @@
 #include "server/config/config.h"
 #include "server/durability/durability.h"
 #include "server/durability/log/append_log.h"
+#include "server/process/availability.h"
 #include "server/replication/roles/follower.h"
 #include "server/replication/stream/replication.h"
 

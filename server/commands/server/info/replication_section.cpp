@@ -8,21 +8,22 @@
 #include "server/config/config.h"
 #include "server/replication/leader/leader.h"
 #include "server/replication/roles/follower.h"
+#include "server/replication/stream/backlog.h"
 #include "server/replication/stream/replication.h"
 
 namespace server::info {
 namespace {
 
 // In Redis' words. A replica that loads what it got is online for it, too.
-std::string_view state_name(Replica::State state) {
+std::string_view state_name(ReplicaState state) {
   switch (state) {
-    case Replica::State::kWaits:
-    case Replica::State::kSnapshot:
+    case ReplicaState::kWaits:
+    case ReplicaState::kSnapshot:
       return "wait_bgsave";
-    case Replica::State::kFile:
+    case ReplicaState::kFile:
       return "send_bulk";
-    case Replica::State::kAwaitsAck:
-    case Replica::State::kOnline:
+    case ReplicaState::kAwaitsAck:
+    case ReplicaState::kOnline:
       return "online";
   }
   return "";

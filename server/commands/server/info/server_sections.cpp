@@ -15,9 +15,13 @@
 #include "server/durability/durability.h"
 #include "server/durability/loading/data_loader.h"
 #include "server/durability/log/append_log.h"
+#include "server/durability/saves/base_rewriter.h"
+#include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
+#include "server/durability/saves/snapshot_saver.h"
 #include "server/process/compatibility.h"
 #include "server/process/process_facts.h"
+#include "server/process/server_state.h"
 #include "server/replication/roles/shutdown.h"
 #include "server/session/clients.h"
 

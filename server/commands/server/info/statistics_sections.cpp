@@ -2,15 +2,18 @@
 //
 // INFO about what has happened and what is stored: stats, commandstats, errorstats, keyspace, and
 // the sections of the Bloom filters.
+#include "core/clock.h"
 #include "core/keyspace/keyspace.h"
 #include "server/commands/bloom/bloom_statistics.h"
 #include "server/commands/server/info/section.h"
 #include "server/commands/services.h"
 #include "server/dispatch/registry.h"
 #include "server/durability/durability.h"
+#include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
 #include "server/process/gauges.h"
 #include "server/process/process_facts.h"
+#include "server/process/server_state.h"
 #include "server/process/statistics.h"
 #include "server/process/tick_clock.h"
 #include "server/pubsub/pub_sub.h"

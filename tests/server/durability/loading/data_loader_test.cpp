@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "server/durability/saves/snapshot_saver.h"
 #include "tests/support/durable_process.h"
 
 namespace server {

@@ -19,6 +19,7 @@
 #include "server/durability/loading/data_loader.h"
 #include "server/durability/log/append_log.h"
 #include "server/durability/saves/saves.h"
+#include "server/durability/saves/snapshot_saver.h"
 #include "tests/support/command_test.h"
 #include "tests/support/snapshots.h"
 #include "tests/support/virtual_disk.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "server/durability/loading/recovery.h"
+#include "persistence/aof/aof_directory.h"
+#include "server/durability/loading/load_figures.h"
 
 #include <gtest/gtest.h>
 

@@ -2,6 +2,8 @@
 //
 // Who writes and syncs the append log, and that nobody who waits for it is forgotten.
 #include "server/durability/log/append_log.h"
+#include "persistence/aof/aof_writer.h"
+#include "server/config/config.h"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +19,9 @@
 #include <utility>
 #include <vector>
 
+#include "server/durability/log/log_files.h"
 #include "server/durability/log/log_listener.h"
+#include "server/process/availability.h"
 #include "tests/support/virtual_disk.h"
 
 namespace server {

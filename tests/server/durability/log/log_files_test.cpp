@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "server/durability/log/log_files.h"
+#include "persistence/rdb/rdb_writer.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,9 @@
 
 #include "persistence/aof/aof_writer.h"
 #include "server/durability/durability.h"
+#include "server/durability/durability_parts.h"
 #include "server/durability/log/append_log.h"
+#include "server/durability/saves/base_rewriter.h"
 #include "server/durability/saves/saves.h"
 #include "tests/support/command_test.h"
 #include "tests/support/virtual_disk.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "server/durability/saves/snapshot_saver.h"
+#include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
 
 #include <gtest/gtest.h>

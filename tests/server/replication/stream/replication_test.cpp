@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "server/replication/stream/replication.h"
+#include "server/replication/stream/backlog.h"
 
 #include <gtest/gtest.h>
 

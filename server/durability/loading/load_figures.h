@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+//
+// LoadFigures: how far the loading of files is.
+//
+// Thread safety: written by the thread that loads, read by any. Times are monotonic.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace server {
+
+struct LoadFigures {
+  std::atomic<uint64_t> total_bytes{0};
+  std::atomic<uint64_t> loaded_bytes{0};
+  std::atomic<uint64_t> loaded_keys{0};
+  std::atomic<uint64_t> expired_keys{0};
+  std::atomic<uint64_t> foreign_keys{0};
+  std::atomic<int64_t> started_us{0};
+  // Of what has been loaded: "snapshot" or "append log", and how long it took. Null for nothing.
+  std::atomic<const char*> source{nullptr};
+  std::atomic<int64_t> took_us{0};
+
+  // Of the bytes, 0 to 1.
+  double share() const {
+    const uint64_t total = total_bytes.load();
+    const uint64_t loaded = loaded_bytes.load();
+    return loaded < total ? static_cast<double>(loaded) / static_cast<double>(total) : 1;
+  }
+};
+
+}  // namespace server

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+//
+// ReplicaSnapshot: a snapshot that a child is writing for replicas.
+//
+// Thread safety: none; Leader guards it.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/result.h"
+#include "server/replication/leader/replicas.h"
+
+namespace server {
+
+struct ReplicaSnapshot {
+  ReplicaBatch batch;
+  std::string path;                      // of its file
+  std::optional<core::Result<>> result;  // once it has ended
+};
+
+}  // namespace server

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+//
+// ReplicationParts: references to the parts that both sides of replication work on.
+//
+// Thread safety: each member says its own.
+#pragma once
+
+#include "server/durability/data/data_parts.h"
+
+namespace server {
+
+class Durability;
+
+struct ReplicationParts : DataParts {
+  Durability& durability;
+};
+
+}  // namespace server
