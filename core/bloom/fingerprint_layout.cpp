@@ -50,26 +50,6 @@ bool insert_into(const Table& table, ItemHash hash) {
          displace(table, hash);
 }
 
-template <class Table>
-void check_array(const Table& table, bool fetches, std::span<const ItemHash> hashes,
-                 std::span<bool> found) {
-  if (!fetches) {
-    for (size_t i = 0; i < hashes.size(); ++i) {
-      if (!found[i]) found[i] = table.holds(places_of(table, hashes[i]));
-    }
-    return;
-  }
-  std::array<FingerprintPlaces, kGroupItems> places;
-  for (size_t i = 0; i < hashes.size(); ++i) {
-    if (found[i]) continue;
-    places[i] = places_of(table, hashes[i]);
-    table.prefetch(places[i]);
-  }
-  for (size_t i = 0; i < hashes.size(); ++i) {
-    if (!found[i]) found[i] = table.holds(places[i]);
-  }
-}
-
 }  // namespace
 
 std::optional<Geometry> FingerprintLayout::size(uint64_t capacity, double error_rate) {
@@ -143,18 +123,14 @@ bool FingerprintLayout::is_sound(const BitArray& bits, const Geometry& geometry,
 
 void FingerprintLayout::check_group(std::span<const ArrayView> arrays,
                                     std::span<const ItemHash> hashes, std::span<bool> found) {
-  assert(hashes.size() <= kGroupItems && found.size() >= hashes.size());
-  for (const ArrayView& array : arrays) {
-    const bool fetches = array.geometry.size_bytes() >= kCachedBytes;
-    with_fingerprint_table(array.words, array.geometry,
-                           [&](const auto& table) { check_array(table, fetches, hashes, found); });
-  }
+  const FingerprintKernels& kernels = fingerprint_kernels();
+  for (const ArrayView& array : arrays) kernels.check_group(array, hashes, found);
 }
 
 Insertion FingerprintLayout::insert(uint64_t* words, const Geometry& geometry,
                                     uint64_t /*capacity*/, ItemHash hash) {
   return with_fingerprint_table(words, geometry, [&](const auto& table) {
-    if (table.holds(places_of(table, hash))) return Insertion::kPresent;
+    if (table.holds(table.places_of(hash.first, hash.second))) return Insertion::kPresent;
     return insert_into(table, hash) ? Insertion::kAdded : Insertion::kNoRoom;
   });
 }
@@ -163,27 +139,6 @@ bool FingerprintLayout::insert_new(uint64_t* words, const Geometry& geometry, ui
                                    ItemHash hash) {
   return with_fingerprint_table(words, geometry,
                                 [&](const auto& table) { return insert_into(table, hash); });
-}
-
-uint64_t FingerprintLayout::remove_group(uint64_t* words, const Geometry& geometry,
-                                         std::span<const ItemHash> hashes,
-                                         std::span<Removal> outcomes) {
-  assert(hashes.size() <= kGroupItems && outcomes.size() >= hashes.size());
-  const bool fetches = geometry.size_bytes() >= kCachedBytes;
-  uint64_t gone = 0;
-  with_fingerprint_table(words, geometry, [&](const auto& table) {
-    std::array<FingerprintPlaces, kGroupItems> places;
-    for (size_t i = 0; i < hashes.size(); ++i) {
-      places[i] = places_of(table, hashes[i]);
-      if (fetches) table.prefetch(places[i]);
-    }
-    for (size_t i = 0; i < hashes.size(); ++i) {
-      if (outcomes[i] != Removal::kAbsent || !table.free_slot(places[i])) continue;
-      outcomes[i] = Removal::kGone;
-      ++gone;
-    }
-  });
-  return gone;
 }
 
 }  // namespace core::bloom

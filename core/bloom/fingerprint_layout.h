@@ -24,27 +24,12 @@
 
 #include "core/bloom/arrays/bit_array.h"
 #include "core/bloom/arrays/fingerprint_table.h"
+#include "core/bloom/fingerprint_kernels.h"
 #include "core/bloom/hash.h"
 #include "core/bloom/native_layout.h"
 #include "core/bloom/parameters.h"
 
 namespace core::bloom {
-
-// Calls function(table) with the FingerprintTable of the narrower word that the shape allows.
-template <class Function>
-[[gnu::always_inline]] inline auto with_fingerprint_table(const uint64_t* words,
-                                                          const Geometry& geometry,
-                                                          Function&& function) {
-  const BucketShape& shape = kBucketShapes[geometry.hash_count][geometry.cell_bits];
-  const uint64_t line_count = geometry.bit_count / kLineBits;
-  return shape.is_narrow ? function(FingerprintTable<uint64_t>(words, line_count, shape))
-                         : function(FingerprintTable<uint128_t>(words, line_count, shape));
-}
-
-template <class Table>
-[[gnu::always_inline]] inline FingerprintPlaces places_of(const Table& table, ItemHash hash) {
-  return table.places(table.bucket(hash.first), table.fingerprint(hash.second));
-}
 
 struct FingerprintLayout {
   // A fingerprint of 60 bits cannot tell more apart.
@@ -103,12 +88,15 @@ struct FingerprintLayout {
   static bool is_sound(const BitArray& bits, const Geometry& geometry, uint64_t item_count);
 
   static void prefetch(const uint64_t* words, const Geometry& geometry, ItemHash hash) {
-    with_fingerprint_table(words, geometry,
-                           [&](const auto& table) { table.prefetch(places_of(table, hash)); });
+    with_fingerprint_table(words, geometry, [&](const auto& table) {
+      table.prefetch(table.places_of(hash.first, hash.second));
+    });
   }
   static bool check(const uint64_t* words, const Geometry& geometry, ItemHash hash) {
-    return with_fingerprint_table(
-        words, geometry, [&](const auto& table) { return table.holds(places_of(table, hash)); });
+    // Inline where it is little work.
+    if (const auto table = narrow_table(words, geometry))
+      return table->holds(table->places_of(hash.first, hash.second));
+    return fingerprint_kernels().check(words, geometry, hash);
   }
   // Sets found[i] of the items that are in some array; items found already are not looked up.
   static void check_group(std::span<const ArrayView> arrays, std::span<const ItemHash> hashes,
@@ -119,13 +107,17 @@ struct FingerprintLayout {
   static bool insert_new(uint64_t* words, const Geometry& geometry, uint64_t capacity,
                          ItemHash hash);
   static Removal remove(uint64_t* words, const Geometry& geometry, ItemHash hash) {
-    return with_fingerprint_table(words, geometry, [&](const auto& table) {
-      return table.free_slot(places_of(table, hash)) ? Removal::kGone : Removal::kAbsent;
-    });
+    if (const auto table = narrow_table(words, geometry)) {
+      return table->free_slot(table->places_of(hash.first, hash.second)) ? Removal::kGone
+                                                                         : Removal::kAbsent;
+    }
+    return fingerprint_kernels().remove(words, geometry, hash) ? Removal::kGone : Removal::kAbsent;
   }
   // The same for those whose outcome is kAbsent yet; returns how many it removed.
   static uint64_t remove_group(uint64_t* words, const Geometry& geometry,
-                               std::span<const ItemHash> hashes, std::span<Removal> outcomes);
+                               std::span<const ItemHash> hashes, std::span<Removal> outcomes) {
+    return fingerprint_kernels().remove_group(words, geometry, hashes, outcomes);
+  }
 };
 
 }  // namespace core::bloom

@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "core/bloom/line_kernels.h"
 
+#include <array>
+#include <cstdint>
+
 #include "core/bloom/line_walk.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
 
 namespace core::bloom {
 namespace {
@@ -62,5 +69,128 @@ const LineKernels& portable_line_kernels() {
   static constexpr LineKernels kKernels{check, mark, check_group};
   return kKernels;
 }
+
+#if defined(__x86_64__)
+namespace {
+
+// Only what is marked may use AVX2: a flag for the file would reach inline functions of others.
+#define BLOOMERY_AVX2 __attribute__((target("avx2")))
+
+// Row n has all bits set in the lanes of the first n positions. spread() leaves them in the order
+// 0 1 4 5 2 3 6 7, since AVX2 shuffles within its halves.
+using LaneRow = std::array<uint32_t, 8>;
+constexpr auto make_used_lanes() {
+  constexpr LaneRow kPositionOfLane{0, 1, 4, 5, 2, 3, 6, 7};
+  std::array<LaneRow, kMaxBitsPerLine + 1> rows{};
+  for (unsigned n = 0; n < rows.size(); ++n) {
+    for (unsigned lane = 0; lane < 8; ++lane) {
+      rows[n][lane] = kPositionOfLane[lane] < n ? ~uint32_t{0} : 0;
+    }
+  }
+  return rows;
+}
+alignas(32) constexpr auto kUsedLanes = make_used_lanes();
+
+// The seven positions of a line are looked at side by side.
+class Avx2Line {
+ public:
+  Avx2Line() = default;
+  explicit Avx2Line(const Geometry& geometry)
+      : used_lanes_(&kUsedLanes[bits_per_line(geometry)]),
+        bits_per_line_(bits_per_line(geometry)) {}
+
+  BLOOMERY_AVX2 bool all_set(const uint64_t* words, uint64_t positions) const {
+    return all_set(words, Pattern(positions));
+  }
+
+  // The bit of each position in its 32-bit word, and which word that is. A line has sixteen: three
+  // bits choose one of a half, the fourth the half.
+  struct Pattern {
+    BLOOMERY_AVX2 explicit Pattern(uint64_t positions) {
+      const __m256i spread = spread_positions(positions);
+      const __m256i shift = _mm256_and_si256(spread, _mm256_set1_epi32(31));
+      bits = _mm256_sllv_epi32(_mm256_set1_epi32(1), shift);
+      word_index = _mm256_srli_epi32(spread, 5);
+    }
+    __m256i bits;
+    __m256i word_index;
+  };
+
+  BLOOMERY_AVX2 bool all_set(const uint64_t* words, const Pattern& pattern) const {
+    const __m256i used = _mm256_load_si256(reinterpret_cast<const __m256i*>(used_lanes_->data()));
+    const __m256i wanted = _mm256_and_si256(pattern.bits, used);
+    const __m256i word_index = pattern.word_index;
+    const auto* const halves = reinterpret_cast<const __m256i*>(words);
+    const __m256i low = _mm256_permutevar8x32_epi32(_mm256_loadu_si256(halves), word_index);
+    const __m256i high = _mm256_permutevar8x32_epi32(_mm256_loadu_si256(halves + 1), word_index);
+    const __m256 is_high = _mm256_castsi256_ps(_mm256_slli_epi32(word_index, 28));
+    const __m256 chosen =
+        _mm256_blendv_ps(_mm256_castsi256_ps(low), _mm256_castsi256_ps(high), is_high);
+    return _mm256_testc_si256(_mm256_castps_si256(chosen), wanted) != 0;
+  }
+
+  BLOOMERY_AVX2 bool set(uint64_t* words, uint64_t positions) const {
+    // A shift by more than 63 gives zero, so each position leaves its bit in its own word only.
+    const __m256i one = _mm256_set1_epi64x(1);
+    const __m256i low_starts = _mm256_setr_epi64x(0, 64, 128, 192);
+    const __m256i high_starts = _mm256_setr_epi64x(256, 320, 384, 448);
+    __m256i low_mask = _mm256_setzero_si256();
+    __m256i high_mask = low_mask;
+    for (unsigned bit = 0; bit < bits_per_line_; ++bit, positions >>= 9) {
+      const __m256i position = _mm256_set1_epi64x(static_cast<int64_t>(positions & 511));
+      const __m256i low_shift = _mm256_sub_epi64(position, low_starts);
+      const __m256i high_shift = _mm256_sub_epi64(position, high_starts);
+      low_mask = _mm256_or_si256(low_mask, _mm256_sllv_epi64(one, low_shift));
+      high_mask = _mm256_or_si256(high_mask, _mm256_sllv_epi64(one, high_shift));
+    }
+    auto* const halves = reinterpret_cast<__m256i*>(words);
+    const __m256i low = _mm256_loadu_si256(halves);
+    const __m256i high = _mm256_loadu_si256(halves + 1);
+    _mm256_storeu_si256(halves, _mm256_or_si256(low, low_mask));
+    _mm256_storeu_si256(halves + 1, _mm256_or_si256(high, high_mask));
+    return (_mm256_testc_si256(low, low_mask) & _mm256_testc_si256(high, high_mask)) == 0;
+  }
+
+ private:
+  // One position per 32-bit lane, in its low nine bits; what is above them is noise.
+  BLOOMERY_AVX2 static __m256i spread_positions(uint64_t positions) {
+    const __m256i all = _mm256_set1_epi64x(static_cast<int64_t>(positions));
+    const __m256i first = _mm256_srlv_epi64(all, _mm256_setr_epi64x(0, 9, 18, 27));
+    const __m256i second = _mm256_srlv_epi64(all, _mm256_setr_epi64x(36, 45, 54, 63));
+    return _mm256_castps_si256(
+        _mm256_shuffle_ps(_mm256_castsi256_ps(first), _mm256_castsi256_ps(second), 0x88));
+  }
+
+  const LaneRow* used_lanes_ = nullptr;
+  unsigned bits_per_line_ = 0;
+};
+
+BLOOMERY_AVX2 bool check_with_avx2(const uint64_t* words, const Geometry& geometry, ItemHash hash) {
+  return check_item<Avx2Line>(words, geometry, hash);
+}
+
+BLOOMERY_AVX2 bool mark_with_avx2(uint64_t* words, const Geometry& geometry, ItemHash hash) {
+  return mark_item<Avx2Line>(words, geometry, hash);
+}
+
+BLOOMERY_AVX2 void check_group_with_avx2(std::span<const ArrayView> arrays,
+                                         std::span<const ItemHash> hashes, std::span<bool> found) {
+  check_items<Avx2Line>(arrays, hashes, found);
+}
+
+}  // namespace
+
+const LineKernels* avx2_line_kernels() {
+  static constexpr LineKernels kKernels{check_with_avx2, mark_with_avx2, check_group_with_avx2};
+  return __builtin_cpu_supports("avx2") ? &kKernels : nullptr;
+}
+
+#else
+
+const LineKernels* avx2_line_kernels() {
+  return nullptr;
+}
+
+#endif
 
 }  // namespace core::bloom

@@ -50,6 +50,12 @@ constexpr unsigned bucket_word_begin(unsigned bit, unsigned word_bytes) {
   return std::min(bit / 8, kLineBits / 8 - word_bytes);
 }
 
+// Which bucket of which line.
+struct BucketIndex {
+  uint64_t line;
+  unsigned index;
+};
+
 // Where a bucket begins: a byte of the table, and how many bits from there on lie before it.
 struct BucketPlace {
   uint64_t byte;
@@ -66,6 +72,8 @@ struct FingerprintPlaces {
 template <class Word>
 class FingerprintTable {
  public:
+  using Places = FingerprintPlaces;
+
   // `words`: line_count lines. REQUIRES: members that change something are called only where the
   // words may be written.
   FingerprintTable(const uint64_t* words, uint64_t line_count, const BucketShape& shape)
@@ -88,17 +96,23 @@ class FingerprintTable {
     const uint64_t other = sum - bucket;
     return sum < bucket ? other + bucket_count_ : other;
   }
-  BucketPlace place(uint64_t bucket) const {
+  BucketIndex index(uint64_t bucket) const {
     const auto line = static_cast<uint64_t>((uint128_t{bucket} * shape_.reciprocal) >> 64);
-    const uint64_t index = bucket - line * shape_.buckets_per_line;
-    const auto bit = static_cast<unsigned>(index) * shape_.bucket_bits;
+    return {line, static_cast<unsigned>(bucket - line * shape_.buckets_per_line)};
+  }
+  BucketPlace place(uint64_t bucket) const {
+    const auto [line, index_in_line] = index(bucket);
+    const unsigned bit = index_in_line * shape_.bucket_bits;
     const unsigned byte = bucket_word_begin(bit, sizeof(Word));
     return {line * (kLineBits / 8) + byte, bit - byte * 8};
   }
   // Inline: a call would pass the places through memory.
-  [[gnu::always_inline]] FingerprintPlaces places(uint64_t first_bucket,
-                                                  uint64_t fingerprint) const {
+  [[gnu::always_inline]] Places places(uint64_t first_bucket, uint64_t fingerprint) const {
     return {fingerprint, {place(first_bucket), place(other_bucket(first_bucket, fingerprint))}};
+  }
+  // Of the two words of an item's hash.
+  [[gnu::always_inline]] Places places_of(uint64_t first_hash, uint64_t second_hash) const {
+    return places(bucket(first_hash), fingerprint(second_hash));
   }
 
   void prefetch(const FingerprintPlaces& places) const {
