@@ -381,6 +381,21 @@ TEST(FollowerProtocolTest, AnEmptySnapshotEndsAtOnce) {
 }
 
 // Random damage: the link ends or goes on, it neither crashes nor gives bytes that did not come.
+// Of what looks like the mark again and again, too, no more is kept than may be its beginning.
+TEST(FollowerProtocolTest, ASnapshotWithoutEndTakesNoMemory) {
+  TestReplica replica(request());
+  replica.receive(kGreeting + "+FULLRESYNC " + kId + " 0\r\n$EOF:" + kMark + "\r\n");
+  std::string beginnings;
+  for (int i = 0; i < 1000; ++i) beginnings += kMark.substr(0, 39);
+  size_t sent = 0;
+  for (int i = 0; i < 100; ++i) {
+    replica.receive(beginnings);
+    sent += beginnings.size();
+    EXPECT_GT(replica.snapshot.size() + kMark.size(), sent);
+  }
+  EXPECT_EQ(replica.link.phase(), Phase::kSnapshot);
+}
+
 TEST(FollowerProtocolTest, DamagedBytesDoNoHarm) {
   const uint64_t seed = std::random_device()();
   SCOPED_TRACE("seed " + std::to_string(seed));

@@ -2,12 +2,7 @@
 #include "server/replication/roles/follower.h"
 
 #include <gtest/gtest.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -19,7 +14,7 @@
 #include <thread>
 
 #include "tests/support/leader_fixture.h"
-#include "tests/support/loopback_listener.h"
+#include "tests/support/played_leader.h"
 
 namespace server {
 namespace {
@@ -73,55 +68,6 @@ class GatedClock final : public core::Clock {
   mutable int arrivals_ = 0;
   mutable int passes_ = 0;
   bool is_open_ = true;
-};
-
-// A server that is followed, as far as the test plays it.
-class PlayedLeader {
- public:
-  PlayedLeader() = default;
-  ~PlayedLeader() {
-    if (link_ >= 0) ::close(link_);
-  }
-  PlayedLeader(const PlayedLeader&) = delete;
-  PlayedLeader& operator=(const PlayedLeader&) = delete;
-
-  uint16_t port() const { return listener_.port(); }
-  void say(std::string_view text) {
-    EXPECT_EQ(::send(link_, text.data(), text.size(), MSG_NOSIGNAL),
-              static_cast<ssize_t>(text.size()));
-  }
-  // Accepts the link, answers all up to PSYNC, and returns that.
-  std::string await_psync() {
-    if (is_readable(listener_.descriptor())) link_ = listener_.accept();
-    EXPECT_NE(read_until("PING\r\n"), "");
-    say("+PONG\r\n");
-    EXPECT_NE(read_until("capa"), "");
-    say("+OK\r\n+OK\r\n");
-    const std::string asked = read_until("PSYNC");
-    EXPECT_NE(asked, "");
-    // Its arguments come in the same write.
-    return asked.substr(std::min(asked.find("PSYNC"), asked.size()));
-  }
-
- private:
-  static bool is_readable(int descriptor) {
-    pollfd waited{descriptor, POLLIN, 0};
-    return ::poll(&waited, 1, kPatienceMs) > 0;
-  }
-  std::string read_until(std::string_view text) {
-    std::string all;
-    std::array<char, 4096> buffer;
-    while (all.find(text) == std::string::npos) {
-      if (!is_readable(link_)) return "";
-      const ssize_t got = ::read(link_, buffer.data(), buffer.size());
-      if (got <= 0) return "";
-      all.append(buffer.data(), static_cast<size_t>(got));
-    }
-    return all;
-  }
-
-  LoopbackListener listener_;
-  int link_ = -1;
 };
 
 struct TakesAll final : Replayer {

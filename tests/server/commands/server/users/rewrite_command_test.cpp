@@ -15,6 +15,9 @@
 namespace server {
 namespace {
 
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
 class RewriteCommandTest : public CommandTest {
  protected:
   RewriteCommandTest() {
@@ -29,9 +32,12 @@ class RewriteCommandTest : public CommandTest {
     std::ofstream(path) << text;
     const std::array<const char*, 2> argv{"bloomery-server", path.c_str()};
     EXPECT_TRUE(config_.load(2, argv.data(), -1));
+    return rewritten_again();
+  }
+  std::string rewritten_again() {
     EXPECT_EQ(run({"CONFIG", "REWRITE"}), kOk);
     std::ostringstream result;
-    result << std::ifstream(path).rdbuf();
+    result << std::ifstream(directory_ + "/a.conf").rdbuf();
     return result.str();
   }
 
@@ -54,6 +60,20 @@ TEST_F(RewriteCommandTest, UsersTakeThePlacesOfTheOldLines) {
 TEST_F(RewriteCommandTest, UsersWithAFileOfTheirOwnStayThere) {
   ASSERT_EQ(run({"ACL", "SETUSER", "alice", "on"}), kOk);
   EXPECT_EQ(rewritten("aclfile /etc/users\n"), "aclfile /etc/users\n");
+}
+
+TEST_F(RewriteCommandTest, TheLeaderThatIsFollowedStandsInTheFile) {
+  EXPECT_EQ(rewritten("save ''\nport 1\n").find("replicaof"), std::string::npos);
+  ASSERT_EQ(run({"REPLICAOF", "10.0.0.1", "6380"}), kOk);
+  EXPECT_THAT(rewritten_again(), HasSubstr("replicaof 10.0.0.1 6380\n"));
+  ASSERT_EQ(run({"REPLICAOF", "NO", "ONE"}), kOk);
+  EXPECT_EQ(rewritten_again().find("replicaof"), std::string::npos);
+}
+
+TEST_F(RewriteCommandTest, TheLeaderIsChangedByReplicaofAlone) {
+  EXPECT_THAT(run({"CONFIG", "SET", "replicaof", "h 1"}), StartsWith("-ERR"));
+  ASSERT_EQ(run({"REPLICAOF", "10.0.0.1", "6380"}), kOk);
+  EXPECT_EQ(run({"CONFIG", "GET", "replicaof"}), array({bulk("replicaof"), bulk("10.0.0.1 6380")}));
 }
 
 }  // namespace

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+//
+// FollowerFixture: a replica with the thread of its link and a leader that the test plays.
+//
+//   begin_stream(kEmptySnapshot);
+//   played_.say(command({"SET", "a", "1"}));
+//   await_applied(size);
+//
+// The link's time stands still as the clients' does: ACKs of their own accord and timeouts come
+// when advance_ms() says so. Thread safety: one thread, beside that of the link.
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "persistence/bytes/byte_stream.h"
+#include "persistence/rdb/rdb_writer.h"
+#include "server/dispatch/command_replayer.h"
+#include "tests/support/captured_log.h"
+#include "tests/support/command_test.h"
+#include "tests/support/played_leader.h"
+#include "tests/support/stream_bytes.h"
+
+namespace server {
+
+class FollowerFixture : public CommandTest {
+ protected:
+  FollowerFixture() {
+    follower_.start([this](CommandOrigin origin) {
+      return std::make_unique<CommandReplayer>(services_, origin, &statistics_.stream());
+    });
+  }
+  ~FollowerFixture() override { follower_.stop(); }
+
+  void ask_to_follow(const PlayedLeader& leader) {
+    ASSERT_EQ(run({"REPLICAOF", "127.0.0.1", std::to_string(leader.port())}), kOk);
+  }
+  // After the end of a link: asks for the same leader once more, so that no pause is waited for.
+  void retry_now() {
+    await([this] {
+      return played_.is_called() || follower_.figures().state == FollowerState::kConnect;
+    });
+    run({"REPLICAOF", "127.0.0.1", std::to_string(played_.port())});
+  }
+  // Follows the leader, which sends a snapshot; returns when its stream is expected.
+  void begin_stream(std::string_view snapshot, uint64_t offset = 0, std::string_view mark = "") {
+    ASSERT_NO_FATAL_FAILURE(ask_to_follow(played_));
+    ASSERT_NE(played_.await_psync(), "");
+    played_.full_resync(snapshot, offset, mark);
+    await_link();
+  }
+  void await_link() {
+    await([this] { return follower_.figures().state == FollowerState::kConnected; });
+  }
+  // Until all that the leader has said up to that offset has been carried out.
+  void await_applied(uint64_t offset) {
+    played_.say(command({"REPLCONF", "GETACK", "*"}));
+    EXPECT_TRUE(played_.await_ack(offset)) << fmt::format("{}", fmt::join(played_.acks, " "));
+  }
+  static void await(const std::function<bool()>& condition) {
+    constexpr int kPatienceMs = 10'000;
+    for (int waited_ms = 0; !condition(); ++waited_ms) {
+      ASSERT_LT(waited_ms, kPatienceMs);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  // One field of INFO; "(none)" when it is not there.
+  std::string info(const std::string& section, const std::string& field) {
+    const std::string text = "\r\n" + run({"INFO", section});
+    const size_t at = text.find("\r\n" + field + ":");
+    if (at == std::string::npos) return "(none)";
+    const size_t begin = at + field.size() + 3;
+    return text.substr(begin, text.find('\r', begin) - begin);
+  }
+  std::string link_status() { return info("replication", "master_link_status"); }
+  // A snapshot with one key.
+  static std::string one_key_snapshot() {
+    core::keyspace::Keyspace keyspace(1, 1);
+    const auto key = keyspace.ref("sent");
+    EXPECT_TRUE(keyspace.insert(0, key).set_string(std::string(500, 'v')));
+    std::string bytes;
+    persistence::StringSink sink(bytes);
+    EXPECT_TRUE(persistence::write_rdb(sink, keyspace, {}));
+    return bytes;
+  }
+  bool has_temporary_files() {
+    const auto names = disk_.list(".");
+    EXPECT_TRUE(names) << names.error().message;
+    return std::any_of(names->begin(), names->end(),
+                       [](const std::string& name) { return name.starts_with("temp-"); });
+  }
+  // What was logged; ends the link.
+  std::string log() {
+    follower_.stop();
+    return log_.text();
+  }
+
+  // No key and no checksum.
+  static inline const std::string kEmptySnapshot = "REDIS0010\xff" + std::string(8, '\0');
+
+  CapturedLog log_;
+  PlayedLeader played_;
+};
+
+}  // namespace server

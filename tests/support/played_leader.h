@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+//
+// PlayedLeader: a server that is followed, as far as the test plays it, one link at a time.
+//
+//   leader.await_psync();
+//   leader.full_resync(snapshot, 100);
+//   leader.say(command({"SET", "a", "1"}));
+//   EXPECT_TRUE(leader.await_ack(100 + size));
+//
+// Thread safety: one thread.
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "protocol/request_parser.h"
+#include "tests/support/loopback_listener.h"
+
+namespace server {
+
+class PlayedLeader {
+ public:
+  using Words = std::vector<std::string>;
+
+  PlayedLeader() = default;
+  ~PlayedLeader() { drop(); }
+  PlayedLeader(const PlayedLeader&) = delete;
+  PlayedLeader& operator=(const PlayedLeader&) = delete;
+
+  uint16_t port() const { return listener_.port(); }
+  void say(std::string_view text) const { EXPECT_TRUE(try_to_say(text)); }
+  // False when the replica has ended the link meanwhile.
+  bool try_to_say(std::string_view text) const {
+    return ::send(link_, text.data(), text.size(), MSG_NOSIGNAL) ==
+           static_cast<ssize_t>(text.size());
+  }
+  // Whether somebody waits to be accepted.
+  bool is_called() const { return is_readable(listener_.descriptor(), 0); }
+  // Accepts the next link, answers all up to PSYNC, and returns that.
+  std::string await_psync() {
+    drop();
+    if (!is_readable(listener_.descriptor())) {
+      ADD_FAILURE() << "no replica has come";
+      return "";
+    }
+    link_ = listener_.accept();
+    const int is_at_once = 1;
+    ::setsockopt(link_, IPPROTO_TCP, TCP_NODELAY, &is_at_once, sizeof is_at_once);
+    input_.clear();
+    parser_.reset();
+    said.clear();
+    return await_question();
+  }
+  // The same on the link that is there.
+  std::string await_question() {
+    for (;;) {
+      const Words words = read_command();
+      if (words.empty()) return "";
+      said.push_back(fmt::format("{}", fmt::join(words, " ")));
+      if (words[0] == "PSYNC" || words[0] == "SYNC") return said.back();
+      const auto answer = answers.find(words[0]);
+      (void)try_to_say(answer != answers.end() ? answer->second
+                       : words[0] == "PING"    ? "+PONG\r\n"
+                                               : "+OK\r\n");
+    }
+  }
+  // The answer to PSYNC with a snapshot, whose end a mark tells unless its size does.
+  void full_resync(std::string_view snapshot, uint64_t offset = 0, std::string_view mark = "") {
+    say(fmt::format("+FULLRESYNC {} {}\r\n", kId, offset));
+    send_snapshot(snapshot, mark);
+  }
+  void send_snapshot(std::string_view snapshot, std::string_view mark = "") const {
+    say(mark.empty() ? fmt::format("${}\r\n", snapshot.size()) : fmt::format("$EOF:{}\r\n", mark));
+    say(snapshot);
+    say(mark);
+  }
+  // False when the link ends, or nothing comes for long, before the ACK of that offset.
+  bool await_ack(uint64_t offset) {
+    const std::string wanted = fmt::format("{}", offset);
+    for (Words words = read_command(); !words.empty(); words = read_command()) {
+      if (words.size() < 3 || words[0] != "REPLCONF" || words[1] != "ACK") continue;
+      acks.push_back(words[2]);
+      if (words[2] == wanted) return true;
+    }
+    return false;
+  }
+  // Whether the replica ends the link before long.
+  bool await_end() {
+    while (!read_command().empty()) {
+    }
+    return is_ended_;
+  }
+  // Says nothing more; returns when the replica has read all and left.
+  void hang_up() {
+    ::shutdown(link_, SHUT_WR);
+    EXPECT_TRUE(await_end());
+    drop();
+  }
+
+  static inline const std::string kId = std::string(40, 'a');
+  static inline const std::string kMark = "0123456789abcdef0123456789abcdefMARK*3$8";
+  // How commands of the handshake are answered, if not as any leader does.
+  std::map<std::string, std::string> answers;
+  std::vector<std::string> said;  // by the last link in its handshake
+  std::vector<std::string> acks;  // the offsets, of all links
+
+ private:
+  static constexpr int kPatienceMs = 10'000;
+
+  void drop() {
+    if (link_ >= 0) ::close(link_);
+    link_ = -1;
+    is_ended_ = false;
+  }
+  static bool is_readable(int descriptor, int patience_ms = kPatienceMs) {
+    pollfd waited{descriptor, POLLIN, 0};
+    return ::poll(&waited, 1, patience_ms) > 0;
+  }
+  // Empty at the end.
+  Words read_command() {
+    for (;;) {
+      const auto status = parser_.parse(input_);
+      Words words;
+      if (status == protocol::RequestParser::Status::kRequest) {
+        words.assign(parser_.arguments().begin(), parser_.arguments().end());
+      }
+      input_.erase(0, parser_.consumed());
+      if (!words.empty()) return words;
+      EXPECT_NE(status, protocol::RequestParser::Status::kError) << parser_.error();
+      if (link_ < 0 || !is_readable(link_)) return {};
+      std::array<char, 4096> buffer;
+      const ssize_t got = ::read(link_, buffer.data(), buffer.size());
+      is_ended_ = got <= 0;
+      if (is_ended_) return {};
+      input_.append(buffer.data(), static_cast<size_t>(got));
+    }
+  }
+
+  LoopbackListener listener_;
+  protocol::RequestParser parser_;
+  std::string input_;
+  int link_ = -1;
+  bool is_ended_ = false;
+};
+
+}  // namespace server
