@@ -15,7 +15,10 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
+#include <functional>
 #include <string>
+#include <thread>
 
 #include "tests/support/command_test.h"
 
@@ -39,6 +42,18 @@ class LeaderFixture : public CommandTest {
     Remote(const Remote&) = delete;
     Remote& operator=(const Remote&) = delete;
 
+    // Whether something has come, or the leader has left.
+    bool is_readable() const {
+      pollfd waited{ends[1], POLLIN, 0};
+      return ::poll(&waited, 1, 0) > 0;
+    }
+    // Reads what is left; whether the leader has left.
+    bool await_end() {
+      while (!read(1).empty()) {
+      }
+      char byte = 0;
+      return ::recv(ends[1], &byte, 1, MSG_DONTWAIT) == 0;
+    }
     // What has come once it is at least so long, or nothing more has come for a second.
     std::string read(size_t size) {
       std::string all;
@@ -67,6 +82,47 @@ class LeaderFixture : public CommandTest {
   std::string go_on() { return "+CONTINUE " + replication_.ids().id + "\r\n"; }
   std::string psync(Remote& peer, uint64_t offset) {
     return peer.client.run({"PSYNC", replication_.ids().id, std::to_string(offset + 1)});
+  }
+
+  // Has a snapshot begun for `peer`, whose child writes until read_snapshot(). Returns what came up
+  // to the snapshot's mark.
+  static std::string begin_snapshot(Remote& peer) {
+    peer.client.session->replica.takes_eof_mark = true;
+    peer.client.run({"PSYNC", "?", "-1"});
+    return begin_snapshot_of(peer);
+  }
+  static std::string begin_snapshot_of(Remote& peer) {
+    std::string begun;
+    while (begun.find("$EOF:") == std::string::npos) {
+      const std::string more = peer.read(1);
+      if (more.empty()) break;
+      begun += more;
+    }
+    return begun;
+  }
+  static std::string read_snapshot(Remote& peer, std::string received) {
+    constexpr size_t kMarkBytes = 40;
+    const size_t mark_at = received.find("$EOF:") + 5;
+    while (received.size() < mark_at + kMarkBytes + 2) received += peer.read(1);
+    const std::string mark = received.substr(mark_at, kMarkBytes);
+    received.erase(0, mark_at + kMarkBytes + 2);
+    while (!received.ends_with(mark)) {
+      const std::string more = peer.read(1);
+      if (more.empty()) break;
+      received += more;
+    }
+    received.resize(received.size() - kMarkBytes);
+    return received;
+  }
+  std::string snapshot_of(Remote& peer) { return read_snapshot(peer, begin_snapshot(peer)); }
+  // Until the leader has noticed the end of the child, and of what comes of it.
+  void await(const std::function<bool()>& condition) {
+    constexpr int kPatienceMs = 10'000;
+    for (int waited_ms = 0; !condition(); ++waited_ms) {
+      ASSERT_LT(waited_ms, kPatienceMs);
+      durability_.tick();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
   }
 
   const std::string kSet = "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\n";

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """A server of ours as the leader: of Debian's redis-server, of redis-cli, and of scripted replicas
-that tell byte by byte what they get."""
+that leave or hang amidst a full synchronization.
+
+What replicas get byte by byte: tests/server/replication/leader/."""
 
 import os
 import pathlib
@@ -16,7 +18,7 @@ import unittest
 
 from harness import ServerTest, seed_from_environment, wait_until
 from replication_peer import CuttingProxy, RawReplica, Writers, info
-from resp import ErrorReply, encode
+from resp import encode
 
 FAST = ("--repl-diskless-sync-delay", "0")
 
@@ -156,15 +158,6 @@ class CliTest(LeaderTest):
                 self.assertEqual(client.call("GET", "a"), b"1")
                 self.assertEqual(client.call("BF.EXISTS", "filter", "x"), 1)
 
-    def test_functions_rdb_holds_no_keys(self):
-        leader = self.start_leader()
-        with leader.connect() as client:
-            client.call("SET", "a", "x" * 10_000)
-        path = pathlib.Path(leader.directory) / "functions.rdb"
-        self.run_client(["redis-cli", "-p", leader.port, "--functions-rdb", path], timeout_s=30)
-        self.assertLess(path.stat().st_size, 1000)
-        self.assertTrue(path.read_bytes().startswith(b"REDIS0010"))
-
     def test_replica_prints_the_stream(self):
         leader = self.start_leader()
         done = threading.Event()
@@ -195,78 +188,6 @@ class CliTest(LeaderTest):
 
 
 class StreamTest(LeaderTest):
-    def test_the_stream_begins_with_its_database_and_continues_by_offset(self):
-        leader = self.start_leader("--repl-ping-replica-period", "1000")
-        first = RawReplica(leader.port)
-        snapshot = first.full_sync()
-        self.assertIn(first.id.encode(), snapshot)
-        with leader.connect() as client:
-            client.call("SELECT", 2)
-            client.call("SET", "a", "1")
-            expected = encode("SELECT", "2") + encode("SET", "a", "1")
-            self.assertEqual(first.read_stream(len(expected)), expected)
-            client.call("MULTI")
-            client.call("SET", "b", "1")
-            client.call("INCR", "b")
-            client.call("EXEC")
-            client.call("SET", "gone", "1", "PX", 1)
-            time.sleep(0.01)
-            client.call("GET", "gone")
-            first.read_stream_until(encode("DEL", "gone"))
-            self.assertIn(encode("EXEC"), first.stream)
-            # What was missed comes again from any offset, by a new connection.
-            begin = first.offset - len(first.stream)
-            for missing in (0, 1, 10, len(first.stream)):
-                with self.subTest(missing=missing):
-                    again = RawReplica(leader.port)
-                    line = again.psync(first.id, first.offset - missing + 1)
-                    self.assertEqual(line, b"+CONTINUE " + first.id.encode())
-                    if missing:
-                        self.assertEqual(
-                            again.read_exactly(missing), bytes(first.stream[-missing:])
-                        )
-                    again.close()
-            for name, offset in (
-                (first.id, begin), (first.id, first.offset + 2), ("0" * 40, 1), ("?", -1),
-                (first.id, -1), (first.id, 0), (first.id, 2**62),
-            ):  # fmt: skip
-                with self.subTest(id=name, offset=offset):
-                    again = RawReplica(leader.port)
-                    self.assertEqual(again.psync(name, offset)[:11], b"+FULLRESYNC")
-                    again.close()
-            old = RawReplica(leader.port, capa=("eof",))
-            self.assertEqual(old.psync(first.id, first.offset + 1), b"+CONTINUE")
-            old.close()
-        first.close()
-
-    def test_five_hundred_cuts_lose_and_repeat_nothing(self):
-        seed = seed_from_environment()
-        rng = random.Random(seed)
-        leader = self.start_leader("--repl-backlog-size", "200mb")
-        whole = RawReplica(leader.port)
-        whole.full_sync()
-        begin = offset = whole.offset
-        pieces = []
-        writers = Writers(leader.port, 3, seed, filters=True)
-        try:
-            for _ in range(500):
-                cut = RawReplica(leader.port)
-                self.assertEqual(
-                    cut.psync(whole.id, offset + 1), b"+CONTINUE " + whole.id.encode()
-                )
-                size = rng.randrange(0, 2000)
-                pieces.append(cut.read_exactly(size))
-                offset += size
-                cut.close()
-        finally:
-            writers.stop()
-        self.assertEqual(whole.read_exactly(offset - begin), b"".join(pieces))
-        whole.close()
-        with leader.connect() as client:
-            stats = info(client, "stats")
-            self.assertEqual(stats["sync_partial_ok"], "500")
-            self.assertEqual(stats["sync_full"], "1")
-
     def test_cuts_inside_the_full_synchronization(self):
         seed = seed_from_environment()
         rng = random.Random(seed)
@@ -288,68 +209,6 @@ class StreamTest(LeaderTest):
                 whole.close()
                 wait_until(lambda: info(client)["connected_slaves"] == "0")
             self.assertFalse([name for name in os.listdir(leader.directory) if "temp" in name])
-
-    def test_nothing_comes_before_the_first_ack(self):
-        leader = self.start_leader()
-        replica = RawReplica(leader.port)
-        self.assertTrue(replica.psync().startswith(b"+FULLRESYNC"))
-        replica.read_snapshot()
-        with leader.connect() as client:
-            client.call("SET", "a", "1")
-            time.sleep(0.3)
-            self.assertEqual(bytes(replica.buffer), b"")
-            replica.ack()
-            replica.read_stream_until(encode("SET", "a", "1"))
-            replica.ack()
-            wait_until(lambda: f"offset={replica.offset}" in info(client)["slave0"])
-        replica.close()
-        with leader.connect() as client:
-            wait_until(lambda: info(client)["connected_slaves"] == "0")
-
-    def test_one_snapshot_serves_all_who_wait(self):
-        leader = self.start_server("--repl-diskless-sync-delay", "1")
-        replicas = [RawReplica(leader.port) for _ in range(4)]
-        for replica in replicas:
-            replica.link.send(encode("PSYNC", "?", -1))
-        for replica in replicas:
-            self.assertTrue(replica.read_line().startswith(b"+FULLRESYNC"))
-            self.assertTrue(replica.read_snapshot().startswith(b"REDIS"))
-        with leader.connect() as client:
-            self.assertEqual(info(client, "stats")["total_forks"], "1")
-            self.assertEqual(info(client, "stats")["sync_full"], "4")
-        for replica in replicas:
-            replica.close()
-
-    def test_a_slow_replica_is_cut_off_and_the_memory_stays(self):
-        leader = self.start_leader("--client-output-buffer-limit", "replica 4mb 0 0")
-        leader.expect_log("client-output-buffer-limit")
-        replica = RawReplica(leader.port)
-        replica.full_sync()
-        with leader.connect() as client:
-            wait_until(lambda: "state=online" in info(client)["slave0"])
-            for _ in range(40):
-                client.pipeline([("SET", "a", "x" * 100_000) for _ in range(10)])
-            wait_until(lambda: info(client)["connected_slaves"] == "0")
-        self.assertTrue(replica.link.is_closed_by_server())
-        replica.close()
-
-    def test_a_silent_replica_times_out(self):
-        leader = self.start_leader("--repl-timeout", "1")
-        leader.expect_log("nothing was heard of it")
-        replica = RawReplica(leader.port)
-        replica.full_sync()
-        self.assertTrue(replica.link.is_closed_by_server(10))
-        replica.close()
-
-    def test_pings_come_by_the_clock(self):
-        leader = self.start_leader("--repl-ping-replica-period", "1")
-        replica = RawReplica(leader.port)
-        replica.full_sync()
-        begin = time.monotonic()
-        replica.read_stream_until(encode("PING"))
-        replica.read_stream_until(encode("PING"))
-        self.assertLess(time.monotonic() - begin, 4)
-        replica.close()
 
     def test_a_stuck_replica_holds_up_nobody(self):
         leader = self.start_server(
@@ -373,101 +232,6 @@ class StreamTest(LeaderTest):
             wait_until(only_the_good_one_is_left)
         good.close()
         stuck.close()
-
-    def test_replicas_are_clients_of_their_own_type(self):
-        leader = self.start_leader()
-        leader.expect_log("is disconnected")
-        replica = RawReplica(leader.port)
-        replica.full_sync()
-        with leader.connect() as client:
-            lines = client.call("CLIENT", "LIST", "TYPE", "replica").decode().splitlines()
-            self.assertEqual(len(lines), 1)
-            self.assertIn(" flags=S ", lines[0])
-            self.assertNotIn("flags=S", client.call("CLIENT", "LIST", "TYPE", "normal").decode())
-            self.assertEqual(client.call("CLIENT", "KILL", "TYPE", "master"), 0)
-            self.assertEqual(client.call("CLIENT", "KILL", "TYPE", "replica"), 1)
-        self.assertTrue(replica.link.is_closed_by_server())
-        replica.close()
-
-
-class WriteSafetyTest(LeaderTest):
-    def online_replica(self, leader):
-        replica = RawReplica(leader.port)
-        replica.full_sync()
-        with leader.connect() as client:
-            wait_until(lambda: "state=online" in info(client).get("slave0", ""))
-        self.addCleanup(replica.close)
-        return replica
-
-    def test_min_replicas_to_write(self):
-        leader = self.start_leader("--min-replicas-to-write", "1", "--min-replicas-max-lag", "1")
-        refused = ErrorReply("NOREPLICAS Not enough good replicas to write.")
-        with leader.connect() as client:
-            self.assertEqual(client.call("SET", "a", "1"), refused)
-            self.assertIsNone(client.call("GET", "a"))
-            replica = self.online_replica(leader)
-            wait_until(lambda: client.call("SET", "a", "1") == b"OK", what="a write")
-            self.assertEqual(info(client)["min_slaves_good_slaves"], "1")
-            wait_until(lambda: client.call("SET", "a", "2") == refused, 5)
-            replica.ack()
-            self.assertEqual(client.call("PING"), b"PONG")
-            wait_until(lambda: client.call("SET", "a", "3") == b"OK")
-            self.assertEqual(client.call("CONFIG", "SET", "min-replicas-to-write", "2"), b"OK")
-            self.assertEqual(client.call("SET", "a", "4"), refused)
-
-    def test_wait_asks_and_counts(self):
-        leader = self.start_leader()
-        replica = self.online_replica(leader)
-        with leader.connect() as client:
-            client.call("SET", "a", "1")
-            begin = time.monotonic()
-            self.assertEqual(client.call("WAIT", 1, 300), 0)
-            self.assertGreaterEqual(time.monotonic() - begin, 0.3)
-            self.assertLess(time.monotonic() - begin, 1)
-            replica.read_stream_until(encode("REPLCONF", "GETACK", "*"))
-            client.send(encode("WAIT", 1, 0) + encode("PING"))
-            replica.read_stream_until(encode("REPLCONF", "GETACK", "*"))
-            replica.ack()
-            self.assertEqual(client.read_reply()[0], 1)
-            self.assertEqual(client.read_reply()[0], b"PONG")
-            client.call("MULTI")
-            client.call("WAIT", 5, 0)
-            self.assertEqual(client.call("EXEC"), [1])
-            self.assertEqual(
-                client.call("WAIT", 1, -1), ErrorReply("ERR timeout is negative")
-            )
-
-    def test_waitaof(self):
-        leader = self.start_leader("--appendonly", "yes", "--appendfsync", "everysec")
-        replica = self.online_replica(leader)
-        with leader.connect() as client:
-            client.call("SET", "a", "1")
-            self.assertEqual(client.call("WAITAOF", 1, 0, 5000), [1, 0])
-            client.send(encode("WAITAOF", 0, 1, 5000))
-            replica.read_stream_until(encode("REPLCONF", "GETACK", "*"))
-            replica.ack(replica.offset, "FACK", 0)
-            time.sleep(0.1)
-            replica.ack(replica.offset, "FACK", replica.offset)
-            self.assertEqual(client.read_reply()[0][1], 1)
-            client.call("CONFIG", "SET", "appendonly", "no")
-            wait_until(lambda: info(client, "persistence")["aof_enabled"] == "0")
-            self.assertEqual(
-                client.call("WAITAOF", 1, 0, 10),
-                ErrorReply("ERR WAITAOF cannot be used when numlocal is set but appendonly is "
-                           "disabled."),
-            )  # fmt: skip
-
-    def test_a_wait_without_replicas_costs_no_time(self):
-        leader = self.start_leader()
-
-        def used_s():
-            fields = pathlib.Path(f"/proc/{leader.pid}/stat").read_text(encoding="ascii").split()
-            return (int(fields[13]) + int(fields[14])) / os.sysconf("SC_CLK_TCK")
-
-        with leader.connect() as client:
-            before = used_s()
-            self.assertEqual(client.call("WAIT", 1, 1000), 0)
-            self.assertLess(used_s() - before, 0.5)
 
 
 if __name__ == "__main__":

@@ -6,17 +6,27 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <random>
+#include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "tests/support/leader_fixture.h"
+#include "tests/support/stream_bytes.h"
 
 namespace server {
 namespace {
 
-class LeaderTest : public LeaderFixture {};
+class LeaderTest : public LeaderFixture {
+ protected:
+  std::string describe_list(const char* type) { return run({"CLIENT", "LIST", "TYPE", type}); }
+  const std::string kTooFew = error("NOREPLICAS Not enough good replicas to write.");
+};
 
 TEST_F(LeaderTest, SendsWhatIsMissedAndWhatFollows) {
   run({"SELECT", "0"});
@@ -145,6 +155,192 @@ TEST_F(LeaderTest, AReplicaWithoutItsLeaderServesNobody) {
   replication_.set_link_up(true);
   EXPECT_EQ(psync(peer, replication_.offset()), "");
   EXPECT_EQ(peer.read(go_on().size()), go_on());
+}
+
+TEST_F(LeaderTest, TheStreamBeginsWithItsDatabase) {
+  Remote peer(*this);
+  psync(peer, replication_.offset());
+  run({"SELECT", "2"});
+  run({"SET", "a", "1"});
+  const std::string expected = go_on() + command({"SELECT", "2"}) + kSet;
+  EXPECT_EQ(peer.read(expected.size()), expected);
+}
+
+TEST_F(LeaderTest, ATransactionIsOneGroupOfTheStream) {
+  run({"SET", "b", "0"});
+  Remote peer(*this);
+  psync(peer, replication_.offset());
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"MULTI"}, {"SET", "b", "1"}, {"INCR", "b"}, {"EXEC"}}) {
+    run(words);
+  }
+  const std::string expected =
+      go_on() + commands({{"MULTI"}, {"SET", "b", "1"}, {"INCR", "b"}, {"EXEC"}});
+  EXPECT_EQ(peer.read(expected.size()), expected);
+}
+
+TEST_F(LeaderTest, AKeyThatHasExpiredIsDeletedInTheStream) {
+  keyspace_.set_hooks([this](unsigned database, std::string_view key) {
+    journal_.append(database, std::array<std::string_view, 2>{"DEL", key});
+  });
+  run({"SET", "gone", "1", "PX", "1"});
+  Remote peer(*this);
+  psync(peer, replication_.offset());
+  advance_ms(10);
+  EXPECT_EQ(run({"APPEND", "gone", "x"}), integer(1));
+  const std::string expected = go_on() + commands({{"DEL", "gone"}, {"APPEND", "gone", "x"}});
+  EXPECT_EQ(peer.read(expected.size()), expected);
+}
+
+TEST_F(LeaderTest, WhatWasMissedComesAgainFromAnyOffset) {
+  for (int i = 0; i < 20; ++i) run({"SET", "key:" + std::to_string(i), "value"});
+  std::string all;
+  {
+    Remote whole(*this);
+    psync(whole, 0);
+    all = whole.read(go_on().size() + replication_.offset()).substr(go_on().size());
+    ASSERT_EQ(all.size(), replication_.offset());
+  }
+  for (const size_t missing : {size_t{0}, size_t{1}, size_t{10}, all.size()}) {
+    Remote peer(*this);
+    psync(peer, all.size() - missing);
+    const std::string expected = go_on() + all.substr(all.size() - missing);
+    EXPECT_EQ(peer.read(expected.size()), expected) << missing;
+  }
+}
+
+TEST_F(LeaderTest, WhatItCannotContinueIsSentInFull) {
+  run({"SET", "a", "1"});
+  const std::string id = replication_.ids().id;
+  const std::string beyond = std::to_string(replication_.offset() + 2);
+  const std::vector<std::pair<std::string, std::string>> questions = {{id, beyond},
+                                                                      {id, "-1"},
+                                                                      {id, "0"},
+                                                                      {id, "4611686018427387904"},
+                                                                      {std::string(40, '0'), "1"}};
+  uint64_t full_syncs = 0;
+  for (const auto& [name, offset] : questions) {
+    Remote peer(*this);
+    EXPECT_EQ(peer.client.run({"PSYNC", name, offset}), "");
+    EXPECT_EQ(leader().counters().full_syncs, ++full_syncs) << name << " " << offset;
+  }
+  EXPECT_EQ(leader().counters().refused_partial_syncs, questions.size());
+  EXPECT_EQ(leader().counters().partial_syncs, 0U);
+}
+
+TEST_F(LeaderTest, NobodyIsRefusedWhoAsksForEverything) {
+  Remote peer(*this);
+  peer.client.run({"PSYNC", "?", "-1"});
+  EXPECT_EQ(leader().counters().full_syncs, 1U);
+  EXPECT_EQ(leader().counters().refused_partial_syncs, 0U);
+}
+
+TEST_F(LeaderTest, AnOldReplicaIsNotToldTheId) {
+  Remote peer(*this);
+  peer.client.session->replica.knows_psync2 = false;
+  psync(peer, replication_.offset());
+  run({"SET", "a", "1"});
+  const std::string expected = "+CONTINUE\r\n" + command({"SELECT", "0"}) + kSet;
+  EXPECT_EQ(peer.read(expected.size()), expected);
+}
+
+TEST_F(LeaderTest, ManyCutsLoseAndRepeatNothing) {
+  constexpr unsigned kSeed = 11;
+  std::mt19937 random(kSeed);
+  Remote whole(*this);
+  psync(whole, 0);
+  std::string pieces;
+  for (int cut = 0; cut < 200; ++cut) {
+    for (unsigned writes = random() % 4; writes > 0; --writes) {
+      const std::string key = "key:" + std::to_string(random() % 50);
+      run({"SET", "s" + key, std::string(random() % 500, 'x')});
+      run({"BF.ADD", "f" + key, std::to_string(random())});
+    }
+    Remote peer(*this);
+    psync(peer, pieces.size());
+    const size_t size = random() % (replication_.offset() - pieces.size() + 1);
+    pieces += peer.read(go_on().size() + size).substr(go_on().size(), size);
+  }
+  const std::string begun = go_on() + pieces;
+  EXPECT_TRUE(whole.read(begun.size()).starts_with(begun));
+  EXPECT_EQ(leader().counters().partial_syncs, 201U);
+  EXPECT_EQ(leader().counters().full_syncs, 0U);
+}
+
+TEST_F(LeaderTest, AReplicaThatIsTooFarBehindIsCutOff) {
+  run({"CONFIG", "SET", "client-output-buffer-limit", "replica 4mb 0 0"});
+  Remote peer(*this);
+  psync(peer, replication_.offset());
+  const std::string value(100'000, 'x');
+  for (int i = 0; i < 400 && leader().count() > 0; ++i) run({"SET", "a", value});
+  await([this] { return leader().count() == 0; });
+  EXPECT_TRUE(peer.client.session->kill_requested);
+  EXPECT_TRUE(peer.await_end());
+}
+
+TEST_F(LeaderTest, ASilentReplicaIsCutOff) {
+  run({"CONFIG", "SET", "repl-timeout", "1"});
+  Remote peer(*this);
+  psync(peer, replication_.offset());
+  advance_ms(2100);
+  EXPECT_TRUE(peer.await_end());
+  EXPECT_EQ(leader().count(), 0U);
+}
+
+TEST_F(LeaderTest, ReplicasAreClientsOfTheirOwnType) {
+  Remote peer(*this);
+  psync(peer, replication_.offset());
+  const std::string list = describe_list("replica");
+  EXPECT_NE(list.find(" flags=S "), std::string::npos) << list;
+  EXPECT_EQ(std::ranges::count(list, '\n'), 3) << "one line, and those of the reply";
+  EXPECT_EQ(describe_list("normal").find("flags=S"), std::string::npos);
+}
+
+TEST_F(LeaderTest, ReplicasAreKilledAsTheirTypeAlone) {
+  Remote peer(*this);
+  psync(peer, replication_.offset());
+  EXPECT_EQ(run({"CLIENT", "KILL", "TYPE", "master"}), integer(0));
+  EXPECT_FALSE(peer.client.session->kill_requested);
+  EXPECT_EQ(run({"CLIENT", "KILL", "TYPE", "replica"}), integer(1));
+  EXPECT_TRUE(peer.client.session->kill_requested);
+}
+
+TEST_F(LeaderTest, InfoAndRoleNameItsReplicas) {
+  Remote peer(*this);
+  peer.client.run({"REPLCONF", "listening-port", "7777", "ip-address", "10.1.2.3"});
+  run({"SET", "a", "1"});
+  psync(peer, replication_.offset());
+  const std::string end = std::to_string(replication_.offset());
+  peer.client.run({"REPLCONF", "ACK", end});
+  EXPECT_NE(run({"INFO", "replication"})
+                .find("slave0:ip=10.1.2.3,port=7777,state=online,offset=" + end + ",lag=0\r\n"),
+            std::string::npos);
+  EXPECT_EQ(run({"ROLE"}),
+            array({bulk("master"), integer(static_cast<int64_t>(replication_.offset())),
+                   array({array({bulk("10.1.2.3"), bulk("7777"), bulk(end)})})}));
+}
+
+TEST_F(LeaderTest, AReplicaThatLagsIsNoGoodOne) {
+  run({"CONFIG", "SET", "min-replicas-to-write", "1", "min-replicas-max-lag", "1"});
+  Remote peer(*this);
+  psync(peer, replication_.offset());
+  EXPECT_EQ(run({"SET", "a", "1"}), kOk);
+  EXPECT_EQ(leader().count_good(), 1);
+  EXPECT_NE(run({"INFO", "replication"}).find("min_slaves_good_slaves:1\r\n"), std::string::npos);
+  advance_ms(2100);
+  await([this] { return run({"SET", "a", "2"}) == kTooFew; });
+  EXPECT_EQ(leader().count_good(), 0);
+  peer.client.run({"REPLCONF", "ACK", std::to_string(replication_.offset())});
+  EXPECT_EQ(run({"SET", "a", "3"}), kOk);
+}
+
+TEST_F(LeaderTest, AHigherMinimumHoldsAtOnce) {
+  run({"CONFIG", "SET", "min-replicas-to-write", "1"});
+  Remote peer(*this);
+  psync(peer, replication_.offset());
+  EXPECT_EQ(run({"SET", "a", "1"}), kOk);
+  EXPECT_EQ(run({"CONFIG", "SET", "min-replicas-to-write", "2"}), kOk);
+  EXPECT_EQ(run({"SET", "a", "2"}), kTooFew);
 }
 
 }  // namespace

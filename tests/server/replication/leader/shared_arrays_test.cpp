@@ -31,36 +31,6 @@ class SharedArrays : public LeaderFixture {
     run(command);
   }
 
-  // Has a snapshot begun for `peer`, whose child writes until read_snapshot().
-  static std::string begin_snapshot(Remote& peer) {
-    peer.client.session->replica.takes_eof_mark = true;
-    peer.client.run({"PSYNC", "?", "-1"});
-    return begin_snapshot_of(peer);
-  }
-  static std::string begin_snapshot_of(Remote& peer) {
-    std::string begun;
-    while (begun.find("$EOF:") == std::string::npos) {
-      const std::string more = peer.read(1);
-      if (more.empty()) break;
-      begun += more;
-    }
-    return begun;
-  }
-  static std::string read_snapshot(Remote& peer, std::string received) {
-    constexpr size_t kMarkBytes = 40;
-    const size_t mark_at = received.find("$EOF:") + 5;
-    while (received.size() < mark_at + kMarkBytes + 2) received += peer.read(1);
-    const std::string mark = received.substr(mark_at, kMarkBytes);
-    received.erase(0, mark_at + kMarkBytes + 2);
-    while (!received.ends_with(mark)) {
-      const std::string more = peer.read(1);
-      if (more.empty()) break;
-      received += more;
-    }
-    received.resize(received.size() - kMarkBytes);
-    return received;
-  }
-
   static const core::bloom::ScalableFilter& filter_in(core::keyspace::Keyspace& keyspace,
                                                       std::string_view name) {
     return keyspace.find_any(0, keyspace.ref(name))->filter();

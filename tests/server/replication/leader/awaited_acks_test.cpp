@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+//
+// WAIT and WAITAOF: who is asked, what is counted, and when the reply comes.
+#include <gtest/gtest.h>
+
+#include <ctime>
+#include <memory>
+#include <string>
+
+#include "server/dispatch/command_replayer.h"
+#include "server/durability/log/append_log.h"
+#include "tests/support/leader_fixture.h"
+#include "tests/support/stream_bytes.h"
+
+namespace server {
+namespace {
+
+class AwaitedAcksTest : public LeaderFixture {
+ protected:
+  // Online, and it has read what the leader has said so far.
+  void go_online(Remote& peer) {
+    psync(peer, replication_.offset());
+    EXPECT_EQ(peer.read(go_on().size()), go_on());
+  }
+  void expect_question(Remote& peer) {
+    const std::string question = command({"REPLCONF", "GETACK", "*"});
+    std::string received;
+    while (!received.ends_with(question)) {
+      const std::string more = peer.read(1);
+      ASSERT_NE(more, "");
+      received += more;
+    }
+  }
+  void acknowledge(Remote& peer, uint64_t offset) {
+    peer.client.run({"REPLCONF", "ACK", std::to_string(offset)});
+  }
+  // The reply when its time is over.
+  std::string late_answer() {
+    protocol::OutputBuffer replies;
+    protocol::ReplyWriter reply(replies, client_->session->resp);
+    EXPECT_TRUE(client_->session->awaited->try_answer(reply, true));
+    return std::string(replies.view());
+  }
+  void open_log() {
+    config_.replace(OptionId::kAppendOnly, "yes");
+    ASSERT_TRUE(durability_.recover([this](CommandOrigin origin) {
+      return std::make_unique<CommandReplayer>(services_, origin);
+    }));
+    durability_.availability.end(Availability::kLoading);
+  }
+};
+
+TEST_F(AwaitedAcksTest, WaitAsksTheReplicasForAcks) {
+  Remote peer(*this);
+  go_online(peer);
+  run({"SET", "a", "1"});
+  EXPECT_EQ(run({"WAIT", "1", "0"}), "");
+  expect_question(peer);
+}
+
+TEST_F(AwaitedAcksTest, WaitIsAnsweredWhenEnoughHaveAcknowledged) {
+  Remote peer(*this);
+  go_online(peer);
+  run({"SET", "a", "1"});
+  const uint64_t end = replication_.offset();
+  EXPECT_EQ(run({"WAIT", "1", "0"}), "");
+  acknowledge(peer, end - 1);
+  EXPECT_EQ(client_->try_answer(), "");
+  acknowledge(peer, end);
+  EXPECT_EQ(client_->try_answer(), integer(1));
+}
+
+TEST_F(AwaitedAcksTest, WaitCountsWhatIsThereWhenItsTimeIsOver) {
+  Remote peer(*this);
+  go_online(peer);
+  run({"SET", "a", "1"});
+  EXPECT_EQ(run({"WAIT", "1", "300"}), "");
+  EXPECT_EQ(client_->session->awaited->deadline_us(), clock_.monotonic_us() + 300'000);
+  EXPECT_EQ(client_->try_answer(), "");
+  EXPECT_EQ(late_answer(), integer(0));
+}
+
+TEST_F(AwaitedAcksTest, WithoutATimeLimitItWaitsForEver) {
+  Remote peer(*this);
+  go_online(peer);
+  run({"SET", "a", "1"});
+  EXPECT_EQ(run({"WAIT", "1", "0"}), "");
+  EXPECT_EQ(client_->session->awaited->deadline_us(), 0);
+}
+
+TEST_F(AwaitedAcksTest, InsideATransactionNobodyWaits) {
+  Remote peer(*this);
+  go_online(peer);
+  run({"SET", "a", "1"});
+  acknowledge(peer, replication_.offset());
+  run({"MULTI"});
+  run({"WAIT", "5", "0"});
+  EXPECT_EQ(run({"EXEC"}), array({integer(1)}));
+}
+
+TEST_F(AwaitedAcksTest, AnAckOfMoreThanIsWrittenCountsForWhatIs) {
+  Remote peer(*this);
+  go_online(peer);
+  run({"SET", "a", "1"});
+  acknowledge(peer, replication_.offset() + 1000);
+  EXPECT_EQ(run({"WAIT", "1", "0"}), integer(1));
+}
+
+// The thread of the replicas sleeps while nobody can acknowledge.
+TEST_F(AwaitedAcksTest, AWaitWithoutReplicasCostsNoTime) {
+  EXPECT_EQ(run({"WAIT", "1", "1000"}), "");
+  const std::clock_t before = std::clock();
+  std::this_thread::sleep_for(std::chrono::milliseconds(400));
+  EXPECT_LT(std::clock() - before, CLOCKS_PER_SEC / 5);
+}
+
+TEST_F(AwaitedAcksTest, TheOwnLogIsWaitedForWithItsSync) {
+  open_log();
+  run({"SET", "a", "1"});
+  EXPECT_EQ(run({"WAITAOF", "1", "0", "5000"}), "");
+  ASSERT_TRUE(durability_.append_log().flush());
+  EXPECT_EQ(client_->try_answer(), array({integer(1), integer(0)}));
+}
+
+TEST_F(AwaitedAcksTest, WaitaofCountsReplicasThatHaveSynced) {
+  open_log();
+  Remote peer(*this);
+  go_online(peer);
+  run({"SET", "a", "1"});
+  const std::string end = std::to_string(replication_.offset());
+  EXPECT_EQ(run({"WAITAOF", "0", "1", "5000"}), "");
+  expect_question(peer);
+  peer.client.run({"REPLCONF", "ACK", end, "FACK", "0"});
+  EXPECT_EQ(client_->try_answer(), "") << "it has applied it, and not synced";
+  peer.client.run({"REPLCONF", "ACK", end, "FACK", end});
+  EXPECT_EQ(client_->try_answer(), array({integer(0), integer(1)}));
+}
+
+TEST_F(AwaitedAcksTest, WithoutALogNothingLocalCanBeWaitedFor) {
+  EXPECT_EQ(run({"WAITAOF", "1", "0", "10"}),
+            error("ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled."));
+}
+
+}  // namespace
+}  // namespace server
