@@ -9,15 +9,22 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <vector>
 
 #include "server/transport/tls.h"
 #include "tests/support/command_test.h"
 #include "tests/support/loopback_listener.h"
+#include "tests/support/tls_authority.h"
+#include "tests/support/tls_caller.h"
 
 namespace server::admin {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 sockaddr_in loopback(uint16_t port) {
@@ -93,6 +100,57 @@ TEST_F(AdminServerTest, SlowClientsGiveWayToOthers) {
   for (const int descriptor : slow) ::close(descriptor);
 }
 
+TEST_F(AdminServerTest, AStormOfConnectionsTakesBoundedRoom) {
+  ASSERT_TRUE(open());
+  server_.start();
+  constexpr size_t kCallers = 400;
+  std::vector<int> callers;
+  for (size_t i = 0; i < kCallers; ++i) {
+    callers.push_back(connect());
+    if (i % 2 == 0)
+      (void)::send(callers.back(), "GET /metrics HTTP/1.1\r\nHost: a", 31, MSG_NOSIGNAL);
+  }
+  // Whoever comes last is answered when all before have been accepted.
+  EXPECT_THAT(ask(connect()), StartsWith("HTTP/1.1 200 OK"));
+  size_t left = 0;
+  for (const int descriptor : callers) {
+    char byte = 0;
+    const ssize_t size = ::recv(descriptor, &byte, 1, MSG_DONTWAIT);
+    if (size < 0 && errno == EAGAIN) ++left;
+    ::close(descriptor);
+  }
+  EXPECT_LE(left, AdminServer::kConnectionsMax);
+  EXPECT_THAT(ask(connect()), StartsWith("HTTP/1.1 200 OK"));
+}
+
+TEST_F(AdminServerTest, AStopWaitsForNoHalfRequest) {
+  ASSERT_TRUE(open());
+  server_.start();
+  const int half = connect();
+  (void)::send(half, "GET / HT", 8, MSG_NOSIGNAL);
+  EXPECT_THAT(ask(connect()), StartsWith("HTTP/1.1 200 OK"));
+  server_.stop();
+  char byte = 0;
+  EXPECT_LE(::recv(half, &byte, 1, 0), 0);
+  ::close(half);
+}
+
+TEST_F(AdminServerTest, WithoutPortNoSocketIsOpened) {
+  const auto sockets = [] {
+    size_t count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+      std::error_code gone;
+      const auto target = std::filesystem::read_symlink(entry.path(), gone);
+      if (target.string().starts_with("socket:")) ++count;
+    }
+    return count;
+  };
+  const size_t before = sockets();
+  EXPECT_TRUE(server_.open());
+  server_.start();
+  EXPECT_EQ(sockets(), before);
+}
+
 TEST_F(AdminServerTest, AnAddressThatIsNotHereIsAnErrorUnlessOptional) {
   const auto refused = open("192.0.2.1");
   ASSERT_FALSE(refused);
@@ -104,6 +162,50 @@ TEST_F(AdminServerTest, SomeAddressMustBeThere) {
   const auto refused = open("-192.0.2.1");
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, HasSubstr("no address of http-bind"));
+}
+
+class AdminTlsTest : public AdminServerTest {
+ protected:
+  void SetUp() override {
+    const auto identity = authority_.issue("server");
+    const auto set =
+        config_.set(std::vector<NamedValue>{{"tls-auth-clients", "no"},
+                                            {"tls-ca-cert-file", authority_.certificate_file()},
+                                            {"tls-cert-file", identity.certificate_file},
+                                            {"tls-key-file", identity.key_file}});
+    ASSERT_TRUE(set) << set.error().message;
+    config_.replace(OptionId::kHttpTls, "yes");
+    ASSERT_TRUE(open());
+    ASSERT_TRUE(tls_.apply());
+    server_.start();
+  }
+  void expect_an_answer() {
+    net::TlsCaller caller(authority_);
+    ASSERT_TRUE(caller.call(port_));
+    ASSERT_TRUE(caller.send("GET /healthz HTTP/1.1\r\n\r\n"));
+    EXPECT_THAT(caller.hear(), StartsWith("HTTP/1.1 200 OK"));
+  }
+
+  TlsAuthority authority_;
+};
+
+TEST_F(AdminTlsTest, AnswersUnderTheServersCertificate) {
+  expect_an_answer();
+}
+
+TEST_F(AdminTlsTest, PlainRequestsGetNoAnswer) {
+  EXPECT_THAT(ask(connect()), Not(HasSubstr("200 OK")));
+}
+
+TEST_F(AdminTlsTest, HalfHandshakesHoldNobodyUp) {
+  const std::string hello("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11);
+  std::vector<int> held;
+  for (size_t i = 0; i < 200; ++i) {
+    held.push_back(connect());
+    (void)::send(held.back(), hello.data(), i % 12, MSG_NOSIGNAL);
+  }
+  expect_an_answer();
+  for (const int descriptor : held) ::close(descriptor);
 }
 
 }  // namespace

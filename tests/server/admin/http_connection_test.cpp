@@ -28,6 +28,7 @@ class HttpConnectionTest : public ::testing::Test {
                               .peer = {"127.0.0.1:5", true},
                               .answer =
                                   [this](const HttpRequest& request, const Peer&) {
+                                    ++answers_;
                                     return plain_response(status_, request.path + body_);
                                   }},
         steady_us());
@@ -63,6 +64,7 @@ class HttpConnectionTest : public ::testing::Test {
   std::shared_ptr<HttpConnection> connection_;
   int client_ = -1;
   unsigned status_ = 200;
+  size_t answers_ = 0;
   std::string body_;
   bool is_at_end_ = false;
 };
@@ -124,6 +126,29 @@ TEST_F(HttpConnectionTest, AnAnswerWaitsForItsReader) {
   EXPECT_GT(received().size(), body_.size());
   send("GET /b HTTP/1.1\r\n\r\n");
   EXPECT_GT(received().size(), body_.size());
+}
+
+// The requests of a client that does not read stay in its socket, once a few answers wait.
+TEST_F(HttpConnectionTest, AReaderThatDoesNotReadIsNotAnsweredOn) {
+  body_ = std::string(size_t{1} << 20, 'x');
+  std::string requests;
+  for (int i = 0; i < 1000; ++i) requests += "GET /a HTTP/1.1\r\n\r\n";
+  for (int i = 0; i < 100; ++i) {
+    (void)::send(client_, requests.data(), requests.size(), MSG_NOSIGNAL);
+    context_.poll();
+    context_.restart();
+  }
+  EXPECT_LE(answers_, 2U);
+  EXPECT_FALSE(connection_->is_closed());
+  EXPECT_TRUE(connection_->is_late(steady_us() + HttpConnection::kSendMaxUs + 1'000'000));
+}
+
+TEST_F(HttpConnectionTest, BytesThatDripInBuyNoTime) {
+  const int64_t begun = steady_us();
+  send("GET /healthz HTTP/1.1\r\nA: ");
+  for (int i = 0; i < 50; ++i) send("a");
+  EXPECT_FALSE(connection_->is_late(begun + HttpConnection::kRequestMaxUs / 2));
+  EXPECT_TRUE(connection_->is_late(begun + HttpConnection::kRequestMaxUs + 1'000'000));
 }
 
 TEST_F(HttpConnectionTest, ARequestHasLessTimeThanThePauseBeforeIt) {

@@ -6,6 +6,7 @@
 #include "server/cluster/permit_clock.h"
 #include "tests/server/cluster/sample_topology.h"
 #include "tests/support/command_test.h"
+#include "tests/support/follower_fixture.h"
 
 namespace server::admin {
 namespace {
@@ -27,6 +28,55 @@ TEST_F(ReadinessTest, AReplicaWithoutItsLeadersDataIsNotReady) {
   EXPECT_THAT(unready_cause(services_), HasSubstr("has not got"));
   EXPECT_EQ(run({"REPLICAOF", "NO", "ONE"}), kOk);
   EXPECT_EQ(unready_cause(services_), "");
+}
+
+class ReplicaReadinessTest : public FollowerFixture {
+ protected:
+  void SetUp() override {
+    run({"CONFIG", "SET", "http-ready-max-lag", "2"});
+    begin_stream(kEmptySnapshot);
+  }
+};
+
+TEST_F(ReplicaReadinessTest, AReplicaIsReadyWhileItHearsItsLeader) {
+  EXPECT_EQ(unready_cause(services_), "");
+  advance_ms(2000);
+  EXPECT_EQ(unready_cause(services_), "");
+}
+
+TEST_F(ReplicaReadinessTest, AReplicaThatHearsNothingIsNotReady) {
+  advance_ms(3000);
+  EXPECT_THAT(unready_cause(services_), HasSubstr("http-ready-max-lag is 2"));
+}
+
+TEST_F(ReplicaReadinessTest, AReplicaThatHasCaughtUpIsReadyAgain) {
+  advance_ms(3000);
+  EXPECT_NE(unready_cause(services_), "");
+  played_.say(command({"PING"}));
+  await([this] { return unready_cause(services_).empty(); });
+}
+
+TEST_F(ReplicaReadinessTest, AReplicaThatHasLostItsLeaderIsReadyForAWhile) {
+  played_.hang_up();
+  await([this] { return !replication_.link_is_up(); });
+  EXPECT_EQ(unready_cause(services_), "");
+  advance_ms(3000);
+  EXPECT_THAT(unready_cause(services_), HasSubstr("heard its leader"));
+}
+
+TEST_F(ReplicaReadinessTest, WithoutALimitALagDoesNotCount) {
+  run({"CONFIG", "SET", "http-ready-max-lag", "0"});
+  advance_ms(3'600'000);
+  EXPECT_EQ(unready_cause(services_), "");
+}
+
+TEST_F(ReplicaReadinessTest, WhileASnapshotComesItIsNotReady) {
+  PlayedLeader next;
+  ask_to_follow(next);
+  next.await_psync();
+  next.say("+FULLRESYNC " + next.kId + " 0\r\n$1000\r\nREDIS");
+  await([this] { return follower_.figures().state == FollowerState::kSync; });
+  EXPECT_THAT(unready_cause(services_), HasSubstr("has not got"));
 }
 
 class NodeReadinessTest : public CommandTest {
