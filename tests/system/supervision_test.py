@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What service managers and containers ask of a running server: readiness, signs of life, health."""
+"""What service managers and containers ask of a server: readiness, signs of life, health."""
 
 import os
 import pathlib
