@@ -98,6 +98,16 @@ class FollowerFixture : public CommandTest {
     return std::any_of(names->begin(), names->end(),
                        [](const std::string& name) { return name.starts_with("temp-"); });
   }
+  // Of a leader of our own kind, whose stream holds effects.
+  static std::string own_snapshot(uint64_t offset = 0) {
+    core::keyspace::Keyspace keyspace(1, 1);
+    persistence::RdbWriteOptions options;
+    options.replication = {0, PlayedLeader::kId, static_cast<int64_t>(offset), false};
+    std::string bytes;
+    persistence::StringSink sink(bytes);
+    EXPECT_TRUE(persistence::write_rdb(sink, keyspace, options));
+    return bytes;
+  }
   // What was logged; ends the link.
   std::string log() {
     follower_.stop();

@@ -92,6 +92,7 @@ class PlayedLeader {
     for (Words words = read_command(); !words.empty(); words = read_command()) {
       if (words.size() < 3 || words[0] != "REPLCONF" || words[1] != "ACK") continue;
       acks.push_back(words[2]);
+      synced = words.size() > 4 ? words[4] : "";
       if (words[2] == wanted) return true;
     }
     return false;
@@ -115,6 +116,7 @@ class PlayedLeader {
   std::map<std::string, std::string> answers;
   std::vector<std::string> said;  // by the last link in its handshake
   std::vector<std::string> acks;  // the offsets, of all links
+  std::string synced;             // what the last one said to be on the disk
 
  private:
   static constexpr int kPatienceMs = 10'000;

@@ -5,7 +5,15 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <string>
+
+#include "core/keyspace/keyspace.h"
+#include "persistence/bytes/byte_stream.h"
+#include "persistence/rdb/rdb_writer.h"
+#include "server/durability/loading/data_replacer.h"
 #include "tests/support/durable_process.h"
+#include "tests/support/snapshots.h"
 
 namespace server {
 namespace {
@@ -87,6 +95,27 @@ TEST_F(SnapshotSaverTest, ASavePointBeginsOne) {
   process_->durability.tick();
   process_->durability.tick();
   EXPECT_EQ(saver().record().count, 1U);
+}
+
+// A leader's data take the place of those that are being saved.
+TEST_F(SnapshotSaverTest, OneThatANewSnapshotStopsIsNoFailure) {
+  begin(durable_process::start_slow_child);
+  core::keyspace::Keyspace leaders(1, 1);
+  const auto key = leaders.ref("key");
+  ASSERT_TRUE(leaders.insert(0, key).set_string("leader's"));
+  std::string bytes;
+  persistence::StringSink sink(bytes);
+  ASSERT_TRUE(persistence::write_rdb(sink, leaders, {}));
+  disk_.put("temp-7-received.rdb", bytes);
+  process_->durability.start();
+  ASSERT_TRUE(saver().start(Locking::kTake, false));
+  Replacement replacement;
+  replacement.path = "temp-7-received.rdb";
+  ASSERT_TRUE(process_->durability.replace_data(replacement));
+  EXPECT_EQ(process_->contents(), snapshots::contents(leaders));
+  EXPECT_TRUE(saver().record().last_was_ok);
+  EXPECT_EQ(saver().record().failures_in_a_row, 0U);
+  EXPECT_FALSE(has(Availability::kSnapshotFailed));
 }
 
 }  // namespace

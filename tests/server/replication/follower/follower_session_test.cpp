@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "server/durability/log/append_log.h"
 #include "tests/support/follower_fixture.h"
 #include "tests/support/snapshots.h"
 
@@ -335,6 +336,53 @@ TEST_F(FollowerSessionTest, AKeyHasExpiredWhenTheLeaderSaysSo) {
   played_.say(command({"DEL", "short"}));
   await([this] { return run({"DBSIZE"}) == integer(1); });
   EXPECT_EQ(info("stats", "expired_keys"), "0");
+}
+
+// Whatever else has changed, the leader's data and these are not the same any more.
+TEST_F(FollowerSessionTest, AnEffectThatFailsAsksForAllDataAnew) {
+  run({"CONFIG", "SET", "replica-read-only", "no"});
+  begin_stream(own_snapshot());
+  EXPECT_EQ(run({"SET", "number", "of another kind"}), kOk);
+  played_.say(command({"INCR", "number"}));
+  EXPECT_TRUE(played_.await_end());
+  await([this] { return link_status() == "down"; });
+  EXPECT_THAT(info("replication", "master_link_down_reason"),
+              HasSubstr("its 'INCR' failed here, so that all data shall come anew"));
+  EXPECT_EQ(played_.await_psync(), "PSYNC ? -1");
+  played_.full_resync(own_snapshot());
+  const std::string stream = command({"INCR", "number"});
+  await_link();
+  played_.say(stream);
+  await_applied(stream.size());
+  EXPECT_EQ(run({"GET", "number"}), bulk("1"));
+}
+
+TEST_F(FollowerSessionTest, TellsWhatIsOnItsDisk) {
+  config_.replace(OptionId::kAppendOnly, "yes");
+  ASSERT_TRUE(durability_.recover([this](CommandOrigin origin) {
+    return std::make_unique<CommandReplayer>(services_, origin);
+  }));
+  durability_.availability.end(Availability::kLoading);
+  begin_stream(own_snapshot());
+  const std::string set = command({"SET", "a", "1"});
+  played_.say(set);
+  await_applied(set.size());
+  EXPECT_NE(played_.synced, std::to_string(set.size())) << "nothing has synced it yet";
+  ASSERT_TRUE(durability_.append_log().flush());
+  const std::string question = command({"REPLCONF", "GETACK", "*"});
+  const std::string end = std::to_string(set.size() + question.size());
+  await([&] {
+    advance_ms(1000);
+    return played_.await_ack(set.size() + question.size()) && played_.synced == end;
+  });
+}
+
+TEST_F(FollowerSessionTest, WithoutALogNothingIsToldToBeOnTheDisk) {
+  begin_stream(own_snapshot());
+  const std::string set = command({"SET", "a", "1"});
+  played_.say(set);
+  await_applied(set.size());
+  EXPECT_EQ(played_.synced, "");
 }
 
 }  // namespace
