@@ -13,7 +13,7 @@ import termios
 import time
 import unittest
 
-from harness import SANITIZED, SERVER, ServerTest
+from harness import SANITIZED, ServerTest
 from resp import encode
 
 TROUBLE = r"(?i)error|warning|could not|unknown"
@@ -82,17 +82,6 @@ class CliTest(ServerTest):
         terminal.type(b"bf.mexists ")
         terminal.wait_for(b"key item [item ...]")
 
-    def test_session_on_stdin(self):
-        session = b"""SET "a key" "line\\r\\nbreak"
-STRLEN "a key"
-MULTI
-INCR n
-EXEC
-SELECT 1
-DBSIZE
-"""
-        self.assertEqual(self.cli(stdin=session), "OK\n11\nOK\nQUEUED\n1\nOK\n0\n")
-
     def test_pipe_loads_many_commands(self):
         count = 100_000 // SHARE
         data = b"".join(encode("SET", f"key:{number}", number) for number in range(count))
@@ -146,18 +135,6 @@ DBSIZE
         said = self.cli("--hotkeys")
         self.assertRegex(said, r"hot key found with counter: \d+\s+keyname: \"?hot\"?")
         self.assertNotRegex(said, TROUBLE)
-
-    def test_fetching_a_snapshot(self):
-        self.cli("SET", "k", "v")
-        path = f"{self.server.directory}/fetched.rdb"
-        self.assertIn("Transfer finished with success", self.cli("--rdb", path))
-        self.assertIn("database 0: 1 string", self.run_client([SERVER, "--check-rdb", path]))
-
-    def test_latency_and_info(self):
-        info = self.cli("INFO")
-        for field in ("redis_version:", "role:master", "loading:0", "used_memory:", "run_id:"):
-            self.assertIn(field, info)
-        self.assertNotRegex(self.cli("INFO", "keyspace"), TROUBLE)
 
     def benchmark(self, *arguments):
         said = self.run_client(

@@ -389,19 +389,5 @@ class EncryptionTest(ProbeTest):
         self.assertEqual(other.call("put", "a", "2")["outcome"], "refused")
 
 
-class UnreachableTest(ProbeTest):
-    def test_nobody_there_is_a_refusal(self):
-        client = self.probe(["http://127.0.0.1:1", "http://127.0.0.1:2"])
-        for words in (("range", "a"), ("put", "a", "1")):
-            reply = client.call(*words)
-            self.assertEqual(reply["outcome"], "refused", reply)
-            self.assertIn("Connection refused", reply["message"])
-
-    def test_first_endpoint_that_is_down_is_passed_over(self):
-        etcd = self.start_etcd()
-        client = self.probe(["http://127.0.0.1:1", *etcd.endpoints])
-        client.answered("put", "a", "1")
-
-
 if __name__ == "__main__":
     unittest.main()

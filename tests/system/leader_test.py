@@ -152,7 +152,8 @@ class CliTest(LeaderTest):
             directory = tempfile.mkdtemp(prefix="bloomery-test-")
             self.addCleanup(shutil.rmtree, directory)
             path = pathlib.Path(directory) / "got.rdb"
-            self.run_client(["redis-cli", "-p", leader.port, "--rdb", path], timeout_s=30)
+            said = self.run_client(["redis-cli", "-p", leader.port, "--rdb", path], timeout_s=30)
+            self.assertIn("Transfer finished with success", said)
             copy = self.start_server("--dbfilename", "got.rdb", directory=directory)
             with copy.connect() as client:
                 self.assertEqual(client.call("GET", "a"), b"1")

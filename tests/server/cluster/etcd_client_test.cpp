@@ -68,6 +68,24 @@ TEST_F(EtcdClientTest, ReplyThatIsNoneLeavesTheOutcomeUnknown) {
   EXPECT_EQ(result.error, (EtcdError{EtcdCode::kInternal, "etcd's reply: 'header' is no object"}));
 }
 
+TEST_F(EtcdClientTest, NobodyThereIsARefusal) {
+  const auto client =
+      *EtcdClient::make(io_, {.endpoints = {"http://127.0.0.1:1", "http://127.0.0.1:2"}});
+  const auto read = wait<EtcdRangeReply>([&](auto h) { client->range({"a"}, h); });
+  EXPECT_EQ(read.outcome, EtcdOutcome::kRefused);
+  EXPECT_NE(read.error.message.find("Connection refused"), std::string::npos);
+  const auto written = wait<EtcdPutReply>([&](auto h) { client->put({"a", "1"}, h); });
+  EXPECT_EQ(written.outcome, EtcdOutcome::kRefused) << "nobody has got it";
+  EXPECT_NE(written.error.message.find("Connection refused"), std::string::npos);
+}
+
+TEST_F(EtcdClientTest, AFirstEndpointThatIsDownIsPassedOver) {
+  ScriptedEtcd etcd(
+      io_, [](const std::string&) { return http_reply(R"({"header":{"revision":"3"}})"); });
+  const auto client = *EtcdClient::make(io_, {.endpoints = {"http://127.0.0.1:1", etcd.url()}});
+  EXPECT_EQ(wait<EtcdPutReply>([&](auto h) { client->put({"a", "1"}, h); }).reply.revision, 3U);
+}
+
 TEST_F(EtcdClientTest, NoHandlerRunsOnceItIsDestroyed) {
   ScriptedEtcd etcd(io_, [](const std::string&) { return std::string(); });
   auto client = connect(etcd);

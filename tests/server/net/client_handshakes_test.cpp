@@ -328,5 +328,31 @@ TEST_F(ClientHandshakesTest, HealthChecksByTelnet) {
   EXPECT_EQ(answer("PING\nQUIT\n"), "+PONG\r\n+OK\r\n(end)");
 }
 
+// As redis-cli sends the lines that it reads from its input.
+TEST_F(ClientHandshakesTest, RedisCliSendsASession) {
+  const std::vector<std::vector<std::string>> session = {{"SET", "a key", "line\r\nbreak"},
+                                                         {"STRLEN", "a key"},
+                                                         {"MULTI"},
+                                                         {"INCR", "n"},
+                                                         {"EXEC"},
+                                                         {"SELECT", "1"},
+                                                         {"DBSIZE"}};
+  std::string said;
+  for (const auto& words : session) said += answer(request_of(words));
+  EXPECT_EQ(said, "+OK\r\n:11\r\n+OK\r\n+QUEUED\r\n*1\r\n:1\r\n+OK\r\n:0\r\n");
+}
+
+TEST_F(ClientHandshakesTest, InfoHasTheFieldsThatToolsLookFor) {
+  const std::string said = answer(request_of({"INFO"}));
+  for (const char* field :
+       {"redis_version:", "role:master\r\n", "loading:0\r\n", "used_memory:", "run_id:"}) {
+    EXPECT_THAT(said, HasSubstr(field));
+  }
+}
+
+TEST_F(ClientHandshakesTest, AnEmptyKeyspaceIsAnEmptySection) {
+  EXPECT_EQ(replies_in(answer(request_of({"INFO", "keyspace"}))).at(0).text, "# Keyspace\r\n");
+}
+
 }  // namespace
 }  // namespace server::net
