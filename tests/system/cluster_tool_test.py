@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""bloomery-cluster against a real etcd, with servers that a script plays: what it makes of the
-topology, and what it refuses.
+"""bloomery-cluster against a real etcd, with servers that a script plays: that it does its work,
+and what it makes of an etcd that is slow or away. What it refuses: cluster_tool_test.cpp.
 
 Environment:
   BLOOMERY_CLUSTER_TOOL  the program under test (default build/release/bloomery-cluster)
@@ -34,11 +34,7 @@ class ScriptedNode(socketserver.ThreadingTCPServer):
     def __init__(self, digit):
         super().__init__(("127.0.0.1", 0), Handler)
         self.id = digit * 40
-        self.keys = 0
-        self.enabled = 1
         self.epoch = 1 << 40  # shows whatever is asked for
-        self.failed_over = []
-        self.on_failover = lambda: None
         self.thread = threading.Thread(target=self.serve_forever, args=(0.05,))
         self.thread.start()
 
@@ -54,19 +50,15 @@ class ScriptedNode(socketserver.ThreadingTCPServer):
     def answer(self, words):
         command = " ".join(words).upper()
         if command == "INFO":
-            return f"role:master\r\nmaster_repl_offset:5\r\ncluster_enabled:{self.enabled}\r\n"
+            return "role:master\r\nmaster_repl_offset:5\r\ncluster_enabled:1\r\n"
         if command == "CLUSTER MYID":
             return self.id
         if command == "CLUSTER INFO":
             return f"cluster_state:ok\r\ncluster_current_epoch:{self.epoch}\r\n"
         if command == "DBSIZE":
-            return self.keys
+            return 0
         if command.startswith("CONFIG GET"):
             return [words[2], "0" if words[2].endswith("port") else ""]
-        if command.startswith("CLUSTER FAILOVER"):
-            self.failed_over.append(command)
-            self.on_failover()
-            return "OK"
         raise AssertionError(command)
 
 
@@ -92,11 +84,10 @@ class ClusterToolTest(EtcdTest):
     def setUp(self):
         self.etcd = self.start_etcd()
 
-    def node(self, digit, registered=True):
+    def node(self, digit):
         node = ScriptedNode(digit)
         self.addCleanup(node.stop)
-        if registered:
-            self.etcd.control("put", f"bloomery/test/alive/{node.id}", "{}")
+        self.etcd.control("put", f"bloomery/test/alive/{node.id}", "{}")
         return node
 
     def run_tool(self, *words, options=()):
@@ -139,23 +130,7 @@ class ClusterToolTest(EtcdTest):
         self.assertEqual(shards["s2"]["members"], [nodes[1].id, nodes[4].id])
         self.assertEqual(shards["s2"]["insync"], [nodes[1].id])
         self.assertIn("exists already", self.refused("create", nodes[0].address))
-
-    def test_servers_that_may_not_join_are_refused(self):
-        good = self.node("a")
-        stranger = self.node("b", registered=False)
-        self.assertIn("has not registered in cluster 'test'",
-                      self.refused("create", good.address, stranger.address))  # fmt: skip
-        full = self.node("c")
-        full.keys = 3
-        self.assertIn("holds 3 keys", self.refused("create", good.address, full.address))
-        plain = self.node("d")
-        plain.enabled = 0
-        self.assertIn("--cluster-enabled yes", self.refused("create", good.address, plain.address))
-        twin = self.node("a")
-        self.assertIn("named twice", self.refused("create", good.address, twin.address))
-        self.assertIn("refused", self.refused("create", good.address, "127.0.0.1:1"))
-        self.assertEqual(self.run_tool("create", "localhost").returncode, 2)
-        self.assertIn("too few", self.refused("create", "--replicas", 1, good.address))
+        self.assertEqual(self.run_tool("create", "localhost").returncode, 2, "no port")
 
     def test_status_is_a_table_or_json(self):
         nodes = self.create(replicas=0, digits="ab")
@@ -168,48 +143,6 @@ class ClusterToolTest(EtcdTest):
         status = json.loads(self.tool("status", options=["--json"]))
         self.assertFalse(status["whole"])
         self.assertEqual(status["shards"][0]["nodes"][0]["address"], nodes[0].address)
-
-    def test_nodes_are_added_and_removed(self):
-        nodes = self.create(replicas=0, digits="ab")
-        added = self.node("c")
-        self.assertIn("replica of shard s2", self.tool("add", added.address, "--shard", "s2"))
-        self.assertEqual(self.topology()["shards"]["s2"]["members"], [nodes[1].id, added.id])
-        self.assertIn("in the cluster already", self.refused("add", added.address))
-        smallest = self.node("d")
-        self.assertIn("replica of shard s1", self.tool("add", smallest.address))
-        self.assertIn("no shard 's7'",
-                      self.refused("add", self.node("e").address, "--shard", "s7"))  # fmt: skip
-        self.assertIn("leads shard s2", self.refused("remove", nodes[1].address))
-        self.tool("remove", added.address)
-        self.assertNotIn(added.id, self.topology()["nodes"])
-        self.assertIn("no owner", self.refused("remove", nodes[1].address))
-        self.assertIn("no node", self.refused("remove", added.address))
-
-    def test_replica_is_asked_to_take_over(self):
-        leader, replica = self.create(digits="ab")
-        self.assertIn("no replica is alive and in sync", self.refused("failover", "s1"))
-        topology = self.topology()
-        topology["shards"]["s1"]["insync"].append(replica.id)
-        self.etcd.control("put", TOPOLOGY, json.dumps(topology))
-
-        def take_over():
-            topology["shards"]["s1"].update(leader=replica.id, epoch=2)
-            self.etcd.control("put", TOPOLOGY, json.dumps(topology))
-
-        replica.on_failover = take_over
-        self.assertIn("leads shard s1 now, epoch 2", self.tool("failover", "s1"))
-        self.assertEqual(replica.failed_over, ["CLUSTER FAILOVER"])
-        leader.on_failover = take_over
-        self.etcd.control("del", f"bloomery/test/alive/{replica.id}")
-        self.assertIn("with --force", self.refused("failover", "s1", "--to", leader.address))
-
-        def take_back():
-            topology["shards"]["s1"].update(leader=leader.id, epoch=3)
-            self.etcd.control("put", TOPOLOGY, json.dumps(topology))
-
-        leader.on_failover = take_back
-        self.tool("failover", "s1", "--to", leader.address, "--force")
-        self.assertEqual(leader.failed_over, ["CLUSTER FAILOVER FORCE"])
 
     def test_etcd_that_is_away_changes_nothing(self):
         node = self.node("a")
@@ -231,12 +164,6 @@ class ClusterToolTest(EtcdTest):
         timer.join()
         self.assertGreater(time.monotonic() - started, 1)
         self.assertIsNotNone(self.topology())
-
-    def test_damaged_document_is_not_written_over(self):
-        node = self.node("a")
-        self.etcd.control("put", TOPOLOGY, '{"format":2}')
-        self.assertIn("newer version", self.refused("add", node.address))
-        self.assertIn("newer version", self.refused("create", node.address))
 
     def test_password_file_is_read(self):
         self.etcd.enable_auth("secret")

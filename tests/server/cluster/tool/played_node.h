@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+//
+// PlayedNode: a server that says of itself what a test wants, to one client after the other.
+//
+// Thread safety: the settings may be changed while nobody asks.
+#pragma once
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "protocol/request_parser.h"
+#include "server/cluster/tool/plan.h"
+#include "tests/support/loopback_listener.h"
+
+namespace server::cluster {
+
+class PlayedNode {
+ public:
+  explicit PlayedNode(char digit) : id(40, digit), thread_([this] { serve(); }) {}
+  ~PlayedNode() { stop(); }
+  PlayedNode(const PlayedNode&) = delete;
+  PlayedNode& operator=(const PlayedNode&) = delete;
+
+  Address address() const { return {"127.0.0.1", listener_.port()}; }
+  // Nobody is there any more.
+  void stop() {
+    if (!thread_.joinable()) return;
+    ::shutdown(listener_.descriptor(), SHUT_RDWR);
+    thread_.join();
+  }
+
+  const std::string id;
+  int keys = 0;
+  bool is_enabled = true;              // for clusters
+  std::vector<std::string> failovers;  // the commands that asked for one
+  std::function<void()> on_failover = [] {};
+
+ private:
+  static std::string bulk(const std::string& text) {
+    return fmt::format("${}\r\n{}\r\n", text.size(), text);
+  }
+  void serve() {
+    for (int client = listener_.accept(); client >= 0; client = listener_.accept()) {
+      answer_all(client);
+      ::close(client);
+    }
+  }
+  void answer_all(int client) {
+    protocol::RequestParser parser;
+    std::string input;
+    std::array<char, 4096> room;
+    for (ssize_t size = 0; (size = ::recv(client, room.data(), room.size(), 0)) > 0;) {
+      input.append(room.data(), static_cast<size_t>(size));
+      while (parser.parse(input) == protocol::RequestParser::Status::kRequest) {
+        const std::vector<std::string> words(parser.arguments().begin(), parser.arguments().end());
+        input.erase(0, parser.consumed());
+        const std::string reply = answer(words);
+        ::send(client, reply.data(), reply.size(), MSG_NOSIGNAL);
+      }
+      input.erase(0, parser.consumed());
+    }
+  }
+  std::string answer(const std::vector<std::string>& words) {
+    const std::string command = fmt::format("{}", fmt::join(words, " "));
+    if (command == "INFO") {
+      return bulk(fmt::format("role:master\r\nmaster_repl_offset:5\r\ncluster_enabled:{}\r\n",
+                              is_enabled ? 1 : 0));
+    }
+    if (command == "CLUSTER MYID") return bulk(id);
+    // Shows whatever is asked for.
+    if (command == "CLUSTER INFO") {
+      return bulk("cluster_state:ok\r\ncluster_current_epoch:1099511627776\r\n");
+    }
+    if (command == "DBSIZE") return fmt::format(":{}\r\n", keys);
+    if (command.starts_with("CONFIG GET")) {
+      return "*2\r\n" + bulk(words[2]) + bulk(words[2].ends_with("port") ? "0" : "");
+    }
+    if (command.starts_with("CLUSTER FAILOVER")) {
+      failovers.push_back(command);
+      on_failover();
+      return "+OK\r\n";
+    }
+    return "-ERR not played: " + command + "\r\n";
+  }
+
+  LoopbackListener listener_;
+  std::thread thread_;
+};
+
+}  // namespace server::cluster
