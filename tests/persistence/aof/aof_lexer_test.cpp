@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+#include "persistence/aof/aof_lexer.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tests/support/virtual_disk.h"
+
+namespace persistence {
+namespace {
+
+using Item = AofLexer::Item;
+using Words = std::vector<std::string>;
+
+class AofLexerTest : public ::testing::Test {
+ protected:
+  void open(std::string bytes, const AofLimits& limits = {}) {
+    size_ = bytes.size();
+    disk_.put("file", std::move(bytes));
+    auto file = disk_.open_input("file");
+    ASSERT_TRUE(file);
+    file_ = std::move(*file);
+    lexer_ = std::make_unique<AofLexer>(*file_, size_, limits);
+  }
+  Item next() {
+    const auto item = lexer_->next();
+    EXPECT_TRUE(item);
+    return item ? *item : Item::kEnd;
+  }
+  Words words() const { return {lexer_->arguments().begin(), lexer_->arguments().end()}; }
+  // What is wrong with a file of these bytes, and where.
+  std::pair<std::string, uint64_t> fault(const std::string& bytes, const AofLimits& limits = {}) {
+    open(bytes, limits);
+    Item item = next();
+    while (item == Item::kCommand || item == Item::kAnnotation) item = next();
+    EXPECT_EQ(item, Item::kWrong) << bytes;
+    return {std::string(lexer_->reason()), lexer_->wrong_offset()};
+  }
+
+  const std::string kSet = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$0\r\n\r\n";
+  virtual_disk::VirtualDisk disk_;
+  std::unique_ptr<InputFile> file_;
+  std::unique_ptr<AofLexer> lexer_;
+  uint64_t size_ = 0;
+};
+
+TEST_F(AofLexerTest, AnEmptyFileEndsAtOnce) {
+  open("");
+  EXPECT_EQ(next(), Item::kEnd);
+}
+
+TEST_F(AofLexerTest, CommandsHaveArgumentsAndAPlace) {
+  open(kSet + "*1\r\n$4\r\nPING\r\n");
+  EXPECT_EQ(next(), Item::kCommand);
+  EXPECT_EQ(words(), (Words{"SET", "k", ""}));
+  EXPECT_EQ(lexer_->bytes(), kSet);
+  EXPECT_EQ(lexer_->offset(), 0U);
+  EXPECT_EQ(next(), Item::kCommand);
+  EXPECT_EQ(words(), Words{"PING"});
+  EXPECT_EQ(lexer_->offset(), kSet.size());
+  EXPECT_EQ(lexer_->end_offset(), size_);
+  EXPECT_EQ(next(), Item::kEnd);
+}
+
+TEST_F(AofLexerTest, ArgumentsMayHoldAnyBytes) {
+  const std::string odd("\r\n\0*$#", 6);
+  open("*2\r\n$1\r\nX\r\n$6\r\n" + odd + "\r\n");
+  EXPECT_EQ(next(), Item::kCommand);
+  EXPECT_EQ(words(), (Words{"X", odd}));
+}
+
+TEST_F(AofLexerTest, AnnotationsAreLinesWithTheirEnd) {
+  open("#TS:17\r\n" + kSet + "# a remark\n");
+  EXPECT_EQ(next(), Item::kAnnotation);
+  EXPECT_EQ(lexer_->line(), "#TS:17\r\n");
+  EXPECT_EQ(next(), Item::kCommand);
+  EXPECT_EQ(next(), Item::kAnnotation);
+  EXPECT_EQ(lexer_->line(), "# a remark\n");
+  EXPECT_EQ(next(), Item::kEnd);
+}
+
+TEST_F(AofLexerTest, EveryCutIsAnEndInsideOfAnItem) {
+  for (size_t size = 1; size < kSet.size(); ++size) {
+    open(kSet.substr(0, size));
+    EXPECT_EQ(next(), Item::kCut) << size;
+  }
+}
+
+// However much is announced, nothing is waited for that the file cannot hold.
+TEST_F(AofLexerTest, ALengthBeyondTheFileIsACut) {
+  open("*2\r\n$3\r\nSET\r\n$60000000000\r\nabc");
+  EXPECT_EQ(next(), Item::kCut);
+}
+
+TEST_F(AofLexerTest, AnArgumentBiggerThanAChunkIsWhole) {
+  const std::string value(size_t{1} << 20, 'v');
+  open("*2\r\n$1\r\nX\r\n$1048576\r\n" + value + "\r\n" + kSet);
+  EXPECT_EQ(next(), Item::kCommand);
+  EXPECT_EQ(words().at(1), value);
+  EXPECT_EQ(next(), Item::kCommand);
+  EXPECT_EQ(words(), (Words{"SET", "k", ""}));
+}
+
+TEST_F(AofLexerTest, FaultsTellTheByteAndTheReason) {
+  using Fault = std::pair<std::string, uint64_t>;
+  EXPECT_EQ(fault("x"), (Fault{"'*' or '#' expected", 0}));
+  EXPECT_EQ(fault("*x\r\n"), (Fault{"a number expected", 1}));
+  EXPECT_EQ(fault("*0\r\n"), (Fault{"a command without arguments", 1}));
+  EXPECT_EQ(fault("*1\r\r"), (Fault{"CR LF expected", 3}));
+  EXPECT_EQ(fault("*1\r\n+4\r\n"), (Fault{"'$' expected", 4}));
+  EXPECT_EQ(fault("*1\r\n$1\r\nab\r\n"), (Fault{"CR LF expected", 9}));
+  EXPECT_EQ(fault("*1111111111111111111\r\n"), (Fault{"too long a number", 19}));
+}
+
+TEST_F(AofLexerTest, AFaultBehindSoundItemsCountsFromTheFilesBegin) {
+  EXPECT_EQ(fault(kSet + "junk").second, kSet.size());
+}
+
+TEST_F(AofLexerTest, ALineWithoutEndIsAFault) {
+  EXPECT_EQ(fault("#" + std::string(5000, 'x')).first, "an annotation without end");
+}
+
+TEST_F(AofLexerTest, LimitsBoundWhatIsAnnounced) {
+  EXPECT_EQ(fault(kSet, {.argument_count_max = 2}).first, "too many arguments");
+  EXPECT_EQ(fault(kSet, {.argument_max_bytes = 2}).first, "too long an argument");
+}
+
+TEST_F(AofLexerTest, WhatIsSkippedIsHandedOver) {
+  open("PREAMBLE" + kSet);
+  std::string seen;
+  ASSERT_TRUE(lexer_->skip(8, [&](std::string_view piece) { seen += piece; }));
+  EXPECT_EQ(seen, "PREAMBLE");
+  EXPECT_EQ(next(), Item::kCommand);
+  EXPECT_EQ(lexer_->offset(), 8U);
+}
+
+TEST_F(AofLexerTest, AFileThatBecameShorterEndsThere) {
+  open(kSet + kSet);
+  disk_.put("file", kSet);
+  auto shorter = disk_.open_input("file");
+  ASSERT_TRUE(shorter);
+  AofLexer lexer(**shorter, size_, {});
+  EXPECT_EQ(*lexer.next(), Item::kCommand);
+  EXPECT_EQ(*lexer.next(), Item::kEnd);
+}
+
+}  // namespace
+}  // namespace persistence

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+#include "server/durability/directory_lock.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+
+namespace server {
+namespace {
+
+using ::testing::HasSubstr;
+
+// In a working directory of its own.
+class DirectoryLockTest : public ::testing::Test {
+ protected:
+  DirectoryLockTest() {
+    std::string pattern = ::testing::TempDir() + "bloomery_lock_XXXXXX";
+    root_ = ::mkdtemp(pattern.data());
+    std::filesystem::create_directory(root_ / "first");
+    std::filesystem::create_directory(root_ / "second");
+    std::filesystem::current_path(root_ / "first");
+  }
+  ~DirectoryLockTest() override {
+    std::filesystem::current_path(before_);
+    std::filesystem::remove_all(root_);
+  }
+  // What another server hears that starts in this directory.
+  std::string error_in(const std::string& name) const {
+    const auto here = std::filesystem::current_path();
+    std::filesystem::current_path(root_ / name);
+    DirectoryLock other;
+    const auto taken = other.take();
+    std::filesystem::current_path(here);
+    return taken ? "" : taken.error().message;
+  }
+
+  const std::filesystem::path before_ = std::filesystem::current_path();
+  std::filesystem::path root_;
+};
+
+TEST_F(DirectoryLockTest, KeepsASecondServerOut) {
+  DirectoryLock lock;
+  ASSERT_TRUE(lock.take());
+  EXPECT_THAT(error_in("first"), HasSubstr("Another server uses the data directory"));
+  EXPECT_THAT(error_in("first"), HasSubstr((root_ / "first").string()));
+  EXPECT_EQ(error_in("second"), "");
+}
+
+TEST_F(DirectoryLockTest, EndsWithItsOwnerAndLeavesAnEmptyFile) {
+  {
+    DirectoryLock lock;
+    ASSERT_TRUE(lock.take());
+  }
+  EXPECT_EQ(error_in("first"), "");
+  EXPECT_EQ(std::filesystem::file_size(".bloomery.lock"), 0U);
+}
+
+TEST_F(DirectoryLockTest, TheFileIsItsOwnersAlone) {
+  DirectoryLock lock;
+  ASSERT_TRUE(lock.take());
+  struct stat status {};
+  ASSERT_EQ(::stat(".bloomery.lock", &status), 0);
+  EXPECT_EQ(status.st_mode & 0077, 0U);
+}
+
+TEST_F(DirectoryLockTest, MovesToAnotherDirectory) {
+  DirectoryLock lock;
+  ASSERT_TRUE(lock.take());
+  ASSERT_TRUE(lock.move_to("../second"));
+  EXPECT_EQ(std::filesystem::current_path().filename(), "second");
+  EXPECT_EQ(error_in("first"), "") << "it is free again";
+  EXPECT_NE(error_in("second"), "");
+}
+
+TEST_F(DirectoryLockTest, MovingToTheSameDirectoryChangesNothing) {
+  DirectoryLock lock;
+  ASSERT_TRUE(lock.take());
+  EXPECT_TRUE(lock.move_to("../first"));
+  EXPECT_NE(error_in("first"), "");
+}
+
+TEST_F(DirectoryLockTest, ADirectoryThatIsTakenIsNotMovedTo) {
+  DirectoryLock lock;
+  ASSERT_TRUE(lock.take());
+  std::filesystem::current_path(root_ / "second");
+  auto other = std::make_unique<DirectoryLock>();
+  ASSERT_TRUE(other->take());
+  std::filesystem::current_path(root_ / "first");
+  const auto moved = lock.move_to("../second");
+  ASSERT_FALSE(moved);
+  EXPECT_THAT(moved.error().message, HasSubstr((root_ / "second").string()));
+  EXPECT_EQ(std::filesystem::current_path().filename(), "first");
+  EXPECT_NE(error_in("first"), "") << "this one is kept";
+}
+
+TEST_F(DirectoryLockTest, ADirectoryThatIsNotThereIsAnError) {
+  DirectoryLock lock;
+  ASSERT_TRUE(lock.take());
+  EXPECT_FALSE(lock.move_to("../third"));
+  EXPECT_EQ(std::filesystem::current_path().filename(), "first");
+}
+
+// Whoever may write into the directory must not make the server open another file.
+TEST_F(DirectoryLockTest, ALinkInItsPlaceIsNotFollowed) {
+  std::ofstream("target") << "kept";
+  std::filesystem::create_symlink("target", ".bloomery.lock");
+  DirectoryLock lock;
+  const auto taken = lock.take();
+  ASSERT_FALSE(taken);
+  EXPECT_THAT(taken.error().message, HasSubstr("Can't lock the data directory"));
+  EXPECT_EQ(std::filesystem::file_size("target"), 4U);
+}
+
+}  // namespace
+}  // namespace server
