@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
-#include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "tests/support/listener_fixture.h"
@@ -120,7 +120,7 @@ TEST_F(ListenerTest, AUnixSocketGoesWithTheListener) {
 
 TEST_F(ListenerTest, OnlyASocketIsRemovedFromThePath) {
   const std::string path = directory_ + "/file";
-  ASSERT_NE(std::fopen(path.c_str(), "w"), nullptr);
+  std::ofstream(path) << "kept";
   config_.replace(OptionId::kUnixSocket, path);
   EXPECT_THAT(error_of_open(), HasSubstr("Failed opening Unix socket " + path));
   EXPECT_TRUE(std::filesystem::is_regular_file(path));

@@ -199,14 +199,14 @@ TEST_F(ClusterToolCallsTest, AReplicaInSyncIsAskedToTakeOver) {
   const Nodes nodes = create("ab", 1);
   PlayedNode& replica = *nodes[1];
   change([&](Shard& shard) { shard.insync.push_back(replica.id); });
-  replica.on_failover = [&] {
+  replica.set_on_failover([&] {
     change([&](Shard& shard) {
       shard.leader = replica.id;
       shard.epoch = 2;
     });
-  };
+  });
   EXPECT_THAT(text_of(tool_->fail_over("s1", {}, false)), HasSubstr("leads shard s1 now, epoch 2"));
-  EXPECT_THAT(replica.failovers, ElementsAre("CLUSTER FAILOVER"));
+  EXPECT_THAT(replica.failovers(), ElementsAre("CLUSTER FAILOVER"));
 }
 
 TEST_F(ClusterToolCallsTest, AReplicaThatIsNotInSyncTakesNothingOver) {
@@ -215,7 +215,7 @@ TEST_F(ClusterToolCallsTest, AReplicaThatIsNotInSyncTakesNothingOver) {
     EXPECT_THAT(refusal([&] { return tool_->fail_over("s1", nodes[1]->address(), is_forced); }),
                 HasSubstr("not in sync"));
   }
-  EXPECT_TRUE(nodes[1]->failovers.empty());
+  EXPECT_TRUE(nodes[1]->failovers().empty());
 }
 
 TEST_F(ClusterToolCallsTest, FromALeaderThatIsGoneAReplicaTakesOverByForce) {
@@ -225,17 +225,17 @@ TEST_F(ClusterToolCallsTest, FromALeaderThatIsGoneAReplicaTakesOverByForce) {
   etcd_.remove(alive_prefix("test") + nodes[0]->id);
   EXPECT_THAT(refusal([&] { return tool_->fail_over("s1", replica.address(), false); }),
               HasSubstr("with --force"));
-  EXPECT_TRUE(replica.failovers.empty());
-  replica.on_failover = [&] {
+  EXPECT_TRUE(replica.failovers().empty());
+  replica.set_on_failover([&] {
     change([&](Shard& shard) {
       shard.leader = replica.id;
       shard.insync = {replica.id};
       shard.epoch = 2;
     });
-  };
+  });
   EXPECT_THAT(text_of(tool_->fail_over("s1", replica.address(), true)),
               HasSubstr("leads shard s1 now"));
-  EXPECT_THAT(replica.failovers, ElementsAre("CLUSTER FAILOVER FORCE"));
+  EXPECT_THAT(replica.failovers(), ElementsAre("CLUSTER FAILOVER FORCE"));
 }
 
 TEST_F(ClusterToolCallsTest, ADocumentOfANewerVersionIsNotWrittenOver) {

@@ -2,7 +2,7 @@
 //
 // PlayedNode: a server that says of itself what a test wants, to one client after the other.
 //
-// Thread safety: the settings may be changed while nobody asks.
+// Thread safety: all members.
 #pragma once
 
 #include <fmt/format.h>
@@ -13,8 +13,10 @@
 #include <array>
 #include <atomic>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "protocol/request_parser.h"
@@ -38,11 +40,19 @@ class PlayedNode {
     thread_.join();
   }
 
+  // The commands that have asked for a failover.
+  std::vector<std::string> failovers() const {
+    const std::scoped_lock lock(mutex_);
+    return failovers_;
+  }
+  void set_on_failover(std::function<void()> on_failover) {
+    const std::scoped_lock lock(mutex_);
+    on_failover_ = std::move(on_failover);
+  }
+
   const std::string id;
-  int keys = 0;
-  bool is_enabled = true;              // for clusters
-  std::vector<std::string> failovers;  // the commands that asked for one
-  std::function<void()> on_failover = [] {};
+  std::atomic<int> keys{0};
+  std::atomic<bool> is_enabled{true};  // for clusters
 
  private:
   static std::string bulk(const std::string& text) {
@@ -80,19 +90,23 @@ class PlayedNode {
     if (command == "CLUSTER INFO") {
       return bulk("cluster_state:ok\r\ncluster_current_epoch:1099511627776\r\n");
     }
-    if (command == "DBSIZE") return fmt::format(":{}\r\n", keys);
+    if (command == "DBSIZE") return fmt::format(":{}\r\n", keys.load());
     if (command.starts_with("CONFIG GET")) {
       return "*2\r\n" + bulk(words[2]) + bulk(words[2].ends_with("port") ? "0" : "");
     }
     if (command.starts_with("CLUSTER FAILOVER")) {
-      failovers.push_back(command);
-      on_failover();
+      const std::scoped_lock lock(mutex_);
+      failovers_.push_back(command);
+      on_failover_();
       return "+OK\r\n";
     }
     return "-ERR not played: " + command + "\r\n";
   }
 
   LoopbackListener listener_;
+  mutable std::mutex mutex_;  // guards the members below
+  std::vector<std::string> failovers_;
+  std::function<void()> on_failover_ = [] {};
   std::thread thread_;
 };
 
