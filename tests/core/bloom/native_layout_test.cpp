@@ -12,7 +12,7 @@
 namespace core::bloom {
 namespace {
 
-class NativeLayoutTest : public ::testing::Test {
+class NativeArrayTest : public ::testing::Test {
  protected:
   static ItemHash hash_of(const std::string& item) { return NativeLayout::hash(item, {}); }
   bool mark(const std::string& item) {
@@ -31,7 +31,7 @@ class NativeLayoutTest : public ::testing::Test {
   std::vector<Line> lines_ = std::vector<Line>(geometry_.bit_count / 512);
 };
 
-TEST_F(NativeLayoutTest, SizesAreWholeLines) {
+TEST_F(NativeArrayTest, SizesAreWholeLines) {
   for (const uint64_t capacity : {1, 100, 12'345, 10'000'000}) {
     for (const double rate : {0.25, 0.01, 1e-6}) {
       const auto geometry = NativeLayout::size(capacity, rate);
@@ -42,7 +42,7 @@ TEST_F(NativeLayoutTest, SizesAreWholeLines) {
   }
 }
 
-TEST_F(NativeLayoutTest, ASizeKeepsItsRate) {
+TEST_F(NativeArrayTest, ASizeKeepsItsRate) {
   for (const uint64_t capacity : {100, 5000, 1'000'000}) {
     for (const double rate : {0.1, 0.01, 0.0001}) {
       const auto geometry = NativeLayout::size(capacity, rate);
@@ -53,31 +53,31 @@ TEST_F(NativeLayoutTest, ASizeKeepsItsRate) {
   }
 }
 
-TEST_F(NativeLayoutTest, TheSameSizeComesAgain) {
+TEST_F(NativeArrayTest, TheSameSizeComesAgain) {
   const auto first = NativeLayout::size(77'777, 0.003);
   for (uint64_t other = 1; other < 100; ++other) (void)NativeLayout::size(other, 0.01);
   EXPECT_EQ(NativeLayout::size(77'777, 0.003), first);
 }
 
-TEST_F(NativeLayoutTest, WhatNoArrayHoldsHasNoSize) {
+TEST_F(NativeArrayTest, WhatNoArrayHoldsHasNoSize) {
   EXPECT_FALSE(NativeLayout::size(UINT64_MAX, 0.01));
 }
 
-TEST_F(NativeLayoutTest, WhatWasMarkedIsFound) {
+TEST_F(NativeArrayTest, WhatWasMarkedIsFound) {
   for (int i = 0; i < 1000; ++i) mark(std::to_string(i));
   for (int i = 0; i < 1000; ++i) EXPECT_TRUE(check(std::to_string(i))) << i;
 }
 
-TEST_F(NativeLayoutTest, AnEmptyArrayHoldsNothing) {
+TEST_F(NativeArrayTest, AnEmptyArrayHoldsNothing) {
   for (int i = 0; i < 1000; ++i) EXPECT_FALSE(check(std::to_string(i))) << i;
 }
 
-TEST_F(NativeLayoutTest, MarkingAgainChangesNothing) {
+TEST_F(NativeArrayTest, MarkingAgainChangesNothing) {
   EXPECT_TRUE(mark("item"));
   EXPECT_FALSE(mark("item"));
 }
 
-TEST_F(NativeLayoutTest, TheBitsOfAnItemLieInItsLines) {
+TEST_F(NativeArrayTest, TheBitsOfAnItemLieInItsLines) {
   for (int i = 0; i < 100; ++i) {
     std::set<uint64_t> lines;
     unsigned count = 0;
@@ -91,7 +91,7 @@ TEST_F(NativeLayoutTest, TheBitsOfAnItemLieInItsLines) {
   }
 }
 
-TEST_F(NativeLayoutTest, MarkSetsTheBitsThatAreVisited) {
+TEST_F(NativeArrayTest, MarkSetsTheBitsThatAreVisited) {
   std::set<uint64_t> visited;
   NativeLayout::visit_bits(geometry_, hash_of("item"), [&](uint64_t bit) { visited.insert(bit); });
   mark("item");
@@ -100,7 +100,7 @@ TEST_F(NativeLayoutTest, MarkSetsTheBitsThatAreVisited) {
   }
 }
 
-TEST_F(NativeLayoutTest, AGeometryThatIsNoneIsRefused) {
+TEST_F(NativeArrayTest, AGeometryThatIsNoneIsRefused) {
   Geometry odd = geometry_;
   odd.bit_count += 64;
   EXPECT_FALSE(NativeLayout::is_valid(odd)) << "no whole lines";
@@ -113,7 +113,7 @@ TEST_F(NativeLayoutTest, AGeometryThatIsNoneIsRefused) {
   EXPECT_FALSE(NativeLayout::is_valid(odd)) << "too many bits in a line";
 }
 
-TEST_F(NativeLayoutTest, TheRatesOfAllLayersTogetherKeepTheBound) {
+TEST_F(NativeArrayTest, TheRatesOfAllLayersTogetherKeepTheBound) {
   FilterParameters parameters;
   parameters.error_rate = 0.01;
   parameters.capacity = 100;
