@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+//
+// FAILOVER from its begin to the role's new holder, or back.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "server/dispatch/command_replayer.h"
+#include "tests/support/leader_fixture.h"
+#include "tests/support/played_leader.h"
+
+namespace server {
+namespace {
+
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+
+class FollowerFailoverTest : public LeaderFixture {
+ protected:
+  FollowerFailoverTest() {
+    follower_.start([this](CommandOrigin origin) {
+      return std::make_unique<CommandReplayer>(services_, origin, &statistics_.stream());
+    });
+  }
+  ~FollowerFailoverTest() override { follower_.stop(); }
+
+  // A replica that may lead, and lacks the last write.
+  std::unique_ptr<Remote> online(uint16_t port) {
+    auto replica = std::make_unique<Remote>(*this);
+    replica->client.session->replica.address = "127.0.0.1";
+    replica->client.session->replica.port = port;
+    psync(*replica, replication_.offset());
+    EXPECT_EQ(run({"SET", "a", "1"}), kOk);
+    return replica;
+  }
+  // Until it has all, which the leader's question makes more.
+  void hand_over_to(Remote& replica) {
+    await([&] {
+      replica.client.run({"REPLCONF", "ACK", std::to_string(replication_.offset())});
+      follower_.drive_failover();
+      return follower_.failover_state() != Failover::State::kAwaitsSync;
+    });
+  }
+  bool holds_writes_back() { return pause_.holds_back(kWrite, clock_.wall_ms()); }
+  void await_end() {
+    await([this] { return follower_.failover_state() == Failover::State::kNone; });
+  }
+
+  PlayedLeader heir_;
+};
+
+TEST_F(FollowerFailoverTest, WithoutReplicasNobodyCanLead) {
+  EXPECT_EQ(run({"FAILOVER"}), error("ERR FAILOVER requires connected replicas."));
+  EXPECT_FALSE(holds_writes_back());
+}
+
+TEST_F(FollowerFailoverTest, AReplicaThatListensNowhereCannotLead) {
+  const auto replica = online(0);
+  EXPECT_EQ(run({"FAILOVER"}), error("ERR FAILOVER requires connected replicas."));
+}
+
+TEST_F(FollowerFailoverTest, WritesAreHeldBackUntilItIsAborted) {
+  const auto replica = online(heir_.port());
+  EXPECT_EQ(run({"FAILOVER"}), kOk);
+  EXPECT_TRUE(holds_writes_back());
+  EXPECT_EQ(follower_.failover_state(), Failover::State::kAwaitsSync);
+  EXPECT_EQ(run({"FAILOVER", "ABORT"}), kOk);
+  EXPECT_FALSE(holds_writes_back());
+  EXPECT_FALSE(replication_.is_replica());
+}
+
+TEST_F(FollowerFailoverTest, ThereIsOneAtATime) {
+  const auto replica = online(heir_.port());
+  EXPECT_EQ(run({"FAILOVER"}), kOk);
+  EXPECT_EQ(run({"FAILOVER"}), error("ERR FAILOVER already in progress."));
+}
+
+TEST_F(FollowerFailoverTest, WithoutOneThereIsNothingToAbort) {
+  EXPECT_EQ(run({"FAILOVER", "ABORT"}), error("ERR No failover in progress."));
+}
+
+TEST_F(FollowerFailoverTest, NobodyBecomesAReplicaMeanwhile) {
+  const auto replica = online(heir_.port());
+  run({"FAILOVER"});
+  Remote late(*this);
+  EXPECT_EQ(psync(late, replication_.offset()),
+            error("NOMASTERLINK Can't SYNC while failing over"));
+}
+
+TEST_F(FollowerFailoverTest, WhoHasEverythingIsAskedToLead) {
+  const auto replica = online(heir_.port());
+  run({"FAILOVER"});
+  hand_over_to(*replica);
+  EXPECT_EQ(follower_.failover_state(), Failover::State::kInProgress);
+  EXPECT_TRUE(replication_.is_replica());
+  EXPECT_TRUE(holds_writes_back());
+  EXPECT_THAT(heir_.await_psync(), EndsWith(" FAILOVER"));
+}
+
+TEST_F(FollowerFailoverTest, AHeirThatAcceptsLeads) {
+  const auto replica = online(heir_.port());
+  run({"FAILOVER"});
+  hand_over_to(*replica);
+  heir_.await_psync();
+  heir_.say("+CONTINUE " + std::string(40, 'b') + "\r\n");
+  await_end();
+  EXPECT_FALSE(holds_writes_back());
+  EXPECT_TRUE(replication_.is_replica());
+  EXPECT_EQ(replication_.ids().id, std::string(40, 'b'));
+  EXPECT_THAT(run({"CONFIG", "GET", "replicaof"}),
+              HasSubstr("127.0.0.1 " + std::to_string(heir_.port())));
+}
+
+TEST_F(FollowerFailoverTest, ANewLinkToTheHeirAsksForTheStreamAlone) {
+  const auto replica = online(heir_.port());
+  run({"FAILOVER"});
+  hand_over_to(*replica);
+  heir_.await_psync();
+  heir_.say("+CONTINUE\r\n");
+  await_end();
+  heir_.hang_up();
+  EXPECT_EQ(heir_.await_psync().find("FAILOVER"), std::string::npos);
+}
+
+TEST_F(FollowerFailoverTest, AHeirThatRefusesGivesTheRoleBack) {
+  const auto replica = online(heir_.port());
+  run({"FAILOVER"});
+  hand_over_to(*replica);
+  heir_.await_psync();
+  heir_.say("-ERR PSYNC FAILOVER replid must match my replid.\r\n");
+  await_end();
+  EXPECT_FALSE(replication_.is_replica());
+  EXPECT_FALSE(holds_writes_back());
+  EXPECT_EQ(run({"SET", "a", "1"}), kOk);
+}
+
+TEST_F(FollowerFailoverTest, AHeirThatIsGoneGivesTheRoleBack) {
+  const uint16_t port = [] { return LoopbackListener().port(); }();
+  const auto replica = online(port);
+  run({"FAILOVER"});
+  hand_over_to(*replica);
+  await_end();
+  EXPECT_FALSE(replication_.is_replica());
+  EXPECT_FALSE(holds_writes_back());
+}
+
+TEST_F(FollowerFailoverTest, AnAbortTakesTheRoleBack) {
+  const auto replica = online(heir_.port());
+  run({"FAILOVER"});
+  hand_over_to(*replica);
+  heir_.await_psync();
+  EXPECT_EQ(run({"FAILOVER", "ABORT"}), kOk);
+  EXPECT_FALSE(replication_.is_replica());
+  EXPECT_FALSE(holds_writes_back());
+}
+
+TEST_F(FollowerFailoverTest, TheTimeoutEndsIt) {
+  const auto replica = online(heir_.port());
+  EXPECT_EQ(run({"FAILOVER", "TIMEOUT", "100"}), kOk);
+  follower_.drive_failover();
+  EXPECT_EQ(follower_.failover_state(), Failover::State::kAwaitsSync);
+  advance_ms(101);
+  follower_.drive_failover();
+  EXPECT_EQ(follower_.failover_state(), Failover::State::kNone);
+  EXPECT_FALSE(replication_.is_replica());
+  EXPECT_FALSE(holds_writes_back());
+}
+
+TEST_F(FollowerFailoverTest, WithForceTheTimeoutHandsOver) {
+  const auto replica = online(heir_.port());
+  EXPECT_EQ(
+      run({"FAILOVER", "TO", "127.0.0.1", std::to_string(heir_.port()), "FORCE", "TIMEOUT", "100"}),
+      kOk);
+  advance_ms(101);
+  follower_.drive_failover();
+  EXPECT_EQ(follower_.failover_state(), Failover::State::kInProgress);
+  EXPECT_THAT(heir_.await_psync(), EndsWith(" FAILOVER"));
+}
+
+}  // namespace
+}  // namespace server
