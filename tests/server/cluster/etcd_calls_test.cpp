@@ -167,6 +167,28 @@ TEST_F(EtcdCallsTest, TokenIsFetchedSentAndFetchedAnew) {
   EXPECT_EQ(tokens, 3);
 }
 
+TEST_F(EtcdCallsTest, AWrongPasswordIsARefusal) {
+  ScriptedEtcd etcd(io_, [](const std::string& request) {
+    if (!request.starts_with("POST /v3/auth/authenticate")) return ok(request);
+    return http_reply(R"({"code":3,"message":"etcdserver: authentication failed"})",
+                      "400 Bad Request");
+  });
+  connect({etcd.url()}, "u");
+  const EtcdAnswer answer = call();
+  EXPECT_EQ(answer.outcome, EtcdOutcome::kRefused);
+  EXPECT_NE(answer.error.message.find("authentication failed"), std::string::npos);
+  EXPECT_EQ(etcd.requests().size(), 1U) << "nothing was asked for without a token";
+}
+
+TEST_F(EtcdCallsTest, WhereAUserIsWantedNobodyIsRefused) {
+  ScriptedEtcd etcd(io_, [](const std::string&) {
+    return http_reply(R"({"code":3,"message":"etcdserver: user name is empty"})",
+                      "400 Bad Request");
+  });
+  connect({etcd.url()});
+  EXPECT_EQ(call().outcome, EtcdOutcome::kRefused);
+}
+
 // etcd takes its time to check a password; calls that give up must not have it begin anew.
 TEST_F(EtcdCallsTest, SlowAuthenticationIsAskedForOnce) {
   ScriptedEtcd etcd(io_, [](const std::string& request) {

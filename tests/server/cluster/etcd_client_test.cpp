@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -58,6 +60,23 @@ TEST_F(EtcdClientTest, CallsGoToTheirPaths) {
   EXPECT_EQ(wait<EtcdLeaseReply>([&](auto h) { client->keep_alive(7, h); }).reply.ttl_s, 3U);
   EXPECT_TRUE(wait<EtcdRevokeReply>([&](auto h) { client->revoke(7, h); }).answered());
   EXPECT_EQ(etcd.connections(), 1U);
+}
+
+TEST_F(EtcdClientTest, CallsRunAtTheSameTimeAndEachHasItsReply) {
+  uint64_t revision = 0;
+  ScriptedEtcd etcd(io_, [&](const std::string&) {
+    return http_reply("{\"header\":{\"revision\":\"" + std::to_string(++revision) + "\"}}");
+  });
+  const auto client = connect(etcd);
+  std::set<uint64_t> revisions;
+  for (int i = 0; i < 50; ++i) {
+    client->put({"k" + std::to_string(i), "v"}, [&](const EtcdResult<EtcdPutReply>& result) {
+      EXPECT_TRUE(result.answered());
+      revisions.insert(result.reply.revision);
+    });
+  }
+  ASSERT_TRUE(run_until(io_, [&] { return revisions.size() == 50; }));
+  EXPECT_EQ(*revisions.rbegin(), 50U);
 }
 
 TEST_F(EtcdClientTest, ReplyThatIsNoneLeavesTheOutcomeUnknown) {
