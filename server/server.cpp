@@ -131,7 +131,7 @@ struct Server::Parts final : AckListener,
         keyspace(static_cast<unsigned>(config.database_count()), random_hash_seed()),
         data{config, clock, keyspace, journal, persistence::posix_file_system(), state},
         pause(*this),
-        durability({data, {SaveChild::start, free_machine_bytes}, &pause, this}),
+        durability({data, {}, &pause, this}),
         replication({data, durability}),
         leader({data, durability}, replication, pause, *this),
         tls(config),
@@ -239,7 +239,7 @@ struct Server::Parts final : AckListener,
 
 void Server::Parts::on_ack() {
   for (size_t i = 0; i < threads.count(); ++i) threads.at(i).blocked_waker.wake();
-  if (follower.failover_state() == Failover::State::kAwaitsSync) {
+  if (follower.is_failing_over()) {
     threads.at(0).loop.post([this] { follower.drive_failover(); });
   }
   if (shutdown.state() == Shutdown::State::kWaits) {

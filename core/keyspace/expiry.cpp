@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "core/keyspace/expiry.h"
 
+
 namespace core::keyspace {
 
 namespace {

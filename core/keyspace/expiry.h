@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/clock.h"
+#include "core/keyspace/expiry_statistics.h"
 #include "core/keyspace/keyspace.h"
 
 namespace core::keyspace {

@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "core/keyspace/expiry_statistics.h"
 #include "core/keyspace/reclaimer.h"
 #include "core/keyspace/slot_keys.h"
 
@@ -88,7 +89,7 @@ Keyspace::Keyspace(unsigned database_count, uint64_t seed)
     : database_count_(database_count),
       seed_(seed),
       stripes_(std::make_unique<Stripe[]>(kStripeCount)),
-      expiry_statistics_(database_count) {
+      expiry_statistics_(std::make_unique<ExpiryStatistics>(database_count)) {
   for (unsigned i = 0; i < kStripeCount; ++i) {
     stripes_[i].databases = std::make_unique<Database[]>(database_count);
   }
@@ -160,7 +161,7 @@ void Keyspace::expire(unsigned database, const KeyRef& key) {
   // key.name may be a view of the entry itself: it stays alive until the end.
   EntryPtr entry = erase(database, key);
   if (entry == nullptr) return;
-  expiry_statistics_.expired.fetch_add(1, std::memory_order_relaxed);
+  expiry_statistics_->expired.fetch_add(1, std::memory_order_relaxed);
   WatchTable& watches = stripe(key).watches;
   if (!watches.empty()) watches.mark_expired(database, key.name);
   if (hooks_.expired) hooks_.expired(database, key.name);
@@ -233,7 +234,7 @@ void Keyspace::swap(unsigned first, unsigned second) {
     swap_counters(one.size, two.size);
     swap_counters(one.expires, two.expires);
   }
-  expiry_statistics_.swap(first, second);
+  expiry_statistics_->swap(first, second);
   if (slot_sizes_ == nullptr) return;
   slot_sizes_->reset();
   for_each(0, [this](const Entry& entry) { slot_sizes_->count(slot_of(entry.key()), 1); });

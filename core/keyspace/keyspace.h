@@ -24,7 +24,6 @@
 #include <vector>
 
 #include "core/keyspace/entry.h"
-#include "core/keyspace/expiry_statistics.h"
 #include "core/keyspace/key_hash.h"
 #include "core/keyspace/locking.h"
 #include "core/keyspace/rw_lock.h"
@@ -34,6 +33,7 @@
 
 namespace core::keyspace {
 
+class ExpiryStatistics;
 class Reclaimer;
 class SlotSizes;
 
@@ -170,8 +170,7 @@ class Keyspace {
   // Counters. Expired entries count until they are deleted.
   uint64_t db_size(unsigned database) const;
   uint64_t expires_count(unsigned database) const;
-  ExpiryStatistics& expiry_statistics() { return expiry_statistics_; }
-  const ExpiryStatistics& expiry_statistics() const { return expiry_statistics_; }
+  ExpiryStatistics& expiry_statistics() const { return *expiry_statistics_; }
 
   // Whole databases. REQUIRES: all stripes, exclusive. Watchers of existing keys are told.
   DetachedTables flush(unsigned database);
@@ -216,7 +215,7 @@ class Keyspace {
   const uint64_t seed_;
   std::unique_ptr<Stripe[]> stripes_;
   std::unique_ptr<SlotSizes> slot_sizes_;
-  ExpiryStatistics expiry_statistics_;
+  const std::unique_ptr<ExpiryStatistics> expiry_statistics_;
   struct Hooks {
     ExpiredHook expired;
     FlushedHook flushed;

@@ -10,6 +10,7 @@
 #include "server/process/memory_monitor.h"
 #include "server/pubsub/key_events.h"
 #include "server/pubsub/tracking.h"
+#include "server/session/awaited_reply.h"
 
 namespace server {
 

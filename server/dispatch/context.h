@@ -59,10 +59,6 @@ inline constexpr std::string_view kWrongType =
     "WRONGTYPE Operation against a key holding the wrong kind of value";
 inline constexpr std::string_view kBusyKey = "BUSYKEY Target key name already exists.";
 inline constexpr std::string_view kNoSuchKey = "ERR no such key";
-inline constexpr std::string_view kOutOfMemory =
-    "OOM command not allowed when used memory > 'maxmemory'.";
-inline constexpr std::string_view kStringTooLong =
-    "ERR string exceeds maximum allowed size (proto-max-bulk-len)";
 
 struct ExpiredKey {
   unsigned database;

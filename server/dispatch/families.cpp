@@ -19,7 +19,8 @@ std::span<const std::span<const Command>> command_families() {
       memory_commands(),         latency_commands(),      observation_commands(),
       introspection_commands(),  cluster_commands(),      clusterx_commands(),
       persistence_commands(),    debug_commands(),        script_commands(),
-      replica_commands(),        replication_commands(),  pubsub_commands(),
+      replica_commands(),        replication_commands(),  wait_commands(),
+      pubsub_commands(),
   };
   return kFamilies;
 }

@@ -48,6 +48,7 @@ std::span<const Command> lcs_commands();
 std::span<const Command> server_commands();
 std::span<const Command> acl_commands();
 std::span<const Command> transaction_commands();
+std::span<const Command> wait_commands();
 
 // All of the above, in the order in which COMMAND lists them.
 std::span<const std::span<const Command>> command_families();

@@ -94,6 +94,12 @@ uint64_t Durability::log_end() const {
   return members_->journal.end_offset();
 }
 
+std::optional<uint64_t> Durability::log_synced_offset() const {
+  const persistence::AofWriter& log = log_writer();
+  if (!log.is_open() || log.needs_base()) return std::nullopt;
+  return log.synced_offset();
+}
+
 core::Result<> Durability::replace_data(const Replacement& replacement) {
   return members_->replacer.replace(replacement);
 }

@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "core/keyspace/locking.h"
 #include "core/result.h"
@@ -84,6 +85,9 @@ class Durability {
   bool log_is_on() const;
   const persistence::AofWriter& log_writer() const;
   uint64_t log_end() const;
+  // Up to which offset of the journal the log is on the disk; nothing without a log, or without its
+  // base: then it brings nothing back.
+  std::optional<uint64_t> log_synced_offset() const;
 
  private:
   void stop();

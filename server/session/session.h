@@ -20,13 +20,13 @@
 #include "core/keyspace/watch.h"
 #include "protocol/reply_writer.h"
 #include "server/pubsub/subscriptions.h"
-#include "server/session/awaited_reply.h"
 
 namespace server {
 
 class TlsStream;
 struct RegisteredCommand;
 
+class AwaitedReply;
 class PubSub;
 class Tracking;
 namespace acl {
@@ -128,7 +128,8 @@ struct SessionUser {
 
 class Session {
  public:
-  explicit Session(uint64_t session_id) : id(session_id) {}
+  explicit Session(uint64_t session_id);
+  ~Session();
 
   const uint64_t id;
   CommandOrigin origin = CommandOrigin::kClient;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "server/ready_line.h"
-#include "server/durability/loading/load_figures.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -9,6 +8,7 @@
 
 #include "core/keyspace/keyspace.h"
 #include "server/config/config.h"
+#include "server/durability/loading/load_figures.h"
 #include "server/durability/loading/recovery.h"
 #include "tests/support/upsert.h"
 

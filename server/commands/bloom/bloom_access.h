@@ -31,6 +31,13 @@ inline const core::bloom::ScalableFilter* find_filter_or_nothing(Context& ctx, c
   return entry != nullptr && entry->is_filter() ? &entry->filter() : nullptr;
 }
 
+struct FilterRequest;
+
+// In bloom_chunk_commands.cpp.
+// valkey-bloom journals a client's BF.LOAD as an insertion whose one item is the whole payload:
+// true when this was one, and the filter it means is there. The payload's own settings prove it.
+bool load_journalled_as_insert(Context& ctx, const FilterRequest& request);
+
 // In bloom_windows.cpp.
 int64_t leader_time_ms(const Context& ctx);
 bool window_refreshes(const core::bloom::ScalableFilter& filter);

@@ -6,10 +6,12 @@
 // New filters are decoded without the lock; whether the key is taken is asked before and after.
 #include <string>
 
+#include "core/bloom/valkeybloom_layout.h"
 #include "persistence/filters/filter_chunks.h"
 #include "persistence/filters/valkeybloom_blob.h"
 #include "server/commands/bloom/bloom_access.h"
 #include "server/commands/bloom/bloom_memory.h"
+#include "server/commands/bloom/bloom_options.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
 #include "server/dispatch/memory/admission.h"
@@ -172,6 +174,29 @@ const Command kBloomChunkRows[] = {
 };
 
 }  // namespace
+
+bool load_journalled_as_insert(Context& ctx, const FilterRequest& request) {
+  if (ctx.session.origin != CommandOrigin::kForeignJournal || request.items.size() != 1 ||
+      request.parameters.layout != core::bloom::ValkeyBloomLayout::kId) {
+    return false;
+  }
+  auto filter = persistence::decode_load_payload(request.items[0], ctx.admission().memory());
+  if (!filter) return false;
+  const core::bloom::FilterParameters& loaded = (*filter)->parameters();
+  const core::bloom::FilterParameters& asked = request.parameters;
+  if (loaded.layout != asked.layout || loaded.seed != asked.seed ||
+      loaded.expansion != asked.expansion || loaded.error_rate != asked.error_rate) {
+    return false;
+  }
+  const KeyRef key = ctx.key(1);
+  const auto lock = ctx.lock(key);
+  if (ctx.find(key) != nullptr) return false;
+  ctx.insert(key).set_filter(std::move(*filter));
+  ctx.changed(key, KeyEvent::kBloomLoad);
+  ctx.reply.array(1);
+  ctx.reply.boolean(true);
+  return true;
+}
 
 std::span<const Command> bloom_chunk_commands() {
   return kBloomChunkRows;

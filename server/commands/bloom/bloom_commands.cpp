@@ -8,8 +8,6 @@
 
 #include "core/bloom/parameters.h"
 #include "core/bloom/scalable_filter.h"
-#include "core/bloom/valkeybloom_layout.h"
-#include "persistence/filters/valkeybloom_blob.h"
 #include "server/commands/bloom/bloom_access.h"
 #include "server/commands/bloom/bloom_items.h"
 #include "server/commands/bloom/bloom_journal.h"
@@ -23,7 +21,6 @@ namespace server {
 namespace {
 
 using core::bloom::AddOutcome;
-using core::bloom::FilterParameters;
 using core::bloom::ItemHash;
 using core::bloom::ScalableFilter;
 
@@ -153,31 +150,6 @@ void add_items(Context& ctx, Arguments items, const FilterRequest* request) {
 /* BF.MADD key item [item ...] */
 void madd(Context& ctx) {
   add_items(ctx, ctx.args.subspan(2), nullptr);
-}
-
-// valkey-bloom journals a client's BF.LOAD as an insertion whose one item is the whole payload:
-// true when this was one, and the filter it means is there. The payload's own settings prove it.
-bool load_journalled_as_insert(Context& ctx, const FilterRequest& request) {
-  if (ctx.session.origin != CommandOrigin::kForeignJournal || request.items.size() != 1 ||
-      request.parameters.layout != core::bloom::ValkeyBloomLayout::kId) {
-    return false;
-  }
-  auto filter = persistence::decode_load_payload(request.items[0], ctx.admission().memory());
-  if (!filter) return false;
-  const FilterParameters& loaded = (*filter)->parameters();
-  const FilterParameters& asked = request.parameters;
-  if (loaded.layout != asked.layout || loaded.seed != asked.seed ||
-      loaded.expansion != asked.expansion || loaded.error_rate != asked.error_rate) {
-    return false;
-  }
-  const KeyRef key = ctx.key(1);
-  const auto lock = ctx.lock(key);
-  if (ctx.find(key) != nullptr) return false;
-  ctx.insert(key).set_filter(std::move(*filter));
-  ctx.changed(key, KeyEvent::kBloomLoad);
-  ctx.reply.array(1);
-  ctx.reply.boolean(true);
-  return true;
 }
 
 /* BF.INSERT key [CAPACITY capacity] [ERROR error] [EXPANSION expansion] [NOCREATE] [NONSCALING]

@@ -8,12 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "core/bloom/scalable_filter.h"
 #include "core/keyspace/eviction/key_use.h"
 #include "core/keyspace/reclaimer.h"
-#include "persistence/filters/filter_codec.h"
-#include "persistence/rdb/dump_payload.h"
-#include "persistence/rdb/string_value.h"
-#include "server/commands/bloom/bloom_memory.h"
+#include "server/commands/keys/dump_value.h"
 #include "server/commands/strings/new_value.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
@@ -22,31 +20,12 @@
 namespace server {
 namespace {
 
-using persistence::Packing;
-
 constexpr std::string_view kInvalidTtl = "ERR Invalid TTL value, must be >= 0";
 constexpr std::string_view kInvalidIdleTime = "ERR Invalid IDLETIME value, must be >= 0";
 constexpr std::string_view kInvalidFrequency = "ERR Invalid FREQ value, must be >= 0 and <= 255";
-constexpr std::string_view kWrongFooter = "ERR DUMP payload version or checksum are wrong";
-constexpr std::string_view kBadFormat = "ERR Bad data format";
 
 uint64_t value_bytes(const Entry& entry) {
   return entry.is_filter() ? entry.filter().size_bytes() : entry.string_size();
-}
-
-std::string dump_payload(const Entry& entry) {
-  std::string payload;
-  persistence::ByteWriter writer(payload);
-  if (entry.is_filter()) {
-    writer.u8(persistence::kModuleType);
-    persistence::encode_filter(writer, entry.filter(), Packing::kIfSmaller);
-  } else {
-    core::keyspace::IntegerText scratch;
-    writer.u8(persistence::kStringType);
-    writer.string(entry.text(scratch), Packing::kIfSmaller);
-  }
-  persistence::append_dump_footer(payload);
-  return payload;
 }
 
 /* DUMP key */
@@ -59,7 +38,7 @@ void dump(Context& ctx) {
   if (!ctx.admission().allows_string(size_bytes)) return ctx.reply.error(kStringTooLong);
   // The payload, what packing needs, and the reply.
   if (!ctx.admission().memory_suffices(3 * size_bytes)) return ctx.reply.error(kOutOfMemory);
-  const std::string payload = dump_payload(*entry);
+  const std::string payload = dump_of(*entry);
   lock.unlock();
   ctx.reply.bulk(payload);
 }
@@ -107,50 +86,6 @@ core::Result<int64_t> restored_expiry(const Context& ctx, bool absolute) {
     return core::Error{std::string(kInvalidTtl)};
   }
   return expires_at_ms;
-}
-
-core::Result<> restore_string(const Context& ctx, persistence::StreamReader& reader, Entry& entry) {
-  persistence::StringReader text = reader.string();
-  if (!reader.ok()) return core::Error{std::string(kBadFormat)};
-  if (!ctx.admission().allows_string(text.size())) {
-    return core::Error{std::string(kStringTooLong)};
-  }
-  const core::Error out_of_memory{std::string(kOutOfMemory)};
-  if (!ctx.admission().memory_suffices(text.size())) return out_of_memory;
-  switch (persistence::read_string_value(text, entry)) {
-    case persistence::StringOutcome::kRead:
-      return {};
-    case persistence::StringOutcome::kDamaged:
-      return core::Error{std::string(kBadFormat)};
-    case persistence::StringOutcome::kNoMemory:
-      break;
-  }
-  return out_of_memory;
-}
-
-core::Result<> restore_filter(const Context& ctx, persistence::StreamReader& reader, Entry& entry) {
-  const LoadBudget budget(ctx.admission());
-  auto filter = persistence::decode_filter(reader, budget);
-  if (!filter) {
-    const bool fits = filter.error().message != persistence::kDoesNotFit;
-    return core::Error{std::string(fits ? kBadFormat : budget.refusal())};
-  }
-  entry.set_filter(std::move(*filter));
-  return {};
-}
-
-core::Result<EntryPtr> restored_entry(const Context& ctx) {
-  const auto body = persistence::checked_dump_body(ctx.args[3]);
-  if (!body) return core::Error{std::string(kWrongFooter)};
-  persistence::StreamReader reader(*body);
-  const bool has_type = !body->empty();
-  const uint8_t type = reader.u8();
-  EntryPtr entry = Entry::create(ctx.args[1]);
-  core::Result<> restored = core::Error{std::string(kBadFormat)};
-  if (has_type && type == persistence::kStringType) restored = restore_string(ctx, reader, *entry);
-  if (has_type && type == persistence::kModuleType) restored = restore_filter(ctx, reader, *entry);
-  if (!restored) return restored.error();
-  return entry;
 }
 
 bool is_taken(Context& ctx, const KeyRef& key) {
@@ -215,7 +150,7 @@ void restore(Context& ctx) {
   if (!options->replace && is_taken(ctx, key)) return ctx.reply.error(kBusyKey);
   const auto expires_at_ms = restored_expiry(ctx, options->absolute);
   if (!expires_at_ms) return ctx.reply.error(expires_at_ms.error().message);
-  auto entry = restored_entry(ctx);
+  auto entry = restored_entry(ctx.admission(), ctx.args[1], ctx.args[3]);
   if (!entry) return ctx.reply.error(entry.error().message);
   (*entry)->set_expires_at_ms(*expires_at_ms);
   set_use(ctx, *options, **entry);

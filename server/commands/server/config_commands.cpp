@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/keyspace/expiry_statistics.h"
 #include "server/commands/server/users/rewrite_command.h"
 #include "server/commands/services.h"
 #include "server/dispatch/context.h"
@@ -13,7 +14,6 @@
 #include "server/durability/loading/log_switch.h"
 #include "server/process/gauges.h"
 #include "server/replication/leader/leader.h"
-#include "server/replication/stream/replication.h"
 #include "server/session/clients.h"
 
 namespace server {

@@ -9,6 +9,7 @@
 #include "server/config/host.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
+#include "server/replication/roles/failover.h"
 #include "server/replication/roles/follower.h"
 #include "server/replication/stream/replication.h"
 
@@ -40,7 +41,7 @@ void replicaof(Context& ctx) {
   }
   Follower& follower = ctx.services.follower;
   const auto stream = ctx.services.replication.hold(ctx.locking());
-  if (follower.failover_state() != Failover::State::kNone) {
+  if (follower.is_failing_over()) {
     return ctx.reply.error("ERR REPLICAOF not allowed while failing over.");
   }
   if (protocol::equals_ignore_case(ctx.args[1], "NO") &&
@@ -62,9 +63,9 @@ void replicaof(Context& ctx) {
 }
 
 // What follows FAILOVER, but for ABORT. Errors: the reply.
-core::Result<Failover::Request> read_failover(std::span<const std::string_view> words) {
+core::Result<FailoverRequest> read_failover(std::span<const std::string_view> words) {
   using protocol::equals_ignore_case;
-  Failover::Request request;
+  FailoverRequest request;
   while (!words.empty()) {
     if (equals_ignore_case(words[0], "TIMEOUT") && words.size() > 1 && request.timeout_ms == 0) {
       const auto timeout_ms = core::parse_int64(words[1]);

@@ -1,25 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// PSYNC, SYNC, REPLCONF: what a replica says to this server. ROLE, WAIT, WAITAOF: what clients ask
-// about replicas.
+// PSYNC, SYNC, REPLCONF: what a replica says to this server.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
 
-#include "core/clock.h"
-#include "persistence/aof/aof_writer.h"
-#include "server/commands/server/replica_role.h"
 #include "server/commands/services.h"
 #include "server/config/host.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
-#include "server/durability/durability.h"
-#include "server/process/log.h"
 #include "server/replication/leader/leader.h"
 #include "server/replication/roles/follower.h"
 #include "server/replication/stream/replication.h"
-#include "server/session/awaited_reply.h"
 #include "server/session/clients.h"
 
 namespace server {
@@ -34,7 +27,7 @@ void serve_stream(Context& ctx, const Leader::Request& request) {
   Session& session = ctx.session;
   if (session.peer != Peer::kClient) return;
   Replication& replication = ctx.services.replication;
-  if (ctx.services.follower.failover_state() != Failover::State::kNone) {
+  if (ctx.services.follower.is_failing_over()) {
     return ctx.reply.error("NOMASTERLINK Can't SYNC while failing over");
   }
   if (replication.is_replica() && !replication.link_is_up()) {
@@ -59,28 +52,14 @@ void serve_stream(Context& ctx, const Leader::Request& request) {
   session.on_end = [&leader = ctx.services.leader, id = session.id] { leader.detach(id); };
 }
 
-// PSYNC … FAILOVER: our leader has paused its writes and wants to follow us. Errors: the reply.
-core::Result<> take_over(Context& ctx) {
-  Services& services = ctx.services;
-  if (!services.replication.is_replica()) {
-    return core::Error{"ERR PSYNC FAILOVER can't be sent to a master."};
-  }
-  if (!equals_ignore_case(ctx.args[1], services.replication.ids().id)) {
-    return core::Error{"ERR PSYNC FAILOVER replid must match my replid."};
-  }
-  log_notice("The leader hands its role over, by {}", ctx.session.address);
-  const auto stream = services.replication.hold(ctx.locking());
-  services.follower.promote(ctx.locking());
-  return {};
-}
-
 /* PSYNC replicationid offset [FAILOVER] */
 void psync(Context& ctx) {
   const auto offset = core::parse_int64(ctx.args[2]);
   if (!offset) return ctx.reply.error(kNotAnInteger);
   if (ctx.session.peer == Peer::kClient && ctx.args.size() > 3 &&
       equals_ignore_case(ctx.args[3], "FAILOVER")) {
-    if (auto taken = take_over(ctx); !taken) return ctx.reply.error(taken.error().message);
+    auto taken = ctx.services.follower.take_over(ctx.args[1], ctx.session.address, ctx.locking());
+    if (!taken) return ctx.reply.error(taken.error().message);
   }
   serve_stream(ctx, {ctx.args[1], *offset, false});
 }
@@ -183,125 +162,6 @@ void replconf(Context& ctx) {
   ctx.reply.ok();
 }
 
-/* ROLE */
-void role(Context& ctx) {
-  if (ctx.services.replication.is_replica()) return answer_role_of_replica(ctx);
-  Replication& replication = ctx.services.replication;
-  auto replicas = ctx.services.leader.describe();
-  std::erase_if(replicas,
-                [](const auto& replica) { return replica.state != ReplicaState::kOnline; });
-  ctx.reply.array(3);
-  ctx.reply.bulk("master");
-  ctx.reply.integer(static_cast<int64_t>(replication.offset()));
-  ctx.reply.array(replicas.size());
-  for (const auto& replica : replicas) {
-    ctx.reply.array(3);
-    ctx.reply.bulk(replica.address);
-    ctx.reply.bulk(fmt::to_string(replica.port));
-    ctx.reply.bulk(fmt::to_string(replica.acked));
-  }
-}
-
-// Milliseconds, 0 for ever; an error was answered when there is no value.
-std::optional<int64_t> timeout_of(Context& ctx, std::string_view text) {
-  const auto timeout_ms = core::parse_int64(text);
-  constexpr int64_t kLongestMs = int64_t{1} << 52;
-  if (!timeout_ms || *timeout_ms > kLongestMs) {
-    ctx.reply.error("ERR timeout is not an integer or out of range");
-  } else if (*timeout_ms < 0) {
-    ctx.reply.error("ERR timeout is negative");
-  } else {
-    return timeout_ms;
-  }
-  return std::nullopt;
-}
-
-// The reply to WAIT and WAITAOF: how many replicas have acknowledged what was written before.
-class AwaitedAcks final : public AwaitedReply {
- public:
-  struct Wanted {
-    int64_t replicas = 0;
-    bool is_own_log_synced = false;
-    bool are_disks_meant = false;  // WAITAOF: replicas have synced, and the reply is an array
-  };
-  AwaitedAcks(const Services& services, const Wanted& wanted, int64_t timeout_ms)
-      : services_(services),
-        wanted_(wanted),
-        stream_offset_(services.replication.offset()),
-        log_offset_(services.journal.end_offset()),
-        deadline_us_(timeout_ms > 0 ? services.clock.monotonic_us() + timeout_ms * 1000 : 0) {}
-
-  bool try_answer(protocol::ReplyWriter& reply, bool is_late) override {
-    const Leader& leader = services_.leader;
-    const int64_t replicas = wanted_.are_disks_meant ? leader.count_synced(stream_offset_)
-                                                     : leader.count_acked(stream_offset_);
-    // A log without its base brings nothing back.
-    const persistence::AofWriter& log = services_.durability.log_writer();
-    const bool is_synced = log.is_open() && !log.needs_base() && log.synced_offset() >= log_offset_;
-    const bool is_reached =
-        replicas >= wanted_.replicas && (is_synced || !wanted_.is_own_log_synced);
-    if (!is_reached && !is_late) return false;
-    if (wanted_.are_disks_meant) {
-      reply.array(2);
-      reply.integer(is_synced ? 1 : 0);
-    }
-    reply.integer(replicas);
-    return true;
-  }
-  int64_t deadline_us() const override { return deadline_us_; }
-  bool can_be_unblocked() const override { return true; }
-
- private:
-  const Services& services_;
-  const Wanted wanted_;
-  const uint64_t stream_offset_;
-  const uint64_t log_offset_;  // of the own append log
-  const int64_t deadline_us_;
-};
-
-void await_acks(Context& ctx, const AwaitedAcks::Wanted& wanted, int64_t timeout_ms) {
-  ctx.await(std::make_unique<AwaitedAcks>(ctx.services, wanted, timeout_ms));
-  if (ctx.session.awaited) ctx.services.leader.request_acks();
-}
-
-/* WAIT numreplicas timeout */
-void wait(Context& ctx) {
-  if (ctx.services.replication.is_replica()) {
-    return ctx.reply.error(
-        "ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if "
-        "a replica is configured to be writable (which is not the default) writes to replicas are "
-        "just local and are not propagated.");
-  }
-  const auto count = core::parse_int64(ctx.args[1]);
-  if (!count) return ctx.reply.error(kNotAnInteger);
-  const auto timeout_ms = timeout_of(ctx, ctx.args[2]);
-  if (timeout_ms) await_acks(ctx, {.replicas = *count}, *timeout_ms);
-}
-
-/* WAITAOF numlocal numreplicas timeout */
-void waitaof(Context& ctx) {
-  if (ctx.services.replication.is_replica()) {
-    return ctx.reply.error(
-        "ERR WAITAOF cannot be used with replica instances. Please also note that writes to "
-        "replicas are just local and are not propagated.");
-  }
-  const auto local = core::parse_int64(ctx.args[1]);
-  const auto count = core::parse_int64(ctx.args[2]);
-  if (!local || !count) return ctx.reply.error(kNotAnInteger);
-  if (*local < 0 || *local > 1) {
-    return ctx.reply.error("ERR value is out of range, value must between 0 and 1");
-  }
-  if (*count < 0) return ctx.reply.error("ERR value is out of range, must be positive");
-  const auto timeout_ms = timeout_of(ctx, ctx.args[3]);
-  if (!timeout_ms) return;
-  if (*local == 1 && !ctx.services.durability.log_is_on()) {
-    return ctx.reply.error(
-        "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.");
-  }
-  await_acks(ctx, {.replicas = *count, .is_own_log_synced = *local == 1, .are_disks_meant = true},
-             *timeout_ms);
-}
-
 constexpr uint32_t kStream = kAdmin | kNoScript | kNoAsyncLoading | kNoMulti;
 
 const Command kReplicationRows[] = {
@@ -331,47 +191,9 @@ const Command kReplicationRows[] = {
      .complexity = "O(1)",
      .syntax = "(option value) ...",
      .handler = replconf},
-    {.name = "role",
-     .arity = 1,
-     .flags = kNoScript | kLoading | kStale | kFast,
-     .categories = kAdministrative | kDangerous,
-     .group = "server",
-     .since = "2.8.12",
-     .summary = "Tells whether the server leads or follows, and whom",
-     .complexity = "O(1)",
-     .handler = role},
-    {.name = "wait",
-     .arity = 3,
-     .flags = kNoScript,
-     .categories = kConnection,
-     .group = "generic",
-     .since = "3.0.0",
-     .summary = "Waits until replicas have what was written before",
-     .complexity = "O(1)",
-     .syntax = "numreplicas timeout",
-     .tips = "request_policy:all_shards response_policy:agg_min",
-     .handler = wait},
-    {.name = "waitaof",
-     .arity = 4,
-     .flags = kNoScript,
-     .categories = kConnection,
-     .group = "generic",
-     .since = "7.2.0",
-     .summary = "Waits until disks have what was written before, here and at replicas",
-     .complexity = "O(1)",
-     .syntax = "numlocal numreplicas timeout",
-     .tips = "request_policy:all_shards response_policy:agg_min",
-     .handler = waitaof},
 };
 
 }  // namespace
-
-int64_t replica_offset(const Context& ctx, std::string_view node_id) {
-  for (const Leader::Description& replica : ctx.services.leader.describe()) {
-    if (replica.node_id == node_id) return static_cast<int64_t>(replica.acked);
-  }
-  return 0;
-}
 
 std::span<const Command> replication_commands() {
   return kReplicationRows;

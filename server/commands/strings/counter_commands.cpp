@@ -10,6 +10,7 @@
 #include "core/number.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
+#include "server/dispatch/memory/admission.h"
 
 namespace server {
 namespace {

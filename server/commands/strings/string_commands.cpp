@@ -10,6 +10,7 @@
 #include "server/commands/strings/value_condition.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
+#include "server/dispatch/memory/admission.h"
 
 namespace server {
 namespace {

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <string_view>
 
 #include "core/memory_budget.h"
 #include "server/config/config.h"
@@ -21,6 +22,12 @@
 namespace server {
 
 class MemoryMonitor;
+
+// What is answered beyond the limits.
+inline constexpr std::string_view kOutOfMemory =
+    "OOM command not allowed when used memory > 'maxmemory'.";
+inline constexpr std::string_view kStringTooLong =
+    "ERR string exceeds maximum allowed size (proto-max-bulk-len)";
 
 // Whether the policy of eviction, an lfu one, goes by how often keys are used.
 inline bool counts_uses(const Config& config) {

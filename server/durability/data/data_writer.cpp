@@ -9,6 +9,7 @@
 #include "server/config/config.h"
 #include "server/dispatch/memory/use_rules.h"
 #include "server/durability/data/file_names.h"
+#include "server/durability/data/stream_position.h"
 #include "server/process/compatibility.h"
 
 namespace server {
@@ -49,6 +50,10 @@ persistence::RdbWriteOptions DataWriter::options(bool is_aof_base) const {
 persistence::AofBaseFormat DataWriter::base_format() const {
   return parts_.config.flag(OptionId::kAofUseRdbPreamble) ? persistence::AofBaseFormat::kRdb
                                                           : persistence::AofBaseFormat::kCommands;
+}
+
+std::string DataWriter::snapshot_path() const {
+  return parts_.config.text(OptionId::kDbFileName);
 }
 
 persistence::RdbPlace DataWriter::snapshot_place() const {

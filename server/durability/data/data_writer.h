@@ -12,16 +12,22 @@
 #include <optional>
 #include <string>
 
-#include "core/keyspace/keyspace.h"
+#include "core/keyspace/locking.h"
+#include "core/keyspace/stripe_lock.h"
 #include "core/result.h"
 #include "persistence/aof/aof_format.h"
-#include "persistence/rdb/rdb_writer.h"
-#include "server/config/config.h"
 #include "server/durability/data/data_parts.h"
-#include "server/durability/data/stream_position.h"
 #include "server/process/ordered_mutex.h"
 
+namespace persistence {
+struct RdbPlace;
+struct RdbReplicationInfo;
+struct RdbWriteOptions;
+}  // namespace persistence
+
 namespace server {
+
+class StreamPosition;
 
 class DataWriter {
  public:
@@ -39,7 +45,7 @@ class DataWriter {
 
   persistence::RdbWriteOptions options(bool is_aof_base) const;
   persistence::AofBaseFormat base_format() const;
-  std::string snapshot_path() const { return parts_.config.text(OptionId::kDbFileName); }
+  std::string snapshot_path() const;
   // To be named before a fork: a child has a process id of its own.
   persistence::RdbPlace snapshot_place() const;
 

@@ -16,6 +16,7 @@
 #include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
 #include "server/durability/saves/snapshot_saver.h"
+#include "server/process/command_drain.h"
 #include "server/process/log.h"
 #include "server/process/server_state.h"
 

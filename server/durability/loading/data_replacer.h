@@ -13,10 +13,10 @@
 
 #include "core/result.h"
 #include "server/durability/data/data_parts.h"
-#include "server/process/command_drain.h"
 
 namespace server {
 
+class CommandDrain;
 class DataLoader;
 class DataWriter;
 class LogSwitch;

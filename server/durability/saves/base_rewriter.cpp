@@ -8,6 +8,7 @@
 
 #include "core/clock.h"
 #include "persistence/files/file_system.h"
+#include "persistence/rdb/rdb_writer.h"
 #include "server/config/config.h"
 #include "server/durability/data/data_writer.h"
 #include "server/durability/data/file_names.h"
@@ -75,7 +76,7 @@ core::Result<> BaseRewriter::fork() {
   auto options = writer_.options(true);
   // Named here: the child has a process id of its own.
   const std::string path = temporary_base();
-  const auto work = [&](SaveChild::Figures& figures) {
+  const auto work = [&](SaveFigures& figures) {
     // Its many bytes would hold up the sync of the log's last file, which clients wait for.
     constexpr useconds_t kPauseUs = 500;
     while (!figures.may_begin) ::usleep(kPauseUs);

@@ -25,21 +25,14 @@
 #include "core/bloom/arrays/array_memory.h"
 #include "core/clock.h"
 #include "core/result.h"
+#include "server/durability/saves/save_work.h"
 
 namespace server {
 
 class SaveChild {
  public:
-  // State shared by parent and child.
-  struct Figures {
-    std::atomic<bool> may_begin{false};    // set by the parent
-    std::atomic<bool> is_detached{false};  // set by the child: it shares no array any more
-    std::atomic<uint64_t> written_bytes{0};
-    std::atomic<uint64_t> written_keys{0};
-    std::atomic<uint64_t> copied_bytes{0};  // memory that writes of either side made its own
-  };
-  // Saves; runs in the child. An error's message goes to the parent.
-  using Work = std::function<core::Result<>(Figures&)>;
+  using Figures = SaveFigures;
+  using Work = SaveWork;
 
   // REQUIRES: nothing changes the keyspace meanwhile. Errors: the fork failed.
   // `kept`: descriptors that the child has too.

@@ -16,8 +16,10 @@
 #include "core/clock.h"
 #include "core/keyspace/keyspace.h"
 #include "persistence/aof/aof_writer.h"
+#include "persistence/rdb/rdb_writer.h"
 #include "server/config/config.h"
 #include "server/durability/log/append_log.h"
+#include "server/durability/saves/save_child.h"
 #include "server/process/allocator.h"
 #include "server/process/log.h"
 #include "server/process/server_state.h"
@@ -39,6 +41,18 @@ core::Result<> detach_arrays(const core::keyspace::Keyspace& keyspace) {
 
 }  // namespace
 
+std::function<void(const persistence::RdbProgress&)> report_to(SaveFigures& figures) {
+  return [&figures](const persistence::RdbProgress& progress) {
+    figures.written_bytes = progress.bytes;
+    figures.written_keys = progress.keys;
+  };
+}
+
+SaveSlot::SaveSlot(const DataParts& parts, AppendLog& log, const SaveMachine& machine)
+    : parts_(parts), log_(log), machine_(std::make_unique<const SaveMachine>(machine)) {}
+
+SaveSlot::~SaveSlot() = default;
+
 bool SaveSlot::claim(SaveTask task) {
   SaveTask none = SaveTask::kNone;
   if (!task_.compare_exchange_strong(none, task)) return false;
@@ -53,19 +67,19 @@ void SaveSlot::release() {
 }
 
 bool SaveSlot::exact_child_fits() const {
-  return core::bloom::ArrayMemory::of_process().resident_bytes() <= machine_.free_bytes();
+  return core::bloom::ArrayMemory::of_process().resident_bytes() <= machine_->free_bytes();
 }
 
-core::Result<> SaveSlot::begin_child(const SaveChild::Work& work, Beginning beginning) {
-  const SaveChild::Work detached_work = [&](SaveChild::Figures& figures) -> core::Result<> {
+core::Result<> SaveSlot::begin_child(const SaveWork& work, Beginning beginning) {
+  const SaveWork detached_work = [&](SaveFigures& figures) -> core::Result<> {
     if (auto detached = detach_arrays(parts_.keyspace); !detached) return detached;
     figures.is_detached = true;
     return work(figures);
   };
   // Counted first: a replica may have the child's snapshot before the parent runs again.
   ++fork_count_;
-  auto child = machine_.start_child(parts_.clock, beginning.is_exact ? detached_work : work,
-                                    std::move(beginning.kept));
+  auto child = machine_->start_child(parts_.clock, beginning.is_exact ? detached_work : work,
+                                     std::move(beginning.kept));
   if (!child) {
     --fork_count_;
     return child.error();

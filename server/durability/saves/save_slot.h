@@ -19,16 +19,21 @@
 #include <vector>
 
 #include "core/result.h"
-#include "persistence/rdb/rdb_writer.h"
 #include "server/durability/data/data_parts.h"
-#include "server/durability/saves/save_child.h"
 #include "server/durability/saves/save_progress.h"
 #include "server/durability/saves/save_record.h"
+#include "server/durability/saves/save_work.h"
 #include "server/process/ordered_mutex.h"
+
+namespace persistence {
+struct RdbProgress;
+}
 
 namespace server {
 
 class AppendLog;
+class SaveChild;
+struct SaveMachine;
 
 enum class SaveTask : uint8_t { kNone, kSave, kRewrite, kTransfer };
 enum class SaveStart : uint8_t { kStarted, kScheduled };
@@ -39,19 +44,12 @@ inline constexpr std::string_view kNoRoomForExactChild =
     "OOM too little memory is free to copy all filters for a snapshot without later items";
 
 // Reports a child's progress to its parent.
-inline std::function<void(const persistence::RdbProgress&)> report_to(SaveChild::Figures& figures) {
-  return [&figures](const persistence::RdbProgress& progress) {
-    figures.written_bytes = progress.bytes;
-    figures.written_keys = progress.keys;
-  };
-}
+std::function<void(const persistence::RdbProgress&)> report_to(SaveFigures& figures);
 
 class SaveSlot {
  public:
-  using Machine = SaveMachine;
-
-  SaveSlot(const DataParts& parts, AppendLog& log, Machine machine)
-      : parts_(parts), log_(log), machine_(std::move(machine)) {}
+  SaveSlot(const DataParts& parts, AppendLog& log, const SaveMachine& machine);
+  ~SaveSlot();
 
   // False while another task has it.
   bool claim(SaveTask task);
@@ -70,7 +68,7 @@ class SaveSlot {
   // Whether the machine has the memory that an exact child copies.
   bool exact_child_fits() const;
   // REQUIRES: the task is claimed, all stripes are locked. Errors: the fork failed.
-  core::Result<> begin_child(const SaveChild::Work& work, Beginning beginning);
+  core::Result<> begin_child(const SaveWork& work, Beginning beginning);
   bool has_child() const;
   void kill_child();
   // The child's end, once; it is gone then, and the task still claimed.
@@ -87,7 +85,7 @@ class SaveSlot {
 
   const DataParts parts_;
   AppendLog& log_;
-  const Machine machine_;
+  const std::unique_ptr<const SaveMachine> machine_;
   std::atomic<SaveTask> task_{SaveTask::kNone};
   std::atomic<bool> refuses_children_{false};
   std::atomic<int64_t> last_fork_us_{0};

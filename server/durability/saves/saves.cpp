@@ -10,6 +10,7 @@
 
 #include "server/durability/data/data_parts.h"
 #include "server/durability/saves/base_rewriter.h"
+#include "server/durability/saves/save_child.h"
 #include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/snapshot_saver.h"
 #include "server/durability/saves/transfer_saver.h"

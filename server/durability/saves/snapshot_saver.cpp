@@ -5,6 +5,7 @@
 
 #include "core/clock.h"
 #include "persistence/files/file_system.h"
+#include "persistence/rdb/rdb_writer.h"
 #include "server/config/config.h"
 #include "server/durability/data/data_writer.h"
 #include "server/durability/data/file_names.h"
@@ -57,7 +58,7 @@ core::Result<> SnapshotSaver::fork(Locking locking) {
         "The snapshot will not say where in the leader's stream it stands: too little "
         "memory is free to copy all filters");
   }
-  const auto work = [&, place = writer_.snapshot_place()](SaveChild::Figures& figures) {
+  const auto work = [&, place = writer_.snapshot_place()](SaveFigures& figures) {
     options.on_progress = report_to(figures);
     return writer_.write_snapshot(place, options);
   };

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "persistence/rdb/rdb_writer.h"
 #include "server/durability/data/data_writer.h"
 #include "server/durability/saves/save_slot.h"
 
@@ -32,7 +33,7 @@ core::Result<> TransferSaver::fork(SnapshotTransfer& transfer) {
   if (!descriptors) return descriptors.error();
   finished_ = transfer.finished;
   auto begun = slot_.begin_child(
-      [&](SaveChild::Figures& figures) {
+      [&](SaveFigures& figures) {
         options.on_progress = report_to(figures);
         return transfer.write(options);
       },

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "server/replication/follower/follower_log.h"
 
-#include "persistence/aof/aof_writer.h"
 #include "server/durability/durability.h"
 #include "server/durability/log/append_log.h"
 
@@ -34,11 +33,9 @@ void FollowerLog::note_applied(int64_t offset) {
 }
 
 int64_t FollowerLog::synced_offset() {
-  const persistence::AofWriter& log = durability_.log_writer();
-  // A log without its base brings nothing back.
-  if (!durability_.log_is_on() || log.needs_base()) return -1;
-  const uint64_t synced = log.synced_offset();
-  while (!unsynced_.empty() && unsynced_.front().log_end <= synced) {
+  const auto synced = durability_.log_synced_offset();
+  if (!synced) return -1;
+  while (!unsynced_.empty() && unsynced_.front().log_end <= *synced) {
     synced_offset_ = unsynced_.front().offset;
     unsynced_.pop_front();
   }

@@ -219,9 +219,7 @@ core::Result<> FollowerSession::finish_snapshot() {
   if (auto synced = snapshot_->sync(); !synced) return synced;
   send_keep_alive();
   SnapshotCheck check;
-  check.foreign_types = parts_.config.integer(OptionId::kRdbForeignTypes) == 0
-                            ? persistence::ForeignTypes::kRefuse
-                            : persistence::ForeignTypes::kSkip;
+  check.skips_foreign_types = parts_.config.integer(OptionId::kRdbForeignTypes) != 0;
   check.checks_sum = parts_.config.flag(OptionId::kRdbChecksum);
   check.database_count = static_cast<uint64_t>(parts_.config.database_count());
   check.on_piece = [this] { send_keep_alive(); };

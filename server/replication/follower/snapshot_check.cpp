@@ -8,8 +8,10 @@
 #include "core/bloom/hash.h"
 #include "core/memory_budget.h"
 #include "core/number.h"
+#include "persistence/files/file_system.h"
 #include "persistence/files/input_file_source.h"
 #include "persistence/rdb/rdb_format.h"
+#include "persistence/rdb/rdb_reader.h"
 
 namespace server {
 namespace {
@@ -80,7 +82,8 @@ core::Result<SnapshotFacts> read_snapshot(persistence::FileSystem& files, const 
   const auto file = files.open_input(path);
   if (!file) return file.error();
   persistence::RdbReadOptions options;
-  options.foreign_types = check.foreign_types;
+  options.foreign_types = check.skips_foreign_types ? persistence::ForeignTypes::kSkip
+                                                    : persistence::ForeignTypes::kRefuse;
   options.checks_sum = check.checks_sum;
   options.builds_values = builds_values;
   options.on_progress = [&check](const persistence::RdbProgress&) { check.on_piece(); };

@@ -15,8 +15,10 @@
 #include <string>
 
 #include "core/result.h"
-#include "persistence/files/file_system.h"
-#include "persistence/rdb/rdb_reader.h"
+
+namespace persistence {
+class FileSystem;
+}
 
 namespace server {
 
@@ -28,7 +30,8 @@ struct SnapshotFacts {
 };
 
 struct SnapshotCheck {
-  persistence::ForeignTypes foreign_types = persistence::ForeignTypes::kRefuse;
+  // Values that this server has no type for are passed over, else refused.
+  bool skips_foreign_types = false;
   bool checks_sum = true;
   uint64_t database_count = 16;
   // A file bigger than this, or with a value that is: values are passed over. A filter may take

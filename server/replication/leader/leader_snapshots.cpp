@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "core/clock.h"
-#include "core/keyspace/keyspace.h"
 #include "persistence/files/file_system.h"
 #include "persistence/rdb/rdb_writer.h"
 #include "server/config/config.h"

@@ -23,19 +23,24 @@
 
 namespace server {
 
-class Failover {
- public:
-  enum class State : uint8_t { kNone, kAwaitsSync, kInProgress };
+enum class FailoverState : uint8_t { kNone, kAwaitsSync, kInProgress };
+
+struct FailoverRequest {
   struct Address {
     std::string host;
     uint16_t port = 0;
     bool operator==(const Address&) const = default;
   };
-  struct Request {
-    std::optional<Address> target;  // nothing: the first replica that has everything
-    bool is_forced = false;
-    int64_t timeout_ms = 0;  // 0: none
-  };
+  std::optional<Address> target;  // nothing: the first replica that has everything
+  bool is_forced = false;
+  int64_t timeout_ms = 0;  // 0: none
+};
+
+class Failover {
+ public:
+  using State = FailoverState;
+  using Request = FailoverRequest;
+  using Address = FailoverRequest::Address;
   // A replica, as the leader sees it.
   struct Candidate {
     Address address;

@@ -15,6 +15,9 @@
 #include "server/dispatch/pause_gate.h"
 #include "server/process/log.h"
 #include "server/replication/follower/follower_session.h"
+#include "server/replication/follower/follower_socket.h"
+#include "server/replication/follower/link_failures.h"
+#include "server/replication/roles/failover.h"
 #include "server/replication/stream/replication.h"
 
 namespace server {
@@ -41,7 +44,13 @@ std::optional<Follower::Target> parse_target(const std::string& text) {
 
 Follower::Follower(const Parts& parts, core::keyspace::Keyspace& keyspace, Leader& leader,
                    PauseGate& pause)
-    : parts_(parts), keyspace_(keyspace), leader_(leader), pause_(pause) {
+    : parts_(parts),
+      keyspace_(keyspace),
+      leader_(leader),
+      pause_(pause),
+      failures_(std::make_unique<LinkFailures>()),
+      failover_(std::make_unique<Failover>()),
+      waker_(std::make_unique<Waker>()) {
   target_ = parse_target(parts_.config.text(OptionId::kReplicaOf));
   if (target_) figures_.state = FollowerState::kConnect;
 }
@@ -66,7 +75,7 @@ void Follower::start(ReplayerFactory make_replayer) {
 void Follower::stop() {
   is_stopping_ = true;
   ++generation_;
-  waker_.wake();
+  waker_->wake();
   if (thread_.joinable()) thread_.join();
 }
 
@@ -80,13 +89,13 @@ void Follower::change_target(std::optional<Target> target) {
     const std::scoped_lock lock(mutex_);
     target_ = std::move(target);
     ++generation_;
-    failures_.forget();
+    failures_->forget();
     figures_.state = target_ ? FollowerState::kConnect : FollowerState::kNone;
     figures_.down_since_us = parts_.clock.monotonic_us();
     parts_.config.replace(OptionId::kReplicaOf,
                           target_ ? fmt::format("{} {}", target_->host, target_->port) : "");
   }
-  waker_.wake();
+  waker_->wake();
 }
 
 bool Follower::follow(const Target& asked, Locking locking) {
@@ -115,13 +124,13 @@ bool Follower::promote(Locking locking) {
 }
 
 void Follower::retry_soon() {
-  failures_.reset_pause();
-  waker_.wake();
+  failures_->reset_pause();
+  waker_->wake();
 }
 
 void Follower::run() {
   while (!is_stopping_) {
-    waker_.wait(0);
+    waker_->wait(0);
     std::optional<Target> target;
     uint64_t generation = 0;
     {
@@ -130,17 +139,17 @@ void Follower::run() {
       generation = generation_;
     }
     if (!target) {
-      waker_.wait(kForeverMs);
+      waker_->wait(kForeverMs);
       continue;
     }
-    FollowerSession session(parts_, {waker_, figures_, failures_, make_replayer_,
+    FollowerSession session(parts_, {*waker_, figures_, *failures_, make_replayer_,
                                      [this, generation] { return generation_ == generation; },
                                      [this, generation] { finish_failover(generation); }});
     const core::Error cause = session.run(*target);
     if (is_stopping_) return;
     end_session(cause, session, generation);
     take_back(generation);
-    if (generation_ == generation) waker_.wait(failures_.pause_ms());
+    if (generation_ == generation) waker_->wait(failures_->pause_ms());
   }
 }
 
@@ -153,12 +162,12 @@ void Follower::end_session(const core::Error& cause, const FollowerSession& sess
   // The end of what is not wanted any more is no failure.
   if (generation_ == generation) {
     const std::string line =
-        failures_.note_end(cause.message, session.failure_kind(), parts_.clock.monotonic_us());
+        failures_->note_end(cause.message, session.failure_kind(), parts_.clock.monotonic_us());
     if (!line.empty()) log_notice("{}", line);
   }
   if (session.was_up()) {
     // A link that comes and goes without progress has been down all the time.
-    if (!failures_.is_repeating()) figures_.down_since_us = parts_.clock.monotonic_us();
+    if (!failures_->is_repeating()) figures_.down_since_us = parts_.clock.monotonic_us();
   }
   figures_.state = FollowerState::kConnect;
   parts_.replication.set_link_up(false);

@@ -13,18 +13,17 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "core/keyspace/locking.h"
 #include "core/result.h"
 #include "server/process/ordered_mutex.h"
 #include "server/replication/follower/follower_parts.h"
-#include "server/replication/follower/follower_socket.h"
-#include "server/replication/follower/link_failures.h"
-#include "server/replication/roles/failover.h"
 #include "server/session/replayer.h"
 
 namespace core::keyspace {
@@ -33,9 +32,14 @@ class Keyspace;
 
 namespace server {
 
+class Failover;
 class FollowerSession;
+class LinkFailures;
 class Leader;
 class PauseGate;
+class Waker;
+enum class FailoverState : uint8_t;
+struct FailoverRequest;
 
 class Follower {
  public:
@@ -62,13 +66,17 @@ class Follower {
   // The leader's address; nullopt on a leader.
   std::optional<Target> target() const;
   const FollowerFigures& figures() const { return figures_; }
-  const LinkFailures& failures() const { return failures_; }
+  const LinkFailures& failures() const { return *failures_; }
 
   // FAILOVER, in follower_failover.cpp.
-  Failover::State failover_state() const { return failover_.state(); }
+  FailoverState failover_state() const;
+  bool is_failing_over() const;
   // Holds back all writes. Errors: the reply.
-  core::Result<> begin_failover(const Failover::Request& request, Locking locking);
+  core::Result<> begin_failover(const FailoverRequest& request, Locking locking);
   core::Result<> abort_failover(Locking locking);
+  // PSYNC … FAILOVER: our leader, at `address`, has paused its writes and wants to follow us.
+  // Errors: the reply; `history` is not the one followed so far.
+  core::Result<> take_over(std::string_view history, std::string_view address, Locking locking);
   // Does what is due; to be called when a replica has acknowledged, and by the clock. Not by a
   // thread that holds stripes.
   void drive_failover();
@@ -93,9 +101,9 @@ class Follower {
   Leader& leader_;  // of this server's own replicas
   PauseGate& pause_;
   FollowerFigures figures_;
-  LinkFailures failures_;
-  Failover failover_;  // guarded by the replication's apply_mutex()
-  Waker waker_;
+  const std::unique_ptr<LinkFailures> failures_;
+  const std::unique_ptr<Failover> failover_;  // guarded by the replication's apply_mutex()
+  const std::unique_ptr<Waker> waker_;
   ReplayerFactory make_replayer_;
   std::atomic<uint64_t> generation_{0};  // of the target
   std::atomic<bool> is_stopping_{false};

@@ -6,10 +6,12 @@
 
 #include "core/clock.h"
 #include "core/keyspace/keyspace.h"
+#include "protocol/arguments.h"
 #include "server/config/host.h"
 #include "server/dispatch/pause_gate.h"
 #include "server/process/log.h"
 #include "server/replication/leader/leader.h"
+#include "server/replication/roles/failover.h"
 #include "server/replication/roles/follower.h"
 #include "server/replication/stream/replication.h"
 
@@ -29,15 +31,15 @@ std::vector<Failover::Candidate> candidates_of(const Leader& leader) {
 
 }  // namespace
 
-core::Result<> Follower::begin_failover(const Failover::Request& request, Locking locking) {
+core::Result<> Follower::begin_failover(const FailoverRequest& request, Locking locking) {
   Replication& replication = parts_.replication;
   uint64_t attempt = 0;
   {
     const auto stream = replication.hold(locking);
-    auto begun = failover_.begin(request, replication.is_replica(), candidates_of(leader_),
-                                 parts_.clock.monotonic_us());
+    auto begun = failover_->begin(request, replication.is_replica(), candidates_of(leader_),
+                                  parts_.clock.monotonic_us());
     if (!begun) return begun;
-    attempt = failover_.attempt();
+    attempt = failover_->attempt();
     log_notice("FAILOVER: writes are held back until a replica has everything");
     pause_.hold_writes(PauseGate::Hold::kHandover);
   }
@@ -45,23 +47,46 @@ core::Result<> Follower::begin_failover(const Failover::Request& request, Lockin
   return {};
 }
 
+FailoverState Follower::failover_state() const {
+  return failover_->state();
+}
+
+bool Follower::is_failing_over() const {
+  return failover_->state() != FailoverState::kNone;
+}
+
+core::Result<> Follower::take_over(std::string_view history, std::string_view address,
+                                   Locking locking) {
+  Replication& replication = parts_.replication;
+  if (!replication.is_replica()) {
+    return core::Error{"ERR PSYNC FAILOVER can't be sent to a master."};
+  }
+  if (!protocol::equals_ignore_case(history, replication.ids().id)) {
+    return core::Error{"ERR PSYNC FAILOVER replid must match my replid."};
+  }
+  log_notice("The leader hands its role over, by {}", address);
+  const auto stream = replication.hold(locking);
+  promote(locking);
+  return {};
+}
+
 void Follower::note_writes_ended(uint64_t attempt) {
   {
     const std::scoped_lock lock(parts_.replication.apply_mutex());
-    failover_.note_writes_ended(attempt);
+    failover_->note_writes_ended(attempt);
   }
   leader_.request_acks();
   drive_failover();
 }
 
 void Follower::end_failover() {
-  failover_.end();
+  failover_->end();
   pause_.release_writes(PauseGate::Hold::kHandover);
 }
 
 core::Result<> Follower::abort_failover(Locking locking) {
   const auto stream = parts_.replication.hold(locking);
-  const Failover::State state = failover_.state();
+  const Failover::State state = failover_->state();
   if (state == Failover::State::kNone) return core::Error{"ERR No failover in progress."};
   log_notice("FAILOVER: aborted by a client");
   if (state == Failover::State::kInProgress) promote(locking);
@@ -70,18 +95,18 @@ core::Result<> Follower::abort_failover(Locking locking) {
 }
 
 void Follower::drive_failover() {
-  if (failover_.state() != Failover::State::kAwaitsSync) return;
+  if (failover_->state() != Failover::State::kAwaitsSync) return;
   Replication& replication = parts_.replication;
   const std::scoped_lock stream(replication.apply_mutex());
   // Several threads come here when a replica has acknowledged something, and one hands over.
-  if (failover_.state() != Failover::State::kAwaitsSync) return;
+  if (failover_->state() != Failover::State::kAwaitsSync) return;
   // With the stripes locked nothing is added to the stream by a key that expires, and with the
   // stream held nothing by the leader's thread, which asks for acknowledgements and pings.
   const auto stripes =
       keyspace_.lock(core::keyspace::kAllStripes, core::keyspace::LockMode::kShared);
   replication.hold_stream();
   const auto decision =
-      failover_.decide(replication.offset(), candidates_of(leader_), parts_.clock.monotonic_us());
+      failover_->decide(replication.offset(), candidates_of(leader_), parts_.clock.monotonic_us());
   switch (decision.kind) {
     case Failover::Decision::Kind::kWait:
       return replication.release_stream();
@@ -91,7 +116,7 @@ void Follower::drive_failover() {
       return end_failover();
     case Failover::Decision::Kind::kHandOver:
       log_notice("FAILOVER: the role goes to {}:{}", decision.target.host, decision.target.port);
-      failover_.hand_over();
+      failover_->hand_over();
       replication.become_replica();
       return change_target(Target{decision.target.host, decision.target.port, true});
   }
@@ -100,7 +125,7 @@ void Follower::drive_failover() {
 void Follower::finish_failover(uint64_t generation) {
   const std::scoped_lock stream(parts_.replication.apply_mutex());
   // A link of the time before may be accepted while it ends.
-  if (failover_.state() != Failover::State::kInProgress || generation_ != generation) return;
+  if (failover_->state() != Failover::State::kInProgress || generation_ != generation) return;
   {
     const std::scoped_lock lock(mutex_);
     if (target_) target_->takes_over = false;
@@ -110,9 +135,9 @@ void Follower::finish_failover(uint64_t generation) {
 }
 
 void Follower::take_back(uint64_t generation) {
-  if (failover_.state() != Failover::State::kInProgress) return;
+  if (failover_->state() != Failover::State::kInProgress) return;
   const std::scoped_lock stream(parts_.replication.apply_mutex());
-  if (failover_.state() != Failover::State::kInProgress || generation_ != generation) return;
+  if (failover_->state() != Failover::State::kInProgress || generation_ != generation) return;
   log_warning("FAILOVER: the target does not take the role, this server leads again");
   promote(Locking::kTake);
   end_failover();

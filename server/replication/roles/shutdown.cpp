@@ -5,6 +5,7 @@
 
 #include "core/clock.h"
 #include "server/config/config.h"
+#include "server/dispatch/pause_gate.h"
 #include "server/durability/durability.h"
 #include "server/durability/log/append_log.h"
 #include "server/durability/saves/save_slot.h"

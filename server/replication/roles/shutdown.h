@@ -22,7 +22,6 @@
 #include <optional>
 
 #include "core/result.h"
-#include "server/dispatch/pause_gate.h"
 #include "server/process/ordered_mutex.h"
 
 namespace core {
@@ -34,6 +33,7 @@ namespace server {
 class Config;
 class Durability;
 class Leader;
+class PauseGate;
 class Replication;
 
 class Shutdown {

@@ -12,6 +12,7 @@
 #include "protocol/arguments.h"
 #include "server/process/log.h"
 #include "server/replication/stream/shown.h"
+#include "server/session/replayed_error.h"
 
 namespace server {
 namespace {

@@ -20,10 +20,11 @@
 #include "core/result.h"
 #include "server/replication/stream/stream_figures.h"
 #include "server/replication/stream/stream_splitter.h"
-#include "server/session/replayed_error.h"
 #include "server/session/replayer.h"
 
 namespace server {
+
+struct ReplayedError;
 
 class StreamApplier {
  public:

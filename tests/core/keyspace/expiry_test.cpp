@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 
+#include "core/keyspace/expiry_statistics.h"
 #include "tests/support/upsert.h"
 
 namespace core::keyspace {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/keyspace/expiry_statistics.h"
 #include "core/keyspace/slot_keys.h"
 #include "tests/support/upsert.h"
 

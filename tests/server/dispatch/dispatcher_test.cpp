@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "server/dispatch/dispatcher.h"
 
+#include "server/dispatch/memory/admission.h"
 #include "tests/support/command_test.h"
 
 namespace server {

@@ -12,6 +12,7 @@
 #include "persistence/aof/aof_writer.h"
 #include "server/durability/loading/log_switch.h"
 #include "server/durability/log/append_log.h"
+#include "server/durability/saves/save_child.h"
 #include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
 #include "server/durability/saves/snapshot_saver.h"

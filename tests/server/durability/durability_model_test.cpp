@@ -25,6 +25,7 @@
 #include "server/durability/loading/log_switch.h"
 #include "server/durability/log/append_log.h"
 #include "server/durability/saves/base_rewriter.h"
+#include "server/durability/saves/save_child.h"
 #include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
 #include "server/process/log.h"

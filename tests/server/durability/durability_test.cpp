@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "server/durability/durability.h"
-#include "server/durability/saves/save_slot.h"
-#include "server/durability/saves/saves.h"
 
 #include <gtest/gtest.h>
 
@@ -10,6 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "server/durability/saves/save_child.h"
+#include "server/durability/saves/save_slot.h"
+#include "server/durability/saves/saves.h"
 #include "server/durability/saves/snapshot_saver.h"
 #include "tests/support/durable_process.h"
 

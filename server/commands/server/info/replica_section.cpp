@@ -10,6 +10,7 @@
 #include "server/durability/durability.h"
 #include "server/durability/log/append_log.h"
 #include "server/process/availability.h"
+#include "server/replication/follower/link_failures.h"
 #include "server/replication/roles/follower.h"
 #include "server/replication/stream/replication.h"
 

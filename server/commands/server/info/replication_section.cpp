@@ -7,6 +7,7 @@
 #include "server/commands/services.h"
 #include "server/config/config.h"
 #include "server/replication/leader/leader.h"
+#include "server/replication/roles/failover.h"
 #include "server/replication/roles/follower.h"
 #include "server/replication/stream/backlog.h"
 #include "server/replication/stream/replication.h"

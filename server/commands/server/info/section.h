@@ -55,6 +55,8 @@ void write_clients(const Source& source, Lines& lines);
 void write_memory(const Source& source, Lines& lines);
 void write_persistence(const Source& source, Lines& lines);
 void write_stats(const Source& source, Lines& lines);
+// Of stats: connections, commands, and bytes in and out.
+void write_traffic(const Source& source, Lines& lines);
 void write_replication(const Source& source, Lines& lines);
 // Of a replica: its link to the leader.
 void write_replica(const Source& source, Lines& lines);

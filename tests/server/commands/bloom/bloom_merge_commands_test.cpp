@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/bloom/scalable_filter.h"
+#include "server/dispatch/memory/admission.h"
 #include "tests/support/command_test.h"
 
 namespace server {

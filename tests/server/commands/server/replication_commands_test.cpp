@@ -46,15 +46,5 @@ TEST_F(ReplicationCommandsTest, RequestsThatCannotBeServed) {
             error("ERR Unsupported rdb-filter-only option: keys"));
 }
 
-TEST_F(ReplicationCommandsTest, WaitsThatCannotBeMeant) {
-  EXPECT_EQ(run({"WAIT", "x", "0"}), error(kNoInteger));
-  EXPECT_EQ(run({"WAIT", "1", "x"}), error("ERR timeout is not an integer or out of range"));
-  EXPECT_EQ(run({"WAIT", "1", "-1"}), error("ERR timeout is negative"));
-  EXPECT_EQ(run({"WAITAOF", "2", "0", "0"}),
-            error("ERR value is out of range, value must between 0 and 1"));
-  EXPECT_EQ(run({"WAITAOF", "0", "-1", "0"}), error("ERR value is out of range, must be positive"));
-  EXPECT_EQ(run({"WAIT", "0", "0"}), integer(0));
-}
-
 }  // namespace
 }  // namespace server

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "server/dispatch/memory/admission.h"
 #include "tests/support/command_test.h"
 #include "tests/support/keyspace_access.h"
 

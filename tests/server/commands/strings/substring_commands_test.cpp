@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <random>
 
+#include "server/dispatch/memory/admission.h"
 #include "tests/support/command_test.h"
 #include "tests/support/keyspace_access.h"
 

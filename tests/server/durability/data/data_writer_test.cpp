@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "persistence/aof/aof_reader.h"
+#include "persistence/rdb/rdb_writer.h"
 #include "tests/support/command_test.h"
 
 namespace server {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "server/durability/loading/data_loader.h"
-#include "server/durability/saves/saves.h"
 
 #include <gtest/gtest.h>
 
+#include "server/durability/saves/save_child.h"
+#include "server/durability/saves/saves.h"
 #include "server/durability/saves/snapshot_saver.h"
 #include "tests/support/durable_process.h"
 

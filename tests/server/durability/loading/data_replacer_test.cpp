@@ -18,6 +18,7 @@
 #include "server/durability/durability.h"
 #include "server/durability/loading/data_loader.h"
 #include "server/durability/log/append_log.h"
+#include "server/durability/saves/save_child.h"
 #include "server/durability/saves/saves.h"
 #include "server/durability/saves/snapshot_saver.h"
 #include "tests/support/command_test.h"

@@ -2,11 +2,12 @@
 //
 // The append log is switched on and off, or rewritten while it is off.
 #include "server/durability/loading/log_switch.h"
-#include "server/durability/saves/base_rewriter.h"
-#include "server/durability/saves/saves.h"
 
 #include <gtest/gtest.h>
 
+#include "server/durability/saves/base_rewriter.h"
+#include "server/durability/saves/save_child.h"
+#include "server/durability/saves/saves.h"
 #include "server/durability/saves/snapshot_saver.h"
 #include "tests/support/durable_process.h"
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "server/durability/loading/recovery.h"
-#include "persistence/aof/aof_directory.h"
-#include "server/durability/loading/load_figures.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +9,9 @@
 #include <vector>
 
 #include "core/keyspace/keyspace.h"
+#include "persistence/aof/aof_directory.h"
 #include "persistence/rdb/rdb_writer.h"
+#include "server/durability/loading/load_figures.h"
 #include "tests/support/aof_files.h"
 #include "tests/support/command_test.h"
 #include "tests/support/snapshots.h"

@@ -2,8 +2,6 @@
 //
 // Who writes and syncs the append log, and that nobody who waits for it is forgotten.
 #include "server/durability/log/append_log.h"
-#include "persistence/aof/aof_writer.h"
-#include "server/config/config.h"
 
 #include <gtest/gtest.h>
 
@@ -19,6 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "persistence/aof/aof_writer.h"
+#include "server/config/config.h"
 #include "server/durability/log/log_files.h"
 #include "server/durability/log/log_listener.h"
 #include "server/process/availability.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "server/durability/log/log_files.h"
-#include "persistence/rdb/rdb_writer.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <string_view>
 
+#include "persistence/rdb/rdb_writer.h"
 #include "tests/support/command_test.h"
 
 namespace server {

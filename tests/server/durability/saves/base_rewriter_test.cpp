@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "server/durability/saves/base_rewriter.h"
-#include "server/durability/log/append_log.h"
-#include "server/durability/saves/save_slot.h"
-#include "server/durability/saves/saves.h"
 
 #include <gtest/gtest.h>
 
+#include "server/durability/log/append_log.h"
+#include "server/durability/saves/save_child.h"
+#include "server/durability/saves/save_slot.h"
+#include "server/durability/saves/saves.h"
 #include "tests/support/durable_process.h"
 
 namespace server {

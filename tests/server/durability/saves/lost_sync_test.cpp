@@ -12,6 +12,7 @@
 #include "server/durability/durability_parts.h"
 #include "server/durability/log/append_log.h"
 #include "server/durability/saves/base_rewriter.h"
+#include "server/durability/saves/save_child.h"
 #include "server/durability/saves/saves.h"
 #include "tests/support/command_test.h"
 #include "tests/support/virtual_disk.h"

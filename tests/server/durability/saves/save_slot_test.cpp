@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "server/durability/saves/save_slot.h"
-#include "server/durability/saves/saves.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "server/durability/saves/save_child.h"
+#include "server/durability/saves/saves.h"
 #include "tests/support/durable_process.h"
 
 namespace server {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "server/durability/saves/saves.h"
-#include "server/durability/saves/base_rewriter.h"
-#include "server/durability/saves/save_slot.h"
 
 #include <gtest/gtest.h>
 
+#include "server/durability/saves/base_rewriter.h"
+#include "server/durability/saves/save_child.h"
+#include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/snapshot_saver.h"
 #include "tests/support/durable_process.h"
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "server/durability/saves/snapshot_saver.h"
-#include "server/durability/saves/save_slot.h"
-#include "server/durability/saves/saves.h"
 
 #include <gtest/gtest.h>
 
@@ -12,6 +10,9 @@
 #include "persistence/bytes/byte_stream.h"
 #include "persistence/rdb/rdb_writer.h"
 #include "server/durability/loading/data_replacer.h"
+#include "server/durability/saves/save_child.h"
+#include "server/durability/saves/save_slot.h"
+#include "server/durability/saves/saves.h"
 #include "tests/support/durable_process.h"
 #include "tests/support/snapshots.h"
 

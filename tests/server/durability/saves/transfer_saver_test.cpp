@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "server/durability/saves/transfer_saver.h"
-#include "server/durability/saves/save_slot.h"
-#include "server/durability/saves/saves.h"
 
 #include <gtest/gtest.h>
 
 #include <mutex>
 #include <optional>
 
+#include "server/durability/saves/save_child.h"
+#include "server/durability/saves/save_slot.h"
+#include "server/durability/saves/saves.h"
 #include "tests/support/durable_process.h"
 
 namespace server {

@@ -7,6 +7,7 @@
 
 #include "persistence/aof/aof_writer.h"
 #include "server/durability/log/append_log.h"
+#include "server/durability/saves/save_child.h"
 #include "tests/support/durable_process.h"
 
 namespace server {

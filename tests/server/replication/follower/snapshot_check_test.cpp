@@ -16,7 +16,6 @@ namespace server {
 namespace {
 
 using core::keyspace::Keyspace;
-using persistence::ForeignTypes;
 
 class SnapshotCheckTest : public ::testing::Test {
  protected:
@@ -109,7 +108,7 @@ TEST_F(SnapshotCheckTest, ForeignTypesAreRefusedOrPassedOver) {
   put(container.sealed());
   for (SnapshotCheck check : {SnapshotCheck(), passing_over()}) {
     EXPECT_NE(error(check).find("list"), std::string::npos);
-    check.foreign_types = ForeignTypes::kSkip;
+    check.skips_foreign_types = true;
     EXPECT_EQ(error(check), "");
   }
 }

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "server/dispatch/command_replayer.h"
+#include "server/replication/roles/failover.h"
 #include "tests/support/leader_fixture.h"
 #include "tests/support/played_leader.h"
 

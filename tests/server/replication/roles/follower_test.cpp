@@ -13,6 +13,7 @@
 #include <string_view>
 #include <thread>
 
+#include "server/replication/roles/failover.h"
 #include "tests/support/leader_fixture.h"
 #include "tests/support/played_leader.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "server/replication/stream/replication.h"
-#include "server/replication/stream/backlog.h"
 
 #include <gtest/gtest.h>
 
+#include "server/replication/stream/backlog.h"
 #include "tests/support/command_test.h"
 
 namespace server {

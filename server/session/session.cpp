@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
-// The end of all subscriptions of a session, for RESET and the session's end.
-#include "server/pubsub/pub_sub.h"
-#include "server/pubsub/tracking.h"
 #include "server/session/session.h"
 
+#include "server/pubsub/pub_sub.h"
+#include "server/pubsub/tracking.h"
+#include "server/session/awaited_reply.h"
+
 namespace server {
+
+Session::Session(uint64_t session_id) : id(session_id) {}
+
+Session::~Session() = default;
 
 void unsubscribe_all(PubSub& pubsub, Session& session) {
   using enum SubscriptionKind;

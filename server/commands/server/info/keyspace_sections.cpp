@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+//
+// INFO about what is stored: keyspace, and the sections of the Bloom filters.
+#include "core/keyspace/expiry_statistics.h"
+#include "core/keyspace/keyspace.h"
+#include "server/commands/bloom/bloom_statistics.h"
+#include "server/commands/server/info/section.h"
+#include "server/commands/services.h"
+
+namespace server::info {
+
+void write_keyspace(const Source& source, Lines& lines) {
+  const core::keyspace::Keyspace& keyspace = source.services.keyspace;
+  for (unsigned database = 0; database < keyspace.database_count(); ++database) {
+    const uint64_t keys = keyspace.db_size(database);
+    if (keys == 0) continue;
+    lines.field(fmt::format("db{}", database),
+                fmt::format("keys={},expires={},avg_ttl={}", keys, keyspace.expires_count(database),
+                            keyspace.expiry_statistics().average_ttl_ms(database)));
+  }
+}
+
+void write_bloom(const Source& source, Lines& lines) {
+  const BloomTotals totals = bloom_totals(source.services.keyspace, source.locking);
+  lines.field("bf_bloom_total_memory_bytes", totals.memory_bytes);
+  lines.field("bf_bloom_num_objects", totals.object_count);
+  lines.field("bf_bloom_num_filters_across_objects", totals.layer_count);
+  lines.field("bf_bloom_num_items_across_objects", totals.item_count);
+  lines.field("bf_bloom_capacity_across_objects", totals.capacity);
+}
+
+// Arrays are never moved.
+void write_bloom_defrag(const Source&, Lines& lines) {
+  lines.zeros({"bf_bloom_defrag_hits", "bf_bloom_defrag_misses"});
+}
+
+}  // namespace server::info

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+//
+// INFO stats, but for its first lines (traffic_figures.cpp).
+#include "core/clock.h"
+#include "core/keyspace/expiry_statistics.h"
+#include "core/keyspace/keyspace.h"
+#include "server/commands/server/info/section.h"
+#include "server/commands/services.h"
+#include "server/durability/durability.h"
+#include "server/durability/saves/save_slot.h"
+#include "server/durability/saves/saves.h"
+#include "server/process/gauges.h"
+#include "server/process/process_facts.h"
+#include "server/process/server_state.h"
+#include "server/process/statistics.h"
+#include "server/pubsub/pub_sub.h"
+#include "server/replication/roles/follower.h"
+#include "server/session/clients.h"
+
+namespace server::info {
+void write_stats(const Source& source, Lines& lines) {
+  const Statistics& statistics = source.services.statistics;
+  const Gauges& gauges = source.services.gauges;
+  const auto total = [&](Counter ThreadStatistics::*counter) { return statistics.total(counter); };
+  write_traffic(source, lines);
+  const core::keyspace::ExpiryStatistics& expiry = source.services.keyspace.expiry_statistics();
+  lines.field("expired_keys", expiry.expired.load());
+  lines.ratio("expired_stale_perc", expiry.stale_ratio.load() * 100);
+  lines.field("expired_time_cap_reached_count", expiry.ticks_cut_by_time.load());
+  lines.field("expire_cycle_cpu_milliseconds", gauges.expire_cycle_us.load() / 1000);
+  lines.field("evicted_keys", gauges.evicted_keys.load());
+  lines.field("evicted_clients", source.services.clients.evicted_count());
+  const int64_t since_us = gauges.eviction_exceeded_since_us.load();
+  const int64_t exceeded_us = since_us == 0 ? 0 : source.services.clock.monotonic_us() - since_us;
+  const auto before_us = static_cast<int64_t>(gauges.eviction_exceeded_us.load());
+  lines.field("total_eviction_exceeded_time", (before_us + exceeded_us) / 1000);
+  lines.field("current_eviction_exceeded_time", exceeded_us / 1000);
+  lines.field("keyspace_hits", total(&ThreadStatistics::keyspace_hits));
+  lines.field("keyspace_misses", total(&ThreadStatistics::keyspace_misses));
+  const PubSub& pubsub = source.services.pubsub;
+  lines.field("pubsub_channels", pubsub.name_count(SubscriptionKind::kChannel));
+  lines.field("pubsub_patterns", pubsub.name_count(SubscriptionKind::kPattern));
+  lines.field("pubsubshard_channels", pubsub.name_count(SubscriptionKind::kShardChannel));
+  lines.field("latest_fork_usec", source.services.durability.saves().slot().last_fork_us());
+  lines.field("total_forks", source.services.durability.saves().slot().fork_count());
+  lines.zeros({"migrate_cached_sockets", "slave_expires_tracked_keys", "active_defrag_hits",
+               "active_defrag_misses", "active_defrag_key_hits", "active_defrag_key_misses",
+               "total_active_defrag_time", "current_active_defrag_time"});
+  const TrackingFigures& tracking = source.services.state.tracking;
+  lines.field("tracking_total_keys", tracking.keys.load());
+  lines.field("tracking_total_items", tracking.items.load());
+  lines.field("tracking_total_prefixes", tracking.prefixes.load());
+  lines.field("unexpected_error_replies",
+              source.services.follower.figures().stream.failed_commands.load());
+  lines.field("total_error_replies", statistics.total_errors());
+  lines.zeros({"dump_payload_sanitizations"});
+  const uint64_t reads = total(&ThreadStatistics::reads_processed);
+  const uint64_t writes = total(&ThreadStatistics::writes_processed);
+  lines.field("total_reads_processed", reads);
+  lines.field("total_writes_processed", writes);
+  // Every read and write is done by an I/O thread; with one thread it is the main one of Redis.
+  const bool threaded = source.services.facts.io_thread_count > 1;
+  lines.field("io_threaded_reads_processed", threaded ? reads : 0);
+  lines.field("io_threaded_writes_processed", threaded ? writes : 0);
+  lines.zeros({"reply_buffer_shrinks", "reply_buffer_expands"});
+  lines.field("client_query_buffer_limit_disconnections",
+              total(&ThreadStatistics::query_buffer_disconnections));
+  lines.field("client_output_buffer_limit_disconnections",
+              total(&ThreadStatistics::output_buffer_disconnections));
+}
+
+}  // namespace server::info

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+
+#include <string>
+
+#include "tests/support/command_test.h"
+
+namespace server {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+using CommandSectionsTest = CommandTest;
+
+TEST_F(CommandSectionsTest, CommandsAreListedOnceTheyWereCalled) {
+  EXPECT_THAT(run({"INFO", "commandstats"}), Not(HasSubstr("cmdstat_get")));
+  run({"GET", "a"});
+  run({"GET", "a"});
+  run({"GET"});
+  run({"SETBIT", "s", "x", "1"});
+  const std::string info = run({"INFO", "commandstats"});
+  EXPECT_THAT(info, HasSubstr("cmdstat_get:calls=2,usec="));
+  EXPECT_THAT(info, HasSubstr("rejected_calls=1,failed_calls=0"));
+  EXPECT_THAT(info, HasSubstr("cmdstat_setbit:calls=1,usec="));
+  EXPECT_THAT(info, HasSubstr("rejected_calls=0,failed_calls=1"));
+}
+
+TEST_F(CommandSectionsTest, ErrorsAreCountedByTheirCode) {
+  run({"SET", "s", "x"});
+  run({"BF.ADD", "s", "x"});
+  run({"BF.ADD", "s", "x"});
+  run({"GET"});
+  const std::string info = run({"INFO", "errorstats"});
+  EXPECT_THAT(info, HasSubstr("errorstat_WRONGTYPE:count=2\r\n"));
+  EXPECT_THAT(info, HasSubstr("errorstat_ERR:count=1\r\n"));
+}
+
+}  // namespace
+}  // namespace server
