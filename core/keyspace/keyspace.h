@@ -148,10 +148,8 @@ class Keyspace {
   // Gives the entry of `from` the name `to`, expiry included; returns what `to` held before, or
   // null. REQUIRES: `from` exists and both stripes are locked.
   EntryPtr rename(unsigned database, const KeyRef& from, const KeyRef& to);
+  // kNoExpiry takes the expiry away.
   void set_expiry(unsigned database, const KeyRef& key, Entry& entry, int64_t expires_at_ms);
-  void clear_expiry(unsigned database, const KeyRef& key, Entry& entry) {
-    set_expiry(database, key, entry, kNoExpiry);
-  }
 
   // Watches. REQUIRES: the key's stripe, exclusive. Each write command calls notify_modified for
   // the keys it changed; only expiry, flush and swap are told by the keyspace itself.

@@ -168,7 +168,7 @@ void persist(Context& ctx) {
   const auto lock = ctx.lock(key);
   Entry* entry = ctx.find(key);
   if (entry == nullptr || !entry->has_expiry()) return ctx.reply.integer(0);
-  ctx.keyspace().clear_expiry(ctx.database(), key, *entry);
+  ctx.keyspace().set_expiry(ctx.database(), key, *entry, core::keyspace::kNoExpiry);
   ctx.changed(key, KeyEvent::kPersist);
   ctx.reply.integer(1);
 }

@@ -60,7 +60,7 @@ bool store_pairs(Context& ctx, std::vector<NewValue>& values) {
       if (i > 1) ctx.journal(ctx.args.first(i));
       return false;
     }
-    ctx.keyspace().clear_expiry(ctx.database(), key, *entry);
+    ctx.keyspace().set_expiry(ctx.database(), key, *entry, core::keyspace::kNoExpiry);
     ctx.changed(key, KeyEvent::kSet);
   }
   ctx.journal(ctx.args);
