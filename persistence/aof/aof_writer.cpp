@@ -24,7 +24,7 @@ core::Result<> AofWriter::open(AofManifest manifest, const std::optional<Tail>& 
     auto saved = save_manifest(files_, place_.directory, place_.names, manifest_);
     if (!saved) return saved;
   }
-  OpenFile opened;
+  AofIncrement opened;
   std::unique_ptr<AppendFile> newest;
   if (begin == Begin::kNow && manifest_.names_data()) {
     auto file = sync_files();
@@ -32,25 +32,26 @@ core::Result<> AofWriter::open(AofManifest manifest, const std::optional<Tail>& 
     newest = std::move(*file);
   }
   if (tail && newest != nullptr) {
-    opened = {std::move(newest), tail->size_bytes, tail->checksum};
-    if (auto sealed = seal(opened); !sealed) return sealed;
-    files_bytes += opened.size_bytes - tail->size_bytes;
+    auto resumed = AofIncrement::resume(std::move(newest), tail->size_bytes, tail->checksum);
+    if (!resumed) return resumed.error();
+    opened = std::move(*resumed);
+    files_bytes += opened.size_bytes() - tail->size_bytes;
   } else {
     const AofFile& entry = manifest_.add_incremental(place_.names);
-    auto created = create_file(entry.name);
+    auto created = AofIncrement::create(files_, path_of(entry.name));
     if (!created) return created.error();
     opened = std::move(*created);
     if (begin == Begin::kNow) {
       auto saved = save_manifest(files_, place_.directory, place_.names, manifest_);
       if (!saved) return saved;
     }
-    files_bytes += opened.size_bytes;
+    files_bytes += opened.size_bytes();
   }
   needs_base_ = begin != Begin::kNow;
   has_lost_sync_ = begin == Begin::kAfresh;
   const std::scoped_lock lock(mutex_);
   current_ = std::move(opened);
-  older_bytes_ = files_bytes - current_.size_bytes;
+  older_bytes_ = files_bytes - current_.size_bytes();
   base_size_bytes_ = files_bytes;
   journal_.restate_database();
   written_ = synced_ = journal_.end_offset();
@@ -72,45 +73,21 @@ core::Result<std::unique_ptr<AppendFile>> AofWriter::sync_files() {
   return newest;
 }
 
-// Where a tail was cut off, whole commands may stand behind the last checksum line. One more line
-// makes that place one that a power cut cannot reach any more, as behind every sync.
-core::Result<> AofWriter::seal(OpenFile& opened) {
-  std::string line;
-  end_aof_batch(line, opened.checksum);
-  opened.size_bytes += line.size();
-  if (auto written = opened.file->write(line); !written) return written;
-  return opened.file->sync();
-}
-
 void AofWriter::close() {
   is_open_ = false;
   const std::scoped_lock lock(mutex_);
   // What is left would otherwise open the next log, whose base holds it.
   std::string dropped;
   (void)journal_.take(dropped);
-  current_ = OpenFile{};
+  current_ = AofIncrement{};
   older_.reset();
   lost_.reset();
   awaits_sync_ = false;
   batch_.clear();
   covered_bytes_ = 0;
   next_.reset();
-  must_cut_ = false;
   has_lost_sync_ = false;
   manifest_ = AofManifest{};
-}
-
-core::Result<AofWriter::OpenFile> AofWriter::create_file(const std::string& name) {
-  auto file = files_.open_append(path_of(name), OpenMode::kCreate);
-  if (!file) return file.error();
-  OpenFile created{std::move(*file), 0, {}};
-  std::string header;
-  append_aof_header(header, created.checksum);
-  created.size_bytes = header.size();
-  if (auto written = created.file->write(header); !written) return written.error();
-  // A file whose header was lost would pass for a foreign one, and be judged by other rules.
-  if (auto synced = created.file->sync(); !synced) return synced.error();
-  return created;
 }
 
 core::Result<> AofWriter::write() {
@@ -125,21 +102,9 @@ core::Result<> AofWriter::write_locked() {
   if (older_ != nullptr) return {};
   take_journal();
   if (batch_.empty()) return {};
-  if (must_cut_) {
-    if (auto cut = current_.file->truncate(current_.size_bytes); !cut) return cut;
-    must_cut_ = false;
-  }
+  if (auto cut = current_.cut_back(); !cut) return cut;
   append_timestamp();
-  const size_t commands_bytes = batch_.size();
-  RunningChecksum checksum = current_.checksum;
-  end_aof_batch(batch_, checksum);
-  if (auto written = current_.file->write(batch_); !written) {
-    batch_.resize(commands_bytes);
-    must_cut_ = !current_.file->truncate(current_.size_bytes);
-    return written;
-  }
-  current_.size_bytes += batch_.size();
-  current_.checksum = checksum;
+  if (auto written = current_.write(batch_); !written) return written;
   batch_.clear();
   // One big batch must not hold its memory for ever.
   constexpr size_t kKeptBytes = size_t{4} << 20;
@@ -177,14 +142,14 @@ core::Result<> AofWriter::sync() {
     const std::scoped_lock lock(mutex_);
     if (!is_open()) return {};
     // While there is an older file, all that was written is in it.
-    file = older_ != nullptr ? older_ : current_.file;
+    file = older_ != nullptr ? older_ : current_.file();
     written = written_offset();
   }
   auto synced = file->sync();
   const std::scoped_lock lock(mutex_);
   if (!synced) {
     // The log was closed meanwhile, or a new base holds what the file did.
-    if (file != older_ && file != current_.file) return {};
+    if (file != older_ && file != current_.file()) return {};
     lost_ = std::move(file);
     has_lost_sync_.store(true, std::memory_order_release);
     return synced;
@@ -206,7 +171,7 @@ core::Result<> AofWriter::prepare_rotation() {
   if (next_) return {};  // of an attempt that ended before its rotation
   AofManifest manifest = manifest_;
   const std::string name = manifest.add_incremental(place_.names).name;
-  auto created = create_file(name);
+  auto created = AofIncrement::create(files_, path_of(name));
   if (!created) return created.error();
   if (!needs_base_) {
     auto saved = save_manifest(files_, place_.directory, place_.names, manifest);
@@ -226,7 +191,7 @@ core::Result<> AofWriter::rotate() {
   // What the new base will hold must not be repeated after it.
   if (older_ == nullptr) {
     if (auto written = write_locked(); !written) return written;
-    older_ = std::move(current_.file);
+    older_ = current_.file();
     awaits_sync_ = true;
   } else {
     // The sync of the older file has failed, so that no later file may take bytes: those that wait
@@ -235,7 +200,7 @@ core::Result<> AofWriter::rotate() {
     covered_bytes_ = batch_.size();
   }
   journal_.restate_database();
-  older_bytes_ += current_.size_bytes;
+  older_bytes_ += current_.size_bytes();
   current_ = std::move(*next_);
   next_.reset();
   return {};
@@ -254,14 +219,14 @@ core::Result<> AofWriter::replace_base(const std::string& new_base_path, AofBase
   {
     const std::scoped_lock lock(mutex_);
     older_bytes_ = *size;
-    base_size_bytes_ = *size + current_.size_bytes;
+    base_size_bytes_ = *size + current_.size_bytes();
     // The base holds what the older file did.
     older_.reset();
     awaits_sync_ = false;
     batch_.erase(0, covered_bytes_);
     if (covered_bytes_ > 0 && batch_.empty()) written_.store(batch_end_);
     covered_bytes_ = 0;
-    if (lost_ != current_.file) {
+    if (lost_ != current_.file()) {
       lost_.reset();
       has_lost_sync_.store(false, std::memory_order_release);
     }
@@ -285,7 +250,7 @@ void AofWriter::remove_history() {
 
 uint64_t AofWriter::size_bytes() const {
   const std::scoped_lock lock(mutex_);
-  return older_bytes_ + current_.size_bytes;
+  return older_bytes_ + current_.size_bytes();
 }
 
 uint64_t AofWriter::base_size_bytes() const {

@@ -25,6 +25,7 @@
 #include "core/clock.h"
 #include "core/result.h"
 #include "persistence/aof/aof_format.h"
+#include "persistence/aof/aof_increment.h"
 #include "persistence/aof/aof_manifest.h"
 #include "persistence/files/file_system.h"
 #include "persistence/journal.h"
@@ -88,16 +89,8 @@ class AofWriter {
   uint64_t buffered_bytes() const;   // taken from the journal and not written, because that failed
 
  private:
-  struct OpenFile {
-    std::shared_ptr<AppendFile> file;
-    uint64_t size_bytes = 0;
-    RunningChecksum checksum;
-  };
-
   std::string path_of(const std::string& name) const { return place_.directory + "/" + name; }
-  core::Result<OpenFile> create_file(const std::string& name);
   core::Result<std::unique_ptr<AppendFile>> sync_files();
-  static core::Result<> seal(OpenFile& opened);
   // REQUIRES: mutex_.
   core::Result<> write_locked();
   void take_journal();
@@ -109,7 +102,7 @@ class AofWriter {
   const core::Clock& clock_;
   const AofPlace place_;
   AofManifest manifest_;
-  std::optional<OpenFile> next_;  // prepared by prepare_rotation()
+  std::optional<AofIncrement> next_;  // prepared by prepare_rotation()
 
   std::atomic<bool> is_open_{false};
   std::atomic<bool> needs_base_{false};
@@ -122,13 +115,12 @@ class AofWriter {
   std::mutex sync_mutex_;  // one sync at a time; taken before mutex_
 
   mutable std::mutex mutex_;  // guards what follows
-  OpenFile current_;
+  AofIncrement current_;
   std::shared_ptr<AppendFile> older_;  // written before current_ and not yet synced, or null
   std::shared_ptr<AppendFile> lost_;   // whose sync has failed
   std::string batch_;                  // taken from the journal
   uint64_t batch_end_ = 0;             // the journal's offset behind it
   size_t covered_bytes_ = 0;           // of the batch: those that the next base holds
-  bool must_cut_ = false;              // the file may hold part of a batch
   int64_t timestamp_s_ = 0;
   uint64_t older_bytes_ = 0;  // of the files before current_
   uint64_t base_size_bytes_ = 0;
