@@ -67,7 +67,7 @@ int serve(server::Config& config) {
     server::flush_log();
     return fail(started.error().message);
   }
-  const PidFile pid_file(config.pid_file());
+  const PidFile pid_file(server::RunOptions(config).pid_file());
   const int exit_code = server.run();
   server::flush_log();
   return exit_code;
@@ -118,13 +118,14 @@ int main(int argc, char** argv) {
     return fail(fmt::format("Can't chdir to '{}'", config.directory()));
   }
   // While somebody hears what is wrong with the file.
-  if (auto opened = server::open_log(config.log_level(), config.log_file()); !opened) {
+  const server::RunOptions run(config);
+  if (auto opened = server::open_log(run.log_level(), run.log_file()); !opened) {
     return fail(opened.error().message);
   }
-  if (config.daemonize() && !become_daemon()) return EXIT_SUCCESS;
+  if (run.daemonize() && !become_daemon()) return EXIT_SUCCESS;
   server::log_notice("Bloomery {} is starting, {} I/O threads. Port: {} PID: {}", BLOOMERY_VERSION,
                      config.io_thread_count(), config.port(), getpid());
-  server::install_crash_log(config.log_file());
+  server::install_crash_log(run.log_file());
   const server::CrashStack crash_stack;
   try {
     return serve(config);

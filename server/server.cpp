@@ -308,7 +308,7 @@ void Server::Parts::tick() {
   if (count > gauges.clients_peak.load()) gauges.clients_peak.store(count);
 }
 
-Server::Server(Config& config) : config_(config), supervisor_(config.supervised()) {}
+Server::Server(Config& config) : config_(config), supervisor_(RunOptions(config).supervised()) {}
 Server::~Server() = default;
 
 core::Result<> Server::start() {
@@ -347,7 +347,7 @@ core::Result<> Server::start() {
     parts.memory.set_limit(static_cast<uint64_t>(config_.max_memory_bytes()));
   });
   parts.memory.set_room_maker(&parts.eviction);
-  follow(OptionId::kLogLevel, [this] { set_log_level(config_.log_level()); });
+  follow(OptionId::kLogLevel, [this] { set_log_level(RunOptions(config_).log_level()); });
   config_.on_change(OptionId::kBind, [&parts]() -> core::Result<> {
     if (parts.listener.rebind()) return {};
     return core::Error{"Failed to bind to specified addresses."};

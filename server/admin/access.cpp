@@ -54,7 +54,8 @@ Admission Access::admit(const HttpRequest& request, const Peer& peer) const {
 }
 
 Admission Access::admit_without_password(const HttpRequest& request, const Peer& peer) const {
-  const bool is_protected = services_.config.protected_mode() && services_.users.has_no_password();
+  const bool is_protected =
+      ListenOptions(services_.config).protected_mode() && services_.users.has_no_password();
   if (is_protected && !peer.is_loopback) {
     return {nullptr, plain_response(403,
                                     "Protected mode is on and no password is set: only this "

@@ -92,8 +92,8 @@ std::string Config::text(OptionId id) const {
   return text_at(static_cast<size_t>(id));
 }
 
-std::vector<std::string> Config::bind_addresses() const {
-  return split_at_spaces(text(OptionId::kBind));
+std::vector<std::string> ListenOptions::bind_addresses() const {
+  return split_at_spaces(config_.text(OptionId::kBind));
 }
 
 uint64_t Config::client_memory_limit_bytes() const noexcept {
@@ -111,8 +111,9 @@ BufferLimit Config::output_buffer_limit(ClientClass client_class) const noexcept
           limit[2].load(std::memory_order_relaxed)};
 }
 
-core::bloom::LayoutId Config::bloom_layout() const noexcept {
-  return core::bloom::kLayoutRows[static_cast<size_t>(integer(OptionId::kBloomLayout))].id;
+core::bloom::LayoutId BloomDefaults::layout() const noexcept {
+  const auto row = static_cast<size_t>(config_.integer(OptionId::kBloomLayout));
+  return core::bloom::kLayoutRows[row].id;
 }
 
 bool Config::is_sensitive(std::string_view name) {

@@ -112,16 +112,10 @@ class Config {
   double number(OptionId id) const noexcept { return std::bit_cast<double>(integer(id)); }
   std::string text(OptionId id) const;
 
-  std::vector<std::string> bind_addresses() const;
   uint16_t port() const noexcept { return static_cast<uint16_t>(integer(OptionId::kPort)); }
-  std::string unix_socket() const { return text(OptionId::kUnixSocket); }
-  int64_t unix_socket_mode() const noexcept { return integer(OptionId::kUnixSocketPerm); }
   int64_t timeout_s() const noexcept { return integer(OptionId::kTimeout); }
-  int64_t tcp_keepalive_s() const noexcept { return integer(OptionId::kTcpKeepalive); }
-  int64_t tcp_backlog() const noexcept { return integer(OptionId::kTcpBacklog); }
   int64_t max_clients() const noexcept { return integer(OptionId::kMaxClients); }
   int64_t io_thread_count() const noexcept { return integer(OptionId::kIoThreads); }
-  bool protected_mode() const noexcept { return flag(OptionId::kProtectedMode); }
   std::string password() const { return text(OptionId::kRequirePass); }
   int64_t max_bulk_bytes() const noexcept { return integer(OptionId::kProtoMaxBulkLen); }
   int64_t query_buffer_limit_bytes() const noexcept {
@@ -131,29 +125,14 @@ class Config {
   int64_t max_memory_bytes() const noexcept { return integer(OptionId::kMaxMemory); }
   // What all clients may take together; 0 is no limit.
   uint64_t client_memory_limit_bytes() const noexcept;
-  LogLevel log_level() const noexcept { return LogLevel{integer(OptionId::kLogLevel)}; }
-  std::string log_file() const { return text(OptionId::kLogFile); }
-  std::string pid_file() const { return text(OptionId::kPidFile); }
   std::string directory() const { return text(OptionId::kDir); }
   int64_t database_count() const noexcept { return integer(OptionId::kDatabases); }
   int64_t hz() const noexcept { return integer(OptionId::kHz); }
-  bool daemonize() const noexcept { return flag(OptionId::kDaemonize); }
-  Supervised supervised() const noexcept { return Supervised{integer(OptionId::kSupervised)}; }
   AppendFsync append_fsync() const noexcept { return AppendFsync{integer(OptionId::kAppendFsync)}; }
-  DebugCommand debug_command() const noexcept {
-    return DebugCommand{integer(OptionId::kEnableDebugCommand)};
-  }
-  double bloom_error_rate() const noexcept { return number(OptionId::kBloomErrorRate); }
-  int64_t bloom_capacity() const noexcept { return integer(OptionId::kBloomInitialSize); }
-  // 0 means a filter that does not scale.
-  int64_t bloom_expansion() const noexcept { return integer(OptionId::kBloomExpansionFactor); }
-  double bloom_tightening_ratio() const noexcept { return number(OptionId::kBloomTighteningRatio); }
-  core::bloom::LayoutId bloom_layout() const noexcept;
   // 0 means no limit but maxmemory's.
   int64_t bloom_memory_limit_bytes() const noexcept {
     return integer(OptionId::kBloomMemoryUsageLimit);
   }
-  bool bloom_random_seed() const noexcept { return flag(OptionId::kBloomUseRandomSeed); }
 
  private:
   struct Change {
@@ -188,6 +167,60 @@ class Config {
   // Written by load() only.
   std::string file_path_;
   OtherDirectives other_directives_;
+};
+
+// Views of options that belong together; the Config must outlive them.
+
+// Where and how this server listens, besides the port.
+class ListenOptions {
+ public:
+  explicit ListenOptions(const Config& config) : config_(config) {}
+
+  std::vector<std::string> bind_addresses() const;
+  std::string unix_socket() const { return config_.text(OptionId::kUnixSocket); }
+  int64_t unix_socket_mode() const noexcept { return config_.integer(OptionId::kUnixSocketPerm); }
+  int64_t tcp_keepalive_s() const noexcept { return config_.integer(OptionId::kTcpKeepalive); }
+  int64_t tcp_backlog() const noexcept { return config_.integer(OptionId::kTcpBacklog); }
+  bool protected_mode() const noexcept { return config_.flag(OptionId::kProtectedMode); }
+
+ private:
+  const Config& config_;
+};
+
+// How the process runs and where it writes its log.
+class RunOptions {
+ public:
+  explicit RunOptions(const Config& config) : config_(config) {}
+
+  LogLevel log_level() const noexcept { return LogLevel{config_.integer(OptionId::kLogLevel)}; }
+  std::string log_file() const { return config_.text(OptionId::kLogFile); }
+  std::string pid_file() const { return config_.text(OptionId::kPidFile); }
+  bool daemonize() const noexcept { return config_.flag(OptionId::kDaemonize); }
+  Supervised supervised() const noexcept {
+    return Supervised{config_.integer(OptionId::kSupervised)};
+  }
+
+ private:
+  const Config& config_;
+};
+
+// What a filter gets that a command does not ask for.
+class BloomDefaults {
+ public:
+  explicit BloomDefaults(const Config& config) : config_(config) {}
+
+  double error_rate() const noexcept { return config_.number(OptionId::kBloomErrorRate); }
+  int64_t capacity() const noexcept { return config_.integer(OptionId::kBloomInitialSize); }
+  // 0 means a filter that does not scale.
+  int64_t expansion() const noexcept { return config_.integer(OptionId::kBloomExpansionFactor); }
+  double tightening_ratio() const noexcept {
+    return config_.number(OptionId::kBloomTighteningRatio);
+  }
+  core::bloom::LayoutId layout() const noexcept;
+  bool random_seed() const noexcept { return config_.flag(OptionId::kBloomUseRandomSeed); }
+
+ private:
+  const Config& config_;
 };
 
 }  // namespace server

@@ -77,14 +77,12 @@ Listener::~Listener() {
 }
 
 core::Result<> Listener::open() {
-  const Config& config = services_.config;
+  const ListenOptions options(services_.config);
   const std::scoped_lock lock(mutex_);
   if (auto opened = open_tcp_endpoints(endpoints_); !opened) return opened;
-  if (!config.unix_socket().empty()) {
-    const auto mode = static_cast<unsigned>(config.unix_socket_mode());
-    if (auto opened = open_unix(config.unix_socket(), mode); !opened) {
-      return opened;
-    }
+  if (!options.unix_socket().empty()) {
+    const auto mode = static_cast<unsigned>(options.unix_socket_mode());
+    if (auto opened = open_unix(options.unix_socket(), mode); !opened) return opened;
   }
   if (endpoints_.empty()) return core::Error{"Configured to not listen anywhere, exiting."};
   return {};
@@ -97,7 +95,7 @@ std::vector<Listener::Place> Listener::wanted_places() const {
        {std::pair{Kind::kTcp, config.port()},
         std::pair{Kind::kTls, static_cast<uint16_t>(config.integer(OptionId::kTlsPort))}}) {
     if (port == 0) continue;
-    for (std::string address : config.bind_addresses()) {
+    for (std::string address : ListenOptions(config).bind_addresses()) {
       const bool is_optional = address.starts_with('-');
       if (is_optional) address.erase(0, 1);
       wanted.push_back({kind, std::move(address), port, is_optional});
@@ -151,7 +149,8 @@ core::Result<> Listener::rebind() {
     for (auto& endpoint : retired) {
       endpoint->is_retired = false;
       const int descriptor = endpoint->acceptor.native_handle();
-      if (::listen(descriptor, static_cast<int>(services_.config.tcp_backlog())) != 0) {
+      if (::listen(descriptor, static_cast<int>(ListenOptions(services_.config).tcp_backlog())) !=
+          0) {
         log_error("Cannot listen on {} again: {}", endpoint->place.name(), std::strerror(errno));
       }
       endpoints_.push_back(std::move(endpoint));
@@ -189,7 +188,8 @@ core::Result<std::shared_ptr<Listener::Endpoint>> Listener::open_tcp(const Place
     }
     acceptor.bind(where, error);
   }
-  if (!error) acceptor.listen(static_cast<int>(services_.config.tcp_backlog()), error);
+  if (!error)
+    acceptor.listen(static_cast<int>(ListenOptions(services_.config).tcp_backlog()), error);
   if (error) {
     return core::Error{fmt::format("Could not create server TCP listening socket {}: {}",
                                    place.name(), error.message())};
@@ -288,7 +288,8 @@ std::string Listener::refusal(int descriptor, Kind kind) const {
   if (services_.clients.count() >= static_cast<size_t>(services_.config.max_clients())) {
     return "-ERR max number of clients reached\r\n";
   }
-  const bool open_to_all = services_.config.protected_mode() && services_.users.has_no_password();
+  const bool open_to_all =
+      ListenOptions(services_.config).protected_mode() && services_.users.has_no_password();
   if (open_to_all && kind != Kind::kUnix &&
       !is_loopback(tcp_endpoint(descriptor, true).address())) {
     return "-DENIED Bloomery is running in protected mode because protected mode is enabled and "
@@ -332,7 +333,7 @@ void Listener::admit(int descriptor, Kind kind) {
   auto session = new_session(descriptor, kind);
   if (kind != Kind::kUnix) {
     set_option(descriptor, IPPROTO_TCP, TCP_NODELAY, 1);
-    const auto keepalive_s = static_cast<int>(services_.config.tcp_keepalive_s());
+    const auto keepalive_s = static_cast<int>(ListenOptions(services_.config).tcp_keepalive_s());
     if (keepalive_s > 0) {
       set_option(descriptor, SOL_SOCKET, SO_KEEPALIVE, 1);
       set_option(descriptor, IPPROTO_TCP, TCP_KEEPIDLE, keepalive_s);

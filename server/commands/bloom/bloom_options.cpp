@@ -263,27 +263,27 @@ LayoutId unnamed_layout(const Config& config, const Settings& settings, CommandO
   const bool is_spelled_out = settings.tightening_ratio && settings.seed;
   if (origin != CommandOrigin::kClient && is_spelled_out) return ValkeyBloomLayout::kId;
   if (origin == CommandOrigin::kForeignJournal) return RedisBloomLayout::kId;
-  return config.bloom_layout();
+  return BloomDefaults(config).layout();
 }
 
 // Only what the layout heeds is kept: a filter with nothing unusual takes less memory.
 FilterParameters merge(const Config& config, const Settings& settings, CommandOrigin origin) {
+  const BloomDefaults defaults(config);
   FilterParameters parameters;
   // What forgets has no other layout's form, so it need not be asked for.
   const LayoutId unnamed = settings.window.is_asked() ? core::bloom::kDefaultLayout
                                                       : unnamed_layout(config, settings, origin);
   parameters.layout = settings.layout.value_or(unnamed);
-  parameters.error_rate = settings.error_rate.value_or(config.bloom_error_rate());
+  parameters.error_rate = settings.error_rate.value_or(defaults.error_rate());
   // valkey-bloom and RedisBloom before Redis 8 keep higher rates, and their bits lie accordingly.
   if (origin == CommandOrigin::kClient)
     parameters.error_rate = std::min(parameters.error_rate, kErrorRateMax);
-  parameters.capacity = settings.capacity.value_or(static_cast<uint64_t>(config.bloom_capacity()));
-  parameters.expansion =
-      settings.expansion.value_or(static_cast<uint32_t>(config.bloom_expansion()));
+  parameters.capacity = settings.capacity.value_or(static_cast<uint64_t>(defaults.capacity()));
+  parameters.expansion = settings.expansion.value_or(static_cast<uint32_t>(defaults.expansion()));
   if (settings.non_scaling) parameters.expansion = 0;
   const LayoutRow& layout = layout_row(parameters.layout);
   if (layout.takes_tightening && parameters.is_scaling()) {
-    const double configured = config.bloom_tightening_ratio();
+    const double configured = defaults.tightening_ratio();
     const bool is_usual = configured == kUsualTightening || origin == CommandOrigin::kOwnJournal;
     const double usual = is_usual ? 0 : configured;
     parameters.tightening_ratio = settings.tightening_ratio.value_or(usual);
@@ -296,7 +296,7 @@ FilterParameters merge(const Config& config, const Settings& settings, CommandOr
   if (layout.takes_seed) {
     if (settings.seed) {
       parameters.seed = *settings.seed;
-    } else if (config.bloom_random_seed()) {
+    } else if (defaults.random_seed()) {
       parameters.seed = random_seed();
     }
   }

@@ -83,7 +83,7 @@ class ItemBatch {
 
 // The layout to hash for before the filter is known; nothing when the hash depends on the filter.
 inline std::optional<core::bloom::LayoutId> guessed_layout(const Context& ctx) {
-  const core::bloom::LayoutId layout = ctx.config().bloom_layout();
+  const core::bloom::LayoutId layout = BloomDefaults(ctx.config()).layout();
   if (!core::bloom::layout_row(layout).has_fixed_hash) return std::nullopt;
   return layout;
 }

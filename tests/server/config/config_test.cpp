@@ -26,14 +26,14 @@ std::string failed(const std::string& name, const std::string& reason) {
 
 TEST_F(ConfigTest, DefaultsAreRedisDefaults) {
   EXPECT_EQ(config_.port(), 6379);
-  EXPECT_THAT(config_.bind_addresses(), ElementsAre("*", "-::*"));
+  EXPECT_THAT(ListenOptions(config_).bind_addresses(), ElementsAre("*", "-::*"));
   EXPECT_EQ(config_.max_clients(), 10000);
   EXPECT_EQ(config_.max_bulk_bytes(), 512 << 20);
-  EXPECT_EQ(config_.log_level(), LogLevel::kNotice);
-  EXPECT_EQ(config_.supervised(), Supervised::kNo);
-  EXPECT_TRUE(config_.protected_mode());
-  EXPECT_EQ(config_.bloom_error_rate(), 0.01);
-  EXPECT_EQ(config_.bloom_layout(), core::bloom::NativeLayout::kId);
+  EXPECT_EQ(RunOptions(config_).log_level(), LogLevel::kNotice);
+  EXPECT_EQ(RunOptions(config_).supervised(), Supervised::kNo);
+  EXPECT_TRUE(ListenOptions(config_).protected_mode());
+  EXPECT_EQ(BloomDefaults(config_).error_rate(), 0.01);
+  EXPECT_EQ(BloomDefaults(config_).layout(), core::bloom::NativeLayout::kId);
   EXPECT_EQ(config_.output_buffer_limit(ClientClass::kReplica),
             (BufferLimit{256 << 20, 64 << 20, 60}));
   EXPECT_GE(config_.io_thread_count(), 1);
@@ -164,11 +164,11 @@ TEST_F(ConfigTest, BloomOptionsRefuseWithTheTextsOfRedisBloom) {
                    "Value for `bf-expansion-factor` must be in the range [0, 32768]"));
   EXPECT_EQ(set({{"bf-error-rate", "0.9"}, {"bf.bloom-capacity", "281474976710656"}}), "OK");
   EXPECT_EQ(get("bf-error-rate"), "0.25");
-  EXPECT_EQ(config_.bloom_error_rate(), 0.25);
-  EXPECT_EQ(config_.bloom_capacity(), int64_t{1} << 48);
+  EXPECT_EQ(BloomDefaults(config_).error_rate(), 0.25);
+  EXPECT_EQ(BloomDefaults(config_).capacity(), int64_t{1} << 48);
   EXPECT_EQ(set({{"bf-error-rate", "1e-9"}, {"bf-layout", "valkey-bloom"}}), "OK");
-  EXPECT_EQ(config_.bloom_error_rate(), 1e-9);
-  EXPECT_EQ(config_.bloom_layout(), core::bloom::ValkeyBloomLayout::kId);
+  EXPECT_EQ(BloomDefaults(config_).error_rate(), 1e-9);
+  EXPECT_EQ(BloomDefaults(config_).layout(), core::bloom::ValkeyBloomLayout::kId);
 }
 
 // As redis-server 7.0 answers.
@@ -198,7 +198,7 @@ TEST_F(ConfigTest, SetIsAllOrNothing) {
   EXPECT_EQ(set({{"hz", "0"}, {"maxmemory", "1k"}, {"loglevel", "NOTHING"}}), "OK");
   EXPECT_EQ(config_.hz(), 1);
   EXPECT_EQ(config_.max_memory_bytes(), 1000);
-  EXPECT_EQ(config_.log_level(), LogLevel::kNothing);
+  EXPECT_EQ(RunOptions(config_).log_level(), LogLevel::kNothing);
 }
 
 // The texts and the values are those of Redis 7.0.15.
@@ -286,9 +286,9 @@ TEST_F(ConfigTest, BindTakesAddressesOnly) {
     EXPECT_EQ(set({{"bind", value}}), failed("bind", "Failed to bind to specified addresses."));
   }
   EXPECT_EQ(set({{"bind", "127.0.0.1 -::1"}}), "OK");
-  EXPECT_THAT(config_.bind_addresses(), ElementsAre("127.0.0.1", "-::1"));
+  EXPECT_THAT(ListenOptions(config_).bind_addresses(), ElementsAre("127.0.0.1", "-::1"));
   EXPECT_EQ(set({{"bind", ""}}), "OK");
-  EXPECT_TRUE(config_.bind_addresses().empty());
+  EXPECT_TRUE(ListenOptions(config_).bind_addresses().empty());
 }
 
 TEST_F(ConfigTest, ProtectedOptionsFollowTheOriginOfTheClient) {

@@ -44,7 +44,7 @@ TEST_F(ConfigTest, RepeatedDirectivesAddUpWhereTheyShould) {
             "normal 1 0 0 slave 268435456 67108864 60 pubsub 2097152 1048576 5");
   EXPECT_THAT(config_.other_directives().renamed_commands,
               ElementsAre(Pair("GET", ""), Pair("SET", "put")));
-  EXPECT_THAT(config_.bind_addresses(), ElementsAre("127.0.0.1", "::1"));
+  EXPECT_THAT(ListenOptions(config_).bind_addresses(), ElementsAre("127.0.0.1", "::1"));
   Config reset;
   ASSERT_EQ(load(reset, {path, "--save", ""}), "");
   EXPECT_EQ(get(reset, "save"), "");

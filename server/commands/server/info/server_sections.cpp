@@ -79,7 +79,7 @@ void write_server(const Source& source, Lines& lines) {
   lines.field("gcc_version",
               fmt::format("{}.{}.{}", __GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__));
   lines.field("process_id", getpid());
-  lines.field("process_supervised", supervisor_name(services.config.supervised()));
+  lines.field("process_supervised", supervisor_name(RunOptions(services.config).supervised()));
   lines.field("run_id", facts.run_id);
   // As Redis; Sentinel and failover tools connect to it.
   const int64_t port = services.config.port();
