@@ -1,8 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Users: rules and verdicts beside redis-server, files, live connections, a restricted replica."""
+"""Users: rules, verdicts and categories beside redis-server, a configured one, a replica's."""
 
-import pathlib
 import random
 import unittest
 
@@ -70,17 +69,6 @@ class AclDifferentialTest(ReplicaTest):
         self.assertGreater(refused, ROUNDS / 10)
         self.assertGreater(allowed, ROUNDS / 10)
 
-    def test_descriptions(self):
-        """Rules that Redis, too, tells as they were given."""
-        for rules in (
-            "+@all -@dangerous", "+@read", "+@all", "-@all", "+get", "+@all -config|set",
-            "+@write +@read", "+select|0", "+@all -client +client|list", "+@all -get +get",
-            "on >x ~a %R~b &c +get (~y +set)", "+@string -get", "reset",
-        ):  # fmt: skip
-            self.compare("ACL", "SETUSER", "d", "reset", *rules.split())
-            self.compare("ACL", "GETUSER", "d")
-            self.compare("ACL", "LIST")
-
     def test_categories(self):
         ours, theirs = self.replies("ACL", "CAT")
         self.assertEqual([name for name in ours if name != b"bloom"], theirs)
@@ -92,30 +80,6 @@ class AclDifferentialTest(ReplicaTest):
                 names &= {n for n in names if n.split(b"|")[0] in both}
             subcommands = {n for n in sets[0] ^ sets[1] if b"|" in n}
             self.assertEqual(sets[0] - subcommands, sets[1] - subcommands, category)
-
-    def test_errors(self):
-        for line in (
-            "ACL", "ACL|NOPE", "ACL|CAT|nope", "ACL|CAT|a|b", "ACL|GETUSER", "ACL|GETUSER|nope",
-            "ACL|DELUSER|default", "ACL|DELUSER|nope", "ACL|GENPASS|0", "ACL|GENPASS|x",
-            "ACL|GENPASS|1|2", "ACL|LOG|x", "ACL|LOG|RESET", "ACL|LOG|-1", "ACL|LOG|1|2",
-            "ACL|LOAD",
-            "ACL|SAVE", "ACL|SETUSER|a b", "ACL|SETUSER|u|(", "ACL|DRYRUN|nope|GET|x",
-            "ACL|DRYRUN|default|nope", "ACL|WHOAMI", "ACL|USERS", "AUTH|x", "AUTH|nope|x",
-            "HELLO|3|AUTH|nope|x", "CLIENT|KILL|USER|nope",
-        ):  # fmt: skip
-            self.compare(*line.split("|"))
-
-    def test_log(self):
-        for connection in self.both:
-            connection.call("ACL", "LOG", "RESET")
-            connection.call("ACL", "SETUSER", "u", "on", ">p", "+get", "+multi", "~k")
-        for command in (["AUTH", "u", "no"], ["AUTH", "u", "p"], ["GET", "x"], ["GET", "x"],
-                        ["MGET", "k"], ["MULTI"], ["GET", "y"]):  # fmt: skip
-            self.compare(*command)
-        for connection in self.both:
-            connection.call("RESET")
-        ours, theirs = self.replies("ACL", "LOG")
-        self.assertEqual([entry[:10] for entry in ours], [entry[:10] for entry in theirs])
 
 
 class AclTest(ReplicaTest):
@@ -130,49 +94,6 @@ class AclTest(ReplicaTest):
         self.assertIn("NOPERM", str(client.call("SET", "a", "1")))
         self.assertEqual(client.call("AUTH", "secret"), b"OK")
         self.assertEqual(client.call("SET", "a", "1"), b"OK")
-
-    def test_a_file_is_saved_and_loaded(self):
-        path = pathlib.Path(self.start_server().directory) / "users.acl"
-        path.write_text(
-            "user alice on nopass ~* &* +@all\nuser bob on nopass +ping +subscribe &*\n"
-        )
-        server = self.start_server("--aclfile", path)
-        admin, alice, bob = (self.connect(server) for _ in range(3))
-        self.assertEqual(alice.call("AUTH", "alice", "x"), b"OK")
-        self.assertEqual(bob.call("AUTH", "bob", "x"), b"OK")
-        self.assertEqual(admin.call("ACL", "SETUSER", "carol", "on"), b"OK")
-        self.assertEqual(admin.call("ACL", "SAVE"), b"OK")
-        self.assertIn("user carol on resetchannels -@all\n", path.read_text())
-        saved = path.read_text()
-        path.write_text(saved + "user carol off\nnonsense\n")
-        self.assertIn("no change", str(admin.call("ACL", "LOAD")))
-        self.assertEqual(alice.call("PING"), b"PONG")
-        # Who is gone or has changed loses its connections; the others go on.
-        path.write_text("".join(l + "\n" for l in saved.split("\n") if l and "bob" not in l))
-        self.assertEqual(admin.call("ACL", "LOAD"), b"OK")
-        self.assertTrue(bob.is_closed_by_server())
-        self.assertEqual(alice.call("ACL", "WHOAMI"), b"alice")
-        self.assertEqual(admin.call("PING"), b"PONG")
-
-    def test_live_connections_follow_their_user(self):
-        server = self.start_server("--io-threads", "2")
-        admin = self.connect(server)
-        admin.call("ACL", "SETUSER", "u", "on", ">p", "+@all", "~*", "&a", "&b")
-        users = [self.connect(server) for _ in range(8)]
-        for user in users:
-            self.assertEqual(user.call("AUTH", "u", "p"), b"OK")
-        listener, other = users[0], users[1]
-        listener.call("SUBSCRIBE", "a")
-        other.call("SUBSCRIBE", "b")
-        admin.call("ACL", "SETUSER", "u", "-get", "resetchannels", "&b")
-        self.assertTrue(listener.is_closed_by_server())
-        self.assertEqual(admin.call("PUBLISH", "b", "m"), 1)
-        for user in users[2:]:
-            self.assertIn("NOPERM", str(user.call("GET", "k")))
-        self.assertEqual(admin.call("ACL", "DELUSER", "u"), 1)
-        for user in users[1:]:
-            self.assertTrue(user.is_closed_by_server())
-        self.assertEqual(admin.call("PING"), b"PONG")
 
     def test_a_replica_needs_few_rights(self):
         leader = self.start_server("--repl-diskless-sync-delay", "0", "--requirepass", "secret")
@@ -189,18 +110,6 @@ class AclTest(ReplicaTest):
         admin.call("SET", "k2", "v2")
         wait_until(lambda: client.call("GET", "k2") == b"v2", what="the write to arrive")
         self.assertIn("NOPERM", str(client.call("SET", "x", "y")))
-
-    def test_what_is_rewritten_is_read_again(self):
-        directory = pathlib.Path(self.start_server().directory)
-        path = directory / "a.conf"
-        path.write_text("port 0\n")
-        server = self.start_server(config_file=path)
-        admin = self.connect(server)
-        admin.call("ACL", "SETUSER", "alice", "on", ">p", "~a", "+get", "(+set ~b)")
-        lines = admin.call("ACL", "LIST")
-        self.assertEqual(admin.call("CONFIG", "REWRITE"), b"OK")
-        again = self.connect(self.start_server(config_file=path))
-        self.assertEqual(again.call("ACL", "LIST"), lines)
 
 
 if __name__ == "__main__":

@@ -4,10 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <string>
 #include <vector>
 
-#include "tests/support/command_test.h"
+#include "server/acl/acl_options.h"
+#include "tests/support/clients_fixture.h"
 
 namespace server {
 namespace {
@@ -219,6 +224,217 @@ TEST_F(AclCommandsTest, SubscribersNeedTheirChannels) {
   EXPECT_FALSE(client_->session->subscriptions.any());
   EXPECT_EQ(run({"UNSUBSCRIBE", "b"}), array({bulk("unsubscribe"), bulk("b"), integer(0)}));
   EXPECT_THAT(run({"PSUBSCRIBE", "a*"}), HasSubstr("psubscribe"));
+}
+
+// How users are shown that have been given these rules; as Redis, too, tells them.
+class AclDescriptionsTest : public CommandTest {
+ protected:
+  // What ACL LIST tells behind the name, and GETUSER of the commands.
+  void expect_shown(const std::string& rules, const std::string& commands,
+                    const std::string& before = "off sanitize-payload resetchannels ") {
+    std::vector<std::string> words = net::words_in("ACL SETUSER d reset " + rules);
+    ASSERT_EQ(run(words), kOk) << rules;
+    EXPECT_EQ(run({"ACL", "LIST"}), array({bulk("user d " + before + commands),
+                                           bulk("user default on nopass ~* &* +@all")}));
+    EXPECT_THAT(run({"ACL", "GETUSER", "d"}), HasSubstr(bulk("commands") + bulk(commands)));
+  }
+};
+
+TEST_F(AclDescriptionsTest, AllAndNothing) {
+  expect_shown("+@all", "+@all");
+  expect_shown("-@all", "-@all");
+  expect_shown("reset", "-@all");
+}
+
+TEST_F(AclDescriptionsTest, CategoriesStayWhatTheyWere) {
+  expect_shown("+@all -@dangerous", "+@all -@dangerous");
+  expect_shown("+@read", "-@all +@read");
+  expect_shown("+@write +@read", "-@all +@write +@read");
+  expect_shown("+@string -get", "-@all +@string -get");
+}
+
+TEST_F(AclDescriptionsTest, SingleCommandsAndSubcommands) {
+  expect_shown("+get", "-@all +get");
+  expect_shown("+@all -config|set", "+@all -config|set");
+  expect_shown("+@all -client +client|list", "+@all -client +client|list");
+  expect_shown("+select|0", "-@all +select|0");
+}
+
+TEST_F(AclDescriptionsTest, WhatIsTakenAndGivenAgainIsNotTold) {
+  expect_shown("+@all -get +get", "+@all");
+}
+
+TEST_F(AclDescriptionsTest, EverythingAtOnce) {
+  const std::string hash = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881";
+  ASSERT_EQ(run(net::words_in("ACL SETUSER d reset on >x ~a %R~b &c +get (~y +set)")), kOk);
+  EXPECT_THAT(run({"ACL", "LIST"}),
+              HasSubstr("user d on sanitize-payload #" + hash +
+                        " ~a %R~b resetchannels &c -@all +get (~y resetchannels -@all +set)\r\n"));
+}
+
+// Errors were measured on Redis 7.0.15.
+class AclErrorsTest : public CommandTest {
+ protected:
+  std::string told(const std::string& line) { return run(net::words_in(line)); }
+};
+
+TEST_F(AclErrorsTest, WordsThatAreNotKnown) {
+  EXPECT_EQ(told("ACL"), error("ERR wrong number of arguments for 'acl' command"));
+  EXPECT_EQ(told("ACL NOPE"), error("ERR unknown subcommand 'NOPE'. Try ACL HELP."));
+  EXPECT_EQ(told("ACL GETUSER"), error("ERR wrong number of arguments for 'acl|getuser' command"));
+  for (const std::string word : {"CAT", "GENPASS", "LOG"}) {
+    EXPECT_EQ(told("ACL " + word + " 1 2"),
+              error("ERR unknown subcommand or wrong number of arguments for '" + word +
+                    "'. Try ACL HELP."));
+  }
+}
+
+TEST_F(AclErrorsTest, UsersThatAreNotThere) {
+  EXPECT_EQ(told("ACL GETUSER nope"), kNull);
+  EXPECT_EQ(told("ACL DELUSER nope"), integer(0));
+  EXPECT_EQ(told("ACL DRYRUN nope GET x"), error("ERR User 'nope' not found"));
+  EXPECT_EQ(told("ACL DRYRUN default nope"), error("ERR Command 'nope' not found"));
+  EXPECT_EQ(told("CLIENT KILL USER nope"), error("ERR No such user 'nope'"));
+}
+
+TEST_F(AclErrorsTest, RulesThatCannotBe) {
+  EXPECT_EQ(run({"ACL", "SETUSER", "u", "("}),
+            error("ERR Unmatched parenthesis in acl selector starting at '('."));
+  EXPECT_THAT(run({"ACL", "SETUSER", "a b"}), HasSubstr("-ERR Usernames can't contain spaces"));
+  EXPECT_EQ(told("ACL USERS"), array({bulk("default")}));
+}
+
+TEST_F(AclErrorsTest, LoginsThatFail) {
+  const std::string wrong = error("WRONGPASS invalid username-password pair or user is disabled.");
+  EXPECT_EQ(told("AUTH x"),
+            error("ERR AUTH <password> called without any password configured for the default "
+                  "user. Are you sure your configuration is correct?"));
+  EXPECT_EQ(told("AUTH nope x"), wrong);
+  EXPECT_EQ(told("HELLO 3 AUTH nope x"), wrong);
+  EXPECT_EQ(told("ACL WHOAMI"), bulk("default"));
+}
+
+TEST_F(AclCommandsTest, TheLogTellsContextAndObject) {
+  EXPECT_THAT(run({"AUTH", "alice", "no"}), HasSubstr("WRONGPASS"));
+  become_alice({"+get", "+multi", "~k"});
+  for (const char* const line : {"GET x", "GET x", "MGET k", "MULTI", "GET y"}) {
+    (void)run(net::words_in(line));
+  }
+  const auto entry = [](int count, const std::string& reason, const std::string& context,
+                        const std::string& object) {
+    return bulk("count") + integer(count) + bulk("reason") + bulk(reason) + bulk("context") +
+           bulk(context) + bulk("object") + bulk(object) + bulk("username") + bulk("alice");
+  };
+  const std::string log = run_as_other({"ACL", "LOG"});
+  size_t at = 0;
+  for (const std::string& expected :
+       {entry(1, "key", "multi", "y"), entry(1, "command", "toplevel", "mget"),
+        entry(2, "key", "toplevel", "x"), entry(1, "auth", "toplevel", "AUTH")}) {
+    const size_t found = log.find(expected, at);
+    ASSERT_NE(found, std::string::npos) << expected << log;
+    at = found;
+  }
+}
+
+// What a change of users does to clients that are connected.
+class LiveRightsTest : public net::ClientsFixture {
+ protected:
+  LiveRightsTest() { EXPECT_EQ(run(net::words_in("ACL SETUSER u on >p +@all ~* &a &b")), kOk); }
+  const std::vector<std::string> login_{"AUTH u p"};
+};
+
+TEST_F(LiveRightsTest, AListenerThatLosesItsChannelIsClosed) {
+  Remote& loses = connect({"AUTH u p", "SUBSCRIBE a"});
+  Remote& keeps = connect({"AUTH u p", "SUBSCRIBE b"});
+  EXPECT_EQ(run(net::words_in("ACL SETUSER u resetchannels &b")), kOk);
+  EXPECT_EQ(loses.replies(), "(end)");
+  EXPECT_EQ(run({"PUBLISH", "b", "m"}), integer(1));
+  EXPECT_EQ(keeps.news(), (Texts{"[message, b, m]"}));
+}
+
+TEST_F(LiveRightsTest, ARuleThatIsTakenHoldsForTheNextCommand) {
+  Remote& first = connect(login_);
+  Remote& second = connect(login_);
+  EXPECT_EQ(first.call("GET k"), "nil");
+  EXPECT_EQ(run(net::words_in("ACL SETUSER u -get")), kOk);
+  for (Remote* const client : {&first, &second}) {
+    EXPECT_EQ(client->call("GET k"),
+              "-NOPERM this user has no permissions to run the 'get' command");
+    EXPECT_EQ(client->call("PING"), "+PONG");
+  }
+}
+
+TEST_F(LiveRightsTest, ClientsOfADeletedUserAreClosed) {
+  Remote& idle = connect(login_);
+  Remote& listener = connect({"AUTH u p", "SUBSCRIBE b"});
+  Remote& other = connect();
+  EXPECT_EQ(run(net::words_in("ACL DELUSER u")), integer(1));
+  EXPECT_EQ(idle.replies(), "(end)");
+  EXPECT_EQ(listener.replies(), "(end)");
+  EXPECT_EQ(other.call("PING"), "+PONG");
+}
+
+class AclFileCommandsTest : public net::ClientsFixture {
+ protected:
+  AclFileCommandsTest() {
+    std::string pattern = ::testing::TempDir() + "bloomery_acl_XXXXXX";
+    directory_ = ::mkdtemp(pattern.data());
+    path_ = directory_ + "/users.acl";
+    write(
+        "user alice on nopass ~* &* +@all\n"
+        "user bob on nopass +ping +subscribe &*\n");
+    const std::array<const char*, 3> argv{"bloomery-server", "--aclfile", path_.c_str()};
+    EXPECT_TRUE(config_.load(3, argv.data(), -1));
+    EXPECT_TRUE(acl::prepare_users(users_, config_));
+  }
+  ~AclFileCommandsTest() override { std::filesystem::remove_all(directory_); }
+
+  void write(const std::string& text) const { std::ofstream(path_) << text; }
+  std::string text() const {
+    std::ostringstream result;
+    result << std::ifstream(path_).rdbuf();
+    return result.str();
+  }
+
+  std::string directory_;
+  std::string path_;
+};
+
+TEST_F(AclFileCommandsTest, UsersOfTheFileMayLogIn) {
+  Remote& alice = connect({"AUTH alice x"});
+  Remote& bob = connect({"AUTH bob x"});
+  EXPECT_EQ(alice.call("SET k v"), "+OK");
+  EXPECT_THAT(bob.call("GET k"), HasSubstr("-NOPERM"));
+}
+
+TEST_F(AclFileCommandsTest, SaveWritesAllUsers) {
+  EXPECT_EQ(run({"ACL", "SETUSER", "carol", "on"}), kOk);
+  EXPECT_EQ(run({"ACL", "SAVE"}), kOk);
+  EXPECT_THAT(text(), HasSubstr("user carol on resetchannels -@all\n"));
+  EXPECT_THAT(text(), HasSubstr("user alice on nopass ~* &* +@all\n"));
+}
+
+TEST_F(AclFileCommandsTest, AFileWithFaultsChangesNothing) {
+  Remote& alice = connect({"AUTH alice x"});
+  write(text() + "user carol off\nnonsense\n");
+  EXPECT_THAT(run({"ACL", "LOAD"}), HasSubstr("no change"));
+  EXPECT_EQ(alice.call("PING"), "+PONG");
+  EXPECT_EQ(run({"ACL", "GETUSER", "carol"}), kNull);
+}
+
+TEST_F(AclFileCommandsTest, LoadClosesClientsOfUsersThatAreGone) {
+  Remote& alice = connect({"AUTH alice x"});
+  Remote& bob = connect({"AUTH bob x"});
+  Remote& nobody = connect();
+  EXPECT_EQ(run({"ACL", "SAVE"}), kOk);
+  std::string saved = text();
+  const size_t line = saved.find("user bob");
+  saved.erase(line, saved.find('\n', line) + 1 - line);
+  write(saved);
+  EXPECT_EQ(run({"ACL", "LOAD"}), kOk);
+  EXPECT_EQ(bob.replies(), "(end)");
+  EXPECT_EQ(alice.call("ACL WHOAMI"), "alice");
+  EXPECT_EQ(nobody.call("PING"), "+PONG");
 }
 
 }  // namespace

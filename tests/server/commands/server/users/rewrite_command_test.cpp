@@ -10,6 +10,7 @@
 #include <sstream>
 #include <string>
 
+#include "server/acl/acl_options.h"
 #include "tests/support/command_test.h"
 
 namespace server {
@@ -74,6 +75,19 @@ TEST_F(RewriteCommandTest, TheLeaderIsChangedByReplicaofAlone) {
   EXPECT_THAT(run({"CONFIG", "SET", "replicaof", "h 1"}), StartsWith("-ERR"));
   ASSERT_EQ(run({"REPLICAOF", "10.0.0.1", "6380"}), kOk);
   EXPECT_EQ(run({"CONFIG", "GET", "replicaof"}), array({bulk("replicaof"), bulk("10.0.0.1 6380")}));
+}
+
+TEST_F(RewriteCommandTest, WrittenUsersAreReadAgain) {
+  ASSERT_EQ(run({"ACL", "SETUSER", "alice", "on", ">p", "~a", "+get", "(+set ~b)"}), kOk);
+  const std::string users = run({"ACL", "LIST"});
+  (void)rewritten("port 0\n");
+  Config again;
+  const std::string path = directory_ + "/a.conf";
+  const std::array<const char*, 2> argv{"bloomery-server", path.c_str()};
+  ASSERT_TRUE(again.load(2, argv.data(), -1));
+  ASSERT_EQ(run({"ACL", "DELUSER", "alice"}), integer(1));
+  ASSERT_TRUE(acl::prepare_users(users_, again));
+  EXPECT_EQ(run({"ACL", "LIST"}), users);
 }
 
 }  // namespace
