@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "server/dispatch/memory/eviction.h"
 
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
-#include "server/process/allocator.h"
-
-#include "tests/support/key_test.h"
+#include "tests/server/dispatch/memory/eviction_fixture.h"
 
 namespace server {
 namespace {
@@ -13,55 +14,7 @@ namespace {
 constexpr uint64_t kMiB = uint64_t{1} << 20;
 const std::string kOom = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
 
-// Time stands still here, so it limits nothing.
-class EvictionTest : public KeyTest {
- protected:
-  std::function<void()> posted_;
-  Eviction eviction_{
-      {config_, clock_, keyspace_, reclaimer_, state_,
-       [this] { return pause_.holds_back(kWrite, clock_.now_ms); },
-       [this](unsigned database, std::string_view key) {
-         journal_.append(database, std::array<std::string_view, 2>{"DEL", key});
-       },
-       [](int64_t) {}, [this](std::function<void()> task) { posted_ = std::move(task); }, memory_,
-       gauges_},
-      1};
-  EvictionTest() {
-    memory_.set_room_maker(&eviction_);
-    journal_.set_active(true);
-  }
-  void set_policy(const std::string& policy) {
-    ASSERT_EQ(run({"CONFIG", "SET", "maxmemory-policy", policy}), kOk);
-  }
-  // Strings of a KiB and more.
-  void fill(int count, const std::string& prefix = "k") {
-    for (int i = 0; i < count; ++i) put(prefix + std::to_string(i), std::string(1100, 'v'));
-  }
-  // What is used now, and so much more.
-  void limit_to_used(int64_t more_bytes = 0) {
-    // What FLUSHALL drops is freed by another thread.
-    while (reclaimer_.pending() != 0) std::this_thread::yield();
-    flush_thread_cache();
-    const uint64_t limit = memory_.refresh() + static_cast<uint64_t>(more_bytes);
-    memory_.set_limit(limit);
-  }
-  std::string journalled() {
-    std::string taken;
-    journal_.take(taken);
-    return taken;
-  }
-  uint64_t evicted() const { return gauges_.evicted_keys; }
-  // Enough that the monitor measures in between.
-  std::string set_many(int count, const std::string& prefix = "new") {
-    std::string last;
-    for (int i = 0; i < count; ++i) {
-      last = run({"SET", prefix + std::to_string(i), std::string(1100, 'v')});
-      if (last != kOk) return last;
-      if (i % 100 == 0) journalled();  // what nobody takes is memory, too
-    }
-    return last;
-  }
-};
+using EvictionTest = EvictionFixture;
 
 TEST_F(EvictionTest, WithoutAPolicyCommandsAreRefused) {
   fill(100);
@@ -289,6 +242,41 @@ TEST_F(EvictionTest, ThreadsMayEvictAtOnce) {
   EXPECT_LE(memory_.refresh(), memory_.limit_bytes());
   EXPECT_LT(evicted(), 4000U);
   EXPECT_EQ(keyspace_.db_size(0), 5000 - evicted());
+}
+
+TEST_F(EvictionTest, AFilterIsYoungerThanTheStringsThatGoForIt) {
+  fill(8000);
+  set_policy("allkeys-lru");
+  advance_ms(2100);
+  limit_to_used(100'000);
+  EXPECT_EQ(run({"BF.RESERVE", "f", "0.001", "2000000"}), kOk);
+  while (posted_) std::exchange(posted_, nullptr)();
+  journalled();
+  EXPECT_LE(memory_.refresh(), memory_.limit_bytes() + 20'000);
+  EXPECT_EQ(run({"EXISTS", "f"}), integer(1));
+  EXPECT_EQ(run({"BF.RESERVE", "g", "0.001", "200000000"}).front(), '-') << "it never fits";
+  // A lowered limit takes more of the strings.
+  memory_.set_limit(memory_.refresh() - 1'000'000);
+  eviction_.tick();
+  while (posted_) std::exchange(posted_, nullptr)();
+  EXPECT_LE(memory_.refresh(), memory_.limit_bytes() + 20'000);
+  EXPECT_GT(keyspace_.db_size(0), 100U);
+}
+
+TEST_F(EvictionTest, TheJournalLosesTheSameKeys) {
+  set_policy("allkeys-random");
+  limit_to_used(2'000'000);
+  for (int i = 0; i < 4000; ++i) {
+    ASSERT_EQ(run({"SET", "k" + std::to_string(i), std::string(1100, 'v')}), kOk);
+    std::string stream;
+    journal_.take(stream);
+    replay(stream);
+  }
+  ASSERT_LT(keyspace_.db_size(0), 3000U);
+  for (int i = 0; i < 4000; ++i) {
+    const std::string name = "k" + std::to_string(i);
+    ASSERT_EQ(replayed_.count(name) == 1, entry_of(name) != nullptr) << name;
+  }
 }
 
 }  // namespace
