@@ -7,7 +7,6 @@ import pathlib
 import shutil
 import tempfile
 import threading
-import time
 import unittest
 
 from harness import ServerTest, wait_until
@@ -58,42 +57,6 @@ class HoldWritesTest(ServerTest):
             replies = [writing.read_reply()[0] for _ in range(4)]
             self.assertEqual(replies[-1], [b"OK", b"OK"])
             server.crash()
-
-    def test_what_follows_client_pause_in_a_pipeline_waits_for_its_reply(self):
-        server = self.start()
-        watching, pausing = self.connect(server), self.connect(server)
-        self.begin_slow_transaction(server, watching)
-        pausing.send(encode("CLIENT", "PAUSE", "100000", "WRITE") + encode("PING") +
-                     encode("CLIENT", "UNPAUSE") + encode("GET", "key"))
-        replies = [pausing.read_reply()[0] for _ in range(4)]
-        self.assertEqual(replies, [b"OK", b"PONG", b"OK", b"value"])
-
-    def test_a_client_that_wants_no_replies_gets_none_to_client_pause(self):
-        server = self.start()
-        watching, pausing = self.connect(server), self.connect(server)
-        self.begin_slow_transaction(server, watching)
-        pausing.send(encode("CLIENT", "REPLY", "SKIP") + encode("CLIENT", "PAUSE", "1", "WRITE") +
-                     encode("ECHO", "next"))
-        self.assertEqual(pausing.read_reply()[0], b"next")
-
-    def test_no_key_expires_while_writes_are_paused(self):
-        server = self.start()
-        connection = self.connect(server)
-
-        def expired():
-            text = connection.call("INFO", "stats").decode()
-            return int(text.partition("\r\nexpired_keys:")[2].split()[0])
-
-        connection.call("CLIENT", "PAUSE", "100000", "WRITE")
-        self.assertEqual(connection.call("CLIENT", "UNPAUSE"), b"OK")
-        # At once, or the key might be gone before the pause begins.
-        connection.pipeline([("SET", "key", "value", "PX", "200"),
-                             ("CLIENT", "PAUSE", "100000", "WRITE")])  # fmt: skip
-        wait_until(lambda: connection.call("GET", "key") is None, what="the end of its time")
-        time.sleep(0.6)  # in which the active expiry has several turns
-        self.assertEqual((expired(), connection.call("DBSIZE")), (0, 1))
-        self.assertEqual(connection.call("CLIENT", "UNPAUSE"), b"OK")
-        wait_until(lambda: expired() == 1, what="the expiry")
 
     def test_shutdown_saves_every_write_that_is_answered(self):
         server = self.start()

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""MONITOR, compared with redis-server: what is shown, how it is quoted and which secrets are hidden;
-what the monitors of several threads, and of a replica, see."""
+"""MONITOR, compared with redis-server: what is shown, how it is quoted, which secrets are hidden;
+and what the monitors of several threads, and of a replica, see."""
 
 import re
 import unittest

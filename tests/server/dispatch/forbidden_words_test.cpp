@@ -1,13 +1,22 @@
 // SPDX-License-Identifier: MIT
 //
-// What a client may not make the server do.
+// What a client may not make the server do. BLOOMERY_SECURITY_ROUNDS makes the random test longer;
+// BLOOMERY_SEED replays it.
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <chrono>
+#include <memory>
+#include <random>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "tests/support/command_test.h"
+#include "protocol/reply_parser.h"
+#include "tests/support/captured_log.h"
+#include "tests/support/clients_fixture.h"
+#include "tests/support/environment.h"
+#include "tests/support/sanitized.h"
 
 namespace server {
 namespace {
@@ -80,6 +89,181 @@ TEST_F(ForbiddenWordsTest, ThereIsNoInterpreter) {
   }
   expect_refused({"SCRIPT", "LOAD", "return 1"});
   expect_refused({"FUNCTION", "LOAD", "#!lua name=x"});
+}
+
+// CVE-2025-67733: whatever stands in a command, it gets one reply, and an error is one line.
+class LineEndsTest : public CommandTest {
+ protected:
+  // Commands that wait, end the session or the data, or answer several times.
+  static bool is_left_out(const std::string& name) {
+    static const std::set<std::string> kNames{
+        "shutdown", "monitor",      "subscribe",    "psubscribe",   "ssubscribe", "psync",
+        "sync",     "quit",         "reset",        "unsubscribe",  "replicaof",  "punsubscribe",
+        "slaveof",  "sunsubscribe", "wait",         "waitaof",      "failover",   "replconf",
+        "debug",    "save",         "bgsave",       "bgrewriteaof", "restore",    "multi",
+        "swapdb",   "flushall",     "client|pause", "client|reply", "exec"};
+    return kNames.contains(name) || kNames.contains(name.substr(0, name.find('|')));
+  }
+  Words names() {
+    protocol::ReplyParser parser;
+    const std::string list = run({"COMMAND", "LIST"});
+    EXPECT_EQ(parser.parse(list), protocol::ReplyParser::Status::kReply);
+    Words names{"nosuch", "client|nosuch", "config|nosuch", "object|x", "debug|x"};
+    for (const protocol::Reply& name : parser.reply().elements) {
+      if (!is_left_out(name.text)) names.push_back(name.text);
+    }
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+  std::string any_word() {
+    static const Words kPieces{"\r\n", "\n",   "\r", "-ERR x", "+OK\r\n", "$3\r\n", "a", "0",
+                               "\xff", "\x01", "1",  " ",      "'",       "\"",     "%s"};
+    std::string word;
+    for (size_t i = random_() % 6; i > 0; --i) word += kPieces[random_() % kPieces.size()];
+    return word;
+  }
+  static void expect_one_reply(const std::string& bytes, const Words& words) {
+    protocol::ReplyParser parser;
+    ASSERT_EQ(parser.parse(bytes), protocol::ReplyParser::Status::kReply)
+        << testing::PrintToString(words) << bytes;
+    EXPECT_EQ(parser.consumed(), bytes.size()) << testing::PrintToString(words) << bytes;
+    const protocol::Reply& reply = parser.reply();
+    if (!reply.is_error()) return;
+    EXPECT_EQ(reply.text.find_first_of("\r\n"), std::string::npos) << bytes;
+    EXPECT_EQ(bytes.find("\r\n"), bytes.size() - 2) << bytes;
+  }
+
+  const uint64_t rounds_ = support::number_of("BLOOMERY_SECURITY_ROUNDS", 2000);
+  std::mt19937_64 random_{support::number_of("BLOOMERY_SEED", 1)};
+};
+
+TEST_F(LineEndsTest, NoErrorHoldsOne) {
+  const Words all = names();
+  ASSERT_GT(all.size(), 200U);
+  for (uint64_t round = 0; round < rounds_ * support::rounds(10, 2); ++round) {
+    Words words;
+    std::string name = all[random_() % all.size()];
+    if (const size_t bar = name.find('|'); bar != std::string::npos) {
+      words.push_back(name.substr(0, bar));
+      name.erase(0, bar + 1);
+    }
+    words.push_back(random_() % 5 == 0 ? any_word() : name);
+    for (size_t i = random_() % 5; i > 0; --i) words.push_back(any_word());
+    if (words.size() == 1 && is_left_out(words[0])) continue;
+    expect_one_reply(run(words), words);
+    if (client_->session->transaction.active) run({"DISCARD"});
+  }
+}
+
+TEST_F(LineEndsTest, AnUnknownNameIsToldInOneLine) {
+  EXPECT_EQ(run({"no\r\nsuch", "a\nb"}),
+            "-ERR unknown command 'no  such', with args beginning with: 'a b' \r\n");
+}
+
+// CVE-2022-36021, CVE-2024-31228: each question is short, however the pattern is made.
+class PatternsTest : public CommandTest {
+ protected:
+  PatternsTest() {
+    run({"SET", name_, "1"});
+    const auto repeated = [](const std::string& part, size_t count) {
+      std::string text;
+      for (size_t i = 0; i < count; ++i) text += part;
+      return text;
+    };
+    patterns_ = {repeated("a*", 500) + "b",       std::string(100'000, '*') + "b",
+                 std::string(1'000'000, '?'),     repeated("[a-z]*", 500) + "0",
+                 repeated("*a", 5'000) + "b",     repeated("\\a*", 1000) + "b",
+                 "[" + std::string(500'000, 'a'), repeated("*?", 50'000)};
+  }
+  // The best of three: the machine may be busy.
+  void expect_short(const Words& words) {
+    using Clock = std::chrono::steady_clock;
+    auto best = Clock::duration::max();
+    for (int i = 0; i < 3 && best > kLimit; ++i) {
+      const auto start = Clock::now();
+      run(words);
+      best = std::min(best, Clock::now() - start);
+    }
+    EXPECT_LT(best, kLimit) << words[0] << ' ' << words[1].substr(0, 30);
+  }
+
+#ifdef NDEBUG
+  static constexpr std::chrono::milliseconds kLimit{support::rounds(100, 5'000)};
+#else
+  static constexpr std::chrono::milliseconds kLimit{5'000};
+#endif
+  const std::string name_ = std::string(10'000, 'a');
+  Words patterns_;
+};
+
+TEST_F(PatternsTest, QuestionsAboutKeysAreShort) {
+  for (const std::string& pattern : patterns_) {
+    expect_short({"KEYS", pattern});
+    expect_short({"SCAN", "0", "MATCH", pattern, "COUNT", "1000"});
+  }
+}
+
+TEST_F(PatternsTest, QuestionsAboutTheServerAreShort) {
+  for (const std::string& pattern : patterns_) {
+    expect_short({"CONFIG", "GET", pattern});
+    expect_short({"PUBSUB", "CHANNELS", pattern});
+    expect_short({"COMMAND", "LIST", "FILTERBY", "PATTERN", pattern});
+  }
+}
+
+TEST_F(PatternsTest, RightsToKeysAreJudgedInShortTime) {
+  for (const std::string& pattern : patterns_) {
+    expect_short({"ACL", "SETUSER", "u", "+get", "~" + pattern});
+    expect_short({"ACL", "DRYRUN", "u", "GET", name_});
+  }
+}
+
+TEST_F(PatternsTest, AMessageIsMatchedInShortTime) {
+  for (const std::string& pattern : patterns_) run_as_other({"PSUBSCRIBE", pattern});
+  expect_short({"PUBLISH", name_, "m"});
+}
+
+// What is shown to others of passwords that were given.
+class SecretsTest : public net::ClientsFixture {
+ protected:
+  SecretsTest() {
+    run({"CONFIG", "SET", "slowlog-log-slower-than", "0"});
+    for (const char* const line :
+         {"AUTH hunter2", "AUTH default hunter2", "AUTH x hunter2", "HELLO 3 AUTH default hunter2",
+          "HELLO 3 AUTH x hunter2", "HELLO 2", "CONFIG SET masterauth hunter2",
+          "config set masteruser hunter2", "CONFIG SET hz 10 masterauth hunter2",
+          "CONFIG SET requirepass hunter2 nosuch 1", "ACL SETUSER u >hunter2", "MULTI",
+          "AUTH hunter2", "EXEC", "MIGRATE h 1 k 0 1 AUTH hunter2",
+          "CONFIG SET requirepass hunter2"}) {
+      run(net::words_in(line));
+    }
+  }
+  ~SecretsTest() override { log_.reset(); }
+
+  std::unique_ptr<CapturedLog> log_ = std::make_unique<CapturedLog>();
+  Remote& monitor_ = connect({"MONITOR"});
+};
+
+TEST_F(SecretsTest, CommandsThatLookBackHideThem) {
+  for (const char* const line :
+       {"SLOWLOG GET 128", "INFO everything", "CLIENT LIST", "CLIENT INFO", "MEMORY STATS",
+        "LATENCY LATEST", "ACL LIST", "ACL GETUSER u", "ACL LOG", "COMMAND GETKEYS GET k"}) {
+    const std::string reply = run(net::words_in(line));
+    EXPECT_THAT(reply, testing::Not(StartsWith("-"))) << line;
+    EXPECT_EQ(reply.find("hunter2"), std::string::npos) << line;
+  }
+}
+
+TEST_F(SecretsTest, MonitorsDoNotSeeThem) {
+  run({"ECHO", "the-end"});
+  const std::string seen = monitor_.replies();
+  EXPECT_NE(seen.find("the-end"), std::string::npos);
+  EXPECT_NE(seen.find("\"AUTH\" \"(redacted)\""), std::string::npos);
+  EXPECT_EQ(seen.find("hunter2"), std::string::npos) << seen;
+}
+
+TEST_F(SecretsTest, TheLogDoesNotTellThem) {
+  EXPECT_EQ(log_->text().find("hunter2"), std::string::npos) << log_->text();
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <random>
 #include <string>
 #include <utility>
@@ -15,17 +14,13 @@
 #include "persistence/bytes/crc64.h"
 #include "protocol/reply_parser.h"
 #include "tests/support/command_test.h"
+#include "tests/support/environment.h"
 
 namespace server {
 namespace {
 
 using Words = std::vector<std::string>;
 using testing::StartsWith;
-
-uint64_t number_of(const char* variable, uint64_t otherwise) {
-  const char* const text = std::getenv(variable);
-  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
-}
 
 class HostilePayloadsTest : public CommandTest {
  protected:
@@ -80,8 +75,8 @@ class HostilePayloadsTest : public CommandTest {
   void load_forged(const std::vector<std::pair<std::string, std::string>>& chunks);
   std::string forged(std::string body);
 
-  const uint64_t rounds_ = number_of("BLOOMERY_SECURITY_ROUNDS", 2000);
-  std::mt19937_64 random_{number_of("BLOOMERY_SEED", 1)};
+  const uint64_t rounds_ = support::number_of("BLOOMERY_SECURITY_ROUNDS", 2000);
+  std::mt19937_64 random_{support::number_of("BLOOMERY_SEED", 1)};
 };
 
 TEST_F(HostilePayloadsTest, StringsAreNeverReadAsFilters) {

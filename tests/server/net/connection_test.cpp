@@ -7,11 +7,15 @@
 
 #include <array>
 #include <chrono>
+#include <initializer_list>
 #include <memory>
+#include <random>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tests/support/connection_fixture.h"
+#include "tests/support/environment.h"
 
 namespace server::net {
 namespace {
@@ -210,6 +214,100 @@ TEST_F(ConnectionTest, AnIdleClientIsClosed) {
   connection_->on_tick(clock_.wall_ms() + 1001, 1000, false);
   end_round();
   EXPECT_TRUE(is_closed());
+}
+
+TEST_F(ConnectionTest, AnIdleClientIsClosedWhileABusyOneStays) {
+  ASSERT_EQ(run({"CONFIG", "SET", "timeout", "1"}), kOk);
+  Remote& busy = connect();
+  for (int i = 0; i < 4; ++i) {
+    advance_ms(600);
+    EXPECT_EQ(busy.call("PING"), "+PONG");
+    tick();
+  }
+  EXPECT_EQ(received(), "(end)");
+  EXPECT_FALSE(busy.is_closed());
+}
+
+TEST_F(ConnectionTest, ASlowSenderIsAnsweredAndHoldsUpNobody) {
+  Remote& other = connect();
+  for (const char byte : request_of({"SET", "slow", "value"})) {
+    EXPECT_EQ(received(), "");
+    send(std::string(1, byte));
+    EXPECT_EQ(other.call("PING"), "+PONG");
+  }
+  EXPECT_EQ(received(), "+OK\r\n");
+}
+
+TEST_F(ConnectionTest, AbandonedRequestsHoldUpNobody) {
+  const std::string request = request_of({"SET", "key", "value"});
+  for (size_t size = 1; size < request.size(); ++size) connect().send(request.substr(0, size));
+  EXPECT_EQ(answer("PING\r\n"), "+PONG\r\n");
+  EXPECT_EQ(run({"EXISTS", "key"}), integer(0));
+}
+
+TEST_F(ConnectionTest, PipelinesOfManyClientsMeetWithoutLoss) {
+  std::string request;
+  for (int i = 0; i < 100; ++i) request += request_of({"INCR", "n"});
+  std::vector<Remote*> clients;
+  for (int i = 0; i < 20; ++i) clients.push_back(&connect());
+  for (Remote* const client : clients) client->send(request + request_of({"BF.ADD", "f", "x"}));
+  serve();
+  for (Remote* const client : clients) {
+    const auto replies = replies_in(client->received());
+    ASSERT_EQ(replies.size(), 101U);
+    for (size_t i = 1; i < 100; ++i) EXPECT_GT(replies[i].integer, replies[i - 1].integer);
+  }
+  EXPECT_EQ(run({"GET", "n"}), bulk("2000"));
+}
+
+TEST_F(ConnectionTest, BytesOfAnotherProtocolReachNoCommand) {
+  // The greeting of a TLS client.
+  std::string greeting("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11);
+  for (int i = 0; i < 512; ++i) greeting += static_cast<char>(i);
+  for (const std::string& data : {greeting, greeting + "\r\n", greeting.substr(0, 5)}) {
+    Remote& client = connect();
+    client.send(data + "\r\n");
+    serve();
+    const std::string said = client.received();
+    EXPECT_TRUE(said.empty() || said[0] == '-') << said;
+  }
+  EXPECT_EQ(answer("PING\r\n"), "+PONG\r\n");
+}
+
+// CVE-2023-41056: buffers that grow and shrink with what comes.
+TEST_F(ConnectionTest, WordsOfAnySizeInPiecesOfAnySize) {
+  std::mt19937_64 random(support::number_of("BLOOMERY_SEED", 1));
+  const uint64_t rounds = support::number_of("BLOOMERY_SECURITY_ROUNDS", 2000) / 100;
+  const auto one_of = [&random](std::initializer_list<size_t> sizes) {
+    return *(sizes.begin() + random() % sizes.size());
+  };
+  const auto bytes_of = [&random](size_t size) {
+    std::string text(size, ' ');
+    for (char& byte : text) byte = static_cast<char>(random());
+    return text;
+  };
+  for (uint64_t round = 0; round < rounds; ++round) {
+    std::string request;
+    std::string expected;
+    const size_t words = 1 + random() % 8;
+    for (size_t i = 0; i < words; ++i) {
+      const std::string word = bytes_of(one_of({0, 1, 30, 1000, 16383, 16385, 32768, 70'000}));
+      request += request_of({"ECHO", word});
+      expected += bulk(word);
+    }
+    const std::string big = bytes_of(one_of({1, size_t{1} << 20}));
+    request += request_of({"SET", "big", big}) + request_of({"GET", "big"});
+    expected += kOk + bulk(big);
+    std::string said;
+    for (size_t start = 0; start < request.size();) {
+      const size_t size = one_of({7, 1000, 16384, 65536, size_t{1} << 20});
+      ASSERT_TRUE(remote_.send_all(request.substr(start, size)));
+      said += received();
+      start += size;
+    }
+    said += remote_.received_all();
+    ASSERT_TRUE(said == expected) << "round " << round;
+  }
 }
 
 }  // namespace

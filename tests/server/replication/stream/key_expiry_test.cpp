@@ -54,5 +54,24 @@ TEST_F(KeyExpiryTest, OnAReplicaOnlyItsOwn) {
   EXPECT_EQ(own_.size(), 0u);
 }
 
+TEST_F(KeyExpiryTest, TheAverageTimeToLiveIsShown) {
+  const auto average_ms = [this] {
+    const std::string text = run({"INFO", "keyspace"});
+    const size_t at = text.find("avg_ttl=");
+    return at == std::string::npos ? -1 : std::stoll(text.substr(at + 8));
+  };
+  for (int i = 0; i < 100; ++i) {
+    run({"SET", "short" + std::to_string(i), "x", "PX", "100000"});
+    run({"SET", "long" + std::to_string(i), "x", "PX", "300000"});
+  }
+  EXPECT_EQ(average_ms(), 0);
+  for (int i = 0; i < 50; ++i) expiry_.tick();
+  EXPECT_NEAR(static_cast<double>(average_ms()), 200'000, 20'000);
+  run({"FLUSHALL"});
+  run({"SET", "stays", "x"});
+  for (int i = 0; i < 50; ++i) expiry_.tick();
+  EXPECT_EQ(average_ms(), 0);
+}
+
 }  // namespace
 }  // namespace server

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: MIT
+//
+// What a client may leave unread, send without an end and cost in sum, and what is shown of it.
+#include <gmock/gmock.h>
+
+#include <map>
+#include <sstream>
+#include <string>
+
+#include "tests/support/clients_fixture.h"
+
+namespace server::net {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+constexpr size_t kMebibyte = size_t{1} << 20;
+
+class OutputLimitsTest : public ClientsFixture {
+ protected:
+  OutputLimitsTest() { run({"SET", "big", big_}); }
+
+  void limit(const std::string& words) {
+    ASSERT_EQ(run({"CONFIG", "SET", "client-output-buffer-limit", words}), kOk);
+  }
+  // A client that has asked for more than its socket holds and reads nothing yet.
+  Remote& slow_client() {
+    Remote& client = connect();
+    client.send(request_of({"GET", "big"}));
+    serve();
+    return client;
+  }
+  bool is_listed(const Remote& client) {
+    return run({"CLIENT", "LIST"}).find("id=" + client.id_text() + " ") != std::string::npos;
+  }
+  // What CLIENT LIST shows of a client.
+  std::map<std::string, int64_t> figures(const Remote& client) {
+    std::map<std::string, int64_t> figures;
+    std::istringstream fields(run({"CLIENT", "LIST", "ID", client.id_text()}));
+    for (std::string field; fields >> field;) {
+      const size_t middle = field.find('=');
+      if (middle == std::string::npos) continue;
+      figures[field.substr(0, middle)] = std::strtoll(field.c_str() + middle + 1, nullptr, 10);
+    }
+    return figures;
+  }
+  std::string disconnections() {
+    return info("stats", "client_output_buffer_limit_disconnections");
+  }
+
+  const std::string big_ = std::string(4 * kMebibyte, 'x');
+};
+
+TEST_F(OutputLimitsTest, ASilentClientOverTheSoftLimitIsFound) {
+  limit("normal 0 1mb 1");
+  Remote& client = slow_client();
+  advance_ms(900);
+  tick();
+  EXPECT_TRUE(is_listed(client));
+  advance_ms(1200);
+  tick();
+  EXPECT_FALSE(is_listed(client));
+  EXPECT_LT(client.received().size(), big_.size());
+  EXPECT_EQ(disconnections(), "1");
+}
+
+TEST_F(OutputLimitsTest, AClientThatDrainsInTimeIsLeftAlone) {
+  limit("normal 0 1mb 2");
+  Remote& client = slow_client();
+  // Over the limit three times, longer in sum than the limit allows at once.
+  for (int i = 0; i < 3; ++i) {
+    advance_ms(1800);
+    tick();
+    EXPECT_EQ(client.received_all(), bulk(big_));
+    client.send(request_of({"GET", "big"}));
+    serve();
+  }
+  EXPECT_EQ(client.received_all(), bulk(big_));
+  EXPECT_EQ(client.call("PING"), "+PONG");
+  EXPECT_EQ(disconnections(), "0");
+}
+
+TEST_F(OutputLimitsTest, TheHardLimitClosesAtOnce) {
+  limit("normal 1mb 0 0");
+  Remote& client = slow_client();
+  EXPECT_FALSE(is_listed(client));
+  EXPECT_LT(client.received().size(), big_.size());
+  EXPECT_EQ(disconnections(), "1");
+}
+
+TEST_F(OutputLimitsTest, AHardLimitThatIsSetLaterFindsASilentClient) {
+  Remote& client = slow_client();
+  tick();
+  EXPECT_TRUE(is_listed(client));
+  limit("normal 1mb 0 0");
+  tick();
+  EXPECT_FALSE(is_listed(client));
+}
+
+TEST_F(OutputLimitsTest, ARaisedLimitSparesIt) {
+  limit("normal 1mb 0 0");
+  limit("normal 100mb 0 0");
+  Remote& client = slow_client();
+  tick();
+  EXPECT_TRUE(is_listed(client));
+  EXPECT_EQ(client.received_all(), bulk(big_));
+}
+
+TEST_F(OutputLimitsTest, AClientThatNeverReadsIsNotReadForever) {
+  Remote& client = connect();
+  std::string requests;
+  for (int i = 0; i < 30'000; ++i) requests += request_of({"GET", "big"});
+  EXPECT_FALSE(client.send_all(requests));
+  EXPECT_FALSE(client.is_closed());
+  EXPECT_LT(client.session().output_buffer_bytes, 40 * kMebibyte);
+  EXPECT_LT(client.session().query_buffer_bytes, kMebibyte);
+  EXPECT_EQ(connect().call("PING"), "+PONG");
+}
+
+TEST_F(OutputLimitsTest, UnsentRepliesAreShown) {
+  Remote& client = connect();
+  EXPECT_EQ(client.call("PING"), "+PONG");
+  EXPECT_EQ(figures(client)["rbs"], 0);
+  client.send(request_of({"GET", "big"}));
+  serve();
+  auto shown = figures(client);
+  EXPECT_GT(shown["omem"], 0);
+  EXPECT_GE(shown["rbs"], shown["omem"]);
+  EXPECT_GE(shown["rbp"], static_cast<int64_t>(big_.size()));
+  EXPECT_GT(shown["tot-mem"], shown["omem"]);
+  EXPECT_EQ(client.received_all(), bulk(big_));
+  shown = figures(client);
+  EXPECT_EQ(shown["omem"], 0);
+  EXPECT_EQ(shown["rbs"], 0) << "memory is given back";
+}
+
+TEST_F(OutputLimitsTest, ThePeakIsThatOfTheLastSeconds) {
+  Remote& client = slow_client();
+  EXPECT_EQ(client.received_all(), bulk(big_));
+  client.connection->on_tick(clock_.wall_ms(), 0, true);
+  EXPECT_EQ(client.call("PING"), "+PONG");
+  EXPECT_LT(figures(client)["rbp"], 1000);
+}
+
+// What clients take when they are idle again, and in sum.
+class ClientSumsTest : public OutputLimitsTest {
+ protected:
+  void limit_sum(const std::string& bytes) {
+    ASSERT_EQ(run({"CONFIG", "SET", "maxmemory-clients", bytes}), kOk);
+  }
+  std::string evicted() { return info("stats", "evicted_clients"); }
+};
+
+TEST_F(ClientSumsTest, WhatABigCommandTookIsGivenBack) {
+  Remote& client = connect();
+  client.send_all(request_of({"SET", "k", std::string(5 * kMebibyte, 'x')}));
+  EXPECT_EQ(client.replies(), "+OK");
+  EXPECT_LT(client.session().memory_bytes(), kMebibyte);
+  // The beginning of another command does not keep it either.
+  client.send("*1\r\n$4\r\nPI");
+  serve();
+  auto shown = figures(client);
+  EXPECT_EQ(shown["qbuf"], 10);
+  EXPECT_LT(shown["qbuf-free"], static_cast<int64_t>(kMebibyte));
+}
+
+TEST_F(ClientSumsTest, ACommandOfManyWordsIsForgotten) {
+  run({"BF.RESERVE", "f", "0.01", "1000000"});
+  std::vector<std::string> words{"BF.MADD", "f"};
+  for (int i = 0; i < 100'000; ++i) words.push_back(std::to_string(i));
+  const std::string request = request_of(words);
+  Remote& client = connect();
+  EXPECT_EQ(client.call("PING"), "+PONG");
+  const uint64_t before = client.session().memory_bytes();
+  const uint64_t used_before = memory_.refresh();
+  for (int i = 0; i < 4; ++i) {
+    client.send_all(request);
+    const auto replies = replies_in(client.received_all());
+    ASSERT_EQ(replies.size(), 1U);
+    EXPECT_EQ(replies[0].elements.size(), 100'000U);
+  }
+  EXPECT_EQ(client.call("PING"), "+PONG");
+  EXPECT_EQ(client.session().memory_bytes(), before);
+  EXPECT_LT(memory_.refresh(), used_before + 4 * kMebibyte);
+}
+
+TEST_F(ClientSumsTest, TheBiggestClientIsClosed) {
+  limit_sum("8mb");
+  Remote& small = connect();
+  Remote& big = connect();
+  EXPECT_FALSE(big.send_all("*2\r\n$3\r\nGET\r\n$90000000\r\n" + std::string(20 * kMebibyte, 'x')));
+  EXPECT_TRUE(big.is_closed());
+  EXPECT_EQ(small.call("PING"), "+PONG");
+  EXPECT_EQ(evicted(), "1");
+}
+
+TEST_F(ClientSumsTest, AQueueCounts) {
+  limit_sum("4mb");
+  Remote& queue = connect({"MULTI"});
+  for (int i = 0; i < 40 && !queue.is_closed(); ++i) {
+    queue.send_all(request_of({"GET", std::string(kMebibyte, 'k')}));
+  }
+  EXPECT_TRUE(queue.is_closed());
+  EXPECT_EQ(evicted(), "1");
+}
+
+TEST_F(ClientSumsTest, SubscriptionsCount) {
+  limit_sum("4mb");
+  Remote& subscriber = connect();
+  for (int i = 0; i < 80 && !subscriber.is_closed(); ++i) {
+    subscriber.send_all(
+        request_of({"SUBSCRIBE", std::string(kMebibyte / 4, 'c') + std::to_string(i)}));
+    subscriber.received();
+  }
+  EXPECT_TRUE(subscriber.is_closed());
+  EXPECT_EQ(evicted(), "1");
+  EXPECT_EQ(run({"PUBSUB", "CHANNELS"}), "*0\r\n");
+}
+
+TEST_F(ClientSumsTest, AQueueIsRefusedWhenMemoryIsShort) {
+  memory_.set_limit(memory_.refresh() + 8 * kMebibyte);
+  Remote& client = connect({"MULTI"});
+  const std::string request = request_of({"GET", std::string(kMebibyte, 'k')});
+  int queued = 0;
+  std::string reply;
+  for (; queued < 30; ++queued) {
+    client.send_all(request);
+    reply = client.replies();
+    if (reply != "+QUEUED") break;
+  }
+  EXPECT_THAT(reply, StartsWith("-OOM"));
+  EXPECT_GT(queued, 0);
+  EXPECT_LT(queued, 10);
+  for (int i = 0; i < 5; ++i) {
+    client.send_all(request);
+    client.replies();
+  }
+  // What came after the first refusal will never run, and took no memory.
+  auto shown = figures(client);
+  EXPECT_EQ(shown["multi"], queued);
+  EXPECT_LT(shown["multi-mem"], static_cast<int64_t>(10 * kMebibyte));
+  EXPECT_THAT(client.call("EXEC"), StartsWith("-EXECABORT"));
+}
+
+TEST_F(ClientSumsTest, AStrangersUnreadRepliesAreBounded) {
+  ASSERT_EQ(run({"CONFIG", "SET", "requirepass", "secret"}), kOk);
+  std::string hellos;
+  for (int i = 0; i < 100'000; ++i) hellos += "HELLO\r\n";
+  for (int i = 0; i < 5; ++i) {
+    Remote& stranger = connect();
+    EXPECT_FALSE(stranger.send_all(hellos));
+    EXPECT_TRUE(stranger.is_closed());
+    EXPECT_LT(stranger.session().output_buffer_peak_bytes, 200U << 10);
+  }
+}
+
+TEST_F(ClientSumsTest, WhatAStrangerAnnouncesTakesNothing) {
+  ASSERT_EQ(run({"CONFIG", "SET", "requirepass", "secret"}), kOk);
+  const uint64_t before = memory_.refresh();
+  for (int i = 0; i < 50; ++i) {
+    Remote& stranger = connect();
+    stranger.send(i % 2 == 0 ? "*10\r\n$16384\r\nx" : "*10\r\n$1\r\nx\r\n$16384\r\n");
+  }
+  serve();
+  EXPECT_LT(memory_.refresh() - before, 50 * 40U << 10);
+  EXPECT_THAT(info("clients", "connected_clients"), testing::Ne("0"));
+}
+
+// CLIENT PAUSE answers when no write is under way any more.
+class PauseRepliesTest : public ClientsFixture {
+ protected:
+  PauseRepliesTest() {
+    threads_.on_visit = [this](const Drain::Callback& on_all_passed) {
+      end_writes_ = on_all_passed;
+    };
+  }
+  ~PauseRepliesTest() override {
+    threads_.on_visit = [](const auto&) {};
+  }
+
+  Drain::Callback end_writes_;
+  Remote& client_on_socket_ = connect();
+};
+
+TEST_F(PauseRepliesTest, WhatFollowsInAPipelineWaitsForItsReply) {
+  run({"SET", "key", "value"});
+  EXPECT_EQ(client_on_socket_.pipeline(
+                {"CLIENT PAUSE 100000 WRITE", "PING", "CLIENT UNPAUSE", "GET key"}),
+            "");
+  ASSERT_TRUE(end_writes_);
+  end_writes_();
+  thread_.blocked_waker.wake();
+  EXPECT_EQ(client_on_socket_.replies(), "+OK | +PONG | +OK | value");
+}
+
+TEST_F(PauseRepliesTest, AClientThatWantsNoRepliesGetsNone) {
+  EXPECT_EQ(client_on_socket_.pipeline({"CLIENT REPLY SKIP", "CLIENT PAUSE 1 WRITE", "ECHO next"}),
+            "");
+  ASSERT_TRUE(end_writes_);
+  end_writes_();
+  thread_.blocked_waker.wake();
+  EXPECT_EQ(client_on_socket_.replies(), "next");
+}
+
+TEST_F(PauseRepliesTest, NoKeyExpiresWhileWritesArePaused) {
+  run({"SET", "key", "value", "PX", "200"});
+  EXPECT_EQ(client_on_socket_.call("CLIENT PAUSE 100000 WRITE"), "");
+  end_writes_();
+  thread_.blocked_waker.wake();
+  EXPECT_EQ(client_on_socket_.replies(), "+OK");
+  advance_ms(201);
+  for (int i = 0; i < 5; ++i) tick();
+  EXPECT_EQ(client_on_socket_.call("GET key"), "nil");
+  EXPECT_EQ(info("stats", "expired_keys"), "0");
+  EXPECT_EQ(run({"DBSIZE"}), integer(1));
+  EXPECT_EQ(client_on_socket_.call("CLIENT UNPAUSE"), "+OK");
+  tick();
+  EXPECT_EQ(info("stats", "expired_keys"), "1");
+  EXPECT_EQ(run({"DBSIZE"}), integer(0));
+}
+
+}  // namespace
+}  // namespace server::net
