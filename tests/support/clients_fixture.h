@@ -31,6 +31,7 @@
 #include "server/net/message_delivery.h"
 #include "server/pubsub/monitor_feed.h"
 #include "server/replication/stream/key_expiry.h"
+#include "server/transport/tls_stream.h"
 #include "tests/support/command_test.h"
 #include "tests/support/fake_reply_log.h"
 #include "tests/support/reply_text.h"
@@ -65,9 +66,15 @@ class ClientsFixture : public CommandTest {
   // One client: its end of a socket, and what has come there.
   class Remote {
    public:
-    explicit Remote(ClientsFixture& owner) : owner_(owner) {
+    // With a context the server's end speaks TLS.
+    explicit Remote(ClientsFixture& owner, const std::shared_ptr<SSL_CTX>& context = nullptr)
+        : owner_(owner) {
       auto session = std::make_shared<Session>(owner.clients_.next_id());
       session->socket.descriptor = std::exchange(sockets.near, -1);
+      if (context != nullptr) {
+        session->socket.tls = std::make_shared<TlsStream>(context, TlsStream::Side::kServer,
+                                                          session->socket.descriptor);
+      }
       session->authenticated = owner.users_.is_open();
       session->created_ms = owner.clock_.wall_ms();
       session->last_interaction_ms = owner.clock_.wall_ms();

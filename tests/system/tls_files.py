@@ -51,12 +51,6 @@ class TlsFiles:
             "-extfile", "extensions", "-out", f"{name}.crt",
         )  # fmt: skip
 
-    def encrypt_key(self, name, password):
-        self.openssl(
-            "pkey", "-in", f"{name}.key", "-aes256", "-passout", f"pass:{password}",
-            "-out", f"{name}-encrypted.key",
-        )  # fmt: skip
-
     def server_options(self, port, *more, auth="no"):
         return [
             "--tls-port", port, "--tls-cert-file", self.path("server.crt"),
