@@ -141,9 +141,9 @@ void Config::on_change(const OptionGroup& group, Hook apply, std::function<void(
 
 std::vector<NamedValue> Config::get(std::span<const std::string_view> patterns) const {
   std::vector<NamedValue> found;
-  std::set<std::string, std::less<>> seen;
+  std::set<std::string> seen;
   const auto add = [&](std::string_view name, size_t index) {
-    if (seen.emplace(name).second) found.emplace_back(std::string(name), text_at(index));
+    if (seen.insert(lower_case(name)).second) found.emplace_back(std::string(name), text_at(index));
   };
   const auto& table = option_table();
   for (const std::string_view pattern : patterns) {

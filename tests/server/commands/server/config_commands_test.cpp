@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+
+#include <string>
+
+#include "tests/support/command_test.h"
+
+namespace server {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class ConfigCommandsTest : public CommandTest {
+ protected:
+  std::string get(const std::string& name) {
+    const std::string reply = run({"CONFIG", "GET", name});
+    EXPECT_THAT(reply, StartsWith("*2\r\n" + bulk(name)));
+    return reply.substr(4 + bulk(name).size());
+  }
+};
+
+TEST_F(ConfigCommandsTest, GetAnswersAMapWithResp3) {
+  EXPECT_EQ(run({"CONFIG", "GET", "timeout"}), array({bulk("timeout"), bulk("0")}));
+  run({"HELLO", "3"});
+  EXPECT_EQ(run({"CONFIG", "GET", "timeout"}), "%1\r\n" + bulk("timeout") + bulk("0"));
+}
+
+TEST_F(ConfigCommandsTest, GetTakesPatternsAndNamesEachOptionOnce) {
+  EXPECT_EQ(run({"CONFIG", "GET", "maxclient?", "MAXCLIENTS", "nosuch"}),
+            array({bulk("maxclients"), bulk("10000")}));
+  EXPECT_EQ(run({"CONFIG", "GET", "MAXCLIENTS", "maxclient?"}),
+            array({bulk("MAXCLIENTS"), bulk("10000")}))
+      << "as it was asked for first";
+  EXPECT_EQ(run({"CONFIG", "GET", "nosuch*"}), "*0\r\n");
+}
+
+TEST_F(ConfigCommandsTest, SetTakesSeveralOptions) {
+  EXPECT_EQ(run({"CONFIG", "SET", "timeout", "7", "hz", "50"}), kOk);
+  EXPECT_EQ(get("timeout"), bulk("7"));
+  EXPECT_EQ(get("hz"), bulk("50"));
+}
+
+TEST_F(ConfigCommandsTest, SetChangesAllOptionsOrNone) {
+  EXPECT_THAT(run({"CONFIG", "SET", "timeout", "7", "hz", "many"}),
+              StartsWith("-ERR CONFIG SET failed (possibly related to argument 'hz') - "));
+  EXPECT_EQ(get("timeout"), bulk("0"));
+}
+
+TEST_F(ConfigCommandsTest, AnOptionMayBeNamedOnce) {
+  EXPECT_THAT(run({"CONFIG", "SET", "timeout", "7", "TIMEOUT", "8"}),
+              HasSubstr("duplicate parameter"));
+  EXPECT_EQ(get("timeout"), bulk("0"));
+}
+
+TEST_F(ConfigCommandsTest, WordsMustComeInPairs) {
+  EXPECT_THAT(run({"CONFIG", "SET", "timeout"}), StartsWith("-ERR wrong number of arguments"));
+  EXPECT_EQ(run({"CONFIG", "SET", "timeout", "7", "hz"}), error(kSyntaxError));
+}
+
+TEST_F(ConfigCommandsTest, UnknownOptionsAreRefused) {
+  EXPECT_THAT(run({"CONFIG", "SET", "nosuch", "1"}),
+              StartsWith("-ERR Unknown option or number of arguments for CONFIG SET - 'nosuch'"));
+}
+
+TEST_F(ConfigCommandsTest, OptionsOfTheStartStayWhatTheyAre) {
+  EXPECT_THAT(run({"CONFIG", "SET", "databases", "3"}), HasSubstr("can't set immutable config"));
+  EXPECT_EQ(get("databases"), bulk("16"));
+}
+
+TEST_F(ConfigCommandsTest, ProtectedOptionsNeedTheirPermission) {
+  EXPECT_THAT(run({"CONFIG", "SET", "dir", "/tmp"}), HasSubstr("can't set protected config"));
+}
+
+TEST_F(ConfigCommandsTest, LocalClientsMayBePermitted) {
+  config_.replace(OptionId::kEnableProtectedConfigs, "local");
+  client_->session->address = "192.0.2.1:5";
+  EXPECT_THAT(run({"CONFIG", "SET", "dbfilename", "x.rdb"}),
+              HasSubstr("can't set protected config"));
+  for (const char* const address : {"127.0.0.1:5", "127.9.9.9:5", "[::1]:5"}) {
+    client_->session->address = address;
+    EXPECT_EQ(run({"CONFIG", "SET", "dbfilename", "x.rdb"}), kOk) << address;
+  }
+  client_->session->address = "/run/socket:0";
+  client_->session->is_unix_socket = true;
+  EXPECT_EQ(run({"CONFIG", "SET", "dbfilename", "y.rdb"}), kOk);
+}
+
+TEST_F(ConfigCommandsTest, ATransactionMaySetAndGet) {
+  run({"MULTI"});
+  run({"CONFIG", "SET", "timeout", "9"});
+  run({"CONFIG", "GET", "timeout"});
+  EXPECT_EQ(run({"EXEC"}), array({kOk, array({bulk("timeout"), bulk("9")})}));
+}
+
+}  // namespace
+}  // namespace server
