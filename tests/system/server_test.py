@@ -81,31 +81,6 @@ class OptionsTest(ServerTest):
             fields = file.read().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
-    def test_maxclients(self):
-        server = self.start_server("--maxclients", "3")
-        clients = [server.connect() for _ in range(3)]
-        for client in clients:
-            self.assertEqual(client.call("PING"), b"PONG")
-        with server.connect() as fourth:
-            self.assertEqual(
-                fourth.read_to_end(), b"-ERR max number of clients reached\r\n"
-            )
-        clients.pop().close()
-        wait_until(lambda: self.answers(server), what="a place becoming free")
-        for client in clients:
-            client.close()
-
-    def test_timeout_closes_idle_clients_only(self):
-        server = self.start_server("--timeout", "1")
-        idle, busy = server.connect(), server.connect()
-        deadline = time.monotonic() + 3
-        while time.monotonic() < deadline:
-            self.assertEqual(busy.call("PING"), b"PONG")
-            time.sleep(0.2)
-        self.assertTrue(idle.is_closed_by_server())
-        idle.close()
-        busy.close()
-
     def test_unix_socket_is_never_wider_than_asked(self):
         self.addCleanup(os.umask, os.umask(0))
         modes = set()

@@ -168,28 +168,44 @@ class SnapshotTest(ServerTest):
             self.assertEqual({place: key.value for place, key in keys.items()},
                              {place: value for place, (value, _) in model.items()})  # fmt: skip
 
+
+class CheckTest(unittest.TestCase):
+    """Programs that look at files; no server runs."""
+
+    def setUp(self):
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-snapshot-"))
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+
+    def run_program(self, *words, expected_exit=0):
+        """Returns what it printed."""
+        done = subprocess.run([str(word) for word in words], stdout=subprocess.PIPE, text=True,
+                              stderr=subprocess.STDOUT, check=False, timeout=300)  # fmt: skip
+        self.assertEqual(done.returncode, expected_exit, f"{words} said:\n{done.stdout}")
+        return done.stdout
+
     def test_redis_check_rdb_accepts_our_files(self):
         for writer in ("redisbloom", "valkey-bloom"):
             for options in ([], ["no-compression"]):
-                ours = self.copy(VECTORS / writer / "dump.rdb", *options)
-                said = self.run_client(["redis-check-rdb", ours])
+                ours = self.directory / "dump.rdb"
+                self.run_program(TOOL, "copy", VECTORS / writer / "dump.rdb", ours, *options)
+                said = self.run_program("redis-check-rdb", ours)
                 self.assertIn("Checksum OK", said)
                 self.assertIn("RDB looks OK!", said)
                 self.assertIn("[info] 23 keys read", said)
 
     def test_our_check_tells_sound_files_from_damaged_ones(self):
         whole = VECTORS / "redisbloom" / "dump.rdb"
-        said = self.run_client([SERVER, "--check-rdb", whole])
+        said = self.run_program(SERVER, "--check-rdb", whole)
         self.assertIn("database 0: 13 redisbloom filter", said)
         self.assertTrue(said.endswith("check sum ok\nOK\n"), said)
         damaged = bytearray(whole.read_bytes())
         damaged[len(damaged) // 2] ^= 1
         (self.directory / "damaged.rdb").write_bytes(damaged)
         for name in ("damaged.rdb", "absent.rdb"):
-            done = subprocess.run([SERVER, "--check-rdb", self.directory / name],
-                                  stdout=subprocess.PIPE, check=False)  # fmt: skip
-            self.assertEqual(done.returncode, 1)
-            self.assertIn(b"ERROR: ", done.stdout)
+            said = self.run_program(
+                SERVER, "--check-rdb", self.directory / name, expected_exit=1
+            )
+            self.assertIn("ERROR: ", said)
 
 
 if __name__ == "__main__":

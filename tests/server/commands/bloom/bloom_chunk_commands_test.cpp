@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+//
+// BF.SCANDUMP and BF.LOADCHUNK: a filter in pieces, and pieces that do not fit.
+#include <gmock/gmock.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "protocol/reply_parser.h"
+#include "tests/support/key_test.h"
+
+namespace server {
+namespace {
+
+using testing::StartsWith;
+
+class BloomChunkCommandsTest : public KeyTest {
+ protected:
+  using Chunk = std::pair<std::string, std::string>;  // iterator, data
+
+  BloomChunkCommandsTest() {
+    run({"BF.RESERVE", "f", "0.01", "100"});
+    for (int i = 0; i < 500; ++i) run({"BF.ADD", "f", std::to_string(i)});
+  }
+  // The iterator that comes next, and the data.
+  Chunk dump(const std::string& iterator) {
+    const std::string bytes = run({"BF.SCANDUMP", "f", iterator});
+    protocol::ReplyParser parser;
+    EXPECT_EQ(parser.parse(bytes), protocol::ReplyParser::Status::kReply);
+    const auto& elements = parser.reply().elements;
+    if (elements.size() != 2) return {"0", ""};
+    return {std::to_string(elements[0].integer), elements[1].text};
+  }
+  std::vector<Chunk> all_chunks() {
+    std::vector<Chunk> chunks;
+    for (std::string iterator = "0";;) {
+      Chunk chunk = dump(iterator);
+      if (chunk.first == "0") return chunks;
+      iterator = chunk.first;
+      chunks.push_back(std::move(chunk));
+    }
+  }
+  std::string load(const std::string& name, const Chunk& chunk) {
+    return run({"BF.LOADCHUNK", name, chunk.first, chunk.second});
+  }
+};
+
+TEST_F(BloomChunkCommandsTest, ThePiecesMakeTheSameFilter) {
+  for (const Chunk& chunk : all_chunks()) EXPECT_EQ(load("g", chunk), kOk);
+  EXPECT_EQ(run({"BF.INFO", "g"}), run({"BF.INFO", "f"}));
+  for (int i = 0; i < 1000; ++i) {
+    const std::string item = std::to_string(i);
+    ASSERT_EQ(run({"BF.EXISTS", "g", item}), run({"BF.EXISTS", "f", item})) << item;
+  }
+}
+
+TEST_F(BloomChunkCommandsTest, TheHeaderComesFirstAndEveryLayerBehindIt) {
+  const auto chunks = all_chunks();
+  EXPECT_EQ(chunks.at(0).first, "1");
+  EXPECT_EQ(chunks.size(), 1 + entry_of("f")->filter().layer_count());
+}
+
+TEST_F(BloomChunkCommandsTest, BehindTheEndThereIsNothing) {
+  EXPECT_EQ(dump("999999999"), (Chunk{"0", ""}));
+  EXPECT_EQ(dump("-5"), (Chunk{"0", ""}));
+}
+
+TEST_F(BloomChunkCommandsTest, AnIteratorIsANumber) {
+  EXPECT_EQ(run({"BF.SCANDUMP", "f", "x"}), error("Second argument must be numeric"));
+  EXPECT_EQ(run({"BF.LOADCHUNK", "g", "x", "data"}), error("ERR Second argument must be numeric"));
+}
+
+TEST_F(BloomChunkCommandsTest, OnlyFiltersHavePieces) {
+  put("text", "value");
+  EXPECT_THAT(run({"BF.SCANDUMP", "text", "0"}), StartsWith("-WRONGTYPE"));
+  EXPECT_THAT(run({"BF.LOADCHUNK", "text", "1", "data"}), StartsWith("-WRONGTYPE"));
+  EXPECT_THAT(run({"BF.SCANDUMP", "none", "0"}), StartsWith("-ERR"));
+}
+
+TEST_F(BloomChunkCommandsTest, WithoutTheHeaderNothingIsMade) {
+  const auto chunks = all_chunks();
+  EXPECT_THAT(load("g", chunks.at(1)), StartsWith("-ERR"));
+  EXPECT_EQ(run({"EXISTS", "g"}), integer(0));
+}
+
+TEST_F(BloomChunkCommandsTest, AHeaderThatIsNoneIsRefused) {
+  for (const std::string& data : {std::string(), std::string("junk"), std::string(60, '\xff')}) {
+    EXPECT_EQ(load("g", {"1", data}), error("ERR received bad data"));
+  }
+  EXPECT_EQ(run({"EXISTS", "g"}), integer(0));
+}
+
+TEST_F(BloomChunkCommandsTest, ASecondHeaderDoesNotReplaceAFilter) {
+  const auto chunks = all_chunks();
+  EXPECT_THAT(load("f", chunks.at(0)), StartsWith("-ERR"));
+  EXPECT_EQ(run({"BF.EXISTS", "f", "1"}), integer(1));
+}
+
+TEST_F(BloomChunkCommandsTest, APieceBehindTheLastLayerIsRefused) {
+  for (const Chunk& chunk : all_chunks()) EXPECT_EQ(load("g", chunk), kOk);
+  EXPECT_EQ(load("g", {"999999999", "data"}), error("ERR invalid offset - no link found"));
+}
+
+TEST_F(BloomChunkCommandsTest, APieceThatIsTooLongIsRefused) {
+  const auto chunks = all_chunks();
+  EXPECT_EQ(load("g", chunks.at(0)), kOk);
+  std::string long_piece = chunks.at(1).second + "x";
+  const auto end = std::to_string(std::stoll(chunks.at(1).first) + 1);
+  EXPECT_EQ(load("g", {end, long_piece}), error("ERR invalid chunk - Too big for current filter"));
+}
+
+TEST_F(BloomChunkCommandsTest, AnIteratorBeforeItsDataIsRefused) {
+  const auto chunks = all_chunks();
+  EXPECT_EQ(load("g", chunks.at(0)), kOk);
+  EXPECT_EQ(load("g", {"3", "more than three"}), error("ERR received bad data"));
+  EXPECT_EQ(load("g", {"0", "x"}), error("ERR received bad data"));
+}
+
+TEST_F(BloomChunkCommandsTest, PiecesMayComeTwice) {
+  const auto chunks = all_chunks();
+  for (int round = 0; round < 2; ++round) {
+    for (size_t i = round == 0 ? 0 : 1; i < chunks.size(); ++i) {
+      EXPECT_EQ(load("g", chunks[i]), kOk);
+    }
+  }
+  EXPECT_EQ(run({"BF.EXISTS", "g", "1"}), integer(1));
+}
+
+}  // namespace
+}  // namespace server

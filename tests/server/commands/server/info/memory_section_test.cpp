@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#include <gmock/gmock.h>
+
+#include <string>
+
+#include "server/commands/server/info/section.h"
+#include "tests/support/info_test.h"
+
+namespace server {
+namespace {
+
+using testing::MatchesRegex;
+
+using MemorySectionTest = InfoTest;
+
+TEST(HumanBytesTest, UnitsArePowersOf1024) {
+  EXPECT_EQ(info::human_bytes(0), "0B");
+  EXPECT_EQ(info::human_bytes(1023), "1023B");
+  EXPECT_EQ(info::human_bytes(1024), "1.00K");
+  EXPECT_EQ(info::human_bytes(1536), "1.50K");
+  EXPECT_EQ(info::human_bytes(uint64_t{3} << 20), "3.00M");
+  EXPECT_EQ(info::human_bytes(uint64_t{5} << 30), "5.00G");
+  EXPECT_EQ(info::human_bytes(uint64_t{7} << 40), "7.00T");
+}
+
+TEST(HumanBytesTest, TheBiggestUnitTakesTheRest) {
+  EXPECT_EQ(info::human_bytes(uint64_t{1} << 63), "8192.00P");
+}
+
+TEST_F(MemorySectionTest, UsedMemoryFollowsTheData) {
+  const int64_t before = number("memory", "used_memory");
+  run({"SET", "big", std::string(4'000'000, 'x')});
+  EXPECT_GE(number("memory", "used_memory"), before + 4'000'000);
+  EXPECT_THAT(field("memory", "used_memory_human"), MatchesRegex("[0-9.]+[KMG]"));
+}
+
+TEST_F(MemorySectionTest, ThePeakIsNotBelowWhatIsUsed) {
+  run({"SET", "big", std::string(4'000'000, 'x')});
+  const int64_t used = number("memory", "used_memory");
+  EXPECT_GE(number("memory", "used_memory_peak"), used);
+}
+
+TEST_F(MemorySectionTest, OverheadAndDatasetAreAllThatIsUsed) {
+  const std::string text = "\n" + info({"memory"});
+  const auto value = [&text](const std::string& name) {
+    return std::stoll(text.substr(text.find("\n" + name + ":") + name.size() + 2));
+  };
+  EXPECT_EQ(value("used_memory_overhead") + value("used_memory_dataset"), value("used_memory"));
+}
+
+TEST_F(MemorySectionTest, TheLimitAndThePolicyAreShown) {
+  EXPECT_EQ(field("memory", "maxmemory"), "0");
+  EXPECT_EQ(field("memory", "maxmemory_human"), "0B");
+  EXPECT_EQ(field("memory", "maxmemory_policy"), "noeviction");
+  memory_.set_limit(uint64_t{1} << 40);
+  run({"CONFIG", "SET", "maxmemory-policy", "allkeys-lfu"});
+  EXPECT_EQ(field("memory", "maxmemory_human"), "1.00T");
+  EXPECT_EQ(field("memory", "maxmemory_policy"), "allkeys-lfu");
+}
+
+TEST_F(MemorySectionTest, ClientsAreSummed) {
+  const int64_t before = number("memory", "mem_clients_normal");
+  other_->session->query_buffer_bytes = 1'000'000;
+  EXPECT_EQ(number("memory", "mem_clients_normal"), before + 1'000'000);
+}
+
+TEST_F(MemorySectionTest, ArraysOfBigFiltersAreReserved) {
+  const int64_t before = number("memory", "mem_filter_arrays_reserved");
+  run({"BF.RESERVE", "f", "0.001", "10000000"});
+  EXPECT_GT(number("memory", "mem_filter_arrays_reserved"), before + 10'000'000);
+  EXPECT_LT(number("memory", "mem_filter_arrays_resident"),
+            number("memory", "mem_filter_arrays_reserved"))
+      << "untouched pages are promised only";
+}
+
+}  // namespace
+}  // namespace server

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+//
+// What ends the waits of a connection: events, its own timer, and the client's going.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <string>
+
+#include "tests/support/connection_fixture.h"
+
+namespace server::net {
+namespace {
+
+class ConnectionWaitsTest : public ConnectionFixture {
+ protected:
+  // Runs the loop until this holds; timers of connections need real time.
+  void serve_until(const std::function<bool()>& holds) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (!holds() && std::chrono::steady_clock::now() < deadline) {
+      if (thread_.context.run_one_for(std::chrono::milliseconds(5)) > 0) end_round();
+    }
+    EXPECT_TRUE(holds());
+  }
+  std::string id() const { return std::to_string(session_->id); }
+};
+
+TEST_F(ConnectionWaitsTest, APauseEndsByItself) {
+  run({"CLIENT", "PAUSE", "20", "WRITE"});
+  EXPECT_EQ(answer("SET a 1\r\nPING\r\n"), "");
+  EXPECT_TRUE(session_->paused);
+  advance_ms(21);
+  serve_until([this] { return !session_->paused; });
+  EXPECT_EQ(received(), "+OK\r\n+PONG\r\n");
+}
+
+TEST_F(ConnectionWaitsTest, AClockThatStandsStillDoesNotEndAPause) {
+  run({"CLIENT", "PAUSE", "20", "WRITE"});
+  EXPECT_EQ(answer("SET a 1\r\n"), "");
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(60);
+  serve_until([until] { return std::chrono::steady_clock::now() > until; });
+  EXPECT_EQ(received(), "");
+  EXPECT_EQ(run({"EXISTS", "a"}), integer(0));
+  advance_ms(21);
+  serve_until([this] { return !session_->paused; });
+}
+
+TEST_F(ConnectionWaitsTest, APausedReaderGoesOn) {
+  run({"CLIENT", "PAUSE", "1000", "WRITE"});
+  EXPECT_EQ(answer("GET a\r\n"), kNull);
+  EXPECT_FALSE(session_->paused);
+}
+
+TEST_F(ConnectionWaitsTest, AWaitLooksAgainByItsTimer) {
+  EXPECT_EQ(answer("WAIT 1 100\r\n"), "");
+  advance_ms(101);
+  serve_until([this] { return !session_->blocked; });
+  EXPECT_EQ(received(), integer(0));
+}
+
+TEST_F(ConnectionWaitsTest, AWaitWithoutAnEndIsNotEndedByTime) {
+  EXPECT_EQ(answer("WAIT 1 0\r\n"), "");
+  advance_ms(1'000'000);
+  serve();
+  EXPECT_EQ(received(), "");
+  EXPECT_TRUE(session_->blocked);
+  EXPECT_EQ(run({"CLIENT", "UNBLOCK", id()}), integer(1));
+  connection_->wake();
+  serve();
+  EXPECT_EQ(received(), integer(0));
+}
+
+TEST_F(ConnectionWaitsTest, AKilledClientIsClosedInEveryWait) {
+  for (const char* const command : {"WAIT 1 0\r\n", "SET a 1\r\n"}) {
+    run({"CLIENT", "PAUSE", "100000", "WRITE"});
+    Remote& waiting = connect();
+    waiting.send(command);
+    serve();
+    EXPECT_EQ(run({"CLIENT", "KILL", "ID", waiting.id_text()}), integer(1));
+    EXPECT_EQ(waiting.replies(), "(end)") << command;
+    run({"CLIENT", "UNPAUSE"});
+  }
+  EXPECT_EQ(run({"EXISTS", "a"}), integer(0));
+}
+
+TEST_F(ConnectionWaitsTest, APausedClientThatGoesIsClosed) {
+  run({"CLIENT", "PAUSE", "100000", "WRITE"});
+  EXPECT_EQ(answer("SET a 1\r\n"), "");
+  remote_.hang_up();
+  EXPECT_TRUE(is_closed());
+  EXPECT_EQ(run({"EXISTS", "a"}), integer(0));
+}
+
+TEST_F(ConnectionWaitsTest, APauseThatIsMadeLongerHoldsLonger) {
+  run({"CLIENT", "PAUSE", "20", "WRITE"});
+  EXPECT_EQ(answer("SET a 1\r\n"), "");
+  run({"CLIENT", "PAUSE", "100000", "WRITE"});
+  advance_ms(21);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(40);
+  serve_until([until] { return std::chrono::steady_clock::now() > until; });
+  EXPECT_TRUE(session_->paused);
+  EXPECT_EQ(received(), "");
+  run({"CLIENT", "UNPAUSE"});
+  serve();
+  EXPECT_EQ(received(), kOk);
+}
+
+TEST_F(ConnectionWaitsTest, WhatComesMeanwhileIsAnsweredBehind) {
+  EXPECT_EQ(answer("WAIT 1 50\r\n"), "");
+  EXPECT_EQ(answer("PING\r\nECHO x\r\n"), "");
+  advance_ms(51);
+  connection_->look_again();
+  serve();
+  EXPECT_EQ(received(), ":0\r\n+PONG\r\n$1\r\nx\r\n");
+}
+
+TEST_F(ConnectionWaitsTest, OnlyAnIdleClientIsClosedByTheTimeout) {
+  EXPECT_EQ(answer("WAIT 1 0\r\n"), "");
+  connection_->on_tick(clock_.wall_ms() + 10'000, 1000, false);
+  end_round();
+  EXPECT_FALSE(is_closed()) << "it waits";
+}
+
+}  // namespace
+}  // namespace server::net

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+#include "server/net/periodic.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "tests/support/clients_fixture.h"
+
+namespace server::net {
+namespace {
+
+using std::chrono::steady_clock;
+
+// Real time: each test takes as long as its ticks do.
+class PeriodicTest : public CommandTest {
+ protected:
+  static constexpr int64_t kHz = 100;
+
+  PeriodicTest() {
+    EXPECT_EQ(run({"CONFIG", "SET", "hz", std::to_string(kHz)}), kOk);
+    threads_of_test_.at(0).loop.post([this] { periodic_.start(); });
+  }
+  ~PeriodicTest() override { end(); }
+
+  void end() {
+    if (!runner_.joinable()) return;
+    threads_of_test_.at(0).loop.post([this] { periodic_.stop(); });
+    threads_of_test_.stop();
+    runner_.join();
+  }
+  void await_ticks(int count) {
+    const int wanted = ticks_ + count;
+    const auto deadline = steady_clock::now() + std::chrono::seconds(30);
+    while (ticks_ < wanted && steady_clock::now() < deadline) std::this_thread::yield();
+    EXPECT_GE(ticks_, wanted);
+  }
+  // A client on thread 0; its socket pair lives as long as the test.
+  std::shared_ptr<Session> connect() {
+    auto session = std::make_shared<Session>(clients_.next_id());
+    session->socket.descriptor = std::exchange(sockets_.near, -1);
+    session->authenticated = true;
+    session->last_interaction_ms = clock_.wall_ms();
+    clients_.add(session);
+    std::promise<void> done;
+    threads_of_test_.at(0).loop.post([&] {
+      const auto made = std::make_shared<Connection>(threads_of_test_.at(0), services_, session);
+      threads_of_test_.at(0).connections.add(session->id, made);
+      made->start();
+      done.set_value();
+    });
+    done.get_future().wait();
+    return session;
+  }
+  size_t connections() { return threads_of_test_.at(0).connections.count(); }
+
+  FakeReplyLog log_;
+  IoThreads threads_of_test_{1, log_};
+  std::atomic<int> ticks_{0};
+  Periodic periodic_{threads_of_test_, config_, clock_, [this] { ++ticks_; }};
+  SocketPair sockets_;
+  std::thread runner_{[this] { threads_of_test_.run(); }};
+};
+
+TEST_F(PeriodicTest, TheTaskRunsAsOftenAsHzSays) {
+  const auto start = steady_clock::now();
+  await_ticks(50);
+  EXPECT_GE(steady_clock::now() - start, std::chrono::milliseconds(450));
+}
+
+TEST_F(PeriodicTest, AStoppedOneRunsNoMore) {
+  await_ticks(3);
+  end();
+  const int ticks = ticks_;
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(ticks_, ticks);
+}
+
+TEST_F(PeriodicTest, AnotherHzHoldsFromTheNextTick) {
+  await_ticks(1);
+  EXPECT_EQ(run({"CONFIG", "SET", "hz", "500"}), kOk);
+  const auto start = steady_clock::now();
+  await_ticks(101);
+  // At 100 a second it would take one.
+  EXPECT_GE(steady_clock::now() - start, std::chrono::milliseconds(190));
+}
+
+TEST_F(PeriodicTest, OnceASecondIdleClientsAreClosed) {
+  ASSERT_EQ(run({"CONFIG", "SET", "timeout", "1"}), kOk);
+  const auto session = connect();
+  EXPECT_EQ(connections(), 1U);
+  advance_ms(1001);
+  await_ticks(kHz + 1);
+  await_ticks(2);
+  EXPECT_EQ(connections(), 0U);
+}
+
+TEST_F(PeriodicTest, WithoutATimeoutNobodyIsClosed) {
+  const auto session = connect();
+  advance_ms(1'000'000);
+  await_ticks(kHz + 3);
+  EXPECT_EQ(connections(), 1U);
+}
+
+}  // namespace
+}  // namespace server::net
