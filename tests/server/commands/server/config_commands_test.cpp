@@ -11,7 +11,7 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-class ConfigCommandsTest : public CommandTest {
+class ConfigRepliesTest : public CommandTest {
  protected:
   std::string get(const std::string& name) {
     const std::string reply = run({"CONFIG", "GET", name});
@@ -20,13 +20,13 @@ class ConfigCommandsTest : public CommandTest {
   }
 };
 
-TEST_F(ConfigCommandsTest, GetAnswersAMapWithResp3) {
+TEST_F(ConfigRepliesTest, GetAnswersAMapWithResp3) {
   EXPECT_EQ(run({"CONFIG", "GET", "timeout"}), array({bulk("timeout"), bulk("0")}));
   run({"HELLO", "3"});
   EXPECT_EQ(run({"CONFIG", "GET", "timeout"}), "%1\r\n" + bulk("timeout") + bulk("0"));
 }
 
-TEST_F(ConfigCommandsTest, GetTakesPatternsAndNamesEachOptionOnce) {
+TEST_F(ConfigRepliesTest, GetTakesPatternsAndNamesEachOptionOnce) {
   EXPECT_EQ(run({"CONFIG", "GET", "maxclient?", "MAXCLIENTS", "nosuch"}),
             array({bulk("maxclients"), bulk("10000")}));
   EXPECT_EQ(run({"CONFIG", "GET", "MAXCLIENTS", "maxclient?"}),
@@ -35,44 +35,44 @@ TEST_F(ConfigCommandsTest, GetTakesPatternsAndNamesEachOptionOnce) {
   EXPECT_EQ(run({"CONFIG", "GET", "nosuch*"}), "*0\r\n");
 }
 
-TEST_F(ConfigCommandsTest, SetTakesSeveralOptions) {
+TEST_F(ConfigRepliesTest, SetTakesSeveralOptions) {
   EXPECT_EQ(run({"CONFIG", "SET", "timeout", "7", "hz", "50"}), kOk);
   EXPECT_EQ(get("timeout"), bulk("7"));
   EXPECT_EQ(get("hz"), bulk("50"));
 }
 
-TEST_F(ConfigCommandsTest, SetChangesAllOptionsOrNone) {
+TEST_F(ConfigRepliesTest, SetChangesAllOptionsOrNone) {
   EXPECT_THAT(run({"CONFIG", "SET", "timeout", "7", "hz", "many"}),
               StartsWith("-ERR CONFIG SET failed (possibly related to argument 'hz') - "));
   EXPECT_EQ(get("timeout"), bulk("0"));
 }
 
-TEST_F(ConfigCommandsTest, AnOptionMayBeNamedOnce) {
+TEST_F(ConfigRepliesTest, AnOptionMayBeNamedOnce) {
   EXPECT_THAT(run({"CONFIG", "SET", "timeout", "7", "TIMEOUT", "8"}),
               HasSubstr("duplicate parameter"));
   EXPECT_EQ(get("timeout"), bulk("0"));
 }
 
-TEST_F(ConfigCommandsTest, WordsMustComeInPairs) {
+TEST_F(ConfigRepliesTest, WordsMustComeInPairs) {
   EXPECT_THAT(run({"CONFIG", "SET", "timeout"}), StartsWith("-ERR wrong number of arguments"));
   EXPECT_EQ(run({"CONFIG", "SET", "timeout", "7", "hz"}), error(kSyntaxError));
 }
 
-TEST_F(ConfigCommandsTest, UnknownOptionsAreRefused) {
+TEST_F(ConfigRepliesTest, UnknownOptionsAreRefused) {
   EXPECT_THAT(run({"CONFIG", "SET", "nosuch", "1"}),
               StartsWith("-ERR Unknown option or number of arguments for CONFIG SET - 'nosuch'"));
 }
 
-TEST_F(ConfigCommandsTest, OptionsOfTheStartStayWhatTheyAre) {
+TEST_F(ConfigRepliesTest, OptionsOfTheStartStayWhatTheyAre) {
   EXPECT_THAT(run({"CONFIG", "SET", "databases", "3"}), HasSubstr("can't set immutable config"));
   EXPECT_EQ(get("databases"), bulk("16"));
 }
 
-TEST_F(ConfigCommandsTest, ProtectedOptionsNeedTheirPermission) {
+TEST_F(ConfigRepliesTest, ProtectedOptionsNeedTheirPermission) {
   EXPECT_THAT(run({"CONFIG", "SET", "dir", "/tmp"}), HasSubstr("can't set protected config"));
 }
 
-TEST_F(ConfigCommandsTest, LocalClientsMayBePermitted) {
+TEST_F(ConfigRepliesTest, LocalClientsMayBePermitted) {
   config_.replace(OptionId::kEnableProtectedConfigs, "local");
   client_->session->address = "192.0.2.1:5";
   EXPECT_THAT(run({"CONFIG", "SET", "dbfilename", "x.rdb"}),
@@ -86,7 +86,7 @@ TEST_F(ConfigCommandsTest, LocalClientsMayBePermitted) {
   EXPECT_EQ(run({"CONFIG", "SET", "dbfilename", "y.rdb"}), kOk);
 }
 
-TEST_F(ConfigCommandsTest, ATransactionMaySetAndGet) {
+TEST_F(ConfigRepliesTest, ATransactionMaySetAndGet) {
   run({"MULTI"});
   run({"CONFIG", "SET", "timeout", "9"});
   run({"CONFIG", "GET", "timeout"});
