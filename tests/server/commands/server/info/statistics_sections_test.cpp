@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "core/keyspace/expiry_statistics.h"
 #include "tests/support/info_test.h"
 
 namespace server {
