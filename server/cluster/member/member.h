@@ -4,7 +4,7 @@
 // over, whom it follows. It decides; its owner carries out what take_actions() returns, and tells
 // it of the outcomes. It knows no sockets, threads or clocks.
 //
-//   topology names another leader ──► replica: promises; stands when alive/<leader> is gone
+//   topology names another leader ──► replica: promises; stands when alive/<leader> stays gone
 //   topology names this node ───────► leader: asks etcd, else its members, and extends its permit
 //
 // Invariants: while clocks' rates differ by less than 10 %, no two members of a shard have a permit

@@ -47,6 +47,8 @@ class ReplicaPart {
   MemberState& state_;
   Election election_;
   int64_t promised_until_us_ = 0;
+  // When the leader was not known to be gone.
+  int64_t leader_seen_us_ = 0;
   int64_t stand_again_us_ = 0;
   int64_t forced_until_us_ = 0;
 };

@@ -85,6 +85,7 @@ TEST_F(MemberTest, OlderTopologiesAreIgnored) {
 TEST_F(MemberTest, AnUnknownOutcomeIsReadUntilItIsKnown) {
   replicate();
   see_alive({kB});
+  pass(kSecondUs);
   const auto change = last<ChangeTopology>();
   member_->topology_changed(now_us_, change.call, ChangeOutcome::kUnknown);
   run();

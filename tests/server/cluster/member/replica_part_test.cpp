@@ -13,13 +13,19 @@
 namespace server::cluster {
 namespace {
 
-class ReplicaPartTest : public MemberTest {};
+class ReplicaPartTest : public MemberTest {
+ protected:
+  // What a leader is given to write its key anew.
+  static constexpr int64_t kGraceUs = 300'000;
+};
 
 TEST_F(ReplicaPartTest, AMemberInSyncTakesOverWhenTheLeadersKeyIsGone) {
   replicate();
   pass(kSecondUs);
-  EXPECT_TRUE(all<ChangeTopology>().empty());
   see_alive({kB, kC});
+  pass(kGraceUs - 1);
+  EXPECT_TRUE(all<ChangeTopology>().empty());
+  pass(1);
   const auto change = last<ChangeTopology>();
   const Shard& shard = *change.topology.shard("s1");
   EXPECT_EQ(change.revision, 10U);
@@ -31,11 +37,32 @@ TEST_F(ReplicaPartTest, AMemberInSyncTakesOverWhenTheLeadersKeyIsGone) {
   EXPECT_EQ(member_->permit().from_us(), now_us_ + kTimes.wait_us);
 }
 
+TEST_F(ReplicaPartTest, ALeaderWhoseKeyIsSoonBackStays) {
+  replicate();
+  for (int time = 0; time < 3; ++time) {
+    see_alive({kB, kC});
+    pass(kGraceUs - 1);
+    see_alive({kA, kB, kC});
+    pass(1);
+  }
+  pass(kSecondUs);
+  EXPECT_TRUE(all<ChangeTopology>().empty());
+}
+
+TEST_F(ReplicaPartTest, WhoWasForcedDoesNotWaitForTheLeadersKey) {
+  replicate();
+  see_alive({kB, kC});
+  ASSERT_TRUE(member_->take_over(now_us_));
+  run();
+  EXPECT_EQ(all<ChangeTopology>().size(), 1U);
+}
+
 TEST_F(ReplicaPartTest, WhoMayNotStandDoesNot) {
   replicate();
   facts_.has_whole_copy = false;
   pass(0);
   see_alive({kB, kC});
+  pass(kGraceUs);
   EXPECT_TRUE(all<ChangeTopology>().empty()) << "no whole copy";
   EXPECT_FALSE(member_->offset(now_us_, "s1"));
   facts_.has_whole_copy = true;
@@ -62,6 +89,7 @@ TEST_F(ReplicaPartTest, WhoHasJustStartedOrIsNotInSyncDoesNotStand) {
 TEST_F(ReplicaPartTest, ARefusedCandidateStartsAgain) {
   replicate();
   see_alive({kB});
+  pass(kGraceUs);
   member_->topology_changed(now_us_, last<ChangeTopology>().call, ChangeOutcome::kRefused);
   run();
   EXPECT_EQ(all<ChangeTopology>().size(), 1U);
