@@ -24,6 +24,7 @@
 #include "tests/support/command_test.h"
 #include "tests/support/fake_reply_log.h"
 #include "tests/support/loopback_listener.h"
+#include "tests/support/set_option.h"
 
 namespace server::net {
 
@@ -75,8 +76,8 @@ class ListenerFixture : public CommandTest {
   ListenerFixture() {
     std::string pattern = ::testing::TempDir() + "bloomery_listen_XXXXXX";
     directory_ = ::mkdtemp(pattern.data());
-    config_.replace(OptionId::kBind, "127.0.0.1");
-    config_.replace(OptionId::kPort, std::to_string(port_));
+    set_option(config_, OptionId::kBind, "127.0.0.1");
+    set_option(config_, OptionId::kPort, std::to_string(port_));
   }
   ~ListenerFixture() override {
     if (runner_.joinable()) {
@@ -96,7 +97,7 @@ class ListenerFixture : public CommandTest {
     listener_.start();
   }
   bool rebind_to(OptionId option, const std::string& value) {
-    config_.replace(option, value);
+    set_option(config_, option, value);
     return listener_.rebind().has_value();
   }
   static bool answers(const std::string& address, uint16_t port) {

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "tests/support/listener_fixture.h"
+#include "tests/support/set_option.h"
 
 namespace server::net {
 namespace {
@@ -80,25 +81,25 @@ TEST_F(ListenerTest, AfterAnAddressThatIsNotHereTheOldOnesServe) {
 
 TEST_F(ListenerTest, APortThatIsTakenIsNamed) {
   const LoopbackListener taken;
-  config_.replace(OptionId::kPort, std::to_string(taken.port()));
+  set_option(config_, OptionId::kPort, std::to_string(taken.port()));
   EXPECT_THAT(error_of_open(),
               StartsWith("Failed listening on port " + std::to_string(taken.port()) + " (TCP)"));
 }
 
 TEST_F(ListenerTest, AnOptionalAddressMayBeMissing) {
-  config_.replace(OptionId::kBind, "-192.0.2.1 127.0.0.1");
+  set_option(config_, OptionId::kBind, "-192.0.2.1 127.0.0.1");
   serve();
   EXPECT_TRUE(answers("127.0.0.1", port_));
 }
 
 TEST_F(ListenerTest, SomewhereItMustListen) {
-  config_.replace(OptionId::kPort, "0");
+  set_option(config_, OptionId::kPort, "0");
   EXPECT_EQ(error_of_open(), "Configured to not listen anywhere, exiting.");
 }
 
 TEST_F(ListenerTest, AUnixSocketHasTheModeThatIsSet) {
   const std::string path = directory_ + "/socket";
-  config_.replace(OptionId::kPort, "0");
+  set_option(config_, OptionId::kPort, "0");
   config_.replace(OptionId::kUnixSocket, path);
   config_.replace(OptionId::kUnixSocketPerm, "700");
   serve();
@@ -134,7 +135,7 @@ TEST_F(ListenerTest, APathThatIsTooLongIsNamed) {
 
 TEST_F(ListenerTest, WhoIsOneTooManyIsToldAndCounted) {
   // Those that the fixture has are clients, too.
-  config_.replace(OptionId::kMaxClients, std::to_string(clients_.count() + 1));
+  set_option(config_, OptionId::kMaxClients, std::to_string(clients_.count() + 1));
   serve();
   const Caller first;
   ASSERT_TRUE(first.call("127.0.0.1", port_));
@@ -147,7 +148,7 @@ TEST_F(ListenerTest, WhoIsOneTooManyIsToldAndCounted) {
 
 TEST_F(ListenerTest, APlaceThatIsLeftIsGivenToAnother) {
   const size_t others = clients_.count();
-  config_.replace(OptionId::kMaxClients, std::to_string(others + 1));
+  set_option(config_, OptionId::kMaxClients, std::to_string(others + 1));
   serve();
   {
     const Caller first;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/support/listener_fixture.h"
+#include "tests/support/set_option.h"
 #include "tests/support/tls_authority.h"
 #include "tests/support/tls_caller.h"
 
@@ -130,7 +131,7 @@ TEST_F(TlsPortTest, HalfHandshakesHoldNobodyUp) {
 }
 
 TEST_F(TlsPortTest, HandshakesTakeHalfOfThePlaces) {
-  config_.replace(OptionId::kMaxClients, "24");
+  set_option(config_, OptionId::kMaxClients, "24");
   serve_tls();
   TlsCaller before(authority_);
   ASSERT_TRUE(before.is_served(tls_port_));
@@ -177,7 +178,7 @@ TEST_F(TlsPortTest, DamagedRecordsEndTheirConnectionAlone) {
 }
 
 TEST_F(TlsPortTest, BeforeALoginAClientHasLittle) {
-  config_.replace(OptionId::kRequirePass, "secret");
+  set_option(config_, OptionId::kRequirePass, "secret");
   users_.set_default_password("secret");
   serve_tls();
   TlsCaller caller(authority_);
@@ -189,7 +190,7 @@ TEST_F(TlsPortTest, BeforeALoginAClientHasLittle) {
 }
 
 TEST_F(TlsPortTest, WhatFollowsALoginInTheSameRecordIsTheLogins) {
-  config_.replace(OptionId::kRequirePass, "secret");
+  set_option(config_, OptionId::kRequirePass, "secret");
   users_.set_default_password("secret");
   serve_tls();
   TlsCaller caller(authority_);

@@ -12,6 +12,7 @@
 
 #include "server/durability/log/append_log.h"
 #include "tests/support/follower_fixture.h"
+#include "tests/support/set_option.h"
 #include "tests/support/snapshots.h"
 
 namespace server {
@@ -358,7 +359,7 @@ TEST_F(FollowerSessionTest, AnEffectThatFailsAsksForAllDataAnew) {
 }
 
 TEST_F(FollowerSessionTest, TellsWhatIsOnItsDisk) {
-  config_.replace(OptionId::kAppendOnly, "yes");
+  set_option(config_, OptionId::kAppendOnly, "yes");
   ASSERT_TRUE(durability_.recover([this](CommandOrigin origin) {
     return std::make_unique<CommandReplayer>(services_, origin);
   }));

@@ -10,6 +10,7 @@
 #include "server/dispatch/command_replayer.h"
 #include "server/durability/log/append_log.h"
 #include "tests/support/leader_fixture.h"
+#include "tests/support/set_option.h"
 #include "tests/support/stream_bytes.h"
 
 namespace server {
@@ -42,7 +43,7 @@ class AwaitedAcksTest : public LeaderFixture {
     return std::string(replies.view());
   }
   void open_log() {
-    config_.replace(OptionId::kAppendOnly, "yes");
+    set_option(config_, OptionId::kAppendOnly, "yes");
     ASSERT_TRUE(durability_.recover([this](CommandOrigin origin) {
       return std::make_unique<CommandReplayer>(services_, origin);
     }));

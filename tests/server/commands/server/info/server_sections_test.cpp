@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tests/support/info_test.h"
+#include "tests/support/set_option.h"
 
 namespace server {
 namespace {
@@ -38,10 +39,10 @@ TEST_F(ServerSectionsTest, AClockThatIsSetBackShowsNoNegativeUptime) {
 }
 
 TEST_F(ServerSectionsTest, ThePortIsThatOfTlsWhereThereIsNoOther) {
-  config_.replace(OptionId::kPort, "7000");
-  config_.replace(OptionId::kTlsPort, "7001");
+  set_option(config_, OptionId::kPort, "7000");
+  set_option(config_, OptionId::kTlsPort, "7001");
   EXPECT_EQ(field("server", "tcp_port"), "7000");
-  config_.replace(OptionId::kPort, "0");
+  set_option(config_, OptionId::kPort, "0");
   EXPECT_EQ(field("server", "tcp_port"), "7001");
 }
 

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+//
+// set_option: gives an option of a test's configuration a value, whether or not clients may set it.
+//
+// Thread safety: as Config::set().
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstddef>
+#include <string>
+
+#include "server/config/config.h"
+#include "server/config/option_table.h"
+
+namespace server {
+
+inline void set_option(Config& config, OptionId id, const std::string& value) {
+  const auto& row = option_table()[static_cast<size_t>(id)];
+  if (row.mutability == Mutability::kImmutable) return config.replace(id, value);
+  if (row.mutability == Mutability::kWithHook) {
+    // Without anybody to carry the change out it would be refused.
+    config.on_change(id, []() -> core::Result<> { return {}; });
+  }
+  const std::array pairs{NamedValue{std::string(row.name), value}};
+  const auto done = config.set(pairs);
+  EXPECT_TRUE(done) << done.error().message;
+}
+
+}  // namespace server
