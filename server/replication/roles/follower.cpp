@@ -74,7 +74,6 @@ void Follower::start(ReplayerFactory make_replayer) {
 
 void Follower::stop() {
   is_stopping_ = true;
-  ++generation_;
   waker_->wake();
   if (thread_.joinable()) thread_.join();
 }
@@ -129,8 +128,10 @@ void Follower::retry_soon() {
 }
 
 void Follower::run() {
-  while (!is_stopping_) {
+  for (;;) {
+    // The waker is read before what it tells of is looked at.
     waker_->wait(0);
+    if (is_stopping_) return;
     std::optional<Target> target;
     uint64_t generation = 0;
     {
@@ -142,8 +143,10 @@ void Follower::run() {
       waker_->wait(kForeverMs);
       continue;
     }
-    FollowerSession session(parts_, {*waker_, figures_, *failures_, make_replayer_,
-                                     [this, generation] { return generation_ == generation; },
+    const auto is_wanted = [this, generation] {
+      return !is_stopping_ && generation_ == generation;
+    };
+    FollowerSession session(parts_, {*waker_, figures_, *failures_, make_replayer_, is_wanted,
                                      [this, generation] { finish_failover(generation); }});
     const core::Error cause = session.run(*target);
     if (is_stopping_) return;

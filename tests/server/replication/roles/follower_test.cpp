@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "server/replication/roles/follower.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -145,6 +146,24 @@ TEST_F(FollowerTest, AnOldLeadersAnswerIsNotTheHeirs) {
   gate_.open();
   EXPECT_NE(heir_leader_.await_psync().find("FAILOVER"), std::string::npos);
   EXPECT_EQ(subject_.failover_state(), Failover::State::kInProgress);
+}
+
+// Who misses the order keeps stop() waiting: for a minute without a leader, with one for ever.
+TEST_F(FollowerTest, TheThreadEndsWhereverTheOrderMeetsIt) {
+  constexpr int kRounds = 500;
+  for (const bool has_leader : {true, false}) {
+    config_.replace(OptionId::kReplicaOf,
+                    has_leader ? fmt::format("127.0.0.1 {}", old_leader_.port()) : "");
+    for (int round = 0; round < kRounds; ++round) {
+      Follower follower{
+          {config_, gate_, durability_, replication_, disk_, clients_}, keyspace_, leader_, pause_};
+      follower.start([](CommandOrigin) { return std::make_unique<TakesAll>(); });
+      const auto order = std::chrono::steady_clock::now() + std::chrono::microseconds(round / 2);
+      while (std::chrono::steady_clock::now() < order) {
+      }
+      follower.stop();
+    }
+  }
 }
 
 }  // namespace
