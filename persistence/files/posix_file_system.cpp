@@ -164,10 +164,13 @@ class PosixFileSystem final : public FileSystem {
   }
 
   core::Result<> make_directory(const std::string& path) override {
-    if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) {
-      return io_failure("create directory", path, errno);
-    }
-    return {};
+    if (::mkdir(path.c_str(), 0755) == 0) return {};
+    const int error_number = errno;
+    struct stat status {};
+    const bool is_there =
+        error_number == EEXIST && ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+    if (is_there) return {};
+    return io_failure("create directory", path, error_number);
   }
 
   core::Result<> sync_directory(const std::string& path) override {

@@ -119,6 +119,14 @@ TEST_F(PosixFilesTest, MakingADirectoryAgainIsNoError) {
   EXPECT_TRUE(files_.sync_directory(path("d")));
 }
 
+TEST_F(PosixFilesTest, AFileInTheWayOfADirectoryIsTold) {
+  ASSERT_TRUE(files_.open_append(path("d"), OpenMode::kCreate));
+  const auto made = files_.make_directory(path("d"));
+  ASSERT_FALSE(made);
+  EXPECT_THAT(made.error().message, HasSubstr("create directory"));
+  EXPECT_THAT(made.error().message, HasSubstr("File exists"));
+}
+
 TEST_F(PosixFilesTest, ADirectoryThatIsNotThereCannotBeSynced) {
   EXPECT_FALSE(files_.sync_directory(path("none")));
 }
