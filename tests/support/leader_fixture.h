@@ -47,6 +47,12 @@ class LeaderFixture : public CommandTest {
       pollfd waited{ends[1], POLLIN, 0};
       return ::poll(&waited, 1, 0) > 0;
     }
+    // Whether anything comes within a second, in which the leader's thread looks at the clock
+    // several times.
+    bool hears_more() const {
+      pollfd waited{ends[1], POLLIN, 0};
+      return ::poll(&waited, 1, 1000) > 0;
+    }
     // Reads what is left; whether the leader has left.
     bool await_end() {
       while (!read(1).empty()) {
@@ -54,13 +60,13 @@ class LeaderFixture : public CommandTest {
       char byte = 0;
       return ::recv(ends[1], &byte, 1, MSG_DONTWAIT) == 0;
     }
-    // What has come once it is at least so long, or nothing more has come for a second.
+    // What has come once it is at least so long, or nothing more comes.
     std::string read(size_t size) {
       std::string all;
       std::array<char, 4096> buffer;
       while (all.size() < size) {
         pollfd waited{ends[1], POLLIN, 0};
-        if (::poll(&waited, 1, 1000) <= 0) break;
+        if (::poll(&waited, 1, kPatienceMs) <= 0) break;
         const ssize_t got = ::read(ends[1], buffer.data(), buffer.size());
         if (got <= 0) break;
         all.append(buffer.data(), static_cast<size_t>(got));
@@ -71,6 +77,8 @@ class LeaderFixture : public CommandTest {
     std::array<int, 2> ends{};
     Client client;
   };
+  // Only a test that fails waits so long.
+  static constexpr int kPatienceMs = 10'000;
 
   LeaderFixture() {
     replication_.begin_backlog();
@@ -103,13 +111,22 @@ class LeaderFixture : public CommandTest {
   static std::string read_snapshot(Remote& peer, std::string received) {
     constexpr size_t kMarkBytes = 40;
     const size_t mark_at = received.find("$EOF:") + 5;
-    while (received.size() < mark_at + kMarkBytes + 2) received += peer.read(1);
+    const size_t begin = mark_at + kMarkBytes + 2;
+    if (received.size() < begin) received += peer.read(begin - received.size());
+    if (mark_at < 5 || received.size() < begin) {
+      ADD_FAILURE() << "no snapshot has begun: " << received;
+      return "";
+    }
     const std::string mark = received.substr(mark_at, kMarkBytes);
-    received.erase(0, mark_at + kMarkBytes + 2);
+    received.erase(0, begin);
     while (!received.ends_with(mark)) {
       const std::string more = peer.read(1);
       if (more.empty()) break;
       received += more;
+    }
+    if (!received.ends_with(mark)) {
+      ADD_FAILURE() << "the snapshot has no end after " << received.size() << " bytes";
+      return received;
     }
     received.resize(received.size() - kMarkBytes);
     return received;
@@ -117,7 +134,6 @@ class LeaderFixture : public CommandTest {
   std::string snapshot_of(Remote& peer) { return read_snapshot(peer, begin_snapshot(peer)); }
   // Until the leader has noticed the end of the child, and of what comes of it.
   void await(const std::function<bool()>& condition) {
-    constexpr int kPatienceMs = 10'000;
     for (int waited_ms = 0; !condition(); ++waited_ms) {
       ASSERT_LT(waited_ms, kPatienceMs);
       durability_.tick();

@@ -121,8 +121,8 @@ class DiskFaultTest(ServerTest):
             load = Load(self.rng.random())
 
     def serve_with_slow_syncs(self, fsync):
-        """A thread's third sync and those after it take three seconds; a reader, a writer."""
-        slow = strace("fdatasync:delay_enter=3000000:when=3+")
+        """A thread's third sync and those after it take four seconds; a reader, a writer."""
+        slow = strace("fdatasync:delay_enter=4000000:when=3+")
         server = self.start(fsync, prefix=slow)
         reader, writer = server.connect(), server.connect()
         self.addCleanup(reader.close)

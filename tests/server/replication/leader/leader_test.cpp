@@ -122,14 +122,13 @@ TEST_F(LeaderTest, ThePeriodOfPingsMayChange) {
   Remote peer(*this);
   psync(peer, replication_.offset());
   EXPECT_EQ(peer.read(go_on().size()), go_on());
-  // The thread looks at the clock several times in this second.
-  EXPECT_EQ(peer.read(1), "");
+  EXPECT_FALSE(peer.hears_more());
   advance_ms(2000);
   set_period("1");
   EXPECT_EQ(peer.read(ping.size()), ping);
   set_period("3600");
   advance_ms(2000);
-  EXPECT_EQ(peer.read(1), "");
+  EXPECT_FALSE(peer.hears_more());
 }
 
 TEST_F(LeaderTest, AReplicaIsCutOffWhenTheStreamIsReplaced) {
@@ -139,7 +138,7 @@ TEST_F(LeaderTest, AReplicaIsCutOffWhenTheStreamIsReplaced) {
   leader().on_stream_replaced();
   EXPECT_TRUE(peer.client.session->kill_requested);
   pollfd waited{peer.ends[1], POLLIN, 0};
-  EXPECT_EQ(::poll(&waited, 1, 1000), 1);
+  EXPECT_EQ(::poll(&waited, 1, 10'000), 1);
   EXPECT_EQ(leader().count(), 0);
 }
 
