@@ -19,7 +19,6 @@
 #include "server/dispatch/permissions.h"
 #include "server/dispatch/registry.h"
 #include "server/process/http_guard.h"
-#include "server/process/tick_clock.h"
 #include "server/pubsub/pub_sub.h"
 #include "server/session/awaited_reply.h"
 #include "server/session/observer.h"
@@ -64,6 +63,11 @@ bool may_be_misused(const Environment& environment, const Session& session,
          (session.identity.trusted_version != environment.users.version() &&
           !has_plain_rights(session.identity, environment.users.version(), command, args) &&
           !has_rights(session.identity, environment.users, command, args));
+}
+
+// REQUIRES: the key is hashed.
+KeyRef key_of(const Request& request) {
+  return {request.key, request.key_hash};
 }
 
 // "WRONGTYPE" of "-WRONGTYPE Operation…".
@@ -222,6 +226,7 @@ Outcome Dispatcher::execute(const Request& request, int64_t now_ms,
         reject(ctx, error);
         return finish(ctx, mark);
       }
+      begin_ticks_ = TickClock::now();  // making room is not the command's own work
     }
   }
   if (queues) [[unlikely]] {
@@ -266,15 +271,6 @@ Outcome Dispatcher::finish(Context& ctx, size_t mark) {
   return session_.close_after_reply ? Outcome::kClose : Outcome::kDone;
 }
 
-namespace {
-
-// REQUIRES: the key is hashed.
-KeyRef key_of(const Request& request) {
-  return {request.key, request.key_hash};
-}
-
-}  // namespace
-
 bool Dispatcher::prepare(Request& request, const Request* before) {
   request.command = find(request.args);
   if (request.command == nullptr || request.args.size() < 2) return false;
@@ -288,7 +284,11 @@ bool Dispatcher::prepare(Request& request, const Request* before) {
 
 void Dispatcher::look_ahead(std::span<Request> requests, int64_t now_ms) {
   assert(requests.size() <= kLookAheadMax);
-  if (session_.transaction.active) return;
+  if (!session_.transaction.active) prefetch(requests, now_ms);
+  begin_ticks_ = TickClock::now();
+}
+
+void Dispatcher::prefetch(std::span<Request> requests, int64_t now_ms) {
   auto& keyspace = environment_.keyspace;
   const auto database = static_cast<unsigned>(session_.database);
   std::array<Request*, kLookAheadMax> cold;
@@ -379,11 +379,12 @@ void Dispatcher::queue(Context& ctx) {
 void Dispatcher::run(Context& ctx) {
   const protocol::OutputBuffer& replies = ctx.reply.buffer();
   const size_t mark = replies.size();
-  const uint64_t start = TickClock::now();
+  const uint64_t start = begin_ticks_;
   ctx.is_journalled = false;
   counters_.trail.note(counters_.commands_processed.value(), ctx.command->full_name);
   ctx.command->row->handler(ctx);
-  const uint64_t ticks = TickClock::now() - start;
+  begin_ticks_ = TickClock::now();
+  const uint64_t ticks = begin_ticks_ - start;
   CommandCounters& counters = counters_.commands[ctx.command->index];
   counters.ticks.add(ticks);
   if (environment_.config.flag(OptionId::kLatencyTracking)) counters.add_latency(ticks);
@@ -393,8 +394,10 @@ void Dispatcher::run(Context& ctx) {
     counters.failed.add();
     environment_.statistics.count_error(error_code({replies.data() + mark, replies.size() - mark}));
   }
-  if (ticks >= environment_.observer.ticks_min()) [[unlikely]]
+  if (ticks >= environment_.observer.ticks_min()) [[unlikely]] {
     observe(ctx, ticks);
+    begin_ticks_ = TickClock::now();
+  }
 }
 
 void Dispatcher::observe(const Context& ctx, uint64_t ticks) {

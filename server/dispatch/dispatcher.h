@@ -16,6 +16,7 @@
 
 #include "protocol/output_buffer.h"
 #include "server/dispatch/command.h"
+#include "server/process/tick_clock.h"
 
 namespace core::keyspace {
 class Keyspace;
@@ -48,8 +49,12 @@ class Dispatcher {
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
 
+  // One request of those that look_ahead() has just seen. REQUIRES: in their order, with nothing
+  // that takes long in between.
   Outcome execute(const Request& request, int64_t now_ms, protocol::OutputBuffer& replies);
+  // A request by itself.
   Outcome execute(Arguments args, int64_t now_ms, protocol::OutputBuffer& replies) {
+    begin_ticks_ = TickClock::now();
     return execute(Request{.args = args}, now_ms, replies);
   }
 
@@ -89,6 +94,7 @@ class Dispatcher {
   // Looks the command up and hashes its first key; false when there is none at that place.
   // `before`: the request before it, or null.
   bool prepare(Request& request, const Request* before);
+  void prefetch(std::span<Request> requests, int64_t now_ms);
   void prefetch_values(std::span<Request* const> same_key, int64_t now_ms);
   // Both: the text of the error when the command must not run; empty when it may. The first asks
   // what no wait would change, the second for the state of the server.
@@ -132,6 +138,9 @@ class Dispatcher {
   const RegisteredCommand* last_command_ = nullptr;
   std::array<char, 16> last_name_{};
   size_t last_name_size_ = 0;
+  // When the next command begins, for its duration: reading the clock takes as long as a short
+  // command's own work, so it begins when the one before it has ended.
+  uint64_t begin_ticks_ = 0;
 };
 
 // Forgets all watches of the session. Takes the stripe locks it needs: call with none held.

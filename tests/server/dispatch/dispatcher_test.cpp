@@ -290,6 +290,39 @@ TEST_F(DispatcherTest, WhatAPipelineChangesHoldsForItsNextCommands) {
   EXPECT_EQ(answers[12], bulk("1"));
 }
 
+class DurationTest : public DispatcherTest {
+ protected:
+  uint64_t ticks_of(std::string_view command) { return counters_of(command).ticks.value(); }
+};
+
+TEST_F(DurationTest, TheCommandsOfAPipelineShareItsTime) {
+  const std::string item(1 << 20, 'x');
+  const uint64_t begin = TickClock::now();
+  run_pipeline({{"PING"}, {"BF.ADD", "f", item}, {"ECHO", item}, {"nope"}, {"GET", "a"}});
+  const uint64_t all = TickClock::now() - begin;
+  for (const char* const command : {"ping", "bf.add", "echo", "get"}) {
+    EXPECT_GT(ticks_of(command), 0U) << command;
+  }
+  EXPECT_LE(ticks_of("ping") + ticks_of("bf.add") + ticks_of("echo") + ticks_of("get"), all);
+}
+
+TEST_F(DurationTest, WhatPassesBetweenPipelinesIsNobodysTime) {
+  run_pipeline({{"ECHO", "a"}});
+  const uint64_t begin = TickClock::now();
+  run_pipeline({{"PING"}});
+  EXPECT_LE(ticks_of("ping"), TickClock::now() - begin);
+  const uint64_t second = TickClock::now();
+  run({"GET", "a"});
+  EXPECT_LE(ticks_of("get"), TickClock::now() - second);
+}
+
+TEST_F(DurationTest, ATransactionTakesAsLongAsItsCommands) {
+  const std::string item(1 << 20, 'x');
+  run_pipeline({{"MULTI"}, {"ECHO", item}, {"BF.ADD", "f", item}, {"EXEC"}, {"PING"}});
+  EXPECT_GT(ticks_of("echo"), 0U);
+  EXPECT_GE(ticks_of("exec"), ticks_of("echo") + ticks_of("bf.add"));
+}
+
 // So the splitter of inline requests lays out `RENAME "" "abc"`.
 TEST_F(DispatcherTest, AnEmptyKeyMayBeginWhereTheNextOneDoes) {
   const std::string_view words = "abc";
