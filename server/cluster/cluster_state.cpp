@@ -16,16 +16,17 @@ void ClusterState::publish(std::shared_ptr<const View> view) {
 }
 
 void ClusterState::set_service(Service service) {
+  const std::scoped_lock lock(mutex_);
   service_.store(service, std::memory_order_relaxed);
   if (is_on()) version_.fetch_add(1, std::memory_order_release);
 }
 
 void ClusterState::refresh(Seen& seen) const {
   const std::scoped_lock lock(mutex_);
-  // Before the service: what changes behind this look has a newer version.
   seen.version = version_.load(std::memory_order_acquire);
+  seen.service = service();
   seen.view = view_;
-  seen.served_slots = service() == Service::kUp ? &view_->led_slots() : &kNoSlots;
+  seen.served_slots = seen.service == Service::kUp ? &view_->led_slots() : &kNoSlots;
 }
 
 }  // namespace server::cluster

@@ -36,13 +36,21 @@ class ClusterState {
   void publish(std::shared_ptr<const View> view);
   // Whether there is a cluster.
   bool is_on() const { return version_.load(std::memory_order_relaxed) != 0; }
-  // The newest view; the reference holds until the thread asks again. REQUIRES: publish().
-  const View& view_of(size_t thread_index) {
+  // What a thread sees at one moment.
+  struct Sight {
+    const View& view;
+    Service service;
+  };
+  // The newest view, and the service that goes with it: read one by one, a leader that has just
+  // begun or ended would be taken for one without a permit. The reference holds until the thread
+  // asks again. REQUIRES: publish().
+  Sight look(size_t thread_index) {
     Seen& seen = seen_[thread_index];
     if (seen.version != version_.load(std::memory_order_acquire)) [[unlikely]]
       refresh(seen);
-    return *seen.view;
+    return {*seen.view, seen.service};
   }
+  const View& view_of(size_t thread_index) { return look(thread_index).view; }
   // Whether each command whose keys lie in the slot is served: what route() says of a leader in
   // service, as one look. False, too, until the thread has asked for what is the newest view now.
   bool serves(size_t thread_index, unsigned slot) const {
@@ -81,6 +89,7 @@ class ClusterState {
   static const core::keyspace::SlotSet kNoSlots;
   struct alignas(kCacheLine) Seen {
     uint64_t version = 0;
+    Service service = Service::kDown;
     std::shared_ptr<const View> view;
     const core::keyspace::SlotSet* served_slots = &kNoSlots;  // those that the view leads, or none
   };
@@ -92,7 +101,7 @@ class ClusterState {
   std::atomic<int64_t> permit_from_us_{0};
   std::atomic<int64_t> permit_until_us_{0};
   std::atomic<bool> etcd_is_up_{false};
-  mutable std::mutex mutex_;  // guards view_
+  mutable std::mutex mutex_;  // guards view_, and changes of service_
   std::shared_ptr<const View> view_;
   std::vector<Seen> seen_;  // by thread index
 };

@@ -23,8 +23,9 @@ class Keyspace;
 }
 
 namespace server::cluster {
+class View;
 enum class Route : uint8_t;
-}
+}  // namespace server::cluster
 
 namespace server {
 
@@ -78,8 +79,7 @@ class Dispatcher {
   struct KeyRouting {
     cluster::Route route{};
     unsigned slot = 0;
-
-    bool is_routed = false;  // in a cluster, by its keys
+    const cluster::View* view = nullptr;  // by which it was routed; null outside of a cluster
 
     // Here, now or soon. What is held is queued in MULTI all the same, and held when EXEC comes.
     bool is_served() const;

@@ -41,8 +41,9 @@ Dispatcher::KeyRouting Dispatcher::route(const Context& ctx, uint32_t flags) con
     }
   }
   if (!slots.first()) return {};
+  const auto [view, service] = environment_.cluster.look(session_.thread_index);
   const cluster::RouteTerms terms{
-      .service = environment_.cluster.service(),
+      .service = service,
       .reads_when_down = environment_.config.flag(OptionId::kClusterAllowReadsWhenDown)};
   const cluster::RouteQuery query{
       .slot = *slots.first(),
@@ -50,17 +51,16 @@ Dispatcher::KeyRouting Dispatcher::route(const Context& ctx, uint32_t flags) con
       .writes = (flags & (kWrite | kMayReplicate)) != 0,
       .is_channel = (command.row->keys[0].use & kNotAKey) != 0,
       .reads_replicas = session_.reads_replicas.load(std::memory_order_relaxed)};
-  const cluster::View& view = environment_.cluster.view_of(session_.thread_index);
-  return {cluster::route(view, terms, query), query.slot, true};
+  return {cluster::route(view, terms, query), query.slot, &view};
 }
 
 bool Dispatcher::awaits_view(const KeyRouting& routing, std::string_view error) {
-  return routing.is_routed && routing.is_served() && error.starts_with("READONLY ");
+  return routing.view != nullptr && routing.is_served() && error.starts_with("READONLY ");
 }
 
 std::string Dispatcher::routing_error(const KeyRouting& routing) const {
-  return cluster::route_error(environment_.cluster.view_of(session_.thread_index), routing.route,
-                              routing.slot, session_.socket.tls != nullptr);
+  return cluster::route_error(*routing.view, routing.route, routing.slot,
+                              session_.socket.tls != nullptr);
 }
 
 bool Dispatcher::is_routing_error(std::string_view error) {

@@ -210,7 +210,8 @@ void ClusterNode::alive_seen(const IdSet& alive) {
 
 void ClusterNode::settle() {
   // An end of the permit at once, its beginning behind what comes with it. How commands are served
-  // is shown behind the view: with the old one a deposed leader would answer CLUSTERDOWN.
+  // is shown behind the view, with which a deposed leader sends clients on; but a new leader has
+  // them wait before it shows that it leads. Else both would answer CLUSTERDOWN in between.
   if (service_of(member_->service(permit_clock_us())) != Service::kUp) show_permit();
   if (member_->topology().revision > file_.topology.revision) {
     file_.topology = member_->topology();
@@ -223,7 +224,13 @@ void ClusterNode::settle() {
     }
   }
   if (followed_.has_moved(file_.topology.topology)) carry_out(followed_.action);
-  if (std::exchange(due_.view, false)) publish_view();
+  if (std::exchange(due_.view, false)) {
+    const bool is_down = service_of(member_->service(permit_clock_us())) == Service::kDown;
+    if (!is_down && parts_.state.service() == Service::kDown) {
+      parts_.state.set_service(Service::kHeld);
+    }
+    publish_view();
+  }
   show_service();
   if (std::exchange(due_.release, false)) parts_.host.release_writes();
   // Last: clients need not wait for the disk, unless an epoch had to be kept.

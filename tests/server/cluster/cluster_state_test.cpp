@@ -5,7 +5,9 @@
 
 #include <atomic>
 #include <memory>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "server/cluster/view.h"
 #include "tests/server/cluster/sample_topology.h"
@@ -55,6 +57,32 @@ TEST(ClusterStateTest, ServesWhatTheNewestViewLeadsWhileInService) {
   EXPECT_FALSE(state.serves(0, 0)) << "there is a newer view";
   state.view_of(0);
   EXPECT_TRUE(state.serves(0, 0));
+}
+
+TEST(ClusterStateTest, AViewComesWithTheServiceOfItsTime) {
+  ClusterState state(1);
+  std::atomic<bool> is_done{false};
+  const std::vector<std::string> alive;
+  TopologyVersion led{sample_topology(), 1};
+  TopologyVersion followed = led;
+  followed.topology.shards[0].leader = id_of('b');
+  state.publish(std::make_shared<View>(id_of('a'), followed, alive));
+  std::thread reader([&] {
+    while (!is_done) {
+      const auto [view, service] = state.look(0);
+      EXPECT_FALSE(view.leads() && service == Service::kDown);
+    }
+  });
+  for (uint64_t revision = 2; revision < 500; ++revision) {
+    led.revision = followed.revision = revision;
+    state.set_service(Service::kHeld);
+    state.publish(std::make_shared<View>(id_of('a'), led, alive));
+    state.set_service(Service::kUp);
+    state.publish(std::make_shared<View>(id_of('a'), followed, alive));
+    state.set_service(Service::kDown);
+  }
+  is_done = true;
+  reader.join();
 }
 
 TEST(ClusterStateTest, ServesNothingAtFirst) {

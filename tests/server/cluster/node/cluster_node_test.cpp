@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include <filesystem>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,7 +25,11 @@ struct QuietHost final : NodeHost {
   void follow(const Node&, uint64_t) override {}
   void hold_writes(std::function<void(uint64_t)>) override {}
   void release_writes() override {}
-  void service_changed() override {}
+  void service_changed() override {
+    if (on_change) on_change();
+  }
+
+  std::function<void()> on_change;  // on the node's thread
 };
 
 class ClusterNodeTest : public ::testing::Test {
@@ -93,6 +99,19 @@ TEST_F(ClusterNodeTest, TopologyOfEtcdIsShownAndKept) {
   EXPECT_EQ(node->id(), id_of('b'));
   EXPECT_EQ(state_.latest()->revision(), 5U);
   EXPECT_FALSE(state_.permits_replies(permit_clock_us()));
+}
+
+TEST_F(ClusterNodeTest, ANewLeaderHasClientsWaitBeforeItShowsThatItLeads) {
+  std::optional<Service> first;
+  host_.on_change = [&] {
+    const auto [view, service] = state_.look(0);
+    if (view.leads() && !first) first = service;
+  };
+  auto node = make(id_of('a'));
+  node->start();
+  EXPECT_TRUE(run_until(io_, [&] { return state_.latest()->leads(); }));
+  node->stop();
+  EXPECT_EQ(first, Service::kHeld);
 }
 
 }  // namespace
