@@ -33,6 +33,12 @@ Route route(const View& view, const RouteTerms& terms, const RouteQuery& query) 
   return reads ? Route::kServe : Route::kMoved;
 }
 
+Route route_keyless_write(const View& view, const RouteTerms& terms) {
+  if (view.own_shard() == nullptr) return Route::kUnbound;
+  const bool is_served = terms.service == Service::kUp || !view.leads();
+  return is_served ? Route::kServe : route_own(terms, {.writes = true});
+}
+
 std::string route_error(const View& view, Route route, unsigned slot, bool is_tls) {
   switch (route) {
     case Route::kUnbound:

@@ -43,6 +43,10 @@ enum class Route : uint8_t {
 
 Route route(const View& view, const RouteTerms& terms, const RouteQuery& query);
 
+// Of a write without keys, as FLUSHALL: it is about all keys of the server's shard. A replica's
+// refusal is its role's.
+Route route_keyless_write(const View& view, const RouteTerms& terms);
+
 // The reply to what is not served. REQUIRES: route is neither kServe nor kHold.
 std::string route_error(const View& view, Route route, unsigned slot, bool is_tls);
 

@@ -40,22 +40,25 @@ Dispatcher::KeyRouting Dispatcher::route(const Context& ctx, uint32_t flags) con
       add_keys(*queued.command->row, words);
     }
   }
-  if (!slots.first()) return {};
+  const bool writes = (flags & kWrite) != 0;
+  if (!slots.first() && !writes) return {};
   const auto [view, service] = environment_.cluster.look(session_.thread_index);
   const cluster::RouteTerms terms{
       .service = service,
       .reads_when_down = environment_.config.flag(OptionId::kClusterAllowReadsWhenDown)};
+  if (!slots.first()) return {cluster::route_keyless_write(view, terms), 0, &view};
   const cluster::RouteQuery query{
       .slot = *slots.first(),
       .crosses_slots = !slots.is_one(),
-      .writes = (flags & (kWrite | kMayReplicate)) != 0,
+      .writes = writes || (flags & kMayReplicate) != 0,
       .is_channel = (command.row->keys[0].use & kNotAKey) != 0,
       .reads_replicas = session_.reads_replicas.load(std::memory_order_relaxed)};
   return {cluster::route(view, terms, query), query.slot, &view};
 }
 
 bool Dispatcher::awaits_view(const KeyRouting& routing, std::string_view error) {
-  return routing.view != nullptr && routing.is_served() && error.starts_with("READONLY ");
+  return routing.view != nullptr && routing.view->leads() && routing.is_served() &&
+         error.starts_with("READONLY ");
 }
 
 std::string Dispatcher::routing_error(const KeyRouting& routing) const {

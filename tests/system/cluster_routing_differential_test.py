@@ -129,5 +129,16 @@ class ClusterRoutingDifferentialTest(ClusterTest):
                     self.compare(node, "SUNSUBSCRIBE", name)
 
 
+class NewLeaderTest(ClusterTest):
+    def test_writes_without_keys_wait_for_its_permit(self):
+        """It says ok as soon as clients may come: what it can't acknowledge yet, it holds."""
+        leader = self.start_cluster(1)[0]
+        with leader.connect() as connection:
+            for command in ("FLUSHALL", "FLUSHDB"):
+                self.assertEqual(connection.call(command), b"OK")
+            reply = connection.call("SWAPDB", "0", "1")
+            self.assertEqual(reply.text, "ERR SWAPDB is not allowed in cluster mode")
+
+
 if __name__ == "__main__":
     unittest.main()

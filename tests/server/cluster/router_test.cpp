@@ -78,6 +78,17 @@ TEST(RouterTest, ClientsOfANewLeaderWait) {
   EXPECT_EQ(route(view, held, {.slot = kForeign, .writes = true}), Route::kMoved);
 }
 
+TEST(RouterTest, WritesWithoutKeysNeedAPermitToo) {
+  const View leader = view_of('a');
+  EXPECT_EQ(route_keyless_write(leader, up()), Route::kServe);
+  EXPECT_EQ(route_keyless_write(leader, {.service = Service::kHeld}), Route::kHold);
+  EXPECT_EQ(route_keyless_write(leader, {}), Route::kDown);
+  EXPECT_EQ(route_keyless_write(leader, {.reads_when_down = true}), Route::kDownForWrites);
+  EXPECT_EQ(route_keyless_write(view_of('b'), {}), Route::kServe);
+  EXPECT_EQ(route_keyless_write(view_of('9'), {}), Route::kUnbound);
+  EXPECT_EQ(route_keyless_write(View(id_of('a')), {}), Route::kUnbound);
+}
+
 TEST(RouterTest, ErrorsNameTheLeader) {
   const View view = view_of('b');
   EXPECT_EQ(route_error(view, Route::kMoved, kForeign, false), "MOVED 6000 10.0.0.3:7001");

@@ -183,11 +183,41 @@ TEST_F(KeyRoutingTest, ClientsOfANewLeaderAreHeldBack) {
   EXPECT_EQ(run({"EXEC"}), array({kOk}));
 }
 
+// Their replies need a permit as others' do: without one the connection would be closed.
+TEST_F(KeyRoutingTest, WritesWithoutKeysWaitForThePermit) {
+  run({"SET", "bar", "1"});
+  cluster_.set_service(Service::kHeld);
+  for (const char* command : {"FLUSHALL", "FLUSHDB"}) {
+    EXPECT_EQ(run({command}), "") << command;
+    EXPECT_EQ(client_->last_outcome, Outcome::kHeldBack) << command;
+  }
+  EXPECT_EQ(run({"SWAPDB", "0", "1"}), "");
+  EXPECT_EQ(client_->last_outcome, Outcome::kHeldBack);
+  EXPECT_EQ(run({"DBSIZE"}), integer(1));
+  EXPECT_EQ(run({"PING"}), "+PONG\r\n");
+  run({"MULTI"});
+  EXPECT_EQ(run({"FLUSHALL"}), kQueued);
+  EXPECT_EQ(run({"EXEC"}), "");
+  EXPECT_EQ(client_->last_outcome, Outcome::kHeldBack);
+  cluster_.set_service(Service::kDown);
+  EXPECT_EQ(run({"EXEC"}), kDown);
+  EXPECT_EQ(run({"FLUSHALL"}), kDown);
+  EXPECT_EQ(run({"DBSIZE"}), integer(1));
+  cluster_.set_service(Service::kUp);
+  EXPECT_EQ(run({"SWAPDB", "0", "1"}), "-ERR SWAPDB is not allowed in cluster mode\r\n");
+  EXPECT_EQ(run({"FLUSHALL"}), kOk);
+  EXPECT_EQ(run({"DBSIZE"}), integer(0));
+  become('9');
+  EXPECT_EQ(run({"FLUSHALL"}), "-CLUSTERDOWN Hash slot not served\r\n");
+}
+
 // Its role changes before the view does.
 TEST_F(KeyRoutingTest, ClientsOfADeposedLeaderAreHeldUntilTheyAreRedirected) {
   EXPECT_EQ(run_as_other({"MULTI"}), kOk);
   state_.availability.begin(Availability::kReadOnlyReplica);
   EXPECT_EQ(run({"SET", "bar", "1"}), "");
+  EXPECT_EQ(client_->last_outcome, Outcome::kHeldBack);
+  EXPECT_EQ(run({"FLUSHALL"}), "");
   EXPECT_EQ(client_->last_outcome, Outcome::kHeldBack);
   EXPECT_EQ(run({"GET", "bar"}), kNull);
   EXPECT_EQ(run_as_other({"SET", "bar", "1"}), kQueued);
