@@ -111,7 +111,7 @@ part 'node packages' scripts/install_node_packages.sh
 if part 'build release' build release; then
   # The system tests wait much of their time; two that watch the clock leave room for each other.
   run_ctest release release-calm 4 --label-regex calm
-  run_ctest release release "$((jobs + 1))" --label-exclude calm
+  run_ctest release release "$((jobs + 2))" --label-exclude calm
 fi
 for preset in asan tsan; do
   if part "build $preset" build "$preset"; then
