@@ -24,15 +24,12 @@
 #include "server/commands/services.h"
 #include "server/dispatch/command_replayer.h"
 #include "server/dispatch/drain.h"
-#include "server/dispatch/memory/eviction.h"
 #include "server/dispatch/pause_gate.h"
 #include "server/dispatch/permissions.h"
 #include "server/dispatch/registry.h"
-#include "server/durability/directory_lock.h"
 #include "server/durability/durability.h"
 #include "server/durability/durability_parts.h"
 #include "server/durability/loading/data_loader.h"
-#include "server/durability/loading/log_switch.h"
 #include "server/durability/log/append_log.h"
 #include "server/durability/log/log_listener.h"
 #include "server/durability/saves/save_slot.h"
@@ -59,12 +56,11 @@
 #include "server/replication/leader/leader.h"
 #include "server/replication/roles/follower.h"
 #include "server/replication/roles/shutdown.h"
-#include "server/replication/stream/key_expiry.h"
 #include "server/replication/stream/replication.h"
-#include "server/replication/stream/window_turner.h"
 #include "server/session/clients.h"
 #include "server/session/observer.h"
 #include "server/transport/tls.h"
+#include "server/upkeep.h"
 
 namespace server {
 namespace {
@@ -74,19 +70,8 @@ uint64_t random_hash_seed() {
   return (uint64_t{device()} << 32) | device();
 }
 
-// Of the keys remembered above tracking-table-max-keys, in one tick.
-constexpr size_t kTrimmedKeysMax = 10'000;
-
 size_t thread_count(const Config& config) {
   return static_cast<size_t>(config.io_thread_count());
-}
-
-// Of what happened to a key without a command. REQUIRES: the key's lock.
-void tell_listeners(auto& parts, KeyEvent event, unsigned database, std::string_view key) {
-  parts.key_events.tell(event, database, key);
-  if (parts.state.listeners.has(ChangeListeners::kTracking)) {
-    parts.tracking.invalidate({key, parts.keyspace.ref(key).hash}, {});
-  }
 }
 
 }  // namespace
@@ -117,7 +102,6 @@ struct Run {
   std::atomic<bool> stopping{false};
   std::atomic<int> exit_code{EXIT_SUCCESS};
   std::thread recovery;
-  DirectoryLock directory_lock;
 };
 // In the order of construction; destroyed in reverse.
 struct Server::Parts final : AckListener,
@@ -150,17 +134,6 @@ struct Server::Parts final : AckListener,
         clustering(
             {config, keyspace, state, facts, replication, leader, follower, pause, &tls, *this}),
         threads(thread_count(config), durability.append_log()),
-        eviction(
-            {config, clock, keyspace, reclaimer, state,
-             [this] { return pause.holds_back(kWrite, clock.wall_ms()); },
-             [this](unsigned database, std::string_view key) {
-               journal.append(database, std::array<std::string_view, 2>{"DEL", key});
-               tell_listeners(*this, KeyEvent::kEvicted, database, key);
-             },
-             [this](int64_t duration_ms) { observer.note_event("eviction-cycle", duration_ms); },
-             [this](std::function<void()> task) { threads.at(0).loop.post(std::move(task)); },
-             memory, gauges},
-            random_hash_seed()),
         services{{config, clock, keyspace, reclaimer, journal, *access.registry, pubsub, key_events,
                   tracking, statistics, memory, pause, state, replication, observer, access.users,
                   clustering.state(), services},
@@ -176,11 +149,10 @@ struct Server::Parts final : AckListener,
         listener(threads, services, tls),
         admin(services, tls, [this](std::function<void()> answer) { visit(std::move(answer)); }),
         rates(statistics, gauges),
-        expiry({config, clock, keyspace, state, pause, replication.own_expiries(), gauges}),
-        windows({clock, keyspace, reclaimer, journal, state, pause,
-                 [this](unsigned database, std::string_view key) {
-                   tell_listeners(*this, KeyEvent::kBloomTurn, database, key);
-                 }}),
+        upkeep(
+            services, replication.own_expiries(),
+            [this](std::function<void()> task) { threads.at(0).loop.post(std::move(task)); },
+            random_hash_seed()),
         periodic(threads, config, clock, [this] { tick(); }),
         signals(threads.at(0).context, SIGTERM, SIGINT) {}
 
@@ -224,13 +196,11 @@ struct Server::Parts final : AckListener,
   ProcessFacts facts;
   Clustering clustering;
   net::IoThreads threads;
-  Eviction eviction;
   Services services;
   net::Listener listener;
   admin::AdminServer admin;
   RateSampler rates;
-  KeyExpiry expiry;
-  WindowTurner windows;
+  Upkeep upkeep;
   net::Periodic periodic;
   boost::asio::signal_set signals;
   ForkEvents forks;
@@ -294,12 +264,7 @@ void Server::Parts::tick() {
   shutdown.look();
   const auto limit_bytes = static_cast<uint64_t>(data.config.client_memory_limit_bytes());
   if (limit_bytes > 0) clients.evict_over(limit_bytes);
-  const int64_t expiry_began_us = clock.monotonic_us();
-  expiry.tick();
-  observer.note_event("expire-cycle", (clock.monotonic_us() - expiry_began_us) / 1000);
-  tracking.trim(kTrimmedKeysMax);
-  eviction.tick();
-  windows.tick();
+  upkeep.tick();
   forks.note(durability.saves().slot(), observer);
   rates.sample(clock.monotonic_us());
   observer.update();
@@ -317,91 +282,30 @@ core::Result<> Server::start() {
   if (!registry) return registry.error();
   parts_ = std::make_unique<Parts>(*this, config_, std::move(*registry));
   Parts& parts = *parts_;
-  if (auto locked = parts.run.directory_lock.take(); !locked) return locked;
+  if (auto prepared = parts.durability.prepare(); !prepared) return prepared;
   if (auto prepared = parts.clustering.prepare(parts.services.member); !prepared) return prepared;
   parts.threads.set_permit(parts.clustering.permit());
   parts.keyspace.set_reclaimer(&parts.reclaimer);
   parts.memory.set_reclaimer(&parts.reclaimer);
-  parts.keyspace.set_hooks(
-      [&parts](unsigned database, std::string_view key) {
-        parts.journal.append(database, std::array<std::string_view, 2>{"DEL", key});
-        tell_listeners(parts, KeyEvent::kExpired, database, key);
-      },
-      [&parts] { parts.tracking.invalidate_all(); });
-  const auto follow = [this](OptionId id, auto apply) {
-    apply();
-    config_.on_change(id, [apply]() -> core::Result<> {
-      apply();
-      return {};
-    });
-  };
-  follow(OptionId::kTrackingTableMaxKeys, [&parts, this] {
+  config_.follow(OptionId::kTrackingTableMaxKeys, [&parts, this] {
     parts.tracking.set_limit(
         static_cast<uint64_t>(config_.integer(OptionId::kTrackingTableMaxKeys)));
   });
-  follow(OptionId::kNotifyKeyspaceEvents, [&parts, this] {
+  config_.follow(OptionId::kNotifyKeyspaceEvents, [&parts, this] {
     parts.key_events.choose(
         static_cast<uint32_t>(config_.integer(OptionId::kNotifyKeyspaceEvents)));
   });
-  follow(OptionId::kMaxMemory, [&parts, this] {
+  config_.follow(OptionId::kMaxMemory, [&parts, this] {
     parts.memory.set_limit(static_cast<uint64_t>(config_.max_memory_bytes()));
   });
-  parts.memory.set_room_maker(&parts.eviction);
-  follow(OptionId::kLogLevel, [this] { set_log_level(RunOptions(config_).log_level()); });
-  config_.on_change(OptionId::kBind, [&parts]() -> core::Result<> {
-    if (parts.listener.rebind()) return {};
-    return core::Error{"Failed to bind to specified addresses."};
-  });
-  if (auto prepared = prepare_tls(); !prepared) return prepared;
-  for (const OptionId id : {OptionId::kPort, OptionId::kTlsPort}) {
-    config_.on_change(id, [&parts]() -> core::Result<> {
-      if (parts.listener.rebind()) return {};
-      return core::Error{"Unable to listen on this port. Check server logs."};
-    });
-  }
-  for (const OptionId id : {OptionId::kSlowlogLogSlowerThan, OptionId::kLatencyMonitorThreshold}) {
-    follow(id, [&parts] { parts.observer.update(); });
-  }
-  prepare_durability();
+  config_.follow(OptionId::kLogLevel, [this] { set_log_level(RunOptions(config_).log_level()); });
+  config_.follow({OptionId::kSlowlogLogSlowerThan, OptionId::kLatencyMonitorThreshold},
+                 [&parts] { parts.observer.update(); });
+  // Before the listener's own hooks: a port needs the certificates.
+  if (auto followed = parts.tls.follow(); !followed) return followed;
   if (auto prepared = acl::prepare_users(parts.access.users, config_); !prepared) return prepared;
   if (auto opened = parts.listener.open(); !opened) return opened;
   return parts.admin.open();
-}
-
-core::Result<> Server::prepare_tls() {
-  // Before the listener's hooks: a port needs the certificates.
-  Tls& tls = parts_->tls;
-  config_.on_change(
-      {OptionId::kTlsPort, OptionId::kTlsReplication, OptionId::kTlsAuthClients,
-       OptionId::kTlsCertFile, OptionId::kTlsKeyFile, OptionId::kTlsKeyFilePass,
-       OptionId::kTlsClientCertFile, OptionId::kTlsClientKeyFile, OptionId::kTlsClientKeyFilePass,
-       OptionId::kTlsCaCertFile, OptionId::kTlsCaCertDir, OptionId::kTlsDhParamsFile,
-       OptionId::kTlsProtocols, OptionId::kTlsCiphers, OptionId::kTlsCipherSuites,
-       OptionId::kTlsPreferServerCiphers, OptionId::kTlsSessionCaching,
-       OptionId::kTlsSessionCacheSize, OptionId::kTlsSessionCacheTimeout},
-      [&tls] { return tls.apply(); }, [&tls] { tls.revert(); });
-  if (tls.apply()) return {};
-  return core::Error{"Failed to configure TLS. Check logs for more info."};
-}
-
-void Server::prepare_durability() {
-  Parts& parts = *parts_;
-  Durability& durability = parts.durability;
-  durability.availability.begin(Availability::kLoading);
-  config_.on_change(OptionId::kAppendOnly, [this, &durability]() -> core::Result<> {
-    durability.log_switch().want(config_.flag(OptionId::kAppendOnly));
-    return {};
-  });
-  config_.on_change(OptionId::kDir, [this, &parts]() -> core::Result<> {
-    return parts.durability.log_switch().change_directory(
-        [&] { return parts.run.directory_lock.move_to(config_.directory()); });
-  });
-  const auto apply_timestamps = [this, &durability]() -> core::Result<> {
-    durability.append_log().set_timestamps(config_.flag(OptionId::kAofTimestampEnabled));
-    return {};
-  };
-  (void)apply_timestamps();
-  config_.on_change(OptionId::kAofTimestampEnabled, apply_timestamps);
 }
 
 void Server::recover() {

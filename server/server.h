@@ -29,8 +29,6 @@ class Server {
 
  private:
   struct Parts;
-  core::Result<> prepare_tls();
-  void prepare_durability();
   void recover();
   void await_signal();
   void on_signal();

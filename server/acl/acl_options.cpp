@@ -17,7 +17,7 @@ core::Result<> prepare_users(Users& users, Config& config) {
     return {};
   };
   const auto apply_password = [&users, &config]() -> core::Result<> {
-    users.set_default_password(config.password());
+    users.set_default_password(config.text(OptionId::kRequirePass));
     return {};
   };
   (void)apply_limits();

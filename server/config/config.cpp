@@ -139,6 +139,14 @@ void Config::on_change(const OptionGroup& group, Hook apply, std::function<void(
   for (const OptionId id : group.ids) hooks_[static_cast<size_t>(id)].push_back(hooks);
 }
 
+void Config::follow(const OptionGroup& group, const std::function<void()>& apply) {
+  apply();
+  on_change(group, [apply]() -> core::Result<> {
+    apply();
+    return {};
+  });
+}
+
 std::vector<NamedValue> Config::get(std::span<const std::string_view> patterns) const {
   std::vector<NamedValue> found;
   std::set<std::string> seen;

@@ -97,6 +97,8 @@ class Config {
   // When that set() fails `undo` takes back what `apply` did, whether it succeeded or not; without
   // one, `apply` is called again and sees the old values.
   void on_change(const OptionGroup& group, Hook apply, std::function<void()> undo = nullptr);
+  // Calls `apply`, which cannot fail, now and after each such change.
+  void follow(const OptionGroup& group, const std::function<void()>& apply);
 
   // Whether values of this name or alias must not be shown, as in MONITOR or SLOWLOG.
   static bool is_sensitive(std::string_view name);
@@ -116,7 +118,6 @@ class Config {
   int64_t timeout_s() const noexcept { return integer(OptionId::kTimeout); }
   int64_t max_clients() const noexcept { return integer(OptionId::kMaxClients); }
   int64_t io_thread_count() const noexcept { return integer(OptionId::kIoThreads); }
-  std::string password() const { return text(OptionId::kRequirePass); }
   int64_t max_bulk_bytes() const noexcept { return integer(OptionId::kProtoMaxBulkLen); }
   int64_t query_buffer_limit_bytes() const noexcept {
     return integer(OptionId::kClientQueryBufferLimit);

@@ -10,6 +10,7 @@
 #include "persistence/journal.h"
 #include "server/config/config.h"
 #include "server/durability/data/data_writer.h"
+#include "server/durability/directory_lock.h"
 #include "server/durability/durability_parts.h"
 #include "server/durability/loading/data_loader.h"
 #include "server/durability/loading/data_replacer.h"
@@ -30,7 +31,8 @@ namespace server {
 // In the order of construction.
 struct Durability::Members {
   explicit Members(const Parts& parts)
-      : journal(parts.journal),
+      : config(parts.config),
+        journal(parts.journal),
         writer(parts),
         append_log(parts.config, parts.clock, parts.journal, parts.files, parts.state.availability,
                    parts.log_listener),
@@ -39,7 +41,9 @@ struct Durability::Members {
         loader(parts, writer, append_log, saves),
         replacer(parts, writer, log_switch, loader, saves, parts.commands) {}
 
+  Config& config;
   persistence::Journal& journal;
+  DirectoryLock directory_lock;
   DataWriter writer;
   AppendLog append_log;
   Saves saves;
@@ -102,6 +106,25 @@ std::optional<uint64_t> Durability::log_synced_offset() const {
 
 core::Result<> Durability::replace_data(const Replacement& replacement) {
   return members_->replacer.replace(replacement);
+}
+
+core::Result<> Durability::prepare() {
+  Members& members = *members_;
+  if (auto locked = members.directory_lock.take(); !locked) return locked;
+  availability.begin(Availability::kLoading);
+  Config& config = members.config;
+  config.on_change(OptionId::kAppendOnly, [&members, &config]() -> core::Result<> {
+    members.log_switch.want(config.flag(OptionId::kAppendOnly));
+    return {};
+  });
+  config.on_change(OptionId::kDir, [&members, &config] {
+    return members.log_switch.change_directory(
+        [&] { return members.directory_lock.move_to(config.directory()); });
+  });
+  config.follow(OptionId::kAofTimestampEnabled, [&members, &config] {
+    members.append_log.set_timestamps(config.flag(OptionId::kAofTimestampEnabled));
+  });
+  return {};
 }
 
 core::Result<> Durability::recover(ReplayerFactory make_replayer) {

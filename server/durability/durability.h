@@ -61,6 +61,9 @@ class Durability {
   // Snapshots tell it. Set before recover(); must outlive this object's threads.
   void set_stream(StreamPosition* stream);
 
+  // Before anything else: keeps other servers out of the directory, lets clients wait for the data,
+  // and follows the options that change at run time. Errors: another server has the directory.
+  core::Result<> prepare();
   // Loads what is there and opens the log. Errors end the process.
   core::Result<> recover(ReplayerFactory make_replayer);
   // Starts the threads; after recover().

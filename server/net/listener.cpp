@@ -85,7 +85,21 @@ core::Result<> Listener::open() {
     if (auto opened = open_unix(options.unix_socket(), mode); !opened) return opened;
   }
   if (endpoints_.empty()) return core::Error{"Configured to not listen anywhere, exiting."};
+  follow_options();
   return {};
+}
+
+void Listener::follow_options() {
+  services_.config.on_change(OptionId::kBind, [this]() -> core::Result<> {
+    if (rebind()) return {};
+    return core::Error{"Failed to bind to specified addresses."};
+  });
+  for (const OptionId id : {OptionId::kPort, OptionId::kTlsPort}) {
+    services_.config.on_change(id, [this]() -> core::Result<> {
+      if (rebind()) return {};
+      return core::Error{"Unable to listen on this port. Check server logs."};
+    });
+  }
 }
 
 std::vector<Listener::Place> Listener::wanted_places() const {

@@ -32,7 +32,8 @@ class Listener {
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  // Errors: an address that cannot be bound (unless marked optional), a path that is taken.
+  // Moves from now on when CONFIG SET says so. Errors: an address that cannot be bound (unless
+  // marked optional), a path that is taken.
   core::Result<> open();
   // Begins to accept.
   void start();
@@ -71,6 +72,7 @@ class Listener {
   };
   using Endpoints = std::vector<std::shared_ptr<Endpoint>>;
 
+  void follow_options();
   // The configured TCP addresses.
   std::vector<Place> wanted_places() const;
   // Adds the wanted endpoints that `endpoints` lacks.

@@ -8,6 +8,20 @@
 
 namespace server {
 
+core::Result<> Tls::follow() {
+  config_.on_change(
+      {OptionId::kTlsPort, OptionId::kTlsReplication, OptionId::kTlsAuthClients,
+       OptionId::kTlsCertFile, OptionId::kTlsKeyFile, OptionId::kTlsKeyFilePass,
+       OptionId::kTlsClientCertFile, OptionId::kTlsClientKeyFile, OptionId::kTlsClientKeyFilePass,
+       OptionId::kTlsCaCertFile, OptionId::kTlsCaCertDir, OptionId::kTlsDhParamsFile,
+       OptionId::kTlsProtocols, OptionId::kTlsCiphers, OptionId::kTlsCipherSuites,
+       OptionId::kTlsPreferServerCiphers, OptionId::kTlsSessionCaching,
+       OptionId::kTlsSessionCacheSize, OptionId::kTlsSessionCacheTimeout},
+      [this] { return apply(); }, [this] { revert(); });
+  if (apply()) return {};
+  return core::Error{"Failed to configure TLS. Check logs for more info."};
+}
+
 core::Result<> Tls::apply() {
   const bool serves_http = config_.integer(OptionId::kHttpPort) != 0;
   const bool is_needed = config_.integer(OptionId::kTlsPort) != 0 ||

@@ -20,10 +20,12 @@ class Config;
 
 class Tls {
  public:
-  explicit Tls(const Config& config) : config_(config) {}
+  explicit Tls(Config& config) : config_(config) {}
   Tls(const Tls&) = delete;
   Tls& operator=(const Tls&) = delete;
 
+  // Applies the options of TLS now and after each change of them. Errors: those of now.
+  core::Result<> follow();
   // Builds the context anew from the configuration and its files, if a port or the replication
   // needs one. Errors: CONFIG SET's text; the log has the cause.
   core::Result<> apply();
@@ -34,7 +36,7 @@ class Tls {
   std::shared_ptr<SSL_CTX> client_context() const;
 
  private:
-  const Config& config_;
+  Config& config_;
   mutable std::mutex mutex_;  // guards the members below
   TlsContext current_;
   TlsContext previous_;  // what the last apply() replaced

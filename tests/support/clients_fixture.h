@@ -236,15 +236,13 @@ class ClientsFixture : public CommandTest {
           }
         },
         [this] { tracking_.invalidate_all(); });
-    config_.on_change(OptionId::kNotifyKeyspaceEvents, [this]() -> core::Result<> {
+    config_.follow(OptionId::kNotifyKeyspaceEvents, [this] {
       const auto classes = config_.integer(OptionId::kNotifyKeyspaceEvents);
       key_events_.choose(static_cast<uint32_t>(classes));
-      return {};
     });
-    config_.on_change(OptionId::kTrackingTableMaxKeys, [this]() -> core::Result<> {
+    config_.follow(OptionId::kTrackingTableMaxKeys, [this] {
       const auto limit = config_.integer(OptionId::kTrackingTableMaxKeys);
       tracking_.set_limit(static_cast<uint64_t>(limit));
-      return {};
     });
   }
   ~ClientsFixture() override {

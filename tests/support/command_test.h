@@ -146,17 +146,10 @@ class CommandTest : public ::testing::Test {
                   shutdown_,
                   gauges_,
                   facts_} {
-    for (const OptionId id :
-         {OptionId::kSlowlogLogSlowerThan, OptionId::kLatencyMonitorThreshold}) {
-      config_.on_change(id, [this]() -> core::Result<> {
-        observer_.update();
-        return {};
-      });
-    }
-    config_.on_change(OptionId::kRequirePass, [this]() -> core::Result<> {
-      users_.set_default_password(config_.password());
-      return {};
-    });
+    config_.follow({OptionId::kSlowlogLogSlowerThan, OptionId::kLatencyMonitorThreshold},
+                   [this] { observer_.update(); });
+    config_.follow(OptionId::kRequirePass,
+                   [this] { users_.set_default_password(config_.text(OptionId::kRequirePass)); });
     client_ = std::make_unique<Client>(*this);
     other_ = std::make_unique<Client>(*this);
   }

@@ -18,6 +18,7 @@
 #include <string>
 #include <thread>
 
+#include "server/config/option_table.h"
 #include "server/net/io_threads.h"
 #include "server/net/listener.h"
 #include "server/transport/tls.h"
@@ -97,8 +98,8 @@ class ListenerFixture : public CommandTest {
     listener_.start();
   }
   bool rebind_to(OptionId option, const std::string& value) {
-    set_option(config_, option, value);
-    return listener_.rebind().has_value();
+    const auto& row = option_table()[static_cast<size_t>(option)];
+    return config_.set(std::array{NamedValue{std::string(row.name), value}}).has_value();
   }
   static bool answers(const std::string& address, uint16_t port) {
     const Caller caller;

@@ -314,6 +314,18 @@ TEST_F(ConfigTest, HooksRunAfterTheValueChanged) {
   EXPECT_THAT(seen, ElementsAre(5));
 }
 
+TEST_F(ConfigTest, AFollowerKnowsTheValueOfNowAndOfEachChange) {
+  std::vector<int64_t> seen;
+  config_.follow({OptionId::kMaxClients, OptionId::kTimeout},
+                 [&] { seen.push_back(config_.max_clients() + config_.timeout_s()); });
+  EXPECT_THAT(seen, ElementsAre(10000));
+  EXPECT_EQ(set({{"maxclients", "5"}, {"timeout", "9"}}), "OK");
+  EXPECT_THAT(seen, ElementsAre(10000, 14)) << "options of one group change together";
+  config_.on_change(OptionId::kDbFileName, []() -> core::Result<> { return core::Error{"no"}; });
+  EXPECT_NE(set({{"timeout", "0"}, {"dbfilename", "other.rdb"}}), "OK");
+  EXPECT_EQ(seen.back(), 14);
+}
+
 TEST_F(ConfigTest, RefusingHookTakesEverythingBack) {
   std::vector<int64_t> seen;
   config_.on_change(OptionId::kTimeout, [&]() -> core::Result<> {
@@ -359,7 +371,7 @@ TEST_F(ConfigTest, RewrittenFileLoadsToTheSameValues) {
   ASSERT_EQ(load(again, {path}), "");
   const std::string_view all[] = {"*"};
   EXPECT_EQ(again.get(all), config_.get(all));
-  EXPECT_EQ(again.password(), odd);
+  EXPECT_EQ(again.text(OptionId::kRequirePass), odd);
   ASSERT_TRUE(again.rewrite());
   EXPECT_EQ(read(path), text);
 }
@@ -389,7 +401,7 @@ TEST_F(ConfigTest, ManyThreadsReadWhileOneWrites) {
       while (!stop) {
         const int64_t timeout = config_.timeout_s();
         EXPECT_TRUE(timeout >= 0 && timeout < 300);
-        const std::string password = config_.password();
+        const std::string password = config_.text(OptionId::kRequirePass);
         EXPECT_EQ(password, std::string(password.size(), 'x'));
         EXPECT_FALSE(get("client-output-buffer-limit").empty());
       }

@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "server/durability/durability.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <array>
+#include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
+#include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -19,6 +26,7 @@ namespace {
 
 using core::keyspace::Locking;
 using durable_process::Process;
+using ::testing::HasSubstr;
 
 // A replica may hold a child's snapshot before the parent runs again.
 TEST(Durability, AChildIsCountedBeforeAnybodyHearsOfIt) {
@@ -45,6 +53,71 @@ TEST(Durability, AForkThatFailsCountsAsNone) {
                   });
   EXPECT_FALSE(process.durability.saves().snapshots().start(Locking::kTake, false));
   EXPECT_EQ(process.durability.saves().slot().fork_count(), 0u);
+}
+
+// In working directories of its own.
+class PreparedDurabilityTest : public ::testing::Test {
+ protected:
+  PreparedDurabilityTest() {
+    std::string pattern = ::testing::TempDir() + "bloomery_durability_XXXXXX";
+    root_ = ::mkdtemp(pattern.data());
+    std::filesystem::create_directory(root_ / "other");
+    std::filesystem::current_path(root_);
+    process_.config.replace(OptionId::kEnableProtectedConfigs, "yes");
+  }
+  ~PreparedDurabilityTest() override {
+    std::filesystem::current_path(before_);
+    std::filesystem::remove_all(root_);
+  }
+  // CONFIG SET's error; empty when it is OK.
+  static std::string set(Process& process, const std::string& name, const std::string& value) {
+    const auto done = process.config.set(std::array{NamedValue{name, value}}, Origin::kLocal);
+    return done ? "" : done.error().message;
+  }
+
+  const std::filesystem::path before_ = std::filesystem::current_path();
+  std::filesystem::path root_;
+  virtual_disk::VirtualDisk disk_;
+  Process process_{disk_, "no", durable_process::start_failing_child};
+};
+
+TEST_F(PreparedDurabilityTest, KeepsOthersOutAndLetsClientsWait) {
+  ASSERT_TRUE(process_.durability.prepare());
+  EXPECT_TRUE(process_.durability.availability.has(Availability::kLoading));
+  virtual_disk::VirtualDisk disk;
+  Process second(disk, "no", durable_process::start_failing_child);
+  EXPECT_THAT(second.durability.prepare().error().message, HasSubstr("Another server uses"));
+  EXPECT_FALSE(second.durability.availability.has(Availability::kLoading));
+}
+
+TEST_F(PreparedDurabilityTest, FollowsTheDirectoryWithItsLock) {
+  ASSERT_TRUE(process_.durability.prepare());
+  EXPECT_NE(set(process_, "dir", (root_ / "other").string()), "") << "data are being loaded";
+  process_.durability.availability.end(Availability::kLoading);
+  EXPECT_EQ(set(process_, "dir", (root_ / "other").string()), "");
+  EXPECT_EQ(std::filesystem::current_path(), root_ / "other");
+  virtual_disk::VirtualDisk disk;
+  Process second(disk, "no", durable_process::start_failing_child);
+  EXPECT_FALSE(second.durability.prepare());
+  std::filesystem::current_path(root_);
+  const auto prepared = second.durability.prepare();
+  EXPECT_TRUE(prepared) << prepared.error().message;
+}
+
+TEST_F(PreparedDurabilityTest, SwitchesTheLogWithTheOption) {
+  ASSERT_TRUE(process_.durability.prepare());
+  process_.durability.availability.end(Availability::kLoading);
+  EXPECT_EQ(set(process_, "appendonly", "yes"), "");
+  process_.durability.tick();
+  EXPECT_TRUE(process_.durability.log_is_on());
+  EXPECT_NE(set(process_, "dir", (root_ / "other").string()), "") << "the log has its files open";
+  EXPECT_EQ(set(process_, "appendonly", "no"), "");
+  // Once the child has ended that writes its base.
+  for (int i = 0; i < 1000 && process_.durability.log_is_on(); ++i) {
+    process_.durability.tick();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+  EXPECT_FALSE(process_.durability.log_is_on());
 }
 
 }  // namespace

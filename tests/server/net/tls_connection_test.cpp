@@ -95,14 +95,7 @@ class TlsConnectionTest : public ClientsFixture {
     bool has_ended_ = false;
   };
 
-  TlsConnectionTest() {
-    config_.on_change(
-        {OptionId::kTlsPort, OptionId::kTlsReplication, OptionId::kTlsAuthClients,
-         OptionId::kTlsCertFile, OptionId::kTlsKeyFile, OptionId::kTlsKeyFilePass,
-         OptionId::kTlsCaCertFile, OptionId::kTlsDhParamsFile, OptionId::kTlsProtocols,
-         OptionId::kTlsCiphers, OptionId::kTlsCipherSuites},
-        [this] { return tls_.apply(); }, [this] { tls_.revert(); });
-  }
+  TlsConnectionTest() { EXPECT_TRUE(tls_.follow()); }
   void turn_on() {
     ASSERT_EQ(set({"tls-auth-clients", "no", "tls-cert-file", identity_.certificate_file(),
                    "tls-key-file", identity_.key_file(), "tls-ca-cert-file",

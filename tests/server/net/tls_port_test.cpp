@@ -22,12 +22,7 @@ const std::string kHalfHello("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11)
 
 class TlsPortTest : public ListenerFixture {
  protected:
-  TlsPortTest() {
-    config_.on_change(
-        {OptionId::kTlsPort, OptionId::kTlsCertFile, OptionId::kTlsKeyFile,
-         OptionId::kTlsCaCertFile, OptionId::kTlsAuthClients},
-        [this] { return tls_.apply(); }, [this] { tls_.revert(); });
-  }
+  TlsPortTest() { EXPECT_TRUE(tls_.follow()); }
   void serve_tls(const std::string& auth_clients, const TlsAuthority::Identity& identity) {
     const auto set =
         config_.set(std::vector<NamedValue>{{"tls-auth-clients", auth_clients},

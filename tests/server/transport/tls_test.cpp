@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "server/config/config.h"
+#include "tests/support/set_option.h"
 #include "tests/support/tls_identity.h"
 
 namespace server {
@@ -41,6 +42,27 @@ TEST_F(TlsTest, NothingIsReadBeforeItIsNeeded) {
   EXPECT_FALSE(set({{"tls-port", "1"}}));
   EXPECT_EQ(tls_.server_context(), nullptr);
   EXPECT_EQ(config_.integer(OptionId::kTlsPort), 0);
+}
+
+TEST_F(TlsTest, FollowsItsOptionsFromTheStart) {
+  Config config;
+  Tls tls(config);
+  ASSERT_TRUE(tls.follow());
+  EXPECT_EQ(tls.server_context(), nullptr);
+  const std::vector<NamedValue> files = {{"tls-cert-file", identity_.certificate_file()},
+                                         {"tls-key-file", identity_.key_file()},
+                                         {"tls-auth-clients", "no"}};
+  EXPECT_TRUE(config.set(files));
+  EXPECT_EQ(tls.server_context(), nullptr) << "nothing needs it";
+  EXPECT_TRUE(config.set(std::vector<NamedValue>{{"tls-port", "1"}}));
+  EXPECT_NE(tls.server_context(), nullptr);
+  EXPECT_FALSE(config.set(std::vector<NamedValue>{{"tls-ciphers", "none-such"}}));
+  EXPECT_NE(tls.server_context(), nullptr);
+  // One that starts with them has them at once, or says that it cannot.
+  Config later;
+  set_option(later, OptionId::kTlsPort, "1");
+  EXPECT_EQ(Tls(later).follow().error().message,
+            "Failed to configure TLS. Check logs for more info.");
 }
 
 TEST_F(TlsTest, OptionsThatChangeTogetherAreAppliedOnce) {

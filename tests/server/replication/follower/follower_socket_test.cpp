@@ -89,7 +89,7 @@ TEST_F(FollowerSocketTest, ANameThatNobodyHasIsAnErrorWithTheName) {
 }
 
 TEST_F(FollowerSocketTest, WithoutSettingsThereIsNoEncryption) {
-  const Config config;
+  Config config;
   const Tls tls(config);
   const auto connected = socket_.connect({"127.0.0.1", listener_.port(), &tls}, kPatienceMs);
   ASSERT_FALSE(connected);

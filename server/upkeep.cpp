@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#include "server/upkeep.h"
+
+#include <array>
+#include <utility>
+
+#include "core/clock.h"
+#include "core/keyspace/keyspace.h"
+#include "persistence/journal.h"
+#include "server/dispatch/pause_gate.h"
+#include "server/dispatch/permissions.h"
+#include "server/process/memory_monitor.h"
+#include "server/pubsub/key_events.h"
+#include "server/pubsub/tracking.h"
+#include "server/session/observer.h"
+
+namespace server {
+namespace {
+
+// Of the keys remembered above tracking-table-max-keys, in one tick.
+constexpr size_t kTrimmedKeysMax = 10'000;
+
+}  // namespace
+
+Upkeep::Upkeep(Services& services, OwnExpiries& own_expiries, Post post, uint64_t seed)
+    : services_(services),
+      eviction_(
+          {services.config, services.clock, services.keyspace, services.reclaimer, services.state,
+           [this] { return services_.pause.holds_back(kWrite, services_.clock.wall_ms()); },
+           [this](unsigned database, std::string_view key) {
+             on_gone(KeyEvent::kEvicted, database, key);
+           },
+           [this](int64_t duration_ms) {
+             services_.observer.note_event("eviction-cycle", duration_ms);
+           },
+           std::move(post), services.memory, services.gauges},
+          seed),
+      expiry_({services.config, services.clock, services.keyspace, services.state, services.pause,
+               own_expiries, services.gauges}),
+      windows_({services.clock, services.keyspace, services.reclaimer, services.journal,
+                services.state, services.pause, [this](unsigned database, std::string_view key) {
+                  tell_listeners(KeyEvent::kBloomTurn, database, key);
+                }}) {
+  services_.keyspace.set_hooks(
+      [this](unsigned database, std::string_view key) {
+        on_gone(KeyEvent::kExpired, database, key);
+      },
+      [this] { services_.tracking.invalidate_all(); });
+  services_.memory.set_room_maker(&eviction_);
+}
+
+Upkeep::~Upkeep() {
+  services_.memory.set_room_maker(nullptr);
+  services_.keyspace.set_hooks({});
+}
+
+void Upkeep::on_gone(KeyEvent event, unsigned database, std::string_view key) {
+  services_.journal.append(database, std::array<std::string_view, 2>{"DEL", key});
+  tell_listeners(event, database, key);
+}
+
+void Upkeep::tell_listeners(KeyEvent event, unsigned database, std::string_view key) {
+  services_.key_events.tell(event, database, key);
+  if (services_.state.listeners.has(ChangeListeners::kTracking)) {
+    services_.tracking.invalidate({key, services_.keyspace.ref(key).hash}, {});
+  }
+}
+
+void Upkeep::tick() {
+  const int64_t began_us = services_.clock.monotonic_us();
+  expiry_.tick();
+  services_.observer.note_event("expire-cycle", (services_.clock.monotonic_us() - began_us) / 1000);
+  services_.tracking.trim(kTrimmedKeysMax);
+  eviction_.tick();
+  windows_.tick();
+}
+
+}  // namespace server

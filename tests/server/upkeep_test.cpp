@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+#include "server/upkeep.h"
+
+#include <gmock/gmock.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "server/process/allocator.h"
+#include "tests/support/command_test.h"
+
+namespace server {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class UpkeepTest : public CommandTest {
+ protected:
+  UpkeepTest() {
+    journal_.set_active(true);
+    key_events_.choose(~uint32_t{0});
+    pubsub_.subscribe(SubscriptionKind::kPattern, "__keyevent@*", {1000, 0});
+  }
+  std::string journalled() {
+    std::string taken;
+    journal_.take(taken);
+    return taken;
+  }
+  // What subscribers will hear of events.
+  std::string told() {
+    std::string heads;
+    while (const auto delivery = pubsub_.take(0)) {
+      if (delivery->message != nullptr) heads += delivery->message->head;
+    }
+    return heads;
+  }
+
+  std::function<void()> posted_;
+  std::unique_ptr<Upkeep> upkeep_ = std::make_unique<Upkeep>(
+      services_, replication_.own_expiries(),
+      [this](std::function<void()> task) { posted_ = std::move(task); }, 1);
+};
+
+TEST_F(UpkeepTest, ExpiredKeysGoAndAreToldOf) {
+  run({"SET", "k", "v", "PX", "10"});
+  run({"SET", "stays", "v"});
+  journalled();
+  told();
+  upkeep_->tick();
+  EXPECT_EQ(journalled(), "");
+  advance_ms(11);
+  upkeep_->tick();
+  EXPECT_THAT(journalled(), HasSubstr("DEL\r\n$1\r\nk\r\n"));
+  EXPECT_THAT(told(), HasSubstr("expired"));
+  EXPECT_EQ(run({"DBSIZE"}), integer(1));
+}
+
+TEST_F(UpkeepTest, AKeyThatACommandFindsExpiredIsToldOfToo) {
+  run({"SET", "k", "v", "PX", "10"});
+  journalled();
+  told();
+  advance_ms(11);
+  EXPECT_EQ(run({"GET", "k"}), kNull);
+  EXPECT_THAT(journalled(), HasSubstr("DEL\r\n$1\r\nk\r\n"));
+  EXPECT_THAT(told(), HasSubstr("expired"));
+}
+
+TEST_F(UpkeepTest, EvictionKeepsALoweredLimit) {
+  for (int i = 0; i < 200; ++i) run({"SET", "k" + std::to_string(i), std::string(1100, 'v')});
+  ASSERT_EQ(run({"CONFIG", "SET", "maxmemory-policy", "allkeys-random"}), kOk);
+  journalled();
+  told();
+  flush_thread_cache();
+  memory_.set_limit(memory_.refresh() - 50'000);
+  upkeep_->tick();
+  for (int i = 0; i < 1000 && posted_; ++i) std::exchange(posted_, nullptr)();
+  EXPECT_THAT(journalled(), HasSubstr("DEL\r\n"));
+  EXPECT_THAT(told(), HasSubstr("evicted"));
+  EXPECT_NE(run({"DBSIZE"}), integer(200));
+}
+
+TEST_F(UpkeepTest, CommandsGetTheirRoomFromIt) {
+  for (int i = 0; i < 200; ++i) run({"SET", "k" + std::to_string(i), std::string(1100, 'v')});
+  flush_thread_cache();
+  memory_.set_limit(memory_.refresh());
+  EXPECT_THAT(run({"SET", "new", std::string(20'000, 'v')}), HasSubstr("OOM"));
+  ASSERT_EQ(run({"CONFIG", "SET", "maxmemory-policy", "allkeys-random"}), kOk);
+  EXPECT_EQ(run({"SET", "new", std::string(20'000, 'v')}), kOk);
+}
+
+TEST_F(UpkeepTest, WindowsTurn) {
+  run({"BF.RESERVE", "w", "0.01", "400", "WINDOW", "10"});
+  run({"BF.ADD", "w", "a"});
+  journalled();
+  told();
+  advance_ms(2500);
+  upkeep_->tick();
+  EXPECT_THAT(journalled(), HasSubstr("BF.TURN"));
+  EXPECT_THAT(told(), HasSubstr("bloom.turn"));
+}
+
+TEST_F(UpkeepTest, TrackedKeysAreToldOfAndTrimmed) {
+  run({"HELLO", "3"});
+  ASSERT_EQ(run({"CLIENT", "TRACKING", "ON"}), kOk);
+  run({"SET", "k", "v", "PX", "10"});
+  run({"GET", "k"});
+  run({"GET", "second"});
+  ASSERT_EQ(state_.tracking.keys.load(), 2u);
+  advance_ms(11);
+  upkeep_->tick();
+  EXPECT_EQ(state_.tracking.keys.load(), 1u);
+  run({"GET", "third"});
+  tracking_.set_limit(1);
+  upkeep_->tick();
+  EXPECT_EQ(state_.tracking.keys.load(), 1u);
+  run({"FLUSHALL"});
+  EXPECT_EQ(state_.tracking.keys.load(), 0u);
+}
+
+TEST_F(UpkeepTest, NothingIsLeftOfItAfterItsEnd) {
+  run({"SET", "k", "v", "PX", "10"});
+  journalled();
+  upkeep_.reset();
+  advance_ms(11);
+  EXPECT_EQ(run({"GET", "k"}), kNull);
+  EXPECT_THAT(journalled(), Not(HasSubstr("DEL")));
+  ASSERT_EQ(run({"CONFIG", "SET", "maxmemory-policy", "allkeys-random"}), kOk);
+  memory_.set_limit(1);
+  EXPECT_THAT(run({"SET", "new", "v"}), HasSubstr("OOM"));
+}
+
+}  // namespace
+}  // namespace server
