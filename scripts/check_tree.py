@@ -50,8 +50,8 @@ LAYERS = {
     "server": (PRODUCT_FOLDERS, ("",)),
 }
 ASIO_ALLOWED = (
-    "server/net/", "server/admin/", "server/cluster/etcd_", "server/cluster/node/",
-    "server/cluster/tool/", "server/server.", "server/main.cpp",
+    "server/loop/", "server/net/", "server/listener/", "server/admin/", "server/cluster/etcd_",
+    "server/cluster/node/", "server/cluster/tool/", "server/server.", "server/main.cpp",
 )  # fmt: skip
 ASIO = re.compile(r"boost/(asio|beast)\b")
 

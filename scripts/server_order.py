@@ -31,7 +31,9 @@ ORDER = (
     "commands/server/info",
     "commands/server",
     "commands/connection",
+    "loop",
     "net",
+    "listener",
     "admin",
 )
 # Of server/, commands on data may include these, and the commands on data before them: what the

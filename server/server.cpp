@@ -34,9 +34,9 @@
 #include "server/durability/log/log_listener.h"
 #include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
+#include "server/listener/listener.h"
 #include "server/net/connection.h"
 #include "server/net/io_threads.h"
-#include "server/net/listener.h"
 #include "server/net/message_delivery.h"
 #include "server/net/periodic.h"
 #include "server/process/crash/crash_log.h"
@@ -258,7 +258,7 @@ void Server::Parts::wake_for_monitors(size_t thread_index) {
 }
 
 void Server::Parts::tick() {
-  listener.end_late_handshakes();
+  listener.clients().end_late_handshakes();
   memory.measure_available();
   follower.drive_failover();
   shutdown.look();

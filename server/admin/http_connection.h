@@ -19,7 +19,7 @@
 
 #include "server/admin/access.h"
 #include "server/admin/request_reader.h"
-#include "server/net/asio_types.h"
+#include "server/loop/asio_types.h"
 #include "server/transport/stream.h"
 
 namespace server::admin {

@@ -15,7 +15,7 @@
 
 #include "protocol/output_buffer.h"
 #include "protocol/reply_writer.h"
-#include "server/net/reply_gate.h"
+#include "server/loop/reply_gate.h"
 #include "server/process/statistics.h"
 #include "server/session/output_limit.h"
 #include "server/transport/stream.h"

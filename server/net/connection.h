@@ -19,7 +19,7 @@
 #include "protocol/request_parser.h"
 #include "server/commands/services.h"
 #include "server/dispatch/dispatcher.h"
-#include "server/net/asio_types.h"
+#include "server/loop/asio_types.h"
 #include "server/net/client_input.h"
 #include "server/net/client_output.h"
 #include "server/net/io_threads.h"

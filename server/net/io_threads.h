@@ -16,13 +16,13 @@
 #include <vector>
 
 #include "server/durability/log/reply_log.h"
-#include "server/net/asio_types.h"
+#include "server/loop/asio_types.h"
 #include "server/net/connections.h"
-#include "server/net/event_loop.h"
-#include "server/net/loop_waker.h"
-#include "server/net/processor_share.h"
-#include "server/net/reply_gate.h"
-#include "server/net/socket_set.h"
+#include "server/loop/event_loop.h"
+#include "server/loop/loop_waker.h"
+#include "server/loop/processor_share.h"
+#include "server/loop/reply_gate.h"
+#include "server/loop/socket_set.h"
 
 namespace server::net {
 

@@ -72,7 +72,7 @@ class CheckTreeTest(unittest.TestCase):
             name: HEADER
             for name in (
                 "core/clock.h", "core/number.h", "protocol/limits.h", "persistence/file.h",
-                "server/server.h", "server/config.h", "server/net/listener.h",
+                "server/server.h", "server/config.h", "server/listener/listener.h",
                 "server/replication/leader.h", "server/commands/command.h", "tests/helper.h",
             )
         }  # fmt: skip
@@ -93,7 +93,7 @@ class CheckTreeTest(unittest.TestCase):
         self.assert_include("tests/a.cpp", '"server/config.h"', refused=None)
 
     def test_libraries_of_a_layer(self):
-        self.assert_include("core/a.cpp", "<boost/asio.hpp>", refused="Asio only in server/net/")
+        self.assert_include("core/a.cpp", "<boost/asio.hpp>", refused="Asio only in server/loop/")
         self.assert_include("core/a.cpp", "<boost/json.hpp>", refused="not on the list of core/")
         self.assert_include("core/a.cpp", "<sys/socket.h>", refused="further up")
         self.assert_include("core/a.cpp", "<spdlog/spdlog.h>", refused="not on the list of core/")
@@ -114,7 +114,7 @@ class CheckTreeTest(unittest.TestCase):
 
     def test_layers_inside_the_server(self):
         self.assert_inside(
-            "server/commands/a.cpp", "server/net/listener.h", refused="net/ stands above commands"
+            "server/commands/a.cpp", "server/net/connection.h", refused="net/ stands above commands"
         )
         self.assert_inside(
             "server/replication/stream/a.cpp", "server/commands/command.h", refused="stands above"
@@ -127,7 +127,7 @@ class CheckTreeTest(unittest.TestCase):
         )
         self.assert_inside("server/commands/a.cpp", "server/config/config.h", refused=None)
         self.assert_inside("server/main.cpp", "server/server.h", refused=None)
-        self.assert_inside("server/server.cpp", "server/net/listener.h", refused=None)
+        self.assert_inside("server/server.cpp", "server/listener/listener.h", refused=None)
 
     def test_the_order_of_all_folders_of_the_server(self):
         folders = [f"server/{folder}" for folder in server_order.ORDER]

@@ -18,7 +18,7 @@
 #include <boost/asio/posix/basic_stream_descriptor.hpp>
 #include <cstdint>
 
-#include "server/net/asio_types.h"
+#include "server/loop/asio_types.h"
 
 namespace server::net {
 

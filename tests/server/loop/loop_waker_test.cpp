@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/net/loop_waker.h"
+#include "server/loop/loop_waker.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/net/reply_gate.h"
+#include "server/loop/reply_gate.h"
 
 #include <algorithm>
 #include <string>

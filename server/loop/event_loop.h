@@ -12,7 +12,7 @@
 #include <functional>
 #include <utility>
 
-#include "server/net/asio_types.h"
+#include "server/loop/asio_types.h"
 
 namespace server::net {
 

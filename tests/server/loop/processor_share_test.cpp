@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/net/processor_share.h"
+#include "server/loop/processor_share.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 #include <functional>
 #include <utility>
 
-#include "server/net/event_loop.h"
+#include "server/loop/event_loop.h"
 
 namespace server::net {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The gate with a log and clients that are imagined: no sockets, no files.
-#include "server/net/reply_gate.h"
+#include "server/loop/reply_gate.h"
 
 #include <gtest/gtest.h>
 

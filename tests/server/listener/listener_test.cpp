@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/net/listener.h"
+#include "server/listener/listener.h"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
-#include <thread>
 
 #include "tests/support/listener_fixture.h"
 #include "tests/support/set_option.h"
@@ -131,52 +130,6 @@ TEST_F(ListenerTest, OnlyASocketIsRemovedFromThePath) {
 TEST_F(ListenerTest, APathThatIsTooLongIsNamed) {
   config_.replace(OptionId::kUnixSocket, directory_ + "/" + std::string(200, 'x'));
   EXPECT_THAT(error_of_open(), HasSubstr("Unix socket path is too long"));
-}
-
-TEST_F(ListenerTest, WhoIsOneTooManyIsToldAndCounted) {
-  // Those that the fixture has are clients, too.
-  set_option(config_, OptionId::kMaxClients, std::to_string(clients_.count() + 1));
-  serve();
-  const Caller first;
-  ASSERT_TRUE(first.call("127.0.0.1", port_));
-  EXPECT_EQ(first.ask("PING"), "+PONG\r\n");
-  const Caller second;
-  ASSERT_TRUE(second.call("127.0.0.1", port_));
-  EXPECT_EQ(second.hear(), "-ERR max number of clients reached\r\n");
-  EXPECT_EQ(second.hear(), "") << "and let go";
-}
-
-TEST_F(ListenerTest, APlaceThatIsLeftIsGivenToAnother) {
-  const size_t others = clients_.count();
-  set_option(config_, OptionId::kMaxClients, std::to_string(others + 1));
-  serve();
-  {
-    const Caller first;
-    ASSERT_TRUE(first.call("127.0.0.1", port_));
-    EXPECT_EQ(first.ask("PING"), "+PONG\r\n");
-  }
-  while (clients_.count() > others) std::this_thread::yield();
-  EXPECT_TRUE(answers("127.0.0.1", port_));
-}
-
-TEST_F(ListenerTest, NewClientsMustLogInWhereAPasswordIsAsked) {
-  users_.set_default_password("secret");
-  serve();
-  const Caller caller;
-  ASSERT_TRUE(caller.call("127.0.0.1", port_));
-  EXPECT_THAT(caller.ask("PING"), StartsWith("-NOAUTH"));
-  EXPECT_EQ(caller.ask("AUTH secret"), "+OK\r\n");
-}
-
-TEST_F(ListenerTest, SessionsKnowBothEndsOfTheirSocket) {
-  serve();
-  const Caller caller;
-  ASSERT_TRUE(caller.call("127.0.0.1", port_));
-  EXPECT_EQ(caller.ask("PING"), "+PONG\r\n");
-  const auto session = clients_.list().back();
-  EXPECT_THAT(session->address, StartsWith("127.0.0.1:"));
-  EXPECT_EQ(session->local_address, "127.0.0.1:" + std::to_string(port_));
-  EXPECT_FALSE(session->is_unix_socket);
 }
 
 }  // namespace

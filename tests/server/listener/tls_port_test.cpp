@@ -148,7 +148,7 @@ TEST_F(TlsPortTest, AHandshakeHasTenSeconds) {
   const auto slow = hold(1, kHalfHello);
   EXPECT_TRUE(is_served()) << "accepted after the slow one";
   advance_ms(10'001);
-  io_.at(0).loop.post([this] { listener_.end_late_handshakes(); });
+  io_.at(0).loop.post([this] { listener_.clients().end_late_handshakes(); });
   // A byte now and then is no excuse.
   slow[0]->send("x");
   EXPECT_EQ(slow[0]->hear(), "");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/net/event_loop.h"
+#include "server/loop/event_loop.h"
 
 #include <gtest/gtest.h>
 

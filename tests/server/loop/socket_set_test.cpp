@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/net/socket_set.h"
+#include "server/loop/socket_set.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/net/handshakes.h"
+#include "server/listener/handshakes.h"
 
 #include <gtest/gtest.h>
 

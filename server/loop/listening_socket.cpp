@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+#include "server/loop/listening_socket.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ip/v6_only.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "server/process/log.h"
+
+namespace server::net {
+namespace {
+
+namespace ip = asio::ip;
+
+constexpr auto kPause = std::chrono::milliseconds(100);
+
+}  // namespace
+
+ListeningSocket::Opened ListeningSocket::open_tcp(asio::io_context& context,
+                                                  const std::string& address, uint16_t port,
+                                                  int backlog) {
+  const bool is_any = address == "*" || address == "::*";
+  const auto flags = ip::tcp::resolver::passive | ip::tcp::resolver::numeric_service;
+  const std::string service = std::to_string(port);
+  ip::basic_resolver<ip::tcp, Executor> resolver(context);
+  ErrorCode error;
+  const auto found = is_any ? resolver.resolve(address == "*" ? ip::tcp::v4() : ip::tcp::v6(), "",
+                                               service, flags, error)
+                            : resolver.resolve(address, service, flags, error);
+  if (error) {
+    return core::Error{
+        fmt::format("Could not resolve bind address '{}': {}", address, error.message())};
+  }
+  const ip::tcp::endpoint where = found.begin()->endpoint();
+  auto socket = std::make_shared<ListeningSocket>(context);
+  Acceptor& acceptor = socket->acceptor_;
+  acceptor.open(where.protocol(), error);
+  // Options that the system refuses are no reason to end.
+  ErrorCode ignored;
+  if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), ignored);
+  if (!error && where.address().is_v6()) acceptor.set_option(ip::v6_only(true), ignored);
+  if (!error) acceptor.bind(where, error);
+  auto opened = socket->listen(backlog, error);
+  if (opened) return opened;
+  return core::Error{fmt::format("Could not create server TCP listening socket {}:{}: {}", address,
+                                 port, opened.error().message)};
+}
+
+ListeningSocket::Opened ListeningSocket::open_unix(asio::io_context& context,
+                                                   const std::string& path, unsigned permissions,
+                                                   int backlog) {
+  if (path.size() >= sizeof(sockaddr_un::sun_path)) {
+    return core::Error{fmt::format("Unix socket path is too long: {}", path)};
+  }
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) ::unlink(path.c_str());
+  auto socket = std::make_shared<ListeningSocket>(context);
+  ErrorCode error;
+  socket->acceptor_.open(asio::local::stream_protocol(), error);
+  // bind() creates the file: the mask keeps its mode from being wider even for a moment.
+  const mode_t old_mask = ::umask(0);
+  ::umask(permissions == 0 ? old_mask : 0777 & ~permissions);
+  if (!error) socket->acceptor_.bind(asio::local::stream_protocol::endpoint(path), error);
+  ::umask(old_mask);
+  if (!error && permissions != 0 && ::chmod(path.c_str(), permissions) != 0) {
+    error = ErrorCode(errno, boost::system::system_category());
+  }
+  auto opened = socket->listen(backlog, error);
+  if (opened) return opened;
+  return core::Error{
+      fmt::format("Failed opening Unix socket {}: {}", path, opened.error().message)};
+}
+
+ListeningSocket::Opened ListeningSocket::listen(int backlog, ErrorCode error) {
+  if (!error) acceptor_.listen(backlog, error);
+  if (!error) acceptor_.native_non_blocking(true, error);
+  if (error) return core::Error{error.message()};
+  // Asio opens sockets that a program started by us would inherit.
+  (void)::fcntl(acceptor_.native_handle(), F_SETFD, FD_CLOEXEC);
+  return shared_from_this();
+}
+
+void ListeningSocket::start(const Handler& handler) {
+  const std::scoped_lock lock(mutex_);
+  handler_ = handler;
+  await();
+}
+
+// `*` and an address on the same port exclude each other; a socket that is shut down keeps its name
+// and can listen again.
+void ListeningSocket::suspend() {
+  const std::scoped_lock lock(mutex_);
+  is_suspended_ = true;
+  ::shutdown(acceptor_.native_handle(), SHUT_RDWR);
+}
+
+core::Result<> ListeningSocket::resume(int backlog) {
+  const std::scoped_lock lock(mutex_);
+  is_suspended_ = false;
+  ErrorCode error;
+  acceptor_.listen(backlog, error);
+  if (error) return core::Error{error.message()};
+  await();
+  return {};
+}
+
+void ListeningSocket::close() {
+  const std::scoped_lock lock(mutex_);
+  ErrorCode ignored;
+  acceptor_.close(ignored);
+  pause_.cancel();
+}
+
+void ListeningSocket::await() {
+  if (handler_.accept == nullptr || !acceptor_.is_open()) return;
+  if (std::exchange(is_awaited_, true)) return;
+  acceptor_.async_wait(Acceptor::wait_read, [self = shared_from_this()](const ErrorCode& error) {
+    const std::scoped_lock lock(self->mutex_);
+    self->is_awaited_ = false;
+    if (error || self->is_suspended_ || !self->acceptor_.is_open()) return;
+    if (self->accept_waiting()) return self->await();
+    // The queue stays readable.
+    self->pause_.expires_after(kPause);
+    self->pause_.async_wait([self](const ErrorCode& cancelled) {
+      const std::scoped_lock pause_lock(self->mutex_);
+      if (!cancelled && !self->is_suspended_) self->await();
+    });
+  });
+}
+
+// False when accepting must pause.
+bool ListeningSocket::accept_waiting() {
+  for (int i = 0; i < handler_.accepts_per_round_max; ++i) {
+    if (!handler_.has_room()) return false;
+    const int descriptor =
+        ::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (descriptor >= 0) {
+      handler_.accept(descriptor);
+      continue;
+    }
+    if (errno == EINTR || errno == ECONNABORTED) continue;
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return true;
+    log_warning("Accepting client connection: {}", std::strerror(errno));
+    return false;
+  }
+  return true;
+}
+
+}  // namespace server::net

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+//
+// SocketAddress: the address at one end of a TCP socket.
+//
+// Thread safety: a value.
+// Source: getsockname(2), getpeername(2); RFC 4291, section 2.5.5.2, for IPv4 inside of IPv6.
+#pragma once
+
+#include <boost/asio/ip/tcp.hpp>
+#include <cstdint>
+#include <string>
+
+namespace server::net {
+
+class SocketAddress {
+ public:
+  enum class End : uint8_t { kOwn, kPeer };
+
+  // Zeros when the system tells none, as of a socket of another kind.
+  SocketAddress(int descriptor, End end);
+
+  // "127.0.0.1:50000" or "[::1]:50000".
+  std::string text() const;
+  // Whether it is an address of this machine alone.
+  bool is_loopback() const;
+
+ private:
+  boost::asio::ip::tcp::endpoint endpoint_;
+};
+
+}  // namespace server::net
