@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
 // ClientInput: bytes that one client has sent and that are not executed yet: incomplete commands,
-// and commands that are held back. RequestBatch: the commands among them that are about to run.
+// and commands that are held back.
 //
 // Invariants: for a client that has not logged in, at most kUnknownBytesMax are kept and allocated.
-// Thread safety: none; belongs to one connection, a batch to one thread.
+// Thread safety: none; belongs to one connection.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <vector>
-
-#include "core/release_storage.h"
-#include "server/dispatch/dispatcher.h"
 
 namespace server::net {
 
@@ -39,25 +34,6 @@ class ClientInput {
 
  private:
   std::string kept_;
-};
-
-// The views are into the bytes that the requests were parsed from.
-struct RequestBatch {
-  struct Bounds {
-    size_t words_begin = 0;  // in `words`
-    size_t words_end = 0;
-    size_t end = 0;  // bytes from the start of the batch to the end of this request
-  };
-  std::vector<std::string_view> words;
-  std::array<Bounds, Dispatcher::kLookAheadMax> bounds;
-  std::array<Request, Dispatcher::kLookAheadMax> requests;
-  size_t count = 0;  // of both
-
-  // To be called when the requests are done: a huge one must not hold its megabytes.
-  void release_large() {
-    constexpr size_t kKeptWords = 16384;
-    if (words.capacity() > kKeptWords) core::release_storage(words);
-  }
 };
 
 }  // namespace server::net

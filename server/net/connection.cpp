@@ -18,12 +18,8 @@
 namespace server::net {
 namespace {
 
-// Replies gathered before a write in the midst of a read batch.
-constexpr size_t kReplyBatchBytes = 1 << 20;
 // Unsent replies above which a client's commands wait.
 constexpr size_t kUnsentBytesMax = 32 << 20;
-// Unsent replies to a client that has not logged in.
-constexpr size_t kUnknownReplyBytesMax = size_t{4} << 10;
 
 void publish_query_buffer(Session& session, size_t size_bytes, size_t free_bytes) {
   session.query_buffer_bytes.store(size_bytes, std::memory_order_relaxed);
@@ -51,14 +47,11 @@ Connection::Connection(IoThread& thread, Services& services, std::shared_ptr<Ses
       counters_(services.statistics.thread(thread.index)),
       stream_(stream_of(*session_)),
       output_(*stream_, counters_),
-      dispatcher_(services, counters_, *session_),
-      timer_(thread.context) {
-  apply_parser_limits();
-  parser_.set_authenticated(session_->authenticated);
-}
+      runner_(services, counters_, *session_),
+      timer_(thread.context) {}
 
 Connection::~Connection() {
-  dispatcher_.end_session();
+  runner_.dispatcher().end_session();
   services_.clients.remove(session_->id);
 }
 
@@ -88,15 +81,6 @@ void Connection::on_ready(uint32_t events) {
   if ((events & ends) != 0) return close();
   // A wait for the log is short: that input waits too is told to the kernel only if some comes.
   update_interest();
-}
-
-void Connection::apply_parser_limits() {
-  const int64_t bulk_bytes_max = services_.config.max_bulk_bytes();
-  if (bulk_bytes_max == bulk_bytes_max_) return;
-  bulk_bytes_max_ = bulk_bytes_max;
-  protocol::Limits limits;
-  limits.bulk_size_max_bytes = static_cast<size_t>(bulk_bytes_max);
-  parser_.set_limits(limits);
 }
 
 void Connection::receive() {
@@ -168,93 +152,35 @@ bool Connection::settle() {
   return false;
 }
 
+Connection::State Connection::state_after(RequestRunner::End end) {
+  switch (end) {
+    case RequestRunner::End::kNeedsInput:
+      return State::kReading;
+    case RequestRunner::End::kManyReplies:
+      return State::kRunning;
+    case RequestRunner::End::kHeldBack:
+      return State::kPaused;
+    case RequestRunner::End::kBlocked:
+      return State::kBlocked;
+    case RequestRunner::End::kClosesClient:
+      break;
+  }
+  return State::kClosing;
+}
+
 Connection::State Connection::execute(std::string_view fresh) {
-  if (output_.empty()) unknown_reply_bytes_ = 0;
+  if (output_.empty()) runner_.note_all_sent();
   const std::string_view data = input_.join(fresh);
   const bool is_kept = input_.size() > 0;
   publish_query_buffer(
       *session_, data.size(),
       is_kept ? input_.free_bytes()
               : ClientInput::kReadBytes - std::min(ClientInput::kReadBytes, data.size()));
-  size_t consumed = 0;
-  const State next = execute_complete(data, consumed);
+  const auto [end, consumed] = runner_.run(data, *thread_.batch, thread_.gate);
   input_.keep(data.substr(consumed), session_->authenticated);
   check_input();
   limit_memory();
-  return next;
-}
-
-Connection::State Connection::execute_complete(std::string_view data, size_t& consumed) {
-  using Status = protocol::RequestParser::Status;
-  if (data.empty()) return State::kReading;
-  const int64_t now_ms = services_.clock.wall_ms();
-  session_->last_interaction_ms.store(now_ms, std::memory_order_relaxed);
-  while (true) {
-    const Gathered gathered = gather(data.substr(consumed));
-    size_t executed = 0;
-    const State next = execute_batch(now_ms, executed);
-    thread_.batch->release_large();
-    if (next != State::kReading) {
-      // Requests parsed ahead are parsed again later.
-      parser_.reset();
-      consumed += executed;
-      return next;
-    }
-    consumed += gathered.size_bytes;
-    if (gathered.last == Status::kNeedMore) return State::kReading;
-    if (gathered.last == Status::kError) {
-      // Into a stream no error may come.
-      if (session_->peer == Peer::kReplica) return State::kClosing;
-      protocol::ReplyWriter(thread_.gate.replies(), session_->resp).error(parser_.error());
-      services_.statistics.count_error("ERR");
-      return State::kClosing;
-    }
-  }
-}
-
-Connection::Gathered Connection::gather(std::string_view data) {
-  RequestBatch& batch = *thread_.batch;
-  batch.words.clear();
-  batch.count = 0;
-  apply_parser_limits();
-  Gathered gathered{protocol::RequestParser::Status::kRequest, 0};
-  // A login decides what the next request may be, so until then there is no looking ahead.
-  const size_t requests_max = session_->authenticated ? Dispatcher::kLookAheadMax : 1;
-  do {
-    gathered.last = parser_.parse(data.substr(gathered.size_bytes));
-    gathered.size_bytes += parser_.consumed();
-    if (gathered.last != protocol::RequestParser::Status::kRequest) break;
-    const auto arguments = parser_.arguments();
-    const size_t words_begin = batch.words.size();
-    batch.words.insert(batch.words.end(), arguments.begin(), arguments.end());
-    batch.bounds[batch.count++] = {words_begin, batch.words.size(), gathered.size_bytes};
-  } while (batch.count < requests_max && parser_.arguments_are_in_buffer());
-  return gathered;
-}
-
-Connection::State Connection::execute_batch(int64_t now_ms, size_t& consumed) {
-  RequestBatch& batch = *thread_.batch;
-  ReplyGate& gate = thread_.gate;
-  const auto requests = std::span(batch.requests).first(batch.count);
-  for (size_t i = 0; i < requests.size(); ++i) {
-    const auto& [words_begin, words_end, end] = batch.bounds[i];
-    requests[i] = {.args = {batch.words.data() + words_begin, words_end - words_begin}};
-  }
-  dispatcher_.look_ahead(requests, now_ms);
-  for (size_t i = 0; i < requests.size(); ++i) {
-    const size_t reply_begin = gate.replies().size();
-    const Outcome outcome = dispatcher_.execute(requests[i], now_ms, gate.replies());
-    if (std::exchange(session_->has_written, false)) gate.note_write(reply_begin);
-    if (outcome == Outcome::kHeldBack) return State::kPaused;
-    consumed = batch.bounds[i].end;
-    if (outcome == Outcome::kClose) return State::kClosing;
-    if (!session_->authenticated && owes_too_much(reply_begin)) return State::kClosing;
-    if (outcome == Outcome::kBlocked) return State::kBlocked;
-    if (session_->kill_requested.load(std::memory_order_relaxed)) return State::kClosing;
-    if (gate.fresh().size() >= kReplyBatchBytes) return State::kRunning;
-  }
-  parser_.set_authenticated(session_->authenticated);
-  return State::kReading;
+  return state_after(end);
 }
 
 void Connection::check_input() {
@@ -269,15 +195,6 @@ void Connection::check_input() {
   }
   counters_.query_buffer_disconnections.add();
   close();
-}
-
-bool Connection::owes_too_much(size_t reply_begin) {
-  unknown_reply_bytes_ += thread_.gate.replies().size() - reply_begin;
-  if (unknown_reply_bytes_ <= kUnknownReplyBytesMax) return false;
-  // Not logged: any peer that can connect can cause it.
-  log_verbose("Closing client {} that sends many commands before AUTH", session_->address);
-  counters_.output_buffer_disconnections.add();
-  return true;
 }
 
 void Connection::limit_memory() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Connection: one client. Reads its bytes, executes every complete command in order, and gives the
+// Connection: one client. Reads its bytes, has every complete command run in order, and gives the
 // replies to the thread's gate.
 //
 // A client that does not read its replies is bounded: past 32 MiB of unsent replies the server
@@ -16,13 +16,12 @@
 #include <string>
 #include <string_view>
 
-#include "protocol/request_parser.h"
 #include "server/commands/services.h"
-#include "server/dispatch/dispatcher.h"
 #include "server/loop/asio_types.h"
 #include "server/net/client_input.h"
 #include "server/net/client_output.h"
 #include "server/net/io_threads.h"
+#include "server/net/request_runner.h"
 #include "server/session/session.h"
 #include "server/transport/stream.h"
 
@@ -82,29 +81,16 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   void receive();
   // Closes when more is kept than a client may send for one command.
   void check_input();
-  // Whether a client that has not logged in gets more replies than it may have; the last one begins
-  // at `reply_begin`.
-  bool owes_too_much(size_t reply_begin);
   // Triggers client eviction when this client's memory has grown much.
   void limit_memory();
-  // CONFIG SET reaches clients that are already there.
-  void apply_parser_limits();
 
   // Executes what is buffered and `fresh` and gives the replies to the gate.
   void proceed(std::string_view fresh);
   // Enters the next state after the replies were flushed; true when there may be more to execute.
   bool settle();
-  // These three return the next state.
+  // Runs what is complete; returns the next state.
   State execute(std::string_view fresh);
-  State execute_complete(std::string_view data, size_t& consumed);
-  State execute_batch(int64_t now_ms, size_t& consumed);
-  // Parses the next requests of `data` into the thread's batch. Returns the status that ended the
-  // batch and its size in bytes.
-  struct Gathered {
-    protocol::RequestParser::Status last;
-    size_t size_bytes;
-  };
-  Gathered gather(std::string_view data);
+  static State state_after(RequestRunner::End end);
 
   // Whether the state is this one and the replies before have left.
   bool is_in(State state) const { return state_ == state && !output_.is_held(); }
@@ -125,12 +111,9 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   ThreadStatistics& counters_;
   const std::shared_ptr<Stream> stream_;
   ClientOutput output_;
-  Dispatcher dispatcher_;
-  protocol::RequestParser parser_;
-  int64_t bulk_bytes_max_ = 0;  // the limit that parser_ has
+  RequestRunner runner_;
   ClientInput input_;
   Timer timer_;
-  size_t unknown_reply_bytes_ = 0;    // unsent ones to commands before AUTH
   uint64_t judged_memory_bytes_ = 0;  // when the clients' memory was looked at
   uint32_t interest_ = EPOLLIN;
   State state_ = State::kReading;

@@ -26,7 +26,8 @@ void Connection::wake() {
     output_.keep(news);
     send_unsent();
   }
-  if (session_->kill_requested.load(std::memory_order_acquire) || !dispatcher_.keeps_rights()) {
+  if (session_->kill_requested.load(std::memory_order_acquire) ||
+      !runner_.dispatcher().keeps_rights()) {
     close();
   } else if (is_in(State::kPaused)) {
     timer_.cancel();

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+#include "server/net/request_runner.h"
+
+#include <span>
+#include <utility>
+
+#include "core/clock.h"
+#include "protocol/reply_writer.h"
+#include "server/config/config.h"
+#include "server/dispatch/environment.h"
+#include "server/process/log.h"
+#include "server/process/statistics.h"
+#include "server/session/session.h"
+
+namespace server::net {
+namespace {
+
+// Replies gathered before a write in the midst of a read batch.
+constexpr size_t kReplyBatchBytes = 1 << 20;
+// Unsent replies to a client that has not logged in.
+constexpr size_t kUnknownReplyBytesMax = size_t{4} << 10;
+
+}  // namespace
+
+RequestRunner::RequestRunner(Environment& environment, ThreadStatistics& counters, Session& session)
+    : environment_(environment),
+      counters_(counters),
+      session_(session),
+      dispatcher_(environment, counters, session) {
+  apply_limits();
+  parser_.set_authenticated(session.authenticated);
+}
+
+void RequestRunner::apply_limits() {
+  const int64_t bulk_bytes_max = environment_.config.max_bulk_bytes();
+  if (bulk_bytes_max == bulk_bytes_max_) return;
+  bulk_bytes_max_ = bulk_bytes_max;
+  protocol::Limits limits;
+  limits.bulk_size_max_bytes = static_cast<size_t>(bulk_bytes_max);
+  parser_.set_limits(limits);
+}
+
+RequestRunner::Progress RequestRunner::run(std::string_view data, RequestBatch& batch,
+                                           ReplyGate& gate) {
+  using Status = protocol::RequestParser::Status;
+  if (data.empty()) return {End::kNeedsInput, 0};
+  const int64_t now_ms = environment_.clock.wall_ms();
+  session_.last_interaction_ms.store(now_ms, std::memory_order_relaxed);
+  size_t consumed = 0;
+  while (true) {
+    const Gathered gathered = gather(data.substr(consumed), batch);
+    const Progress executed = execute(batch, now_ms, gate);
+    batch.release_large();
+    if (executed.end != End::kNeedsInput) {
+      // Requests parsed ahead are parsed again later.
+      parser_.reset();
+      return {executed.end, consumed + executed.consumed_bytes};
+    }
+    consumed += gathered.size_bytes;
+    if (gathered.last == Status::kNeedMore) return {End::kNeedsInput, consumed};
+    if (gathered.last == Status::kError) {
+      // Into a stream no error may come.
+      if (session_.peer != Peer::kReplica) {
+        protocol::ReplyWriter(gate.replies(), session_.resp).error(parser_.error());
+        environment_.statistics.count_error("ERR");
+      }
+      return {End::kClosesClient, consumed};
+    }
+  }
+}
+
+RequestRunner::Gathered RequestRunner::gather(std::string_view data, RequestBatch& batch) {
+  batch.words.clear();
+  batch.count = 0;
+  apply_limits();
+  Gathered gathered{protocol::RequestParser::Status::kRequest, 0};
+  const size_t requests_max = session_.authenticated ? Dispatcher::kLookAheadMax : 1;
+  do {
+    gathered.last = parser_.parse(data.substr(gathered.size_bytes));
+    gathered.size_bytes += parser_.consumed();
+    if (gathered.last != protocol::RequestParser::Status::kRequest) break;
+    const auto arguments = parser_.arguments();
+    const size_t words_begin = batch.words.size();
+    batch.words.insert(batch.words.end(), arguments.begin(), arguments.end());
+    batch.bounds[batch.count++] = {words_begin, batch.words.size(), gathered.size_bytes};
+  } while (batch.count < requests_max && parser_.arguments_are_in_buffer());
+  return gathered;
+}
+
+RequestRunner::Progress RequestRunner::execute(RequestBatch& batch, int64_t now_ms,
+                                               ReplyGate& gate) {
+  const auto requests = std::span(batch.requests).first(batch.count);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const auto& [words_begin, words_end, end] = batch.bounds[i];
+    requests[i] = {.args = {batch.words.data() + words_begin, words_end - words_begin}};
+  }
+  dispatcher_.look_ahead(requests, now_ms);
+  size_t consumed = 0;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const size_t reply_begin = gate.replies().size();
+    const Outcome outcome = dispatcher_.execute(requests[i], now_ms, gate.replies());
+    if (std::exchange(session_.has_written, false)) gate.note_write(reply_begin);
+    if (outcome == Outcome::kHeldBack) return {End::kHeldBack, consumed};
+    consumed = batch.bounds[i].end;
+    if (outcome == Outcome::kClose) return {End::kClosesClient, consumed};
+    if (!session_.authenticated && owes_too_much(gate.replies().size() - reply_begin)) {
+      return {End::kClosesClient, consumed};
+    }
+    if (outcome == Outcome::kBlocked) return {End::kBlocked, consumed};
+    if (session_.kill_requested.load(std::memory_order_relaxed)) {
+      return {End::kClosesClient, consumed};
+    }
+    if (gate.fresh().size() >= kReplyBatchBytes) return {End::kManyReplies, consumed};
+  }
+  parser_.set_authenticated(session_.authenticated);
+  return {End::kNeedsInput, consumed};
+}
+
+bool RequestRunner::owes_too_much(size_t reply_bytes) {
+  unknown_reply_bytes_ += reply_bytes;
+  if (unknown_reply_bytes_ <= kUnknownReplyBytesMax) return false;
+  // Not logged: any peer that can connect can cause it.
+  log_verbose("Closing client {} that sends many commands before AUTH", session_.address);
+  counters_.output_buffer_disconnections.add();
+  return true;
+}
+
+}  // namespace server::net

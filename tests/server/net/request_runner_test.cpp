@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+#include "server/net/request_runner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "server/loop/reply_gate.h"
+#include "tests/support/command_test.h"
+#include "tests/support/fake_reply_log.h"
+#include "tests/support/set_option.h"
+
+namespace server::net {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+using End = RequestRunner::End;
+
+class RequestRunnerTest : public CommandTest {
+ protected:
+  // The replies to what is complete of the bytes that were kept and these.
+  std::string feed(std::string_view bytes) {
+    kept_ += bytes;
+    const auto [end, consumed] = runner_.run(kept_, batch_, gate_);
+    EXPECT_LE(consumed, kept_.size());
+    kept_.erase(0, consumed);
+    end_ = end;
+    std::string replies(gate_.fresh());
+    gate_.drop_fresh();
+    return replies;
+  }
+
+  FakeReplyLog log_;
+  ReplyGate gate_{log_, [](bool) {}};
+  Session& session_ = *client_->session;
+  RequestRunner runner_{services_, statistics_.thread(0), session_};
+  RequestBatch batch_;
+  std::string kept_;
+  End end_ = End::kNeedsInput;
+};
+
+const std::string kPipeline =
+    "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$4\r\n1234\r\nGET a\r\n*2\r\n$3\r\nDEL\r\n$1\r\na\r\nPING\r\n";
+const std::string kReplies = "+OK\r\n$4\r\n1234\r\n:1\r\n+PONG\r\n";
+
+TEST_F(RequestRunnerTest, RunsAllThatIsComplete) {
+  EXPECT_EQ(feed(kPipeline + "GET"), kReplies);
+  EXPECT_EQ(end_, End::kNeedsInput);
+  EXPECT_EQ(feed(" a\r\n"), kNull);
+  EXPECT_EQ(kept_, "");
+  EXPECT_EQ(feed(""), "");
+}
+
+TEST_F(RequestRunnerTest, BytesMayComeInAnyParts) {
+  for (size_t cut = 0; cut <= kPipeline.size(); ++cut) {
+    std::string replies = feed(std::string_view(kPipeline).substr(0, cut));
+    replies += feed(std::string_view(kPipeline).substr(cut));
+    EXPECT_EQ(replies, kReplies) << cut;
+    EXPECT_EQ(kept_, "");
+  }
+}
+
+TEST_F(RequestRunnerTest, MoreThanABatchRunsInOrder) {
+  std::string requests;
+  std::string replies;
+  for (size_t i = 1; i <= 3 * Dispatcher::kLookAheadMax + 1; ++i) {
+    requests += "INCR n\r\n";
+    replies += integer(static_cast<int64_t>(i));
+  }
+  EXPECT_EQ(feed(requests), replies);
+}
+
+TEST_F(RequestRunnerTest, WhatIsHeldBackRunsLater) {
+  run({"CLIENT", "PAUSE", "1000", "WRITE"});
+  EXPECT_EQ(feed("PING\r\nSET a 1\r\nPING\r\n"), "+PONG\r\n");
+  EXPECT_EQ(end_, End::kHeldBack);
+  EXPECT_EQ(kept_, "SET a 1\r\nPING\r\n");
+  run({"CLIENT", "UNPAUSE"});
+  EXPECT_EQ(feed(""), "+OK\r\n+PONG\r\n");
+  EXPECT_EQ(end_, End::kNeedsInput);
+}
+
+TEST_F(RequestRunnerTest, BehindABlockedCommandNothingRuns) {
+  EXPECT_EQ(feed("WAIT 1 100\r\nPING\r\n"), "");
+  EXPECT_EQ(end_, End::kBlocked);
+  EXPECT_EQ(kept_, "PING\r\n");
+}
+
+TEST_F(RequestRunnerTest, BehindTheLastCommandNothingRuns) {
+  EXPECT_EQ(feed("QUIT\r\nPING\r\n"), kOk);
+  EXPECT_EQ(end_, End::kClosesClient);
+  session_.kill_requested = true;
+  kept_.clear();
+  EXPECT_EQ(feed("PING\r\nPING\r\n"), "+PONG\r\n");
+  EXPECT_EQ(end_, End::kClosesClient);
+}
+
+TEST_F(RequestRunnerTest, ManyRepliesLeaveFirst) {
+  run({"SET", "a", std::string(600'000, 'x')});
+  EXPECT_EQ(feed("GET a\r\nGET a\r\nGET a\r\n").size(), 2 * bulk(std::string(600'000, 'x')).size());
+  EXPECT_EQ(end_, End::kManyReplies);
+  EXPECT_EQ(kept_, "GET a\r\n");
+}
+
+TEST_F(RequestRunnerTest, WhatIsNoRequestEndsTheClient) {
+  EXPECT_THAT(feed("PING\r\n*1\r\n:1\r\nPING\r\n"),
+              StartsWith("+PONG\r\n-ERR Protocol error: expected '$'"));
+  EXPECT_EQ(end_, End::kClosesClient);
+}
+
+TEST_F(RequestRunnerTest, IntoAReplicasStreamNoErrorComes) {
+  session_.peer = Peer::kReplica;
+  EXPECT_EQ(feed("*1\r\n:1\r\n"), "");
+  EXPECT_EQ(end_, End::kClosesClient);
+}
+
+TEST_F(RequestRunnerTest, ALoginDecidesWhatTheNextRequestMayBe) {
+  users_.set_default_password("secret");
+  session_.authenticated = false;
+  RequestRunner runner(services_, statistics_.thread(0), session_);
+  const std::string big = "$20000\r\n" + std::string(20'000, 'x') + "\r\n";
+  const std::string requests =
+      "*2\r\n$4\r\nAUTH\r\n$6\r\nsecret\r\n*3\r\n$3\r\nSET\r\n$1\r\na\r\n" + big;
+  EXPECT_EQ(runner.run(requests, batch_, gate_).consumed_bytes, requests.size());
+  EXPECT_EQ(gate_.fresh(), "+OK\r\n+OK\r\n");
+  session_.authenticated = false;
+  RequestRunner unknown(services_, statistics_.thread(0), session_);
+  const size_t begin = gate_.fresh().size();
+  EXPECT_EQ(unknown.run("*3\r\n$3\r\nSET\r\n$1\r\na\r\n" + big, batch_, gate_).end,
+            End::kClosesClient);
+  EXPECT_THAT(std::string(gate_.fresh().substr(begin)), HasSubstr("unauthenticated bulk length"));
+}
+
+TEST_F(RequestRunnerTest, AnUnknownClientGetsFewReplies) {
+  users_.set_default_password("secret");
+  session_.authenticated = false;
+  RequestRunner runner(services_, statistics_.thread(0), session_);
+  const auto end_of = [&](int count) {
+    std::string requests;
+    for (int i = 0; i < count; ++i) requests += "GET a\r\n";
+    const End end = runner.run(requests, batch_, gate_).end;
+    gate_.drop_fresh();
+    return end;
+  };
+  EXPECT_EQ(end_of(80), End::kNeedsInput);
+  EXPECT_EQ(end_of(80), End::kClosesClient) << "it has not taken the first ones";
+  runner.note_all_sent();
+  EXPECT_EQ(end_of(80), End::kNeedsInput);
+  EXPECT_EQ(statistics_.total(&ThreadStatistics::output_buffer_disconnections), 1U);
+}
+
+TEST_F(RequestRunnerTest, LimitsReachClientsThatAreThere) {
+  const std::string request = "*2\r\n$3\r\nGET\r\n$2000000\r\n";
+  EXPECT_EQ(feed(request), "");
+  EXPECT_EQ(end_, End::kNeedsInput);
+  set_option(config_, OptionId::kProtoMaxBulkLen, "1048576");
+  EXPECT_EQ(feed(std::string(2'000'000, 'x') + "\r\n" + request),
+            kNull + error("ERR Protocol error: invalid bulk length"))
+      << "from the next request on";
+}
+
+}  // namespace
+}  // namespace server::net
