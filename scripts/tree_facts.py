@@ -8,7 +8,7 @@ compiler, so what macros make is not seen.
 import re
 
 # What puts everything together, and so may include it.
-COMPOSERS = ("server/server.cpp", "server/cluster_host.cpp", "server/main.cpp")
+COMPOSERS = ("server/server.cpp", "server/main.cpp")
 PRODUCT_FOLDERS = ("core", "protocol", "persistence", "server")
 TEST_CASE = re.compile(r"^(?:TEST|TEST_F|TEST_P|TYPED_TEST|TYPED_TEST_P)\(", re.MULTILINE)
 # Cases of a system test that derive from unittest's class have no server: the others do.
