@@ -4,9 +4,13 @@
 // handlers but their behaviour: a word of a command is a key that it touches if the command
 // changes what lies under that name, or if what lies there changes the reply or another key. These
 // words must be those without which a user is refused.
+//
+// A row without a sample is called with made-up words, which suffice where numbers will do.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <set>
 #include <string>
@@ -17,6 +21,7 @@
 namespace server {
 namespace {
 
+using ::testing::IsEmpty;
 using Words = std::vector<std::string>;
 
 // One way to call a command. Its words differ from each other and from the names of other keys.
@@ -133,11 +138,30 @@ const std::vector<Sample> kAnyType = {
     {{"SUNSUBSCRIBE", "k"}, {kText}},
 };
 
-std::vector<Sample> samples() {
-  std::vector<Sample> all = kStrings;
-  all.insert(all.end(), kFilters.begin(), kFilters.end());
-  all.insert(all.end(), kAnyType.begin(), kAnyType.end());
-  return all;
+// These reach keys that they do not name: all of them, or none.
+const std::set<std::string> kNameless = {
+    "keys",   "randomkey", "scan",    "dbsize",  "flushall",       "flushdb",
+    "swapdb", "lolwut",    "bf.scan", "bf.plan", "debug|populate", "function|flush"};
+
+// The shortest call: its keys' names are words, all else are numbers.
+Sample made_up(const RegisteredCommand& command) {
+  const Command& row = *command.row;
+  Sample sample{{}, {kText}};
+  std::string name = command.full_name;
+  if (const size_t bar = name.find('|'); bar != std::string::npos) {
+    sample.command.push_back(name.substr(0, bar));
+    name.erase(0, bar + 1);
+  }
+  sample.command.push_back(name);
+  const int word_count = std::abs(row.arity);
+  for (int i = static_cast<int>(sample.command.size()); i < word_count; ++i) {
+    const bool is_key = std::ranges::any_of(row.keys, [=](const KeyRange& keys) {
+      const int last = keys.last < 0 ? word_count + keys.last : keys.last;
+      return keys.first > 0 && i >= keys.first && i <= last && (i - keys.first) % keys.step == 0;
+    });
+    sample.command.push_back((is_key ? "key" : "") + std::to_string(i));
+  }
+  return sample;
 }
 
 // Of the kinds that may lie under a name; the last one is what the sample makes, if anything.
@@ -233,36 +257,57 @@ class KeyPositionsTest : public CommandTest {
     const std::vector<std::string_view> args(words.begin(), words.end());
     return *registry_->find(args);
   }
+
+  // Of every row with keys, and of those on data, one at least.
+  std::vector<Sample> samples() {
+    std::vector<Sample> all = kStrings;
+    all.insert(all.end(), kFilters.begin(), kFilters.end());
+    all.insert(all.end(), kAnyType.begin(), kAnyType.end());
+    std::set<std::string> sampled;
+    for (const Sample& sample : all) sampled.insert(command_of(sample.command).full_name);
+    for (size_t i = 0; i < registry_->size(); ++i) {
+      const RegisteredCommand& command = registry_->at(i);
+      const bool is_on_data = (command.row->flags & (kWrite | kReadOnly)) != 0;
+      if (command.row->keys[0].first == 0 && !is_on_data) continue;
+      const bool is_nameless = kNameless.contains(command.full_name);
+      EXPECT_FALSE(is_nameless && sampled.contains(command.full_name)) << command.full_name;
+      if (!is_nameless && !sampled.contains(command.full_name)) all.push_back(made_up(command));
+    }
+    return all;
+  }
+
+  // The words of which the row and the behaviour do not say the same.
+  Words disagreements(const Sample& sample) {
+    Words found;
+    const Words words = spelled(sample);
+    const RegisteredCommand& command = command_of(words);
+    EXPECT_TRUE(command.arity_fits(words.size())) << command.full_name;
+    for (size_t i = command.container == nullptr ? 1 : 2; i < words.size(); ++i) {
+      if (needs(command, words, words[i]) != touches(sample, words, words[i])) {
+        found.push_back(sample.command[i]);
+      }
+    }
+    return found;
+  }
 };
 
 TEST_F(KeyPositionsTest, AUserNeedsTheKeysThatTheCommandTouches) {
   for (const Sample& sample : samples()) {
-    const Words words = spelled(sample);
-    const RegisteredCommand& command = command_of(words);
-    ASSERT_TRUE(command.arity_fits(words.size())) << command.full_name;
-    const size_t first = command.container == nullptr ? 1 : 2;
-    for (size_t i = first; i < words.size(); ++i) {
-      EXPECT_EQ(needs(command, words, words[i]), touches(sample, words, words[i]))
-          << command.full_name << ": " << sample.command[i];
-    }
+    EXPECT_THAT(disagreements(sample), IsEmpty())
+        << command_of(sample.command).full_name
+        << ": its row is wrong, or it wants a sample of other words above";
   }
 }
 
-TEST_F(KeyPositionsTest, EveryRowWithKeysHasASample) {
-  std::set<std::string> sampled;
-  for (const Sample& sample : samples()) sampled.insert(command_of(sample.command).full_name);
-  // These reach keys that they do not name: all of them, or none.
-  const std::set<std::string> nameless = {
-      "keys",   "randomkey", "scan",    "dbsize",  "flushall",       "flushdb",
-      "swapdb", "lolwut",    "bf.scan", "bf.plan", "debug|populate", "function|flush"};
-  for (size_t i = 0; i < registry_->size(); ++i) {
-    const Command& row = *registry_->at(i).row;
-    const std::string& name = registry_->at(i).full_name;
-    const bool is_on_data = (row.flags & (kWrite | kReadOnly)) != 0;
-    if (row.keys[0].first != 0 || is_on_data) {
-      EXPECT_NE(sampled.contains(name), nameless.contains(name)) << name;
-    }
+TEST_F(KeyPositionsTest, MadeUpWordsSufficeForMostRows) {
+  for (const char* name : {"get", "append", "setrange", "expire", "bf.add", "bf.card", "del"}) {
+    const Sample sample = made_up(*registry_->find(std::vector<std::string_view>{name}));
+    EXPECT_THAT(disagreements(sample), IsEmpty()) << name;
   }
+  // Of a container, and of a row whose keys are every second word.
+  EXPECT_EQ(made_up(command_of({"MEMORY", "USAGE", "k"})).command,
+            (Words{"memory", "usage", "key2"}));
+  EXPECT_EQ(made_up(command_of({"MSET", "k", "v"})).command, (Words{"mset", "key1", "2"}));
 }
 
 // The test above is worth something only if it can tell.
