@@ -72,6 +72,14 @@ void Journal::append_active(unsigned database, Words words) {
     open_group->commands_.push_back({database, open_group->bytes_.size()});
     return;
   }
+  write(database, words);
+}
+
+bool Journal::has_open_group() {
+  return open_group != nullptr && !open_group->commands_.empty();
+}
+
+void Journal::write(unsigned database, Words words) {
   // Made before the lock is taken, in bytes that this processor has at hand.
   thread_local std::string command;
   command.clear();

@@ -8,7 +8,8 @@
 //           └──► second sink (replicas)
 //
 // Invariants: the order of appends is the order of changes for every key, because the key's lock is
-// held around both. A Group reaches the journal whole or not at all. SELECT precedes a command
+// held around both. A Group reaches the journal whole or not at all, and its keys stay locked until
+// it does. SELECT precedes a command
 // whose database is not that of the one before it, and the first after restate_database().
 // Thread safety: all members may be called from any thread; take() by one at a time.
 // Source: docs/architecture.md, "The journal".
@@ -78,6 +79,12 @@ class Journal {
   void append(unsigned database, Words words) {
     if (is_active()) append_active(database, words);
   }
+  // Not with this thread's Group, but before it: for a key that is unlocked before the Group ends.
+  void append_alone(unsigned database, Words words) {
+    if (is_active()) write(database, words);
+  }
+  // Whether this thread has appended to a Group that has not reached the journal yet.
+  static bool has_open_group();
 
   // Where the stream ends now.
   uint64_t end_offset() const { return end_.load(std::memory_order_acquire); }
@@ -90,6 +97,7 @@ class Journal {
 
  private:
   void append_active(unsigned database, Words words);
+  void write(unsigned database, Words words);
   void append_group(const Group& group);
   // REQUIRES: mutex_.
   void select(unsigned database) {

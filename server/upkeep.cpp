@@ -27,9 +27,7 @@ Upkeep::Upkeep(Services& services, OwnExpiries& own_expiries, Post post, uint64_
       eviction_(
           {services.config, services.clock, services.keyspace, services.reclaimer, services.state,
            [this] { return services_.pause.holds_back(kWrite, services_.clock.wall_ms()); },
-           [this](unsigned database, std::string_view key) {
-             on_gone(KeyEvent::kEvicted, database, key);
-           },
+           [this](unsigned database, std::string_view key) { on_evicted(database, key); },
            [this](int64_t duration_ms) {
              services_.observer.note_event("eviction-cycle", duration_ms);
            },
@@ -42,9 +40,7 @@ Upkeep::Upkeep(Services& services, OwnExpiries& own_expiries, Post post, uint64_
                   tell_listeners(KeyEvent::kBloomTurn, database, key);
                 }}) {
   services_.keyspace.set_hooks(
-      [this](unsigned database, std::string_view key) {
-        on_gone(KeyEvent::kExpired, database, key);
-      },
+      [this](unsigned database, std::string_view key) { on_expired(database, key); },
       [this] { services_.tracking.invalidate_all(); });
   services_.memory.set_room_maker(&eviction_);
 }
@@ -54,9 +50,15 @@ Upkeep::~Upkeep() {
   services_.keyspace.set_hooks({});
 }
 
-void Upkeep::on_gone(KeyEvent event, unsigned database, std::string_view key) {
+void Upkeep::on_expired(unsigned database, std::string_view key) {
   services_.journal.append(database, std::array<std::string_view, 2>{"DEL", key});
-  tell_listeners(event, database, key);
+  tell_listeners(KeyEvent::kExpired, database, key);
+}
+
+void Upkeep::on_evicted(unsigned database, std::string_view key) {
+  // A transaction that needs room evicts keys of others, who may write them again before it ends.
+  services_.journal.append_alone(database, std::array<std::string_view, 2>{"DEL", key});
+  tell_listeners(KeyEvent::kEvicted, database, key);
 }
 
 void Upkeep::tell_listeners(KeyEvent event, unsigned database, std::string_view key) {

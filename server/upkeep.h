@@ -36,8 +36,9 @@ class Upkeep {
   void tick();
 
  private:
-  // REQUIRES for both: the key's lock.
-  void on_gone(KeyEvent event, unsigned database, std::string_view key);
+  // REQUIRES for all: the key's lock.
+  void on_expired(unsigned database, std::string_view key);
+  void on_evicted(unsigned database, std::string_view key);
   void tell_listeners(KeyEvent event, unsigned database, std::string_view key);
 
   Services& services_;

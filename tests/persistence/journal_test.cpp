@@ -97,6 +97,23 @@ TEST(Journal, AGroupWithinAnotherIsPartOfIt) {
   EXPECT_TRUE(taken.ends_with("EXEC\r\n"));
 }
 
+TEST(Journal, WhatIsAppendedAlonePassesTheGroup) {
+  Journal journal;
+  journal.set_active(true);
+  {
+    const Journal::Group group(journal);
+    EXPECT_FALSE(Journal::has_open_group()) << "it has nothing yet";
+    append(journal, 0, {"SET", "a", "1"});
+    EXPECT_TRUE(Journal::has_open_group());
+    journal.append_alone(0, std::array<string_view, 2>{"DEL", "b"});
+    append(journal, 0, {"SET", "c", "1"});
+    EXPECT_EQ(taken(journal), command({"SELECT", "0"}) + command({"DEL", "b"}));
+  }
+  EXPECT_FALSE(Journal::has_open_group());
+  EXPECT_EQ(taken(journal), command({"MULTI"}) + command({"SET", "a", "1"}) +
+                                command({"SET", "c", "1"}) + command({"EXEC"}));
+}
+
 TEST(Journal, LeavesALoneCommandOfAGroupUnwrapped) {
   Journal journal;
   journal.set_active(true);

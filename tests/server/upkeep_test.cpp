@@ -91,6 +91,25 @@ TEST_F(UpkeepTest, CommandsGetTheirRoomFromIt) {
   EXPECT_EQ(run({"SET", "new", std::string(20'000, 'v')}), kOk);
 }
 
+// Another client may write the evicted key again before the transaction ends.
+TEST_F(UpkeepTest, WhatATransactionEvictsIsJournalledBeforeIt) {
+  for (int i = 0; i < 200; ++i) run({"SET", "k" + std::to_string(i), std::string(20'000, 'v')});
+  ASSERT_EQ(run({"CONFIG", "SET", "maxmemory-policy", "allkeys-random"}), kOk);
+  ASSERT_EQ(run({"CONFIG", "SET", "maxmemory-eviction-tenacity", "100"}), kOk);
+  run({"MULTI"});
+  run({"SET", "first", "1"});
+  run({"BF.RESERVE", "f", "0.01", "2000000"});
+  journalled();
+  flush_thread_cache();
+  memory_.set_limit(memory_.refresh() + 500'000);
+  EXPECT_EQ(run({"EXEC"}), array({kOk, kOk}));
+  const std::string bytes = journalled();
+  const size_t begin = bytes.find("MULTI");
+  ASSERT_NE(begin, std::string::npos);
+  EXPECT_THAT(bytes.substr(0, begin), HasSubstr("DEL\r\n"));
+  EXPECT_THAT(bytes.substr(begin), Not(HasSubstr("DEL\r\n")));
+}
+
 TEST_F(UpkeepTest, WindowsTurn) {
   run({"BF.RESERVE", "w", "0.01", "400", "WINDOW", "10"});
   run({"BF.ADD", "w", "a"});
