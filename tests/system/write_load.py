@@ -304,7 +304,7 @@ class Writer:
             step.acked_at is not None and not step.was_refused for step in self.steps[prefix:]
         )
         if missing == 0:
-            self.check_items(connection)
+            self.check_items(connection, self.items_answered_since(lost_since))
         self.items.clear()
         self.window_items.clear()
         self.steps = []
@@ -352,7 +352,14 @@ class Writer:
             lines += ["    " + text for text in touching[-6:]]
         return "\n".join(lines)
 
-    def check_items(self, connection):
+    def items_answered_since(self, since):
+        """Those of windows, which may be lost: a window's count fits any prefix of the steps."""
+        if since is None:
+            return set()
+        late = [s for s in self.steps if s.kind == "bf.insert" and (s.acked_at or 0) >= since]
+        return {item for step in late if is_window(step.key) for item in step.items()}
+
+    def check_items(self, connection, lost):
         """No false negative: all that was acknowledged, unless a DEL in flight took it away."""
         deleted = {s.key for s in self.steps if s.kind == "del" and s.acked_at is None}
         for key, items in self.items.items():
@@ -361,6 +368,7 @@ class Writer:
             if is_window(key):
                 last = set(self.window_items[key][-WINDOW_ITEMS:])
                 items = [item for item in items if item in last]
+            items = [item for item in items if item not in lost]
             if not items:
                 continue
             found = connection.call("BF.MEXISTS", key, *items)
