@@ -56,5 +56,6 @@ inline constexpr std::string_view kReplicationOffsetAux = "repl-offset";
 inline constexpr std::string_view kBloomeryVersionAux = "bloomery-ver";
 // "1": the replication stream behind the snapshot is that of another kind of server.
 inline constexpr std::string_view kForeignStreamAux = "bloomery-foreign-stream";
+inline constexpr std::string_view kAheadAux = "bloomery-ahead";
 
 }  // namespace persistence::rdb

@@ -29,6 +29,7 @@ void RdbStream::header() {
     aux(rdb::kReplicationIdAux, options_.replication->id);
     aux(rdb::kReplicationOffsetAux, fmt::to_string(options_.replication->offset));
     if (options_.replication->is_foreign) aux(rdb::kForeignStreamAux, "1");
+    if (options_.replication->is_ahead) aux(rdb::kAheadAux, "1");
   }
   aux(rdb::kAofBaseAux, options_.is_aof_base ? "1" : "0");
   if (!options_.is_for_others) aux(rdb::kBloomeryVersionAux, BLOOMERY_VERSION);

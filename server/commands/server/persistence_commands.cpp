@@ -32,7 +32,8 @@ void bgsave(Context& ctx) {
     }
     may_wait = true;
   }
-  const auto started = ctx.services.durability.saves().snapshots().start(ctx.locking(), may_wait);
+  SnapshotSaver& saver = ctx.services.durability.saves().snapshots();
+  const auto started = ctx.in_exec ? saver.schedule() : saver.start(may_wait);
   if (!started) return ctx.reply.error(started.error().message);
   ctx.reply.simple(*started == SaveStart::kStarted ? "Background saving started"
                                                    : "Background saving scheduled");
@@ -42,7 +43,8 @@ void bgsave(Context& ctx) {
 void bgrewriteaof(Context& ctx) {
   const auto started = ctx.services.durability.request_rewrite();
   if (!started) return ctx.reply.error(started.error().message);
-  ctx.reply.simple(*started == SaveStart::kStarted
+  // In EXEC it begins behind the transaction.
+  ctx.reply.simple(*started == SaveStart::kStarted && !ctx.in_exec
                        ? "Background append only file rewriting started"
                        : "Background append only file rewriting scheduled");
 }
@@ -121,12 +123,12 @@ void shutdown(Context& ctx) {
   ctx.await(std::make_unique<FailedShutdown>(shutdown));
 }
 
-constexpr uint32_t kSaves = kAdmin | kNoScript | kNoAsyncLoading | kWholeKeyspace;
+constexpr uint32_t kSaves = kAdmin | kNoScript | kNoAsyncLoading;
 
 const Command kPersistenceRows[] = {
     {.name = "save",
      .arity = 1,
-     .flags = kSaves | kNoMulti,
+     .flags = kSaves | kNoMulti | kWholeKeyspace,
      .group = "server",
      .since = "1.0.0",
      .summary = "Saves a snapshot while everybody waits",

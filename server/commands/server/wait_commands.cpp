@@ -51,6 +51,9 @@ std::optional<int64_t> timeout_of(Context& ctx, std::string_view text) {
   return std::nullopt;
 }
 
+constexpr std::string_view kNoLogToWaitFor =
+    "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.";
+
 // The reply to WAIT and WAITAOF: how many replicas have acknowledged what was written before.
 class AwaitedAcks final : public AwaitedReply {
  public:
@@ -62,11 +65,22 @@ class AwaitedAcks final : public AwaitedReply {
   AwaitedAcks(const Services& services, const Wanted& wanted, int64_t timeout_ms)
       : services_(services),
         wanted_(wanted),
+        demotions_(services.replication.demotions()),
         stream_offset_(services.replication.offset()),
         log_offset_(services.journal.end_offset()),
         deadline_us_(timeout_ms > 0 ? services.clock.monotonic_us() + timeout_ms * 1000 : 0) {}
 
   bool try_answer(protocol::ReplyWriter& reply, bool is_late) override {
+    if (services_.replication.demotions() != demotions_) {
+      reply.error(
+          "UNBLOCKED force unblock from blocking operation, instance state changed (master -> "
+          "replica?)");
+      return true;
+    }
+    if (wanted_.is_own_log_synced && !services_.durability.log_is_on()) {
+      reply.error(kNoLogToWaitFor);
+      return true;
+    }
     const Leader& leader = services_.leader;
     const int64_t replicas = wanted_.are_disks_meant ? leader.count_synced(stream_offset_)
                                                      : leader.count_acked(stream_offset_);
@@ -88,6 +102,7 @@ class AwaitedAcks final : public AwaitedReply {
  private:
   const Services& services_;
   const Wanted wanted_;
+  const uint64_t demotions_;  // of when it began: another leader's offsets mean other writes
   const uint64_t stream_offset_;
   const uint64_t log_offset_;  // of the own append log
   const int64_t deadline_us_;
@@ -129,8 +144,7 @@ void waitaof(Context& ctx) {
   const auto timeout_ms = timeout_of(ctx, ctx.args[3]);
   if (!timeout_ms) return;
   if (*local == 1 && !ctx.services.durability.log_is_on()) {
-    return ctx.reply.error(
-        "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.");
+    return ctx.reply.error(kNoLogToWaitFor);
   }
   await_acks(ctx, {.replicas = *count, .is_own_log_synced = *local == 1, .are_disks_meant = true},
              *timeout_ms);

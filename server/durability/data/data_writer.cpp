@@ -26,6 +26,10 @@ core::keyspace::StripeLock DataWriter::lock_stripes(Locking locking) const {
   return parts_.keyspace.lock(locking == Locking::kTake ? kAllStripes : 0, LockMode::kShared);
 }
 
+std::optional<persistence::RdbReplicationInfo> DataWriter::resumable_position() const {
+  return stream_ == nullptr || stream_->has_diverged() ? std::nullopt : stream_->position();
+}
+
 std::optional<persistence::RdbReplicationInfo> DataWriter::position() const {
   return stream_ == nullptr ? std::nullopt : stream_->position();
 }

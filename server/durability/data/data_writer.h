@@ -40,8 +40,10 @@ class DataWriter {
   // Nothing without a stream, or when the caller holds it already.
   [[nodiscard]] std::unique_lock<OrderedMutex> hold_stream(Locking locking) const;
   [[nodiscard]] core::keyspace::StripeLock lock_stripes(Locking locking) const;
-  // REQUIRES: the stream is held.
+  // REQUIRES for both: the stream is held.
   std::optional<persistence::RdbReplicationInfo> position() const;
+  // The same, if a server that starts from these data may go on from there.
+  std::optional<persistence::RdbReplicationInfo> resumable_position() const;
 
   persistence::RdbWriteOptions options(bool is_aof_base) const;
   persistence::AofBaseFormat base_format() const;

@@ -24,6 +24,8 @@ class StreamPosition {
   virtual OrderedMutex& apply_mutex() = 0;
   // Nothing when there is no stream. REQUIRES: see above.
   virtual std::optional<persistence::RdbReplicationInfo> position() const = 0;
+  // Whether the data are not what the stream up to there has made. REQUIRES: the same.
+  virtual bool has_diverged() const = 0;
 
   // Holds the mutex for as long as the result lives, unless the caller has it already.
   [[nodiscard]] std::unique_lock<OrderedMutex> hold(core::keyspace::Locking locking) {

@@ -83,6 +83,7 @@ core::Result<> DataLoader::reload_snapshot(bool saves) {
   if (saves) {
     if (auto saved = saves_.snapshots().save_held(Locking::kTake); !saved) return saved;
   }
+  // What has expired goes as it would have gone: the log and the replicas are told.
   return reload([this] { return server::recover_snapshot(recovery_parts()); });
 }
 
@@ -102,7 +103,7 @@ core::Result<> DataLoader::reload_log() {
 core::Result<> DataLoader::load_for_replica(const std::function<void()>& on_piece) {
   auto parts = recovery_parts();
   parts.on_piece = on_piece;
-  return server::recover_snapshot(parts, core::keyspace::kIgnoreExpiry);
+  return server::recover_snapshot(parts);
 }
 
 }  // namespace server

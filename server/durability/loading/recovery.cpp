@@ -72,7 +72,8 @@ std::optional<persistence::RdbReplicationInfo> position_in(
   const bool is_ours = aux.contains(persistence::rdb::kBloomeryVersionAux);
   return persistence::RdbReplicationInfo{
       *database_value, id->second, *offset_value,
-      !is_ours || aux.contains(persistence::rdb::kForeignStreamAux)};
+      !is_ours || aux.contains(persistence::rdb::kForeignStreamAux),
+      aux.contains(persistence::rdb::kAheadAux)};
 }
 
 class Recovery {
@@ -106,16 +107,17 @@ class Recovery {
     parts_.figures.total_bytes = *size;
     if (auto loaded = load_snapshot(path, now_ms, false); !loaded) return loaded.error();
     recovered.needs_base = true;
-    recovered.position = position_;
+    // A leader without the keys that were left out is no copy of what its replicas have.
+    if (is_replica() || parts_.figures.foreign_keys == 0) recovered.position = position_;
     report_loaded("snapshot");
     return recovered;
   }
 
   // A replica's leader says when keys have expired.
   int64_t expiry_limit_ms() const {
-    const bool is_replica = !parts_.config.text(OptionId::kReplicaOf).empty();
-    return is_replica ? core::keyspace::kIgnoreExpiry : parts_.clock.wall_ms();
+    return is_replica() ? core::keyspace::kIgnoreExpiry : parts_.clock.wall_ms();
   }
+  bool is_replica() const { return !parts_.config.text(OptionId::kReplicaOf).empty(); }
 
  private:
   core::Result<Recovered> run_log(const AofStart& start) {
@@ -350,14 +352,10 @@ class Recovery {
 }  // namespace
 
 core::Result<> recover_snapshot(const RecoveryParts& parts) {
-  return recover_snapshot(parts, parts.clock.wall_ms());
-}
-
-core::Result<> recover_snapshot(const RecoveryParts& parts, int64_t now_ms) {
   parts.figures.started_us = parts.clock.monotonic_us();
   const std::string path = parts.config.text(OptionId::kDbFileName);
   if (!parts.files.exists(path)) return core::Error{"ERR there is no snapshot file"};
-  const auto recovered = Recovery(parts).run_snapshot(path, now_ms);
+  const auto recovered = Recovery(parts).run_snapshot(path, core::keyspace::kIgnoreExpiry);
   if (!recovered) return recovered.error();
   return {};
 }

@@ -64,9 +64,7 @@ struct Recovered {
 };
 
 core::Result<Recovered> recover(const RecoveryParts& parts);
-// The snapshot file alone, which must be there.
+// The snapshot file alone, which must be there, with its expired keys.
 core::Result<> recover_snapshot(const RecoveryParts& parts);
-// As it was at `now_ms`, for expiries; kIgnoreExpiry keeps all keys.
-core::Result<> recover_snapshot(const RecoveryParts& parts, int64_t now_ms);
 
 }  // namespace server

@@ -2,7 +2,9 @@
 #include "server/durability/saves/snapshot_saver.h"
 
 #include <string>
+#include <string_view>
 
+#include "core/bloom/arrays/array_memory.h"
 #include "core/clock.h"
 #include "persistence/files/file_system.h"
 #include "persistence/rdb/rdb_writer.h"
@@ -19,15 +21,21 @@ namespace {
 
 // After a failure, so that a full disk is not asked all the time.
 constexpr int64_t kRetrySaveUs = 5 * core::kSecondUs;
+constexpr std::string_view kIsSavingAlready = "ERR Background save already in progress";
 
 }  // namespace
 
-core::Result<SaveStart> SnapshotSaver::start(Locking locking, bool may_wait) {
+core::Result<SaveStart> SnapshotSaver::schedule() {
+  if (slot_.refuses_children()) return core::Error{std::string(kServerIsEnding)};
+  if (slot_.task() == SaveTask::kSave) return core::Error{std::string(kIsSavingAlready)};
+  is_scheduled_ = true;
+  return SaveStart::kScheduled;
+}
+
+core::Result<SaveStart> SnapshotSaver::start(bool may_wait) {
   if (slot_.refuses_children()) return core::Error{std::string(kServerIsEnding)};
   if (!slot_.claim(SaveTask::kSave)) {
-    if (slot_.task() == SaveTask::kSave) {
-      return core::Error{"ERR Background save already in progress"};
-    }
+    if (slot_.task() == SaveTask::kSave) return core::Error{std::string(kIsSavingAlready)};
     if (!may_wait) {
       return core::Error{
           "ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE SCHEDULE "
@@ -36,7 +44,7 @@ core::Result<SaveStart> SnapshotSaver::start(Locking locking, bool may_wait) {
     is_scheduled_ = true;
     return SaveStart::kScheduled;
   }
-  if (auto forked = fork(locking); !forked) {
+  if (auto forked = fork(); !forked) {
     history_.note_no_child();
     parts_.state.availability.begin(Availability::kSnapshotFailed);
     slot_.release();
@@ -45,11 +53,11 @@ core::Result<SaveStart> SnapshotSaver::start(Locking locking, bool may_wait) {
   return SaveStart::kStarted;
 }
 
-core::Result<> SnapshotSaver::fork(Locking locking) {
-  const auto stream = writer_.hold_stream(locking);
-  const auto stripes = writer_.lock_stripes(locking);
+core::Result<> SnapshotSaver::fork() {
+  const auto stream = writer_.hold_stream(Locking::kTake);
+  const auto stripes = writer_.lock_stripes(Locking::kTake);
   auto options = writer_.options(false);
-  options.replication = writer_.position();
+  options.replication = writer_.resumable_position();
   bool is_exact = options.replication && options.replication->is_foreign;
   if (is_exact && !slot_.exact_child_fits()) {
     is_exact = false;
@@ -57,6 +65,9 @@ core::Result<> SnapshotSaver::fork(Locking locking) {
     log_notice(
         "The snapshot will not say where in the leader's stream it stands: too little "
         "memory is free to copy all filters");
+  }
+  if (options.replication && !is_exact) {
+    options.replication->is_ahead = core::bloom::ArrayMemory::of_process().reserved_bytes() > 0;
   }
   const auto work = [&, place = writer_.snapshot_place()](SaveFigures& figures) {
     options.on_progress = report_to(figures);
@@ -66,9 +77,7 @@ core::Result<> SnapshotSaver::fork(Locking locking) {
 }
 
 core::Result<> SnapshotSaver::save(Locking locking) {
-  if (!slot_.claim(SaveTask::kSave)) {
-    return core::Error{"ERR Background save already in progress"};
-  }
+  if (!slot_.claim(SaveTask::kSave)) return core::Error{std::string(kIsSavingAlready)};
   auto saved = save_claimed(locking);
   slot_.release();
   return saved;
@@ -85,7 +94,7 @@ core::Result<> SnapshotSaver::save_held(Locking locking) {
   {
     const auto stripes = writer_.lock_stripes(locking);
     auto options = writer_.options(false);
-    options.replication = writer_.position();
+    options.replication = writer_.resumable_position();
     saved = writer_.write_snapshot(writer_.snapshot_place(), options);
   }
   history_.note_saved_here(saved.has_value());
@@ -121,7 +130,7 @@ void SnapshotSaver::finish(const SaveEnd& end) {
 void SnapshotSaver::start_if_due() {
   const int64_t now_us = parts_.clock.monotonic_us();
   if (is_scheduled_.exchange(false) || (now_us >= next_us_ && is_due())) {
-    if (!start(Locking::kTake, false)) next_us_ = now_us + kRetrySaveUs;
+    if (!start(false)) next_us_ = now_us + kRetrySaveUs;
   }
 }
 

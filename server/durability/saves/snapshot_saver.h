@@ -30,8 +30,11 @@ class SnapshotSaver {
   SnapshotSaver(const DataParts& parts, const DataWriter& writer, SaveSlot& slot)
       : parts_(parts), writer_(writer), slot_(slot) {}
 
-  // BGSAVE: forks a child, or notes that one is wanted when another task ends.
-  core::Result<SaveStart> start(Locking locking, bool may_wait);
+  // BGSAVE: forks a child, or notes that one is wanted when another task ends. REQUIRES: the caller
+  // holds no stripe.
+  core::Result<SaveStart> start(bool may_wait);
+  // In EXEC, whose writes have not reached the stream: notes that one is wanted.
+  core::Result<SaveStart> schedule();
   // Forks one that is scheduled, or that a save point asks for.
   void start_if_due();
   // Its child has ended. REQUIRES: the task is claimed.
@@ -51,7 +54,7 @@ class SnapshotSaver {
   uint64_t changes_since_save() const;
 
  private:
-  core::Result<> fork(Locking locking);
+  core::Result<> fork();
   bool is_due() const;
 
   const DataParts parts_;

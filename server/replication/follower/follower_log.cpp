@@ -17,7 +17,8 @@ core::Result<> FollowerLog::takes_more() const {
 }
 
 void FollowerLog::begin(int64_t offset) {
-  synced_offset_ = offset;
+  synced_offset_ = 0;
+  unsynced_.assign(1, {offset, durability_.log_end()});
 }
 
 void FollowerLog::note_applied(int64_t offset) {

@@ -23,11 +23,13 @@ class FollowerLog {
 
   // Errors: the log cannot take more writes now.
   core::Result<> takes_more() const;
-  // The stream goes on behind `offset`, which the data that is there counts as synced.
+  // The stream goes on behind `offset`. What was applied before is synced when all that the own log
+  // holds now is.
   void begin(int64_t offset);
   // All up to `offset` has been applied, and is in the journal: asks the log to write it.
   void note_applied(int64_t offset);
-  // Up to where the applied stream is on the disk; -1 when there is no log that brings it back.
+  // Up to where the applied stream is on the disk, 0 while that is not known; -1 when there is no
+  // log that brings it back.
   int64_t synced_offset();
 
  private:

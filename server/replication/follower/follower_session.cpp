@@ -81,7 +81,7 @@ FollowerProtocol::Request FollowerSession::request_of(const Target& target) cons
   request.cluster_node = parts_.replication.cluster_place().node_id;
   request.timeout_us = config.integer(OptionId::kReplTimeout) * core::kSecondUs;
   const std::scoped_lock lock(parts_.replication.apply_mutex());
-  if (parts_.replication.has_own_changes()) return request;
+  if (parts_.replication.has_diverged()) return request;
   request.id = parts_.replication.ids().id;
   request.offset = static_cast<int64_t>(parts_.replication.offset());
   return request;
@@ -287,7 +287,7 @@ core::Result<> FollowerSession::apply_units() {
   {
     const std::scoped_lock lock(parts_.replication.apply_mutex());
     if (!surroundings_.is_wanted()) return core::Error{"the role has changed"};
-    if (parts_.replication.has_own_changes()) {
+    if (parts_.replication.has_diverged()) {
       return core::Error{"this replica has changes of its own: all data shall come anew"};
     }
     for (auto event = link_->next(); event != FollowerProtocol::Event::kNone;

@@ -72,7 +72,7 @@ void Replication::restore(const persistence::RdbReplicationInfo& position) {
   {
     const std::scoped_lock lock(ids_mutex_);
     ids_.id = position.id;
-    if (!is_replica()) ids_.shift(offset);
+    if (!is_replica()) position.is_ahead ? ids_.begin_anew() : ids_.shift(offset);
   }
   backlog_->begin(offset);
   if (!is_replica()) parts_.journal.set_second_sink(backlog_.get());
@@ -118,10 +118,13 @@ void Replication::set_role(bool is_replica) {
 }
 
 void Replication::become_replica() {
+  // A transaction's writes up to here go into the own log alone.
+  if (persistence::Journal::has_open_group()) note_divergence();
   {
     const std::scoped_lock role_lock(role_mutex_);
     parts_.journal.set_second_sink(nullptr);
     set_role(true);
+    ++demotions_;
     link_is_up_ = false;
     if (!backlog_->is_active()) backlog_->begin(backlog_->end_offset());
   }

@@ -41,6 +41,8 @@ class Replication final : public StreamPosition, public OwnChanges {
   Replication& operator=(const Replication&) = delete;
 
   bool is_replica() const;
+  // How often this server has become a replica: what waited for its replicas waits in vain.
+  uint64_t demotions() const { return demotions_; }
   ReplicationIds ids() const;
   uint64_t offset() const;
   Backlog& backlog() { return *backlog_; }
@@ -89,8 +91,6 @@ class Replication final : public StreamPosition, public OwnChanges {
   // A writable replica: a client has changed this key of its own.
   void note_own_key(unsigned database, std::string_view key) override;
   OwnExpiries& own_expiries() { return *own_expiries_; }
-  // Only a full sync makes this a copy of its leader again.
-  bool has_own_changes() const { return has_own_changes_; }
 
   // Leader that hands its role over: nothing is added to the stream, so that its end may be
   // compared with what a replica has; then become_replica(), or else it goes on.
@@ -115,6 +115,8 @@ class Replication final : public StreamPosition, public OwnChanges {
   // StreamPosition.
   OrderedMutex& apply_mutex() override { return apply_mutex_; }
   std::optional<persistence::RdbReplicationInfo> position() const override;
+  // Only a full sync makes this a copy of its leader again.
+  bool has_diverged() const override { return has_own_changes_; }
 
  private:
   void set_role(bool is_replica);
@@ -127,6 +129,7 @@ class Replication final : public StreamPosition, public OwnChanges {
   std::atomic<unsigned> stream_database_{0};
   std::atomic<bool> stream_is_foreign_{false};
   std::atomic<bool> has_own_changes_{false};
+  std::atomic<uint64_t> demotions_{0};
   ClusterPlace cluster_place_;
   // Held around every change of the role or of what the journal tells the backlog: a replica's is
   // told nothing but its leader's stream.

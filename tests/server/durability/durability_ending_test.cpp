@@ -81,7 +81,7 @@ TEST_F(DurabilityEndingTest, AFirstBaseThatCannotBeWrittenRefusesTheEnd) {
 TEST_F(DurabilityEndingTest, NoOtherSaveBeginsWhenTheRunningOneIsStopped) {
   begin("yes", start_slow_child);
   Durability& durability = process_->durability;
-  ASSERT_TRUE(durability.saves().snapshots().start(Locking::kTake, false));
+  ASSERT_TRUE(durability.saves().snapshots().start(false));
   ASSERT_TRUE(durability.request_rewrite());
   std::atomic<bool> is_over{false};
   std::thread ticker([&] {
@@ -98,12 +98,12 @@ TEST_F(DurabilityEndingTest, FromTheOrderToEndOnNoChildBegins) {
   begin("yes", SaveChild::start_here);
   Durability& durability = process_->durability;
   durability.saves().slot().refuse_children(true);
-  EXPECT_FALSE(durability.saves().snapshots().start(Locking::kTake, false));
+  EXPECT_FALSE(durability.saves().snapshots().start(false));
   EXPECT_FALSE(durability.request_rewrite());
   durability.tick();
   EXPECT_EQ(durability.saves().slot().fork_count(), 0u);
   durability.saves().slot().refuse_children(false);
-  EXPECT_TRUE(durability.saves().snapshots().start(Locking::kTake, false));
+  EXPECT_TRUE(durability.saves().snapshots().start(false));
 }
 
 }  // namespace

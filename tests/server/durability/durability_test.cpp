@@ -40,7 +40,7 @@ TEST(Durability, AChildIsCountedBeforeAnybodyHearsOfIt) {
         return SaveChild::start_here(clock, work, std::move(kept));
       });
   durability = &process.durability;
-  ASSERT_TRUE(process.durability.saves().snapshots().start(Locking::kTake, false));
+  ASSERT_TRUE(process.durability.saves().snapshots().start(false));
   EXPECT_EQ(seen, 1u);
 }
 
@@ -51,7 +51,7 @@ TEST(Durability, AForkThatFailsCountsAsNone) {
                      const std::vector<int>&) -> core::Result<std::unique_ptr<SaveChild>> {
                     return core::Error{"ERR no memory"};
                   });
-  EXPECT_FALSE(process.durability.saves().snapshots().start(Locking::kTake, false));
+  EXPECT_FALSE(process.durability.saves().snapshots().start(false));
   EXPECT_EQ(process.durability.saves().slot().fork_count(), 0u);
 }
 

@@ -7,6 +7,7 @@
 #include "persistence/aof/aof_writer.h"
 #include "server/durability/loading/log_switch.h"
 #include "server/durability/log/append_log.h"
+#include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
 #include "tests/support/command_test.h"
 
@@ -53,6 +54,28 @@ TEST_F(PersistenceCommandsTest, WaitaofCountsNoLogThatLacksItsBase) {
   ASSERT_TRUE(durability_.append_log().flush());
   EXPECT_EQ(run({"WAITAOF", "1", "0", "5000"}), "");
   EXPECT_TRUE(client_->session->awaited);
+}
+
+// What the transaction has written reaches the stream with its end: no snapshot may hold a part.
+TEST_F(PersistenceCommandsTest, ChildrenBeginBehindATransaction) {
+  EXPECT_EQ(run({"MULTI"}), kOk);
+  run({"SET", "a", "1"});
+  run({"BGSAVE"});
+  run({"BGREWRITEAOF"});
+  EXPECT_EQ(run({"EXEC"}), array({kOk, "+Background saving scheduled\r\n",
+                                  "+Background append only file rewriting scheduled\r\n"}));
+  EXPECT_EQ(durability_.saves().slot().fork_count(), 0U);
+}
+
+TEST_F(PersistenceCommandsTest, WaitaofEndsWithTheLog) {
+  config_.set(std::vector<NamedValue>{{"appendonly", "yes"}});
+  durability_.tick();
+  EXPECT_EQ(run({"WAITAOF", "1", "0", "0"}), "");
+  EXPECT_EQ(client_->try_answer(), "");
+  config_.set(std::vector<NamedValue>{{"appendonly", "no"}});
+  while (durability_.log_is_on()) durability_.tick();
+  EXPECT_EQ(client_->try_answer(),
+            error("ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled."));
 }
 
 TEST_F(PersistenceCommandsTest, NotInATransaction) {

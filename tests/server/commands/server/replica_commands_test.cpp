@@ -75,20 +75,20 @@ TEST_F(ReplicaCommandsTest, InsideATransaction) {
 // A write that was under way when the role changed is found out.
 TEST_F(ReplicaCommandsTest, AChangeOfItsOwnAsksForAllDataAnew) {
   run({"REPLICAOF", "h", "1"});
-  EXPECT_FALSE(replication_.has_own_changes());
+  EXPECT_FALSE(replication_.has_diverged());
   durability_.availability.end(Availability::kReadOnlyReplica);
   run({"GET", "a"});
   run({"DEL", "a"});
-  EXPECT_FALSE(replication_.has_own_changes());
+  EXPECT_FALSE(replication_.has_diverged());
   run({"SET", "a", "1"});
-  EXPECT_TRUE(replication_.has_own_changes());
+  EXPECT_TRUE(replication_.has_diverged());
 }
 
 TEST_F(ReplicaCommandsTest, AWritableReplicaMayHaveChangesOfItsOwn) {
   run({"CONFIG", "SET", "replica-read-only", "no"});
   run({"REPLICAOF", "h", "1"});
   EXPECT_EQ(run({"SET", "a", "1"}), "+OK\r\n");
-  EXPECT_FALSE(replication_.has_own_changes());
+  EXPECT_FALSE(replication_.has_diverged());
 }
 
 }  // namespace

@@ -28,6 +28,16 @@ TEST_F(WaitCommandsTest, ALeaderAloneHasNoReplicasToNameOrWaitFor) {
   EXPECT_EQ(client_->try_answer(), "");
 }
 
+// The offsets of another leader say nothing of what was written here.
+TEST_F(WaitCommandsTest, WhoWaitsForReplicasIsToldWhenTheLeaderIsNoneAnyMore) {
+  EXPECT_EQ(run({"WAIT", "1", "0"}), "");
+  run_as_other({"REPLICAOF", "127.0.0.1", "1"});
+  run_as_other({"REPLICAOF", "NO", "ONE"});
+  EXPECT_EQ(client_->try_answer(),
+            error("UNBLOCKED force unblock from blocking operation, instance state changed (master "
+                  "-> replica?)"));
+}
+
 TEST_F(WaitCommandsTest, TheOwnLogIsWaitedForOnlyIfItIsOn) {
   EXPECT_EQ(run({"WAITAOF", "1", "0", "0"}),
             error("ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled."));

@@ -39,7 +39,7 @@ TEST(LogSwitchTest, TheLogIsOnWhenTheSwitchIsAnsweredAlsoWhileAChildSaves) {
   VirtualDisk disk;
   Process process(disk, "no", durable_process::start_slow_child);
   process.durability.start();
-  ASSERT_TRUE(process.durability.saves().snapshots().start(Locking::kTake, false));
+  ASSERT_TRUE(process.durability.saves().snapshots().start(false));
   for (const bool is_on : {true, false, true}) {
     process.durability.log_switch().want(is_on);
     EXPECT_TRUE(process.durability.log_switch().await());
@@ -79,7 +79,7 @@ TEST(LogSwitchTest, TheDirectoryChangesWhenNothingIsUsedThere) {
   process.durability.availability.begin(Availability::kLoading);
   EXPECT_FALSE(process.durability.log_switch().change_directory(change));
   process.durability.availability.end(Availability::kLoading);
-  ASSERT_TRUE(process.durability.saves().snapshots().start(Locking::kTake, false));
+  ASSERT_TRUE(process.durability.saves().snapshots().start(false));
   EXPECT_FALSE(process.durability.log_switch().change_directory(change));
   EXPECT_EQ(changes, 2);
 }

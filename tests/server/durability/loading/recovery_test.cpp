@@ -296,17 +296,54 @@ TEST_F(RecoveryTest, LoadingCanBeCancelled) {
             std::string::npos);
 }
 
+void add_aux(snapshots::Container& container, std::string_view name, std::string_view value) {
+  container.u8(persistence::rdb::kAux);
+  container.text(name);
+  container.text(value);
+}
+
+void add_place(snapshots::Container& container) {
+  add_aux(container, persistence::rdb::kReplicationIdAux, std::string(40, 'a'));
+  add_aux(container, persistence::rdb::kReplicationOffsetAux, "77");
+  add_aux(container, persistence::rdb::kStreamDatabaseAux, "3");
+}
+
+TEST_F(RecoveryTest, ASnapshotMayBeAheadOfItsPlace) {
+  for (const bool is_ahead : {false, true}) {
+    snapshots::Container container;
+    add_place(container);
+    if (is_ahead) add_aux(container, persistence::rdb::kAheadAux, "1");
+    container.string_key("a", "v");
+    disk_.put(kSnapshot, container.sealed());
+    const auto recovered = recover_with({"--appendonly", "no"});
+    ASSERT_TRUE(recovered) << recovered.error().message;
+    ASSERT_TRUE(recovered->position);
+    EXPECT_EQ(recovered->position->is_ahead, is_ahead);
+  }
+}
+
+// Its replicas have them.
+TEST_F(RecoveryTest, ALeaderThatLeftKeysOutHasNoPlaceInAStream) {
+  snapshots::Container container;
+  add_place(container);
+  constexpr uint8_t kList = 1;
+  container.key(kList, "list");
+  container.u8(1);  // its length
+  container.text("item");
+  disk_.put(kSnapshot, container.sealed());
+  const auto leader = recover_with({"--appendonly", "no", "--rdb-foreign-types", "skip"});
+  ASSERT_TRUE(leader) << leader.error().message;
+  EXPECT_EQ(figures_.foreign_keys, 1U);
+  EXPECT_FALSE(leader->position);
+  const auto replica = recover_with({"--replicaof", "localhost", "1"});
+  ASSERT_TRUE(replica) << replica.error().message;
+  EXPECT_TRUE(replica->position);
+}
+
 TEST_F(RecoveryTest, ASnapshotKnowsItsPlaceInAStream) {
   snapshots::Container container;
   const std::string id(40, 'a');
-  const auto aux = [&](std::string_view name, std::string_view value) {
-    container.u8(persistence::rdb::kAux);
-    container.text(name);
-    container.text(value);
-  };
-  aux(persistence::rdb::kReplicationIdAux, id);
-  aux(persistence::rdb::kReplicationOffsetAux, "77");
-  aux(persistence::rdb::kStreamDatabaseAux, "3");
+  add_place(container);
   container.string_key("a", "v");
   disk_.put(kSnapshot, container.sealed());
   const auto recovered = recover_with({"--appendonly", "no"});
@@ -325,6 +362,17 @@ TEST_F(RecoveryTest, ASnapshotToBeLoadedAloneMustBeThere) {
   put_snapshot(kSnapshot, {"a"});
   EXPECT_TRUE(recover_snapshot(parts()));
   EXPECT_TRUE(has("a"));
+}
+
+// The log and the replicas have them until they hear that they are gone.
+TEST_F(RecoveryTest, ASnapshotLoadedAloneKeepsItsExpiredKeys) {
+  snapshots::Container container;
+  container.u8(persistence::rdb::kExpiryMilliseconds);
+  container.u64(1);
+  container.string_key("old", "v");
+  disk_.put(kSnapshot, container.sealed());
+  EXPECT_TRUE(recover_snapshot(parts()));
+  EXPECT_TRUE(has("old"));
 }
 
 TEST_F(RecoveryTest, ExpiredKeysAreLeftOutButByAReplica) {

@@ -21,7 +21,7 @@ TEST(SavesTest, ARewriteGoesBeforeASnapshot) {
   Process process(disk, "yes", SaveChild::start_here);
   Saves& saves = process.durability.saves();
   ASSERT_TRUE(saves.slot().claim(SaveTask::kTransfer));
-  ASSERT_TRUE(saves.snapshots().start(Locking::kTake, true));
+  ASSERT_TRUE(saves.snapshots().start(true));
   ASSERT_TRUE(saves.rewrites().request());
   saves.slot().release();
   saves.start_what_is_due();
@@ -38,7 +38,7 @@ TEST(SavesTest, AChildThatIsNotSparedIsStopped) {
   VirtualDisk disk;
   Process process(disk, "no", durable_process::start_slow_child);
   Saves& saves = process.durability.saves();
-  ASSERT_TRUE(saves.snapshots().start(Locking::kTake, false));
+  ASSERT_TRUE(saves.snapshots().start(false));
   EXPECT_TRUE(saves.claim_from_child([] { return false; }, [] { return false; }));
   EXPECT_FALSE(saves.slot().has_child());
   EXPECT_EQ(saves.slot().task(), SaveTask::kSave);
@@ -48,7 +48,7 @@ TEST(SavesTest, WhoIsNotWantedAnyMoreClaimsNothing) {
   VirtualDisk disk;
   Process process(disk, "no", durable_process::start_slow_child);
   Saves& saves = process.durability.saves();
-  ASSERT_TRUE(saves.snapshots().start(Locking::kTake, false));
+  ASSERT_TRUE(saves.snapshots().start(false));
   EXPECT_FALSE(saves.claim_from_child([] { return true; }, [] { return true; }));
   EXPECT_TRUE(saves.slot().has_child());
 }

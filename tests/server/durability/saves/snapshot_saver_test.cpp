@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "server/durability/saves/snapshot_saver.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
 
+#include "core/bloom/arrays/array_memory.h"
 #include "core/keyspace/keyspace.h"
 #include "persistence/bytes/byte_stream.h"
 #include "persistence/rdb/rdb_writer.h"
@@ -14,6 +16,7 @@
 #include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
 #include "tests/support/durable_process.h"
+#include "tests/support/fixed_position.h"
 #include "tests/support/snapshots.h"
 
 namespace server {
@@ -21,6 +24,8 @@ namespace {
 
 using core::keyspace::Locking;
 using durable_process::Process;
+using ::testing::HasSubstr;
+using ::testing::Not;
 using virtual_disk::VirtualDisk;
 
 class SnapshotSaverTest : public ::testing::Test {
@@ -40,7 +45,7 @@ class SnapshotSaverTest : public ::testing::Test {
 TEST_F(SnapshotSaverTest, AChildSavesWhatAStartFinds) {
   begin(SaveChild::start_here);
   EXPECT_EQ(saver().changes_since_save(), 1U);
-  ASSERT_TRUE(saver().start(Locking::kTake, false));
+  ASSERT_TRUE(saver().start(false));
   process_->durability.tick();
   EXPECT_EQ(saver().record().count, 1U);
   EXPECT_EQ(saver().changes_since_save(), 0U);
@@ -48,9 +53,64 @@ TEST_F(SnapshotSaverTest, AChildSavesWhatAStartFinds) {
   EXPECT_EQ(Process(disk_, "no", SaveChild::start_here).contents(), wanted);
 }
 
+TEST_F(SnapshotSaverTest, AScheduledOneBeginsByItself) {
+  begin(SaveChild::start_here);
+  const auto scheduled = saver().schedule();
+  ASSERT_TRUE(scheduled);
+  EXPECT_EQ(*scheduled, SaveStart::kScheduled);
+  EXPECT_EQ(process_->durability.saves().slot().fork_count(), 0U);
+  process_->durability.tick();
+  EXPECT_EQ(process_->durability.saves().slot().fork_count(), 1U);
+  EXPECT_FALSE(saver().schedule()) << "one is being made";
+}
+
+// Also of one that was not made by a child: those are exact.
+class PlacedSnapshotTest : public SnapshotSaverTest {
+ protected:
+  PlacedSnapshotTest() {
+    begin(SaveChild::start_here);
+    process_->durability.set_stream(&stream_);
+  }
+  std::string saved_by_child() {
+    EXPECT_TRUE(saver().start(false));
+    process_->durability.tick();
+    return disk_.content("dump.rdb").value_or("");
+  }
+  std::string saved_here() {
+    EXPECT_TRUE(saver().save(Locking::kTake));
+    return disk_.content("dump.rdb").value_or("");
+  }
+
+  FixedPosition stream_;
+};
+
+TEST_F(PlacedSnapshotTest, TellsWhereInTheStreamItStands) {
+  for (const std::string& bytes : {saved_by_child(), saved_here()}) {
+    EXPECT_THAT(bytes, HasSubstr("repl-offset"));
+    EXPECT_THAT(bytes, Not(HasSubstr("bloomery-ahead")));
+  }
+}
+
+TEST_F(PlacedSnapshotTest, OfDataThatNoStreamHasMadeThereIsNoPlace) {
+  stream_.is_diverged = true;
+  for (const std::string& bytes : {saved_by_child(), saved_here()}) {
+    EXPECT_THAT(bytes, Not(HasSubstr("repl-offset")));
+  }
+}
+
+// Bits that are set while the child reads them are saved, too.
+TEST_F(PlacedSnapshotTest, WithArraysThatAChildSharesItMayBeAhead) {
+  auto& memory = core::bloom::ArrayMemory::of_process();
+  void* const array = memory.map(1 << 20);
+  ASSERT_NE(array, nullptr);
+  EXPECT_THAT(saved_by_child(), HasSubstr("bloomery-ahead"));
+  EXPECT_THAT(saved_here(), Not(HasSubstr("bloomery-ahead")));
+  memory.unmap(array, 1 << 20);
+}
+
 TEST_F(SnapshotSaverTest, AFailedOneRefusesWritesUntilOneSucceeds) {
   begin(durable_process::start_failing_child);
-  ASSERT_TRUE(saver().start(Locking::kTake, false));
+  ASSERT_TRUE(saver().start(false));
   while (saver().record().last_was_ok) process_->durability.tick();
   EXPECT_TRUE(has(Availability::kSnapshotFailed));
   EXPECT_EQ(saver().record().failures_in_a_row, 1U);
@@ -61,7 +121,7 @@ TEST_F(SnapshotSaverTest, AFailedOneRefusesWritesUntilOneSucceeds) {
 
 TEST_F(SnapshotSaverTest, OneThatWasStoppedIsNoFailure) {
   begin(durable_process::start_slow_child);
-  ASSERT_TRUE(saver().start(Locking::kTake, false));
+  ASSERT_TRUE(saver().start(false));
   EXPECT_FALSE(saver().save(Locking::kTake)) << "a child saves";
   SaveSlot& slot = process_->durability.saves().slot();
   slot.kill_child();
@@ -74,8 +134,8 @@ TEST_F(SnapshotSaverTest, AScheduledOneBeginsWhenTheSlotIsFree) {
   begin(SaveChild::start_here);
   SaveSlot& slot = process_->durability.saves().slot();
   ASSERT_TRUE(slot.claim(SaveTask::kRewrite));
-  EXPECT_FALSE(saver().start(Locking::kTake, false));
-  const auto scheduled = saver().start(Locking::kTake, true);
+  EXPECT_FALSE(saver().start(false));
+  const auto scheduled = saver().start(true);
   ASSERT_TRUE(scheduled);
   EXPECT_EQ(*scheduled, SaveStart::kScheduled);
   process_->durability.tick();
@@ -109,7 +169,7 @@ TEST_F(SnapshotSaverTest, OneThatANewSnapshotStopsIsNoFailure) {
   ASSERT_TRUE(persistence::write_rdb(sink, leaders, {}));
   disk_.put("temp-7-received.rdb", bytes);
   process_->durability.start();
-  ASSERT_TRUE(saver().start(Locking::kTake, false));
+  ASSERT_TRUE(saver().start(false));
   Replacement replacement;
   replacement.path = "temp-7-received.rdb";
   ASSERT_TRUE(process_->durability.replace_data(replacement));

@@ -10,25 +10,13 @@
 #include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
 #include "tests/support/durable_process.h"
+#include "tests/support/fixed_position.h"
 
 namespace server {
 namespace {
 
 using durable_process::Process;
 using virtual_disk::VirtualDisk;
-
-class FixedPosition final : public StreamPosition {
- public:
-  OrderedMutex& apply_mutex() override { return mutex_; }
-  std::optional<persistence::RdbReplicationInfo> position() const override {
-    if (!is_active) return std::nullopt;
-    return persistence::RdbReplicationInfo{0, std::string(40, 'a'), 17, false};
-  }
-  bool is_active = true;
-
- private:
-  OrderedMutex mutex_{LockRank::kStream};
-};
 
 class TransferSaverTest : public ::testing::Test {
  protected:

@@ -45,6 +45,31 @@ TEST_F(FollowerLogTest, WhatWasThereCountsAsSynced) {
   EXPECT_EQ(log.synced_offset(), 1000);
 }
 
+// The link was cut and goes on: what has been applied may not be on the disk.
+TEST_F(FollowerLogTest, WhatWasNotSyncedBeforeIsNotSyncedByACut) {
+  Process process(disk_, "yes", SaveChild::start_here);
+  FollowerLog log(process.durability);
+  log.begin(offset_);
+  apply(process, log, 30);
+  log.begin(offset_);
+  EXPECT_EQ(log.synced_offset(), 0);
+  apply(process, log, 30);
+  EXPECT_EQ(log.synced_offset(), 0);
+  sync(process);
+  EXPECT_EQ(log.synced_offset(), 1060);
+}
+
+// A full sync may begin at any offset of another stream.
+TEST_F(FollowerLogTest, MarksOfAStreamThatHasEndedAreForgotten) {
+  Process process(disk_, "yes", SaveChild::start_here);
+  FollowerLog log(process.durability);
+  log.begin(offset_);
+  apply(process, log, 30);
+  log.begin(7);
+  sync(process);
+  EXPECT_EQ(log.synced_offset(), 7);
+}
+
 TEST_F(FollowerLogTest, FollowsTheSyncsOfTheLog) {
   Process process(disk_, "yes", SaveChild::start_here);
   FollowerLog log(process.durability);

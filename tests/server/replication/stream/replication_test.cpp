@@ -163,6 +163,40 @@ TEST_F(ReplicationTest, ARestartedLeaderContinuesItsSnapshot) {
   EXPECT_EQ(stream(), kSelect + kSet);
 }
 
+// Its filters may have bits of items that no replica at that offset has.
+TEST_F(ReplicationTest, ALeaderFromASnapshotThatIsAheadHasAnotherHistory) {
+  persistence::RdbReplicationInfo position{0, std::string(40, 'd'), 700};
+  position.is_ahead = true;
+  replication_.restore(position);
+  EXPECT_NE(replication_.ids().id, std::string(40, 'd'));
+  EXPECT_NE(replication_.ids().id2, std::string(40, 'd'));
+  become_replica();
+  replication_.restore(position);
+  EXPECT_EQ(replication_.ids().id, std::string(40, 'd')) << "its leader's stream completes it";
+}
+
+TEST_F(ReplicationTest, WritesOfAnOpenTransactionStayBehindWhenTheRoleGoes) {
+  replication_.begin_backlog();
+  {
+    const persistence::Journal::Group group(journal_);
+    become_replica();
+    EXPECT_FALSE(replication_.has_diverged()) << "it has written nothing";
+  }
+  become_leader();
+  const persistence::Journal::Group group(journal_);
+  journal_.append(0, std::array<std::string_view, 3>{"SET", "a", "2"});
+  become_replica();
+  EXPECT_TRUE(replication_.has_diverged());
+}
+
+TEST_F(ReplicationTest, CountsItsDemotions) {
+  EXPECT_EQ(replication_.demotions(), 0U);
+  become_replica();
+  become_leader();
+  become_replica();
+  EXPECT_EQ(replication_.demotions(), 2U);
+}
+
 TEST_F(ReplicationTest, ARestartedReplicaAsksForWhatFollowsItsSnapshot) {
   become_replica();
   replication_.restore({4, std::string(40, 'd'), 700});
