@@ -12,11 +12,9 @@
 #include <iterator>
 #include <map>
 #include <string>
-#include <vector>
 
 #include "protocol/arguments.h"
-#include "server/config/option_table.h"
-#include "server/config/page/option_words.h"
+#include "server/config/page/configuration_page.h"
 #include "server/config/page/sample_file.h"
 #include "server/dispatch/command_reply.h"
 #include "server/dispatch/registry.h"
@@ -133,71 +131,6 @@ int print_commands() {
   return notes.empty() ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-constexpr std::string_view kOptionsPreface =
-    "# Configuration\n"
-    "\n"
-    "This page is printed by `bloomery-docs configuration conf/bloomery.conf`: types, defaults "
-    "and\n"
-    "ranges from the option table, the words from [the sample file](../conf/bloomery.conf). Edit\n"
-    "these, not the page.\n"
-    "\n"
-    "An option is set in a configuration file (`maxclients 500`), on the command line\n"
-    "(`--maxclients 500`), or, where *at run time* says yes, by `CONFIG SET maxclients 500`;\n"
-    "`CONFIG GET maxclients` shows it and `CONFIG REWRITE` writes it into the file. A value that "
-    "is\n"
-    "out of range is refused with the range, and nothing changes.\n";
-
-// Lines of a comment as Markdown: outside of `code` no character may mean anything to it.
-void print_lines(const std::vector<std::string>& lines) {
-  bool is_code = false;
-  for (const std::string& line : lines) {
-    std::string text;
-    for (const char letter : line) {
-      if (letter == '`') is_code = !is_code;
-      if (!is_code && std::string_view("<>*_[]|").find(letter) != std::string_view::npos) {
-        text += '\\';
-      }
-      text += letter;
-    }
-    fmt::print("{}\n", text);
-  }
-}
-
-void print_options(const server::SampleGroup& group) {
-  std::string names;
-  for (const std::string& name : group.options) {
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", name);
-  }
-  fmt::print("\n### {}\n\n", names);
-  print_lines(group.words);
-  fmt::print(
-      "\n| option | type | default | values | at run time |\n| --- | --- | --- | --- | --- |\n");
-  for (const std::string& name : group.options) {
-    const server::Option& option = server::option_table()[*server::find_option(name)];
-    std::string cell = fmt::format("`{}`", name);
-    for (const auto alias : option.aliases) cell += fmt::format(", `{}`", alias);
-    fmt::print("| {} | {} | {} | {} | {} |\n", cell, server::type_words(option),
-               server::default_words(option), server::range_words(option),
-               server::mutability_words(option));
-  }
-}
-
-// Options without effect have no words of their own.
-void print_inert_options() {
-  fmt::print("\n| option | type | default | values |\n| --- | --- | --- | --- |\n");
-  for (const server::Option& option : server::option_table()) {
-    if (!option.inert) continue;
-    fmt::print("| `{}` | {} | {} | {} |\n", option.name, server::type_words(option),
-               server::default_words(option), server::range_words(option));
-  }
-}
-
-// The lines before the first that is indented, which begins a list of names.
-std::vector<std::string> prose_of(const server::SampleSection& section) {
-  const auto end = std::find(section.preface.begin(), section.preface.end(), "");
-  return {section.preface.begin(), section.groups.empty() ? end : section.preface.end()};
-}
-
 int print_configuration(const char* path) {
   std::ifstream file(path);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
@@ -206,17 +139,7 @@ int print_configuration(const char* path) {
     fmt::print(stderr, "{}: no sample file\n", path);
     return EXIT_FAILURE;
   }
-  fmt::print("{}", kOptionsPreface);
-  for (const auto& section : sections) {
-    if (section.name.empty()) continue;  // how a file is written; the page says it above
-    fmt::print("\n## {}\n", section.name);
-    if (const auto prose = prose_of(section); !prose.empty()) {
-      fmt::print("\n");
-      print_lines(prose);
-    }
-    for (const auto& group : section.groups) print_options(group);
-    if (section.groups.empty()) print_inert_options();
-  }
+  fmt::print("{}", server::configuration_page(sections));
   return EXIT_SUCCESS;
 }
 

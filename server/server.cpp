@@ -22,6 +22,7 @@
 #include "server/admin/admin_server.h"
 #include "server/clustering.h"
 #include "server/commands/services.h"
+#include "server/config/directives.h"
 #include "server/dispatch/command_replayer.h"
 #include "server/dispatch/drain.h"
 #include "server/dispatch/pause_gate.h"
@@ -68,6 +69,17 @@ namespace {
 uint64_t random_hash_seed() {
   std::random_device device;
   return (uint64_t{device()} << 32) | device();
+}
+
+// An error names the line that is at fault: the first that fails behind those before it.
+core::Result<std::unique_ptr<Registry>> make_registry(const OtherDirectives& directives) {
+  const std::span<const NamedValue> renames = directives.renamed_commands;
+  auto registry = Registry::create(renames);
+  if (registry) return registry;
+  size_t sound = 0;
+  while (sound < renames.size() && Registry::create(renames.first(sound + 1))) ++sound;
+  if (sound == renames.size()) return registry;
+  return fatal_config_error(directives.rename_lines[sound], registry.error().message);
 }
 
 size_t thread_count(const Config& config) {
@@ -278,7 +290,7 @@ Server::~Server() = default;
 
 core::Result<> Server::start() {
   raise_descriptor_limit(config_);
-  auto registry = Registry::create(config_.other_directives().renamed_commands);
+  auto registry = make_registry(config_.other_directives());
   if (!registry) return registry.error();
   parts_ = std::make_unique<Parts>(*this, config_, std::move(*registry));
   Parts& parts = *parts_;

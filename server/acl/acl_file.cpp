@@ -3,14 +3,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
+#include "core/number.h"
 #include "persistence/files/file.h"
 #include "server/acl/user.h"
 #include "server/acl/users.h"
+#include "server/config/directives.h"
 #include "server/config/words.h"
 #include "server/process/log.h"
 
@@ -42,6 +45,16 @@ std::vector<UserDefinition> parse_lines(std::string_view text, std::vector<std::
   return definitions;
 }
 
+// `fault` begins with the number of the line among `user_lines`, from 1. As with any bad line of
+// the configuration, the first one is told.
+core::Error user_line_error(std::span<const Directive> user_lines, std::string_view fault) {
+  const size_t colon = std::min(fault.find(':'), fault.size());
+  const auto number = static_cast<size_t>(core::parse_int64(fault.substr(0, colon)).value_or(1));
+  const Directive& line = user_lines[std::clamp(number, size_t{1}, user_lines.size()) - 1];
+  return fatal_config_error(line, fmt::format("Error in user declaration '{}':{}", line.words[1],
+                                              fault.substr(std::min(colon + 1, fault.size()))));
+}
+
 }  // namespace
 
 core::Result<> load_acl_file(Users& users, const std::string& path) {
@@ -59,7 +72,7 @@ core::Result<> load_acl_file(Users& users, const std::string& path) {
   return core::Error{message + std::string(kNothingChanged)};
 }
 
-core::Result<> load_users(Users& users, std::span<const std::vector<std::string>> user_lines,
+core::Result<> load_users(Users& users, std::span<const Directive> user_lines,
                           const std::string& path) {
   if (!path.empty() && !user_lines.empty()) {
     return core::Error{
@@ -73,13 +86,13 @@ core::Result<> load_users(Users& users, std::span<const std::vector<std::string>
     return {};
   }
   std::vector<UserDefinition> definitions;
-  for (const auto& words : user_lines) {
-    definitions.push_back({words.front(), {words.begin() + 1, words.end()}, 0});
+  for (const Directive& line : user_lines) {
+    const auto& words = line.words;
+    definitions.push_back({words[1], {words.begin() + 2, words.end()}, definitions.size() + 1});
   }
   const auto faults = users.replace_all(definitions, UndefinedDefault::kKept);
   if (faults.empty()) return {};
-  return core::Error{
-      fmt::format("Error loading the users of the configuration file: {}", fmt::join(faults, " "))};
+  return user_line_error(user_lines, faults.front());
 }
 
 core::Result<> save_acl_file(const Users& users, const std::string& path) {

@@ -15,6 +15,10 @@
 
 #include "core/result.h"
 
+namespace server {
+struct Directive;
+}
+
 namespace server::acl {
 
 class Users;
@@ -23,9 +27,9 @@ class Users;
 core::Result<> load_acl_file(Users& users, const std::string& path);
 core::Result<> save_acl_file(const Users& users, const std::string& path);
 
-// At the start: from the words of the configuration's `user` lines or from a file, not both.
-// Errors: the text to print before exiting.
-core::Result<> load_users(Users& users, std::span<const std::vector<std::string>> user_lines,
+// At the start: from the configuration's `user` lines or from a file, not both.
+// Errors: the text to print before exiting; of a line with a fault it tells the place.
+core::Result<> load_users(Users& users, std::span<const Directive> user_lines,
                           const std::string& path);
 
 // "user alice on …", with the names of all users in order.

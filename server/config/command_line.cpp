@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "server/config/words.h"
 
 namespace server {
@@ -41,37 +43,70 @@ class OptionLines {
   bool expects_value_ = false;
 };
 
+bool names_a_path(const std::string& argument) {
+  return !argument.empty() && !is_option_name(argument);
+}
+
+CommandLine launch_of(Launch launch) {
+  CommandLine command_line;
+  command_line.launch = launch;
+  return command_line;
+}
+
+CommandLine wrong_call(Launch launch, std::string_view reason, std::string_view usage) {
+  CommandLine command_line = launch_of(launch);
+  command_line.usage_error =
+      fmt::format("bloomery-server: {}\nUsage: bloomery-server {}", reason, usage);
+  return command_line;
+}
+
+// What is done instead of serving; empty when the arguments are a server's.
+std::optional<CommandLine> parse_tool(std::span<const std::string> arguments) {
+  const std::string& first = arguments.front();
+  if (first == "-v" || first == "--version") {
+    if (arguments.size() == 1) return launch_of(Launch::kShowVersion);
+    return wrong_call(Launch::kShowVersion, first + " takes no arguments", "-v or --version");
+  }
+  if (first == "-h" || first == "--help") {
+    if (arguments.size() == 1) return launch_of(Launch::kShowHelp);
+    return wrong_call(Launch::kShowHelp, first + " takes no arguments", "-h or --help");
+  }
+  if (first == "--check-rdb") {
+    const bool is_sound = arguments.size() == 2 && names_a_path(arguments[1]);
+    if (is_sound) return launch_of(Launch::kCheckSnapshot);
+    return wrong_call(Launch::kCheckSnapshot, "--check-rdb takes one path", "--check-rdb dump.rdb");
+  }
+  if (first == "--check-aof") {
+    if (!parse_log_check(arguments).path.empty()) return launch_of(Launch::kCheckLog);
+    return wrong_call(Launch::kCheckLog, "--check-aof takes one path",
+                      "--check-aof appendonly.aof.manifest [--fix]");
+  }
+  if (first == "--build-filter") return launch_of(Launch::kBuildFilter);
+  if (first == "--export-rdb") return launch_of(Launch::kExportSnapshot);
+  return std::nullopt;
+}
+
 }  // namespace
+
+LogCheck parse_log_check(std::span<const std::string> arguments) {
+  LogCheck check;
+  for (size_t i = 1; i < arguments.size(); ++i) {
+    if (arguments[i] == "--fix" && !check.cuts_torn_end) {
+      check.cuts_torn_end = true;
+    } else if (names_a_path(arguments[i]) && check.path.empty()) {
+      check.path = arguments[i];
+    } else {
+      return {};
+    }
+  }
+  return check;
+}
 
 CommandLine parse_command_line(std::span<const std::string> arguments) {
   CommandLine command_line;
   if (arguments.empty()) return command_line;
   const std::string& first = arguments.front();
-  if (arguments.size() == 1 && (first == "-v" || first == "--version")) {
-    command_line.launch = Launch::kShowVersion;
-    return command_line;
-  }
-  if (arguments.size() == 1 && (first == "-h" || first == "--help")) {
-    command_line.launch = Launch::kShowHelp;
-    return command_line;
-  }
-  if (arguments.size() == 2 && first == "--check-rdb") {
-    command_line.launch = Launch::kCheckSnapshot;
-    return command_line;
-  }
-  if (first == "--check-aof" &&
-      (arguments.size() == 2 || (arguments.size() == 3 && arguments[2] == "--fix"))) {
-    command_line.launch = Launch::kCheckLog;
-    return command_line;
-  }
-  if (first == "--build-filter") {
-    command_line.launch = Launch::kBuildFilter;
-    return command_line;
-  }
-  if (first == "--export-rdb") {
-    command_line.launch = Launch::kExportSnapshot;
-    return command_line;
-  }
+  if (auto tool = parse_tool(arguments)) return *std::move(tool);
   if (first == "--health-check") {
     command_line = parse_command_line(arguments.subspan(1));
     command_line.launch = Launch::kCheckHealth;

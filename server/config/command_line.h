@@ -13,8 +13,8 @@
 
 namespace server {
 
-// kCheckSnapshot and kCheckLog: the first argument after the option is the path. kCheckLog: a
-// second one means that a torn end is to be cut off.
+// kCheckSnapshot: the argument after the option is the path.
+// kCheckLog: parse_log_check() tells what the arguments are.
 // kBuildFilter: the arguments are those of server/bulk/build_options.h.
 // kExportSnapshot: those of server/bulk/export_snapshot.h.
 // kCheckHealth: the other arguments are the server's own.
@@ -34,11 +34,21 @@ struct CommandLine {
   std::string config_path;   // empty: none was given
   bool reads_stdin = false;  // a lone '-', first or last
   std::string options_text;  // `--port 7000 --save ""` as lines
+  std::string usage_error;   // the text to print before exiting; empty: there is none
 };
 
-// `arguments` without the program's own name. Never fails: what makes no sense is refused later,
+// `arguments` without the program's own name. An option that makes no sense is refused later,
 // together with the line it became.
 CommandLine parse_command_line(std::span<const std::string> arguments);
+
+// What --check-aof looks at, and whether a torn end is to be cut off.
+struct LogCheck {
+  std::string path;  // empty: the arguments are no such call
+  bool cuts_torn_end = false;
+};
+
+// `arguments` without the program's own name: --check-aof, the path, and --fix before or behind it.
+LogCheck parse_log_check(std::span<const std::string> arguments);
 
 std::string version_text();
 std::string_view help_text();

@@ -122,7 +122,6 @@ constexpr TextRow kTexts[] = {
     {"bgsave_cpulist", "", "", kFixed, kOneWord, kPublic},
     {"bind-source-addr", "", "", kFree, kOneWord, kPublic},
     {"bio_cpulist", "", "", kFixed, kOneWord, kPublic},
-    {"cluster-announce-hostname", "", "", kFree, kOneWord, kPublic},
     {"cluster-config-file", "", "nodes.conf", kFixed, kOneWord, kPublic},
     {"ignore-warnings", "", "", kFree, kOneWord, kPublic},
     {"oom-score-adj-values", "", "0 200 800", kFree, kSeveralWords, kPublic},

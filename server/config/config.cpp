@@ -31,6 +31,11 @@ bool has_wildcard(std::string_view pattern) {
   return pattern.find_first_of("*?[") != std::string_view::npos;
 }
 
+// A start's error has several lines; a reply has one.
+core::Error next_start_error(const core::Error& error) {
+  return {fmt::format("ERR the next start would fail: {}", without_line_ends(trim(error.message)))};
+}
+
 // The name of row `index` that the caller used, in lower case.
 std::string spelled_name(const std::string& name) {
   return lower_case(name);
@@ -289,8 +294,18 @@ core::Result<> Config::rewrite(const std::optional<std::vector<std::string>>& us
   if (ClusterMode{integer(OptionId::kClusterEnabled)} == ClusterMode::kYes) {
     texts[static_cast<size_t>(OptionId::kReplicaOf)].clear();
   }
-  const std::string new_text = rewrite_config_text(old_text, texts, user_lines);
-  if (auto written = persistence::write_file_atomically(path, new_text); !written) {
+  // Only the file counts: what a command line says overrides it at the next start, too.
+  const auto start = [&path](std::string_view text) -> core::Result<std::vector<std::string>> {
+    // This process may have changed its directory since; the default of dir is where it began.
+    const std::string& folder = option_row(OptionId::kDir).default_text;
+    Config fresh;
+    const auto done = fresh.load_directives(read_at_start(text, path, folder));
+    if (!done) return next_start_error(done.error());
+    return fresh.texts_;
+  };
+  const auto new_text = rewrite_config_file(old_text, texts, user_lines, start);
+  if (!new_text) return failed(new_text.error());
+  if (auto written = persistence::write_file_atomically(path, *new_text); !written) {
     return failed(written.error());
   }
   return {};

@@ -34,7 +34,6 @@ enum class LayoutId : uint8_t;
 namespace server {
 
 enum class Launch;
-struct Directive;
 
 enum class LogLevel : int64_t { kDebug, kVerbose, kNotice, kWarning, kNothing };
 enum class Supervised : int64_t { kUpstart, kSystemd, kAuto, kNo };
@@ -62,8 +61,10 @@ using ConfigHooksPtr = std::shared_ptr<const ConfigHooks>;
 struct OtherDirectives {
   // rename-command lines in order; an empty second name removes the command.
   std::vector<NamedValue> renamed_commands;
-  // The words of each `user` line, without the first.
-  std::vector<std::vector<std::string>> users;
+  // Where each of them stands: what is wrong with it only the commands know.
+  std::vector<Directive> rename_lines;
+  // The `user` lines. They have a name.
+  std::vector<Directive> users;
 };
 
 class Config {
@@ -90,7 +91,9 @@ class Config {
   // The server's own change of what clients may not set: REPLICAOF. Calls no hook and waits for
   // none, so that the caller may hold what a hook waits for.
   void replace(OptionId id, const std::string& text);
-  // CONFIG REWRITE. `user_lines` take the places of the file's `user` lines.
+  // CONFIG REWRITE. `user_lines` take the places of the file's `user` lines. Errors: besides the
+  // file's own, a start from the new text and what it includes would fail or give other values;
+  // then the file is as it was.
   core::Result<> rewrite(const std::optional<std::vector<std::string>>& user_lines = std::nullopt);
 
   // Called after each set() that changed an option of the group, once, in order of registration.

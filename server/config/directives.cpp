@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "persistence/files/file.h"
 #include "server/config/option_table.h"
@@ -18,22 +19,57 @@ namespace {
 constexpr size_t kMaxIncludeDepth = 16;
 constexpr size_t kMaxFiles = 1024;
 
+// A password or its hash, as the rules of a `user` line give and take them.
+bool is_secret_rule(std::string_view rule) {
+  return !rule.empty() && std::string_view("<>#!").find(rule.front()) != std::string_view::npos;
+}
+
+std::string shown_user(const std::vector<std::string>& words) {
+  std::vector<std::string> shown;
+  for (const std::string& word : words) {
+    const bool is_secret = shown.size() >= 2 && is_secret_rule(word);
+    shown.push_back(is_secret ? word.substr(0, 1) + "(redacted)" : quote_word_if_needed(word));
+  }
+  return join_words(shown);
+}
+
 // The line for a message, without the value where that is a secret.
 std::string shown_text(const Directive& directive) {
   const auto words = split_words(directive.text);
-  const std::string name =
-      lower_case(directive.text.substr(0, directive.text.find_first_of(" \t")));
-  const auto index = find_option(words && !words->empty() ? words->front() : name);
-  if (!index || !option_table()[*index].sensitive) return directive.text;
-  return name + " (redacted)";
+  const bool is_split = words && !words->empty();
+  const std::string name = lower_case(
+      is_split ? words->front() : directive.text.substr(0, directive.text.find_first_of(" \t")));
+  if (name == "user" && is_split) {
+    return std::ranges::any_of(*words, is_secret_rule) ? shown_user(*words) : directive.text;
+  }
+  const auto index = find_option(name);
+  const bool is_secret = name == "user" || (index && option_table()[*index].sensitive);
+  return is_secret ? name + " (redacted)" : directive.text;
+}
+
+// The name of a folder as a pattern that matches nothing else.
+std::string escape_wildcards(const std::string& name) {
+  std::string escaped;
+  for (const char c : name) {
+    if (std::string_view("*?[\\").find(c) != std::string_view::npos) escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
+}
+
+// The path that a start in `folder` means; no folder is the current one.
+std::string path_in(const std::string& folder, const std::string& path) {
+  if (folder.empty() || path.empty() || path.front() == '/') return path;
+  return folder + '/' + path;
 }
 
 // A pattern that matches nothing includes nothing; a plain name must exist.
-std::vector<std::string> expand_pattern(const std::string& pattern) {
-  if (pattern.find_first_of("*?[") == std::string::npos) return {pattern};
+std::vector<std::string> expand_pattern(const std::string& pattern, const std::string& folder) {
+  if (pattern.find_first_of("*?[") == std::string::npos) return {path_in(folder, pattern)};
+  const std::string whole = path_in(escape_wildcards(folder), pattern);
   glob_t matches{};
   std::vector<std::string> paths;
-  if (::glob(pattern.c_str(), 0, nullptr, &matches) == 0) {
+  if (::glob(whole.c_str(), 0, nullptr, &matches) == 0) {
     paths.assign(matches.gl_pathv, matches.gl_pathv + matches.gl_pathc);
   }
   ::globfree(&matches);
@@ -49,11 +85,22 @@ std::string canonical_path(const std::string& path) {
 // Reads depth first, so that what an included file says stands where its include stood.
 class FileReader {
  public:
+  FileReader() = default;
+  // Reads once more what a start in `folder` would.
+  explicit FileReader(std::string folder) : folder_(std::move(folder)), is_again_(true) {}
+
   core::Result<> read_file(const std::string& path) {
-    auto text = persistence::read_whole_file(path, kConfigFileLimitBytes);
-    if (!text) return unreadable(text.error());
+    const auto text = persistence::read_whole_file(path, kConfigFileLimitBytes);
+    // The message begins with the reply code, of which a start-up error has no use.
+    if (!text) {
+      return core::Error{fmt::format("Fatal error, {}", core::without_code(text.error().message))};
+    }
+    return read_text_of(path, *text);
+  }
+
+  core::Result<> read_text_of(const std::string& path, std::string_view text) {
     open_paths_.push_back(canonical_path(path));
-    auto done = read_text(*text, path);
+    auto done = read_text(text, path);
     open_paths_.pop_back();
     return done;
   }
@@ -73,9 +120,12 @@ class FileReader {
   std::vector<Directive> take() { return std::move(directives_); }
 
  private:
-  static core::Error unreadable(const core::Error& error) {
-    // The message begins with the reply code, of which a start-up error has no use.
-    return {"Fatal error, " + error.message.substr(error.message.find(' ') + 1)};
+  core::Result<std::string> read_included(const std::string& path) const {
+    std::error_code error;
+    if (is_again_ && std::filesystem::is_fifo(path, error)) {
+      return core::Error{fmt::format("ERR can't read '{}' once more: it is a pipe", path)};
+    }
+    return persistence::read_whole_file(path, kConfigFileLimitBytes);
   }
 
   core::Result<> read_line(Directive directive) {
@@ -86,12 +136,16 @@ class FileReader {
     if (directive.words.empty()) return {};
     directive.words[0] = lower_case(directive.words[0]);
     if (directive.words[0] == "include" && directive.words.size() == 2) return include(directive);
+    // The parser of dir would take a relative path from where the process is now.
+    if (directive.words[0] == "dir" && directive.words.size() == 2) {
+      directive.words[1] = path_in(folder_, directive.words[1]);
+    }
     directives_.push_back(std::move(directive));
     return {};
   }
 
   core::Result<> include(const Directive& directive) {
-    for (const std::string& path : expand_pattern(directive.words[1])) {
+    for (const std::string& path : expand_pattern(directive.words[1], folder_)) {
       const auto canonical = canonical_path(path);
       if (std::find(open_paths_.begin(), open_paths_.end(), canonical) != open_paths_.end()) {
         return fatal_config_error(directive, fmt::format("'{}' includes itself", path));
@@ -105,11 +159,15 @@ class FileReader {
         return fatal_config_error(directive,
                                   fmt::format("more than {} files are included", kMaxFiles));
       }
-      if (auto read = read_file(path); !read) return read.error();
+      const auto text = read_included(path);
+      if (!text) return fatal_config_error(directive, core::without_code(text.error().message));
+      if (auto read = read_text_of(path, *text); !read) return read.error();
     }
     return {};
   }
 
+  const std::string folder_;
+  const bool is_again_ = false;
   std::vector<Directive> directives_;
   std::vector<std::string> open_paths_;
   size_t file_count_ = 0;
@@ -134,6 +192,13 @@ core::Result<std::vector<Directive>> read_config_text(std::string_view text,
                                                       const std::string& source) {
   FileReader reader;
   if (auto read = reader.read_text(text, source); !read) return read.error();
+  return reader.take();
+}
+
+core::Result<std::vector<Directive>> read_at_start(std::string_view text, const std::string& path,
+                                                   const std::string& folder) {
+  FileReader reader(folder);
+  if (auto read = reader.read_text_of(path, text); !read) return read.error();
   return reader.take();
 }
 

@@ -12,17 +12,11 @@
 #include <vector>
 
 #include "core/result.h"
+#include "server/config/option.h"
 
 namespace server {
 
-struct Directive {
-  std::string source;  // a path, "standard input" or "the command line"
-  size_t line = 0;     // from 1
-  std::string text;    // as written, trimmed
-  std::vector<std::string> words;
-};
-
-// The text a fatal error prints, in Redis' form.
+// The text a fatal error prints, in Redis' form. Secrets of the line are left out of it.
 core::Error fatal_config_error(const Directive& at, std::string_view reason);
 
 // Errors: the text to print before exiting. Limits: 16 MiB per file, 16 levels of include, 1024
@@ -30,6 +24,10 @@ core::Error fatal_config_error(const Directive& at, std::string_view reason);
 core::Result<std::vector<Directive>> read_config_file(const std::string& path);
 core::Result<std::vector<Directive>> read_config_text(std::string_view text,
                                                       const std::string& source);
+// What a start in `folder` would read if the file at `path` held `text`: relative paths of include
+// and dir are made absolute there. Errors: besides, an include that is a pipe, which would block.
+core::Result<std::vector<Directive>> read_at_start(std::string_view text, const std::string& path,
+                                                   const std::string& folder);
 
 // The largest configuration file that is read at all.
 inline constexpr size_t kConfigFileLimitBytes = size_t{16} << 20;

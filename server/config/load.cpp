@@ -58,19 +58,20 @@ core::Result<> Config::apply_other(const Directive& directive) {
   const std::string& name = words[0];
   if (name == "rename-command" && words.size() == 3) {
     other_directives_.renamed_commands.emplace_back(words[1], words[2]);
+    other_directives_.rename_lines.push_back(directive);
     return {};
   }
   const bool forgotten = std::find(kForgotten.begin(), kForgotten.end(), name) != kForgotten.end();
   if (forgotten && words.size() == 2) return {};
   if (name == "user" && words.size() >= 2) {
-    const auto is_same = [&](const auto& line) { return line.front() == words[1]; };
+    const auto is_same = [&](const Directive& line) { return line.words[1] == words[1]; };
     if (std::ranges::any_of(other_directives_.users, is_same)) {
       return fatal_config_error(
           directive, fmt::format("Error in user declaration '{}': Duplicate user found. A user can "
                                  "only be defined once in config files",
                                  words[1]));
     }
-    other_directives_.users.emplace_back(words.begin() + 1, words.end());
+    other_directives_.users.push_back(directive);
     return {};
   }
   if (name == "loadmodule" && words.size() >= 2) {
@@ -109,6 +110,7 @@ core::Result<> Config::load_directives(const core::Result<std::vector<Directive>
 core::Result<Launch> Config::load(int argc, const char* const* argv, int stdin_descriptor) {
   const std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
   const CommandLine command_line = parse_command_line(arguments);
+  if (!command_line.usage_error.empty()) return core::Error{command_line.usage_error};
   const bool reads_options =
       command_line.launch == Launch::kServe || command_line.launch == Launch::kCheckHealth;
   if (!reads_options) return command_line.launch;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Option: one row of the option table, from which parsing, CONFIG GET, SET and REWRITE all follow.
+// Directive: a line that sets one, or says something else.
 //
 // Invariants: names and aliases are lower case and unique over the table; `default_text` is a text
 // the row's own parser accepts and returns unchanged.
@@ -103,6 +104,7 @@ enum class OptionId : uint8_t {
   kClusterAnnounceIp,
   kClusterAnnouncePort,
   kClusterAnnounceTlsPort,
+  kClusterAnnounceHostname,
   kClusterNodeTimeout,
   kClusterAllowReadsWhenDown,
   kClusterEtcd,
@@ -154,6 +156,14 @@ inline constexpr size_t kOptionIdCount = static_cast<size_t>(OptionId::kCount);
 
 enum class ClientClass : uint8_t { kNormal, kReplica, kPubSub };
 inline constexpr size_t kClientClassCount = 3;
+
+// A line of a configuration file or of the command line.
+struct Directive {
+  std::string source{};  // a path, "standard input" or "the command line"
+  size_t line = 0;       // from 1
+  std::string text{};    // as written, trimmed
+  std::vector<std::string> words{};
+};
 
 // A client is cut off above hard_bytes, or when above soft_bytes for soft_seconds; 0 = no limit.
 struct BufferLimit {

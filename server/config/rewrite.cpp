@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "server/config/rewrite.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
+#include <utility>
 #include <vector>
 
 #include "server/config/option_table.h"
@@ -48,6 +51,18 @@ class Rewriter {
         dropped_[present[i].line] = true;
       }
     }
+  }
+
+  // Behind all includes, so that this is the last word on the option.
+  void move_to_end(size_t index, const std::string& text) {
+    const Option& option = option_table()[index];
+    for (const OptionLine& line : lines_of_[index]) dropped_[line.line] = true;
+    // What the includes have gathered is forgotten first.
+    if (option.accumulates && !text.empty()) append(fmt::format("{} \"\"", option.name));
+    const auto wanted = write_lines(option, text);
+    for (const std::string& line : wanted) append(line);
+    // Only replicaof needs no line for its default, as long as nobody else gives it one.
+    if (wanted.empty()) append(fmt::format("{} no one", option.name));
   }
 
   // The new lines take the places of the old ones.
@@ -144,6 +159,30 @@ std::string rewrite_config_text(std::string_view old_text, std::span<const std::
   if (user_lines) rewriter.set_users(*user_lines);
   for (size_t i = 0; i < texts.size(); ++i) rewriter.set(i, texts[i]);
   return rewriter.text();
+}
+
+core::Result<std::string> rewrite_config_file(
+    std::string_view old_text, std::span<const std::string> texts,
+    const std::optional<std::vector<std::string>>& user_lines, const StartFrom& start_from) {
+  std::string plain = rewrite_config_text(old_text, texts, user_lines);
+  const auto given = start_from(plain);
+  if (!given) return given.error();
+  if (std::ranges::equal(*given, texts)) {
+    return {boost::system::in_place_value, std::move(plain)};
+  }
+  Rewriter rewriter(plain);
+  for (size_t i = 0; i < texts.size(); ++i) {
+    if ((*given)[i] != texts[i]) rewriter.move_to_end(i, texts[i]);
+  }
+  std::string whole = rewriter.text();
+  const auto given_then = start_from(whole);
+  if (!given_then) return given_then.error();
+  for (size_t i = 0; i < texts.size(); ++i) {
+    if ((*given_then)[i] == texts[i]) continue;
+    return core::Error{fmt::format("ERR a start from the new file would give '{}' another value",
+                                   option_table()[i].name)};
+  }
+  return {boost::system::in_place_value, std::move(whole)};
 }
 
 }  // namespace server

@@ -3,15 +3,19 @@
 // CONFIG REWRITE: the text of a configuration file brought in line with the values in use.
 //
 // Invariants: comments, empty lines and directives that are not options keep their place and their
-// bytes; reading the result gives every option its value in use, unless an include says otherwise.
-// Thread safety: a free function without shared state.
+// bytes; reading the result gives every option its value in use: for rewrite_config_text unless an
+// include says otherwise, for rewrite_config_file whatever the includes say.
+// Thread safety: free functions without shared state.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "core/result.h"
 
 namespace server {
 
@@ -21,5 +25,15 @@ namespace server {
 std::string rewrite_config_text(
     std::string_view old_text, std::span<const std::string> texts,
     const std::optional<std::vector<std::string>>& user_lines = std::nullopt);
+
+// What a start from a file of this text would give each row of option_table().
+using StartFrom = std::function<core::Result<std::vector<std::string>>(std::string_view text)>;
+
+// The same for a file that may include others, which `start_from` reads. An option to which they
+// would give another value gets its lines at the end, where nothing overrides them, also when it is
+// at its default. Errors: those of `start_from`, and that a start would give another value still.
+core::Result<std::string> rewrite_config_file(
+    std::string_view old_text, std::span<const std::string> texts,
+    const std::optional<std::vector<std::string>>& user_lines, const StartFrom& start_from);
 
 }  // namespace server

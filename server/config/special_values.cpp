@@ -186,7 +186,6 @@ Parsed<Value> parse_memory_or_percent(const Option&, Words words, const std::str
     if (percent && *percent == 0) return Value{"0", 0};
     return Refusal{"argument must be a memory or percent value"};
   }
-  if (text.empty()) return Value{"0", 0};
   const MemoryText memory = parse_memory(text);
   // Redis takes a number beyond 2^63 for a percentage.
   if (memory.overflowed) return too_much;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "server/cluster/node/announced.h"
 
-#include <array>
 #include <utility>
 
 #include "server/cluster/etcd_client.h"
@@ -24,10 +23,8 @@ Node announced_node(Node node, const Config& config) {
   if (port != 0) node.port = port;
   const auto tls_port = static_cast<uint16_t>(config.integer(OptionId::kClusterAnnounceTlsPort));
   if (tls_port != 0) node.tls_port = tls_port;
-  constexpr std::array<std::string_view, 1> kHostname{"cluster-announce-hostname"};
-  for (auto& [name, value] : config.get(kHostname)) {
-    if (!value.empty()) node.hostname = std::move(value);
-  }
+  std::string hostname = config.text(OptionId::kClusterAnnounceHostname);
+  if (!hostname.empty()) node.hostname = std::move(hostname);
   return node;
 }
 

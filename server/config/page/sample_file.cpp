@@ -2,7 +2,9 @@
 #include "server/config/page/sample_file.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <utility>
 
 #include "server/config/option_table.h"
 #include "server/config/words.h"
@@ -32,29 +34,59 @@ std::string_view without_mark(std::string_view line) {
   return line.starts_with('#') ? trim(line.substr(1)) : line;
 }
 
-// The row that a line sets, or would if it were not commented out. Lists of names are indented.
-const Option* option_of(std::string_view line) {
-  if (line.starts_with("#  ")) return nullptr;
+bool is_listed(std::string_view line) {
+  return line.starts_with("#  ");
+}
+
+// What a line sets, or would if it were not commented out.
+std::string_view directive_name(std::string_view line) {
   const std::string_view directive = without_mark(line);
-  const auto index = find_option(directive.substr(0, directive.find(' ')));
+  return directive.substr(0, directive.find(' '));
+}
+
+const Option* option_of(std::string_view line) {
+  if (is_listed(line)) return nullptr;
+  const auto index = find_option(directive_name(line));
   return index ? &option_table()[*index] : nullptr;
+}
+
+bool is_example(std::string_view line) {
+  constexpr std::array<std::string_view, 3> kOthers = {"include", "rename-command", "user"};
+  return !is_listed(line) && std::ranges::find(kOthers, directive_name(line)) != kOthers.end();
+}
+
+void add_once(std::vector<std::string>& names, std::string_view name) {
+  if (std::ranges::find(names, name) == names.end()) names.emplace_back(name);
+}
+
+void add_words(SampleParagraph& paragraph, std::string_view line) {
+  const std::string_view words = without_mark(line);
+  if (!is_listed(line)) {
+    paragraph.words.emplace_back(words);
+  } else {
+    for (std::string& name : split_at_spaces(words)) paragraph.listed.push_back(std::move(name));
+  }
 }
 
 void add_paragraph(SampleSection& section, const std::vector<std::string>& lines) {
   size_t words_end = lines.size();
-  while (words_end > 0 && option_of(lines[words_end - 1]) != nullptr) --words_end;
-  SampleGroup group;
+  while (words_end > 0 &&
+         (option_of(lines[words_end - 1]) != nullptr || is_example(lines[words_end - 1]))) {
+    --words_end;
+  }
+  SampleParagraph paragraph;
+  for (size_t i = 0; i < words_end; ++i) add_words(paragraph, lines[i]);
+  auto& words = paragraph.words;
+  while (!words.empty() && words.back().empty()) words.pop_back();
   for (size_t i = words_end; i < lines.size(); ++i) {
-    const std::string name(option_of(lines[i])->name);
-    if (std::find(group.options.begin(), group.options.end(), name) == group.options.end()) {
-      group.options.push_back(name);
+    if (const Option* const option = option_of(lines[i]); option != nullptr) {
+      add_once(paragraph.options, option->name);
+    } else {
+      paragraph.examples.emplace_back(without_mark(lines[i]));
     }
   }
-  auto& words = group.options.empty() ? section.preface : group.words;
-  if (!words.empty()) words.emplace_back();
-  for (size_t i = 0; i < words_end; ++i) words.emplace_back(without_mark(lines[i]));
-  while (!words.empty() && words.back().empty()) words.pop_back();
-  if (!group.options.empty()) section.groups.push_back(std::move(group));
+  const bool is_empty = words.empty() && paragraph.listed.empty() && words_end == lines.size();
+  if (!is_empty) section.paragraphs.push_back(std::move(paragraph));
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// The sample configuration file as its reader sees it: sections, and in them groups of options with
-// the words that explain them. conf/bloomery.conf is the one place that says what an option means;
+// The sample configuration file as its reader sees it: sections, and in them paragraphs with the
+// words that explain options. conf/bloomery.conf is the one place that says what an option means;
 // docs/configuration.md is printed from it and from the option table.
 //
-// Invariants: a group has options, words before the first group of a section are its preface.
+// Invariants: everything stands in the file's order; no paragraph is empty.
 // Thread safety: free functions over values.
 // Source: conf/bloomery.conf.
 #pragma once
@@ -15,18 +15,20 @@
 
 namespace server {
 
-struct SampleGroup {
-  std::vector<std::string> words{};    // lines of the comment, without '#'
-  std::vector<std::string> options{};  // canonical names, each once, in the file's order
+// Any of the four may be empty.
+struct SampleParagraph {
+  std::vector<std::string> words{};     // lines of the comment, without '#'
+  std::vector<std::string> listed{};    // names that stand indented
+  std::vector<std::string> examples{};  // lines that set what is no option, as a file has them
+  std::vector<std::string> options{};   // canonical names, each once
 };
 
 struct SampleSection {
-  std::string name;                    // empty before the first heading
-  std::vector<std::string> preface{};  // lines of comments that stand before no option
-  std::vector<SampleGroup> groups{};
+  std::string name;  // empty before the first heading
+  std::vector<SampleParagraph> paragraphs{};
 };
 
-// Options that are commented out count too, where they end their paragraph: "# masteruser replica".
+// Options and examples count where they end their paragraph, also commented out: "# masteruser x".
 std::vector<SampleSection> parse_sample_file(std::string_view text);
 
 }  // namespace server

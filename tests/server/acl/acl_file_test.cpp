@@ -10,10 +10,12 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "server/acl/access_log.h"
 #include "server/acl/users.h"
+#include "server/config/option.h"
 #include "tests/server/acl/acl_fixture.h"
 
 namespace server::acl {
@@ -96,15 +98,36 @@ TEST_F(AclFileTest, TheFileIsItsOwnersAlone) {
             std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
 }
 
+// A `user` line, the third of its file.
+Directive user_line(std::vector<std::string> words) {
+  std::string text = "user";
+  for (const std::string& word : words) text += " " + word;
+  words.insert(words.begin(), "user");
+  return {.source = "a.conf", .line = 3, .text = std::move(text), .words = std::move(words)};
+}
+
+TEST_F(AclFileTest, AFaultOfAUserLineIsToldWithItsPlace) {
+  const std::vector<Directive> lines{user_line({"alice", "on"}),
+                                     user_line({"bob", ">hush", "+foo"})};
+  const auto loaded = load_users(users_, lines, "");
+  ASSERT_FALSE(loaded);
+  EXPECT_THAT(loaded.error().message,
+              HasSubstr("at line 3 of a.conf\n>>> 'user bob >(redacted) +foo'\n"
+                        "Error in user declaration 'bob': Error in applying operation '+foo': "
+                        "Unknown command"));
+  EXPECT_EQ(users_.list().size(), 1U);
+  const std::vector<Directive> unclosed{user_line({"alice", "(+get"})};
+  EXPECT_THAT(load_users(users_, unclosed, "").error().message,
+              HasSubstr("'alice': Unmatched parenthesis"));
+}
+
 TEST_F(AclFileTest, UsersComeFromOnePlaceOnly) {
-  const std::vector<std::vector<std::string>> lines{{"alice", "on", "+get"}};
+  const std::vector<Directive> lines{user_line({"alice", "on", "+get"})};
   EXPECT_THAT(load_users(users_, lines, path_).error().message, HasSubstr("either of the two"));
   users_.set_default_password("x");
   ASSERT_TRUE(load_users(users_, lines, ""));
   EXPECT_FALSE(users_.is_open());
   EXPECT_EQ(user_lines(users_)[0], "user alice on resetchannels -@all +get");
-  const std::vector<std::vector<std::string>> wrong{{"alice", "+foo"}};
-  EXPECT_THAT(load_users(users_, wrong, "").error().message, HasSubstr("Unknown command"));
   EXPECT_THAT(load_users(users_, {}, directory_ + "/nothing").error().message,
               HasSubstr("Aborting startup"));
 }

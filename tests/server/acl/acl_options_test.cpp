@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "server/acl/acl_options.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -50,6 +51,15 @@ TEST_F(AclOptionsTest, TheLogAndNewUsersFollowTheirOptions) {
   ASSERT_TRUE(set("acl-pubsub-default", "allchannels"));
   ASSERT_TRUE(users_.set("alice", {}));
   EXPECT_EQ(users_.find("alice")->describe(), "off &* -@all");
+}
+
+TEST_F(AclOptionsTest, AUserThatCannotBeIsToldWithItsPlace) {
+  const std::array<const char*, 4> argv{"bloomery-server", "--user", "alice", "+foo"};
+  ASSERT_TRUE(config_.load(4, argv.data(), -1));
+  const auto prepared = prepare_users(users_, config_);
+  ASSERT_FALSE(prepared);
+  EXPECT_THAT(prepared.error().message,
+              ::testing::HasSubstr("at line 1 of the command line\n>>> 'user \"alice\" \"+foo\"'"));
 }
 
 }  // namespace

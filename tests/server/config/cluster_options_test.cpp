@@ -24,6 +24,16 @@ TEST(ClusterOptionsTest, EtcdHasSeveralAddresses) {
   EXPECT_EQ(config.text(OptionId::kClusterEtcd), "http://a:2379 http://b:2379");
 }
 
+TEST(ClusterOptionsTest, AnAnnouncedNameHasAnEffect) {
+  const std::vector<const char*> words = {"bloomery-server", "--cluster-announce-hostname",
+                                          "a.example"};
+  Config config;
+  ASSERT_TRUE(config.load(static_cast<int>(words.size()), words.data()));
+  EXPECT_THAT(config.take_warnings(), testing::IsEmpty());
+  EXPECT_EQ(config.text(OptionId::kClusterAnnounceHostname), "a.example");
+  EXPECT_THAT(fault_of({"--cluster-announce-hostname", "a b"}), testing::HasSubstr("host name"));
+}
+
 TEST(ClusterOptionsTest, NamesAndIdsAreChecked) {
   EXPECT_EQ(fault_of({"--cluster-name", "shop.eu-1_a"}), "");
   EXPECT_THAT(fault_of({"--cluster-name", "a/b"}), testing::HasSubstr("1 to 64 letters"));

@@ -47,7 +47,6 @@ TEST(CommandLine, LoneDashIsStandardInput) {
 
 TEST(CommandLine, ASnapshotIsCheckedInsteadOfServed) {
   EXPECT_EQ(parse({"--check-rdb", "dump.rdb"}).launch, Launch::kCheckSnapshot);
-  EXPECT_EQ(parse({"--check-rdb"}).launch, Launch::kServe);
   EXPECT_EQ(parse({"--port", "7000", "--check-rdb", "x"}).launch, Launch::kServe);
   EXPECT_NE(help_text().find("--check-rdb"), std::string_view::npos);
 }
@@ -79,9 +78,47 @@ TEST(CommandLine, ASnapshotIsExportedInsteadOfServed) {
 TEST(CommandLine, AnAppendLogIsCheckedInsteadOfServed) {
   EXPECT_EQ(parse({"--check-aof", "a.manifest"}).launch, Launch::kCheckLog);
   EXPECT_EQ(parse({"--check-aof", "a.manifest", "--fix"}).launch, Launch::kCheckLog);
-  EXPECT_EQ(parse({"--check-aof", "a.manifest", "--mend"}).launch, Launch::kServe);
-  EXPECT_EQ(parse({"--check-aof"}).launch, Launch::kServe);
+  EXPECT_EQ(parse({"--check-aof", "--fix", "a.manifest"}).launch, Launch::kCheckLog);
   EXPECT_NE(help_text().find("--check-aof"), std::string_view::npos);
+}
+
+LogCheck parse_check(const std::vector<std::string>& arguments) {
+  return parse_log_check(arguments);
+}
+
+// redis-check-aof takes --fix first.
+TEST(CommandLine, TheFixOfALogStandsBeforeOrBehindItsPath) {
+  EXPECT_EQ(parse_check({"--check-aof", "a"}).path, "a");
+  EXPECT_FALSE(parse_check({"--check-aof", "a"}).cuts_torn_end);
+  for (const auto& words : {std::vector<std::string>{"--check-aof", "a", "--fix"},
+                            std::vector<std::string>{"--check-aof", "--fix", "a"}}) {
+    EXPECT_EQ(parse_check(words).path, "a");
+    EXPECT_TRUE(parse_check(words).cuts_torn_end);
+  }
+  EXPECT_EQ(parse_check({"--check-aof", "--fix", "a", "--fix"}).path, "");
+}
+
+TEST(CommandLine, WrongArgumentsOfAToolAreNoOptions) {
+  const std::vector<std::string> calls[] = {
+      {"--check-rdb"},
+      {"--check-rdb", ""},
+      {"--check-rdb", "a", "b"},
+      {"--check-rdb", "--fix"},
+      {"--check-aof"},
+      {"--check-aof", "--fix"},
+      {"--check-aof", "a", "--mend"},
+      {"--check-aof", "a", "b"},
+      {"--help", "x"},
+      {"-v", "x"},
+  };
+  for (const auto& call : calls) {
+    const CommandLine parsed = parse(call);
+    EXPECT_TRUE(parsed.usage_error.starts_with("bloomery-server: " + call[0] + " takes "));
+    EXPECT_NE(parsed.usage_error.find("\nUsage: bloomery-server "), std::string::npos);
+    EXPECT_EQ(parsed.options_text, "");
+  }
+  EXPECT_EQ(parse({"--check-rdb", "a"}).usage_error, "");
+  EXPECT_EQ(parse({"--help"}).usage_error, "");
 }
 
 TEST(CommandLine, VersionAndHelpAreRecognised) {

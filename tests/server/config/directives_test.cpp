@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -85,6 +86,16 @@ TEST_F(DirectivesTest, ASecretIsNotShownInAMessage) {
   EXPECT_THAT(read.error().message, HasSubstr("requirepass (redacted)"));
 }
 
+TEST_F(DirectivesTest, APasswordOfAUserIsNotShownInAMessage) {
+  Directive line{.source = "a test", .line = 1, .text = "USER alice on  >hush #2d71 <old +get"};
+  EXPECT_THAT(fatal_config_error(line, "why").message,
+              HasSubstr(">>> 'USER alice on >(redacted) #(redacted) <(redacted) +get'\nwhy\n"));
+  line.text = "user alice  on +get";
+  EXPECT_THAT(fatal_config_error(line, "why").message, HasSubstr(">>> 'user alice  on +get'\n"));
+  line.text = "user alice \">hush";
+  EXPECT_THAT(fatal_config_error(line, "why").message, HasSubstr(">>> 'user (redacted)'\n"));
+}
+
 TEST_F(DirectivesTest, AnIncludeIsReplacedByItsFile) {
   write("inner.conf", "hz 20\n");
   const auto read =
@@ -112,7 +123,8 @@ TEST_F(DirectivesTest, APatternThatMatchesNothingIncludesNothing) {
 
 TEST_F(DirectivesTest, APlainNameMustExist) {
   EXPECT_THAT(error_of_file(write("a.conf", "include " + path("absent") + "\n")),
-              HasSubstr("absent"));
+              HasSubstr("at line 1 of " + path("a.conf") + "\n>>> 'include " + path("absent") +
+                        "'\ncan't open '" + path("absent") + "'"));
   EXPECT_THAT(error_of_file(path("absent")), HasSubstr("Fatal error, "));
 }
 
@@ -135,6 +147,36 @@ TEST_F(DirectivesTest, IncludesAreNestedSoDeepAndNoDeeper) {
   }
   EXPECT_EQ(error_of_file(path("1.conf")), "");
   EXPECT_THAT(error_of_file(path("0.conf")), HasSubstr("nested deeper than 16 files"));
+}
+
+TEST_F(DirectivesTest, AStartReadsRelativePathsInItsOwnFolder) {
+  const std::string folder = path("odd[1]*");
+  std::filesystem::create_directory(folder);
+  write("odd[1]*/plain.conf", "port 1\n");
+  write("odd[1]*/1.part", "hz 1\n");
+  write("odd[1]*/2.part", "dir data\n");
+  const auto read = read_at_start("include plain.conf\ninclude ?.part\ndir /data\ndir \"\"\n",
+                                  path("a.conf"), folder);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_THAT(names(*read), ElementsAre("port", "hz", "dir", "dir", "dir"));
+  EXPECT_EQ((*read)[0].source, folder + "/plain.conf");
+  EXPECT_EQ((*read)[2].words[1], folder + "/data");
+  EXPECT_EQ((*read)[3].words[1], "/data");
+  EXPECT_EQ((*read)[4].words[1], "");
+}
+
+TEST_F(DirectivesTest, AStartFindsAFileThatWouldIncludeItself) {
+  write("a.conf", "");
+  const auto read = read_at_start("include a.conf\n", path("a.conf"), directory_);
+  ASSERT_FALSE(read);
+  EXPECT_THAT(read.error().message, HasSubstr("includes itself"));
+}
+
+TEST_F(DirectivesTest, AnIncludeThatIsAPipeIsNotReadAgain) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  const auto read = read_at_start("include pipe\n", path("a.conf"), directory_);
+  ASSERT_FALSE(read);
+  EXPECT_THAT(read.error().message, HasSubstr("it is a pipe"));
 }
 
 TEST_F(DirectivesTest, ABigFileIsNotRead) {

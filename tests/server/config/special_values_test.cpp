@@ -53,7 +53,7 @@ TEST_F(SpecialValuesTest, HzIsPulledIntoItsRange) {
 
 TEST_F(SpecialValuesTest, MemoryOrPartOfMaxmemory) {
   EXPECT_EQ(text_of(parse_memory_or_percent, {"1kb"}), "1024");
-  EXPECT_EQ(text_of(parse_memory_or_percent, {""}), "0");
+  EXPECT_EQ(text_of(parse_memory_or_percent, {""}), "!argument must be a memory or percent value");
   EXPECT_EQ(text_of(parse_memory_or_percent, {"0%"}), "0");
   const auto half = parse_memory_or_percent(option_, Texts{"50%"}, "");
   EXPECT_EQ(half->text, "50%");

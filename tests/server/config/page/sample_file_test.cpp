@@ -38,37 +38,57 @@ constexpr std::string_view kSample =
     "################ Second ################\n"
     "# timeout 7";
 
-TEST(SampleFile, SectionsHoldGroupsOfOptions) {
+TEST(SampleFile, SectionsHoldParagraphs) {
   const auto sections = parse_sample_file(kSample);
   ASSERT_EQ(sections.size(), 3);
   EXPECT_EQ(sections[0].name, "");
-  EXPECT_THAT(sections[0].preface, ElementsAre("About the file."));
-  EXPECT_THAT(sections[0].groups, IsEmpty());
+  ASSERT_EQ(sections[0].paragraphs.size(), 1);
+  EXPECT_THAT(sections[0].paragraphs[0].words, ElementsAre("About the file."));
+  EXPECT_THAT(sections[0].paragraphs[0].options, IsEmpty());
   EXPECT_EQ(sections[1].name, "First");
-  EXPECT_THAT(sections[1].preface, ElementsAre("All are mutable."));
-  ASSERT_EQ(sections[1].groups.size(), 2);
-  EXPECT_THAT(sections[1].groups[0].words,
+  ASSERT_EQ(sections[1].paragraphs.size(), 3);
+  EXPECT_THAT(sections[1].paragraphs[0].words, ElementsAre("All are mutable."));
+  EXPECT_THAT(sections[1].paragraphs[1].words,
               ElementsAre("One port,", "of many.", "", "A second paragraph."));
-  EXPECT_THAT(sections[1].groups[0].options, ElementsAre("port"));
-  EXPECT_THAT(sections[2].groups.at(0).options, ElementsAre("timeout"));
+  EXPECT_THAT(sections[1].paragraphs[1].options, ElementsAre("port"));
+  EXPECT_THAT(sections[2].paragraphs.at(0).options, ElementsAre("timeout"));
 }
 
 TEST(SampleFile, CommentedOptionsEndTheirParagraph) {
-  const SampleGroup group = parse_sample_file(kSample)[1].groups[1];
-  EXPECT_THAT(group.words, ElementsAre("port and timeout are words here,", "timeouts too."));
-  EXPECT_THAT(group.options, ElementsAre("replicaof", "maxclients"));
+  const SampleParagraph last = parse_sample_file(kSample)[1].paragraphs[2];
+  EXPECT_THAT(last.words, ElementsAre("port and timeout are words here,", "timeouts too."));
+  EXPECT_THAT(last.options, ElementsAre("replicaof", "maxclients"));
 }
 
-TEST(SampleFile, ListsOfNamesAreWords) {
-  const auto sections = parse_sample_file("# Have no effect:\n#\n#   port timeout\n#   hz");
-  EXPECT_THAT(sections[0].groups, IsEmpty());
-  EXPECT_THAT(sections[0].preface, ElementsAre("Have no effect:", "", "port timeout", "hz"));
+TEST(SampleFile, DirectivesThatAreNoOptionsAreExamples) {
+  const auto sections = parse_sample_file(
+      "# user is a word here.\n#\n# user a on\nuser b off\n\n# Both:\n# include x\nport 1\n");
+  ASSERT_EQ(sections[0].paragraphs.size(), 2);
+  const SampleParagraph& users = sections[0].paragraphs[0];
+  const SampleParagraph& both = sections[0].paragraphs[1];
+  EXPECT_THAT(users.words, ElementsAre("user is a word here."));
+  EXPECT_THAT(users.examples, ElementsAre("user a on", "user b off"));
+  EXPECT_THAT(users.options, IsEmpty());
+  EXPECT_THAT(both.words, ElementsAre("Both:"));
+  EXPECT_THAT(both.examples, ElementsAre("include x"));
+  EXPECT_THAT(both.options, ElementsAre("port"));
+}
+
+TEST(SampleFile, IndentedNamesAreAList) {
+  const auto sections =
+      parse_sample_file("# Have no effect:\n#\n#   port timeout\n#   user\n\n#\n");
+  ASSERT_EQ(sections[0].paragraphs.size(), 1);
+  const SampleParagraph& paragraph = sections[0].paragraphs[0];
+  EXPECT_THAT(paragraph.words, ElementsAre("Have no effect:"));
+  EXPECT_THAT(paragraph.listed, ElementsAre("port", "timeout", "user"));
+  EXPECT_THAT(paragraph.options, IsEmpty());
+  EXPECT_THAT(paragraph.examples, IsEmpty());
 }
 
 TEST(SampleFile, NothingIsRead) {
   const auto sections = parse_sample_file("");
   ASSERT_EQ(sections.size(), 1);
-  EXPECT_THAT(sections[0].groups, IsEmpty());
+  EXPECT_THAT(sections[0].paragraphs, IsEmpty());
 }
 
 // The file that is shipped: this source lies somewhere below the root of the tree.
@@ -93,9 +113,9 @@ std::string joined(const std::vector<std::string>& lines) {
 TEST(ShippedSample, ExplainsEachOptionOnceInWords) {
   std::map<std::string, int> places;
   for (const auto& section : shipped_sections()) {
-    for (const auto& group : section.groups) {
-      EXPECT_FALSE(group.words.empty()) << group.options[0];
-      for (const auto& name : group.options) ++places[name];
+    for (const auto& paragraph : section.paragraphs) {
+      EXPECT_FALSE(paragraph.words.empty()) << testing::PrintToString(paragraph.options);
+      for (const auto& name : paragraph.options) ++places[name];
     }
   }
   for (const Option& option : option_table()) {
@@ -103,15 +123,30 @@ TEST(ShippedSample, ExplainsEachOptionOnceInWords) {
   }
 }
 
+TEST(ShippedSample, ListsWhatHasNoEffect) {
+  std::vector<std::string> listed;
+  for (const auto& section : shipped_sections()) {
+    for (const auto& paragraph : section.paragraphs) {
+      listed.insert(listed.end(), paragraph.listed.begin(), paragraph.listed.end());
+    }
+  }
+  std::vector<std::string> inert;
+  for (const Option& option : option_table()) {
+    if (option.inert) inert.emplace_back(option.name);
+  }
+  EXPECT_THAT(listed, testing::UnorderedElementsAreArray(inert));
+}
+
 // What the words say of CONFIG SET must be what the table says.
 TEST(ShippedSample, SaysWhatIsMutable) {
   for (const auto& section : shipped_sections()) {
-    const bool all = joined(section.preface).find(" mutable") != std::string::npos;
-    for (const auto& group : section.groups) {
-      const std::string words = joined(group.words);
+    bool all = false;  // a paragraph without options may speak of those that follow
+    for (const auto& paragraph : section.paragraphs) {
+      const std::string words = joined(paragraph.words);
+      all = all || (paragraph.options.empty() && words.find(" mutable") != std::string::npos);
       const bool is_said = all || words.find("utable") != std::string::npos ||
                            words.find("while the server runs") != std::string::npos;
-      for (const auto& name : group.options) {
+      for (const auto& name : paragraph.options) {
         const Option& option = option_table()[*find_option(name)];
         if (name == "replicaof") continue;  // by a command of its own
         EXPECT_EQ(is_said, option.mutability != Mutability::kImmutable) << name;
