@@ -6,9 +6,9 @@ Usage: check_docs.py [--root DIR] [--external]
   --root      the tree to check (default: the one this script lies in)
   --external  list the addresses outside of the tree that pages name; nobody fetches them here
 
-Rules: links lead to files and headings that are there; what looks like an option is one, by
-docs/configuration.md, which is printed from the option table; a section that tells measured figures
-names the command that prints them.
+Rules: links lead to files and headings that are there; a path of this tree in backticks is there;
+what looks like an option is one, by docs/configuration.md, which is printed from the option table;
+a section that tells measured figures names the command that prints them.
 """
 
 import argparse
@@ -38,6 +38,11 @@ NOT_OPTIONS = {
 FILE = re.compile(
     r"\.(?:aof|cc|conf|cpp|crt|deb|go|h|html|js|json|key|log|md|mjs|pem|py|rdb|sh|txt|yml)$"
 )
+# A path from the root, without glob or <placeholder>; a unit may go without its suffix.
+PATH = re.compile(
+    r"^(?:bench|conf|core|docs|persistence|protocol|scripts|server|tests)/[^*?<>{}\[\]…]*$"
+)
+UNIT_SUFFIXES = ("", ".h", ".cpp")
 # What only a measurement can tell: times and ratios. Sizes and percentages may be limits.
 FIGURE = re.compile(
     r"\b\d[\d,.]*(?: to \d[\d,.]*| / \d[\d,.]*)? ?(?:ns|µs)\b"
@@ -101,6 +106,16 @@ class Pages:
         line = blank.count("\n", 0, position)
         return sum(len(row) + 1 for row in self.texts[path].split("\n")[:line])
 
+    def check_paths(self, path):
+        text = blanked(self.texts[path])
+        for match in CODE.finditer(text):
+            words = match[1].split()
+            if not words or not PATH.match(words[0]):
+                continue
+            if not any((self.root / (words[0] + suffix)).exists() for suffix in UNIT_SUFFIXES):
+                at = self.line_start(path, text, match.start())
+                self.report(path, at, f"`{words[0]}` is nothing in this tree")
+
     def options(self):
         page = self.root / "docs/configuration.md"
         rows = re.findall(r"^\| (`.*?) \|", page.read_text(encoding="utf-8"), re.MULTILINE)
@@ -159,6 +174,7 @@ class Pages:
         options = self.options()
         for path in self.texts:
             self.check_links(path)
+            self.check_paths(path)
             if path.name != "configuration.md":  # the list itself, with its choices
                 self.check_options(path, options)
             self.check_figures(path)

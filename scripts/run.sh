@@ -26,19 +26,26 @@ data=$top/build/data
 mkdir -p "$data"
 cd "$data"
 
-# Only for the hint below; the server reads its options itself.
-port=6379
-previous=
-for option in "$@"; do
-  [ "$previous" = --port ] && port=$option
-  previous=$option
-done
-
-cat <<HINT
+# The server itself reads its options, to tell where it will be reached without TLS. What comes from
+# the standard input is for the server that stays.
+port=
+if [ "${1:-}" != - ] && [ "${*: -1}" != - ]; then
+  told=$("$server" --health-check "$@" --tls-port 0 2>/dev/null || true)
+  if [[ $told =~ ^port\ ([0-9]+) ]]; then port=${BASH_REMATCH[1]}; fi
+fi
+if [ -n "$port" ]; then
+  cat <<HINT
 
 bloomery-server listens on port $port; Ctrl-C stops it. In another terminal:
   redis-cli -p $port BF.ADD visitors alice
   python3 -c 'import redis; print(redis.Redis(port=$port).bf().exists("visitors", "alice"))'
 
 HINT
+else
+  cat <<HINT
+
+bloomery-server says where it listens when it is ready, in its log; Ctrl-C stops it.
+
+HINT
+fi
 exec "$server" "$@"

@@ -8,11 +8,20 @@
 # than the one of this tree, which is built if need be.
 set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-port=${1:-7000}
+port=${1-7000}
 if ! [[ $port =~ ^[0-9]{1,5}$ ]] || [ "$port" -lt 1 ] || [ "$port" -gt 65000 ]; then
   echo "usage: $0 [first port, 1 to 65000]" >&2
   exit 2
 fi
+port=$((10#$port)) # A leading zero does not make it octal.
+
+# A server that is there already would be taken for one of ours.
+for taken in "$port" $((port + 1)) $((port + 2)) $((port + 10)) $((port + 11)) $((port + 12)); do
+  if (exec 3<>"/dev/tcp/127.0.0.1/$taken") 2>/dev/null; then
+    echo "port $taken is in use: name another first port than $port" >&2
+    exit 1
+  fi
+done
 
 server=${BLOOMERY_SERVER:-}
 if [ -z "$server" ]; then
@@ -43,15 +52,23 @@ ask() { # port, words...
   redis-cli -h 127.0.0.1 -p "$@" 2>/dev/null
 }
 
-# Waits until the answer to a command holds a text.
+give_up() { # why
+  echo "$1; the logs:" >&2
+  # One that could not start has none.
+  tail -n 5 "$folder"/*/log >&2 2>/dev/null || true
+  exit 1
+}
+
+# Waits until the answer to a command holds a text. All that was started must live.
 await() { # text, port, words...
   for _ in $(seq 300); do
+    for pid in "${pids[@]}"; do
+      kill -0 "$pid" 2>/dev/null || give_up "process $pid has ended"
+    done
     if [[ $(ask "${@:2}") == *"$1"* ]]; then return; fi
     sleep 0.1
   done
-  echo "no '$1' from port $2 within 30 s; the logs:" >&2
-  tail -n 5 "$folder"/*/log >&2
-  exit 1
+  give_up "no '$1' from port $2 within 30 s"
 }
 
 for i in 0 1 2; do
@@ -72,8 +89,8 @@ for i in 0 1 2; do
   cat >"$own/sentinel.conf" <<CONFIG
 bind 127.0.0.1
 port $((port + 10 + i))
-dir $own
-logfile $own/log
+dir "$own"
+logfile "$own/log"
 sentinel monitor bloom 127.0.0.1 $port 2
 sentinel down-after-milliseconds bloom 2000
 sentinel failover-timeout bloom 6000

@@ -52,6 +52,20 @@ class CheckDocsTest(unittest.TestCase):
         self.assert_problem("[x](#nothing)\n", "no heading has this anchor")
         self.assertEqual(self.problems("```\n[x](none.md)\n```\n"), [])
 
+    def test_paths(self):
+        for folder in ("server", "core"):
+            (self.root / folder).mkdir()
+        self.write("server/unit.h", "")
+        self.write("core/other.cpp", "")
+        good = "`server/unit.h` `server/unit` `core/other --all` `core/` `docs/configuration.md`\n"
+        self.assertEqual(self.problems(good), [])
+        no_paths = "`server/*_test.cpp` `core/<name>.h` `tests/{a,b}.py` `build/x` `a server/x`\n"
+        self.assertEqual(self.problems(no_paths), [])
+        self.assertEqual(self.problems("```\n`core/none.h`\n```\n"), [])
+        self.assert_problem("text\n`server/none.h`\n", "README.md:2: `server/none.h` is nothing")
+        self.assert_problem("`core/unit`\n", "`core/unit` is nothing in this tree")
+        self.assert_problem("`server/unit.h.cpp`\n", "is nothing in this tree")
+
     def test_external_links_are_only_listed(self):
         self.write("README.md", "[x](https://nowhere.example/a)\n")
         pages = check_docs.Pages(self.root)
@@ -66,6 +80,8 @@ class CheckDocsTest(unittest.TestCase):
     def test_figures(self):
         self.assert_problem("# A\n\n## B\nIt takes 5.1 ns.\n", "README.md:4: '5.1 ns' is a meas")
         self.assert_problem("# A\nscripts/bench.sh\n## B\n10.68 bits per item\n", "measured")
+        (self.root / "scripts").mkdir()
+        self.write("scripts/bench.sh", "")
         self.assertEqual(self.problems("# A\n## B\n5 ns (`scripts/bench.sh --only x`)\n"), [])
         self.assertEqual(self.problems("# A\n## B\n5 ns\n```\nbench/x.py\n```\n"), [])
         self.assertEqual(self.problems("# A\n## B\nat most 10 MB\n"), [])

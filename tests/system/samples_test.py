@@ -4,9 +4,13 @@
 import json
 import os
 import pathlib
+import random
 import re
 import signal
+import socket
 import subprocess
+import tempfile
+import time
 import unittest
 
 from harness import ROOT, SERVER, ServerTest, free_port, wait_until
@@ -70,9 +74,12 @@ class TryFailoverTest(ServerTest):
     def setUp(self):
         super().setUp()
         self.port = free_port()
+        # Not every folder has a plain name.
+        folder = tempfile.TemporaryDirectory(prefix="bloomery test ")
+        self.addCleanup(folder.cleanup)
         self.script = subprocess.Popen(
             [ROOT / "scripts/try_failover.sh", str(self.port)],
-            env={**os.environ, "BLOOMERY_SERVER": str(SERVER)},
+            env={**os.environ, "BLOOMERY_SERVER": str(SERVER), "TMPDIR": folder.name},
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
         )  # fmt: skip
         self.addCleanup(self.script.stdout.close)
@@ -111,14 +118,36 @@ class TryFailoverTest(ServerTest):
             with self.assertRaises(OSError):
                 Connection(port)
 
+
+class TryFailoverRefusesTest(unittest.TestCase):
+    def run_script(self, port, server=SERVER):
+        return subprocess.run(
+            [ROOT / "scripts/try_failover.sh", str(port)], capture_output=True, text=True,
+            env={**os.environ, "BLOOMERY_SERVER": str(server)}, timeout=60, check=False,
+        )  # fmt: skip
+
     def test_wrong_port_is_refused(self):
-        for word in ("x", "0", "65001", "-1"):
-            done = subprocess.run(
-                [ROOT / "scripts/try_failover.sh", word], capture_output=True, text=True,
-                timeout=30, check=False,
-            )  # fmt: skip
+        for word in ("x", "0", "00", "", "65001", "-1"):
+            done = self.run_script(word)
             self.assertEqual(done.returncode, 2, word)
             self.assertIn("usage:", done.stderr)
+
+    def test_taken_port_is_refused(self):
+        taken = free_port()
+        with socket.create_server(("127.0.0.1", taken)):
+            for distance in (0, 2, 12):
+                done = self.run_script(taken - distance)
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertIn(f"port {taken} is in use", done.stderr)
+
+    def test_server_that_cannot_start_is_not_waited_for(self):
+        begin = time.monotonic()
+        # A leading zero does not make a port octal.
+        for port in (free_port(), f"0{random.randrange(8100, 9900)}"):
+            done = self.run_script(port, server="/bin/false")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("has ended", done.stderr)
+        self.assertLess(time.monotonic() - begin, 20)
 
 
 if __name__ == "__main__":
