@@ -62,21 +62,23 @@ Journal::Group::~Group() {
   if (!commands_.empty()) journal_.append_group(*this);
 }
 
+void Journal::Group::add(unsigned database, Words words, bool is_told) {
+  append_command(bytes_, words);
+  commands_.push_back({database, bytes_.size(), is_told});
+  (is_told ? has_told_ : has_appended_) = true;
+}
+
 uint64_t Journal::end_of_last_append() {
   return last_append_end;
 }
 
 void Journal::append_active(unsigned database, Words words) {
-  if (open_group != nullptr) {
-    append_command(open_group->bytes_, words);
-    open_group->commands_.push_back({database, open_group->bytes_.size()});
-    return;
-  }
+  if (open_group != nullptr) return open_group->add(database, words, false);
   write(database, words);
 }
 
 bool Journal::has_open_group() {
-  return open_group != nullptr && !open_group->commands_.empty();
+  return open_group != nullptr && open_group->has_appended_;
 }
 
 void Journal::write(unsigned database, Words words) {
@@ -87,38 +89,57 @@ void Journal::write(unsigned database, Words words) {
   {
     const std::scoped_lock lock(mutex_);
     const size_t begin = pending_.size();
-    select(database);
+    select(pending_, database);
     pending_.append(command);
-    publish(begin);
+    publish(begin, second_sink_);
   }
   if (command.capacity() > kCommandBytesKept) core::release_storage(command);
 }
 
 void Journal::append_group(const Group& group) {
   const std::scoped_lock lock(mutex_);
-  const size_t pending_begin = pending_.size();
+  if (group.has_told_ && second_sink_ != nullptr) {
+    const auto database = database_;
+    std::string whole;
+    write_group(whole, group, true);
+    second_sink_->append(whole);
+    database_ = database;
+  }
+  if (!group.has_appended_) return;
+  const size_t begin = pending_.size();
+  write_group(pending_, group, false);
+  publish(begin, group.has_told_ ? nullptr : second_sink_);
+}
+
+void Journal::write_group(std::string& out, const Group& group, bool with_told) {
+  size_t count = 0;
+  const Group::Command* first = nullptr;
+  for (const Group::Command& command : group.commands_) {
+    if (command.is_told && !with_told) continue;
+    ++count;
+    if (first == nullptr && !command.is_told) first = &command;
+  }
   // Before MULTI, as Redis has it: a lone command needs no transaction for its SELECT.
-  select(group.commands_.front().database);
-  const bool is_transaction = group.commands_.size() > 1;
-  if (is_transaction) append_command(pending_, std::array<std::string_view, 1>{"MULTI"});
+  if (first != nullptr) select(out, first->database);
+  const bool is_transaction = count > 1;
+  if (is_transaction) append_command(out, std::array<std::string_view, 1>{"MULTI"});
   size_t begin = 0;
   for (const Group::Command& command : group.commands_) {
-    select(command.database);
-    pending_.append(group.bytes_, begin, command.end - begin);
+    if (!command.is_told) select(out, command.database);
+    if (!command.is_told || with_told) out.append(group.bytes_, begin, command.end - begin);
     begin = command.end;
   }
-  if (is_transaction) append_command(pending_, std::array<std::string_view, 1>{"EXEC"});
-  publish(pending_begin);
+  if (is_transaction) append_command(out, std::array<std::string_view, 1>{"EXEC"});
 }
 
-void Journal::write_select(unsigned database) {
+void Journal::write_select(std::string& out, unsigned database) {
   database_ = database;
   const std::string index = std::to_string(database);
-  append_command(pending_, std::array<std::string_view, 2>{"SELECT", index});
+  append_command(out, std::array<std::string_view, 2>{"SELECT", index});
 }
 
-void Journal::publish(size_t begin) {
-  if (second_sink_ != nullptr) second_sink_->append(std::string_view(pending_).substr(begin));
+void Journal::publish(size_t begin, StreamSink* sink) {
+  if (sink != nullptr) sink->append(std::string_view(pending_).substr(begin));
   if (!is_logged_) return pending_.resize(begin);
   last_append_end = taken_ + pending_.size();
   end_.store(last_append_end, std::memory_order_release);
@@ -137,6 +158,7 @@ void Journal::set_second_sink(StreamSink* sink) {
 }
 
 void Journal::tell_second_sink(Words words) {
+  if (open_group != nullptr) return open_group->add(0, words, true);
   const std::scoped_lock lock(mutex_);
   if (second_sink_ == nullptr) return;
   std::string command;

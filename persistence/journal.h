@@ -56,11 +56,16 @@ class Journal {
     friend class Journal;
     struct Command {
       unsigned database;
-      size_t end;  // in bytes_
+      size_t end;    // in bytes_
+      bool is_told;  // by tell_second_sink()
     };
+    void add(unsigned database, Words words, bool is_told);
+
     Journal& journal_;
     std::string bytes_;
     std::vector<Command> commands_;
+    bool has_told_ = false;
+    bool has_appended_ = false;
   };
 
   // An inactive journal takes nothing, and costs its callers one load.
@@ -71,6 +76,7 @@ class Journal {
   // are not kept, and do not count in end_offset(). It must outlive its being set.
   void set_second_sink(StreamSink* sink);
   // A command that changes nothing: for the second sink alone, and for nobody when there is none.
+  // In a Group it keeps its place among the others.
   void tell_second_sink(Words words);
   // While data is loaded: nothing is taken, for anybody.
   void suspend(bool suspended);
@@ -99,12 +105,14 @@ class Journal {
   void append_active(unsigned database, Words words);
   void write(unsigned database, Words words);
   void append_group(const Group& group);
-  // REQUIRES: mutex_.
-  void select(unsigned database) {
-    if (database_ != database) write_select(database);
+  // REQUIRES for all: mutex_.
+  // The transaction that the group is, for the log or, `with_told`, for the second sink.
+  void write_group(std::string& out, const Group& group, bool with_told);
+  void select(std::string& out, unsigned database) {
+    if (database_ != database) write_select(out, database);
   }
-  void write_select(unsigned database);
-  void publish(size_t begin);
+  void write_select(std::string& out, unsigned database);
+  void publish(size_t begin, StreamSink* sink);
   void update_activity();
 
   static constexpr size_t kCacheLine = 64;

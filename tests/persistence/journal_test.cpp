@@ -114,6 +114,45 @@ TEST(Journal, WhatIsAppendedAlonePassesTheGroup) {
                                 command({"SET", "c", "1"}) + command({"EXEC"}));
 }
 
+TEST(Journal, WhatIsToldInAGroupKeepsItsPlace) {
+  struct Sink final : StreamSink {
+    void append(string_view bytes) override { text += bytes; }
+    std::string text;
+  };
+  for (const bool has_sink : {true, false}) {
+    Journal journal;
+    Sink sink;
+    journal.set_active(true);
+    if (has_sink) journal.set_second_sink(&sink);
+    const auto tell = [&](string_view channel) {
+      journal.tell_second_sink(std::array<string_view, 3>{"PUBLISH", channel, "m"});
+    };
+    {
+      const Journal::Group group(journal);
+      tell("a");
+      append(journal, 2, {"SET", "k", "1"});
+      tell("b");
+      EXPECT_EQ(sink.text, "");
+    }
+    EXPECT_EQ(taken(journal), command({"SELECT", "2"}) + command({"SET", "k", "1"}));
+    const std::string whole = command({"SELECT", "2"}) + command({"MULTI"}) +
+                              command({"PUBLISH", "a", "m"}) + command({"SET", "k", "1"}) +
+                              command({"PUBLISH", "b", "m"}) + command({"EXEC"});
+    EXPECT_EQ(sink.text, has_sink ? whole : "");
+    sink.text.clear();
+    {
+      const Journal::Group group(journal);
+      tell("c");
+      EXPECT_FALSE(Journal::has_open_group()) << "nothing was changed";
+    }
+    EXPECT_EQ(taken(journal), "");
+    EXPECT_EQ(sink.text, has_sink ? command({"PUBLISH", "c", "m"}) : "");
+    append(journal, 2, {"SET", "k", "2"});
+    EXPECT_EQ(taken(journal), command({"SET", "k", "2"})) << "both know of the database";
+    journal.set_second_sink(nullptr);
+  }
+}
+
 TEST(Journal, LeavesALoneCommandOfAGroupUnwrapped) {
   Journal journal;
   journal.set_active(true);

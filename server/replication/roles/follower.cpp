@@ -61,6 +61,8 @@ Follower::~Follower() {
 
 void Follower::start(ReplayerFactory make_replayer) {
   make_replayer_ = std::move(make_replayer);
+  if (const auto leader = target())
+    log_notice("This server follows {}:{}", leader->host, leader->port);
   figures_.down_since_us = parts_.clock.monotonic_us();
   for (const OptionId option : kOptionsOfTheLink) {
     parts_.config.on_change(option, [this]() -> core::Result<> {
