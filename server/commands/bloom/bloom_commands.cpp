@@ -28,6 +28,13 @@ FilterTimes times_of(const FilterRequest& request) {
   return {request.expires_at_ms, request.window_start_ms};
 }
 
+// To be called behind the other events of a filter that was made as `request` says. REQUIRES: the
+// key's exclusive lock.
+void tell_key_expires(const Context& ctx, const KeyRef& key, const FilterRequest& request) {
+  if (request.expires_at_ms == core::keyspace::kNoExpiry) return;
+  ctx.tell(KeyEvent::kExpire, ctx.database(), key);
+}
+
 /* BF.RESERVE key error_rate capacity [EXPANSION expansion | NONSCALING] [TIGHTENING ratio]
    [WINDOW length [ITEMS]] [GENERATIONS generations] [REFRESH]
    [SEED seed] [VALIDATESCALETO capacity] [LAYOUT layout] [DELETABLE] [REGIONS bits]
@@ -44,6 +51,7 @@ void reserve(Context& ctx) {
       make_filter(ctx, key, request->parameters, times_of(*request));
   if (filter == nullptr) return;
   ctx.changed(key, KeyEvent::kBloomReserve);
+  tell_key_expires(ctx, key, *request);
   journal_reserved(ctx, key, *filter);
   ctx.reply.ok();
 }
@@ -56,28 +64,39 @@ bool looks_first(const Context& ctx) {
          ctx.session.origin == CommandOrigin::kClient;
 }
 
-// The filter for such a look; null when there is none. REQUIRES: the key's shared lock.
-const ScalableFilter* peek_filter(const Context& ctx, const KeyRef& key) {
-  const Entry* entry = ctx.keyspace().find(ctx.database(), key, ctx.expiry_now_ms);
-  if (entry == nullptr || !entry->is_filter() || is_refreshing(entry->filter())) return nullptr;
-  return &entry->filter();
+// The key with the filter for such a look; null when there is none. REQUIRES: the key's shared
+// lock.
+Entry* peek_filter(const Context& ctx, const KeyRef& key) {
+  Entry* entry = ctx.keyspace().find(ctx.database(), key, ctx.expiry_now_ms);
+  const bool serves = entry != nullptr && entry->is_filter() && !is_refreshing(entry->filter());
+  return serves ? entry : nullptr;
+}
+
+// Passes on whether such a look has found all. Then no find() follows that would note the use.
+// REQUIRES: the same.
+bool end_look(const Context& ctx, Entry& entry, bool finds_all) {
+  if (finds_all && !ctx.session.no_touch.load(std::memory_order_relaxed)) note_use(ctx, entry);
+  return finds_all;
 }
 
 bool is_present(const Context& ctx, const KeyRef& key, const EarlyHash& hash) {
   const auto lock = ctx.keyspace().lock_shared(key);
-  const ScalableFilter* filter = peek_filter(ctx, key);
-  return filter != nullptr &&
-         filter->may_contain(hash.for_filter(*filter), window_time(ctx, *filter));
+  Entry* const entry = peek_filter(ctx, key);
+  if (entry == nullptr) return false;
+  const ScalableFilter& filter = entry->filter();
+  return end_look(ctx, *entry,
+                  filter.may_contain(hash.for_filter(filter), window_time(ctx, filter)));
 }
 
 bool are_present(const Context& ctx, const KeyRef& key, EarlyBatch& early) {
   const auto lock = ctx.keyspace().lock_shared(key);
-  const ScalableFilter* filter = peek_filter(ctx, key);
-  if (filter == nullptr) return false;
-  ItemBatch& batch = early.for_filter(*filter);
+  Entry* const entry = peek_filter(ctx, key);
+  if (entry == nullptr) return false;
+  const ScalableFilter& filter = entry->filter();
+  ItemBatch& batch = early.for_filter(filter);
   const auto found = batch.found();
-  filter->may_contain_many(batch.hashes(), found, window_time(ctx, *filter));
-  return std::ranges::find(found, false) == found.end();
+  filter.may_contain_many(batch.hashes(), found, window_time(ctx, filter));
+  return end_look(ctx, *entry, std::ranges::find(found, false) == found.end());
 }
 
 /* BF.ADD key item */
@@ -138,6 +157,7 @@ void add_items(Context& ctx, Arguments items, const FilterRequest* request) {
   const bool any_added = std::ranges::any_of(outcomes, core::bloom::has_effect);
   if (is_new || any_added) {
     tell_added(ctx, key, is_new, any_added);
+    if (is_new && request != nullptr) tell_key_expires(ctx, key, *request);
     journal_added(ctx, key, *filter, is_new, items, outcomes);
   }
   finish_add(ctx, *filter);

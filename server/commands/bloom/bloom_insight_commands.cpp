@@ -261,14 +261,15 @@ void debug(Context& ctx) {
   if (!found) return;
   if (*found == nullptr) return ctx.reply.error(kFilterNotFound);
   const ScalableFilter& filter = **found;
+  const int hash_bits = filter.parameters().hashes_32_bits ? 32 : 64;
   ctx.reply.array(1 + filter.layer_count());
   ctx.reply.bulk(fmt::format("size:{}", filter.item_count()));
   for (size_t i = 0; i < filter.layer_count(); ++i) {
     const LayerInfo layer = filter.layer_info(i);
-    ctx.reply.bulk(
-        fmt::format("bytes:{} bits:{} hashes:{} hashwidth:64 capacity:{} size:{} ratio:{:g}",
-                    layer.geometry.size_bytes(), layer.geometry.bit_count,
-                    layer.geometry.hash_count, layer.capacity, layer.item_count, layer.error_rate));
+    ctx.reply.bulk(fmt::format(
+        "bytes:{} bits:{} hashes:{} hashwidth:{} capacity:{} size:{} ratio:{:g}",
+        layer.geometry.size_bytes(), layer.geometry.bit_count, layer.geometry.hash_count, hash_bits,
+        layer.capacity, layer.item_count, layer.error_rate));
   }
 }
 

@@ -13,6 +13,7 @@
 #include "server/commands/keys/scan_arguments.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
+#include "server/dispatch/ownership/own_keys.h"
 
 namespace server {
 namespace {
@@ -71,10 +72,12 @@ void filter_scan(Context& ctx) {
   const ScanArguments wanted = parse_scan(ctx, /*knows_type=*/false);
   if (!wanted.error.empty()) return ctx.reply.error(wanted.error);
   const NamePattern pattern(wanted.pattern);
+  const OwnKeys own(ctx);
   std::vector<FilterLine> lines;
   const uint64_t next =
       ctx.keyspace().scan(ctx.database(), wanted.options, [&](const Entry& entry) {
-        if (entry.is_filter() && !entry.expired(ctx.now_ms)) lines.push_back(line_of(entry));
+        if (!entry.is_filter() || entry.expired(ctx.now_ms)) return;
+        if (own.shows(entry.key())) lines.push_back(line_of(entry));
       });
   // A pattern may cost many steps a name: not under a lock.
   std::erase_if(lines, [&](const FilterLine& line) { return !pattern.fits(line.key); });

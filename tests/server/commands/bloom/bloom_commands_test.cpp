@@ -7,7 +7,9 @@
 #include "core/bloom/arrays/bit_array.h"
 #include "core/bloom/layouts.h"
 #include "server/commands/bloom/bloom_statistics.h"
+#include "server/config/event_class.h"
 #include "tests/support/command_test.h"
+#include "tests/support/set_option.h"
 
 namespace server {
 namespace {
@@ -36,6 +38,15 @@ class BloomCommandsTest : public CommandTest {
     return error("ERR wrong number of arguments for '" + name + "' command");
   }
   uint64_t changes() const { return state_.changes.load(); }
+  // Names of the key events since the last call.
+  std::vector<std::string> events() {
+    std::vector<std::string> names;
+    while (const auto delivery = pubsub_.take(0)) {
+      const std::string& payload = *delivery->message->payload;
+      names.push_back(payload.substr(0, payload.size() - 2));
+    }
+    return names;
+  }
 
   const std::string kYes = integer(1);
   const std::string kNo = integer(0);
@@ -279,6 +290,55 @@ TEST_F(BloomCommandsTest, LookupsCountHitsAndMisses) {
   run({"BF.MEXISTS", "none", "a", "b"});
   EXPECT_EQ(statistics_.thread(0).keyspace_hits.value(), 1U);
   EXPECT_EQ(statistics_.thread(0).keyspace_misses.value(), 1U);
+}
+
+// With several threads such an add only looks.
+TEST_F(BloomCommandsTest, AnAddOfWhatIsThereIsAUse) {
+  set_option(config_, OptionId::kIoThreads, "2");
+  run({"BF.MADD", "k", "a", "b"});
+  const std::vector<std::vector<std::string>> adds{
+      {"BF.ADD", "k", "a"}, {"BF.MADD", "k", "a", "b"}, {"BF.INSERT", "k", "ITEMS", "b"}};
+  for (const auto& add : adds) {
+    advance_ms(7000);
+    EXPECT_EQ(run({"OBJECT", "IDLETIME", "k"}), integer(7));
+    run(add);
+    EXPECT_EQ(run({"OBJECT", "IDLETIME", "k"}), integer(0)) << add[0];
+  }
+  configure("maxmemory-policy", "allkeys-lfu");
+  configure("lfu-log-factor", "0");
+  EXPECT_EQ(run({"OBJECT", "FREQ", "k"}), integer(5));
+  for (const auto& add : adds) run(add);
+  EXPECT_EQ(run({"OBJECT", "FREQ", "k"}), integer(8));
+  // What was not all there is counted once.
+  EXPECT_EQ(run({"BF.MADD", "k", "a", "c"}), array({kNo, kYes}));
+  EXPECT_EQ(run({"OBJECT", "FREQ", "k"}), integer(9));
+  run({"CLIENT", "NO-TOUCH", "ON"});
+  for (const auto& add : adds) run(add);
+  EXPECT_EQ(run({"OBJECT", "FREQ", "k"}), integer(9));
+}
+
+TEST_F(BloomCommandsTest, AnExpiryIsToldBehindTheFilter) {
+  pubsub_.subscribe(SubscriptionKind::kPattern, "__keyspace@*", {1000, 0});
+  key_events_.choose(kEventsByKey | kGenericEvents);
+  const std::string later_s = std::to_string(clock_.now_ms / 1000 + 100);
+  const std::string later_ms = std::to_string(clock_.now_ms + 100'000);
+  const std::vector<std::vector<std::string>> expiries{
+      {"EX", "100"}, {"PX", "100000"}, {"EXAT", later_s}, {"PXAT", later_ms}};
+  using Names = std::vector<std::string>;
+  for (const auto& expiry : expiries) {
+    const std::string& word = expiry[0];
+    EXPECT_EQ(run({"BF.RESERVE", "r" + word, "0.01", "100", word, expiry[1]}), kOk);
+    EXPECT_EQ(events(), (Names{"bloom.reserve", "expire"})) << word;
+    const std::vector<std::string> insert{"BF.INSERT", "i" + word, word, expiry[1], "ITEMS", "a"};
+    EXPECT_EQ(run(insert), array({kYes}));
+    EXPECT_EQ(events(), (Names{"bloom.add", "bloom.reserve", "expire"})) << word;
+    // It is for a filter that is made.
+    run({"BF.INSERT", "i" + word, word, expiry[1], "ITEMS", "a", "b"});
+    EXPECT_EQ(events(), Names{"bloom.add"}) << word;
+  }
+  run({"BF.RESERVE", "r", "0.01", "100"});
+  run({"BF.INSERT", "i", "ITEMS", "a"});
+  EXPECT_EQ(events(), (Names{"bloom.reserve", "bloom.add", "bloom.reserve"}));
 }
 
 TEST_F(BloomCommandsTest, GrownFilterForgetsNothing) {

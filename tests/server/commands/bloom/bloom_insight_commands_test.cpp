@@ -4,12 +4,12 @@
 #include "core/bloom/arrays/bit_array.h"
 #include "core/bloom/layouts.h"
 
-#include "tests/support/command_test.h"
+#include "tests/support/key_test.h"
 
 namespace server {
 namespace {
 
-class BloomInsightCommandsTest : public CommandTest {
+class BloomInsightCommandsTest : public KeyTest {
  protected:
   // The texts of an aggregate's values by their labels; nested ones are left out.
   using Figures = std::map<std::string, std::string>;
@@ -63,6 +63,20 @@ TEST_F(BloomInsightCommandsTest, DebugShowsTheLayers) {
   EXPECT_EQ(run({"BF.DEBUG", "none"}), error("ERR not found"));
   run({"SET", "s", "v"});
   EXPECT_TRUE(run({"BF.DEBUG", "s"}).starts_with("-WRONGTYPE"));
+}
+
+// As old dumps hold them.
+TEST_F(BloomInsightCommandsTest, DebugTellsOfHashesOf32Bits) {
+  const core::UnlimitedMemory budget;
+  core::bloom::FilterParameters parameters;
+  parameters.layout = core::bloom::RedisBloomLayout::kId;
+  parameters.hashes_32_bits = true;
+  auto filter = core::bloom::ScalableFilter::create(parameters, budget);
+  ASSERT_TRUE(filter.has_value());
+  put("old", "").set_filter(std::move(*filter));
+  const std::string reply = run({"BF.DEBUG", "old"});
+  EXPECT_NE(reply.find(" hashwidth:32 "), std::string::npos) << reply;
+  EXPECT_EQ(reply.find(" hashwidth:64 "), std::string::npos) << reply;
 }
 
 TEST_F(BloomInsightCommandsTest, PlanIsFlatInResp2AndAMapInResp3) {

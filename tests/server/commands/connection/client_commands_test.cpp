@@ -53,6 +53,36 @@ TEST_F(ClientCommandsTest, KillRefusesWhatItDoesNotKnow) {
   EXPECT_EQ(run({"CLIENT", "KILL", "ID", "2", "ADDR"}), error("ERR syntax error"));
 }
 
+TEST_F(ClientCommandsTest, AnEmptyAddressIsNobodys) {
+  // As that of the link to a leader.
+  other_->session->local_address.clear();
+  for (const char* const option : {"ADDR", "LADDR"}) {
+    EXPECT_EQ(run({"CLIENT", "KILL", option, ""}), integer(0)) << option;
+    EXPECT_EQ(run({"CLIENT", "KILL", option, "", "SKIPME", "no"}), integer(0)) << option;
+    EXPECT_EQ(run({"CLIENT", "KILL", "TYPE", "normal", option, ""}), integer(0)) << option;
+  }
+  EXPECT_EQ(run({"CLIENT", "KILL", "USER", ""}), error("ERR No such user ''"));
+  EXPECT_FALSE(other_->session->kill_requested.load());
+  EXPECT_EQ(client_->last_outcome, Outcome::kDone);
+}
+
+TEST_F(ClientCommandsTest, KillFindsAClientByEachOfItsFields) {
+  other_->session->address = "127.0.0.1:3";
+  EXPECT_EQ(run({"CLIENT", "KILL", "ADDR", "127.0.0.1:4"}), integer(0));
+  EXPECT_EQ(run({"CLIENT", "KILL", "ADDR", "127.0.0.1:3", "LADDR", "127.0.0.1:1"}), integer(0));
+  EXPECT_FALSE(other_->session->kill_requested.load());
+  using Words = std::vector<std::string>;
+  for (const Words& fields :
+       {Words{"ADDR", "127.0.0.1:3"}, Words{"LADDR", "127.0.0.1:2"}, Words{"USER", "default"},
+        Words{"ADDR", "127.0.0.1:3", "LADDR", "127.0.0.1:2", "USER", "default"}}) {
+    Words command{"CLIENT", "KILL"};
+    command.insert(command.end(), fields.begin(), fields.end());
+    EXPECT_EQ(run(command), integer(1)) << fields[0];
+  }
+  EXPECT_TRUE(other_->session->kill_requested.load());
+  EXPECT_EQ(run({"CLIENT", "KILL", "127.0.0.1:3"}), kOk);
+}
+
 TEST_F(ClientCommandsTest, ReplyOffSilencesErrorsToo) {
   EXPECT_EQ(run({"CLIENT", "REPLY", "OFF"}), "");
   EXPECT_EQ(run({"PING"}), "");
