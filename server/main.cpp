@@ -67,9 +67,14 @@ int serve(server::Config& config) {
     server::flush_log();
     return fail(started.error().message);
   }
-  const PidFile pid_file(server::RunOptions(config).pid_file());
+  const server::RunOptions run(config);
+  const PidFile pid_file(run.pid_file());
   const int exit_code = server.run();
   server::flush_log();
+  // Who has started it may not look into the log.
+  if (exit_code != EXIT_SUCCESS && !run.log_file().empty()) {
+    fmt::print(stderr, "The server has ended with an error; see its log: {}\n", run.log_file());
+  }
   return exit_code;
 }
 
@@ -81,8 +86,10 @@ int main(int argc, char** argv) {
   std::signal(SIGHUP, SIG_IGN);
   // A file that may not grow is an error of the write then, as a full disk is.
   std::signal(SIGXFSZ, SIG_IGN);
+  std::vector<const char*> words(argv, argv + argc);
+  const server::HealthQuestion question = server::take_health_question(words);
   server::Config config;
-  const auto launch = config.load(argc, argv);
+  const auto launch = config.load(static_cast<int>(words.size()), words.data());
   if (!launch) return fail(launch.error().message);
   if (*launch == server::Launch::kShowVersion) {
     fmt::print("{}\n", server::version_text());
@@ -98,13 +105,14 @@ int main(int argc, char** argv) {
     return verdict.is_sound ? EXIT_SUCCESS : EXIT_FAILURE;
   }
   if (*launch == server::Launch::kCheckLog) {
-    const bool fix = argc > 3;
-    const auto report = persistence::check_aof(persistence::posix_file_system(), argv[2], fix);
+    const auto check = server::parse_log_check(std::vector<std::string>(argv + 1, argv + argc));
+    const auto report =
+        persistence::check_aof(persistence::posix_file_system(), check.path, check.cuts_torn_end);
     fmt::print("{}", report.text);
     return report.is_sound ? EXIT_SUCCESS : EXIT_FAILURE;
   }
   if (*launch == server::Launch::kCheckHealth) {
-    const server::Health health = server::check_health(config);
+    const server::Health health = server::check_health(config, question);
     fmt::print("{}\n", health.text);
     return health.is_healthy ? EXIT_SUCCESS : EXIT_FAILURE;
   }

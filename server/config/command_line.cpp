@@ -144,8 +144,8 @@ std::string_view help_text() {
                        [--records lines|length32] < items.txt (make a snapshot of one filter)
        bloomery-server --export-rdb dump.rdb out.rdb [--target redis|redisbloom|valkey-bloom]
                        [--overwrite] (copy what another server can load; name what is left out)
-       bloomery-server --health-check [/path/to/bloomery.conf] [--option value ...]
-                       (ask the server that these options describe whether it serves)
+       bloomery-server --health-check [--alive] [/path/to/bloomery.conf] [--option value ...]
+                       (ask the server that these options describe whether it serves, or lives)
        bloomery-server -v or --version
        bloomery-server -h or --help
 

@@ -19,7 +19,7 @@ Listener::~Listener() {
 
 core::Result<> Listener::open() {
   const std::scoped_lock lock(mutex_);
-  if (auto opened = open_tcp_endpoints(endpoints_); !opened) return opened;
+  if (auto opened = open_tcp_endpoints(endpoints_, ", aborting"); !opened) return opened;
   if (auto opened = open_unix(); !opened) return opened;
   if (endpoints_.empty()) return core::Error{"Configured to not listen anywhere, exiting."};
   follow_options();
@@ -71,7 +71,7 @@ core::Result<> Listener::open_unix() {
   return {};
 }
 
-core::Result<> Listener::open_tcp_endpoints(Endpoints& endpoints) {
+core::Result<> Listener::open_tcp_endpoints(Endpoints& endpoints, std::string_view outcome) {
   for (const Place& place : wanted_places()) {
     const auto is_here = [&](const Endpoint& endpoint) { return endpoint.place.is_same(place); };
     if (std::ranges::any_of(endpoints, is_here)) continue;
@@ -83,8 +83,8 @@ core::Result<> Listener::open_tcp_endpoints(Endpoints& endpoints) {
       log_verbose("Not listening on optional address: {}", opened.error().message);
     } else {
       // Redis' words, which the tests of others look for.
-      return core::Error{fmt::format("Failed listening on port {} ({}), aborting: {}", place.port,
-                                     place.kind == Kind::kTls ? "TLS" : "TCP",
+      return core::Error{fmt::format("Failed listening on port {} ({}){}: {}", place.port,
+                                     place.kind == Kind::kTls ? "TLS" : "TCP", outcome,
                                      opened.error().message)};
     }
   }
@@ -104,7 +104,7 @@ core::Result<> Listener::rebind() {
   endpoints_.erase(retired_begin.begin(), retired_begin.end());
   for (const Endpoint& endpoint : retired) endpoint.socket->suspend();
   const size_t kept_count = endpoints_.size();
-  auto opened = open_tcp_endpoints(endpoints_);
+  auto opened = open_tcp_endpoints(endpoints_, "");
   if (!opened) {
     log_warning("{}", opened.error().message);
     for (size_t i = kept_count; i < endpoints_.size(); ++i) endpoints_[i].socket->close();

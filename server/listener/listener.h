@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/result.h"
@@ -60,8 +61,9 @@ class Listener {
   // The configured TCP addresses.
   std::vector<Place> wanted_places() const;
   core::Result<> open_unix();
-  // Adds the wanted endpoints that `endpoints` lacks.
-  core::Result<> open_tcp_endpoints(Endpoints& endpoints);
+  // Adds the wanted endpoints that `endpoints` lacks. `outcome`: what the error says that becomes
+  // of the server.
+  core::Result<> open_tcp_endpoints(Endpoints& endpoints, std::string_view outcome);
   // Moves to the configured addresses; on failure the old ones stay.
   core::Result<> rebind();
   // Accepts from all. REQUIRES: mutex_.

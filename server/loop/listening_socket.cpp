@@ -26,6 +26,27 @@ namespace ip = asio::ip;
 
 constexpr auto kPause = std::chrono::milliseconds(100);
 
+// Removes a socket that an ended process has left. Errors: why its path is not free.
+core::Result<> remove_left_socket(const std::string& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0 || !S_ISSOCK(status.st_mode)) return {};
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  // Where the queue of a running server is full, a call that blocks would wait for it.
+  const int caller = ::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (caller < 0) return core::Error{std::strerror(errno)};
+  int failed = 0;
+  if (::connect(caller, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    failed = errno;
+  }
+  ::close(caller);
+  if (failed == 0 || failed == EAGAIN) return core::Error{"another server listens on it"};
+  if (failed != ECONNREFUSED) return core::Error{std::strerror(failed)};
+  ::unlink(path.c_str());
+  return {};
+}
+
 }  // namespace
 
 ListeningSocket::Opened ListeningSocket::open_tcp(asio::io_context& context,
@@ -64,8 +85,10 @@ ListeningSocket::Opened ListeningSocket::open_unix(asio::io_context& context,
   if (path.size() >= sizeof(sockaddr_un::sun_path)) {
     return core::Error{fmt::format("Unix socket path is too long: {}", path)};
   }
-  struct stat status {};
-  if (::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode)) ::unlink(path.c_str());
+  if (const auto removed = remove_left_socket(path); !removed) {
+    return core::Error{
+        fmt::format("Failed opening Unix socket {}: {}", path, removed.error().message)};
+  }
   auto socket = std::make_shared<ListeningSocket>(context);
   ErrorCode error;
   socket->acceptor_.open(asio::local::stream_protocol(), error);

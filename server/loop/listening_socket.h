@@ -38,8 +38,9 @@ class ListeningSocket : public std::enable_shared_from_this<ListeningSocket> {
   // or that is taken.
   static Opened open_tcp(asio::io_context& context, const std::string& address, uint16_t port,
                          int backlog);
-  // Replaces a socket that an earlier run has left, never a file of another kind. `permissions`: 0
-  // for those that the umask leaves. Errors: a path that is too long or taken.
+  // Replaces a socket that an earlier run has left, never one that somebody listens on, nor a file
+  // of another kind. `permissions`: 0 for those that the umask leaves. Errors: a path that is too
+  // long or taken.
   static Opened open_unix(asio::io_context& context, const std::string& path, unsigned permissions,
                           int backlog);
   explicit ListeningSocket(asio::io_context& context) : acceptor_(context), pause_(context) {}

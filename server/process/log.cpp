@@ -3,14 +3,18 @@
 
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/base_sink.h>
-#include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
+#include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <system_error>
+#include <utility>
 
 #include "core/printable.h"
 #include "server/process/progress/terminal.h"
@@ -58,6 +62,72 @@ class TerminalSink final : public spdlog::sinks::base_sink<std::mutex> {
   void flush_() override { std::fflush(stdout); }
 };
 
+struct CloseLogFile {
+  void operator()(std::FILE* file) const { (void)std::fclose(file); }
+};
+using LogFilePtr = std::unique_ptr<std::FILE, CloseLogFile>;
+
+// Appends; programs that we start do not inherit it. Null: errno says why.
+LogFilePtr open_log_file(const std::string& path) {
+  return LogFilePtr(std::fopen(path.c_str(), "ae"));
+}
+
+// A file whose path log rotation may give to another one, or to none.
+class LogFileSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  LogFileSink(const std::string& path, LogFilePtr file, std::chrono::milliseconds look_interval)
+      : file_(std::move(file)), look_interval_(look_interval) {
+    // CONFIG SET dir changes what a relative path means.
+    std::error_code error;
+    const auto absolute = std::filesystem::absolute(path, error);
+    path_ = error ? path : absolute.string();
+  }
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    follow_path();
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    if (std::fwrite(line.data(), 1, line.size(), file_.get()) != line.size()) fail("writing");
+  }
+  void flush_() override {
+    if (std::fflush(file_.get()) != 0) fail("flushing");
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  // What is thrown spdlog tells on standard error, at most once a second.
+  [[noreturn]] void fail(std::string_view what) const {
+    const int error = errno;
+    spdlog::throw_spdlog_ex(fmt::format("Failed {} the log file '{}'", what, path_), error);
+  }
+
+  void follow_path() {
+    const auto now = Clock::now();
+    if (now - looked_at_ < look_interval_) return;
+    looked_at_ = now;
+    if (!is_moved()) return;
+    // While there is no other file the old one is better than none.
+    if (LogFilePtr opened = open_log_file(path_)) file_ = std::move(opened);
+  }
+
+  bool is_moved() const {
+    struct stat there {};
+    if (::stat(path_.c_str(), &there) != 0) return true;
+    // To open a FIFO may wait for ever.
+    if (!S_ISREG(there.st_mode)) return false;
+    struct stat here {};
+    if (::fstat(::fileno(file_.get()), &here) != 0) return false;
+    return there.st_dev != here.st_dev || there.st_ino != here.st_ino;
+  }
+
+  std::string path_;
+  LogFilePtr file_;
+  const std::chrono::milliseconds look_interval_;
+  Clock::time_point looked_at_ = Clock::now();
+};
+
 spdlog::sink_ptr standard_output() {
   if (terminal_shows_log()) return std::make_shared<TerminalSink>();
   return std::make_shared<spdlog::sinks::stdout_sink_mt>();
@@ -65,31 +135,26 @@ spdlog::sink_ptr standard_output() {
 
 }  // namespace
 
-core::Result<> open_log(LogLevel level, const std::string& file) {
-  // The sink would make missing directories and call every failure one of its own.
-  if (std::FILE* const opened = file.empty() ? nullptr : std::fopen(file.c_str(), "a")) {
-    std::fclose(opened);
-  } else if (!file.empty()) {
-    return core::Error{fmt::format("Can't open the log file '{}': {}", file,
-                                   std::generic_category().message(errno))};
-  }
-  try {
-    std::shared_ptr<spdlog::logger> logger;
-    if (file.empty()) {
-      logger = std::make_shared<spdlog::logger>("bloomery", standard_output());
-    } else {
-      logger = std::make_shared<spdlog::logger>(
-          "bloomery", std::make_shared<spdlog::sinks::basic_file_sink_mt>(file));
+core::Result<> open_log(LogLevel level, const std::string& file,
+                        std::chrono::milliseconds look_interval) {
+  spdlog::sink_ptr sink;
+  if (file.empty()) {
+    sink = standard_output();
+  } else {
+    LogFilePtr opened = open_log_file(file);
+    if (opened == nullptr) {
+      return core::Error{fmt::format("Can't open the log file '{}': {}", file,
+                                     std::generic_category().message(errno))};
     }
-    auto formatter = std::make_unique<spdlog::pattern_formatter>();
-    formatter->add_flag<LevelMark>('*').add_flag<PrintableText>('v').set_pattern(
-        "%P:M %d %b %Y %H:%M:%S.%e %* %v");
-    logger->set_formatter(std::move(formatter));
-    logger->flush_on(spdlog::level::info);
-    spdlog::set_default_logger(std::move(logger));
-  } catch (const spdlog::spdlog_ex& error) {
-    return core::Error{fmt::format("Can't open the log file '{}': {}", file, error.what())};
+    sink = std::make_shared<LogFileSink>(file, std::move(opened), look_interval);
   }
+  auto logger = std::make_shared<spdlog::logger>("bloomery", std::move(sink));
+  auto formatter = std::make_unique<spdlog::pattern_formatter>();
+  formatter->add_flag<LevelMark>('*').add_flag<PrintableText>('v').set_pattern(
+      "%P:M %d %b %Y %H:%M:%S.%e %* %v");
+  logger->set_formatter(std::move(formatter));
+  logger->flush_on(spdlog::level::info);
+  spdlog::set_default_logger(std::move(logger));
   set_log_level(level);
   return {};
 }

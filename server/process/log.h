@@ -10,6 +10,7 @@
 
 #include <spdlog/spdlog.h>
 
+#include <chrono>
 #include <string>
 #include <string_view>
 
@@ -18,8 +19,11 @@
 
 namespace server {
 
-// `file`: a path, or empty for standard output. Errors: the file cannot be opened.
-core::Result<> open_log(LogLevel level, const std::string& file);
+// `file`: a path, or empty for standard output. When log rotation has renamed or removed the file,
+// a line opens the path anew; whether that has happened is looked up at most once in
+// `look_interval`. Errors: the file cannot be opened.
+core::Result<> open_log(LogLevel level, const std::string& file,
+                        std::chrono::milliseconds look_interval = std::chrono::seconds(1));
 void set_log_level(LogLevel level);
 void flush_log();
 

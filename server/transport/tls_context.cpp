@@ -13,6 +13,7 @@
 #include <cstring>
 #include <optional>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 #include "server/config/config.h"
@@ -23,16 +24,26 @@ namespace {
 
 using ContextPtr = std::shared_ptr<SSL_CTX>;
 
+// REQUIRES: the errors of earlier steps are cleared.
 core::Error openssl_error(std::string_view what) {
+  // The first one says why, those behind it only name the libraries that have handed it on.
+  const unsigned long code = ERR_peek_error();
+  if (ERR_SYSTEM_ERROR(code)) {
+    return {fmt::format("{}: {}", what, std::generic_category().message(ERR_GET_REASON(code)))};
+  }
   std::array<char, 256> text{};
-  ERR_error_string_n(ERR_peek_last_error(), text.data(), text.size());
+  ERR_error_string_n(code, text.data(), text.size());
   return {fmt::format("{}: {}", what, text.data())};
 }
 
 // Hands OpenSSL the passphrase of a key file; without one it would ask on the terminal.
 int give_password(char* out, int size, int, void* data) {
   const auto& password = *static_cast<const std::string*>(data);
-  if (password.empty() || password.size() > static_cast<size_t>(size)) return -1;
+  if (password.empty() || password.size() > static_cast<size_t>(size)) {
+    // Else OpenSSL says that somebody has cancelled the question.
+    ERR_raise(ERR_LIB_PEM, PEM_R_BAD_PASSWORD_READ);
+    return -1;
+  }
   std::memcpy(out, password.data(), password.size());
   return static_cast<int>(password.size());
 }
@@ -59,6 +70,7 @@ std::optional<uint64_t> refused_versions(const std::string& protocols) {
 }
 
 core::Result<> load_identity(SSL_CTX* context, const TlsSettings::Identity& identity) {
+  ERR_clear_error();
   // Only while the files are read: the contexts outlive the settings.
   SSL_CTX_set_default_passwd_cb(context, give_password);
   SSL_CTX_set_default_passwd_cb_userdata(context, const_cast<std::string*>(&identity.key_password));
@@ -76,6 +88,7 @@ core::Result<> load_identity(SSL_CTX* context, const TlsSettings::Identity& iden
 }
 
 core::Result<> load_dh_params(SSL_CTX* context, const std::string& path) {
+  ERR_clear_error();
   const std::unique_ptr<BIO, decltype(&BIO_free)> file(BIO_new_file(path.c_str(), "r"), &BIO_free);
   EVP_PKEY* const params = file == nullptr ? nullptr : PEM_read_bio_Parameters(file.get(), nullptr);
   if (params == nullptr) {

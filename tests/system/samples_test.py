@@ -59,6 +59,17 @@ class SamplesTest(ServerTest):
                     self.assertIn("Connection refused", done.stdout)
         self.assertGreaterEqual(seen, 7)
 
+    def test_kubernetes_ends_only_what_does_not_answer(self):
+        documents = documents_of(ROOT / "conf/kubernetes/bloomery.yml")
+        server = documents[-1]["spec"]["template"]["spec"]["containers"][0]
+        probes = {name: probe for name, probe in server.items() if name.endswith("Probe")}
+        commands = {name: probe["exec"]["command"] for name, probe in probes.items()}
+        check = ["bloomery-server", "--health-check"]
+        # A startup probe would end a server, too, that loads for long.
+        self.assertEqual(
+            commands, {"livenessProbe": [*check, "--alive"], "readinessProbe": check}
+        )
+
     def test_kubernetes_configuration_is_one_of_ours(self):
         documents = documents_of(ROOT / "conf/kubernetes/bloomery.yml")
         self.assertEqual([d["kind"] for d in documents], ["Service", "ConfigMap", "StatefulSet"])

@@ -1,15 +1,18 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What a start says of files that it cannot open, does not understand, or removes."""
+"""What a start says of files that it cannot open, does not understand, or removes, and of
+addresses that others have."""
 
 import pathlib
 import re
 import shutil
+import socket
 import subprocess
 import tempfile
 import unittest
 
 from harness import SERVER, ServerTest, free_port
+from resp import Connection
 
 LOG = pathlib.Path("appendonlydir")
 INCREMENTAL = LOG / "appendonly.aof.1.incr.aof"
@@ -70,6 +73,10 @@ class StartTest(ServerTest):
             [SERVER, "--check-aof", self.directory / manifest], stdout=subprocess.PIPE, check=False
         )
         self.assertEqual(report.returncode, 1)
+        log = self.directory / "server.log"
+        said = self.refused("--appendonly", "yes", "--logfile", log)
+        self.assertIn(f"see its log: {log}", said)
+        self.assertIn("damaged", log.read_text())
 
     def test_a_damaged_last_checksum_line_is_told(self):
         path = self.make_log()
@@ -99,6 +106,31 @@ class StartTest(ServerTest):
             self.assertTrue(
                 [line for line in server.log if re.search(f"Removed '[^']*{name}'", line)], name
             )
+
+    def test_only_a_start_is_aborted_where_it_cannot_listen(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            said = self.refused("--bind", "127.0.0.1", "--port", port)
+            self.assertIn(f"Failed listening on port {port} (TCP), aborting: Could not", said)
+            server = self.start_server()
+            server.expect_log("Failed listening on port")
+            with server.connect() as client:
+                client.call("CONFIG", "SET", "port", port)
+                server.wait_for_log(rf"Failed listening on port {port} \(TCP\): Could not")
+                self.assertEqual(client.call("PING"), b"PONG")
+
+    def test_the_socket_of_another_server_stays_its_own(self):
+        path = self.directory / "server.sock"
+        server = self.start_server("--unixsocket", path)
+        told = f"Failed opening Unix socket {path}: another server listens on it"
+        self.assertIn(told, self.refused("--bind", "127.0.0.1", "--unixsocket", path))
+        with Connection(unix_path=str(path)) as client:
+            self.assertEqual(client.call("PING"), b"PONG")
+        server.crash()
+        self.assertTrue(path.exists())
+        self.start_server("--unixsocket", path)
+        with Connection(unix_path=str(path)) as client:
+            self.assertEqual(client.call("PING"), b"PONG")
 
 
 if __name__ == "__main__":

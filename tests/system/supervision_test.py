@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What service managers and containers ask of a server: readiness, signs of life, health."""
+"""What service managers and containers ask of a server: readiness, signs of life, health, and a log
+that can be rotated."""
 
 import os
 import pathlib
@@ -8,7 +9,8 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import SERVER, ServerTest
+from harness import SERVER, ServerTest, free_port, wait_until
+from resp import Connection
 
 
 class SupervisionTest(ServerTest):
@@ -79,6 +81,48 @@ class SupervisionTest(ServerTest):
         self.assertEqual(server.stop(), [])
         code, text = self.check_health("--port", port)
         self.assertEqual((code, text), (1, f"port {port}: Connection refused"))
+
+    def test_who_serves_nobody_may_be_alive(self):
+        server = self.start_server("--maxclients", "1")
+        port = server.port
+        told = f"port {port} answers -ERR max number of clients reached"
+        with server.connect() as client:
+            self.assertEqual(client.call("PING"), b"PONG")
+            self.assertEqual(self.check_health("--port", port), (1, told))
+            self.assertEqual(self.check_health("--alive", "--port", port), (0, told))
+        self.assertEqual(server.stop(), [])
+        self.assertEqual(self.check_health("--alive", "--port", port)[0], 1)
+
+    def test_a_server_is_asked_where_it_listens(self):
+        port, path = free_port(), self.folder / "server.sock"
+        options = ["--port", port, "--bind", "-192.0.2.1 127.0.0.2", "--unixsocket", path]
+        server = self.start_server(*options, listen=False)
+        told = f"port {port} of 127.0.0.2 answers +PONG"
+        self.assertEqual(self.check_health(*options), (0, told))
+        self.assertEqual(
+            self.check_health("--port", 0, "--unixsocket", path), (0, f"{path} answers +PONG")
+        )
+        self.assertEqual(server.stop(), [])
+
+    def test_a_rotated_log_is_followed(self):
+        log, port = self.folder / "server.log", free_port()
+        process = subprocess.Popen(
+            [SERVER, "--dir", self.folder, "--port", str(port), "--bind", "127.0.0.1",
+             "--logfile", log.name])  # fmt: skip
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        wait_until(lambda: log.exists() and "Ready to accept connections" in log.read_text())
+        log.rename(self.folder / "server.log.1")
+
+        def is_made_anew():
+            client.call("BGSAVE")
+            return log.exists()
+
+        with Connection(port) as client:
+            wait_until(is_made_anew, what="a new log file")
+        process.terminate()
+        self.assertEqual(process.wait(60), 0)
+        self.assertIn("bye bye", log.read_text())
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 #include "server/process/supervision/health_check.h"
 
 #include <fmt/format.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -11,10 +12,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <cstddef>
 #include <cstring>
 #include <memory>
 #include <string_view>
-#include <vector>
+#include <utility>
 
 #include "core/printable.h"
 #include "server/config/config.h"
@@ -23,6 +26,8 @@ namespace server {
 namespace {
 
 constexpr timeval kLimit{.tv_sec = 2, .tv_usec = 0};
+// A server that hangs at one address hangs at the others, too.
+constexpr auto kSlow = std::chrono::seconds(1);
 constexpr std::string_view kPing = "*1\r\n$4\r\nPING\r\n";
 
 class Socket {
@@ -37,9 +42,23 @@ class Socket {
   Socket(const Socket&) = delete;
   Socket& operator=(const Socket&) = delete;
 
+  // False: errno says why.
   bool connect(const void* address, size_t size) const {
     return ::connect(descriptor_, static_cast<const sockaddr*>(address),
                      static_cast<socklen_t>(size)) == 0;
+  }
+  // To an address of this machine, from the same one: what another machine has is not this server.
+  bool connect_to_own(const addrinfo& where) const {
+    // Without it each call would take a port that nobody else uses.
+    const int yes = 1;
+    ::setsockopt(descriptor_, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &yes, sizeof yes);
+    sockaddr_storage own{};
+    std::memcpy(&own, where.ai_addr, where.ai_addrlen);
+    static_assert(offsetof(sockaddr_in, sin_port) == offsetof(sockaddr_in6, sin6_port));
+    std::memset(reinterpret_cast<char*>(&own) + offsetof(sockaddr_in, sin_port), 0,
+                sizeof(in_port_t));
+    return ::bind(descriptor_, reinterpret_cast<const sockaddr*>(&own), where.ai_addrlen) == 0 &&
+           connect(where.ai_addr, where.ai_addrlen);
   }
   int descriptor() const { return descriptor_; }
 
@@ -49,7 +68,8 @@ class Socket {
 
 // The first line of the answer to PING; empty when there is none in time.
 std::string ask_plainly(const Socket& socket) {
-  if (::send(socket.descriptor(), kPing.data(), kPing.size(), MSG_NOSIGNAL) < 0) return {};
+  // A server without room answers and closes before it is asked: that is heard all the same.
+  (void)::send(socket.descriptor(), kPing.data(), kPing.size(), MSG_NOSIGNAL);
   std::string answer(512, '\0');
   const ssize_t size = ::recv(socket.descriptor(), answer.data(), answer.size(), 0);
   answer.resize(size > 0 ? static_cast<size_t>(size) : 0);
@@ -58,6 +78,7 @@ std::string ask_plainly(const Socket& socket) {
 
 // The same over TLS. Whose certificate it is does not matter to whoever asks on the same machine.
 std::string ask_over_tls(const Socket& socket) {
+  ERR_clear_error();
   const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()),
                                                                   SSL_CTX_free);
   const std::unique_ptr<SSL, decltype(&SSL_free)> tls(SSL_new(context.get()), SSL_free);
@@ -76,37 +97,73 @@ std::string ask_over_tls(const Socket& socket) {
   return reason == kCertificateRequired ? "-NOAUTH a client certificate is required" : "";
 }
 
-Health judge(std::string_view where, const std::string& answer) {
+// `answer`: the first line of what came, empty if nothing did.
+Health judge(std::string_view where, const std::string& answer, HealthQuestion question) {
   if (answer.empty()) return {false, fmt::format("{} does not answer", where)};
-  const bool is_healthy = answer == "+PONG" || answer.starts_with("-NOAUTH");
-  return {is_healthy, fmt::format("{} answers {}", where, core::printable(answer))};
+  const bool serves = answer == "+PONG" || answer.starts_with("-NOAUTH");
+  // What a reply of RESP begins with.
+  constexpr std::string_view kReplyMarks = "+-:$*";
+  const bool lives = kReplyMarks.find(answer.front()) != std::string_view::npos;
+  return {question == HealthQuestion::kLives ? lives : serves,
+          fmt::format("{} answers {}", where, core::printable(answer))};
 }
 
-Health check_port(int64_t port, bool has_tls) {
-  const std::string where = fmt::format("port {}", port);
-  const auto number = htons(static_cast<uint16_t>(port));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = number;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  sockaddr_in6 address6{};
-  address6.sin6_family = AF_INET6;
-  address6.sin6_port = number;
-  address6.sin6_addr = in6addr_loopback;
-  const auto ask = [has_tls](const Socket& socket) {
-    return has_tls ? ask_over_tls(socket) : ask_plainly(socket);
-  };
-  if (const Socket socket(AF_INET); socket.connect(&address, sizeof address)) {
-    return judge(where, ask(socket));
-  }
-  const int error = errno;
-  if (const Socket socket(AF_INET6); socket.connect(&address6, sizeof address6)) {
-    return judge(where, ask(socket));
-  }
-  return {false, fmt::format("{}: {}", where, std::strerror(error))};
+// What asking at one address came to.
+struct Attempt {
+  bool has_connected = false;
+  Health health;
+};
+
+// Where a server that listens on an address of `bind` is reached on this machine.
+std::string reachable_address(std::string address) {
+  if (address.starts_with('-')) address.erase(0, 1);
+  if (address == "*" || address == "0.0.0.0") return "127.0.0.1";
+  if (address == "::" || address == "::*") return "::1";
+  return address;
 }
 
-Health check_path(const std::string& path) {
+// The first address that a name has, which is the one that the server listens on.
+using AddressInfo = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
+AddressInfo look_up(const std::string& address, int64_t port, int& error) {
+  addrinfo hints{};
+  hints.ai_flags = AI_NUMERICSERV;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  error = ::getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints, &found);
+  return {error == 0 ? found : nullptr, &::freeaddrinfo};
+}
+
+Attempt ask_port(const std::string& address, int64_t port, bool has_tls, HealthQuestion question) {
+  const bool is_loopback = address == "127.0.0.1" || address == "::1";
+  const std::string where =
+      is_loopback ? fmt::format("port {}", port) : fmt::format("port {} of {}", port, address);
+  int error = 0;
+  const AddressInfo info = look_up(address, port, error);
+  if (info == nullptr) return {false, {false, fmt::format("{}: {}", where, ::gai_strerror(error))}};
+  const Socket socket(info->ai_family);
+  if (!socket.connect_to_own(*info)) {
+    return {false, {false, fmt::format("{}: {}", where, std::strerror(errno))}};
+  }
+  const std::string answer = has_tls ? ask_over_tls(socket) : ask_plainly(socket);
+  return {true, judge(where, answer, question)};
+}
+
+// The first address that is healthy; without one the first that has connected, or else the first.
+Health check_port(const std::vector<std::string>& addresses, int64_t port, bool has_tls,
+                  HealthQuestion question) {
+  const auto begin = std::chrono::steady_clock::now();
+  Attempt told;
+  for (const std::string& address : addresses) {
+    Attempt attempt = ask_port(reachable_address(address), port, has_tls, question);
+    if (attempt.health.is_healthy) return attempt.health;
+    const bool tells_more = attempt.has_connected && !told.has_connected;
+    if (told.health.text.empty() || tells_more) told = std::move(attempt);
+    if (std::chrono::steady_clock::now() - begin > kSlow) break;
+  }
+  return told.health;
+}
+
+Health check_path(const std::string& path, HealthQuestion question) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) return {false, "the socket's path is too long"};
@@ -115,18 +172,30 @@ Health check_path(const std::string& path) {
   if (!socket.connect(&address, sizeof address)) {
     return {false, fmt::format("{}: {}", path, std::strerror(errno))};
   }
-  return judge(path, ask_plainly(socket));
+  return judge(path, ask_plainly(socket), question);
 }
 
 }  // namespace
 
-Health check_health(const Config& config) {
-  if (config.port() != 0) return check_port(config.port(), false);
-  if (const int64_t port = config.integer(OptionId::kTlsPort); port != 0) {
-    return check_port(port, true);
+HealthQuestion take_health_question(std::vector<const char*>& arguments) {
+  const bool is_there = arguments.size() > 2 &&
+                        std::string_view(arguments[1]) == "--health-check" &&
+                        std::string_view(arguments[2]) == "--alive";
+  if (!is_there) return HealthQuestion::kServes;
+  arguments.erase(arguments.begin() + 2);
+  return HealthQuestion::kLives;
+}
+
+Health check_health(const Config& config, HealthQuestion question) {
+  // Without an address there is no port either.
+  if (const auto addresses = ListenOptions(config).bind_addresses(); !addresses.empty()) {
+    if (config.port() != 0) return check_port(addresses, config.port(), false, question);
+    if (const int64_t port = config.integer(OptionId::kTlsPort); port != 0) {
+      return check_port(addresses, port, true, question);
+    }
   }
   if (const std::string path = config.text(OptionId::kUnixSocket); !path.empty()) {
-    return check_path(path);
+    return check_path(path, question);
   }
   return {false, "the configuration names nothing to listen on"};
 }

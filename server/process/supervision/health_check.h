@@ -8,19 +8,29 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace server {
 
 class Config;
+
+// What is asked of a server: that it serves, or only that it lives. One that loads, has a full disk
+// or no room for another client lives: to start it again would make nothing better.
+enum class HealthQuestion { kServes, kLives };
 
 struct Health {
   bool is_healthy = false;
   std::string text;  // for people, one line
 };
 
+// Takes the word `--alive` out of the arguments, the program's name first, where it comes right
+// behind `--health-check`.
+HealthQuestion take_health_question(std::vector<const char*>& arguments);
+
 // Sends PING to the port, the TLS port or the unix socket, whichever comes first in the
-// configuration, on this machine. A server that wants a password serves; one that loads does not
-// yet. Takes at most about five seconds.
-Health check_health(const Config& config);
+// configuration, on this machine: at the addresses of `bind` one after the other, until one is
+// healthy. A server that wants a password serves; one that loads does not yet. Takes at most about
+// five seconds.
+Health check_health(const Config& config, HealthQuestion question = HealthQuestion::kServes);
 
 }  // namespace server

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -190,12 +191,38 @@ TEST_F(ListeningSocketTest, AUnixSocketHasItsPermissions) {
 TEST_F(ListeningSocketTest, OnlyASocketIsReplaced) {
   const std::string path = directory_ + "/socket";
   ASSERT_EQ(error_of_unix(path), "");
+  opened_.back()->close();
+  ASSERT_TRUE(std::filesystem::is_socket(path));
   EXPECT_EQ(error_of_unix(path), "") << "left behind by an earlier run";
   const std::string file = directory_ + "/file";
   std::ofstream(file) << "kept";
   EXPECT_THAT(error_of_unix(file), HasSubstr("Failed opening Unix socket " + file));
   EXPECT_TRUE(std::filesystem::is_regular_file(file));
   EXPECT_THAT(error_of_unix(directory_ + "/" + std::string(200, 'x')), HasSubstr("is too long"));
+}
+
+TEST_F(ListeningSocketTest, WhereSomebodyListensThePathStaysTheirs) {
+  const std::string path = directory_ + "/socket";
+  ASSERT_EQ(error_of_unix(path), "");
+  const std::string taken = "Failed opening Unix socket " + path + ": another server listens on it";
+  EXPECT_EQ(error_of_unix(path), taken);
+  const Caller caller(AF_UNIX);
+  EXPECT_TRUE(caller.call_path(path));
+  // With the question, two peers wait that nobody accepts.
+  start(opened_.back());
+  await_accepted(2);
+}
+
+TEST_F(ListeningSocketTest, AFullQueueIsNoReasonToTakeThePath) {
+  const std::string path = directory_ + "/socket";
+  ASSERT_EQ(error_of_unix(path), "");
+  std::vector<std::unique_ptr<Caller>> callers;
+  do {
+    callers.push_back(std::make_unique<Caller>(AF_UNIX));
+    ::fcntl(callers.back()->descriptor(), F_SETFL, O_NONBLOCK);
+  } while (callers.size() < 100 && callers.back()->call_path(path));
+  ASSERT_EQ(errno, EAGAIN);
+  EXPECT_THAT(error_of_unix(path), HasSubstr("another server listens on it"));
 }
 
 }  // namespace

@@ -2,6 +2,12 @@
 #include "server/process/log.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
 
 #include "tests/server/config/config_fixture.h"
 
@@ -10,6 +16,8 @@ namespace {
 
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 // The log of the process is put back afterwards.
 class LogTest : public ConfigTest {
@@ -41,6 +49,102 @@ TEST_F(LogTest, NamesInOtherScriptsStayReadable) {
   log_notice("Loading {}", "/data/gr\xc3\xbc\xc3\x9f/dump.rdb");
   flush_log();
   EXPECT_THAT(read(path), EndsWith("Loading /data/gr\xc3\xbc\xc3\x9f/dump.rdb\n"));
+}
+
+// What happens to a log file while it is written; each line looks for it.
+class RotatedLogTest : public LogTest {
+ protected:
+  RotatedLogTest() { std::filesystem::create_directory(directory_ + "/logs"); }
+
+  void open(std::chrono::milliseconds look_interval = std::chrono::milliseconds(0)) const {
+    ASSERT_TRUE(open_log(LogLevel::kDebug, path_, look_interval));
+  }
+
+  const std::string path_ = directory_ + "/logs/log";
+  const std::string old_path_ = path_ + ".1";
+};
+
+TEST_F(RotatedLogTest, ARenamedFileIsFollowedByANewOne) {
+  open();
+  log_notice("one");
+  std::filesystem::rename(path_, old_path_);
+  log_notice("two");
+  log_notice("three");
+  EXPECT_THAT(read(old_path_), EndsWith(" * one\n"));
+  const std::string text = read(path_);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 2);
+  EXPECT_THAT(text, HasSubstr(" * two\n"));
+  EXPECT_THAT(text, EndsWith(" * three\n"));
+}
+
+TEST_F(RotatedLogTest, ARemovedFileIsMadeAnew) {
+  open();
+  log_notice("one");
+  std::filesystem::remove(path_);
+  log_notice("two");
+  EXPECT_THAT(read(path_), EndsWith(" * two\n"));
+  EXPECT_THAT(read(path_), Not(HasSubstr("one")));
+}
+
+TEST_F(RotatedLogTest, AFileThatTookThePathIsAppendedTo) {
+  open();
+  log_notice("one");
+  std::filesystem::rename(path_, old_path_);
+  std::ofstream(path_) << "made by logrotate\n";
+  log_notice("two");
+  EXPECT_THAT(read(path_), StartsWith("made by logrotate\n"));
+  EXPECT_THAT(read(path_), EndsWith(" * two\n"));
+  EXPECT_THAT(read(old_path_), EndsWith(" * one\n"));
+}
+
+TEST_F(RotatedLogTest, LinesThatWaitInMemoryReachTheFileTheyWereMeantFor) {
+  open();
+  // Only notices are flushed.
+  log_verbose("one");
+  std::filesystem::rename(path_, old_path_);
+  log_verbose("two");
+  flush_log();
+  EXPECT_THAT(read(old_path_), EndsWith(" - one\n"));
+  EXPECT_THAT(read(path_), EndsWith(" - two\n"));
+}
+
+TEST_F(RotatedLogTest, WithoutAFolderTheOldFileTakesTheLinesUntilItIsBack) {
+  open();
+  std::filesystem::rename(directory_ + "/logs", directory_ + "/moved");
+  log_notice("one");
+  EXPECT_THAT(read(directory_ + "/moved/log"), EndsWith(" * one\n"));
+  std::filesystem::create_directory(directory_ + "/logs");
+  log_notice("two");
+  EXPECT_THAT(read(path_), EndsWith(" * two\n"));
+  EXPECT_THAT(read(directory_ + "/moved/log"), EndsWith(" * one\n"));
+}
+
+TEST_F(RotatedLogTest, WhatIsNoFileIsNotOpened) {
+  open();
+  std::filesystem::rename(path_, old_path_);
+  // Nobody reads it: opening it would wait for ever.
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  log_notice("one");
+  EXPECT_THAT(read(old_path_), EndsWith(" * one\n"));
+}
+
+TEST_F(RotatedLogTest, ItIsLookedUpNoMoreThanOnceInTheInterval) {
+  open(std::chrono::hours(1));
+  std::filesystem::rename(path_, old_path_);
+  log_notice("one");
+  EXPECT_THAT(read(old_path_), EndsWith(" * one\n"));
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+TEST_F(RotatedLogTest, ARelativePathIsThatOfTheStart) {
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(directory_ + "/logs");
+  const auto opened = open_log(LogLevel::kNotice, "log", std::chrono::milliseconds(0));
+  std::filesystem::current_path(before);
+  ASSERT_TRUE(opened);
+  std::filesystem::rename(path_, old_path_);
+  log_notice("one");
+  EXPECT_THAT(read(path_), EndsWith(" * one\n"));
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "server/transport/tls_context.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
 
+#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -12,6 +14,8 @@
 
 namespace server {
 namespace {
+
+using ::testing::EndsWith;
 
 class TlsContextTest : public testing::Test {
  protected:
@@ -60,6 +64,31 @@ TEST_F(TlsContextTest, FilesThatCannotBeUsedAreNamed) {
     *name = good;
   }
   EXPECT_EQ(error(), "");
+}
+
+TEST_F(TlsContextTest, WhyAFileCannotBeReadIsTold) {
+  const std::string absent = identity_.directory() + "/absent";
+  const std::string loop = identity_.directory() + "/loop";
+  std::filesystem::create_symlink(loop, loop);
+  for (std::string* const name : {&settings_.server.certificate_file, &settings_.server.key_file,
+                                  &settings_.ca_file, &settings_.dh_params_file}) {
+    const std::string good = *name;
+    *name = absent;
+    EXPECT_THAT(error(), EndsWith(": No such file or directory"));
+    *name = loop;
+    EXPECT_THAT(error(), EndsWith(": Too many levels of symbolic links"));
+    *name = good;
+  }
+  settings_.server.certificate_file = absent;
+  EXPECT_EQ(error(), "Failed to load certificate: " + absent + ": No such file or directory");
+}
+
+TEST_F(TlsContextTest, WhyAFileCannotBeUsedIsTold) {
+  settings_.server.certificate_file = file("garbage", "no PEM");
+  EXPECT_THAT(error(), EndsWith(":no start line"));
+  settings_.server.certificate_file = identity_.certificate_file();
+  identity_.renew("secret");
+  EXPECT_THAT(error(), EndsWith(":bad password read"));
 }
 
 TEST_F(TlsContextTest, AKeyOfAnotherCertificateIsRefused) {

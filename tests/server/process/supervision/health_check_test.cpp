@@ -9,13 +9,17 @@
 
 #include <array>
 #include <boost/asio.hpp>
+#include <chrono>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "server/config/command_line.h"
 #include "server/config/config.h"
+#include "tests/support/caller.h"
 #include "tests/support/loopback_listener.h"
 #include "tests/support/tls_identity.h"
 
@@ -24,22 +28,65 @@ namespace {
 
 namespace asio = boost::asio;
 
+using ::testing::ElementsAre;
 using ::testing::MatchesRegex;
+using ::testing::StartsWith;
+using ::testing::StrEq;
 
-// A server that answers one connection with fixed bytes.
+// A server at an address of this machine that answers one connection with fixed bytes.
+class PlainPort {
+ public:
+  PlainPort(const std::string& address, unsigned port, std::string answer)
+      : address_(address),
+        answer_(std::move(answer)),
+        acceptor_(io_, asio::ip::tcp::endpoint(asio::ip::make_address(address),
+                                               static_cast<uint16_t>(port))),
+        thread_([this] { serve(); }) {}
+  ~PlainPort() {
+    // In case that nobody has come.
+    (void)Caller().call(address_, acceptor_.local_endpoint().port());
+    thread_.join();
+  }
+  PlainPort(const PlainPort&) = delete;
+  PlainPort& operator=(const PlainPort&) = delete;
+
+  std::string number() const { return std::to_string(acceptor_.local_endpoint().port()); }
+
+ private:
+  void serve() {
+    auto socket = acceptor_.accept();
+    std::string question(14, '\0');
+    boost::system::error_code error;
+    asio::read(socket, asio::buffer(question), error);
+    if (error) return;
+    EXPECT_EQ(question, "*1\r\n$4\r\nPING\r\n");
+    asio::write(socket, asio::buffer(answer_), error);
+  }
+
+  const std::string address_;
+  const std::string answer_;
+  asio::io_context io_;
+  asio::ip::tcp::acceptor acceptor_;
+  std::thread thread_;
+};
+
 class HealthCheckTest : public ::testing::Test {
  protected:
-  Health check(const std::string& answer) {
-    asio::ip::tcp::acceptor acceptor(io_, {asio::ip::address_v4::loopback(), 0});
-    std::string question(14, '\0');
-    std::thread server([&] {
-      auto socket = acceptor.accept();
-      asio::read(socket, asio::buffer(question));
-      asio::write(socket, asio::buffer(answer));
-    });
-    const Health health = check_port(acceptor.local_endpoint().port());
-    server.join();
-    EXPECT_EQ(question, "*1\r\n$4\r\nPING\r\n");
+  static constexpr auto kServes = HealthQuestion::kServes;
+  static constexpr auto kLives = HealthQuestion::kLives;
+
+  static Health check(const std::string& answer, HealthQuestion question = kServes) {
+    const PlainPort port("127.0.0.1", 0, answer);
+    return check_with({{"port", port.number()}}, question);
+  }
+  // Of a server that listens on 127.0.0.2 alone; the text says N for its port.
+  static Health check_bind(const std::string& addresses, const std::string& answer = "+PONG\r\n") {
+    const PlainPort port("127.0.0.2", 0, answer);
+    Health health = check_with({{"port", port.number()}, {"bind", addresses}});
+    const std::string number = port.number();
+    if (const size_t at = health.text.find(number); at != std::string::npos) {
+      health.text.replace(at, number.size(), "N");
+    }
     return health;
   }
   // A server with TLS that answers one connection.
@@ -85,18 +132,21 @@ class HealthCheckTest : public ::testing::Test {
         SSL_CTX_new(TLS_server_method()), &SSL_CTX_free};
   };
   static Health check_port(unsigned port) { return check_with({{"port", std::to_string(port)}}); }
-  static Health check_with(const std::vector<NamedValue>& options) {
+  static Health check_with(const std::vector<NamedValue>& options,
+                           HealthQuestion question = kServes) {
     Config config;
     std::vector<std::string> words{"bloomery-server", "--health-check"};
+    if (question == kLives) words.emplace_back("--alive");
     for (const auto& option : options) {
       words.push_back("--" + std::string(option.first));
       words.emplace_back(option.second);
     }
     std::vector<const char*> argv;
     for (const std::string& word : words) argv.push_back(word.c_str());
+    EXPECT_EQ(take_health_question(argv), question);
     const auto launch = config.load(static_cast<int>(argv.size()), argv.data());
     EXPECT_EQ(launch.value(), Launch::kCheckHealth);
-    return check_health(config);
+    return check_health(config, question);
   }
   asio::io_context io_;
 };
@@ -112,6 +162,75 @@ TEST_F(HealthCheckTest, WhoLoadsOrSpeaksOtherwiseIsNot) {
   EXPECT_NE(loading.text.find("answers -LOADING"), std::string::npos);
   EXPECT_FALSE(check("HTTP/1.1 400 Bad Request\r\n").is_healthy);
   EXPECT_FALSE(check("").is_healthy);
+}
+
+TEST_F(HealthCheckTest, WhoAnswersAtAllLives) {
+  for (const std::string answer :
+       {"+PONG\r\n", "-NOAUTH Authentication required.\r\n", "-LOADING Redis is loading\r\n",
+        "-MISCONF Errors writing to the AOF file\r\n", "-MASTERDOWN Link with MASTER is down\r\n",
+        "-ERR max number of clients reached\r\n"}) {
+    EXPECT_TRUE(check(answer, kLives).is_healthy) << answer;
+  }
+  EXPECT_FALSE(check("-MISCONF Errors writing to the AOF file\r\n").is_healthy);
+  EXPECT_FALSE(check("HTTP/1.1 400 Bad Request\r\n", kLives).is_healthy);
+  EXPECT_FALSE(check("", kLives).is_healthy);
+}
+
+TEST_F(HealthCheckTest, OnlyBehindItsOptionIsAliveAQuestion) {
+  std::vector<const char*> words{"bloomery-server", "--health-check", "--alive", "a.conf"};
+  EXPECT_EQ(take_health_question(words), kLives);
+  EXPECT_THAT(words,
+              ElementsAre(StrEq("bloomery-server"), StrEq("--health-check"), StrEq("a.conf")));
+  words = {"bloomery-server", "--health-check", "--requirepass", "--alive"};
+  EXPECT_EQ(take_health_question(words), kServes);
+  EXPECT_EQ(words.size(), 4U);
+  words = {"bloomery-server", "--requirepass", "--alive"};
+  EXPECT_EQ(take_health_question(words), kServes);
+  words.clear();
+  EXPECT_EQ(take_health_question(words), kServes);
+}
+
+TEST_F(HealthCheckTest, TheAddressesOfBindAreAsked) {
+  EXPECT_EQ(check_bind("127.0.0.2").text, "port N of 127.0.0.2 answers +PONG");
+  EXPECT_EQ(check_bind("-127.0.0.2").text, "port N of 127.0.0.2 answers +PONG");
+  EXPECT_EQ(check_bind("127.0.0.3 127.0.0.2").text, "port N of 127.0.0.2 answers +PONG");
+  EXPECT_EQ(check_bind("127.0.0.3").text, "port N of 127.0.0.3: Connection refused");
+}
+
+TEST_F(HealthCheckTest, WhatAnotherMachineHasIsNotAsked) {
+  EXPECT_EQ(check_bind("192.0.2.1").text, "port N of 192.0.2.1: Cannot assign requested address");
+  EXPECT_EQ(check_bind("-192.0.2.1 127.0.0.2").text, "port N of 127.0.0.2 answers +PONG");
+  EXPECT_EQ(check_bind("-192.0.2.1 127.0.0.2", "-LOADING wait\r\n").text,
+            "port N of 127.0.0.2 answers -LOADING wait");
+}
+
+TEST_F(HealthCheckTest, OneHealthyAddressSuffices) {
+  const PlainPort stranger("127.0.0.2", 0, "-DENIED protected mode\r\n");
+  const PlainPort own("127.0.0.1", static_cast<unsigned>(std::stoul(stranger.number())),
+                      "+PONG\r\n");
+  const Health health = check_with({{"port", own.number()}, {"bind", "127.0.0.2 127.0.0.1"}});
+  EXPECT_EQ(health.text, "port " + own.number() + " answers +PONG");
+  EXPECT_TRUE(health.is_healthy);
+}
+
+TEST_F(HealthCheckTest, AllAddressesMeanThisMachine) {
+  for (const std::string address : {"*", "-*", "0.0.0.0", "-0.0.0.0"}) {
+    const PlainPort port("127.0.0.1", 0, "+PONG\r\n");
+    EXPECT_TRUE(check_with({{"port", port.number()}, {"bind", address}}).is_healthy) << address;
+  }
+  for (const std::string address : {"::", "::*", "-::*"}) {
+    // Not every machine has IPv6, but none names the loopback's address.
+    EXPECT_THAT(check_bind(address).text, StartsWith("port N: ")) << address;
+  }
+}
+
+TEST_F(HealthCheckTest, AServerThatHangsIsAskedOnce) {
+  const LoopbackListener silent;
+  const auto begin = std::chrono::steady_clock::now();
+  const Health health = check_with({{"port", std::to_string(silent.port())},
+                                    {"bind", "127.0.0.1 127.0.0.1 127.0.0.1 127.0.0.1"}});
+  EXPECT_FALSE(health.is_healthy);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
 }
 
 TEST_F(HealthCheckTest, NobodyThereIsNot) {
@@ -138,16 +257,19 @@ TEST_F(HealthCheckTest, AUnixSocketIsAskedWhereThereIsNoPort) {
   const std::string path = directory + "/socket";
   asio::local::stream_protocol::acceptor acceptor(io_,
                                                   asio::local::stream_protocol::endpoint(path));
-  std::thread server([&] {
-    auto socket = acceptor.accept();
-    std::string question(14, '\0');
-    asio::read(socket, asio::buffer(question));
-    asio::write(socket, asio::buffer(std::string("+PONG\r\n")));
-  });
-  const Health health = check_with({{"port", "0"}, {"unixsocket", path}});
-  server.join();
-  EXPECT_TRUE(health.is_healthy);
-  EXPECT_EQ(health.text, path + " answers +PONG");
+  // Without an address nothing listens on the port.
+  for (const NamedValue& no_port : {NamedValue("port", "0"), NamedValue("bind", "")}) {
+    std::thread server([&] {
+      auto socket = acceptor.accept();
+      std::string question(14, '\0');
+      asio::read(socket, asio::buffer(question));
+      asio::write(socket, asio::buffer(std::string("+PONG\r\n")));
+    });
+    const Health health = check_with({no_port, {"unixsocket", path}});
+    server.join();
+    EXPECT_TRUE(health.is_healthy);
+    EXPECT_EQ(health.text, path + " answers +PONG");
+  }
   std::filesystem::remove_all(directory);
 }
 
