@@ -31,7 +31,8 @@ NOT_OPTIONS = {
     "etcd-server", "etcd-client", "prometheus-redis-exporter",
     # fields of CLIENT LIST, of snapshots, of INFO; events; Sentinel's options
     "tot-mem", "lib-name", "lib-ver", "aof-write", "redis-ver", "redis-bits", "used-mem",
-    "repl-stream-db", "repl-id", "repl-offset", "aof-base", "bloomery-ver", "waiting-for-sync",
+    "repl-stream-db", "repl-id", "repl-offset", "aof-base", "bloomery-ver",
+    "bloomery-foreign-stream", "bloomery-ahead", "waiting-for-sync",
     "failover-in-progress", "down-after-milliseconds",
 }  # fmt: skip
 # Files are checked by check_tree.py where they matter.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "core/keyspace/expiry.h"
 
-
 namespace core::keyspace {
 
 namespace {

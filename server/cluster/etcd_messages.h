@@ -141,7 +141,7 @@ struct EtcdWatchReply {
 };
 
 // What is larger is refused unread. The largest value is 1.5 MB, in base64 2 MB.
-inline constexpr size_t kEtcdReplyBytesMax = 8 * 1024 * 1024;
+inline constexpr size_t kEtcdReplyBytesMax = size_t{8} * 1024 * 1024;
 
 std::string etcd_range_json(const EtcdRange& range);
 std::string etcd_put_json(const EtcdPut& put);

@@ -65,7 +65,7 @@ struct TopologyVersion {
 };
 
 // What is larger is refused before it is parsed: etcd takes no request of more than 1.5 MB.
-inline constexpr size_t kTopologyBytesMax = 1024 * 1024;
+inline constexpr size_t kTopologyBytesMax = size_t{1024} * 1024;
 
 bool is_node_id(std::string_view id);
 bool is_shard_name(std::string_view name);

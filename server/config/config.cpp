@@ -249,7 +249,7 @@ core::Result<> Config::commit(const std::vector<Change>& changes) {
   for (size_t i = 0; i < changes.size(); ++i) {
     const bool is_same = old[i].value.text == changes[i].value.text;
     if (is_same && !option_table()[changes[i].index].reloads) continue;
-    const auto applied = run_hooks(changes[i], done);
+    auto applied = run_hooks(changes[i], done);
     if (applied) continue;
     // Backwards, so that a row named twice by its aliases ends with its first value.
     for (size_t j = old.size(); j-- > 0;) store(old[j].index, old[j].value);

@@ -95,13 +95,14 @@ core::Result<> Listener::rebind() {
   const auto wanted = wanted_places();
   const std::scoped_lock lock(mutex_);
   // First the old ones end, because `*` and an address on the same port exclude each other.
-  const auto retired_begin = std::ranges::stable_partition(endpoints_, [&](const Endpoint& here) {
+  const auto stays = [&wanted](const Endpoint& here) {
     return here.place.kind == Kind::kUnix || std::ranges::any_of(wanted, [&](const Place& place) {
              return place.is_same(here.place);
            });
-  });
-  Endpoints retired(retired_begin.begin(), retired_begin.end());
-  endpoints_.erase(retired_begin.begin(), retired_begin.end());
+  };
+  const auto kept_end = std::stable_partition(endpoints_.begin(), endpoints_.end(), stays);
+  Endpoints retired(kept_end, endpoints_.end());
+  endpoints_.erase(kept_end, endpoints_.end());
   for (const Endpoint& endpoint : retired) endpoint.socket->suspend();
   const size_t kept_count = endpoints_.size();
   auto opened = open_tcp_endpoints(endpoints_, "");

@@ -20,7 +20,7 @@ struct ParsedWords {
 };
 
 ParsedWords parse(const std::vector<std::string_view>& words,
-             WindowWords::Form form = WindowWords::Form::kReserve, bool is_own = false) {
+                  WindowWords::Form form = WindowWords::Form::kReserve, bool is_own = false) {
   protocol::ArgumentCursor cursor(words);
   WindowWords window(form, is_own);
   while (!cursor.done() && window.take(cursor)) {
