@@ -10,7 +10,16 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-SERVER = '#!/bin/sh\npwd\nfor word in "$@"; do echo "$word"; done\n'
+# Asked for its health it says which port its options mean, as the real one does; 0 is none.
+SERVER = """#!/bin/sh
+if [ "$1" = --health-check ]; then
+  port=${TOLD_PORT:-6379}
+  [ "$port" != 0 ] && echo "port $port: Connection refused"
+  exit 1
+fi
+pwd
+for word in "$@"; do echo "$word"; done
+"""
 
 
 class RunTest(unittest.TestCase):
@@ -29,15 +38,30 @@ class RunTest(unittest.TestCase):
         path.write_text(text, encoding="ascii")
         path.chmod(0o755)
 
-    def _run(self, *arguments):
-        """The server's working directory and its arguments."""
+    def _output(self, *arguments, told_port="6379"):
+        path = f"{self.top}/bin:{os.environ['PATH']}"
         done = subprocess.run(
             [self.top / "scripts" / "run.sh", *arguments],
-            cwd=self.top, env={**os.environ, "PATH": f"{self.top}/bin:{os.environ['PATH']}"},
+            cwd=self.top, env={**os.environ, "PATH": path, "TOLD_PORT": told_port},
             stdout=subprocess.PIPE, check=True, text=True,
         )  # fmt: skip
-        lines = done.stdout.splitlines()
+        return done.stdout.splitlines()
+
+    def _run(self, *arguments):
+        """The server's working directory and its arguments."""
+        lines = self._output(*arguments)
         return lines[lines.index("") + 1 :][-1 - len(arguments) :]
+
+    def test_the_hint_names_the_port_that_the_server_means(self):
+        self._write("my.conf", "port 7123\n")
+        lines = self._output("my.conf", told_port="7123")
+        self.assertIn("bloomery-server listens on port 7123; Ctrl-C stops it.", lines[1])
+        self.assertIn("redis-cli -p 7123 ", lines[2])
+        # None, as with TLS alone, or known to the server only, which reads its standard input.
+        for arguments, told in ((["--port", "0"], "0"), (["-"], "7123")):
+            hint = "\n".join(self._output(*arguments, told_port=told))
+            self.assertIn("says where it listens", hint)
+            self.assertNotIn("7123", hint)
 
     def test_data_go_where_git_does_not_look(self):
         self.assertEqual(self._run("--port", "7000"), [f"{self.top}/build/data", "--port", "7000"])
