@@ -100,23 +100,27 @@ class Layer {
     item_count_ -= removal == Removal::kGone && item_count_ != 0;
     return removal;
   }
-  // Removes the items whose outcome is kAbsent yet, as remove() one by one would; true when some
-  // item was removed.
+  // Removes the items whose outcome is kAbsent yet, as remove() one by one would. With `ends_empty`
+  // it stops behind a removal that leaves the layer without items, and is true then.
   template <class Layout>
-  bool remove_group(std::span<const ItemHash> hashes, std::span<Removal> outcomes) {
-    const uint64_t count_before = item_count_;
+  bool remove_group(std::span<const ItemHash> hashes, std::span<Removal> outcomes,
+                    bool ends_empty) {
     if constexpr (requires { Layout::remove_group(bits_.words(), geometry(), hashes, outcomes); }) {
-      const uint64_t gone = Layout::remove_group(bits_.words(), geometry(), hashes, outcomes);
-      item_count_ -= std::min(gone, item_count_);
-    } else {
-      if (bits_.size_bytes() >= kCachedBytes) {
-        for (const ItemHash& hash : hashes) prefetch<Layout>(hash);
-      }
-      for (size_t i = 0; i < hashes.size(); ++i) {
-        if (outcomes[i] == Removal::kAbsent) outcomes[i] = remove<Layout>(hashes[i]);
+      if (!ends_empty || hashes.size() < item_count_) {
+        const uint64_t gone = Layout::remove_group(bits_.words(), geometry(), hashes, outcomes);
+        item_count_ -= std::min(gone, item_count_);
+        return false;
       }
     }
-    return item_count_ != count_before;
+    if (bits_.size_bytes() >= kCachedBytes) {
+      for (const ItemHash& hash : hashes) prefetch<Layout>(hash);
+    }
+    for (size_t i = 0; i < hashes.size(); ++i) {
+      if (outcomes[i] != Removal::kAbsent) continue;
+      outcomes[i] = remove<Layout>(hashes[i]);
+      if (ends_empty && outcomes[i] == Removal::kGone && item_count_ == 0) return true;
+    }
+    return false;
   }
 
  private:

@@ -296,8 +296,10 @@ Removal ScalableFilter::remove(ItemHash hash) {
         const Removal removal = all[i].remove<Layout>(hash);
         if (removal == Removal::kAbsent) continue;
         // Only the last layer may take items again. Rates stay within their sum: a layer that was
-        // made for one place has at most the rate of the earlier place it gets.
-        if (all[i].item_count() == 0 && i + 1 < all.size()) drop_layers(i, 1);
+        // made for one place has at most the rate of the earlier place it gets. What kStays says
+        // must change nothing: it is not journaled.
+        const bool is_over = removal == Removal::kGone && all[i].item_count() == 0;
+        if (is_over && i + 1 < all.size()) drop_layers(i, 1);
         return removal;
       }
     } else {
@@ -313,16 +315,16 @@ void ScalableFilter::remove_many(std::span<const ItemHash> hashes, std::span<Rem
   with_layout(layout(), [&]<class Layout>() {
     if constexpr (DeletableLayout<Layout>) {
       // Layer by layer does the same as item by item: a layer sees the same items in the same
-      // order.
+      // order, and those behind the one that ends it do not see it. The last layer is never ended.
       for (size_t i = 0; i < layer_count();) {
         Layer& layer = layers()[i];
-        bool has_removed = false;
-        for (size_t start = 0; start < hashes.size(); start += kGroupItems) {
+        const bool is_last = i + 1 == layer_count();
+        bool is_over = false;
+        for (size_t start = 0; start < hashes.size() && !is_over; start += kGroupItems) {
           const size_t count = std::min(kGroupItems, hashes.size() - start);
-          has_removed |= layer.remove_group<Layout>(hashes.subspan(start, count),
-                                                    outcomes.subspan(start, count));
+          is_over = layer.remove_group<Layout>(hashes.subspan(start, count),
+                                               outcomes.subspan(start, count), !is_last);
         }
-        const bool is_over = has_removed && layer.item_count() == 0 && i + 1 < layer_count();
         if (is_over) {
           drop_layers(i, 1);
         } else {

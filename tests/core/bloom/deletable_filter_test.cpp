@@ -219,6 +219,65 @@ TEST_P(DeletableFilterTest, ManyAreRemovedAsOneByOne) {
   }
 }
 
+// A layer that ends within a batch may still have bits, which what comes behind must not see.
+TEST_P(DeletableFilterTest, LayersThatEndWithinABatchEndAsOneByOne) {
+  constexpr int kFilters = support::rounds(2000, 200);
+  std::mt19937_64 random(kModelSeed);
+  uint64_t ended = 0;
+  for (int round = 0; round < kFilters; ++round) {
+    FilterParameters parameters =
+        filters::parameters(GetParam(), 10 + random() % 50, 0.25, 1 + random() % 2);
+    if (layout_row(GetParam()).takes_region_bits) parameters.region_bits = 2;
+    const auto many = ScalableFilter::create(parameters, kNoLimit).value();
+    const ItemHasher hash = many->hasher();
+    for (int batch = 0; batch < 3; ++batch) {
+      for (int i = 0; i < 100; ++i) many->add(present_item(random() % 100), kNoLimit);
+      const auto single = many->clone();
+      const size_t layers = many->layer_count();
+      std::vector<ItemHash> hashes;
+      for (int i = 0; i < 300; ++i) hashes.push_back(hash(present_item(random() % 100)));
+      std::vector<Removal> outcomes(hashes.size());
+      many->remove_many(hashes, outcomes);
+      ended += layers - many->layer_count();
+      for (size_t i = 0; i < hashes.size(); ++i) {
+        ASSERT_EQ(outcomes[i], single->remove(hashes[i])) << "filter " << round << ", item " << i;
+      }
+      expect_same(*many, *single);
+    }
+  }
+  EXPECT_GE(ended, uint64_t{kFilters});
+}
+
+// Only what is gone is journaled: an answer that says otherwise must leave the layers alone, even
+// one that counts no item any more.
+TEST(DeletableFilterLayersTest, ItemThatStaysEndsNoLayer) {
+  FilterParameters parameters = filters::parameters(RegionLayout::kRow.id, 200, 0.01, 1);
+  parameters.region_bits = kMaxRegionBits;
+  const auto grown = ScalableFilter::create(parameters, kNoLimit).value();
+  for (uint64_t i = 0; i < 300; ++i) grown->add(present_item(i), kNoLimit);
+  ASSERT_EQ(grown->layer_count(), 2U);
+  std::vector<LayerParts> parts;
+  for (size_t i = 0; i < 2; ++i) {
+    const LayerInfo info = grown->layer_info(i);
+    parts.push_back({info.geometry, info.capacity, i == 0 ? 0 : info.item_count, info.error_rate,
+                     std::move(*grown->layer_bits(i).clone())});
+  }
+  const auto filter = ScalableFilter::assemble(parameters, std::move(parts)).value();
+  const auto before = filter->clone();
+  std::vector<ItemHash> staying;
+  for (uint64_t i = 0; i < 200; ++i) {
+    const ItemHash hash = filter->hasher()(present_item(i));
+    const auto trial = before->clone();
+    if (trial->remove(hash) == Removal::kStays) staying.push_back(hash);
+  }
+  ASSERT_FALSE(staying.empty());
+  for (const ItemHash& hash : staying) EXPECT_EQ(filter->remove(hash), Removal::kStays);
+  expect_same(*filter, *before);
+  std::vector<Removal> outcomes(staying.size());
+  filter->remove_many(staying, outcomes);
+  expect_same(*filter, *before);
+}
+
 class FingerprintFilterTest : public testing::Test {
  protected:
   // Adds [from, to) and says which of them answered 1.

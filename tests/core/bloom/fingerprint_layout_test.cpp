@@ -180,7 +180,7 @@ TEST(FingerprintLayoutTest, GroupsAreRemovedAsSingleItemsAre) {
       for (uint64_t i = 0; i < 100; ++i) hashes.push_back(table_item(kTableSeed, start + i % 50));
       std::vector<Removal> outcomes(hashes.size(), Removal::kAbsent);
       outcomes[3] = Removal::kStays;
-      group.remove_group<FingerprintLayout>(hashes, outcomes);
+      group.remove_group<FingerprintLayout>(hashes, outcomes, false);
       for (size_t i = 0; i < hashes.size(); ++i) {
         const Removal expected =
             i == 3 ? Removal::kStays : single.remove<FingerprintLayout>(hashes[i]);
