@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
 namespace server::net {
 namespace {
@@ -52,15 +53,20 @@ void SocketSet::await() {
   });
 }
 
-void SocketSet::deliver() {
+size_t SocketSet::deliver() {
+  if (!set_.is_open()) return 0;
   const int ready = ::epoll_wait(set_.native_handle(), events_.data(), kEventsPerRound, 0);
-  count_ = ready > 0 ? static_cast<size_t>(ready) : 0;
+  if (ready <= 0) return 0;
+  count_ = static_cast<size_t>(ready);
+  const void* const only_one = ready == 1 ? events_[0].data.ptr : nullptr;
+  is_lone_ = std::exchange(only_one_, only_one) == only_one && only_one != nullptr;
   for (next_ = 0; next_ < count_;) {
     const epoll_event& event = events_[next_++];
     auto* const watcher = static_cast<Watcher*>(event.data.ptr);
     if (watcher != nullptr) watcher->on_ready(event.events);  // else removed meanwhile
   }
   next_ = count_ = 0;
+  return static_cast<size_t>(ready);
 }
 
 }  // namespace server::net

@@ -46,10 +46,14 @@ class SocketSet {
   void change(int descriptor, Watcher& watcher, uint32_t events);
   void remove(int descriptor, Watcher& watcher);
 
+  // Calls the watchers of the sockets that are ready now; how many these were.
+  size_t deliver();
+  // False while one client is all that sends: it waits for its reply first, so that nothing can be
+  // ready right after it was served.
+  bool may_have_more() const { return !is_lone_; }
+
  private:
   void await();
-  // Calls the watchers of the ready sockets.
-  void deliver();
 
   static constexpr size_t kEventsPerRound = 256;
   asio::posix::basic_stream_descriptor<Executor> set_;
@@ -57,6 +61,9 @@ class SocketSet {
   // Events not yet delivered in this round, so that remove() can drop its own.
   size_t next_ = 0;
   size_t count_ = 0;
+  // Who alone was ready when last something was, and whether it was the same as the time before.
+  const void* only_one_ = nullptr;
+  bool is_lone_ = false;
 };
 
 }  // namespace server::net

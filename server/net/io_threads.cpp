@@ -15,12 +15,12 @@ namespace server::net {
 IoThread::IoThread(size_t thread_index, ReplyLog& log)
     : index(thread_index),
       context(1),  // thread runs it
-      loop(context,
+      sockets(context),
+      loop(context, sockets,
            [this] {
              gate.end_round();
              connections.end_round();
            }),
-      sockets(context),
       gate(log, [this](bool waits) { waits ? log_waker.arm() : log_waker.disarm(); }),
       read_buffer(ClientInput::kReadBytes + Stream::kExtraBytesMax),
       batch(std::make_unique<RequestBatch>()),

@@ -34,8 +34,8 @@ struct IoThread {
 
   const size_t index;
   asio::io_context context;
-  EventLoop loop;
   SocketSet sockets;
+  EventLoop loop;
   ReplyGate gate;
   Connections connections;
   // Shared by the thread's connections, one after the other.

@@ -4,16 +4,29 @@
 #include <gtest/gtest.h>
 
 #include <boost/asio/executor_work_guard.hpp>
+#include <functional>
 #include <string>
 #include <thread>
+
+#include "tests/support/socket_pair.h"
 
 namespace server::net {
 namespace {
 
+// A set that is closed, and the context as if there had never been one.
+struct NoSockets : SocketSet {
+  explicit NoSockets(asio::io_context& context) : SocketSet(context) {
+    close();
+    context.run();
+    context.restart();
+  }
+};
+
 TEST(EventLoop, ARoundEndsAfterEachThing) {
   asio::io_context context{1};
+  NoSockets sockets(context);
   std::string seen;
-  EventLoop loop(context, [&seen] { seen += '.'; });
+  EventLoop loop(context, sockets, [&seen] { seen += '.'; });
   loop.post([&] {
     seen += 'a';
     loop.post([&seen] { seen += 'c'; });
@@ -25,10 +38,11 @@ TEST(EventLoop, ARoundEndsAfterEachThing) {
 
 TEST(EventLoop, RunsWhatOtherThreadsPost) {
   asio::io_context context{1};
+  NoSockets sockets(context);
   auto work = asio::make_work_guard(context);
   constexpr int kPosts = 10'000;
   int count = 0;  // of the loop's thread
-  EventLoop loop(context, [&] {
+  EventLoop loop(context, sockets, [&] {
     if (count == 2 * kPosts) work.reset();
   });
   const auto post = [&] {
@@ -40,6 +54,75 @@ TEST(EventLoop, RunsWhatOtherThreadsPost) {
   first.join();
   second.join();
   EXPECT_EQ(count, 2 * kPosts);
+}
+
+struct Watcher final : SocketSet::Watcher {
+  void on_ready(uint32_t /*events*/) override { then(); }
+  std::function<void()> then;
+};
+
+class EventLoopSocketsTest : public testing::Test {
+ protected:
+  EventLoopSocketsTest() {
+    EXPECT_TRUE(sockets_.add(first_.near, one_, EPOLLIN));
+    EXPECT_TRUE(sockets_.add(second_.near, two_, EPOLLIN));
+  }
+
+  asio::io_context context_{1};
+  SocketSet sockets_{context_};
+  std::string seen_;
+  EventLoop loop_{context_, sockets_, [this] { seen_ += '.'; }};
+  SocketPair first_;
+  SocketPair second_;
+  Watcher one_;
+  Watcher two_;
+};
+
+TEST_F(EventLoopSocketsTest, SocketsThatBecomeReadyMeanwhileComeBeforePosts) {
+  one_.then = [this] {
+    seen_ += '1';
+    sockets_.remove(first_.near, one_);
+    loop_.post([this] {
+      seen_ += 'p';
+      sockets_.close();
+    });
+    second_.make_ready();
+  };
+  two_.then = [this] {
+    seen_ += '2';
+    sockets_.remove(second_.near, two_);
+  };
+  first_.make_ready();
+  loop_.run();
+  EXPECT_EQ(seen_.substr(0, 6), "1.2.p.");
+}
+
+TEST_F(EventLoopSocketsTest, SocketsThatAreAlwaysReadyHoldUpNoPost) {
+  size_t told = 0;
+  one_.then = two_.then = [this, &told] {
+    if (told++ > 0) return;
+    loop_.post([this] { sockets_.close(); });
+  };
+  first_.make_ready();
+  second_.make_ready();
+  loop_.run();
+  // Asio may look at its descriptors once more before what was posted meanwhile.
+  constexpr size_t kOfAWait = 2 + EventLoop::kSocketsPerWait;
+  EXPECT_GE(told, kOfAWait);
+  EXPECT_LE(told, 2 * kOfAWait);
+}
+
+TEST_F(EventLoopSocketsTest, OneClientAloneIsNotAskedForAgain) {
+  int told = 0;
+  one_.then = [this, &told] {
+    seen_ += '1';
+    if (++told == 2) loop_.post([this] { seen_ += 'p'; });
+    if (told == 2 + int{EventLoop::kSocketsPerWait} / 2) sockets_.close();
+  };
+  first_.make_ready();
+  loop_.run();
+  // At once, or after one more look that Asio has had in mind already.
+  EXPECT_LE(seen_.find('p'), seen_.find("1.1.1.1.")) << seen_;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@ namespace {
 
 class LoopWakerTest : public testing::Test {
  protected:
+  LoopWakerTest() { sockets_.close(); }
   int runs() {
     context_.restart();
     loop_.run();
@@ -15,7 +16,8 @@ class LoopWakerTest : public testing::Test {
   }
 
   asio::io_context context_{1};
-  EventLoop loop_{context_, [] {}};
+  SocketSet sockets_{context_};
+  EventLoop loop_{context_, sockets_, [] {}};
   int runs_ = 0;
   LoopWaker waker_{loop_, [this] { ++runs_; }};
 };

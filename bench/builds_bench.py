@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Measures two builds of bloomery-server beside each other: server CPU per operation.
+
+Each server has a load that never ends; the loads take turns of a tenth of a second, stopped and
+continued by signals, so that what the machine does besides meets both. Each two turns are a pair,
+which begins with the one server and with the other in turn. Where a process has its memory makes
+some percent, so both are started anew several times: the ratio after / before is the mean over the
+starts of the median of the pairs, and behind it stands the standard error of that mean.
+`--before` is the other build's server.
+"""
+import argparse
+import math
+import os
+import signal
+import statistics
+import subprocess
+import time
+
+from server_bench import BATCH, CLIENTS, COMMANDS, Server
+
+KEYSPACE = 100_000
+TURN_S = 0.1
+# In which a server answers what a stopped load has sent.
+DRAIN_S = 0.003
+
+
+def cases(pipelines):
+    """Name, words, pipeline, operations a request."""
+    for pipeline in pipelines:
+        for name, words in {**COMMANDS, "BF.ADD": ["BF.ADD", "f", "item:__rand_int__"],
+                            "BF.EXISTS": ["BF.EXISTS", "f", "other:__rand_int__"]}.items():
+            yield name, words, pipeline, 1
+    for command in ("BF.MADD", "BF.MEXISTS"):
+        yield f"{command}, {BATCH} items", [command, "f"] + ["item:__rand_int__"] * BATCH, 16, BATCH
+
+
+class Load:
+    """redis-benchmark against one server, stopped but for its turns."""
+
+    def __init__(self, server, words, pipeline, clients=CLIENTS):
+        self.server = server
+        self.process = subprocess.Popen(
+            ["redis-benchmark", "-p", str(server.port), "-n", str(10**9), "-P", str(pipeline),
+             "-c", str(clients), "-r", str(KEYSPACE), "-q", *words], stdout=subprocess.DEVNULL)
+        time.sleep(0.5)
+        self.process.send_signal(signal.SIGSTOP)
+
+    def turn(self):
+        """CPU of a request, in ns."""
+        before = self.server.cpu_ns(), self.requests()
+        self.process.send_signal(signal.SIGCONT)
+        time.sleep(TURN_S)
+        self.process.send_signal(signal.SIGSTOP)
+        time.sleep(DRAIN_S)
+        used, requests = self.server.cpu_ns() - before[0], self.requests() - before[1]
+        if self.process.poll() is not None or requests < 2:
+            raise SystemExit("the load has ended")
+        return used / requests
+
+    def requests(self):
+        for line in self.server.bulk("INFO", "stats").splitlines():
+            if line.startswith("total_commands_processed:"):
+                return int(line.split(":")[1])
+        raise SystemExit("INFO has no total_commands_processed")
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def order_of(turn):
+    """Who begins alternates, wherever one comes first."""
+    return (0, 1) if turn % 2 == 0 else (1, 0)
+
+
+def costs_in_turns(servers, case, options, first):
+    """CPU of an operation in each turn, in ns, a list for each server."""
+    _, words, pipeline, operations = case
+    loads = [None, None]
+    costs = [[], []]
+    try:
+        for i in order_of(first):
+            loads[i] = Load(servers[i], words, pipeline, options.clients)
+        for turn in range(options.rounds):
+            for i in order_of(first + turn):
+                costs[i].append(loads[i].turn() / operations)
+    finally:
+        for load in filter(None, loads):
+            load.end()
+    return costs
+
+
+def start(binary, pin):
+    server = Server(binary, [binary, "--io-threads", "1", "--loglevel", "warning"], pin)
+    server.load(COMMANDS["SET"], 500_000, 100, CLIENTS, KEYSPACE)
+    server.load(COMMANDS["SETBIT"], 500_000, 100, CLIENTS, KEYSPACE)
+    server.command("BF.RESERVE", "f", "0.01", 10_000_000)
+    return server
+
+
+def print_row(case, costs):
+    """`costs`: of each start, the costs in turns."""
+    name, _, pipeline, _ = case
+    before, after = (statistics.median(cost for turns in costs for cost in turns[i])
+                     for i in (0, 1))
+    ratios = [statistics.median(new / old for old, new in zip(*turns)) for turns in costs]
+    error = statistics.stdev(ratios) / math.sqrt(len(ratios)) if len(ratios) > 1 else math.nan
+    print(f"{name:<27} {pipeline:>4} {before:>9.1f} {after:>9.1f} {statistics.mean(ratios):>7.3f} "
+          f"+-{error:.3f}", flush=True)
+    return statistics.mean(ratios)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--before", required=True, help="the server to compare with")
+    parser.add_argument("--starts", type=int, default=6, help="processes of each build")
+    parser.add_argument("--rounds", type=int, default=20, help="pairs of turns of each start")
+    parser.add_argument("--pipelines", type=int, nargs="+", default=[16, 350])
+    parser.add_argument("--clients", type=int, default=CLIENTS)
+    parser.add_argument("--only", nargs="+", help="names of commands; all without")
+    parser.add_argument("--pin", type=int, help="processor for the servers")
+    options = parser.parse_args()
+    binaries = options.before, os.environ.get("BLOOMERY_SERVER", "build/release/bloomery-server")
+    rows = [(case, []) for case in cases(options.pipelines)
+            if options.only is None or case[0].split(",")[0] in options.only]
+    for turn in range(options.starts):
+        servers = [None, None]
+        try:
+            for i in order_of(turn):
+                servers[i] = start(binaries[i], options.pin)
+            for case, costs in rows:
+                costs.append(costs_in_turns(servers, case, options, turn))
+        finally:
+            for server in filter(None, servers):
+                server.stop()
+    print(f"{'server CPU, ns an operation':<27} {'pipe':>4} {'before':>9} {'after':>9} "
+          f"{'ratio':>7}")
+    ratios = [print_row(case, costs) for case, costs in rows]
+    print(f"mean of the ratios {statistics.geometric_mean(ratios):.3f}")
+
+
+if __name__ == "__main__":
+    main()
