@@ -56,10 +56,7 @@ class AdminServer(Server):
         raise SystemExit("there is no admin thread")
 
     def operations(self):
-        for line in self.bulk("INFO", "stats").splitlines():
-            if line.startswith("total_commands_processed:"):
-                return int(line.split(":")[1])
-        raise SystemExit("INFO has no total_commands_processed")
+        return self.info("total_commands_processed", "stats")
 
 
 def window(server, is_polled):

@@ -48,21 +48,20 @@ class Load:
 
     def turn(self):
         """CPU of a request, in ns."""
-        before = self.server.cpu_ns(), self.requests()
+        done_before = self.requests()
+        used_before = self.server.cpu_ns()
         self.process.send_signal(signal.SIGCONT)
         time.sleep(TURN_S)
         self.process.send_signal(signal.SIGSTOP)
         time.sleep(DRAIN_S)
-        used, requests = self.server.cpu_ns() - before[0], self.requests() - before[1]
-        if self.process.poll() is not None or requests < 2:
+        used = self.server.cpu_ns() - used_before
+        done = self.requests() - done_before - 1  # INFO itself
+        if self.process.poll() is not None or done < 1:
             raise SystemExit("the load has ended")
-        return used / requests
+        return used / done
 
     def requests(self):
-        for line in self.server.bulk("INFO", "stats").splitlines():
-            if line.startswith("total_commands_processed:"):
-                return int(line.split(":")[1])
-        raise SystemExit("INFO has no total_commands_processed")
+        return self.server.info("total_commands_processed", "stats")
 
     def end(self):
         self.process.kill()

@@ -80,6 +80,13 @@ class Server:
             stream = connection.makefile("rb")
             return stream.read(int(stream.readline()[1:])).decode()
 
+    def info(self, field, section="everything"):
+        """One integer of INFO."""
+        for line in self.bulk("INFO", section).splitlines():
+            if line.startswith(field + ":"):
+                return int(line.split(":")[1])
+        raise SystemExit(f"INFO has no {field}")
+
     def load(self, words, requests, pipeline, clients, keyspace):
         """Runs redis-benchmark once; returns (requests per second, server CPU ns per request)."""
         before = self.cpu_ns()
@@ -146,13 +153,6 @@ class OurServer(Server):
         binary = os.environ.get("BLOOMERY_SERVER", "build/release/bloomery-server")
         super().__init__("bloomery", [binary, "--io-threads", str(io_threads), "--loglevel",
                                       "warning"], options.pin)
-
-    def info(self, field):
-        """One integer of INFO."""
-        for line in self.bulk("INFO", "everything").splitlines():
-            if line.startswith(field + ":"):
-                return int(line.split(":")[1])
-        raise SystemExit(f"INFO has no {field}")
 
     def replies(self, requests, batch=200):
         """Sends many requests in pipelines; their first reply lines."""

@@ -100,6 +100,11 @@ class Layer {
     item_count_ -= removal == Removal::kGone && item_count_ != 0;
     return removal;
   }
+  // Whether the removal with this outcome took the layer's last item. What kStays says must change
+  // nothing: it is not journaled.
+  bool is_emptied_by(Removal removal) const {
+    return removal == Removal::kGone && item_count_ == 0;
+  }
   // Removes the items whose outcome is kAbsent yet, as remove() one by one would. With `ends_empty`
   // it stops behind a removal that leaves the layer without items, and is true then.
   template <class Layout>
@@ -118,7 +123,7 @@ class Layer {
     for (size_t i = 0; i < hashes.size(); ++i) {
       if (outcomes[i] != Removal::kAbsent) continue;
       outcomes[i] = remove<Layout>(hashes[i]);
-      if (ends_empty && outcomes[i] == Removal::kGone && item_count_ == 0) return true;
+      if (ends_empty && is_emptied_by(outcomes[i])) return true;
     }
     return false;
   }

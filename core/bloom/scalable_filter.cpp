@@ -296,10 +296,8 @@ Removal ScalableFilter::remove(ItemHash hash) {
         const Removal removal = all[i].remove<Layout>(hash);
         if (removal == Removal::kAbsent) continue;
         // Only the last layer may take items again. Rates stay within their sum: a layer that was
-        // made for one place has at most the rate of the earlier place it gets. What kStays says
-        // must change nothing: it is not journaled.
-        const bool is_over = removal == Removal::kGone && all[i].item_count() == 0;
-        if (is_over && i + 1 < all.size()) drop_layers(i, 1);
+        // made for one place has at most the rate of the earlier place it gets.
+        if (all[i].is_emptied_by(removal) && i + 1 < all.size()) drop_layers(i, 1);
         return removal;
       }
     } else {
