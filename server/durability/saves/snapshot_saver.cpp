@@ -77,7 +77,11 @@ core::Result<> SnapshotSaver::fork() {
 }
 
 core::Result<> SnapshotSaver::save(Locking locking) {
-  if (!slot_.claim(SaveTask::kSave)) return core::Error{std::string(kIsSavingAlready)};
+  if (!slot_.claim(SaveTask::kSave)) {
+    // It writes another file; what could begin a save of this one waits for the stream.
+    if (slot_.task() == SaveTask::kRewrite) return save_claimed(locking);
+    return core::Error{std::string(kIsSavingAlready)};
+  }
   auto saved = save_claimed(locking);
   slot_.release();
   return saved;

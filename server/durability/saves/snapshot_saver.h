@@ -40,7 +40,7 @@ class SnapshotSaver {
   // Its child has ended. REQUIRES: the task is claimed.
   void finish(const SaveEnd& end);
 
-  // SAVE: in this process.
+  // SAVE: in this process, also while the append log is rewritten.
   core::Result<> save(Locking locking);
   // REQUIRES: the task is claimed.
   core::Result<> save_claimed(Locking locking);

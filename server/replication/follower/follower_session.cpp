@@ -232,6 +232,11 @@ core::Result<> FollowerSession::finish_snapshot() {
   if (!replaced) return replaced;
   snapshot_.reset();
   ++figures_.full_syncs;
+  {
+    const std::scoped_lock lock(parts_.replication.apply_mutex());
+    if (!surroundings_.is_wanted()) return core::Error{"the role has changed"};
+    note_link_up();
+  }
   link_->loaded(now_us());
   return {};
 }
@@ -264,6 +269,7 @@ core::Result<> FollowerSession::go_on() {
     parts_.replication.continue_as(link_->id());
     ++figures_.partial_syncs;
     begin_stream(!parts_.replication.stream_is_foreign(), parts_.replication.stream_database());
+    note_link_up();
   }
   surroundings_.on_accepted();
   return {};
@@ -277,6 +283,10 @@ void FollowerSession::begin_stream(bool has_own_stream, unsigned database) {
   log_.begin(link_->offset());
   stream_begin_ = link_->offset();
   figures_.read_offset = link_->offset();
+}
+
+// Not before clients are served the data that the stream goes on from. REQUIRES: apply_mutex().
+void FollowerSession::note_link_up() {
   figures_.state = FollowerState::kConnected;
   was_up_ = true;
   parts_.replication.set_link_up(true);

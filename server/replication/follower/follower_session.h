@@ -79,6 +79,7 @@ class FollowerSession {
   core::Result<> apply_units();
   core::Result<> apply_unit();
   void begin_stream(bool has_own_stream, unsigned database);
+  void note_link_up();
   void send_keep_alive();
   void note_progress();
   void report_synced();

@@ -130,6 +130,23 @@ TEST_F(SnapshotSaverTest, OneThatWasStoppedIsNoFailure) {
   EXPECT_TRUE(saver().record().last_was_ok);
 }
 
+TEST_F(SnapshotSaverTest, OneInThisProcessIsMadeBesideARewrite) {
+  begin(SaveChild::start_here);
+  SaveSlot& slot = process_->durability.saves().slot();
+  ASSERT_TRUE(slot.claim(SaveTask::kRewrite));
+  EXPECT_TRUE(saver().save(Locking::kTake));
+  EXPECT_EQ(saver().changes_since_save(), 0U);
+  EXPECT_EQ(slot.task(), SaveTask::kRewrite) << "it goes on";
+  const auto wanted = process_->contents();
+  EXPECT_EQ(Process(disk_, "no", SaveChild::start_here).contents(), wanted);
+}
+
+TEST_F(SnapshotSaverTest, NoneIsMadeBesideASnapshotForReplicas) {
+  begin(SaveChild::start_here);
+  ASSERT_TRUE(process_->durability.saves().slot().claim(SaveTask::kTransfer));
+  EXPECT_FALSE(saver().save(Locking::kTake));
+}
+
 TEST_F(SnapshotSaverTest, AScheduledOneBeginsWhenTheSlotIsFree) {
   begin(SaveChild::start_here);
   SaveSlot& slot = process_->durability.saves().slot();
