@@ -26,10 +26,12 @@ void parse_pipeline(benchmark::State& state, const std::string& request) {
   std::string pipeline;
   for (int64_t i = 0; i < kDepth; ++i) pipeline += request;
   protocol::RequestParser parser;
+  std::vector<std::string_view> words;
   for (auto _ : state) {
     std::string_view rest = pipeline;
-    while (parser.parse(rest) == protocol::RequestParser::Status::kRequest) {
-      benchmark::DoNotOptimize(parser.arguments().data());
+    while (parser.parse(rest, words) == protocol::RequestParser::Status::kRequest) {
+      benchmark::DoNotOptimize(words.data());
+      words.clear();
       rest.remove_prefix(parser.consumed());
     }
   }
@@ -73,9 +75,11 @@ BENCHMARK(BM_ParseInline);
 void BM_ParseSetInHalves(benchmark::State& state) {
   const std::string request = encode({"SET", "key:1234567", "value-of-20-characters"});
   protocol::RequestParser parser;
+  std::vector<std::string_view> words;
   for (auto _ : state) {
-    benchmark::DoNotOptimize(parser.parse(std::string_view(request).substr(0, 20)));
-    benchmark::DoNotOptimize(parser.parse(request));
+    words.clear();
+    benchmark::DoNotOptimize(parser.parse(std::string_view(request).substr(0, 20), words));
+    benchmark::DoNotOptimize(parser.parse(request, words));
   }
   state.SetItemsProcessed(state.iterations());
 }

@@ -13,9 +13,8 @@ namespace {
 // Even an empty bulk string takes this much: "$0\r\n\r\n".
 constexpr size_t kArgumentSizeMin = 6;
 constexpr size_t kLineEndSize = 2;
-// Storage for more arguments than this is given back after the request.
-constexpr size_t kArgumentsKept = 256;
-constexpr size_t kArgumentsAtStart = 8;
+// Storage for more slices than this is given back after the request.
+constexpr size_t kSlicesKept = 256;
 
 struct Length {
   const char* next;  // Behind the line, or null: not in the fast form, or not all here.
@@ -61,51 +60,47 @@ inline Length read_length(const char* line, const char* end, char type) {
 
 }  // namespace
 
-RequestParser::RequestParser(const Limits& limits) : views_(kArgumentsAtStart), limits_(limits) {
+RequestParser::RequestParser(const Limits& limits) : limits_(limits) {
   refresh_maxima();
 }
 
-RequestParser::Status RequestParser::parse(std::string_view buffered) {
-  if (views_.size() > kArgumentsKept) [[unlikely]]
-    release_large_storage();
-  if (phase_ == Phase::kStart && parse_whole_array(buffered)) [[likely]]
+RequestParser::Status RequestParser::parse(std::string_view buffered,
+                                           std::vector<std::string_view>& words) {
+  if (phase_ == Phase::kStart && parse_whole_array(buffered, words)) [[likely]]
     return Status::kRequest;
-  return resume(buffered);
+  return resume(buffered, words);
 }
 
 // The hot path: a command that is all here, in one pass. Anything unusual, wrong or incomplete
 // returns false without a trace, and resume() starts over; that happens once per request.
-bool RequestParser::parse_whole_array(std::string_view buffered) {
+bool RequestParser::parse_whole_array(std::string_view buffered, Words& words) {
   const char* const end = buffered.data() + buffered.size();
   const Length count = read_length(buffered.data(), end, '*');
   if (count.next == nullptr || count.value - 1 >= count_max_) return false;
-  if (count.value > views_.size()) [[unlikely]] {
-    // The division keeps an announced count from taking memory for bytes that are not here.
-    if (count.value > buffered.size() / kArgumentSizeMin) return false;
-    views_.resize(count.value);
-  }
+  const size_t words_before = words.size();
   const char* at = count.next;
-  std::string_view* view = views_.data();
-  std::string_view* const last = view + count.value;
-  for (; view != last; ++view) {
+  for (size_t left = count.value; left > 0; --left) {
     const Length bulk = read_length(at, end, '$');
-    if (bulk.next == nullptr || bulk.value > bulk_size_max_bytes_) return false;
-    if (static_cast<size_t>(end - bulk.next) < bulk.value + kLineEndSize) return false;
-    *view = {bulk.next, bulk.value};
+    const bool is_here = bulk.next != nullptr && bulk.value <= bulk_size_max_bytes_ &&
+                         static_cast<size_t>(end - bulk.next) >= bulk.value + kLineEndSize;
+    if (!is_here) {
+      words.resize(words_before);
+      return false;
+    }
+    words.emplace_back(bulk.next, bulk.value);
     at = bulk.next + bulk.value + kLineEndSize;
   }
-  arguments_ = {views_.data(), count.value};
+  words_are_in_buffer_ = true;
   consumed_ = static_cast<size_t>(at - buffered.data());
   return true;
 }
 
-RequestParser::Status RequestParser::resume(std::string_view buffered) {
+RequestParser::Status RequestParser::resume(std::string_view buffered, Words& words) {
   assert(buffered.size() >= position_);
   size_t skipped = 0;
-  arguments_ = std::span<const std::string_view>{};
   if (phase_ == Phase::kStart) inline_.release_if_large();
   for (;;) {
-    switch (step(buffered)) {
+    switch (step(buffered, words)) {
       case Step::kContinue:
         break;
       case Step::kEmptyRequest:
@@ -127,7 +122,7 @@ RequestParser::Status RequestParser::resume(std::string_view buffered) {
   }
 }
 
-RequestParser::Step RequestParser::step(std::string_view buffered) {
+RequestParser::Step RequestParser::step(std::string_view buffered, Words& words) {
   switch (phase_) {
     case Phase::kStart:
       if (buffered.empty()) return Step::kNeedMore;
@@ -138,9 +133,9 @@ RequestParser::Step RequestParser::step(std::string_view buffered) {
     case Phase::kBulkHeader:
       return read_bulk_header(buffered);
     case Phase::kBulkBody:
-      return read_bulk_body(buffered);
+      return read_bulk_body(buffered, words);
     case Phase::kInline:
-      return read_inline(buffered);
+      return read_inline(buffered, words);
     case Phase::kFailed:
       break;
   }
@@ -214,7 +209,7 @@ RequestParser::Step RequestParser::accept_bulk_size(std::string_view text) {
   return Step::kContinue;
 }
 
-RequestParser::Step RequestParser::read_bulk_body(std::string_view buffered) {
+RequestParser::Step RequestParser::read_bulk_body(std::string_view buffered, Words& words) {
   if (buffered.size() - position_ < bulk_size_bytes_ + kLineEndSize) return Step::kNeedMore;
   slices_.push_back({position_, bulk_size_bytes_});
   // The two bytes behind the string are not looked at, as in Redis.
@@ -223,11 +218,11 @@ RequestParser::Step RequestParser::read_bulk_body(std::string_view buffered) {
     phase_ = Phase::kBulkHeader;
     return Step::kContinue;
   }
-  publish(buffered);
+  publish(buffered, words);
   return Step::kRequest;
 }
 
-RequestParser::Step RequestParser::read_inline(std::string_view buffered) {
+RequestParser::Step RequestParser::read_inline(std::string_view buffered, Words& words) {
   const size_t line_end = find_line_end(buffered, '\n');
   if (searched_ > limits_.inline_size_max_bytes) return fail("too big inline request");
   if (line_end == std::string_view::npos) return Step::kNeedMore;
@@ -235,17 +230,18 @@ RequestParser::Step RequestParser::read_inline(std::string_view buffered) {
   if (line.ends_with('\r')) line.remove_suffix(1);
   position_ = line_end + 1;
   if (!inline_.split(line)) return fail("unbalanced quotes in request");
-  arguments_ = inline_.arguments();
-  return arguments_.empty() ? Step::kEmptyRequest : Step::kRequest;
+  const auto arguments = inline_.arguments();
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  words_are_in_buffer_ = !inline_.has_quoted();
+  return arguments.empty() ? Step::kEmptyRequest : Step::kRequest;
 }
 
 // Turns the offsets of a request that is now complete into views.
-void RequestParser::publish(std::string_view buffered) {
-  if (views_.size() < slices_.size()) views_.resize(slices_.size());
-  for (size_t i = 0; i < slices_.size(); ++i) {
-    views_[i] = {buffered.data() + slices_[i].offset, slices_[i].size_bytes};
+void RequestParser::publish(std::string_view buffered, Words& words) {
+  for (const Slice& slice : slices_) {
+    words.emplace_back(buffered.data() + slice.offset, slice.size_bytes);
   }
-  arguments_ = {views_.data(), slices_.size()};
+  words_are_in_buffer_ = true;
 }
 
 RequestParser::Step RequestParser::fail(std::string_view reason) {
@@ -263,19 +259,13 @@ void RequestParser::start_request() {
   arguments_left_ = 0;
   bulk_size_bytes_ = 0;
   slices_.clear();
-  if (slices_.capacity() > kArgumentsKept) std::vector<Slice>().swap(slices_);
+  if (slices_.capacity() > kSlicesKept) std::vector<Slice>().swap(slices_);
 }
 
 void RequestParser::reset() {
   start_request();
-  release_large_storage();
-  arguments_ = std::span<const std::string_view>{};
   consumed_ = 0;
   error_.clear();
-}
-
-void RequestParser::release_large_storage() {
-  views_ = std::vector<std::string_view>(kArgumentsAtStart);
 }
 
 void RequestParser::set_authenticated(bool authenticated) {

@@ -7,11 +7,11 @@
 // status, the caller drops consumed() bytes: also kNeedMore consumes empty requests ("*0", blank
 // lines), so a flood of them cannot fill the buffer. Between calls the buffer may grow and move.
 //
-//   for (;;) {
-//     const auto status = parser.parse(pending);
+//   for (;; words.clear()) {
+//     const auto status = parser.parse(pending, words);
 //     pending.remove_prefix(parser.consumed());
 //     if (status != RequestParser::Status::kRequest) break;
-//     execute(parser.arguments());
+//     execute(words);
 //   }
 //
 // Invariants: what is accepted does not depend on how the bytes were cut. State is kept as offsets,
@@ -24,7 +24,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,16 +39,12 @@ class RequestParser {
 
   explicit RequestParser(const Limits& limits = {});
 
-  Status parse(std::string_view buffered);
+  // Of a request, appends its words, at least one, to `words`; else leaves them as they are. The
+  // views live until the buffer changes; if not all are in it, until the next call.
+  Status parse(std::string_view buffered, std::vector<std::string_view>& words);
 
-  // The request's arguments, at least one. The views live until the buffer changes or the next
-  // call of parse().
-  std::span<const std::string_view> arguments() const { return arguments_; }
-
-  // Whether the arguments are views of the buffer alone: they outlive further calls of parse().
-  bool arguments_are_in_buffer() const {
-    return arguments_.data() == views_.data() || !inline_.has_quoted();
-  }
+  // Whether the last request's words are views of the buffer alone.
+  bool words_are_in_buffer() const { return words_are_in_buffer_; }
 
   // Bytes the last call is done with.
   size_t consumed() const { return consumed_; }
@@ -67,25 +62,25 @@ class RequestParser {
  private:
   enum class Phase : uint8_t { kStart, kCount, kBulkHeader, kBulkBody, kInline, kFailed };
   enum class Step : uint8_t { kContinue, kEmptyRequest, kRequest, kNeedMore, kError };
+  using Words = std::vector<std::string_view>;
   struct Slice {
     size_t offset;
     size_t size_bytes;
   };
 
-  bool parse_whole_array(std::string_view buffered);
-  Status resume(std::string_view buffered);
-  Step step(std::string_view buffered);
+  bool parse_whole_array(std::string_view buffered, Words& words);
+  Status resume(std::string_view buffered, Words& words);
+  Step step(std::string_view buffered, Words& words);
   Step read_count(std::string_view buffered);
   Step read_bulk_header(std::string_view buffered);
-  Step read_bulk_body(std::string_view buffered);
-  Step read_inline(std::string_view buffered);
+  Step read_bulk_body(std::string_view buffered, Words& words);
+  Step read_inline(std::string_view buffered, Words& words);
   size_t find_line_end(std::string_view buffered, char terminator);
   Step accept_count(std::string_view text);
   Step accept_bulk_size(std::string_view text);
   Step fail(std::string_view reason);
-  void publish(std::string_view buffered);
+  void publish(std::string_view buffered, Words& words);
   void start_request();
-  void release_large_storage();
   void refresh_maxima();
 
   Phase phase_ = Phase::kStart;
@@ -93,8 +88,7 @@ class RequestParser {
   // What the fast path takes; everything beyond is judged by the slow path.
   size_t count_max_ = 0;
   size_t bulk_size_max_bytes_ = 0;
-  std::span<const std::string_view> arguments_;
-  std::vector<std::string_view> views_;
+  bool words_are_in_buffer_ = true;
   size_t consumed_ = 0;
 
   // Of a request that did not arrive whole; offsets count from its first byte.

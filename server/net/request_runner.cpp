@@ -76,14 +76,12 @@ RequestRunner::Gathered RequestRunner::gather(std::string_view data, RequestBatc
   Gathered gathered{protocol::RequestParser::Status::kRequest, 0};
   const size_t requests_max = session_.authenticated ? Dispatcher::kLookAheadMax : 1;
   do {
-    gathered.last = parser_.parse(data.substr(gathered.size_bytes));
+    const size_t words_begin = batch.words.size();
+    gathered.last = parser_.parse(data.substr(gathered.size_bytes), batch.words);
     gathered.size_bytes += parser_.consumed();
     if (gathered.last != protocol::RequestParser::Status::kRequest) break;
-    const auto arguments = parser_.arguments();
-    const size_t words_begin = batch.words.size();
-    batch.words.insert(batch.words.end(), arguments.begin(), arguments.end());
     batch.bounds[batch.count++] = {words_begin, batch.words.size(), gathered.size_bytes};
-  } while (batch.count < requests_max && parser_.arguments_are_in_buffer());
+  } while (batch.count < requests_max && parser_.words_are_in_buffer());
   return gathered;
 }
 

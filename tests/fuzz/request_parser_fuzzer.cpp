@@ -58,13 +58,14 @@ Outcome feed(RequestParser& parser, std::string_view bytes, uint32_t seed, size_
       const size_t pending = end - outcome.consumed;
       const auto block = std::make_unique<char[]>(pending);
       bytes.copy(block.get(), pending, outcome.consumed);
-      const Status status = parser.parse({block.get(), pending});
+      std::vector<std::string_view> words;
+      const Status status = parser.parse({block.get(), pending}, words);
       require(parser.consumed() <= pending, "consumed more than there was");
       outcome.consumed += parser.consumed();
       if (status == Status::kError) outcome.error = parser.error();
+      require(words.empty() == (status != Status::kRequest), "words without a request, or none");
       if (status != Status::kRequest) break;
-      require(!parser.arguments().empty(), "a request without arguments");
-      outcome.requests.emplace_back(parser.arguments().begin(), parser.arguments().end());
+      outcome.requests.emplace_back(words.begin(), words.end());
     }
   } while (outcome.error.empty() && end < bytes.size());
   return outcome;

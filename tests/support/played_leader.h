@@ -133,11 +133,9 @@ class PlayedLeader {
   // Empty at the end.
   Words read_command() {
     for (;;) {
-      const auto status = parser_.parse(input_);
-      Words words;
-      if (status == protocol::RequestParser::Status::kRequest) {
-        words.assign(parser_.arguments().begin(), parser_.arguments().end());
-      }
+      std::vector<std::string_view> views;
+      const auto status = parser_.parse(input_, views);
+      const Words words(views.begin(), views.end());
       input_.erase(0, parser_.consumed());
       if (!words.empty()) return words;
       EXPECT_NE(status, protocol::RequestParser::Status::kError) << parser_.error();

@@ -69,7 +69,8 @@ StreamSplitter::Status StreamSplitter::next() {
   if (!error_.empty()) return Status::kError;
   for (;;) {
     if (!skip_to_command()) return fail("a leader sends its commands as arrays");
-    const auto status = parser_.parse(std::string_view(buffer_).substr(start_ + parsed_));
+    command_.clear();
+    const auto status = parser_.parse(std::string_view(buffer_).substr(start_ + parsed_), command_);
     if (status == protocol::RequestParser::Status::kError) return fail(parser_.error());
     if (status == protocol::RequestParser::Status::kRequest) note_command();
     parsed_ += parser_.consumed();
@@ -79,7 +80,7 @@ StreamSplitter::Status StreamSplitter::next() {
       return fail(fmt::format("a unit of more than {} bytes", unit_bytes_max_));
     }
     if (!is_whole) return Status::kNeedMore;
-    const std::string_view name = parser_.arguments().front();
+    const std::string_view name = command_.front();
     if (is_about_connection(name)) return fail(fmt::format("{}, which no leader sends", name));
     const bool begins = protocol::equals_ignore_case(name, "MULTI");
     const bool ends = protocol::equals_ignore_case(name, "EXEC");
@@ -103,10 +104,10 @@ bool StreamSplitter::skip_to_command() {
 
 void StreamSplitter::note_command() {
   const char* const unit = buffer_.data() + start_;
-  for (const std::string_view word : parser_.arguments()) {
+  for (const std::string_view word : command_) {
     words_.push_back({static_cast<size_t>(word.data() - unit), word.size()});
   }
-  word_counts_.push_back(parser_.arguments().size());
+  word_counts_.push_back(command_.size());
 }
 
 StreamSplitter::Status StreamSplitter::finish_unit() {
@@ -124,6 +125,7 @@ StreamSplitter::Status StreamSplitter::finish_unit() {
       commands_[i].push_back(unit.substr(words_[word].offset, words_[word].size_bytes));
     }
   }
+  release_if_large(command_);
   words_.clear();
   release_if_large(words_);
   word_counts_.clear();

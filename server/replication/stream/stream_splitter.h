@@ -62,6 +62,7 @@ class StreamSplitter {
 
   const size_t unit_bytes_max_;
   protocol::RequestParser parser_;
+  Command command_;  // the last one parsed: views into buffer_
   std::string buffer_;
   size_t start_ = 0;       // of the unit in buffer_
   size_t unit_bytes_ = 0;  // of the unit that was handed out

@@ -66,12 +66,14 @@ class PlayedNode {
   }
   void answer_all(int client) {
     protocol::RequestParser parser;
+    std::vector<std::string_view> views;
     std::string input;
     std::array<char, 4096> room;
     for (ssize_t size = 0; (size = ::recv(client, room.data(), room.size(), 0)) > 0;) {
       input.append(room.data(), static_cast<size_t>(size));
-      while (parser.parse(input) == protocol::RequestParser::Status::kRequest) {
-        const std::vector<std::string> words(parser.arguments().begin(), parser.arguments().end());
+      while (parser.parse(input, views) == protocol::RequestParser::Status::kRequest) {
+        const std::vector<std::string> words(views.begin(), views.end());
+        views.clear();
         input.erase(0, parser.consumed());
         const std::string reply = answer(words);
         ::send(client, reply.data(), reply.size(), MSG_NOSIGNAL);
