@@ -100,10 +100,6 @@ char* Entry::key_bytes() {
   return reinterpret_cast<char*>(this) + kKeyOffset;
 }
 
-std::string_view Entry::key() const {
-  return {reinterpret_cast<const char*>(this) + kKeyOffset, key_size_};
-}
-
 std::string_view Entry::text(IntegerText& scratch) const {
   assert(is_string());
   if (kind_ == ValueKind::kShort) {

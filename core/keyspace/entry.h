@@ -66,7 +66,9 @@ class Entry {
   Entry(const Entry&) = delete;
   Entry& operator=(const Entry&) = delete;
 
-  std::string_view key() const;
+  std::string_view key() const {
+    return {reinterpret_cast<const char*>(this) + kKeyOffset, key_size_};
+  }
   ValueKind kind() const { return kind_; }
   bool is_string() const { return kind_ != ValueKind::kFilter; }
   bool is_filter() const { return kind_ == ValueKind::kFilter; }

@@ -101,13 +101,6 @@ void Keyspace::place_by_slot() {
   slot_sizes_ = std::make_unique<SlotSizes>();
 }
 
-Entry* Keyspace::find_for_write(unsigned database, const KeyRef& key, int64_t now_ms) {
-  Entry* entry = find_any(database, key);
-  if (entry == nullptr || !entry->expired(now_ms)) return entry;
-  expire(database, key);
-  return nullptr;
-}
-
 Entry& Keyspace::insert(unsigned database, const KeyRef& key) {
   Database& share = slot(database, key);
   Entry& entry = table_for_insert(share, seed_).insert(Entry::create(key.name), key.hash);

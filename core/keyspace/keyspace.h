@@ -134,7 +134,12 @@ class Keyspace {
     return slot(database, key).size.load(std::memory_order_relaxed) >= kStripeSizeMin;
   }
   // As find, but deletes an expired entry: counted, its watchers told, the hook called.
-  Entry* find_for_write(unsigned database, const KeyRef& key, int64_t now_ms);
+  Entry* find_for_write(unsigned database, const KeyRef& key, int64_t now_ms) {
+    Entry* entry = find_any(database, key);
+    if (entry == nullptr || !entry->expired(now_ms)) return entry;
+    expire(database, key);
+    return nullptr;
+  }
   // A new entry holding the empty string. REQUIRES: the key is absent.
   Entry& insert(unsigned database, const KeyRef& key);
   // Puts in an entry made elsewhere, expiry included; returns the one it replaces, or null.

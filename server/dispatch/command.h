@@ -198,12 +198,13 @@ struct Needs {
 
 // A row in the Registry, which owns it for the life of the process.
 struct RegisteredCommand {
+  // What every request reads comes first.
   const Command* row = nullptr;
-  const RegisteredCommand* container = nullptr;  // of a subcommand
-  std::string full_name;                         // "get", "client|list"
-  size_t index = 0;                              // dense, for statistics
-  Needs needs{};
   std::vector<const RegisteredCommand*> subcommands;
+  size_t index = 0;  // dense, for statistics
+  Needs needs{};
+  std::string full_name;                         // "get", "client|list"
+  const RegisteredCommand* container = nullptr;  // of a subcommand
 
   bool has(uint32_t flags) const { return (row->flags & flags) != 0; }
   bool arity_fits(size_t argument_count) const {

@@ -21,7 +21,6 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -63,6 +62,29 @@ inline constexpr std::string_view kNoSuchKey = "ERR no such key";
 struct ExpiredKey {
   unsigned database;
   std::string name;
+};
+
+// What a key holds for a command that works on one kind of value: the value, nothing (null), or
+// something of another kind, which has been answered (false).
+//
+// A std::optional of a pointer says the same, but g++ 12 hands it over by writing it to memory in
+// two pieces and reading it back as one, which waits for both: 5 ns, as long as the search itself.
+template <class Value>
+class Found {
+ public:
+  // Null: the key is missing.
+  Found(Value* value) : value_(value) {}
+  static Found other_kind() { return Found(nullptr, true); }
+
+  explicit operator bool() const { return !is_other_kind_; }
+  // REQUIRES: not of another kind.
+  Value* operator*() const { return value_; }
+
+ private:
+  Found(Value* value, bool is_other_kind) : value_(value), is_other_kind_(is_other_kind) {}
+
+  Value* value_;
+  bool is_other_kind_ = false;
 };
 
 // Notes that the command uses the entry.
@@ -169,17 +191,17 @@ class Context {
     tell(KeyEvent::kNew, database(), key);
     return entry;
   }
-  // As find(); nothing when the key holds something else, which has been answered.
-  std::optional<Entry*> find_string(const KeyRef& key) {
+  // As find(); what is of another kind has been answered.
+  Found<Entry> find_string(const KeyRef& key) {
     Entry* entry = find(key);
     if (entry == nullptr || entry->is_string()) return entry;
     reply.error(kWrongType);
-    return std::nullopt;
+    return Found<Entry>::other_kind();
   }
   // The same, and the lookup counts as GET's does whatever the row says.
-  std::optional<Entry*> find_string_to_read(const KeyRef& key) {
+  Found<Entry> find_string_to_read(const KeyRef& key) {
     const auto found = find_string(key);
-    if (command->has(kWrite)) count_lookup(key, found != std::optional<Entry*>(nullptr));
+    if (command->has(kWrite)) count_lookup(key, !found || *found != nullptr);
     return found;
   }
 

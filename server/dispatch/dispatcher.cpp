@@ -193,7 +193,7 @@ Outcome Dispatcher::execute(const Request& request, int64_t now_ms,
               protocol::ReplyWriter(replies, session_.resp), now_ms);
   const RegisteredCommand* command =
       request.command != nullptr ? request.command : find(request.args);
-  if (command == nullptr || !command->row->subcommands.empty()) [[unlikely]] {
+  if (command == nullptr || !command->subcommands.empty()) [[unlikely]] {
     command = resolve(ctx, command);
     if (command == nullptr) return finish(ctx, mark);
   }
@@ -295,6 +295,7 @@ void Dispatcher::prefetch(std::span<Request> requests, int64_t now_ms) {
   size_t cold_count = 0;
   std::array<Request*, kLookAheadMax> touched;
   size_t touched_count = 0;
+  core::keyspace::StripeMask stripes = 0;
   const Request* before = nullptr;
   for (Request& request : requests) {
     if (!prepare(request, before) || requests.size() == 1) continue;
@@ -302,15 +303,17 @@ void Dispatcher::prefetch(std::span<Request> requests, int64_t now_ms) {
     const bool is_cold = keyspace.is_worth_prefetching(database, key_of(request)) &&
                          (before == nullptr || before->key_hash != request.key_hash);
     if (is_cold) cold[cold_count++] = &request;
-    if (is_cold || request.command->row->prefetch != nullptr) touched[touched_count++] = &request;
     before = &request;
+    if (!is_cold && request.command->row->prefetch == nullptr) continue;
+    touched[touched_count++] = &request;
+    stripes |= core::keyspace::Keyspace::mask_of(key_of(request));
   }
+  // All at once: taking them key by key, for each of the steps, takes longer than the steps.
+  const auto lock = keyspace.lock(stripes, core::keyspace::LockMode::kShared);
   for (const Request* request : std::span(cold).first(cold_count)) {
-    const auto lock = keyspace.lock_shared(key_of(*request));
     keyspace.prefetch(database, key_of(*request));
   }
   for (const Request* request : std::span(cold).first(cold_count)) {
-    const auto lock = keyspace.lock_shared(key_of(*request));
     keyspace.prefetch_entry(database, key_of(*request));
   }
   const auto all = std::span<Request* const>(touched).first(touched_count);
@@ -324,7 +327,6 @@ void Dispatcher::prefetch(std::span<Request> requests, int64_t now_ms) {
 
 void Dispatcher::prefetch_values(std::span<Request* const> same_key, int64_t now_ms) {
   const KeyRef key = key_of(*same_key.front());
-  const auto lock = environment_.keyspace.lock_shared(key);
   const Entry* entry =
       environment_.keyspace.find(static_cast<unsigned>(session_.database), key, now_ms);
   if (entry == nullptr) return;

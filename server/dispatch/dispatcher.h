@@ -95,6 +95,7 @@ class Dispatcher {
   // `before`: the request before it, or null.
   bool prepare(Request& request, const Request* before);
   void prefetch(std::span<Request> requests, int64_t now_ms);
+  // REQUIRES: the key's lock.
   void prefetch_values(std::span<Request* const> same_key, int64_t now_ms);
   // Both: the text of the error when the command must not run; empty when it may. The first asks
   // what no wait would change, the second for the state of the server.

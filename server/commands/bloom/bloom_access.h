@@ -5,7 +5,6 @@
 // Thread safety: as Context.
 #pragma once
 
-#include <optional>
 #include <string_view>
 
 #include "core/bloom/scalable_filter.h"
@@ -15,14 +14,13 @@ namespace server {
 
 inline constexpr std::string_view kFilterNotFound = "ERR not found";
 
-// The filter, or null when the key is missing; nothing when it holds a string, which is answered.
-// REQUIRES: the key's lock.
-inline std::optional<core::bloom::ScalableFilter*> find_filter(Context& ctx, const KeyRef& key) {
+// The filter; what is of another kind has been answered. REQUIRES: the key's lock.
+inline Found<core::bloom::ScalableFilter> find_filter(Context& ctx, const KeyRef& key) {
   Entry* entry = ctx.find(key);
   if (entry == nullptr) return nullptr;
   if (entry->is_filter()) return &entry->filter();
   ctx.reply.error(kWrongType);
-  return std::nullopt;
+  return Found<core::bloom::ScalableFilter>::other_kind();
 }
 
 // As find_filter, for the lookups that answer "no" for keys that hold something else.

@@ -115,7 +115,7 @@ void add(Context& ctx) {
   } else if (!prepare_add(ctx, key, *filter)) {
     return;
   }
-  const FilterBudget budget(ctx.admission(), *filter);
+  const FilterBudget budget(ctx, *filter);
   const ItemHash item = hash.for_filter(*filter);
   // A journal of ours lists what was new: it is counted, whatever the bits say.
   const AddOutcome outcome = ctx.session.origin == CommandOrigin::kOwnJournal
@@ -152,7 +152,7 @@ void add_items(Context& ctx, Arguments items, const FilterRequest* request) {
   } else if (!prepare_add(ctx, key, *filter)) {
     return;
   }
-  const FilterBudget budget(ctx.admission(), *filter);
+  const FilterBudget budget(ctx, *filter);
   const auto outcomes = add_batch(ctx, *filter, early.for_filter(*filter), budget);
   const bool any_added = std::ranges::any_of(outcomes, core::bloom::has_effect);
   if (is_new || any_added) {

@@ -228,7 +228,7 @@ void add_to_key(Context& ctx, const KeyRef& key, Arguments items, ManyHashes& ha
   const bool is_new = entry == nullptr;
   ScalableFilter* const filter = is_new ? make_default_filter(ctx, key) : &entry->filter();
   if (filter == nullptr || (!is_new && !prepare_add(ctx, key, *filter))) return;
-  const FilterBudget budget(ctx.admission(), *filter);
+  const FilterBudget budget(ctx, *filter);
   const auto outcomes = add_batch(ctx, *filter, hashes.for_filter(*filter), budget);
   const bool any_added = std::ranges::any_of(outcomes, core::bloom::has_effect);
   if (is_new || any_added) {

@@ -11,6 +11,9 @@ namespace server {
 
 using core::bloom::accounted_bytes;
 
+FilterBudget::FilterBudget(const Context& ctx, const core::bloom::ScalableFilter& filter)
+    : admission_(ctx.admission()), filter_(filter) {}
+
 uint64_t FilterBudget::left_of_limit_bytes() const {
   const uint64_t limit_bytes = admission_.filter_bytes_max();
   const core::bloom::LayoutId layout = filter_.layout();

@@ -18,11 +18,12 @@ namespace server {
 inline constexpr std::string_view kFilterTooLarge =
     "ERR operation exceeds bloom object memory limit";
 
+class Context;
+
 class FilterBudget final : public core::MemoryBudget {
  public:
   // The filter must outlive the budget.
-  FilterBudget(const Admission& admission, const core::bloom::ScalableFilter& filter)
-      : admission_(admission), filter_(filter) {}
+  FilterBudget(const Context& ctx, const core::bloom::ScalableFilter& filter);
 
   uint64_t available_bytes() const override;
   bool fits(uint64_t bytes) const override;

@@ -44,9 +44,7 @@ std::optional<std::vector<NewValue>> prepare_values(const Context& ctx, Argument
   std::vector<NewValue> values;
   values.reserve(pairs.size() / 2);
   for (size_t i = 1; i < pairs.size(); i += 2) {
-    auto value = NewValue::prepare(ctx, pairs[i]);
-    if (!value) return std::nullopt;
-    values.push_back(std::move(*value));
+    if (!values.emplace_back(pairs[i]).prepare(ctx)) return std::nullopt;
   }
   return values;
 }

@@ -6,19 +6,9 @@
 #include <utility>
 
 namespace server {
-namespace {
 
-// From here on, copying takes longer than other clients should wait for.
-constexpr size_t kBigTextBytes = size_t{64} * 1024;
-
-}  // namespace
-
-std::optional<NewValue> NewValue::prepare(const Context& ctx, std::string_view text) {
-  NewValue value(text);
-  if (text.size() < kBigTextBytes) return value;
-  if (!ctx.admission().memory_suffices(text.size())) return std::nullopt;
-  if (!value.copy_.assign(text)) return std::nullopt;
-  return value;
+bool NewValue::copy(const Context& ctx) {
+  return ctx.admission().memory_suffices(text_.size()) && copy_.assign(text_);
 }
 
 bool NewValue::give_to(Entry& entry) {

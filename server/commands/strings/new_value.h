@@ -9,7 +9,7 @@
 // Thread safety: a value; it views the argument, which must outlive it.
 #pragma once
 
-#include <optional>
+#include <cstddef>
 #include <string_view>
 
 #include "core/keyspace/byte_buffer.h"
@@ -19,8 +19,11 @@ namespace server {
 
 class NewValue {
  public:
-  // Nothing when memory does not suffice.
-  static std::optional<NewValue> prepare(const Context& ctx, std::string_view text);
+  explicit NewValue(std::string_view text) : text_(text) {}
+  // To be called first, best before a lock is taken. False when memory does not suffice.
+  [[nodiscard]] bool prepare(const Context& ctx) {
+    return text_.size() < kBigTextBytes || copy(ctx);
+  }
 
   // Makes this the value of `entry`, or of a new entry when `entry` is null, whatever it was
   // before. An expiry stays. Null when memory does not suffice. To be called once.
@@ -28,7 +31,10 @@ class NewValue {
   Entry* store(Context& ctx, const KeyRef& key, Entry* entry);
 
  private:
-  explicit NewValue(std::string_view text) : text_(text) {}
+  // From here on, copying takes longer than other clients should wait for.
+  static constexpr size_t kBigTextBytes = size_t{64} * 1024;
+
+  bool copy(const Context& ctx);
   bool give_to(Entry& entry);
   Entry* replace(Context& ctx, const KeyRef& key, const Entry& old);
 

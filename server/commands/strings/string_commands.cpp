@@ -38,10 +38,10 @@ void get(Context& ctx) {
   if (const auto entry = ctx.find_string(key)) answer_value(ctx, *entry);
 }
 
-// What SET has to know of the key before it; nothing when an error has been answered.
-std::optional<Entry*> find_to_set(Context& ctx, const KeyRef& key, const SetOptions& options) {
+// What SET has to know of the key before it; what may not be of another kind has been answered.
+Found<Entry> find_to_set(Context& ctx, const KeyRef& key, const SetOptions& options) {
   if (options.get) return ctx.find_string_to_read(key);
-  return options.value.is_set() ? ctx.find_string(key) : std::optional(ctx.find(key));
+  return options.value.is_set() ? ctx.find_string(key) : ctx.find(key);
 }
 
 core::Result<bool> allows_set(const SetOptions& options, const Entry* old) {
@@ -68,8 +68,8 @@ std::optional<bool> set_key(Context& ctx, const SetOptions& options, std::string
     expires_at_ms = *at_ms;
   }
   const KeyRef key = ctx.key(1);
-  auto value = NewValue::prepare(ctx, text);
-  if (!value) return ctx.reply.error(kOutOfMemory), std::nullopt;
+  NewValue value(text);
+  if (!value.prepare(ctx)) return ctx.reply.error(kOutOfMemory), std::nullopt;
 
   const auto lock = ctx.lock(key);
   const auto found = find_to_set(ctx, key, options);
@@ -80,7 +80,7 @@ std::optional<bool> set_key(Context& ctx, const SetOptions& options, std::string
   const size_t mark = ctx.reply.buffer().size();
   if (options.get) answer_value(ctx, old);
   if (!*is_allowed) return false;
-  Entry* const entry = value->store(ctx, key, old);
+  Entry* const entry = value.store(ctx, key, old);
   if (entry == nullptr) {
     ctx.reply.buffer().truncate(mark);
     return ctx.reply.error(kOutOfMemory), std::nullopt;
