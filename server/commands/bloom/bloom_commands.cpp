@@ -126,7 +126,7 @@ void add(Context& ctx) {
     journal_added(ctx, key, *filter, is_new, ctx.args.subspan(2), {&outcome, 1});
   }
   finish_add(ctx, *filter);
-  reply_outcome(ctx, outcome, budget.refusal());
+  reply_outcome(ctx, outcome, budget);
 }
 
 // What MADD and INSERT share. A missing filter is made as `request` says, or with the defaults
@@ -161,10 +161,9 @@ void add_items(Context& ctx, Arguments items, const FilterRequest* request) {
     journal_added(ctx, key, *filter, is_new, items, outcomes);
   }
   finish_add(ctx, *filter);
-  const std::string_view refusal = budget.refusal();
   lock.unlock();
   ctx.reply.array(outcomes.size());
-  for (const AddOutcome outcome : outcomes) reply_outcome(ctx, outcome, refusal);
+  for (const AddOutcome outcome : outcomes) reply_outcome(ctx, outcome, budget);
 }
 
 /* BF.MADD key item [item ...] */

@@ -75,19 +75,15 @@ inline std::span<const core::bloom::AddOutcome> add_batch(const Context& ctx,
   return outcomes.first(filter.add_many(batch.hashes(), outcomes, budget));
 }
 
-// `refusal` is the text for a filter that could not grow.
-inline void reply_outcome(Context& ctx, core::bloom::AddOutcome outcome, std::string_view refusal) {
-  switch (outcome) {
-    case core::bloom::AddOutcome::kAdded:
-      return ctx.reply.boolean(true);
-    case core::bloom::AddOutcome::kPresent:
-    case core::bloom::AddOutcome::kRefreshed:
-      return ctx.reply.boolean(false);
-    case core::bloom::AddOutcome::kFull:
-      return ctx.reply.error(kFilterFull);
-    case core::bloom::AddOutcome::kCannotGrow:
-      return ctx.reply.error(refusal);
+// `budget` is what the item was added with.
+inline void reply_outcome(Context& ctx, core::bloom::AddOutcome outcome,
+                          const FilterBudget& budget) {
+  using core::bloom::AddOutcome;
+  const bool is_added = outcome == AddOutcome::kAdded;
+  if (is_added || outcome == AddOutcome::kPresent || outcome == AddOutcome::kRefreshed) {
+    return ctx.reply.boolean(is_added);
   }
+  ctx.reply.error(outcome == AddOutcome::kFull ? kFilterFull : budget.refusal());
 }
 
 }  // namespace server

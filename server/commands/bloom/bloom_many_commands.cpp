@@ -237,7 +237,7 @@ void add_to_key(Context& ctx, const KeyRef& key, Arguments items, ManyHashes& ha
   }
   finish_add(ctx, *filter);
   ctx.reply.array(outcomes.size());
-  for (const AddOutcome outcome : outcomes) reply_outcome(ctx, outcome, budget.refusal());
+  for (const AddOutcome outcome : outcomes) reply_outcome(ctx, outcome, budget);
 }
 
 /* BF.KADD numkeys key [key ...] item [item ...] */
