@@ -4,6 +4,7 @@
 #include <mutex>
 #include <utility>
 
+#include "core/clock.h"
 #include "core/keyspace/keyspace.h"
 #include "server/config/config.h"
 #include "server/dispatch/pause_gate.h"
@@ -23,6 +24,13 @@ void ClusterHost::name_node(std::string id) {
   parts_.replication.cluster_place().node_id = std::move(id);
 }
 
+namespace {
+
+// Beyond it a leader is not heard any more.
+constexpr int64_t kSilenceUs = core::kSecondUs;
+
+}  // namespace
+
 ReplicationFacts ClusterHost::facts(const Shard* shard) {
   ReplicationFacts facts;
   if (parts_.replication.is_replica()) {
@@ -37,6 +45,7 @@ ReplicationFacts ClusterHost::facts(const Shard* shard) {
   const uint64_t offset = parts_.replication.offset();
   const bool has_history = epoch_ != 0 || offset != 0 || parts_.keyspace.db_size(0) != 0;
   facts.has_whole_copy = !is_loading && !is_torn_ && has_history;
+  facts.hears_leader = parts_.follower.silence_us() < kSilenceUs;
   facts.keeps_log = parts_.config.flag(OptionId::kAppendOnly);
   facts.position = {epoch_, offset};
   if (shard == nullptr) return facts;

@@ -5,6 +5,7 @@
 
 #include "tests/server/cluster/sample_topology.h"
 #include "tests/support/command_test.h"
+#include "tests/support/follower_fixture.h"
 
 namespace server {
 namespace {
@@ -74,6 +75,33 @@ TEST_F(ClusterHostTest, WritesAreHeldUntilTheyAreReleased) {
   EXPECT_EQ(run({"SET", "a", "1"}), "");
   host_.release_writes();
   EXPECT_EQ(run({"SET", "a", "1"}), kOk);
+}
+
+class ClusterReplicaTest : public FollowerFixture {
+ protected:
+  bool hears_leader() { return host_.facts(nullptr).hears_leader; }
+
+  ClusterHost host_{
+      {config_, keyspace_, state_, replication_, leader_, follower_, pause_, threads_}};
+};
+
+TEST_F(ClusterReplicaTest, ALeaderIsHeardWhileItsStreamComes) {
+  EXPECT_FALSE(hears_leader());
+  begin_stream(kEmptySnapshot);
+  EXPECT_TRUE(hears_leader());
+  advance_ms(999);
+  EXPECT_TRUE(hears_leader());
+  advance_ms(1);
+  EXPECT_FALSE(hears_leader()) << "it is silent";
+  played_.say(command({"PING"}));
+  await([this] { return hears_leader(); });
+}
+
+TEST_F(ClusterReplicaTest, ALeaderWhoseLinkHasEndedIsNotHeard) {
+  begin_stream(kEmptySnapshot);
+  ASSERT_TRUE(hears_leader());
+  played_.hang_up();
+  await([this] { return !hears_leader(); });
 }
 
 }  // namespace

@@ -173,6 +173,7 @@ void ClusterModel::tick(Node& node) {
   }
   ReplicationFacts facts;
   facts.has_whole_copy = true;
+  facts.hears_leader = !node.follows.empty() && now_us_ - node.heard_us < kSecond;
   facts.present_until_us = node.is_present ? node.lease_end_us : 0;
   if (options_.mutation == Mutation::kAbsentMayLead) facts.present_until_us = INT64_MAX;
   facts.position = {node.member->leads() ? node.member->permit().epoch() : node.history_epoch,
@@ -393,8 +394,9 @@ void ClusterModel::replicate(Node& node) {
             if (acked != 0) self.acks[node.id] = {acked, now_us_};
             if (node.life != life || is_cut(self, &node)) return;
             auto log = std::make_shared<Log>(self.log);
-            at_node(node, delay(), [log, epoch, from = self.id](Node& replica) {
+            at_node(node, delay(), [this, log, epoch, from = self.id](Node& replica) {
               if (replica.follows != from || replica.follows_epoch != epoch) return;
+              replica.heard_us = now_us_;
               const bool goes_on = is_prefix(replica.log, *log);
               if (!goes_on && replica.history_epoch == epoch) return;  // an older one
               replica.log = *log;

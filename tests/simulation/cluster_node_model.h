@@ -40,6 +40,7 @@ struct ClusterModel::Node {
   // Replication.
   std::string follows;
   uint64_t follows_epoch = 0;
+  int64_t heard_us = 0;  // when the leader's stream came last
   uint64_t history_epoch = 0;
   Log log;
   struct Ack {

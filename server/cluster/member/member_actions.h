@@ -39,6 +39,8 @@ struct ReplicationFacts {
   // What a start finds on the disk is all that this node had acknowledged, or nearly so: it keeps a
   // log. A snapshot alone may be old.
   bool keeps_log = true;
+  // Of a replica: bytes of its leader have come lately, on a link that is up.
+  bool hears_leader = false;
   // Until then alive/<own id> is this process's, as far as it knows, and not that of an earlier
   // life or of another process that was given the same id. Of the node's clock.
   int64_t present_until_us = 0;

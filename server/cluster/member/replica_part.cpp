@@ -11,8 +11,10 @@ namespace {
 
 constexpr int64_t kForceUs = 10'000'000;
 // A leader that lives writes its key anew when etcd has ended its lease too early; this long it is
-// given, before anybody stands for it.
+// given, before anybody stands for it. One that is heard has not died, and etcd may be slow; one
+// that has died was silent for long before its lease ended.
 constexpr int64_t kGraceUs = 300'000;
+constexpr int64_t kHeardGraceUs = 2'000'000;
 // By how much a member may lag behind the epoch of a leader that asks for its promise.
 constexpr uint64_t kEpochsAhead = 1000;
 
@@ -31,7 +33,8 @@ bool ReplicaPart::can_stand(const Shard& shard, int64_t now_us) const {
 void ReplicaPart::step(const Shard& shard, int64_t now_us) {
   const bool is_forced = now_us < forced_until_us_;
   if (!leader_is_gone(shard)) leader_seen_us_ = now_us;
-  const bool is_wanted = is_forced || now_us >= leader_seen_us_ + kGraceUs;
+  const int64_t grace_us = state_.facts.hears_leader ? kHeardGraceUs : kGraceUs;
+  const bool is_wanted = is_forced || now_us >= leader_seen_us_ + grace_us;
   if (!is_wanted || state_.calls.is_changing() || !can_stand(shard, now_us)) {
     return election_.cancel();
   }

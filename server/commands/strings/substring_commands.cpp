@@ -26,8 +26,8 @@ bool is_allowed_size(const Context& ctx, uint64_t size, uint64_t added) {
 // APPEND to a key that does not exist: the value gets the encoding that SET would give it.
 void append_to_nothing(Context& ctx, const KeyRef& key, std::string_view text) {
   NewValue value(text);
-  if (!value.prepare(ctx) || value.store(ctx, key, nullptr) == nullptr)
-    return ctx.reply.error(kOutOfMemory);
+  const bool is_stored = value.prepare(ctx) && value.store(ctx, key, nullptr) != nullptr;
+  if (!is_stored) return ctx.reply.error(kOutOfMemory);
   ctx.changed(key, KeyEvent::kAppend);
   ctx.reply.integer(static_cast<int64_t>(text.size()));
 }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cassert>
 #include <charconv>
+#include <limits>
 #include <utility>
 
 #include "core/clock.h"
@@ -83,6 +84,11 @@ void Follower::stop() {
 std::optional<Follower::Target> Follower::target() const {
   const std::scoped_lock lock(mutex_);
   return target_;
+}
+
+int64_t Follower::silence_us() const {
+  if (figures_.state != FollowerState::kConnected) return std::numeric_limits<int64_t>::max();
+  return parts_.clock.monotonic_us() - figures_.last_received_us;
 }
 
 void Follower::change_target(std::optional<Target> target) {

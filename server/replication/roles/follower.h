@@ -66,6 +66,8 @@ class Follower {
   // The leader's address; nullopt on a leader.
   std::optional<Target> target() const;
   const FollowerFigures& figures() const { return figures_; }
+  // For how long the leader has said nothing; forever while the link is down.
+  int64_t silence_us() const;
   const LinkFailures& failures() const { return *failures_; }
 
   // FAILOVER, in follower_failover.cpp.

@@ -49,6 +49,28 @@ TEST_F(ReplicaPartTest, ALeaderWhoseKeyIsSoonBackStays) {
   EXPECT_TRUE(all<ChangeTopology>().empty());
 }
 
+TEST_F(ReplicaPartTest, ALeaderThatIsHeardHasLonger) {
+  constexpr int64_t kHeardGraceUs = 2 * kSecondUs;
+  replicate();
+  facts_.hears_leader = true;
+  see_alive({kB, kC});
+  pass(kHeardGraceUs - 1);
+  EXPECT_TRUE(all<ChangeTopology>().empty());
+  pass(1);
+  EXPECT_EQ(last<ChangeTopology>().gone, kA);
+}
+
+TEST_F(ReplicaPartTest, ALeaderThatFallsSilentHasNoLonger) {
+  replicate();
+  facts_.hears_leader = true;
+  see_alive({kB, kC});
+  pass(kSecondUs);
+  EXPECT_TRUE(all<ChangeTopology>().empty());
+  facts_.hears_leader = false;
+  pass(1);
+  EXPECT_EQ(last<ChangeTopology>().gone, kA);
+}
+
 TEST_F(ReplicaPartTest, WhoWasForcedDoesNotWaitForTheLeadersKey) {
   replicate();
   see_alive({kB, kC});
