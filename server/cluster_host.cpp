@@ -20,16 +20,16 @@ using cluster::ReplicationFacts;
 using cluster::Shard;
 using core::keyspace::Locking;
 
-void ClusterHost::name_node(std::string id) {
-  parts_.replication.cluster_place().node_id = std::move(id);
-}
-
 namespace {
 
 // Beyond it a leader is not heard any more.
 constexpr int64_t kSilenceUs = core::kSecondUs;
 
 }  // namespace
+
+void ClusterHost::name_node(std::string id) {
+  parts_.replication.cluster_place().node_id = std::move(id);
+}
 
 ReplicationFacts ClusterHost::facts(const Shard* shard) {
   ReplicationFacts facts;

@@ -77,10 +77,12 @@ core::Result<> SnapshotSaver::fork() {
 }
 
 core::Result<> SnapshotSaver::save(Locking locking) {
-  if (!slot_.claim(SaveTask::kSave)) {
+  while (!slot_.claim(SaveTask::kSave)) {
+    const SaveTask other = slot_.task();
     // It writes another file; what could begin a save of this one waits for the stream.
-    if (slot_.task() == SaveTask::kRewrite) return save_claimed(locking);
-    return core::Error{std::string(kIsSavingAlready)};
+    if (other == SaveTask::kRewrite) return save_claimed(locking);
+    // What had it may have ended meanwhile.
+    if (other != SaveTask::kNone) return core::Error{std::string(kIsSavingAlready)};
   }
   auto saved = save_claimed(locking);
   slot_.release();

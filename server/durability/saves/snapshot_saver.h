@@ -6,7 +6,8 @@
 // Invariants: a failed save leaves the file as it is. A snapshot says where in the replication
 // stream it stands, if that is certain.
 // Thread safety: all members may be called from any thread; of two threads that save, one gets the
-// slot. Those that take Locking must not be called by a thread that holds some stripes but not all.
+// slot; beside a rewrite they take turns. Those that take Locking must not be called by a thread
+// that holds some stripes but not all.
 #pragma once
 
 #include <atomic>
@@ -42,7 +43,7 @@ class SnapshotSaver {
 
   // SAVE: in this process, also while the append log is rewritten.
   core::Result<> save(Locking locking);
-  // REQUIRES: the task is claimed.
+  // REQUIRES: the task is claimed, or was a rewrite's.
   core::Result<> save_claimed(Locking locking);
   // Besides, the stream is held.
   core::Result<> save_held(Locking locking);

@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
+#include <thread>
 
 #include "core/bloom/arrays/array_memory.h"
 #include "core/keyspace/keyspace.h"
@@ -139,6 +141,22 @@ TEST_F(SnapshotSaverTest, OneInThisProcessIsMadeBesideARewrite) {
   EXPECT_EQ(slot.task(), SaveTask::kRewrite) << "it goes on";
   const auto wanted = process_->contents();
   EXPECT_EQ(Process(disk_, "no", SaveChild::start_here).contents(), wanted);
+}
+
+TEST_F(SnapshotSaverTest, ARewriteThatBeginsOrEndsMeanwhileRefusesNone) {
+  begin(SaveChild::start_here);
+  SaveSlot& slot = process_->durability.saves().slot();
+  std::atomic<bool> is_over{false};
+  std::thread rewrites([&] {
+    while (!is_over) {
+      if (slot.claim(SaveTask::kRewrite)) slot.release();
+    }
+  });
+  int refused = 0;
+  for (int i = 0; i < 10'000; ++i) refused += saver().save(Locking::kTake) ? 0 : 1;
+  is_over = true;
+  rewrites.join();
+  EXPECT_EQ(refused, 0);
 }
 
 TEST_F(SnapshotSaverTest, NoneIsMadeBesideASnapshotForReplicas) {
