@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: MIT
 """bloomery-server --build-filter: its file in a server, beside a filter that the server made."""
 
+import contextlib
 import os
 import pathlib
 import pty
+import re
 import shutil
 import signal
 import struct
@@ -17,6 +19,7 @@ from disks import Tmpfs, why_no_mounts
 from harness import SERVER, ServerTest, wait_until
 
 LAYOUTS = ("native", "redisbloom", "valkey-bloom", "fingerprints", "regions")
+SPOOL = re.compile(r"temp-.* \(deleted\)$")
 
 
 class Builder:
@@ -66,21 +69,27 @@ class ProgramTest(Builder, unittest.TestCase):
 
     def test_signal_leaves_nothing(self):
         reading, writing = os.pipe()
+        self.addCleanup(os.close, writing)
         with subprocess.Popen(
             [SERVER, "--build-filter", self.out, "--error", "0.01"], stdin=reading,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         ) as process:  # fmt: skip
             os.close(reading)
-            os.write(writing, b"item\n" * 1000)
-            wait_until(lambda: self.reads_pipe(process.pid), what="the builder reads")
-            process.send_signal(signal.SIGINT)
-            self.assertEqual(process.wait(30), -signal.SIGINT)
-            os.close(writing)
+            try:
+                os.write(writing, b"item\n" * 1000)
+                wait_until(lambda: self.reads_pipe(process.pid), what="the builder reads")
+                process.send_signal(signal.SIGINT)
+                self.assertEqual(process.wait(30), -signal.SIGINT)
+            finally:
+                process.kill()
         self.assertEqual(self.names(), [])
 
     def reads_pipe(self, pid):
-        files = pathlib.Path(f"/proc/{pid}/fd")
-        return any("temp-" in os.readlink(file) for file in files.iterdir())
+        """Whether it holds the file, which has no name by then, that it keeps the items in."""
+        with contextlib.suppress(OSError):  # a file that has just been closed
+            files = pathlib.Path(f"/proc/{pid}/fd")
+            return any(SPOOL.search(os.readlink(file)) for file in files.iterdir())
+        return False
 
     def test_terminal_gets_a_bar(self):
         main, other = pty.openpty()
