@@ -70,7 +70,9 @@ class DashboardTest(ServerTest):
 
     def browse(self, check, server, **more):
         """Runs a check of node/dashboard.cjs in a browser of its own."""
-        with tempfile.TemporaryDirectory(prefix="bloomery-browser-") as profile:
+        with tempfile.TemporaryDirectory(
+            prefix="bloomery-browser-", ignore_cleanup_errors=True  # the browser's children go last
+        ) as profile:
             task = {
                 "check": check, "origin": f"http://127.0.0.1:{self.http_port}",
                 "port": server.port, "chromium": self.chromium, "profile": profile,

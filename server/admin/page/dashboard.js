@@ -400,6 +400,13 @@ function showStats(stats) {
   byId("layers").replaceChildren(...layerRows(generations));
 }
 
+function showNoStats(note) {
+  byId("detail-note").textContent = note;
+  byId("drawing").replaceChildren();
+  byId("drawing-note").textContent = "";
+  byId("layers").replaceChildren();
+}
+
 async function refreshDetail() {
   if (opened === null || opened.isGone) return;
   const mine = opened;
@@ -413,17 +420,17 @@ async function refreshDetail() {
   } catch (error) {
     if (mine !== opened) return;
     mine.isGone = true; // deleted, or not to be seen: asking again would not help
-    byId("detail-note").textContent = error.message;
-    byId("drawing").replaceChildren();
-    byId("drawing-note").textContent = "";
-    byId("layers").replaceChildren();
+    showNoStats(error.message);
   }
 }
 
 async function openFilter(filter, db) {
-  opened = { filter, db, text: "" };
+  const mine = { filter, db, text: "" };
+  opened = mine;
   byId("detail-title").textContent = filter.key;
+  showNoStats(""); // those of another filter would stand below this one's name
   await refreshDetail();
+  if (mine !== opened) return;
   byId("detail").hidden = false;
   byId("detail").focus();
 }
