@@ -154,11 +154,14 @@ void Follower::run() {
     const auto is_wanted = [this, generation] {
       return !is_stopping_ && generation_ == generation;
     };
-    FollowerSession session(parts_, {*waker_, figures_, *failures_, make_replayer_, is_wanted,
-                                     [this, generation] { finish_failover(generation); }});
-    const core::Error cause = session.run(*target);
-    if (is_stopping_) return;
-    end_session(cause, session, generation);
+    {
+      // The pause finds nothing of it: no connection, no file.
+      FollowerSession session(parts_, {*waker_, figures_, *failures_, make_replayer_, is_wanted,
+                                       [this, generation] { finish_failover(generation); }});
+      const core::Error cause = session.run(*target);
+      if (is_stopping_) return;
+      end_session(cause, session, generation);
+    }
     take_back(generation);
     if (generation_ == generation) waker_->wait(failures_->pause_ms());
   }
