@@ -58,7 +58,7 @@ class WalksTest(ServerTest):
     def is_up(self):
         try:
             return self.call("PING") == b"PONG"
-        except OSError:
+        except (OSError, EOFError):
             return False
 
     def section(self, page, heading):
