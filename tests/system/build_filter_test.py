@@ -103,7 +103,7 @@ class ProgramTest(Builder, unittest.TestCase):
                     return
 
         items = b"".join(b"item %d\n" % number for number in range(300000))
-        reader = threading.Thread(target=read)
+        reader = threading.Thread(target=read, daemon=True)
         reader.start()
         done = subprocess.run(
             [SERVER, "--build-filter", self.out, "--error", "0.01"], input=items,

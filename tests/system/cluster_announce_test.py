@@ -56,6 +56,7 @@ class ClusterAnnounceTest(ClusterTest):
         self.assertEqual(told, sorted(ways))
         # The replicas came by the announced ways.
         self.assertTrue(all(server.way.count for server in servers[:2]))
+        self.wait_for_replicas(servers, 2)
         cluster = self.redis_py(servers[0])
         self.addCleanup(cluster.close)
         self.assertEqual(sorted(node.port for node in cluster.get_nodes()), sorted(ways))
@@ -82,8 +83,9 @@ class ClusterAnnounceTest(ClusterTest):
                 lambda: b"MOVED 15495 127.0.0.1:%d" % way.port
                 == other.call("GET", "a").text.encode(), 10, lambda: other.call("GET", "a"),
             )  # fmt: skip
-            told = connection.call("CLUSTER", "NODES").decode()
-            self.assertIn(f"127.0.0.1:{way.port}@{way.port + 10000},a.example myself", told)
+            told = b"127.0.0.1:%d@%d,a.example myself" % (way.port, way.port + 10000)
+            wait_until(lambda: told in connection.call("CLUSTER", "NODES"), 10,
+                       lambda: connection.call("CLUSTER", "NODES"))  # fmt: skip
             # The replica goes that way now, too.
             wait_until(lambda: way.count > 0, 10, "the replica comes")
             self.assertEqual(connection.call("SET", "a", "1"), b"OK")

@@ -136,6 +136,7 @@ class ClusterPermitTest(ClusterTest):
             connection.call("SAVE")
         time.sleep(REPLICATED_S)
         writer.end()
+        time.sleep(REPLICATED_S)
         self.leader.crash()
         again = self.start_node(
             self.etcd, 0, "--repl-diskless-sync-delay", "0", port=self.leader.port,

@@ -11,7 +11,7 @@ import time
 import unittest
 
 from harness import seed_from_environment, wait_until
-from replication_harness import ReplicaTest, info
+from replication_harness import DEBUG, ReplicaTest, digest, info
 
 RUN_S = 5
 FILTERS = {
@@ -33,7 +33,7 @@ class DeletionTest(ReplicaTest):
     def start_logged(self):
         server = self.start_server(
             "--appendonly", "yes", "--appendfsync", "always", "--repl-diskless-sync-delay", "0",
-            directory=self.directory,
+            *DEBUG, directory=self.directory,
         )  # fmt: skip
         server.expect_log(r"Replica .* is disconnected|There is a child saving. Killing it!")
         server.expect_log(r"is torn: .* cut off at offset")
@@ -83,7 +83,7 @@ class DeletionTest(ReplicaTest):
         connection = self.connect(leader)
         for key, words in FILTERS.items():
             self.assertEqual(connection.call("BF.RESERVE", key, *words), b"OK")
-        replica = self.connect(self.start_server("--repl-timeout", "10"))
+        replica = self.connect(self.start_server("--repl-timeout", "10", *DEBUG))
         self.follow(replica, leader.port)
         self.wait_for_link(replica)
         end = time.monotonic() + RUN_S
@@ -101,8 +101,8 @@ class DeletionTest(ReplicaTest):
         for key in FILTERS:
             connection.call("DEL", f"copy of {key}")
         self.wait_until_equal_offsets(connection, replica)
-        digest = connection.call("DEBUG", "DIGEST")
-        self.assertEqual(replica.call("DEBUG", "DIGEST"), digest)
+        before = digest(connection)
+        self.assertEqual(digest(replica), before)
         for key in FILTERS:
             self.assertEqual(connection.call("COPY", key, f"short {key}"), 1)
             self.assertEqual(connection.call("COPY", key, f"long {key}"), 1)
@@ -119,7 +119,8 @@ class DeletionTest(ReplicaTest):
             found = again.call("BF.MEXISTS", f"long {key}", *sorted(kept))
             self.assertEqual(set(found), {1}, key)
             self.assertEqual(again.call("DEL", f"long {key}"), 1)
-        self.assertEqual(again.call("DEBUG", "DIGEST"), digest)
+        self.wait_until_deleted_what_expired(again)
+        self.assertEqual(digest(again), before)
         self.check(again)
         self.churn(again)
         self.check(again)

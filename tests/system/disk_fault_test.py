@@ -343,6 +343,7 @@ class DiskFaultTest(ServerTest):
             disk.free()
             # Tried again without being asked.
             wait_until(lambda: self.info(connection, "rdb_last_bgsave_status") == "ok", 30)
+            wait_until(lambda: self.info(connection, "rdb_bgsave_in_progress") == "0")
             self.assertEqual(connection.call("SET", "key:0", "2"), b"OK")
             connection.call("CONFIG", "SET", "save", "")
             self.assertEqual(connection.call("SAVE"), b"OK")

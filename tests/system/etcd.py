@@ -150,14 +150,15 @@ class Etcd:
 
     def leader(self):
         """The member that leads. Asks members that run; one must not be suspended."""
-        for member in self.members:
-            status = self.status(member) if member.is_running() else None
-            if status and status["leader"] == status["header"]["member_id"]:
-                return member
+        deadline = time.monotonic() + START_TIMEOUT_S
+        while time.monotonic() < deadline:
+            for member in self.members:
+                status = self.status(member) if member.is_running() else None
+                if status and status["leader"] == status["header"]["member_id"]:
+                    return member
         raise AssertionError("no member of etcd leads")
 
-    def followers(self):
-        leader = self.leader()
+    def followers(self, leader):
         return [member for member in self.members if member is not leader]
 
     def enable_auth(self, password):

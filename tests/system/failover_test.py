@@ -33,10 +33,13 @@ class Writer(threading.Thread):
 
     def run(self):
         number = 0
-        while not self.stopping:
-            for port in self.ports:
-                with Connection(port, timeout_s=20) as connection:
-                    number = self.write(connection, number)
+        try:
+            while not self.stopping:
+                for port in self.ports:
+                    with Connection(port, timeout_s=20) as connection:
+                        number = self.write(connection, number)
+        except (OSError, EOFError) as error:
+            self.failure = error
 
     def write(self, connection, number):
         while not self.stopping:
@@ -184,7 +187,7 @@ class FailoverTest(ReplicaTest):
         self.wait_until_equal_offsets(to_leader, to_replica)
 
     def test_timeout(self):
-        _, to_leader, replica, to_replica = self.begin_with_stopped_replica("TIMEOUT", "700")
+        _, to_leader, replica, to_replica = self.begin_with_stopped_replica("TIMEOUT", "3000")
         self.wait_for_state(to_leader, "no-failover")
         self.assertEqual(info(to_leader)["role"], "master")
         self.assertEqual(to_leader.call("SET", "later", "1"), b"OK")

@@ -8,9 +8,11 @@ A test case derives from ServerTest. Each server runs in a temporary directory o
 Environment:
   BLOOMERY_SERVER  the program under test (default build/release/bloomery-server)
   BLOOMERY_SEED    seed of the random tests, to replay a run
+  BLOOMERY_TEST_LIMIT_S  seconds until the test is ended: shortly before, it tells where it stands
 """
 
 import contextlib
+import faulthandler
 import os
 import pathlib
 import random
@@ -34,6 +36,8 @@ SERVER = pathlib.Path(
 SERVER_IS_REDIS = SERVER.name.startswith("redis")
 # A sanitizer's quarantine and shadow count as the server's memory, and it is many times slower.
 SANITIZED = "BLOOMERY_SANITIZED" in os.environ
+if limit_s := os.environ.get("BLOOMERY_TEST_LIMIT_S"):
+    faulthandler.dump_traceback_later(int(limit_s) - 10)
 START_TIMEOUT_S = 60
 STOP_TIMEOUT_S = 60
 
@@ -62,25 +66,37 @@ REDIS_WARNINGS = [
 ]
 
 
-def free_port():
-    """A port nobody listens on now. None of those that Linux gives to outgoing connections (32768
-    and up): these come and go all the time, also while a server that holds the port restarts."""
-    while True:
-        port = random.SystemRandom().randrange(10_000, 32_000)
-        with socket.socket() as probe, contextlib.suppress(OSError):
+_claims = []
+
+
+def _claim(port):
+    """Whether nobody uses the port, nor has been given it by free_port(): neither this process nor
+    another that still runs. A name in the abstract namespace of Unix sockets goes with its owner.
+    """
+    claim = socket.socket(socket.AF_UNIX)
+    with contextlib.suppress(OSError):
+        claim.bind(f"\0bloomery-test-port-{port}")
+        with socket.socket() as probe:
             probe.bind(("127.0.0.1", port))
+            _claims.append(claim)
+            return True
+    claim.close()
+    return False
+
+
+def free_port(offsets=(0,)):
+    """A port such that nobody listens on it, with each of the offsets added. None of those that
+    Linux gives to outgoing connections (32768 and up): these come and go all the time, also while
+    a server that holds the port restarts."""
+    while True:
+        port = random.SystemRandom().randrange(10_000, 32_000 - max(offsets))
+        if all(_claim(port + offset) for offset in offsets):
             return port
 
 
 def free_port_with_bus():
-    """A port as free_port() gives, such that the one 10,000 above it, where a redis-server in a
-    cluster listens too, is free as well and none of those of outgoing connections."""
-    while True:
-        port = free_port()
-        if port + 10_000 < 32_000:
-            with socket.socket() as probe, contextlib.suppress(OSError):
-                probe.bind(("127.0.0.1", port + 10_000))
-                return port
+    """A port as free_port() gives, and the one where a redis-server in a cluster listens too."""
+    return free_port((0, 10_000))
 
 
 def seed_from_environment():

@@ -42,8 +42,8 @@ class ProbesTest(HttpTest):
     def test_a_thread_that_does_not_answer_is_ill(self):
         server = self.start_http_server("--enable-debug-command", "yes")
         with server.connect() as client:
-            client.send(b"DEBUG SLEEP 17\r\n")
-            wait_until(lambda: self.get("/healthz")[0] == 503, 17, "the thread is called ill")
+            client.send(b"DEBUG SLEEP 20\r\n")
+            wait_until(lambda: self.get("/healthz")[0] == 503, 20, "the thread is called ill")
             client.read_reply()
         wait_until(lambda: self.get("/healthz")[0] == 200, what="the thread is well again")
 

@@ -93,7 +93,7 @@ class MemoryTest(ServerTest):
         if isinstance(reply, ErrorReply):
             self.assertIn(f"filter of {planned_bytes - 48} bytes", reply.text)
             self.skipTest("this machine has not so much memory")
-        self.assertLess(time.monotonic() - start_s, 0.5)
+        self.assertLess(time.monotonic() - start_s, 5)
         self.assertLess(self.server.resident_bytes() - resident_bytes, 4 * MIB)
         self.assertAlmostEqual(self.used_bytes() - before_bytes, planned_bytes, delta=MIB)
         self.assertEqual(self.info("f", "SIZE"), planned_bytes)

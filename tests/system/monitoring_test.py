@@ -240,6 +240,7 @@ class NodeReadinessTest(MonitoringTest):
             wait_until(lambda at=port: self.readiness(at)[0] == 200, 20, f"{port} is ready")
         for stopped in (*self.etcd.members, replica):
             stopped.suspend()
+            self.addCleanup(stopped.resume)
         wait_until(lambda: self.readiness(ports[0])[0] == 503, 30, "the permit ends")
         self.assertIn("permit", self.readiness(ports[0])[1])
         metrics = self.get(ports[0], "/metrics")[1]

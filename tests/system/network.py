@@ -5,6 +5,7 @@ The test process stays outside and has an address in the same network. Where the
 namespaces, LocalNetwork puts every node on 127.0.0.1, and nothing can be cut.
 """
 
+import itertools
 import os
 import random
 import shutil
@@ -33,9 +34,11 @@ class LocalNetwork:
 
 class NamespaceNetwork:
     can_cut = True
+    serials = itertools.count()
 
     def __init__(self, count):
-        self.tag = f"bl{os.getpid() % 100000}"
+        # The kernel takes its time to remove the links of the network before this one.
+        self.tag = f"bl{os.getpid() % 100000}{next(self.serials) % 1000}"
         self.hub = f"{self.tag}-hub"
         self.namespaces = []
         subnet = f"10.{random.randrange(200, 250)}.{random.randrange(256)}"

@@ -52,6 +52,10 @@ class PackageTest(ServerTest):
             cls.make_container()
         except (AssertionError, OSError, subprocess.SubprocessError) as fault:
             cls.why_no_container = f"no container can be made here: {fault}"
+            return
+        wait_until(cls.is_booted_or_over, 240, "the container's start")
+        if cls.container.poll() is not None:
+            cls.why_no_container = f"no container runs here: {cls.container.returncode}"
 
     @classmethod
     def make_container(cls):
@@ -73,12 +77,15 @@ class PackageTest(ServerTest):
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         cls.addClassCleanup(cls.power_off)
-        wait_until(cls.is_booted, 60, "the container's start")
 
     @classmethod
     def power_off(cls):
         cls.container.terminate()
         cls.container.wait(60)
+
+    @classmethod
+    def is_booted_or_over(cls):
+        return cls.container.poll() is not None or cls.is_booted()
 
     @classmethod
     def is_booted(cls):

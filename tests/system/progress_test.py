@@ -54,7 +54,7 @@ class ProgressTest(ServerTest):
         os.close(follower)
         reader = threading.Thread(target=self.read_terminal, args=(leader, text))
         reader.start()
-        wait_until(lambda: "Ready to accept" in "".join(text), what="the server is ready")
+        wait_until(lambda: "Ready to accept" in "".join(text), 60, "the server is ready")
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(30), 0)
         reader.join()

@@ -37,6 +37,7 @@ class Writer(threading.Thread):
         self.port = port
         self.name = name
         self.confirmed = 0  # so many of the numbers from 1 on
+        self.failure = None
         self.start()
 
     def run(self):
@@ -45,6 +46,8 @@ class Writer(threading.Thread):
                 self.write(connection)
         except (OSError, EOFError):
             pass
+        except AssertionError as error:
+            self.failure = error
 
     def write(self, connection):
         number = 0
@@ -107,6 +110,7 @@ class PromotionTest(ReplicaTest):
             leader.crash()
             for writer in writers:
                 writer.join()
+                self.assertIsNone(writer.failure)
                 if writer.confirmed:
                     self.held[writer.name] = writer.confirmed
             self.assertEqual(connection.call("REPLICAOF", "NO", "ONE"), b"OK")

@@ -138,6 +138,7 @@ class PubSubTest(ServerTest):
         pubsub.subscribe(**{"c": lambda message: heard.append(message["data"])})
         pubsub.psubscribe(**{"p*": lambda message: heard.append(message["channel"])})
         worker = pubsub.run_in_thread(sleep_time=0.01)
+        wait_until(lambda: client.pubsub_numpat() == 1, what="the second subscription")
         self.assertEqual(client.pubsub_numsub("c"), [(b"c", 1)])
         self.assertEqual(client.pubsub_numpat(), 1)
         self.assertEqual(client.pubsub_channels(), [b"c"])
@@ -163,7 +164,9 @@ class PubSubTest(ServerTest):
         client.publish("c", "x")
         wait_until(lambda: (pubsub.get_message() or {}).get("data") == b"x", what="the message")
         pubsub.unsubscribe()
-        wait_until(lambda: not pubsub.subscribed or pubsub.get_message() is None, what="the end")
+        wait_until(lambda: (pubsub.get_message(timeout=0.1) or {}).get("type") == "unsubscribe",
+                   what="the end")  # fmt: skip
+        self.assertFalse(pubsub.subscribed)
         pubsub.close()
         self.assertTrue(client.ping())
 

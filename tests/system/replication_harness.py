@@ -5,11 +5,18 @@ import time
 
 from harness import ServerTest, wait_until
 
+DEBUG = ("--enable-debug-command", "yes")  # of servers that are asked for a digest
+
 
 def info(connection, section="replication"):
     """The fields of one section of INFO."""
     text = connection.call("INFO", section).decode()
     return dict(line.split(":", 1) for line in text.split("\r\n") if ":" in line)
+
+
+def digest(connection):
+    """Of all that a server started with DEBUG holds."""
+    return connection.call("DEBUG", "DIGEST").decode()  # not of an error
 
 
 def offset(connection):

@@ -56,6 +56,7 @@ class RewriteFaultTest(ServerTest):
         """Loads, rewrites and saves under the injection until the server or the work ends."""
         prefix = ["strace", "-D", "-f", "-o", os.devnull, "-e", "inject=" + injection]
         server = Process(SERVER, self.options(fsync), directory=self.directory, prefix=prefix)
+        self.addCleanup(server.kill)
         server._ready.wait(20)  # or its end
         if any("Ready to accept" in line for line in server.log):
             load.start(server.port)
@@ -66,6 +67,10 @@ class RewriteFaultTest(ServerTest):
                         self.wait_until_idle(connection)
             except (OSError, EOFError):
                 pass
+            except AssertionError:
+                server.kill()
+                load.join()
+                raise
         was_alive = server.process.poll() is None
         if was_alive:
             server.crash()
@@ -77,7 +82,7 @@ class RewriteFaultTest(ServerTest):
         return was_alive
 
     def wait_until_idle(self, connection):
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             info = connection.call("INFO", "persistence")
             if b"aof_rewrite_in_progress:0" in info and b"rdb_bgsave_in_progress:0" in info:

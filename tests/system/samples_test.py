@@ -81,10 +81,14 @@ class SamplesTest(ServerTest):
         self.assertEqual(int(limit), 1 << 30)
 
 
+# Those that try_failover.sh takes, from its argument on.
+PORTS = (0, 1, 2, 10, 11, 12)
+
+
 class TryFailoverTest(ServerTest):
     def setUp(self):
         super().setUp()
-        self.port = free_port()
+        self.port = free_port(PORTS)
         # Not every folder has a plain name.
         folder = tempfile.TemporaryDirectory(prefix="bloomery test ")
         self.addCleanup(folder.cleanup)
@@ -144,9 +148,10 @@ class TryFailoverRefusesTest(unittest.TestCase):
             self.assertIn("usage:", done.stderr)
 
     def test_taken_port_is_refused(self):
-        taken = free_port()
+        distances = (0, 2, 12)
+        taken = free_port({port - distance for port in PORTS for distance in distances})
         with socket.create_server(("127.0.0.1", taken)):
-            for distance in (0, 2, 12):
+            for distance in distances:
                 done = self.run_script(taken - distance)
                 self.assertEqual(done.returncode, 1, done.stderr)
                 self.assertIn(f"port {taken} is in use", done.stderr)
@@ -154,7 +159,7 @@ class TryFailoverRefusesTest(unittest.TestCase):
     def test_server_that_cannot_start_is_not_waited_for(self):
         begin = time.monotonic()
         # A leading zero does not make a port octal.
-        for port in (free_port(), f"0{random.randrange(8100, 9900)}"):
+        for port in (free_port(PORTS), f"0{random.randrange(8100, 9900)}"):
             done = self.run_script(port, server="/bin/false")
             self.assertEqual(done.returncode, 1)
             self.assertIn("has ended", done.stderr)

@@ -66,6 +66,7 @@ class ClientsTest(ServerTest):
         self.call("CLIENT", "KILL", "TYPE", "pubsub")
         for thread in threads:
             thread.join(30)
+            self.assertFalse(thread.is_alive())
         self.assertGreater(killed, 100)
         own = self.call("CLIENT", "ID")
         self.assertEqual(self.call("CLIENT", "KILL", "ID", own, "SKIPME", "no"), 1)

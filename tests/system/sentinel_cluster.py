@@ -5,6 +5,7 @@ Each server has a configuration file of its own, which Sentinel has it rewrite: 
 after a restart is what that file says.
 """
 
+import contextlib
 import pathlib
 import shutil
 import time
@@ -45,6 +46,13 @@ def sample(name, changes):
 def parse_info(text):
     pairs = (line.split(":", 1) for line in text.decode().splitlines() if ":" in line)
     return dict(pairs)
+
+
+def quietly(ask, *arguments):
+    """The answer; None if a node does not give it now."""
+    with contextlib.suppress(OSError, EOFError):
+        return ask(*arguments)
+    return None
 
 
 class Node:
@@ -149,7 +157,7 @@ class Cluster:
         return [(node.address, node.sentinel_port) for node in self.nodes]
 
     def leader_known_to(self, node):
-        """The node that this node's sentinel calls the leader."""
+        """The node that this node's sentinel calls the leader; None if it names none."""
         reply = node.ask_sentinel("GET-MASTER-ADDR-BY-NAME", NAME)
         if not isinstance(reply, list):
             return None
@@ -209,7 +217,7 @@ class Cluster:
         """Until every node holds the leader's data; REQUIRES: nobody writes."""
 
         def digests():
-            return {node.call("DEBUG", "DIGEST") for node in self.nodes}
+            return {node.call("DEBUG", "DIGEST").decode() for node in self.nodes}
 
-        wait_until(lambda: len(digests()) == 1, 30, "equality of the three data sets")
+        wait_until(lambda: len(quietly(digests) or ()) == 1, 30, "equality of the three data sets")
         return leader.call("DBSIZE")

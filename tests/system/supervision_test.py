@@ -111,7 +111,8 @@ class SupervisionTest(ServerTest):
              "--logfile", log.name])  # fmt: skip
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
-        wait_until(lambda: log.exists() and "Ready to accept connections" in log.read_text())
+        wait_until(lambda: log.exists() and "Ready to accept connections" in log.read_text(),
+                   60)  # fmt: skip
         log.rename(self.folder / "server.log.1")
 
         def is_made_anew():

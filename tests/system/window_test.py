@@ -11,7 +11,7 @@ import time
 import unittest
 
 from harness import free_port, seed_from_environment, wait_until
-from replication_harness import ReplicaTest, info
+from replication_harness import DEBUG, ReplicaTest, digest, info
 
 WINDOW_S = 2
 RUN_S = 5
@@ -33,7 +33,7 @@ class WindowTest(ReplicaTest):
     def start_logged(self, *options):
         server = self.start_server(
             "--appendonly", "yes", "--appendfsync", "always", "--repl-diskless-sync-delay", "0",
-            *options, directory=self.directory,
+            *DEBUG, *options, directory=self.directory,
         )  # fmt: skip
         server.expect_log(r"Replica .* is disconnected|There is a child saving. Killing it!")
         server.expect_log(r"is torn: .* cut off at offset|onnect.* refused|MASTER|leader")
@@ -89,17 +89,21 @@ class WindowTest(ReplicaTest):
                 self.disturb(connection, step)
                 step += 1
             time.sleep(0.01)
-        self.assertEqual(len(self.generations(connection, "time")), 5)
+        wait_until(lambda: self.is_rich(connection), 20, "generations and layers")
+
+    def is_rich(self, connection):
+        """After some more items: whether filters have all generations, and layers in one."""
+        self.add(connection)
         layers = [fields[fields.index(b"layers") + 1] for fields in
                   self.generations(connection, "grown")]  # fmt: skip
-        self.assertGreaterEqual(max(layers), 3)
+        return len(self.generations(connection, "time")) == 5 and max(layers) >= 3
 
     def test_turns_are_the_same_everywhere(self):
         leader = self.start_logged()
         connection = self.connect(leader)
         for key, words in FILTERS.items():
             self.assertEqual(connection.call("BF.RESERVE", key, *words), b"OK")
-        replica = self.connect(self.start_server("--repl-timeout", "10"))
+        replica = self.connect(self.start_server("--repl-timeout", "10", *DEBUG))
         self.follow(replica, leader.port)
         self.wait_for_link(replica)
         self.run_for_a_while(connection)
@@ -107,17 +111,17 @@ class WindowTest(ReplicaTest):
         # A pause stops turns as well as writes.
         connection.call("CLIENT", "PAUSE", 60_000, "WRITE")
         self.wait_until_equal_offsets(connection, replica)
-        digest = connection.call("DEBUG", "DIGEST")
+        before = digest(connection)
         time.sleep(0.7)
-        self.assertEqual(connection.call("DEBUG", "DIGEST"), digest)
-        self.assertEqual(replica.call("DEBUG", "DIGEST"), digest)
+        self.assertEqual(digest(connection), before)
+        self.assertEqual(digest(replica), before)
         leader.crash()
 
         # A replica turns nothing by itself, so it shows what the log held.
         server = self.start_logged("--replicaof", f"127.0.0.1 {free_port()}")
         again = self.connect(server)
         wait_until(lambda: info(again, "persistence")["loading"] == "0", 30, "the data")
-        self.assertEqual(again.call("DEBUG", "DIGEST"), digest)
+        self.assertEqual(digest(again), before)
 
         # Promoted, both go on turning, though nobody writes.
         for promoted in (again, replica):

@@ -10,6 +10,7 @@ run(async () => {
     addresses: [{ host: '127.0.0.1', port }],
     protocol: protocol === 3 ? ProtocolVersion.RESP3 : ProtocolVersion.RESP2,
     requestTimeout: 10_000,
+    advancedConfiguration: { connectionTimeout: 10_000 },
   });
   assert.equal(await client.ping(), 'PONG');
   assert.equal(await client.set('s', 'v'), 'OK');
