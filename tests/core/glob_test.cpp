@@ -7,11 +7,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <ctime>
 #include <random>
 #include <string>
 #include <utility>
 
+#include "tests/support/cpu_time.h"
 #include "tests/support/naive_glob.h"
 #include "tests/support/sanitized.h"
 
@@ -19,18 +19,13 @@ namespace core {
 namespace {
 
 using namespace std::string_view_literals;
+using support::cpu_ms;
 using support::naive_matches;
 
 constexpr uint64_t kGlobSeed = 0x910b;
 // Of processor time, in a build that is not optimized; an optimized one needs a tenth.
 constexpr double kPatienceMs = support::rounds(500.0, 20'000.0);
 constexpr size_t kLongText = 200'000;
-
-double cpu_ms() {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
-}
 
 // Compiles and runs `pattern`, and fails when that takes long.
 bool matches_in_time(std::string_view pattern, std::string_view text,

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/support/command_test.h"
+#include "tests/support/temp_directory.h"
 
 namespace server {
 namespace {
@@ -45,8 +46,8 @@ TEST_F(ClusteringTest, EmulatedClusterNeedsNoPermit) {
 }
 
 TEST_F(ClusteringTest, NodeNeedsEtcd) {
-  const std::string folder = ::testing::TempDir();
-  EXPECT_EQ(prepare({"--cluster-enabled", "yes", "--dir", folder.c_str()}),
+  const support::TempDirectory folder;
+  EXPECT_EQ(prepare({"--cluster-enabled", "yes", "--dir", folder.path().c_str()}),
             "cluster-enabled yes needs cluster-etcd, the addresses of etcd");
 }
 

@@ -12,15 +12,17 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdint>
 #include <string>
+
+#include "tests/support/wait_limit.h"
 
 class Caller {
  public:
   explicit Caller(int family = AF_INET)
       : descriptor_(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    const timeval patience{.tv_sec = 10, .tv_usec = 0};
-    ::setsockopt(descriptor_, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    support::limit_waits(descriptor_);
   }
   ~Caller() { ::close(descriptor_); }
   Caller(const Caller&) = delete;
@@ -39,11 +41,18 @@ class Caller {
     path.copy(where.sun_path, sizeof where.sun_path - 1);
     return ::connect(descriptor_, reinterpret_cast<const sockaddr*>(&where), sizeof where) == 0;
   }
-  // What comes before anything was asked; empty at the end.
+  // What comes before anything was asked; empty at the end, kSilence when nothing comes.
   std::string hear() const {
     std::array<char, 1024> room{};
     const ssize_t size = ::recv(descriptor_, room.data(), room.size(), 0);
-    return size <= 0 ? "" : std::string(room.data(), static_cast<size_t>(size));
+    if (size > 0) return std::string(room.data(), static_cast<size_t>(size));
+    return size < 0 && errno == EAGAIN ? kSilence : "";
+  }
+  // Reads what is left; false when the end does not follow.
+  bool await_end() const {
+    std::string last = hear();
+    while (!last.empty() && last != kSilence) last = hear();
+    return last.empty();
   }
   std::string ask(const std::string& line) const {
     send(line + "\r\n");
@@ -53,6 +62,8 @@ class Caller {
     (void)::send(descriptor_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
   }
   int descriptor() const { return descriptor_; }
+
+  static inline const std::string kSilence = "(silence)";
 
  private:
   int descriptor_;

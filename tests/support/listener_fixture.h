@@ -8,7 +8,9 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <thread>
 
@@ -19,7 +21,7 @@
 #include "tests/support/caller.h"
 #include "tests/support/command_test.h"
 #include "tests/support/fake_reply_log.h"
-#include "tests/support/loopback_listener.h"
+#include "tests/support/reserved_port.h"
 #include "tests/support/set_option.h"
 
 namespace server::net {
@@ -41,8 +43,6 @@ class ListenerFixture : public CommandTest {
     std::filesystem::remove_all(directory_);
   }
 
-  // A port that was free a moment ago.
-  static uint16_t free_port() { return LoopbackListener().port(); }
   void serve() {
     const auto opened = listener_.open();
     ASSERT_TRUE(opened) << opened.error().message;
@@ -57,8 +57,17 @@ class ListenerFixture : public CommandTest {
     const Caller caller;
     return caller.call(address, port) && caller.ask("PING") == "+PONG\r\n";
   }
+  // False when ten seconds were too few.
+  static bool await(const std::function<bool()>& condition) {
+    constexpr int kPatienceMs = 10'000;
+    for (int waited_ms = 0; waited_ms < kPatienceMs && !condition(); ++waited_ms) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return condition();
+  }
   std::string directory_;
-  uint16_t port_ = free_port();
+  const ReservedPort reserved_;
+  const uint16_t port_ = reserved_.port();
   FakeReplyLog log_;
   IoThreads io_{1, log_};
   Tls tls_{config_};

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
@@ -40,18 +41,21 @@ class TlsCaller {
   bool send(const std::string& bytes) const {
     return SSL_write(tls_.get(), bytes.data(), static_cast<int>(bytes.size())) > 0;
   }
-  // Empty at the end.
+  // Empty at the end, Caller::kSilence when nothing comes.
   std::string hear() const {
     std::array<char, 16384> room{};
+    ERR_clear_error();
     const int size = SSL_read(tls_.get(), room.data(), room.size());
-    return size <= 0 ? "" : std::string(room.data(), static_cast<size_t>(size));
+    if (size > 0) return std::string(room.data(), static_cast<size_t>(size));
+    return SSL_get_error(tls_.get(), size) == SSL_ERROR_WANT_READ ? Caller::kSilence : "";
   }
+  // So many bytes or more, or all up to the end or to a silence, which is told.
   std::string hear(size_t size) const {
     std::string all;
     while (all.size() < size) {
       const std::string more = hear();
-      if (more.empty()) break;
       all += more;
+      if (more.empty() || more == Caller::kSilence) break;
     }
     return all;
   }

@@ -42,10 +42,13 @@ int64_t left_ms(SteadyClock::time_point end) {
 
 class Peers::Link {
  public:
-  Link(boost::asio::io_context& io, const Config& config, const Tls* tls, Address address)
-      : io_(io), config_(config), tls_(tls), address_(std::move(address)), thread_([this] {
-          run();
-        }) {}
+  Link(const Peers& peers, Address address)
+      : io_(peers.io_),
+        config_(peers.config_),
+        tls_(peers.tls_),
+        limit_(peers.limit_ms_),
+        address_(std::move(address)),
+        thread_([this] { run(); }) {}
   ~Link() {
     {
       const std::scoped_lock lock(mutex_);
@@ -66,7 +69,7 @@ class Peers::Link {
         dropped = std::move(calls_.front());
         calls_.pop_front();
       }
-      calls_.push_back({command_of(words), std::move(handler), limit()});
+      calls_.push_back({command_of(words), std::move(handler), SteadyClock::now() + limit_});
     }
     has_calls_.notify_all();
     if (dropped.handler) answer(std::move(dropped.handler), std::nullopt);
@@ -78,10 +81,6 @@ class Peers::Link {
     Handler handler;
     SteadyClock::time_point end;
   };
-
-  static SteadyClock::time_point limit() {
-    return SteadyClock::now() + std::chrono::milliseconds(kLimitMs);
-  }
 
   void answer(Handler handler, std::optional<std::string> line) {
     boost::asio::post(io_,
@@ -104,7 +103,7 @@ class Peers::Link {
   }
 
   std::optional<std::string> ask(const std::string& command) {
-    const auto end = limit();
+    const auto end = SteadyClock::now() + limit_;
     // A link that was kept may have ended meanwhile.
     if (socket_ != nullptr) {
       if (auto line = exchange(command, end)) return line;
@@ -151,6 +150,7 @@ class Peers::Link {
   boost::asio::io_context& io_;
   const Config& config_;
   const Tls* const tls_;
+  const std::chrono::milliseconds limit_;
   const Address address_;
   std::mutex mutex_;  // guards calls_
   std::condition_variable has_calls_;
@@ -163,8 +163,8 @@ class Peers::Link {
   std::thread thread_;  // the last one: it uses all above
 };
 
-Peers::Peers(boost::asio::io_context& io, const Config& config, const Tls* tls)
-    : io_(io), config_(config), tls_(tls) {}
+Peers::Peers(boost::asio::io_context& io, const Config& config, const Tls* tls, int64_t limit_ms)
+    : io_(io), config_(config), tls_(tls), limit_ms_(limit_ms) {}
 
 Peers::~Peers() = default;
 
@@ -176,7 +176,7 @@ Peers::Address Peers::address_of(const Node& node) const {
 void Peers::call(const Node& node, std::vector<std::string> words, Handler handler) {
   const Address address = address_of(node);
   auto& link = links_[address];
-  if (link == nullptr) link = std::make_unique<Link>(io_, config_, tls_, address);
+  if (link == nullptr) link = std::make_unique<Link>(*this, address);
   link->call(std::move(words), std::move(handler));
 }
 

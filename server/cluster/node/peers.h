@@ -4,8 +4,8 @@
 // One link and one thread for each address that was asked lately; the link is kept between calls.
 //
 // Invariants: a handler runs once, on the io_context, unless Peers or the io_context ends before.
-// A call ends within kLimitMs of its turn; calls to one node are made one after the other, and what
-// is older than kLimitMs when its turn comes is answered with nothing.
+// A call ends within the limit, counted from its turn; calls to one node are made one after the
+// other, and one that is older than the limit when its turn comes is answered with nothing.
 // Thread safety: members are called on the thread that runs the io_context.
 // Source: RESP, https://redis.io/docs/latest/develop/reference/protocol-spec/.
 #pragma once
@@ -38,7 +38,8 @@ class Peers {
 
   // Links authenticate and are encrypted as those of replicas: masteruser, masterauth,
   // tls-replication.
-  Peers(boost::asio::io_context& io, const Config& config, const Tls* tls);
+  Peers(boost::asio::io_context& io, const Config& config, const Tls* tls,
+        int64_t limit_ms = kLimitMs);
   // Waits for the threads, each of which ends at once.
   ~Peers();
   Peers(const Peers&) = delete;
@@ -57,6 +58,7 @@ class Peers {
   boost::asio::io_context& io_;
   const Config& config_;
   const Tls* const tls_;
+  const int64_t limit_ms_;
   std::map<Address, std::unique_ptr<Link>> links_;
 };
 

@@ -25,16 +25,20 @@
 namespace server {
 namespace {
 
-constexpr timeval kLimit{.tv_sec = 2, .tv_usec = 0};
-// A server that hangs at one address hangs at the others, too.
-constexpr auto kSlow = std::chrono::seconds(1);
 constexpr std::string_view kPing = "*1\r\n$4\r\nPING\r\n";
+
+struct HealthRequest {
+  HealthQuestion question;
+  HealthLimits limits;
+};
 
 class Socket {
  public:
-  explicit Socket(int family) : descriptor_(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    ::setsockopt(descriptor_, SOL_SOCKET, SO_RCVTIMEO, &kLimit, sizeof kLimit);
-    ::setsockopt(descriptor_, SOL_SOCKET, SO_SNDTIMEO, &kLimit, sizeof kLimit);
+  Socket(int family, std::chrono::seconds limit)
+      : descriptor_(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const timeval time{.tv_sec = limit.count(), .tv_usec = 0};
+    ::setsockopt(descriptor_, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
+    ::setsockopt(descriptor_, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
   }
   ~Socket() {
     if (descriptor_ >= 0) ::close(descriptor_);
@@ -133,46 +137,47 @@ AddressInfo look_up(const std::string& address, int64_t port, int& error) {
   return {error == 0 ? found : nullptr, &::freeaddrinfo};
 }
 
-Attempt ask_port(const std::string& address, int64_t port, bool has_tls, HealthQuestion question) {
+Attempt ask_port(const std::string& address, int64_t port, bool has_tls,
+                 const HealthRequest& request) {
   const bool is_loopback = address == "127.0.0.1" || address == "::1";
   const std::string where =
       is_loopback ? fmt::format("port {}", port) : fmt::format("port {} of {}", port, address);
   int error = 0;
   const AddressInfo info = look_up(address, port, error);
   if (info == nullptr) return {false, {false, fmt::format("{}: {}", where, ::gai_strerror(error))}};
-  const Socket socket(info->ai_family);
+  const Socket socket(info->ai_family, request.limits.answer);
   if (!socket.connect_to_own(*info)) {
     return {false, {false, fmt::format("{}: {}", where, std::strerror(errno))}};
   }
   const std::string answer = has_tls ? ask_over_tls(socket) : ask_plainly(socket);
-  return {true, judge(where, answer, question)};
+  return {true, judge(where, answer, request.question)};
 }
 
 // The first address that is healthy; without one the first that has connected, or else the first.
 Health check_port(const std::vector<std::string>& addresses, int64_t port, bool has_tls,
-                  HealthQuestion question) {
+                  const HealthRequest& request) {
   const auto begin = std::chrono::steady_clock::now();
   Attempt told;
   for (const std::string& address : addresses) {
-    Attempt attempt = ask_port(reachable_address(address), port, has_tls, question);
+    Attempt attempt = ask_port(reachable_address(address), port, has_tls, request);
     if (attempt.health.is_healthy) return attempt.health;
     const bool tells_more = attempt.has_connected && !told.has_connected;
     if (told.health.text.empty() || tells_more) told = std::move(attempt);
-    if (std::chrono::steady_clock::now() - begin > kSlow) break;
+    if (std::chrono::steady_clock::now() - begin > request.limits.slow) break;
   }
   return told.health;
 }
 
-Health check_path(const std::string& path, HealthQuestion question) {
+Health check_path(const std::string& path, const HealthRequest& request) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) return {false, "the socket's path is too long"};
   path.copy(address.sun_path, path.size());
-  const Socket socket(AF_UNIX);
+  const Socket socket(AF_UNIX, request.limits.answer);
   if (!socket.connect(&address, sizeof address)) {
     return {false, fmt::format("{}: {}", path, std::strerror(errno))};
   }
-  return judge(path, ask_plainly(socket), question);
+  return judge(path, ask_plainly(socket), request.question);
 }
 
 }  // namespace
@@ -186,16 +191,17 @@ HealthQuestion take_health_question(std::vector<const char*>& arguments) {
   return HealthQuestion::kLives;
 }
 
-Health check_health(const Config& config, HealthQuestion question) {
+Health check_health(const Config& config, HealthQuestion question, const HealthLimits& limits) {
+  const HealthRequest request{question, limits};
   // Without an address there is no port either.
   if (const auto addresses = ListenOptions(config).bind_addresses(); !addresses.empty()) {
-    if (config.port() != 0) return check_port(addresses, config.port(), false, question);
+    if (config.port() != 0) return check_port(addresses, config.port(), false, request);
     if (const int64_t port = config.integer(OptionId::kTlsPort); port != 0) {
-      return check_port(addresses, port, true, question);
+      return check_port(addresses, port, true, request);
     }
   }
   if (const std::string path = config.text(OptionId::kUnixSocket); !path.empty()) {
-    return check_path(path, question);
+    return check_path(path, request);
   }
   return {false, "the configuration names nothing to listen on"};
 }

@@ -7,6 +7,7 @@
 // Source: HEALTHCHECK, https://docs.docker.com/reference/dockerfile/#healthcheck.
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,13 @@ class Config;
 // What is asked of a server: that it serves, or only that it lives. One that loads, has a full disk
 // or no room for another client lives: to start it again would make nothing better.
 enum class HealthQuestion { kServes, kLives };
+
+struct HealthLimits {
+  std::chrono::seconds answer{2};  // for connecting, sending and receiving, each
+  // A server that hangs at one address hangs at the others, too: once asking has taken longer than
+  // this, no other address is asked.
+  std::chrono::seconds slow{1};
+};
 
 struct Health {
   bool is_healthy = false;
@@ -29,8 +37,9 @@ HealthQuestion take_health_question(std::vector<const char*>& arguments);
 
 // Sends PING to the port, the TLS port or the unix socket, whichever comes first in the
 // configuration, on this machine: at the addresses of `bind` one after the other, until one is
-// healthy. A server that wants a password serves; one that loads does not yet. Takes at most about
-// five seconds.
-Health check_health(const Config& config, HealthQuestion question = HealthQuestion::kServes);
+// healthy. A server that wants a password serves; one that loads does not yet. With the default
+// limits it takes at most about five seconds.
+Health check_health(const Config& config, HealthQuestion question = HealthQuestion::kServes,
+                    const HealthLimits& limits = {});
 
 }  // namespace server

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,6 +16,7 @@ namespace server::cluster {
 namespace {
 
 using std::chrono::milliseconds;
+using std::chrono::seconds;
 
 const std::string kNothing;
 
@@ -23,8 +26,9 @@ class EtcdCallsTest : public testing::Test {
     if (calls_) calls_->stop();
   }
 
+  // `limit`: shorter only for calls that last until it.
   void connect(const std::vector<std::string>& urls, std::string user = {},
-               milliseconds limit = milliseconds(200)) {
+               milliseconds limit = seconds(10)) {
     std::vector<EtcdEndpoint> endpoints;
     for (const std::string& url : urls) endpoints.push_back(*parse_etcd_endpoint(url));
     calls_ = std::make_shared<EtcdCalls>(
@@ -33,10 +37,11 @@ class EtcdCallsTest : public testing::Test {
   }
 
   EtcdAnswer call(bool only_reads = false) {
-    std::optional<EtcdAnswer> answer;
-    calls_->start({"/v3/x", "{}", only_reads, [&](EtcdAnswer arrived) { answer = arrived; }});
-    EXPECT_TRUE(run_until(io_, [&] { return answer.has_value(); }));
-    return answer.value_or(EtcdAnswer{});
+    // Shared: a handler that comes too late must not reach into this function.
+    const auto answer = std::make_shared<std::optional<EtcdAnswer>>();
+    calls_->start({"/v3/x", "{}", only_reads, [answer](EtcdAnswer arrived) { *answer = arrived; }});
+    EXPECT_TRUE(run_until(io_, [&] { return answer->has_value(); }));
+    return answer->value_or(EtcdAnswer{});
   }
 
   static constexpr bool kReads = true;
@@ -85,7 +90,7 @@ TEST_F(EtcdCallsTest, ChangesAreSentOnce) {
   for (const auto& failing : {hang_up, no_leader, silent}) {
     ScriptedEtcd first(io_, failing);
     ScriptedEtcd second(io_, ok);
-    connect({first.url(), second.url()});
+    connect({first.url(), second.url()}, {}, seconds(1));
     EXPECT_EQ(call().outcome, EtcdOutcome::kUnknown);
     EXPECT_TRUE(second.requests().empty());
     // The next one goes to the other member.
@@ -95,12 +100,12 @@ TEST_F(EtcdCallsTest, ChangesAreSentOnce) {
 
 TEST_F(EtcdCallsTest, SilenceEndsAtTheLimit) {
   ScriptedEtcd etcd(io_, silent);
-  connect({etcd.url()});
+  connect({etcd.url()}, {}, seconds(1));
   const auto started = std::chrono::steady_clock::now();
   const EtcdAnswer answer = call(kReads);
   EXPECT_EQ(answer.outcome, EtcdOutcome::kUnknown);
   EXPECT_EQ(answer.error.code, EtcdCode::kDeadlineExceeded);
-  EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(5));
+  EXPECT_LT(std::chrono::steady_clock::now() - started, seconds(5));
 }
 
 TEST_F(EtcdCallsTest, RefusalIsFinal) {
@@ -194,7 +199,7 @@ TEST_F(EtcdCallsTest, SlowAuthenticationIsAskedForOnce) {
   ScriptedEtcd etcd(io_, [](const std::string& request) {
     return request.starts_with("POST /v3/auth/authenticate") ? kNothing : ok(request);
   });
-  connect({etcd.url()}, "u");
+  connect({etcd.url()}, "u", seconds(1));
   for (int i = 0; i < 3; ++i) {
     const EtcdAnswer answer = call();
     EXPECT_EQ(answer.outcome, EtcdOutcome::kRefused);

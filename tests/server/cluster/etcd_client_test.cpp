@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -14,10 +15,13 @@
 namespace server::cluster {
 namespace {
 
+// So long that no call ends because a thread stalls.
+constexpr std::chrono::seconds kCallLimit{10};
+
 class EtcdClientTest : public testing::Test {
  protected:
   std::unique_ptr<EtcdClient> connect(const ScriptedEtcd& etcd) {
-    auto client = EtcdClient::make(io_, {.endpoints = {etcd.url()}});
+    auto client = EtcdClient::make(io_, {.endpoints = {etcd.url()}, .call_limit = kCallLimit});
     EXPECT_TRUE(client);
     return *std::move(client);
   }
@@ -101,7 +105,8 @@ TEST_F(EtcdClientTest, NobodyThereIsARefusal) {
 TEST_F(EtcdClientTest, AFirstEndpointThatIsDownIsPassedOver) {
   ScriptedEtcd etcd(
       io_, [](const std::string&) { return http_reply(R"({"header":{"revision":"3"}})"); });
-  const auto client = *EtcdClient::make(io_, {.endpoints = {"http://127.0.0.1:1", etcd.url()}});
+  const auto client = *EtcdClient::make(
+      io_, {.endpoints = {"http://127.0.0.1:1", etcd.url()}, .call_limit = kCallLimit});
   EXPECT_EQ(wait<EtcdPutReply>([&](auto h) { client->put({"a", "1"}, h); }).reply.revision, 3U);
 }
 

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,9 +36,8 @@ class EtcdWatchesTest : public testing::Test {
   void watch(const std::vector<std::string>& urls, uint64_t start_revision = 0) {
     std::vector<EtcdEndpoint> endpoints;
     for (const std::string& url : urls) endpoints.push_back(*parse_etcd_endpoint(url));
-    calls_ = std::make_shared<EtcdCalls>(
-        io_, EtcdOptions{.user = user_, .call_limit = std::chrono::milliseconds(200)}, endpoints,
-        nullptr);
+    calls_ = std::make_shared<EtcdCalls>(io_, EtcdOptions{.user = user_, .call_limit = limit_},
+                                         endpoints, nullptr);
     watches_ = std::make_shared<EtcdWatches>(calls_);
     calls_->on_move([this] { watches_->move(); });
     number_ = watches_->start({"a", "b", start_revision}, [this](EtcdWatchNews news) {
@@ -56,6 +56,7 @@ class EtcdWatchesTest : public testing::Test {
   std::shared_ptr<EtcdCalls> calls_;
   std::shared_ptr<EtcdWatches> watches_;
   std::string user_;
+  std::chrono::milliseconds limit_{10'000};  // shorter only where a member stays silent
   uint64_t number_ = 0;
   size_t cancels_at_ = 0;
   std::vector<EtcdWatchNews> news_;
@@ -112,6 +113,7 @@ TEST_F(EtcdWatchesTest, FollowsTheCallsToAnotherMember) {
 }
 
 TEST_F(EtcdWatchesTest, LeavesAMemberThatDoesNotBegin) {
+  limit_ = std::chrono::milliseconds(200);
   ScriptedEtcd first(io_, [](const std::string&) { return std::string(); });
   ScriptedEtcd second(io_, [](const std::string&) { return http_stream(created(6)); });
   watch({first.url(), second.url()});

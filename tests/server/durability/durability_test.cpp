@@ -113,7 +113,7 @@ TEST_F(PreparedDurabilityTest, SwitchesTheLogWithTheOption) {
   EXPECT_NE(set(process_, "dir", (root_ / "other").string()), "") << "the log has its files open";
   EXPECT_EQ(set(process_, "appendonly", "no"), "");
   // Once the child has ended that writes its base.
-  for (int i = 0; i < 1000 && process_.durability.log_is_on(); ++i) {
+  for (int i = 0; i < 4000 && process_.durability.log_is_on(); ++i) {
     process_.durability.tick();
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }

@@ -7,7 +7,6 @@
 #include <sys/socket.h>
 
 #include <string>
-#include <thread>
 
 #include "server/process/statistics.h"
 #include "tests/support/listener_fixture.h"
@@ -56,7 +55,7 @@ TEST_F(ClientAcceptorTest, APlaceThatIsLeftIsGivenToAnother) {
     ASSERT_TRUE(first.call("127.0.0.1", port_));
     EXPECT_EQ(first.ask("PING"), "+PONG\r\n");
   }
-  while (clients_.count() > others) std::this_thread::yield();
+  ASSERT_TRUE(await([&] { return clients_.count() <= others; })) << clients_.count();
   EXPECT_TRUE(answers("127.0.0.1", port_));
 }
 

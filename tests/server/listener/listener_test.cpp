@@ -9,6 +9,8 @@
 #include <string>
 
 #include "tests/support/listener_fixture.h"
+#include "tests/support/loopback_listener.h"
+#include "tests/support/reserved_port.h"
 #include "tests/support/set_option.h"
 
 namespace server::net {
@@ -33,7 +35,8 @@ TEST_F(ListenerTest, ClientsAreServedOnTheConfiguredAddress) {
 
 TEST_F(ListenerTest, AnotherPortTakesThePlaceOfTheOld) {
   serve();
-  const uint16_t other = free_port();
+  const ReservedPort reserved;
+  const uint16_t other = reserved.port();
   EXPECT_TRUE(rebind_to(OptionId::kPort, std::to_string(other)));
   EXPECT_TRUE(answers("127.0.0.1", other));
   EXPECT_FALSE(answers("127.0.0.1", port_));
@@ -47,7 +50,8 @@ TEST_F(ListenerTest, WhoIsConnectedStaysSoWhenThePortChanges) {
   const Caller caller;
   ASSERT_TRUE(caller.call("127.0.0.1", port_));
   EXPECT_EQ(caller.ask("PING"), "+PONG\r\n");
-  EXPECT_TRUE(rebind_to(OptionId::kPort, std::to_string(free_port())));
+  const ReservedPort other;
+  EXPECT_TRUE(rebind_to(OptionId::kPort, std::to_string(other.port())));
   EXPECT_EQ(caller.ask("PING"), "+PONG\r\n");
 }
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "tests/support/caller.h"
-#include "tests/support/loopback_listener.h"
+#include "tests/support/reserved_port.h"
 
 namespace server::net {
 namespace {
@@ -78,7 +78,8 @@ class ListeningSocketTest : public testing::Test {
   }
 
   std::string directory_;
-  const uint16_t port_ = LoopbackListener().port();
+  const ReservedPort reserved_;
+  const uint16_t port_ = reserved_.port();
   asio::io_context context_{1};
   std::vector<std::shared_ptr<ListeningSocket>> opened_;
   std::vector<int> accepted_;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -49,7 +50,8 @@ class EtcdFeedTest : public ::testing::Test {
   std::vector<uint64_t> revisions_;
   std::vector<IdSet> alive_;
   ScriptedEtcd etcd_{io_, [this](const std::string& request) { return answer(request); }};
-  std::unique_ptr<EtcdClient> client_ = *EtcdClient::make(io_, {.endpoints = {etcd_.url()}});
+  std::unique_ptr<EtcdClient> client_ =
+      *EtcdClient::make(io_, {.endpoints = {etcd_.url()}, .call_limit = std::chrono::seconds(10)});
   EtcdFeed feed_{io_,
                  *client_,
                  keys_,

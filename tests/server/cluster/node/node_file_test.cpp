@@ -3,10 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
+#include <string>
 
 #include "tests/server/cluster/sample_topology.h"
+#include "tests/support/temp_directory.h"
 
 namespace server::cluster {
 namespace {
@@ -43,8 +44,8 @@ TEST(NodeFileTest, DamageIsRefused) {
 }
 
 TEST(NodeFileTest, FileIsReplacedWhole) {
-  const std::string path = ::testing::TempDir() + "cluster_node_file_test.json";
-  std::filesystem::remove(path);
+  const support::TempDirectory directory;
+  const std::string path = directory.path() + "/cluster.json";
   const auto none = read_node_file(path);
   ASSERT_TRUE(none);
   EXPECT_FALSE(none->has_value());
@@ -53,7 +54,6 @@ TEST(NodeFileTest, FileIsReplacedWhole) {
   EXPECT_EQ((*read_node_file(path))->id, id_of('c'));
   std::ofstream(path) << "{";
   EXPECT_FALSE(read_node_file(path));
-  std::filesystem::remove(path);
 }
 
 }  // namespace

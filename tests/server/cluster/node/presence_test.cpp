@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -39,7 +40,8 @@ class PresenceTest : public ::testing::Test {
   std::string taken_ =
       R"({"header":{"revision":"4"},"succeeded":true,"responses":[{"response_put":{}}]})";
   ScriptedEtcd etcd_{io_, [this](const std::string& request) { return answer(request); }};
-  std::unique_ptr<EtcdClient> client_ = *EtcdClient::make(io_, {.endpoints = {etcd_.url()}});
+  std::unique_ptr<EtcdClient> client_ =
+      *EtcdClient::make(io_, {.endpoints = {etcd_.url()}, .call_limit = std::chrono::seconds(10)});
   Presence presence_{io_, *client_, {"alive/a", "{}", std::chrono::milliseconds(500)}, [this] {
                        return may_appear_;
                      }};

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -79,7 +80,8 @@ class ClusterToolCallsTest : public ::testing::Test {
   }
 
   EtcdStore etcd_;
-  std::unique_ptr<ClusterTool> tool_ = *ClusterTool::make({.endpoints = {etcd_.url()}}, "test", {});
+  std::unique_ptr<ClusterTool> tool_ = *ClusterTool::make(
+      {.endpoints = {etcd_.url()}, .call_limit = std::chrono::seconds(10)}, "test", {});
 };
 
 TEST_F(ClusterToolCallsTest, FirstNodesLeadAndTheOthersFollow) {

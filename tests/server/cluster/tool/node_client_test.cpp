@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "tests/support/loopback_listener.h"
+#include "tests/support/wait_limit.h"
 
 namespace server::cluster {
 namespace {
@@ -18,8 +19,14 @@ namespace {
 class OneReply {
  public:
   explicit OneReply(std::string reply) {
+    support::limit_waits(listener_.descriptor());
     thread_ = std::thread([this, reply = std::move(reply)] {
       const int client = listener_.accept();
+      if (client < 0) {
+        ADD_FAILURE() << "nobody has called";
+        return;
+      }
+      support::limit_waits(client);
       char request[1024];
       if (::recv(client, request, sizeof request, 0) > 0) {
         ::send(client, reply.data(), reply.size(), MSG_NOSIGNAL);

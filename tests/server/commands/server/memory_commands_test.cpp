@@ -69,7 +69,7 @@ TEST_F(MemoryCommandsTest, TheDoctorTellsOfAPeakWithFigures) {
   run({"DEL", "goes"});
   // A big value is freed by another thread.
   std::string report;
-  for (int tries = 0; tries < 500 && report.find("Peak: ") == std::string::npos; ++tries) {
+  for (int tries = 0; tries < 2000 && report.find("Peak: ") == std::string::npos; ++tries) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     report = run({"MEMORY", "DOCTOR"});
   }

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <string>
 #include <thread>
@@ -17,6 +18,7 @@
 #include "server/transport/stream.h"
 #include "server/transport/tls.h"
 #include "tests/support/loopback_listener.h"
+#include "tests/support/wait_limit.h"
 
 namespace server {
 namespace {
@@ -35,6 +37,7 @@ class FollowerSocketTest : public ::testing::Test {
     const auto connected = socket_.connect({"127.0.0.1", listener_.port()}, kPatienceMs);
     ASSERT_TRUE(connected) << connected.error().message;
     leader_ = listener_.accept();
+    support::limit_waits(leader_);
   }
   void say(const std::string& bytes) const {
     EXPECT_EQ(::send(leader_, bytes.data(), bytes.size(), MSG_NOSIGNAL),
@@ -52,6 +55,7 @@ class FollowerSocketTest : public ::testing::Test {
     std::array<char, 65536> room;
     while (all.size() < size) {
       const ssize_t got = ::recv(leader_, room.data(), room.size(), 0);
+      if (got < 0 && errno == EAGAIN) ADD_FAILURE() << "silence after " << all.size() << " bytes";
       if (got <= 0) break;
       all.append(room.data(), static_cast<size_t>(got));
     }

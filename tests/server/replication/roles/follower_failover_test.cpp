@@ -5,12 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "server/dispatch/command_replayer.h"
 #include "server/replication/roles/failover.h"
 #include "tests/support/leader_fixture.h"
 #include "tests/support/played_leader.h"
+#include "tests/support/reserved_port.h"
 
 namespace server {
 namespace {
@@ -47,6 +49,8 @@ class FollowerFailoverTest : public LeaderFixture {
   bool holds_writes_back() { return pause_.holds_back(kWrite, clock_.wall_ms()); }
   void await_end() {
     await([this] { return follower_.failover_state() == Failover::State::kNone; });
+    // The link's thread ends it under this lock, and lets writes go on after the state has changed.
+    const std::scoped_lock settled(replication_.apply_mutex());
   }
 
   PlayedLeader heir_;
@@ -138,8 +142,8 @@ TEST_F(FollowerFailoverTest, AHeirThatRefusesGivesTheRoleBack) {
 }
 
 TEST_F(FollowerFailoverTest, AHeirThatIsGoneGivesTheRoleBack) {
-  const uint16_t port = [] { return LoopbackListener().port(); }();
-  const auto replica = online(port);
+  const ReservedPort gone;
+  const auto replica = online(gone.port());
   run({"FAILOVER"});
   hand_over_to(*replica);
   await_end();

@@ -124,7 +124,8 @@ class FollowerTest : public LeaderFixture {
 TEST_F(FollowerTest, AnEndedLinkTakesNothingFromTheHandoverThatCameMeanwhile) {
   ASSERT_NO_FATAL_FAILURE(follow(old_leader_));
   old_leader_.say("+CONTINUE\r\n");
-  while (subject_.figures().state != FollowerState::kConnected) std::this_thread::yield();
+  ASSERT_NO_FATAL_FAILURE(
+      await([this] { return subject_.figures().state == FollowerState::kConnected; }));
   gate_.close();
   ASSERT_TRUE(gate_.await_arrivals(1));
   ASSERT_NO_FATAL_FAILURE(promote_and_hand_over_to(heir_leader_));

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+//
+// A limit for blocking sockets, so that a test whose peer is silent fails and does not hang.
+//
+// Thread safety: a function; any thread.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+namespace support {
+
+// From now on accept() and recv() on the socket fail with EAGAIN after ten seconds.
+inline void limit_waits(int descriptor) {
+  const timeval patience{.tv_sec = 10, .tv_usec = 0};
+  EXPECT_EQ(::setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
+}
+
+}  // namespace support
