@@ -241,13 +241,16 @@ class DiskFaultTest(ServerTest):
         writer = leader.connect()
         self.addCleanup(writer.close)
         wait_until(lambda: replication_info(reader)["master_link_status"] == "up", 30)
-        deadline = time.monotonic() + 30
-        while (fields := replication_info(reader))["master_link_status"] == "up":
-            self.assertLess(time.monotonic(), deadline, "no sync was overdue")
+        deadline = time.monotonic() + 60
+        while True:
             writer.call("INCR", "n")
-        self.assertIn("a sync of the append log", fields["master_link_down_reason"])
-        writer.call("INCR", "n")
-        self.assertEqual(writer.call("WAIT", 1, 100), 0)
+            fields = replication_info(reader)
+            reason = fields.get("master_link_down_reason", "")
+            # On a busy machine the sync may be over before it is looked at.
+            if "a sync of the append log" in reason and writer.call("WAIT", 1, 100) == 0:
+                break
+            self.assertLess(time.monotonic(), deadline, "no sync was overdue")
+        self.assertEqual(fields["master_link_status"], "down")
         last = writer.call("INCR", "n")
         wait_until(lambda: writer.call("WAIT", 1, 100) == 1, 30, "the replica goes on")
         self.assertEqual(reader.call("GET", "n"), b"%d" % last)
