@@ -64,7 +64,8 @@ fi
 
 echo "installing: ${missing[*]}"
 apt() {
-  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 apt-get -qq -y "$@"
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive RUNLEVEL=1 \
+    apt-get -qq -y -o Acquire::Retries=3 "$@"
 }
 apt update
 apt install --no-install-recommends "${missing[@]}" >/dev/null

@@ -11,6 +11,7 @@ Environment:
   BLOOMERY_TEST_LIMIT_S  seconds until the test is ended: shortly before, it tells where it stands
 """
 
+import collections
 import contextlib
 import faulthandler
 import os
@@ -66,7 +67,8 @@ REDIS_WARNINGS = [
 ]
 
 
-_claims = []
+CLAIMS_MAX = 200  # each is a descriptor
+_claims = collections.deque()
 
 
 def _claim(port):
@@ -78,6 +80,8 @@ def _claim(port):
         claim.bind(f"\0bloomery-test-port-{port}")
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", port))
+            if len(_claims) == CLAIMS_MAX:
+                _claims.popleft().close()
             _claims.append(claim)
             return True
     claim.close()
