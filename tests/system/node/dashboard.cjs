@@ -70,11 +70,29 @@ const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 const shoot = (page, name) =>
   page.screenshot({ path: path.join(task.folder, name), fullPage: true });
 
+const clickOnFilter = (page, name) => page.evaluate((wanted) => {
+  const names = [...document.querySelectorAll("#filters button")];
+  names.find((one) => one.textContent === wanted).click();
+}, name);
+
+// While another filter is open. Below the new name there is nothing until the answer has come.
+async function checkSlowAnswer(page, name) {
+  const hold = (request) => {
+    if (!request.url().includes("/api/filter?")) request.continue();
+  };
+  page.on("request", hold);
+  await page.setRequestInterception(true);
+  await clickOnFilter(page, name);
+  await page.waitForFunction((wanted) =>
+    document.querySelector("#detail-title").textContent === wanted, { timeout: kPatienceMs }, name);
+  assert.equal(await textOf(page, "#layers"), "");
+  assert.equal(await textOf(page, "#detail-note"), "");
+  page.off("request", hold);
+  await page.setRequestInterception(false); // lets go what is held
+}
+
 async function openFilter(page, name) {
-  await page.evaluate((wanted) => {
-    const names = [...document.querySelectorAll("#filters button")];
-    names.find((one) => one.textContent === wanted).click();
-  }, name);
+  await clickOnFilter(page, name);
   await page.waitForFunction((wanted) => !document.querySelector("#detail").hidden &&
     document.querySelector("#detail-title").textContent === wanted &&
     document.querySelectorAll("#layers tr").length > 0, { timeout: kPatienceMs }, name);
@@ -117,6 +135,7 @@ const checks = {
     assert.equal(await page.$$eval("#drawing .layer", (all_) => all_.length), layers);
     await choose(page, "search", "match", "");
     await page.waitForFunction(() => document.querySelectorAll("#filters tr").length === 7);
+    await checkSlowAnswer(page, "visitors");
     await openFilter(page, "visitors");
     assert.match(await textOf(page, "#layers"), /generation 1 of/);
     await openFilter(page, "odd \\xff<b>name</b>");
