@@ -33,6 +33,7 @@ class ReservedPort {
   ReservedPort(const ReservedPort&) = delete;
   ReservedPort& operator=(const ReservedPort&) = delete;
 
+  int descriptor() const { return descriptor_; }
   uint16_t port() const { return port_; }
 
  private:
