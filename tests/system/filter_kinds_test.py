@@ -11,7 +11,7 @@ import time
 import unittest
 
 from harness import ServerTest, wait_until, wait_until_loaded
-from replication_harness import info
+from replication_harness import DEBUG, digest, info
 
 KINDS = {
     "plain": (),
@@ -45,7 +45,7 @@ class FilterKindsTest(ServerTest):
             self.assertLessEqual(set(connection.call("BF.MADD", key, *items)), {0, 1})
 
     def test_growth_that_maxmemory_refuses_changes_nothing(self):
-        server = self.start_server("--save", "", "--maxmemory-policy", "noeviction")
+        server = self.start_server("--save", "", "--maxmemory-policy", "noeviction", *DEBUG)
         connection = self.client(server)
         for kind, words in KINDS.items():
             connection.call("FLUSHALL")
@@ -87,12 +87,12 @@ class FilterKindsTest(ServerTest):
             errors = [reply for reply in replies if not isinstance(reply, int)]
         self.assertEqual(errors[0].text, "ERR problem inserting into filter")
         added = [item for item, reply in zip(items, replies) if isinstance(reply, int)]
-        digest = connection.call("DEBUG", "DIGEST")
+        before = digest(connection)
         replies = connection.call("BF.MADD", kind, *items[len(added) :])
         # Some are found by mistake.
         self.assertLessEqual({reply for reply in replies if isinstance(reply, int)}, {0})
         self.assertTrue(any(not isinstance(reply, int) for reply in replies))
-        self.assertEqual(connection.call("DEBUG", "DIGEST"), digest)
+        self.assertEqual(digest(connection), before)
         self.assertEqual(layer_count(connection, kind), layers)
         if added:
             self.assertEqual(set(connection.call("BF.MEXISTS", kind, *added)), {1})
@@ -104,8 +104,7 @@ class FilterKindsTest(ServerTest):
 
     def start_logged(self):
         server = self.start_server(
-            "--appendonly", "yes", "--appendfsync", "always", "--enable-debug-command", "yes",
-            directory=self.directory,
+            "--appendonly", "yes", "--appendfsync", "always", *DEBUG, directory=self.directory,
         )  # fmt: skip
         connection = self.client(server)
         wait_until_loaded(connection)
@@ -139,7 +138,7 @@ class FilterKindsTest(ServerTest):
     def test_an_expiry_meets_saves_rewrites_and_reloads(self):
         server, connection = self.start_logged()
         items = self.fill(connection)
-        digest = connection.call("DEBUG", "DIGEST")
+        before = digest(connection)
         begin = time.time()
         deadlines = {}
         for number, (key, turn) in enumerate(itertools.product(items, range(6))):
@@ -163,7 +162,7 @@ class FilterKindsTest(ServerTest):
             self.assertEqual(connection.call("EXISTS", copy), 0)
         # The digest counts what is over and not deleted yet.
         wait_until(lambda: connection.call("DBSIZE") == len(items), 10, "the active expiry")
-        self.assertEqual(connection.call("DEBUG", "DIGEST"), digest)
+        self.assertEqual(digest(connection), before)
         for key in items:
             connection.call("COPY", key, f"last copy of {key}")
             connection.call("PEXPIRE", f"last copy of {key}", 50)
@@ -171,7 +170,7 @@ class FilterKindsTest(ServerTest):
         time.sleep(0.06)
         _, connection = self.start_logged()
         wait_until(lambda: connection.call("DBSIZE") == len(items), 10, "the active expiry")
-        self.assertEqual(connection.call("DEBUG", "DIGEST"), digest)
+        self.assertEqual(digest(connection), before)
         for key, added in items.items():
             self.assertEqual(set(connection.call("BF.MEXISTS", key, *added)), {1}, key)
 
