@@ -1,0 +1,267 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Measures how many small faults of the product the tests find.
+
+Usage: mutate.py [--seed SEED] [-n COUNT] [--system] [--only NUMBERS] [--json OUT] [--compare OLD]
+                 [--jobs N] [--list]
+  --seed     seed of the selection (default: the time); the same tree and seed give the same list
+  -n         mutations that compile (default 50)
+  --system   run the system tests on what the unit tests did not catch: minutes per mutation
+  --only     numbers of the list to run, e.g. 3,9,12; the others are skipped
+  --json     write the results to OUT after each mutation
+  --compare  apply the mutations of OLD again, found by the text of their lines, and print which
+             were caught then and are not now; exit with 1 if there are any
+  --jobs     compilers and tests that run at once (default: one per processor)
+  --list     print the first COUNT mutations and run nothing
+
+scripts/mutation_operators.py says what a mutation is. Each one changes a line in a copy of the tree
+(build/mutate/tree), rebuilds what depends on it, and runs tests until one fails: the file that
+mirrors the source, the unit tests of its folder, all unit tests, the system tests. A mutation that
+does not compile is replaced by the next one. A crash and a timeout count as caught. A failed test
+runs a second time: only a test that fails twice has caught the mutation.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import sys
+import time
+
+import mutation_operators
+import tree_facts
+from mutation_operators import Mutation
+from mutation_tests import Programs, SystemTests, run
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "build" / "mutate"
+TREE = FOLDER / "tree"
+BUILD = FOLDER / "build"
+# Prints documentation: no test of behaviour runs it.
+NOT_MUTATED = ("server/docs_main.cpp",)
+SYSTEM_TARGETS = (
+    "bloomery-server", "bloomery-cluster", "snapshot_tool", "etcd_probe", "simulated_clock",
+)  # fmt: skip
+
+
+def copy_tree():
+    """Brings the copy up to date. Files that are the same keep their time: no rebuild."""
+    listed = run(["git", "ls-files", "-z", "-c", "-o", "--exclude-standard"], cwd=ROOT).output
+    names = {name for name in listed.split("\0") if name and (ROOT / name).is_file()}
+    for old in [path for path in TREE.rglob("*") if path.is_file() or path.is_symlink()]:
+        if str(old.relative_to(TREE)) not in names:
+            old.unlink()
+    for name in names:
+        source, target = ROOT / name, TREE / name
+        if target.is_file() and target.read_bytes() == source.read_bytes():
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, target)
+    # The clients that system tests run.
+    (TREE / "build").mkdir(parents=True, exist_ok=True)
+    for modules in (ROOT / "build").glob("node_modules_*"):
+        (TREE / "build" / modules.name).symlink_to(modules)
+
+
+def product_texts(root):
+    return {
+        str(path.relative_to(root)): path.read_text(encoding="utf-8")
+        for folder in tree_facts.PRODUCT_FOLDERS
+        for path in (root / folder).rglob("*")
+        if path.suffix in (".h", ".cpp") and str(path.relative_to(root)) not in NOT_MUTATED
+    }
+
+
+def linker():
+    """The option for the fastest linker here: most of a rebuild is linking server_tests."""
+    for name in ("lld", "gold"):
+        if shutil.which(f"ld.{name}"):
+            return f"-fuse-ld={name}"
+    return ""
+
+
+def configure():
+    done = run(
+        ["cmake", "-S", TREE, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
+         "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG", "-DBLOOMERY_GROUP_SOURCES=OFF",
+         "-DBLOOMERY_HARDEN=OFF", f"-DCMAKE_EXE_LINKER_FLAGS={linker()}"],
+    )  # fmt: skip
+    if done.code:
+        sys.exit(done.output)
+
+
+def build(targets, jobs):
+    """Whether the targets were built."""
+    done = run(["cmake", "--build", BUILD, "--parallel", str(jobs), "--target", *targets])
+    return done.code == 0, done.output
+
+
+def must_build(targets, jobs):
+    good, output = build(targets, jobs)
+    if not good:
+        sys.exit(f"the tree without a mutation does not build:\n{output[-8000:]}")
+
+
+class Trial:
+    """Applies mutations one at a time. The copy is restored after each."""
+
+    def __init__(self, programs, system, jobs):
+        self.programs = programs
+        self.system = system
+        self.jobs = jobs
+
+    def run(self, mutation):
+        """What caught it, e.g. `unit server_tests`; "" if nothing did, None if not compiled."""
+        path = TREE / mutation.path
+        text = path.read_text(encoding="utf-8")
+        path.write_text(mutation_operators.apply(mutation, text), encoding="utf-8")
+        try:
+            return self._test(mutation.path)
+        finally:
+            # The time of writing makes ninja compile it again.
+            path.write_text(text, encoding="utf-8")
+
+    def _test(self, path):
+        first, *others = self.programs.in_order(path.split("/")[0])
+        if not build([first], self.jobs)[0]:
+            return None
+        if self.programs.catches(first, self.programs.mirror_filter(path)):
+            return f"unit {first} of the file"
+        if self.programs.catches(first):
+            return f"unit {first}"
+        if not build(others, self.jobs)[0]:
+            return None
+        for name in others:
+            if self.programs.catches(name):
+                return f"unit {name}"
+        if self.system:
+            if not build(SYSTEM_TARGETS, self.jobs)[0]:
+                return None
+            if name := self.system.catching(path):
+                return f"system {name}"
+        return ""
+
+
+def describe(mutation):
+    return (
+        f"{mutation.path}:{mutation.line}: {mutation.before.strip()} -> {mutation.after.strip()}"
+    )
+
+
+def from_old(old, texts):
+    """(number, mutation) of each result in `old`; None for a line that is gone."""
+    for row in old["mutations"]:
+        mutation = Mutation(*(row[field] for field in Mutation._fields))
+        text = texts.get(mutation.path)
+        yield row["number"], mutation_operators.relocate(mutation, text or "")
+
+
+def lost(old, rows):
+    """The results of mutations that were caught in `old` and are not any longer."""
+    caught = {row["number"] for row in old["mutations"] if row["caught_by"]}
+    return [row for row in rows if row["number"] in caught and not row["caught_by"]]
+
+
+def summarize(rows):
+    by = [row["caught_by"].split(" ")[0] for row in rows if row["caught_by"]]
+    return (
+        f"caught {len(by)} of {len(rows)} (unit {by.count('unit')}, system {by.count('system')})"
+    )
+
+
+def run_all(numbered, trial, options, header):
+    """Runs mutations until there are as many results as asked for."""
+    rows = []
+    for number, mutation in numbered:
+        if options.only and number not in options.only:
+            continue
+        if mutation is None:
+            print(f"#{number}: the line is gone", flush=True)
+            continue
+        started = time.monotonic()
+        caught_by = trial.run(mutation)
+        seconds = round(time.monotonic() - started)
+        if caught_by is None:
+            print(f"#{number}: does not compile: {describe(mutation)}", flush=True)
+            continue
+        outcome = caught_by or "SURVIVED"
+        print(f"#{number}: {outcome}, {seconds} s: {describe(mutation)}", flush=True)
+        rows.append(
+            {"number": number, **mutation._asdict(), "caught_by": caught_by, "seconds": seconds}
+        )
+        if options.json:
+            document = {**header, "mutations": rows}
+            options.json.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        if not options.only and len(rows) == options.count:
+            break
+        if options.only and number == max(options.only):
+            break
+    return rows
+
+
+def print_report(rows, header):
+    print(f"\nseed {header['seed']}")
+    print(f"{'#':>4} {'caught by':<34} {'seconds':>7}  place")
+    for row in rows:
+        print(
+            f"{row['number']:>4} {row['caught_by'] or 'SURVIVED':<34} {row['seconds']:>7}  "
+            f"{row['path']}:{row['line']} ({row['operator']})"
+        )
+    for row in rows:
+        if not row["caught_by"]:
+            mutation = Mutation(*(row[field] for field in Mutation._fields))
+            print(f"survivor #{row['number']} {describe(mutation)}")
+    print(summarize(rows))
+
+
+def arguments():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("-n", dest="count", type=int, default=50)
+    parser.add_argument("--system", action="store_true")
+    parser.add_argument("--only", type=lambda text: {int(each) for each in text.split(",")})
+    parser.add_argument("--json", type=pathlib.Path)
+    parser.add_argument("--compare", type=pathlib.Path)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--list", action="store_true")
+    return parser.parse_args()
+
+
+def main():
+    options = arguments()
+    old = json.loads(options.compare.read_text(encoding="utf-8")) if options.compare else None
+    texts = product_texts(ROOT)
+    if old:
+        numbered = list(from_old(old, texts))
+        options.count = len(numbered)
+    else:
+        numbered = enumerate(mutation_operators.Selection(texts, options.seed), 1)
+    header = {"seed": old["seed"] if old else options.seed, "system": options.system}
+    print(f"seed {header['seed']}", flush=True)
+    if options.list:
+        for (number, mutation), _ in zip(numbered, range(options.count)):
+            print(f"#{number}: {describe(mutation) if mutation else 'the line is gone'}")
+        return
+    os.environ.setdefault("BLOOMERY_SEED", "1")  # the random tests of each mutation are the same
+    copy_tree()
+    configure()
+    programs = Programs(BUILD / "tests", TREE, options.jobs)
+    must_build([*programs.names, *(SYSTEM_TARGETS if options.system else ())], options.jobs)
+    programs.measure()
+    system = SystemTests(BUILD, options.jobs) if options.system else None
+    if system:
+        system.measure()
+    rows = run_all(numbered, Trial(programs, system, options.jobs), options, header)
+    print_report(rows, header)
+    missed = lost(old, rows) if old else []
+    for row in missed:
+        print(f"caught before and not now: #{row['number']} {row['path']}:{row['line']}")
+    if missed:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

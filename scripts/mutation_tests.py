@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: MIT
+"""Runs the tests of one build until the first that fails, for scripts/mutate.py.
+
+A test that fails runs a second time, for some depend on time and the machine is busy. Tests that
+fail without a mutation are left out, and named.
+"""
+
+import collections
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+# As many parts as a binary has under ctest in the sanitized builds.
+SHARDS = 16
+# A loaded machine slows a test down, a mutation that never ends does not end at all.
+TIMEOUT_FACTOR = 8
+TIMEOUT_EXTRA_S = 60
+UNIT_PROGRAMS = ("core_tests", "protocol_tests", "persistence_tests", "server_tests")
+SIMULATION = "cluster_simulation"
+SIMULATION_RUNS = "200"
+SUITE = re.compile(r"^(?:TYPED_)?TEST(?:_F|_P)?\((\w+),", re.MULTILINE)
+SUITE_MADE_BY = re.compile(r"^(?:INSTANTIATE_)?TYPED_TEST_SUITE(?:_P)?\((\w+),", re.MULTILINE)
+# These tests build or inspect packages and images, not what the server does.
+SKIPPED_TESTS = ("hardening", "helm", "image", "package")
+
+Done = collections.namedtuple("Done", "code output")
+
+
+def run(command, *, cwd=None, env=None, timeout_s=None, stop=None):
+    """Runs a command in a session of its own; ends the whole session after the timeout, or when the
+    event `stop` is set. The code is None then."""
+    with subprocess.Popen(
+        list(map(str, command)), cwd=cwd, env=env and {**os.environ, **env},
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        errors="replace", start_new_session=True,
+    ) as process:  # fmt: skip
+        deadline = time.monotonic() + timeout_s if timeout_s else float("inf")
+        while True:
+            try:
+                output, _ = process.communicate(timeout=0.5 if stop or timeout_s else None)
+                return Done(process.returncode, output)
+            except subprocess.TimeoutExpired:
+                if (stop and stop.is_set()) or time.monotonic() > deadline:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.communicate()
+                    return Done(None, "")
+
+
+class Programs:
+    """The GoogleTest binaries. Each runs in parts, as many at once as there are jobs."""
+
+    def __init__(self, folder, tree, jobs):
+        self.folder = folder
+        self.tree = tree
+        self.jobs = jobs
+        self.names = (*UNIT_PROGRAMS, SIMULATION)
+        self.timeout_s = {}
+
+    def in_order(self, folder):
+        """All of them, the one of the folder first."""
+        first = f"{folder}_tests"
+        return [first, *(name for name in self.names if name != first)]
+
+    def mirror_filter(self, path):
+        """The GoogleTest filter of the test file that mirrors a source; "" if there is none."""
+        test = self.tree / "tests" / pathlib.Path(path).with_suffix("")
+        test = test.with_name(f"{test.name}_test.cpp")
+        return suites_filter(test.read_text(encoding="utf-8")) if test.is_file() else ""
+
+    def measure(self):
+        """Runs everything once without a mutation, to know how long it takes."""
+        for name in self.names:
+            started = time.monotonic()
+            self.timeout_s[name] = 3600
+            if self.catches(name):
+                sys.exit(f"{name} fails without a mutation")
+            seconds = time.monotonic() - started
+            self.timeout_s[name] = seconds * TIMEOUT_FACTOR + TIMEOUT_EXTRA_S
+            print(f"{name}: {seconds:.0f} s without a mutation", flush=True)
+
+    def catches(self, name, only=None):
+        """Whether a test of the program fails. `only` is a filter; "" runs nothing."""
+        if only == "":
+            return False
+        shards = SHARDS if only is None else 1
+        stop = threading.Event()
+        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
+            parts = [
+                pool.submit(self._part_fails, name, only or "*", shards, index, stop)
+                for index in range(shards)
+            ]
+            for part in concurrent.futures.as_completed(parts):
+                if part.result():
+                    stop.set()
+        return stop.is_set()
+
+    def _part_fails(self, name, only, shards, index, stop):
+        environment = {
+            "GTEST_TOTAL_SHARDS": str(shards),
+            "GTEST_SHARD_INDEX": str(index),
+            "GTEST_FAIL_FAST": "1",
+            "BLOOMERY_SIMULATION_RUNS": SIMULATION_RUNS,
+        }
+        for _ in range(2):
+            if stop.is_set():
+                return False
+            done = run(
+                [self.folder / name, f"--gtest_filter={only}"], env=environment,
+                timeout_s=self.timeout_s[name], stop=stop,
+            )  # fmt: skip
+            if done.code == 0 or (done.code is None and stop.is_set()):
+                return False
+            if done.code is None:
+                return True
+        return True
+
+
+def suites_filter(text):
+    """The filter that runs every suite of a test file; "" if it has none."""
+    suites = sorted(set(SUITE.findall(text)) | set(SUITE_MADE_BY.findall(text)))
+    return ":".join(
+        pattern for suite in suites for pattern in (f"{suite}.*", f"*/{suite}.*", f"{suite}/*")
+    )
+
+
+SystemTest = collections.namedtuple("SystemTest", "name command env folder timeout_s calm")
+
+
+class SystemTests:
+    """The system tests that ctest knows, in the order of how soon they may find a fault."""
+
+    def __init__(self, build, jobs):
+        self.jobs = jobs
+        self.seconds = {}
+        listed = run(["ctest", "--show-only=json-v1", "-L", "system"], cwd=build)
+        self.tests = [
+            test for test in map(read_test, json.loads(listed.output)["tests"])
+            if test.name not in SKIPPED_TESTS
+        ]  # fmt: skip
+
+    def measure(self):
+        """Runs each once without a mutation; leaves out those that fail."""
+        for test in self._failing(self.tests, stop_at_first=False):
+            print(f"fails without a mutation, left out: system.{test.name}", flush=True)
+            self.tests.remove(test)
+        print(f"system tests: {sum(self.seconds.values()):.0f} s without a mutation", flush=True)
+
+    def catching(self, path):
+        """The name of a test that fails, "" if none does."""
+        ordered = sorted(
+            self.tests,
+            key=lambda test: (-likeness(path, test.name), self.seconds.get(test.name, 0)),
+        )
+        failing = self._failing(ordered, stop_at_first=True)
+        return failing[0].name if failing else ""
+
+    def _failing(self, tests, *, stop_at_first):
+        failing, stop = [], threading.Event()
+        # The tests labelled calm need processors that are nearly idle.
+        for group, jobs in (
+            ([test for test in tests if not test.calm], self.jobs),
+            ([test for test in tests if test.calm], 1),
+        ):
+            with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+                futures = {pool.submit(self._fails, test, stop): test for test in group}
+                for future in concurrent.futures.as_completed(futures):
+                    if future.result():
+                        failing.append(futures[future])
+                        if stop_at_first:
+                            stop.set()
+        return failing
+
+    def _fails(self, test, stop):
+        for _ in range(2):
+            if stop.is_set():
+                return False
+            started = time.monotonic()
+            done = run(
+                test.command, cwd=test.folder, env=test.env, timeout_s=test.timeout_s, stop=stop
+            )
+            if done.code == 0:
+                self.seconds.setdefault(test.name, time.monotonic() - started)
+                return False
+            if stop.is_set():
+                return False
+        return True
+
+
+def read_test(row):
+    """A SystemTest from what ctest prints of it."""
+    properties = {each["name"]: each["value"] for each in row["properties"]}
+    return SystemTest(
+        row["name"].removeprefix("system."),
+        row["command"],
+        dict(each.split("=", 1) for each in properties["ENVIRONMENT"]),
+        properties["WORKING_DIRECTORY"],
+        properties["TIMEOUT"],
+        "calm" in properties["LABELS"],
+    )
+
+
+def likeness(path, test_name):
+    """How many words of a test's name are in the path of a source, also in part."""
+    words = re.findall(r"[a-z]+", str(pathlib.Path(path).with_suffix("")))
+    return sum(
+        any(word[:5] == part[:5] for part in words) for word in test_name.split("_")
+    )
