@@ -83,7 +83,7 @@ def merge_report(report, files, root):
 
 
 def read_object(notes):
-    """What gcov reports of one object file; of an object that never ran, too."""
+    """Reads what gcov reports of an object file, also of one that never ran."""
     done = subprocess.run(
         ["gcov", "--json-format", "--stdout", "--branch-probabilities", notes],
         cwd=notes.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
@@ -139,7 +139,7 @@ def print_table(sums):
 
 
 def to_document(files, sums, root):
-    """What --json writes. The text lets a later run find lines that have moved."""
+    """Returns what --json writes. The text lets a later run find lines that have moved."""
     document = {"folders": sums, "files": {}}
     for path in sorted(files):
         document["files"][path] = {

@@ -15,10 +15,10 @@ Usage: mutate.py [--seed SEED] [-n COUNT] [--system] [--only NUMBERS] [--json OU
   --list     print the first COUNT mutations and run nothing
 
 scripts/mutation_operators.py says what a mutation is. Each one changes a line in a copy of the tree
-(build/mutate/tree), rebuilds what depends on it, and runs tests until one fails: the file that
-mirrors the source, the unit tests of its folder, all unit tests, the system tests. A mutation that
-does not compile is replaced by the next one. A crash and a timeout count as caught. A failed test
-runs a second time: only a test that fails twice has caught the mutation.
+(build/mutate/tree). The script rebuilds what depends on the line, and runs tests until one fails.
+The order is the test file that mirrors the source, the unit tests of its folder, all unit tests,
+the system tests. A mutation that does not compile is replaced by the next one. A crash and a
+timeout count as caught. A failed test runs a second time, and must fail again to count.
 """
 
 import argparse
@@ -112,7 +112,7 @@ class Trial:
         self.jobs = jobs
 
     def run(self, mutation):
-        """What caught it, e.g. `unit server_tests`; "" if nothing did, None if not compiled."""
+        """Returns what caught it: e.g. `unit core_tests`, or "". None if it does not compile."""
         path = TREE / mutation.path
         text = path.read_text(encoding="utf-8")
         path.write_text(mutation_operators.apply(mutation, text), encoding="utf-8")

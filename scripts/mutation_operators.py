@@ -100,7 +100,7 @@ def candidates(path, text):
     code = mask(text).split("\n")
     inside = set()
     for _, first, count in check_tree.functions(text):
-        # The head of a function is a declaration. What stands in one line is all body.
+        # The head of a function is a declaration. A function of one line is all body.
         inside.update(range(first if count == 1 else first + 1, first + count))
     found = []
     for number, line in enumerate(lines, 1):

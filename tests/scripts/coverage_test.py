@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""How coverage.py merges the counters of gcov and compares two runs; one real program of gcc."""
+"""Checks how coverage.py merges the counters of gcov and compares two runs."""
 
 import pathlib
 import subprocess

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What mutate.py changes and what it leaves alone, how it selects, and how it runs tests."""
+"""Checks which lines mutate.py changes, how it selects mutations, and how it runs tests."""
 
 import argparse
 import pathlib
@@ -144,7 +144,7 @@ class ReportTest(unittest.TestCase):
         self.assertEqual([(number, each.line) for number, each in found], [(4, 3)])
         self.assertEqual([each for _, each in mutate.from_old(old, {PATH: ""})], [None])
 
-    def test_replaces_what_does_not_compile(self):
+    def test_replaces_mutations_that_do_not_compile(self):
         mutation = mutation_operators.candidates(PATH, body("return a < b;"))[0]
         trial = mock.Mock()
         trial.run.side_effect = [None, "", "unit core_tests"]
@@ -190,7 +190,7 @@ class TrialTest(unittest.TestCase):
         self.system.catching.return_value = ""
         self.assertEqual(self.result(), "")
 
-    def test_what_does_not_compile_is_no_result(self):
+    def test_mutation_that_does_not_compile_is_no_result(self):
         self.compiles = False
         self.assertIsNone(self.result())
 
@@ -219,7 +219,7 @@ class RunTest(unittest.TestCase):
         self.assertTrue(self.programs('[ "$GTEST_SHARD_INDEX" != 5 ]').catches("core_tests"))
         self.assertFalse(self.programs("exit 0").catches("core_tests"))
 
-    def test_a_failure_that_does_not_repeat_catches_nothing(self):
+    def test_failure_that_does_not_repeat_is_ignored(self):
         programs = self.programs("mkdir $GTEST_SHARD_INDEX && exit 1; exit 0")
         self.assertFalse(programs.catches("core_tests"))
 
