@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests" / "system")]
 
 from server_bench import Server, free_port  # noqa: E402
-from tls_files import TlsFiles  # noqa: E402
+from harness.tls_files import TlsFiles  # noqa: E402
 
 # name, options of redis-benchmark, requests
 CASES = [

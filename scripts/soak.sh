@@ -18,4 +18,4 @@ if [ -z "${BLOOMERY_SERVER:-}" ]; then
     cmake --build --preset release --target bloomery-server --parallel "$(nproc)"
   )
 fi
-exec /usr/bin/python3 "$top/tests/system/soak.py" "$@"
+exec /usr/bin/python3 "$top/tests/system/operations/soak.py" "$@"

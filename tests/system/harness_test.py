@@ -10,10 +10,10 @@ import socket
 import tempfile
 import unittest
 
-from command_stream import CommandStream
-from differential_test import values_match
 from harness import Process, ServerTest, free_port
-from resp import Connection, ErrorReply, Push, encode
+from harness.command_stream import CommandStream
+from harness.reply_matching import values_match
+from harness.resp import Connection, ErrorReply, Push, encode
 
 # Behaves as its options say; `--exit N` is the code it ends with on SIGTERM.
 STAND_IN = """#!/usr/bin/python3

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Which invalidations reach clients that cache, and in which order with replies. What is told was
-// measured on Redis 7.0.15; tests/system/tracking_test.py compares random sessions.
+// measured on Redis 7.0.15; tests/system/data/tracking_test.py compares random sessions.
 #include <gmock/gmock.h>
 
 #include <set>

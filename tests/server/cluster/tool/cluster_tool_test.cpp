@@ -35,7 +35,7 @@ TEST(ClusterToolTest, NothingHappensWithoutEtcd) {
   EXPECT_FALSE((*tool)->status());
 }
 
-// etcd and the servers are played; real ones: tests/system/cluster_tool_test.py.
+// etcd and the servers are played; real ones: tests/system/cluster/cluster_tool_test.py.
 class ClusterToolCallsTest : public ::testing::Test {
  protected:
   using Nodes = std::vector<std::unique_ptr<PlayedNode>>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// How the progress line and the log share a terminal: tests/system/progress_test.py.
+// How the progress line and the log share a terminal: tests/system/operations/progress_test.py.
 #include "server/process/progress/terminal.h"
 
 #include <gtest/gtest.h>

@@ -1,0 +1,106 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Servers that others reach by an address that is not their own, as behind published ports of
+containers: clients, replicas and the tool go to what is announced."""
+
+import json
+import subprocess
+import unittest
+
+from harness import CLUSTER_TOOL, free_port, wait_until
+from harness.cluster import NAME, ClusterTest
+from harness.cutting_proxy import CuttingProxy
+
+
+class ClusterAnnounceTest(ClusterTest):
+    def start_announced(self, index):
+        """A server, and the way to it that the cluster is told."""
+        port = free_port()
+        way = CuttingProxy(port)
+        self.addCleanup(way.close)
+        server = self.start_node(
+            self.etcd, index, "--cluster-announce-ip", "127.0.0.1",
+            "--cluster-announce-port", way.port,
+            "--cluster-announce-hostname", f"node{index}.example", port=port,
+        )  # fmt: skip
+        server.expect_log(".*")
+        server.way = way
+        return server
+
+    def tool(self, *words):
+        done = subprocess.run(
+            [CLUSTER_TOOL, "--etcd", ",".join(self.etcd.endpoints), "--cluster", NAME,
+             *map(str, words)],
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+        return done.stdout
+
+    def nodes(self):
+        status = json.loads(self.tool("--json", "status"))
+        return [node for shard in status["shards"] for node in shard["nodes"]]
+
+    def test_all_go_to_what_is_announced(self):
+        self.etcd = self.start_etcd()
+        servers = [self.start_announced(index) for index in range(4)]
+        wait_until(
+            lambda: len(self.etcd.control("get", "--prefix", "--keys-only",
+                                          f"bloomery/{NAME}/alive/").split()) == 4,
+            30, "the servers register",
+        )  # fmt: skip
+        self.tool("create", "--replicas", 1, *(f"127.0.0.1:{one.port}" for one in servers))
+        wait_until(lambda: [n["state"] for n in self.nodes()] == ["ok", "in sync"] * 2, 30,
+                   self.nodes)  # fmt: skip
+        ways = [server.way.port for server in servers]
+        told = sorted(int(node["address"].split(":")[1]) for node in self.nodes())
+        self.assertEqual(told, sorted(ways))
+        # The replicas came by the announced ways.
+        self.assertTrue(all(server.way.count for server in servers[:2]))
+        self.wait_for_replicas(servers, 2)
+        cluster = self.redis_py(servers[0])
+        self.addCleanup(cluster.close)
+        self.assertEqual(sorted(node.port for node in cluster.get_nodes()), sorted(ways))
+        for index in range(20):
+            cluster.set(f"k{index}", index)
+            self.assertEqual(cluster.get(f"k{index}"), str(index).encode())
+        with servers[0].connect() as connection:
+            connection.call("HELLO", "3")
+            slots = connection.call("CLUSTER", "SLOTS")
+            self.assertEqual(slots[0][2][3], {b"hostname": b"node0.example"})
+            self.check_offsets(connection, servers)
+
+    def test_an_address_may_change(self):
+        servers = self.start_cluster(1, 1)
+        self.wait_for_replicas(servers, 1)
+        leader, replica = servers
+        replica.expect_log("connection")
+        way = CuttingProxy(leader.port)
+        self.addCleanup(way.close)
+        with leader.connect() as connection, replica.connect() as other:
+            connection.call("CONFIG", "SET", "cluster-announce-hostname", "a.example",
+                            "cluster-announce-port", way.port)  # fmt: skip
+            wait_until(
+                lambda: b"MOVED 15495 127.0.0.1:%d" % way.port
+                == other.call("GET", "a").text.encode(), 10, lambda: other.call("GET", "a"),
+            )  # fmt: skip
+            told = b"127.0.0.1:%d@%d,a.example myself" % (way.port, way.port + 10000)
+            wait_until(lambda: told in connection.call("CLUSTER", "NODES"), 10,
+                       lambda: connection.call("CLUSTER", "NODES"))  # fmt: skip
+            # The replica goes that way now, too.
+            wait_until(lambda: way.count > 0, 10, "the replica comes")
+            self.assertEqual(connection.call("SET", "a", "1"), b"OK")
+            self.assertEqual(connection.call("WAIT", 1, 10000), 1)
+        self.wait_for_replicas(servers, 1)
+
+    def check_offsets(self, connection, servers):
+        """A leader knows how far its replicas are; they tell once a second."""
+        def offsets():
+            shards = connection.call("CLUSTER", "SHARDS")
+            nodes = {node[b"id"].decode(): node for shard in shards for node in shard[b"nodes"]}
+            return [nodes[servers[i].node_id][b"replication-offset"] for i in (0, 2)]
+
+        wait_until(lambda: offsets()[0] == offsets()[1] > 0, 10, offsets)
+
+
+if __name__ == "__main__":
+    unittest.main()

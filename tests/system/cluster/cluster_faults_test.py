@@ -1,0 +1,250 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Leaders, nodes and etcd that die, stop, come back and are cut off, one after the other in one
+cluster of three shards of two servers and three members of etcd, while redis-py, redis-cli, ioredis
+and node-redis write. The log of acknowledgements shows who acknowledged what, and when.
+
+Environment:
+  BLOOMERY_FAULTS  names of the faults to try, with spaces between (default: all)
+"""
+
+import json
+import os
+import time
+import unittest
+from collections import Counter
+
+from harness import wait_until
+from harness.cluster import NAME
+from harness.cluster_load import ClusterLoadTest
+from harness.cluster_writers import WriterProgram, program, read_command
+
+FAULTS = os.environ.get(
+    "BLOOMERY_FAULTS",
+    "kill_a_leader stop_a_leader cut_a_leader_off stop_etcds_leader kill_etcds_leader "
+    "end_a_lease_early restart_a_leader stop_all_of_etcd",
+).split()
+# By cluster-node-timeout; 5 s is the default.
+FAILOVER_MAX_S = {2.5: 6, 5: 10}
+PERMIT_S = 1.5  # W, at 2.5 s
+ISLAND = 2  # the lane whose leader can be cut off
+
+
+class ClusterFaultsTest(ClusterLoadTest):
+    def test_faults_one_after_the_other(self):
+        began = time.monotonic()
+        self.start_load("--appendonly", "yes")
+        for name in FAULTS:
+            since = time.monotonic()
+            print(f"{name}:", flush=True)
+            getattr(self, name)()
+            print(f"  {self.check_present()} writes, {time.monotonic() - since:.0f} s", flush=True)
+        for writer in self.writers:
+            writer.stop()
+        self.check_all()
+        print(f"all of it took {time.monotonic() - began:.0f} s", flush=True)
+
+    def test_default_timeout(self):
+        self.start_load(timeout_ms=5000)
+        self.kill_a_leader()
+        self.check_present()
+
+    def check_takeover(self, lane, witness, new, since):
+        took = self.wait_for_takeover(witness, new, since)
+        stall = self.pulse.worst_since(since)
+        each = self.wait_for_writers(since, [lane])
+        told = ", ".join(f"{name} {seconds:.1f}" for name, seconds in each.items())
+        print(f"  taken over after {took:.2f} s ({stall:.2f} s stalled); {told} s", flush=True)
+        self.assertLess(took, FAILOVER_MAX_S[self.timeout_s] + stall)
+        self.assertEqual(self.shard(lane)["leader"], new.node_id)
+
+    def kill_a_leader(self):
+        time.sleep(1)
+        witness, old, new = self.watch(0)
+        killed = time.monotonic()
+        old.crash()
+        self.check_takeover(0, witness, new, killed)
+        witness.stop()
+        self.check_order(witness, old, new)
+        self.check_errors(killed, [0])
+        self.restart(old)
+        self.wait_until_whole()
+
+    def stop_a_leader(self):
+        witness, old, new = self.watch(1)
+        stopped = time.monotonic()
+        old.suspend()
+        self.check_takeover(1, witness, new, stopped)
+        time.sleep(max(0, stopped + 15 - time.monotonic()))
+        old.resume()
+        self.wait_for_role(old, b"slave")
+        # All that was sent to it meanwhile is answered.
+        wait_until(lambda: witness.waiting[old.port] < 5, 10, "the stopped one answers")
+        witness.stop()
+        replies = [one for one in witness.replies if one.port == old.port and one.sent > stopped]
+        words = Counter(one.text.split(b" ")[0].decode() for one in replies)
+        print(f"  it answered what had waited for it: {dict(words)}", flush=True)
+        self.assertGreater(len(replies), 100)
+        # An empty one is a closed connection: nobody knows what became of the write.
+        self.assertLessEqual(set(words), {"-MOVED", "-CLUSTERDOWN", ""})
+        self.check_order(witness, old, new)
+        self.check_errors(stopped, [1])
+        self.wait_until_whole()
+
+    def wait_for_role(self, server, role):
+        def has_role():
+            with server.connect(timeout_s=5) as connection:
+                return connection.call("ROLE")[0] == role
+
+        wait_until(has_role, 30, f"{server.port} is {role}")
+
+    def cut_a_leader_off(self):
+        if not self.network.can_cut:
+            print("SKIPPED cut_a_leader_off: no network namespaces here", flush=True)
+            return
+        witness, old, new = self.watch(ISLAND)
+        island = self.network.prefix(0)
+        insiders = [
+            WriterProgram(kind, [*island, *program(kind, f"island-{kind}", addresses, [ISLAND])])
+            for kind, addresses in (
+                ("loyal", [f"{old.host}:{old.port}"]),
+                ("redis-py", [f"{server.host}:{server.port}" for server in self.servers]),
+            )
+        ]
+        for insider in insiders:
+            self.addCleanup(insider.stop)
+            wait_until(lambda one=insider: one.last_sent(ISLAND), 10, f"{insider.name} writes")
+        self.network.cut(0)
+        cut = time.monotonic()
+        self.check_takeover(ISLAND, witness, new, cut)
+        time.sleep(2)
+        self.network.heal(0)
+        self.wait_for_role(old, b"slave")
+        first = witness.first_of(new)
+        for insider in insiders:
+            insider.stop()
+            inside = [ack.at for ack in insider.acknowledged if cut < ack.at and ack.port]
+            acks = [ack for ack in insider.acknowledged if cut < ack.at < first]
+            last = max((ack.at for ack in acks), default=cut) - cut
+            told = f"{len(acks)} acknowledged, the last {last:.2f} s after the cut"
+            print(f"  {insider.name}: {told}", flush=True)
+            self.assertLess(last, PERMIT_S + self.pulse.worst_since(cut))
+            if insider.name == "loyal":
+                self.assertEqual([at for at in inside if at > first], [])
+                self.assertTrue(acks, "it was served for a while")
+        witness.stop()
+        self.check_order(witness, old, new)
+        # Clients outside lose what they had with the island only.
+        self.check_errors(cut, [ISLAND])
+        self.wait_until_whole()
+
+    def leaders(self):
+        return [shard["leader"] for shard in self.topology()["shards"].values()]
+
+    def stop_etcds_leader(self):
+        """Stopped for 7 s it may revoke leases that another one has prolonged meanwhile."""
+        before = self.leaders()
+        member = self.etcd.leader()
+        stopped = time.monotonic()
+        member.suspend()
+        time.sleep(7)
+        member.resume()
+        time.sleep(4)
+        after = self.leaders()
+        changed = [lane for lane in range(3) if before[lane] != after[lane]]
+        print(f"  needless failovers: {len(changed)}", flush=True)
+        self.assertLessEqual(len(changed), 1)
+        self.unsafe += [(lane, stopped, time.monotonic()) for lane in changed]
+        self.check_errors(stopped, changed)
+        self.wait_until_whole()
+
+    def kill_etcds_leader(self):
+        before = self.leaders()
+        killed = time.monotonic()
+        self.etcd.leader().kill()
+        time.sleep(4)
+        self.wait_for_writers(time.monotonic())
+        self.assertEqual(self.leaders(), before)
+        self.check_errors(killed, [])
+        self.etcd.start()
+
+    def end_a_lease_early(self):
+        """As a member of etcd that lags may do; the leader itself goes on."""
+        witness, old, _ = self.watch(0)
+        key = f"bloomery/{NAME}/alive/{old.node_id}"
+        stored = json.loads(self.etcd.control("get", "-w", "json", key))["kvs"][0]
+        revoked = time.monotonic()
+        self.etcd.control("lease", "revoke", f"{stored['lease']:x}")
+        time.sleep(5)
+        self.wait_for_writers(time.monotonic())
+        witness.stop()
+        leader = self.leader(0)
+        print(f"  needless failovers: {int(leader is not old)}", flush=True)
+        if leader is not old:
+            self.unsafe.append((0, revoked - 0.5, witness.first_of(leader)))
+            self.check_order(witness, old, leader)
+        self.check_errors(revoked, [0])
+        self.wait_until_whole()
+
+    def restart_a_leader(self):
+        """Killed, and there again before anybody knows: it has its log, or its replica has all."""
+        old = self.leader(1)
+        killed = time.monotonic()
+        old.crash()
+        self.restart(old)
+        each = self.wait_for_writers(killed + 0.1, [1])
+        told = ", ".join(f"{name} {seconds:.1f}" for name, seconds in each.items())
+        print(f"  writes went on after {told} s", flush=True)
+        self.check_errors(killed, [1], may_be_down=True)
+        self.wait_until_whole()
+
+    def stop_all_of_etcd(self):
+        """For 30 s. Meanwhile each shard loses a server: one its leader for good, one its leader,
+        which comes back, and one its replica, which does so, too."""
+        restarted, doomed, other = range(3)
+        witness, old, new = self.watch(doomed)
+        back, replica = self.leader(restarted), self.replica(other)
+        stopped = time.monotonic()
+        for member in self.etcd.members:
+            member.suspend()
+        time.sleep(12)
+        self.check_errors(stopped, [])
+        self.wait_for_writers(time.monotonic())
+        for server, lane in ((replica, other), (back, restarted)):
+            server.crash()
+            self.check_restarted(self.restart(server), lane, leads=server is back)
+        killed = time.monotonic()
+        old.crash()
+        time.sleep(max(0, stopped + 30 - time.monotonic()))
+        self.assertIsNone(witness.first_of(new), "a failover waits for etcd")
+        self.check_errors(stopped, [restarted, doomed], may_be_down=True)
+        self.wait_for_writers(time.monotonic(), [other])
+        resumed = time.monotonic()
+        for member in self.etcd.members:
+            member.resume()
+        took = self.wait_for_takeover(witness, new, killed) + killed - resumed
+        print(f"  taken over {took:.1f} s after etcd is back", flush=True)
+        self.restart(old)
+        self.wait_until_whole()
+        witness.stop()
+        self.check_order(witness, old, new)
+
+    def check_restarted(self, server, lane, leads):
+        """It knows the cluster from its file: it serves reads of what it has, and no writes."""
+        writer = self.writers[0]
+        acks = [ack for ack in writer.acknowledged if ack.lane == lane and ack.number % 3 == 0]
+        words, value = read_command(writer.name, lane, acks[0].number)
+        refusal = "CLUSTERDOWN" if leads else "MOVED"
+        with server.connect() as connection:
+            wait_until(
+                lambda: connection.call("SET", words[1], "x").text.startswith(refusal), 10, refusal
+            )
+            self.assertTrue(connection.call(*words).text.startswith(refusal))
+            self.assertEqual(connection.call("READONLY"), b"OK")
+            wait_until(lambda: connection.call(*words) == value, 10, "it has its data")
+            told = connection.call("CLUSTER", "INFO")
+            self.assertIn(b"cluster_etcd:down", told)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,122 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Clients of Redis Cluster against three shards of two servers each."""
+
+import re
+import unittest
+
+import redis
+from harness.cluster import SLOTS, ClusterTest
+from harness.node import MODULES, SCRIPTS, node
+
+SCRIPT = SCRIPTS / "cluster.cjs"
+SHARDS = 3
+
+
+class ClusterNodesTest(ClusterTest):
+    def setUp(self):
+        self.servers = self.start_cluster(SHARDS, 1)
+        self.wait_for_replicas(self.servers, SHARDS)
+        self.first = self.servers[0]
+        self.address = f"127.0.0.1:{self.first.port}"
+
+    def check_node(self, client, package, protocol):
+        folder = MODULES / f"node_modules_{package}"
+        self.assertTrue((folder / ".installed").exists(), "run scripts/install_node_packages.sh")
+        self.run_client(
+            [node(), SCRIPT, self.first.port, protocol, folder],
+            environment={"CLUSTER_CLIENT": client, "CLUSTER_LEADERS": str(SHARDS)},
+            timeout_s=60,
+        )
+
+    def test_node_clients(self):
+        for client, package, protocol in (
+            ("redis", "redis5", 2), ("redis", "redis6", 3), ("ioredis", "ioredis5", 2),
+            ("ioredis", "ioredis6", 3), ("@valkey/valkey-glide", "valkey_glide", 2),
+            ("@valkey/valkey-glide", "valkey_glide", 3),
+        ):  # fmt: skip
+            with self.subTest(client=package, protocol=protocol):
+                redis.RedisCluster(host="127.0.0.1", port=self.first.port).flushall()
+                self.check_node(client, package, protocol)
+
+    def test_redis_py(self):
+        cluster = self.redis_py(self.first)
+        self.addCleanup(cluster.close)
+        self.assertEqual(len(cluster.get_primaries()), SHARDS)
+        keys = {f"key:{index}": str(index).encode() for index in range(200)}
+        self.assertTrue(cluster.mset_nonatomic(keys))
+        self.assertEqual(cluster.mget_nonatomic(list(keys)), list(keys.values()))
+        primaries = redis.RedisCluster.PRIMARIES
+        self.assertEqual(cluster.dbsize(target_nodes=primaries), len(keys))
+        self.assertEqual({key.decode() for key in cluster.scan_iter()}, set(keys))
+        for index in range(20):
+            self.assertEqual(cluster.execute_command("BF.ADD", f"f{index}", "a"), 1)
+            self.assertEqual(cluster.execute_command("BF.EXISTS", f"f{index}", "a"), 1)
+        with cluster.pipeline() as pipeline:
+            for key in keys:
+                pipeline.get(key)
+            self.assertEqual(pipeline.execute(), list(keys.values()))
+        with cluster.pipeline() as pipeline:
+            for index in range(100):
+                pipeline.set(f"new:{index}", index)
+                pipeline.execute_command("BF.ADD", f"filter:{index}", "a")
+                pipeline.setbit(f"bits:{index}", 7, 1)
+            self.assertEqual(pipeline.execute(), [True, 1, 0] * 100)
+
+    def test_redis_py_reads_from_replicas(self):
+        cluster = self.redis_py(self.first, read_from_replicas=True)
+        self.addCleanup(cluster.close)
+        keys = {f"key:{index}": str(index).encode() for index in range(200)}
+        self.assertTrue(cluster.mset_nonatomic(keys))
+        for key in list(keys)[:20]:
+            cluster.execute_command("BF.ADD", f"{{{key}}}:f", "a")
+        for server in self.servers[:SHARDS]:
+            # Each replica has what was written.
+            with server.connect() as connection:
+                self.assertEqual(connection.call("WAIT", 1, 5000), 1)
+        gets = self.reads_of_replicas("get")
+        for key, value in keys.items():
+            self.assertEqual(cluster.get(key), value)
+            self.assertEqual(cluster.get(key), value)
+        self.assertGreater(self.reads_of_replicas("get") - gets, 150)
+        with cluster.pipeline() as pipeline:
+            for key in keys:
+                pipeline.get(key)
+            self.assertEqual(pipeline.execute(), list(keys.values()))
+        # It does not know that BF.EXISTS only reads, and asks leaders.
+        for key in list(keys)[:20]:
+            self.assertEqual(cluster.execute_command("BF.EXISTS", f"{{{key}}}:f", "a"), 1)
+
+    def reads_of_replicas(self, command):
+        total = 0
+        for server in self.servers[SHARDS:]:
+            with server.connect() as connection:
+                told = connection.call("INFO", "commandstats").decode()
+            found = re.search(rf"cmdstat_{re.escape(command)}:calls=(\d+)", told)
+            total += int(found[1]) if found else 0
+        return total
+
+    def test_redis_cli(self):
+        cli = ["redis-cli", "-p", self.first.port]
+        for index in range(20):
+            said = self.run_client([*cli, "-c", "BF.ADD", f"f{index}", "a"], timeout_s=60)
+            self.assertTrue(said.rstrip().endswith("1"), said)
+        said = self.run_client([*cli, "--cluster", "check", self.address], timeout_s=60)
+        self.assertIn(f"[OK] All {SLOTS} slots covered.", said)
+        self.assertIn("[OK] All nodes agree about slots configuration.", said)
+        self.assertIn("[OK] 20 keys in 3 masters.", said)
+        self.run_client([*cli, "--cluster", "info", self.address], timeout_s=60)
+        said = self.run_client([*cli, "--cluster", "call", self.address, "PING"], timeout_s=60)
+        self.assertEqual(said.count("PONG"), 2 * SHARDS)
+
+    def test_redis_benchmark(self):
+        said = self.run_client(
+            ["redis-benchmark", "--cluster", "-p", self.first.port, "-t", "set,get", "-n", "3000",
+             "-q"], timeout_s=120,
+        )  # fmt: skip
+        self.assertIn("SET", said)
+        self.assertIn("GET", said)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,193 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""What a leader may acknowledge without etcd and its replica, and when its lease has ended. One
+shard: what holds for one holds for each."""
+
+import threading
+import time
+import unittest
+
+from harness import wait_until
+from harness.cluster import ClusterTest
+from harness.resp import Connection, ErrorReply
+
+# cluster-node-timeout is 2.5 s; a busy machine adds to what a failover takes.
+FAILOVER_TIMEOUT_S = 25
+# Replicas acknowledge once a second: what is older than this was replicated.
+REPLICATED_S = 2.0
+KEY_TAG = "{w}"
+
+
+class Writer(threading.Thread):
+    """Writes numbered keys as a client of the cluster does: follows MOVED, tries again. With
+    `only` it stays with that node."""
+
+    def __init__(self, servers, only=None, prefix="k"):
+        super().__init__(daemon=True)
+        self.servers = [only] if only else servers
+        self.only = only
+        self.prefix = prefix
+        self.acknowledged = []  # (key, port, when sent, when acknowledged)
+        self.refused = []  # (when, what)
+        self.is_ending = threading.Event()
+        self.connection = None
+        self.port = self.servers[0].port
+        self.start()
+
+    def run(self):
+        number = 0
+        while not self.is_ending.is_set():
+            key = f"{KEY_TAG}:{self.prefix}{number}"
+            if self.write(key):
+                number += 1
+                time.sleep(0.005)
+            else:
+                time.sleep(0.03)
+        self.close()
+
+    def write(self, key):
+        begin = time.monotonic()
+        try:
+            if self.connection is None:
+                self.connection = Connection(self.port, timeout_s=1.5)
+            port = self.port
+            reply = self.connection.call("SET", key, "v")
+        except (OSError, AssertionError, EOFError):
+            self.turn_to_next()
+            return False
+        if reply == b"OK":
+            self.acknowledged.append((key, port, begin, time.monotonic()))
+            return True
+        self.refused.append((time.monotonic(), str(reply)))
+        if isinstance(reply, ErrorReply) and reply.text.startswith("MOVED") and not self.only:
+            self.close()
+            self.port = int(reply.text.rpartition(":")[2])
+        return False
+
+    def turn_to_next(self):
+        self.close()
+        ports = [server.port for server in self.servers]
+        at = ports.index(self.port) if self.port in ports else 0
+        self.port = ports[(at + 1) % len(ports)]
+
+    def close(self):
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
+
+    def end(self):
+        self.is_ending.set()
+        self.join(10)
+
+    def wait_for_progress(self, since, timeout_s=FAILOVER_TIMEOUT_S):
+        """Until a write that was sent after `since` is acknowledged; how long that took."""
+        wait_until(
+            lambda: self.acknowledged and self.acknowledged[-1][2] > since, timeout_s,
+            lambda: f"a write after the fault; refused: {self.refused[-3:]}",
+        )  # fmt: skip
+        return next(entry[3] for entry in self.acknowledged if entry[2] > since) - since
+
+
+class ClusterPermitTest(ClusterTest):
+    SERVERS = 2
+    ETCD_MEMBERS = 1
+
+    def setUp(self):
+        self.servers = self.start_cluster(1, self.SERVERS - 1)
+        for server in self.servers:
+            # That its leader, or etcd, is gone is what this is about.
+            server.expect_log(".*")
+        self.wait_for_replicas(self.servers, 1)
+        self.leader, self.replica = self.servers
+
+    def start_writer(self, **options):
+        writer = Writer(self.servers, **options)
+        self.addCleanup(writer.end)
+        writer.wait_for_progress(time.monotonic())
+        return writer
+
+    def shard(self):
+        return self.topology()["shards"]["s1"]
+
+    def check_present(self, server, entries):
+        with server.connect() as connection:
+            missing = [key for key, *_ in entries if connection.call("EXISTS", key) != 1]
+        self.assertEqual(missing, [], f"of {len(entries)} acknowledged keys")
+
+    def test_without_etcd_and_its_replica_a_leader_stops_serving(self):
+        writer = self.start_writer()
+        for member in self.etcd.members:
+            member.suspend()
+        self.replica.suspend()
+        time.sleep(4)
+        quiet = time.monotonic()
+        time.sleep(1.5)
+        self.assertLess(writer.acknowledged[-1][3], quiet)
+        self.replica.resume()
+        writer.wait_for_progress(quiet)
+        for member in self.etcd.members:
+            member.resume()
+
+    def test_a_leader_that_lost_its_data_leaves_the_shard_to_its_replica(self):
+        """It is there again before anybody knows that it was gone, with a snapshot that is old: its
+        replica must not take that over."""
+        writer = self.start_writer()
+        with self.leader.connect() as connection:
+            connection.call("SAVE")
+        time.sleep(REPLICATED_S)
+        writer.end()
+        time.sleep(REPLICATED_S)
+        self.leader.crash()
+        again = self.start_node(
+            self.etcd, 0, "--repl-diskless-sync-delay", "0", port=self.leader.port,
+            directory=self.leader.directory,
+        )  # fmt: skip
+        again.expect_log(".*")
+        wait_until(
+            lambda: self.shard()["leader"] == self.replica.node_id, FAILOVER_TIMEOUT_S,
+            "the replica leads",
+        )  # fmt: skip
+        self.wait_for_state(self.replica)
+        self.check_present(self.replica, writer.acknowledged)
+        self.wait_for_replicas([again, self.replica], 1)
+        with again.connect() as connection:
+            connection.call("READONLY")
+            missing = [k for k, *_ in writer.acknowledged if connection.call("GET", k) != b"v"]
+        self.assertEqual(missing, [], "it has them again")
+
+    def test_of_two_processes_with_one_id_the_first_one_serves(self):
+        self.replica.crash()
+        twin = self.start_node(self.etcd, 0)
+        twin.expect_log(".*")
+        writer, of_twin = self.start_writer(only=self.leader), Writer([twin], only=twin)
+        self.addCleanup(of_twin.end)
+        time.sleep(4)
+        self.assertEqual(of_twin.acknowledged, [])
+        # Stopped for longer than its lease lasts, it has lost the shard to the other one for good.
+        self.leader.suspend()
+        of_twin.wait_for_progress(time.monotonic())
+        self.leader.resume()
+        time.sleep(3)
+        self.assertLess(writer.acknowledged[-1][3], of_twin.acknowledged[0][3])
+        writer.end()
+        of_twin.wait_for_progress(time.monotonic())
+
+    def test_a_lease_that_ends_early_loses_nothing(self):
+        writer = self.start_writer()
+        text = self.etcd.control("lease", "list")
+        leases = [word for word in text.split() if len(word) >= 15 and word.isalnum()]
+        self.assertEqual(len(leases), self.SERVERS, text)
+        revoked = time.monotonic()
+        for lease in leases:
+            self.etcd.control("lease", "revoke", lease, check=False)
+        writer.wait_for_progress(revoked)
+        time.sleep(4)
+        writer.end()
+        leader = next(s for s in self.servers if s.node_id == self.shard()["leader"])
+        self.assertLessEqual(len({entry[1] for entry in writer.acknowledged}), 2)
+        old = [entry for entry in writer.acknowledged if entry[3] < revoked - REPLICATED_S]
+        self.check_present(leader, old)
+
+
+if __name__ == "__main__":
+    unittest.main()

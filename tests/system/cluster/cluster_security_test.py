@@ -1,0 +1,111 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""A cluster in which everything is encrypted and asks who is there: etcd and servers by TLS, etcd
+with users, servers with users, ports of their own for clients behind other addresses."""
+
+import json
+import logging
+import subprocess
+import tempfile
+import unittest
+
+import redis
+from harness import CLUSTER_TOOL, free_port, wait_until
+from harness.cluster import NAME, ClusterTest
+from harness.tls_files import TlsFiles
+
+PASSWORD = "secret of etcd"
+NODE_PASSWORD = "secret of the servers"
+# What docs/cluster.md says.
+TOOL_RIGHTS = "-@all +info +cluster +dbsize +config|get"
+NODE_RIGHTS = "-@all +psync +replconf +ping +clusterx"
+
+
+class ClusterSecurityTest(ClusterTest):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="bloomery-tls-")
+        self.addCleanup(folder.cleanup)
+        self.tls = TlsFiles(folder.name)
+        self.tls.make_certificate("client")
+        logging.disable()  # redis-py tells of each redirection
+        self.addCleanup(logging.disable, logging.NOTSET)
+
+    def write_file(self, name, text):
+        path = self.tls.folder / name
+        path.write_text(text + "\n", encoding="ascii")
+        return path
+
+    def start_servers(self, etcd, count):
+        servers = []
+        for index in range(count):
+            port = free_port()
+            options = [
+                "--requirepass", "x y", "--tls-replication", "yes",
+                "--masteruser", "node", "--masterauth", NODE_PASSWORD,
+                "--user", "node", "on", f">{NODE_PASSWORD}", *NODE_RIGHTS.split(),
+                "--user", "tool", "on", f">{NODE_PASSWORD}", *TOOL_RIGHTS.split(),
+                "--user", "app", "on", f">{NODE_PASSWORD}", "~*", "+@all",
+                "--cluster-etcd-user", "bloomery", "--cluster-etcd-password", PASSWORD,
+                "--cluster-etcd-ca-file", self.tls.path("ca.crt"),
+                *self.tls.server_options(port, auth="yes"),
+            ]  # fmt: skip
+            server = self.start_node(etcd, index, *options, port=0)
+            server.port = port
+            servers.append(server)
+        return servers
+
+    def tool(self, *words):
+        done = subprocess.run(
+            [CLUSTER_TOOL, "--etcd", ",".join(self.etcd.endpoints), "--cluster", NAME,
+             "--user", "bloomery", "--password-file", self.write_file("etcd", PASSWORD),
+             "--cacert", self.tls.path("ca.crt"),
+             "--node-user", "tool",
+             "--node-password-file", self.write_file("node", NODE_PASSWORD),
+             "--node-tls", "--node-cacert", self.tls.path("ca.crt"),
+             "--node-cert", self.tls.path("client.crt"), "--node-key", self.tls.path("client.key"),
+             *map(str, words)],
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        self.assertEqual((done.returncode, done.stderr), (0, ""), done)
+        return done.stdout
+
+    def states(self):
+        status = json.loads(self.tool("--json", "status"))
+        return [node["state"] for shard in status["shards"] for node in shard["nodes"]]
+
+    def test_everything_is_encrypted_and_authenticated(self):
+        self.etcd = self.start_etcd(tls=self.tls)
+        self.etcd.enable_auth(PASSWORD)
+        servers = self.start_servers(self.etcd, 4)
+        for server in servers:
+            server.expect_log(".*")
+
+        def registered():
+            prefix = f"bloomery/{NAME}/alive/"
+            text = self.etcd.control(
+                "get", "--prefix", "--keys-only", prefix, user=f"root:{PASSWORD}"
+            )
+            return len(text.split()) == len(servers)
+
+        wait_until(registered, 30, "the servers register")
+        self.tool("create", "--replicas", 1, *(f"127.0.0.1:{server.port}" for server in servers))
+        wait_until(lambda: self.states() == ["ok", "in sync"] * 2, 30, self.states)
+        cluster = redis.RedisCluster(
+            host="127.0.0.1", port=servers[0].port, username="app", password=NODE_PASSWORD,
+            ssl=True, ssl_ca_certs=self.tls.path("ca.crt"),
+            ssl_certfile=self.tls.path("client.crt"), ssl_keyfile=self.tls.path("client.key"),
+        )  # fmt: skip
+        self.addCleanup(cluster.close)
+        for index in range(50):
+            self.assertEqual(cluster.execute_command("BF.ADD", f"f{index}", "a"), 1)
+        self.tool("failover", "s1")
+        wait_until(lambda: self.states() == ["ok", "in sync"] * 2, 30, self.states)
+        for index in range(50):
+            self.assertEqual(cluster.execute_command("BF.EXISTS", f"f{index}", "a"), 1)
+        # Nothing of what nodes and tool have sent was refused.
+        for node in cluster.get_nodes():
+            self.assertEqual(cluster.acl_log(target_nodes=node), [])
+
+
+if __name__ == "__main__":
+    unittest.main()

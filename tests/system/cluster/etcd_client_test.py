@@ -1,0 +1,380 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The client of etcd against real members: one and three, killed, suspended, without a quorum, with
+authentication, TLS and compaction.
+
+Environment:
+  BLOOMERY_ETCD_PROBE  the program that drives the client (default build/release/tests/etcd_probe)
+"""
+
+import json
+import os
+import pathlib
+import queue
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+from harness import ROOT
+from harness.etcd import EtcdTest, die_with_parent
+from harness.tls_files import TlsFiles
+
+PROBE = pathlib.Path(
+    os.environ.get("BLOOMERY_ETCD_PROBE", ROOT / "build" / "release" / "tests" / "etcd_probe")
+).absolute()
+REPLY_TIMEOUT_S = 30
+LIMIT_MS = 700  # a server's, by default
+NOT_FOUND = 5
+PERMISSION_DENIED = 7
+OUT_OF_RANGE = 11
+
+
+class Probe:
+    """A running etcd_probe. Calls are numbered; answers may come in any order."""
+
+    def __init__(self, endpoints, *options):
+        self.process = subprocess.Popen(  # pylint: disable=consider-using-with
+            [PROBE, ",".join(endpoints), *options],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent,
+        )  # fmt: skip
+        self.lines = queue.Queue()
+        self.answers = {}
+        self.news = {}
+        self.sent = 0
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            self.lines.put(json.loads(line))
+        self.lines.put(None)
+
+    def _take(self, deadline):
+        line = self.lines.get(timeout=max(0.0, deadline - time.monotonic()))
+        if line is None:
+            raise AssertionError(f"etcd_probe has ended: {self.process.wait()}")
+        if "call" in line:
+            self.answers[line["call"]] = line
+        else:
+            self.news.setdefault(line["watch"], []).append(line)
+
+    def send(self, *words):
+        self.sent += 1
+        self.process.stdin.write(" ".join(map(str, words)) + "\n")
+        self.process.stdin.flush()
+        return self.sent
+
+    def wait(self, call):
+        deadline = time.monotonic() + REPLY_TIMEOUT_S
+        while call not in self.answers:
+            self._take(deadline)
+        return self.answers.pop(call)
+
+    def call(self, *words):
+        return self.wait(self.send(*words))
+
+    def answered(self, *words):
+        """The reply to a call that must be answered."""
+        reply = self.call(*words)
+        if reply["outcome"] != "answered":
+            raise AssertionError(f"{words}: {reply}")
+        return reply
+
+    def retried(self, *words):
+        """The reply to a call that only reads, tried until it is answered."""
+        deadline = time.monotonic() + REPLY_TIMEOUT_S
+        while True:
+            reply = self.call(*words)
+            if reply["outcome"] == "answered":
+                return reply
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{words}: {reply}")
+
+    def told(self, *words):
+        """The reply to a call that may be carried out twice, tried until etcd has said something:
+        a busy machine may take longer for a big one than a call lasts."""
+        deadline = time.monotonic() + REPLY_TIMEOUT_S
+        while (reply := self.call(*words))["outcome"] == "unknown":
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{words[:2]}: {reply}")
+        return reply
+
+    def value(self, key):
+        kvs = self.retried("range", key)["kvs"]
+        return kvs[0]["value"] if kvs else None
+
+    def watch(self, prefix):
+        """A watch of what comes from now on: etcd has answered it."""
+        watch = self.send("watch", prefix, 0)
+        self.wait_for_news(watch, lambda news: "events" in news)
+        return watch
+
+    def events(self, watch, count):
+        """(deleted, key, value) of the first `count` events of a watch."""
+        deadline = time.monotonic() + REPLY_TIMEOUT_S
+        while True:
+            news = self.news.get(watch, [])
+            events = [event for each in news for event in each.get("events", [])]
+            if len(events) >= count:
+                return [(event["deleted"], event["key"], event["value"]) for event in events]
+            self._take(deadline)
+
+    def wait_for_news(self, watch, condition):
+        deadline = time.monotonic() + REPLY_TIMEOUT_S
+        while not any(condition(news) for news in self.news.get(watch, [])):
+            self._take(deadline)
+
+    def stop(self):
+        self.process.stdin.close()
+        try:
+            status = self.process.wait(timeout=REPLY_TIMEOUT_S)
+        finally:
+            self.process.kill()
+        self.reader.join()
+        self.process.stdout.close()
+        return status
+
+
+class ProbeTest(EtcdTest):
+    def probe(self, endpoints, *options, limit_ms=5000):
+        """Patient, unless the test is about calls that take too long."""
+        probe = Probe(endpoints, "--limit", str(limit_ms), *map(str, options))
+        self.addCleanup(lambda: self.assertEqual(probe.stop(), 0))
+        return probe
+
+
+class OneMemberTest(ProbeTest):
+    def setUp(self):
+        self.etcd = self.start_etcd()
+        self.client = self.probe(self.etcd.endpoints)
+
+    def test_values_are_put_compared_and_read(self):
+        client = self.client
+        self.assertEqual(client.answered("range", "a/1")["kvs"], [])
+        first = client.answered("put", "a/1", "x")["revision"]
+        self.assertEqual(client.answered("range", "a/1")["kvs"],
+                         [{"key": "a/1", "value": "x", "mod": first, "lease": 0}])  # fmt: skip
+        lost = client.answered("cas", "a/1", first - 1, "y")
+        self.assertFalse(lost["succeeded"])
+        self.assertEqual(lost["kvs"][0]["value"], "x")
+        won = client.answered("cas", "a/1", first, "y")
+        self.assertTrue(won["succeeded"])
+        self.assertEqual(client.answered("range", "a/1")["kvs"][0]["mod"], won["revision"])
+        client.answered("put", "a/2", "z")
+        client.answered("put", "b", "z")
+        keys = [kv["key"] for kv in client.answered("prefix", "a/")["kvs"]]
+        self.assertEqual(keys, ["a/1", "a/2"])
+
+    def test_keys_go_with_their_lease(self):
+        client = self.client
+        lease = client.answered("grant", 60)["lease"]
+        self.assertEqual(client.answered("keepalive", lease)["ttl"], 60)
+        self.assertTrue(client.answered("create", "alive", "me", lease)["succeeded"])
+        again = client.answered("create", "alive", "other", lease)
+        self.assertFalse(again["succeeded"])
+        self.assertEqual(again["kvs"][0]["lease"], lease)
+        client.answered("revoke", lease)
+        self.assertIsNone(client.value("alive"))
+        self.assertEqual(client.answered("keepalive", lease)["ttl"], 0)
+        for words in (("revoke", lease), ("put", "k", "v", lease)):
+            reply = client.call(*words)
+            self.assertEqual((reply["outcome"], reply["code"]), ("refused", NOT_FOUND), reply)
+
+    def test_changes_are_watched(self):
+        client = self.client
+        before = client.answered("put", "a/1", "old")["revision"]
+        client.answered("put", "a/1", "missed")
+        watch = client.send("watch", "a/", before + 1)
+        client.answered("put", "b", "not watched")
+        client.answered("put", "a/2", "x")
+        lease = client.answered("grant", 60)["lease"]
+        client.answered("create", "a/3", "y", lease)
+        client.answered("revoke", lease)
+        self.assertEqual(
+            client.events(watch, 4),
+            [(False, "a/1", "missed"), (False, "a/2", "x"), (False, "a/3", "y"), (True, "a/3", "")],
+        )
+        client.send("cancel", watch)
+        client.answered("put", "a/2", "after the end")
+        self.assertEqual(len(client.events(watch, 4)), 4)
+
+    def test_watch_goes_on_when_the_member_is_back(self):
+        client = self.client
+        watch = client.watch("a")
+        client.answered("put", "a", "1")
+        client.events(watch, 1)
+        self.etcd.members[0].kill()
+        self.assertEqual(client.call("put", "a", "2")["outcome"], "refused")  # nobody has got it
+        self.etcd.start()
+        client.retried("range", "a")
+        client.answered("put", "a", "3")
+        client.answered("put", "a", "4")
+        self.assertEqual([event[2] for event in client.events(watch, 3)], ["1", "3", "4"])
+
+    def test_changes_while_the_watch_was_away_are_told(self):
+        client = self.client
+        watch = client.watch("a")
+        self.etcd.members[0].kill()
+        self.etcd.start()
+        for i in range(5):
+            self.etcd.control("put", "a", i)
+        self.assertEqual([event[2] for event in client.events(watch, 5)], list("01234"))
+
+    def test_compaction_ends_a_watch(self):
+        client = self.client
+        for i in range(5):
+            revision = client.answered("put", "a", i)["revision"]
+        self.etcd.control("compact", revision)
+        watch = client.send("watch", "a", 2)
+        client.wait_for_news(watch, lambda news: news.get("code") == OUT_OF_RANGE)
+        watch = client.send("watch", "a", revision)
+        self.assertEqual(client.events(watch, 1), [(False, "a", "4")])
+
+    def test_large_values_pass_and_larger_ones_are_refused(self):
+        self.assertEqual(self.client.told("put", "a", "x" * 1_000_000)["outcome"], "answered")
+        self.assertEqual(len(self.client.value("a")), 1_000_000)
+        watch = self.client.send("watch", "a", 1)
+        self.assertEqual(len(self.client.events(watch, 1)[0][2]), 1_000_000)
+        reply = self.client.told("put", "a", "x" * 1_800_000)
+        self.assertEqual(reply["outcome"], "refused", reply)
+
+    def test_suspended_member_leaves_the_outcome_unknown(self):
+        client = self.probe(self.etcd.endpoints, limit_ms=LIMIT_MS)
+        client.told("put", "a", "1")
+        self.etcd.members[0].suspend()
+        started = time.monotonic()
+        reply = client.call("put", "a", "2")
+        self.assertEqual(reply["outcome"], "unknown", reply)
+        self.assertLess(time.monotonic() - started, 5)
+        self.etcd.members[0].resume()
+        # Carried out now, or given up with its connection: that nobody knows is what was told.
+        self.assertIn(client.value("a"), ("1", "2"))
+
+
+class ThreeMembersTest(ProbeTest):
+    def setUp(self):
+        self.etcd = self.start_etcd(members=3)
+
+    def from_leader(self):
+        """The endpoints, those of etcd's leader first."""
+        leader = self.etcd.leader()
+        followers = self.etcd.followers(leader)
+        return leader, [member.endpoint for member in (leader, *followers)]
+
+    def test_killed_member_costs_no_answer(self):
+        leader, endpoints = self.from_leader()
+        client = self.probe(endpoints)
+        watch = client.watch("a")
+        client.answered("put", "a", "1")
+        leader.kill()
+        self.assertEqual(client.value("a"), "1")
+        deadline = time.monotonic() + REPLY_TIMEOUT_S
+        while client.call("put", "a", "2")["outcome"] != "answered":
+            self.assertLess(time.monotonic(), deadline)
+        self.assertEqual(client.events(watch, 2)[0], (False, "a", "1"))
+
+    def test_suspended_member_moves_calls_and_watches(self):
+        leader, endpoints = self.from_leader()
+        client = self.probe(endpoints, limit_ms=2000)
+        watch = client.watch("a")
+        first = client.answered("put", "a", "1")["revision"]
+        client.events(watch, 1)
+        leader.suspend()
+        self.assertEqual(client.value("a"), "1")
+        # Compared, so that it does not matter how often it is tried.
+        deadline = time.monotonic() + REPLY_TIMEOUT_S
+        while client.value("a") != "2":
+            self.assertLess(time.monotonic(), deadline)
+            client.call("cas", "a", first, "2")
+        self.assertEqual(client.events(watch, 2), [(False, "a", "1"), (False, "a", "2")])
+        leader.resume()
+
+    def test_change_may_come_after_its_time_limit(self):
+        for _ in range(5):
+            leader = self.etcd.leader()
+            client = self.probe([self.etcd.followers(leader)[0].endpoint], limit_ms=LIMIT_MS)
+            client.told("put", "a", "1")
+            leader.suspend()
+            reply = client.call("put", "a", "late")
+            leader.resume()
+            if reply["outcome"] != "answered":  # by another leader, chosen before the call came
+                break
+        self.assertEqual(reply["outcome"], "unknown", reply)
+
+    def test_lost_quorum_answers_nothing(self):
+        leader, endpoints = self.from_leader()
+        client = self.probe(endpoints, limit_ms=LIMIT_MS)
+        client.told("put", "a", "1")
+        for member in self.etcd.followers(leader):
+            member.kill()
+        started = time.monotonic()
+        self.assertNotEqual(client.call("range", "a")["outcome"], "answered")
+        self.assertLess(time.monotonic() - started, 5)
+        self.assertNotEqual(client.call("put", "a", "2")["outcome"], "answered")
+        self.assertEqual(leader.process.poll(), None)
+        self.etcd.start()
+        self.assertIn(client.value("a"), ("1", "2"))
+
+    def test_watch_leaves_a_member_that_knows_no_leader(self):
+        leader = self.etcd.leader()
+        others = self.etcd.followers(leader)
+        client = self.probe([leader.endpoint])
+        watch = client.watch("a")
+        client.answered("put", "a", "1")
+        client.events(watch, 1)
+        for member in others:
+            member.kill()
+        time.sleep(6)  # the member ends its watches after about four
+        self.etcd.start()
+        self.etcd.control("put", "a", "2")
+        self.assertEqual([event[2] for event in client.events(watch, 2)], ["1", "2"])
+
+
+class AuthenticationTest(ProbeTest):
+    def setUp(self):
+        self.etcd = self.start_etcd()
+        # The client begins before authentication is switched on, as an operator may do it.
+        self.client = self.probe(self.etcd.endpoints, "--user", "bloomery", "--password", "secret")
+        self.client.answered("put", "bloomery/a", "1")
+        self.etcd.enable_auth("secret")
+
+    def test_user_reads_writes_and_watches_below_the_prefix(self):
+        watch = self.client.watch("bloomery/")
+        self.client.answered("put", "bloomery/a", "2")
+        self.assertEqual(self.client.events(watch, 1), [(False, "bloomery/a", "2")])
+        reply = self.client.call("put", "elsewhere", "x")
+        self.assertEqual((reply["outcome"], reply["code"]), ("refused", PERMISSION_DENIED), reply)
+        denied = self.client.send("watch", "elsewhere", 0)
+        self.client.wait_for_news(denied, lambda news: news.get("code") == PERMISSION_DENIED)
+
+class EncryptionTest(ProbeTest):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="bloomery-etcd-tls-")
+        self.addCleanup(folder.cleanup)
+        self.tls = TlsFiles(folder.name)
+        self.tls.make_authority("other-ca")
+        self.etcd = self.start_etcd(tls=self.tls)
+
+    def test_member_is_verified(self):
+        client = self.probe(self.etcd.endpoints, "--cacert", self.tls.path("ca.crt"))
+        watch = client.watch("a")
+        client.answered("put", "a", "1")
+        self.assertEqual(client.events(watch, 1), [(False, "a", "1")])
+        distrusting = self.probe(self.etcd.endpoints, "--cacert", self.tls.path("other-ca.crt"))
+        reply = distrusting.call("put", "a", "2")
+        self.assertEqual(reply["outcome"], "refused", reply)
+        self.assertIn("certificate verify failed", reply["message"])
+
+    def test_name_is_verified(self):
+        port = self.etcd.members[0].client_port
+        client = self.probe([f"https://localhost:{port}", f"https://127.0.0.2:{port}"],
+                            "--cacert", self.tls.path("ca.crt"))  # fmt: skip
+        client.answered("put", "a", "1")
+        other = self.probe([f"https://127.0.0.2:{port}"], "--cacert", self.tls.path("ca.crt"))
+        self.assertEqual(other.call("put", "a", "2")["outcome"], "refused")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,179 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Filters of every kind, of one, two and more layers, where two things meet: growth that maxmemory
+refuses, and an expiry while the server saves, rewrites its log or loads again."""
+
+import itertools
+import pathlib
+import shutil
+import tempfile
+import time
+import unittest
+
+from harness import ServerTest, wait_until, wait_until_loaded
+from harness.replication import DEBUG, digest, info
+
+KINDS = {
+    "plain": (),
+    "fingerprints": ("DELETABLE",),
+    "regions": ("DELETABLE", "REGIONS", 4),
+    "window": ("WINDOW", 3600, "GENERATIONS", 2),
+}
+LAYERS = (1, 2, 3)
+BATCH = 1000
+
+
+def layer_count(connection, key):
+    """Of a window: those of its only generation."""
+    return connection.call("BF.INFO", key, "FILTERS")[0]
+
+
+class FilterKindsTest(ServerTest):
+    def setUp(self):
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-kinds-"))
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+
+    def client(self, server):
+        connection = server.connect()
+        self.addCleanup(connection.close)
+        return connection
+
+    def grow(self, connection, key, layers, numbers):
+        """Adds items until the filter has so many layers."""
+        while layer_count(connection, key) < layers:
+            items = itertools.islice(numbers, BATCH)
+            self.assertLessEqual(set(connection.call("BF.MADD", key, *items)), {0, 1})
+
+    def test_growth_that_maxmemory_refuses_changes_nothing(self):
+        server = self.start_server("--save", "", "--maxmemory-policy", "noeviction", *DEBUG)
+        connection = self.client(server)
+        for kind, words in KINDS.items():
+            connection.call("FLUSHALL")
+            # What is still to be freed would count as used for a while.
+            wait_until(
+                lambda: info(connection, "memory")["lazyfree_pending_objects"] == "0",
+                10,
+                "the flush",
+            )
+            numbers = itertools.count()
+            reserve = ("BF.RESERVE", kind, "0.01", 300_000, "EXPANSION", 1, *words)
+            self.assertEqual(connection.call(*reserve), b"OK")
+            for layers in LAYERS:
+                with self.subTest(kind, layers=layers):
+                    self.grow(connection, kind, layers, numbers)
+                    self.refuse_growth(connection, kind, layers, numbers)
+
+    def nearly_fill(self, connection, key, numbers):
+        """Adds items until the filter is about to grow."""
+        while True:
+            room = connection.call("BF.INFO", key, "CAPACITY")[0] - connection.call("BF.CARD", key)
+            if room <= 2 * BATCH:
+                return
+            items = itertools.islice(numbers, BATCH)
+            self.assertLessEqual(set(connection.call("BF.MADD", key, *items)), {0, 1})
+
+    def refuse_growth(self, connection, kind, layers, numbers):
+        # Memory is measured right before the growth: threads that end after the start give theirs
+        # back some time, which may be as much as a layer lacks.
+        self.nearly_fill(connection, kind, numbers)
+        self.assertEqual(layer_count(connection, kind), layers)
+        layer_bytes = connection.call("MEMORY", "USAGE", kind) // layers
+        used = int(info(connection, "memory")["used_memory"])
+        connection.call("CONFIG", "SET", "maxmemory", used + layer_bytes * 3 // 4)
+        errors = []
+        while not errors:
+            items = list(itertools.islice(numbers, BATCH))
+            replies = connection.call("BF.MADD", kind, *items)
+            errors = [reply for reply in replies if not isinstance(reply, int)]
+        self.assertEqual(errors[0].text, "ERR problem inserting into filter")
+        added = [item for item, reply in zip(items, replies) if isinstance(reply, int)]
+        before = digest(connection)
+        replies = connection.call("BF.MADD", kind, *items[len(added) :])
+        # Some are found by mistake.
+        self.assertLessEqual({reply for reply in replies if isinstance(reply, int)}, {0})
+        self.assertTrue(any(not isinstance(reply, int) for reply in replies))
+        self.assertEqual(digest(connection), before)
+        self.assertEqual(layer_count(connection, kind), layers)
+        if added:
+            self.assertEqual(set(connection.call("BF.MEXISTS", kind, *added)), {1})
+        if "DELETABLE" in KINDS[kind]:
+            # A refused add leaves deletions possible, and what is deleted makes room.
+            self.assertIn(connection.call("BF.DEL", kind, 0), ([1], [-1]))
+        connection.call("CONFIG", "SET", "maxmemory", 0)
+        connection.call("BF.ADD", kind, 0)
+
+    def start_logged(self):
+        server = self.start_server(
+            "--appendonly", "yes", "--appendfsync", "always", *DEBUG, directory=self.directory,
+        )  # fmt: skip
+        connection = self.client(server)
+        wait_until_loaded(connection)
+        return server, connection
+
+    def fill(self, connection):
+        """Returns the filters' items."""
+        items = {}
+        for kind, words in KINDS.items():
+            for layers in LAYERS:
+                key, numbers = f"{kind} {layers}", itertools.count()
+                connection.call("BF.RESERVE", key, "0.001", 1000, *words)
+                connection.call("BF.MADD", key, *itertools.islice(numbers, 200))
+                self.grow(connection, key, layers, numbers)
+                items[key] = range(next(numbers))
+            # Its array is mapped, and shared with children unless bits of it are cleared.
+            connection.call("BF.RESERVE", f"{kind} wide", "0.001", 1_500_000, *words)
+            connection.call("BF.MADD", f"{kind} wide", *range(BATCH))
+            items[f"{kind} wide"] = range(BATCH)
+        return items
+
+    def check_expiring(self, connection, copy, items, deadline):
+        """Whole before its time, gone behind it."""
+        asked = time.time()
+        found = connection.call("BF.MEXISTS", copy, *items)
+        if time.time() < deadline:
+            self.assertEqual(set(found), {1}, copy)
+        elif asked > deadline + 0.002:  # in the millisecond behind it
+            self.assertEqual(set(found), {0}, copy)
+
+    def test_an_expiry_meets_saves_rewrites_and_reloads(self):
+        server, connection = self.start_logged()
+        items = self.fill(connection)
+        before = digest(connection)
+        begin = time.time()
+        deadlines = {}
+        for number, (key, turn) in enumerate(itertools.product(items, range(6))):
+            copy = f"copy {turn} of {key}"
+            self.assertEqual(connection.call("COPY", key, copy), 1)
+            at_ms = int((begin + 0.5 + number * 2 / (6 * len(items))) * 1000)
+            connection.call("PEXPIREAT", copy, at_ms)
+            deadlines[copy] = at_ms / 1000
+        rounds = 0
+        while rounds < 3 or time.time() < max(deadlines.values()):
+            connection.call(("BGREWRITEAOF", "BGSAVE")[rounds % 2])
+            # Not while a child saves.
+            wait_until(lambda: connection.call("DEBUG", "RELOAD") == b"OK", 60, "a reload")
+            rounds += 1
+            near = sorted(deadlines, key=lambda copy: abs(deadlines[copy] - time.time()))[:6]
+            for copy in near:
+                key = copy.partition(" of ")[2]
+                self.check_expiring(connection, copy, items[key], deadlines[copy])
+        time.sleep(0.01)
+        for copy in deadlines:
+            self.assertEqual(connection.call("EXISTS", copy), 0)
+        # The digest counts what is over and not deleted yet.
+        wait_until(lambda: connection.call("DBSIZE") == len(items), 10, "the active expiry")
+        self.assertEqual(digest(connection), before)
+        for key in items:
+            connection.call("COPY", key, f"last copy of {key}")
+            connection.call("PEXPIRE", f"last copy of {key}", 50)
+        server.crash()
+        time.sleep(0.06)
+        _, connection = self.start_logged()
+        wait_until(lambda: connection.call("DBSIZE") == len(items), 10, "the active expiry")
+        self.assertEqual(digest(connection), before)
+        for key, added in items.items():
+            self.assertEqual(set(connection.call("BF.MEXISTS", key, *added)), {1}, key)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,113 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""What filters cost, and whether the server tells the truth about it."""
+
+import time
+import unittest
+
+from harness import ServerTest, wait_until
+from harness.resp import ErrorReply
+
+MIB = 1 << 20
+# Looks, 20 ms apart, and how much they may differ by: a reply of INFO, not what a thread takes.
+STILL_LOOKS = 25
+STILL_BYTES = 16 << 10
+
+
+class MemoryTest(ServerTest):
+    def setUp(self):
+        self.server = self.start_server()
+        self.client = self.server.connect()
+        self.addCleanup(self.client.close)
+        self.wait_until_all_threads_run()
+
+    def wait_until_all_threads_run(self):
+        """A thread takes some memory when it first gets its turn, which may be after the server
+        is ready: until the figure has stood still for a while."""
+        seen = [self.used_bytes()]
+
+        def stands_still():
+            seen.append(self.used_bytes())
+            last = seen[-STILL_LOOKS:]
+            return len(seen) > STILL_LOOKS and max(last) - min(last) < STILL_BYTES
+
+        wait_until(stands_still, 30, lambda: f"that the figure stands still: {seen[-STILL_LOOKS:]}")
+
+    def used_bytes(self):
+        for line in self.client.call("INFO", "memory").decode().splitlines():
+            if line.startswith("used_memory:"):
+                return int(line.split(":")[1])
+        self.fail("INFO has no used_memory")
+
+    def info(self, key, field):
+        (value,) = self.client.call("BF.INFO", key, field)
+        return value
+
+    def plan(self, *arguments):
+        words = self.client.call("BF.PLAN", *arguments)
+        return dict(zip(words[::2], words[1::2]))
+
+    def test_ten_thousand_small_filters_cost_at_most_250_bytes_each(self):
+        count = 10_000
+        # Allocations make the allocator's caches give back what starting the server took.
+        for _ in range(300):
+            self.used_bytes()
+        before_bytes = self.used_bytes()
+        usage_bytes = 0
+        for i in range(count):
+            self.assertEqual(self.client.call("BF.RESERVE", f"f:{i:05}", "0.01", "100"), b"OK")
+        each_bytes = (self.used_bytes() - before_bytes) / count
+        for i in range(count):
+            usage_bytes += self.client.call("MEMORY", "USAGE", f"f:{i:05}")
+        print(f"used_memory {each_bytes:.1f} bytes each, MEMORY USAGE {usage_bytes / count:.1f}")
+        self.assertLessEqual(each_bytes, 250)
+        # Rounding up to the allocator's sizes is all that a key's own figure may be off by.
+        self.assertLess(abs(usage_bytes / count - each_bytes), 0.1 * each_bytes)
+        for i in range(count):
+            self.client.call("DEL", f"f:{i:05}")
+        wait_until(
+            lambda: self.used_bytes() - before_bytes < 0.25 * count * each_bytes,
+            what="giving the memory of deleted filters back",
+        )
+
+    def test_ten_million_items_at_one_percent_take_at_most_10_9_bits_each(self):
+        before_bytes = self.used_bytes()
+        self.client.call("BF.RESERVE", "f", "0.01", "10000000")
+        size_bytes = self.info("f", "SIZE")
+        bits_per_item = size_bytes * 8 / 10_000_000
+        print(f"{bits_per_item:.3f} bits per item")
+        self.assertLessEqual(bits_per_item, 10.9)
+        self.assertEqual(size_bytes, self.plan("0.01", "10000000")[b"bytes"])
+        self.assertAlmostEqual(self.used_bytes() - before_bytes, size_bytes, delta=64 * 1024)
+        usage_bytes = self.client.call("MEMORY", "USAGE", "f")
+        self.assertAlmostEqual(usage_bytes, size_bytes, delta=8 * 1024)
+
+    def test_six_gigabytes_are_reserved_at_once_and_cost_nothing_yet(self):
+        capacity = 4_800_000_000
+        planned_bytes = self.plan("0.01", capacity, "NONSCALING")[b"bytes"]
+        self.assertAlmostEqual(planned_bytes, 6e9, delta=0.1e9)
+        resident_bytes = self.server.resident_bytes()
+        before_bytes = self.used_bytes()
+        start_s = time.monotonic()
+        reply = self.client.call("BF.RESERVE", "f", "0.01", capacity, "NONSCALING")
+        if isinstance(reply, ErrorReply):
+            self.assertIn(f"filter of {planned_bytes - 48} bytes", reply.text)
+            self.skipTest("this machine has not so much memory")
+        self.assertLess(time.monotonic() - start_s, 5)
+        self.assertLess(self.server.resident_bytes() - resident_bytes, 4 * MIB)
+        self.assertAlmostEqual(self.used_bytes() - before_bytes, planned_bytes, delta=MIB)
+        self.assertEqual(self.info("f", "SIZE"), planned_bytes)
+        # Statistics read a sample and touch no more than that.
+        start_s = time.monotonic()
+        self.assertEqual(self.client.call("BF.STATS", "f")[15], b"0")
+        self.assertLess(time.monotonic() - start_s, 5)
+        self.assertLess(self.server.resident_bytes() - resident_bytes, 80 * MIB)
+        self.client.call("DEL", "f")
+        # Big values are freed in the background.
+        wait_until(
+            lambda: self.used_bytes() - before_bytes < MIB, what="giving the deleted filter back"
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,178 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Keyspace notifications: those of random streams of commands are compared with redis-server's,
+message by message; those of a replica with its leader's. Between I/O threads they keep their order.
+
+BLOOMERY_SEED replays a run; BLOOMERY_NOTIFICATION_COMMANDS shortens it.
+"""
+
+import os
+import random
+import unittest
+
+from harness import seed_from_environment
+from harness.command_stream import CommandStream
+from harness.replication import ReplicaTest
+from harness.resp import encode
+
+COMMANDS = int(os.environ.get("BLOOMERY_NOTIFICATION_COMMANDS", "60000"))
+ALL = "KEAmn"
+FENCE = b"fence"
+
+
+class Listener:
+    """Everything that is published on one server, until a fence."""
+
+    def __init__(self, server):
+        self.subscriber, self.publisher = server.connect(), server.connect()
+        self.subscriber.call("PSUBSCRIBE", "*")
+
+    def take(self):
+        """(channel, payload) of all messages so far."""
+        self.publisher.call("PUBLISH", FENCE, FENCE)
+        messages = []
+        while True:
+            _, _, channel, payload = self.subscriber.read_reply()[0]
+            if channel == FENCE:
+                return messages
+            messages.append((channel, payload))
+
+    def events(self):
+        """'event key' of each message that names one, with the database where it is not 0."""
+        told = []
+        for channel, payload in self.take():
+            head, _, event = channel.decode("latin1").partition("__:")
+            database = head.removeprefix("__keyevent@")
+            if head != database:
+                told.append(f"{event} {payload.decode()}" + f"@{database}" * (database != "0"))
+        return told
+
+    def close(self):
+        self.subscriber.close()
+        self.publisher.close()
+
+
+class NotificationTest(ReplicaTest):
+    def listen(self, server, classes=ALL):
+        with server.connect() as connection:
+            connection.call("CONFIG", "SET", "notify-keyspace-events", classes)
+        listener = Listener(server)
+        self.addCleanup(listener.close)
+        return listener
+
+    def connection_to(self, server, protocol="2"):
+        connection = server.connect()
+        connection.call("HELLO", protocol)
+        self.addCleanup(connection.close)
+        return connection
+
+    def replicate(self, replica, leader):
+        with replica.connect() as connection:
+            self.follow(connection, leader.port)
+            self.wait_for_link(connection)
+
+    def wait_until_applied(self, leader, replica):
+        with leader.connect() as ahead, replica.connect() as behind:
+            self.wait_until_equal_offsets(ahead, behind)
+
+    # --- against redis-server ---
+
+    def test_a_random_stream_tells_what_redis_tells(self):
+        seed = seed_from_environment()
+        rng = random.Random(seed)
+        stream = CommandStream(rng)
+        servers = [self.start_server("--io-threads", "2"), self.start_redis()]
+        listeners = [self.listen(server) for server in servers]
+        connections = [self.connection_to(server) for server in servers]
+        sent = told = 0
+        while sent < COMMANDS:
+            commands = [stream.next() for _ in range(rng.choice([1, 5, 50, 200]))]
+            data = b"".join(encode(*command) for command in commands)
+            for connection in connections:
+                connection.send(data)
+            for connection in connections:
+                for _ in commands:
+                    connection.read_reply()
+            ours, theirs = (listener.take() for listener in listeners)
+            if ours != theirs:
+                self.report(commands, ours, theirs, f"seed {seed}, after {sent} commands")
+            sent += len(commands)
+            told += len(ours)
+            if rng.random() < 0.02:
+                classes = rng.choice([ALL, "".join(rng.sample("KEg$xedmnA", rng.randint(1, 6)))])
+                for connection in connections:
+                    connection.call("DISCARD")
+                    connection.call("CONFIG", "SET", "notify-keyspace-events", classes)
+        print(f"{sent} commands, {told} events, seed {seed}")
+        self.assertGreater(told, sent / 10)
+
+    def report(self, commands, ours, theirs, where):
+        """Fails with the first event that differs, and the commands on its key."""
+        same = len(os.path.commonprefix([ours, theirs]))
+        differing = ours[same : same + 4], theirs[same : same + 4]
+        names = {part.partition(b"__:")[2] for events in differing for e in events for part in e}
+        names |= {payload for events in differing for _, payload in events}
+        related = [command for command in commands if names & set(command)]
+        self.fail(f"{where}\nours:    {differing[0]}\nredis's: {differing[1]}\n{related[:40]}")
+
+    # --- what Redis does not have ---
+
+    def test_a_replica_tells_what_its_leader_sends(self):
+        redis = self.start_redis("--repl-diskless-sync-delay", "0")
+        redis.expect_log("")
+        for leader in (self.start_server(), redis):
+            replica = self.start_server()
+            self.replicate(replica, leader)
+            listeners = [self.listen(server, "EA") for server in (leader, replica)]
+            connection = self.connection_to(leader)
+            for line in ("SET a 1", "SET b 1 EX 100", "INCR a", "SETBIT bits 7 1", "RENAME a c",
+                         "SELECT 3", "COPY c d", "SET c 1", "EXPIRE c 100", "PERSIST c", "DEL c",
+                         "MULTI", "SET x 1", "APPEND x y", "EXEC", "PEXPIREAT x 1"):  # fmt: skip
+                connection.call(*line.split())
+            self.wait_until_applied(leader, replica)
+            self.assertEqual(*(listener.events() for listener in listeners))
+
+    # --- what notifications meet ---
+
+    def test_a_subscriber_sees_the_change(self):
+        server = self.start_server("--io-threads", "3")
+        with server.connect() as connection:
+            connection.call("CONFIG", "SET", "notify-keyspace-events", "KA")
+        subscriber, reader = server.connect(), self.connection_to(server)
+        writer = self.connection_to(server)
+        self.addCleanup(subscriber.close)
+        subscriber.call("SUBSCRIBE", "__keyspace@0__:k")
+        for number in range(2000):
+            writer.send(encode("SET", "k", number))
+            self.assertEqual(subscriber.read_reply()[0][2], b"set")
+            self.assertEqual(reader.call("GET", "k"), b"%d" % number)
+            writer.read_reply()
+
+    def test_the_events_of_a_key_come_in_the_order_of_its_changes(self):
+        server = self.start_server("--io-threads", "3")
+        listener = self.listen(server, "K$")
+        writers = [self.connection_to(server) for _ in range(4)]
+        data = encode("APPEND", "k", "x") + encode("SET", "k", "") + encode("SETRANGE", "k", 0, "y")
+        transaction = encode("MULTI") + data + encode("EXEC")
+        rounds = 300
+        for writer in writers:
+            writer.send(transaction * rounds)
+        for writer in writers:
+            for _ in range(rounds * 5):
+                writer.read_reply()
+        told = [payload for _, payload in listener.take()]
+        self.assertEqual(told, [b"append", b"set", b"setrange"] * rounds * len(writers))
+
+    def test_the_option_outlives_a_restart(self):
+        server = self.start_server("--notify-keyspace-events", "KEAn")
+        with server.connect() as connection:
+            value = connection.call("CONFIG", "GET", "notify-keyspace-events")[1]
+        self.assertEqual(value, b"AnKE")
+        listener = Listener(server)
+        self.addCleanup(listener.close)
+        self.connection_to(server).call("SET", "k", "v")
+        self.assertEqual(listener.events(), ["new k", "set k"])
+
+
+if __name__ == "__main__":
+    unittest.main()

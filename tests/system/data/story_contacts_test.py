@@ -1,0 +1,84 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The story of the billing system: unique contacts of each customer and month.
+
+A contact counts once in a month. The old way is a bit for each contact, by pipelines of 350 SETBIT,
+and a counter; the new one is a filter that BF.INSERT makes when the month's first contact comes,
+with the month's end as its expiry.
+"""
+
+import time
+import unittest
+
+from harness.stories import StoryTest, allowed, scaled
+
+RATE = 0.001
+CUSTOMERS = 20
+MONTHS = ("2026-10", "2026-11")
+
+
+class ContactsStoryTest(StoryTest):
+    def events(self, count):
+        """(customer, contact) as they come: few contacts come often."""
+        return [
+            (self.random.randrange(CUSTOMERS), int(self.random.paretovariate(0.7)) % 1_000_000)
+            for _ in range(count)
+        ]
+
+    def count_with_bits(self, month, events):
+        """Exact: a bit that was clear is a new contact."""
+        replies = self.send([("SETBIT", f"bits:{month}:{who}", what, 1) for who, what in events])
+        self.count("exact", month, events, [reply == 0 for reply in replies])
+
+    def count_with_filters(self, month, end_s, events):
+        replies = self.send([
+            ("BF.INSERT", f"seen:{month}:{who}", "CAPACITY", 1000, "ERROR", RATE, "EXAT", end_s,
+             "ITEMS", what) for who, what in events
+        ])  # fmt: skip
+        self.count("billed", month, events, [reply == [1] for reply in replies])
+
+    def count(self, name, month, events, are_new):
+        counts = {}
+        for (who, _), is_new in zip(events, are_new):
+            counts[who] = counts.get(who, 0) + is_new
+        self.send([("INCRBY", f"{name}:{month}:{who}", new) for who, new in counts.items()])
+
+    def counted(self, name, month):
+        keys = [f"{name}:{month}:{who}" for who in range(CUSTOMERS)]
+        return [int(value or 0) for value in self.client.mget(keys)]
+
+    def test_contacts_of_a_month_are_counted_once(self):
+        end_s = int(time.time()) + 30 * 24 * 3600
+        for number, month in enumerate(MONTHS):
+            month_end_s = end_s + number * 30 * 24 * 3600
+            events = self.events(scaled(1_000_000, 20_000))
+            self.count_with_bits(month, events)
+            self.count_with_filters(month, month_end_s, events)
+            exact, billed = self.counted("exact", month), self.counted("billed", month)
+            self.assertEqual(
+                exact, [len({what for who, what in events if who == own})
+                        for own in range(CUSTOMERS)]
+            )  # fmt: skip
+            for known, told in zip(exact, billed):
+                self.assertLessEqual(told, known)
+                self.assertLessEqual(known - told, allowed(known, RATE))
+            for who in range(CUSTOMERS):
+                at_ms = self.client.execute_command("PEXPIRETIME", f"seen:{month}:{who}")
+                self.assertEqual(at_ms, month_end_s * 1000)
+
+    def test_last_months_filters_are_gone_and_the_contact_counts_again(self):
+        words = ("CAPACITY", 1000, "ERROR", RATE)
+        end_ms = int(time.time() * 1000) + 1500
+        first = ("BF.INSERT", "seen", *words, "PXAT", end_ms, "ITEMS", "contact")
+        # The expiry belongs to the creation: what comes later does not move it.
+        later = ("BF.INSERT", "seen", *words, "EX", 3600, "ITEMS", "contact", "other")
+        self.assertEqual(self.send([first, later]), [[1], [0, 1]])
+        self.assertEqual(self.client.execute_command("PEXPIRETIME", "seen"), end_ms)
+        time.sleep(max(0, end_ms / 1000 - time.time()) + 0.05)
+        self.assertEqual(self.client.exists("seen"), 0)
+        self.assertEqual(self.send([later]), [[1, 1]])
+        self.assertGreater(self.client.ttl("seen"), 3500)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,124 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""The story of the feed: posts are hidden by their readers, and un-hidden, again and again.
+
+Each user has a deletable filter of hidden posts; a feed shows what it does not find there. A post
+whose BF.ADD answered 1 is in the filter until its BF.DEL; one that answered 0 was found by mistake
+and is not in it, so the few such posts of a user are remembered in a bitmap beside it. The twin is
+a set for each user.
+"""
+
+import unittest
+
+from harness.stories import StoryTest, allowed, scaled
+
+RATE = 0.01
+POSTS = 1000  # that a user sees
+ROUNDS = 6
+
+
+class Reader:
+    """A user, and what is known exactly of the posts that he has hidden."""
+
+    def __init__(self, number):
+        self.key = f"hidden:{number}"
+        self.rest = f"rest:{number}"
+        self.in_filter = set()
+        self.in_rest = set()
+
+    def hidden(self):
+        return self.in_filter | self.in_rest
+
+
+class FeedStoryTest(StoryTest):
+    def flip(self, readers, each):
+        """Hides some posts of each reader and un-hides others. Returns how many answered 0."""
+        commands, notes = [], []
+        for reader in readers:
+            hidden = reader.hidden()
+            for post in self.random.sample(range(POSTS), each):
+                word = "BF.DEL" if post in hidden else "BF.ADD"
+                if post in reader.in_rest:
+                    commands.append(("SETBIT", reader.rest, post, 0))
+                else:
+                    commands.append((word, reader.key, post))
+                notes.append((reader, post))
+        missed = []
+        for (word, *_), (reader, post), reply in zip(commands, notes, self.send(commands)):
+            if word == "SETBIT":
+                reader.in_rest.remove(post)
+            elif word == "BF.DEL":
+                self.delete(reader, post, *reply)
+            elif reply == 1:
+                reader.in_filter.add(post)
+            else:
+                missed.append((reader, post))
+        self.send([("SETBIT", reader.rest, post, 1) for reader, post in missed])
+        for reader, post in missed:
+            reader.in_rest.add(post)
+        return len(missed)
+
+    def delete(self, reader, post, reply):
+        self.assertIn(reply, self.DELETIONS, (reader.key, post))
+        if reply == 1:
+            reader.in_filter.remove(post)
+
+    def shown(self, reader):
+        """The feed: what is shown of all posts."""
+        with self.client.pipeline(transaction=False) as pipeline:
+            pipeline.execute_command("BF.MEXISTS", reader.key, *range(POSTS))
+            pipeline.get(reader.rest)
+            found, bits = pipeline.execute()
+        rest = {post for post in range(len(bits or b"") * 8) if bits[post // 8] >> 7 - post % 8 & 1}
+        self.assertEqual(rest, reader.in_rest)
+        return {post for post in range(POSTS) if not found[post] and post not in rest}
+
+    def run_story(self, options, lost_rate):
+        readers = [Reader(number) for number in range(scaled(10_000, 40))]
+        hidden_each = 100  # a million posts of ten thousand users
+        self.send([("BF.RESERVE", r.key, RATE, hidden_each, *options) for r in readers])
+        flipped = missed = 0
+        for turn in range(ROUNDS):
+            each = hidden_each if turn == 0 else hidden_each // 2
+            missed += self.flip(readers, each)
+            flipped += each * len(readers)
+            wrong = asked = 0
+            for reader in readers:
+                shown = self.shown(reader)
+                self.assertFalse(shown & reader.hidden(), reader.key)
+                visible = POSTS - len(reader.hidden())
+                asked, wrong = asked + visible, wrong + visible - len(shown)
+            self.assertLessEqual(wrong, allowed(asked, lost_rate), f"round {turn}")
+        self.assertLessEqual(missed, allowed(flipped, lost_rate))
+        return readers
+
+    def test_fingerprints(self):
+        self.DELETIONS = (1,)
+        readers = self.run_story(("DELETABLE",), RATE)
+        # All is un-hidden at last: nothing is left in any filter.
+        self.send([("BF.DEL", r.key, post) for r in readers for post in sorted(r.in_filter)])
+        cards = self.send([("BF.CARD", reader.key) for reader in readers])
+        self.assertEqual(cards, [0] * len(readers))
+        found = self.send([("BF.MEXISTS", reader.key, *range(POSTS)) for reader in readers])
+        self.assertEqual(sum(map(sum, found)), 0)
+
+    def test_regions(self):
+        # An item that shares all its bits with others stays: it answers -1 and is still hidden.
+        self.DELETIONS = (1, -1)
+        self.run_story(("DELETABLE", "REGIONS", 10), RATE)
+
+    def test_feeds_survive_a_restart(self):
+        self.DELETIONS = (1,)
+        options = ("--appendonly", "yes", "--appendfsync", "no", "--enable-debug-command", "yes")
+        self.server = self.start_server(*options)
+        self.client = self.new_client()
+        readers = self.run_story(("DELETABLE",), RATE)
+        digest = self.client.execute_command("DEBUG", "DIGEST")
+        self.client.execute_command("DEBUG", "LOADAOF")
+        self.assertEqual(self.client.execute_command("DEBUG", "DIGEST"), digest)
+        for reader in readers:
+            self.assertFalse(self.shown(reader) & reader.hidden(), reader.key)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,289 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""CLIENT TRACKING: replies and invalidations are compared byte by byte with redis-server's, and
+caches that follow them are compared with the data while several clients write.
+
+BLOOMERY_SEED replays a run; BLOOMERY_TRACKING_STEPS shortens it.
+"""
+
+import os
+import random
+import re
+import threading
+import time
+import unittest
+
+from harness import ServerTest, seed_from_environment, wait_until
+from harness.replication import ReplicaTest
+from harness.resp import Connection, Push, encode
+
+STEPS = int(os.environ.get("BLOOMERY_TRACKING_STEPS", "4000"))
+KEYS = [b"a", b"ab", b"abc", b"b", b"ba", b"c", b"", b"bin\x00\r\n\xff"]
+FENCE = b"end of the step"
+
+
+def is_news(value):
+    """An invalidation, or the note that a redirect is broken; and a message of the fence."""
+    if isinstance(value, Push):
+        return True
+    return isinstance(value, list) and len(value) == 3 and value[0] == b"message"
+
+
+class Client:
+    """One connection to each server; `news` is what has come besides replies."""
+
+    def __init__(self, servers):
+        self.both = [server.connect() for server in servers]
+        self.ids = [connection.call("CLIENT", "ID") for connection in self.both]
+        self.is_in_multi = False
+        self.news = [[], []]
+
+    def read_reply(self, side):
+        while True:
+            value, raw = self.both[side].read_reply()
+            if not is_news(value):
+                return raw
+            self.news[side].append(raw)
+
+    def call(self, *words):
+        """The raw replies; `client` in a word is replaced by that one's id."""
+        replies = []
+        for side, connection in enumerate(self.both):
+            here = [str(w.ids[side]) if isinstance(w, Client) else w for w in words]
+            connection.send(encode(*here))
+            replies.append(self.read_reply(side))
+        return replies
+
+    def fence(self):
+        """All that was sent before has come when this returns, unless PING would be queued."""
+        if self.is_in_multi:
+            return
+        for side, connection in enumerate(self.both):
+            connection.send(encode("PING", FENCE))
+            while True:
+                value, raw = connection.read_reply()
+                if value in (FENCE, [b"pong", FENCE]):
+                    break
+                self.news[side].append(raw)
+
+    def close(self):
+        for connection in self.both:
+            connection.close()
+
+
+class TrackingDifferentialTest(ServerTest):
+    def setUp(self):
+        self.servers = [self.start_server("--io-threads", "3"), self.start_redis()]
+        self.clients = []
+        self.history = []
+
+    def new_client(self, protocol="3"):
+        client = Client(self.servers)
+        client.call("HELLO", protocol)
+        client.news = [[], []]
+        self.addCleanup(client.close)
+        self.clients.append(client)
+        return client
+
+    def run_step(self, client, *words):
+        self.history.append((self.clients.index(client), words))
+        ours, theirs = client.call(*words)
+        if words[0] == "MULTI":
+            client.is_in_multi = True
+        elif words[0] in ("EXEC", "RESET"):
+            client.is_in_multi = False
+        if words[0] == "HELLO":
+            return
+        self.assertEqual(self.without_ids(ours), self.without_ids(theirs), self.tell("replies"))
+
+    def without_ids(self, raw):
+        """Ids differ between the servers. And Redis' null is that of the protocol of who redirects,
+        which may be another one than that of who is told."""
+        raw = raw.replace(b"invalidate\r\n$-1\r\n", b"invalidate\r\n_\r\n")
+        return re.sub(rb"(redirect\r\n:|tracking-redir-broken\r\n:|^:)[1-9]\d*", rb"\1ID", raw)
+
+    def compare_news(self, timeout_s=10):
+        """Waits until ours has as many as Redis, whose are sent before the reply to the writer."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            for client in self.clients:
+                client.fence()
+            news = [[self.without_ids(b"".join(sorted(client.news[side])))
+                     for client in self.clients] for side in (0, 1)]
+            if news[0] == news[1]:
+                break
+            self.assertLess(time.monotonic(), deadline, self.tell(f"news: {news}"))
+        count = sum(len(client.news[1]) for client in self.clients)
+        for client in self.clients:
+            client.news = [[], []]
+        return count
+
+    def tell(self, what):
+        return f"{what}; the last steps: {self.history[-20:]}"
+
+    def test_a_random_session(self):
+        seed = seed_from_environment()
+        rng = random.Random(seed)
+        self.history.append(("seed", seed))
+        for protocol in ("3", "3", "3", "2", "2"):
+            self.new_client(protocol)
+        for connection in self.clients[4].both:
+            connection.call("SUBSCRIBE", "x")
+        news = 0
+        for _ in range(STEPS):
+            client = rng.choice(self.clients[:4])
+            self.random_step(rng, client)
+            news += self.compare_news()
+        print(f"{STEPS} steps, {news} news, seed {seed}")
+        self.assertGreater(news, STEPS / 10)
+
+    def random_step(self, rng, client):
+        kind = rng.choices(["read", "write", "ask", "caching", "many", "flush"],
+                           [40, 40, 8, 8, 10, 1])[0]  # fmt: skip
+        key = rng.choice(KEYS)
+        if kind == "read":
+            self.run_step(client, *rng.choice([
+                ["GET", key], ["MGET", *rng.sample(KEYS, 3)], ["EXISTS", key], ["STRLEN", key],
+                ["TTL", key], ["GETEX", key], ["TYPE", key]]))  # fmt: skip
+        elif kind == "write":
+            self.run_step(client, *rng.choice([
+                ["SET", key, "1"], ["DEL", key, rng.choice(KEYS)], ["APPEND", key, "x"],
+                ["MSET", key, "1", rng.choice(KEYS), "2"], ["EXPIRE", key, "1000"],
+                ["RENAMENX", key, rng.choice(KEYS)], ["SETNX", key, "1"]]))  # fmt: skip
+        elif kind == "ask":
+            options = rng.choice([[], ["NOLOOP"], ["OPTIN"], ["OPTOUT"], ["BCAST"],
+                                  ["BCAST", "PREFIX", "a"], ["BCAST", "NOLOOP", "PREFIX", "b"],
+                                  ["REDIRECT", rng.choice(self.clients)]])  # fmt: skip
+            if rng.random() < 0.5:
+                self.run_step(client, "CLIENT", "TRACKING", "OFF")
+            self.run_step(client, "CLIENT", "TRACKING", "ON", *options)
+            self.run_step(client, "CLIENT", "TRACKINGINFO")
+        elif kind == "caching":
+            self.run_step(client, "CLIENT", "CACHING", rng.choice(["YES", "NO"]))
+        elif kind == "many":
+            # Redis 7.0 writes news of a client's own change into the midst of EXEC's array.
+            for words in (["MULTI"], ["GET", key], ["SET", "never read", "1"],
+                          ["MGET", *rng.sample(KEYS, 2)], ["EXEC"]):  # fmt: skip
+                self.run_step(client, *words)
+        else:
+            self.run_step(client, rng.choice(["FLUSHDB", "FLUSHALL"]))
+
+
+class CachingClient(threading.Thread):
+    """Reads keys into a cache and drops what it is told to, until stop(); then catches up."""
+
+    def __init__(self, port, keys, *options):
+        super().__init__(daemon=True)
+        self.connection = Connection(port)
+        self.connection.call("HELLO", "3")
+        self.connection.call("CLIENT", "TRACKING", "ON", *options)
+        self.keys = keys
+        self.cache = {}
+        self.invalidations = 0
+        self.stopping = False
+        self.random = random.Random(port)
+
+    def take(self, value):
+        self.invalidations += 1
+        for key in self.cache.copy() if value[1] is None else value[1]:
+            self.cache.pop(key, None)
+
+    def read(self, *keys):
+        for key in keys:
+            self.connection.send(encode("GET", key))
+        left = list(keys)
+        while left:
+            value, _ = self.connection.read_reply()
+            if isinstance(value, Push):
+                self.take(value)
+            else:
+                self.cache[left.pop(0)] = value
+
+    def run(self):
+        while not self.stopping:
+            self.read(*self.random.sample(self.keys, 5))
+
+    def catch_up(self):
+        """What has come since; news that another thread tells may still be on its way."""
+        while self.connection.has_reply():
+            self.take(self.connection.read_reply()[0])
+
+
+class TrackingTest(ReplicaTest):
+    def start_caching(self, server, *options, count=3):
+        keys = [b"key:%d" % number for number in range(40)]
+        clients = [CachingClient(server.port, keys, *options) for _ in range(count)]
+        for client in clients:
+            self.addCleanup(client.connection.close)
+            client.start()
+        return clients
+
+    def stop_and_check(self, server, clients):
+        for client in clients:
+            client.stopping = True
+            client.join()
+        with server.connect() as connection:
+            data = {key: connection.call("GET", key) for key in clients[0].keys}
+
+        def stale(client):
+            client.catch_up()
+            return {k: (v, data[k]) for k, v in client.cache.items() if data[k] != v}
+
+        for client in clients:
+            # News that is lost, or came too early, leaves a value behind for good.
+            wait_until(
+                lambda one=client: not stale(one), 10, lambda one=client: f"none of {stale(one)}"
+            )
+            self.assertGreater(client.invalidations, 0)
+
+    def write(self, server, seconds, seed):
+        rng = random.Random(seed)
+        with server.connect() as connection:
+            end = time.monotonic() + seconds
+            while time.monotonic() < end:
+                key = b"key:%d" % rng.randrange(40)
+                connection.pipeline(rng.choice([
+                    [("SET", key, rng.random())], [("DEL", key)], [("APPEND", key, "x")] * 3,
+                    [("SET", key, "short", "PX", rng.randrange(1, 20))],
+                    [("MULTI",), ("SET", key, rng.random()), ("INCR", key), ("EXEC",)],
+                ]))  # fmt: skip
+                if rng.random() < 0.002:
+                    connection.call("FLUSHALL")
+
+    def test_caches_end_as_the_data(self):
+        """Several I/O threads, writers and readers: no invalidation is lost or comes too early."""
+        for options, limit in (((), "0"), (("BCAST", "PREFIX", "key:"), "0"), ((), "10")):
+            server = self.start_server(
+                "--io-threads", "3", "--hz", "100", "--tracking-table-max-keys", limit
+            )
+            clients = self.start_caching(server, *options)
+            writers = [
+                threading.Thread(target=self.write, args=(server, 3, seed)) for seed in range(3)
+            ]
+            for writer in writers:
+                writer.start()
+            for writer in writers:
+                writer.join()
+            time.sleep(0.5)  # the last short keys expire
+            self.stop_and_check(server, clients)
+
+    def test_a_replica_tells_of_its_leaders_changes(self):
+        leader, replica = self.start_server(), self.start_server("--io-threads", "2")
+        ahead, behind = self.connect(leader), self.connect(replica)
+        ahead.call("SET", "before", "1")
+        tracker = self.connect(replica)
+        tracker.call("HELLO", "3")
+        tracker.call("CLIENT", "TRACKING", "ON")
+        self.follow(behind, leader.port)
+        # All keys were replaced by the leader's.
+        self.assertEqual(tracker.read_reply()[0], Push([b"invalidate", None]))
+        self.wait_for_link(behind)
+        for write in (("SET", "k", "1"), ("BF.ADD", "k2", "x"), ("DEL", "k")):
+            tracker.call("EXISTS", write[1])
+            ahead.call(*write)
+            news = tracker.read_reply()[0]
+            self.assertEqual(news, Push([b"invalidate", [write[1].encode()]]))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,143 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Filters that forget turn while everything else happens: snapshots and rewrites, keys that move,
+replicas, kill -9. What a replica holds, and what a log brings back, is what the leader held."""
+
+import pathlib
+import random
+import shutil
+import tempfile
+import time
+import unittest
+
+from harness import free_port, seed_from_environment, wait_until
+from harness.replication import DEBUG, ReplicaTest, digest, info
+
+WINDOW_S = 2
+RUN_S = 5
+FILTERS = {
+    "time": ("0.001", 2000, "WINDOW", WINDOW_S),
+    "one layer": ("0.001", 2_000_000, "WINDOW", WINDOW_S, "GENERATIONS", 2),
+    "grown": ("0.001", 60, "WINDOW", WINDOW_S, "GENERATIONS", 8),
+    "refreshed": ("0.001", 400, "WINDOW", WINDOW_S, "REFRESH"),
+    "items": ("0.001", 500, "WINDOW", 500, "ITEMS"),
+}
+
+
+class WindowTest(ReplicaTest):
+    def setUp(self):
+        self.rng = random.Random(f"{seed_from_environment()}/{self.id()}")
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-window-"))
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+
+    def start_logged(self, *options):
+        server = self.start_server(
+            "--appendonly", "yes", "--appendfsync", "always", "--repl-diskless-sync-delay", "0",
+            *DEBUG, *options, directory=self.directory,
+        )  # fmt: skip
+        server.expect_log(r"Replica .* is disconnected|There is a child saving. Killing it!")
+        server.expect_log(r"is torn: .* cut off at offset|onnect.* refused|MASTER|leader")
+        return server
+
+    def add(self, connection):
+        for key in FILTERS:
+            items = [self.rng.randrange(3000) for _ in range(20)]
+            self.assertEqual(len(connection.call("BF.MADD", key, *items)), len(items))
+
+    def disturb(self, connection, step):
+        """One of the things that may happen to a key, or to all of them."""
+        key = self.rng.choice(list(FILTERS))
+        what = step % 8
+        if what == 0:
+            connection.call("BGREWRITEAOF")
+        elif what == 1:
+            connection.call("BGSAVE")
+        elif what == 2:
+            connection.call("COPY", key, f"copy of {key}", "REPLACE")
+        elif what == 3:
+            connection.call("RENAME", key, "moving")
+            self.assertEqual(connection.call("MOVE", "moving", 1), 1)
+            connection.call("SWAPDB", 1, 2)
+            connection.call("SELECT", 2)
+            connection.call("MOVE", "moving", 0)
+            connection.call("SELECT", 0)
+            self.assertEqual(connection.call("RENAME", "moving", key), b"OK")
+        elif what == 4:
+            payload = connection.call("DUMP", key)
+            restored = connection.call("RESTORE", f"restored {key}", 0, payload, "REPLACE")
+            self.assertEqual(restored, b"OK")
+        elif what == 5:
+            connection.call("COPY", key, "expiring", "REPLACE")
+            connection.call("PEXPIRE", "expiring", 300)
+        elif what == 6:
+            for command in (("MULTI",), ("BF.ADD", key, step), ("BF.ADD", "time", step), ("EXEC",)):
+                connection.call(*command)
+        else:
+            connection.call("BF.CLEAR", f"copy of {key}")
+
+    def generations(self, connection, key):
+        stats = connection.call("BF.STATS", key)
+        window = stats[stats.index(b"window") + 1]
+        return window[window.index(b"alive") + 1]
+
+    def run_for_a_while(self, connection):
+        end = time.monotonic() + RUN_S
+        step = 0
+        while time.monotonic() < end:
+            self.add(connection)
+            if self.rng.random() < 0.2:
+                self.disturb(connection, step)
+                step += 1
+            time.sleep(0.01)
+        wait_until(lambda: self.is_rich(connection), 20, "generations and layers")
+
+    def is_rich(self, connection):
+        """After some more items: whether filters have all generations, and layers in one."""
+        self.add(connection)
+        layers = [fields[fields.index(b"layers") + 1] for fields in
+                  self.generations(connection, "grown")]  # fmt: skip
+        return len(self.generations(connection, "time")) == 5 and max(layers) >= 3
+
+    def test_turns_are_the_same_everywhere(self):
+        leader = self.start_logged()
+        connection = self.connect(leader)
+        for key, words in FILTERS.items():
+            self.assertEqual(connection.call("BF.RESERVE", key, *words), b"OK")
+        replica = self.connect(self.start_server("--repl-timeout", "10", *DEBUG))
+        self.follow(replica, leader.port)
+        self.wait_for_link(replica)
+        self.run_for_a_while(connection)
+
+        # A pause stops turns as well as writes.
+        connection.call("CLIENT", "PAUSE", 60_000, "WRITE")
+        self.wait_until_equal_offsets(connection, replica)
+        before = digest(connection)
+        time.sleep(0.7)
+        self.assertEqual(digest(connection), before)
+        self.assertEqual(digest(replica), before)
+        leader.crash()
+
+        # A replica turns nothing by itself, so it shows what the log held.
+        server = self.start_logged("--replicaof", f"127.0.0.1 {free_port()}")
+        again = self.connect(server)
+        wait_until(lambda: info(again, "persistence")["loading"] == "0", 30, "the data")
+        self.assertEqual(digest(again), before)
+
+        # Promoted, both go on turning, though nobody writes.
+        for promoted in (again, replica):
+            self.assertEqual(promoted.call("REPLICAOF", "NO", "ONE"), b"OK")
+        for promoted in (again, replica):
+            for key in FILTERS:
+                if key != "items":
+                    wait_until(
+                        lambda one=promoted, key=key: one.call("BF.CARD", key) == 0,
+                        WINDOW_S * 1.5 + 5,
+                        f"nothing is left in {key}",
+                    )
+            self.assertGreaterEqual(promoted.call("BF.CARD", "items"), 375)
+            self.add(promoted)
+            self.assertGreater(promoted.call("BF.CARD", "time"), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

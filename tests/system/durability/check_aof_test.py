@@ -1,0 +1,75 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""bloomery-server --check-aof on the files of other servers, whole and torn."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from harness import ROOT
+
+VECTORS = ROOT / "tests" / "vectors"
+KINDS = ("no-live", "no-rewritten", "yes-live", "yes-rewritten")
+
+
+class CheckAofTest(unittest.TestCase):
+    def check(self, *arguments):
+        done = subprocess.run(
+            [os.environ["BLOOMERY_SERVER"], "--check-aof", *map(str, arguments)],
+            timeout=60, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+        )  # fmt: skip
+        return done.returncode, done.stdout.decode()
+
+    def copy(self, name):
+        directory = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, directory)
+        target = pathlib.Path(directory) / "appendonlydir"
+        shutil.copytree(VECTORS / name / "appendonlydir", target)
+        return target
+
+    def test_logs_of_other_servers_are_sound(self):
+        for writer in ("redisbloom", "valkey-bloom"):
+            for kind in KINDS:
+                log = VECTORS / writer / f"aof-preamble-{kind}" / "appendonlydir"
+                status, text = self.check(log / "appendonly.aof.manifest")
+                self.assertEqual(status, 0, text)
+                self.assertTrue(text.endswith("The log is sound.\n"), text)
+
+    def test_torn_tail_is_told_and_cut_on_demand(self):
+        log = self.copy("redisbloom/aof-preamble-yes-rewritten")
+        manifest, incremental = log / "appendonly.aof.manifest", log / "appendonly.aof.2.incr.aof"
+        whole = incremental.read_bytes()
+        incremental.write_bytes(whole[:-1])
+        status, text = self.check(manifest)
+        self.assertEqual(status, 1, text)
+        self.assertIn("torn: the end comes inside of a command", text)
+        self.assertEqual(incremental.read_bytes(), whole[:-1])
+        status, text = self.check(manifest, "--fix")
+        self.assertEqual(status, 0, text)
+        self.assertEqual(incremental.read_bytes(), whole[: whole.rindex(b"*3\r\n")])
+        self.assertEqual(self.check(manifest)[0], 0)
+
+    def test_damage_is_told_and_never_mended(self):
+        log = self.copy("valkey-bloom/aof-preamble-no-rewritten")
+        incremental = log / "appendonly.aof.2.incr.aof"
+        wrong = b"x" + incremental.read_bytes()[1:]
+        incremental.write_bytes(wrong)
+        for arguments in ([], ["--fix"]):
+            status, text = self.check(log / "appendonly.aof.manifest", *arguments)
+            self.assertEqual(status, 1, text)
+            self.assertIn("offset 0: damaged: '*' or '#' expected", text)
+        self.assertEqual(incremental.read_bytes(), wrong)
+
+    def test_missing_file_is_told(self):
+        log = self.copy("redisbloom/aof-preamble-no-live")
+        (log / "appendonly.aof.1.incr.aof").unlink()
+        status, text = self.check(log / "appendonly.aof.manifest")
+        self.assertEqual(status, 1, text)
+        self.assertIn("appendonly.aof.1.incr.aof': No such file", text)
+
+
+if __name__ == "__main__":
+    unittest.main()

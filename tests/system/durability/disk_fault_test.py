@@ -1,0 +1,438 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Disks that are full, files that may not grow, calls that fail: nothing acknowledged is lost.
+
+Environment:
+  BLOOMERY_FAULT_ROUNDS  how often each disk is filled (default 2)
+"""
+
+import os
+import pathlib
+import random
+import re
+import resource
+import shutil
+import tempfile
+import time
+import unittest
+
+from harness import ServerTest, disks, seed_from_environment, wait_until
+from harness.replication import info as replication_info
+from harness.resp import ErrorReply, encode
+from harness.write_load import Load
+
+ROUNDS = int(os.environ.get("BLOOMERY_FAULT_ROUNDS", 2))
+NO_MOUNTS = disks.why_no_mounts()
+ENDS = "The append log fails and appendfsync is always: ending before"
+REFUSES = "The append log fails, writes are refused until it works"
+NOT_ON_DISK = r"(\d+) bytes of the append log are not on the disk"
+REWRITE_FAILS = "Background append only file rewriting failed|Can't rewrite the append log"
+FILE_LIMIT = 256 << 10
+
+
+def limit_file_size():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (FILE_LIMIT, FILE_LIMIT))
+
+
+def strace(*calls, path=None):
+    """Runs a program under strace, which makes calls fail; only those on `path`, if given."""
+    options = [word for call in calls for word in ("-e", "inject=" + call)]
+    return ["strace", "-D", "-f", "-o", os.devnull, *(["-P", path] if path else []), *options]
+
+
+class DiskFaultTest(ServerTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.seed = seed_from_environment()
+
+    def setUp(self):
+        self.rng = random.Random(f"{self.seed}/{self.id()}")
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-fault-"))
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+
+    def small_disk(self, size_bytes=4 << 20):
+        if NO_MOUNTS:
+            self.skipTest(NO_MOUNTS)
+        disk = disks.Tmpfs(size_bytes)
+        self.addCleanup(disk.remove)
+        return disk
+
+    def start(self, fsync, *options, directory=None, **more):
+        return self.start_server(
+            *("--appendonly", "yes", "--appendfsync", fsync, "--bf-initial-size", "50"),
+            *("--auto-aof-rewrite-percentage", "0", "--enable-debug-command", "yes", *options),
+            directory=directory or self.directory,
+            **more,
+        )
+
+    def info(self, connection, field):
+        text = connection.call("INFO", "persistence").decode()
+        return re.search(rf"^{field}:(.*?)\r?$", text, re.MULTILINE)[1]
+
+    def check_restart(self, server, load, fsync, directory=None):
+        """All is there after a kill, and no torn record stayed in the file."""
+        if server.process.poll() is None:
+            server.crash()
+        server = self.start(fsync, directory=directory)
+        with server.connect() as connection:
+            self.assertEqual(load.check(connection), 0)
+        self.assertFalse([line for line in server.log if "is torn" in line])
+        server.crash()
+
+    def check_refusing(self, server):
+        """Writes and PING are refused, reads are served, INFO tells."""
+        with server.connect() as connection:
+            for command in (("SET", "refused", "1"), ("BF.ADD", "refused", "1"), ("PING",)):
+                reply = connection.call(*command)
+                self.assertIsInstance(reply, ErrorReply, command)
+                self.assertTrue(reply.text.startswith("MISCONF"), reply)
+            self.assertIsNone(connection.call("GET", "refused"))
+            self.assertGreater(len(connection.call("KEYS", "w*")), 5)
+            self.assertEqual(self.info(connection, "aof_last_write_status"), "err")
+
+    def wait_until_recovered(self, server, load):
+        server.wait_for_log("The append log takes writes again", 20)
+        before = load.acked_count
+        wait_until(lambda: load.acked_count > before + 100, what="writes after the recovery")
+        with server.connect() as connection:
+            self.assertEqual(connection.call("PING"), b"PONG")
+            self.assertEqual(self.info(connection, "aof_last_write_status"), "ok")
+
+    def fill_and_free(self, fsync):
+        disk = self.small_disk()
+        load = Load(self.rng.random())
+        for _ in range(ROUNDS):
+            server = self.start(fsync, directory=disk.path)
+            server.expect_log(REFUSES)
+            load.start(server.port)
+            wait_until(lambda one=load: one.acked_count > 100, what="some writes")
+            time.sleep(self.rng.uniform(0, 0.1))
+            disk.fill(self.rng.randrange(3) * 4096)
+            server.wait_for_log(REFUSES)
+            self.check_refusing(server)
+            disk.free()
+            self.wait_until_recovered(server, load)
+            load.join()
+            with server.connect() as connection:
+                self.assertEqual(load.check(connection), 0)
+            self.check_restart(server, load, fsync, disk.path)
+            shutil.rmtree(disk.path / "appendonlydir")
+            load = Load(self.rng.random())
+
+    def serve_with_slow_syncs(self, fsync):
+        """A thread's third sync and those after it take four seconds; a reader, a writer."""
+        slow = strace("fdatasync:delay_enter=4000000:when=3+")
+        server = self.start(fsync, prefix=slow)
+        reader, writer = server.connect(), server.connect()
+        self.addCleanup(reader.close)
+        self.addCleanup(writer.close)
+        return server, reader, writer
+
+    def is_syncing(self, connection):
+        return self.info(connection, "aof_pending_bio_fsync") == "1"
+
+    def test_slow_syncs_everysec(self):
+        server, reader, writer = self.serve_with_slow_syncs("everysec")
+        acknowledged = 0
+        beside_a_sync = 0
+        while int(self.info(reader, "aof_delayed_fsync")) < 2:
+            before = self.is_syncing(reader)
+            self.assertEqual(writer.call("INCR", "n"), acknowledged + 1)
+            acknowledged += 1
+            beside_a_sync += before and self.is_syncing(reader)
+        self.assertGreater(beside_a_sync, 0)
+        # When a sync has taken two seconds, writers wait and readers do not.
+        while not self.is_syncing(reader):
+            self.assertEqual(writer.call("INCR", "n"), acknowledged + 1)
+            acknowledged += 1
+        time.sleep(2.2)
+        writer.send(encode("INCR", "n") + encode("BF.ADD", "filter", "item"))
+        wait_until(lambda: reader.call("BF.EXISTS", "filter", "item") == 1)
+        # Changes nothing, and yet tells of the write before.
+        other = server.connect()
+        self.addCleanup(other.close)
+        other.send(encode("BF.ADD", "filter", "item"))
+        delayed = self.info(reader, "aof_delayed_fsync")
+        asked = 0
+        while True:
+            self.assertTrue(reader.call("GET", "n"))
+            was_answered = writer.has_reply() or other.has_reply()
+            if not self.is_syncing(reader) or self.info(reader, "aof_delayed_fsync") != delayed:
+                break
+            self.assertFalse(was_answered, "a write was answered beside an overdue sync")
+            asked += 1
+        self.assertGreater(asked, 0)
+        self.assertEqual(writer.read_reply()[0], acknowledged + 1)
+        self.assertEqual(writer.read_reply()[0], 1)
+        self.assertEqual(other.read_reply()[0], 0)
+        server.crash()
+        server = self.start("everysec")
+        with server.connect() as connection:
+            self.assertEqual(connection.call("GET", "n"), b"%d" % (acknowledged + 1))
+            self.assertEqual(connection.call("BF.EXISTS", "filter", "item"), 1)
+
+    def test_slow_syncs_always(self):
+        server, _, writer = self.serve_with_slow_syncs("always")
+        for value in (1, 2):
+            self.assertEqual(writer.call("INCR", "n"), value)
+        for value in (3, 4):
+            writer.send(encode("INCR", "n"))
+            time.sleep(1)
+            self.assertFalse(writer.has_reply(), "a write was answered before it was synced")
+            self.assertEqual(writer.read_reply()[0], value)
+        server.crash()
+
+    def test_full_disk_everysec(self):
+        self.fill_and_free("everysec")
+
+    def test_full_disk_no(self):
+        self.fill_and_free("no")
+
+    def test_full_disk_answers_everyone(self):
+        """The write that meets it hears that it may be kept, the next ones are refused."""
+        for fsync in ("everysec", "no"):
+            disk = self.small_disk()
+            server = self.start(fsync, directory=disk.path)
+            server.expect_log(REFUSES)
+            with server.connect() as connection:
+                connection.call("SET", "key", "before")
+                for number in range(6):
+                    connection.call("SET", f"w{number}", "value")
+                disk.fill()
+                self.write_to_full_disk(connection, "first" * 5000)
+                self.check_refusing(server)
+                disk.free()
+                server.wait_for_log("The append log takes writes again", 20)
+                # It was in memory all the time.
+                self.assertEqual(connection.call("APPEND", "key", "!"), 25_001)
+                disk.fill()
+                self.write_to_full_disk(connection, "second" * 5000)
+            server.expect_log(f"Shutting down all the same|{NOT_ON_DISK}")
+            server.expected_exit = 1
+            server.process.terminate()
+            self.assertEqual(server.wait_for_exit(20), 1)
+            said = next(m for line in server.log if (m := re.search(NOT_ON_DISK, line)))
+            self.assertGreater(int(said[1]), 30_000)
+            disk.free()
+            server = self.start(fsync, directory=disk.path)
+            with server.connect() as connection:
+                self.assertEqual(connection.call("GET", "key"), b"first" * 5000 + b"!")
+
+    def write_to_full_disk(self, connection, value):
+        before = connection.call("GET", "key")
+        commands = [("GET", "key"), ("SET", "key", value), ("GET", "key")]
+        commands += [("SET", "key", "x", "NX"), ("MULTI",), ("PING",)]
+        replies = [reply for reply, _ in connection.pipeline(commands)]
+        self.assertEqual(replies[0], before)
+        self.assertEqual(replies[2], value.encode(), "a read goes on")
+        for reply in (replies[1], replies[3]):
+            self.assertIsInstance(reply, ErrorReply)
+            self.assertRegex(reply.text, "^IOERR .*this write .*may be kept")
+        self.assertEqual(replies[4], b"OK")
+        self.assertIsInstance(connection.call("EXEC"), ErrorReply)
+
+    def test_slow_syncs_of_a_replica(self):
+        """While one hangs, the offset that the leader is told stands still."""
+        leader = self.start_server("--repl-diskless-sync-delay", "0")
+        replica, reader, writer = self.serve_with_slow_syncs("everysec")
+        writer.close()
+        reader.call("REPLICAOF", "127.0.0.1", leader.port)
+        writer = leader.connect()
+        self.addCleanup(writer.close)
+        wait_until(lambda: replication_info(reader)["master_link_status"] == "up", 30)
+        deadline = time.monotonic() + 60
+        while True:
+            writer.call("INCR", "n")
+            fields = replication_info(reader)
+            reason = fields.get("master_link_down_reason", "")
+            # On a busy machine the sync may be over before it is looked at.
+            if "a sync of the append log" in reason and writer.call("WAIT", 1, 100) == 0:
+                break
+            self.assertLess(time.monotonic(), deadline, "no sync was overdue")
+        self.assertEqual(fields["master_link_status"], "down")
+        last = writer.call("INCR", "n")
+        wait_until(lambda: writer.call("WAIT", 1, 100) == 1, 30, "the replica goes on")
+        self.assertEqual(reader.call("GET", "n"), b"%d" % last)
+        self.assertEqual(replication_info(writer, "stats")["sync_full"], "1")
+        replica.crash()
+
+    def test_full_disk_of_a_replica(self):
+        """It takes no more than its log does, says so, and goes on where it was."""
+        disk = self.small_disk(32 << 20)
+        leader = self.start_server("--repl-diskless-sync-delay", "0")
+        replica = self.start("everysec", directory=disk.path)
+        replica.expect_log(REFUSES)
+        writer, reader = leader.connect(), replica.connect()
+        self.addCleanup(writer.close)
+        self.addCleanup(reader.close)
+        reader.call("REPLICAOF", "127.0.0.1", leader.port)
+        wait_until(lambda: replication_info(reader)["master_link_status"] == "up", what="the link")
+        wait_until(lambda: self.info(reader, "aof_rewrite_in_progress") == "0")
+        disk.fill(64 << 10)
+        before = replica.resident_bytes()
+        value = self.rng.randbytes(200_000)
+        for number in range(100):
+            writer.call("SET", f"key:{number % 4}", value)
+        wait_until(lambda: replication_info(reader)["master_link_status"] == "down")
+        fields = replication_info(reader)
+        self.assertIn("No space left on device", fields["master_link_down_reason"])
+        self.assertEqual(reader.call("ROLE")[3], b"connect")
+        self.assertEqual(writer.call("WAIT", 1, 100), 0)
+        self.assertLess(replica.resident_bytes() - before, 10 << 20)
+        disk.free()
+        wait_until(lambda: replication_info(reader)["master_link_status"] == "up", 20)
+        wait_until(lambda: writer.call("WAIT", 1, 100) == 1, 20, "the replica has all")
+        self.assertNotIn("master_link_down_reason", replication_info(reader))
+        self.assertEqual(reader.call("GET", "key:3"), value)
+        self.assertEqual(replication_info(writer, "stats")["sync_full"], "1", "it went on")
+        replica.crash()
+
+    def test_full_disk_always(self):
+        disk = self.small_disk()
+        for _ in range(ROUNDS):
+            load = Load(self.rng.random())
+            server = self.start("always", directory=disk.path)
+            load.start(server.port)
+            time.sleep(self.rng.uniform(0.05, 0.2))
+            disk.fill(self.rng.randrange(3) * 4096)
+            self.expect_end(server, load)
+            disk.free()
+            self.check_restart(server, load, "always", disk.path)
+            shutil.rmtree(disk.path / "appendonlydir")
+
+    def expect_end(self, server, load):
+        server.expect_log(ENDS)
+        server.expected_exit = 1
+        self.assertEqual(server.wait_for_exit(20), 1)
+        self.assertTrue([line for line in server.log if ENDS in line])
+        load.join()
+
+    def test_file_size_limit_always(self):
+        load = Load(self.rng.random())
+        server = self.start("always", setup=limit_file_size)
+        load.start(server.port)
+        self.expect_end(server, load)
+        self.check_restart(server, load, "always")
+
+    def test_file_size_limit_everysec(self):
+        load = Load(self.rng.random())
+        server = self.start("everysec", setup=limit_file_size)
+        server.expect_log(REFUSES)
+        load.start(server.port)
+        server.wait_for_log(REFUSES)
+        self.check_refusing(server)
+        server.crash()
+        load.join()
+        self.check_restart(server, load, "everysec")
+
+    def test_full_disk_while_saving(self):
+        disk = self.small_disk()
+        server = self.start("everysec", directory=disk.path)
+        server.expect_log(REWRITE_FAILS)
+        server.expect_log("Error saving DB on disk|Background saving failed")
+        with server.connect() as connection:
+            for number in range(200):
+                connection.call("SET", f"key:{number}", self.rng.randbytes(5000))
+            digest = connection.call("DEBUG", "DIGEST")
+            disk.fill(300 << 10)
+            for _ in range(ROUNDS):
+                self.fail_to_save(connection, disk)
+            # A failed snapshot stops writes only where save points ask for snapshots.
+            self.assertEqual(connection.call("SET", "key:0", "1"), b"OK")
+            connection.call("CONFIG", "SET", "save", "1 1")
+            reply = connection.call("SET", "key:0", "2")
+            self.assertTrue(isinstance(reply, ErrorReply) and reply.text.startswith("MISCONF"))
+            disk.free()
+            # Tried again without being asked.
+            wait_until(lambda: self.info(connection, "rdb_last_bgsave_status") == "ok", 30)
+            wait_until(lambda: self.info(connection, "rdb_bgsave_in_progress") == "0")
+            self.assertEqual(connection.call("SET", "key:0", "2"), b"OK")
+            connection.call("CONFIG", "SET", "save", "")
+            self.assertEqual(connection.call("SAVE"), b"OK")
+            connection.call("BGREWRITEAOF")
+            wait_until(lambda: self.info(connection, "aof_last_bgrewrite_status") == "ok", 30)
+            self.assertNotEqual(connection.call("DEBUG", "DIGEST"), digest)
+            digest = connection.call("DEBUG", "DIGEST")
+        server.crash()
+        server = self.start("everysec", directory=disk.path)
+        with server.connect() as connection:
+            self.assertEqual(connection.call("DEBUG", "DIGEST"), digest)
+
+    def fail_to_save(self, connection, disk):
+        self.assertIsInstance(connection.call("SAVE"), ErrorReply)
+        for command, status, running in (
+            ("BGSAVE", "rdb_last_bgsave_status", "rdb_bgsave_in_progress"),
+            ("BGREWRITEAOF", "aof_last_bgrewrite_status", "aof_rewrite_in_progress"),
+        ):
+            reply = connection.call(command)
+            self.assertTrue(reply.startswith(b"Background"), reply)
+            wait_until(lambda field=running: self.info(connection, field) == "0", 20)
+            self.assertEqual(self.info(connection, status), "err")
+        self.assertEqual(list(disk.path.rglob("temp-*")), [])
+        self.assertEqual(list(disk.path.rglob("*.base.rdb")), [])
+
+    def test_failing_sync_always(self):
+        # Each thread counts its own calls; the one that starts the server needs two.
+        for count in (3, 4, 5, 30):
+            load = Load(self.rng.random())
+            prefix = strace(f"fdatasync:error=EIO:when={count}")
+            directory = self.directory / str(count)
+            directory.mkdir()
+            server = self.start("always", directory=directory, prefix=prefix)
+            load.start(server.port)
+            self.expect_end(server, load)
+            self.check_restart(server, load, "always", directory)
+
+    def test_failing_sync_everysec(self):
+        """No later sync is believed: a rewrite makes good for it, without being asked."""
+        load = Load(self.rng.random())
+        server = self.start("everysec", prefix=strace("fdatasync:error=EIO:when=3"))
+        server.expect_log(REFUSES)
+        # The thread that prepares the rewrite has a second sync that fails, too.
+        server.expect_log(REWRITE_FAILS)
+        load.start(server.port)
+        server.wait_for_log(REFUSES, 20)
+        server.wait_for_log("rewriting finished successfully", 20)
+        self.wait_until_recovered(server, load)
+        load.join()
+        self.check_restart(server, load, "everysec")
+
+    def test_failing_fork(self):
+        server = self.start("everysec", prefix=strace("clone,fork,vfork:error=ENOMEM"))
+        server.expect_log("Can't rewrite the append log: .*can't fork")
+        server.expect_log("can't fork")
+        with server.connect() as connection:
+            reply = connection.call("BGSAVE")
+            self.assertIsInstance(reply, ErrorReply)
+            self.assertIn("can't fork", reply.text)
+            self.assertEqual(self.info(connection, "rdb_last_bgsave_status"), "err")
+            self.assertEqual(connection.call("SET", "first", "1"), b"OK")
+            # Begun behind its reply: INFO tells.
+            connection.call("BGREWRITEAOF")
+            wait_until(lambda: self.info(connection, "aof_last_bgrewrite_status") == "err")
+            self.assertEqual(connection.call("SET", "second", "1"), b"OK")
+        server.crash()
+        server = self.start("everysec")
+        with server.connect() as connection:
+            self.assertEqual(connection.call("DBSIZE"), 2)
+
+    def test_interrupted_calls(self):
+        for fsync in ("always", "everysec"):
+            directory = self.directory / fsync
+            directory.mkdir()
+            path = str(directory / "appendonlydir" / "appendonly.aof.1.incr.aof")
+            prefix = strace(
+                "write:error=EINTR:when=3+5", "fdatasync:error=EINTR:when=1+3", path=path
+            )
+            load = Load(self.rng.random())
+            server = self.start(fsync, directory=directory, prefix=prefix)
+            load.start(server.port)
+            time.sleep(1.5)
+            load.join()
+            with server.connect() as connection:
+                self.assertEqual(load.check(connection), 0)
+            self.check_restart(server, load, fsync, directory)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,94 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""kill -9 at random under load: nothing acknowledged is lost, nothing appears that was not sent.
+
+Environment:
+  BLOOMERY_KILL_CYCLES  cycles of each combination of appendfsync and io-threads
+"""
+
+import os
+import pathlib
+import random
+import shutil
+import tempfile
+import time
+import unittest
+
+from harness import SANITIZED, SERVER, Process, ServerTest, seed_from_environment
+from harness.write_load import Load, disturb
+
+CYCLES = int(os.environ.get("BLOOMERY_KILL_CYCLES", 5 if SANITIZED else 20))
+
+
+class KillTest(ServerTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.seed = seed_from_environment()
+
+    def setUp(self):
+        self.rng = random.Random(f"{self.seed}/{self.id()}")
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-kill-"))
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+
+    def options(self, fsync, threads):
+        options = ["--appendonly", "yes", "--appendfsync", fsync, "--io-threads", threads]
+        # Rewrites come by themselves, too.
+        return [*options, "--auto-aof-rewrite-min-size", "200kb", "--bf-initial-size", "50"]
+
+    def start(self, options):
+        server = self.start_server(*options, directory=self.directory)
+        # A signal may end a write() between two pages.
+        server.expect_log(r"is torn: .* cut off at offset")
+        # The kill cut a write exactly where a command ends.
+        server.expect_log(r"no sound checksum line stands behind its last \d+ commands")
+        return server
+
+    def kill_while_loading(self, options):
+        """A start that is killed before it is done must leave the files as good as they were."""
+        server = Process(SERVER, self._defaults(options), directory=self.directory)
+        time.sleep(self.rng.uniform(0, 0.02))
+        server.crash()
+
+    def run_cycles(self, fsync, threads):
+        options = self.options(fsync, threads)
+        load = Load(self.rng.random())
+        slowest_start_s = 0
+        for cycle in range(CYCLES):
+            server = self.start(options)
+            load.start(server.port)
+            disturb(server, self.rng, self.rng.uniform(0.01, 0.3))
+            server.crash()
+            load.join()
+            if self.rng.random() < 0.3:
+                self.kill_while_loading(options)
+            began = time.monotonic()
+            server = self.start(options)
+            slowest_start_s = max(slowest_start_s, time.monotonic() - began)
+            with server.connect() as connection:
+                self.assertEqual(load.check(connection), 0)
+            server.crash()
+        self.assertGreater(load.acked_count, 10 * CYCLES)
+        print(
+            f"{fsync}, {threads} threads: {CYCLES} kills, {load.acked_count} acknowledged writes "
+            f"checked, 0 lost; slowest start {slowest_start_s:.3f} s",
+            flush=True,
+        )
+
+    def test_always_1_thread(self):
+        self.run_cycles("always", 1)
+
+    def test_always_4_threads(self):
+        self.run_cycles("always", 4)
+
+    def test_everysec_1_thread(self):
+        self.run_cycles("everysec", 1)
+
+    def test_everysec_4_threads(self):
+        self.run_cycles("everysec", 4)
+
+    def test_no_4_threads(self):
+        self.run_cycles("no", 4)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,174 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Power cuts under load: with `always` nothing acknowledged is lost, with `everysec` nothing
+older than two seconds, and every start after a cut needs no help.
+
+The power of an ext4 of our own is cut by its shutdown ioctl: what was not synced is gone, as it
+would be for a machine. Where that is not allowed, and besides it, strace tells which bytes of the
+append log a completed sync covers, and the rest is cut off.
+
+Environment:
+  BLOOMERY_POWER_CUTS           cycles of `always` (default 12)
+  BLOOMERY_POWER_CUTS_EVERYSEC  cycles of `everysec`, of some seconds each (default 3)
+"""
+
+import os
+import pathlib
+import random
+import re
+import shutil
+import tempfile
+import time
+import unittest
+
+from harness import ServerTest, disks, seed_from_environment
+from harness.write_load import Load, disturb
+
+CUTS = int(os.environ.get("BLOOMERY_POWER_CUTS", 12))
+CUTS_EVERYSEC = int(os.environ.get("BLOOMERY_POWER_CUTS_EVERYSEC", 3))
+OPTIONS = ["--appendonly", "yes", "--bf-initial-size", "50", "--auto-aof-rewrite-min-size"]
+PROMISED_S = 2
+
+
+def why_no_power_disk():
+    reason = disks.why_no_mounts()
+    if reason:
+        return reason
+    try:
+        disk = disks.PowerDisk(8)
+        try:
+            disk.cut_power()
+        finally:
+            disk.remove()
+    except (OSError, disks.subprocess.CalledProcessError) as error:
+        return f"no ext4 of our own whose power can be cut: {error}"
+    return ""
+
+
+NO_POWER_DISK = why_no_power_disk()
+
+
+class PowerCutTest(ServerTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.seed = seed_from_environment()
+
+    def setUp(self):
+        self.rng = random.Random(f"{self.seed}/{self.id()}")
+
+    def start(self, directory, fsync, threads, *, rewrite_at="200kb", **more):
+        options = [*OPTIONS, rewrite_at, "--appendfsync", fsync, "--io-threads", threads]
+        server = self.start_server(*options, directory=directory, **more)
+        server.expect_log(r"is torn: .* cut off at offset")
+        return server
+
+    def power_disk(self):
+        if NO_POWER_DISK:
+            self.skipTest(NO_POWER_DISK)
+        disk = disks.PowerDisk()
+        self.addCleanup(disk.remove)
+        return disk
+
+    def cut(self, disk, server, load, fsync):
+        """Cuts the power; returns when that began. What is answered later nobody relies on: a sync
+        that is under way then may report success for bytes that are gone."""
+        cut_at = time.monotonic()
+        disk.cut_power()
+        server.expect_log("Can't rewrite the append log|Background .* failed")
+        if fsync == "always":
+            server.expect_log("The append log fails and appendfsync is always: ending before")
+            server.expected_exit = 1
+            self.assertEqual(server.wait_for_exit(20), 1)
+        else:
+            server.expect_log("The append log fails, writes are refused until it works")
+            time.sleep(self.rng.uniform(0, 0.05))
+            server.crash()
+        load.join()
+        disk.restore_power()
+        return cut_at
+
+    def run_cuts(self, fsync, cycles, run_s):
+        disk = self.power_disk()
+        load = Load(self.rng.random())
+        missing = 0
+        for _ in range(cycles):
+            threads = self.rng.choice([1, 4])
+            server = self.start(disk.path, fsync, threads)
+            load.start(server.port)
+            disturb(server, self.rng, self.rng.uniform(*run_s))
+            cut_at = self.cut(disk, server, load, fsync)
+            server = self.start(disk.path, fsync, threads)
+            promised_s = 0 if fsync == "always" else PROMISED_S
+            with server.connect() as connection:
+                missing += load.check(connection, lost_since=cut_at - promised_s)
+            server.crash()
+        self.assertGreater(load.acked_count, 10 * cycles)
+        print(
+            f"{fsync}: {cycles} power cuts, {load.acked_count} acknowledged writes checked, none "
+            f"lost that was acknowledged {promised_s} s before the cut, {missing} later ones; 0 "
+            "starts refused",
+            flush=True,
+        )
+
+    def test_always_loses_nothing(self):
+        self.run_cuts("always", CUTS, (0.02, 0.4))
+
+    def test_everysec_loses_two_seconds_at_most(self):
+        self.run_cuts("everysec", CUTS_EVERYSEC, (1.5, 4))
+
+    def test_always_syncs_before_it_answers(self):
+        """Only bytes that a completed fdatasync covers are kept."""
+        directory = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-power-"))
+        self.addCleanup(shutil.rmtree, directory, ignore_errors=True)
+        trace = directory / "trace"
+        data = directory / "data"
+        data.mkdir()
+        load = Load(self.rng.random())
+        for _ in range(3):
+            calls = "trace=write,fdatasync,openat,ftruncate"
+            prefix = ["strace", "-D", "-f", "-y", "-s", "0", "-o", str(trace), "-e", calls]
+            sizes = {path: path.stat().st_size for path in data.glob("*/*.incr.aof")}
+            server = self.start(data, "always", 4, rewrite_at="1gb", prefix=prefix)
+            load.start(server.port)
+            time.sleep(self.rng.uniform(0.1, 0.4))
+            server.crash()
+            load.join()
+            time.sleep(0.2)  # strace writes its last lines
+            (path,) = data.glob("*/*.incr.aof")
+            synced = sizes.get(path, 0) + synced_bytes(trace, path.name)
+            self.assertLessEqual(synced, path.stat().st_size)
+            os.truncate(path, synced)
+            server = self.start(data, "always", 4, rewrite_at="1gb")
+            with server.connect() as connection:
+                self.assertEqual(load.check(connection), 0)
+            server.crash()
+        self.assertGreater(load.acked_count, 30)
+
+
+def synced_bytes(trace, name):
+    """How many of the bytes that the trace shows as written a completed sync covers."""
+    written = covered = at_sync = 0
+    syncing = False
+    unfinished = {}
+    for line in trace.read_text(errors="replace").splitlines():
+        thread, _, text = line.partition(" ")
+        text = text.strip()
+        if text.endswith("<unfinished ...>"):
+            unfinished[thread] = text.removesuffix("<unfinished ...>")
+            if text.startswith("fdatasync") and name in text:
+                at_sync = written
+            continue
+        if text.startswith("<... "):
+            text = unfinished.pop(thread, "") + text.partition(">")[2]
+        elif text.startswith("fdatasync") and name in text:
+            at_sync = written
+        match = re.match(r"(write|fdatasync)\(\d+<[^>]*/" + re.escape(name) + r">.*= (\d+)", text)
+        if match and match[1] == "write":
+            written += int(match[2])
+        elif match:
+            covered = at_sync
+    return covered
+
+
+if __name__ == "__main__":
+    unittest.main()

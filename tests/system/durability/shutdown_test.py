@@ -1,0 +1,204 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Ends that were asked for, and two servers that want one directory.
+
+Environment:
+  BLOOMERY_SHUTDOWN_CYCLES  how often a loaded server is asked to end (default 6)
+"""
+
+import os
+import pathlib
+import random
+import shutil
+import signal
+import tempfile
+import time
+import unittest
+
+from harness import (
+    SERVER,
+    Process,
+    ServerTest,
+    disks,
+    process_state,
+    seed_from_environment,
+    wait_until,
+)
+from harness.resp import ErrorReply, encode
+from harness.write_load import Load
+
+CYCLES = int(os.environ.get("BLOOMERY_SHUTDOWN_CYCLES", 6))
+NO_MOUNTS = disks.why_no_mounts()
+TAKEN = "Another server uses the data directory"
+
+
+class ShutdownTest(ServerTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.seed = seed_from_environment()
+
+    def setUp(self):
+        self.rng = random.Random(f"{self.seed}/{self.id()}")
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-shutdown-"))
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+        self.snapshot = self.directory / "dump.rdb"
+
+    def start(self, *options, directory=None, **more):
+        return self.start_server(
+            "--appendonly", "yes", *options, directory=directory or self.directory, **more
+        )
+
+    def shut_down(self, server, *options):
+        """The reply, if any, or None when the server ended."""
+        with server.connect() as connection:
+            connection.send(encode("SHUTDOWN", *options))
+            try:
+                return connection.read_reply()[0]
+            except (EOFError, ConnectionResetError):
+                self.assertEqual(server.wait_for_exit(), 0)
+                return None
+
+    def test_nothing_is_lost_at_a_signal(self):
+        load = Load(self.rng.random())
+        for cycle in range(CYCLES):
+            fsync = ("always", "everysec", "no")[cycle % 3]
+            server = self.start("--appendfsync", fsync, "--bf-initial-size", "50")
+            server.expect_log("There is a child saving. Killing it!|Background .* failed")
+            load.start(server.port)
+            time.sleep(self.rng.uniform(0.05, 0.3))
+            if cycle % 2 == 1:
+                with server.connect() as connection:
+                    connection.call("BGREWRITEAOF")
+            server.process.send_signal(self.rng.choice([signal.SIGTERM, signal.SIGINT]))
+            self.assertEqual(server.wait_for_exit(), 0)
+            load.join()
+            server = self.start("--appendfsync", fsync)
+            with server.connect() as connection:
+                self.assertEqual(load.check(connection), 0)
+            self.assertFalse([line for line in server.log if "is torn" in line])
+            self.assertIsNone(self.shut_down(server))
+        self.assertEqual(list(self.directory.rglob("temp-*")), [])
+
+    def test_shutdown_under_load(self):
+        load = Load(self.rng.random())
+        for _ in range(CYCLES // 2):
+            server = self.start("--bf-initial-size", "50")
+            load.start(server.port)
+            time.sleep(self.rng.uniform(0.05, 0.2))
+            self.assertIsNone(self.shut_down(server, "NOSAVE"))
+            load.join()
+            server = self.start()
+            with server.connect() as connection:
+                self.assertEqual(load.check(connection), 0)
+            server.crash()
+
+    def test_what_is_saved(self):
+        """SAVE and NOSAVE decide, without them the save points do; a signal is as SHUTDOWN."""
+        cases = (
+            ((), "", False),
+            (("SAVE",), "", True),
+            ((), "3600 1", True),
+            (("NOSAVE",), "3600 1", False),
+            (("SAVE", "NOW", "FORCE"), "", True),
+        )
+        for options, points, saves in cases:
+            with self.subTest(options=options, points=points):
+                server = self.start("--save", points)
+                with server.connect() as connection:
+                    self.assertEqual(connection.call("SET", "key", "value"), b"OK")
+                self.assertIsNone(self.shut_down(server, *options))
+                self.assertEqual(self.snapshot.exists(), saves)
+                self.snapshot.unlink(missing_ok=True)
+        server = self.start("--save", "3600 1")
+        with server.connect() as connection:
+            self.assertEqual(connection.call("SET", "key", "value"), b"OK")
+        server.process.send_signal(signal.SIGTERM)
+        self.assertEqual(server.wait_for_exit(), 0)
+        self.assertTrue(self.snapshot.exists())
+
+    def test_a_snapshot_that_fails_hinders_the_end_unless_forced(self):
+        if NO_MOUNTS:
+            self.skipTest(NO_MOUNTS)
+        disk = disks.Tmpfs(2 << 20)
+        self.addCleanup(disk.remove)
+        server = self.start(directory=disk.path)
+        server.expect_log("Error saving DB on disk|Can.t shut down|Shutting down all the same")
+        with server.connect() as connection:
+            connection.call("SET", "big", self.rng.randbytes(600_000))
+            disk.fill(200 << 10)
+            reply = self.shut_down(server, "SAVE")
+            self.assertIsInstance(reply, ErrorReply)
+            # It serves on, writes too.
+            self.assertEqual(connection.call("SET", "small", "1"), b"OK")
+        self.assertIsNone(self.shut_down(server, "SAVE", "FORCE"))
+        server = self.start(directory=disk.path)
+        with server.connect() as connection:
+            self.assertEqual(connection.call("DBSIZE"), 2)
+
+    def test_a_second_server_is_turned_away(self):
+        server = self.start()
+        with server.connect() as connection:
+            connection.call("SET", "key", "value")
+        for log in ("yes", "no"):
+            options = ["--appendonly", log, "--save", ""]
+            second = Process(SERVER, options, directory=self.directory)
+            self.assertEqual(second.wait_for_exit(), 1)
+            self.assertTrue([line for line in second.log if TAKEN in line], second.log)
+            self.assertFalse([line for line in second.log if "Ready" in line])
+        with server.connect() as connection:
+            self.assertEqual(connection.call("GET", "key"), b"value")
+
+    def test_config_set_dir_moves_what_is_saved_and_locked(self):
+        other = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-shutdown-"))
+        self.addCleanup(shutil.rmtree, other, ignore_errors=True)
+        server = self.start_server("--enable-protected-configs", "yes", directory=self.directory)
+        with server.connect() as connection:
+            connection.call("SET", "key", "value")
+            self.assertEqual(connection.call("CONFIG", "SET", "dir", other), b"OK")
+            self.assertEqual(connection.call("SAVE"), b"OK")
+            self.assertTrue((other / "dump.rdb").exists())
+            self.assertFalse(self.snapshot.exists())
+            for wrong in (other / "missing", "/proc"):
+                reply = connection.call("CONFIG", "SET", "dir", wrong)
+                self.assertIsInstance(reply, ErrorReply)
+            self.assertEqual(connection.call("CONFIG", "GET", "dir")[1], str(other).encode())
+            second = Process(SERVER, ["--save", ""], directory=other)
+            self.assertEqual(second.wait_for_exit(), 1)
+            self.assertTrue([line for line in second.log if TAKEN in line], second.log)
+            self.start()  # where it was, nobody is any more
+            reply = connection.call("CONFIG", "SET", "dir", self.directory)
+            self.assertIn(TAKEN, str(reply))
+            # An open log lies where it was begun.
+            self.assertEqual(connection.call("CONFIG", "SET", "appendonly", "yes"), b"OK")
+            reply = connection.call("CONFIG", "SET", "dir", tempfile.gettempdir())
+            self.assertIn("the append log is in use", str(reply))
+
+    def test_the_directory_is_free_after_a_kill(self):
+        """Also when a child was saving: it ends with its parent."""
+        server = self.start()
+        with server.connect() as connection:
+            for number in range(100):
+                connection.call("SET", f"key:{number}", self.rng.randbytes(100_000))
+        stopped = 0
+        for cycle in range(CYCLES):
+            with server.connect() as connection:
+                reply = connection.call("BGSAVE" if cycle % 2 else "BGREWRITEAOF")
+                self.assertTrue(reply.startswith(b"Background"), reply)
+                server.wait_for_log("started by pid")
+                children = server.suspend_children()
+                stopped += len(children)
+            server.crash()
+            server = self.start()
+            with server.connect() as connection:
+                self.assertEqual(connection.call("DBSIZE"), 100)
+            for child in children:
+                # An orphan may stay as a zombie where nobody waits for it.
+                wait_until(
+                    lambda pid=child: process_state(pid) in "ZX", what="the end of the orphan"
+                )
+            self.assertEqual(list(self.directory.rglob("temp-*")), [])
+        self.assertGreater(stopped, 0, "each child ended before it was stopped")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,137 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""What a start says of files that it cannot open, does not understand, or removes, and of
+addresses that others have."""
+
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+import unittest
+
+from harness import SERVER, ServerTest, free_port
+from harness.resp import Connection
+
+LOG = pathlib.Path("appendonlydir")
+INCREMENTAL = LOG / "appendonly.aof.1.incr.aof"
+
+
+class StartTest(ServerTest):
+    def setUp(self):
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-start-"))
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+
+    def start(self):
+        return self.start_server("--appendonly", "yes", directory=self.directory)
+
+    def make_log(self):
+        """One batch for each command; returns the file with them."""
+        server = self.start()
+        with server.connect() as connection:
+            for number in range(3):
+                connection.call("SET", f"key:{number}", "value")
+        server.crash()
+        return self.directory / INCREMENTAL
+
+    def refused(self, *options):
+        """What a server says that must not start."""
+        command = [SERVER, "--dir", self.directory, "--port", free_port(), *options]
+        done = subprocess.run(
+            [str(word) for word in command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=30,
+            check=False,
+        )
+        self.assertEqual(done.returncode, 1)
+        return done.stdout.decode()
+
+    def test_a_log_file_that_cannot_be_opened(self):
+        for daemonize in ("no", "yes"):
+            for path, reason in (
+                (self.directory / "no" / "such" / "log", "No such file or directory"),
+                (self.directory, "Is a directory"),
+            ):
+                with self.subTest(daemonize=daemonize, reason=reason):
+                    said = self.refused("--logfile", path, "--daemonize", daemonize)
+                    self.assertIn(f"Can't open the log file '{path}': {reason}", said)
+        self.assertFalse((self.directory / "no").exists(), "a directory was made for it")
+
+    def test_a_damaged_log_names_the_next_step(self):
+        path = self.make_log()
+        data = path.read_bytes()
+        path.write_bytes(data.replace(b"key:0", b"kex:0"))
+        said = self.refused("--appendonly", "yes")
+        self.assertRegex(said, rf"append log '.*{path.name}', offset \d+: damaged")
+        manifest = LOG / "appendonly.aof.manifest"
+        self.assertIn(f"--check-aof ./{manifest}", said)
+        self.assertRegex(said, "replica.*backup")
+        report = subprocess.run(
+            [SERVER, "--check-aof", self.directory / manifest], stdout=subprocess.PIPE, check=False
+        )
+        self.assertEqual(report.returncode, 1)
+        log = self.directory / "server.log"
+        said = self.refused("--appendonly", "yes", "--logfile", log)
+        self.assertIn(f"see its log: {log}", said)
+        self.assertIn("damaged", log.read_text())
+
+    def test_a_damaged_last_checksum_line_is_told(self):
+        path = self.make_log()
+        data = path.read_bytes()
+        mark = data.rindex(b"#") + 1
+        told = "no sound checksum line stands behind its last 1 commands"
+        for damaged in (data[: mark - 1], data[:mark] + b" " + data[mark + 1 :]):
+            path.write_bytes(damaged)
+            server = self.start()
+            server.expect_log(told)
+            self.assertTrue([line for line in server.log if f"{path.name}: {told}" in line])
+            with server.connect() as connection:
+                self.assertEqual(connection.call("DBSIZE"), 3)
+            server.crash()
+            again = self.start()
+            self.assertFalse([line for line in again.log if told in line], "it was sealed")
+            again.crash()
+
+    def test_removed_files_are_named(self):
+        self.make_log()
+        left = ["temp-123.rdb", "temp-rewriteaof-bg-123.aof", f"{LOG}/temp-appendonly.aof.manifest"]
+        for name in left:
+            (self.directory / name).write_bytes(b"part")
+        server = self.start()
+        for name in left:
+            self.assertFalse((self.directory / name).exists())
+            self.assertTrue(
+                [line for line in server.log if re.search(f"Removed '[^']*{name}'", line)], name
+            )
+
+    def test_only_a_start_is_aborted_where_it_cannot_listen(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            said = self.refused("--bind", "127.0.0.1", "--port", port)
+            self.assertIn(f"Failed listening on port {port} (TCP), aborting: Could not", said)
+            server = self.start_server()
+            server.expect_log("Failed listening on port")
+            with server.connect() as client:
+                client.call("CONFIG", "SET", "port", port)
+                server.wait_for_log(rf"Failed listening on port {port} \(TCP\): Could not")
+                self.assertEqual(client.call("PING"), b"PONG")
+
+    def test_the_socket_of_another_server_stays_its_own(self):
+        path = self.directory / "server.sock"
+        server = self.start_server("--unixsocket", path)
+        told = f"Failed opening Unix socket {path}: another server listens on it"
+        self.assertIn(told, self.refused("--bind", "127.0.0.1", "--unixsocket", path))
+        with Connection(unix_path=str(path)) as client:
+            self.assertEqual(client.call("PING"), b"PONG")
+        server.crash()
+        self.assertTrue(path.exists())
+        self.start_server("--unixsocket", path)
+        with Connection(unix_path=str(path)) as client:
+            self.assertEqual(client.call("PING"), b"PONG")
+
+
+if __name__ == "__main__":
+    unittest.main()

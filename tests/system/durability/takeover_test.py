@@ -1,0 +1,122 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Data directories of Redis + RedisBloom and Valkey + valkey-bloom, served as their owners did."""
+
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from harness import SERVER, ServerTest, free_port
+from harness.resp import encode
+from harness.vector_checks import VECTORS, VectorChecks
+
+SNAPSHOTS = ("dump.rdb", "dump-uncompressed.rdb", "dump-nochecksum.rdb")
+LOGS = tuple(
+    f"aof-preamble-{preamble}-{moment}"
+    for preamble in ("no", "yes")
+    for moment in ("live", "rewritten")
+)
+
+
+class TakeoverTest(VectorChecks, ServerTest):
+    def serve(self, *options):
+        """A server on `self.directory`."""
+        server = self.start_server("--dir", self.directory, *options)
+        connection = server.connect()
+        self.addCleanup(connection.close)
+        return server, connection
+
+    def begin(self):
+        """A new directory; the server on the one before still has its lock."""
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-takeover-"))
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+
+    def take_over_snapshot(self, vendor, snapshot):
+        self.begin()
+        shutil.copy(VECTORS / vendor / snapshot, self.directory / "dump.rdb")
+        _, connection = self.serve()
+        self.check_all(connection, vendor)
+
+    def take_over_log(self, vendor, log):
+        self.begin()
+        source = VECTORS / vendor / log / "appendonlydir"
+        shutil.copytree(source, self.directory / "appendonlydir", dirs_exist_ok=True)
+        # Twice: what the first start read, the second finds, with the log that was begun behind it.
+        for _ in range(2):
+            server, connection = self.serve("--appendonly", "yes")
+            changed = ("tiny", "scaled") if log.endswith("rewritten") else ()
+            self.check_all(connection, vendor, changed)
+            connection.call("SELECT", "0")
+            if changed:
+                self.assertEqual(connection.call("BF.EXISTS", "tiny", "item:50"), 1)
+                self.assertEqual(connection.call("BF.EXISTS", "scaled", "scaled:200"), 1)
+                self.assertEqual(connection.call("GET", "after"), b"rewrite")
+            connection.call("SET", "ours", "1")
+            self.assertFalse(server.stop())
+
+    def test_snapshots(self):
+        for vendor in ("redisbloom", "valkey-bloom"):
+            for snapshot in SNAPSHOTS:
+                with self.subTest(vendor=vendor, snapshot=snapshot):
+                    self.take_over_snapshot(vendor, snapshot)
+
+    def test_logs(self):
+        for vendor in ("redisbloom", "valkey-bloom"):
+            for log in LOGS:
+                with self.subTest(vendor=vendor, log=log):
+                    self.take_over_log(vendor, log)
+
+    def test_keys_of_other_types_are_skipped_when_asked(self):
+        for vendor in ("redisbloom", "valkey-bloom"):
+            with self.subTest(vendor=vendor):
+                self.begin()
+                shutil.copy(VECTORS / vendor / "mixed-types.rdb", self.directory / "dump.rdb")
+                server, connection = self.serve("--rdb-foreign-types", "skip")
+                server.expect_log("Skipped .* of type")
+                self.assertEqual(connection.call("GET", "s"), b"v")
+                self.assertEqual(connection.call("BF.EXISTS", "f", "a"), 1)
+                self.assertEqual(connection.call("BF.EXISTS", "g", "b"), 1)
+
+    def refuse(self, *options):
+        """What a server says that must not start on `self.directory`."""
+        done = subprocess.run(
+            [SERVER, "--port", str(free_port()), "--dir", self.directory, *options],
+            capture_output=True, text=True, timeout=60)  # fmt: skip
+        self.assertEqual(done.returncode, 1)
+        return done.stdout
+
+    def test_keys_of_other_types_are_refused_by_default(self):
+        for vendor in ("redisbloom", "valkey-bloom"):
+            with self.subTest(vendor=vendor):
+                self.begin()
+                snapshot = self.directory / "dump.rdb"
+                shutil.copy(VECTORS / vendor / "mixed-types.rdb", snapshot)
+                before = snapshot.read_bytes()
+                said = self.refuse("--appendonly", "no")
+                self.assertRegex(said, r"'dump.rdb': .*rdb-foreign-types")
+                self.assertEqual(snapshot.read_bytes(), before)
+
+    def test_commands_that_we_do_not_serve(self):
+        """Of a log that another server has written."""
+        commands = [("SELECT", "0"), ("SET", "s", "1"), ("ZADD", "z", "1", "member"),
+                    ("MULTI",), ("INCR", "s"), ("XADD", "x", "*", "a", "b"), ("EXEC",),
+                    ("BF.ADD", "f", "item")]  # fmt: skip
+        self.begin()
+        log = self.directory / "appendonly.aof"
+        log.write_bytes(b"".join(encode(*command) for command in commands))
+        before = log.read_bytes()
+        said = self.refuse("--appendonly", "yes")
+        self.assertRegex(said, "unknown command 'ZADD'.*rdb-foreign-types skip")
+        kept = self.directory / "appendonlydir" / "appendonly.aof"
+        self.assertEqual((log if log.exists() else kept).read_bytes(), before)
+        server, connection = self.serve("--appendonly", "yes", "--rdb-foreign-types", "skip")
+        server.wait_for_log("2 foreign skipped")
+        self.assertEqual(connection.call("GET", "s"), b"2")
+        self.assertEqual(connection.call("BF.EXISTS", "f", "item"), 1)
+        self.assertEqual(connection.call("DBSIZE"), 2)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+"""The building blocks of the system tests.
+
+Each folder of tests has a link to this package, so that a test file also runs by itself. The names
+that most tests need are exported here. The other building blocks are imported by module.
+
+| module | building block |
+| --- | --- |
+| settings, counts | what the environment says: programs, seed, how much of a test is run |
+| process, server_case | a server process, and the test case that owns servers |
+| waiting, ports | waiting for a condition, and free ports |
+| resp | a raw client that keeps the bytes of each reply |
+| tls, tls_files | servers and connections with certificates |
+| disks, network, cutting_proxy | disks that fill or lose power, networks and links that are cut |
+| write_load | writers that know what a server must hold |
+| command_stream, server_stream, reply_matching | random commands, to compare with redis-server |
+| replication, replication_peer, scripted_leader | replicas, real and played |
+| sentinel, sentinel_writers | a leader, its replicas and redis-sentinel, and their clients |
+| etcd, cluster, cluster_load, cluster_writers | clusters, and writers to them |
+| node, pages, web_tools | Node clients, the programs of docs/, programs that serve HTTP |
+| stories, vector_checks | what tests of users' stories and of other servers' files share |
+| debian_root | a bare Debian, to install into |
+| soak_load | the load of scripts/soak.sh |
+"""
+
+from harness.ports import free_port, free_port_with_bus
+from harness.process import Process, ignores_interrupts, process_state
+from harness.server_case import ServerTest
+from harness.settings import (
+    CLUSTER_TOOL,
+    ROOT,
+    SANITIZED,
+    SERVER,
+    SERVER_IS_REDIS,
+    SYSTEM_TESTS,
+    seed_from_environment,
+)
+from harness.waiting import wait_until, wait_until_loaded
+
+__all__ = [
+    "CLUSTER_TOOL",
+    "ROOT",
+    "SANITIZED",
+    "SERVER",
+    "SERVER_IS_REDIS",
+    "SYSTEM_TESTS",
+    "Process",
+    "ServerTest",
+    "free_port",
+    "free_port_with_bus",
+    "ignores_interrupts",
+    "process_state",
+    "seed_from_environment",
+    "wait_until",
+    "wait_until_loaded",
+]

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: MIT
+"""Starts clusters of several servers for the system tests: ours with etcd, Redis' own."""
+
+import json
+
+import redis
+from harness import ServerTest, free_port, wait_until
+from harness.etcd import EtcdTest
+
+SLOTS = 16384
+LOCAL = "127.0.0.1"
+NAME = "test"
+TOPOLOGY = f"bloomery/{NAME}/topology"
+
+
+def equal_ranges(parts):
+    """As redis-cli --cluster create cuts the slots."""
+    per_part = SLOTS / parts
+    ends = [round(per_part * (i + 1)) - 1 for i in range(parts - 1)] + [SLOTS - 1]
+    return list(zip([0] + [end + 1 for end in ends[:-1]], ends))
+
+
+class ClusterTest(EtcdTest, ServerTest):
+    """A test case that starts clusters."""
+
+    def start_node(self, etcd, index, *options, host=LOCAL, timeout_ms=2500, **more):
+        """A node that waits for its topology. `host`: where others reach it."""
+        more.setdefault("port", free_port())
+        server = self.start_server(
+            "--port", more["port"], "--bind", LOCAL, *([host] if host != LOCAL else []),
+            "--protected-mode", "no", *options,
+            "--cluster-enabled", "yes", "--cluster-name", NAME,
+            "--cluster-node-id", f"{index + 1:040x}", "--cluster-node-timeout", timeout_ms,
+            "--cluster-etcd", *etcd.endpoints, listen=False, **more,
+        )  # fmt: skip
+        server.node_id = f"{index + 1:040x}"
+        server.host = host
+        return server
+
+    def start_cluster(self, shards, replicas=0, *options, members=1, network=None, timeout_ms=2500):
+        """Server s leads shard s; behind the leaders come their replicas in turn. With a network
+        the last leader is on its node 0, all else outside."""
+        outside = network.outside if network else LOCAL
+        self.etcd = self.start_etcd(members, host=outside)
+        servers = []
+        for i in range(shards * (1 + replicas)):
+            more = {"host": outside}
+            if network and i == shards - 1:
+                more = {"host": network.addresses[0], "prefix": network.prefix(0)}
+            servers.append(
+                self.start_node(self.etcd, i, *options, timeout_ms=timeout_ms, **more)
+            )
+        self.put_topology(servers, shards)
+        for server in servers:
+            self.wait_for_state(server)
+        return servers
+
+    def put_topology(self, servers, shards):
+        ranges = equal_ranges(shards)
+        document = {
+            "format": 1,
+            "shards": {
+                f"s{s + 1}": {
+                    "epoch": 1,
+                    "leader": servers[s].node_id,
+                    "members": [server.node_id for server in servers[s::shards]],
+                    "insync": [servers[s].node_id],
+                    "slots": f"{ranges[s][0]}-{ranges[s][1]}",
+                }
+                for s in range(shards)
+            },
+            "nodes": {
+                server.node_id: {"ip": server.host, "port": server.port, "tls": 0, "host": ""}
+                for server in servers
+            },
+        }
+        self.etcd.control("put", TOPOLOGY, json.dumps(document))
+
+    def topology(self):
+        text = self.etcd.control("get", "--print-value-only", TOPOLOGY)
+        return json.loads(text)
+
+    def wait_for_state(self, server, state=b"ok"):
+        def is_there():
+            with server.connect() as connection:
+                told = connection.call("CLUSTER", "INFO")
+                # A replica that loads its leader's snapshot says LOADING.
+                return isinstance(told, bytes) and b"cluster_state:" + state in told
+
+        wait_until(is_there, 30, f"{server.port} is {state}")
+
+    def wait_for_replicas(self, servers, shards):
+        """Until each replica has its leader's data and may take over, and each server says so."""
+        def is_whole():
+            found = self.topology()["shards"]
+            return all(set(one["insync"]) == set(one["members"]) for one in found.values())
+
+        def is_seen_by(server):
+            with server.connect() as connection:
+                slots = connection.call("CLUSTER", "SLOTS")
+            # A server that was restarted says LOADING while it takes its leader's snapshot.
+            return isinstance(slots, list) and all(
+                len(row) == 2 + len(servers) // shards for row in slots
+            )
+
+        wait_until(is_whole, 30, "all members are in sync")
+        for server in servers:
+            wait_until(lambda asked=server: is_seen_by(asked), 10, f"{server.port} sees replicas")
+
+    def start_redis_cluster(self, nodes):
+        servers = [self.start_redis("--cluster-enabled", "yes") for _ in range(nodes)]
+        for server in servers:
+            server.expect_log(".*")
+        self.run_client(
+            ["redis-cli", "--cluster", "create", "--cluster-yes",
+             *(f"127.0.0.1:{server.port}" for server in servers)],
+            timeout_s=60,
+        )  # fmt: skip
+        for server in servers:
+            self.wait_for_state(server)
+        return servers
+
+    @staticmethod
+    def redis_py(server, **options):
+        return redis.RedisCluster(host="127.0.0.1", port=server.port, **options)

@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: MIT
+"""A cluster of three shards of two servers under writers of four kinds of client, and what their
+log of acknowledgements must show after each fault."""
+
+import re
+import selectors
+import threading
+import time
+from dataclasses import dataclass
+
+from harness import wait_until
+from harness.cluster import ClusterTest
+from harness.cluster_writers import TAGS, WriterProgram, node_program, program, read_command
+from harness.network import create_network
+from harness.node import MODULES
+from harness.resp import Connection, encode
+
+SHARDS = 3
+# Replicas acknowledge once a second: what is older than this was replicated.
+REPLICATED_S = 2.0
+# What a client may see while its shard has no leader; docs/cluster.md says what to do with it.
+CONNECTION_ERRORS = re.compile(
+    r"ConnectionError|TimeoutError|ConnectionResetError|ConnectionRefusedError|BrokenPipeError"
+    r"|OSError|EOFError|no reply in time|Command timed out|Connection is closed|ECONNRE|EPIPE"
+    r"|ETIMEDOUT|Socket closed unexpectedly|Socket timeout|Connection timeout|None of startup"
+    r"|Redis Cluster cannot be connected|Failed to refresh slots cache|The client is closed"
+    r"|Disconnects client"
+    r"|ClusterAllFailedError|Too many Cluster redirections.*(MOVED|Connection is closed|ECONN)"
+    r"|cannot pickle|commands-queue|TTL exhausted|Root nodes|None of the root nodes"
+    r"|All the root nodes are unavailable"
+)
+CLUSTER_DOWN = re.compile(r"CLUSTERDOWN|ClusterDownError|The cluster is down")
+
+
+@dataclass(frozen=True)
+class Reply:
+    port: int
+    number: int
+    sent: float
+    at: float
+    text: bytes  # the first line; empty when the connection was closed
+
+
+class Witness(threading.Thread):
+    """Sends writes of one shard to its servers, each by a connection of its own on which it waits
+    for the reply however long that takes: who acknowledges what, and when."""
+
+    PAUSE_S = 0.04
+    OPEN_MAX = 300
+
+    def __init__(self, lane, servers):
+        super().__init__(daemon=True)
+        self.lane = lane
+        self.servers = servers
+        self.replies = []
+        self.number = 0
+        self.is_ending = threading.Event()
+        self.selector = selectors.DefaultSelector()
+        self.waiting = {server.port: 0 for server in servers}
+        self.start()
+
+    def key(self, number):
+        return f"{TAGS[self.lane]}:witness:{id(self)}:{number}"
+
+    def run(self):
+        turn = time.monotonic()
+        while not self.is_ending.is_set():
+            for server in self.servers:
+                if self.waiting[server.port] < self.OPEN_MAX:
+                    self.send(server)
+            turn = max(turn + self.PAUSE_S, time.monotonic())
+            while True:
+                left = turn - time.monotonic()
+                for key, _ in self.selector.select(max(0, left)):
+                    self.receive(key)
+                if left <= 0:
+                    break
+        for key in list(self.selector.get_map().values()):
+            key.data[0].close()
+        self.selector.close()
+
+    def send(self, server):
+        self.number += 1
+        sent = time.monotonic()
+        try:
+            connection = Connection(server.port, host=server.host, timeout_s=0.2)
+            connection.socket.sendall(encode("SET", self.key(self.number), "v"))
+        except OSError:
+            return
+        self.waiting[server.port] += 1
+        self.selector.register(
+            connection.socket, selectors.EVENT_READ, (connection, server.port, self.number, sent)
+        )
+
+    def receive(self, key):
+        connection, port, number, sent = key.data
+        try:
+            text = connection.socket.recv(4096)
+        except OSError:
+            text = b""
+        self.replies.append(Reply(port, number, sent, time.monotonic(), text.split(b"\r\n")[0]))
+        self.selector.unregister(connection.socket)
+        connection.close()
+        self.waiting[port] -= 1
+
+    def acknowledged(self, server):
+        return [one for one in self.replies if one.port == server.port and one.text == b"+OK"]
+
+    def first_of(self, server, since=0.0):
+        return min((one.at for one in self.acknowledged(server) if one.sent > since), default=None)
+
+    def last_of(self, server):
+        return max((one.at for one in self.acknowledged(server)), default=None)
+
+    def stop(self):
+        self.is_ending.set()
+        self.join(10)
+
+
+class Pulse(threading.Thread):
+    """For how long this machine lets a process wait that wants to run."""
+
+    STEP_S = 0.01
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.stalls = []  # (when it ended, seconds)
+        self.start()
+
+    def run(self):
+        while True:
+            begin = time.monotonic()
+            time.sleep(self.STEP_S)
+            end = time.monotonic()
+            self.stalls.append((end, end - begin - self.STEP_S))
+
+    def worst_since(self, moment):
+        return max((stall for end, stall in self.stalls if end > moment), default=0.0)
+
+
+class ClusterLoadTest(ClusterTest):
+    """Starts cluster and writers; keeps what must not be lost."""
+
+    def start_load(self, *options, timeout_ms=2500):
+        self.timeout_s = timeout_ms / 1000
+        self.network = create_network(1)
+        self.addCleanup(self.network.close)
+        self.options = ["--repl-diskless-sync-delay", "0", *options]
+        self.servers = self.start_cluster(
+            SHARDS, 1, *self.options, members=3, network=self.network, timeout_ms=timeout_ms
+        )
+        for server in self.servers:
+            # That its leader, or etcd, is gone is what this is about.
+            server.expect_log(".*")
+        self.wait_for_replicas(self.servers, SHARDS)
+        self.pulse = Pulse()
+        self.unsafe = []  # (lane, from, to): what was acknowledged then may be lost
+        self.checked = {}
+        self.writers = []
+        addresses = [f"{server.host}:{server.port}" for server in self.servers]
+        for name in ("redis-py", "redis-cli"):
+            self.start_writer(name, program(name, name, addresses))
+        for name, folder in (("redis", "redis6"), ("ioredis", "ioredis6")):
+            modules = MODULES / f"node_modules_{folder}"
+            self.assertTrue(
+                (modules / ".installed").exists(),
+                f"{modules} is missing: run scripts/install_node_packages.sh",
+            )
+            self.start_writer(name, node_program(name, modules, name, addresses))
+        self.wait_for_writers(time.monotonic())
+
+    def start_writer(self, name, command):
+        for lane, tag in enumerate(TAGS):
+            with self.leader(lane).connect() as connection:
+                # So exact that a lost item is not taken for one that is there.
+                connection.call("BF.RESERVE", f"{tag}:{name}:f", "0.0000001", "100000")
+        writer = WriterProgram(name, command)
+        self.addCleanup(writer.stop)
+        self.writers.append(writer)
+        return writer
+
+    # --- who is who ---
+
+    def shard(self, lane):
+        return self.topology()["shards"][f"s{lane + 1}"]
+
+    def server(self, node_id):
+        return next(one for one in self.servers if one.node_id == node_id)
+
+    def leader(self, lane):
+        return self.server(self.shard(lane)["leader"])
+
+    def replica(self, lane):
+        shard = self.shard(lane)
+        return self.server(next(one for one in shard["members"] if one != shard["leader"]))
+
+    def restart(self, server):
+        """A process that was killed, with its data, if it keeps any."""
+        index = self.servers.index(server)
+        new = self.start_node(
+            self.etcd, index, *self.options, host=server.host, port=server.port,
+            timeout_ms=int(self.timeout_s * 1000), directory=server.directory,
+            prefix=self.prefix_of(server),
+        )  # fmt: skip
+        new.expect_log(".*")
+        self.servers[index] = new
+        return new
+
+    def prefix_of(self, server):
+        is_island = self.network.can_cut and server.host == self.network.addresses[0]
+        return self.network.prefix(0) if is_island else ()
+
+    # --- waiting ---
+
+    def wait_for_writers(self, since, lanes=range(SHARDS), timeout_s=30):
+        """Until each writer's write on each lane that was sent after the moment is acknowledged;
+        returns the seconds from the moment to each."""
+        def last():
+            return {(w.name, lane): w.last_sent(lane) for w in self.writers for lane in lanes}
+
+        wait_until(
+            lambda: min(last().values()) > since, timeout_s,
+            lambda: f"a write of each; late: {[k for k, v in last().items() if v <= since]}; "
+            f"{[(w.name, w.errors[-3:]) for w in self.writers]}",
+        )  # fmt: skip
+        return {
+            writer.name: max(writer.first_after(lane, since) - since for lane in lanes)
+            for writer in self.writers
+        }
+
+    def wait_until_whole(self):
+        """All members in sync, all writers writing."""
+        self.wait_for_replicas(self.servers, SHARDS)
+        for lane in range(SHARDS):
+            self.wait_for_state(self.leader(lane))
+        self.wait_for_writers(time.monotonic())
+
+    def watch(self, lane):
+        """A witness of the lane's shard: what it sees, and who leads and follows now."""
+        leader, replica = self.leader(lane), self.replica(lane)
+        witness = Witness(lane, [leader, replica])
+        self.addCleanup(witness.stop)
+        begin = time.monotonic()
+        wait_until(lambda: witness.first_of(leader, begin), what="the leader acknowledges")
+        return witness, leader, replica
+
+    def wait_for_takeover(self, witness, new, since):
+        """Seconds from the moment to the new leader's first acknowledgement."""
+        wait_until(lambda: witness.first_of(new), 30, f"{new.port} takes over")
+        taken = witness.first_of(new)
+        self.unsafe.append((witness.lane, since - REPLICATED_S, taken))
+        return taken - since
+
+    # --- what must hold ---
+
+    def check_order(self, witness, old, new):
+        """The old leader acknowledged nothing after the new one's first acknowledgement."""
+        first = witness.first_of(new)
+        late = [one for one in witness.acknowledged(old) if one.at > first]
+        self.assertEqual(late, [], f"the new leader acknowledged first at {first}")
+
+    def check_present(self):
+        """All that was acknowledged, but for what no replica had got when its leader died."""
+        total = 0
+        for lane in range(SHARDS):
+            with self.leader(lane).connect() as connection:
+                for writer in self.writers:
+                    known = self.checked.setdefault((writer.name, lane), 0)
+                    acks = [ack for ack in list(writer.acknowledged) if ack.lane == lane]
+                    self.checked[writer.name, lane] = len(acks)
+                    self.check_items(connection, writer, self.safe(acks[known:]))
+                    total += len(acks) - known
+        return total
+
+    def safe(self, acks):
+        def is_unsafe(ack):
+            return any(
+                lane == ack.lane and begin <= ack.at < end for lane, begin, end in self.unsafe
+            )
+
+        return [ack for ack in acks if not is_unsafe(ack)]
+
+    def check_items(self, connection, writer, acks):
+        missing = []
+        for begin in range(0, len(acks), 500):
+            some = acks[begin : begin + 500]
+            reads = [read_command(writer.name, ack.lane, ack.number) for ack in some]
+            replies = connection.pipeline([words for words, _ in reads])
+            missing += [
+                ack for ack, (_, wanted), (got, _) in zip(some, reads, replies) if got != wanted
+            ]
+        self.assertEqual(missing, [], f"{writer.name} lost {len(missing)} of {len(acks)}")
+
+    def check_all(self):
+        self.checked.clear()
+        print(f"{self.check_present()} acknowledged writes were looked up", flush=True)
+
+    def check_errors(self, since, lanes, *, may_be_down=False):
+        """Of the lanes' shards clients saw lost connections only, of others nothing at all. But
+        ioredis, which does not know of BF.ADD's key, asks any node, so any shard's write may go to
+        a node that is away."""
+        found = [
+            (writer.name, lane, when, text)
+            for writer in self.writers
+            for lane, when, text in list(writer.errors)
+            if when > since
+        ]
+        wrong = [
+            one for one in found
+            if not ((one[1] in lanes or lanes and one[0] == "ioredis") and (
+                CONNECTION_ERRORS.search(one[3]) or may_be_down and CLUSTER_DOWN.search(one[3])
+            ))
+        ]  # fmt: skip
+        self.assertEqual(
+            wrong, [], f"{len(wrong)} of {len(found)} errors since {since}; {self.told()}"
+        )
+
+    def told(self):
+        """What the servers have logged of their parts."""
+        return {
+            server.port: [line for line in server.log if "Cluster:" in line][-8:]
+            for server in self.servers
+        }

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: MIT
+"""The programs on the pages of docs/: finds them and runs them."""
+
+import pathlib
+import re
+import subprocess
+
+from harness.node import MODULES
+from harness.settings import ROOT
+
+PORT = "7000"  # of the texts
+# How a block of a language is run; {} is its file.
+PROGRAMS = {
+    "sh": ["sh", "-e", "{}.sh"],
+    "python": ["/usr/bin/python3", "{}.py"],
+    "javascript": ["node", "{}.mjs"],
+    "ruby": ["ruby", "{}.rb"],
+    "php": ["php", "{}.php"],
+}
+
+
+def blocks_of(path):
+    """Pairs of language and text of a page's blocks."""
+    text = (ROOT / path).read_text(encoding="utf-8")
+    return re.findall(r"^```(\w*)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def run_program(folder, language, text, name="example"):
+    """What the program printed. It ends with 0, or it is an AssertionError."""
+    command = [word.format(folder / name) for word in PROGRAMS[language]]
+    pathlib.Path(command[-1]).write_text(text, encoding="utf-8")
+    if language == "javascript":
+        library = "ioredis5" if "ioredis" in text else "redis5"  # as the page installs
+        modules = folder / "node_modules"
+        modules.unlink(missing_ok=True)
+        modules.symlink_to(MODULES / f"node_modules_{library}" / "node_modules")
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, cwd=folder, check=False
+    )
+    if done.returncode != 0:
+        raise AssertionError(f"{text}\n{done.stdout}\n{done.stderr}")
+    return done.stdout

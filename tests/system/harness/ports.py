@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: MIT
+"""The only allocator of ports: two tests that run at the same time never get the same one."""
+
+import collections
+import contextlib
+import random
+import socket
+
+CLAIMS_MAX = 200  # each is a descriptor
+_claims = collections.deque()
+
+
+def _claim(port):
+    """Whether nobody uses the port, nor has been given it by free_port(): neither this process nor
+    another that still runs. A name in the abstract namespace of Unix sockets goes with its owner.
+    """
+    claim = socket.socket(socket.AF_UNIX)
+    with contextlib.suppress(OSError):
+        claim.bind(f"\0bloomery-test-port-{port}")
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+            if len(_claims) == CLAIMS_MAX:
+                _claims.popleft().close()
+            _claims.append(claim)
+            return True
+    claim.close()
+    return False
+
+
+def free_port(offsets=(0,)):
+    """A port such that nobody listens on it, with each of the offsets added. None of those that
+    Linux gives to outgoing connections (32768 and up): these come and go all the time, also while
+    a server that holds the port restarts."""
+    while True:
+        port = random.SystemRandom().randrange(10_000, 32_000 - max(offsets))
+        if all(_claim(port + offset) for offset in offsets):
+            return port
+
+
+def free_port_with_bus():
+    """A port as free_port() gives, and the one where a redis-server in a cluster listens too."""
+    return free_port((0, 10_000))

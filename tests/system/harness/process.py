@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: MIT
+"""A server process: its start, its log, its signals, and the checks when it ends.
+
+The server runs in a temporary directory on a free port of 127.0.0.1. When it is stopped (SIGTERM)
+it must exit with 0. Its log must hold no warning (level mark `#`) and no sanitizer report that the
+test did not announce with expect_log().
+"""
+
+import contextlib
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+
+from harness.ports import free_port
+from harness.resp import Connection
+from harness.waiting import wait_until
+
+START_TIMEOUT_S = 60
+STOP_TIMEOUT_S = 60
+
+# A line is `PID:role date time level text`; only `#` is a warning or worse.
+WARNING_LINE = re.compile(r"^\d+:[A-Z] \d+ \w+ \d+ [\d:.]+ # (.*)$")
+SANITIZER_LINE = re.compile(r"ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:")
+# Said by a healthy start on a machine whose settings are not ours to change, or by every Redis
+# when it starts or ends.
+HARMLESS_WARNINGS = [
+    r"overcommit_memory",
+    r"TCP backlog setting",
+    r"Transparent Huge Pages",
+    r"open files",
+    # A test may end while a rewrite that the server began by itself goes on.
+    r"There is a child saving. Killing it!",
+]
+REDIS_WARNINGS = [
+    r"oO0OoO0OoO0Oo Redis is starting",
+    r"Redis version=",
+    r"Configuration loaded",
+    r"User requested shutdown",
+    r"is now ready to exit",
+    r"Warning: no config file",
+    r"Server initialized",
+    r"You requested maxclients|Unable to set the max number|Current maximum open files",
+]
+
+
+class Process:
+    """A server that runs until stop(). `log` grows while it lives; thread-safe to read."""
+
+    def __init__(
+        self,
+        program,
+        options=(),
+        *,
+        port=None,
+        listen=True,
+        prefix=(),
+        directory=None,
+        setup=None,
+        config_file=None,
+    ):
+        """`directory` is kept at the end, a temporary one is not. `setup` runs in the new process
+        before the program does. A `config_file` is read before the options."""
+        self.keeps_directory = directory is not None
+        self.directory = str(directory or tempfile.mkdtemp(prefix="bloomery-test-"))
+        self.host = "127.0.0.1"
+        self.port = port or free_port()
+        self.log = []
+        self.expected_exit = 0
+        self.announced = list(HARMLESS_WARNINGS)
+        if pathlib.Path(program).name.startswith("redis"):
+            self.announced += REDIS_WARNINGS
+        command = [*prefix, str(program)]
+        command += [str(config_file)] if config_file else []
+        command += ["--dir", self.directory]
+        if listen:
+            command += ["--port", str(self.port), "--bind", "127.0.0.1"]
+        command += [str(option) for option in options]
+        self.command = command
+        self.process = subprocess.Popen(
+            command,
+            cwd=self.directory,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            preexec_fn=setup,
+        )
+        self._ready = threading.Event()
+        self._reader = threading.Thread(target=self._read_log, daemon=True)
+        self._reader.start()
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def _read_log(self):
+        for line in self.process.stdout:
+            self.log.append(line.rstrip("\n"))
+            if "Ready to accept connections" in line:
+                self._ready.set()
+        # The end of the output wakes a waiter too: the server died.
+        self._ready.set()
+
+    def wait_until_ready(self):
+        self._ready.wait(START_TIMEOUT_S)
+        if not any("Ready to accept connections" in line for line in self.log):
+            self.kill()
+            self.wait_for_exit()
+            self._remove_directory()
+            raise AssertionError(
+                f"{self.command} did not get ready; its output:\n" + "\n".join(self.log)
+            )
+
+    def wait_for_exit(self, timeout_s=STOP_TIMEOUT_S):
+        code = self.process.wait(timeout_s)
+        self._reader.join(timeout_s)
+        self.process.stdout.close()
+        return code
+
+    def wait_for_log(self, pattern, timeout_s=10):
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            if any(re.search(pattern, line) for line in self.log):
+                return
+            time.sleep(0.02)
+        raise AssertionError(f"no log line matches {pattern!r}:\n" + "\n".join(self.log))
+
+    def expect_log(self, pattern):
+        """Announces a warning that this test provokes."""
+        self.announced.append(pattern)
+
+    def children(self):
+        """The processes that it has forked; any of its threads may have."""
+        found = []
+        for task in pathlib.Path(f"/proc/{self.pid}/task").iterdir():
+            with contextlib.suppress(OSError):  # a thread that has ended
+                found += [int(child) for child in (task / "children").read_text("ascii").split()]
+        return found
+
+    def suspend_children(self):
+        """SIGSTOP to each child that saves and has not ended; returns those that stand still.
+
+        A child stopped in its first instants would outlive the server: it has not yet bound its
+        life to the server's. It ignores SIGINT right after it has.
+        """
+        stopped = []
+        for child in self.children():
+            wait_until(
+                lambda pid=child: process_state(pid) in "ZX" or ignores_interrupts(pid),
+                what=f"child {child} is bound to the life of its parent",
+            )
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child, signal.SIGSTOP)
+            wait_until(lambda pid=child: process_state(pid) in "TZX", what=f"{child} is stopped")
+            stopped += [child] if process_state(child) == "T" else []
+        return stopped
+
+    def _remove_directory(self):
+        if not self.keeps_directory:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+    def suspend(self):
+        """SIGSTOP; returns when no thread of it runs, which may take until each was scheduled."""
+        self.process.send_signal(signal.SIGSTOP)
+        wait_until(self._is_stopped, what="all threads are stopped")
+
+    def _is_stopped(self):
+        stats = pathlib.Path(f"/proc/{self.pid}/task").glob("*/stat")
+        with contextlib.suppress(OSError):  # a thread has just ended
+            return all(stat.read_text().rpartition(")")[2].split()[0] == "T" for stat in stats)
+        return False
+
+    def resume(self):
+        """Lets a suspended process go on; one that has ended is left alone."""
+        self.process.send_signal(signal.SIGCONT)
+
+    def crash(self):
+        """SIGKILL, as part of a test: stop() then finds nothing wrong with it."""
+        self.expected_exit = -signal.SIGKILL
+        self.process.kill()
+        return self.wait_for_exit()
+
+    def kill(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+
+    def stop(self):
+        """SIGTERM; returns what was wrong with the end or the log, an empty list if nothing."""
+        problems = []
+        try:
+            if self.process.poll() is None:
+                self.process.send_signal(signal.SIGTERM)
+            code = self.wait_for_exit()
+            if code != self.expected_exit:
+                problems.append(f"exit code {code} instead of {self.expected_exit} at the end")
+        except subprocess.TimeoutExpired:
+            self.kill()
+            problems.append(f"still running {STOP_TIMEOUT_S} s after SIGTERM")
+        problems += self.unexpected_lines()
+        if problems:
+            problems += ["last log lines:"] + self.log[-30:]
+        self._remove_directory()
+        return problems
+
+    def unexpected_lines(self):
+        found = []
+        for line in self.log:
+            if SANITIZER_LINE.search(line):
+                found.append("sanitizer report: " + line)
+            match = WARNING_LINE.match(line)
+            if match and not any(re.search(known, line) for known in self.announced):
+                found.append("unannounced warning: " + line)
+        return found
+
+    def connect(self, **options):
+        return Connection(self.port, host=self.host, **options)
+
+    def resident_bytes(self):
+        with open(f"/proc/{self.pid}/statm", encoding="ascii") as statm:
+            return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def process_state(pid):
+    """As ps(1) tells it: T is stopped, Z a zombie, and X here also one that is gone."""
+    try:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return "X"
+    return stat.rpartition(")")[2].split()[0]
+
+
+def ignores_interrupts(pid):
+    try:
+        status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return False
+    ignored = int(re.search(r"^SigIgn:\s*(\w+)$", status, re.MULTILINE)[1], 16)
+    return bool(ignored >> (signal.SIGINT - 1) & 1)

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: MIT
+"""A leader that says what a test tells it to: snapshots from files, streams, lies."""
+
+import contextlib
+import socket
+import threading
+
+from harness.resp import encode
+
+REPLICATION_ID = "a" * 40
+
+
+def read_command(stream):
+    """One command of a replica, as a list of bytes; None at the end."""
+    while True:
+        line = stream.readline()
+        if not line:
+            return None
+        line = line.rstrip(b"\r\n")
+        if not line:
+            continue
+        if not line.startswith(b"*"):
+            return line.split()
+        words = []
+        for _ in range(int(line[1:])):
+            size = int(stream.readline()[1:])
+            words.append(stream.read(size + 2)[:-2])
+        return words
+
+
+class ScriptedLeader:
+    """Answers the handshake, then sends what `script(link)` says for each connection.
+
+    A link has send(), the question `asked` of its PSYNC, and `acks`, the offsets that came.
+    """
+
+    def __init__(self, script):
+        self.script = script
+        self.links = []
+        self.problems = []
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self):
+        self._listener.close()
+        for link in list(self.links):
+            link.close()
+
+    def _accept(self):
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError:
+                return
+            link = Link(connection)
+            self.links.append(link)
+            threading.Thread(target=self._serve, args=(link,), daemon=True).start()
+
+    def _serve(self, link):
+        try:
+            if link.shake_hands():
+                self.script(link)
+                link.read_acks()
+        except (OSError, ValueError):
+            pass
+        except Exception as problem:  # noqa: BLE001: told by the test, which runs elsewhere
+            self.problems.append(problem)
+        finally:
+            link.close()
+
+
+class Link:
+    def __init__(self, connection):
+        self.connection = connection
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.stream = connection.makefile("rb")
+        self.said = []
+        self.asked = None
+        self.acks = []
+
+    def shake_hands(self):
+        while (command := read_command(self.stream)) is not None:
+            self.said.append(command)
+            name = command[0].upper()
+            if name in (b"PSYNC", b"SYNC"):
+                self.asked = command
+                return True
+            self.send(b"+PONG\r\n" if name == b"PING" else b"+OK\r\n")
+        return False
+
+    def read_acks(self):
+        while (command := read_command(self.stream)) is not None:
+            if command[:2] == [b"REPLCONF", b"ACK"]:
+                self.acks.append(int(command[2]))
+
+    def send(self, data):
+        self.connection.sendall(data)
+
+    def send_commands(self, *commands):
+        self.send(b"".join(encode(*command) for command in commands))
+
+    def full_resync(self, snapshot, offset=0, mark=None, replication_id=REPLICATION_ID):
+        """The answer to PSYNC and the snapshot, by its size or with an end mark."""
+        self.send(b"+FULLRESYNC %b %d\r\n" % (replication_id.encode(), offset))
+        self.send_snapshot(snapshot, mark)
+
+    def send_snapshot(self, snapshot, mark=None):
+        if mark is None:
+            self.send(b"$%d\r\n" % len(snapshot) + snapshot)
+        else:
+            self.send(b"$EOF:" + mark + b"\r\n" + snapshot + mark)
+
+    def close(self):
+        with contextlib.suppress(OSError):
+            self.connection.shutdown(socket.SHUT_RDWR)
+        with contextlib.suppress(OSError):
+            self.connection.close()

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: MIT
+"""A leader, two replicas and a redis-sentinel beside each of them, for tests of failover.
+
+Each server has a configuration file of its own, which Sentinel has it rewrite: what a server is
+after a restart is what that file says.
+"""
+
+import contextlib
+import pathlib
+import shutil
+import time
+
+from harness import ROOT, SERVER, Process, free_port, wait_until
+from harness.network import create_network
+from harness.resp import Connection, ErrorReply
+
+NODES = 3
+NAME = "bloom"
+QUORUM = 2
+CONNECT_TIMEOUT_S = 2
+HEALTHY_TIMEOUT_S = 60
+
+PASSWORD = "change-me"
+# Not for three servers on one machine in a hurry, but for the test.
+SERVER_EXTRA = {"save": '""', "enable-debug-command": "yes", "repl-diskless-sync-delay": "0"}
+
+
+def sample(name, changes):
+    """A sample of conf/, with other values for some directives; None takes a line out."""
+    lines = []
+    changes = dict(changes)
+    used = set()
+    for line in (ROOT / "conf" / name).read_text().splitlines():
+        word = line.split(" ", 1)[0]
+        key = next((key for key in changes if line.startswith(key + " ")), None)
+        if key is not None:
+            used.add(key)
+            if changes[key] is not None:
+                lines.append(f"{key} {changes[key]}")
+        elif word and word != "#":
+            lines.append(line)
+    lines += [f"{key} {value}" for key, value in changes.items() if key not in used and value]
+    return "".join(line + "\n" for line in lines)
+
+
+def parse_info(text):
+    pairs = (line.split(":", 1) for line in text.decode().splitlines() if ":" in line)
+    return dict(pairs)
+
+
+def quietly(ask, *arguments):
+    """The answer; None if a node does not give it now."""
+    with contextlib.suppress(OSError, EOFError):
+        return ask(*arguments)
+    return None
+
+
+class Node:
+    """One server and its sentinel: their addresses, files and processes."""
+
+    def __init__(self, cluster, index):
+        self.index = index
+        self.address = cluster.network.addresses[index]
+        self.port, self.sentinel_port = free_port(), free_port()
+        self.prefix = cluster.network.prefix(index)
+        self.directory = cluster.directory / f"node{index}"
+        self.sentinel_directory = cluster.directory / f"sentinel{index}"
+        for directory in (self.directory, self.sentinel_directory):
+            directory.mkdir()
+        self.config_file = self.directory / "server.conf"
+        self.sentinel_file = self.sentinel_directory / "sentinel.conf"
+        self.process = self.sentinel = None
+
+    def start(self):
+        self.process = Process(
+            SERVER,
+            listen=False,
+            prefix=self.prefix,
+            directory=self.directory,
+            config_file=self.config_file,
+        )
+        # What a failover does to a server is no surprise to this test.
+        self.process.expect_log(".*")
+        self.process.wait_until_ready()
+
+    def start_sentinel(self):
+        self.sentinel = Process(
+            shutil.which("redis-sentinel"),
+            listen=False,
+            prefix=self.prefix,
+            directory=self.sentinel_directory,
+            config_file=self.sentinel_file,
+        )
+        self.sentinel.expect_log(".*")
+
+    def connect(self):
+        connection = Connection(self.port, host=self.address, timeout_s=CONNECT_TIMEOUT_S)
+        connection.call("AUTH", PASSWORD)
+        return connection
+
+    def call(self, *command):
+        with self.connect() as connection:
+            return connection.call(*command)
+
+    def write_files(self, leader, changes, sentinel_changes):
+        follows = None if self is leader else f"{leader.address} {leader.port}"
+        changes = {
+            "bind": self.address, "port": self.port, "replicaof": follows,
+            **SERVER_EXTRA, **changes,
+        }  # fmt: skip
+        self.config_file.write_text(sample("replica.conf", changes))
+        changes = {
+            "bind": self.address,
+            "port": self.sentinel_port,
+            f"sentinel monitor {NAME}": f"{leader.address} {leader.port} {QUORUM}",
+            **sentinel_changes,
+        }
+        self.sentinel_file.write_text(sample("sentinel.conf", changes))
+
+    def ask_sentinel(self, *command):
+        with Connection(
+            self.sentinel_port, host=self.address, timeout_s=CONNECT_TIMEOUT_S
+        ) as connection:
+            return connection.call("SENTINEL", *command)
+
+    def info(self):
+        return parse_info(self.call("INFO", "replication"))
+
+
+class Cluster:
+    def __init__(self, directory, changes=(), sentinel_changes=()):
+        """`changes` are directives of the servers with their values, and of the sentinels."""
+        self.directory = pathlib.Path(directory)
+        self.network = create_network(NODES)
+        self.nodes = [Node(self, index) for index in range(NODES)]
+        for node in self.nodes:
+            node.write_files(self.nodes[0], dict(changes), dict(sentinel_changes))
+
+    def start(self):
+        for node in self.nodes:
+            node.start()
+        for node in self.nodes:
+            node.start_sentinel()
+
+    def stop(self):
+        """What was wrong with the ends, as Process.stop()."""
+        problems = []
+        for node in self.nodes:
+            for process in (node.sentinel, node.process):
+                if process is not None:
+                    process.resume()
+                    problems += process.stop()
+        self.network.close()
+        return problems
+
+    def sentinel_addresses(self):
+        return [(node.address, node.sentinel_port) for node in self.nodes]
+
+    def leader_known_to(self, node):
+        """The node that this node's sentinel calls the leader; None if it names none."""
+        reply = node.ask_sentinel("GET-MASTER-ADDR-BY-NAME", NAME)
+        if not isinstance(reply, list):
+            return None
+        address = (reply[0].decode(), int(reply[1]))
+        return next(one for one in self.nodes if (one.address, one.port) == address)
+
+    def problem(self):
+        """What keeps the cluster from being whole, in words; None if nothing does."""
+        leaders = {self.leader_known_to(node) for node in self.nodes}
+        if len(leaders) != 1 or None in leaders:
+            return f"the sentinels name {len(leaders)} leaders"
+        leader = leaders.pop()
+        info = leader.info()
+        if info["role"] != "master":
+            return "the leader calls itself a replica"
+        online = [key for key in info if key.startswith("slave") and "state=online" in info[key]]
+        if len(online) != NODES - 1:
+            return f"{len(online)} replicas are online"
+        for node in self.nodes:
+            if node is not leader:
+                own = node.info()
+                upstream = (own.get("master_host"), own.get("master_port"))
+                if own["role"] != "slave" or own["master_link_status"] != "up":
+                    return f"node {node.index} is {own['role']}, {own.get('master_link_status')}"
+                if upstream != (leader.address, str(leader.port)):
+                    return f"node {node.index} follows {upstream}"
+            if trouble := self.sentinels_trouble(node):
+                return trouble
+        return None
+
+    def sentinels_trouble(self, node):
+        for what in ("REPLICAS", "SENTINELS"):
+            peers = node.ask_sentinel(what, NAME)
+            if isinstance(peers, ErrorReply) or len(peers) != NODES - 1:
+                return f"sentinel {node.index} knows not all {what}"
+            for peer in peers:
+                flags = dict(zip(peer[::2], peer[1::2]))[b"flags"]
+                if b"down" in flags or b"disconnected" in flags:
+                    return f"sentinel {node.index} calls one of {what} {flags.decode()}"
+        return None
+
+    def wait_until_whole(self, timeout_s=HEALTHY_TIMEOUT_S):
+        """Until all sentinels agree and all replicas follow; returns the leader."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            try:
+                trouble = self.problem()
+            except (OSError, EOFError) as error:
+                trouble = str(error)
+            if trouble is None:
+                return self.leader_known_to(self.nodes[0])
+            if time.monotonic() > deadline:
+                raise AssertionError(f"after {timeout_s} s: {trouble}")
+            time.sleep(0.1)
+
+    def wait_until_equal(self, leader):
+        """Until every node holds the leader's data; REQUIRES: nobody writes."""
+
+        def digests():
+            return {node.call("DEBUG", "DIGEST").decode() for node in self.nodes}
+
+        wait_until(lambda: len(quietly(digests) or ()) == 1, 30, "equality of the three data sets")
+        return leader.call("DBSIZE")

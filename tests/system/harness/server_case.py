@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""ServerTest: the test case that starts servers, and stops and checks each when the test ends."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import unittest
+
+from harness.ports import free_port_with_bus
+from harness.process import Process
+from harness.settings import SERVER
+
+
+class ServerTest(unittest.TestCase):
+    """A test case that owns servers; each is stopped and checked when the test ends."""
+
+    maxDiff = 4000
+
+    def skipTest(self, reason):
+        """Told in a line that scripts/count_tests.py looks for: a skipped test has not passed."""
+        print(f"\nSKIPPED {self.id()}: {reason}", flush=True)
+        super().skipTest(reason)
+
+    def start_server(self, *options, prefix=(), listen=True, **more):
+        """Starts the program under test and waits until it is ready."""
+        return self._start(SERVER, self._defaults(options), prefix, listen, more)
+
+    def start_redis(self, *options):
+        """Starts Debian's redis-server, the oracle."""
+        program = shutil.which("redis-server")
+        self.assertIsNotNone(program, "redis-server is missing: run scripts/install_deps.sh test")
+        more = {"port": free_port_with_bus()} if "--cluster-enabled" in options else {}
+        return self._start(program, [*options, "--save", "", "--appendonly", "no"], (), True, more)
+
+    def _defaults(self, options):
+        # Nothing of these tests is about persistence: keep the disk out of them.
+        return ["--appendonly", "no", "--save", "", *options]
+
+    def _start(self, program, options, prefix, listen, more):
+        if not pathlib.Path(program).exists():
+            self.fail(f"{program} is missing: build it first (scripts/run.sh)")
+        server = Process(program, options, prefix=prefix, listen=listen, **more)
+        server.wait_until_ready()
+        self.addCleanup(self._stop, server)
+        return server
+
+    def _stop(self, server):
+        problems = server.stop()
+        self.assertFalse(problems, "\n".join(map(str, problems)))
+
+    def run_client(self, command, *, timeout_s=300, environment=None, stdin=None):
+        """Runs a client program; its exit code must be 0. Returns its output."""
+        done = subprocess.run(
+            [str(word) for word in command],
+            timeout=timeout_s,
+            input=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **(environment or {})},
+            check=False,
+        )
+        output = done.stdout.decode(errors="replace")
+        self.assertEqual(done.returncode, 0, f"{command} said:\n{output}")
+        return output

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: MIT
+"""What a run of the tests is told by its environment.
+
+  BLOOMERY_SERVER        the program under test (default build/release/bloomery-server)
+  BLOOMERY_CLUSTER_TOOL  bloomery-cluster of the same build
+  BLOOMERY_SANITIZED     set when the program is sanitized
+  BLOOMERY_SEED          seed of the random tests, to replay a run
+  BLOOMERY_TEST_LIMIT_S  seconds until ctest ends the test. Shortly before, it prints its stacks.
+  BLOOMERY_NODE_MODULES  the folder of the Node packages (default build)
+"""
+
+import faulthandler
+import os
+import pathlib
+import random
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+SYSTEM_TESTS = ROOT / "tests" / "system"
+SERVER = pathlib.Path(
+    os.environ.get("BLOOMERY_SERVER", ROOT / "build" / "release" / "bloomery-server")
+).absolute()
+CLUSTER_TOOL = pathlib.Path(
+    os.environ.get("BLOOMERY_CLUSTER_TOOL", SERVER.parent / "bloomery-cluster")
+).absolute()
+# The same tests may run against a Redis, to tell a wrong test from a wrong server.
+SERVER_IS_REDIS = SERVER.name.startswith("redis")
+# A sanitizer's quarantine and shadow count as the server's memory, and it is many times slower.
+SANITIZED = "BLOOMERY_SANITIZED" in os.environ
+if limit_s := os.environ.get("BLOOMERY_TEST_LIMIT_S"):
+    faulthandler.dump_traceback_later(int(limit_s) - 10)
+
+
+def seed_from_environment():
+    """The seed of this run; printed, so that a failure can be replayed."""
+    seed = int(os.environ.get("BLOOMERY_SEED", random.randrange(1 << 32)))
+    print(f"BLOOMERY_SEED={seed}", flush=True)
+    return seed
+
+
+def module_command(name):
+    """The words that run a module of this package as a program."""
+    return ["env", f"PYTHONPATH={SYSTEM_TESTS}", sys.executable, "-m", f"harness.{name}"]

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""What the users' stories (story_*_test.py) have in common: their size, and what a rate allows.
+
+They run small by default, some seconds each. As large as the users have it, some minutes each:
+  BLOOMERY_STORY_SCALE=1 BLOOMERY_SERVER=build/release/bloomery-server \\
+    /usr/bin/python3 tests/system/data/story_feed_test.py
+"""
+
+import math
+import os
+import random
+
+import redis
+from harness import ServerTest, seed_from_environment
+
+SCALE = float(os.environ.get("BLOOMERY_STORY_SCALE", "0.02"))
+# Commands that a client of theirs sends at once.
+PIPELINE = 350
+
+
+def scaled(full, least):
+    """A count of the full story at today's scale."""
+    return max(least, int(full * SCALE))
+
+
+def allowed(count, rate):
+    """How many of `count` may be wrong at this rate; four deviations are chance."""
+    return count * rate + 4 * math.sqrt(count * rate) + 3
+
+
+class StoryTest(ServerTest):
+    """One story: a server, python3-redis, and a seed that is printed."""
+
+    OPTIONS = ()
+
+    @classmethod
+    def setUpClass(cls):
+        cls.random = random.Random(seed_from_environment())
+
+    def setUp(self):
+        self.server = self.start_server(*self.OPTIONS)
+        self.client = self.new_client()
+
+    def new_client(self):
+        client = redis.Redis(host="127.0.0.1", port=self.server.port)
+        self.addCleanup(client.close)
+        return client
+
+    def send(self, commands):
+        """The replies, by pipelines of PIPELINE."""
+        replies = []
+        for start in range(0, len(commands), PIPELINE):
+            with self.client.pipeline(transaction=False) as pipeline:
+                for command in commands[start : start + PIPELINE]:
+                    pipeline.execute_command(*command)
+                replies += pipeline.execute()
+        return replies

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: MIT
+"""Programs that serve HTTP beside a server: exporters, browsers of keys, Prometheus."""
+
+import contextlib
+import re
+import shutil
+import subprocess
+import urllib.error
+import urllib.request
+
+from harness.ports import free_port
+from harness.server_case import ServerTest
+from harness.waiting import wait_until
+
+# What it asks of any Redis and may get an error for.
+EXPORTER_ERROR = re.compile(r"level=error msg=\"(.*)\"")
+# It knows the types of Redis itself only.
+UNKNOWN_TYPE = "unknown type: MBbloom-- for key: f"
+
+
+class ToolsTest(ServerTest):
+    def start_tool(self, command, url):
+        """A program that serves HTTP; ended when the test is."""
+        process = subprocess.Popen(
+            [str(word) for word in command],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+        def stop():
+            process.terminate()
+            process.wait(10)
+            process.stdout.close()
+
+        self.addCleanup(stop)
+
+        def answers():
+            with contextlib.suppress(urllib.error.URLError, ConnectionError):
+                with urllib.request.urlopen(url, timeout=10):
+                    return True
+            self.assertIsNone(process.poll(), "ended by itself")
+            return False
+
+        wait_until(answers, timeout_s=60, what=f"{command[0]} on {url}")
+        return process
+
+    def fill(self, server):
+        with server.connect() as client:
+            client.call("SET", "a", "1")
+            client.call("SET", "tree:b", "two", "EX", 1000)
+            client.call("BF.ADD", "f", "item")
+
+    def metrics_of(self, server, *options):
+        """Runs the exporter; returns the metrics as a dictionary, and its errors."""
+        program = shutil.which("prometheus-redis-exporter")
+        self.assertIsNotNone(program, "run scripts/install_deps.sh test")
+        port = free_port()
+        address = f"127.0.0.1:{port}"
+        process = self.start_tool(
+            [program, "-redis.addr", f"redis://127.0.0.1:{server.port}",
+             "-web.listen-address", address, *options],
+            f"http://{address}/",
+        )  # fmt: skip
+        with urllib.request.urlopen(f"http://{address}/metrics", timeout=30) as page:
+            lines = page.read().decode().splitlines()
+        process.terminate()
+        errors = EXPORTER_ERROR.findall(process.stdout.read())
+        metrics = {}
+        for line in lines:
+            if not line.startswith("#"):
+                name, _, value = line.rpartition(" ")
+                metrics[name] = value
+        return metrics, errors

@@ -1,0 +1,66 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""A server that crashes says where, and what it did, without anybody's data."""
+
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import unittest
+
+from harness import SERVER, ServerTest, free_port, wait_until
+from harness.resp import Connection
+
+SANITIZED = bool(os.environ.get("BLOOMERY_SANITIZED"))
+
+
+@unittest.skipIf(SANITIZED, "the sanitizer reports crashes")
+class CrashTest(ServerTest):
+    def fill(self, connection):
+        connection.call("SET", "secret-key", "secret-value")
+        connection.call("BF.ADD", "secret-filter", "secret-item")
+
+    def check(self, report, *, commands):
+        for part in ("=== BLOOMERY CRASH REPORT", "crashed by SIGSEGV (signal 11", "Stack (",
+                     "bloomery-server", "Threads:", "=== END OF THE CRASH REPORT ==="):  # fmt: skip
+            self.assertIn(part, report)
+        told = " ".join(re.findall(r"^  io-\d+:(.*)$", report, re.MULTILINE)).split()
+        self.assertEqual(set(commands) - set(told), set(), report)
+        self.assertRegex(report, r"(?m)^  \d+ io-1$")
+        self.assertNotIn("secret", report)
+
+    def test_a_signal_leaves_a_report_in_the_log_file(self):
+        directory = tempfile.mkdtemp(prefix="bloomery-crash-")
+        self.addCleanup(shutil.rmtree, directory, ignore_errors=True)
+        log, port = pathlib.Path(directory) / "server.log", free_port()
+        process = subprocess.Popen(
+            [SERVER, "--dir", directory, "--port", str(port), "--bind", "127.0.0.1",
+             "--logfile", "server.log", "--io-threads", "2"])  # fmt: skip
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        wait_until(lambda: log.exists() and "Ready to accept connections" in log.read_text())
+        with Connection(port) as connection:
+            self.fill(connection)
+        process.send_signal(signal.SIGSEGV)
+        self.assertEqual(process.wait(30), -signal.SIGSEGV)
+        text = log.read_text()
+        self.check(text, commands=("set", "bf.add"))
+        self.assertRegex(text, r"sent by process %d\b" % os.getpid())
+
+    def test_without_a_log_file_it_goes_to_standard_error(self):
+        server = self.start_server("--io-threads", "2")
+        with server.connect() as connection:
+            self.fill(connection)
+            server.process.send_signal(signal.SIGSEGV)
+            server.expected_exit = -signal.SIGSEGV
+            self.assertEqual(server.wait_for_exit(), -signal.SIGSEGV)
+        text = "\n".join(server.log)
+        self.check(text, commands=("set", "bf.add"))
+        self.assertRegex(text, r"(?m)^  io-\d+: bf\.add set$")
+
+
+if __name__ == "__main__":
+    unittest.main()

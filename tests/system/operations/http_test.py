@@ -1,0 +1,128 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""A server's admin HTTP port: a thread that hangs, a client that drips, TLS, Prometheus' tools."""
+
+import contextlib
+import http.client
+import shutil
+import socket
+import time
+import unittest
+
+from harness import ServerTest, free_port, wait_until
+from harness.tls import TlsTest
+from harness.web_tools import ToolsTest
+
+
+class HttpTest(ServerTest):
+    def start_http_server(self, *options):
+        self.http_port = free_port()
+        return self.start_server("--http-port", self.http_port, *options)
+
+    def connect_http(self):
+        connection = http.client.HTTPConnection("127.0.0.1", self.http_port, timeout=30)
+        self.addCleanup(connection.close)
+        return connection
+
+    def get(self, path):
+        """Status and text."""
+        connection = self.connect_http()
+        connection.request("GET", path)
+        response = connection.getresponse()
+        return response.status, response.read().decode()
+
+    def metrics(self):
+        status, text = self.get("/metrics")
+        self.assertEqual(status, 200, text)
+        lines = [line.rpartition(" ") for line in text.splitlines() if not line.startswith("#")]
+        return {name: float(value) for name, _, value in lines}
+
+
+class ProbesTest(HttpTest):
+    def test_a_thread_that_does_not_answer_is_ill(self):
+        server = self.start_http_server("--enable-debug-command", "yes")
+        with server.connect() as client:
+            client.send(b"DEBUG SLEEP 20\r\n")
+            wait_until(lambda: self.get("/healthz")[0] == 503, 20, "the thread is called ill")
+            client.read_reply()
+        wait_until(lambda: self.get("/healthz")[0] == 200, what="the thread is well again")
+
+
+class HostileTest(HttpTest):
+    def dial(self):
+        connection = socket.create_connection(("127.0.0.1", self.http_port), timeout=30)
+        self.addCleanup(connection.close)
+        return connection
+
+    def test_a_request_that_drips_in_is_given_up(self):
+        self.start_http_server()
+        client = self.dial()
+        client.send(b"GET /healthz HTTP/1.1\r\nA: ")
+        begun = time.monotonic()
+        with contextlib.suppress(ConnectionError):
+            while time.monotonic() - begun < 30:
+                client.send(b"a")
+                client.settimeout(0.2)
+                try:
+                    if client.recv(1000) == b"":
+                        break
+                except TimeoutError:
+                    pass
+        self.assertLess(time.monotonic() - begun, 20)
+        self.assertGreater(time.monotonic() - begun, 5)
+
+
+class TlsHttpTest(TlsTest):
+    def test_https_with_the_servers_certificate(self):
+        port = free_port()
+        self.start_tls_server("--http-port", port, "--http-tls", "yes")
+        context = self.files.client_context()
+        connection = http.client.HTTPSConnection("localhost", port, context=context, timeout=30)
+        self.addCleanup(connection.close)
+        for _ in range(3):
+            connection.request("GET", "/metrics")
+            response = connection.getresponse()
+            self.assertEqual(response.status, 200)
+            self.assertIn(b"\nredis_up 1\n", response.read())
+        plain = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        self.addCleanup(plain.close)
+        with self.assertRaises((http.client.HTTPException, ConnectionError)):
+            plain.request("GET", "/healthz")
+            plain.getresponse()
+
+
+class PrometheusTest(HttpTest, ToolsTest):
+    # Of the exporter itself; or of one thread among several.
+    NOT_OURS = ("redis_exporter_", "redis_target_", "redis_last_key_groups_", "redis_cpu_sys_main",
+                "redis_cpu_user_main")  # fmt: skip
+    # Whose names promtool objects to.
+    ABBREVIATED = ("_duration_sec",)
+
+    def test_promtool_accepts_the_metrics(self):
+        server = self.start_http_server()
+        with server.connect() as client:
+            client.call("SET", "a", "1")
+            client.call("BF.ADD", b'odd"\\\n\xff', "x")
+            client.call("NOSUCH")
+        _, text = self.get("/metrics")
+        promtool = shutil.which("promtool")
+        self.assertIsNotNone(promtool, "promtool is missing: run scripts/install_deps.sh test")
+        self.assertEqual(self.run_client([promtool, "check", "metrics"], stdin=text.encode()), "")
+
+    def test_names_are_the_exporters(self):
+        server = self.start_http_server("--appendonly", "yes")
+        with server.connect() as client:
+            client.call("SET", "a", "1", "EX", "100")
+        scraped, _ = self.metrics_of(server, "-include-system-metrics")
+        wanted = {name.partition("{")[0] for name in scraped if name.startswith("redis_")}
+        ours = {name.partition("{")[0] for name in self.metrics()}
+        missing = {
+            name
+            for name in wanted - ours
+            if not name.startswith(self.NOT_OURS) and not name.endswith(self.ABBREVIATED)
+        }
+        self.assertEqual(missing, set())
+
+
+if __name__ == "__main__":
+    unittest.main()

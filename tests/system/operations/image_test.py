@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: MIT
+"""The Dockerfile without Docker: its steps are replayed in a bare Debian 12, and what comes out is
+started in every way that its entrypoint knows.
+
+What is not replayed, and why: the image debian:12-slim is made of debootstrap's minimal Debian and
+the exclusions that slim images have; the build stage's compilation is this build's own program (the
+CI has built the same preset), its packages are only looked for; HEALTHCHECK, CMD, ENTRYPOINT and
+WORKDIR, which an engine would carry out, are read from the file and carried out here. Where no
+root can be made or entered (no mirror, no rights), the test is skipped and says why.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from harness import CLUSTER_TOOL, ROOT, SERVER, ServerTest, wait_until
+from harness.debian_root import in_root, make_root, run
+
+SIZE_MB_MAX = 150
+# As the scripts that make Debian's slim images have it.
+NOT_IN_SLIM = ("usr/share/doc", "usr/share/man", "usr/share/info", "usr/share/locale",
+               "usr/share/lintian", "usr/share/linda", "usr/share/groff")  # fmt: skip
+
+
+def instructions():
+    """Pairs of a verb and its words, a list for each stage; continued lines are joined."""
+    text = (ROOT / "Dockerfile").read_text(encoding="ascii")
+    text = re.sub(r"^\s*#.*\n", "", text, flags=re.MULTILINE).replace("\\\n", " ")
+    stages = []
+    for line in filter(None, map(str.strip, text.splitlines())):
+        verb, words = line.split(None, 1)
+        if verb == "FROM":
+            stages.append([])
+        stages[-1].append((verb, words))
+    return stages
+
+
+def value_of(stage, verb):
+    (words,) = [words for name, words in stage if name == verb]
+    return words
+
+
+class InstructionsTest(unittest.TestCase):
+    def test_every_instruction_is_known(self):
+        """An instruction that is new wants a replay, or a reason for none."""
+        build, final = instructions()
+        self.assertEqual(
+            [verb for verb, _ in build], ["FROM", "WORKDIR", "COPY", "RUN", "COPY", "RUN"]
+        )
+        self.assertEqual(
+            {verb for verb, _ in final},
+            {"FROM", "RUN", "COPY", "VOLUME", "WORKDIR", "EXPOSE", "HEALTHCHECK", "ENTRYPOINT",
+             "CMD"},
+        )  # fmt: skip
+        self.assertEqual(value_of(final, "FROM"), "debian:12-slim")
+
+    def test_the_build_stage_makes_what_is_copied(self):
+        build, final = instructions()
+        commands = " ".join(words for verb, words in build if verb == "RUN")
+        stripped = commands.partition(" strip ")[2]
+        copied = next(words for verb, words in final if verb == "COPY" and "--from=build" in words)
+        for path in copied.split()[1:-1]:
+            self.assertIn(f"--target {SERVER.name}", commands)
+            self.assertIn(path.removeprefix("/src/"), stripped)
+        self.assertIn("scripts/install_deps.sh run", commands)
+
+
+class ImageTest(ServerTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-image-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+        cls.root = cls.folder / "root"
+        cls.build, cls.final = instructions()
+        cls.why_not = ""
+        try:
+            make_root(cls.root)
+            in_root(cls.root, "apt-get", "update", "-q")
+            run("unshare", "--net", "chroot", cls.root, "true")
+        except (AssertionError, OSError, subprocess.SubprocessError) as fault:
+            cls.why_not = f"no root can be made here: {fault}"
+            return
+        cls.find_build_packages()
+        cls.make_slim()
+        for verb, words in cls.final:
+            if verb == "RUN":
+                in_root(cls.root, "sh", "-c", words)
+            elif verb == "COPY":
+                cls.copy(words)
+
+    def setUp(self):
+        super().setUp()
+        if self.why_not:
+            self.skipTest(self.why_not)
+
+    @classmethod
+    def find_build_packages(cls):
+        """All that the build stage installs is there to be installed."""
+        text = (ROOT / "scripts/install_deps.sh").read_text(encoding="ascii")
+        packages = re.search(r"^build_packages=\(\n(.*?)^\)", text, re.MULTILINE | re.DOTALL)[1]
+        in_root(cls.root, "apt-get", "install", "-q", "--simulate", "--no-install-recommends",
+                *packages.split())  # fmt: skip
+
+    @classmethod
+    def make_slim(cls):
+        excluded = "".join(f"path-exclude /{path}/*\n" for path in NOT_IN_SLIM)
+        (cls.root / "etc/dpkg/dpkg.cfg.d/docker").write_text(excluded, encoding="ascii")
+        for path in NOT_IN_SLIM:
+            shutil.rmtree(cls.root / path, ignore_errors=True)
+        # Nor do they keep what apt has fetched or computed.
+        (cls.root / "etc/apt/apt.conf.d/docker-clean").write_text(
+            'Dir::Cache::pkgcache "";\nDir::Cache::srcpkgcache "";\n'
+            'DPkg::Post-Invoke { "rm -f /var/cache/apt/archives/*.deb || true"; };\n',
+            encoding="ascii",
+        )
+        in_root(cls.root, "sh", "-c", "apt-get clean && rm -f /var/cache/apt/*.bin")
+
+    @classmethod
+    def copy(cls, words):
+        *sources, target = words.split()
+        into = cls.root / target.lstrip("/")
+        into.mkdir(parents=True, exist_ok=True)
+        for source in sources:
+            if source.startswith("--from"):
+                continue
+            built = {SERVER.name: SERVER, "bloomery-cluster": CLUSTER_TOOL}
+            name = pathlib.Path(source).name
+            shutil.copy(built.get(name, ROOT / source), into / name)
+            if name in built:
+                run("strip", into / name)
+
+    # Running it
+
+    def start(self, *arguments, user=None, environment=None):
+        """What `docker run` does, on a network of its own; returns a process whose output is the
+        container's log."""
+        script = 'ip link set lo up && cd "$1" && shift && exec "$@"'
+        work = self.root / value_of(self.final, "WORKDIR").lstrip("/")
+        entrypoint = json.loads(value_of(self.final, "ENTRYPOINT"))
+        command = list(arguments) or json.loads(value_of(self.final, "CMD"))
+        chroot = ["chroot", *([f"--userspec={user}"] if user else []), str(self.root)]
+        inside = f'cd {value_of(self.final, "WORKDIR")} && exec "$@"'
+        process = subprocess.Popen(
+            ["unshare", "--net", "sh", "-c", script, "-", work, *chroot, "sh", "-c", inside, "-",
+             *entrypoint, *command],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env={"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+                 **(environment or {})},
+        )  # fmt: skip
+        self.addCleanup(self.end, process)
+        return process
+
+    def end(self, process):
+        if process.poll() is None:
+            process.terminate()
+        if not process.stdout.closed:
+            log = process.communicate(timeout=60)[0]
+            self.assertEqual(process.returncode, 0, log)
+
+    def inside(self, process, *command):
+        """What `docker exec` does; exit status and output."""
+        done = subprocess.run(
+            ["nsenter", "-t", str(process.pid), "-n", "chroot", str(self.root), *command],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False,
+        )  # fmt: skip
+        return done.returncode, done.stdout.strip()
+
+    def serve(self, *arguments, port=6379, **options):
+        process = self.start(*arguments, **options)
+        wait_until(
+            lambda: self.inside(process, "redis-cli", "-p", str(port), "ping") == (0, "PONG"), 20,
+            lambda: f"{arguments}: an answer; exit {process.poll()}",
+        )  # fmt: skip
+        return process
+
+    def owner(self, process):
+        return os.stat(f"/proc/{process.pid}").st_uid
+
+    def test_size(self):
+        megabytes = int(run("du", "-sxm", self.root).split()[0])
+        print(f"\nthe image's files: {megabytes} MB, {SIZE_MB_MAX} are allowed")
+        self.assertLessEqual(megabytes, SIZE_MB_MAX)
+
+    def test_no_arguments_as_root(self):
+        process = self.serve()
+        self.assertEqual(self.owner(process), 999)
+        self.assertEqual(self.inside(process, "redis-cli", "bf.add", "f", "x"), (0, "1"))
+        self.assertEqual(self.inside(process, "valkey-cli", "bf.exists", "f", "x"), (0, "1"))
+        # A published port is reached from elsewhere.
+        self.assertEqual(
+            self.inside(process, "redis-cli", "config", "get", "protected-mode"),
+            (0, "protected-mode\nno"),
+        )
+        made = self.root / "data/appendonlydir"
+        self.assertEqual((made.stat().st_uid, made.stat().st_mode & 0o077), (999, 0))
+        self.end(process)
+        # The volume's data outlive the container.
+        process = self.serve()
+        self.assertEqual(self.inside(process, "redis-cli", "bf.exists", "f", "x"), (0, "1"))
+
+    def test_health_check(self):
+        command = json.loads(value_of(self.final, "HEALTHCHECK").partition("CMD")[2])
+        process = self.serve()
+        self.assertEqual(self.inside(process, *command)[0], 0)
+        self.end(process)
+        process = self.serve("--port", "7000", port=7000)
+        self.assertEqual(self.inside(process, *command)[0], 1)
+        self.assertEqual(self.inside(process, *command, "--port", "7000")[0], 0)
+
+    def test_flags_first(self):
+        process = self.serve("--port", "7001", "--save", "60 1", "--appendonly", "no", port=7001)
+        answer = self.inside(process, "redis-cli", "-p", "7001", "config", "get", "save")
+        self.assertEqual(answer, (0, "save\n60 1"))
+
+    def test_configuration_file(self):
+        config = self.root / "etc/own.conf"
+        config.write_text("port 7002\nprotected-mode yes\nmaxclients 77\n", encoding="ascii")
+        for arguments in (["/etc/own.conf"], ["redis-server", "/etc/own.conf"]):
+            process = self.serve(*arguments, "--maxclients", "78", port=7002)
+            cli = ("redis-cli", "-p", "7002", "config", "get")
+            self.assertEqual(self.inside(process, *cli, "maxclients"), (0, "maxclients\n78"))
+            self.assertEqual(
+                self.inside(process, *cli, "protected-mode"), (0, "protected-mode\nyes")
+            )
+            self.end(process)
+
+    def test_names_of_other_servers(self):
+        for name in ("redis-server", "valkey-server", "bloomery-server"):
+            process = self.serve(name, "--appendonly", "no")
+            self.assertEqual(self.owner(process), 999)
+            self.end(process)
+
+    def test_flags_of_the_environment(self):
+        process = self.serve(
+            "--maxclients", "50", environment={
+                "VALKEY_EXTRA_FLAGS": "--maxclients 60 --hz 20", "REDIS_ARGS": "--databases 3",
+            },
+        )  # fmt: skip
+        for option, value in (("maxclients", "60"), ("hz", "20"), ("databases", "3")):
+            answer = self.inside(process, "redis-cli", "config", "get", option)
+            self.assertEqual(answer, (0, f"{option}\n{value}"))
+
+    def test_another_user(self):
+        """`docker run --user 1234`: nothing is handed over, the volume must be that user's."""
+        data = self.root / "data"
+        os.chown(data, 1234, 1234)
+        for path in data.rglob("*"):
+            os.chown(path, 1234, 1234)
+        process = self.serve("--port", "7003", user="1234:1234", port=7003)
+        self.assertEqual(self.owner(process), 1234)
+
+    def test_other_commands(self):
+        for command, said in (
+            (["redis-cli", "--version"], "redis-cli 7"),
+            (["sh", "-c", "id -u"], "0\n"),
+            (["bloomery-cluster", "--version"], "bloomery"),
+            (["bloomery-server", "--version"], "bloomery"),
+            (["--version"], "bloomery"),
+            (["--help"], "usage"),
+        ):
+            process = self.start(*command, environment={"VALKEY_EXTRA_FLAGS": "--hz 20"})
+            self.assertIn(said, process.communicate(timeout=60)[0].lower(), command)
+
+
+if __name__ == "__main__":
+    unittest.main()

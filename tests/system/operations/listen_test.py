@@ -1,0 +1,68 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Addresses that cannot be had: at the start, and after CONFIG SET of bind and port."""
+
+import shutil
+import socket
+import subprocess
+import tempfile
+import unittest
+
+from harness import SERVER, ServerTest, wait_until
+from harness.resp import Connection, ErrorReply
+
+
+def accepts(address, port):
+    try:
+        with Connection(port, host=address) as connection:
+            return connection.call("PING") == b"PONG"
+    except OSError:
+        return False
+
+
+class ListenTest(ServerTest):
+    def setUp(self):
+        super().setUp()
+        self.server = self.start_server()
+        self.client = self.server.connect()
+        self.addCleanup(self.client.close)
+        self.taken = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(self.taken.close)
+
+    def set_config(self, *words):
+        return self.client.call("CONFIG", "SET", *words)
+
+    def test_what_cannot_be_had_is_taken_back(self):
+        self.server.expect_log("Could not create server TCP listening socket")
+        self.server.expect_log("Could not resolve bind address")
+        port = self.taken.getsockname()[1]
+        failed = "ERR CONFIG SET failed (possibly related to argument"
+        self.assertEqual(
+            self.set_config("port", port),
+            ErrorReply(f"{failed} 'port') - Unable to listen on this port. Check server logs."),
+        )
+        for address in ("192.0.2.1", "127.0.0.2 192.0.2.1"):
+            self.assertEqual(
+                self.set_config("bind", address),
+                ErrorReply(f"{failed} 'bind') - Failed to bind to specified addresses."),
+            )
+        self.assertEqual(self.client.call("CONFIG", "GET", "port")[1], b"%d" % self.server.port)
+        self.assertEqual(self.client.call("CONFIG", "GET", "bind")[1], b"127.0.0.1")
+        wait_until(lambda: accepts("127.0.0.1", self.server.port))
+        self.assertFalse(accepts("127.0.0.2", self.server.port))
+        self.assertTrue(any(f" PID: {self.server.pid}" in line for line in self.server.log))
+
+    def test_a_taken_port_ends_the_start(self):
+        port = self.taken.getsockname()[1]
+        directory = tempfile.mkdtemp(prefix="bloomery-test-")
+        self.addCleanup(shutil.rmtree, directory)
+        ended = subprocess.run(
+            [SERVER, "--port", str(port), "--bind", "127.0.0.1", "--dir", directory],
+            capture_output=True, text=True, timeout=30, check=False,
+        )  # fmt: skip
+        self.assertNotEqual(ended.returncode, 0)
+        self.assertIn(f"Failed listening on port {port}", ended.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

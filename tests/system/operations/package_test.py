@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: MIT
+"""The Debian package: made, installed into a bare Debian 12 that runs in a container, started by
+its unit, upgraded with data, removed and purged.
+
+Where no container can be made (no mirror, no rights), that test is skipped and says why.
+"""
+
+import json
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from harness import ROOT, SERVER, ServerTest, wait_until
+from harness.debian_root import BUILD, in_root, make_root, run
+
+UNIT = ROOT / "conf/package/bloomery-server.service"
+
+
+class UnitTest(unittest.TestCase):
+    def test_systemd_understands_the_unit(self):
+        with tempfile.TemporaryDirectory() as folder:
+            # The program does not lie where the package puts it.
+            text = UNIT.read_text(encoding="ascii").replace("/usr/bin/bloomery-server", str(SERVER))
+            unit = pathlib.Path(folder) / UNIT.name
+            unit.write_text(text, encoding="ascii")
+            self.assertEqual(run("systemd-analyze", "verify", "--man=no", unit), "")
+            report = json.loads(run("systemd-analyze", "security", "--offline=yes",
+                                    "--json=short", unit))  # fmt: skip
+            open_doors = sorted(
+                row["name"] for row in report
+                if row["exposure"] is not None and float(row["exposure"] or 0) >= 0.3
+            )  # fmt: skip
+            # A server needs the network.
+            self.assertEqual(
+                open_doors, ["PrivateNetwork=", "RestrictAddressFamilies=~AF_(INET|INET6)"]
+            )
+
+
+class PackageTest(ServerTest):
+    """Boots a Debian in a container whose network is its own, and installs into it as it runs."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-package-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+        run("cpack", "-B", cls.folder / "pack", cwd=BUILD)
+        (cls.package,) = (cls.folder / "pack").glob("*.deb")
+        cls.why_no_container = ""
+        try:
+            cls.make_container()
+        except (AssertionError, OSError, subprocess.SubprocessError) as fault:
+            cls.why_no_container = f"no container can be made here: {fault}"
+            return
+        wait_until(cls.is_booted_or_over, 240, "the container's start")
+        if cls.container.poll() is not None:
+            cls.why_no_container = f"no container runs here: {cls.container.returncode}"
+
+    @classmethod
+    def make_container(cls):
+        cls.root = cls.folder / "root"
+        make_root(cls.root)
+        install = ("apt-get", "install", "-q", "-y", "--no-install-recommends")
+        in_root(cls.root, "apt-get", "update", "-q")
+        in_root(cls.root, *install, "systemd", "systemd-sysv")
+        # What the package needs is fetched while there is a network.
+        shutil.copy(cls.package, cls.root / "bloomery.deb")
+        in_root(cls.root, *install, "--download-only", "/bloomery.deb")
+        cls.boot()
+
+    @classmethod
+    def boot(cls):
+        cls.container = subprocess.Popen(
+            ["systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--boot",
+             "--private-network", "--console=pipe", "-D", cls.root],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        cls.addClassCleanup(cls.power_off)
+
+    @classmethod
+    def power_off(cls):
+        cls.container.terminate()
+        cls.container.wait(60)
+
+    @classmethod
+    def is_booted_or_over(cls):
+        return cls.container.poll() is not None or cls.is_booted()
+
+    @classmethod
+    def is_booted(cls):
+        done = subprocess.run(
+            ["pgrep", "-P", str(cls.container.pid)], capture_output=True, text=True, check=False
+        )
+        if not done.stdout:
+            return False
+        cls.init = done.stdout.split()[0]
+        state = subprocess.run(
+            [*cls.enter(), "systemctl", "is-system-running"],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        return state.stdout.strip() in ("running", "degraded")
+
+    @classmethod
+    def enter(cls):
+        return ["nsenter", "-t", cls.init, "-m", "-u", "-i", "-n", "-p", "-C"]
+
+    def seen_root(self):
+        """The container's root as this side sees it, with what is mounted there."""
+        return pathlib.Path("/proc") / self.init / "root"
+
+    def inside(self, *command):
+        environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND": "noninteractive"}
+        return run(*self.enter(), *command, env=environment)
+
+    def install(self, package):
+        shutil.copy(package, self.seen_root() / "bloomery.deb")
+        self.inside("apt-get", "install", "-q", "-y", "--no-install-recommends", "/bloomery.deb")
+
+    def next_version(self):
+        """The same package with a higher version, as an upgrade brings it."""
+        content = self.folder / "content"
+        run("dpkg-deb", "-R", self.package, content)
+        control = content / "DEBIAN/control"
+        text = control.read_text(encoding="utf-8")
+        version = next(line for line in text.splitlines() if line.startswith("Version:"))
+        control.write_text(text.replace(version, version + "+next"), encoding="utf-8")
+        package = self.folder / "next.deb"
+        run("dpkg-deb", "--root-owner-group", "-b", content, package)
+        return package
+
+    def redis_cli(self, *words):
+        """Through the unix socket that lies in the container."""
+        path = self.seen_root() / "run/bloomery/bloomery.sock"
+        return run("redis-cli", "-s", path, *words).strip()
+
+    def show(self, what):
+        return self.inside("systemctl", "show", "-P", what, "bloomery-server.service").strip()
+
+    def test_install_serve_upgrade_remove_purge(self):
+        if self.why_no_container:
+            self.skipTest(self.why_no_container)
+        self.install(self.package)
+        self.assertEqual(self.show("ActiveState"), "active")
+        self.assertEqual(self.show("UnitFileState"), "enabled")
+        self.assertEqual(self.show("StatusText"), "Ready to accept connections")
+        owners = self.inside(
+            "stat", "-c", "%U:%G %a", "/etc/bloomery/bloomery.conf", "/var/lib/bloomery"
+        )
+        self.assertEqual(owners.split("\n")[:2], ["bloomery:bloomery 640", "bloomery:bloomery 750"])
+        for program in ("bloomery-server", "bloomery-cluster"):
+            self.inside("test", "-s", f"/usr/share/man/man1/{program}.1")
+            self.inside(program, "--version")
+        for shared in ("prometheus-alerts.yml", "grafana-dashboard.json"):
+            self.inside("test", "-s", f"/usr/share/bloomery/{shared}")
+        self.assertEqual(
+            self.inside("bloomery-server", "--health-check").strip(), "port 6379 answers +PONG"
+        )
+
+        # All that it does to files, under its unit's restrictions.
+        self.assertEqual(self.redis_cli("bf.add", "kept", "item"), "1")
+        self.assertEqual(self.redis_cli("config", "set", "maxclients", "777"), "OK")
+        self.assertEqual(self.redis_cli("config", "rewrite"), "OK")
+        for command in ("save", "bgrewriteaof", "bgsave"):
+            self.redis_cli(command)
+            wait_until(
+                lambda: "rdb_bgsave_in_progress:0" in self.redis_cli("info", "persistence")
+                and "aof_rewrite_in_progress:0" in self.redis_cli("info", "persistence"),
+                30, command,
+            )  # fmt: skip
+        persistence = self.redis_cli("info", "persistence")
+        self.assertIn("rdb_last_bgsave_status:ok", persistence)
+        self.assertIn("aof_last_bgrewrite_status:ok", persistence)
+
+        for restart in (
+            lambda: self.inside("systemctl", "restart", "bloomery-server"),
+            # systemd starts it again.
+            lambda: self.inside("systemctl", "kill", "-s", "KILL", "bloomery-server"),
+            # An upgrade leaves the data, and the configuration that was changed.
+            lambda: self.install(self.next_version()),
+        ):
+            before = self.show("MainPID")
+            restart()
+            wait_until(
+                lambda before=before: self.show("MainPID") not in ("0", before)
+                and self.show("ActiveState") == "active", 30, "the next start",
+            )  # fmt: skip
+            self.assertEqual(self.redis_cli("bf.exists", "kept", "item"), "1")
+            self.assertEqual(self.redis_cli("config", "get", "maxclients"), "maxclients\n777")
+        log = self.inside("journalctl", "-o", "cat", "-u", "bloomery-server")
+        self.assertEqual([line for line in log.splitlines() if " # " in line], [])
+
+        self.inside("apt-get", "remove", "-q", "-y", "bloomery")
+        self.inside("test", "-d", "/var/lib/bloomery/appendonlydir")
+        self.inside("test", "!", "-e", "/usr/bin/bloomery-server")
+        self.assertEqual(self.show("ActiveState"), "inactive")
+        self.inside("apt-get", "purge", "-q", "-y", "bloomery")
+        left = self.inside("find", "/etc", "/usr", "/var/lib", "/var/log", "-name", "*bloomery*")
+        self.assertEqual([line for line in left.split() if "/apt/" not in line], [])
+        self.assertNotIn("bloomery", self.inside("cat", "/etc/passwd", "/etc/group"))
+
+
+if __name__ == "__main__":
+    unittest.main()

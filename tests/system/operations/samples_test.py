@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: MIT
+"""The samples of conf/ for other programs, and the script that shows a failover on one machine."""
+
+import json
+import os
+import pathlib
+import random
+import re
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import unittest
+
+from harness import ROOT, SERVER, ServerTest, free_port, wait_until
+from harness.resp import Connection
+
+SAMPLES = sorted((ROOT / "conf").glob("*/*.yml"))
+
+
+def documents_of(path):
+    """What a YAML file holds; Ruby brings a reader along."""
+    program = "puts YAML.load_stream(File.read(ARGV[0])).map { |d| d }.to_json"
+    done = subprocess.run(
+        ["ruby", "-ryaml", "-rjson", "-e", program, path], capture_output=True, check=True
+    )
+    return json.loads(done.stdout)
+
+
+def server_commands(node):
+    """Every command line of a server in a document."""
+    if isinstance(node, dict):
+        for key, value in node.items():
+            is_command = key in ("command", "test") and isinstance(value, list)
+            if is_command and "bloomery-server" in value:
+                yield value[value.index("bloomery-server") + 1 :]
+            else:
+                yield from server_commands(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from server_commands(value)
+
+
+class SamplesTest(ServerTest):
+    def test_server_takes_every_command_line(self):
+        seen = 0
+        for path in SAMPLES:
+            for document in documents_of(path):
+                for words in server_commands(document):
+                    seen += 1
+                    # A health check reads its options as a start does, and starts nothing.
+                    words = [word for word in words if word != "--health-check"]
+                    done = subprocess.run(
+                        [SERVER, "--health-check", *words, "--port", str(free_port())],
+                        capture_output=True, text=True, timeout=30, check=False,
+                    )  # fmt: skip
+                    self.assertEqual(done.stderr, "", f"{path}: {words}")
+                    self.assertIn("Connection refused", done.stdout)
+        self.assertGreaterEqual(seen, 7)
+
+    def test_kubernetes_ends_only_what_does_not_answer(self):
+        documents = documents_of(ROOT / "conf/kubernetes/bloomery.yml")
+        server = documents[-1]["spec"]["template"]["spec"]["containers"][0]
+        probes = {name: probe for name, probe in server.items() if name.endswith("Probe")}
+        commands = {name: probe["exec"]["command"] for name, probe in probes.items()}
+        check = ["bloomery-server", "--health-check"]
+        # A startup probe would end a server, too, that loads for long.
+        self.assertEqual(
+            commands, {"livenessProbe": [*check, "--alive"], "readinessProbe": check}
+        )
+
+    def test_kubernetes_configuration_is_one_of_ours(self):
+        documents = documents_of(ROOT / "conf/kubernetes/bloomery.yml")
+        self.assertEqual([d["kind"] for d in documents], ["Service", "ConfigMap", "StatefulSet"])
+        text = documents[1]["data"]["bloomery.conf"]
+        path = pathlib.Path(self.start_server().directory) / "sample.conf"
+        path.write_text(text, encoding="ascii")
+        server = self.start_server(config_file=path)
+        limit = server.connect().call("CONFIG", "GET", "maxmemory")[1]
+        self.assertEqual(int(limit), 1 << 30)
+
+
+# Those that try_failover.sh takes, from its argument on.
+PORTS = (0, 1, 2, 10, 11, 12)
+
+
+class TryFailoverTest(ServerTest):
+    def setUp(self):
+        super().setUp()
+        self.port = free_port(PORTS)
+        # Not every folder has a plain name.
+        folder = tempfile.TemporaryDirectory(prefix="bloomery test ")
+        self.addCleanup(folder.cleanup)
+        self.script = subprocess.Popen(
+            [ROOT / "scripts/try_failover.sh", str(self.port)],
+            env={**os.environ, "BLOOMERY_SERVER": str(SERVER), "TMPDIR": folder.name},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+        )  # fmt: skip
+        self.addCleanup(self.script.stdout.close)
+        self.addCleanup(self.end)
+
+    def connect(self, port):
+        connection = Connection(port)
+        self.addCleanup(connection.close)
+        return connection
+
+    def end(self):
+        self.script.send_signal(signal.SIGTERM)
+        self.script.wait(60)
+
+    def test_what_the_script_says_to_type_works(self):
+        said = ""
+        while "Ctrl-C ends all of it." not in said:
+            line = self.script.stdout.readline()
+            self.assertTrue(line, said)
+            said += line
+        leader = self.connect(self.port)
+        self.assertEqual(leader.call("BF.ADD", "seen", "item"), 1)
+        self.assertEqual(leader.call("WAIT", "2", "10000"), 2)
+        os.kill(int(re.search(r"kill -9 (\d+)", said).group(1)), signal.SIGKILL)
+        sentinel = self.connect(self.port + 10)
+        ports = []
+
+        def has_new_leader():
+            ports[:] = [int(sentinel.call("SENTINEL", "GET-MASTER-ADDR-BY-NAME", "bloom")[1])]
+            return ports[0] != self.port
+
+        wait_until(has_new_leader, 60, "a failover")
+        self.assertEqual(self.connect(ports[0]).call("BF.EXISTS", "seen", "item"), 1)
+        self.end()
+        for port in range(self.port + 1, self.port + 3):
+            with self.assertRaises(OSError):
+                Connection(port)
+
+
+class TryFailoverRefusesTest(unittest.TestCase):
+    def run_script(self, port, server=SERVER):
+        return subprocess.run(
+            [ROOT / "scripts/try_failover.sh", str(port)], capture_output=True, text=True,
+            env={**os.environ, "BLOOMERY_SERVER": str(server)}, timeout=60, check=False,
+        )  # fmt: skip
+
+    def test_wrong_port_is_refused(self):
+        for word in ("x", "0", "00", "", "65001", "-1"):
+            done = self.run_script(word)
+            self.assertEqual(done.returncode, 2, word)
+            self.assertIn("usage:", done.stderr)
+
+    def test_taken_port_is_refused(self):
+        distances = (0, 2, 12)
+        taken = free_port({port - distance for port in PORTS for distance in distances})
+        with socket.create_server(("127.0.0.1", taken)):
+            for distance in distances:
+                done = self.run_script(taken - distance)
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertIn(f"port {taken} is in use", done.stderr)
+
+    def test_server_that_cannot_start_is_not_waited_for(self):
+        begin = time.monotonic()
+        # A leading zero does not make a port octal.
+        for port in (free_port(PORTS), f"0{random.randrange(8100, 9900)}"):
+            done = self.run_script(port, server="/bin/false")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("has ended", done.stderr)
+        self.assertLess(time.monotonic() - begin, 20)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,233 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""scripts/soak.sh calls this: see there. Prints what it measures, a verdict in the last line."""
+
+import argparse
+import collections
+import signal
+import statistics
+import sys
+import time
+
+from harness import SERVER, Process, free_port, soak_load, wait_until
+
+GROWTH_MB_PER_MINUTE_MAX = 1.0
+# By so much two points of calm differ without a leak; it counts once, so an hour's limit is 1.03.
+SWING_MB = 1.5
+MEGABYTE = 1 << 20
+WARM_UP_S = 30  # everything has happened once by then
+# Under load memory goes up and down by megabytes, with children, full syncs and what the allocator
+# keeps for a while. So it is compared at points of calm: the load holds its breath, what expires is
+# gone, nobody saves, the replica has all, and MEMORY PURGE has given back what nobody uses.
+CALM_EVERY_S = 10
+KEYS_LIVE_S = 2.2
+Sample = collections.namedtuple("Sample", "at_s rss anonymous shared used_memory")
+
+
+def growth_per_minute(samples, field):
+    """In megabytes: the median of the slopes between any two samples, of which single ones that
+    stand out change nothing (Theil 1950, Sen 1968). Nan with fewer than three."""
+    points = [(sample.at_s, getattr(sample, field)) for sample in samples]
+    slopes = [
+        (later[1] - earlier[1]) / (later[0] - earlier[0])
+        for i, earlier in enumerate(points) for later in points[i + 1 :]
+    ]  # fmt: skip
+    return statistics.median(slopes) * 60 / MEGABYTE if len(points) >= 3 else float("nan")
+
+
+def growth_limit(samples):
+    """In megabytes a minute. REQUIRES: two samples at least."""
+    minutes = (samples[-1].at_s - samples[0].at_s) / 60
+    return GROWTH_MB_PER_MINUTE_MAX + SWING_MB / minutes
+
+
+def judge(samples_by_server, faults):
+    """What is wrong, one sentence each; nothing if all is well. Memory is judged only after a run
+    without faults: one that stopped early tells nothing."""
+    problems = list(faults)
+    if problems:
+        return problems
+    for name, samples in samples_by_server.items():
+        growth = growth_per_minute(samples, "rss")
+        # Written so that a growth that could not be measured is a problem as well.
+        if not (len(samples) >= 3 and growth <= growth_limit(samples)):
+            problems.append(f"{name} grows by {growth:.2f} MB a minute")
+    return problems
+
+
+class SoakServer(Process):
+    def __init__(self, *options):
+        self.http_port = free_port()
+        super().__init__(SERVER, ["--http-port", self.http_port, "--hz", 50, *options])
+        self.samples = []  # one a second, under load
+        self.calm_samples = []
+
+    def info(self, client, section):
+        lines = client.call("INFO", section).decode().splitlines()
+        return dict(line.split(":", 1) for line in lines if ":" in line)
+
+    def sample(self, client, at_s):
+        """What it takes now."""
+        status = {}
+        with open(f"/proc/{self.pid}/status", encoding="ascii") as lines:
+            for line in lines:
+                name, _, value = line.partition(":")
+                if value.endswith(" kB\n"):
+                    status[name] = int(value.split()[0]) << 10
+        used = int(self.info(client, "memory")["used_memory"])
+        return Sample(at_s, status["VmRSS"], status["RssAnon"], status["RssShmem"], used)
+
+    def warning_lines(self):
+        return [f"log of port {self.port}: {line}" for line in self.unexpected_lines()]
+
+
+def machine_shared_bytes():
+    """Shmem of the whole machine: what nobody maps any more would be seen here only."""
+    with open("/proc/meminfo", encoding="ascii") as lines:
+        return next(int(line.split()[1]) << 10 for line in lines if line.startswith("Shmem:"))
+
+
+class Soak:
+    def __init__(self, minutes):
+        self.seconds = WARM_UP_S + minutes * 60
+        self.leader = SoakServer("--repl-diskless-sync-delay", 0)
+        self.leader.wait_until_ready()
+        # A cut replica that is replaced at once is no trouble.
+        self.replica = SoakServer("--replicaof", f"127.0.0.1 {self.leader.port}")
+        self.replica.wait_until_ready()
+        self.servers = {"server": self.leader, "replica": self.replica}
+        self.faults = []
+        self.loads = []
+
+    def run(self):
+        try:
+            self.watch()
+        finally:
+            for load in self.loads:
+                load.stopping.set()
+            for load in self.loads:
+                load.join(60)
+                if load.is_alive():
+                    self.faults.append(f"{load.name}: got no reply for a minute")
+        self.faults += [load.fault for load in self.loads if load.fault]
+
+    def watch(self):
+        self.clients = {name: server.connect() for name, server in self.servers.items()}
+        gate = soak_load.Gate()
+        self.upkeep = soak_load.Upkeep(self.leader, gate, self.replica)
+        busy = [kind(self.leader, gate) for kind in soak_load.KINDS] + [self.upkeep]
+        # The dashboard is polled all the time.
+        watchers = [soak_load.Watcher(server, soak_load.Gate()) for server in self.servers.values()]
+        self.loads = busy + watchers
+        started = time.monotonic()
+        for load in self.loads:
+            load.start()
+        next_calm_s = WARM_UP_S
+        while (at_s := time.monotonic() - started) < self.seconds:
+            time.sleep(1 - at_s % 1)
+            if any(load.fault for load in self.loads):
+                return
+            for name, server in self.servers.items():
+                server.samples.append(server.sample(self.clients[name], at_s))
+            if at_s >= next_calm_s:
+                self.calm_down(gate, busy, at_s)
+                next_calm_s = at_s + max(CALM_EVERY_S, self.seconds / 60)
+
+    def calm_down(self, gate, busy, at_s):
+        gate.close(busy)
+        time.sleep(KEYS_LIVE_S)
+        self.upkeep.children_are_gone()
+        self.wait_for_replica()
+        self.wait_for_expiry()
+        for name, server in self.servers.items():
+            self.clients[name].call("MEMORY", "PURGE")
+            server.calm_samples.append(server.sample(self.clients[name], at_s))
+        self.tell(at_s)
+        gate.open.set()
+
+    def tell(self, at_s):
+        line = f"{at_s:6.0f} s"
+        for name, server in self.servers.items():
+            last = server.calm_samples[-1]
+            rss, shared, used = (
+                f"{size / MEGABYTE:.1f}" for size in (last.rss, last.shared, last.used_memory)
+            )
+            line += f"  {name}: rss {rss} MB (shared {shared}), used_memory {used} MB;"
+        print(f"{line}  Shmem {machine_shared_bytes() / MEGABYTE:.0f} MB", flush=True)
+
+    def wait_for_expiry(self):
+        """A replica keeps expired keys until its leader deletes them, which takes some rounds."""
+        sizes = []
+
+        def is_settled():
+            sizes.append([client.call("DBSIZE") for client in self.clients.values()])
+            time.sleep(0.1)
+            return len(sizes) > 5 and all(size == sizes[-1] for size in sizes[-5:])
+
+        wait_until(is_settled, 60, "the number of keys stays the same")
+
+    def wait_for_replica(self):
+        def caught_up():
+            states = [
+                server.info(self.clients[name], "replication")
+                for name, server in self.servers.items()
+            ]
+            return states[0]["master_repl_offset"] == states[1]["master_repl_offset"]
+
+        wait_until(caught_up, 60, "the replica has all of the stream")
+
+    def end(self):
+        for server in (self.replica, self.leader):
+            self.faults += server.stop()
+
+    def write_samples(self, path):
+        with open(path, "w", encoding="ascii") as csv:
+            print("server", *Sample._fields, sep=",", file=csv)
+            for name, server in self.servers.items():
+                for sample in server.samples:
+                    print(name, *sample, sep=",", file=csv)
+
+    def report(self):
+        measured = {name: server.calm_samples for name, server in self.servers.items()}
+        print(f"replies by kind, in {self.seconds:.0f} s:")
+        for load in self.loads:
+            if load.replies:
+                print(f"  {load.name:14} {load.replies:>12,}")
+        print("done:", ", ".join(f"{name} {count}" for name, count in self.upkeep.done.items()))
+        print(f"growth after {WARM_UP_S:.0f} s, in MB a minute:")
+        for name, samples in measured.items():
+            rates = {
+                field: growth_per_minute(samples, field)
+                for field in ("rss", "anonymous", "shared", "used_memory")
+            }
+            print(f"  {name:8}", ", ".join(f"{field} {rate:+.2f}" for field, rate in rates.items()))
+        return judge(measured, self.faults)
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="scripts/soak.sh")
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--csv", help="a file for all samples, one a second and server")
+    options = parser.parse_args()
+    minutes = options.minutes
+    if not minutes >= 1:
+        parser.error("--minutes: at least 1, less tells nothing")
+    # Ends the servers too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
+    soak = Soak(minutes)
+    try:
+        soak.run()
+    finally:
+        soak.end()
+    problems = soak.report()
+    if options.csv:
+        soak.write_samples(options.csv)
+    for problem in problems:
+        print("problem:", problem)
+    verdict = f"FAILED, {len(problems)} problems" if problems else "ok"
+    print(f"soak of {minutes:g} minutes: {verdict}")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: MIT
+"""Step by step as the pages say: the commands of docs/migration.md and docs/persistence.md, typed
+one after the other; only ports and directories differ."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from harness import ROOT, SERVER, ServerTest, free_port, wait_until
+from harness.pages import blocks_of
+from harness.resp import Connection
+
+
+class WalksTest(ServerTest):
+    def setUp(self):
+        super().setUp()
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-walks-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        for name in ("bin", "var/lib", "var/backups"):
+            (self.folder / name).mkdir(parents=True)
+        (self.folder / "bin/bloomery-server").symlink_to(SERVER)
+        self.port = free_port()
+        self.names = {"/var/": f"{self.folder}/var/", "7000": str(self.port)}
+        self.addCleanup(self.end_server)
+
+    def end_server(self):
+        """It was started as a daemon, by the commands of the page."""
+        log = self.folder / "var/lib/bloomery/log"
+        try:
+            self.call("SHUTDOWN", "NOSAVE")
+        except (OSError, EOFError):
+            return
+        finally:
+            if log.exists():
+                problems = [line for line in log.read_text().splitlines() if " # " in line]
+                # Of the machine, not of the server.
+                self.assertEqual([p for p in problems if "overcommit" not in p], [])
+
+    def type_in(self, text):
+        """Runs a block of a page; returns what it printed."""
+        for written, meant in self.names.items():
+            text = text.replace(written, meant)
+        done = subprocess.run(
+            ["bash", "-e", "-c", text], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            timeout=60, check=False, cwd=self.folder,
+            env={**os.environ, "PATH": f"{self.folder}/bin:{os.environ['PATH']}"},
+        )  # fmt: skip
+        self.assertEqual(done.returncode, 0, f"{text}\n{done.stdout}")
+        return done.stdout
+
+    def call(self, *words):
+        with Connection(self.port, timeout_s=10) as client:
+            return client.call(*words)
+
+    def is_up(self):
+        try:
+            return self.call("PING") == b"PONG"
+        except (OSError, EOFError):
+            return False
+
+    def section(self, page, heading):
+        """The commands of one section of a page."""
+        text = (ROOT / page).read_text(encoding="utf-8").split(f"\n## {heading}\n")[1]
+        text = text.split("\n## ")[0]
+        return [block for language, block in blocks_of(page) if language == "sh" and block in text]
+
+
+class MigrationTest(WalksTest):
+    def start_old_server(self):
+        (self.folder / "var/lib/redis").mkdir()
+        redis = self.start_redis(
+            "--dir", self.folder / "var/lib/redis", "--repl-diskless-sync-delay", "0"
+        )
+        redis.keeps_directory = True
+        redis.expect_log("Diskless rdb transfer|Connection with replica .* lost")
+        self.names["6379"] = str(redis.port)
+        with redis.connect() as client:
+            client.call("SET", "greeting", "hello")
+            client.call("SETBIT", "bits", 4711, 1)
+            client.call("SET", "soon", "gone", "EX", 3600)
+        return redis
+
+    def check_data(self):
+        self.assertEqual(self.call("GET", "greeting"), b"hello")
+        self.assertEqual(self.call("GETBIT", "bits", 4711), 1)
+        self.assertGreater(self.call("TTL", "soon"), 3000)
+
+    def test_by_copying_files(self):
+        self.start_old_server()
+        see, stop, start, compare = self.section("docs/migration.md", "By copying files")
+        self.assertIn("string", self.type_in(see))
+        self.type_in(stop)
+        self.type_in(start)
+        self.assertIn("3\n", self.type_in(compare))
+        self.check_data()
+
+    def test_live(self):
+        redis = self.start_old_server()
+        start, wait, cut_over, end = self.section("docs/migration.md", "Live")
+        self.type_in(start)
+        self.assertEqual(self.type_in(wait).split()[-2:], ["3", "3"])
+        with redis.connect() as client:
+            client.call("SET", "greeting", "hello again")
+            self.type_in(cut_over)
+            self.assertEqual(self.call("GET", "greeting"), b"hello again")
+            self.assertEqual(self.call("SET", "greeting", "hello"), b"OK")
+        self.type_in(end)
+        self.check_data()
+
+    def check_file_of(self, module):
+        """The filters are what people move for; their server is not here, its file is."""
+        (self.folder / "var/lib/redis").mkdir()
+        shutil.copy(
+            ROOT / "tests/vectors" / module / "dump.rdb", self.folder / "var/lib/redis/dump.rdb"
+        )
+        *_, start, _ = self.section("docs/migration.md", "By copying files")
+        self.type_in(start)
+        self.assertGreater(len(self.call("BF.SCAN", 0, "COUNT", 100)[1]), 0)
+
+    def test_files_of_redisbloom(self):
+        self.check_file_of("redisbloom")
+
+    def test_files_of_valkey_bloom(self):
+        self.check_file_of("valkey-bloom")
+
+
+class PersistenceTest(WalksTest):
+    PAGE = "docs/persistence.md"
+
+    def start_daemon(self):
+        self.type_in(
+            "install -d /var/lib/bloomery\n"
+            "bloomery-server --port 7000 --dir /var/lib/bloomery --daemonize yes"
+            " --logfile /var/lib/bloomery/log"
+        )
+        wait_until(self.is_up, 20, "the server is up")
+
+    def test_backup_and_recovery_from_it(self):
+        self.start_daemon()
+        self.call("BF.ADD", "filter", "kept")
+        (backup,) = self.section(self.PAGE, "Backup")
+        self.type_in(backup)
+        self.call("BF.ADD", "filter", "later")
+        from_backup, *_ = self.section(self.PAGE, "Recovery")
+        self.type_in(from_backup)
+        wait_until(self.is_up, 20, "the server is up")
+        self.assertEqual(self.call("BF.MEXISTS", "filter", "kept", "later"), [1, 0])
+
+    def test_a_log_that_is_damaged(self):
+        self.start_daemon()
+        for number in range(100):
+            self.call("SET", f"key:{number}", "value")
+        self.end_server()
+        (log,) = (self.folder / "var/lib/bloomery/appendonlydir").glob("*.incr.aof")
+        whole = log.read_bytes()
+        _, copy, check, fix = self.section(self.PAGE, "Recovery")
+
+        # Torn at the end: cut off, and all the rest is there.
+        log.write_bytes(whole + b"*3\r\n$3\r\nSET\r\n$5\r\nto")
+        self.type_in(copy)
+        self.type_in(check)
+        self.assertNotEqual(log.read_bytes(), whole)
+        self.type_in(fix)
+        self.assertEqual(log.read_bytes(), whole)
+
+        # In the middle: told, and not touched.
+        damaged = whole.replace(b"key:50", b"key:5X", 1)
+        log.write_bytes(damaged)
+        self.assertIn(log.name, self.type_in(check))
+        self.type_in(fix)
+        self.assertEqual(log.read_bytes(), damaged)
+        log.write_bytes(whole)
+        self.start_daemon()
+        self.assertEqual(self.call("DBSIZE"), 100)
+
+
+if __name__ == "__main__":
+    unittest.main()

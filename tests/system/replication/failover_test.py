@@ -1,0 +1,286 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""FAILOVER: the roles change, no acknowledged write is lost, nothing is copied anew.
+
+Environment: BLOOMERY_HANDOVERS  how many of them test_roles_change_under_writers makes (default 6)
+"""
+
+import os
+import threading
+import time
+import unittest
+
+from harness import wait_until
+from harness.replication import ReplicaTest, info
+from harness.resp import Connection, ErrorReply, encode
+
+HANDOVERS = int(os.environ.get("BLOOMERY_HANDOVERS", 6))
+WRITERS = 4
+COMMON = ("--enable-debug-command", "yes", "--repl-diskless-sync-delay", "0")
+
+
+class Writer(threading.Thread):
+    """Writes to whichever of the ports leads, until stop(); remembers what was acknowledged."""
+
+    def __init__(self, ports, name):
+        super().__init__(daemon=True)
+        self.ports = ports
+        self.name = name
+        self.acked = []
+        self.stopping = False
+        self.failure = None
+        self.start()
+
+    def run(self):
+        number = 0
+        try:
+            while not self.stopping:
+                for port in self.ports:
+                    with Connection(port, timeout_s=20) as connection:
+                        number = self.write(connection, number)
+        except (OSError, EOFError) as error:
+            self.failure = error
+
+    def write(self, connection, number):
+        while not self.stopping:
+            number += 1
+            for command in (
+                ("SET", f"{self.name}:{number}", number),
+                ("BF.ADD", f"filter:{self.name}", number),
+            ):
+                reply = connection.call(*command)
+                if isinstance(reply, ErrorReply):
+                    if not reply.text.startswith("READONLY"):
+                        self.failure = reply
+                        self.stopping = True
+                    return number
+            self.acked.append(number)
+        return number
+
+    def stop(self):
+        self.stopping = True
+        self.join()
+
+
+class FailoverTest(ReplicaTest):
+    def start(self, *options):
+        server = self.start_server(*COMMON, *options)
+        server.expect_log(r"Replica .* is disconnected|FAILOVER: ")
+        return server, self.connect(server)
+
+    def pair(self):
+        leader, to_leader = self.start()
+        replica, to_replica = self.start()
+        self.follow(to_replica, leader.port)
+        self.wait_for_link(to_replica)
+        wait_until(lambda: "state=online" in info(to_leader).get("slave0", ""), 10, "online")
+        return leader, to_leader, replica, to_replica
+
+    def state(self, connection):
+        return info(connection)["master_failover_state"]
+
+    def wait_for_state(self, connection, state):
+        wait_until(lambda: self.state(connection) == state, 20, state)
+
+    def assert_error(self, connection, text, *command):
+        reply = connection.call(*command)
+        self.assertIsInstance(reply, ErrorReply, f"{command}: {reply}")
+        self.assertEqual(reply.text, text)
+
+    def full_syncs(self, *connections):
+        return [int(info(connection, "stats")["sync_full"]) for connection in connections]
+
+    def test_roles_change_under_writers(self):
+        leader, to_leader, replica, to_replica = self.pair()
+        third, to_third = self.start()
+        self.follow(to_third, leader.port)
+        self.wait_for_link(to_third)
+        syncs = self.full_syncs(to_leader, to_replica, to_third)
+        writers = [Writer((leader.port, replica.port), f"w{i}") for i in range(WRITERS)]
+        sides = [(leader, to_leader), (replica, to_replica)]
+        for _ in range(HANDOVERS):
+            time.sleep(0.3)
+            (_, old), (heir, new) = sides
+            wait_until(
+                lambda heir=heir, old=old: f"port={heir.port},state=online" in str(info(old)),
+                20, "the heir is online")  # fmt: skip
+            began = time.monotonic()
+            self.assertEqual(old.call("FAILOVER", "TO", "127.0.0.1", heir.port), b"OK")
+            self.wait_for_state(old, "no-failover")
+            self.assertLess(time.monotonic() - began, 10)
+            self.assertEqual(info(old)["role"], "slave")
+            self.assertEqual(info(new)["role"], "master")
+            self.wait_for_link(old)
+            # A replica that misses two changes of the id would have to begin anew.
+            wait_until(
+                lambda new=new: info(to_third)["master_replid"] == info(new)["master_replid"],
+                20, "the third one knows who leads")  # fmt: skip
+            sides.reverse()
+        for writer in writers:
+            writer.stop()
+            self.assertIsNone(writer.failure)
+            self.assertGreater(len(writer.acked), HANDOVERS)
+        (_, old), (_, new) = sides[1], sides[0]
+        self.wait_until_equal_offsets(new, old)
+        self.wait_until_equal_offsets(new, to_third)
+        for writer in writers:
+            for number in writer.acked:
+                self.assertEqual(new.call("GET", f"{writer.name}:{number}"), str(number).encode())
+                self.assertEqual(new.call("BF.EXISTS", f"filter:{writer.name}", number), 1)
+        digest = new.call("DEBUG", "DIGEST")
+        self.assertEqual(old.call("DEBUG", "DIGEST"), digest)
+        self.assertEqual(to_third.call("DEBUG", "DIGEST"), digest)
+        self.assertEqual(self.full_syncs(to_leader, to_replica, to_third), syncs)
+
+    def test_without_a_target_the_replica_that_has_all(self):
+        _, to_leader, _, to_replica = self.pair()
+        to_leader.call("SET", "key", "value")
+        self.assertEqual(to_leader.call("FAILOVER"), b"OK")
+        self.wait_for_state(to_leader, "no-failover")
+        self.assertEqual(info(to_leader)["role"], "slave")
+        self.assertEqual(info(to_replica)["role"], "master")
+        self.assertEqual(to_replica.call("GET", "key"), b"value")
+
+    def begin_with_stopped_replica(self, *options):
+        leader, to_leader, replica, to_replica = self.pair()
+        replica.suspend()
+        self.addCleanup(replica.resume)
+        to_leader.call("SET", "key", "value")
+        self.assertEqual(to_leader.call("FAILOVER", *options), b"OK")
+        self.assertEqual(self.state(to_leader), "waiting-for-sync")
+        return leader, to_leader, replica, to_replica
+
+    def force_upon_stopped(self, to_leader, replica, while_stopped=lambda: None):
+        """Begins a handover that does not wait, to a replica that does not answer."""
+        replica.suspend()
+        self.addCleanup(replica.resume)
+        to_leader.call("SET", "key", "value")
+        while_stopped()
+        command = ("FAILOVER", "TO", "127.0.0.1", replica.port, "FORCE", "TIMEOUT", "300")
+        self.assertEqual(to_leader.call(*command), b"OK")
+        self.wait_for_state(to_leader, "failover-in-progress")
+
+    def test_abort_lets_writes_go_on(self):
+        leader, to_leader, replica, to_replica = self.begin_with_stopped_replica()
+        writer = leader.connect()
+        self.addCleanup(writer.close)
+        thread = threading.Thread(target=writer.call, args=("SET", "held", "back"))
+        thread.start()
+        self.assertEqual(to_leader.call("CLIENT", "UNPAUSE"), b"OK")
+        thread.join(0.5)
+        self.assertTrue(thread.is_alive(), "a write during the pause was answered")
+        self.assertIsNone(to_leader.call("GET", "held"))
+        self.assert_error(to_leader, "ERR FAILOVER already in progress.", "FAILOVER")
+        self.assert_error(
+            to_leader, "ERR REPLICAOF not allowed while failing over.", "REPLICAOF", "NO", "ONE"
+        )
+        self.assert_error(
+            to_leader, "NOMASTERLINK Can't SYNC while failing over", "PSYNC", "?", "-1"
+        )
+        self.assertEqual(to_leader.call("FAILOVER", "ABORT"), b"OK")
+        self.assertEqual(self.state(to_leader), "no-failover")
+        thread.join(10)
+        self.assertFalse(thread.is_alive())
+        self.assertEqual(to_leader.call("GET", "held"), b"back")
+        self.assertEqual(info(to_leader)["role"], "master")
+        replica.resume()
+        self.wait_until_equal_offsets(to_leader, to_replica)
+
+    def test_timeout(self):
+        _, to_leader, replica, to_replica = self.begin_with_stopped_replica("TIMEOUT", "3000")
+        self.wait_for_state(to_leader, "no-failover")
+        self.assertEqual(info(to_leader)["role"], "master")
+        self.assertEqual(to_leader.call("SET", "later", "1"), b"OK")
+        replica.resume()
+        self.wait_until_equal_offsets(to_leader, to_replica)
+
+    def test_force_goes_on_and_can_be_aborted(self):
+        leader, to_leader, replica, to_replica = self.pair()
+        syncs = self.full_syncs(to_leader, to_replica)
+        self.force_upon_stopped(to_leader, replica)
+        self.assertEqual(info(to_leader)["role"], "slave")
+        self.assertEqual(to_leader.call("FAILOVER", "ABORT"), b"OK")
+        self.assertEqual(info(to_leader)["role"], "master")
+        self.assertEqual(to_leader.call("SET", "later", "1"), b"OK")
+        replica.resume()
+        self.wait_until_equal_offsets(to_leader, to_replica)
+        self.assertEqual(to_replica.call("GET", "later"), b"1")
+        self.assertEqual(self.full_syncs(to_leader, to_replica), syncs)
+
+    def test_lost_target_gives_the_role_back(self):
+        leader, to_leader, replica, to_replica = self.pair()
+        self.force_upon_stopped(to_leader, replica)
+        replica.crash()
+        self.wait_for_state(to_leader, "no-failover")
+        self.assertEqual(info(to_leader)["role"], "master")
+        self.assertEqual(to_leader.call("SET", "later", "1"), b"OK")
+
+    def test_refusal_gives_the_role_back(self):
+        _, to_leader, replica, to_replica = self.pair()
+        # Carried out before the handshake gets as far as PSYNC.
+        self.force_upon_stopped(
+            to_leader, replica, lambda: to_replica.send(encode("REPLICAOF", "NO", "ONE"))
+        )
+        replica.resume()
+        self.assertEqual(to_replica.read_reply()[0], b"OK")
+        self.wait_for_state(to_leader, "no-failover")
+        self.assertEqual(info(to_leader)["role"], "master")
+        self.assertEqual(to_leader.call("SET", "later", "1"), b"OK")
+
+    def test_redis_hands_its_role_to_this_server(self):
+        redis = self.start_redis()
+        redis.expect_log(r"Diskless rdb transfer|Connection with (replica|master)")
+        redis.expect_log("Error condition on socket for SYNC")
+        to_redis = self.connect(redis)
+        _, heir = self.start()
+        to_redis.call("SET", "key", "value")
+        self.follow(heir, redis.port)
+        self.wait_for_link(heir)
+        wait_until(lambda: "state=online" in info(to_redis).get("slave0", ""), 10, "online")
+        self.assertEqual(to_redis.call("FAILOVER", "TIMEOUT", "10000"), b"OK")
+        self.wait_for_state(to_redis, "no-failover")
+        self.assertEqual(info(heir)["role"], "master")
+        self.assertEqual(info(to_redis)["role"], "slave")
+        self.wait_for_link(to_redis)
+        heir.call("SET", "later", "1")
+        self.wait_until_equal_offsets(heir, to_redis)
+        self.assertEqual(to_redis.call("GET", "key"), b"value")
+        self.assertEqual(to_redis.call("GET", "later"), b"1")
+
+    def test_errors(self):
+        leader, to_leader, replica, to_replica = self.pair()
+        alone = self.start()[1]
+        syntax = "ERR syntax error"
+        number = "ERR value is not an integer or out of range"
+        positive = "ERR FAILOVER timeout must be greater than 0"
+        forced = "ERR FAILOVER with force option requires both a timeout and target HOST and IP."
+        stranger = "ERR FAILOVER target HOST and PORT is not a replica."
+        port = str(replica.port)
+        for connection, text, *words in (
+            (alone, "ERR FAILOVER requires connected replicas."),
+            (to_replica, "ERR FAILOVER is not valid when server is a replica."),
+            (to_leader, "ERR No failover in progress.", "ABORT"),
+            (to_leader, syntax, "BOGUS"),
+            (to_leader, syntax, "TO", "host"),
+            (to_leader, syntax, "ABORT", "TIMEOUT", "1"),
+            (to_leader, syntax, "TIMEOUT", "1", "TIMEOUT", "2"),
+            (to_leader, number, "TO", "host", "x"),
+            (to_leader, number, "TIMEOUT", "x"),
+            (to_leader, positive, "TIMEOUT", "0"),
+            (to_leader, forced, "FORCE"),
+            (to_leader, forced, "TO", "127.0.0.1", port, "FORCE"),
+            (to_leader, forced, "FORCE", "TIMEOUT", "10"),
+            (to_leader, stranger, "TO", "127.0.0.1", "1"),
+            (to_leader, stranger, "TO", "127.0.0.1", str(replica.port + 65536)),
+        ):
+            with self.subTest(words=words):
+                self.assert_error(connection, text, "FAILOVER", *words)
+        no_replica = "ERR PSYNC FAILOVER can't be sent to a master."
+        self.assert_error(to_leader, no_replica, "PSYNC", "?", "-1", "FAILOVER")
+        other_id = "ERR PSYNC FAILOVER replid must match my replid."
+        self.assert_error(to_replica, other_id, "PSYNC", "?", "-1", "FAILOVER")
+        self.assertEqual(info(to_replica)["role"], "slave")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,239 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A server of ours as the leader: of Debian's redis-server, of redis-cli, and of scripted replicas
+that leave or hang amidst a full synchronization.
+
+What replicas get byte by byte: tests/server/replication/leader/."""
+
+import os
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+from harness import ServerTest, seed_from_environment, wait_until
+from harness.replication_peer import CuttingProxy, RawReplica, Writers, info
+from harness.resp import encode
+
+FAST = ("--repl-diskless-sync-delay", "0")
+
+
+class LeaderTest(ServerTest):
+    def start_leader(self, *options, **more):
+        return self.start_server(*FAST, *options, **more)
+
+    def start_redis_replica(self, port, *options):
+        replica = self.start_redis("--replicaof", f"127.0.0.1 {port}", *options)
+        # Said by a replica whose leader is cut off or not there yet.
+        replica.expect_log(r".*")
+        return replica
+
+    def wait_for_offset(self, leader, replica, timeout_s=30):
+        """Until the replica has all that the leader has written."""
+        with leader.connect() as ours, replica.connect() as theirs:
+            wait_until(
+                lambda: info(theirs).get("master_link_status") == "up"
+                and info(theirs)["slave_repl_offset"] == info(ours)["master_repl_offset"],
+                timeout_s,
+                "the replica's offset",
+            )
+
+    def dump(self, server):
+        """All keys of all databases with their values and whether they expire."""
+        found = {}
+        with server.connect() as client:
+            for database in range(16):
+                client.call("SELECT", database)
+                keys = sorted(client.call("KEYS", "*"))
+                replies = client.pipeline([("GET", key) for key in keys])
+                ends = client.pipeline([("PEXPIRETIME", key) for key in keys])
+                for key, (value, _), (end, _) in zip(keys, replies, ends):
+                    # Expired ones go when somebody looks.
+                    if value is not None:
+                        found[database, key] = (value, end)
+        return found
+
+    def assert_same_data(self, leader, replica):
+        self.wait_for_offset(leader, replica)
+        # Keys that expire between two looks are gone from one only.
+        wait_until(lambda: self.dump(leader) == self.dump(replica), 10, "the same data")
+
+
+class RedisReplicaTest(LeaderTest):
+    def test_strings_reach_redis_in_either_form(self):
+        for diskless in ("yes", "no"):
+            leader = self.start_leader("--repl-diskless-sync", diskless)
+            with leader.connect() as client:
+                client.call("SET", "before", "x" * 100_000)
+                client.call("SELECT", 3)
+                client.call("SET", "other", "y", "PX", 1_000_000)
+                replica = self.start_redis_replica(leader.port)
+                self.wait_for_offset(leader, replica)
+                client.call("SET", "after", "z")
+                client.call("SELECT", 5)
+                client.call("SETBIT", "bits", 1000, 1)
+                self.assert_same_data(leader, replica)
+                fields = info(client)
+                self.assertEqual(fields["role"], "master")
+                self.assertEqual(fields["connected_slaves"], "1")
+                wait_until(
+                    lambda: re.fullmatch(
+                        rf"ip=127\.0\.0\.1,port={replica.port},state=online,"
+                        rf"offset={info(client)['master_repl_offset']},lag=[01]",
+                        info(client)["slave0"],
+                    ),
+                    what="slave0",
+                )
+                role = client.call("ROLE")
+                self.assertEqual(role[0], b"master")
+                self.assertEqual(role[2][0][:2], [b"127.0.0.1", str(replica.port).encode()])
+            self.assertFalse([name for name in os.listdir(leader.directory) if "temp" in name])
+
+    def test_cuts_are_mended_from_the_backlog(self):
+        seed = seed_from_environment()
+        rng = random.Random(seed)
+        leader = self.start_leader("--repl-backlog-size", "100mb")
+        proxy = CuttingProxy(leader.port, lambda: rng.randrange(1, 200_000))
+        self.addCleanup(proxy.close)
+        replica = self.start_redis_replica(proxy.port)
+        writers = Writers(leader.port, 3, seed)
+        try:
+            wait_until(lambda: proxy.cuts >= 8, 60, "cuts")
+        finally:
+            writers.stop()
+        proxy.lengths = lambda: None
+        proxy.cut_all()
+        self.assert_same_data(leader, replica)
+        with leader.connect() as client:
+            stats = info(client, "stats")
+        print(f"cuts {proxy.cuts}, commands {writers.commands}, full {stats['sync_full']}, "
+              f"partial {stats['sync_partial_ok']}, refused {stats['sync_partial_err']}")
+        self.assertGreater(int(stats["sync_partial_ok"]), 0)
+        # A cut before the id is known takes another full sync; afterwards none is needed.
+        self.assertLess(int(stats["sync_full"]), proxy.cuts)
+
+    def test_a_restarted_leader_goes_on_where_its_snapshot_ends(self):
+        directory = tempfile.mkdtemp(prefix="bloomery-test-")
+        self.addCleanup(shutil.rmtree, directory)
+        options = ("--save", "1000 1000")
+        leader = self.start_leader(*options, directory=directory)
+        port = leader.port
+        with leader.connect() as client:
+            client.call("SET", "a", "1")
+        replica = self.start_redis_replica(port)
+        self.wait_for_offset(leader, replica)
+        with leader.connect() as client:
+            client.call("SET", "b", "2", "PX", 50)
+        self.wait_for_offset(leader, replica)
+        self.assertFalse(leader.stop())
+        again = self.start_leader(*options, directory=directory, port=port)
+        self.wait_for_offset(again, replica)
+        with again.connect() as client:
+            self.assertEqual(info(client, "stats")["sync_partial_ok"], "1")
+            self.assertEqual(info(client, "stats")["sync_full"], "0")
+            client.call("SET", "c", "3")
+        self.assert_same_data(again, replica)
+        with replica.connect() as client:
+            wait_until(lambda: sorted(client.call("KEYS", "*")) == [b"a", b"c"], what="keys")
+
+
+class CliTest(LeaderTest):
+    def test_rdb(self):
+        for diskless in ("yes", "no"):
+            leader = self.start_leader("--repl-diskless-sync", diskless)
+            with leader.connect() as client:
+                client.call("BF.ADD", "filter", "x")
+                client.call("SET", "a", "1")
+            directory = tempfile.mkdtemp(prefix="bloomery-test-")
+            self.addCleanup(shutil.rmtree, directory)
+            path = pathlib.Path(directory) / "got.rdb"
+            said = self.run_client(["redis-cli", "-p", leader.port, "--rdb", path], timeout_s=30)
+            self.assertIn("Transfer finished with success", said)
+            copy = self.start_server("--dbfilename", "got.rdb", directory=directory)
+            with copy.connect() as client:
+                self.assertEqual(client.call("GET", "a"), b"1")
+                self.assertEqual(client.call("BF.EXISTS", "filter", "x"), 1)
+
+    def test_replica_prints_the_stream(self):
+        leader = self.start_leader()
+        done = threading.Event()
+
+        def write():
+            with leader.connect() as client:
+                while not done.is_set():
+                    client.call("SET", "a", "printed")
+                    time.sleep(0.1)
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        process = subprocess.Popen(
+            ["redis-cli", "-p", str(leader.port), "--replica"], stdout=subprocess.PIPE, text=True
+        )
+        try:
+            for line in process.stdout:
+                if '"SET","a","printed"' in line:
+                    break
+            else:
+                self.fail("redis-cli ended without the stream")
+        finally:
+            process.kill()
+            process.wait()
+            process.stdout.close()
+            done.set()
+            writer.join()
+
+
+class StreamTest(LeaderTest):
+    def test_cuts_inside_the_full_synchronization(self):
+        seed = seed_from_environment()
+        rng = random.Random(seed)
+        for diskless in ("yes", "no"):
+            leader = self.start_leader("--repl-diskless-sync", diskless, "--rdbcompression", "no")
+            leader.expect_log("is disconnected|snapshot for replicas failed")
+            with leader.connect() as client:
+                client.call("SET", "a", "x" * 1_000_000)
+                for _ in range(30):
+                    cut = RawReplica(leader.port)
+                    cut.link.send(encode("PSYNC", "?", -1))
+                    size = rng.choice([0, 1, 30, 60, rng.randrange(1_000_000)])
+                    cut.read_exactly(size)
+                    cut.close()
+                whole = RawReplica(leader.port)
+                self.assertIn(b"x" * 1_000_000, whole.full_sync())
+                client.call("SET", "b", "1")
+                whole.read_stream_until(encode("SET", "b", "1"))
+                whole.close()
+                wait_until(lambda: info(client)["connected_slaves"] == "0")
+            self.assertFalse([name for name in os.listdir(leader.directory) if "temp" in name])
+
+    def test_a_stuck_replica_holds_up_nobody(self):
+        leader = self.start_server(
+            "--repl-diskless-sync-delay", "1", "--repl-timeout", "2", "--rdbcompression", "no"
+        )
+        leader.expect_log("is disconnected")
+        with leader.connect() as client:
+            client.pipeline([("SETBIT", f"k{i}", 8_000_000, 1) for i in range(60)])
+        good, stuck = RawReplica(leader.port), RawReplica(leader.port)
+        for replica in (good, stuck):
+            replica.link.send(encode("PSYNC", "?", -1))
+        self.assertTrue(good.read_line().startswith(b"+FULLRESYNC"))
+        self.assertGreater(len(good.read_snapshot()), 60_000_000)
+        with leader.connect() as client:
+
+            def only_the_good_one_is_left():
+                good.ack()  # or it would soon be taken for stuck, too
+                fields = info(client)
+                return fields["connected_slaves"] == "1" and "state=online" in fields["slave0"]
+
+            wait_until(only_the_good_one_is_left)
+        good.close()
+        stuck.close()
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,99 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""What a full sync of a big filter costs in memory besides the filter.
+
+Environment: BLOOMERY_FILTER_MB  size of the filter (default 256)
+"""
+
+import contextlib
+import os
+import pathlib
+import threading
+import unittest
+
+from harness import SANITIZED, wait_until
+from harness.replication import ReplicaTest, info
+
+FILTER_MB = int(os.environ.get("BLOOMERY_FILTER_MB", 256))
+EXTRA_MB_MAX = 64
+BITS_PER_ITEM = 9.66
+
+
+def peak_mb(server):
+    with open(f"/proc/{server.pid}/status", encoding="ascii") as status:
+        for line in status:
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 1024
+    raise AssertionError("no VmHWM")
+
+
+class ChildWatcher(threading.Thread):
+    """The most memory that any child of a server has for itself while this runs."""
+
+    def __init__(self, server):
+        super().__init__(daemon=True)
+        self.server = server
+        self.peak_mb = 0
+        self.seen = 0
+        self.stopping = threading.Event()
+        self.start()
+
+    def run(self):
+        while not self.stopping.wait(0.02):
+            for child in self.server.children():
+                with contextlib.suppress(OSError):  # it has ended
+                    self.look_at(child)
+
+    def look_at(self, child):
+        for line in pathlib.Path(f"/proc/{child}/smaps_rollup").read_text().splitlines():
+            if line.startswith("Private_Dirty:"):
+                self.seen += 1
+                self.peak_mb = max(self.peak_mb, int(line.split()[1]) / 1024)
+
+    def stop(self):
+        self.stopping.set()
+        self.join()
+
+
+class ReplicationMemoryTest(ReplicaTest):
+    def test_a_big_filter(self):
+        for diskless in ("yes", "no"):
+            with self.subTest(diskless=diskless):
+                self.sync_twice(diskless)
+
+    def sync_twice(self, diskless):
+        options = ("--repl-diskless-sync-delay", "0", "--enable-debug-command", "yes")
+        leader_server = self.start_server(*options, "--repl-diskless-sync", diskless)
+        replica_server = self.start_server(*options)
+        leader, replica = self.connect(leader_server), self.connect(replica_server)
+        items = int(FILTER_MB * 8 * (1 << 20) / BITS_PER_ITEM)
+        self.assertEqual(leader.call("BF.RESERVE", "big", "0.01", items), b"OK")
+        for at in range(0, 100_000, 1000):
+            leader.call("BF.MADD", "big", *range(at, at + 1000))
+        filter_mb = leader.call("BF.INFO", "big", "SIZE")[0] / (1 << 20)
+        before, leader_before = peak_mb(replica_server), peak_mb(leader_server)
+        child = ChildWatcher(leader_server)
+        self.follow(replica, leader_server.port)
+        self.wait_for_link(replica, 120)
+        first = peak_mb(replica_server) - before - filter_mb
+        # Once more, with as much data to give up.
+        replica.call("REPLICAOF", "NO", "ONE")
+        replica.call("SET", "own", "1")
+        self.follow(replica, leader_server.port)
+        wait_until(lambda: replica.call("EXISTS", "own") == 0, 120, "the second full sync")
+        self.wait_for_link(replica, 120)
+        second = peak_mb(replica_server) - before - filter_mb
+        child.stop()
+        leading = peak_mb(leader_server) - leader_before
+        print(f"diskless {diskless}: {filter_mb:.0f} MB filter; besides it the replica has at most "
+              f"{first:.0f} MB, in a second sync {second:.0f} MB, the leader {leading:.0f} MB, "
+              f"its child {child.peak_mb:.0f} MB")
+        self.assertGreater(child.seen, 0)
+        self.assertEqual(info(leader, "stats")["sync_full"], "2")
+        self.assertEqual(replica.call("DEBUG", "DIGEST"), leader.call("DEBUG", "DIGEST"))
+        if not SANITIZED:
+            self.assertLess(max(first, second, leading, child.peak_mb), EXTRA_MB_MAX)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,273 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Debian's redis-sentinel watches a leader and two replicas of ours and fails over, while clients
+with Sentinel support go on writing.
+
+Environment:
+  BLOOMERY_FAILOVERS  how many failovers (default 2): by kill -9, by a cut of the network, by
+                      SIGSTOP, in turn; without network namespaces by kill -9 and SIGSTOP
+  BLOOMERY_SERVER     may be a redis-server, which tells a wrong test from a wrong server
+"""
+
+import os
+import pathlib
+import shutil
+import tempfile
+import time
+import unittest
+
+from harness import ROOT, SERVER_IS_REDIS, ServerTest, wait_until
+from harness.node import SCRIPTS
+from harness.sentinel import NAME, PASSWORD, Cluster, quietly
+from harness.sentinel_writers import ProgramWriter, PythonWriter
+from harness.settings import module_command
+
+FAILOVERS = int(os.environ.get("BLOOMERY_FAILOVERS", "2"))
+FAILOVER_TIME_MAX_S = 15
+# A leader that has come back is made a replica after the sentinels have seen it be wrong for 8 s.
+RETURN_TIMEOUT_S = 60
+MODULES = pathlib.Path(os.environ.get("BLOOMERY_NODE_MODULES", ROOT / "build"))
+WRITER_SCRIPT = SCRIPTS / "sentinel_writer.cjs"
+# A filter of the writes, in servers that have filters.
+FILTER = None if SERVER_IS_REDIS else "seen"
+LAG_MAX_S = 2
+# Replicas acknowledge once a second, and the leader looks once a second.
+LAG_TOLERANCE_S = 2
+
+
+class SentinelTest(ServerTest):
+    def start_cluster(self, sentinel_changes=(), **changes):
+        directory = tempfile.mkdtemp(prefix="bloomery-sentinel-")
+        self.addCleanup(shutil.rmtree, directory, ignore_errors=True)
+        cluster = Cluster(
+            directory,
+            {name.replace("_", "-"): value for name, value in changes.items()},
+            sentinel_changes,
+        )
+        self.addCleanup(self.stop_cluster, cluster)
+        cluster.start()
+        return cluster, cluster.wait_until_whole()
+
+    def stop_cluster(self, cluster):
+        problems = cluster.stop()
+        self.assertFalse(problems, "\n".join(map(str, problems)))
+
+    def start_writer(self, writer):
+        self.addCleanup(writer.stop)
+        return writer.start()
+
+    def start_writers(self, cluster):
+        sentinels = cluster.sentinel_addresses()
+        words = [f"{address}:{port}" for address, port in sentinels]
+        writers = [
+            PythonWriter(sentinels, NAME, PASSWORD, filter_key=FILTER),
+            PythonWriter(sentinels, NAME, PASSWORD, confirmed=True),
+        ]
+        for folder in ("redis6", "ioredis6"):
+            modules = MODULES / f"node_modules_{folder}"
+            self.assertTrue(
+                (modules / ".installed").exists(),
+                f"{modules} is missing: run scripts/install_node_packages.sh",
+            )
+            package = folder.rstrip("6")
+            command = ["node", WRITER_SCRIPT, folder, package, modules, NAME, PASSWORD, *words]
+            writers.append(ProgramWriter(folder, command))
+        return [self.start_writer(writer) for writer in writers]
+
+    # --- users ---
+
+    def test_sentinel_and_replicas_need_few_rights(self):
+        """Those that Redis' documentation gives them, and no more."""
+        rights = (
+            "-@all allchannels +multi +slaveof +ping +exec +subscribe +config|rewrite +role "
+            "+publish +info +client|setname +client|kill +script|kill"
+        )
+        cluster, leader = self.start_cluster(
+            {f"sentinel auth-user {NAME}": "watcher", f"sentinel auth-pass {NAME}": "see"},
+            **{
+                "user watcher": f"on >see {rights}",
+                "user follower": "on >copy -@all +psync +replconf +ping",
+                "masteruser": "follower",
+                "masterauth": "copy",
+            },
+        )
+        clients = leader.call("CLIENT", "LIST")
+        self.assertIn(b"user=watcher", clients)
+        self.assertIn(b"user=follower", clients)
+        leader.process.crash()
+        others = [node for node in cluster.nodes if node is not leader]
+        wait_until(
+            lambda: quietly(cluster.leader_known_to, others[0]) not in (None, leader),
+            FAILOVER_TIME_MAX_S + 15,
+            "another leader",
+        )
+        leader.start()
+        new_leader = cluster.wait_until_whole(RETURN_TIMEOUT_S)
+        self.assertIsNot(new_leader, leader)
+        self.assertEqual(new_leader.call("SET", "key", "value"), b"OK")
+        cluster.wait_until_equal(new_leader)
+        # Nothing that they sent was refused.
+        for node in cluster.nodes:
+            self.assertEqual(node.call("ACL", "LOG"), [])
+
+    # --- failovers ---
+
+    def strike(self, cluster, leader, way):
+        if way == "kill -9":
+            leader.process.crash()
+        elif way == "SIGSTOP":
+            leader.process.suspend()
+        else:
+            cluster.network.cut(leader.index)
+
+    def repair(self, cluster, leader, way):
+        if way == "kill -9":
+            leader.start()
+        elif way == "SIGSTOP":
+            leader.process.resume()
+        else:
+            cluster.network.heal(leader.index)
+
+    def fail_over(self, cluster, writers, way):
+        """Strikes the leader; returns the seconds until each writer's next success."""
+        old = cluster.wait_until_whole(RETURN_TIMEOUT_S)
+        for writer in writers:
+            start = time.monotonic()
+            wait_until(lambda: writer.first_after(start), 15, f"a write of {writer.name}")
+        struck = time.monotonic()
+        self.strike(cluster, old, way)
+        # A reply may still be under way when the leader is gone.
+        grace = struck + 0.5
+        try:
+            for writer in writers:
+                wait_until(
+                    lambda: writer.first_after(grace),
+                    FAILOVER_TIME_MAX_S + 15,
+                    lambda: f"a write of {writer.name} after {way}; its errors: {writer.errors}",
+                )
+        finally:
+            self.repair(cluster, old, way)
+        times = {writer.name: writer.first_after(grace) - struck for writer in writers}
+        new = cluster.wait_until_whole(RETURN_TIMEOUT_S)
+        self.assertIsNot(new, old)
+        self.check_files(cluster, new)
+        return times
+
+    def check_files(self, cluster, leader):
+        """Each server's configuration file says what it is now."""
+        line = f"replicaof {leader.address} {leader.port}"
+        for node in cluster.nodes:
+            lines = node.config_file.read_text().splitlines()
+            found = [one for one in lines if one.startswith("replicaof ")]
+            self.assertEqual(found, [] if node is leader else [line], f"node {node.index}")
+
+    def lost_keys(self, leader, writer):
+        """Acknowledged writes that the leader does not have."""
+        lost = []
+        keys = [key for key, _ in writer.acknowledged]
+        with leader.connect() as connection:
+            for start in range(0, len(keys), 500):
+                some = keys[start : start + 500]
+                values = connection.pipeline([("GET", key) for key in some])
+                lost += [k for k, (value, _) in zip(some, values) if value != k.encode()]
+        return lost
+
+    def check_transactions(self, leader, writer, lost):
+        """What a transaction has written is there in both places, or in neither."""
+        if writer.filter_key is None:
+            return
+        keys = [key for key, _ in writer.acknowledged]
+        with leader.connect() as connection:
+            found = [connection.call("BF.EXISTS", writer.filter_key, key) for key in keys]
+        self.assertEqual([key for key, there in zip(keys, found) if not there], lost)
+
+    def test_failovers_while_clients_write(self):
+        cluster, leader = self.start_cluster(min_replicas_to_write=0)
+        if FILTER is not None:
+            # So exact that a lost item is not taken for one that is there.
+            self.assertEqual(leader.call("BF.RESERVE", FILTER, "0.0000001", "100000"), b"OK")
+        writers = self.start_writers(cluster)
+        ways = ["kill -9", "partition", "SIGSTOP"]
+        if not cluster.network.can_cut:
+            ways.remove("partition")
+        slowest = 0
+        for number in range(FAILOVERS):
+            way = ways[number % len(ways)]
+            times = self.fail_over(cluster, writers, way)
+            slowest = max(slowest, *times.values())
+            told = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in times.items())
+            print(f"failover {number + 1} by {way}: {told}", flush=True)
+        for writer in writers:
+            writer.stop()
+        leader = cluster.wait_until_whole()
+        keys = cluster.wait_until_equal(leader)
+        lost = {writer.name: self.lost_keys(leader, writer) for writer in writers}
+        self.check_transactions(leader, writers[0], lost[writers[0].name])
+        for writer in writers:
+            errors = sum(writer.errors.values())
+            print(
+                f"{writer.name}: {len(writer.acknowledged)} acknowledged, "
+                f"{len(lost[writer.name])} of them lost, {errors} errors",
+                flush=True,
+            )
+        print(f"slowest failover {slowest:.1f} s, {keys} keys on all three servers", flush=True)
+        self.assertLess(slowest, FAILOVER_TIME_MAX_S)
+        # Sentinel promotes the replica with the most data, so what one replica has stays.
+        self.assertEqual(lost["python-wait"], [])
+
+    def isolate(self, cluster, leader):
+        """Takes the leader's replicas from it: all others, where the network can be cut."""
+        if cluster.network.can_cut:
+            return cluster.network.cut(leader.index)
+        for node in cluster.nodes:
+            if node is not leader:
+                node.process.suspend()
+
+    def reunite(self, cluster, leader):
+        if cluster.network.can_cut:
+            return cluster.network.heal(leader.index)
+        for node in cluster.nodes:
+            node.process.resume()
+
+    def test_an_isolated_leader_stops_acknowledging(self):
+        """With min-replicas-to-write 1 nothing acknowledged after the lag is lost."""
+        cluster, old = self.start_cluster(min_replicas_max_lag=LAG_MAX_S)
+        seeker = self.start_writer(PythonWriter(cluster.sentinel_addresses(), NAME, PASSWORD))
+        # On the leader's side of the cut, and true to it.
+        loyal = self.start_writer(
+            ProgramWriter(
+                "loyal",
+                [*old.prefix, *module_command("sentinel_writers"), old.address, old.port, PASSWORD],
+            )
+        )
+        wait_until(lambda: loyal.acknowledged and seeker.acknowledged, 15, "first writes")
+        cut = time.monotonic()
+        self.isolate(cluster, old)
+        lag_over = cut + LAG_MAX_S + LAG_TOLERANCE_S
+        try:
+            wait_until(lambda: time.monotonic() > lag_over + 2, 30, "the end of the lag")
+            if cluster.network.can_cut:
+                wait_until(
+                    lambda: seeker.first_after(lag_over), 30, lambda: f"a write: {seeker.errors}"
+                )
+        finally:
+            loyal.stop()
+            self.reunite(cluster, old)
+        leader = cluster.wait_until_whole(RETURN_TIMEOUT_S)
+        seeker.stop()
+        cluster.wait_until_equal(leader)
+        self.assertTrue(any("NOREPLICAS" in text for text in loyal.errors), loyal.errors)
+        early = [key for key, at in loyal.acknowledged if cut < at <= lag_over]
+        late = [key for key, at in loyal.acknowledged if at > lag_over]
+        lost = set(self.lost_keys(leader, loyal)) | set(self.lost_keys(leader, seeker))
+        lost_late = [key for key, at in seeker.acknowledged if at > lag_over and key in lost]
+        print(
+            f"the isolated leader acknowledged {len(early)} writes within its lag, {len(late)} "
+            f"after it; {len(lost)} are lost, {len(lost_late) + len(late)} of them from after it",
+            flush=True,
+        )
+        self.assertEqual(late + lost_late, [])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,70 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Whom a TLS port lets in, and a storm of half handshakes; more of both: tests/server/net/."""
+
+import socket
+import ssl
+import time
+import unittest
+
+from harness.tls import TlsTest
+
+# A ClientHello's first bytes: the header of a record of 512 bytes, and no more.
+HALF_HELLO = bytes.fromhex("1603010200010001fc0303")
+
+
+class ClientCertificateTest(TlsTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.files.make_authority("other-ca")
+        cls.files.make_certificate("stranger", authority="other-ca")
+        cls.files.make_certificate("expired", days=-1)
+
+    def is_served(self, certificate):
+        try:
+            context = self.files.client_context(certificate=certificate)
+            return self.connect_tls(context=context).call("PING") == b"PONG"
+        except (ssl.SSLError, OSError, EOFError):
+            return False
+
+    def check(self, auth, *served):
+        server = self.start_tls_server(auth=auth)
+        for certificate in (None, "client", "stranger", "expired"):
+            self.assertEqual(self.is_served(certificate), certificate in served, certificate)
+        return server
+
+    def test_yes(self):
+        server = self.check("yes", "client")
+        # CONFIG SET counts for those who come later.
+        with server.connect() as plain:
+            self.assertEqual(plain.call("CONFIG", "SET", "tls-auth-clients", "no"), b"OK")
+        self.assertTrue(self.is_served(None))
+
+
+class HostilePeerTest(TlsTest):
+    def connect_raw(self, sent=b""):
+        raw = socket.create_connection(("127.0.0.1", self.tls_port), timeout=30)
+        self.addCleanup(raw.close)
+        raw.sendall(sent)
+        return raw
+
+    def assert_served_soon(self, server):
+        began = time.monotonic()
+        self.assertEqual(self.connect_tls().call("PING"), b"PONG")
+        with server.connect() as plain:
+            self.assertEqual(plain.call("PING"), b"PONG")
+        self.assertLess(time.monotonic() - began, 5)
+
+    def test_half_open_handshakes_hold_nobody_up(self):
+        server = self.start_tls_server("--io-threads", 2)
+        client = self.connect_tls()
+        held = [self.connect_raw(HALF_HELLO if i % 2 else b"") for i in range(1500)]
+        self.assert_served_soon(server)
+        self.assertEqual(client.call("PING"), b"PONG")
+        for raw in held:
+            raw.close()
+
+
+if __name__ == "__main__":
+    unittest.main()
