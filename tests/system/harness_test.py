@@ -4,13 +4,15 @@
 
 import contextlib
 import io
+import os
 import pathlib
 import random
 import socket
 import tempfile
 import unittest
+from unittest import mock
 
-from harness import Process, ServerTest, free_port
+from harness import Process, ServerTest, counts, free_port
 from harness.command_stream import CommandStream
 from harness.reply_matching import values_match
 from harness.resp import Connection, ErrorReply, Push, encode
@@ -138,6 +140,25 @@ class DifferentialRulesTest(unittest.TestCase):
             MOVE KEYS SCAN DBSIZE FLUSHDB SWAPDB SELECT EXPIRE PEXPIRE EXPIREAT PEXPIREAT TTL PTTL
             EXPIRETIME PEXPIRETIME PERSIST OBJECT MULTI EXEC DISCARD WATCH ECHO PING"""
         self.assertEqual({name.encode() for name in wanted.split()} - names, set())
+
+
+class CountTest(unittest.TestCase):
+    def count(self, **environment):
+        with mock.patch.dict(os.environ, environment):
+            return counts.count("KILL_CYCLES")
+
+    def test_tier_and_override(self):
+        row = counts.COUNTS["KILL_CYCLES"]
+        for name in ("BLOOMERY_TIER", "BLOOMERY_KILL_CYCLES"):
+            self.enterContext(mock.patch.dict(os.environ))
+            os.environ.pop(name, None)
+        with mock.patch.object(counts, "SANITIZED", False):
+            self.assertEqual(self.count(), row.default)
+            self.assertEqual(self.count(BLOOMERY_TIER="long"), row.long)
+            self.assertEqual(self.count(BLOOMERY_TIER="long", BLOOMERY_KILL_CYCLES="7"), 7)
+        with mock.patch.object(counts, "SANITIZED", True):
+            self.assertEqual(self.count(), row.sanitized)
+            self.assertEqual(self.count(BLOOMERY_TIER="long"), row.default)
 
 
 class FreePortTest(unittest.TestCase):

@@ -3,16 +3,16 @@
 """Three servers of ours beside three of Redis, each a cluster: the same stream of commands to the
 same nodes gets the same bytes, once ports and ids are put aside."""
 
-import os
 import random
 import re
 import unittest
 
 from harness import seed_from_environment
 from harness.cluster import ClusterTest
+from harness.counts import count
 from harness.resp import encode
 
-COMMANDS = int(os.environ.get("BLOOMERY_CLUSTER_COMMANDS", "6000"))
+COMMANDS = count("CLUSTER_COMMANDS")
 KEYS = [b"a", b"b", b"c", b"d", b"{a}1", b"{a}2", b"{b}1", b"{b}2", b"{c}1", b"x{c}"]
 QUESTIONS = """
 CLUSTER|KEYSLOT|foo

@@ -11,10 +11,11 @@ import unittest
 
 from harness import ServerTest, seed_from_environment
 from harness.command_stream import KEYS, CommandStream
+from harness.counts import count
 from harness.reply_matching import values_match
 from harness.resp import encode
 
-COMMANDS = int(os.environ.get("BLOOMERY_DIFFERENTIAL_COMMANDS", "200000"))
+COMMANDS = count("DIFFERENTIAL_COMMANDS")
 SCAN_EVERY = 200
 HISTORY_SHOWN = 25
 SHOWN_BEFORE_DIFFERENCE = 60

@@ -7,13 +7,13 @@ run is either always right or always wrong.
 """
 
 import math
-import os
 import time
 import unittest
 
 from harness import ServerTest
+from harness.counts import count
 
-ABSENT_ITEMS = int(os.environ.get("BLOOMERY_ABSENT_ITEMS", "1000000"))
+ABSENT_ITEMS = count("ABSENT_ITEMS")
 BATCH = 500
 BATCHES_PER_PIPELINE = 20
 

@@ -12,10 +12,11 @@ import unittest
 
 from harness import seed_from_environment
 from harness.command_stream import CommandStream
+from harness.counts import count
 from harness.replication import ReplicaTest
 from harness.resp import encode
 
-COMMANDS = int(os.environ.get("BLOOMERY_NOTIFICATION_COMMANDS", "60000"))
+COMMANDS = count("NOTIFICATION_COMMANDS")
 ALL = "KEAmn"
 FENCE = b"fence"
 

@@ -11,7 +11,6 @@ channels. A RESP3 client that publishes to itself gets message and reply in eith
 BLOOMERY_SEED replays a run; BLOOMERY_PUBSUB_STEPS shortens it.
 """
 
-import os
 import random
 import re
 import select
@@ -19,9 +18,10 @@ import time
 import unittest
 
 from harness import ServerTest, seed_from_environment
+from harness.counts import count
 from harness.resp import encode
 
-STEPS = int(os.environ.get("BLOOMERY_PUBSUB_STEPS", "6000"))
+STEPS = count("PUBSUB_STEPS")
 MESSAGE_TIMEOUT_S = 20
 MESSAGES = (b"message", b"pmessage", b"smessage")
 LISTEN = {b"SUBSCRIBE": 0, b"PSUBSCRIBE": 1, b"SSUBSCRIBE": 2}

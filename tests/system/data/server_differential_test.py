@@ -7,17 +7,17 @@ sizes. docs/compatibility.md lists every other difference.
 BLOOMERY_SEED replays a run; BLOOMERY_SERVER_COMMANDS says how many commands there are.
 """
 
-import os
 import random
 import re
 import time
 import unittest
 
 from harness import ServerTest, seed_from_environment, wait_until
+from harness.counts import count
 from harness.resp import ErrorReply, Push, encode
 from harness.server_stream import Id, ServerStream
 
-COMMANDS = int(os.environ.get("BLOOMERY_SERVER_COMMANDS", "20000"))
+COMMANDS = count("SERVER_COMMANDS")
 CONNECTIONS = 5
 MESSAGE_TIMEOUT_S = 10
 # Of a line of CLIENT LIST; the others are addresses, ages and sizes, or newer than the oracle.

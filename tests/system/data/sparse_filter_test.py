@@ -5,17 +5,17 @@
 BLOOMERY_SPARSE_CAPACITY=2000000000 BLOOMERY_SPARSE_ITEMS=20000 make it as large as can be; the
 figures are printed."""
 
-import os
 import pathlib
 import shutil
 import tempfile
 import unittest
 
 from harness import wait_until, wait_until_loaded
+from harness.counts import count
 from harness.replication import ReplicaTest, info
 
-CAPACITY = int(os.environ.get("BLOOMERY_SPARSE_CAPACITY", 200_000_000))
-ITEMS = int(os.environ.get("BLOOMERY_SPARSE_ITEMS", 2_000))
+CAPACITY = count("SPARSE_CAPACITY")
+ITEMS = count("SPARSE_ITEMS")
 MB = 1_000_000
 # An item of a growing native filter at 1 % lies in two cache lines, so it touches two pages.
 TOUCHED_BYTES = ITEMS * 2 * 4096

@@ -6,7 +6,6 @@ caches that follow them are compared with the data while several clients write.
 BLOOMERY_SEED replays a run; BLOOMERY_TRACKING_STEPS shortens it.
 """
 
-import os
 import random
 import re
 import threading
@@ -14,10 +13,11 @@ import time
 import unittest
 
 from harness import ServerTest, seed_from_environment, wait_until
+from harness.counts import count
 from harness.replication import ReplicaTest
 from harness.resp import Connection, Push, encode
 
-STEPS = int(os.environ.get("BLOOMERY_TRACKING_STEPS", "4000"))
+STEPS = count("TRACKING_STEPS")
 KEYS = [b"a", b"ab", b"abc", b"b", b"ba", b"c", b"", b"bin\x00\r\n\xff"]
 FENCE = b"end of the step"
 

@@ -3,8 +3,8 @@
 """Damaged files of a real server's data: told with file and place, never read as other data.
 
 Environment:
-  BLOOMERY_DAMAGE_TAILS  how many torn tails (all: 600, default 120)
-  BLOOMERY_DAMAGE_FLIPS  how many flipped bits (default 300)
+  BLOOMERY_DAMAGE_TAILS  how many torn tails
+  BLOOMERY_DAMAGE_FLIPS  how many flipped bits
 """
 
 import contextlib
@@ -19,11 +19,12 @@ import time
 import unittest
 
 from harness import SANITIZED, SERVER, ServerTest, free_port, seed_from_environment
+from harness.counts import count
 from harness.resp import Connection
 from harness.write_load import Writer
 
-TAILS = int(os.environ.get("BLOOMERY_DAMAGE_TAILS", 20 if SANITIZED else 120))
-FLIPS = int(os.environ.get("BLOOMERY_DAMAGE_FLIPS", 40 if SANITIZED else 300))
+TAILS = count("DAMAGE_TAILS")
+FLIPS = count("DAMAGE_FLIPS")
 CUT_BYTES = 300
 PLACE = re.compile(r"offset \d+|line \d+")
 LOG = "appendonlydir"

@@ -3,7 +3,7 @@
 """Disks that are full, files that may not grow, calls that fail: nothing acknowledged is lost.
 
 Environment:
-  BLOOMERY_FAULT_ROUNDS  how often each disk is filled (default 2)
+  BLOOMERY_FAULT_ROUNDS  how often each disk is filled
 """
 
 import os
@@ -17,11 +17,12 @@ import time
 import unittest
 
 from harness import ServerTest, disks, seed_from_environment, wait_until
+from harness.counts import count
 from harness.replication import info as replication_info
 from harness.resp import ErrorReply, encode
 from harness.write_load import Load
 
-ROUNDS = int(os.environ.get("BLOOMERY_FAULT_ROUNDS", 2))
+ROUNDS = count("FAULT_ROUNDS")
 NO_MOUNTS = disks.why_no_mounts()
 ENDS = "The append log fails and appendfsync is always: ending before"
 REFUSES = "The append log fails, writes are refused until it works"

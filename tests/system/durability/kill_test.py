@@ -6,7 +6,6 @@ Environment:
   BLOOMERY_KILL_CYCLES  cycles of each combination of appendfsync and io-threads
 """
 
-import os
 import pathlib
 import random
 import shutil
@@ -14,10 +13,11 @@ import tempfile
 import time
 import unittest
 
-from harness import SANITIZED, SERVER, Process, ServerTest, seed_from_environment
+from harness import SERVER, Process, ServerTest, seed_from_environment
+from harness.counts import count
 from harness.write_load import Load, disturb
 
-CYCLES = int(os.environ.get("BLOOMERY_KILL_CYCLES", 5 if SANITIZED else 20))
+CYCLES = count("KILL_CYCLES")
 
 
 class KillTest(ServerTest):

@@ -8,8 +8,8 @@ would be for a machine. Where that is not allowed, and besides it, strace tells 
 append log a completed sync covers, and the rest is cut off.
 
 Environment:
-  BLOOMERY_POWER_CUTS           cycles of `always` (default 12)
-  BLOOMERY_POWER_CUTS_EVERYSEC  cycles of `everysec`, of some seconds each (default 3)
+  BLOOMERY_POWER_CUTS           cycles of `always`
+  BLOOMERY_POWER_CUTS_EVERYSEC  cycles of `everysec`, of some seconds each
 """
 
 import os
@@ -22,10 +22,11 @@ import time
 import unittest
 
 from harness import ServerTest, disks, seed_from_environment
+from harness.counts import count
 from harness.write_load import Load, disturb
 
-CUTS = int(os.environ.get("BLOOMERY_POWER_CUTS", 12))
-CUTS_EVERYSEC = int(os.environ.get("BLOOMERY_POWER_CUTS_EVERYSEC", 3))
+CUTS = count("POWER_CUTS")
+CUTS_EVERYSEC = count("POWER_CUTS_EVERYSEC")
 OPTIONS = ["--appendonly", "yes", "--bf-initial-size", "50", "--auto-aof-rewrite-min-size"]
 PROMISED_S = 2
 

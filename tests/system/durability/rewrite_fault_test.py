@@ -6,7 +6,7 @@ Whatever call it is: the next start finds all that was acknowledged, and no left
 counts the calls of each thread and makes the N-th fail or deliver SIGKILL.
 
 Environment:
-  BLOOMERY_FAULT_CALLS  up to which N each call fails (default 2)
+  BLOOMERY_FAULT_CALLS  up to which N each call fails
 """
 
 import os
@@ -19,9 +19,10 @@ import time
 import unittest
 
 from harness import SERVER, Process, ServerTest, seed_from_environment
+from harness.counts import count
 from harness.write_load import Load
 
-CALLS = int(os.environ.get("BLOOMERY_FAULT_CALLS", 2))
+CALLS = count("FAULT_CALLS")
 # Most calls of openat are the loader's, long before the server begins its own work.
 NAMES = ("rename", "unlink", "fdatasync", "fsync", "ftruncate")
 ANNOUNCED = (

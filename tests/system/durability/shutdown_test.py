@@ -3,10 +3,9 @@
 """Ends that were asked for, and two servers that want one directory.
 
 Environment:
-  BLOOMERY_SHUTDOWN_CYCLES  how often a loaded server is asked to end (default 6)
+  BLOOMERY_SHUTDOWN_CYCLES  how often a loaded server is asked to end
 """
 
-import os
 import pathlib
 import random
 import shutil
@@ -24,10 +23,11 @@ from harness import (
     seed_from_environment,
     wait_until,
 )
+from harness.counts import count
 from harness.resp import ErrorReply, encode
 from harness.write_load import Load
 
-CYCLES = int(os.environ.get("BLOOMERY_SHUTDOWN_CYCLES", 6))
+CYCLES = count("SHUTDOWN_CYCLES")
 NO_MOUNTS = disks.why_no_mounts()
 TAKEN = "Another server uses the data directory"
 

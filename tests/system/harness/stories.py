@@ -7,13 +7,13 @@ They run small by default, some seconds each. As large as the users have it, som
 """
 
 import math
-import os
 import random
 
 import redis
 from harness import ServerTest, seed_from_environment
+from harness.counts import count
 
-SCALE = float(os.environ.get("BLOOMERY_STORY_SCALE", "0.02"))
+SCALE = count("STORY_SCALE")
 # Commands that a client of theirs sends at once.
 PIPELINE = 350
 
@@ -23,9 +23,9 @@ def scaled(full, least):
     return max(least, int(full * SCALE))
 
 
-def allowed(count, rate):
-    """How many of `count` may be wrong at this rate; four deviations are chance."""
-    return count * rate + 4 * math.sqrt(count * rate) + 3
+def allowed(asked, rate):
+    """How many of `asked` may be wrong at this rate; four deviations are chance."""
+    return asked * rate + 4 * math.sqrt(asked * rate) + 3
 
 
 class StoryTest(ServerTest):

@@ -2,19 +2,19 @@
 # SPDX-License-Identifier: MIT
 """FAILOVER: the roles change, no acknowledged write is lost, nothing is copied anew.
 
-Environment: BLOOMERY_HANDOVERS  how many of them test_roles_change_under_writers makes (default 6)
+Environment: BLOOMERY_HANDOVERS  how many of them test_roles_change_under_writers makes
 """
 
-import os
 import threading
 import time
 import unittest
 
 from harness import wait_until
+from harness.counts import count
 from harness.replication import ReplicaTest, info
 from harness.resp import Connection, ErrorReply, encode
 
-HANDOVERS = int(os.environ.get("BLOOMERY_HANDOVERS", 6))
+HANDOVERS = count("HANDOVERS")
 WRITERS = 4
 COMMON = ("--enable-debug-command", "yes", "--repl-diskless-sync-delay", "0")
 

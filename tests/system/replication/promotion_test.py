@@ -4,10 +4,9 @@
 WAITAOF has confirmed is lost, nor what the new leader has answered, and each start needs no help.
 
 Environment:
-  BLOOMERY_PROMOTION_KILLS  how many promoted replicas end so (default 4), every other by SIGTERM
+  BLOOMERY_PROMOTION_KILLS  how many promoted replicas end so, every other by SIGTERM
 """
 
-import os
 import pathlib
 import random
 import shutil
@@ -18,10 +17,11 @@ import time
 import unittest
 
 from harness import seed_from_environment, wait_until
+from harness.counts import count
 from harness.replication import ReplicaTest, info
 from harness.resp import Connection, ErrorReply
 
-KILLS = int(os.environ.get("BLOOMERY_PROMOTION_KILLS", 4))
+KILLS = count("PROMOTION_KILLS")
 WRITERS = 3
 # So that a snapshot and a new base take a while.
 BALLAST_KEYS = 200

@@ -3,21 +3,21 @@
 """A leader that is asked to end waits until its replicas have what was written.
 
 Environment:
-  BLOOMERY_SHUTDOWN_CYCLES  how often a loaded leader is asked to end (default 3)
+  BLOOMERY_SHUTDOWN_CYCLES  how often a loaded leader is asked to end
 """
 
-import os
 import random
 import signal
 import time
 import unittest
 
 from harness import seed_from_environment, wait_until
+from harness.counts import count
 from harness.replication import ReplicaTest, info, offset
 from harness.resp import ErrorReply, encode
 from harness.write_load import Load
 
-CYCLES = int(os.environ.get("BLOOMERY_SHUTDOWN_CYCLES", 3))
+CYCLES = count("SHUTDOWN_CYCLES")
 COMMON = ("--repl-diskless-sync-delay", "0", "--enable-debug-command", "yes")
 FAILED = "ERR Errors trying to SHUTDOWN. Check logs."
 

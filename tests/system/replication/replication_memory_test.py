@@ -2,19 +2,19 @@
 # SPDX-License-Identifier: MIT
 """What a full sync of a big filter costs in memory besides the filter.
 
-Environment: BLOOMERY_FILTER_MB  size of the filter (default 256)
+Environment: BLOOMERY_FILTER_MB  size of the filter
 """
 
 import contextlib
-import os
 import pathlib
 import threading
 import unittest
 
 from harness import SANITIZED, wait_until
+from harness.counts import count
 from harness.replication import ReplicaTest, info
 
-FILTER_MB = int(os.environ.get("BLOOMERY_FILTER_MB", 256))
+FILTER_MB = count("FILTER_MB")
 EXTRA_MB_MAX = 64
 BITS_PER_ITEM = 9.66
 

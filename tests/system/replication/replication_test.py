@@ -3,10 +3,9 @@
 """A leader, its replica and a replica of that: after cuts, crashes and changes of role all hold the
 same bytes.
 
-Environment: BLOOMERY_LINK_CUTS  how many links test_cuts cuts (default 30)
+Environment: BLOOMERY_LINK_CUTS  how many links test_cuts cuts
 """
 
-import os
 import random
 import tempfile
 import threading
@@ -14,11 +13,12 @@ import time
 import unittest
 
 from harness import SANITIZED, free_port, seed_from_environment, wait_until
+from harness.counts import count
 from harness.cutting_proxy import CuttingProxy
 from harness.replication import ReplicaTest, info
 from harness.resp import Connection, ErrorReply, encode
 
-CUTS = int(os.environ.get("BLOOMERY_LINK_CUTS", 30))
+CUTS = count("LINK_CUTS")
 COMMON = ("--enable-debug-command", "yes", "--repl-diskless-sync-delay", "0")
 
 

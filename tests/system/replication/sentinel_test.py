@@ -4,7 +4,7 @@
 with Sentinel support go on writing.
 
 Environment:
-  BLOOMERY_FAILOVERS  how many failovers (default 2): by kill -9, by a cut of the network, by
+  BLOOMERY_FAILOVERS  how many failovers: by kill -9, by a cut of the network, by
                       SIGSTOP, in turn; without network namespaces by kill -9 and SIGSTOP
   BLOOMERY_SERVER     may be a redis-server, which tells a wrong test from a wrong server
 """
@@ -17,12 +17,13 @@ import time
 import unittest
 
 from harness import ROOT, SERVER_IS_REDIS, ServerTest, wait_until
+from harness.counts import count
 from harness.node import SCRIPTS
 from harness.sentinel import NAME, PASSWORD, Cluster, quietly
 from harness.sentinel_writers import ProgramWriter, PythonWriter
 from harness.settings import module_command
 
-FAILOVERS = int(os.environ.get("BLOOMERY_FAILOVERS", "2"))
+FAILOVERS = count("FAILOVERS")
 FAILOVER_TIME_MAX_S = 15
 # A leader that has come back is made a replica after the sentinels have seen it be wrong for 8 s.
 RETURN_TIMEOUT_S = 60

@@ -3,18 +3,18 @@
 """What a connection that rests costs the server, plain and with TLS.
 
 Environment:
-  BLOOMERY_IDLE_CONNECTIONS  how many to hold (default 1500; 10000 take a minute)
+  BLOOMERY_IDLE_CONNECTIONS  how many to hold
 """
 
-import os
 import resource
 import unittest
 
 from harness import SANITIZED
+from harness.counts import count
 from harness.resp import encode
 from harness.tls import TlsTest
 
-COUNT = int(os.environ.get("BLOOMERY_IDLE_CONNECTIONS", 1500))
+COUNT = count("IDLE_CONNECTIONS")
 PLAIN_BYTES_MAX = 4 << 10
 TLS_BYTES_MAX = 40 << 10
 

@@ -6,7 +6,6 @@ them, also those that stand elsewhere.
 BLOOMERY_SECURITY_ROUNDS makes the random tests longer; BLOOMERY_SEED replays them.
 """
 
-import os
 import pathlib
 import random
 import re
@@ -17,9 +16,10 @@ import time
 import unittest
 
 from harness import SERVER, ServerTest, seed_from_environment, wait_until
+from harness.counts import count
 from harness.resp import encode
 
-ROUNDS = int(os.environ.get("BLOOMERY_SECURITY_ROUNDS", "2000"))
+ROUNDS = count("SECURITY_ROUNDS")
 
 
 class ClientsTest(ServerTest):

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""How much of a test is run: one table of the counts that tests take from the environment.
+
+BLOOMERY_TIER chooses the column: unset for the default tier, which every change runs, or `long`.
+BLOOMERY_NAME=N overrides one count. A sanitized server is many times slower, so it gets the column
+`sanitized` where there is one, and the default counts in the tier `long`.
+"""
+
+import dataclasses
+import os
+
+from harness.settings import SANITIZED
+
+
+@dataclasses.dataclass(frozen=True)
+class Count:
+    default: float
+    long: float
+    meaning: str
+    sanitized: float = None
+
+
+COUNTS = {
+    # Commands that are compared with redis-server.
+    "DIFFERENTIAL_COMMANDS": Count(100_000, 500_000, "random commands on keys", sanitized=40_000),
+    "SERVER_COMMANDS": Count(10_000, 200_000, "random commands about the server", sanitized=4_000),
+    "CLUSTER_COMMANDS": Count(3_000, 60_000, "random commands to three nodes of a cluster"),
+    "PUBSUB_STEPS": Count(4_000, 60_000, "steps of random subscribers and publishers"),
+    "TRACKING_STEPS": Count(2_000, 40_000, "steps of random clients that track keys"),
+    "NOTIFICATION_COMMANDS": Count(20_000, 300_000, "random commands with key events"),
+    "SECURITY_ROUNDS": Count(2_000, 100_000, "random hostile inputs, also of the C++ tests"),
+    # Faults.
+    "KILL_CYCLES": Count(8, 300, "kill -9 and restart under load", sanitized=5),
+    "POWER_CUTS": Count(5, 100, "power cuts with appendfsync always"),
+    "POWER_CUTS_EVERYSEC": Count(2, 20, "power cuts with appendfsync everysec"),
+    "SHUTDOWN_CYCLES": Count(3, 60, "shutdowns under load, of a server and of a leader"),
+    "FAULT_ROUNDS": Count(1, 20, "repetitions of each fault of the disk"),
+    "FAULT_CALLS": Count(1, 50, "failing calls of each kind during a rewrite or a snapshot"),
+    "DAMAGE_TAILS": Count(60, 2_000, "truncated files", sanitized=20),
+    "DAMAGE_FLIPS": Count(150, 5_000, "files with a flipped bit", sanitized=40),
+    "LINK_CUTS": Count(15, 500, "cuts of the link between a leader and its replica"),
+    "HANDOVERS": Count(3, 60, "FAILOVER commands under load"),
+    "PROMOTION_KILLS": Count(2, 50, "killed leaders whose replica is promoted"),
+    "FAILOVERS": Count(2, 10, "failovers by redis-sentinel"),
+    # In C++: tests/simulation/cluster_simulation_test.cpp has its own default.
+    "SIMULATION_RUNS": Count(200, 10_000, "seeded runs of a cluster in virtual time"),
+    # Sizes.
+    "ABSENT_ITEMS": Count(200_000, 1_000_000, "probes of an error rate", sanitized=20_000),
+    "FILTER_MB": Count(128, 1_024, "size of the filter of a full sync"),
+    "SPARSE_CAPACITY": Count(200_000_000, 2_000_000_000, "capacity of a filter that stays empty"),
+    "SPARSE_ITEMS": Count(2_000, 2_000, "items of a filter that stays nearly empty"),
+    "IDLE_CONNECTIONS": Count(1_500, 10_000, "connections that do nothing"),
+    "STORY_SCALE": Count(0.02, 1.0, "size of the users' stories, 1 for full size"),
+}
+
+
+def count(name):
+    """The count of this run, of the same type as the default."""
+    row = COUNTS[name]
+    if told := os.environ.get(f"BLOOMERY_{name}"):
+        return type(row.default)(told)
+    if os.environ.get("BLOOMERY_TIER") != "long":
+        return row.sanitized if SANITIZED and row.sanitized is not None else row.default
+    return row.default if SANITIZED else row.long
