@@ -16,17 +16,13 @@ import tempfile
 import threading
 import time
 
+from harness import free_port
+
 BINARY = os.path.abspath(os.environ.get("BLOOMERY_SERVER", "build/release/bloomery-server"))
 MODULE = os.environ.get("REDISBLOOM_MODULE", "")
 BIG_ITEMS = 700_000
 # Before each program, as `chrt -f 10` on a machine that others use, too.
 PREFIX = os.environ.get("BLOOMERY_BENCH_PREFIX", "").split()
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
 
 
 def command(*words):

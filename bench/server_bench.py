@@ -17,11 +17,7 @@ import subprocess
 import tempfile
 import time
 
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+from harness import free_port
 
 
 class Server:

@@ -9,18 +9,13 @@ Environment:
   BLOOMERY_SERVER  the program (default build/release/bloomery-server)
 """
 import argparse
-import os
-import pathlib
 import statistics
 import subprocess
-import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "tests" / "system")]
-
-from server_bench import Server, free_port  # noqa: E402
-from harness.tls_files import TlsFiles  # noqa: E402
+from harness import SERVER
+from harness.tls_files import TlsFiles
+from server_bench import Server, free_port
 
 # name, options of redis-benchmark, requests
 CASES = [
@@ -47,11 +42,10 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--scale", type=float, default=1.0, help="factor on the requests")
     options = parser.parse_args()
-    ours_path = os.environ.get("BLOOMERY_SERVER", ROOT / "build" / "release" / "bloomery-server")
     with tempfile.TemporaryDirectory(prefix="bloomery-bench-tls-") as folder:
         files = TlsFiles(folder)
         servers = []
-        for name, program in (("ours", ours_path), ("redis-server", "redis-server")):
+        for name, program in (("ours", SERVER), ("redis-server", "redis-server")):
             port = free_port()
             words = [str(program), *map(str, files.server_options(port))]
             servers.append((Server(name, words, None), port))

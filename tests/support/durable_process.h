@@ -47,16 +47,15 @@ class AppendReplayer final : public server::Replayer {
   core::keyspace::Keyspace& keyspace_;
 };
 
-// Of a child that runs until it is killed, or for ten seconds.
+// Of a child that runs until it is killed, which the end of its parent does, too.
 inline core::Result<std::unique_ptr<SaveChild>> start_slow_child(const core::Clock& clock,
                                                                  const SaveChild::Work& /*work*/,
                                                                  std::vector<int> kept) {
-  const auto sleep = [](SaveChild::Figures&) -> core::Result<> {
-    constexpr unsigned kSeconds = 10;
-    ::sleep(kSeconds);
+  const auto stay = [](SaveChild::Figures&) -> core::Result<> {
+    ::pause();
     return core::Error{"ERR it was not stopped"};
   };
-  return SaveChild::start(clock, sleep, std::move(kept));
+  return SaveChild::start(clock, stay, std::move(kept));
 }
 
 inline core::Result<std::unique_ptr<SaveChild>> start_failing_child(const core::Clock& clock,

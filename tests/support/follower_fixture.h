@@ -14,12 +14,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "persistence/bytes/byte_stream.h"
@@ -29,6 +27,7 @@
 #include "tests/support/command_test.h"
 #include "tests/support/played_leader.h"
 #include "tests/support/stream_bytes.h"
+#include "tests/support/waiting.h"
 
 namespace server {
 
@@ -67,11 +66,7 @@ class FollowerFixture : public CommandTest {
     EXPECT_TRUE(played_.await_ack(offset)) << fmt::format("{}", fmt::join(played_.acks, " "));
   }
   static void await(const std::function<bool()>& condition) {
-    constexpr int kPatienceMs = 10'000;
-    for (int waited_ms = 0; !condition(); ++waited_ms) {
-      ASSERT_LT(waited_ms, kPatienceMs);
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
+    ASSERT_TRUE(support::wait_until(condition));
   }
   // One field of INFO; "(none)" when it is not there.
   std::string info(const std::string& section, const std::string& field) {

@@ -15,12 +15,11 @@
 #include <unistd.h>
 
 #include <array>
-#include <chrono>
 #include <functional>
 #include <string>
-#include <thread>
 
 #include "tests/support/command_test.h"
+#include "tests/support/waiting.h"
 
 namespace server {
 
@@ -78,7 +77,7 @@ class LeaderFixture : public CommandTest {
     Client client;
   };
   // Only a test that fails waits so long.
-  static constexpr int kPatienceMs = 10'000;
+  static constexpr int kPatienceMs = 60'000;
 
   LeaderFixture() {
     replication_.begin_backlog();
@@ -134,11 +133,10 @@ class LeaderFixture : public CommandTest {
   std::string snapshot_of(Remote& peer) { return read_snapshot(peer, begin_snapshot(peer)); }
   // Until the leader has noticed the end of the child, and of what comes of it.
   void await(const std::function<bool()>& condition) {
-    for (int waited_ms = 0; !condition(); ++waited_ms) {
-      ASSERT_LT(waited_ms, kPatienceMs);
+    ASSERT_TRUE(support::wait_until([&] {
       durability_.tick();
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
+      return condition();
+    }));
   }
 
   const std::string kSet = "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$1\r\n1\r\n";

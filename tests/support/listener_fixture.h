@@ -8,7 +8,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -23,6 +22,7 @@
 #include "tests/support/fake_reply_log.h"
 #include "tests/support/reserved_port.h"
 #include "tests/support/set_option.h"
+#include "tests/support/waiting.h"
 
 namespace server::net {
 
@@ -57,13 +57,8 @@ class ListenerFixture : public CommandTest {
     const Caller caller;
     return caller.call(address, port) && caller.ask("PING") == "+PONG\r\n";
   }
-  // False when ten seconds were too few.
   static bool await(const std::function<bool()>& condition) {
-    constexpr int kPatienceMs = 10'000;
-    for (int waited_ms = 0; waited_ms < kPatienceMs && !condition(); ++waited_ms) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-    return condition();
+    return support::wait_until(condition);
   }
   std::string directory_;
   const ReservedPort reserved_;

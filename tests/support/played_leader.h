@@ -119,7 +119,7 @@ class PlayedLeader {
   std::string synced;             // what the last one said to be on the disk
 
  private:
-  static constexpr int kPatienceMs = 10'000;
+  static constexpr int kPatienceMs = 60'000;
 
   void drop() {
     if (link_ >= 0) ::close(link_);

@@ -9,11 +9,13 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
+#include "tests/support/waiting.h"
+
 namespace support {
 
-// From now on accept() and recv() on the socket fail with EAGAIN after ten seconds.
+// From now on accept() and recv() on the socket fail with EAGAIN after the deadline of all waits.
 inline void limit_waits(int descriptor) {
-  const timeval patience{.tv_sec = 10, .tv_usec = 0};
+  const timeval patience{.tv_sec = deadline().count(), .tv_usec = 0};
   EXPECT_EQ(::setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
 }
 

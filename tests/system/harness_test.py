@@ -19,14 +19,14 @@ from harness.resp import Connection, ErrorReply, Push, encode
 
 # Behaves as its options say; `--exit N` is the code it ends with on SIGTERM.
 STAND_IN = """#!/usr/bin/python3
-import signal, sys, time
+import signal, sys
 options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(int(options.get("--exit", 0))))
 for text in options.get("--say", "").split("|"):
     print("1:M 20 Nov 2026 09:37:03.456 " + text, flush=True)
 print("1:M 20 Nov 2026 09:37:03.456 * Ready to accept connections", flush=True)
 while True:
-    time.sleep(1)
+    signal.pause()
 """
 
 

@@ -6,12 +6,10 @@
 #include <unistd.h>
 
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -20,6 +18,7 @@
 #include "server/durability/saves/saves.h"
 #include "server/durability/saves/snapshot_saver.h"
 #include "tests/support/durable_process.h"
+#include "tests/support/waiting.h"
 
 namespace server {
 namespace {
@@ -113,11 +112,10 @@ TEST_F(PreparedDurabilityTest, SwitchesTheLogWithTheOption) {
   EXPECT_NE(set(process_, "dir", (root_ / "other").string()), "") << "the log has its files open";
   EXPECT_EQ(set(process_, "appendonly", "no"), "");
   // Once the child has ended that writes its base.
-  for (int i = 0; i < 4000 && process_.durability.log_is_on(); ++i) {
+  EXPECT_TRUE(support::wait_until([this] {
     process_.durability.tick();
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
-  EXPECT_FALSE(process_.durability.log_is_on());
+    return !process_.durability.log_is_on();
+  }));
 }
 
 }  // namespace

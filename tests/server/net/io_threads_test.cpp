@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "tests/support/fake_reply_log.h"
+#include "tests/support/waiting.h"
 
 namespace server::net {
 namespace {
@@ -32,8 +33,8 @@ class IoThreadsTest : public testing::Test {
   }
   void let_replies_wait_for_the_disk() {
     (void)run_on(0, [&] { return log_.is_synced = true; });
-    // A thread is not judged by what it did when it began.
-    std::this_thread::sleep_for(std::chrono::milliseconds(150));
+    support::let_time_pass(std::chrono::milliseconds(150),
+                           "a thread is not judged by what it did when it began");
   }
 
   FakeReplyLog log_;

@@ -11,10 +11,9 @@ import signal
 import struct
 import subprocess
 import termios
-import time
 import unittest
 
-from harness import SANITIZED, ServerTest
+from harness import SANITIZED, ServerTest, wait_until
 from harness.resp import encode
 
 TROUBLE = r"(?i)error|warning|could not|unknown"
@@ -39,13 +38,13 @@ class Terminal:
     def type(self, keys):
         os.write(self.descriptor, keys)
 
-    def wait_for(self, text, timeout_s=20):
-        deadline = time.monotonic() + timeout_s
-        while text not in self.shown:
-            if time.monotonic() > deadline:
-                raise AssertionError(f"{text!r} is not in {self.shown!r}")
-            if select.select([self.descriptor], [], [], 0.1)[0]:
+    def wait_for(self, text):
+        def is_shown():
+            if select.select([self.descriptor], [], [], 0)[0]:
                 self.shown += os.read(self.descriptor, 4096)
+            return text in self.shown
+
+        wait_until(is_shown, lambda: f"{text!r} in {self.shown!r}")
 
     def close(self):
         os.kill(self.pid, signal.SIGKILL)

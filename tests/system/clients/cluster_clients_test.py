@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 import redis
-from harness import SERVER, ServerTest, free_port
+from harness import DEADLINE_S, SERVER, ServerTest, free_port
 from harness.node import MODULES, SCRIPTS, node
 from harness.tls_files import TlsFiles
 
@@ -23,7 +23,7 @@ class ClusterClientsTest(ServerTest):
         self.server = self.start_server("--cluster-enabled", "emulated")
 
     def cli(self, *words):
-        return self.run_client(["redis-cli", "-p", self.server.port, *words], timeout_s=60)
+        return self.run_client(["redis-cli", "-p", self.server.port, *words])
 
     # The Node clients.
 
@@ -33,7 +33,6 @@ class ClusterClientsTest(ServerTest):
         self.run_client(
             [node(), SCRIPT, self.server.port, protocol, folder],
             environment={"CLUSTER_CLIENT": client},
-            timeout_s=60,
         )
 
     def test_node_redis_5(self):
@@ -114,7 +113,7 @@ class ClusterClientsTest(ServerTest):
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            timeout=60,
+            timeout=DEADLINE_S,
             check=False,
         )
         self.assertEqual(done.returncode, 1, done.stdout)

@@ -24,7 +24,7 @@ class NodeClientsTest(ServerTest):
                 server = self.start_server(*(tls.server_options(port) if tls else ()))
                 words = [node(), SCRIPTS / script, port if tls else server.port, protocol, folder]
                 words += [tls.path("ca.crt")] if tls else []
-                self.run_client(words, timeout_s=60)
+                self.run_client(words)
 
     def test_node_redis_4(self):
         self.check("node_redis.cjs", "redis4", 2)

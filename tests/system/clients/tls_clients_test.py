@@ -5,6 +5,7 @@
 import unittest
 
 import redis
+from harness import DEADLINE_S
 from harness.tls import TlsTest
 
 
@@ -13,7 +14,7 @@ class TlsClientsTest(TlsTest):
         self.start_tls_server("--io-threads", 2)
         options = ["-p", self.tls_port, *self.files.client_options(), "-n", 5000, "-q"]
         for more in (["-t", "set,get"], ["-t", "ping", "-P", 16], ["-t", "get", "-d", 100_000]):
-            output = self.run_client(["redis-benchmark", *options, *more], timeout_s=60)
+            output = self.run_client(["redis-benchmark", *options, *more])
             self.assertNotIn("rror", output)
 
     def test_redis_cli_with_a_certificate(self):
@@ -36,9 +37,9 @@ class TlsClientsTest(TlsTest):
             self.assertEqual(pipeline.execute(), [0] * 1000)
         with client.pubsub() as subscriber:
             subscriber.subscribe("channel")
-            self.assertEqual(subscriber.get_message(timeout=10)["type"], "subscribe")
+            self.assertEqual(subscriber.get_message(timeout=DEADLINE_S)["type"], "subscribe")
             client.publish("channel", "message")
-            self.assertEqual(subscriber.get_message(timeout=10)["data"], b"message")
+            self.assertEqual(subscriber.get_message(timeout=DEADLINE_S)["data"], b"message")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-from harness import free_port, wait_until
+from harness import DEADLINE_S, free_port, wait_until
 from harness.node import MODULES, node
 from harness.web_tools import UNKNOWN_TYPE, ToolsTest
 
@@ -53,7 +53,7 @@ class ExporterTest(ToolsTest):
             client.call("BGSAVE")
             client.call("CONFIG", "SET", "slowlog-log-slower-than", "0")
             client.call("NOSUCH")
-        replica.wait_for_log("DB loaded from the snapshot", timeout_s=30)
+        replica.wait_for_log("DB loaded from the snapshot")
         for server in (leader, replica):
             metrics, errors = self.metrics_of(server)
             self.assertEqual(errors, [])
@@ -89,12 +89,12 @@ class CommanderTest(ToolsTest):
         def is_connected():
             return self.fetch("/apiv2/connection") is True
 
-        wait_until(is_connected, timeout_s=30, what="redis-commander's connection")
+        wait_until(is_connected, what="redis-commander's connection")
 
     def fetch(self, path, form=None, method=None):
         data = urllib.parse.urlencode(form).encode() if form is not None else None
         request = urllib.request.Request(self.root + path, data=data, method=method)
-        with urllib.request.urlopen(request, timeout=30) as page:
+        with urllib.request.urlopen(request, timeout=DEADLINE_S) as page:
             text = page.read().decode()
         try:
             return json.loads(text)

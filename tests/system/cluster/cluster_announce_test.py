@@ -7,7 +7,7 @@ import json
 import subprocess
 import unittest
 
-from harness import CLUSTER_TOOL, free_port, wait_until
+from harness import CLUSTER_TOOL, DEADLINE_S, free_port, wait_until
 from harness.cluster import NAME, ClusterTest
 from harness.cutting_proxy import CuttingProxy
 
@@ -31,7 +31,7 @@ class ClusterAnnounceTest(ClusterTest):
         done = subprocess.run(
             [CLUSTER_TOOL, "--etcd", ",".join(self.etcd.endpoints), "--cluster", NAME,
              *map(str, words)],
-            capture_output=True, text=True, timeout=60, check=False,
+            capture_output=True, text=True, timeout=DEADLINE_S, check=False,
         )  # fmt: skip
         self.assertEqual((done.returncode, done.stderr), (0, ""), done)
         return done.stdout
@@ -46,10 +46,10 @@ class ClusterAnnounceTest(ClusterTest):
         wait_until(
             lambda: len(self.etcd.control("get", "--prefix", "--keys-only",
                                           f"bloomery/{NAME}/alive/").split()) == 4,
-            30, "the servers register",
+            "the servers register",
         )  # fmt: skip
         self.tool("create", "--replicas", 1, *(f"127.0.0.1:{one.port}" for one in servers))
-        wait_until(lambda: [n["state"] for n in self.nodes()] == ["ok", "in sync"] * 2, 30,
+        wait_until(lambda: [n["state"] for n in self.nodes()] == ["ok", "in sync"] * 2,
                    self.nodes)  # fmt: skip
         ways = [server.way.port for server in servers]
         told = sorted(int(node["address"].split(":")[1]) for node in self.nodes())
@@ -81,13 +81,13 @@ class ClusterAnnounceTest(ClusterTest):
                             "cluster-announce-port", way.port)  # fmt: skip
             wait_until(
                 lambda: b"MOVED 15495 127.0.0.1:%d" % way.port
-                == other.call("GET", "a").text.encode(), 10, lambda: other.call("GET", "a"),
+                == other.call("GET", "a").text.encode(), lambda: other.call("GET", "a"),
             )  # fmt: skip
             told = b"127.0.0.1:%d@%d,a.example myself" % (way.port, way.port + 10000)
-            wait_until(lambda: told in connection.call("CLUSTER", "NODES"), 10,
+            wait_until(lambda: told in connection.call("CLUSTER", "NODES"),
                        lambda: connection.call("CLUSTER", "NODES"))  # fmt: skip
             # The replica goes that way now, too.
-            wait_until(lambda: way.count > 0, 10, "the replica comes")
+            wait_until(lambda: way.count > 0, "the replica comes")
             self.assertEqual(connection.call("SET", "a", "1"), b"OK")
             self.assertEqual(connection.call("WAIT", 1, 10000), 1)
         self.wait_for_replicas(servers, 1)
@@ -99,7 +99,7 @@ class ClusterAnnounceTest(ClusterTest):
             nodes = {node[b"id"].decode(): node for shard in shards for node in shard[b"nodes"]}
             return [nodes[servers[i].node_id][b"replication-offset"] for i in (0, 2)]
 
-        wait_until(lambda: offsets()[0] == offsets()[1] > 0, 10, offsets)
+        wait_until(lambda: offsets()[0] == offsets()[1] > 0, offsets)
 
 
 if __name__ == "__main__":

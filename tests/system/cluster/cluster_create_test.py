@@ -5,15 +5,13 @@ clients of Redis Cluster take it for one."""
 
 import json
 import subprocess
-import time
 import unittest
 
 import redis
-from harness import CLUSTER_TOOL, ServerTest
+from harness import CLUSTER_TOOL, DEADLINE_S, ServerTest, wait_until
 from harness.etcd import EtcdTest
 
 NAME = "test"
-PATIENCE_S = 30
 SLOTS = 16384
 
 
@@ -26,13 +24,7 @@ class ClusterCreateTest(ServerTest, EtcdTest):
         ]  # fmt: skip
         self.servers = [self.start_server(*options) for _ in range(6)]
         self.addresses = [f"127.0.0.1:{server.port}" for server in self.servers]
-        self.wait_until(lambda: self.registered() == len(self.servers), "the servers register")
-
-    def wait_until(self, condition, what):
-        deadline = time.monotonic() + PATIENCE_S
-        while not condition():
-            self.assertLess(time.monotonic(), deadline, what)
-            time.sleep(0.1)
+        wait_until(lambda: self.registered() == len(self.servers), "the servers register")
 
     def registered(self):
         keys = self.etcd.control("get", "--prefix", "--keys-only", f"bloomery/{NAME}/alive/")
@@ -42,7 +34,7 @@ class ClusterCreateTest(ServerTest, EtcdTest):
         done = subprocess.run(
             [CLUSTER_TOOL, "--etcd", ",".join(self.etcd.endpoints), "--cluster", NAME,
              *options, *words],
-            capture_output=True, text=True, timeout=60, check=False,
+            capture_output=True, text=True, timeout=DEADLINE_S, check=False,
         )  # fmt: skip
         self.assertEqual((done.returncode, done.stderr), (0, ""), done)
         return done.stdout
@@ -54,11 +46,11 @@ class ClusterCreateTest(ServerTest, EtcdTest):
         return [node["state"] for shard in self.status()["shards"] for node in shard["nodes"]]
 
     def cli(self, *words):
-        return self.run_client(["redis-cli", *words], timeout_s=60)
+        return self.run_client(["redis-cli", *words])
 
     def test_cluster_is_made_and_used(self):
         self.tool("create", "--replicas", "1", *self.addresses)
-        self.wait_until(lambda: self.states() == ["ok", "in sync"] * 3, "all are in sync")
+        wait_until(lambda: self.states() == ["ok", "in sync"] * 3, "all are in sync")
         first = self.addresses[0]
         checked = self.cli("--cluster", "check", first)
         self.assertIn(f"[OK] All {SLOTS} slots covered.", checked)
@@ -72,7 +64,6 @@ class ClusterCreateTest(ServerTest, EtcdTest):
         self.assertEqual(self.cli("-c", "-p", port, "BF.EXISTS", "visitors", "alice").strip(), "1")
         self.run_client(
             ["redis-benchmark", "--cluster", "-p", port, "-t", "set,get", "-n", "5000", "-q"],
-            timeout_s=60,
         )
         self.check_python()
         self.check_planned_failover()
@@ -94,7 +85,7 @@ class ClusterCreateTest(ServerTest, EtcdTest):
         self.tool("failover", "s1")
         after = self.status()["shards"][0]["nodes"]
         self.assertEqual(after[0]["address"], before[1]["address"])
-        self.wait_until(lambda: self.states() == ["ok", "in sync"] * 3, "all are in sync again")
+        wait_until(lambda: self.states() == ["ok", "in sync"] * 3, "all are in sync again")
         port = self.servers[1].port
         for i in range(100):
             answer = self.cli("-c", "-p", port, "BF.EXISTS", f"filter:{i}", "item")

@@ -26,7 +26,6 @@ class ClusterNodesTest(ClusterTest):
         self.run_client(
             [node(), SCRIPT, self.first.port, protocol, folder],
             environment={"CLUSTER_CLIENT": client, "CLUSTER_LEADERS": str(SHARDS)},
-            timeout_s=60,
         )
 
     def test_node_clients(self):
@@ -99,14 +98,14 @@ class ClusterNodesTest(ClusterTest):
     def test_redis_cli(self):
         cli = ["redis-cli", "-p", self.first.port]
         for index in range(20):
-            said = self.run_client([*cli, "-c", "BF.ADD", f"f{index}", "a"], timeout_s=60)
+            said = self.run_client([*cli, "-c", "BF.ADD", f"f{index}", "a"])
             self.assertTrue(said.rstrip().endswith("1"), said)
-        said = self.run_client([*cli, "--cluster", "check", self.address], timeout_s=60)
+        said = self.run_client([*cli, "--cluster", "check", self.address])
         self.assertIn(f"[OK] All {SLOTS} slots covered.", said)
         self.assertIn("[OK] All nodes agree about slots configuration.", said)
         self.assertIn("[OK] 20 keys in 3 masters.", said)
-        self.run_client([*cli, "--cluster", "info", self.address], timeout_s=60)
-        said = self.run_client([*cli, "--cluster", "call", self.address, "PING"], timeout_s=60)
+        self.run_client([*cli, "--cluster", "info", self.address])
+        said = self.run_client([*cli, "--cluster", "call", self.address, "PING"])
         self.assertEqual(said.count("PONG"), 2 * SHARDS)
 
     def test_redis_benchmark(self):

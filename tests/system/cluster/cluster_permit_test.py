@@ -7,12 +7,11 @@ import threading
 import time
 import unittest
 
-from harness import wait_until
+from harness import DEADLINE_S, let_time_pass, pace, wait_until
 from harness.cluster import ClusterTest
+from harness.replication import info, offset
 from harness.resp import Connection, ErrorReply
 
-# cluster-node-timeout is 2.5 s; a busy machine adds to what a failover takes.
-FAILOVER_TIMEOUT_S = 25
 # Replicas acknowledge once a second: what is older than this was replicated.
 REPLICATED_S = 2.0
 KEY_TAG = "{w}"
@@ -29,6 +28,7 @@ class Writer(threading.Thread):
         self.prefix = prefix
         self.acknowledged = []  # (key, port, when sent, when acknowledged)
         self.refused = []  # (when, what)
+        self.tried = 0
         self.is_ending = threading.Event()
         self.connection = None
         self.port = self.servers[0].port
@@ -40,12 +40,13 @@ class Writer(threading.Thread):
             key = f"{KEY_TAG}:{self.prefix}{number}"
             if self.write(key):
                 number += 1
-                time.sleep(0.005)
+                pace(0.005)
             else:
-                time.sleep(0.03)
+                pace(0.03)
         self.close()
 
     def write(self, key):
+        self.tried += 1
         begin = time.monotonic()
         try:
             if self.connection is None:
@@ -77,12 +78,12 @@ class Writer(threading.Thread):
 
     def end(self):
         self.is_ending.set()
-        self.join(10)
+        self.join(DEADLINE_S)
 
-    def wait_for_progress(self, since, timeout_s=FAILOVER_TIMEOUT_S):
+    def wait_for_progress(self, since):
         """Until a write that was sent after `since` is acknowledged; how long that took."""
         wait_until(
-            lambda: self.acknowledged and self.acknowledged[-1][2] > since, timeout_s,
+            lambda: self.acknowledged and self.acknowledged[-1][2] > since,
             lambda: f"a write after the fault; refused: {self.refused[-3:]}",
         )  # fmt: skip
         return next(entry[3] for entry in self.acknowledged if entry[2] > since) - since
@@ -119,10 +120,11 @@ class ClusterPermitTest(ClusterTest):
         for member in self.etcd.members:
             member.suspend()
         self.replica.suspend()
-        time.sleep(4)
+        self.wait_for_state(self.leader, b"fail")
         quiet = time.monotonic()
-        time.sleep(1.5)
-        self.assertLess(writer.acknowledged[-1][3], quiet)
+        tried = writer.tried
+        wait_until(lambda: writer.tried > tried + 2, "more writes are tried")
+        self.assertLess(writer.acknowledged[-1][2], quiet)
         self.replica.resume()
         writer.wait_for_progress(quiet)
         for member in self.etcd.members:
@@ -134,9 +136,10 @@ class ClusterPermitTest(ClusterTest):
         writer = self.start_writer()
         with self.leader.connect() as connection:
             connection.call("SAVE")
-        time.sleep(REPLICATED_S)
+        known = len(writer.acknowledged)
+        wait_until(lambda: len(writer.acknowledged) > known + 100, "writes after the snapshot")
         writer.end()
-        time.sleep(REPLICATED_S)
+        wait_until(self.replica_has_all, "the replica has all")
         self.leader.crash()
         again = self.start_node(
             self.etcd, 0, "--repl-diskless-sync-delay", "0", port=self.leader.port,
@@ -144,8 +147,7 @@ class ClusterPermitTest(ClusterTest):
         )  # fmt: skip
         again.expect_log(".*")
         wait_until(
-            lambda: self.shard()["leader"] == self.replica.node_id, FAILOVER_TIMEOUT_S,
-            "the replica leads",
+            lambda: self.shard()["leader"] == self.replica.node_id, "the replica leads"
         )  # fmt: skip
         self.wait_for_state(self.replica)
         self.check_present(self.replica, writer.acknowledged)
@@ -155,19 +157,25 @@ class ClusterPermitTest(ClusterTest):
             missing = [k for k, *_ in writer.acknowledged if connection.call("GET", k) != b"v"]
         self.assertEqual(missing, [], "it has them again")
 
+    def replica_has_all(self):
+        with self.leader.connect() as ours, self.replica.connect() as theirs:
+            wanted = offset(ours)
+            return int(info(theirs)["slave_repl_offset"]) >= wanted
+
     def test_of_two_processes_with_one_id_the_first_one_serves(self):
         self.replica.crash()
         twin = self.start_node(self.etcd, 0)
         twin.expect_log(".*")
         writer, of_twin = self.start_writer(only=self.leader), Writer([twin], only=twin)
         self.addCleanup(of_twin.end)
-        time.sleep(4)
+        let_time_pass(4, why="longer than a lease, which the first one renews")
         self.assertEqual(of_twin.acknowledged, [])
         # Stopped for longer than its lease lasts, it has lost the shard to the other one for good.
         self.leader.suspend()
         of_twin.wait_for_progress(time.monotonic())
         self.leader.resume()
-        time.sleep(3)
+        tried = writer.tried
+        wait_until(lambda: writer.tried > tried + 50, "the first one is asked again")
         self.assertLess(writer.acknowledged[-1][3], of_twin.acknowledged[0][3])
         writer.end()
         of_twin.wait_for_progress(time.monotonic())
@@ -181,7 +189,7 @@ class ClusterPermitTest(ClusterTest):
         for lease in leases:
             self.etcd.control("lease", "revoke", lease, check=False)
         writer.wait_for_progress(revoked)
-        time.sleep(4)
+        let_time_pass(4, why="a failover that nothing asks for would come in it")
         writer.end()
         leader = next(s for s in self.servers if s.node_id == self.shard()["leader"])
         self.assertLessEqual(len({entry[1] for entry in writer.acknowledged}), 2)

@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 import redis
-from harness import CLUSTER_TOOL, free_port, wait_until
+from harness import CLUSTER_TOOL, DEADLINE_S, free_port, wait_until
 from harness.cluster import NAME, ClusterTest
 from harness.tls_files import TlsFiles
 
@@ -64,7 +64,7 @@ class ClusterSecurityTest(ClusterTest):
              "--node-tls", "--node-cacert", self.tls.path("ca.crt"),
              "--node-cert", self.tls.path("client.crt"), "--node-key", self.tls.path("client.key"),
              *map(str, words)],
-            capture_output=True, text=True, timeout=60, check=False,
+            capture_output=True, text=True, timeout=DEADLINE_S, check=False,
         )  # fmt: skip
         self.assertEqual((done.returncode, done.stderr), (0, ""), done)
         return done.stdout
@@ -87,9 +87,9 @@ class ClusterSecurityTest(ClusterTest):
             )
             return len(text.split()) == len(servers)
 
-        wait_until(registered, 30, "the servers register")
+        wait_until(registered, "the servers register")
         self.tool("create", "--replicas", 1, *(f"127.0.0.1:{server.port}" for server in servers))
-        wait_until(lambda: self.states() == ["ok", "in sync"] * 2, 30, self.states)
+        wait_until(lambda: self.states() == ["ok", "in sync"] * 2, self.states)
         cluster = redis.RedisCluster(
             host="127.0.0.1", port=servers[0].port, username="app", password=NODE_PASSWORD,
             ssl=True, ssl_ca_certs=self.tls.path("ca.crt"),
@@ -99,7 +99,7 @@ class ClusterSecurityTest(ClusterTest):
         for index in range(50):
             self.assertEqual(cluster.execute_command("BF.ADD", f"f{index}", "a"), 1)
         self.tool("failover", "s1")
-        wait_until(lambda: self.states() == ["ok", "in sync"] * 2, 30, self.states)
+        wait_until(lambda: self.states() == ["ok", "in sync"] * 2, self.states)
         for index in range(50):
             self.assertEqual(cluster.execute_command("BF.EXISTS", f"f{index}", "a"), 1)
         # Nothing of what nodes and tool have sent was refused.

@@ -11,7 +11,7 @@ import threading
 import time
 import unittest
 
-from harness import CLUSTER_TOOL
+from harness import CLUSTER_TOOL, DEADLINE_S
 from harness.etcd import EtcdTest
 
 TOPOLOGY = "bloomery/test/topology"
@@ -86,7 +86,7 @@ class ClusterToolTest(EtcdTest):
         return subprocess.run(
             [CLUSTER_TOOL, "--etcd", ",".join(self.etcd.endpoints), "--cluster", "test", *options,
              *map(str, words)],
-            capture_output=True, text=True, timeout=60, check=False,
+            capture_output=True, text=True, timeout=DEADLINE_S, check=False,
         )  # fmt: skip
 
     def tool(self, *words, options=()):

@@ -17,7 +17,7 @@ import threading
 import time
 import unittest
 
-from harness import ROOT
+from harness import ROOT, let_time_pass
 from harness.etcd import EtcdTest, die_with_parent
 from harness.tls_files import TlsFiles
 
@@ -326,7 +326,7 @@ class ThreeMembersTest(ProbeTest):
         client.events(watch, 1)
         for member in others:
             member.kill()
-        time.sleep(6)  # the member ends its watches after about four
+        let_time_pass(6, why="the member ends its watches after about four seconds")
         self.etcd.start()
         self.etcd.control("put", "a", "2")
         self.assertEqual([event[2] for event in client.events(watch, 2)], ["1", "2"])

@@ -44,7 +44,7 @@ class EvictionTest(ServerTest):
                     client.call("RESTORE", "k", 10**9, payload, option, value)
                     other.call("FLUSHALL")  # or the key may be the one from the other direction
                     other.call("REPLICAOF", "127.0.0.1", leader.port)
-                    wait_until(lambda: other.call("EXISTS", "k") == 1, 20, what="the snapshot")
+                    wait_until(lambda: other.call("EXISTS", "k") == 1, what="the snapshot")
                     got = other.call("OBJECT", option, "k")
                     self.assertAlmostEqual(got, value, delta=20)
                     other.call("REPLICAOF", "NO", "ONE")

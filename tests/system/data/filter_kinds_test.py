@@ -10,7 +10,7 @@ import tempfile
 import time
 import unittest
 
-from harness import ServerTest, wait_until, wait_until_loaded
+from harness import ServerTest, let_time_pass, wait_until, wait_until_loaded
 from harness.replication import DEBUG, digest, info
 
 KINDS = {
@@ -52,7 +52,6 @@ class FilterKindsTest(ServerTest):
             # What is still to be freed would count as used for a while.
             wait_until(
                 lambda: info(connection, "memory")["lazyfree_pending_objects"] == "0",
-                10,
                 "the flush",
             )
             numbers = itertools.count()
@@ -72,23 +71,34 @@ class FilterKindsTest(ServerTest):
             items = itertools.islice(numbers, BATCH)
             self.assertLessEqual(set(connection.call("BF.MADD", key, *items)), {0, 1})
 
+    def used_memory(self, connection):
+        return int(info(connection, "memory")["used_memory"])
+
+    def add_all(self, connection, key, items):
+        """The replies of BF.MADD. The server judges a command by a figure that it measures ten
+        times a second, which may be that of a moment when a digest was made. INFO measures it."""
+        self.used_memory(connection)
+        replies = connection.call("BF.MADD", key, *items)
+        self.assertIsInstance(replies, list)
+        return replies
+
     def refuse_growth(self, connection, kind, layers, numbers):
         # Memory is measured right before the growth: threads that end after the start give theirs
         # back some time, which may be as much as a layer lacks.
         self.nearly_fill(connection, kind, numbers)
         self.assertEqual(layer_count(connection, kind), layers)
         layer_bytes = connection.call("MEMORY", "USAGE", kind) // layers
-        used = int(info(connection, "memory")["used_memory"])
-        connection.call("CONFIG", "SET", "maxmemory", used + layer_bytes * 3 // 4)
+        limit = self.used_memory(connection) + layer_bytes * 3 // 4
+        connection.call("CONFIG", "SET", "maxmemory", limit)
         errors = []
         while not errors:
             items = list(itertools.islice(numbers, BATCH))
-            replies = connection.call("BF.MADD", kind, *items)
+            replies = self.add_all(connection, kind, items)
             errors = [reply for reply in replies if not isinstance(reply, int)]
         self.assertEqual(errors[0].text, "ERR problem inserting into filter")
         added = [item for item, reply in zip(items, replies) if isinstance(reply, int)]
         before = digest(connection)
-        replies = connection.call("BF.MADD", kind, *items[len(added) :])
+        replies = self.add_all(connection, kind, items[len(added) :])
         # Some are found by mistake.
         self.assertLessEqual({reply for reply in replies if isinstance(reply, int)}, {0})
         self.assertTrue(any(not isinstance(reply, int) for reply in replies))
@@ -151,25 +161,25 @@ class FilterKindsTest(ServerTest):
         while rounds < 3 or time.time() < max(deadlines.values()):
             connection.call(("BGREWRITEAOF", "BGSAVE")[rounds % 2])
             # Not while a child saves.
-            wait_until(lambda: connection.call("DEBUG", "RELOAD") == b"OK", 60, "a reload")
+            wait_until(lambda: connection.call("DEBUG", "RELOAD") == b"OK", "a reload")
             rounds += 1
             near = sorted(deadlines, key=lambda copy: abs(deadlines[copy] - time.time()))[:6]
             for copy in near:
                 key = copy.partition(" of ")[2]
                 self.check_expiring(connection, copy, items[key], deadlines[copy])
-        time.sleep(0.01)
+        wait_until(lambda: time.time() > max(deadlines.values()) + 0.01, "the last expiry")
         for copy in deadlines:
             self.assertEqual(connection.call("EXISTS", copy), 0)
         # The digest counts what is over and not deleted yet.
-        wait_until(lambda: connection.call("DBSIZE") == len(items), 10, "the active expiry")
+        wait_until(lambda: connection.call("DBSIZE") == len(items), "the active expiry")
         self.assertEqual(digest(connection), before)
         for key in items:
             connection.call("COPY", key, f"last copy of {key}")
             connection.call("PEXPIRE", f"last copy of {key}", 50)
         server.crash()
-        time.sleep(0.06)
+        let_time_pass(0.06, why="keys with 50 ms to live expire while no server runs")
         _, connection = self.start_logged()
-        wait_until(lambda: connection.call("DBSIZE") == len(items), 10, "the active expiry")
+        wait_until(lambda: connection.call("DBSIZE") == len(items), "the active expiry")
         self.assertEqual(digest(connection), before)
         for key, added in items.items():
             self.assertEqual(set(connection.call("BF.MEXISTS", key, *added)), {1}, key)

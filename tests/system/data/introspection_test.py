@@ -106,7 +106,7 @@ class IntrospectionTest(ServerTest):
             self.addCleanup(connection.close)
         client.call("CONFIG", "SET", "repl-diskless-sync-delay", "0")
         client.call("SET", "first", "v")
-        wait_until(lambda: follower.call("EXISTS", "first") == 1, timeout_s=30)
+        wait_until(lambda: follower.call("EXISTS", "first") == 1)
         monitor.call("MONITOR")
         client.call("SELECT", "2")
         client.call("SET", "k", "v")

@@ -51,9 +51,9 @@ class SparseFilterTest(ReplicaTest):
 
     def save(self, connection, command, field):
         self.assertNotIn(b"ERR", connection.call(command))
-        wait_until(lambda: info(connection, "persistence")[field] == "0", 120, command)
+        wait_until(lambda: info(connection, "persistence")[field] == "0", command)
         wait_until(
-            lambda: info(connection, "persistence")["aof_rewrite_in_progress"] == "0", 120, command
+            lambda: info(connection, "persistence")["aof_rewrite_in_progress"] == "0", command
         )
 
     def expect_small(self, path):
@@ -99,7 +99,7 @@ class SparseFilterTest(ReplicaTest):
         follower = self.connect(replica)
         before_sync_bytes = self.memory(replica, follower)
         self.follow(follower, server.port)
-        self.wait_for_link(follower, 120)
+        self.wait_for_link(follower)
         self.expect_no_growth("full sync, leader", server, connection, filled_bytes)
         self.expect_items(follower)
         self.expect_no_growth(

@@ -12,9 +12,9 @@ import os
 import pathlib
 import struct
 import tempfile
-import time
 import unittest
 
+from harness import let_time_pass
 from harness.stories import PIPELINE, SCALE, StoryTest, allowed, scaled
 
 RATE = 0.001
@@ -136,7 +136,7 @@ class ClicksStoryTest(StoryTest):
         self.send([("BF.ADD", "clicks", item) for item in items])
         counted = self.client.execute_command("BF.MEXISTS", "clicks", *items)
         self.clock.advance(-3600_000)
-        time.sleep(1.5)  # filters that nobody adds to learn of it from the server's own look
+        let_time_pass(1.5, why="the server looks at filters that nobody adds to once a second")
         for seconds in (0, 300, 299):
             self.clock.advance(seconds * 1000)
             self.assertEqual(

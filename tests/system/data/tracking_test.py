@@ -12,7 +12,7 @@ import threading
 import time
 import unittest
 
-from harness import ServerTest, seed_from_environment, wait_until
+from harness import DEADLINE_S, ServerTest, seed_from_environment, wait_until
 from harness.counts import count
 from harness.replication import ReplicaTest
 from harness.resp import Connection, Push, encode
@@ -102,9 +102,9 @@ class TrackingDifferentialTest(ServerTest):
         raw = raw.replace(b"invalidate\r\n$-1\r\n", b"invalidate\r\n_\r\n")
         return re.sub(rb"(redirect\r\n:|tracking-redir-broken\r\n:|^:)[1-9]\d*", rb"\1ID", raw)
 
-    def compare_news(self, timeout_s=10):
+    def compare_news(self):
         """Waits until ours has as many as Redis, whose are sent before the reply to the writer."""
-        deadline = time.monotonic() + timeout_s
+        deadline = time.monotonic() + DEADLINE_S
         while True:
             for client in self.clients:
                 client.fence()
@@ -232,7 +232,7 @@ class TrackingTest(ReplicaTest):
         for client in clients:
             # News that is lost, or came too early, leaves a value behind for good.
             wait_until(
-                lambda one=client: not stale(one), 10, lambda one=client: f"none of {stale(one)}"
+                lambda one=client: not stale(one), lambda one=client: f"none of {stale(one)}"
             )
             self.assertGreater(client.invalidations, 0)
 
@@ -264,7 +264,8 @@ class TrackingTest(ReplicaTest):
                 writer.start()
             for writer in writers:
                 writer.join()
-            time.sleep(0.5)  # the last short keys expire
+            with server.connect() as connection:
+                self.wait_until_deleted_what_expired(connection)
             self.stop_and_check(server, clients)
 
     def test_a_replica_tells_of_its_leaders_changes(self):

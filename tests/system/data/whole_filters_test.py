@@ -70,7 +70,7 @@ class WholeFiltersTest(ReplicaTest):
 
     def digest(self, connection):
         """Without what expires."""
-        wait_until(lambda: not self.keys_that_go(connection), 20, "the end of what expires")
+        wait_until(lambda: not self.keys_that_go(connection), "the end of what expires")
         for database in (0, 5):
             connection.call("SELECT", database)
             self.wait_until_deleted_what_expired(connection)
@@ -102,7 +102,7 @@ class WholeFiltersTest(ReplicaTest):
             for _ in range(20):
                 overlaps += self.is_saving(connection)
                 self.write(connection, 3)
-            wait_until(lambda: not self.is_saving(connection), 60, "the children")
+            wait_until(lambda: not self.is_saving(connection), "the children")
             self.write(connection, 3)
             self.wait_for_link(follower)
             expected = self.digest(connection)

@@ -15,7 +15,7 @@ import tempfile
 import threading
 import unittest
 
-from harness import SERVER, ServerTest, wait_until
+from harness import DEADLINE_S, SERVER, ServerTest, wait_until
 from harness.disks import Tmpfs, why_no_mounts
 
 LAYOUTS = ("native", "redisbloom", "valkey-bloom", "fingerprints", "regions")
@@ -79,7 +79,7 @@ class ProgramTest(Builder, unittest.TestCase):
                 os.write(writing, b"item\n" * 1000)
                 wait_until(lambda: self.reads_pipe(process.pid), what="the builder reads")
                 process.send_signal(signal.SIGINT)
-                self.assertEqual(process.wait(30), -signal.SIGINT)
+                self.assertEqual(process.wait(DEADLINE_S), -signal.SIGINT)
             finally:
                 process.kill()
         self.assertEqual(self.names(), [])
@@ -110,7 +110,7 @@ class ProgramTest(Builder, unittest.TestCase):
             stdout=subprocess.PIPE, stderr=other, timeout=120, check=False,
         )  # fmt: skip
         os.close(other)
-        reader.join(10)
+        reader.join(DEADLINE_S)
         os.close(main)
         self.assertEqual(done.returncode, 0)
         self.assertIn(b"adding   [", shown)

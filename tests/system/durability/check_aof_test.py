@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import ROOT
+from harness import DEADLINE_S, ROOT
 
 VECTORS = ROOT / "tests" / "vectors"
 KINDS = ("no-live", "no-rewritten", "yes-live", "yes-rewritten")
@@ -19,7 +19,7 @@ class CheckAofTest(unittest.TestCase):
     def check(self, *arguments):
         done = subprocess.run(
             [os.environ["BLOOMERY_SERVER"], "--check-aof", *map(str, arguments)],
-            timeout=60, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+            timeout=DEADLINE_S, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
         )  # fmt: skip
         return done.returncode, done.stdout.decode()
 

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import SERVER, ServerTest
+from harness import DEADLINE_S, SERVER, ServerTest
 
 STRINGS = {f"key:{number}": f"value {number} " * (number % 40) for number in range(300)}
 FAR_MS = 4102444800000
@@ -68,7 +68,7 @@ class HandoverTest(ServerTest):
         """What the export says, and its exit status."""
         done = subprocess.run(
             [SERVER, "--export-rdb", self.directory / "dump.rdb", self.directory / "out.rdb",
-             *options], capture_output=True, timeout=60, check=False)  # fmt: skip
+             *options], capture_output=True, timeout=DEADLINE_S, check=False)  # fmt: skip
         return (done.stdout + done.stderr).decode(), done.returncode
 
     def test_redis_loads_what_is_exported_of_a_snapshot_with_our_filters(self):

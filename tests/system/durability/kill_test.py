@@ -13,7 +13,7 @@ import tempfile
 import time
 import unittest
 
-from harness import SERVER, Process, ServerTest, seed_from_environment
+from harness import SERVER, Process, ServerTest, pace, seed_from_environment
 from harness.counts import count
 from harness.write_load import Load, disturb
 
@@ -46,7 +46,7 @@ class KillTest(ServerTest):
     def kill_while_loading(self, options):
         """A start that is killed before it is done must leave the files as good as they were."""
         server = Process(SERVER, self._defaults(options), directory=self.directory)
-        time.sleep(self.rng.uniform(0, 0.02))
+        pace(self.rng.uniform(0, 0.02))  # somewhere between the first and the last step
         server.crash()
 
     def run_cycles(self, fsync, threads):
@@ -56,7 +56,7 @@ class KillTest(ServerTest):
         for cycle in range(CYCLES):
             server = self.start(options)
             load.start(server.port)
-            disturb(server, self.rng, self.rng.uniform(0.01, 0.3))
+            disturb(server, self.rng, load, self.rng.randrange(20, 1000))
             server.crash()
             load.join()
             if self.rng.random() < 0.3:

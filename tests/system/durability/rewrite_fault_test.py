@@ -15,10 +15,9 @@ import random
 import re
 import shutil
 import tempfile
-import time
 import unittest
 
-from harness import SERVER, Process, ServerTest, seed_from_environment
+from harness import SERVER, Process, ServerTest, seed_from_environment, wait_until
 from harness.counts import count
 from harness.write_load import Load
 
@@ -58,7 +57,7 @@ class RewriteFaultTest(ServerTest):
         prefix = ["strace", "-D", "-f", "-o", os.devnull, "-e", "inject=" + injection]
         server = Process(SERVER, self.options(fsync), directory=self.directory, prefix=prefix)
         self.addCleanup(server.kill)
-        server._ready.wait(20)  # or its end
+        server.wait_until_ready_or_ended()
         if any("Ready to accept" in line for line in server.log):
             load.start(server.port)
             try:
@@ -83,13 +82,11 @@ class RewriteFaultTest(ServerTest):
         return was_alive
 
     def wait_until_idle(self, connection):
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
+        def is_idle():
             info = connection.call("INFO", "persistence")
-            if b"aof_rewrite_in_progress:0" in info and b"rdb_bgsave_in_progress:0" in info:
-                return
-            time.sleep(0.01)
-        self.fail("the save does not end")
+            return b"aof_rewrite_in_progress:0" in info and b"rdb_bgsave_in_progress:0" in info
+
+        wait_until(is_idle, "the end of the save", poll_every_s=0.01)
 
     def run_faults(self, fsync, fault):
         load = Load(self.rng.random(), writers=2, observers=1)

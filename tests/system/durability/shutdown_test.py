@@ -11,7 +11,6 @@ import random
 import shutil
 import signal
 import tempfile
-import time
 import unittest
 
 from harness import (
@@ -65,7 +64,7 @@ class ShutdownTest(ServerTest):
             server = self.start("--appendfsync", fsync, "--bf-initial-size", "50")
             server.expect_log("There is a child saving. Killing it!|Background .* failed")
             load.start(server.port)
-            time.sleep(self.rng.uniform(0.05, 0.3))
+            load.wait_for_writes(self.rng.randrange(50, 1000))
             if cycle % 2 == 1:
                 with server.connect() as connection:
                     connection.call("BGREWRITEAOF")
@@ -84,7 +83,7 @@ class ShutdownTest(ServerTest):
         for _ in range(CYCLES // 2):
             server = self.start("--bf-initial-size", "50")
             load.start(server.port)
-            time.sleep(self.rng.uniform(0.05, 0.2))
+            load.wait_for_writes(self.rng.randrange(50, 1000))
             self.assertIsNone(self.shut_down(server, "NOSAVE"))
             load.join()
             server = self.start()

@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import SERVER, ServerTest, free_port
+from harness import DEADLINE_S, SERVER, ServerTest, free_port
 from harness.resp import Connection
 
 LOG = pathlib.Path("appendonlydir")
@@ -43,7 +43,7 @@ class StartTest(ServerTest):
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=30,
+            timeout=DEADLINE_S,
             check=False,
         )
         self.assertEqual(done.returncode, 1)

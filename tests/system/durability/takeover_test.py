@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import SERVER, ServerTest, free_port
+from harness import DEADLINE_S, SERVER, ServerTest, free_port
 from harness.resp import encode
 from harness.vector_checks import VECTORS, VectorChecks
 
@@ -83,7 +83,7 @@ class TakeoverTest(VectorChecks, ServerTest):
         """What a server says that must not start on `self.directory`."""
         done = subprocess.run(
             [SERVER, "--port", str(free_port()), "--dir", self.directory, *options],
-            capture_output=True, text=True, timeout=60)  # fmt: skip
+            capture_output=True, text=True, timeout=DEADLINE_S)  # fmt: skip
         self.assertEqual(done.returncode, 1)
         return done.stdout
 

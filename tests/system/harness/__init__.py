@@ -35,10 +35,11 @@ from harness.settings import (
     SYSTEM_TESTS,
     seed_from_environment,
 )
-from harness.waiting import wait_until, wait_until_loaded
+from harness.waiting import DEADLINE_S, let_time_pass, pace, wait_until, wait_until_loaded
 
 __all__ = [
     "CLUSTER_TOOL",
+    "DEADLINE_S",
     "ROOT",
     "SANITIZED",
     "SERVER",
@@ -49,6 +50,8 @@ __all__ = [
     "free_port",
     "free_port_with_bus",
     "ignores_interrupts",
+    "let_time_pass",
+    "pace",
     "process_state",
     "seed_from_environment",
     "wait_until",

@@ -87,7 +87,7 @@ class ClusterTest(EtcdTest, ServerTest):
                 # A replica that loads its leader's snapshot says LOADING.
                 return isinstance(told, bytes) and b"cluster_state:" + state in told
 
-        wait_until(is_there, 30, f"{server.port} is {state}")
+        wait_until(is_there, f"{server.port} is {state}")
 
     def wait_for_replicas(self, servers, shards):
         """Until each replica has its leader's data and may take over, and each server says so."""
@@ -103,9 +103,9 @@ class ClusterTest(EtcdTest, ServerTest):
                 len(row) == 2 + len(servers) // shards for row in slots
             )
 
-        wait_until(is_whole, 30, "all members are in sync")
+        wait_until(is_whole, "all members are in sync")
         for server in servers:
-            wait_until(lambda asked=server: is_seen_by(asked), 10, f"{server.port} sees replicas")
+            wait_until(lambda asked=server: is_seen_by(asked), f"{server.port} sees replicas")
 
     def start_redis_cluster(self, nodes):
         servers = [self.start_redis("--cluster-enabled", "yes") for _ in range(nodes)]
@@ -114,7 +114,6 @@ class ClusterTest(EtcdTest, ServerTest):
         self.run_client(
             ["redis-cli", "--cluster", "create", "--cluster-yes",
              *(f"127.0.0.1:{server.port}" for server in servers)],
-            timeout_s=60,
         )  # fmt: skip
         for server in servers:
             self.wait_for_state(server)

@@ -14,6 +14,7 @@ from harness.cluster_writers import TAGS, WriterProgram, node_program, program, 
 from harness.network import create_network
 from harness.node import MODULES
 from harness.resp import Connection, encode
+from harness.waiting import DEADLINE_S, pace
 
 SHARDS = 3
 # Replicas acknowledge once a second: what is older than this was replicated.
@@ -114,7 +115,7 @@ class Witness(threading.Thread):
 
     def stop(self):
         self.is_ending.set()
-        self.join(10)
+        self.join(DEADLINE_S)
 
 
 class Pulse(threading.Thread):
@@ -130,12 +131,13 @@ class Pulse(threading.Thread):
     def run(self):
         while True:
             begin = time.monotonic()
-            time.sleep(self.STEP_S)
+            pace(self.STEP_S)
             end = time.monotonic()
             self.stalls.append((end, end - begin - self.STEP_S))
 
-    def worst_since(self, moment):
-        return max((stall for end, stall in self.stalls if end > moment), default=0.0)
+    def stalled_since(self, moment):
+        """Seconds in all."""
+        return sum(stall for end, stall in list(self.stalls) if end > moment)
 
 
 class ClusterLoadTest(ClusterTest):
@@ -212,14 +214,14 @@ class ClusterLoadTest(ClusterTest):
 
     # --- waiting ---
 
-    def wait_for_writers(self, since, lanes=range(SHARDS), timeout_s=30):
+    def wait_for_writers(self, since, lanes=range(SHARDS)):
         """Until each writer's write on each lane that was sent after the moment is acknowledged;
         returns the seconds from the moment to each."""
         def last():
             return {(w.name, lane): w.last_sent(lane) for w in self.writers for lane in lanes}
 
         wait_until(
-            lambda: min(last().values()) > since, timeout_s,
+            lambda: min(last().values()) > since,
             lambda: f"a write of each; late: {[k for k, v in last().items() if v <= since]}; "
             f"{[(w.name, w.errors[-3:]) for w in self.writers]}",
         )  # fmt: skip
@@ -246,7 +248,7 @@ class ClusterLoadTest(ClusterTest):
 
     def wait_for_takeover(self, witness, new, since):
         """Seconds from the moment to the new leader's first acknowledgement."""
-        wait_until(lambda: witness.first_of(new), 30, f"{new.port} takes over")
+        wait_until(lambda: witness.first_of(new), f"{new.port} takes over")
         taken = witness.first_of(new)
         self.unsafe.append((witness.lane, since - REPLICATED_S, taken))
         return taken - since

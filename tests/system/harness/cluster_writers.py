@@ -24,6 +24,7 @@ from redis.cluster import ClusterNode
 from harness.node import SCRIPTS
 from harness.resp import Connection
 from harness.settings import module_command
+from harness.waiting import DEADLINE_S, pace
 
 # One for each lane: their slots lie in the first, second and third third.
 TAGS = ("{b}", "{c}", "{d}")
@@ -97,11 +98,11 @@ class WriterProgram:
     def stop(self):
         self.process.stdin.close()
         try:
-            self.process.wait(20)
+            self.process.wait(DEADLINE_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        self._thread.join(20)
+        self._thread.join(DEADLINE_S)
         self.process.stdout.close()
 
 
@@ -139,12 +140,12 @@ class Clients:
             try:
                 port = write(write_command(self.name, lane, number))
                 self.say(f"ack {lane} {number} {sent} {time.monotonic_ns()} {port}")
-                time.sleep(PAUSE_S)
+                pace(PAUSE_S)
             except (redis.exceptions.RedisError, redis.exceptions.RedisClusterException,
                     OSError, EOFError, ValueError) as error:  # fmt: skip
                 text = f"{type(error).__name__}: {error}".replace("\n", " ")[:200]
                 self.say(f"error {lane} {time.monotonic_ns()} {text}")
-                time.sleep(PAUSE_AFTER_ERROR_S)
+                pace(PAUSE_AFTER_ERROR_S)
 
 
 class RedisPy:

@@ -6,6 +6,8 @@ import socket
 import struct
 import threading
 
+from harness.waiting import DEADLINE_S
+
 
 class CuttingProxy:
     """Forwards connections to 127.0.0.1:`target_port`.
@@ -49,7 +51,7 @@ class CuttingProxy:
                 continue
             self.count += 1
             try:
-                far = socket.create_connection(("127.0.0.1", self.target_port), timeout=10)
+                far = socket.create_connection(("127.0.0.1", self.target_port), timeout=DEADLINE_S)
             except OSError:
                 near.close()
                 continue

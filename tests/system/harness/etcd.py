@@ -15,12 +15,11 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 import unittest
 
-from harness import free_port
+from harness.ports import free_port
+from harness.waiting import DEADLINE_S, wait_until
 
-START_TIMEOUT_S = 60
 PR_SET_PDEATHSIG = 1
 # A tenth of the defaults, so that a new leader is there in about a second.
 HEARTBEAT_MS = 50
@@ -106,13 +105,19 @@ class Etcd:
         for member in self.members:
             if not member.is_running():
                 member.start(",".join(f"{each.name}={each.peer_url}" for each in self.members))
-        deadline = time.monotonic() + START_TIMEOUT_S
         for member in self.members:
-            while self.status(member) is None:
-                if time.monotonic() > deadline or not member.is_running():
-                    log = (self.folder / f"{member.name}.log").read_text(errors="replace")
-                    raise AssertionError(f"{member.name} of etcd did not start:\n{log[-3000:]}")
-                time.sleep(0.05)
+            wait_until(
+                lambda one=member: self._has_started(one),
+                lambda one=member: f"the start of {one.name}, in\n{self._log_of(one)}\n",
+            )
+
+    def _log_of(self, member):
+        return (self.folder / f"{member.name}.log").read_text(errors="replace")[-3000:]
+
+    def _has_started(self, member):
+        if not member.is_running():
+            raise AssertionError(f"{member.name} of etcd has ended:\n{self._log_of(member)}")
+        return self.status(member) is not None
 
     def stop(self):
         for member in self.members:
@@ -132,7 +137,7 @@ class Etcd:
             command += ["--user", user]
         done = subprocess.run(
             command + [str(word) for word in words], env={**os.environ, "ETCDCTL_API": "3"},
-            capture_output=True, check=False, timeout=30,
+            capture_output=True, check=False, timeout=DEADLINE_S,
         )  # fmt: skip
         if done.returncode != 0:
             if not check:
@@ -150,13 +155,18 @@ class Etcd:
 
     def leader(self):
         """The member that leads. Asks members that run; one must not be suspended."""
-        deadline = time.monotonic() + START_TIMEOUT_S
-        while time.monotonic() < deadline:
+        found = []
+
+        def is_led():
             for member in self.members:
                 status = self.status(member) if member.is_running() else None
                 if status and status["leader"] == status["header"]["member_id"]:
-                    return member
-        raise AssertionError("no member of etcd leads")
+                    found.append(member)
+                    return True
+            return False
+
+        wait_until(is_led, "a leader of etcd")
+        return found[0]
 
     def followers(self, leader):
         return [member for member in self.members if member is not leader]

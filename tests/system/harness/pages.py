@@ -7,6 +7,7 @@ import subprocess
 
 from harness.node import MODULES
 from harness.settings import ROOT
+from harness.waiting import DEADLINE_S
 
 PORT = "7000"  # of the texts
 # How a block of a language is run; {} is its file.
@@ -35,7 +36,7 @@ def run_program(folder, language, text, name="example"):
         modules.unlink(missing_ok=True)
         modules.symlink_to(MODULES / f"node_modules_{library}" / "node_modules")
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=60, cwd=folder, check=False
+        command, capture_output=True, text=True, timeout=DEADLINE_S, cwd=folder, check=False
     )
     if done.returncode != 0:
         raise AssertionError(f"{text}\n{done.stdout}\n{done.stderr}")

@@ -15,14 +15,11 @@ import signal
 import subprocess
 import tempfile
 import threading
-import time
 
 from harness.ports import free_port
 from harness.resp import Connection
-from harness.waiting import wait_until
+from harness.waiting import DEADLINE_S, wait_until
 
-START_TIMEOUT_S = 60
-STOP_TIMEOUT_S = 60
 
 # A line is `PID:role date time level text`; only `#` is a warning or worse.
 WARNING_LINE = re.compile(r"^\d+:[A-Z] \d+ \w+ \d+ [\d:.]+ # (.*)$")
@@ -108,8 +105,11 @@ class Process:
         # The end of the output wakes a waiter too: the server died.
         self._ready.set()
 
+    def wait_until_ready_or_ended(self):
+        self._ready.wait(DEADLINE_S)
+
     def wait_until_ready(self):
-        self._ready.wait(START_TIMEOUT_S)
+        self.wait_until_ready_or_ended()
         if not any("Ready to accept connections" in line for line in self.log):
             self.kill()
             self.wait_for_exit()
@@ -118,19 +118,17 @@ class Process:
                 f"{self.command} did not get ready; its output:\n" + "\n".join(self.log)
             )
 
-    def wait_for_exit(self, timeout_s=STOP_TIMEOUT_S):
+    def wait_for_exit(self, timeout_s=DEADLINE_S):
         code = self.process.wait(timeout_s)
         self._reader.join(timeout_s)
         self.process.stdout.close()
         return code
 
-    def wait_for_log(self, pattern, timeout_s=10):
-        deadline = time.monotonic() + timeout_s
-        while time.monotonic() < deadline:
-            if any(re.search(pattern, line) for line in self.log):
-                return
-            time.sleep(0.02)
-        raise AssertionError(f"no log line matches {pattern!r}:\n" + "\n".join(self.log))
+    def wait_for_log(self, pattern):
+        wait_until(
+            lambda: any(re.search(pattern, line) for line in self.log),
+            lambda: f"a log line that matches {pattern!r}, in\n" + "\n".join(self.log) + "\n",
+        )
 
     def expect_log(self, pattern):
         """Announces a warning that this test provokes."""
@@ -203,7 +201,7 @@ class Process:
                 problems.append(f"exit code {code} instead of {self.expected_exit} at the end")
         except subprocess.TimeoutExpired:
             self.kill()
-            problems.append(f"still running {STOP_TIMEOUT_S} s after SIGTERM")
+            problems.append(f"still running {DEADLINE_S} s after SIGTERM")
         problems += self.unexpected_lines()
         if problems:
             problems += ["last log lines:"] + self.log[-30:]

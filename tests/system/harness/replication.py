@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What the tests of replicas share: pairs of servers, and waiting until one is as the other."""
 
-import time
-
 from harness import ServerTest, wait_until
 
 DEBUG = ("--enable-debug-command", "yes")  # of servers that are asked for a digest
@@ -32,9 +30,18 @@ class ReplicaTest(ServerTest):
     def follow(self, replica, port):
         self.assertEqual(replica.call("REPLICAOF", "127.0.0.1", port), b"OK")
 
-    def wait_for_link(self, replica, timeout_s=30):
+    def wait_for_writes(self, writers, more):
+        """Until the writers, which count theirs in `count`, have made so many more together."""
+        end = sum(writer.count for writer in writers) + more
         wait_until(
-            lambda: info(replica)["master_link_status"] == "up", timeout_s, "the link to the leader"
+            lambda: sum(writer.count for writer in writers) >= end,
+            lambda: f"{end - sum(writer.count for writer in writers)} of {more} writes",
+            poll_every_s=0.005,
+        )
+
+    def wait_for_link(self, replica):
+        wait_until(
+            lambda: info(replica)["master_link_status"] == "up", "the link to the leader"
         )
 
     def wait_until_deleted_what_expired(self, connection):
@@ -45,16 +52,17 @@ class ReplicaTest(ServerTest):
             what="the active expiry",
         )
 
-    def wait_until_equal_offsets(self, leader, *replicas, timeout_s=60):
-        """Nobody writes any more, but the leader's PINGs move it too."""
-        deadline = time.monotonic() + timeout_s
+    def wait_until_equal_offsets(self, leader, *replicas):
+        """REQUIRES: no client writes. The leader's PINGs move its offset too."""
+
+        def has_all(replica):
+            wanted = offset(leader)
+            fields = info(replica)
+            is_up = fields["master_link_status"] == "up"
+            return is_up and int(fields["slave_repl_offset"]) >= wanted
+
         for replica in replicas:
-            while True:
-                wanted = offset(leader)
-                fields = info(replica)
-                is_up = fields["master_link_status"] == "up"
-                if is_up and int(fields["slave_repl_offset"]) >= wanted:
-                    break
-                if time.monotonic() > deadline:
-                    raise AssertionError(f"offset {wanted} was not reached: {fields}")
-                time.sleep(0.02)
+            wait_until(
+                lambda one=replica: has_all(one),
+                lambda one=replica: f"the leader's offset {offset(leader)} in {info(one)}",
+            )

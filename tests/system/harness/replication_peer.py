@@ -8,6 +8,7 @@ import threading
 import time
 
 from harness.resp import Connection, encode
+from harness.waiting import DEADLINE_S, pace
 
 
 def info(connection, section="replication"):
@@ -19,8 +20,8 @@ def info(connection, section="replication"):
 class RawReplica:
     """Speaks the replica's side of PSYNC, byte by byte, and keeps the stream."""
 
-    def __init__(self, port, *, capa=("eof", "psync2"), timeout_s=20):
-        self.link = Connection(port, timeout_s=timeout_s)
+    def __init__(self, port, *, capa=("eof", "psync2")):
+        self.link = Connection(port)
         self.buffer = bytearray()
         self.stream = bytearray()
         self.id = None
@@ -96,8 +97,8 @@ class RawReplica:
         self.offset += size
         return data
 
-    def read_stream_until(self, text, timeout_s=20):
-        deadline = time.monotonic() + timeout_s
+    def read_stream_until(self, text):
+        deadline = time.monotonic() + DEADLINE_S
         while text not in self.buffer:
             assert time.monotonic() < deadline, bytes(self.buffer)
             self.receive()
@@ -190,7 +191,7 @@ class Writers:
                     commands = [("MULTI",), *commands, ("EXEC",)]
                 client.pipeline([("SELECT", rng.randrange(3)), *commands])
                 self.commands += len(commands)
-                time.sleep(0.001)
+                pace(0.001)
 
     @staticmethod
     def _command(rng, filters):

@@ -9,6 +9,8 @@ Push, or ErrorReply, which is a value and never raised: error replies are what m
 import select
 import socket
 
+from harness.waiting import DEADLINE_S
+
 
 class ErrorReply:
     """A `-` line, without its dash."""
@@ -57,7 +59,8 @@ def _parse_double(text):
 class Connection:
     """One socket. Not thread-safe."""
 
-    def __init__(self, port=None, *, unix_path=None, host="127.0.0.1", timeout_s=60):
+    def __init__(self, port=None, *, unix_path=None, host="127.0.0.1", timeout_s=None):
+        timeout_s = DEADLINE_S if timeout_s is None else timeout_s
         if unix_path is not None:
             self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             self.socket.settimeout(timeout_s)
@@ -106,9 +109,9 @@ class Connection:
         self._position = 0
         return value, raw
 
-    def has_reply(self):
-        """Whether bytes have come that no read_reply() has taken."""
-        return bool(self._buffer) or bool(select.select([self.socket], [], [], 0)[0])
+    def has_reply(self, timeout_s=0):
+        """Whether bytes have come, or come within the time, that no read_reply() has taken."""
+        return bool(self._buffer) or bool(select.select([self.socket], [], [], timeout_s)[0])
 
     def read_to_end(self):
         """All bytes until the server closes; an abortive close counts as the end too."""
@@ -121,7 +124,7 @@ class Connection:
         self._buffer.clear()
         return rest
 
-    def is_closed_by_server(self, timeout_s=5):
+    def is_closed_by_server(self, timeout_s=DEADLINE_S):
         """True if the server closes within the time, whatever it says before."""
         self.socket.settimeout(timeout_s)
         try:

@@ -12,6 +12,7 @@ import time
 import redis
 from redis.sentinel import Sentinel
 from harness.resp import Connection
+from harness.waiting import DEADLINE_S, pace
 
 # A client that hears nothing for so long looks for the leader again.
 SOCKET_TIMEOUT_S = 1
@@ -35,7 +36,7 @@ class Writer:
 
     def stop(self):
         self._stopping.set()
-        self._thread.join(30)
+        self._thread.join(DEADLINE_S)
 
     def note(self, key):
         self.acknowledged.append((key, time.monotonic()))
@@ -74,10 +75,10 @@ class PythonWriter(Writer):
             key = f"{self.name}:{number}"
             try:
                 self._write(key)
-                time.sleep(PAUSE_S)
+                pace(PAUSE_S)
             except redis.RedisError as error:
                 self.note_error(type(error).__name__ + ": " + str(error)[:40])
-                time.sleep(PAUSE_AFTER_ERROR_S)
+                pace(PAUSE_AFTER_ERROR_S)
         self.client.close()
 
     def _write(self, key):
@@ -116,7 +117,7 @@ class ProgramWriter(Writer):
     def stop(self):
         self.process.stdin.close()
         try:
-            self.process.wait(20)
+            self.process.wait(DEADLINE_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -140,13 +141,13 @@ def write_to_one(host, port, password):
                 connection.call("AUTH", password)
             reply = connection.call("SET", key, key)
             print(f"ack {key}" if reply == b"OK" else f"error {reply}", flush=True)
-            time.sleep(PAUSE_S)
+            pace(PAUSE_S)
         except (OSError, EOFError) as error:
             print(f"error {type(error).__name__}", flush=True)
             if connection is not None:
                 connection.close()
             connection = None
-            time.sleep(PAUSE_AFTER_ERROR_S)
+            pace(PAUSE_AFTER_ERROR_S)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import threading
 import time
 
 from harness.resp import ErrorReply, encode
+from harness.waiting import pace, wait_until
 
 PIPELINE = 350
 
@@ -34,12 +35,11 @@ class Gate:
     def close(self, loads, timeout_s=180):
         """Returns when none of these is inside of a round."""
         self.open.clear()
-        deadline = time.monotonic() + timeout_s
-        while not all(load in self.waiting or not load.is_alive() for load in loads):
-            if time.monotonic() > deadline:
-                busy = [load.name for load in loads if load not in self.waiting]
-                raise AssertionError(f"{busy} ended no round for {timeout_s} s")
-            time.sleep(0.02)
+        wait_until(
+            lambda: all(load in self.waiting or not load.is_alive() for load in loads),
+            lambda: f"a round's end of {[load.name for load in loads if load not in self.waiting]}",
+            timeout_s=timeout_s,
+        )
 
 
 class Load(threading.Thread):
@@ -236,7 +236,7 @@ class Upkeep(Load):
                 info = server.info(client, "persistence")
                 if info["rdb_bgsave_in_progress"] == info["aof_rewrite_in_progress"] == "0":
                     break
-                time.sleep(0.05)
+                pace(0.05)
 
     def save(self):
         self.children_are_gone()

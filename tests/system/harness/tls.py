@@ -42,5 +42,5 @@ class TlsTest(ServerTest):
     def redis_cli(self, *words, port=None, **identity):
         options = self.files.client_options(**identity)
         return self.run_client(
-            ["redis-cli", "-p", port or self.tls_port, *options, *words], timeout_s=30
+            ["redis-cli", "-p", port or self.tls_port, *options, *words]
         ).strip()

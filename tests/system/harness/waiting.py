@@ -1,18 +1,48 @@
 # SPDX-License-Identifier: MIT
-"""Waiting for a condition. A test may wait in no other way."""
+"""All waiting of the system tests.
 
+wait_until() waits for a condition that the test can observe, and is what a test should use.
+let_time_pass() is for the rare fact that is about time itself, and pace() for programs that make
+load. No other module sleeps: scripts/check_tree.py sees to it.
+
+Environment:
+  BLOOMERY_SLOW  a factor for all deadlines, for machines that are slow (default 1)
+"""
+
+import os
 import time
 
+SLOW = float(os.environ.get("BLOOMERY_SLOW", "1"))
+# Generous: a test that fails by it has found something that never happens.
+DEADLINE_S = 60 * SLOW
+POLL_EVERY_S = 0.02
 
-def wait_until_loaded(connection):
-    wait_until(lambda: connection.call("PING") == b"PONG", 60, "loading")
 
-
-def wait_until(condition, timeout_s=10, what="condition"):
-    """Polls until condition() is true. `what` may be a function that tells it at the end."""
-    deadline = time.monotonic() + timeout_s
+def wait_until(condition, what="the condition", *, timeout_s=60, poll_every_s=POLL_EVERY_S):
+    """Polls until condition() is true. `what` names the condition, or is a function that does so
+    at the deadline."""
+    limit_s = timeout_s * SLOW
+    deadline = time.monotonic() + limit_s
     while not condition():
         if time.monotonic() > deadline:
             told = what() if callable(what) else what
-            raise AssertionError(f"{told} did not come true within {timeout_s} s")
-        time.sleep(0.02)
+            raise AssertionError(f"{told} did not come true within {limit_s:g} s")
+        time.sleep(poll_every_s)
+
+
+def wait_until_loaded(connection):
+    wait_until(lambda: connection.call("PING") == b"PONG", "loading")
+
+
+def let_time_pass(seconds, why):
+    """Sleeps, because time is the subject of the test: `why` says what may happen in it, or not.
+
+    REQUIRES: what the test asserts afterwards also holds if far more time has passed.
+    """
+    assert why
+    time.sleep(max(0.0, seconds))
+
+
+def pace(seconds):
+    """Sleeps between two requests of a program that makes load."""
+    time.sleep(max(0.0, seconds))

@@ -10,7 +10,7 @@ import urllib.request
 
 from harness.ports import free_port
 from harness.server_case import ServerTest
-from harness.waiting import wait_until
+from harness.waiting import DEADLINE_S, wait_until
 
 # What it asks of any Redis and may get an error for.
 EXPORTER_ERROR = re.compile(r"level=error msg=\"(.*)\"")
@@ -30,19 +30,19 @@ class ToolsTest(ServerTest):
 
         def stop():
             process.terminate()
-            process.wait(10)
+            process.wait(DEADLINE_S)
             process.stdout.close()
 
         self.addCleanup(stop)
 
         def answers():
             with contextlib.suppress(urllib.error.URLError, ConnectionError):
-                with urllib.request.urlopen(url, timeout=10):
+                with urllib.request.urlopen(url, timeout=DEADLINE_S):
                     return True
             self.assertIsNone(process.poll(), "ended by itself")
             return False
 
-        wait_until(answers, timeout_s=60, what=f"{command[0]} on {url}")
+        wait_until(answers, what=f"{command[0]} on {url}")
         return process
 
     def fill(self, server):
@@ -62,7 +62,7 @@ class ToolsTest(ServerTest):
              "-web.listen-address", address, *options],
             f"http://{address}/",
         )  # fmt: skip
-        with urllib.request.urlopen(f"http://{address}/metrics", timeout=30) as page:
+        with urllib.request.urlopen(f"http://{address}/metrics", timeout=DEADLINE_S) as page:
             lines = page.read().decode().splitlines()
         process.terminate()
         errors = EXPORTER_ERROR.findall(process.stdout.read())

@@ -12,6 +12,7 @@ import threading
 import time
 
 from harness.resp import Connection, ErrorReply, encode
+from harness.waiting import DEADLINE_S, wait_until
 
 FILTER_CAPACITY = 50
 BITMAP_BITS = 2048
@@ -416,12 +417,12 @@ class Observer:
         self.seen = [(0, value)]
 
 
-def disturb(server, rng, run_s):
-    """Saves and rewrites at random moments for a while."""
-    end = time.monotonic() + run_s
+def disturb(server, rng, load, writes):
+    """Saves and rewrites at random moments, until the load has so many more writes acknowledged."""
+    end = load.acked_count + writes
     with server.connect() as connection:
-        while (left := end - time.monotonic()) > 0:
-            time.sleep(min(left, rng.uniform(0, 0.15)))
+        while (left := end - load.acked_count) > 0:
+            load.wait_for_writes(min(left, rng.randrange(1, 400)))
             connection.call(rng.choice(["BGREWRITEAOF", "BGREWRITEAOF", "BGSAVE"]))
 
 
@@ -451,17 +452,26 @@ class Load:
     def is_running(self):
         return any(thread.is_alive() for thread in self._threads)
 
-    def join(self, timeout_s=30):
+    def join(self):
         """Waits until the server's end has ended the threads; lets them end if it lives."""
         self._stop.set()
         for thread in self._threads:
-            thread.join(timeout_s)
+            thread.join(DEADLINE_S)
             if thread.is_alive():
                 raise AssertionError("a writer hangs: the server neither answers nor closes")
 
     @property
     def acked_count(self):
         return sum(writer.acked_count for writer in self.writers)
+
+    def wait_for_writes(self, more):
+        """Until so many more writes are acknowledged, or the load has ended with the server."""
+        end = self.acked_count + more
+        wait_until(
+            lambda: self.acked_count >= end or not self.is_running(),
+            lambda: f"{end - self.acked_count} of {more} writes",
+            poll_every_s=0.001,
+        )
 
     @property
     def refused_count(self):

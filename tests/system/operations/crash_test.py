@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import SERVER, ServerTest, free_port, wait_until
+from harness import DEADLINE_S, SERVER, ServerTest, free_port, wait_until
 from harness.resp import Connection
 
 SANITIZED = bool(os.environ.get("BLOOMERY_SANITIZED"))
@@ -45,7 +45,7 @@ class CrashTest(ServerTest):
         with Connection(port) as connection:
             self.fill(connection)
         process.send_signal(signal.SIGSEGV)
-        self.assertEqual(process.wait(30), -signal.SIGSEGV)
+        self.assertEqual(process.wait(DEADLINE_S), -signal.SIGSEGV)
         text = log.read_text()
         self.check(text, commands=("set", "bf.add"))
         self.assertRegex(text, r"sent by process %d\b" % os.getpid())

@@ -52,11 +52,11 @@ class HelmTest(TlsTest):
         ))  # fmt: skip
         clients = [self.login(server) for server in (leader, replica)]
         wait_until(
-            lambda: b"master_link_status:up" in clients[1].call("INFO", "replication"), 30,
+            lambda: b"master_link_status:up" in clients[1].call("INFO", "replication"),
             "the replica follows",
         )  # fmt: skip
-        wait_until(lambda: clients[0].call("BF.ADD", "f", "x") in (0, 1), 10, "an add is taken")
-        wait_until(lambda: clients[1].call("BF.EXISTS", "f", "x") == 1, 10, "the replica has it")
+        wait_until(lambda: clients[0].call("BF.ADD", "f", "x") in (0, 1), "an add is taken")
+        wait_until(lambda: clients[1].call("BF.EXISTS", "f", "x") == 1, "the replica has it")
 
     def test_its_directives_for_tls(self):
         self.tls_port = free_port()

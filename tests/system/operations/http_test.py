@@ -9,7 +9,7 @@ import socket
 import time
 import unittest
 
-from harness import ServerTest, free_port, wait_until
+from harness import DEADLINE_S, ServerTest, free_port, wait_until
 from harness.tls import TlsTest
 from harness.web_tools import ToolsTest
 
@@ -20,7 +20,7 @@ class HttpTest(ServerTest):
         return self.start_server("--http-port", self.http_port, *options)
 
     def connect_http(self):
-        connection = http.client.HTTPConnection("127.0.0.1", self.http_port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.http_port, timeout=DEADLINE_S)
         self.addCleanup(connection.close)
         return connection
 
@@ -43,14 +43,14 @@ class ProbesTest(HttpTest):
         server = self.start_http_server("--enable-debug-command", "yes")
         with server.connect() as client:
             client.send(b"DEBUG SLEEP 20\r\n")
-            wait_until(lambda: self.get("/healthz")[0] == 503, 20, "the thread is called ill")
+            wait_until(lambda: self.get("/healthz")[0] == 503, "the thread is called ill")
             client.read_reply()
         wait_until(lambda: self.get("/healthz")[0] == 200, what="the thread is well again")
 
 
 class HostileTest(HttpTest):
     def dial(self):
-        connection = socket.create_connection(("127.0.0.1", self.http_port), timeout=30)
+        connection = socket.create_connection(("127.0.0.1", self.http_port), timeout=DEADLINE_S)
         self.addCleanup(connection.close)
         return connection
 
@@ -77,14 +77,16 @@ class TlsHttpTest(TlsTest):
         port = free_port()
         self.start_tls_server("--http-port", port, "--http-tls", "yes")
         context = self.files.client_context()
-        connection = http.client.HTTPSConnection("localhost", port, context=context, timeout=30)
+        connection = http.client.HTTPSConnection(
+            "localhost", port, context=context, timeout=DEADLINE_S
+        )
         self.addCleanup(connection.close)
         for _ in range(3):
             connection.request("GET", "/metrics")
             response = connection.getresponse()
             self.assertEqual(response.status, 200)
             self.assertIn(b"\nredis_up 1\n", response.read())
-        plain = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        plain = http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE_S)
         self.addCleanup(plain.close)
         with self.assertRaises((http.client.HTTPException, ConnectionError)):
             plain.request("GET", "/healthz")

@@ -18,7 +18,7 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import CLUSTER_TOOL, ROOT, SERVER, ServerTest, wait_until
+from harness import CLUSTER_TOOL, DEADLINE_S, ROOT, SERVER, ServerTest, wait_until
 from harness.debian_root import in_root, make_root, run
 
 SIZE_MB_MAX = 150
@@ -159,21 +159,22 @@ class ImageTest(ServerTest):
         if process.poll() is None:
             process.terminate()
         if not process.stdout.closed:
-            log = process.communicate(timeout=60)[0]
+            log = process.communicate(timeout=DEADLINE_S)[0]
             self.assertEqual(process.returncode, 0, log)
 
     def inside(self, process, *command):
         """What `docker exec` does; exit status and output."""
         done = subprocess.run(
             ["nsenter", "-t", str(process.pid), "-n", "chroot", str(self.root), *command],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=60, check=False,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=DEADLINE_S,
+            check=False,
         )  # fmt: skip
         return done.returncode, done.stdout.strip()
 
     def serve(self, *arguments, port=6379, **options):
         process = self.start(*arguments, **options)
         wait_until(
-            lambda: self.inside(process, "redis-cli", "-p", str(port), "ping") == (0, "PONG"), 20,
+            lambda: self.inside(process, "redis-cli", "-p", str(port), "ping") == (0, "PONG"),
             lambda: f"{arguments}: an answer; exit {process.poll()}",
         )  # fmt: skip
         return process
@@ -264,7 +265,7 @@ class ImageTest(ServerTest):
             (["--help"], "usage"),
         ):
             process = self.start(*command, environment={"VALKEY_EXTRA_FLAGS": "--hz 20"})
-            self.assertIn(said, process.communicate(timeout=60)[0].lower(), command)
+            self.assertIn(said, process.communicate(timeout=DEADLINE_S)[0].lower(), command)
 
 
 if __name__ == "__main__":

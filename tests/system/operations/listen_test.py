@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import SERVER, ServerTest, wait_until
+from harness import DEADLINE_S, SERVER, ServerTest, wait_until
 from harness.resp import Connection, ErrorReply
 
 
@@ -58,7 +58,7 @@ class ListenTest(ServerTest):
         self.addCleanup(shutil.rmtree, directory)
         ended = subprocess.run(
             [SERVER, "--port", str(port), "--bind", "127.0.0.1", "--dir", directory],
-            capture_output=True, text=True, timeout=30, check=False,
+            capture_output=True, text=True, timeout=DEADLINE_S, check=False,
         )  # fmt: skip
         self.assertNotEqual(ended.returncode, 0)
         self.assertIn(f"Failed listening on port {port}", ended.stdout)

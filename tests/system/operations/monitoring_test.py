@@ -9,13 +9,12 @@ import pathlib
 import re
 import shutil
 import tempfile
-import time
 import unittest
 import urllib.error
 import urllib.parse
 import urllib.request
 
-from harness import ROOT, free_port, wait_until
+from harness import DEADLINE_S, ROOT, free_port, wait_until
 from harness.cluster import ClusterTest
 from harness.web_tools import ToolsTest
 
@@ -72,7 +71,7 @@ class MonitoringTest(ClusterTest, ToolsTest):
             client.call("BGSAVE")
 
     def get(self, port, path):
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE_S)
         self.addCleanup(connection.close)
         connection.request("GET", path)
         response = connection.getresponse()
@@ -105,7 +104,7 @@ class MonitoringTest(ClusterTest, ToolsTest):
     def ask(self, path, **parameters):
         url = f"{self.api}{path}?{urllib.parse.urlencode(parameters)}"
         try:
-            with urllib.request.urlopen(url, timeout=30) as answer:
+            with urllib.request.urlopen(url, timeout=DEADLINE_S) as answer:
                 return json.load(answer)["data"]
         except urllib.error.HTTPError as error:
             self.fail(f"{parameters}: {error.read().decode()}")
@@ -172,14 +171,14 @@ class ScrapeTest(MonitoringTest):
         self.put_topology([node], 1)
         self.wait_for_state(node)
         wait_until(
-            lambda: self.readiness(ports[2])[0] == 200, 10, lambda: self.readiness(ports[2])
+            lambda: self.readiness(ports[2])[0] == 200, lambda: self.readiness(ports[2])
         )
         self.start_server("--http-port", ports[3], "--requirepass", "secret")
         self.make_events()
         self.start_prometheus(ports[:3], ports[3])
         wait_until(
             lambda: set(self.health_of_targets().values()) == {"up"},
-            30, self.health_of_targets,
+            self.health_of_targets,
         )  # fmt: skip
         self.check_names(ports[:3])
         self.check_an_alert()
@@ -201,7 +200,7 @@ class ScrapeTest(MonitoringTest):
             client = self.leader.connect()
             self.addCleanup(client.close)
             clients.append(client)
-        wait_until(lambda: self.firing(), 30, "an alert fires")
+        wait_until(lambda: self.firing(), "an alert fires")
         for client in clients:
             client.close()
         alert = self.firing()["BloomeryConnectionsRejected"]
@@ -214,12 +213,11 @@ class ScrapeTest(MonitoringTest):
     def check_queries(self):
         """Each of Grafana's has an answer."""
         self.make_events()
-        time.sleep(3)  # a rate needs two scrapes with the same series
         for expression in expressions():
             query = without_variables(expression)
             wait_until(
                 lambda asked=query: self.ask("query", query=asked)["result"],
-                20, f"an answer to {query}",
+                f"an answer to {query}",
             )  # fmt: skip
 
 
@@ -237,22 +235,22 @@ class NodeReadinessTest(MonitoringTest):
         self.put_topology([leader, replica], 1)
         self.wait_for_replicas([leader, replica], 1)
         for port in ports:
-            wait_until(lambda at=port: self.readiness(at)[0] == 200, 20, f"{port} is ready")
+            wait_until(lambda at=port: self.readiness(at)[0] == 200, f"{port} is ready")
         for stopped in (*self.etcd.members, replica):
             stopped.suspend()
             self.addCleanup(stopped.resume)
-        wait_until(lambda: self.readiness(ports[0])[0] == 503, 30, "the permit ends")
+        wait_until(lambda: self.readiness(ports[0])[0] == 503, "the permit ends")
         self.assertIn("permit", self.readiness(ports[0])[1])
         metrics = self.get(ports[0], "/metrics")[1]
         self.assertIn("\nbloomery_ready 0\n", metrics)
         wait_until(
             lambda: "\nbloomery_cluster_etcd_up 0\n" in self.get(ports[0], "/metrics")[1],
-            20, "etcd is called down",
+            "etcd is called down",
         )  # fmt: skip
         for resumed in (replica, *self.etcd.members):
             resumed.resume()
         for port in ports:
-            wait_until(lambda at=port: self.readiness(at)[0] == 200, 30, f"{port} is ready again")
+            wait_until(lambda at=port: self.readiness(at)[0] == 200, f"{port} is ready again")
 
 
 if __name__ == "__main__":

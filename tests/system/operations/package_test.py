@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import ROOT, SERVER, ServerTest, wait_until
+from harness import DEADLINE_S, ROOT, SERVER, ServerTest, wait_until
 from harness.debian_root import BUILD, in_root, make_root, run
 
 UNIT = ROOT / "conf/package/bloomery-server.service"
@@ -53,7 +53,7 @@ class PackageTest(ServerTest):
         except (AssertionError, OSError, subprocess.SubprocessError) as fault:
             cls.why_no_container = f"no container can be made here: {fault}"
             return
-        wait_until(cls.is_booted_or_over, 240, "the container's start")
+        wait_until(cls.is_booted_or_over, "the container's start", timeout_s=240)
         if cls.container.poll() is not None:
             cls.why_no_container = f"no container runs here: {cls.container.returncode}"
 
@@ -81,7 +81,7 @@ class PackageTest(ServerTest):
     @classmethod
     def power_off(cls):
         cls.container.terminate()
-        cls.container.wait(60)
+        cls.container.wait(DEADLINE_S)
 
     @classmethod
     def is_booted_or_over(cls):
@@ -166,7 +166,7 @@ class PackageTest(ServerTest):
             wait_until(
                 lambda: "rdb_bgsave_in_progress:0" in self.redis_cli("info", "persistence")
                 and "aof_rewrite_in_progress:0" in self.redis_cli("info", "persistence"),
-                30, command,
+                command,
             )  # fmt: skip
         persistence = self.redis_cli("info", "persistence")
         self.assertIn("rdb_last_bgsave_status:ok", persistence)
@@ -183,7 +183,7 @@ class PackageTest(ServerTest):
             restart()
             wait_until(
                 lambda before=before: self.show("MainPID") not in ("0", before)
-                and self.show("ActiveState") == "active", 30, "the next start",
+                and self.show("ActiveState") == "active", "the next start",
             )  # fmt: skip
             self.assertEqual(self.redis_cli("bf.exists", "kept", "item"), "1")
             self.assertEqual(self.redis_cli("config", "get", "maxclients"), "maxclients\n777")

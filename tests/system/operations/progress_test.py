@@ -11,7 +11,7 @@ import tempfile
 import threading
 import unittest
 
-from harness import SERVER, ServerTest, free_port, wait_until
+from harness import DEADLINE_S, SERVER, ServerTest, free_port, wait_until
 
 WIPE = "\r\x1b[K"
 
@@ -54,9 +54,9 @@ class ProgressTest(ServerTest):
         os.close(follower)
         reader = threading.Thread(target=self.read_terminal, args=(leader, text))
         reader.start()
-        wait_until(lambda: "Ready to accept" in "".join(text), 60, "the server is ready")
+        wait_until(lambda: "Ready to accept" in "".join(text), "the server is ready")
         process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.wait(30), 0)
+        self.assertEqual(process.wait(DEADLINE_S), 0)
         reader.join()
         os.close(leader)
         return "".join(text)

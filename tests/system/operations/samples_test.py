@@ -13,7 +13,7 @@ import tempfile
 import time
 import unittest
 
-from harness import ROOT, SERVER, ServerTest, free_port, wait_until
+from harness import DEADLINE_S, ROOT, SERVER, ServerTest, free_port, wait_until
 from harness.resp import Connection
 
 SAMPLES = sorted((ROOT / "conf").glob("*/*.yml"))
@@ -53,7 +53,7 @@ class SamplesTest(ServerTest):
                     words = [word for word in words if word != "--health-check"]
                     done = subprocess.run(
                         [SERVER, "--health-check", *words, "--port", str(free_port())],
-                        capture_output=True, text=True, timeout=30, check=False,
+                        capture_output=True, text=True, timeout=DEADLINE_S, check=False,
                     )  # fmt: skip
                     self.assertEqual(done.stderr, "", f"{path}: {words}")
                     self.assertIn("Connection refused", done.stdout)
@@ -107,7 +107,7 @@ class TryFailoverTest(ServerTest):
 
     def end(self):
         self.script.send_signal(signal.SIGTERM)
-        self.script.wait(60)
+        self.script.wait(DEADLINE_S)
 
     def test_what_the_script_says_to_type_works(self):
         said = ""
@@ -126,7 +126,7 @@ class TryFailoverTest(ServerTest):
             ports[:] = [int(sentinel.call("SENTINEL", "GET-MASTER-ADDR-BY-NAME", "bloom")[1])]
             return ports[0] != self.port
 
-        wait_until(has_new_leader, 60, "a failover")
+        wait_until(has_new_leader, "a failover")
         self.assertEqual(self.connect(ports[0]).call("BF.EXISTS", "seen", "item"), 1)
         self.end()
         for port in range(self.port + 1, self.port + 3):
@@ -138,7 +138,7 @@ class TryFailoverRefusesTest(unittest.TestCase):
     def run_script(self, port, server=SERVER):
         return subprocess.run(
             [ROOT / "scripts/try_failover.sh", str(port)], capture_output=True, text=True,
-            env={**os.environ, "BLOOMERY_SERVER": str(server)}, timeout=60, check=False,
+            env={**os.environ, "BLOOMERY_SERVER": str(server)}, timeout=DEADLINE_S, check=False,
         )  # fmt: skip
 
     def test_wrong_port_is_refused(self):

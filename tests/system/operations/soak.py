@@ -9,7 +9,7 @@ import statistics
 import sys
 import time
 
-from harness import SERVER, Process, free_port, soak_load, wait_until
+from harness import SERVER, Process, free_port, let_time_pass, pace, soak_load, wait_until
 
 GROWTH_MB_PER_MINUTE_MAX = 1.0
 # By so much two points of calm differ without a leak; it counts once, so an hour's limit is 1.03.
@@ -124,7 +124,7 @@ class Soak:
             load.start()
         next_calm_s = WARM_UP_S
         while (at_s := time.monotonic() - started) < self.seconds:
-            time.sleep(1 - at_s % 1)
+            pace(1 - at_s % 1)
             if any(load.fault for load in self.loads):
                 return
             for name, server in self.servers.items():
@@ -135,7 +135,7 @@ class Soak:
 
     def calm_down(self, gate, busy, at_s):
         gate.close(busy)
-        time.sleep(KEYS_LIVE_S)
+        let_time_pass(KEYS_LIVE_S, why="the keys with a time to live expire")
         self.upkeep.children_are_gone()
         self.wait_for_replica()
         self.wait_for_expiry()
@@ -161,10 +161,9 @@ class Soak:
 
         def is_settled():
             sizes.append([client.call("DBSIZE") for client in self.clients.values()])
-            time.sleep(0.1)
             return len(sizes) > 5 and all(size == sizes[-1] for size in sizes[-5:])
 
-        wait_until(is_settled, 60, "the number of keys stays the same")
+        wait_until(is_settled, "the number of keys stays the same", poll_every_s=0.1)
 
     def wait_for_replica(self):
         def caught_up():
@@ -174,7 +173,7 @@ class Soak:
             ]
             return states[0]["master_repl_offset"] == states[1]["master_repl_offset"]
 
-        wait_until(caught_up, 60, "the replica has all of the stream")
+        wait_until(caught_up, "the replica has all of the stream")
 
     def end(self):
         for server in (self.replica, self.leader):

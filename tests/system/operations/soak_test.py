@@ -6,7 +6,7 @@ import subprocess
 import unittest
 
 import soak
-from harness import ROOT, SANITIZED, SERVER, ServerTest
+from harness import DEADLINE_S, ROOT, SANITIZED, SERVER, ServerTest
 
 
 def samples(megabytes):
@@ -60,7 +60,7 @@ class SoakTest(ServerTest):
     def test_a_word_it_does_not_know(self):
         done = subprocess.run(
             [ROOT / "scripts/soak.sh", "--minutes", "0"], stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True, timeout=60, check=False,
+            stderr=subprocess.STDOUT, text=True, timeout=DEADLINE_S, check=False,
             env={**os.environ, "BLOOMERY_SERVER": str(SERVER)},
         )  # fmt: skip
         self.assertEqual(done.returncode, 2)

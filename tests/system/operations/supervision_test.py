@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import SERVER, ServerTest, free_port, wait_until
+from harness import DEADLINE_S, SERVER, ServerTest, free_port, wait_until
 from harness.resp import Connection
 
 
@@ -24,7 +24,7 @@ class SupervisionTest(ServerTest):
         """The exit code and what it said."""
         done = subprocess.run(
             [SERVER, "--health-check", *map(str, options)],
-            capture_output=True, text=True, timeout=30, check=False,
+            capture_output=True, text=True, timeout=DEADLINE_S, check=False,
         )  # fmt: skip
         self.assertEqual(done.stderr, "")
         return done.returncode, done.stdout.strip()
@@ -34,7 +34,7 @@ class SupervisionTest(ServerTest):
         manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.addCleanup(manager.close)
         manager.bind(str(self.folder / "notify"))
-        manager.settimeout(30)
+        manager.settimeout(DEADLINE_S)
         return manager
 
     def start_supervised(self, mode, **variables):
@@ -111,8 +111,7 @@ class SupervisionTest(ServerTest):
              "--logfile", log.name])  # fmt: skip
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
-        wait_until(lambda: log.exists() and "Ready to accept connections" in log.read_text(),
-                   60)  # fmt: skip
+        wait_until(lambda: log.exists() and "Ready to accept connections" in log.read_text())
         log.rename(self.folder / "server.log.1")
 
         def is_made_anew():
@@ -122,7 +121,7 @@ class SupervisionTest(ServerTest):
         with Connection(port) as client:
             wait_until(is_made_anew, what="a new log file")
         process.terminate()
-        self.assertEqual(process.wait(60), 0)
+        self.assertEqual(process.wait(DEADLINE_S), 0)
         self.assertIn("bye bye", log.read_text())
 
 

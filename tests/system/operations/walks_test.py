@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import ROOT, SERVER, ServerTest, free_port, wait_until
+from harness import DEADLINE_S, ROOT, SERVER, ServerTest, free_port, wait_until
 from harness.pages import blocks_of
 from harness.resp import Connection
 
@@ -45,7 +45,7 @@ class WalksTest(ServerTest):
             text = text.replace(written, meant)
         done = subprocess.run(
             ["bash", "-e", "-c", text], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            timeout=60, check=False, cwd=self.folder,
+            timeout=DEADLINE_S, check=False, cwd=self.folder,
             env={**os.environ, "PATH": f"{self.folder}/bin:{os.environ['PATH']}"},
         )  # fmt: skip
         self.assertEqual(done.returncode, 0, f"{text}\n{done.stdout}")
@@ -136,7 +136,7 @@ class PersistenceTest(WalksTest):
             "bloomery-server --port 7000 --dir /var/lib/bloomery --daemonize yes"
             " --logfile /var/lib/bloomery/log"
         )
-        wait_until(self.is_up, 20, "the server is up")
+        wait_until(self.is_up, "the server is up")
 
     def test_backup_and_recovery_from_it(self):
         self.start_daemon()
@@ -146,7 +146,7 @@ class PersistenceTest(WalksTest):
         self.call("BF.ADD", "filter", "later")
         from_backup, *_ = self.section(self.PAGE, "Recovery")
         self.type_in(from_backup)
-        wait_until(self.is_up, 20, "the server is up")
+        wait_until(self.is_up, "the server is up")
         self.assertEqual(self.call("BF.MEXISTS", "filter", "kept", "later"), [1, 0])
 
     def test_a_log_that_is_damaged(self):

@@ -9,7 +9,7 @@ import threading
 import time
 import unittest
 
-from harness import wait_until
+from harness import DEADLINE_S, wait_until
 from harness.counts import count
 from harness.replication import ReplicaTest, info
 from harness.resp import Connection, ErrorReply, encode
@@ -36,10 +36,14 @@ class Writer(threading.Thread):
         try:
             while not self.stopping:
                 for port in self.ports:
-                    with Connection(port, timeout_s=20) as connection:
+                    with Connection(port) as connection:
                         number = self.write(connection, number)
         except (OSError, EOFError) as error:
             self.failure = error
+
+    @property
+    def count(self):
+        return len(self.acked)
 
     def write(self, connection, number):
         while not self.stopping:
@@ -73,14 +77,14 @@ class FailoverTest(ReplicaTest):
         replica, to_replica = self.start()
         self.follow(to_replica, leader.port)
         self.wait_for_link(to_replica)
-        wait_until(lambda: "state=online" in info(to_leader).get("slave0", ""), 10, "online")
+        wait_until(lambda: "state=online" in info(to_leader).get("slave0", ""), "online")
         return leader, to_leader, replica, to_replica
 
     def state(self, connection):
         return info(connection)["master_failover_state"]
 
     def wait_for_state(self, connection, state):
-        wait_until(lambda: self.state(connection) == state, 20, state)
+        wait_until(lambda: self.state(connection) == state, state)
 
     def assert_error(self, connection, text, *command):
         reply = connection.call(*command)
@@ -99,11 +103,11 @@ class FailoverTest(ReplicaTest):
         writers = [Writer((leader.port, replica.port), f"w{i}") for i in range(WRITERS)]
         sides = [(leader, to_leader), (replica, to_replica)]
         for _ in range(HANDOVERS):
-            time.sleep(0.3)
+            self.wait_for_writes(writers, 100)
             (_, old), (heir, new) = sides
             wait_until(
                 lambda heir=heir, old=old: f"port={heir.port},state=online" in str(info(old)),
-                20, "the heir is online")  # fmt: skip
+                "the heir is online")  # fmt: skip
             began = time.monotonic()
             self.assertEqual(old.call("FAILOVER", "TO", "127.0.0.1", heir.port), b"OK")
             self.wait_for_state(old, "no-failover")
@@ -114,7 +118,7 @@ class FailoverTest(ReplicaTest):
             # A replica that misses two changes of the id would have to begin anew.
             wait_until(
                 lambda new=new: info(to_third)["master_replid"] == info(new)["master_replid"],
-                20, "the third one knows who leads")  # fmt: skip
+                "the third one knows who leads")  # fmt: skip
             sides.reverse()
         for writer in writers:
             writer.stop()
@@ -179,7 +183,7 @@ class FailoverTest(ReplicaTest):
         )
         self.assertEqual(to_leader.call("FAILOVER", "ABORT"), b"OK")
         self.assertEqual(self.state(to_leader), "no-failover")
-        thread.join(10)
+        thread.join(DEADLINE_S)
         self.assertFalse(thread.is_alive())
         self.assertEqual(to_leader.call("GET", "held"), b"back")
         self.assertEqual(info(to_leader)["role"], "master")
@@ -236,7 +240,7 @@ class FailoverTest(ReplicaTest):
         to_redis.call("SET", "key", "value")
         self.follow(heir, redis.port)
         self.wait_for_link(heir)
-        wait_until(lambda: "state=online" in info(to_redis).get("slave0", ""), 10, "online")
+        wait_until(lambda: "state=online" in info(to_redis).get("slave0", ""), "online")
         self.assertEqual(to_redis.call("FAILOVER", "TIMEOUT", "10000"), b"OK")
         self.wait_for_state(to_redis, "no-failover")
         self.assertEqual(info(heir)["role"], "master")

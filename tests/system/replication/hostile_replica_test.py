@@ -8,7 +8,7 @@ import threading
 import time
 import unittest
 
-from harness import ServerTest, seed_from_environment, wait_until
+from harness import DEADLINE_S, ServerTest, seed_from_environment, wait_until
 from harness.replication_peer import RawReplica, info
 from harness.resp import encode
 
@@ -47,7 +47,7 @@ class HostileReplicaTest(ServerTest):
         rng = random.Random(seed)
         while time.monotonic() < until:
             try:
-                with socket.create_connection(("127.0.0.1", port), timeout=5) as link:
+                with socket.create_connection(("127.0.0.1", port), timeout=DEADLINE_S) as link:
                     link.settimeout(0.02)
                     for _ in range(rng.randrange(1, 30)):
                         data = encode(*random_words(rng, replication_id, self.end))
@@ -90,7 +90,7 @@ class HostileReplicaTest(ServerTest):
             for attacker in attackers:
                 attacker.join()
             first.close()
-            wait_until(lambda: info(client)["connected_slaves"] == "0", 20, "the end of the storm")
+            wait_until(lambda: info(client)["connected_slaves"] == "0", "the end of the storm")
             self.assertEqual(client.call("PING"), b"PONG")
             good = RawReplica(leader.port)
             good.full_sync()

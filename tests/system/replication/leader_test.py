@@ -13,10 +13,9 @@ import shutil
 import subprocess
 import tempfile
 import threading
-import time
 import unittest
 
-from harness import ServerTest, seed_from_environment, wait_until
+from harness import ServerTest, pace, seed_from_environment, wait_until
 from harness.replication_peer import CuttingProxy, RawReplica, Writers, info
 from harness.resp import encode
 
@@ -33,13 +32,12 @@ class LeaderTest(ServerTest):
         replica.expect_log(r".*")
         return replica
 
-    def wait_for_offset(self, leader, replica, timeout_s=30):
+    def wait_for_offset(self, leader, replica):
         """Until the replica has all that the leader has written."""
         with leader.connect() as ours, replica.connect() as theirs:
             wait_until(
                 lambda: info(theirs).get("master_link_status") == "up"
                 and info(theirs)["slave_repl_offset"] == info(ours)["master_repl_offset"],
-                timeout_s,
                 "the replica's offset",
             )
 
@@ -61,7 +59,7 @@ class LeaderTest(ServerTest):
     def assert_same_data(self, leader, replica):
         self.wait_for_offset(leader, replica)
         # Keys that expire between two looks are gone from one only.
-        wait_until(lambda: self.dump(leader) == self.dump(replica), 10, "the same data")
+        wait_until(lambda: self.dump(leader) == self.dump(replica), "the same data")
 
 
 class RedisReplicaTest(LeaderTest):
@@ -103,7 +101,7 @@ class RedisReplicaTest(LeaderTest):
         replica = self.start_redis_replica(proxy.port)
         writers = Writers(leader.port, 3, seed)
         try:
-            wait_until(lambda: proxy.cuts >= 8, 60, "cuts")
+            wait_until(lambda: proxy.cuts >= 8, "cuts")
         finally:
             writers.stop()
         proxy.lengths = lambda: None
@@ -152,7 +150,7 @@ class CliTest(LeaderTest):
             directory = tempfile.mkdtemp(prefix="bloomery-test-")
             self.addCleanup(shutil.rmtree, directory)
             path = pathlib.Path(directory) / "got.rdb"
-            said = self.run_client(["redis-cli", "-p", leader.port, "--rdb", path], timeout_s=30)
+            said = self.run_client(["redis-cli", "-p", leader.port, "--rdb", path])
             self.assertIn("Transfer finished with success", said)
             copy = self.start_server("--dbfilename", "got.rdb", directory=directory)
             with copy.connect() as client:
@@ -167,7 +165,7 @@ class CliTest(LeaderTest):
             with leader.connect() as client:
                 while not done.is_set():
                     client.call("SET", "a", "printed")
-                    time.sleep(0.1)
+                    pace(0.1)
 
         writer = threading.Thread(target=write)
         writer.start()

@@ -16,7 +16,7 @@ import threading
 import time
 import unittest
 
-from harness import seed_from_environment, wait_until
+from harness import pace, seed_from_environment, wait_until
 from harness.counts import count
 from harness.replication import ReplicaTest, info
 from harness.resp import Connection, ErrorReply
@@ -42,7 +42,7 @@ class Writer(threading.Thread):
 
     def run(self):
         try:
-            with Connection(self.port, timeout_s=20) as connection:
+            with Connection(self.port) as connection:
                 self.write(connection)
         except (OSError, EOFError):
             pass
@@ -105,8 +105,8 @@ class PromotionTest(ReplicaTest):
         with replica.connect() as connection:
             self.follow(connection, leader.port)
             self.wait_for_link(connection)
-            wait_until(lambda: any(w.confirmed for w in writers), 20, "something is confirmed")
-            time.sleep(self.rng.uniform(0, 0.2))
+            wait_until(lambda: any(w.confirmed for w in writers), "something is confirmed")
+            pace(self.rng.uniform(0, 0.2))
             leader.crash()
             for writer in writers:
                 writer.join()

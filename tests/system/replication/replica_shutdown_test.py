@@ -11,7 +11,7 @@ import signal
 import time
 import unittest
 
-from harness import seed_from_environment, wait_until
+from harness import let_time_pass, seed_from_environment, wait_until
 from harness.counts import count
 from harness.replication import ReplicaTest, info, offset
 from harness.resp import ErrorReply, encode
@@ -37,7 +37,7 @@ class ReplicaShutdownTest(ReplicaTest):
         to_leader, to_replica = self.connect(leader), self.connect(replica)
         self.follow(to_replica, leader.port)
         self.wait_for_link(to_replica)
-        wait_until(lambda: "state=online" in info(to_leader).get("slave0", ""), 10, "online")
+        wait_until(lambda: "state=online" in info(to_leader).get("slave0", ""), "online")
         return leader, to_leader, replica, to_replica
 
     def stop_taking(self, replica):
@@ -53,11 +53,11 @@ class ReplicaShutdownTest(ReplicaTest):
             leader, to_leader, replica, to_replica = self.pair("--bf-initial-size", "50")
             load = Load(self.rng.random())
             load.start(leader.port)
-            time.sleep(self.rng.uniform(0.1, 0.4))
+            load.wait_for_writes(self.rng.randrange(100, 1500))
             self.stop_taking(replica)
             begun = offset(to_leader)
             wait_until(
-                lambda one=to_leader, least=begun: offset(one) > least + 1000, 20,
+                lambda one=to_leader, least=begun: offset(one) > least + 1000,
                 "writes that the replica has not got",
             )  # fmt: skip
             if cycle % 2 == 0:
@@ -65,7 +65,7 @@ class ReplicaShutdownTest(ReplicaTest):
             else:
                 leader.process.send_signal(self.rng.choice([signal.SIGTERM, signal.SIGINT]))
             leader.wait_for_log("Waiting for replicas before shutting down")
-            time.sleep(0.1)
+            let_time_pass(0.1, why="the leader goes on waiting")
             replica.resume()
             self.assertEqual(leader.wait_for_exit(), 0)
             load.join()
@@ -90,7 +90,7 @@ class ReplicaShutdownTest(ReplicaTest):
         to_leader.call("SET", "key", "2")
         asking, writing = self.connect(leader), self.connect(leader)
         asking.send(encode("SHUTDOWN"))
-        wait_until(lambda: self.left_ms(to_leader) > 0, 10, "the shutdown")
+        wait_until(lambda: self.left_ms(to_leader) > 0, "the shutdown")
         self.assertLessEqual(self.left_ms(to_leader), 300_000)
         writing.send(encode("SET", "key", "3"))
         # Another client's SHUTDOWN waits along; nobody can be unblocked from it.
@@ -98,7 +98,7 @@ class ReplicaShutdownTest(ReplicaTest):
         own_id = asking_too.call("CLIENT", "ID")
         asking_too.send(encode("SHUTDOWN", "NOSAVE"))
         wait_until(
-            lambda: to_leader.call("CLIENT", "LIST").count(b" cmd=shutdown ") == 2, 10, "both wait"
+            lambda: to_leader.call("CLIENT", "LIST").count(b" cmd=shutdown ") == 2, "both wait"
         )
         self.assertEqual(to_leader.call("CLIENT", "UNBLOCK", own_id), 0)
         self.assertEqual(to_leader.call("GET", "key"), b"2")
@@ -113,7 +113,7 @@ class ReplicaShutdownTest(ReplicaTest):
         self.assertEqual(to_leader.call("SHUTDOWN", "ABORT").text, "ERR No shutdown in progress.")
         # A client that has gone takes nothing with it.
         asking.send(encode("SHUTDOWN"))
-        wait_until(lambda: self.left_ms(to_leader) > 0, 10, "the second shutdown")
+        wait_until(lambda: self.left_ms(to_leader) > 0, "the second shutdown")
         asking.close()
         self.assertEqual(to_leader.call("GET", "key"), b"3")
         leader.expect_log("Lagging replica")

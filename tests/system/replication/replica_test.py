@@ -5,7 +5,6 @@
 import random
 import tempfile
 import threading
-import time
 import unittest
 
 from harness import seed_from_environment, wait_until
@@ -109,11 +108,11 @@ class RedisLeaderTest(ReplicaTest):
         writers = [Writer(redis.port, f"w{number}", seed + number) for number in range(3)]
         for writer in writers:
             writer.start()
-        time.sleep(0.3)
+        self.wait_for_writes(writers, 300)
         _, replica = self.start_replica("--appendonly", "yes")
         self.follow(replica, redis.port)
         self.wait_for_link(replica)
-        time.sleep(2)
+        self.wait_for_writes(writers, 3000)
         for writer in writers:
             writer.stop()
         keys = self.check_equal(leader, replica)
@@ -136,7 +135,7 @@ class RedisLeaderTest(ReplicaTest):
         self.wait_for_link(replica)
         for writer in writers:
             writer.start()
-        wait_until(lambda: proxy.cuts >= 25, 60, "25 cuts")
+        wait_until(lambda: proxy.cuts >= 25, "25 cuts")
         for writer in writers:
             writer.stop()
         proxy.budget = lambda: None
@@ -162,7 +161,7 @@ class RedisLeaderTest(ReplicaTest):
         self.wait_until_equal_offsets(leader, replica)
         self.assertFalse(server.stop())
         leader.call("SET", "b", "2")
-        time.sleep(0.4)
+        wait_until(lambda: leader.call("EXISTS", "gone") == 0, "the expiry")
         _, replica = self.start_replica(*options, "--dir", directory)
         self.wait_for_link(replica)
         self.assertEqual(self.check_equal(leader, replica), 2)

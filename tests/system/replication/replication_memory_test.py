@@ -40,8 +40,8 @@ class ChildWatcher(threading.Thread):
 
     def run(self):
         while not self.stopping.wait(0.02):
-            for child in self.server.children():
-                with contextlib.suppress(OSError):  # it has ended
+            with contextlib.suppress(OSError):  # it has ended
+                for child in self.server.children():
                     self.look_at(child)
 
     def look_at(self, child):
@@ -74,14 +74,14 @@ class ReplicationMemoryTest(ReplicaTest):
         before, leader_before = peak_mb(replica_server), peak_mb(leader_server)
         child = ChildWatcher(leader_server)
         self.follow(replica, leader_server.port)
-        self.wait_for_link(replica, 120)
+        self.wait_for_link(replica)
         first = peak_mb(replica_server) - before - filter_mb
         # Once more, with as much data to give up.
         replica.call("REPLICAOF", "NO", "ONE")
         replica.call("SET", "own", "1")
         self.follow(replica, leader_server.port)
-        wait_until(lambda: replica.call("EXISTS", "own") == 0, 120, "the second full sync")
-        self.wait_for_link(replica, 120)
+        wait_until(lambda: replica.call("EXISTS", "own") == 0, "the second full sync")
+        self.wait_for_link(replica)
         second = peak_mb(replica_server) - before - filter_mb
         child.stop()
         leading = peak_mb(leader_server) - leader_before

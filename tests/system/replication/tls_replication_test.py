@@ -57,8 +57,8 @@ class TlsReplicationTest(ReplicaTest):
         leader.call("CLIENT", "KILL", "TYPE", "replica")
         leader.call("SET", "after", "the cut")
         # The old link may have carried it still.
-        wait_until(lambda: info(leader, "stats")["sync_partial_ok"] == "1", 20)
-        wait_until(lambda: replica.call("GET", "after") == b"the cut", 20)
+        wait_until(lambda: info(leader, "stats")["sync_partial_ok"] == "1")
+        wait_until(lambda: replica.call("GET", "after") == b"the cut")
         self.assertEqual(info(leader, "stats")["sync_full"], "1")
 
     def test_sub_replica_and_plain_ones_beside(self):
@@ -74,7 +74,7 @@ class TlsReplicationTest(ReplicaTest):
         self.follow(plain, middle_server.port)
         self.wait_for_link(plain)
         self.assertEqual(leader.call("SET", "key", "value"), b"OK")
-        wait_until(lambda: plain.call("GET", "key") == b"value", 20)
+        wait_until(lambda: plain.call("GET", "key") == b"value")
         self.compare(leader, plain, "large", "filter:3")
 
     def test_a_leader_that_is_redis(self):
@@ -90,7 +90,7 @@ class TlsReplicationTest(ReplicaTest):
         self.follow(replica, leader_server.tls_port)
         self.wait_for_link(replica)
         leader.call("SET", "key", "value")
-        wait_until(lambda: replica.call("GET", "key") == b"value", 20)
+        wait_until(lambda: replica.call("GET", "key") == b"value")
         self.assertEqual(replica.call("GET", "large"), value)
 
     def test_a_replica_that_is_redis(self):
@@ -121,7 +121,7 @@ class TlsReplicationTest(ReplicaTest):
         replica = self.connect(replica_server)
         replica.call("CONFIG", "SET", "repl-timeout", 2)
         self.follow(replica, leader_server.port)
-        replica_server.wait_for_log("TLS handshake", 20)
+        replica_server.wait_for_log("TLS handshake")
         self.assertEqual(replica.call("CONFIG", "SET", "tls-replication", "no"), b"OK")
         self.wait_for_link(replica)
 

@@ -12,10 +12,9 @@ import re
 import subprocess
 import tempfile
 import threading
-import time
 import unittest
 
-from harness import SERVER, ServerTest, seed_from_environment, wait_until
+from harness import DEADLINE_S, SERVER, ServerTest, pace, seed_from_environment, wait_until
 from harness.counts import count
 from harness.resp import encode
 
@@ -60,12 +59,12 @@ class ClientsTest(ServerTest):
             kind = ["normal", "pubsub"][number % 2]
             reply = self.call("CLIENT", "KILL", "TYPE", kind, "SKIPME", "yes")
             killed += reply
-            time.sleep(0.002)
+            pace(0.002)
         stop.set()
         self.call("CLIENT", "KILL", "TYPE", "normal")
         self.call("CLIENT", "KILL", "TYPE", "pubsub")
         for thread in threads:
-            thread.join(30)
+            thread.join(DEADLINE_S)
             self.assertFalse(thread.is_alive())
         self.assertGreater(killed, 100)
         own = self.call("CLIENT", "ID")
@@ -85,7 +84,7 @@ class ProgramTest(unittest.TestCase):
     def test_a_snapshots_name_stays_in_the_directory(self):
         done = subprocess.run(
             [SERVER, "--dbfilename", "../x.rdb", "--port", "0"], capture_output=True, check=False,
-            timeout=60,
+            timeout=DEADLINE_S,
         )  # fmt: skip
         self.assertEqual(done.returncode, 1)
 
@@ -103,7 +102,9 @@ class ProgramTest(unittest.TestCase):
                 self.judge("--check-aof", odd)
 
     def judge(self, option, path):
-        done = subprocess.run([SERVER, option, path], capture_output=True, check=False, timeout=60)
+        done = subprocess.run(
+            [SERVER, option, path], capture_output=True, check=False, timeout=DEADLINE_S
+        )
         self.assertIn(done.returncode, (0, 1), (option, path, done.stderr))
         self.assertNotRegex(done.stdout + done.stderr, re.compile(rb"[\x00\x1b]"))
 

@@ -7,6 +7,7 @@ import ssl
 import time
 import unittest
 
+from harness import DEADLINE_S
 from harness.tls import TlsTest
 
 # A ClientHello's first bytes: the header of a record of 512 bytes, and no more.
@@ -44,7 +45,7 @@ class ClientCertificateTest(TlsTest):
 
 class HostilePeerTest(TlsTest):
     def connect_raw(self, sent=b""):
-        raw = socket.create_connection(("127.0.0.1", self.tls_port), timeout=30)
+        raw = socket.create_connection(("127.0.0.1", self.tls_port), timeout=DEADLINE_S)
         self.addCleanup(raw.close)
         raw.sendall(sent)
         return raw

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include <chrono>
 #include <string>
-#include <thread>
 
 #include "protocol/reply_parser.h"
 #include "tests/support/key_test.h"
+#include "tests/support/waiting.h"
 
 namespace server {
 namespace {
@@ -69,11 +68,10 @@ TEST_F(MemoryCommandsTest, TheDoctorTellsOfAPeakWithFigures) {
   run({"DEL", "goes"});
   // A big value is freed by another thread.
   std::string report;
-  for (int tries = 0; tries < 2000 && report.find("Peak: ") == std::string::npos; ++tries) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_TRUE(support::wait_until([&] {
     report = run({"MEMORY", "DOCTOR"});
-  }
-  EXPECT_NE(report.find("Peak: "), std::string::npos) << report;
+    return report.find("Peak: ") != std::string::npos;
+  })) << report;
   EXPECT_NE(report.find(" MB were in use at some time, "), std::string::npos) << report;
   EXPECT_NE(report.find("MEMORY PURGE gives free pages back"), std::string::npos) << report;
 }

@@ -3,12 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <optional>
-#include <thread>
 #include <vector>
 
 #include "core/bloom/arrays/bit_array.h"
+#include "tests/support/waiting.h"
 
 namespace server {
 namespace {
@@ -23,14 +22,15 @@ uint64_t resident_bytes() {
 }
 
 void wait_for_parent(const SaveChild::Figures& figures) {
-  while (!figures.may_begin) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_TRUE(support::wait_until([&] { return figures.may_begin.load(); }));
 }
 
 core::Result<> result_of(SaveChild& child) {
-  for (;;) {
-    if (auto done = child.poll()) return *done;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  std::optional<core::Result<>> done;
+  if (!support::wait_until([&] { return (done = child.poll()).has_value(); })) {
+    return core::Error{"ERR the child does not end"};
   }
+  return *done;
 }
 
 // Pages of an array that hold bits, as a saving child sees them.

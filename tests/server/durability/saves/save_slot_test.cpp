@@ -7,6 +7,7 @@
 #include "server/durability/saves/save_child.h"
 #include "server/durability/saves/saves.h"
 #include "tests/support/durable_process.h"
+#include "tests/support/waiting.h"
 
 namespace server {
 namespace {
@@ -22,10 +23,9 @@ class SaveSlotTest : public ::testing::Test {
     ASSERT_TRUE(slot.begin_child(work, {.purpose = "test"}));
   }
   static SaveEnd await_end(SaveSlot& slot) {
-    for (;;) {
-      if (auto end = slot.take_ended()) return *end;
-      ::usleep(1000);
-    }
+    std::optional<SaveEnd> end;
+    EXPECT_TRUE(support::wait_until([&] { return (end = slot.take_ended()).has_value(); }));
+    return end.value();
   }
 
   VirtualDisk disk_;

@@ -26,7 +26,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-constexpr int64_t kPatienceMs = 10'000;
+constexpr int64_t kPatienceMs = 60'000;
 
 class FollowerSocketTest : public ::testing::Test {
  protected:

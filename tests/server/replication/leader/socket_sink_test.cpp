@@ -11,6 +11,8 @@
 #include <string>
 #include <thread>
 
+#include "tests/support/waiting.h"
+
 namespace server {
 namespace {
 
@@ -53,7 +55,7 @@ TEST_F(SocketSinkTest, GivesEveryReceiverAllBytes) {
   {
     const std::jthread reader([&] { got_first = first.read_to_end(); });
     const std::jthread slow([&] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      support::let_time_pass(std::chrono::milliseconds(50), "the other one has read all by then");
       got_second = second.read_to_end();
     });
     SocketSink sink({first.ends[0], second.ends[0]}, 10, clock_);
