@@ -10,8 +10,8 @@ Usage: check_tree.py [--root DIR] [--build DIR] [--numbers]
 Rules: which folder may include which (LAYERS, scripts/server_order.py), includes written from the
 root, no include cycle, no two folders that include each other, how much a source drags in, sizes of
 files, functions and lines, how a file opens, limits that only Admission asks for, containers that
-only seem to be emptied, words never to commit, a test for each unit, sizes of folders and classes,
-and files and sections of docs/ that comments name.
+only seem to be emptied, words never to commit, tests that wait by the clock or choose ports, a test
+for each unit, sizes of folders and classes, and files and sections of docs/ that comments name.
 """
 
 import argparse
@@ -77,6 +77,26 @@ BANNED = [
     (re.compile(r"(?<![\w.])/(ho" r"me|Us" r"ers)/[A-Za-z]|(?<![\w.])/ro" r"ot/"),
      "a path of one machine: write it relative to the tree, or take it as an option"),
 ]  # fmt: skip
+# Tests wait for conditions and get their ports from one allocator, so that none depends on luck.
+# {pattern: (folders, the helpers that may, cure)}
+LUCK = {
+    re.compile(
+        r"\btime\.sleep\(|\basyncio\.sleep\(|\bfrom time import .*\bsleep\b"
+        r"|\b(?:sleep_for|sleep_until|usleep|nanosleep)\b|::sleep\("
+    ): (
+        ("tests",), ("tests/system/harness/waiting.py", "tests/support/waiting.h"),
+        "a test that sleeps is slow, or fails on a busy machine: wait_until() waits for a "
+        "condition; let_time_pass() and pace() are for what is about time",
+    ),
+    re.compile(
+        r"\.bind\(\(\"|create_(?:server|connection)\(\(\"[^\"]*\", [1-9]|\bhtons\([1-9]"
+        r"|start_(?:server|redis)\([^)]*\"--port\", \"?[1-9]"
+    ): (
+        ("tests", "bench"), ("tests/system/harness/ports.py",),
+        "another process may have this port, or get it soon: harness.free_port() in Python, "
+        "ReservedPort in C++",
+    ),
+}
 # Assigns from an empty container to something that was declared before.
 EMPTIED = re.compile(
     r"(?:(?<=[;{})])|\belse)\s*((?:\w+(?:\.|->|\[\w*\]\.?))*\w+)\s*="
@@ -329,6 +349,17 @@ class Tree:
                     if found := pattern.search(line):
                         self.complain(path, number, f"`{found[0]}`: {message}")
 
+    def check_luck(self):
+        for path in self.files:
+            if path.suffix not in (".py", ".h", ".cpp"):
+                continue
+            for pattern, (folders, helpers, cure) in LUCK.items():
+                if path.parts[0] not in folders or str(path) in helpers:
+                    continue
+                for number, line in enumerate(self.texts[path].split("\n"), 1):
+                    if found := pattern.search(line):
+                        self.complain(path, number, f"`{found[0]}`: {cure}")
+
     def check_emptied(self):
         for path in self.sources:
             if path.parts[0] not in PRODUCT_FOLDERS:
@@ -539,6 +570,7 @@ def main():
     tree.check_reach()
     tree.check_sizes()
     tree.check_words()
+    tree.check_luck()
     tree.check_emptied()
     tree.check_limits()
     tree.check_tests()

@@ -261,6 +261,34 @@ class CheckTreeTest(unittest.TestCase):
         self.assert_refused({"docs/a.md": "see /ro" "ot/notes\n"}, "a path of one machine")
         self.assert_accepted({"docs/a.md": "see https://example.org/ho" "me/me\n"})
 
+    def test_waiting_by_the_clock(self):
+        # Joined from pieces, so that this file may stand in the tree.
+        script = "# " + SPDX
+        for words in ("time.sle" "ep(1)", "from time import sle" "ep", "asyncio.sle" "ep(1)"):
+            self.assert_refused({"tests/a_test.py": f"{script}{words}\n"}, r":2: .* wait_until\(\)")
+            self.assert_accepted({"tests/system/harness/waiting.py": f"{script}{words}\n"})
+            self.assert_accepted({"bench/a_bench.py": f"{script}{words}\n"})
+        for words in ("std::this_thread::sle" "ep_for(a)", "usle" "ep(1)", "::sle" "ep(1)"):
+            text = f"{SPDX}void f() {{ {words}; }}\n"
+            self.assert_refused({"tests/core/a_test.cpp": text}, r":2: .* wait_until\(\)")
+            self.assert_accepted({"tests/support/waiting.h": HEADER + text})
+            self.assert_accepted({"tests/core/a_test.cpp": SPDX + "void f() { pump.sleep(1); }\n"})
+
+    def test_ports_of_tests(self):
+        script = "# " + SPDX
+        for words in (
+            'probe.bi' 'nd(("127.0.0.1", 0))', 'socket.create_ser' 'ver(("127.0.0.1", 7000))',
+            'self.start_ser' 'ver("--port", "7000")',
+        ):  # fmt: skip
+            for path in ("tests/a_test.py", "bench/a_bench.py"):
+                self.assert_refused({path: f"{script}{words}\n"}, r":2: .* harness.free_port\(\)")
+            self.assert_accepted({"tests/system/harness/ports.py": f"{script}{words}\n"})
+        self.assert_refused(
+            {"tests/core/a_test.cpp": SPDX + "int a = hto" "ns(7000);\n"}, r":2: .* ReservedPort"
+        )
+        for words in ('create_server(("127.0.0.1", 0))', 'start_server("--port", free_port())'):
+            self.assert_accepted({"tests/a_test.py": f"{script}{words}\n"})
+
     def test_emptied_containers(self):
         for line in ("x = {};", "if (a) b.c_ = {};", "else p->q = std::string();", "x.y = {};",
                      "at[i].x = {};", "v = std::vector<int>();"):  # fmt: skip
