@@ -149,16 +149,18 @@ class CountTest(unittest.TestCase):
 
     def test_tier_and_override(self):
         row = counts.COUNTS["KILL_CYCLES"]
-        for name in ("BLOOMERY_TIER", "BLOOMERY_KILL_CYCLES"):
-            self.enterContext(mock.patch.dict(os.environ))
-            os.environ.pop(name, None)
+        self.enterContext(mock.patch.dict(os.environ))
+        os.environ.pop("BLOOMERY_KILL_CYCLES", None)
+        self.enterContext(mock.patch.object(counts, "IS_LONG", False))
         with mock.patch.object(counts, "SANITIZED", False):
             self.assertEqual(self.count(), row.default)
-            self.assertEqual(self.count(BLOOMERY_TIER="long"), row.long)
-            self.assertEqual(self.count(BLOOMERY_TIER="long", BLOOMERY_KILL_CYCLES="7"), 7)
+            with mock.patch.object(counts, "IS_LONG", True):
+                self.assertEqual(self.count(), row.long)
+                self.assertEqual(self.count(BLOOMERY_KILL_CYCLES="7"), 7)
         with mock.patch.object(counts, "SANITIZED", True):
             self.assertEqual(self.count(), row.sanitized)
-            self.assertEqual(self.count(BLOOMERY_TIER="long"), row.default)
+            with mock.patch.object(counts, "IS_LONG", True):
+                self.assertEqual(self.count(), row.default)
 
 
 class FreePortTest(unittest.TestCase):

@@ -18,6 +18,7 @@ from harness import let_time_pass, wait_until
 from harness.cluster import NAME
 from harness.cluster_load import ClusterLoadTest
 from harness.cluster_writers import WriterProgram, program, read_command
+from harness.counts import IS_LONG
 
 FAULTS = os.environ.get(
     "BLOOMERY_FAULTS",
@@ -44,10 +45,12 @@ class ClusterFaultsTest(ClusterLoadTest):
         self.check_all()
         print(f"all of it took {time.monotonic() - began:.0f} s", flush=True)
 
-    def test_default_timeout(self):
-        self.start_load(timeout_ms=5000)
-        self.kill_a_leader()
-        self.check_present()
+    if IS_LONG:
+
+        def test_default_timeout(self):
+            self.start_load(timeout_ms=5000)
+            self.kill_a_leader()
+            self.check_present()
 
     def check_takeover(self, lane, witness, new, since):
         took = self.wait_for_takeover(witness, new, since)
@@ -208,7 +211,7 @@ class ClusterFaultsTest(ClusterLoadTest):
         stopped = time.monotonic()
         for member in self.etcd.members:
             member.suspend()
-        let_time_pass(6, why="without etcd the leases would have ended, twice over")
+        let_time_pass(5, why="without etcd the leases would have ended, twice over")
         self.check_errors(stopped, [])
         self.wait_for_writers(time.monotonic())
         for server, lane in ((replica, other), (back, restarted)):
@@ -216,7 +219,7 @@ class ClusterFaultsTest(ClusterLoadTest):
             self.check_restarted(self.restart(server), lane, leads=server is back)
         killed = time.monotonic()
         old.crash()
-        let_time_pass(6, why="with etcd a failover would come in it")
+        let_time_pass(5, why="with etcd a failover would come in it")
         self.assertIsNone(witness.first_of(new), "a failover waits for etcd")
         self.check_errors(stopped, [restarted, doomed], may_be_down=True)
         self.wait_for_writers(time.monotonic(), [other])

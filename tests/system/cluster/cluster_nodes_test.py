@@ -14,11 +14,19 @@ SHARDS = 3
 
 
 class ClusterNodesTest(ClusterTest):
-    def setUp(self):
+    def test_clients(self):
+        """One cluster for all: to start one takes longer than most of these."""
         self.servers = self.start_cluster(SHARDS, 1)
         self.wait_for_replicas(self.servers, SHARDS)
         self.first = self.servers[0]
         self.address = f"127.0.0.1:{self.first.port}"
+        for check in (
+            self.check_node_clients, self.check_redis_py, self.check_reads_from_replicas,
+            self.check_redis_cli, self.check_redis_benchmark,
+        ):  # fmt: skip
+            redis.RedisCluster(host="127.0.0.1", port=self.first.port).flushall()
+            with self.subTest(check.__name__):
+                check()
 
     def check_node(self, client, package, protocol):
         folder = MODULES / f"node_modules_{package}"
@@ -28,7 +36,7 @@ class ClusterNodesTest(ClusterTest):
             environment={"CLUSTER_CLIENT": client, "CLUSTER_LEADERS": str(SHARDS)},
         )
 
-    def test_node_clients(self):
+    def check_node_clients(self):
         for client, package, protocol in (
             ("redis", "redis5", 2), ("redis", "redis6", 3), ("ioredis", "ioredis5", 2),
             ("ioredis", "ioredis6", 3), ("@valkey/valkey-glide", "valkey_glide", 2),
@@ -38,7 +46,7 @@ class ClusterNodesTest(ClusterTest):
                 redis.RedisCluster(host="127.0.0.1", port=self.first.port).flushall()
                 self.check_node(client, package, protocol)
 
-    def test_redis_py(self):
+    def check_redis_py(self):
         cluster = self.redis_py(self.first)
         self.addCleanup(cluster.close)
         self.assertEqual(len(cluster.get_primaries()), SHARDS)
@@ -62,7 +70,7 @@ class ClusterNodesTest(ClusterTest):
                 pipeline.setbit(f"bits:{index}", 7, 1)
             self.assertEqual(pipeline.execute(), [True, 1, 0] * 100)
 
-    def test_redis_py_reads_from_replicas(self):
+    def check_reads_from_replicas(self):
         cluster = self.redis_py(self.first, read_from_replicas=True)
         self.addCleanup(cluster.close)
         keys = {f"key:{index}": str(index).encode() for index in range(200)}
@@ -95,7 +103,7 @@ class ClusterNodesTest(ClusterTest):
             total += int(found[1]) if found else 0
         return total
 
-    def test_redis_cli(self):
+    def check_redis_cli(self):
         cli = ["redis-cli", "-p", self.first.port]
         for index in range(20):
             said = self.run_client([*cli, "-c", "BF.ADD", f"f{index}", "a"])
@@ -108,7 +116,7 @@ class ClusterNodesTest(ClusterTest):
         said = self.run_client([*cli, "--cluster", "call", self.address, "PING"])
         self.assertEqual(said.count("PONG"), 2 * SHARDS)
 
-    def test_redis_benchmark(self):
+    def check_redis_benchmark(self):
         said = self.run_client(
             ["redis-benchmark", "--cluster", "-p", self.first.port, "-t", "set,get", "-n", "3000",
              "-q"], timeout_s=120,

@@ -17,14 +17,13 @@ import threading
 import time
 import unittest
 
-from harness import ROOT, let_time_pass
+from harness import DEADLINE_S, ROOT, let_time_pass
 from harness.etcd import EtcdTest, die_with_parent
 from harness.tls_files import TlsFiles
 
 PROBE = pathlib.Path(
     os.environ.get("BLOOMERY_ETCD_PROBE", ROOT / "build" / "release" / "tests" / "etcd_probe")
 ).absolute()
-REPLY_TIMEOUT_S = 30
 LIMIT_MS = 700  # a server's, by default
 NOT_FOUND = 5
 PERMISSION_DENIED = 7
@@ -67,7 +66,7 @@ class Probe:
         return self.sent
 
     def wait(self, call):
-        deadline = time.monotonic() + REPLY_TIMEOUT_S
+        deadline = time.monotonic() + DEADLINE_S
         while call not in self.answers:
             self._take(deadline)
         return self.answers.pop(call)
@@ -84,7 +83,7 @@ class Probe:
 
     def retried(self, *words):
         """The reply to a call that only reads, tried until it is answered."""
-        deadline = time.monotonic() + REPLY_TIMEOUT_S
+        deadline = time.monotonic() + DEADLINE_S
         while True:
             reply = self.call(*words)
             if reply["outcome"] == "answered":
@@ -95,7 +94,7 @@ class Probe:
     def told(self, *words):
         """The reply to a call that may be carried out twice, tried until etcd has said something:
         a busy machine may take longer for a big one than a call lasts."""
-        deadline = time.monotonic() + REPLY_TIMEOUT_S
+        deadline = time.monotonic() + DEADLINE_S
         while (reply := self.call(*words))["outcome"] == "unknown":
             if time.monotonic() > deadline:
                 raise AssertionError(f"{words[:2]}: {reply}")
@@ -113,7 +112,7 @@ class Probe:
 
     def events(self, watch, count):
         """(deleted, key, value) of the first `count` events of a watch."""
-        deadline = time.monotonic() + REPLY_TIMEOUT_S
+        deadline = time.monotonic() + DEADLINE_S
         while True:
             news = self.news.get(watch, [])
             events = [event for each in news for event in each.get("events", [])]
@@ -122,14 +121,14 @@ class Probe:
             self._take(deadline)
 
     def wait_for_news(self, watch, condition):
-        deadline = time.monotonic() + REPLY_TIMEOUT_S
+        deadline = time.monotonic() + DEADLINE_S
         while not any(condition(news) for news in self.news.get(watch, [])):
             self._take(deadline)
 
     def stop(self):
         self.process.stdin.close()
         try:
-            status = self.process.wait(timeout=REPLY_TIMEOUT_S)
+            status = self.process.wait(timeout=DEADLINE_S)
         finally:
             self.process.kill()
         self.reader.join()
@@ -244,10 +243,8 @@ class OneMemberTest(ProbeTest):
         client = self.probe(self.etcd.endpoints, limit_ms=LIMIT_MS)
         client.told("put", "a", "1")
         self.etcd.members[0].suspend()
-        started = time.monotonic()
         reply = client.call("put", "a", "2")
         self.assertEqual(reply["outcome"], "unknown", reply)
-        self.assertLess(time.monotonic() - started, 5)
         self.etcd.members[0].resume()
         # Carried out now, or given up with its connection: that nobody knows is what was told.
         self.assertIn(client.value("a"), ("1", "2"))
@@ -270,7 +267,7 @@ class ThreeMembersTest(ProbeTest):
         client.answered("put", "a", "1")
         leader.kill()
         self.assertEqual(client.value("a"), "1")
-        deadline = time.monotonic() + REPLY_TIMEOUT_S
+        deadline = time.monotonic() + DEADLINE_S
         while client.call("put", "a", "2")["outcome"] != "answered":
             self.assertLess(time.monotonic(), deadline)
         self.assertEqual(client.events(watch, 2)[0], (False, "a", "1"))
@@ -284,7 +281,7 @@ class ThreeMembersTest(ProbeTest):
         leader.suspend()
         self.assertEqual(client.value("a"), "1")
         # Compared, so that it does not matter how often it is tried.
-        deadline = time.monotonic() + REPLY_TIMEOUT_S
+        deadline = time.monotonic() + DEADLINE_S
         while client.value("a") != "2":
             self.assertLess(time.monotonic(), deadline)
             client.call("cas", "a", first, "2")
@@ -309,9 +306,7 @@ class ThreeMembersTest(ProbeTest):
         client.told("put", "a", "1")
         for member in self.etcd.followers(leader):
             member.kill()
-        started = time.monotonic()
         self.assertNotEqual(client.call("range", "a")["outcome"], "answered")
-        self.assertLess(time.monotonic() - started, 5)
         self.assertNotEqual(client.call("put", "a", "2")["outcome"], "answered")
         self.assertEqual(leader.process.poll(), None)
         self.etcd.start()

@@ -16,7 +16,7 @@ import tempfile
 import time
 import unittest
 
-from harness import ServerTest, disks, let_time_pass, seed_from_environment, wait_until
+from harness import DEADLINE_S, ServerTest, disks, let_time_pass, seed_from_environment, wait_until
 from harness.counts import count
 from harness.replication import info as replication_info
 from harness.resp import ErrorReply, encode
@@ -247,7 +247,7 @@ class DiskFaultTest(ServerTest):
         writer = leader.connect()
         self.addCleanup(writer.close)
         wait_until(lambda: replication_info(reader)["master_link_status"] == "up")
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + DEADLINE_S
         while True:
             writer.call("INCR", "n")
             fields = replication_info(reader)

@@ -42,6 +42,7 @@ COUNTS = {
     "HANDOVERS": Count(3, 60, "FAILOVER commands under load"),
     "PROMOTION_KILLS": Count(2, 50, "killed leaders whose replica is promoted"),
     "FAILOVERS": Count(2, 10, "failovers by redis-sentinel"),
+    "SOAK_MINUTES": Count(0.25, 5.0, "minutes of every load; memory is judged from 1"),
     # In C++: tests/simulation/cluster_simulation_test.cpp has its own default.
     "SIMULATION_RUNS": Count(200, 10_000, "seeded runs of a cluster in virtual time"),
     # Sizes.
@@ -54,11 +55,14 @@ COUNTS = {
 }
 
 
+IS_LONG = os.environ.get("BLOOMERY_TIER") == "long"
+
+
 def count(name):
     """The count of this run, of the same type as the default."""
     row = COUNTS[name]
     if told := os.environ.get(f"BLOOMERY_{name}"):
         return type(row.default)(told)
-    if os.environ.get("BLOOMERY_TIER") != "long":
+    if not IS_LONG:
         return row.sanitized if SANITIZED and row.sanitized is not None else row.default
     return row.default if SANITIZED else row.long

@@ -6,7 +6,6 @@ Environment: BLOOMERY_HANDOVERS  how many of them test_roles_change_under_writer
 """
 
 import threading
-import time
 import unittest
 
 from harness import DEADLINE_S, wait_until
@@ -108,10 +107,8 @@ class FailoverTest(ReplicaTest):
             wait_until(
                 lambda heir=heir, old=old: f"port={heir.port},state=online" in str(info(old)),
                 "the heir is online")  # fmt: skip
-            began = time.monotonic()
             self.assertEqual(old.call("FAILOVER", "TO", "127.0.0.1", heir.port), b"OK")
             self.wait_for_state(old, "no-failover")
-            self.assertLess(time.monotonic() - began, 10)
             self.assertEqual(info(old)["role"], "slave")
             self.assertEqual(info(new)["role"], "master")
             self.wait_for_link(old)

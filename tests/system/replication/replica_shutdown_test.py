@@ -74,13 +74,11 @@ class ReplicaShutdownTest(ReplicaTest):
             self.assertEqual(load.check(to_replica), 0)
 
     def test_nothing_is_waited_for_when_nothing_is_missing(self):
-        leader, to_leader, _, to_replica = self.pair()
+        leader, to_leader, _, to_replica = self.pair("--shutdown-timeout", "3600")
         to_leader.call("SET", "key", "value")
         self.wait_until_equal_offsets(to_leader, to_replica)
-        begun = time.monotonic()
         leader.process.send_signal(signal.SIGTERM)
         self.assertEqual(leader.wait_for_exit(), 0)
-        self.assertLess(time.monotonic() - begun, 5)
         self.assertEqual(to_replica.call("GET", "key"), b"value")
 
     def test_reads_go_on_and_writes_wait_until_it_is_aborted(self):

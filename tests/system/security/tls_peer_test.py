@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Whom a TLS port lets in, and a storm of half handshakes; more of both: tests/server/net/."""
 
+import select
 import socket
 import ssl
-import time
 import unittest
 
-from harness import DEADLINE_S
+from harness import DEADLINE_S, wait_until
 from harness.tls import TlsTest
 
 # A ClientHello's first bytes: the header of a record of 512 bytes, and no more.
@@ -50,21 +50,26 @@ class HostilePeerTest(TlsTest):
         raw.sendall(sent)
         return raw
 
-    def assert_served_soon(self, server):
-        began = time.monotonic()
+    def assert_served(self, server):
         self.assertEqual(self.connect_tls().call("PING"), b"PONG")
         with server.connect() as plain:
             self.assertEqual(plain.call("PING"), b"PONG")
-        self.assertLess(time.monotonic() - began, 5)
 
     def test_half_open_handshakes_hold_nobody_up(self):
         server = self.start_tls_server("--io-threads", 2)
         client = self.connect_tls()
-        held = [self.connect_raw(HALF_HELLO if i % 2 else b"") for i in range(1500)]
-        self.assert_served_soon(server)
-        self.assertEqual(client.call("PING"), b"PONG")
-        for raw in held:
-            raw.close()
+
+        def is_served_beside_them():
+            """On a machine so slow that the server has given one up, it is tried again."""
+            held = [self.connect_raw(HALF_HELLO if i % 2 else b"") for i in range(1500)]
+            self.assert_served(server)
+            self.assertEqual(client.call("PING"), b"PONG")
+            are_open = not select.select(held[:1], [], [], 0)[0]
+            for raw in held:
+                raw.close()
+            return are_open
+
+        wait_until(is_served_beside_them, "service beside half handshakes")
 
 
 if __name__ == "__main__":
