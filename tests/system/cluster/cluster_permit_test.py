@@ -112,6 +112,8 @@ class ClusterPermitTest(ClusterTest):
 
     def check_present(self, server, entries):
         with server.connect() as connection:
+            first = entries[0][0]
+            wait_until(lambda: isinstance(connection.call("EXISTS", first), int), "it serves")
             missing = [key for key, *_ in entries if connection.call("EXISTS", key) != 1]
         self.assertEqual(missing, [], f"of {len(entries)} acknowledged keys")
 

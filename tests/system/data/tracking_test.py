@@ -18,6 +18,7 @@ from harness.replication import ReplicaTest
 from harness.resp import Connection, Push, encode
 
 STEPS = count("TRACKING_STEPS")
+WRITES = count("TRACKING_WRITES")
 KEYS = [b"a", b"ab", b"abc", b"b", b"ba", b"c", b"", b"bin\x00\r\n\xff"]
 FENCE = b"end of the step"
 
@@ -236,11 +237,10 @@ class TrackingTest(ReplicaTest):
             )
             self.assertGreater(client.invalidations, 0)
 
-    def write(self, server, seconds, seed):
+    def write(self, server, rounds, seed):
         rng = random.Random(seed)
         with server.connect() as connection:
-            end = time.monotonic() + seconds
-            while time.monotonic() < end:
+            for _ in range(rounds):
                 key = b"key:%d" % rng.randrange(40)
                 connection.pipeline(rng.choice([
                     [("SET", key, rng.random())], [("DEL", key)], [("APPEND", key, "x")] * 3,
@@ -258,7 +258,8 @@ class TrackingTest(ReplicaTest):
             )
             clients = self.start_caching(server, *options)
             writers = [
-                threading.Thread(target=self.write, args=(server, 3, seed)) for seed in range(3)
+                threading.Thread(target=self.write, args=(server, WRITES, seed))
+                for seed in range(3)
             ]
             for writer in writers:
                 writer.start()

@@ -27,6 +27,7 @@ COUNTS = {
     "CLUSTER_COMMANDS": Count(3_000, 60_000, "random commands to three nodes of a cluster"),
     "PUBSUB_STEPS": Count(4_000, 60_000, "steps of random subscribers and publishers"),
     "TRACKING_STEPS": Count(2_000, 40_000, "steps of random clients that track keys"),
+    "TRACKING_WRITES": Count(1_500, 50_000, "writes beside clients that keep caches"),
     "NOTIFICATION_COMMANDS": Count(20_000, 300_000, "random commands with key events"),
     "SECURITY_ROUNDS": Count(2_000, 100_000, "random hostile inputs, also of the C++ tests"),
     # Faults.

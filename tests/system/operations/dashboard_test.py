@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """The dashboard in a headless Chromium, and whether everybody can use it.
 
-Its screenshots are left in `screenshots`, in the directory that the tests run in, to be looked at.
+Its screenshots are left in build/screenshots, to be looked at.
 """
 
 import json
@@ -14,11 +14,11 @@ import subprocess
 import tempfile
 import unittest
 
-from harness import ServerTest, free_port
+from harness import ROOT, ServerTest, free_port
 from harness.node import MODULES, SCRIPTS, node
 
 BROWSER_MODULES = MODULES / "node_modules_browser"
-SCREENSHOTS = pathlib.Path(os.environ.get("BLOOMERY_SCREENSHOTS", "screenshots")).absolute()
+SCREENSHOTS = pathlib.Path(os.environ.get("BLOOMERY_SCREENSHOTS", ROOT / "build" / "screenshots"))
 KINDS = {"plain": [], "deletable": ["DELETABLE"], "windowed": ["WINDOW"]}
 # Error rate, capacity and kind; a windowed filter has a window of so many seconds.
 PLANS = [
@@ -135,8 +135,8 @@ class DashboardTest(ServerTest):
     def test_screenshots_fit_their_window(self):
         server = self.start_http_server("--maxmemory", "1gb", "--appendonly", "yes")
         self.fill(server)
-        SCREENSHOTS.mkdir(exist_ok=True)
-        self.browse("screenshots", server, folder=str(SCREENSHOTS))
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        self.browse("screenshots", server, folder=str(SCREENSHOTS.absolute()))
         names = {path.name for path in SCREENSHOTS.iterdir()}
         for scheme in ("light", "dark"):
             for width in (1280, 390):
