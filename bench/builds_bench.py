@@ -118,7 +118,7 @@ def main():
     parser.add_argument("--pipelines", type=int, nargs="+", default=[16, 350])
     parser.add_argument("--clients", type=int, default=CLIENTS)
     parser.add_argument("--only", nargs="+", help="names of commands; all without")
-    parser.add_argument("--pin", type=int, help="processor for the servers")
+    parser.add_argument("--pin", type=int, nargs="+", help="processors for the servers")
     options = parser.parse_args()
     binaries = options.before, os.environ.get("BLOOMERY_SERVER", "build/release/bloomery-server")
     rows = [(case, []) for case in cases(options.pipelines)

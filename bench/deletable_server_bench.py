@@ -150,7 +150,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3, help="turns per filter")
     parser.add_argument("--scale", type=float, default=1.0, help="factor on the items")
-    parser.add_argument("--pin", type=int, help="processor for the servers")
+    parser.add_argument("--pin", type=int, nargs="+", help="processors for the servers")
     parser.add_argument("--module", help="RedisBloom's module, redisbloom.so")
     parser.add_argument("--rates", type=float, nargs="+", default=[0.01, 0.001])
     options = parser.parse_args()

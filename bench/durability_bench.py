@@ -147,8 +147,9 @@ def bench_saves(options):
         server.command("CONFIG", "SET", "auto-aof-rewrite-percentage", "0")
         capacity = int(790_000_000 * options.scale)
         server.command("BF.RESERVE", "big", "0.01", capacity)
-        load = subprocess.Popen([LOAD, str(server.port), "big", "4", str(100_000_000 // 32 * 8),
-                                 "100"], stdout=subprocess.DEVNULL)
+        # It ends by itself too, should this program be killed.
+        load = subprocess.Popen([LOAD, str(server.port), "madd", "big", "4", "600"],
+                                stdout=subprocess.DEVNULL)
         try:
             time.sleep(2)
             for command, running in (("BGSAVE", "rdb_bgsave_in_progress"),

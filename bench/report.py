@@ -163,7 +163,7 @@ def main():
     parser.add_argument("--to", type=pathlib.Path, default=pathlib.Path("build/report"))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--scale", type=float, default=1.0, help="factor on the requests")
-    parser.add_argument("--pin", type=int, help="processor for the servers")
+    parser.add_argument("--pin", type=int, nargs="+", help="processors for the servers")
     options = parser.parse_args()
     options.pipelines = [1, 16, 350]
     facts = machine_facts() + versions()

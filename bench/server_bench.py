@@ -21,22 +21,21 @@ from harness import free_port
 
 
 class Server:
-    """A server process that can tell how much CPU it has used."""
+    """A server process that can tell how much CPU it has used. `cores` limits all its threads."""
 
-    def __init__(self, name, command, pin, persistence=("--appendonly", "no")):
+    def __init__(self, name, command, cores, persistence=("--appendonly", "no")):
         self.name = name
         self.port = free_port()
         self.directory = tempfile.mkdtemp(prefix="bloomery-bench-")
         self.full = command + ["--port", str(self.port), "--bind", "127.0.0.1", "--save", "",
                                *persistence, "--dir", self.directory]
-        self.pin = pin
+        self.cores = cores
         self.restart()
 
     def restart(self):
-        self.process = subprocess.Popen(self.full, stdout=subprocess.DEVNULL,
-                                        stderr=subprocess.DEVNULL)
-        if self.pin is not None:
-            os.sched_setaffinity(self.process.pid, {self.pin})
+        self.process = subprocess.Popen(
+            self.full, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            preexec_fn=lambda: self.cores and os.sched_setaffinity(0, self.cores))
         self._wait()
 
     def _wait(self):
@@ -145,10 +144,10 @@ def print_header(title):
 
 
 class OurServer(Server):
-    def __init__(self, options, io_threads=1):
+    def __init__(self, options):
         binary = os.environ.get("BLOOMERY_SERVER", "build/release/bloomery-server")
-        super().__init__("bloomery", [binary, "--io-threads", str(io_threads), "--loglevel",
-                                      "warning"], options.pin)
+        super().__init__("bloomery", [binary, "--io-threads", "1", "--loglevel", "warning"],
+                         options.pin)
 
     def replies(self, requests, batch=200):
         """Sends many requests in pipelines; their first reply lines."""
@@ -375,31 +374,6 @@ def bench_creation(options):
         theirs.stop()
 
 
-def bench_threads(options):
-    print("\nOne hot filter, BF.MADD x100, load from a second process: I/O threads")
-    load = os.path.join(os.path.dirname(os.environ.get(
-        "BLOOMERY_SERVER", "build/release/bloomery-server")), "bench", "hot_filter_load")
-    rates = {1: [], 2: []}
-    batches = max(8, int(8_000 * options.scale) // 8 * 8)
-    for _ in range(options.rounds):
-        for threads, figures in rates.items():
-            ours = OurServer(options, threads)
-            try:
-                ours.command("BF.RESERVE", "hot", "0.01", 100_000_000)
-                words = [load, str(ours.port), "hot", "4", str(batches), str(BATCH)]
-                output = subprocess.run(words, check=True, capture_output=True, text=True).stdout
-                rate, ones = output.split()
-                card = int(ours.command("BF.CARD", "hot")[1:])
-                if card != int(ones):
-                    raise SystemExit(f"lost updates: BF.CARD {card}, replies of 1: {ones}")
-                figures.append(float(rate))
-            finally:
-                ours.stop()
-    one, two = (statistics.median(rates[threads]) for threads in (1, 2))
-    print(f"1 thread {one:,.0f} items/s, 2 threads {two:,.0f} items/s ({two / one:.2f}x); "
-          "BF.CARD equals the 1 replies in every run", flush=True)
-
-
 FRIENDS = 100
 SONGS = 100
 
@@ -463,7 +437,6 @@ SECTIONS = {
     "sparse": bench_sparse,
     "creation": bench_creation,
     "growth": bench_growth,
-    "threads": bench_threads,
     "many": bench_many,
 }
 
@@ -475,7 +448,7 @@ def main():
     parser.add_argument("--scale", type=float, default=1.0, help="factor on the requests")
     parser.add_argument("--pipelines", type=int, nargs="+", default=[1, 16, 350],
                         choices=[1, 16, 350])
-    parser.add_argument("--pin", type=int, help="processor for the servers")
+    parser.add_argument("--pin", type=int, nargs="+", help="processors for the servers")
     parser.add_argument("--only", nargs="+", default=list(SECTIONS), choices=list(SECTIONS))
     options = parser.parse_args()
     for section in options.only:

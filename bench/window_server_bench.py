@@ -64,7 +64,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5, help="turns per filter")
     parser.add_argument("--scale", type=float, default=1.0, help="factor on items and lookups")
-    parser.add_argument("--pin", type=int, help="processor for the server")
+    parser.add_argument("--pin", type=int, nargs="+", help="processors for the server")
     options = parser.parse_args()
     options.lookups = max(3500, int(350_000 * options.scale))
     print("\nBF.MEXISTS of absent items through a server, 350 in a batch: server CPU ns per item")

@@ -17,6 +17,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 items=100000000
 engine_options=()
 server_options=()
+threads_options=()
 sections=(commands batches memory sparse creation growth threads durability engine deletable windows
   many builder loading tls admin cluster)
 while [ $# -gt 0 ]; do
@@ -25,6 +26,7 @@ while [ $# -gt 0 ]; do
       items=3000000
       engine_options+=(--quick)
       server_options+=(--rounds 2 --scale 0.2)
+      threads_options+=(--rounds 2 --seconds 0.2)
       shift
       ;;
     --only)
@@ -81,6 +83,9 @@ for section in "${sections[@]}"; do
       cmake --build --preset release --target window_bench
       build/release/bench/window_bench "${engine_options[@]}"
       python3 bench/window_server_bench.py "${server_options[@]}"
+      ;;
+    threads)
+      python3 bench/threads.py "${threads_options[@]}"
       ;;
     tls)
       python3 bench/tls_bench.py
