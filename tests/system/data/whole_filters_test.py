@@ -10,10 +10,11 @@ import tempfile
 import unittest
 
 from harness import seed_from_environment, wait_until, wait_until_loaded
+from harness.counts import count
 from harness.replication import ReplicaTest, info
 
 LAYOUTS = ("native", "redisbloom", "valkey-bloom")
-ROUNDS = 6
+ROUNDS = count("WHOLE_FILTER_ROUNDS")
 # Children share arrays of 1 MiB or more.
 WIDE = 1_500_000
 
@@ -63,8 +64,8 @@ class WholeFiltersTest(ReplicaTest):
             [("BF.CLEAR", f"kept:{items[0]}"), ("BF.RESERVE", "r", "0.01", 100, "PXAT", 1)],
         ])  # fmt: skip
 
-    def write(self, connection, count):
-        commands = [command for _ in range(count) for command in self.commands()]
+    def write(self, connection, rounds):
+        commands = [command for _ in range(rounds) for command in self.commands()]
         for reply in connection.pipeline([("SELECT", self.rng.choice([0, 5])), *commands]):
             self.assertNotIn(b"WRONGTYPE", str(reply).encode())
 

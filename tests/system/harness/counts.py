@@ -29,6 +29,7 @@ COUNTS = {
     "TRACKING_STEPS": Count(2_000, 40_000, "steps of random clients that track keys"),
     "TRACKING_WRITES": Count(1_500, 50_000, "writes beside clients that keep caches"),
     "NOTIFICATION_COMMANDS": Count(20_000, 300_000, "random commands with key events"),
+    "WHOLE_FILTER_ROUNDS": Count(4, 100, "kills beside commands on whole filters"),
     "SECURITY_ROUNDS": Count(2_000, 100_000, "random hostile inputs, also of the C++ tests"),
     # Faults.
     "KILL_CYCLES": Count(8, 300, "kill -9 and restart under load", sanitized=5),
@@ -42,7 +43,7 @@ COUNTS = {
     "LINK_CUTS": Count(15, 500, "cuts of the link between a leader and its replica"),
     "HANDOVERS": Count(3, 60, "FAILOVER commands under load"),
     "PROMOTION_KILLS": Count(2, 50, "killed leaders whose replica is promoted"),
-    "FAILOVERS": Count(2, 10, "failovers by redis-sentinel"),
+    "FAILOVERS": Count(1, 10, "failovers by redis-sentinel"),
     "SOAK_MINUTES": Count(0.25, 5.0, "minutes of every load; memory is judged from 1"),
     # In C++: tests/simulation/cluster_simulation_test.cpp has its own default.
     "SIMULATION_RUNS": Count(200, 10_000, "seeded runs of a cluster in virtual time"),
@@ -52,7 +53,7 @@ COUNTS = {
     "SPARSE_CAPACITY": Count(200_000_000, 2_000_000_000, "capacity of a filter that stays empty"),
     "SPARSE_ITEMS": Count(2_000, 2_000, "items of a filter that stays nearly empty"),
     "IDLE_CONNECTIONS": Count(1_500, 10_000, "connections that do nothing"),
-    "STORY_SCALE": Count(0.02, 1.0, "size of the users' stories, 1 for full size"),
+    "STORY_SCALE": Count(0.01, 0.2, "size of the users' stories, 1 for full size"),
 }
 
 

@@ -11,6 +11,9 @@ from harness.ports import free_port_with_bus
 from harness.process import Process
 from harness.settings import SERVER
 
+# A leader would wait five seconds for more replicas.
+AT_ONCE = ("--repl-diskless-sync-delay", "0")
+
 
 class ServerTest(unittest.TestCase):
     """A test case that owns servers; each is stopped and checked when the test ends."""
@@ -31,11 +34,12 @@ class ServerTest(unittest.TestCase):
         program = shutil.which("redis-server")
         self.assertIsNotNone(program, "redis-server is missing: run scripts/install_deps.sh test")
         more = {"port": free_port_with_bus()} if "--cluster-enabled" in options else {}
-        return self._start(program, [*options, "--save", "", "--appendonly", "no"], (), True, more)
+        options = [*AT_ONCE, *options, "--save", "", "--appendonly", "no"]
+        return self._start(program, options, (), True, more)
 
     def _defaults(self, options):
-        # Nothing of these tests is about persistence: keep the disk out of them.
-        return ["--appendonly", "no", "--save", "", *options]
+        # Few tests are about persistence: keep the disk out of the others.
+        return ["--appendonly", "no", "--save", "", *AT_ONCE, *options]
 
     def _start(self, program, options, prefix, listen, more):
         if not pathlib.Path(program).exists():
