@@ -43,15 +43,16 @@ class ProbesTest(HttpTest):
         with server.connect() as client:
 
             def is_called_ill():
-                """On a busy machine the sleep may end before anybody has asked."""
-                client.send(b"DEBUG SLEEP 8\r\n")
+                """15 s without an answer are called ill. On a busy machine the sleep may end before
+                anybody has asked, and is begun again."""
+                client.send(b"DEBUG SLEEP 18\r\n")
                 found = False
                 while not client.has_reply(0.02):
                     found = found or self.get("/healthz")[0] == 503
                 client.read_reply()
                 return found
 
-            wait_until(is_called_ill, "the thread is called ill")
+            wait_until(is_called_ill, "the thread is called ill", timeout_s=180)
         wait_until(lambda: self.get("/healthz")[0] == 200, what="the thread is well again")
 
 
