@@ -17,12 +17,11 @@ import select
 import time
 import unittest
 
-from harness import ServerTest, seed_from_environment, wait_until
+from harness import DEADLINE_S, ServerTest, seed_from_environment, wait_until
 from harness.counts import count
 from harness.resp import encode
 
 STEPS = count("PUBSUB_STEPS")
-MESSAGE_TIMEOUT_S = 20
 MESSAGES = (b"message", b"pmessage", b"smessage")
 LISTEN = {b"SUBSCRIBE": 0, b"PSUBSCRIBE": 1, b"SSUBSCRIBE": 2}
 LEAVE = {b"UNSUBSCRIBE": 0, b"PUNSUBSCRIBE": 1, b"SUNSUBSCRIBE": 2}
@@ -109,7 +108,7 @@ class PubSubDifferentialTest(ServerTest):
 
     def collect(self, server, messages, count):
         """Reads until `count` messages have come to the clients of the server."""
-        deadline = time.monotonic() + MESSAGE_TIMEOUT_S
+        deadline = time.monotonic() + DEADLINE_S
         missing = count - sum(map(len, messages.values()))
         while missing > 0:
             self.assertLess(time.monotonic(), deadline, self.tell(f"{missing} messages missing"))

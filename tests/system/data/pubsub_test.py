@@ -3,9 +3,9 @@
 """Pub/sub between I/O threads: order, unsubscribing under a flood, replicas, clients."""
 
 import random
+import re
 import subprocess
 import threading
-import time
 import unittest
 
 import redis
@@ -157,10 +157,16 @@ class PubSubTest(ServerTest):
         self.addCleanup(client.close)
         pubsub = client.pubsub()
         pubsub.subscribe("c")
-        deadline = time.monotonic() + 3
-        # Health checks are PINGs in subscriber mode, whose replies look like messages.
-        while time.monotonic() < deadline:
+
+        def was_checked_twice():
+            """Health checks are PINGs in subscriber mode, whose replies look like messages."""
             pubsub.get_message(timeout=0.2)
+            with server.connect() as connection:
+                told = connection.call("INFO", "commandstats")
+            calls = re.search(rb"cmdstat_ping:calls=(\d+)", told)
+            return calls and int(calls[1]) >= 2
+
+        wait_until(was_checked_twice, "two health checks")
         client.publish("c", "x")
         wait_until(lambda: (pubsub.get_message() or {}).get("data") == b"x", what="the message")
         pubsub.unsubscribe()

@@ -12,14 +12,13 @@ import re
 import time
 import unittest
 
-from harness import ServerTest, seed_from_environment, wait_until
+from harness import DEADLINE_S, ServerTest, seed_from_environment, wait_until
 from harness.counts import count
 from harness.resp import ErrorReply, Push, encode
 from harness.server_stream import Id, ServerStream
 
 COMMANDS = count("SERVER_COMMANDS")
 CONNECTIONS = 5
-MESSAGE_TIMEOUT_S = 10
 # Of a line of CLIENT LIST; the others are addresses, ages and sizes, or newer than the oracle.
 CLIENT_FIELDS = (b"id", b"name", b"flags", b"db", b"sub", b"psub", b"ssub", b"multi", b"cmd",
                  b"user", b"redir", b"resp")  # fmt: skip
@@ -175,7 +174,7 @@ class ServerDifferentialTest(ServerTest):
     def hear(self, server, heard, expected):
         """What has come to the connections of a server, up to the reply to a PING; of ours, whose
         threads hand messages to each other, as many as Redis has sent, if they come in time."""
-        deadline = time.monotonic() + MESSAGE_TIMEOUT_S
+        deadline = time.monotonic() + DEADLINE_S
         ended = self.ended[server]
         for index, client in enumerate(self.clients):
             connection = client.both[server]

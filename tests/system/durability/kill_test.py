@@ -13,7 +13,7 @@ import tempfile
 import time
 import unittest
 
-from harness import SERVER, Process, ServerTest, pace, seed_from_environment
+from harness import SERVER, Process, ServerTest, let_time_pass, seed_from_environment
 from harness.counts import count
 from harness.write_load import Load, disturb
 
@@ -46,7 +46,7 @@ class KillTest(ServerTest):
     def kill_while_loading(self, options):
         """A start that is killed before it is done must leave the files as good as they were."""
         server = Process(SERVER, self._defaults(options), directory=self.directory)
-        pace(self.rng.uniform(0, 0.02))  # somewhere between the first and the last step
+        let_time_pass(self.rng.uniform(0, 0.02), why="the kill may come at any step of the start")
         server.crash()
 
     def run_cycles(self, fsync, threads):

@@ -35,7 +35,7 @@ from harness.settings import (
     SYSTEM_TESTS,
     seed_from_environment,
 )
-from harness.waiting import DEADLINE_S, let_time_pass, pace, wait_until, wait_until_loaded
+from harness.waiting import DEADLINE_S, SLOW, let_time_pass, pace, wait_until, wait_until_loaded
 
 __all__ = [
     "CLUSTER_TOOL",
@@ -44,6 +44,7 @@ __all__ = [
     "SANITIZED",
     "SERVER",
     "SERVER_IS_REDIS",
+    "SLOW",
     "SYSTEM_TESTS",
     "Process",
     "ServerTest",

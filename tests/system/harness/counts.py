@@ -49,7 +49,7 @@ COUNTS = {
     "SIMULATION_RUNS": Count(200, 10_000, "seeded runs of a cluster in virtual time"),
     # Sizes.
     "ABSENT_ITEMS": Count(200_000, 1_000_000, "probes of an error rate", sanitized=20_000),
-    "FILTER_MB": Count(128, 1_024, "size of the filter of a full sync"),
+    "FILTER_MB": Count(128, 512, "size of the filter of a full sync"),
     "SPARSE_CAPACITY": Count(200_000_000, 2_000_000_000, "capacity of a filter that stays empty"),
     "SPARSE_ITEMS": Count(2_000, 2_000, "items of a filter that stays nearly empty"),
     "IDLE_CONNECTIONS": Count(1_500, 10_000, "connections that do nothing"),

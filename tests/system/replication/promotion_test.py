@@ -16,7 +16,7 @@ import threading
 import time
 import unittest
 
-from harness import pace, seed_from_environment, wait_until
+from harness import let_time_pass, seed_from_environment, wait_until
 from harness.counts import count
 from harness.replication import ReplicaTest, info
 from harness.resp import Connection, ErrorReply
@@ -106,7 +106,7 @@ class PromotionTest(ReplicaTest):
             self.follow(connection, leader.port)
             self.wait_for_link(connection)
             wait_until(lambda: any(w.confirmed for w in writers), "something is confirmed")
-            pace(self.rng.uniform(0, 0.2))
+            let_time_pass(self.rng.uniform(0, 0.2), why="the kill may come at any moment")
             leader.crash()
             for writer in writers:
                 writer.join()

@@ -16,7 +16,7 @@ import tempfile
 import time
 import unittest
 
-from harness import ROOT, SERVER_IS_REDIS, ServerTest, wait_until
+from harness import ROOT, SERVER_IS_REDIS, SLOW, ServerTest, let_time_pass, wait_until
 from harness.counts import count
 from harness.node import SCRIPTS
 from harness.sentinel import NAME, PASSWORD, Cluster, quietly
@@ -209,7 +209,7 @@ class SentinelTest(ServerTest):
                 flush=True,
             )
         print(f"slowest failover {slowest:.1f} s, {keys} keys on all three servers", flush=True)
-        self.assertLess(slowest, FAILOVER_TIME_MAX_S)
+        self.assertLess(slowest, FAILOVER_TIME_MAX_S * SLOW)
         # Sentinel promotes the replica with the most data, so what one replica has stays.
         self.assertEqual(lost["python-wait"], [])
 
@@ -243,7 +243,9 @@ class SentinelTest(ServerTest):
         self.isolate(cluster, old)
         lag_over = cut + LAG_MAX_S + LAG_TOLERANCE_S
         try:
-            wait_until(lambda: time.monotonic() > lag_over + 2, "the end of the lag")
+            let_time_pass(
+                lag_over + 2 - time.monotonic(), why="the leader must notice its replicas' lag"
+            )
             if cluster.network.can_cut:
                 wait_until(
                     lambda: seeker.first_after(lag_over), lambda: f"a write: {seeker.errors}"
