@@ -39,11 +39,14 @@ class Id:
     index: int
 
 
+FEATURES = ("notifications", "slowlog", "latency", "tracking", "acl")
+
+
 class ServerStream:
     """`connections` is how many there are; `options` the names that both servers know, each with
-    its value at the start; `features` the optional families that both have."""
+    its value at the start; `features` the families of commands that are asked for."""
 
-    def __init__(self, rng, connections, options, features):
+    def __init__(self, rng, connections, options, features=FEATURES):
         self.rng = rng
         self.connections = connections
         self.options = options
