@@ -192,6 +192,9 @@ class ReplicationTest(ReplicaTest):
             self.wait_for_link(replica)
             proxy.is_refusing = True
             proxy.cut_all()
+            wait_until(
+                lambda: info(replica)["master_link_status"] == "down", "the replica misses its link"
+            )
             begin = offset(leader)
             wait_until(lambda least=begin: offset(leader) > least + (64 << 10), "enough writes")
             proxy.is_refusing = False
