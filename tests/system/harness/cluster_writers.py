@@ -167,6 +167,9 @@ class RedisPy:
         except redis.exceptions.RedisClusterException:
             self.cluster = None
             raise
+        except LookupError as error:  # of its own, when the node that it asks knows no leader
+            self.cluster = None
+            raise redis.exceptions.ClusterDownError("the cluster is down") from error
         return 0
 
 
