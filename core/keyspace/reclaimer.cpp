@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "core/keyspace/reclaimer.h"
 
+#include <system_error>
 #include <utility>
 
 namespace core::keyspace {
@@ -14,15 +15,13 @@ uint64_t bytes_of(const std::variant<EntryPtr, DetachedTables>& item) {
 
 }  // namespace
 
-Reclaimer::Reclaimer() : thread_([this] { run(); }) {}
-
 Reclaimer::~Reclaimer() {
   {
     const std::lock_guard guard(mutex_);
     stopping_ = true;
   }
   wake_.notify_one();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void Reclaimer::drop(EntryPtr entry) {
@@ -42,11 +41,21 @@ void Reclaimer::enqueue(Item item) {
   {
     const std::lock_guard guard(mutex_);
     // A full queue leaves the item to this scope: its producer pays, and so slows down.
-    if (queue_.size() >= kQueueMax) return;
+    if (queue_.size() >= queue_max_ || !ensure_thread()) return;
     pending_bytes_.fetch_add(bytes_of(item), std::memory_order_relaxed);
     queue_.push_back(std::move(item));
   }
   wake_.notify_one();
+}
+
+bool Reclaimer::ensure_thread() {
+  if (thread_.joinable()) return true;
+  try {
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error&) {
+    return false;  // at the limit of threads
+  }
+  return true;
 }
 
 void Reclaimer::run() {

@@ -3,8 +3,9 @@
 // Reclaimer: frees big values and whole tables on a thread of its own, so that DEL of a 6 GB filter
 // or FLUSHALL costs its caller nothing.
 //
-// Invariants: the queue is bounded; what does not fit is freed by the caller. Everything queued is
-// freed before the destructor returns.
+// Invariants: the thread starts with the first item. The queue is bounded: the caller frees an item
+// that does not fit, and each item if no thread can be started. Everything queued is freed before
+// the destructor returns.
 // Thread safety: drop() may be called from any thread, best after unlocking.
 #pragma once
 
@@ -25,7 +26,8 @@ class Reclaimer {
  public:
   static constexpr size_t kQueueMax = 1024;
 
-  Reclaimer();
+  // With `queue_max` 0 the caller frees everything.
+  explicit Reclaimer(size_t queue_max = kQueueMax) : queue_max_(queue_max) {}
   ~Reclaimer();
   Reclaimer(const Reclaimer&) = delete;
   Reclaimer& operator=(const Reclaimer&) = delete;
@@ -41,9 +43,12 @@ class Reclaimer {
  private:
   using Item = std::variant<EntryPtr, DetachedTables>;
   void enqueue(Item item);
+  // Whether the thread runs. REQUIRES: mutex_.
+  bool ensure_thread();
   void run();
 
-  mutable std::mutex mutex_;  // guards queue_, busy_ and stopping_
+  const size_t queue_max_;
+  mutable std::mutex mutex_;  // guards queue_, busy_, stopping_ and the start of thread_
   std::condition_variable wake_;
   std::deque<Item> queue_;
   std::atomic<uint64_t> pending_bytes_{0};

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <iterator>
 #include <string>
+#include <thread>
 #include <utility>
 
 namespace core::keyspace {
@@ -22,6 +25,28 @@ TEST(ReclaimerTest, FreesAllThatWasHandedOver) {
   reclaimer.drop(Entry::create("light"));
   for (size_t i = 0; i < 2 * Reclaimer::kQueueMax; ++i) reclaimer.drop(heavy_entry());
   EXPECT_LE(reclaimer.pending(), Reclaimer::kQueueMax + 1);
+}
+
+size_t thread_count() {
+  const std::filesystem::directory_iterator tasks("/proc/self/task");
+  return static_cast<size_t>(std::distance(begin(tasks), end(tasks)));
+}
+
+TEST(ReclaimerTest, ThreadStartsWithTheFirstItem) {
+  const size_t before = thread_count();
+  Reclaimer reclaimer;
+  reclaimer.drop(Entry::create("light"));
+  EXPECT_EQ(thread_count(), before);
+  reclaimer.drop(heavy_entry());
+  EXPECT_EQ(thread_count(), before + 1);
+}
+
+TEST(ReclaimerTest, CallerFreesWhatDoesNotFit) {
+  const size_t before = thread_count();
+  Reclaimer reclaimer(0);
+  reclaimer.drop(heavy_entry());
+  EXPECT_EQ(reclaimer.pending(), 0U);
+  EXPECT_EQ(thread_count(), before);
 }
 
 TEST(ReclaimerTest, TakesFlushedTablesAndExpiredValues) {
