@@ -28,7 +28,8 @@ case $1 in
 esac
 
 if [ "$is_server" = yes ] && [ "$(id -u)" = 0 ]; then
-  find . \! -user bloomery -exec chown bloomery '{}' +
+  # Neither find nor chown follows a link: a link in the data directory can name any file.
+  find -P . \! -user bloomery -exec chown -h bloomery '{}' +
   exec setpriv --reuid=bloomery --regid=bloomery --clear-groups -- "$0" "$@"
 fi
 

@@ -22,6 +22,25 @@ shift
 STAND_IN_UID=999 exec "$@"
 """
 FIND = '#!/bin/sh\necho "find $*" >> "$STAND_IN_LOG"\n'
+# The real find. No user bloomery need exist: 65533 stands for that user.
+REAL_FIND = """#!/bin/sh
+for word in "$@"; do
+  shift
+  [ "$word" = bloomery ] && word=65533
+  set -- "$@" "$word"
+done
+exec /usr/bin/find "$@"
+"""
+# Logs the files that chown would change.
+CHOWN = """#!/bin/sh
+resolve=realpath
+if [ "$1" = -h ]; then
+  resolve='realpath --no-symlinks'
+  shift
+fi
+shift
+for path in "$@"; do echo "chown $($resolve "$path")" >> "$STAND_IN_LOG"; done
+"""
 ID = '#!/bin/sh\necho "$STAND_IN_UID"\n'
 
 
@@ -40,11 +59,11 @@ class DockerEntrypointTest(unittest.TestCase):
             path.write_text(text, encoding="ascii")
             path.chmod(0o755)
 
-    def run_entrypoint(self, *arguments, uid=999, umask=0o022, **environment):
+    def run_entrypoint(self, *arguments, uid=999, umask=0o022, cwd=None, **environment):
         """Returns (command and arguments, umask) of what it became."""
         done = subprocess.run(
             [ENTRYPOINT, *arguments],
-            cwd=self.root, umask=umask, stdout=subprocess.PIPE, text=True, check=True,
+            cwd=cwd or self.root, umask=umask, stdout=subprocess.PIPE, text=True, check=True,
             env={"PATH": f"{self.root}/bin:{os.environ['PATH']}", "STAND_IN_LOG": str(self.log),
                  "STAND_IN_UID": str(uid), **environment},
         )  # fmt: skip
@@ -99,8 +118,28 @@ class DockerEntrypointTest(unittest.TestCase):
         expected = ["bloomery-server", "--protected-mode", "no", "--x", "y z", "--flag"]
         self.assert_becomes(expected, "--x", "y z", uid=0, VALKEY_EXTRA_FLAGS="--flag")
         log = self.log.read_text(encoding="ascii")
-        self.assertRegex(log, r"^find \. ! -user bloomery -exec chown bloomery")
+        self.assertRegex(log, r"^find -P \. ! -user bloomery -exec chown -h bloomery")
         self.assertIn("setpriv --reuid=bloomery --regid=bloomery --clear-groups", log)
+
+    def test_targets_of_links_keep_their_owner(self):
+        (self.root / "bin" / "find").write_text(REAL_FIND, encoding="ascii")
+        chown = self.root / "bin" / "chown"
+        chown.write_text(CHOWN, encoding="ascii")
+        chown.chmod(0o755)
+        data = self.root / "data"
+        data.mkdir()
+        outside = self.root / "outside"
+        (outside / "folder").mkdir(parents=True)
+        (outside / "secret").write_text("", encoding="ascii")
+        (data / "file").symlink_to(outside / "secret")
+        (data / "folder").symlink_to(outside)
+        (data / "own").write_text("", encoding="ascii")
+        self.run_entrypoint(uid=0, cwd=data)
+        lines = self.log.read_text(encoding="ascii").splitlines()
+        changed = {line.removeprefix("chown ") for line in lines if line.startswith("chown ")}
+        real_data = data.resolve()
+        expected = [real_data, real_data / "own", real_data / "file", real_data / "folder"]
+        self.assertEqual(changed, {str(path) for path in expected})
 
     def test_umask_is_tightened_unless_chosen(self):
         self.assertEqual(self.run_entrypoint("--x")[1], "0077")
