@@ -3,9 +3,14 @@
 
 #include <vector>
 
+#include "server/config/config.h"
+#include "server/process/server_state.h"
+#include "server/replication/roles/follower.h"
+#include "server/replication/stream/replication.h"
 #include "tests/server/cluster/sample_topology.h"
 #include "tests/support/command_test.h"
 #include "tests/support/follower_fixture.h"
+#include "tests/support/test_threads.h"
 
 namespace server {
 namespace {

@@ -8,7 +8,14 @@
 #include <string>
 #include <utility>
 
+#include "persistence/journal.h"
 #include "server/process/allocator.h"
+#include "server/process/memory_monitor.h"
+#include "server/process/server_state.h"
+#include "server/pubsub/key_events.h"
+#include "server/pubsub/pub_sub.h"
+#include "server/pubsub/tracking.h"
+#include "server/replication/stream/replication.h"
 #include "tests/support/command_test.h"
 
 namespace server {

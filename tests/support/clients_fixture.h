@@ -25,17 +25,27 @@
 #include <utility>
 #include <vector>
 
+#include "core/keyspace/keyspace.h"
 #include "protocol/reply.h"
 #include "protocol/reply_parser.h"
+#include "server/acl/users.h"
+#include "server/config/config.h"
 #include "server/net/connection.h"
 #include "server/net/message_delivery.h"
+#include "server/process/server_state.h"
+#include "server/pubsub/key_events.h"
 #include "server/pubsub/monitor_feed.h"
+#include "server/pubsub/tracking.h"
 #include "server/replication/stream/key_expiry.h"
+#include "server/session/clients.h"
+#include "server/session/observer.h"
+#include "server/session/session.h"
 #include "server/transport/tls_stream.h"
 #include "tests/support/command_test.h"
 #include "tests/support/fake_reply_log.h"
 #include "tests/support/reply_text.h"
 #include "tests/support/socket_pair.h"
+#include "tests/support/test_threads.h"
 
 namespace server::net {
 

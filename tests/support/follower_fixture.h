@@ -20,13 +20,18 @@
 #include <string_view>
 #include <vector>
 
+#include "core/keyspace/keyspace.h"
 #include "persistence/bytes/byte_stream.h"
 #include "persistence/rdb/rdb_writer.h"
 #include "server/dispatch/command_replayer.h"
+#include "server/process/statistics.h"
+#include "server/replication/roles/follower.h"
+#include "server/session/session.h"
 #include "tests/support/captured_log.h"
 #include "tests/support/command_test.h"
 #include "tests/support/played_leader.h"
 #include "tests/support/stream_bytes.h"
+#include "tests/support/virtual_disk.h"
 #include "tests/support/waiting.h"
 
 namespace server {

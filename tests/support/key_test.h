@@ -9,6 +9,8 @@
 #include <string_view>
 
 #include "core/bloom/scalable_filter.h"
+#include "core/keyspace/keyspace.h"
+#include "server/session/session.h"
 #include "tests/support/command_test.h"
 #include "tests/support/upsert.h"
 

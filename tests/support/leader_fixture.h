@@ -18,6 +18,10 @@
 #include <functional>
 #include <string>
 
+#include "server/durability/durability.h"
+#include "server/replication/leader/leader.h"
+#include "server/replication/stream/replication.h"
+#include "server/session/session.h"
 #include "tests/support/command_test.h"
 #include "tests/support/waiting.h"
 

@@ -13,6 +13,7 @@
 #include <string>
 #include <thread>
 
+#include "server/config/config.h"
 #include "server/config/option_table.h"
 #include "server/listener/listener.h"
 #include "server/net/io_threads.h"

@@ -14,6 +14,7 @@
 #include <system_error>
 #include <vector>
 
+#include "server/config/config.h"
 #include "server/transport/tls.h"
 #include "tests/support/command_test.h"
 #include "tests/support/reserved_port.h"

@@ -6,6 +6,8 @@
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 
+#include "server/acl/users.h"
+#include "server/process/server_state.h"
 #include "tests/support/command_test.h"
 
 namespace server::admin {

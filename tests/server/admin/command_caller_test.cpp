@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include "server/acl/users.h"
+#include "server/process/statistics.h"
 #include "tests/support/command_test.h"
 
 namespace server::admin {

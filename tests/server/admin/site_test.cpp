@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include "server/process/server_state.h"
 #include "tests/support/command_test.h"
 
 namespace server::admin {

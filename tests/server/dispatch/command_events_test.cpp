@@ -6,6 +6,9 @@
 #include <string>
 #include <utility>
 
+#include "persistence/journal.h"
+#include "server/pubsub/pub_sub.h"
+#include "server/session/session.h"
 #include "tests/support/clients_fixture.h"
 
 namespace server::net {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "protocol/reply_parser.h"
+#include "server/dispatch/registry.h"
 #include "tests/support/command_test.h"
 #include "tests/support/reply_text.h"
 

@@ -1,7 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "server/dispatch/dispatcher.h"
 
+#include "core/keyspace/keyspace.h"
+#include "protocol/reply_writer.h"
+#include "server/acl/users.h"
 #include "server/dispatch/memory/admission.h"
+#include "server/dispatch/pause_gate.h"
+#include "server/dispatch/registry.h"
+#include "server/durability/durability.h"
+#include "server/process/memory_monitor.h"
+#include "server/process/server_state.h"
+#include "server/process/statistics.h"
+#include "server/session/session.h"
 #include "tests/support/command_test.h"
 
 namespace server {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "protocol/reply_parser.h"
+#include "server/session/session.h"
 #include "tests/support/captured_log.h"
 #include "tests/support/clients_fixture.h"
 #include "tests/support/environment.h"
@@ -22,11 +23,11 @@ namespace server {
 namespace {
 
 using testing::StartsWith;
-using Words = std::vector<std::string>;
+using WordList = std::vector<std::string>;
 
 class ForbiddenWordsTest : public CommandTest {
  protected:
-  void expect_refused(const Words& words) {
+  void expect_refused(const WordList& words) {
     EXPECT_THAT(run(words), StartsWith("-")) << testing::PrintToString(words);
   }
 };
@@ -40,10 +41,10 @@ TEST_F(ForbiddenWordsTest, NamesOfClientsForgeNoLines) {
   for (const std::string& name : {std::string("a b"), std::string("a\nb"), std::string("a\r\nid=9"),
                                   std::string(1, '\0'), std::string("a\0b", 3), std::string("\x7f"),
                                   std::string("\x1b[0m"), std::string("\xc3\xa9")}) {
-    for (Words words : {Words{"CLIENT", "SETNAME"},
-                        {"HELLO", "3", "SETNAME"},
-                        {"CLIENT", "SETINFO", "LIB-NAME"},
-                        {"CLIENT", "SETINFO", "LIB-VER"}}) {
+    for (WordList words : {WordList{"CLIENT", "SETNAME"},
+                           {"HELLO", "3", "SETNAME"},
+                           {"CLIENT", "SETINFO", "LIB-NAME"},
+                           {"CLIENT", "SETINFO", "LIB-VER"}}) {
       words.push_back(name);
       expect_refused(words);
     }
@@ -53,24 +54,24 @@ TEST_F(ForbiddenWordsTest, NamesOfClientsForgeNoLines) {
 
 // Files outside the directory, code, the process' own state.
 TEST_F(ForbiddenWordsTest, ConfigModuleAndDebugAreNoWeapons) {
-  for (const Words& words : {Words{"CONFIG", "SET", "dir", "/tmp"},
-                             {"CONFIG", "SET", "dbfilename", "x.so"},
-                             {"CONFIG", "SET", "dbfilename", "../x"},
-                             {"CONFIG", "SET", "appendfilename", "x"},
-                             {"CONFIG", "SET", "logfile", "/tmp/x"},
-                             {"CONFIG", "SET", "pidfile", "/tmp/x"},
-                             {"CONFIG", "SET", "unixsocket", "/tmp/x"},
-                             {"CONFIG", "SET", "aclfile", "/tmp/x"},
-                             {"CONFIG", "SET", "enable-debug-command", "yes"},
-                             {"CONFIG", "SET", "enable-protected-configs", "yes"},
-                             {"MODULE", "LOAD", "/tmp/x.so"},
-                             {"MODULE", "LOADEX", "/tmp/x.so"},
-                             {"MODULE", "UNLOAD", "bf"},
-                             {"DEBUG", "SLEEP", "0"},
-                             {"DEBUG", "RELOAD"},
-                             {"DEBUG", "SEGFAULT"},
-                             {"DEBUG", "DIGEST"},
-                             {"CONFIG", "REWRITE"}}) {
+  for (const WordList& words : {WordList{"CONFIG", "SET", "dir", "/tmp"},
+                                {"CONFIG", "SET", "dbfilename", "x.so"},
+                                {"CONFIG", "SET", "dbfilename", "../x"},
+                                {"CONFIG", "SET", "appendfilename", "x"},
+                                {"CONFIG", "SET", "logfile", "/tmp/x"},
+                                {"CONFIG", "SET", "pidfile", "/tmp/x"},
+                                {"CONFIG", "SET", "unixsocket", "/tmp/x"},
+                                {"CONFIG", "SET", "aclfile", "/tmp/x"},
+                                {"CONFIG", "SET", "enable-debug-command", "yes"},
+                                {"CONFIG", "SET", "enable-protected-configs", "yes"},
+                                {"MODULE", "LOAD", "/tmp/x.so"},
+                                {"MODULE", "LOADEX", "/tmp/x.so"},
+                                {"MODULE", "UNLOAD", "bf"},
+                                {"DEBUG", "SLEEP", "0"},
+                                {"DEBUG", "RELOAD"},
+                                {"DEBUG", "SEGFAULT"},
+                                {"DEBUG", "DIGEST"},
+                                {"CONFIG", "REWRITE"}}) {
     expect_refused(words);
   }
   EXPECT_THAT(run({"MODULE", "LIST"}), testing::HasSubstr(bulk("name") + bulk("bf")));
@@ -79,12 +80,12 @@ TEST_F(ForbiddenWordsTest, ConfigModuleAndDebugAreNoWeapons) {
 // CVE-2022-24735, -2024-46981, -2025-49844 and the like have nothing to run in.
 TEST_F(ForbiddenWordsTest, ThereIsNoInterpreter) {
   const std::string digest(40, '0');
-  for (const Words& words : {Words{"EVAL", "return 1", "0"},
-                             {"EVALSHA", digest, "0"},
-                             {"EVAL_RO", "return 1", "0"},
-                             {"FCALL", "f", "0"},
-                             {"FCALL_RO", "f", "0"},
-                             {"EVALSHA_RO", digest, "0"}}) {
+  for (const WordList& words : {WordList{"EVAL", "return 1", "0"},
+                                {"EVALSHA", digest, "0"},
+                                {"EVAL_RO", "return 1", "0"},
+                                {"FCALL", "f", "0"},
+                                {"FCALL_RO", "f", "0"},
+                                {"EVALSHA_RO", digest, "0"}}) {
     EXPECT_THAT(run(words), StartsWith("-ERR unknown command")) << words[0];
   }
   expect_refused({"SCRIPT", "LOAD", "return 1"});
@@ -104,11 +105,11 @@ class LineEndsTest : public CommandTest {
         "swapdb",   "flushall",     "client|pause", "client|reply", "exec"};
     return kNames.contains(name) || kNames.contains(name.substr(0, name.find('|')));
   }
-  Words names() {
+  WordList names() {
     protocol::ReplyParser parser;
     const std::string list = run({"COMMAND", "LIST"});
     EXPECT_EQ(parser.parse(list), protocol::ReplyParser::Status::kReply);
-    Words names{"nosuch", "client|nosuch", "config|nosuch", "object|x", "debug|x"};
+    WordList names{"nosuch", "client|nosuch", "config|nosuch", "object|x", "debug|x"};
     for (const protocol::Reply& name : parser.reply().elements) {
       if (!is_left_out(name.text)) names.push_back(name.text);
     }
@@ -116,13 +117,13 @@ class LineEndsTest : public CommandTest {
     return names;
   }
   std::string any_word() {
-    static const Words kPieces{"\r\n", "\n",   "\r", "-ERR x", "+OK\r\n", "$3\r\n", "a", "0",
-                               "\xff", "\x01", "1",  " ",      "'",       "\"",     "%s"};
+    static const WordList kPieces{"\r\n", "\n",   "\r", "-ERR x", "+OK\r\n", "$3\r\n", "a", "0",
+                                  "\xff", "\x01", "1",  " ",      "'",       "\"",     "%s"};
     std::string word;
     for (size_t i = random_() % 6; i > 0; --i) word += kPieces[random_() % kPieces.size()];
     return word;
   }
-  static void expect_one_reply(const std::string& bytes, const Words& words) {
+  static void expect_one_reply(const std::string& bytes, const WordList& words) {
     protocol::ReplyParser parser;
     ASSERT_EQ(parser.parse(bytes), protocol::ReplyParser::Status::kReply)
         << testing::PrintToString(words) << bytes;
@@ -138,10 +139,10 @@ class LineEndsTest : public CommandTest {
 };
 
 TEST_F(LineEndsTest, NoErrorHoldsOne) {
-  const Words all = names();
+  const WordList all = names();
   ASSERT_GT(all.size(), 200U);
   for (uint64_t round = 0; round < rounds_ * support::rounds(10, 2); ++round) {
-    Words words;
+    WordList words;
     std::string name = all[random_() % all.size()];
     if (const size_t bar = name.find('|'); bar != std::string::npos) {
       words.push_back(name.substr(0, bar));
@@ -176,7 +177,7 @@ class PatternsTest : public CommandTest {
                  "[" + std::string(500'000, 'a'), repeated("*?", 50'000)};
   }
   // The best of three: the machine may be busy.
-  void expect_short(const Words& words) {
+  void expect_short(const WordList& words) {
     using Clock = std::chrono::steady_clock;
     auto best = Clock::duration::max();
     for (int i = 0; i < 3 && best > kLimit; ++i) {
@@ -193,7 +194,7 @@ class PatternsTest : public CommandTest {
   static constexpr std::chrono::milliseconds kLimit{5'000};
 #endif
   const std::string name_ = std::string(10'000, 'a');
-  Words patterns_;
+  WordList patterns_;
 };
 
 TEST_F(PatternsTest, QuestionsAboutKeysAreShort) {

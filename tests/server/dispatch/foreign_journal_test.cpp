@@ -7,7 +7,9 @@
 #include <iterator>
 
 #include "core/bloom/scalable_filter.h"
+#include "core/keyspace/keyspace.h"
 #include "server/dispatch/command_replayer.h"
+#include "server/session/session.h"
 #include "tests/support/command_test.h"
 
 namespace server {

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "server/dispatch/registry.h"
 #include "tests/support/command_test.h"
 
 namespace server {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // What commands put into the journal: the effects, and nothing where there was none.
+#include "core/keyspace/keyspace.h"
+#include "persistence/journal.h"
+#include "server/session/session.h"
 #include "tests/support/command_test.h"
 
 namespace server {

@@ -4,9 +4,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/keyspace/keyspace.h"
 #include "protocol/reply_parser.h"
 #include "server/config/event_class.h"
 #include "server/dispatch/context.h"
+#include "server/process/server_state.h"
+#include "server/pubsub/key_events.h"
+#include "server/pubsub/pub_sub.h"
+#include "server/session/session.h"
 #include "tests/support/command_test.h"
 
 namespace server {

@@ -16,28 +16,33 @@
 #include <string>
 #include <vector>
 
+#include "server/acl/user.h"
+#include "server/acl/users.h"
+#include "server/dispatch/permissions.h"
+#include "server/dispatch/registry.h"
+#include "server/session/session.h"
 #include "tests/support/command_test.h"
 
 namespace server {
 namespace {
 
 using ::testing::IsEmpty;
-using Words = std::vector<std::string>;
+using WordList = std::vector<std::string>;
 
 // One way to call a command. Its words differ from each other and from the names of other keys.
 struct Sample {
-  Words command;
-  std::vector<Words> before{};  // what makes its keys
+  WordList command;
+  std::vector<WordList> before{};  // what makes its keys
 };
 
-// Words that stand for the reply to a command before it.
+// WordList that stand for the reply to a command before it.
 const std::string kDump = "<DUMP>";
 const std::string kChunk = "<CHUNK>";
 
-const Words kText = {"SET", "k", "12"};
-const Words kOther = {"SET", "l", "13"};
-const Words kFilter = {"BF.ADD", "k", "item"};
-const Words kOtherFilter = {"BF.ADD", "l", "thing"};
+const WordList kText = {"SET", "k", "12"};
+const WordList kOther = {"SET", "l", "13"};
+const WordList kFilter = {"BF.ADD", "k", "item"};
+const WordList kOtherFilter = {"BF.ADD", "l", "thing"};
 
 const std::vector<Sample> kStrings = {
     {{"GET", "k"}, {kText}},
@@ -169,19 +174,19 @@ enum class Variant { kAbsent, kNumber, kBytes, kSeen, kAsMade };
 
 class KeyPositionsTest : public CommandTest {
  protected:
-  std::string payload(const Words& command, size_t skipped_lines) {
+  std::string payload(const WordList& command, size_t skipped_lines) {
     std::string reply = run_as_other(command);
     for (size_t i = 0; i < skipped_lines; ++i) reply.erase(0, reply.find('\n') + 1);
     return reply.substr(0, reply.size() - 2);
   }
 
   // The command with what its placeholders stand for.
-  Words spelled(const Sample& sample) {
+  WordList spelled(const Sample& sample) {
     EXPECT_EQ(run_as_other({"FLUSHALL"}), kOk);
     run_as_other({"BF.ADD", "k", "loaded"});
     const std::string chunk = payload({"BF.SCANDUMP", "k", "0"}, 3);
     const std::string dump = payload({"DUMP", "k"}, 1);
-    Words words = sample.command;
+    WordList words = sample.command;
     for (std::string& word : words) {
       if (word == kChunk) word = chunk;
       if (word == kDump) word = dump;
@@ -199,10 +204,10 @@ class KeyPositionsTest : public CommandTest {
   };
 
   // Runs the command with a kind of value under one name.
-  Effect run_with(const Sample& sample, const Words& words, const std::string& name,
+  Effect run_with(const Sample& sample, const WordList& words, const std::string& name,
                   Variant variant) {
     EXPECT_EQ(run_as_other({"FLUSHALL"}), kOk);
-    for (const Words& made : sample.before) run_as_other(made);
+    for (const WordList& made : sample.before) run_as_other(made);
     if (variant != Variant::kAsMade) run_as_other({"DEL", name});
     if (variant == Variant::kNumber) run_as_other({"SET", name, "4711", "EX", "70"});
     if (variant == Variant::kBytes) run_as_other({"SET", name, "z\xff"});
@@ -226,7 +231,7 @@ class KeyPositionsTest : public CommandTest {
     return effect;
   }
 
-  bool touches(const Sample& sample, const Words& words, const std::string& name) {
+  bool touches(const Sample& sample, const WordList& words, const std::string& name) {
     std::set<std::string> rests;
     for (const Variant variant :
          {Variant::kAbsent, Variant::kNumber, Variant::kBytes, Variant::kSeen, Variant::kAsMade}) {
@@ -238,7 +243,7 @@ class KeyPositionsTest : public CommandTest {
   }
 
   // Whether a user who may use all words as keys but this one is refused.
-  bool needs(const RegisteredCommand& command, const Words& words, const std::string& name) {
+  bool needs(const RegisteredCommand& command, const WordList& words, const std::string& name) {
     acl::User user("u", users_.table(), acl::ChannelDefault::kAllChannels);
     const std::vector<std::string_view> all_commands = {"+@all"};
     EXPECT_FALSE(user.apply_all(all_commands));
@@ -253,7 +258,7 @@ class KeyPositionsTest : public CommandTest {
     return denial_of(user, command, args).has_value();
   }
 
-  const RegisteredCommand& command_of(const Words& words) {
+  const RegisteredCommand& command_of(const WordList& words) {
     const std::vector<std::string_view> args(words.begin(), words.end());
     return *registry_->find(args);
   }
@@ -277,9 +282,9 @@ class KeyPositionsTest : public CommandTest {
   }
 
   // The words of which the row and the behaviour do not say the same.
-  Words disagreements(const Sample& sample) {
-    Words found;
-    const Words words = spelled(sample);
+  WordList disagreements(const Sample& sample) {
+    WordList found;
+    const WordList words = spelled(sample);
     const RegisteredCommand& command = command_of(words);
     EXPECT_TRUE(command.arity_fits(words.size())) << command.full_name;
     for (size_t i = command.container == nullptr ? 1 : 2; i < words.size(); ++i) {
@@ -306,8 +311,8 @@ TEST_F(KeyPositionsTest, MadeUpWordsSufficeForMostRows) {
   }
   // Of a container, and of a row whose keys are every second word.
   EXPECT_EQ(made_up(command_of({"MEMORY", "USAGE", "k"})).command,
-            (Words{"memory", "usage", "key2"}));
-  EXPECT_EQ(made_up(command_of({"MSET", "k", "v"})).command, (Words{"mset", "key1", "2"}));
+            (WordList{"memory", "usage", "key2"}));
+  EXPECT_EQ(made_up(command_of({"MSET", "k", "v"})).command, (WordList{"mset", "key1", "2"}));
 }
 
 // The test above is worth something only if it can tell.

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
 // Commands of clients of a cluster of several servers, as this one takes them.
+#include "core/keyspace/keyspace.h"
+#include "server/cluster/cluster_state.h"
 #include "server/cluster/router.h"
+#include "server/cluster/view.h"
+#include "server/process/server_state.h"
+#include "server/session/session.h"
 #include "tests/server/cluster/sample_topology.h"
 #include "tests/support/command_test.h"
 

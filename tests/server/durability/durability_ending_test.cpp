@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "persistence/aof/aof_writer.h"
+#include "server/durability/durability_parts.h"
 #include "server/durability/loading/log_switch.h"
 #include "server/durability/log/append_log.h"
 #include "server/durability/saves/save_child.h"
@@ -17,6 +18,7 @@
 #include "server/durability/saves/saves.h"
 #include "server/durability/saves/snapshot_saver.h"
 #include "tests/support/durable_process.h"
+#include "tests/support/virtual_disk.h"
 
 namespace server {
 namespace {

@@ -18,10 +18,9 @@
 #include <vector>
 
 #include "persistence/aof/aof_writer.h"
-#include "server/cluster/cluster_state.h"
+#include "protocol/output_buffer.h"
 #include "server/cluster/view.h"
 #include "server/dispatch/command_replayer.h"
-#include "server/durability/durability_parts.h"
 #include "server/durability/loading/log_switch.h"
 #include "server/durability/log/append_log.h"
 #include "server/durability/saves/base_rewriter.h"
@@ -29,8 +28,10 @@
 #include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
 #include "server/process/log.h"
-#include "tests/support/command_test.h"
+#include "server/pubsub/pub_sub.h"
+#include "tests/support/manual_clock.h"
 #include "tests/support/sanitized.h"
+#include "tests/support/server_parts.h"
 
 namespace server {
 namespace {
@@ -38,7 +39,7 @@ namespace {
 using persistence::AofWriter;
 using virtual_disk::Unsynced;
 using virtual_disk::VirtualDisk;
-using Words = std::vector<std::string>;
+using WordList = std::vector<std::string>;
 
 constexpr auto kSeeds = support::rounds<uint64_t>(10'000, 300);
 
@@ -47,7 +48,7 @@ const std::vector<std::string> kStrings = {"s0", "s1", "n0"};
 const std::vector<std::string> kFilters = {"f0", "f1"};
 const std::vector<std::string> kItems = {"a", "b", "c", "d", "e", "f", "g", "h"};
 
-struct Value {
+struct ModelValue {
   std::string text;
   std::set<std::string> items;
   bool is_filter = false;
@@ -64,7 +65,7 @@ class Twin {
   }
   void erase(int database, const std::string& key) { values_.erase({database, key}); }
   bool has(int database, const std::string& key) const { return values_.contains({database, key}); }
-  Value& value(int database, const std::string& key) { return values_[{database, key}]; }
+  ModelValue& value(int database, const std::string& key) { return values_[{database, key}]; }
 
   std::string picture(int64_t now_ms) const {
     std::string text;
@@ -81,7 +82,7 @@ class Twin {
   }
 
  private:
-  static std::string describe(const Value& value) {
+  static std::string describe(const ModelValue& value) {
     std::string text = " expires " + std::to_string(value.expires_ms) + " ";
     if (!value.is_filter) return text + value.text;
     text += std::to_string(value.items.size()) + ":";
@@ -89,7 +90,7 @@ class Twin {
     return text;
   }
 
-  std::map<std::pair<int, std::string>, Value> values_;
+  std::map<std::pair<int, std::string>, ModelValue> values_;
 };
 
 // One process, from its start to its end.
@@ -138,7 +139,7 @@ class Life {
     });
   }
 
-  std::string run(const Words& command) {
+  std::string run(const WordList& command) {
     const std::vector<std::string_view> args(command.begin(), command.end());
     protocol::OutputBuffer replies;
     dispatcher_.execute(args, clock_.now_ms, replies);
@@ -395,12 +396,12 @@ class World {
   }
 
   // A command, which the twin carries out, and its reply where that tells something.
-  std::pair<Words, std::string> random_command(Twin& twin, int database) {
+  std::pair<WordList, std::string> random_command(Twin& twin, int database) {
     if (number(3) == 0) return filter_command(twin, database);
     const std::string key = one_of({"s0", "s1"});
     switch (number(7)) {
       case 0: {
-        Value& value = twin.value(database, key);
+        ModelValue& value = twin.value(database, key);
         value = {};
         value.text = std::string(static_cast<size_t>(number(8) == 0 ? 700 : number(20)), 'v') +
                      std::to_string(number(100));
@@ -424,7 +425,7 @@ class World {
         return {{"PEXPIREAT", timed, std::to_string(expires_ms)}, ""};
       }
       default: {
-        Value& value = twin.value(database, "n0");
+        ModelValue& value = twin.value(database, "n0");
         const int by = number(50);
         value.text = std::to_string((value.text.empty() ? 0 : std::stoll(value.text)) + by);
         return {{"INCRBY", "n0", std::to_string(by)}, ":" + value.text + "\r\n"};
@@ -432,7 +433,7 @@ class World {
     }
   }
 
-  std::pair<Words, std::string> set_bit(Twin& twin, int database, const std::string& key) {
+  std::pair<WordList, std::string> set_bit(Twin& twin, int database, const std::string& key) {
     std::string& text = twin.value(database, key).text;
     const auto offset = static_cast<size_t>(number(64));
     if (text.size() <= offset / 8) text.resize(offset / 8 + 1, '\0');
@@ -442,21 +443,21 @@ class World {
     return {{"SETBIT", key, std::to_string(offset), "1"}, was_set ? ":1\r\n" : ":0\r\n"};
   }
 
-  std::pair<Words, std::string> filter_command(Twin& twin, int database) {
+  std::pair<WordList, std::string> filter_command(Twin& twin, int database) {
     const std::string& key = one_of(kFilters);
     // Two items to a layer, so that filters grow. Where there is one the answer is an error.
     if (!twin.has(database, key) && number(3) == 0) {
       twin.value(database, key).is_filter = true;
       return {{"BF.RESERVE", key, "0.0000001", "2", "EXPANSION", "2"}, "+OK\r\n"};
     }
-    Value& value = twin.value(database, key);
+    ModelValue& value = twin.value(database, key);
     value.is_filter = true;
     if (number(2) == 0) {
       const std::string& item = one_of(kItems);
       const bool is_new = value.items.insert(item).second;
       return {{"BF.ADD", key, item}, is_new ? ":1\r\n" : ":0\r\n"};
     }
-    Words words = {"BF.MADD", key};
+    WordList words = {"BF.MADD", key};
     std::string reply;
     const int count = 1 + number(4);
     for (int i = 0; i < count; ++i) {

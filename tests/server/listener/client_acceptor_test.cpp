@@ -8,7 +8,11 @@
 
 #include <string>
 
+#include "server/acl/users.h"
+#include "server/config/config.h"
 #include "server/process/statistics.h"
+#include "server/session/clients.h"
+#include "server/session/session.h"
 #include "tests/support/listener_fixture.h"
 #include "tests/support/set_option.h"
 #include "tests/support/socket_pair.h"

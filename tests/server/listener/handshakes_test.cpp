@@ -6,6 +6,9 @@
 #include <memory>
 #include <vector>
 
+#include "server/config/config.h"
+#include "server/session/clients.h"
+#include "server/session/session.h"
 #include "server/transport/tls_stream.h"
 #include "tests/support/command_test.h"
 

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <string>
 
+#include "server/config/config.h"
 #include "tests/support/listener_fixture.h"
 #include "tests/support/loopback_listener.h"
 #include "tests/support/reserved_port.h"

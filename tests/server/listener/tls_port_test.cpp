@@ -10,6 +10,9 @@
 #include <tuple>
 #include <vector>
 
+#include "server/acl/users.h"
+#include "server/config/config.h"
+#include "server/session/clients.h"
 #include "tests/support/listener_fixture.h"
 #include "tests/support/reserved_port.h"
 #include "tests/support/set_option.h"

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "server/session/session.h"
 #include "tests/support/clients_fixture.h"
 
 namespace server::net {

@@ -8,6 +8,9 @@
 
 #include <string>
 
+#include "server/session/clients.h"
+#include "server/session/observer.h"
+#include "server/session/session.h"
 #include "tests/support/captured_log.h"
 #include "tests/support/clients_fixture.h"
 

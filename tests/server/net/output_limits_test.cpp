@@ -7,7 +7,9 @@
 #include <sstream>
 #include <string>
 
+#include "server/process/memory_monitor.h"
 #include "tests/support/clients_fixture.h"
+#include "tests/support/test_threads.h"
 
 namespace server::net {
 namespace {

@@ -10,6 +10,8 @@
 #include <string>
 #include <thread>
 
+#include "server/session/clients.h"
+#include "server/session/session.h"
 #include "tests/support/clients_fixture.h"
 
 namespace server::net {

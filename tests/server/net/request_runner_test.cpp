@@ -8,7 +8,11 @@
 #include <string_view>
 #include <utility>
 
+#include "server/acl/users.h"
+#include "server/config/config.h"
 #include "server/loop/reply_gate.h"
+#include "server/process/statistics.h"
+#include "server/session/session.h"
 #include "tests/support/command_test.h"
 #include "tests/support/fake_reply_log.h"
 #include "tests/support/set_option.h"

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include "server/process/log.h"
+#include "server/session/session.h"
 #include "tests/support/captured_log.h"
 #include "tests/support/command_test.h"
 

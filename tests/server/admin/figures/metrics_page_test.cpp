@@ -7,6 +7,8 @@
 #include <set>
 #include <sstream>
 
+#include "server/cluster/cluster_state.h"
+#include "server/cluster/view.h"
 #include "tests/server/cluster/sample_topology.h"
 #include "tests/support/command_test.h"
 

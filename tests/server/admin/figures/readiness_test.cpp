@@ -3,7 +3,12 @@
 
 #include <gmock/gmock.h>
 
+#include "server/cluster/cluster_state.h"
 #include "server/cluster/permit_clock.h"
+#include "server/cluster/view.h"
+#include "server/process/server_state.h"
+#include "server/replication/roles/follower.h"
+#include "server/replication/stream/replication.h"
 #include "tests/server/cluster/sample_topology.h"
 #include "tests/support/command_test.h"
 #include "tests/support/follower_fixture.h"

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <random>
 
+#include "core/keyspace/keyspace.h"
+#include "server/config/config.h"
+#include "server/process/memory_monitor.h"
+#include "server/process/server_state.h"
 #include "tests/support/command_test.h"
 
 namespace server {

@@ -6,8 +6,17 @@
 
 #include "core/bloom/arrays/bit_array.h"
 #include "core/bloom/layouts.h"
+#include "core/keyspace/keyspace.h"
+#include "protocol/reply_writer.h"
 #include "server/commands/bloom/bloom_statistics.h"
+#include "server/config/config.h"
 #include "server/config/event_class.h"
+#include "server/process/memory_monitor.h"
+#include "server/process/server_state.h"
+#include "server/process/statistics.h"
+#include "server/pubsub/key_events.h"
+#include "server/pubsub/pub_sub.h"
+#include "server/session/session.h"
 #include "tests/support/command_test.h"
 #include "tests/support/set_option.h"
 

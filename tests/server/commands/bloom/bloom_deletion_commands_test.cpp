@@ -6,6 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "persistence/journal.h"
+#include "server/config/config.h"
+#include "server/process/server_state.h"
+#include "server/session/session.h"
 #include "tests/support/command_test.h"
 
 namespace server {

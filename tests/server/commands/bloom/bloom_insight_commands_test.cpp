@@ -4,6 +4,8 @@
 #include "core/bloom/arrays/bit_array.h"
 #include "core/bloom/layouts.h"
 
+#include "core/keyspace/keyspace.h"
+#include "server/config/config.h"
 #include "tests/support/key_test.h"
 
 namespace server {

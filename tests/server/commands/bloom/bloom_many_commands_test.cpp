@@ -3,6 +3,9 @@
 #include <vector>
 
 #include "core/bloom/scalable_filter.h"
+#include "protocol/reply_writer.h"
+#include "server/config/config.h"
+#include "server/session/session.h"
 #include "tests/support/command_test.h"
 
 namespace server {

@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "server/process/memory_monitor.h"
 #include "tests/support/key_test.h"
 
 namespace server {

@@ -3,7 +3,12 @@
 #include <vector>
 
 #include "core/bloom/scalable_filter.h"
+#include "core/keyspace/keyspace.h"
+#include "server/config/config.h"
 #include "server/dispatch/memory/admission.h"
+#include "server/process/memory_monitor.h"
+#include "server/process/server_state.h"
+#include "server/session/session.h"
 #include "tests/support/command_test.h"
 
 namespace server {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/keyspace/keyspace.h"
 #include "tests/support/command_test.h"
 
 namespace server {

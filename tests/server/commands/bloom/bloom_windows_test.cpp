@@ -2,7 +2,9 @@
 //
 // Filters that forget, as clients and journals see them.
 #include "core/bloom/scalable_filter.h"
-#include "server/dispatch/context.h"
+#include "persistence/journal.h"
+#include "server/process/server_state.h"
+#include "server/session/session.h"
 #include "tests/support/command_test.h"
 
 namespace server {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
+#include "server/session/awaited_reply.h"
+#include "server/session/session.h"
 #include "tests/support/command_test.h"
+#include "tests/support/test_threads.h"
 
 namespace server {
 namespace {

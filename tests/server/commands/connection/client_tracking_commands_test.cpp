@@ -6,6 +6,10 @@
 
 #include <sstream>
 
+#include "server/process/server_state.h"
+#include "server/pubsub/pub_sub.h"
+#include "server/pubsub/tracking.h"
+#include "server/session/session.h"
 #include "tests/support/command_test.h"
 
 namespace server {

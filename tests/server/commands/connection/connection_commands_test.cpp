@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
+#include "protocol/reply_writer.h"
 #include "server/process/compatibility.h"
+#include "server/session/session.h"
 #include "tests/support/command_test.h"
 
 namespace server {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: MIT
+#include "persistence/journal.h"
+#include "server/pubsub/pub_sub.h"
+#include "server/session/session.h"
 #include "tests/support/command_test.h"
 
 namespace server {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "server/session/session.h"
 #include "tests/support/command_test.h"
 
 namespace server {

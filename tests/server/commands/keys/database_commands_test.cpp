@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include "core/keyspace/keyspace.h"
+#include "server/process/server_state.h"
 #include "tests/support/key_test.h"
 
 namespace server {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "core/keyspace/keyspace.h"
 #include "tests/support/key_test.h"
 
 namespace server {

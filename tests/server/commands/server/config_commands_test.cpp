@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "server/config/config.h"
+#include "server/session/session.h"
 #include "tests/support/command_test.h"
 
 namespace server {

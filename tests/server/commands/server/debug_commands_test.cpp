@@ -4,6 +4,8 @@
 #include <chrono>
 #include <string>
 
+#include "server/config/config.h"
+#include "server/session/session.h"
 #include "tests/support/command_test.h"
 
 namespace server {

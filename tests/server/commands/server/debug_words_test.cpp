@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <gmock/gmock.h>
 
+#include "persistence/journal.h"
+#include "server/config/config.h"
+#include "server/process/server_state.h"
+#include "server/replication/stream/replication.h"
 #include "tests/support/key_test.h"
 
 namespace server {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "server/dispatch/registry.h"
 #include "tests/support/command_test.h"
 
 namespace server {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <string>
 
+#include "core/keyspace/keyspace.h"
 #include "protocol/reply_parser.h"
 #include "tests/support/key_test.h"
 #include "tests/support/waiting.h"

@@ -5,11 +5,15 @@
 #include <vector>
 
 #include "persistence/aof/aof_writer.h"
+#include "server/config/config.h"
+#include "server/durability/durability.h"
 #include "server/durability/loading/log_switch.h"
 #include "server/durability/log/append_log.h"
 #include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
+#include "server/session/session.h"
 #include "tests/support/command_test.h"
+#include "tests/support/virtual_disk.h"
 
 namespace server {
 namespace {

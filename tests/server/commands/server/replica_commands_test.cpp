@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <gmock/gmock.h>
 
+#include "server/durability/durability.h"
+#include "server/process/server_state.h"
+#include "server/replication/stream/replication.h"
+#include "server/session/session.h"
 #include "tests/support/command_test.h"
 
 namespace server {

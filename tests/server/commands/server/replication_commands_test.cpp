@@ -4,6 +4,9 @@
 #include <utility>
 #include <vector>
 
+#include "protocol/output_buffer.h"
+#include "server/replication/stream/replication.h"
+#include "server/session/session.h"
 #include "tests/support/command_test.h"
 
 namespace server {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "server/process/server_state.h"
 #include "tests/support/command_test.h"
 
 namespace server {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include <string_view>
 
+#include "server/session/awaited_reply.h"
+#include "server/session/session.h"
 #include "tests/support/command_test.h"
 
 namespace server {

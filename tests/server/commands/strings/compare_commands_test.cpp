@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The cases are those of the tests of Redis 8.4.
+#include "persistence/journal.h"
 #include "tests/support/key_test.h"
 
 namespace server {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "core/keyspace/keyspace.h"
 #include "tests/support/command_test.h"
 #include "tests/support/keyspace_access.h"
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include "core/keyspace/keyspace.h"
+#include "persistence/journal.h"
 #include "tests/support/command_test.h"
 #include "tests/support/keyspace_access.h"
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include <random>
 
+#include "core/keyspace/keyspace.h"
 #include "server/dispatch/memory/admission.h"
+#include "server/process/memory_monitor.h"
 #include "tests/support/command_test.h"
 #include "tests/support/keyspace_access.h"
 

@@ -6,7 +6,10 @@
 
 #include <gtest/gtest.h>
 
+#include "server/config/config.h"
 #include "server/dispatch/command_replayer.h"
+#include "server/process/memory_monitor.h"
+#include "server/session/session.h"
 #include "tests/support/command_test.h"
 
 namespace server {

@@ -13,9 +13,14 @@
 #include <thread>
 #include <vector>
 
+#include "core/keyspace/reclaimer.h"
+#include "persistence/journal.h"
 #include "protocol/reply_parser.h"
 #include "server/dispatch/memory/eviction.h"
+#include "server/dispatch/pause_gate.h"
 #include "server/process/allocator.h"
+#include "server/process/gauges.h"
+#include "server/process/memory_monitor.h"
 #include "tests/support/key_test.h"
 
 namespace server {

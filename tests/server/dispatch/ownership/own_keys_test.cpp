@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "server/dispatch/ownership/own_keys.h"
 
+#include "core/keyspace/keyspace.h"
+#include "server/cluster/cluster_state.h"
+#include "server/cluster/view.h"
+#include "server/process/server_state.h"
 #include "tests/server/cluster/sample_topology.h"
 #include "tests/support/command_test.h"
 

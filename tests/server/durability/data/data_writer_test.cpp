@@ -5,7 +5,9 @@
 
 #include "persistence/aof/aof_reader.h"
 #include "persistence/rdb/rdb_writer.h"
+#include "server/replication/stream/replication.h"
 #include "tests/support/command_test.h"
+#include "tests/support/virtual_disk.h"
 
 namespace server {
 namespace {

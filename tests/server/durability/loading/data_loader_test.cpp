@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include "server/durability/durability_parts.h"
 #include "server/durability/saves/save_child.h"
 #include "server/durability/saves/saves.h"
 #include "server/durability/saves/snapshot_saver.h"
+#include "server/process/server_state.h"
 #include "tests/support/durable_process.h"
+#include "tests/support/virtual_disk.h"
 
 namespace server {
 namespace {

@@ -11,9 +11,12 @@
 #include "core/keyspace/keyspace.h"
 #include "persistence/aof/aof_directory.h"
 #include "persistence/rdb/rdb_writer.h"
+#include "server/config/config.h"
+#include "server/durability/durability_parts.h"
 #include "server/durability/loading/load_figures.h"
+#include "server/session/session.h"
 #include "tests/support/aof_files.h"
-#include "tests/support/command_test.h"
+#include "tests/support/manual_clock.h"
 #include "tests/support/snapshots.h"
 #include "tests/support/virtual_disk.h"
 

@@ -6,8 +6,11 @@
 #include <array>
 #include <string_view>
 
+#include "core/keyspace/keyspace.h"
+#include "persistence/journal.h"
 #include "persistence/rdb/rdb_writer.h"
-#include "tests/support/command_test.h"
+#include "tests/support/manual_clock.h"
+#include "tests/support/virtual_disk.h"
 
 namespace server {
 namespace {

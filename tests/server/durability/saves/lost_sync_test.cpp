@@ -7,14 +7,19 @@
 #include <memory>
 #include <string_view>
 
+#include "core/keyspace/keyspace.h"
 #include "persistence/aof/aof_writer.h"
+#include "persistence/journal.h"
+#include "server/config/config.h"
 #include "server/durability/durability.h"
 #include "server/durability/durability_parts.h"
 #include "server/durability/log/append_log.h"
 #include "server/durability/saves/base_rewriter.h"
 #include "server/durability/saves/save_child.h"
 #include "server/durability/saves/saves.h"
-#include "tests/support/command_test.h"
+#include "server/process/server_state.h"
+#include "server/session/session.h"
+#include "tests/support/manual_clock.h"
 #include "tests/support/virtual_disk.h"
 
 namespace server {

@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "server/durability/durability_parts.h"
 #include "server/durability/saves/save_child.h"
 #include "server/durability/saves/saves.h"
 #include "tests/support/durable_process.h"
+#include "tests/support/virtual_disk.h"
 #include "tests/support/waiting.h"
 
 namespace server {

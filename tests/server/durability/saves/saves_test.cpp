@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "server/durability/durability_parts.h"
 #include "server/durability/saves/base_rewriter.h"
 #include "server/durability/saves/save_child.h"
 #include "server/durability/saves/save_slot.h"

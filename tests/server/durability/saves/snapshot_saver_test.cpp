@@ -13,13 +13,16 @@
 #include "core/keyspace/keyspace.h"
 #include "persistence/bytes/byte_stream.h"
 #include "persistence/rdb/rdb_writer.h"
+#include "server/durability/durability_parts.h"
 #include "server/durability/loading/data_replacer.h"
 #include "server/durability/saves/save_child.h"
 #include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
+#include "server/process/server_state.h"
 #include "tests/support/durable_process.h"
 #include "tests/support/fixed_position.h"
 #include "tests/support/snapshots.h"
+#include "tests/support/virtual_disk.h"
 
 namespace server {
 namespace {

@@ -6,11 +6,13 @@
 #include <mutex>
 #include <optional>
 
+#include "server/durability/durability_parts.h"
 #include "server/durability/saves/save_child.h"
 #include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
 #include "tests/support/durable_process.h"
 #include "tests/support/fixed_position.h"
+#include "tests/support/virtual_disk.h"
 
 namespace server {
 namespace {

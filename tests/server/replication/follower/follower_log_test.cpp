@@ -6,9 +6,11 @@
 #include <string>
 
 #include "persistence/aof/aof_writer.h"
+#include "server/durability/durability_parts.h"
 #include "server/durability/log/append_log.h"
 #include "server/durability/saves/save_child.h"
 #include "tests/support/durable_process.h"
+#include "tests/support/virtual_disk.h"
 
 namespace server {
 namespace {

@@ -10,7 +10,12 @@
 #include <string_view>
 #include <vector>
 
+#include "server/config/config.h"
+#include "server/durability/durability.h"
 #include "server/durability/log/append_log.h"
+#include "server/process/server_state.h"
+#include "server/replication/roles/follower.h"
+#include "server/session/session.h"
 #include "tests/support/follower_fixture.h"
 #include "tests/support/set_option.h"
 #include "tests/support/snapshots.h"

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "core/keyspace/keyspace.h"
 #include "persistence/bytes/byte_stream.h"
 #include "persistence/rdb/rdb_writer.h"
 #include "tests/support/follower_fixture.h"

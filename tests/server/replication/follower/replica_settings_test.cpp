@@ -7,7 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "server/config/config.h"
+#include "server/replication/roles/follower.h"
 #include "server/replication/stream/backlog.h"
+#include "server/replication/stream/replication.h"
 #include "tests/support/follower_fixture.h"
 
 namespace server {

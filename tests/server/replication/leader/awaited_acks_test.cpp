@@ -7,8 +7,16 @@
 #include <memory>
 #include <string>
 
+#include "protocol/output_buffer.h"
+#include "protocol/reply_writer.h"
+#include "server/config/config.h"
 #include "server/dispatch/command_replayer.h"
+#include "server/durability/durability.h"
 #include "server/durability/log/append_log.h"
+#include "server/process/server_state.h"
+#include "server/replication/stream/replication.h"
+#include "server/session/awaited_reply.h"
+#include "server/session/session.h"
 #include "tests/support/leader_fixture.h"
 #include "tests/support/set_option.h"
 #include "tests/support/stream_bytes.h"

@@ -7,9 +7,13 @@
 #include <string>
 #include <vector>
 
+#include "core/keyspace/keyspace.h"
+#include "server/durability/durability.h"
 #include "server/durability/saves/save_slot.h"
 #include "server/durability/saves/saves.h"
 #include "server/replication/leader/replica_state.h"
+#include "server/replication/stream/replication.h"
+#include "server/session/session.h"
 #include "tests/support/leader_fixture.h"
 #include "tests/support/snapshots.h"
 #include "tests/support/stream_bytes.h"

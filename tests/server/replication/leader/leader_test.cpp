@@ -16,6 +16,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/keyspace/keyspace.h"
+#include "persistence/journal.h"
+#include "server/replication/stream/replication.h"
+#include "server/session/session.h"
 #include "tests/support/leader_fixture.h"
 #include "tests/support/stream_bytes.h"
 

@@ -10,6 +10,9 @@
 #include <string_view>
 #include <vector>
 
+#include "core/keyspace/keyspace.h"
+#include "server/replication/stream/replication.h"
+#include "server/session/session.h"
 #include "tests/support/leader_fixture.h"
 #include "tests/support/snapshots.h"
 

@@ -9,7 +9,12 @@
 #include <string>
 
 #include "server/dispatch/command_replayer.h"
+#include "server/dispatch/pause_gate.h"
+#include "server/process/statistics.h"
 #include "server/replication/roles/failover.h"
+#include "server/replication/roles/follower.h"
+#include "server/replication/stream/replication.h"
+#include "server/session/session.h"
 #include "tests/support/leader_fixture.h"
 #include "tests/support/played_leader.h"
 #include "tests/support/reserved_port.h"

@@ -14,9 +14,14 @@
 #include <string_view>
 #include <thread>
 
+#include "server/config/config.h"
+#include "server/durability/durability_parts.h"
 #include "server/replication/roles/failover.h"
+#include "server/replication/stream/replication.h"
+#include "server/session/session.h"
 #include "tests/support/leader_fixture.h"
 #include "tests/support/played_leader.h"
+#include "tests/support/virtual_disk.h"
 
 namespace server {
 namespace {

@@ -6,7 +6,13 @@
 #include <memory>
 #include <string>
 
+#include "server/config/config.h"
+#include "server/process/statistics.h"
+#include "server/replication/roles/follower.h"
+#include "server/replication/stream/replication.h"
+#include "server/session/session.h"
 #include "tests/support/follower_fixture.h"
+#include "tests/support/virtual_disk.h"
 
 namespace server {
 namespace {

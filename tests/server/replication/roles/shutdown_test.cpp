@@ -7,7 +7,13 @@
 #include <functional>
 #include <string_view>
 
+#include "persistence/journal.h"
+#include "server/dispatch/pause_gate.h"
+#include "server/replication/stream/replication.h"
+#include "server/session/session.h"
 #include "tests/support/leader_fixture.h"
+#include "tests/support/test_threads.h"
+#include "tests/support/virtual_disk.h"
 
 namespace server {
 namespace {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/keyspace/keyspace.h"
+#include "server/process/server_state.h"
 #include "tests/support/command_test.h"
 
 namespace server {

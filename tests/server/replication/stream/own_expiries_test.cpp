@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "server/replication/stream/own_expiries.h"
 
+#include "core/keyspace/keyspace.h"
+#include "server/replication/stream/replication.h"
 #include "tests/support/command_test.h"
 
 namespace server {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "server/dispatch/command_replayer.h"
+#include "server/session/session.h"
 #include "tests/support/command_test.h"
 
 namespace server {

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // CLUSTER and the rules of clusters, of which one server plays all nodes.
+#include "core/keyspace/keyspace.h"
+#include "server/cluster/cluster_state.h"
+#include "server/cluster/view.h"
+#include "server/process/server_state.h"
+#include "server/session/session.h"
 #include "tests/support/command_test.h"
 
 namespace server {

@@ -3,6 +3,10 @@
 // CLUSTER about several servers.
 #include "server/commands/server/cluster/cluster_description.h"
 
+#include "core/keyspace/keyspace.h"
+#include "server/cluster/cluster_state.h"
+#include "server/cluster/view.h"
+#include "server/process/server_state.h"
 #include "tests/server/cluster/sample_topology.h"
 #include "tests/support/command_test.h"
 

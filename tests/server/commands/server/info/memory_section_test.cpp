@@ -5,6 +5,8 @@
 #include <string>
 
 #include "server/commands/server/info/section.h"
+#include "server/process/memory_monitor.h"
+#include "server/session/session.h"
 #include "tests/support/info_test.h"
 
 namespace server {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "server/replication/roles/follower.h"
 #include "tests/support/follower_fixture.h"
 
 namespace server {

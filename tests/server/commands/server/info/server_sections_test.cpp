@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "server/config/config.h"
+#include "server/session/session.h"
 #include "tests/support/info_test.h"
 #include "tests/support/set_option.h"
 

@@ -4,6 +4,8 @@
 #include <string>
 
 #include "core/keyspace/expiry_statistics.h"
+#include "core/keyspace/keyspace.h"
+#include "server/process/gauges.h"
 #include "tests/support/info_test.h"
 
 namespace server {

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "server/process/gauges.h"
 #include "tests/support/command_test.h"
 
 namespace server {

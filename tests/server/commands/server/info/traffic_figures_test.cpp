@@ -3,6 +3,8 @@
 
 #include <string>
 
+#include "server/process/gauges.h"
+#include "server/process/statistics.h"
 #include "tests/support/command_test.h"
 
 namespace server {

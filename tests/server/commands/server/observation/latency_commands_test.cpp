@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "protocol/reply_parser.h"
+#include "server/config/config.h"
 #include "server/latency/latency_monitor.h"
+#include "server/session/observer.h"
 #include "tests/support/command_test.h"
 
 namespace server {

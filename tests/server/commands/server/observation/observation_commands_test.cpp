@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "server/latency/slow_log.h"
+#include "server/session/observer.h"
 #include "tests/support/command_test.h"
 
 namespace server {

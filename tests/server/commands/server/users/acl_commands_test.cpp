@@ -12,6 +12,9 @@
 #include <vector>
 
 #include "server/acl/acl_options.h"
+#include "server/acl/users.h"
+#include "server/config/config.h"
+#include "server/session/session.h"
 #include "tests/support/clients_fixture.h"
 
 namespace server {

@@ -11,6 +11,8 @@
 #include <string>
 
 #include "server/acl/acl_options.h"
+#include "server/acl/users.h"
+#include "server/config/config.h"
 #include "tests/support/command_test.h"
 
 namespace server {
