@@ -5,7 +5,7 @@
 
 #include "core/keyspace/keyspace.h"
 
-#ifdef __SANITIZE_THREAD__
+#ifdef BLOOMERY_TSAN
 // ThreadSanitizer's deadlock detector aborts when a thread holds more than 64 locks, which all
 // stripes and any one besides are. Races are still found; TSAN_OPTIONS overrides this.
 extern "C" const char* __tsan_default_options();

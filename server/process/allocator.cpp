@@ -4,7 +4,7 @@
 #ifdef BLOOMERY_JEMALLOC
 #include <fmt/format.h>
 #include <jemalloc/jemalloc.h>
-#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#elif defined(BLOOMERY_ASAN) || defined(BLOOMERY_TSAN)
 #include <cstddef>
 // The sanitizers bring an allocator of their own; the compiler has no header for its figures.
 extern "C" size_t __sanitizer_get_current_allocated_bytes();
@@ -67,7 +67,7 @@ std::string allocator_report() {
 
 void flush_thread_cache() {}
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(BLOOMERY_ASAN) || defined(BLOOMERY_TSAN)
 
 AllocatorFigures allocator_figures() {
   const uint64_t allocated = __sanitizer_get_current_allocated_bytes();

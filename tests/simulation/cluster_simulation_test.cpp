@@ -15,8 +15,8 @@
 namespace simulation {
 namespace {
 
-#if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-constexpr uint64_t kRuns = 10'000;
+#if defined(__OPTIMIZE__) && !defined(BLOOMERY_ASAN) && !defined(BLOOMERY_TSAN)
+constexpr uint64_t kRuns = 1'000;
 #else
 constexpr uint64_t kRuns = 200;
 #endif

@@ -48,6 +48,14 @@ struct CensusFigures {
   std::vector<LargeFilter> largest;  // the largest first
 };
 
+// How far a walk over the keyspace has come.
+struct CensusWalk {
+  unsigned database = 0;
+  uint64_t cursor = 0;
+  int64_t spent_us = 0;
+  CensusFigures figures;
+};
+
 class FilterCensus {
  public:
   static constexpr size_t kLargestMax = 50;
@@ -63,21 +71,14 @@ class FilterCensus {
   const std::optional<CensusFigures>& figures() const { return figures_; }
 
  private:
-  struct Walk {
-    unsigned database = 0;
-    uint64_t cursor = 0;
-    int64_t spent_us = 0;
-    CensusFigures figures;
-  };
-
-  void read_page(Walk& walk);
+  void read_page(CensusWalk& walk);
   void finish();
   // Looks again at what has been found; false if it is no filter any more.
   bool describe(LargeFilter& filter) const;
 
   core::keyspace::Keyspace& keyspace_;
   const core::Clock& clock_;
-  std::optional<Walk> walk_;
+  std::optional<CensusWalk> walk_;
   std::optional<CensusFigures> figures_;
   int64_t next_us_ = 0;  // when a walk may begin
 };

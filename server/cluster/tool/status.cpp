@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <boost/json.hpp>
+#include <functional>
 #include <utility>
 
 #include "server/cluster/router.h"
@@ -41,7 +42,7 @@ std::vector<MemberLine> member_lines(const ClusterStatus& status, const Shard& s
     lines.push_back(line);
   }
   // The leader first, the others as they joined.
-  std::ranges::stable_partition(lines, &MemberLine::leads);
+  std::stable_partition(lines.begin(), lines.end(), std::mem_fn(&MemberLine::leads));
   return lines;
 }
 

@@ -203,7 +203,7 @@ void on_crash(int signal, siginfo_t* info, void* /*context*/) {
 }
 
 constexpr bool kSanitizerReports =
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(BLOOMERY_ASAN) || defined(BLOOMERY_TSAN)
     true;
 #else
     false;

@@ -32,19 +32,19 @@ struct HealthRequest {
   HealthLimits limits;
 };
 
-class Socket {
+class ProbeSocket {
  public:
-  Socket(int family, std::chrono::seconds limit)
+  ProbeSocket(int family, std::chrono::seconds limit)
       : descriptor_(::socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     const timeval time{.tv_sec = limit.count(), .tv_usec = 0};
     ::setsockopt(descriptor_, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
     ::setsockopt(descriptor_, SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
   }
-  ~Socket() {
+  ~ProbeSocket() {
     if (descriptor_ >= 0) ::close(descriptor_);
   }
-  Socket(const Socket&) = delete;
-  Socket& operator=(const Socket&) = delete;
+  ProbeSocket(const ProbeSocket&) = delete;
+  ProbeSocket& operator=(const ProbeSocket&) = delete;
 
   // False: errno says why.
   bool connect(const void* address, size_t size) const {
@@ -71,7 +71,7 @@ class Socket {
 };
 
 // The first line of the answer to PING; empty when there is none in time.
-std::string ask_plainly(const Socket& socket) {
+std::string ask_plainly(const ProbeSocket& socket) {
   // A server without room answers and closes before it is asked: that is heard all the same.
   (void)::send(socket.descriptor(), kPing.data(), kPing.size(), MSG_NOSIGNAL);
   std::string answer(512, '\0');
@@ -81,7 +81,7 @@ std::string ask_plainly(const Socket& socket) {
 }
 
 // The same over TLS. Whose certificate it is does not matter to whoever asks on the same machine.
-std::string ask_over_tls(const Socket& socket) {
+std::string ask_over_tls(const ProbeSocket& socket) {
   ERR_clear_error();
   const std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()),
                                                                   SSL_CTX_free);
@@ -145,7 +145,7 @@ Attempt ask_port(const std::string& address, int64_t port, bool has_tls,
   int error = 0;
   const AddressInfo info = look_up(address, port, error);
   if (info == nullptr) return {false, {false, fmt::format("{}: {}", where, ::gai_strerror(error))}};
-  const Socket socket(info->ai_family, request.limits.answer);
+  const ProbeSocket socket(info->ai_family, request.limits.answer);
   if (!socket.connect_to_own(*info)) {
     return {false, {false, fmt::format("{}: {}", where, std::strerror(errno))}};
   }
@@ -173,7 +173,7 @@ Health check_path(const std::string& path, const HealthRequest& request) {
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path) return {false, "the socket's path is too long"};
   path.copy(address.sun_path, path.size());
-  const Socket socket(AF_UNIX, request.limits.answer);
+  const ProbeSocket socket(AF_UNIX, request.limits.answer);
   if (!socket.connect(&address, sizeof address)) {
     return {false, fmt::format("{}: {}", path, std::strerror(errno))};
   }

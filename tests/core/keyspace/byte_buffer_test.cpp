@@ -80,7 +80,7 @@ TEST(ByteBufferTest, GrowsForOverwritingAndShrinks) {
 }
 
 // The sanitizers shadow what this one asks for.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(BLOOMERY_ASAN) && !defined(BLOOMERY_TSAN)
 TEST(ByteBufferTest, GrowsBeyondFourGibibytesWithoutTouchingThem) {
   constexpr size_t kSize = (size_t{1} << 32) + 12345;
   ByteBuffer buffer;

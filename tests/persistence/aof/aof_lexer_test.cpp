@@ -15,7 +15,7 @@ namespace persistence {
 namespace {
 
 using Item = AofLexer::Item;
-using Words = std::vector<std::string>;
+using WordList = std::vector<std::string>;
 
 class AofLexerTest : public ::testing::Test {
  protected:
@@ -32,7 +32,7 @@ class AofLexerTest : public ::testing::Test {
     EXPECT_TRUE(item);
     return item ? *item : Item::kEnd;
   }
-  Words words() const { return {lexer_->arguments().begin(), lexer_->arguments().end()}; }
+  WordList words() const { return {lexer_->arguments().begin(), lexer_->arguments().end()}; }
   // What is wrong with a file of these bytes, and where.
   std::pair<std::string, uint64_t> fault(const std::string& bytes, const AofLimits& limits = {}) {
     open(bytes, limits);
@@ -57,11 +57,11 @@ TEST_F(AofLexerTest, AnEmptyFileEndsAtOnce) {
 TEST_F(AofLexerTest, CommandsHaveArgumentsAndAPlace) {
   open(kSet + "*1\r\n$4\r\nPING\r\n");
   EXPECT_EQ(next(), Item::kCommand);
-  EXPECT_EQ(words(), (Words{"SET", "k", ""}));
+  EXPECT_EQ(words(), (WordList{"SET", "k", ""}));
   EXPECT_EQ(lexer_->bytes(), kSet);
   EXPECT_EQ(lexer_->offset(), 0U);
   EXPECT_EQ(next(), Item::kCommand);
-  EXPECT_EQ(words(), Words{"PING"});
+  EXPECT_EQ(words(), WordList{"PING"});
   EXPECT_EQ(lexer_->offset(), kSet.size());
   EXPECT_EQ(lexer_->end_offset(), size_);
   EXPECT_EQ(next(), Item::kEnd);
@@ -71,7 +71,7 @@ TEST_F(AofLexerTest, ArgumentsMayHoldAnyBytes) {
   const std::string odd("\r\n\0*$#", 6);
   open("*2\r\n$1\r\nX\r\n$6\r\n" + odd + "\r\n");
   EXPECT_EQ(next(), Item::kCommand);
-  EXPECT_EQ(words(), (Words{"X", odd}));
+  EXPECT_EQ(words(), (WordList{"X", odd}));
 }
 
 TEST_F(AofLexerTest, AnnotationsAreLinesWithTheirEnd) {
@@ -103,7 +103,7 @@ TEST_F(AofLexerTest, AnArgumentBiggerThanAChunkIsWhole) {
   EXPECT_EQ(next(), Item::kCommand);
   EXPECT_EQ(words().at(1), value);
   EXPECT_EQ(next(), Item::kCommand);
-  EXPECT_EQ(words(), (Words{"SET", "k", ""}));
+  EXPECT_EQ(words(), (WordList{"SET", "k", ""}));
 }
 
 TEST_F(AofLexerTest, FaultsTellTheByteAndTheReason) {

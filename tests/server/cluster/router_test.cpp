@@ -8,7 +8,7 @@
 namespace server::cluster {
 namespace {
 
-constexpr unsigned kOwn = 5;         // s1: a leads, b follows
+constexpr unsigned kOwnShard = 5;    // s1: a leads, b follows
 constexpr unsigned kForeign = 6000;  // s2: c leads
 
 View view_of(char own) {
@@ -21,9 +21,10 @@ RouteTerms up() {
 
 TEST(RouterTest, LeaderServesItsOwnSlots) {
   const View view = view_of('a');
-  EXPECT_EQ(route(view, up(), {.slot = kOwn}), Route::kServe);
-  EXPECT_EQ(route(view, up(), {.slot = kOwn, .writes = true}), Route::kServe);
-  EXPECT_EQ(route(view, up(), {.slot = kOwn, .writes = true, .is_channel = true}), Route::kServe);
+  EXPECT_EQ(route(view, up(), {.slot = kOwnShard}), Route::kServe);
+  EXPECT_EQ(route(view, up(), {.slot = kOwnShard, .writes = true}), Route::kServe);
+  EXPECT_EQ(route(view, up(), {.slot = kOwnShard, .writes = true, .is_channel = true}),
+            Route::kServe);
   EXPECT_EQ(route(view, up(), {.slot = kForeign}), Route::kMoved);
   EXPECT_EQ(route(view, up(), {.slot = kForeign, .reads_replicas = true}), Route::kMoved);
 }
@@ -31,50 +32,53 @@ TEST(RouterTest, LeaderServesItsOwnSlots) {
 TEST(RouterTest, KeysOfSeveralSlotsComeBeforeTheSlotsOwner) {
   const View view = view_of('a');
   EXPECT_EQ(route(view, up(), {.slot = kForeign, .crosses_slots = true}), Route::kCrossSlot);
-  EXPECT_EQ(route(view, {}, {.slot = kOwn, .crosses_slots = true}), Route::kCrossSlot);
+  EXPECT_EQ(route(view, {}, {.slot = kOwnShard, .crosses_slots = true}), Route::kCrossSlot);
 }
 
 TEST(RouterTest, WithoutATopologyNoSlotIsServed) {
   const View view(id_of('a'));
-  EXPECT_EQ(route(view, up(), {.slot = kOwn}), Route::kUnbound);
-  EXPECT_EQ(route(view, up(), {.slot = kOwn, .crosses_slots = true}), Route::kUnbound);
+  EXPECT_EQ(route(view, up(), {.slot = kOwnShard}), Route::kUnbound);
+  EXPECT_EQ(route(view, up(), {.slot = kOwnShard, .crosses_slots = true}), Route::kUnbound);
 }
 
 TEST(RouterTest, ReplicaServesReadsThatAskForIt) {
   const View view = view_of('b');
-  EXPECT_EQ(route(view, {}, {.slot = kOwn}), Route::kMoved);
-  EXPECT_EQ(route(view, {}, {.slot = kOwn, .reads_replicas = true}), Route::kServe);
-  EXPECT_EQ(route(view, {}, {.slot = kOwn, .writes = true, .reads_replicas = true}), Route::kMoved);
+  EXPECT_EQ(route(view, {}, {.slot = kOwnShard}), Route::kMoved);
+  EXPECT_EQ(route(view, {}, {.slot = kOwnShard, .reads_replicas = true}), Route::kServe);
+  EXPECT_EQ(route(view, {}, {.slot = kOwnShard, .writes = true, .reads_replicas = true}),
+            Route::kMoved);
   EXPECT_EQ(route(view, {}, {.slot = kForeign, .reads_replicas = true}), Route::kMoved);
 }
 
 TEST(RouterTest, ReplicaTakesSubscribersButNoMessages) {
   const View view = view_of('b');
-  EXPECT_EQ(route(view, {}, {.slot = kOwn, .is_channel = true}), Route::kServe);
-  EXPECT_EQ(route(view, {}, {.slot = kOwn, .writes = true, .is_channel = true}), Route::kMoved);
+  EXPECT_EQ(route(view, {}, {.slot = kOwnShard, .is_channel = true}), Route::kServe);
+  EXPECT_EQ(route(view, {}, {.slot = kOwnShard, .writes = true, .is_channel = true}),
+            Route::kMoved);
   EXPECT_EQ(route(view, {}, {.slot = kForeign, .is_channel = true}), Route::kMoved);
 }
 
 TEST(RouterTest, LeaderWithoutAPermitServesOnlyWhatAsksForStaleReads) {
   const View view = view_of('a');
-  EXPECT_EQ(route(view, {}, {.slot = kOwn}), Route::kDown);
-  EXPECT_EQ(route(view, {}, {.slot = kOwn, .writes = true}), Route::kDown);
-  EXPECT_EQ(route(view, {}, {.slot = kOwn, .reads_replicas = true}), Route::kServe);
-  EXPECT_EQ(route(view, {}, {.slot = kOwn, .writes = true, .reads_replicas = true}), Route::kDown);
-  EXPECT_EQ(route(view, {}, {.slot = kOwn, .is_channel = true}), Route::kServe);
-  EXPECT_EQ(route(view, {}, {.slot = kOwn, .writes = true, .is_channel = true}), Route::kDown);
+  EXPECT_EQ(route(view, {}, {.slot = kOwnShard}), Route::kDown);
+  EXPECT_EQ(route(view, {}, {.slot = kOwnShard, .writes = true}), Route::kDown);
+  EXPECT_EQ(route(view, {}, {.slot = kOwnShard, .reads_replicas = true}), Route::kServe);
+  EXPECT_EQ(route(view, {}, {.slot = kOwnShard, .writes = true, .reads_replicas = true}),
+            Route::kDown);
+  EXPECT_EQ(route(view, {}, {.slot = kOwnShard, .is_channel = true}), Route::kServe);
+  EXPECT_EQ(route(view, {}, {.slot = kOwnShard, .writes = true, .is_channel = true}), Route::kDown);
   EXPECT_EQ(route(view, {}, {.slot = kForeign, .writes = true}), Route::kMoved);
   const RouteTerms reads{.reads_when_down = true};
-  EXPECT_EQ(route(view, reads, {.slot = kOwn}), Route::kServe);
-  EXPECT_EQ(route(view, reads, {.slot = kOwn, .writes = true}), Route::kDownForWrites);
+  EXPECT_EQ(route(view, reads, {.slot = kOwnShard}), Route::kServe);
+  EXPECT_EQ(route(view, reads, {.slot = kOwnShard, .writes = true}), Route::kDownForWrites);
 }
 
 TEST(RouterTest, ClientsOfANewLeaderWait) {
   const View view = view_of('a');
   const RouteTerms held{.service = Service::kHeld};
-  EXPECT_EQ(route(view, held, {.slot = kOwn, .writes = true}), Route::kHold);
-  EXPECT_EQ(route(view, held, {.slot = kOwn}), Route::kHold);
-  EXPECT_EQ(route(view, held, {.slot = kOwn, .reads_replicas = true}), Route::kServe);
+  EXPECT_EQ(route(view, held, {.slot = kOwnShard, .writes = true}), Route::kHold);
+  EXPECT_EQ(route(view, held, {.slot = kOwnShard}), Route::kHold);
+  EXPECT_EQ(route(view, held, {.slot = kOwnShard, .reads_replicas = true}), Route::kServe);
   EXPECT_EQ(route(view, held, {.slot = kForeign, .writes = true}), Route::kMoved);
 }
 

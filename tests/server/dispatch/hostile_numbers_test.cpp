@@ -15,7 +15,7 @@
 namespace server {
 namespace {
 
-using Words = std::vector<std::string>;
+using WordList = std::vector<std::string>;
 
 const std::string kMinI64 = "-9223372036854775808";
 const std::string kMaxI64 = "9223372036854775807";
@@ -45,7 +45,7 @@ const std::vector<Extreme> kExtremes = {
 
 class HostileNumbersTest : public CommandTest {
  protected:
-  void expect_refused(const Words& words) {
+  void expect_refused(const WordList& words) {
     EXPECT_THAT(run(words), testing::StartsWith("-")) << testing::PrintToString(words);
   }
 };
@@ -56,19 +56,19 @@ TEST_F(HostileNumbersTest, SizesThatOverflow) {
     run({"CONFIG", "SET", "proto-max-bulk-len", limit});
     run({"SET", "k", "x"});
     for (const auto& [number, is_huge] : kExtremes) {
-      for (const Words& words : {Words{"GETBIT", "k", number},
-                                 {"GETRANGE", "k", number, number},
-                                 {"BITFIELD", "k", "GET", "u8", number},
-                                 {"BITCOUNT", "k", number, number},
-                                 {"BITFIELD_RO", "k", "GET", "i64", "#" + number},
-                                 {"BITPOS", "k", "1", number}}) {
+      for (const WordList& words : {WordList{"GETBIT", "k", number},
+                                    {"GETRANGE", "k", number, number},
+                                    {"BITFIELD", "k", "GET", "u8", number},
+                                    {"BITCOUNT", "k", number, number},
+                                    {"BITFIELD_RO", "k", "GET", "i64", "#" + number},
+                                    {"BITPOS", "k", "1", number}}) {
         EXPECT_NE(run(words), "");
       }
       if (is_huge || number == "0" || number == "1") continue;
-      for (const Words& words : {Words{"SETBIT", "k", number, "1"},
-                                 {"SETRANGE", "k", number, "y"},
-                                 {"BITFIELD", "k", "SET", "u8", number, "1"},
-                                 {"BITFIELD", "k", "INCRBY", "i64", "#" + number, "1"}}) {
+      for (const WordList& words : {WordList{"SETBIT", "k", number, "1"},
+                                    {"SETRANGE", "k", number, "y"},
+                                    {"BITFIELD", "k", "SET", "u8", number, "1"},
+                                    {"BITFIELD", "k", "INCRBY", "i64", "#" + number, "1"}}) {
         expect_refused(words);
       }
     }
@@ -126,7 +126,7 @@ TEST_F(HostileNumbersTest, CountsThatCannotBeNegated) {
            "CONFIG SET maxmemory M",
            "CONFIG SET hz M",
        }) {
-    Words words;
+    WordList words;
     for (size_t start = 0; start < line.size();) {
       const size_t end = std::min(line.find(' ', start), line.size());
       words.push_back(line.substr(start, end - start));
@@ -149,29 +149,30 @@ TEST_F(HostileNumbersTest, CountsOfReplicasThatCannotBeNegated) {
 }
 
 TEST_F(HostileNumbersTest, TheSameKeyInAllPlaces) {
-  for (const Words& setup : {Words{"SET", "k", "\x01\x02"}, {"BF.RESERVE", "k", "0.01", "100"}}) {
-    for (const Words& words : {Words{"BITOP", "AND", "k", "k", "k"},
-                               {"BITOP", "NOT", "k", "k"},
-                               {"MSET", "k", "1", "k", "2"},
-                               {"MSETNX", "k", "1", "k", "2"},
-                               {"MGET", "k", "k"},
-                               {"LCS", "k", "k"},
-                               {"LCS", "k", "k", "IDX"},
-                               {"RENAME", "k", "k"},
-                               {"RENAMENX", "k", "k"},
-                               {"COPY", "k", "k"},
-                               {"COPY", "k", "k", "REPLACE"},
-                               {"DEL", "k", "k"},
-                               {"UNLINK", "k", "k"},
-                               {"EXISTS", "k", "k"},
-                               {"TOUCH", "k", "k"},
-                               {"WATCH", "k", "k"},
-                               {"BF.MERGE", "k", "k"},
-                               {"BF.MERGE", "k", "k", "k"},
-                               {"BF.KEXISTS", "2", "k", "k", "i"},
-                               {"BF.KADD", "2", "k", "k", "i"},
-                               {"MOVE", "k", "0"},
-                               {"BF.CLEAR", "k"}}) {
+  for (const WordList& setup :
+       {WordList{"SET", "k", "\x01\x02"}, {"BF.RESERVE", "k", "0.01", "100"}}) {
+    for (const WordList& words : {WordList{"BITOP", "AND", "k", "k", "k"},
+                                  {"BITOP", "NOT", "k", "k"},
+                                  {"MSET", "k", "1", "k", "2"},
+                                  {"MSETNX", "k", "1", "k", "2"},
+                                  {"MGET", "k", "k"},
+                                  {"LCS", "k", "k"},
+                                  {"LCS", "k", "k", "IDX"},
+                                  {"RENAME", "k", "k"},
+                                  {"RENAMENX", "k", "k"},
+                                  {"COPY", "k", "k"},
+                                  {"COPY", "k", "k", "REPLACE"},
+                                  {"DEL", "k", "k"},
+                                  {"UNLINK", "k", "k"},
+                                  {"EXISTS", "k", "k"},
+                                  {"TOUCH", "k", "k"},
+                                  {"WATCH", "k", "k"},
+                                  {"BF.MERGE", "k", "k"},
+                                  {"BF.MERGE", "k", "k", "k"},
+                                  {"BF.KEXISTS", "2", "k", "k", "i"},
+                                  {"BF.KADD", "2", "k", "k", "i"},
+                                  {"MOVE", "k", "0"},
+                                  {"BF.CLEAR", "k"}}) {
       run({"DEL", "k"});
       EXPECT_EQ(run(setup), kOk);
       EXPECT_NE(run(words), "");
@@ -198,13 +199,13 @@ TEST_F(HostileNumbersTest, ReservationsBeyondReason) {
   const uint64_t before = resident_memory().total_bytes;
   for (const std::string rate : {"0", "1", "0.999999", "1e-300", "-0.5", "1.5", "0.01", "5e-324"}) {
     for (const auto& [capacity, is_huge] : kExtremes) {
-      for (const Words& options : {Words{},
-                                   {"EXPANSION", "0"},
-                                   {"EXPANSION", "4294967296"},
-                                   {"NONSCALING"},
-                                   {"DELETABLE"},
-                                   {"WINDOW", kMaxI64}}) {
-        Words words{"BF.RESERVE", "f", rate, capacity};
+      for (const WordList& options : {WordList{},
+                                      {"EXPANSION", "0"},
+                                      {"EXPANSION", "4294967296"},
+                                      {"NONSCALING"},
+                                      {"DELETABLE"},
+                                      {"WINDOW", kMaxI64}}) {
+        WordList words{"BF.RESERVE", "f", rate, capacity};
         words.insert(words.end(), options.begin(), options.end());
         run(words);
         run({"BF.INFO", "f"});

@@ -19,12 +19,12 @@
 namespace server {
 namespace {
 
-using Words = std::vector<std::string>;
+using WordList = std::vector<std::string>;
 using testing::StartsWith;
 
 class HostilePayloadsTest : public CommandTest {
  protected:
-  protocol::Reply reply_of(const Words& words) {
+  protocol::Reply reply_of(const WordList& words) {
     protocol::ReplyParser parser;
     EXPECT_EQ(parser.parse(run(words)), protocol::ReplyParser::Status::kReply);
     return std::move(parser.reply());
@@ -45,7 +45,7 @@ class HostilePayloadsTest : public CommandTest {
     return payload;
   }
   void add_items(const std::string& key, int count) {
-    Words words{"BF.MADD", key};
+    WordList words{"BF.MADD", key};
     for (int i = 0; i < count; ++i) words.push_back(std::to_string(i));
     run(words);
   }
@@ -57,18 +57,18 @@ class HostilePayloadsTest : public CommandTest {
   }
   // Everything that a filter can be asked.
   void use_filter(const std::string& key) {
-    for (const Words& words : {Words{"BF.INFO", key},
-                               {"BF.ADD", key, "a"},
-                               {"BF.MADD", key, "b", "c"},
-                               {"BF.CARD", key},
-                               {"BF.EXISTS", key, "a"},
-                               {"BF.MEXISTS", key, "a", "z"},
-                               {"BF.SCANDUMP", key, "0"},
-                               {"BF.STATS", key},
-                               {"COPY", key, "copy", "REPLACE"},
-                               {"DUMP", key},
-                               {"MEMORY", "USAGE", key},
-                               {"OBJECT", "ENCODING", key}}) {
+    for (const WordList& words : {WordList{"BF.INFO", key},
+                                  {"BF.ADD", key, "a"},
+                                  {"BF.MADD", key, "b", "c"},
+                                  {"BF.CARD", key},
+                                  {"BF.EXISTS", key, "a"},
+                                  {"BF.MEXISTS", key, "a", "z"},
+                                  {"BF.SCANDUMP", key, "0"},
+                                  {"BF.STATS", key},
+                                  {"COPY", key, "copy", "REPLACE"},
+                                  {"DUMP", key},
+                                  {"MEMORY", "USAGE", key},
+                                  {"OBJECT", "ENCODING", key}}) {
       EXPECT_NE(run(words), "");
     }
   }
@@ -87,16 +87,16 @@ TEST_F(HostilePayloadsTest, StringsAreNeverReadAsFilters) {
     run({"SET", "k", text});
     run({"SETRANGE", "k", "0", text});
     run({"SETBIT", "k", "3", "1"});
-    for (const Words& words : {Words{"BF.ADD", "k", "i"},
-                               {"BF.MADD", "k", "i"},
-                               {"BF.INFO", "k"},
-                               {"BF.CARD", "k"},
-                               {"BF.INSERT", "k", "ITEMS", "i"},
-                               {"BF.SCANDUMP", "k", "0"},
-                               {"BF.STATS", "k"},
-                               {"BF.MERGE", "f", "k"},
-                               {"BF.CLEAR", "k"},
-                               {"BF.LOADCHUNK", "k", "2", "x"}}) {
+    for (const WordList& words : {WordList{"BF.ADD", "k", "i"},
+                                  {"BF.MADD", "k", "i"},
+                                  {"BF.INFO", "k"},
+                                  {"BF.CARD", "k"},
+                                  {"BF.INSERT", "k", "ITEMS", "i"},
+                                  {"BF.SCANDUMP", "k", "0"},
+                                  {"BF.STATS", "k"},
+                                  {"BF.MERGE", "f", "k"},
+                                  {"BF.CLEAR", "k"},
+                                  {"BF.LOADCHUNK", "k", "2", "x"}}) {
       EXPECT_THAT(run(words), StartsWith("-")) << testing::PrintToString(words);
     }
     EXPECT_EQ(run({"BF.EXISTS", "k", "i"}), integer(0));
@@ -106,7 +106,7 @@ TEST_F(HostilePayloadsTest, StringsAreNeverReadAsFilters) {
 
 void HostilePayloadsTest::load_forged(
     const std::vector<std::pair<std::string, std::string>>& chunks) {
-  Words cursors{"0", "-1", "1", "2", "9223372036854775807", "-9223372036854775808"};
+  WordList cursors{"0", "-1", "1", "2", "9223372036854775807", "-9223372036854775808"};
   for (const auto& chunk : chunks) cursors.push_back(chunk.first);
   run({"DEL", "g"});
   for (auto [cursor, data] : chunks) {
@@ -181,9 +181,9 @@ TEST_F(HostilePayloadsTest, ForgedFilters) {
   std::vector<std::string> bodies;
   for (const std::string layout : {"native", "redisbloom", "valkey-bloom"}) {
     run({"CONFIG", "SET", "bf-layout", layout});
-    for (const Words& scaling : {Words{"NONSCALING"}, {"EXPANSION", "2"}}) {
+    for (const WordList& scaling : {WordList{"NONSCALING"}, {"EXPANSION", "2"}}) {
       run({"DEL", "f"});
-      Words words{"BF.RESERVE", "f", "0.01", "50"};
+      WordList words{"BF.RESERVE", "f", "0.01", "50"};
       words.insert(words.end(), scaling.begin(), scaling.end());
       run(words);
       add_items("f", scaling.size() == 1 ? 40 : 120);
@@ -191,9 +191,10 @@ TEST_F(HostilePayloadsTest, ForgedFilters) {
     }
   }
   run({"CONFIG", "SET", "bf-layout", "native"});
-  for (const Words& kind : {Words{"DELETABLE"}, {"DELETABLE", "REGIONS", "4"}, {"WINDOW", "600"}}) {
+  for (const WordList& kind :
+       {WordList{"DELETABLE"}, {"DELETABLE", "REGIONS", "4"}, {"WINDOW", "600"}}) {
     run({"DEL", "f"});
-    Words words{"BF.RESERVE", "f", "0.01", "50"};
+    WordList words{"BF.RESERVE", "f", "0.01", "50"};
     words.insert(words.end(), kind.begin(), kind.end());
     run(words);
     add_items("f", 40);

@@ -34,7 +34,7 @@ class IoThreadsTest : public testing::Test {
   void let_replies_wait_for_the_disk() {
     (void)run_on(0, [&] { return log_.is_synced = true; });
     support::let_time_pass(std::chrono::milliseconds(150),
-                           "a thread is not judged by what it did when it began");
+                           "the measured load of a thread must no longer include its start");
   }
 
   FakeReplyLog log_;

@@ -97,7 +97,7 @@ TEST(BitArrayTest, SamplingAHugeArrayTouchesOnlyTheSample) {
   ASSERT_TRUE(array);
   const uint64_t before_bytes = resident_bytes();
   EXPECT_EQ(array->fill_ratio(4 << 20), 0);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !defined(BLOOMERY_ASAN) && !defined(BLOOMERY_TSAN)
   // A sanitizer's shadow of what was read is resident as well.
   EXPECT_LT(resident_bytes(), before_bytes + (16U << 20));
 #else
