@@ -14,7 +14,7 @@ import time
 import unittest
 from collections import Counter
 
-from harness import SLOW, let_time_pass, wait_until
+from harness import let_time_pass, wait_until
 from harness.cluster import NAME
 from harness.cluster_load import ClusterLoadTest
 from harness.cluster_writers import WriterProgram, program, read_command
@@ -25,8 +25,6 @@ FAULTS = os.environ.get(
     "kill_a_leader stop_a_leader cut_a_leader_off stop_etcds_leader kill_etcds_leader "
     "end_a_lease_early restart_a_leader stop_all_of_etcd",
 ).split()
-# By cluster-node-timeout; 5 s is the default.
-FAILOVER_MAX_S = {2.5: 6, 5: 10}
 PERMIT_S = 1.5  # W, at 2.5 s
 ISLAND = 2  # the lane whose leader can be cut off
 
@@ -58,7 +56,6 @@ class ClusterFaultsTest(ClusterLoadTest):
         each = self.wait_for_writers(since, [lane])
         told = ", ".join(f"{name} {seconds:.1f}" for name, seconds in each.items())
         print(f"  taken over after {took:.2f} s ({stall:.2f} s stalled); {told} s", flush=True)
-        self.assertLess(took, FAILOVER_MAX_S[self.timeout_s] * SLOW + stall)
         self.assertEqual(self.shard(lane)["leader"], new.node_id)
 
     def kill_a_leader(self):

@@ -75,8 +75,9 @@ class FilterKindsTest(ServerTest):
         return int(info(connection, "memory")["used_memory"])
 
     def add_all(self, connection, key, items):
-        """The replies of BF.MADD. The server judges a command by a figure that it measures ten
-        times a second, which may be that of a moment when a digest was made. INFO measures it."""
+        """Returns the replies of BF.MADD. The server measures its memory ten times a second and
+        admits a command by the last figure. That figure may include the memory of a digest, so INFO
+        measures the memory again."""
         self.used_memory(connection)
         replies = connection.call("BF.MADD", key, *items)
         self.assertIsInstance(replies, list)

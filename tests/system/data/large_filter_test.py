@@ -4,7 +4,7 @@
 
 BLOOMERY_TIER=long reserves ten billion items at 1 %, 12.4 GB, and adds a million: it needs 16 GB
 of free memory, of which it touches 4, and 100 MB of disk. Otherwise the same is done at a
-thousandth of this size. Items fall anywhere in the array, so each touches a page of its own: a
+thousandth of this size. Items fall anywhere in the array, so each touches a page of its own. A
 truncated offset would touch fewer pages, and leave parts of the array without bits.
 """
 
@@ -141,7 +141,7 @@ class LargeFilterTest(ServerTest):
         self.assertLess(call("BF.INFO", "f", "SIZE")[0] - array_bytes, HEADER_BYTES)
         card = self.add_all()
         self.report("added")
-        self.assertEqual(card, ITEMS)  # so few of so many: none is taken for another
+        self.assertEqual(card, ITEMS)  # the filter is nearly empty: no false positives
         self.expect_items(card)
         self.expect_resident(array_bytes)
         digests = self.expect_bits_everywhere(array_bytes, stats[b"hash count"])

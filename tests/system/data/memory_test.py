@@ -81,7 +81,7 @@ class MemoryTest(ServerTest):
         usage_bytes = self.client.call("MEMORY", "USAGE", "f")
         self.assertAlmostEqual(usage_bytes, size_bytes, delta=8 * 1024)
 
-    def test_six_gigabytes_are_reserved_and_cost_nothing_yet(self):
+    def test_six_gigabytes_reserved_stay_untouched(self):
         capacity = 4_800_000_000
         planned_bytes = self.plan("0.01", capacity, "NONSCALING")[b"bytes"]
         self.assertAlmostEqual(planned_bytes, 6e9, delta=0.1e9)

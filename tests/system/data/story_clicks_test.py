@@ -136,7 +136,7 @@ class ClicksStoryTest(StoryTest):
         self.send([("BF.ADD", "clicks", item) for item in items])
         counted = self.client.execute_command("BF.MEXISTS", "clicks", *items)
         self.clock.advance(-3600_000)
-        let_time_pass(1.5, why="the server looks at filters that nobody adds to once a second")
+        let_time_pass(1.5, why="once a second the server checks filters that get no adds")
         for seconds in (0, 300, 299):
             self.clock.advance(seconds * 1000)
             self.assertEqual(

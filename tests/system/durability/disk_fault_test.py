@@ -166,7 +166,7 @@ class DiskFaultTest(ServerTest):
         let_time_pass(2.2, why="a sync that takes more than two seconds makes writers wait")
         writer.send(encode("INCR", "n") + encode("BF.ADD", "filter", item))
         wait_until(lambda: reader.call("BF.EXISTS", "filter", item) == 1)
-        # Changes nothing, and yet tells of the write before.
+        # This add changes nothing, but its reply shows the unsynced write, so it waits too.
         other.send(encode("BF.ADD", "filter", item))
         delayed = self.info(reader, "aof_delayed_fsync")
         asked = 0

@@ -46,7 +46,7 @@ COUNTS = {
     "FAILOVERS": Count(1, 10, "failovers by redis-sentinel"),
     "SOAK_MINUTES": Count(0.25, 5.0, "minutes of every load; memory is judged from 1"),
     # In C++: tests/simulation/cluster_simulation_test.cpp has its own default.
-    "SIMULATION_RUNS": Count(200, 10_000, "seeded runs of a cluster in virtual time"),
+    "SIMULATION_RUNS": Count(1_000, 10_000, "seeded runs of a cluster in virtual time"),
     # Sizes.
     "ABSENT_ITEMS": Count(200_000, 1_000_000, "probes of an error rate", sanitized=20_000),
     "FILTER_MB": Count(128, 512, "size of the filter of a full sync"),

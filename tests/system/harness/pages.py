@@ -27,7 +27,7 @@ def blocks_of(path):
 
 
 def run_program(folder, language, text, name="example"):
-    """What the program printed. It ends with 0, or it is an AssertionError."""
+    """Returns the output of the program. Errors: AssertionError if its exit code is not 0."""
     command = [word.format(folder / name) for word in PROGRAMS[language]]
     pathlib.Path(command[-1]).write_text(text, encoding="utf-8")
     if language == "javascript":

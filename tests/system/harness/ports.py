@@ -11,8 +11,9 @@ _claims = collections.deque()
 
 
 def _claim(port):
-    """Whether nobody uses the port, nor has been given it by free_port(): neither this process nor
-    another that still runs. A name in the abstract namespace of Unix sockets goes with its owner.
+    """Returns whether the port is free and free_port() has given it to no running process, this one
+    included. A claim is a name in the abstract namespace of Unix sockets. Linux frees the name when
+    its owner ends.
     """
     claim = socket.socket(socket.AF_UNIX)
     with contextlib.suppress(OSError):
@@ -28,9 +29,9 @@ def _claim(port):
 
 
 def free_port(offsets=(0,)):
-    """A port such that nobody listens on it, with each of the offsets added. None of those that
-    Linux gives to outgoing connections (32768 and up): these come and go all the time, also while
-    a server that holds the port restarts."""
+    """Returns a port on which no process listens, with each of the offsets added. Ports from 32768
+    up are left out, because Linux gives them to outgoing connections. Such a connection could take
+    the port while a server that holds it restarts."""
     while True:
         port = random.SystemRandom().randrange(10_000, 32_000 - max(offsets))
         if all(_claim(port + offset) for offset in offsets):

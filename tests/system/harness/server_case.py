@@ -21,7 +21,7 @@ class ServerTest(unittest.TestCase):
     maxDiff = 4000
 
     def skipTest(self, reason):
-        """Told in a line that scripts/count_tests.py looks for: a skipped test has not passed."""
+        """Told in a line that scripts/test_report.py looks for: a skipped test has not passed."""
         print(f"\nSKIPPED {self.id()}: {reason}", flush=True)
         super().skipTest(reason)
 

@@ -43,8 +43,8 @@ FEATURES = ("notifications", "slowlog", "latency", "tracking", "acl")
 
 
 class ServerStream:
-    """`connections` is how many there are; `options` the names that both servers know, each with
-    its value at the start; `features` the families of commands that are asked for."""
+    """`connections` is the number of connections. `options` maps each option that both servers know
+    to its value at the start. `features` lists the families of commands to generate."""
 
     def __init__(self, rng, connections, options, features=FEATURES):
         self.rng = rng

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""What a run of the tests is told by its environment.
+"""Settings of a test run, from its environment.
 
-  BLOOMERY_SERVER        the program under test (default build/release/bloomery-server)
-  BLOOMERY_CLUSTER_TOOL  bloomery-cluster of the same build
-  BLOOMERY_SANITIZED     set when the program is sanitized
-  BLOOMERY_SEED          seed of the random tests, to replay a run
+  BLOOMERY_SERVER        the program under test (default build/release/bloomery-server).
+  BLOOMERY_CLUSTER_TOOL  bloomery-cluster of the same build.
+  BLOOMERY_SANITIZED     set when the program is sanitized.
+  BLOOMERY_SEED          seed of the random tests, to replay a run.
   BLOOMERY_TEST_LIMIT_S  seconds until ctest ends the test. Shortly before, it prints its stacks.
-  BLOOMERY_NODE_MODULES  the folder of the Node packages (default build)
+  BLOOMERY_NODE_MODULES  the folder of the Node packages (default build).
 """
 
 import faulthandler

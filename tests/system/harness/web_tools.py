@@ -12,9 +12,9 @@ from harness.ports import free_port
 from harness.server_case import ServerTest
 from harness.waiting import DEADLINE_S, wait_until
 
-# What it asks of any Redis and may get an error for.
+# An error that the exporter logs. The exporter sends some commands that this server may reject.
 EXPORTER_ERROR = re.compile(r"level=error msg=\"(.*)\"")
-# It knows the types of Redis itself only.
+# The exporter knows only the types of Redis itself.
 UNKNOWN_TYPE = "unknown type: MBbloom-- for key: f"
 
 

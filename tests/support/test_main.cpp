@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+//
+// The main program of the unit tests. With BLOOMERY_ONE_THREAD, a test that starts a thread or
+// listens on a socket fails: it belongs to the programs that ThreadSanitizer runs.
+#include <gtest/gtest.h>
+
+#if defined(BLOOMERY_ONE_THREAD) && !defined(BLOOMERY_ASAN) && !defined(BLOOMERY_TSAN)
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sys/socket.h>
+
+#include <atomic>
+
+namespace {
+
+std::atomic<const char*> forbidden_call{nullptr};
+
+template <class Function>
+Function next(const char* name) {
+  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+}
+
+class OneThreadListener final : public testing::EmptyTestEventListener {
+  void OnTestStart(const testing::TestInfo&) override { forbidden_call = nullptr; }
+  void OnTestEnd(const testing::TestInfo& info) override {
+    if (const char* name = forbidden_call.exchange(nullptr)) {
+      ADD_FAILURE() << "this test calls " << name << ": add its file to tests/threaded_tests.txt ("
+                    << info.file() << ")";
+    }
+  }
+};
+
+}  // namespace
+
+// Take the place of the C library's functions, for the libraries that the test uses too.
+extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                              void* (*function)(void*), void* argument) {
+  forbidden_call = "pthread_create()";
+  return next<decltype(&pthread_create)>("pthread_create")(thread, attributes, function, argument);
+}
+
+extern "C" int listen(int socket, int backlog) {
+  forbidden_call = "listen()";
+  return next<decltype(&listen)>("listen")(socket, backlog);
+}
+
+#define BLOOMERY_CHECKS_CALLS
+#endif
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+#ifdef BLOOMERY_CHECKS_CALLS
+  testing::UnitTest::GetInstance()->listeners().Append(new OneThreadListener);
+#endif
+  return RUN_ALL_TESTS();
+}
