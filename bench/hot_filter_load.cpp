@@ -6,8 +6,8 @@
 // usage: hot_filter_load PORT LOAD KEY CONNECTIONS SECONDS
 //   LOAD madd    8 BF.MADD of 100 random items each to the filter KEY
 //        single  8 BF.EXISTS and 8 BF.ADD of random items, in turns, on the filter KEY
-//        keys    8 SET and 8 GET, in turns, of random keys: KEY:aaaaa to KEY:ppppp, all must exist
-// prints: operations, seconds, items that BF.ADD or BF.MADD reported as new, own CPU seconds
+//        keys    8 SET and 8 GET, in turns, of random keys. KEY:aaaaa to KEY:ppppp must all exist.
+// Prints: operations, seconds, items that BF.ADD or BF.MADD reported as new, own CPU seconds.
 // An operation is a command, or an item of BF.MADD.
 #include <arpa/inet.h>
 #include <fmt/format.h>
@@ -158,7 +158,7 @@ void send_all(int descriptor, std::string_view bytes) {
   }
 }
 
-// Fills `reply`. An error as the first reply may be shorter than what is expected.
+// Fills `reply`. An error as the first reply may be shorter than the expected reply.
 void receive_all(int descriptor, std::vector<char>& reply) {
   for (size_t filled = 0; filled < reply.size();) {
     const ssize_t size = ::recv(descriptor, reply.data() + filled, reply.size() - filled, 0);

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT
 """Measures what I/O threads bring: throughput and server CPU per operation for 1 to N of them.
 
-Three loads of bench/hot_filter_load.cpp: `single` is BF.EXISTS and BF.ADD in turns on one filter,
-`keys` is SET and GET in turns over a million keys, `madd` is BF.MADD of 100 items on one filter.
+The loads are those of bench/hot_filter_load.cpp. `single` is BF.EXISTS and BF.ADD in turns on one
+filter. `keys` is SET and GET in turns over a million keys. `madd` is BF.MADD of 100 items on one
+filter.
 The first two send 16 commands at a time, the third 8. An operation is a command, or an item of
 BF.MADD. Machines are noisy, so there is a server for each number of threads and they take turns;
 figures are medians of the rounds. Adds must not be lost: BF.CARD must equal the replies of 1.
@@ -154,7 +155,7 @@ class Subject:
                              f"{self.new_items[load]}")
 
     def median(self, load, name):
-        """Of the rounds behind the first, which warms up."""
+        """The median of all rounds but the first, which warms up the server."""
         return statistics.median(run[name] for run in self.runs[load][1:])
 
     def ratio(self, load, name, other):
@@ -163,7 +164,7 @@ class Subject:
         return statistics.median(run[name] / beside[name] for run, beside in pairs)
 
     def limit(self, load):
-        """What limits the throughput."""
+        """Names the limit of the throughput."""
         server, generator = self.median(load, "server_share"), self.median(load, "load_share")
         if server >= BUSY:
             return "server"
@@ -205,7 +206,7 @@ def measure_all(options, connections):
 
 
 def head_of(options, connections):
-    """What is measured, on what, and how."""
+    """Describes the machine, the server and the parameters of the measurement."""
     groups = physical_cores()
     digest = hashlib.sha256(pathlib.Path(options.server).read_bytes()).hexdigest()
     facts = report.machine_facts() + [

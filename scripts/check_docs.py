@@ -145,7 +145,7 @@ class Pages:
             for pattern in ("scripts/*", "bench/*.py", "bench/*.cpp", "docs/man/*.1",
                             "server/*.cpp", "server/config/command_line.cpp",
                             "server/cluster/tool/*.cpp", "server/bulk/*.cpp", "Dockerfile"):
-                for path in self.root.glob(pattern):
+                for path in filter(pathlib.Path.is_file, self.root.glob(pattern)):
                     text = path.read_text(encoding="utf-8", errors="replace").replace("\\-", "-")
                     self._switches |= set(re.findall(r"--[a-z][a-z0-9-]+", text))
         return self._switches

@@ -7,11 +7,14 @@ Usage: check_tree.py [--root DIR] [--build DIR] [--numbers]
   --build    a configured build folder; with it, sources that no target builds are found too
   --numbers  print what the tree measures (scripts/tree_numbers.py) and check nothing
 
-Rules: which folder may include which (LAYERS, scripts/server_order.py), includes written from the
-root, no include cycle, no two folders that include each other, how much a source drags in, sizes of
-files, functions and lines, how a file opens, limits that only Admission asks for, containers that
-only seem to be emptied, words never to commit, tests that wait by the clock or choose ports, a test
-for each unit, sizes of folders and classes, and files and sections of docs/ that comments name.
+The rules cover:
+  - includes: the order of folders (LAYERS, scripts/server_order.py), paths from the root, no cycle
+    of files or of folders, and the number of headers that a source pulls in
+  - sizes of files, functions, lines, folders and classes
+  - the first lines of a file, and words never to commit
+  - limits that only Admission asks for, and containers that only seem to be emptied
+  - tests: one for each unit, and none that waits by the clock or chooses its port
+  - comments: the files and sections of docs/ that they name exist
 """
 
 import argparse
@@ -86,7 +89,7 @@ LUCK = {
     ): (
         ("tests",), ("tests/system/harness/waiting.py", "tests/support/waiting.h"),
         "a test that sleeps is slow, or fails on a busy machine: wait_until() waits for a "
-        "condition; let_time_pass() and pace() are for what is about time",
+        "condition; let_time_pass() and pace() are for tests whose subject is time",
     ),
     re.compile(
         r"\.bind\(\(\"|create_(?:server|connection)\(\(\"[^\"]*\", [1-9]|\bhtons\([1-9]"

@@ -84,7 +84,7 @@ def linker():
 def configure():
     done = run(
         ["cmake", "-S", TREE, "-B", BUILD, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release",
-         "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG", "-DBLOOMERY_GROUP_SOURCES=OFF",
+         "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG", "-DBLOOMERY_GROUP_SOURCES=ON",
          "-DBLOOMERY_HARDEN=OFF", f"-DCMAKE_EXE_LINKER_FLAGS={linker()}"],
     )  # fmt: skip
     if done.code:

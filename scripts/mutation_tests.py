@@ -17,12 +17,17 @@ import sys
 import threading
 import time
 
-# As many parts as a binary has under ctest in the sanitized builds.
+# Small enough to stop soon after the first failure.
 SHARDS = 16
 # A loaded machine slows a test down, a mutation that never ends does not end at all.
 TIMEOUT_FACTOR = 8
 TIMEOUT_EXTRA_S = 60
-UNIT_PROGRAMS = ("core_tests", "protocol_tests", "persistence_tests", "server_tests")
+UNIT_PROGRAMS = tuple(
+    f"{folder}_{kind}"
+    for kind in ("tests", "threads_tests")
+    for folder in ("core", "protocol", "persistence", "server")
+    if (folder, kind) != ("protocol", "threads_tests")
+)
 SIMULATION = "cluster_simulation"
 SIMULATION_RUNS = "200"
 SUITE = re.compile(r"^(?:TYPED_)?TEST(?:_F|_P)?\((\w+),", re.MULTILINE)
@@ -64,9 +69,9 @@ class Programs:
         self.timeout_s = {}
 
     def in_order(self, folder):
-        """All of them, the one of the folder first."""
-        first = f"{folder}_tests"
-        return [first, *(name for name in self.names if name != first)]
+        """All of them, those of the folder first."""
+        first = [name for name in self.names if name.startswith(f"{folder}_")]
+        return [*first, *(name for name in self.names if name not in first)]
 
     def mirror_filter(self, path):
         """The GoogleTest filter of the test file that mirrors a source; "" if there is none."""

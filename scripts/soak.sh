@@ -6,7 +6,7 @@
 # memory that grows by more than 1 MB a minute (and 1.5 MB, by which two moments differ), no
 # error-level line in a log, no wrong reply. The last line is the verdict, the exit status 0 if it
 # is good.
-# Usage: scripts/soak.sh [--minutes N]   (default 60; below 1 memory is not judged)
+# Usage: scripts/soak.sh [--minutes N]   (default 60; below 1 memory is not judged).
 # BLOOMERY_SERVER names another binary than the one of this tree, which is built if need be.
 set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

@@ -1,0 +1,380 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Runs the tests of one tier; scripts/test.sh installs what it needs and calls it.
+
+Usage: scripts/test.sh [TIER]
+  (none)           everything that must hold: all tests in release, unit tests under ASan and UBSan,
+                   tests with threads under TSan, each fuzzer over its corpus and for 5 s
+  quick [FOLDER…]  after an edit: format, prose and house rules of what changed; the unit tests that
+                   need no threads and no sockets, of the libraries that changed or of FOLDER (core,
+                   protocol, persistence, server)
+  unit             before a commit: all unit tests, release
+  long             before a release: the long counts, all tests under ASan and TSan, fuzzers for
+                   60 s each, a soak of ten minutes; takes hours
+  stress [N]       the system tests N times (default 5) beside four busy loops, each time with
+                   another seed
+
+Before its last line, `N passed, N failed`, a tier prints the seconds of each part and its slowest
+tests. A failure is printed with the command that repeats it.
+
+Environment: BLOOMERY_SEED, the seed of the random tests. It is 1 by default, so that a change is
+tested with the same cases as the commit before. BLOOMERY_SLOW, a factor for all deadlines.
+"""
+
+import argparse
+import collections
+import contextlib
+import os
+import pathlib
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree
+
+import check_prose
+import test_report
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+LOGS = ROOT / "build" / "logs"
+LIBRARIES = ("core", "protocol", "persistence", "server")
+JOBS = len(os.sched_getaffinity(0))
+# System tests wait for most of their time.
+SYSTEM_JOBS = JOBS + 2
+SLOWEST_SHOWN = 10
+STRESS_ROUNDS = 5
+BUSY_LOOPS = 4
+# A busy loop that outlives its tier, for whatever reason, still ends.
+BUSY_LOOP = "import time\nend = time.monotonic() + 7200\nwhile time.monotonic() < end: pass"
+
+
+class Run:
+    """Collects the parts of a tier and the results of their tests."""
+
+    def __init__(self):
+        self.report = test_report.Report()
+        self.parts = []  # (seconds, name, result)
+        self._started = time.monotonic()
+        LOGS.mkdir(parents=True, exist_ok=True)
+
+    @contextlib.contextmanager
+    def part(self, name):
+        """Times a part; within it, `fail` reports what went wrong."""
+        print(f"== {name}", flush=True)
+        started, failed = time.monotonic(), self.report.failed
+        yield
+        result = "ok" if self.report.failed == failed else "FAILED"
+        self._end_part(name, time.monotonic() - started, result)
+
+    def _end_part(self, name, seconds, result):
+        self.parts.append((seconds, name, result))
+        print(f"== {name}: {result}, {seconds:.0f} s", flush=True)
+
+    def fail(self, name, reason, output="", repeat=""):
+        failure = test_report.Failure(name, reason, output, repeat)
+        self.report.failures.append(failure)
+        print(failure, flush=True)
+
+    def command(self, name, *command, environment=None):
+        """Runs a command as a part; whether it succeeded."""
+        with self.part(name):
+            code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+            if code != 0:
+                self.fail(name, f"exit status {code}", repeat=" ".join(map(str, command)))
+        return code == 0
+
+    def build(self, preset, *targets):
+        started = Build(preset, targets)
+        return self.finish(started)
+
+    def finish(self, build):
+        """Waits for a build, as a part; whether it succeeded."""
+        with self.part(f"build {build.preset}"):
+            output = build.wait()
+            if output is not None:
+                self.fail(f"build {build.preset}", "failed", output)
+        return output is None
+
+    def ctest(self, preset, name, *options, jobs=JOBS, environment=None):
+        """Runs the tests of a build that the options choose, and counts them."""
+        report_path = LOGS / f"{name.replace(': ', '-').replace(' ', '-')}.xml"
+        report_path.unlink(missing_ok=True)
+        limits = ["--test-output-size-passed", "4000000", "--test-output-size-failed", "4000000"]
+        with self.part(name):
+            subprocess.run(
+                ["ctest", "--test-dir", f"build/{preset}", "--parallel", str(jobs),
+                 "--no-tests=error", "--output-junit", report_path, *limits, *options],
+                cwd=ROOT, env={**os.environ, **(environment or {})}, check=False,
+            )  # fmt: skip
+            try:
+                report = test_report.read(preset, report_path)
+            except (OSError, ValueError, xml.etree.ElementTree.ParseError) as error:
+                self.fail(name, f"no report of its tests: {error}")
+                return test_report.Report()
+            self.report.add(report)
+            for failure in report.failures:
+                print(failure, flush=True)
+        return report
+
+    def end(self):
+        """Prints the sums; the exit status of the tier."""
+        print("\nseconds  part")
+        for seconds, name, result in self.parts:
+            print(f"{seconds:7.0f}  {name}{'' if result == 'ok' else ': ' + result}")
+        print(f"{time.monotonic() - self._started:7.0f}  all\n")
+        if self.report.times:
+            print("seconds  slowest tests")
+            for seconds, name in sorted(self.report.times, reverse=True)[:SLOWEST_SHOWN]:
+                print(f"{seconds:7.1f}  {name}")
+            print()
+        if self.report.failures:
+            print("failures")
+            for failure in self.report.failures:
+                print(failure)
+        if self.report.skipped:
+            print(f"{len(self.report.skipped)} skipped: {', '.join(self.report.skipped)}")
+        print(f"{self.report.passed} passed, {self.report.failed} failed", flush=True)
+        return 1 if self.report.failures else 0
+
+
+class Build:
+    """A build that runs beside whatever else does.
+
+    An idle build gets only processor time that nothing else asks for.
+    """
+
+    def __init__(self, preset, targets=(), idle=False):
+        self.preset = preset
+        self._log = LOGS / f"build-{preset}.log"
+        LOGS.mkdir(parents=True, exist_ok=True)
+        words = ["--target", *targets] if targets else []
+        script = (
+            f"cmake --preset {preset} && "
+            f"cmake --build --preset {preset} --parallel {JOBS} {' '.join(words)}"
+        )
+        with open(self._log, "w", encoding="utf-8") as log:
+            self._process = subprocess.Popen(
+                ["sh", "-c", script], cwd=ROOT, stdout=log, stderr=subprocess.STDOUT,
+                preexec_fn=_become_idle if idle else None,
+            )  # fmt: skip
+
+    def wait(self):
+        """None when it has succeeded, else the end of its output."""
+        if self._process.wait() == 0:
+            return None
+        return "\n".join(self._log.read_text("utf-8", errors="replace").splitlines()[-60:])
+
+
+def _become_idle():
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+
+
+class BusyLoops:
+    """Processes that leave the tests beside them less of each processor."""
+
+    def __enter__(self):
+        self._processes = [
+            subprocess.Popen([sys.executable, "-c", BUSY_LOOP]) for _ in range(BUSY_LOOPS)
+        ]
+        return self
+
+    def __exit__(self, *_):
+        for process in self._processes:
+            process.kill()
+            process.wait()
+
+
+def run_fuzzers(run, seconds):
+    """Each fuzzer over its corpus and new inputs; as many at once as there are processors. A crash
+    leaves its input in build/fuzz-findings, to be put into the corpus."""
+    folder = ROOT / "build/asan/tests/fuzz"
+    fuzzers = sorted(path for path in folder.glob("*_fuzzer") if os.access(path, os.X_OK))
+    (ROOT / "build/fuzz-findings").mkdir(exist_ok=True)
+    with run.part(f"fuzzers, {seconds} s each"):
+        if not fuzzers:
+            run.fail("fuzzers", "none was built")
+        running = collections.deque()
+        for fuzzer in fuzzers:
+            if len(running) == JOBS:
+                _finish_fuzzer(run, *running.popleft())
+            running.append((fuzzer, _start_fuzzer(fuzzer, seconds)))
+        for one in running:
+            _finish_fuzzer(run, *one)
+
+
+def _start_fuzzer(fuzzer, seconds):
+    corpus = ROOT / "build/fuzz-corpus" / fuzzer.name
+    corpus.mkdir(parents=True, exist_ok=True)
+    seeds = ROOT / "tests/fuzz/corpus" / fuzzer.name.removesuffix("_fuzzer")
+    with open(LOGS / f"{fuzzer.name}.log", "w", encoding="utf-8") as log:
+        return subprocess.Popen(
+            [fuzzer, f"-max_total_time={seconds}", "-timeout=10", "-verbosity=0",
+             "-malloc_limit_mb=64", f"-artifact_prefix=build/fuzz-findings/{fuzzer.name}-", corpus,
+             *([seeds] if seeds.is_dir() else [])],
+            cwd=ROOT, stdout=log, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+
+
+def _finish_fuzzer(run, fuzzer, process):
+    if process.wait() == 0:
+        run.report.passed += 1
+        return
+    output = (LOGS / f"{fuzzer.name}.log").read_text("utf-8", errors="replace")
+    repeat = f"build/asan/tests/fuzz/{fuzzer.name} build/fuzz-findings/FILE"
+    run.fail(f"fuzz: {fuzzer.name}", f"exit status {process.returncode}", output, repeat)
+
+
+# Tiers.
+
+
+def run_quick(run, options):
+    preset = newest_build()
+    repository = check_prose.Repository(ROOT)
+    base = repository.base()
+    changed = sorted(path for path in repository.added_lines(base) if (ROOT / path).is_file())
+    sources = [path for path in changed if path.endswith((".h", ".cpp"))]
+    if sources:
+        run.command("format", "clang-format-14", "--dry-run", "-Werror", *sources)
+    run.command("house rules", sys.executable, "scripts/check_tree.py")
+    run.command("prose", sys.executable, "scripts/check_prose.py")
+    libraries = options.arguments or changed_libraries(preset, changed)
+    print(f"changed libraries: {' '.join(libraries) or 'none'} (base {base[:12]})")
+    if libraries and run.build(preset, *[f"{library}_tests" for library in libraries]):
+        pattern = f"^({'|'.join(libraries)})_tests\\."
+        run.ctest(preset, "unit tests", "--tests-regex", pattern)
+
+
+def newest_build():
+    """The preset, debug or release, that was built last; release when neither was."""
+
+    def built(preset):
+        log = ROOT / "build" / preset / ".ninja_log"
+        return log.stat().st_mtime if log.exists() else 0
+
+    return max(("release", "debug"), key=built)
+
+
+def changed_libraries(preset, changed):
+    """Those with a changed file, or with a source that is newer than their tests."""
+    found = []
+    for library in LIBRARIES:
+        folders = (f"{library}/", f"tests/{library}/")
+        binary = ROOT / "build" / preset / "tests" / f"{library}_tests"
+        tested = binary.stat().st_mtime if binary.exists() else 0
+        if any(path.startswith(folders) for path in changed) or any(
+            path.stat().st_mtime > tested
+            for folder in folders
+            for path in (ROOT / folder).rglob("*")
+            if path.suffix in (".h", ".cpp")
+        ):
+            found.append(library)
+    return found
+
+
+def run_unit(run, _):
+    if run.build("release", "unit_tests"):
+        run.ctest("release", "release: unit tests", "--label-regex", "^unit$")
+
+
+def run_everything(run, _):
+    if not run.build("release"):
+        return
+    # This build uses the processor time that waiting system tests leave.
+    asan = Build("asan", ("unit_tests", "fuzzers"), idle=True)
+    run_system(run, "release")
+    if run.finish(asan):
+        run.ctest("asan", "asan: unit tests", "--label-regex", "^unit$")
+        run_fuzzers(run, 5)
+    run.ctest("release", "release: unit tests", "--label-regex", "^(unit|scripts)$")
+    if run.build("tsan", "threads_tests", "bloomery-server"):
+        run.ctest("tsan", "tsan: tests with threads", "--label-regex", "^threads$")
+
+
+def run_system(run, preset, environment=None):
+    """All system tests. Those that watch leases and sentinels run with few others beside them."""
+    every = ("--label-regex", "^system$")
+    calm = "^calm$"
+    run.ctest(preset, f"{preset}: calm system tests", "--label-regex", calm,
+              jobs=SYSTEM_JOBS, environment=environment)  # fmt: skip
+    return run.ctest(preset, f"{preset}: system tests", *every, "--label-exclude", calm,
+                     jobs=SYSTEM_JOBS, environment=environment)  # fmt: skip
+
+
+def run_long(run, _):
+    print(
+        "runs, in release, all tests with the long counts of tests/system/harness/counts.py and a "
+        "soak of ten minutes; under ASan and TSan, all unit tests and the system tests with the "
+        "label `sanitized`; each fuzzer for 60 s",
+        flush=True,
+    )
+    os.environ.update(BLOOMERY_TIER="long", BLOOMERY_SIMULATION_RUNS="10000")
+    if run.build("release"):
+        run.ctest("release", "release: unit tests", "--label-regex", "^(unit|scripts)$")
+        run_system(run, "release")
+        run.command("soak", "scripts/soak.sh", "--minutes", "10")
+    # A sanitized server is many times slower: it has the default counts.
+    os.environ.update(BLOOMERY_TIER="", BLOOMERY_SIMULATION_RUNS="", BLOOMERY_SLOW="5")
+    for preset in ("asan", "tsan"):
+        if run.build(preset):
+            run.ctest(preset, f"{preset}: unit tests", "--label-regex", "^unit$")
+            run.ctest(preset, f"{preset}: system tests", "--label-regex", "^(sanitized|threads)$",
+                      "--label-exclude", "^unit$")  # fmt: skip
+    run_fuzzers(run, 60)
+
+
+def run_stress(run, options):
+    rounds = int(options.arguments[0]) if options.arguments else STRESS_ROUNDS
+    if not run.build("release"):
+        return
+    failures = collections.Counter()
+    os.environ["BLOOMERY_SLOW"] = os.environ.get("BLOOMERY_SLOW", "4")
+    with BusyLoops():
+        for number in range(1, rounds + 1):
+            before = run.report.failed
+            seed = str(int(os.environ["BLOOMERY_SEED"]) * 1000 + number)
+            print(f"== round {number} of {rounds}, BLOOMERY_SEED={seed}", flush=True)
+            run_system(run, "release", {"BLOOMERY_SEED": seed})
+            failures.update(failure.name for failure in run.report.failures[before:])
+    for name, count in failures.most_common():
+        print(f"failed {count} of {rounds} rounds: {name}")
+
+
+TIERS = {
+    "": run_everything,
+    "quick": run_quick,
+    "unit": run_unit,
+    "long": run_long,
+    "stress": run_stress,
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
+        usage="scripts/test.sh [quick [FOLDER…] | unit | long | stress [N]]",
+    )  # fmt: skip
+    parser.add_argument("tier", nargs="?", default="", choices=TIERS, help=argparse.SUPPRESS)
+    parser.add_argument("arguments", nargs="*", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    check_arguments(parser, options)
+    os.environ.setdefault("BLOOMERY_SEED", "1")
+    os.environ.update(GTEST_COLOR="no", CTEST_OUTPUT_ON_FAILURE="1")
+    run = Run()
+    TIERS[options.tier](run, options)
+    sys.exit(run.end())
+
+
+def check_arguments(parser, options):
+    given = options.arguments
+    if options.tier == "quick":
+        unknown = set(given) - set(LIBRARIES)
+        if unknown:
+            parser.error(f"not a library: {' '.join(unknown)}; choose of {' '.join(LIBRARIES)}")
+    elif options.tier == "stress":
+        if len(given) > 1 or not all(word.isdecimal() and int(word) > 0 for word in given):
+            parser.error("stress takes one number of rounds, at least 1")
+    elif given:
+        parser.error(f"this tier takes no arguments: {' '.join(given)}")
+
+
+if __name__ == "__main__":
+    main()
