@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <boost/asio/ip/address.hpp>
+#include <utility>
 
 #include "core/clock.h"
 #include "protocol/arguments.h"
@@ -32,8 +33,9 @@ HttpResponse password_request() {
 Admission Access::admit(const HttpRequest& request, const Peer& peer) const {
   acl::Users& users = services_.users;
   if (request.authorization.empty()) {
-    return users.is_open() ? admit_without_password(request, peer)
-                           : Admission{nullptr, password_request()};
+    auto user = users.default_user();
+    if (!user->is_on() || !user->has_no_password()) return {nullptr, password_request()};
+    return admit_without_password(std::move(user), request, peer);
   }
   const auto credentials = parse_basic(request.authorization);
   if (!credentials) return {nullptr, plain_response(400, "Only Basic authorization is known")};
@@ -43,7 +45,7 @@ Admission Access::admit(const HttpRequest& request, const Peer& peer) const {
   if (auto user = users.authenticate(name, credentials->password)) {
     // Any password fits a user without one, so it proves nothing.
     if (!user->has_no_password()) return {std::move(user), {}};
-    return admit_without_password(request, peer);
+    return admit_without_password(std::move(user), request, peer);
   }
   users.log().add({.reason = acl::Reason::kLogin,
                    .object = "http",
@@ -53,7 +55,8 @@ Admission Access::admit(const HttpRequest& request, const Peer& peer) const {
   return {nullptr, password_request()};
 }
 
-Admission Access::admit_without_password(const HttpRequest& request, const Peer& peer) const {
+Admission Access::admit_without_password(std::shared_ptr<const acl::User> user,
+                                         const HttpRequest& request, const Peer& peer) const {
   const bool is_protected =
       ListenOptions(services_.config).protected_mode() && services_.users.has_no_password();
   if (is_protected && !peer.is_loopback) {
@@ -66,7 +69,7 @@ Admission Access::admit_without_password(const HttpRequest& request, const Peer&
                                     "Protected mode is on and no password is set: ask for an "
                                     "address or for localhost, not for another name")};
   }
-  return {services_.users.default_user(), {}};
+  return {std::move(user), {}};
 }
 
 bool Access::allows(const acl::User& user, std::span<const std::string_view> words) const {

@@ -2,9 +2,10 @@
 //
 // Access: which user an HTTP request comes from, by the passwords and rules of the ACL.
 //
-// Without a password the default user asks, as on the other ports. Then protected mode holds as
-// there, and the Host must be an address: a page in a browser that has its own name point here
-// would name itself.
+// A request without credentials comes from the default user, as on the other ports, if that user is
+// on and needs no password. A request that no password proves is subject to protected mode. Then
+// the Host must be an address: a page in a browser that has its own name point here would name
+// itself.
 //
 // Invariants: comparing passwords takes as long for unknown users (acl::Users::authenticate).
 // Thread safety: all members may be called from any thread.
@@ -48,7 +49,9 @@ class Access {
   bool allows(const acl::User& user, std::span<const std::string_view> words) const;
 
  private:
-  Admission admit_without_password(const HttpRequest& request, const Peer& peer) const;
+  // Applies protected mode. The request gets the rights of `user`, which needs no password.
+  Admission admit_without_password(std::shared_ptr<const acl::User> user,
+                                   const HttpRequest& request, const Peer& peer) const;
 
   Services& services_;
 };

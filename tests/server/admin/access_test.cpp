@@ -48,6 +48,18 @@ TEST_F(AccessTest, APasswordThatNobodyNeedsOpensNothing) {
   EXPECT_EQ(ask(anything), 200U);
 }
 
+TEST_F(AccessTest, ANamedUserWithoutPasswordIsSubjectToProtectedMode) {
+  ASSERT_EQ(run({"ACL", "SETUSER", "guest", "on", "nopass"}), kOk);
+  const std::string guest = "Basic Z3Vlc3Q6eA==";  // guest:x
+  EXPECT_EQ(ask(guest), 200U);
+  EXPECT_EQ(user_, "guest");
+  EXPECT_EQ(ask(guest, kElsewhere), 403U);
+  EXPECT_EQ(ask(guest, kHere, "rebound.example:8080"), 403U);
+  ASSERT_EQ(run({"CONFIG", "SET", "protected-mode", "no"}), kOk);
+  EXPECT_EQ(ask(guest, kElsewhere, "bloomery.example"), 200U);
+  EXPECT_EQ(user_, "guest");
+}
+
 TEST_F(AccessTest, APasswordIsAskedFor) {
   EXPECT_EQ(run({"CONFIG", "SET", "requirepass", "secret"}), kOk);
   EXPECT_EQ(ask(""), 401U);

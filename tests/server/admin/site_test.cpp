@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <ostream>
+
 #include "server/process/server_state.h"
 #include "tests/support/command_test.h"
 
@@ -11,6 +13,36 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
+
+// What a request gets from each page.
+struct Answers {
+  unsigned page;
+  unsigned metrics;   // needs INFO
+  unsigned overview;  // needs INFO
+  unsigned filters;   // needs BF.SCAN
+  unsigned filter;    // needs BF.STATS and the key
+  unsigned plan;      // needs BF.PLAN
+  bool operator==(const Answers&) const = default;
+};
+void PrintTo(const Answers& answers, std::ostream* out) {
+  *out << answers.page << ' ' << answers.metrics << ' ' << answers.overview << ' '
+       << answers.filters << ' ' << answers.filter << ' ' << answers.plan;
+}
+
+constexpr Answers kAll{200, 200, 200, 200, 200, 200};
+constexpr Answers kNoRights{200, 403, 403, 403, 403, 403};
+constexpr Answers kScanOnly{200, 403, 403, 200, 403, 403};
+constexpr Answers kNotAdmitted{401, 401, 401, 401, 401, 401};
+
+constexpr const char* kNoCredentials = "";
+constexpr const char* kDefaultAnything = "Basic ZGVmYXVsdDp4";       // default:x
+constexpr const char* kDefaultRight = "Basic ZGVmYXVsdDpzZWNyZXQ=";  // default:secret
+constexpr const char* kGuest = "Basic Z3Vlc3Q6YW55dGhpbmc=";         // guest:anything
+constexpr const char* kScanner = "Basic c2Nhbm5lcjo=";               // scanner:
+constexpr const char* kNamedRight = "Basic ZXZlOnB3";                // eve:pw
+constexpr const char* kNamedWrong = "Basic ZXZlOm5v";                // eve:no
+constexpr const char* kSwitchedOff = "Basic Z29uZTp4";               // gone:x
+constexpr const char* kUnknown = "Basic bm9ib2R5Ong=";               // nobody:x
 
 class SiteTest : public CommandTest {
  protected:
@@ -22,6 +54,38 @@ class SiteTest : public CommandTest {
     request.host = "localhost";
     request.authorization = authorization;
     return site_.answer(request, {"127.0.0.1:5", true});
+  }
+
+  Answers answers_to(const char* authorization) {
+    const auto status = [&](const char* path) {
+      HttpRequest request;
+      request.method = "GET";
+      request.path = path;
+      request.query = {{"key", "f"}, {"error_rate", "0.01"}, {"capacity", "100"}};
+      request.host = "localhost";
+      request.authorization = authorization;
+      return site_.answer(request, {"127.0.0.1:5", true}).status;
+    };
+    return {
+        status("/"),           status("/metrics"), status("/api/overview"), status("/api/filters"),
+        status("/api/filter"), status("/api/plan")};
+  }
+  // Users whose rights differ from those of the default user.
+  void make_users() {
+    run({"BF.ADD", "f", "x"});
+    ASSERT_EQ(run({"ACL", "SETUSER", "guest", "on", "nopass"}), kOk);
+    ASSERT_EQ(run({"ACL", "SETUSER", "scanner", "on", "nopass", "~*", "+bf.scan"}), kOk);
+    ASSERT_EQ(run({"ACL", "SETUSER", "eve", "on", ">pw", "~*", "+bf.scan"}), kOk);
+    ASSERT_EQ(run({"ACL", "SETUSER", "gone", "off", "nopass", "~*", "+@all"}), kOk);
+  }
+  // The rights of named users do not depend on those of the default user.
+  void expect_named_users_have_their_own_rights() {
+    EXPECT_EQ(answers_to(kGuest), kNoRights);
+    EXPECT_EQ(answers_to(kScanner), kScanOnly);
+    EXPECT_EQ(answers_to(kNamedRight), kScanOnly);
+    EXPECT_EQ(answers_to(kNamedWrong), kNotAdmitted);
+    EXPECT_EQ(answers_to(kSwitchedOff), kNotAdmitted);
+    EXPECT_EQ(answers_to(kUnknown), kNotAdmitted);
   }
 
   std::vector<std::function<void()>> asked_;
@@ -57,6 +121,38 @@ TEST_F(SiteTest, ProbesNeedNoPasswordAndTheRestDoes) {
   EXPECT_EQ(ask("/metrics").status, 401U);
   EXPECT_EQ(ask("/nope").status, 401U);
   EXPECT_EQ(ask("/metrics", "GET", "Basic ZGVmYXVsdDpzZWNyZXQ=").status, 200U);
+}
+
+TEST_F(SiteTest, RightsAreThoseOfTheUserWhenTheDefaultUserIsOpen) {
+  make_users();
+  EXPECT_EQ(answers_to(kNoCredentials), kAll);
+  EXPECT_EQ(answers_to(kDefaultAnything), kAll);
+  expect_named_users_have_their_own_rights();
+}
+
+TEST_F(SiteTest, RightsAreThoseOfTheUserWhenTheDefaultUserHasAPassword) {
+  make_users();
+  ASSERT_EQ(run({"CONFIG", "SET", "requirepass", "secret"}), kOk);
+  EXPECT_EQ(answers_to(kNoCredentials), kNotAdmitted);
+  EXPECT_EQ(answers_to(kDefaultAnything), kNotAdmitted);
+  EXPECT_EQ(answers_to(kDefaultRight), kAll);
+  expect_named_users_have_their_own_rights();
+}
+
+TEST_F(SiteTest, RightsAreThoseOfTheUserWhenTheDefaultUserIsOff) {
+  make_users();
+  ASSERT_EQ(run({"ACL", "SETUSER", "default", "off"}), kOk);
+  EXPECT_EQ(answers_to(kNoCredentials), kNotAdmitted);
+  EXPECT_EQ(answers_to(kDefaultAnything), kNotAdmitted);
+  expect_named_users_have_their_own_rights();
+}
+
+TEST_F(SiteTest, RightsAreThoseOfTheUserWhenTheDefaultUserIsRestricted) {
+  make_users();
+  ASSERT_EQ(run({"ACL", "SETUSER", "default", "-@all"}), kOk);
+  EXPECT_EQ(answers_to(kNoCredentials), kNoRights);
+  EXPECT_EQ(answers_to(kDefaultAnything), kNoRights);
+  expect_named_users_have_their_own_rights();
 }
 
 TEST_F(SiteTest, ReadinessFollowsLoading) {
