@@ -45,6 +45,13 @@ std::vector<UserDefinition> parse_lines(std::string_view text, std::vector<std::
   return definitions;
 }
 
+// The configuration's reader knows quotes and backslashes, which rules and names may hold.
+std::string quote_if_misread(const std::string& word) {
+  const auto read = split_words(word);
+  const bool is_read_as_it_is = read && read->size() == 1 && read->front() == word;
+  return is_read_as_it_is ? word : quote_word(word);
+}
+
 // `fault` begins with the number of the line among `user_lines`, from 1. As with any bad line of
 // the configuration, the first one is told.
 core::Error user_line_error(std::span<const Directive> user_lines, std::string_view fault) {
@@ -104,6 +111,18 @@ core::Result<> save_acl_file(const Users& users, const std::string& path) {
   auto written = persistence::write_file_atomically(error ? path : target.string(), text);
   if (!written) log_warning("The ACL file cannot be written: {}", written.error().message);
   return written;
+}
+
+std::vector<std::string> user_config_lines(const Users& users) {
+  std::vector<std::string> lines;
+  for (const UserPtr& user : users.list()) {
+    std::string line = "user " + quote_if_misread(user->name());
+    for (const std::string& rule : split_at_spaces(user->describe())) {
+      line += ' ' + quote_if_misread(rule);
+    }
+    lines.push_back(std::move(line));
+  }
+  return lines;
 }
 
 std::vector<std::string> user_lines(const Users& users) {

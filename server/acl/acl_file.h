@@ -32,7 +32,10 @@ core::Result<> save_acl_file(const Users& users, const std::string& path);
 core::Result<> load_users(Users& users, std::span<const Directive> user_lines,
                           const std::string& path);
 
-// "user alice on …", with the names of all users in order.
+// The users in the order of their names, as lines of the configuration file: "user alice on …". A
+// word that its reader would change is quoted.
+std::vector<std::string> user_config_lines(const Users& users);
+// The same for ACL LIST and the ACL file, whose reader splits at spaces and knows no quotes.
 std::vector<std::string> user_lines(const Users& users);
 
 }  // namespace server::acl

@@ -16,7 +16,7 @@ void rewrite_config(Context& ctx) {
   // Users with a file of their own do not belong into this one.
   const bool has_acl_file = !ctx.services.config.text(OptionId::kAclFile).empty();
   const auto rewritten = ctx.services.config.rewrite(
-      has_acl_file ? std::vector<std::string>{} : acl::user_lines(ctx.services.users));
+      has_acl_file ? std::vector<std::string>{} : acl::user_config_lines(ctx.services.users));
   if (!rewritten) {
     log_warning("CONFIG REWRITE failed: {}", rewritten.error().message);
     return ctx.reply.error(rewritten.error().message);

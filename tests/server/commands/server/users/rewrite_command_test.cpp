@@ -44,6 +44,23 @@ class RewriteCommandTest : public CommandTest {
     return result.str();
   }
 
+  // Replaces the users by those of the file.
+  void start_again() {
+    Config again;
+    const std::string path = directory_ + "/a.conf";
+    const std::array<const char*, 2> argv{"bloomery-server", path.c_str()};
+    const auto loaded = again.load(2, argv.data(), -1);
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    const auto prepared = acl::prepare_users(users_, again);
+    ASSERT_TRUE(prepared) << prepared.error().message;
+  }
+  void expect_same_users_after_restart() {
+    const std::string users = run({"ACL", "LIST"});
+    (void)rewritten_again();
+    start_again();
+    EXPECT_EQ(run({"ACL", "LIST"}), users);
+  }
+
   std::string directory_;
 };
 
@@ -83,13 +100,29 @@ TEST_F(RewriteCommandTest, WrittenUsersAreReadAgain) {
   ASSERT_EQ(run({"ACL", "SETUSER", "alice", "on", ">p", "~a", "+get", "(+set ~b)"}), kOk);
   const std::string users = run({"ACL", "LIST"});
   (void)rewritten("port 0\n");
-  Config again;
-  const std::string path = directory_ + "/a.conf";
-  const std::array<const char*, 2> argv{"bloomery-server", path.c_str()};
-  ASSERT_TRUE(again.load(2, argv.data(), -1));
   ASSERT_EQ(run({"ACL", "DELUSER", "alice"}), integer(1));
-  ASSERT_TRUE(acl::prepare_users(users_, again));
+  start_again();
   EXPECT_EQ(run({"ACL", "LIST"}), users);
+}
+
+TEST_F(RewriteCommandTest, RulesKeepTheirQuotesAndBackslashes) {
+  (void)rewritten("port 0\n");
+  for (const std::string pattern :
+       {"\"*\"",    "'*'",      "\"",     "'",    "\\",    "a\\", "\\*",       "a\"b",
+        "\"a",      "a\"",      "\"a\"b", "'a'b", "\\x2a", "\\n", "\"\\x2a\"", "#",
+        "\x01\x7f", "\xff\xfe", "$(x)",   "(a)",  "(",     ")",   "[\"']*",    ""}) {
+    SCOPED_TRACE(pattern);
+    for (const std::string& rule : {"~" + pattern, "%R~" + pattern, "&" + pattern}) {
+      ASSERT_EQ(run({"ACL", "SETUSER", "q\"u'o\\", "reset", "on", ">p", rule, "+get"}), kOk);
+      expect_same_users_after_restart();
+    }
+  }
+  for (const std::string pattern : {"\"*\"", "'*'", "\\", "a\"", "\"a\"b", "\\x2a", "(", ""}) {
+    SCOPED_TRACE(pattern);
+    const std::string selector = "(~" + pattern + " &" + pattern + " +get)";
+    ASSERT_EQ(run({"ACL", "SETUSER", "alice", "reset", "on", ">p", selector}), kOk);
+    expect_same_users_after_restart();
+  }
 }
 
 }  // namespace
