@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "server/net/request_runner.h"
 
+#include <algorithm>
+#include <array>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "core/clock.h"
+#include "core/printable.h"
+#include "protocol/arguments.h"
 #include "protocol/reply_writer.h"
 #include "server/config/config.h"
 #include "server/dispatch/environment.h"
@@ -19,6 +24,15 @@ namespace {
 constexpr size_t kReplyBatchBytes = 1 << 20;
 // Unsent replies to a client that has not logged in.
 constexpr size_t kUnknownReplyBytesMax = size_t{4} << 10;
+constexpr size_t kLoggedNameBytesMax = 64;
+
+// What a replica sends behind its PSYNC. Redis, too, closes a replica's connection that asks for a
+// reply or for keys.
+bool may_come_from_replica(std::string_view command) {
+  constexpr std::array<std::string_view, 3> kNames = {"replconf", "psync", "sync"};
+  return std::ranges::any_of(
+      kNames, [&](std::string_view name) { return protocol::equals_ignore_case(name, command); });
+}
 
 }  // namespace
 
@@ -95,6 +109,11 @@ RequestRunner::Progress RequestRunner::execute(RequestBatch& batch, int64_t now_
   dispatcher_.look_ahead(requests, now_ms);
   size_t consumed = 0;
   for (size_t i = 0; i < requests.size(); ++i) {
+    if (session_.peer == Peer::kReplica && !may_come_from_replica(requests[i].args[0])) {
+      log_warning("Closing replica {}: it sent the command '{}'", session_.address,
+                  core::printable(requests[i].args[0].substr(0, kLoggedNameBytesMax)));
+      return {End::kClosesClient, consumed};
+    }
     const size_t reply_begin = gate.replies().size();
     const Outcome outcome = dispatcher_.execute(requests[i], now_ms, gate.replies());
     if (std::exchange(session_.has_written, false)) gate.note_write(reply_begin);

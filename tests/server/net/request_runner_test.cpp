@@ -59,6 +59,26 @@ TEST_F(RequestRunnerTest, RunsAllThatIsComplete) {
   EXPECT_EQ(feed(""), "");
 }
 
+TEST_F(RequestRunnerTest, AReplicaMaySendOnlyWhatBelongsToItsStream) {
+  session_.peer = Peer::kReplica;
+  session_.reply_mode = ReplyMode::kOff;
+  EXPECT_EQ(feed("REPLCONF ACK 1\r\nreplconf ack 2\r\nPSYNC ? -1\r\nSYNC\r\n"), "");
+  EXPECT_EQ(end_, End::kNeedsInput);
+  for (const std::string command :
+       {"SET a 1", "GET a", "DEL a", "FLUSHALL", "PUBLISH c m", "MULTI", "EXEC", "PING",
+        "CLIENT REPLY ON", "CONFIG SET hz 20", "REPLICAOF NO ONE", "MONITOR", "SUBSCRIBE c",
+        "SHUTDOWN", "NOSUCH"}) {
+    EXPECT_EQ(feed("REPLCONF ACK 1\r\n" + command + "\r\nSET b 1\r\n"), "") << command;
+    EXPECT_EQ(end_, End::kClosesClient) << command;
+    kept_.clear();
+  }
+  EXPECT_EQ(session_.peer, Peer::kReplica);
+  session_.peer = Peer::kClient;
+  session_.reply_mode = ReplyMode::kOn;
+  EXPECT_EQ(feed("EXISTS a b\r\n"), ":0\r\n");
+  EXPECT_EQ(config_.hz(), 10);
+}
+
 TEST_F(RequestRunnerTest, BytesMayComeInAnyParts) {
   for (size_t cut = 0; cut <= kPipeline.size(); ++cut) {
     std::string replies = feed(std::string_view(kPipeline).substr(0, cut));
