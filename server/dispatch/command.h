@@ -206,6 +206,10 @@ struct RegisteredCommand {
   std::string full_name;                         // "get", "client|list"
   const RegisteredCommand* container = nullptr;  // of a subcommand
 
+  // The first word, unless rename-command gave clients another one.
+  std::string_view first_word() const {
+    return container == nullptr ? row->name : container->row->name;
+  }
   bool has(uint32_t flags) const { return (row->flags & flags) != 0; }
   bool arity_fits(size_t argument_count) const {
     const auto count = static_cast<int>(argument_count);

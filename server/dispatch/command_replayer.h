@@ -40,7 +40,7 @@ class CommandReplayer final : public Replayer {
   std::string_view execute(Arguments words) override {
     replies_.clear();
     replies_.shrink(kReplyBytesKept);
-    const RegisteredCommand* const command = environment_.registry.find(words.front());
+    const RegisteredCommand* const command = environment_.registry.find_replayed(words.front());
     if (command != nullptr && !command->has(kWrite | kMayReplicate | kInJournal)) {
       protocol::ReplyWriter(replies_, session_.resp).error(kNoChange);
       return replies_.view();

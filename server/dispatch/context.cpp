@@ -47,6 +47,19 @@ StripeLock Context::lock_keys() const {
   return environment.keyspace.lock(mask, lock_mode());
 }
 
+Arguments original_words(const Context& ctx, std::vector<std::string_view>& scratch) {
+  const std::string_view name = ctx.command->first_word();
+  if (protocol::equals_ignore_case(ctx.args[0], name)) return ctx.args;
+  scratch.assign(ctx.args.begin(), ctx.args.end());
+  scratch[0] = name;
+  return scratch;
+}
+
+void journal_command(const Context& ctx) {
+  std::vector<std::string_view> scratch;
+  ctx.journal(original_words(ctx, scratch));
+}
+
 void Context::await(std::unique_ptr<AwaitedReply> awaited) {
   if (!awaited->try_answer(reply, in_exec)) session.awaited = std::move(awaited);
 }

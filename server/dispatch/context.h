@@ -89,6 +89,8 @@ class Found {
 
 // Notes that the command uses the entry.
 void note_use(const Context& ctx, Entry& entry);
+// Journals the command's own words, as original_words() gives them.
+void journal_command(const Context& ctx);
 
 class Context {
  public:
@@ -225,7 +227,7 @@ class Context {
   void grew_only() {
     count_changes(1);
     if (command->row->journalled == Journalled::kVerbatim && !is_journalled) {
-      journal(args);
+      journal_command(*this);
       is_journalled = true;
     }
   }
@@ -273,6 +275,10 @@ class Context {
   void tell_event(KeyEvent event, unsigned in_database, const KeyRef& key) const;
   void note_own_change() const;
 };
+
+// The command's words under its original name, which replayers look up whatever the renames are.
+// Returns a view of `ctx.args` or of `scratch`.
+Arguments original_words(const Context& ctx, std::vector<std::string_view>& scratch);
 
 // For sessions that track keys. Remembers those that the command reads; to be called before it
 // does.

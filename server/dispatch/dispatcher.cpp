@@ -80,10 +80,10 @@ std::string_view error_code(std::string_view reply_line) {
 
 const RegisteredCommand* Dispatcher::find(Arguments args) {
   const std::string_view name = args[0];
-  if (core::equal_bytes({last_name_.data(), last_name_size_}, name)) {
-    return last_command_;
-  }
-  const RegisteredCommand* command = environment_.registry.find(name);
+  if (core::equal_bytes({last_name_.data(), last_name_size_}, name)) return last_command_;
+  const bool is_client = session_.origin == CommandOrigin::kClient;
+  const Registry& registry = environment_.registry;
+  const auto* command = is_client ? registry.find(name) : registry.find_replayed(name);
   if (command != nullptr && name.size() <= last_name_.size()) {
     std::memcpy(last_name_.data(), name.data(), name.size());
     last_name_size_ = name.size();

@@ -72,16 +72,17 @@ core::Result<std::unique_ptr<Registry>> Registry::create(
       if (auto added = registry->add(row, nullptr); !added) return added.error();
     }
   }
+  registry->by_client_name_ = registry->by_original_name_;
   for (const auto& [old_name, new_name] : renames) {
     const RegisteredCommand* command = registry->find(old_name);
     if (command == nullptr) {
       return core::Error{fmt::format("No such command in rename-command: '{}'", old_name)};
     }
     std::array<char, kNameSizeMax> buffer{};
-    registry->by_name_.erase(std::string(lower_case_in(old_name, buffer)));
+    registry->by_client_name_.erase(std::string(lower_case_in(old_name, buffer)));
     if (new_name.empty()) continue;
     const std::string_view target = lower_case_in(new_name, buffer);
-    if (target.empty() || !registry->by_name_.emplace(target, command).second) {
+    if (target.empty() || !registry->by_client_name_.emplace(target, command).second) {
       return core::Error{"Target command name already exists or is too long: " + new_name};
     }
   }
@@ -101,7 +102,7 @@ core::Result<> Registry::add(const Command& row, const RegisteredCommand* contai
   }
   RegisteredCommand* added = command.get();
   all_.push_back(std::move(command));
-  if (!by_name_.emplace(added->full_name, added).second) {
+  if (!by_original_name_.emplace(added->full_name, added).second) {
     return core::Error{fmt::format("command table: '{}' stands twice", added->full_name)};
   }
   if (container == nullptr) top_level_.push_back(added);
@@ -120,12 +121,21 @@ core::Result<> Registry::add(const Command& row, const RegisteredCommand* contai
 }
 
 const RegisteredCommand* Registry::find(std::string_view name) const {
+  return find_in(by_client_name_, name);
+}
+
+const RegisteredCommand* Registry::find_replayed(std::string_view name) const {
+  const RegisteredCommand* const original = find_in(by_original_name_, name);
+  return original != nullptr ? original : find(name);
+}
+
+const RegisteredCommand* Registry::find_in(const Names& names, std::string_view name) {
   std::array<char, kNameSizeMax> buffer;
   const std::string_view lowered = lower_case_in(name, buffer);
   // A '|' would reach the entry of a subcommand without its container.
   if (lowered.empty() || lowered.find('|') != std::string_view::npos) return nullptr;
-  const auto found = by_name_.find(lowered);
-  return found == by_name_.end() ? nullptr : found->second;
+  const auto found = names.find(lowered);
+  return found == names.end() ? nullptr : found->second;
 }
 
 const RegisteredCommand* Registry::find(Arguments args) const {

@@ -2,6 +2,9 @@
 //
 // Registry: every command by name, built once from the families' rows.
 //
+// rename-command is for clients. Journals, leaders and files hold original names, so a change of
+// the renames leaves all data readable.
+//
 // Invariants: names are unique; every row was checked (`check_row`); entries never move, so a
 // `const RegisteredCommand*` stays valid for the life of the process. Indices are dense.
 // Thread safety: immutable after construction.
@@ -28,8 +31,11 @@ class Registry {
   static core::Result<std::unique_ptr<Registry>> create(
       std::span<const std::pair<std::string, std::string>> renames);
 
-  // A command or container by its name in any case; null when there is none.
+  // A command or container by the name that clients use, in any case; null when there is none.
   const RegisteredCommand* find(std::string_view name) const;
+  // The same by the original name, for journals, leaders and files. Redis logs the words of its
+  // clients, so a name that is no original one is looked up as a client's.
+  const RegisteredCommand* find_replayed(std::string_view name) const;
   // Follows a container to its subcommand; null when either is unknown.
   const RegisteredCommand* find(Arguments args) const;
   // "get", "client", or "client|list" in one word; null when it is unknown.
@@ -56,8 +62,12 @@ class Registry {
     using is_transparent = void;
     size_t operator()(std::string_view name) const { return std::hash<std::string_view>{}(name); }
   };
-  boost::unordered_flat_map<std::string, const RegisteredCommand*, NameHash, std::equal_to<>>
-      by_name_;
+  using Names =
+      boost::unordered_flat_map<std::string, const RegisteredCommand*, NameHash, std::equal_to<>>;
+  static const RegisteredCommand* find_in(const Names& names, std::string_view name);
+
+  Names by_original_name_;
+  Names by_client_name_;
 };
 
 // Empty when the row is sound; otherwise what is wrong with it.

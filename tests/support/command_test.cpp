@@ -12,7 +12,7 @@
 namespace server {
 
 struct CommandTest::Server {
-  Server();
+  explicit Server(const Renames& renames);
 
   Config config;
   ManualClock clock;
@@ -20,7 +20,7 @@ struct CommandTest::Server {
   core::keyspace::Reclaimer reclaimer{0};  // without a thread
   core::keyspace::Keyspace keyspace{16, 1};
   persistence::Journal journal;
-  std::unique_ptr<Registry> registry = *Registry::create({});
+  std::unique_ptr<Registry> registry;
   acl::Users users{acl_table_of(*registry)};
   cluster::ClusterState cluster{1};
   Clients clients;
@@ -53,8 +53,9 @@ struct CommandTest::Server {
   Services services;
 };
 
-CommandTest::Server::Server()
-    : services{
+CommandTest::Server::Server(const Renames& renames)
+    : registry{*Registry::create(renames)},
+      services{
           {config, clock, keyspace, reclaimer, journal, *registry, pubsub, key_events, tracking,
            statistics, memory, pause, state, replication, observer, users, cluster, services},
           ticks,
@@ -118,8 +119,10 @@ std::string CommandTest::Client::try_answer() {
   return std::string(replies.view());
 }
 
-CommandTest::CommandTest()
-    : server_(std::make_unique<Server>()),
+CommandTest::CommandTest() : CommandTest(Renames{}) {}
+
+CommandTest::CommandTest(const Renames& renames)
+    : server_(std::make_unique<Server>(renames)),
       config_(server_->config),
       clock_(server_->clock),
       keyspace_(server_->keyspace),

@@ -19,6 +19,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "server/commands/services.h"
@@ -60,6 +61,9 @@ class CommandTest : public ::testing::Test {
     Outcome last_outcome = Outcome::kDone;
   };
 
+  // (old name, new name) pairs of rename-command.
+  using Renames = std::vector<std::pair<std::string, std::string>>;
+  explicit CommandTest(const Renames& renames);
   CommandTest();
   ~CommandTest() override;
 

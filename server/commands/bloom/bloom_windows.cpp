@@ -80,7 +80,7 @@ void turn(Context& ctx) {
   }
   free_dropped(ctx, *filter);
   if (filter->window()->newest().ordinal != newest) ctx.changed(key, KeyEvent::kBloomTurn);
-  ctx.journal(ctx.args);
+  journal_command(ctx);
   ctx.reply.ok();
 }
 

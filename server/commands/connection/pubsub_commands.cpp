@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "server/cluster/cluster_state.h"
 #include "server/cluster/view.h"
@@ -141,7 +143,8 @@ void sunsubscribe(Context& ctx) {
 void publish_to(Context& ctx, SubscriptionKind kind) {
   if (kind != kShardChannel && is_cut_off(ctx)) return refuse_cut_off(ctx);
   // Replicas have subscribers too; a file needs no messages.
-  ctx.services.journal.tell_second_sink(ctx.args);
+  std::vector<std::string_view> scratch;
+  ctx.services.journal.tell_second_sink(original_words(ctx, scratch));
   const size_t receivers = ctx.services.pubsub.publish(kind, ctx.args[1], ctx.args[2]);
   ctx.reply.integer(static_cast<int64_t>(receivers));
 }

@@ -39,7 +39,7 @@ void flush(Context& ctx, Detach&& detach) {
   {
     const auto lock = ctx.lock_everything();
     tables = detach();
-    ctx.journal(ctx.args);
+    journal_command(ctx);
   }
   uint64_t removed = 0;
   for (const auto& table : tables) removed += table->size();
@@ -86,7 +86,7 @@ void swapdb(Context& ctx) {
   {
     const auto lock = ctx.lock_everything();
     ctx.keyspace().swap(*first, *second);
-    ctx.journal(ctx.args);
+    journal_command(ctx);
     ctx.count_changes(1);
   }
   ctx.reply.ok();

@@ -4,6 +4,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -51,17 +52,19 @@ std::optional<std::vector<NewValue>> prepare_values(const Context& ctx, Argument
 
 // False when memory ran out on the way, in which case the earlier keys are set.
 bool store_pairs(Context& ctx, std::vector<NewValue>& values) {
+  std::vector<std::string_view> scratch;
+  const Arguments words = original_words(ctx, scratch);
   for (size_t i = 1; i < ctx.args.size(); i += 2) {
     const KeyRef key = ctx.key(i);
     Entry* const entry = values[i / 2].store(ctx, key, ctx.find(key));
     if (entry == nullptr) {
-      if (i > 1) ctx.journal(ctx.args.first(i));
+      if (i > 1) ctx.journal(words.first(i));
       return false;
     }
     ctx.keyspace().set_expiry(ctx.database(), key, *entry, core::keyspace::kNoExpiry);
     ctx.changed(key, KeyEvent::kSet);
   }
-  ctx.journal(ctx.args);
+  ctx.journal(words);
   return true;
 }
 

@@ -116,6 +116,21 @@ TEST(RegistryTest, RenamedCommandsHaveOnlyTheirNewName) {
   EXPECT_EQ(registry->find("get")->row->name, "set");
 }
 
+TEST(RegistryTest, ReplayedCommandsKeepTheirOriginalNames) {
+  std::unique_ptr<Registry> registry;
+  ASSERT_EQ(renamed({{"FlushAll", ""}, {"get", "fetch"}, {"set", "get"}}, registry), "");
+  for (const std::string& name :
+       {std::string("flushall"), std::string("get"), std::string("set"), std::string("del")}) {
+    const RegisteredCommand* const command = registry->find_replayed(name);
+    ASSERT_NE(command, nullptr) << name;
+    EXPECT_EQ(command->row->name, name);
+  }
+  // Redis logs the names that its clients use.
+  EXPECT_EQ(registry->find_replayed("FETCH"), registry->find_replayed("get"));
+  EXPECT_EQ(registry->find_replayed("nope"), nullptr);
+  EXPECT_EQ(registry->find_replayed("client|list"), nullptr);
+}
+
 TEST(RegistryTest, RenamesThatCannotBeAreRefused) {
   std::unique_ptr<Registry> registry;
   EXPECT_EQ(renamed({{"nope", "x"}}, registry), "No such command in rename-command: 'nope'");

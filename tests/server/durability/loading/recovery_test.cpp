@@ -251,6 +251,18 @@ TEST_F(RecoveryTest, CommandsNobodyKnowsAreSkippedOnlyIfAllowed) {
   EXPECT_EQ(figures_.foreign_keys, 1U);
 }
 
+TEST_F(RecoveryTest, AnUnknownCommandInOurOwnJournalMeansLostData) {
+  put_commands(kFirst, {"a"});
+  put_manifest(line_of(kFirst, 1, 'i'));
+  told_.reply = "-ERR unknown command 'SET'\r\n";
+  for (const char* const choice : {"refuse", "skip"}) {
+    const std::string error =
+        error_of(recover_with({"--appendonly", "yes", "--rdb-foreign-types", choice}));
+    EXPECT_TRUE(error.ends_with("the command SET failed: ERR unknown command 'SET'")) << error;
+  }
+  EXPECT_EQ(figures_.foreign_keys, 0U);
+}
+
 TEST_F(RecoveryTest, SeveralThreadsTellOfDamageAsOneDoes) {
   snapshots::Container container;
   for (int i = 0; i < 4000; ++i) {
