@@ -83,9 +83,6 @@ inline constexpr uint64_t kMaxLayerCapacity = uint64_t{1} << 48;
 inline constexpr uint32_t kMaxNativeLayers = 1024;
 // Of any filter, here or in a file: with a tightening ratio near one rates never underflow.
 inline constexpr uint32_t kMaxLayers = 4096;
-// A turn may add one more, whatever the filter has grown to.
-inline constexpr uint32_t kMaxWindowLayers = kMaxLayers - 1;
-
 // When a filter forgets its items.
 enum class WindowUnit : uint8_t { kNone, kMilliseconds, kItems };
 

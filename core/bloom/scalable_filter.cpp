@@ -115,7 +115,7 @@ std::optional<uint64_t> ScalableFilter::next_layer_bytes() const {
 bool ScalableFilter::grow(const MemoryBudget& budget) {
   const auto plan = next_plan();
   if (!plan || !budget.fits(plan->geometry.size_bytes())) return false;
-  if (window() != nullptr && layer_count() >= kMaxWindowLayers) return false;
+  if (window() != nullptr && !window()->may_grow()) return false;
   auto layer = Layer::create(*plan, array_sharing(layout()));
   if (!layer) return false;
   Chain& chain = make_chain();

@@ -79,7 +79,7 @@ Result<> check_window(const FilterParameters& parameters, const Window* window,
     if (layer_count >= parts.size() || parts[layer_count].capacity != capacity) return mismatch;
     layer_count += generation.layer_count;
   }
-  if (layer_count != parts.size() || layer_count > kMaxWindowLayers) return mismatch;
+  if (layer_count != parts.size()) return mismatch;
   return {};
 }
 

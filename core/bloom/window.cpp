@@ -50,6 +50,7 @@ std::optional<Window> Window::restore(const WindowSettings& settings, const Wind
   }
   Window window(settings, 0);
   window.generations_ = std::move(generations);
+  if (window.grown_layers() > kGrownLayersMax) return std::nullopt;
   if (newest.start < 0 || newest.start > kPositionMax) return std::nullopt;
   const int64_t origin = newest.start - window.start_of(newest.ordinal);
   if (settings.counts_items() && origin != 0) return std::nullopt;
@@ -96,6 +97,21 @@ size_t Window::turn(const WindowTurn& turn, bool is_newest_empty) {
   generations_.erase(generations_.begin(), first);
   update_first_end();
   return layers_gone;
+}
+
+size_t Window::layer_count() const {
+  size_t layers = 0;
+  for (const Generation& generation : generations_) layers += generation.layer_count;
+  return layers;
+}
+
+size_t Window::grown_layers() const {
+  size_t layers = layer_count();
+  for (auto last = generations_.rbegin(); last != generations_.rend(); ++last) {
+    if (last->layer_count > 1) break;
+    --layers;
+  }
+  return layers;
 }
 
 size_t Window::count_layers_over(int64_t now_ms) const {

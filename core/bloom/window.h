@@ -17,8 +17,12 @@
 //
 // Invariants: ordinals ascend, and none lies more than g below the newest; positions are in [0,
 // kPositionMax]; the grid of a window of items begins at 0.
-// Thread safety: const members may run beside each other; the others need the window to themselves.
-// Source: docs/bloom_math.md, "Windows".
+//
+// Layers: growth stops when kGrownLayersMax layers are alive, but rotation always succeeds. Each
+// generation after the last one that grew has one layer. At most g such generations are alive
+// beside it, so a window has at most kGrownLayersMax + g layers. Thread safety: const members may
+// run beside each other; the others need the window to themselves. Source: docs/bloom_math.md,
+// "Windows".
 #pragma once
 
 #include <cstddef>
@@ -42,6 +46,8 @@ class Window {
  public:
   // Milliseconds far behind any clock, items more than any filter sees.
   static constexpr int64_t kPositionMax = int64_t{1} << 52;
+  // Layers up to the last generation that grew.
+  static constexpr uint32_t kGrownLayersMax = kMaxLayers - 1;
 
   struct Generation {
     uint64_t ordinal = 0;
@@ -86,9 +92,18 @@ class Window {
   // generation becomes the new one; where it is not empty, a layer is to be added behind it.
   // REQUIRES: allows(turn).
   size_t turn(const WindowTurn& turn, bool is_newest_empty);
+  // Whether the newest generation may grow by a layer.
+  bool may_grow() const { return layer_count() < kGrownLayersMax; }
   void note_layer() { ++generations_.back().layer_count; }
+  size_t layer_count() const;
+  // The most layers that a window with these settings may have.
+  static constexpr size_t layers_max(const WindowSettings& settings) {
+    return size_t{kGrownLayersMax} + settings.generations;
+  }
 
  private:
+  // Layers of the generations up to the last one that grew.
+  size_t grown_layers() const;
   uint64_t newest_ordinal() const { return generations_.back().ordinal; }
   size_t count_layers_over(int64_t now_ms) const;
   // Where the generation is over.

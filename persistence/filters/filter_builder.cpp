@@ -22,6 +22,11 @@ using core::bloom::Geometry;
 
 constexpr uint64_t kMaxCapacity = std::numeric_limits<int64_t>::max();
 
+size_t layers_max(const core::bloom::FilterParameters& parameters) {
+  if (parameters.window.is_set()) return core::bloom::Window::layers_max(parameters.window);
+  return parameters.is_scaling() ? core::bloom::kMaxLayers : 1;
+}
+
 // The bits may be stored as whole words, of which the memory has as many.
 bool fill(BitArray& bits, StringReader& array) {
   const uint64_t size = bits.bytes().size();
@@ -65,9 +70,7 @@ bool FilterBuilder::reserve(uint64_t size_bytes) {
 }
 
 std::optional<Geometry> FilterBuilder::checked_geometry(LayerClaim& claim) {
-  const bool has_room =
-      layers_.empty() || ((parameters.is_scaling() || parameters.window.is_set()) &&
-                          layers_.size() < core::bloom::kMaxLayers);
+  const bool has_room = layers_.size() < layers_max(parameters);
   if (!has_room || !core::bloom::is_rate(claim.error_rate)) return std::nullopt;
   if (claim.capacity == 0 || claim.capacity > kMaxCapacity) return std::nullopt;
   const bool may_be_overfull =

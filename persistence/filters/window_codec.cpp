@@ -90,7 +90,7 @@ void decode_window(const std::function<uint64_t()>& next, uint64_t layer_count,
   const bool is_possible = parameters.window.is_valid() &&
                            layout_row(parameters.layout).takes_window &&
                            parameters.capacity <= core::bloom::kMaxLayerCapacity &&
-                           layer_count <= core::bloom::kMaxWindowLayers;
+                           layer_count <= Window::layers_max(parameters.window);
   if (!is_possible) return builder.fail(kDamagedWindow);
   auto window = read_window(next, parameters.window, layer_count);
   if (!window) return builder.fail(kDamagedWindow);

@@ -187,5 +187,25 @@ TEST(Window, WhatNoWindowHasIsRefused) {
   EXPECT_FALSE(Window::restore(of_items(100, 4), {7, 176}, good));
 }
 
+TEST(Window, GrowsToALimitBeyondWhichItOnlyRotates) {
+  const WindowSettings settings = of_time(4000, 4);
+  Window window(settings, kStart);
+  while (window.may_grow()) window.note_layer();
+  EXPECT_EQ(window.layer_count(), Window::kGrownLayersMax);
+  for (int turn = 1; turn <= 4; ++turn) {
+    follow(window, kStart + turn * 1000);
+    EXPECT_FALSE(window.may_grow());
+    EXPECT_EQ(window.layer_count(), Window::kGrownLayersMax + turn);
+    EXPECT_TRUE(Window::restore(settings, window.newest(), generations_of(window)));
+  }
+  EXPECT_EQ(window.layer_count(), Window::layers_max(settings));
+  Generations generations = generations_of(window);
+  ++generations.front().layer_count;
+  EXPECT_FALSE(Window::restore(settings, window.newest(), generations));
+  follow(window, kStart + 5000);
+  EXPECT_EQ(window.layer_count(), 5U);
+  EXPECT_TRUE(window.may_grow());
+}
+
 }  // namespace
 }  // namespace core::bloom
