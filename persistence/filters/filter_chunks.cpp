@@ -10,6 +10,7 @@
 #include "core/bloom/parameters.h"
 #include "persistence/bytes/byte_codec.h"
 #include "persistence/filters/bit_array_codec.h"
+#include "persistence/filters/filter_codec.h"
 #include "persistence/filters/filter_writer.h"
 #include "persistence/filters/layout_codec.h"
 #include "persistence/filters/redisbloom_codec.h"
@@ -205,10 +206,10 @@ core::Result<std::unique_ptr<ScalableFilter>> decode_chunk_header(
   const uint64_t growth = form->has_growth ? in.u32() : 2;
 
   parameters.layout = codec->layout;
-  const bool is_sound = is_redisbloom(*codec)
-                            ? read_redisbloom_options(options, growth, parameters)
-                            : read_tail(in, *codec, growth, layer_count, builder, has_window);
-  if (!is_sound) return damaged;
+  const bool is_readable = is_redisbloom(*codec)
+                               ? read_redisbloom_options(options, growth, parameters)
+                               : read_tail(in, *codec, growth, layer_count, builder, has_window);
+  if (!is_readable) return damaged;
   uint64_t sum = 0;
   for (uint64_t i = 0; i < layer_count && builder.ok(); ++i) {
     LayerClaim layer = read_layer(in, *form);
@@ -238,7 +239,8 @@ std::string_view chunk_at(const ScalableFilter& filter, uint64_t position, std::
   return padded;
 }
 
-ChunkOutcome load_chunk(ScalableFilter& filter, uint64_t position, std::string_view bytes) {
+ChunkOutcome load_chunk(ScalableFilter& filter, uint64_t position, std::string_view bytes,
+                        ChunkCheck check) {
   const auto place = place_of(filter, position);
   if (!place) return ChunkOutcome::kPastTheEnd;
   const core::bloom::Geometry geometry = filter.layer_info(place->layer).geometry;
@@ -249,9 +251,19 @@ ChunkOutcome load_chunk(ScalableFilter& filter, uint64_t position, std::string_v
   // What lies behind the array is padding.
   const uint64_t start = std::min<uint64_t>(place->offset, bits.bytes().size());
   const uint64_t size = std::min<uint64_t>(bytes.size(), bits.bytes().size() - start);
+  const bool is_last = place->layer + 1 == filter.layer_count() &&
+                       place->offset + bytes.size() == stored_array_bytes(geometry);
+  const bool has_check = layout_codec(filter.layout()).is_sound != nullptr;
+  std::string before;
+  if (check == ChunkCheck::kOfTheWhole && is_last && has_check) {
+    ByteWriter copy(before);
+    write_plain(copy, bits, start, start + size);
+  }
   bits.write(start, std::as_bytes(std::span(bytes.data(), size)));
   clear_spare_bits(bits.bytes(), geometry.bit_count);
-  return ChunkOutcome::kLoaded;
+  if (before.empty() || is_sound(filter)) return ChunkOutcome::kLoaded;
+  bits.write(start, std::as_bytes(std::span(before.data(), size)));
+  return ChunkOutcome::kUnsound;
 }
 
 }  // namespace persistence

@@ -30,9 +30,12 @@ core::Result<std::unique_ptr<core::bloom::ScalableFilter>> decode_chunk_header(
 std::string_view chunk_at(const core::bloom::ScalableFilter& filter, uint64_t position,
                           std::string& padded);
 
-enum class ChunkOutcome : uint8_t { kLoaded, kPastTheEnd, kCrossesLayers };
-// Writes a chunk over what lies at `position`.
+enum class ChunkOutcome : uint8_t { kLoaded, kPastTheEnd, kCrossesLayers, kUnsound };
+// kOfTheWhole: the chunk that ends the last array must leave arrays that is_sound() accepts, as
+// decode_filter() requires. kNone: for journals, which may hold a filter whose load had not ended.
+enum class ChunkCheck : uint8_t { kNone, kOfTheWhole };
+// Writes a chunk over what lies at `position`. Any outcome but kLoaded leaves the filter unchanged.
 ChunkOutcome load_chunk(core::bloom::ScalableFilter& filter, uint64_t position,
-                        std::string_view bytes);
+                        std::string_view bytes, ChunkCheck check = ChunkCheck::kNone);
 
 }  // namespace persistence

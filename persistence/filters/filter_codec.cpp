@@ -12,8 +12,6 @@ namespace persistence {
 using core::bloom::ScalableFilter;
 using FilterResult = core::Result<std::unique_ptr<ScalableFilter>>;
 
-namespace {
-
 bool is_sound(const ScalableFilter& filter) {
   const LayoutCodec& codec = layout_codec(filter.layout());
   if (codec.is_sound == nullptr) return true;
@@ -22,8 +20,6 @@ bool is_sound(const ScalableFilter& filter) {
   }
   return true;
 }
-
-}  // namespace
 
 void encode_filter(ByteWriter& writer, const ScalableFilter& filter, Packing packing) {
   const LayoutCodec& codec = layout_codec(filter.layout());

@@ -30,6 +30,9 @@ core::Result<std::unique_ptr<core::bloom::ScalableFilter>> decode_filter(
 // there, as a filter has them that was saved while it was being loaded in chunks.
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> decode_filter_of(
     uint64_t id, StreamReader& reader, const core::MemoryBudget& budget);
+// Whether the arrays of all layers agree with their counts. A layout whose arrays tell nothing of
+// counts is always sound.
+bool is_sound(const core::bloom::ScalableFilter& filter);
 // Whether values of this module are filters, in whatever version.
 bool is_filter_module(uint64_t id);
 

@@ -20,6 +20,7 @@ namespace server {
 namespace {
 
 using core::bloom::ScalableFilter;
+using persistence::ChunkCheck;
 using persistence::ChunkOutcome;
 using FilterPtr = std::unique_ptr<ScalableFilter>;
 
@@ -91,11 +92,15 @@ void load_into(Context& ctx, ScalableFilter& filter, int64_t iterator) {
   }
   // One too small wraps to a position that no filter has.
   const uint64_t position = static_cast<uint64_t>(iterator) - chunk.size() - 1;
-  switch (persistence::load_chunk(filter, position, chunk)) {
+  const auto check = ctx.session.origin == CommandOrigin::kOwnJournal ? ChunkCheck::kNone
+                                                                      : ChunkCheck::kOfTheWhole;
+  switch (persistence::load_chunk(filter, position, chunk, check)) {
     case ChunkOutcome::kPastTheEnd:
       return ctx.reply.error(kNoLayer);
     case ChunkOutcome::kCrossesLayers:
       return ctx.reply.error(kChunkTooLong);
+    case ChunkOutcome::kUnsound:
+      return ctx.reply.error(kBadData);
     case ChunkOutcome::kLoaded:
       break;
   }

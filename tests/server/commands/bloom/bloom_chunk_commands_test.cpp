@@ -3,12 +3,14 @@
 // BF.SCANDUMP and BF.LOADCHUNK: a filter in pieces, and pieces that do not fit.
 #include <gmock/gmock.h>
 
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "protocol/reply_parser.h"
 #include "tests/support/key_test.h"
+#include "tests/support/sanitized.h"
 
 namespace server {
 namespace {
@@ -125,6 +127,58 @@ TEST_F(BloomChunkCommandsTest, PiecesMayComeTwice) {
     }
   }
   EXPECT_EQ(run({"BF.EXISTS", "g", "1"}), integer(1));
+}
+
+// The arrays of deletable filters must agree with their counts.
+TEST_F(BloomChunkCommandsTest, AcceptsWhatRestoreAccepts) {
+  constexpr uint64_t kSeed = 31;
+  constexpr int kRounds = support::rounds(400, 60);
+  std::mt19937_64 random(kSeed);
+  int refused = 0;
+  for (const std::string bits : {"0", "1", "4"}) {
+    run({"DEL", "f"});
+    std::vector<std::string> reserve{"BF.RESERVE", "f", "0.01", "20", "DELETABLE"};
+    if (bits != "0") reserve.insert(reserve.end(), {"REGIONS", bits});
+    ASSERT_EQ(run(reserve), kOk);
+    for (int i = 0; i < 50; ++i) run({"BF.ADD", "f", std::to_string(i)});
+    const auto chunks = all_chunks();
+    ASSERT_GT(chunks.size(), 2U);
+    for (int round = 0; round < kRounds; ++round) {
+      auto mutated = chunks;
+      std::string& data = mutated[1 + random() % (mutated.size() - 1)].second;
+      for (uint64_t flips = random() % 3; flips > 0; --flips) {
+        data[random() % data.size()] ^= static_cast<char>(1U << random() % 8);
+      }
+      run({"DEL", "g"});
+      std::string loaded;
+      for (const Chunk& chunk : mutated) loaded = load("g", chunk);
+      // A journal may hold a load that had not ended, so it is not checked.
+      client_->session->origin = CommandOrigin::kOwnJournal;
+      ASSERT_EQ(load("g", mutated.back()), kOk);
+      client_->session->origin = CommandOrigin::kClient;
+      const std::string dumped = run({"DUMP", "g"});
+      const size_t start = dumped.find("\r\n") + 2;
+      const std::string payload = dumped.substr(start, dumped.size() - start - 2);
+      const bool is_restored = run({"RESTORE", "h", "0", payload, "REPLACE"}) == kOk;
+      ASSERT_EQ(loaded, is_restored ? kOk : error("ERR received bad data"))
+          << "regions " << bits << " seed " << kSeed << " round " << round;
+      refused += is_restored ? 0 : 1;
+    }
+  }
+  EXPECT_GT(refused, kRounds / 4);
+}
+
+TEST_F(BloomChunkCommandsTest, ARefusedLastPieceChangesNothing) {
+  run({"DEL", "f"});
+  run({"BF.RESERVE", "f", "0.01", "20", "DELETABLE"});
+  run({"BF.ADD", "f", "item"});
+  auto chunks = all_chunks();
+  for (const Chunk& chunk : chunks) EXPECT_EQ(load("g", chunk), kOk);
+  const std::string before = run({"DUMP", "g"});
+  Chunk other = chunks.back();
+  other.second.assign(other.second.size(), '\xff');
+  EXPECT_EQ(load("g", other), error("ERR received bad data"));
+  EXPECT_EQ(run({"DUMP", "g"}), before);
 }
 
 }  // namespace
