@@ -60,6 +60,11 @@ void journal_command(const Context& ctx) {
   ctx.journal(original_words(ctx, scratch));
 }
 
+void journal_instead(Context& ctx, std::initializer_list<std::string_view> words) {
+  ctx.journal(words);
+  ctx.is_journalled = true;
+}
+
 void Context::await(std::unique_ptr<AwaitedReply> awaited) {
   if (!awaited->try_answer(reply, in_exec)) session.awaited = std::move(awaited);
 }

@@ -279,6 +279,9 @@ class Context {
 // The command's words under its original name, which replayers look up whatever the renames are.
 // Returns a view of `ctx.args` or of `scratch`.
 Arguments original_words(const Context& ctx, std::vector<std::string_view>& scratch);
+// Journals other words in place of the command's own, for a row of kVerbatim. Must be called before
+// Context::changed().
+void journal_instead(Context& ctx, std::initializer_list<std::string_view> words);
 
 // For sessions that track keys. Remembers those that the command reads; to be called before it
 // does.

@@ -165,16 +165,21 @@ struct OperationName {
   std::string_view word;
   BitOperation operation;
   size_t sources_min;
+  bool is_in_redis_7 = true;
 };
 
 constexpr OperationName kOperationNames[] = {
-    {"AND", BitOperation::kAnd, 1},     {"OR", BitOperation::kOr, 1},
-    {"XOR", BitOperation::kXor, 1},     {"NOT", BitOperation::kNot, 1},
-    {"DIFF", BitOperation::kDiff, 2},   {"DIFF1", BitOperation::kDiff1, 2},
-    {"ANDOR", BitOperation::kAndOr, 2}, {"ONE", BitOperation::kOne, 1},
+    {"AND", BitOperation::kAnd, 1},
+    {"OR", BitOperation::kOr, 1},
+    {"XOR", BitOperation::kXor, 1},
+    {"NOT", BitOperation::kNot, 1},
+    {"DIFF", BitOperation::kDiff, 2, false},
+    {"DIFF1", BitOperation::kDiff1, 2, false},
+    {"ANDOR", BitOperation::kAndOr, 2, false},
+    {"ONE", BitOperation::kOne, 1, false},
 };
 
-core::Result<BitOperation> parse_operation(std::string_view word, size_t source_count) {
+core::Result<OperationName> parse_operation(std::string_view word, size_t source_count) {
   const auto* name = std::ranges::find_if(kOperationNames, [&](const OperationName& candidate) {
     return protocol::equals_ignore_case(candidate.word, word);
   });
@@ -186,7 +191,7 @@ core::Result<BitOperation> parse_operation(std::string_view word, size_t source_
     return core::Error{"ERR BITOP " + std::string(name->word) +
                        " must be called with at least two source keys."};
   }
-  return name->operation;
+  return *name;
 }
 
 // The sources of BITOP, which stay where they are: the keys are locked.
@@ -222,7 +227,7 @@ void bitop(Context& ctx) {
   if (!find_sources(ctx, names, sources)) return;
   auto result = zeroed_buffer(ctx, sources.longest_bytes);
   if (!result) return;
-  core::bitmap::combine(*operation, {sources.bytes.data(), sources.bytes.size()},
+  core::bitmap::combine(operation->operation, {sources.bytes.data(), sources.bytes.size()},
                         as_bytes(*result));
   if (ctx.find(destination) != nullptr) {
     replaced = ctx.keyspace().erase(ctx.database(), destination);
@@ -232,10 +237,15 @@ void bitop(Context& ctx) {
     entry.touch(ctx.access_clock_s());
     if (replaced != nullptr) entry.set_use_bits(replaced->use_bits());
     entry.set_raw(std::move(*result));
+    if (!operation->is_in_redis_7) {
+      IntegerText scratch;
+      journal_instead(ctx, {"SET", destination.name, entry.text(scratch)});
+    }
     if (replaced == nullptr) ctx.tell(KeyEvent::kNew, ctx.database(), destination);
     ctx.changed(destination, KeyEvent::kSet);
   } else if (replaced != nullptr) {
     // An empty result deletes, and deleting nothing changes nothing.
+    if (!operation->is_in_redis_7) journal_instead(ctx, {"DEL", destination.name});
     ctx.changed(destination, KeyEvent::kDel);
   }
   lock.unlock();

@@ -140,6 +140,23 @@ TEST_F(JournalEffects, AnExpiryInsideATransactionStaysInItsPlace) {
   EXPECT_EQ(effect({"EXEC"}), "MULTI;SET a 5 PXAT " + at(-10) + ";DEL a;INCR a;EXEC;");
 }
 
+// Replicas that run Redis 7 do not know these operations.
+TEST_F(JournalEffects, BitOperationsNewerThanRedis7AreTheirResult) {
+  run({"SET", "a", "0"});
+  run({"SET", "b", "p"});
+  journalled();
+  EXPECT_EQ(effect({"BITOP", "DIFF", "to", "b", "a"}), "SET to @;");
+  EXPECT_EQ(effect({"BITOP", "DIFF1", "to", "a", "b"}), "SET to @;");
+  EXPECT_EQ(effect({"BITOP", "ANDOR", "to", "b", "a"}), "SET to 0;");
+  EXPECT_EQ(effect({"bitop", "one", "to", "a", "b"}), "SET to @;");
+  EXPECT_EQ(effect({"BITOP", "ONE", "to", "none"}), "DEL to;");
+  EXPECT_EQ(effect({"BITOP", "ONE", "to", "none"}), "");
+  for (const std::string operation : {"AND", "OR", "XOR"}) {
+    EXPECT_EQ(effect({"BITOP", operation, "to", "a", "b"}), "BITOP " + operation + " to a b;");
+  }
+  EXPECT_EQ(effect({"BITOP", "NOT", "to", "a"}), "BITOP NOT to a;");
+}
+
 TEST_F(JournalEffects, ManyKeysMakeOneCommand) {
   EXPECT_EQ(effect({"MSET", "a", "1", "b", "2"}), "MSET a 1 b 2;");
   EXPECT_EQ(effect({"MSETNX", "a", "1", "c", "2"}), "");
