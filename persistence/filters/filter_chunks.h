@@ -31,8 +31,8 @@ std::string_view chunk_at(const core::bloom::ScalableFilter& filter, uint64_t po
                           std::string& padded);
 
 enum class ChunkOutcome : uint8_t { kLoaded, kPastTheEnd, kCrossesLayers, kUnsound };
-// kOfTheWhole: the chunk that ends the last array must leave arrays that is_sound() accepts, as
-// decode_filter() requires. kNone: for journals, which may hold a filter whose load had not ended.
+// With kOfTheWhole, is_sound() must accept the arrays after the chunk that ends the last one, as in
+// decode_filter(). With kNone nothing is checked: a journal may hold a load that had not ended.
 enum class ChunkCheck : uint8_t { kNone, kOfTheWhole };
 // Writes a chunk over what lies at `position`. Any outcome but kLoaded leaves the filter unchanged.
 ChunkOutcome load_chunk(core::bloom::ScalableFilter& filter, uint64_t position,

@@ -26,7 +26,7 @@ constexpr size_t kReplyBatchBytes = 1 << 20;
 constexpr size_t kUnknownReplyBytesMax = size_t{4} << 10;
 constexpr size_t kLoggedNameBytesMax = 64;
 
-// What a replica sends behind its PSYNC. Redis, too, closes a replica's connection that asks for a
+// Commands of a replica after its PSYNC. Redis also closes a replica's connection that asks for a
 // reply or for keys.
 bool may_come_from_replica(std::string_view command) {
   constexpr std::array<std::string_view, 3> kNames = {"replconf", "psync", "sync"};

@@ -48,7 +48,7 @@ TEST_F(AccessTest, APasswordThatNobodyNeedsOpensNothing) {
   EXPECT_EQ(ask(anything), 200U);
 }
 
-TEST_F(AccessTest, ANamedUserWithoutPasswordIsSubjectToProtectedMode) {
+TEST_F(AccessTest, ProtectedModeHoldsForPasswordlessUsers) {
   ASSERT_EQ(run({"ACL", "SETUSER", "guest", "on", "nopass"}), kOk);
   const std::string guest = "Basic Z3Vlc3Q6eA==";  // guest:x
   EXPECT_EQ(ask(guest), 200U);

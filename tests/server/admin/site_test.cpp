@@ -14,7 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// What a request gets from each page.
+// The status that each page answers.
 struct Answers {
   unsigned page;
   unsigned metrics;   // needs INFO
@@ -42,7 +42,7 @@ constexpr const char* kScanner = "Basic c2Nhbm5lcjo=";               // scanner:
 constexpr const char* kNamedRight = "Basic ZXZlOnB3";                // eve:pw
 constexpr const char* kNamedWrong = "Basic ZXZlOm5v";                // eve:no
 constexpr const char* kSwitchedOff = "Basic Z29uZTp4";               // gone:x
-constexpr const char* kUnknown = "Basic bm9ib2R5Ong=";               // nobody:x
+constexpr const char* kUnknown = "Basic c3RyYW5nZXI6eA==";           // stranger:x
 
 class SiteTest : public CommandTest {
  protected:
@@ -123,14 +123,14 @@ TEST_F(SiteTest, ProbesNeedNoPasswordAndTheRestDoes) {
   EXPECT_EQ(ask("/metrics", "GET", "Basic ZGVmYXVsdDpzZWNyZXQ=").status, 200U);
 }
 
-TEST_F(SiteTest, RightsAreThoseOfTheUserWhenTheDefaultUserIsOpen) {
+TEST_F(SiteTest, UsersHaveTheirOwnRightsBesideAnOpenDefault) {
   make_users();
   EXPECT_EQ(answers_to(kNoCredentials), kAll);
   EXPECT_EQ(answers_to(kDefaultAnything), kAll);
   expect_named_users_have_their_own_rights();
 }
 
-TEST_F(SiteTest, RightsAreThoseOfTheUserWhenTheDefaultUserHasAPassword) {
+TEST_F(SiteTest, UsersHaveTheirOwnRightsBesideAPassword) {
   make_users();
   ASSERT_EQ(run({"CONFIG", "SET", "requirepass", "secret"}), kOk);
   EXPECT_EQ(answers_to(kNoCredentials), kNotAdmitted);
@@ -139,7 +139,7 @@ TEST_F(SiteTest, RightsAreThoseOfTheUserWhenTheDefaultUserHasAPassword) {
   expect_named_users_have_their_own_rights();
 }
 
-TEST_F(SiteTest, RightsAreThoseOfTheUserWhenTheDefaultUserIsOff) {
+TEST_F(SiteTest, UsersHaveTheirOwnRightsWithDefaultOff) {
   make_users();
   ASSERT_EQ(run({"ACL", "SETUSER", "default", "off"}), kOk);
   EXPECT_EQ(answers_to(kNoCredentials), kNotAdmitted);
@@ -147,7 +147,7 @@ TEST_F(SiteTest, RightsAreThoseOfTheUserWhenTheDefaultUserIsOff) {
   expect_named_users_have_their_own_rights();
 }
 
-TEST_F(SiteTest, RightsAreThoseOfTheUserWhenTheDefaultUserIsRestricted) {
+TEST_F(SiteTest, UsersHaveTheirOwnRightsBesideNoRights) {
   make_users();
   ASSERT_EQ(run({"ACL", "SETUSER", "default", "-@all"}), kOk);
   EXPECT_EQ(answers_to(kNoCredentials), kNoRights);

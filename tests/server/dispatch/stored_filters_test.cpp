@@ -121,7 +121,7 @@ TEST_F(StoredFilters, WindowsThatGrewToTheirLimitStillRotate) {
 }
 
 TEST_F(StoredFilters, WindowsOfItemsThatGrewToTheirLimitStillRotate) {
-  constexpr int kQuota = 819;  // five generations of so many layers are 4,095
+  constexpr int kQuota = 819;  // layers of a generation: five generations have 4,095
   const std::string length = std::to_string(16 * kQuota);
   ASSERT_EQ(run(reserve({"1", "EXPANSION", "1", "WINDOW", length, "ITEMS", "GENERATIONS", "16"})),
             kOk);
