@@ -306,13 +306,16 @@ def run_long(run, _):
         "label `sanitized`; each fuzzer for 60 s",
         flush=True,
     )
-    os.environ.update(BLOOMERY_TIER="long", BLOOMERY_SIMULATION_RUNS="10000")
+    counts = {"BLOOMERY_SIMULATION_RUNS": "10000", "BLOOMERY_MODEL_RUNS": "10000"}
+    os.environ.update(counts, BLOOMERY_TIER="long")
     if run.build("release"):
         run.ctest("release", "release: unit tests", "--label-regex", "^(unit|scripts)$")
         run_system(run, "release")
         run.command("soak", "scripts/soak.sh", "--minutes", "10")
     # A sanitized server is many times slower: it has the default counts.
-    os.environ.update(BLOOMERY_TIER="", BLOOMERY_SIMULATION_RUNS="", BLOOMERY_SLOW="5")
+    for name in counts:
+        del os.environ[name]
+    os.environ.update(BLOOMERY_TIER="", BLOOMERY_SLOW="5")
     for preset in ("asan", "tsan"):
         if run.build(preset):
             run.ctest(preset, f"{preset}: unit tests", "--label-regex", "^unit$")

@@ -5,10 +5,9 @@
 //
 // The journal is one ordered stream, so what a start finds must be the state after some command or
 // transaction: not before the last one that was synced (after a kill: written), nothing else.
-// BLOOMERY_MODEL_SEED=n repeats one seed alone.
+// BLOOMERY_MODEL_RUNS=n makes n runs, BLOOMERY_MODEL_SEED=n repeats one seed alone.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <optional>
@@ -29,6 +28,7 @@
 #include "server/durability/saves/saves.h"
 #include "server/process/log.h"
 #include "server/pubsub/pub_sub.h"
+#include "tests/support/environment.h"
 #include "tests/support/manual_clock.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/server_parts.h"
@@ -41,7 +41,7 @@ using virtual_disk::Unsynced;
 using virtual_disk::VirtualDisk;
 using WordList = std::vector<std::string>;
 
-constexpr auto kSeeds = support::rounds<uint64_t>(10'000, 300);
+constexpr auto kRuns = support::rounds<uint64_t>(1'000, 100);
 
 constexpr int kDatabases = 2;
 const std::vector<std::string> kStrings = {"s0", "s1", "n0"};
@@ -487,11 +487,11 @@ class World {
 TEST(DurabilityModel, EveryStartFindsAStateThatWasPromised) {
   set_log_level(LogLevel::kNothing);
   const auto registry = std::move(*Registry::create({}));
-  if (const char* const seed = std::getenv("BLOOMERY_MODEL_SEED")) {
-    EXPECT_EQ(World(*registry, std::strtoull(seed, nullptr, 10)).run(), "");
+  if (const uint64_t seed = support::number_of("BLOOMERY_MODEL_SEED", 0)) {
+    EXPECT_EQ(World(*registry, seed).run(), "");
     return;
   }
-  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+  for (uint64_t seed = support::number_of("BLOOMERY_MODEL_RUNS", kRuns); seed > 0; --seed) {
     ASSERT_EQ(World(*registry, seed).run(), "") << "BLOOMERY_MODEL_SEED=" << seed;
   }
 }

@@ -45,7 +45,8 @@ COUNTS = {
     "PROMOTION_KILLS": Count(2, 50, "killed leaders whose replica is promoted"),
     "FAILOVERS": Count(1, 10, "failovers by redis-sentinel"),
     "SOAK_MINUTES": Count(0.25, 5.0, "minutes of every load; memory is judged from 1"),
-    # In C++: tests/simulation/cluster_simulation_test.cpp has its own default.
+    # In C++, where cluster_simulation_test.cpp and durability_model_test.cpp have their defaults.
+    "MODEL_RUNS": Count(1_000, 10_000, "seeded runs of a log whose disk fails"),
     "SIMULATION_RUNS": Count(1_000, 10_000, "seeded runs of a cluster in virtual time"),
     # Sizes.
     "ABSENT_ITEMS": Count(200_000, 1_000_000, "probes of an error rate", sanitized=20_000),
