@@ -20,9 +20,10 @@
 //
 // Layers: growth stops when kGrownLayersMax layers are alive, but rotation always succeeds. Each
 // generation after the last one that grew has one layer. At most g such generations are alive
-// beside it, so a window has at most kGrownLayersMax + g layers. Thread safety: const members may
-// run beside each other; the others need the window to themselves. Source: docs/bloom_math.md,
-// "Windows".
+// beside it, so a window has at most kGrownLayersMax + g layers.
+//
+// Thread safety: const members may run beside each other; the others need the window to themselves.
+// Source: docs/bloom_math.md, "Windows".
 #pragma once
 
 #include <cstddef>

@@ -253,15 +253,16 @@ ChunkOutcome load_chunk(ScalableFilter& filter, uint64_t position, std::string_v
   const uint64_t size = std::min<uint64_t>(bytes.size(), bits.bytes().size() - start);
   const bool is_last = place->layer + 1 == filter.layer_count() &&
                        place->offset + bytes.size() == stored_array_bytes(geometry);
-  const bool has_check = layout_codec(filter.layout()).is_sound != nullptr;
-  std::string before;
-  if (check == ChunkCheck::kOfTheWhole && is_last && has_check) {
+  const bool is_checked = check == ChunkCheck::kOfTheWhole && is_last &&
+                          layout_codec(filter.layout()).is_sound != nullptr;
+  std::string before;  // to undo an unsound chunk
+  if (is_checked) {
     ByteWriter copy(before);
     write_plain(copy, bits, start, start + size);
   }
   bits.write(start, std::as_bytes(std::span(bytes.data(), size)));
   clear_spare_bits(bits.bytes(), geometry.bit_count);
-  if (before.empty() || is_sound(filter)) return ChunkOutcome::kLoaded;
+  if (!is_checked || is_sound(filter)) return ChunkOutcome::kLoaded;
   bits.write(start, std::as_bytes(std::span(before.data(), size)));
   return ChunkOutcome::kUnsound;
 }
