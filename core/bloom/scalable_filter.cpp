@@ -138,7 +138,11 @@ class ScalableFilter::Adder {
   template <class Layout>
   AddOutcome add(ItemHash hash) {
     if (filter_.window() != nullptr) {
-      if (turn_by_items() == 0) return AddOutcome::kCannotGrow;
+      if (generation_room() == 0) {
+        // Only an item that changes the filter may rotate it: journals list no other.
+        if (is_add_without_effect<Layout>(hash)) return AddOutcome::kPresent;
+        if (!rotate_by_items()) return AddOutcome::kCannotGrow;
+      }
       if (refreshes()) return add_or_refresh<Layout>(hash);
     }
     const std::span<const Layer> all = filter_.layers();
@@ -149,7 +153,9 @@ class ScalableFilter::Adder {
 
   template <class Layout>
   AddOutcome replay(ItemHash hash) {
-    if (filter_.window() != nullptr && turn_by_items() == 0) return AddOutcome::kCannotGrow;
+    if (filter_.window() != nullptr && generation_room() == 0 && !rotate_by_items()) {
+      return AddOutcome::kCannotGrow;
+    }
     Layer& last = filter_.layers().back();
     if (!last.is_full() && last.insert_new<Layout>(hash)) return AddOutcome::kAdded;
     return insert_in_new_layer<Layout>(hash);
@@ -160,16 +166,13 @@ class ScalableFilter::Adder {
   size_t add_some(std::span<const ItemHash> hashes, std::span<AddOutcome> outcomes) {
     hashes = hashes.first(std::min(kGroupItems, hashes.size()));
     if (filter_.window() == nullptr) return add_group<Layout>(hashes, outcomes);
-    // Not beyond a turn, which drops layers.
-    hashes = hashes.first(std::min<uint64_t>(hashes.size(), turn_by_items()));
-    if (hashes.empty()) {
-      outcomes[0] = AddOutcome::kCannotGrow;
-      return 1;
-    }
-    if (!refreshes()) return add_group<Layout>(hashes, outcomes);
+    const uint64_t room = generation_room();
+    // A group must end before the next rotation, which drops layers.
+    if (room > 0) hashes = hashes.first(std::min<uint64_t>(hashes.size(), room));
+    if (room > 0 && !refreshes()) return add_group<Layout>(hashes, outcomes);
     for (const ItemHash& hash : hashes) filter_.prefetch(hash);
     for (size_t i = 0; i < hashes.size(); ++i) {
-      outcomes[i] = add_or_refresh<Layout>(hashes[i]);
+      outcomes[i] = add<Layout>(hashes[i]);
       if (outcomes[i] == AddOutcome::kFull) return i + 1;
     }
     return hashes.size();
@@ -178,15 +181,28 @@ class ScalableFilter::Adder {
  private:
   bool refreshes() const { return filter_.window()->settings().refreshes; }
 
-  // Turns a window of items whose newest generation has its items. Returns how many adds fit until
-  // the next turn, 0 when the memory for this one cannot be had.
-  uint64_t turn_by_items() {
+  // How many items the newest generation of a window of items still takes.
+  uint64_t generation_room() const {
     const Window& window = *filter_.window();
     if (!window.settings().counts_items()) return std::numeric_limits<uint64_t>::max();
     const uint64_t count = filter_.generation_item_count(window.generations().size() - 1);
-    if (count < window.newest_quota()) return window.newest_quota() - count;
+    const uint64_t quota = window.newest_quota();
+    return quota - std::min(count, quota);
+  }
+
+  // Begins the next generation of a window of items. False when its memory cannot be allocated.
+  bool rotate_by_items() {
+    const Window& window = *filter_.window();
     const uint64_t next = window.newest().ordinal + 1;
-    return filter_.turn({next, window.start_of(next)}) ? window.newest_quota() : 0;
+    return filter_.turn({next, window.start_of(next)});
+  }
+
+  // Whether adding the item to the window changes nothing: the layers that adds look at hold it.
+  template <class Layout>
+  bool is_add_without_effect(ItemHash hash) const {
+    const std::span<const Layer> all = filter_.layers();
+    const size_t older = all.size() - filter_.window()->generations().back().layer_count;
+    return check_layers<Layout>(refreshes() ? all.subspan(older) : all, hash);
   }
 
   template <class Layout>

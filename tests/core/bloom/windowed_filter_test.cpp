@@ -241,6 +241,36 @@ TEST(WindowedFilter, OfItemsForgetsByCount) {
   }
 }
 
+// A journal lists only the items whose add had an effect, so they alone must rotate the window.
+TEST(WindowedFilter, ReplayOfEffectsRotatesAlike) {
+  std::mt19937_64 random(4);
+  for (int round = 0; round < 60; ++round) {
+    const WindowShape shape{.length = random() % 100 + 8,
+                            .unit = WindowUnit::kItems,
+                            .generations = static_cast<uint8_t>(random() % 8 + 1),
+                            .refreshes = random() % 2 == 0,
+                            .capacity = random() % 100 + 1};
+    SCOPED_TRACE(fmt::format("round {}: {} items, {} generations, refreshes {}, capacity {}", round,
+                             shape.length, shape.generations, shape.refreshes, shape.capacity));
+    const auto filter = make_window(shape);
+    const auto replica = make_window(shape);
+    for (int command = 0; command < 200; ++command) {
+      std::vector<std::string> items(random() % (2 * shape.length) + 1);
+      for (std::string& item : items) item = fmt::format("{}", random() % (3 * shape.length));
+      const std::vector<std::string_view> views(items.begin(), items.end());
+      std::vector<AddOutcome> outcomes(items.size());
+      ASSERT_EQ(filter->add_many(views, outcomes, kNoLimit), items.size());
+      for (size_t i = 0; i < items.size(); ++i) {
+        if (!has_effect(outcomes[i])) continue;
+        ASSERT_TRUE(has_effect(replica->replay_add(replica->hasher()(items[i]), kNoLimit)));
+      }
+      expect_as_twin(*filter, *replica);
+    }
+    EXPECT_GT(filter->window()->newest().ordinal, 0);
+    if (HasFailure()) return;
+  }
+}
+
 TEST(WindowedFilter, OneByOneIsAsInBatches) {
   const WindowShape shape{.length = 100, .unit = WindowUnit::kItems, .capacity = 30};
   const auto batched = make_window(shape);

@@ -153,6 +153,33 @@ TEST_F(BloomWindows, TheJournalMakesTheSameFiltersAgain) {
   expect_journal_tells_all();
 }
 
+TEST_F(BloomWindows, RepeatedItemsDoNotRotateUnjournalled) {
+  const std::vector<std::vector<std::string>> repeats{
+      {"BF.ADD", "w", "2"},
+      {"BF.MADD", "w", "2", "1"},
+      {"BF.INSERT", "w", "ITEMS", "1", "2"},
+      {"BF.KADD", "2", "w", "w", "2"},
+  };
+  for (const auto& repeat : repeats) {
+    for (const bool refreshes : {false, true}) {
+      SCOPED_TRACE(joined({repeat}) + (refreshes ? "REFRESH" : ""));
+      run({"FLUSHALL"});
+      journalled();
+      std::vector<std::string> reserve{"BF.RESERVE", "w",     "0.001",       "100", "WINDOW",
+                                       "4",          "ITEMS", "GENERATIONS", "2"};
+      if (refreshes) reserve.emplace_back("REFRESH");
+      ASSERT_EQ(run(reserve), kOk);
+      ASSERT_EQ(run({"BF.MADD", "w", "1", "2"}), "*2\r\n:1\r\n:1\r\n");
+      const std::string digest = run({"DEBUG", "DIGEST"});
+      run(repeat);
+      EXPECT_EQ(run({"DEBUG", "DIGEST"}), digest);
+      ASSERT_EQ(run({"BF.ADD", "w", "3"}), integer(1));
+      EXPECT_EQ(run({"BF.CARD", "w"}), integer(3));
+      expect_journal_tells_all();
+    }
+  }
+}
+
 TEST_F(BloomWindows, AReplicaDoesNotGoByItsClock) {
   run({"BF.RESERVE", "w", "0.001", "400", "WINDOW", "10"});
   run({"BF.ADD", "w", "a"});
