@@ -73,8 +73,9 @@ uint64_t Journal::end_of_last_append() {
 }
 
 void Journal::append_active(unsigned database, Words words) {
-  if (open_group != nullptr) return open_group->add(database, words, false);
-  write(database, words);
+  if (open_group == nullptr) return write(database, words);
+  count_append();
+  open_group->add(database, words, false);
 }
 
 bool Journal::has_open_group() {
@@ -82,6 +83,7 @@ bool Journal::has_open_group() {
 }
 
 void Journal::write(unsigned database, Words words) {
+  count_append();
   // Made before the lock is taken, in bytes that this processor has at hand.
   thread_local std::string command;
   command.clear();

@@ -85,6 +85,12 @@ class Journal {
   void append(unsigned database, Words words) {
     if (is_active()) append_active(database, words);
   }
+#ifndef NDEBUG
+  // How many commands were appended, those of open Groups included: for assertions.
+  uint64_t append_count() const {
+    return append_count_.load();
+  }
+#endif
   // Not with this thread's Group, but before it: for a key that is unlocked before the Group ends.
   void append_alone(unsigned database, Words words) {
     if (is_active()) write(database, words);
@@ -93,7 +99,9 @@ class Journal {
   static bool has_open_group();
 
   // Where the stream ends now.
-  uint64_t end_offset() const { return end_.load(std::memory_order_acquire); }
+  uint64_t end_offset() const {
+    return end_.load(std::memory_order_acquire);
+  }
   // Where it ended after this thread's last append; 0 before the first.
   static uint64_t end_of_last_append();
   // Moves what has not been taken to `out`, which is empty, and returns the stream's end behind it.
@@ -103,6 +111,11 @@ class Journal {
 
  private:
   void append_active(unsigned database, Words words);
+  void count_append() {
+#ifndef NDEBUG
+    ++append_count_;
+#endif
+  }
   void write(unsigned database, Words words);
   void append_group(const Group& group);
   // REQUIRES for all: mutex_.
@@ -118,6 +131,9 @@ class Journal {
   static constexpr size_t kCacheLine = 64;
 
   std::atomic<bool> active_{false};
+#ifndef NDEBUG
+  std::atomic<uint64_t> append_count_{0};
+#endif
   // Guarded by mutex_, and rarely changed.
   bool is_logged_ = false;
   bool is_suspended_ = false;

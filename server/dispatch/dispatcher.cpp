@@ -13,6 +13,7 @@
 #include "server/acl/users.h"
 #include "server/cluster/cluster_state.h"
 #include "server/config/config.h"
+#include "server/dispatch/commit_check.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/memory/admission.h"
 #include "server/dispatch/pause_gate.h"
@@ -384,7 +385,7 @@ void Dispatcher::run(Context& ctx) {
   const uint64_t start = begin_ticks_;
   ctx.is_journalled = false;
   counters_.trail.note(counters_.commands_processed.value(), ctx.command->full_name);
-  ctx.command->row->handler(ctx);
+  run_handler(ctx);
   begin_ticks_ = TickClock::now();
   const uint64_t ticks = begin_ticks_ - start;
   CommandCounters& counters = counters_.commands[ctx.command->index];

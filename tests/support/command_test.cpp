@@ -71,6 +71,8 @@ CommandTest::Server::Server(const Renames& renames)
                 [this] { observer.update(); });
   config.follow(OptionId::kRequirePass,
                 [this] { users.set_default_password(config.text(OptionId::kRequirePass)); });
+  // Debug builds check that handlers journal their changes (server/dispatch/commit_check.h).
+  journal.set_active(true);
 }
 
 CommandTest::Client::Client(CommandTest& test)

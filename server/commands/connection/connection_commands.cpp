@@ -7,10 +7,10 @@
 
 #include "server/acl/users.h"
 #include "server/commands/connection/client_name.h"
+#include "server/commands/keys/database_index.h"
 #include "server/commands/server/module_list.h"
 #include "server/commands/services.h"
 #include "server/dispatch/context.h"
-#include "server/dispatch/database_index.h"
 #include "server/dispatch/dispatcher.h"
 #include "server/dispatch/families.h"
 #include "server/dispatch/permissions.h"

@@ -2,8 +2,8 @@
 //
 // DBSIZE, FLUSHDB, FLUSHALL, SWAPDB: databases as a whole.
 #include "core/keyspace/reclaimer.h"
+#include "server/commands/keys/database_index.h"
 #include "server/dispatch/context.h"
-#include "server/dispatch/database_index.h"
 #include "server/dispatch/families.h"
 #include "server/dispatch/ownership/own_keys.h"
 

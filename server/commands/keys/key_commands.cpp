@@ -6,9 +6,9 @@
 
 #include "core/keyspace/reclaimer.h"
 #include "server/commands/bloom/bloom_access.h"
+#include "server/commands/keys/database_index.h"
 #include "server/commands/keys/value_type.h"
 #include "server/dispatch/context.h"
-#include "server/dispatch/database_index.h"
 #include "server/dispatch/families.h"
 #include "server/dispatch/memory/admission.h"
 

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#include "server/dispatch/commit_check.h"
+
+#ifndef NDEBUG
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+
+#include "core/bloom/scalable_filter.h"
+#include "core/bloom/window.h"
+
+namespace server {
+namespace {
+
+class Hash {
+ public:
+  void add_number(uint64_t number) { sum_ = XXH3_64bits_withSeed(&number, sizeof number, sum_); }
+  void add_bytes(const void* bytes, size_t size) { sum_ = XXH3_64bits_withSeed(bytes, size, sum_); }
+  uint64_t sum() const { return sum_; }
+
+ private:
+  uint64_t sum_ = 1;
+};
+
+}  // namespace
+
+// EXEC's commands journal through a Group, which counts them at once.
+CommitCheck::CommitCheck(const Context& ctx)
+    : ctx_(ctx),
+      command_(*ctx.command),
+      args_(ctx.args),
+      database_(ctx.database()),
+      is_active_(ctx.session.origin == CommandOrigin::kClient && command_.has(kWrite) &&
+                 ctx.is_journal_active()) {
+  if (!is_active_) return;
+  appends_ = ctx.environment.journal.append_count();
+  before_ = fingerprints();
+}
+
+bool CommitCheck::is_committed() const {
+  return !is_active_ || !ctx_.is_journal_active() || fingerprints() == before_ ||
+         ctx_.environment.journal.append_count() != appends_;
+}
+
+CommitCheck::Fingerprints CommitCheck::fingerprints() const {
+  Fingerprints found{};
+  size_t count = 0;
+  for_each_key(*command_.row, args_, [&](size_t index, auto) {
+    if (count == kKeysMax) return;
+    const KeyRef key = ctx_.keyspace().ref(args_[index]);
+    const auto lock = ctx_.in_exec ? StripeLock{} : ctx_.keyspace().lock_shared(key);
+    found[count++] = fingerprint(key);
+  });
+  return found;
+}
+
+uint64_t CommitCheck::fingerprint(const KeyRef& key) const {
+  const Entry* const entry = ctx_.keyspace().find(database_, key, ctx_.expiry_now_ms);
+  if (entry == nullptr) return 0;
+  Hash hash;
+  hash.add_number(static_cast<uint64_t>(entry->expires_at_ms()));
+  if (!entry->is_filter()) {
+    core::keyspace::IntegerText scratch;
+    const std::string_view text = entry->text(scratch);
+    hash.add_number(text.size());
+    if (text.size() <= kArrayBytesMax) hash.add_bytes(text.data(), text.size());
+    return hash.sum();
+  }
+  const core::bloom::ScalableFilter& filter = entry->filter();
+  for (size_t i = 0; i < filter.layer_count(); ++i) {
+    hash.add_number(filter.layer_info(i).item_count);
+    const auto bytes = filter.layer_bits(i).bytes();
+    if (bytes.size() <= kArrayBytesMax) hash.add_bytes(bytes.data(), bytes.size());
+  }
+  if (filter.window() != nullptr) {
+    const core::bloom::WindowTurn newest = filter.window()->newest();
+    hash.add_number(newest.ordinal);
+    hash.add_number(static_cast<uint64_t>(newest.start));
+  }
+  return hash.sum();
+}
+
+void run_handler(Context& ctx) {
+  const RegisteredCommand& command = *ctx.command;
+  const CommitCheck check(ctx);
+  command.row->handler(ctx);
+  if (check.is_committed()) return;
+  fmt::print(stderr, "{} changed a key and journalled nothing\n", command.full_name);
+  std::abort();
+}
+
+}  // namespace server
+#endif

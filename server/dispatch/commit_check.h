@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+//
+// run_handler: runs a command's handler. In debug builds it also asserts that a client's write
+// command that changed one of its keys journalled the change.
+//
+// A change that no journal holds is lost at the next start and never reaches a replica, and the
+// reply shows nothing of it.
+//
+// Invariants: a change by another thread raises no false alarm. That thread journals under the
+// key's exclusive lock, so the append is counted before its change is visible here. Keys beyond the
+// first kKeysMax and arrays of more than kArrayBytesMax are not compared.
+// Thread safety: as Context.
+#pragma once
+
+#ifndef NDEBUG
+#include <array>
+#endif
+#include <cstddef>
+#include <cstdint>
+
+#include "server/dispatch/context.h"
+
+namespace server {
+
+#ifdef NDEBUG
+inline void run_handler(Context& ctx) {
+  ctx.command->row->handler(ctx);
+}
+#else
+class CommitCheck {
+ public:
+  // Must be called before the handler. REQUIRES: no locks, except inside EXEC.
+  explicit CommitCheck(const Context& ctx);
+  // Returns whether the change, if any, was journalled. Must be called after the handler. REQUIRES:
+  // the same.
+  bool is_committed() const;
+
+ private:
+  static constexpr size_t kKeysMax = 8;
+  static constexpr size_t kArrayBytesMax = 16384;
+  using Fingerprints = std::array<uint64_t, kKeysMax>;
+
+  // 0 for a key that is missing, has expired or is not compared.
+  Fingerprints fingerprints() const;
+  uint64_t fingerprint(const KeyRef& key) const;
+
+  const Context& ctx_;
+  const RegisteredCommand& command_;
+  const Arguments args_;
+  const unsigned database_;
+  const bool is_active_;
+  uint64_t appends_ = 0;
+  Fingerprints before_{};
+};
+
+void run_handler(Context& ctx);
+#endif
+
+}  // namespace server
