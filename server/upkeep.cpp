@@ -31,10 +31,10 @@ Upkeep::Upkeep(Services& services, OwnExpiries& own_expiries, Post post, uint64_
            [this](int64_t duration_ms) {
              services_.observer.note_event("eviction-cycle", duration_ms);
            },
-           std::move(post), services.memory, services.gauges},
+           post, services.memory, services.gauges},
           seed),
       expiry_({services.config, services.clock, services.keyspace, services.state, services.pause,
-               own_expiries, services.gauges}),
+               own_expiries, services.gauges, std::move(post)}),
       windows_({services.clock, services.keyspace, services.reclaimer, services.journal,
                 services.state, services.pause, [this](unsigned database, std::string_view key) {
                   tell_listeners(KeyEvent::kBloomTurn, database, key);

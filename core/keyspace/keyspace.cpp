@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "core/keyspace/keyspace.h"
 
+#include <algorithm>
+#include <array>
 #include <cassert>
 #include <span>
 #include <utility>
 
-#include "core/keyspace/expiry_statistics.h"
 #include "core/keyspace/reclaimer.h"
 #include "core/keyspace/slot_keys.h"
 
@@ -13,6 +14,8 @@ namespace core::keyspace {
 
 namespace {
 
+// 2020-01-01: near the expiries, so that a double holds their sum to within a millisecond.
+constexpr double kExpirySumOrigin = 1'577'836'800'000;
 // Draws of random_key before it looks for a live key in order.
 constexpr int kRandomDrawsMax = 100;
 
@@ -23,8 +26,9 @@ void adjust(std::atomic<uint64_t>& counter, int64_t delta) {
   counter.store(value + static_cast<uint64_t>(delta), std::memory_order_relaxed);
 }
 
-void swap_counters(std::atomic<uint64_t>& first, std::atomic<uint64_t>& second) {
-  const uint64_t value = first.load(std::memory_order_relaxed);
+template <class Number>
+void swap_counters(std::atomic<Number>& first, std::atomic<Number>& second) {
+  const Number value = first.load(std::memory_order_relaxed);
   first.store(second.load(std::memory_order_relaxed), std::memory_order_relaxed);
   second.store(value, std::memory_order_relaxed);
 }
@@ -34,6 +38,39 @@ void count_key(Database& share, SlotSizes* slots, const KeyRef& key, int64_t del
   adjust(share.size, delta);
   if (slots != nullptr) [[unlikely]]
     slots->count(slot_of_hash(key.hash), delta);
+}
+
+// The latest expiry of the keys with this hash; nothing when there is none.
+std::optional<int64_t> latest_expiry(const Keyspace& keyspace, const Database& share,
+                                     uint64_t hash) {
+  std::optional<int64_t> latest_ms;
+  if (share.table == nullptr) return latest_ms;
+  share.table->for_each_candidate(hash, [&](const Entry& entry) {
+    if (!entry.has_expiry() || keyspace.ref(entry.key()).hash != hash) return;
+    latest_ms = std::max(latest_ms.value_or(0), entry.expires_at_ms());
+  });
+  return latest_ms;
+}
+
+// The expiry of a key has changed. kNoExpiry stands for a key without one, and for no key.
+void account_expiry(const Keyspace& keyspace, Database& share, uint64_t hash, int64_t before_ms,
+                    int64_t after_ms) {
+  if (before_ms == after_ms) return;
+  adjust(share.expires, int{after_ms != kNoExpiry} - int{before_ms != kNoExpiry});
+  const uint64_t count = share.expires.load(std::memory_order_relaxed);
+  const auto part_of = [](int64_t expires_at_ms) {
+    return expires_at_ms == kNoExpiry ? 0 : static_cast<double>(expires_at_ms) - kExpirySumOrigin;
+  };
+  const double sum_ms = share.expiry_sum_ms.load(std::memory_order_relaxed);
+  // Nothing is left of roundings once no key expires.
+  share.expiry_sum_ms.store(count == 0 ? 0 : sum_ms + part_of(after_ms) - part_of(before_ms),
+                            std::memory_order_relaxed);
+  if (after_ms == kNoExpiry) return;
+  // The record of the earlier expiry serves a later one, too.
+  if (before_ms != kNoExpiry && before_ms <= after_ms) return;
+  share.expiry_index.add(after_ms, hash);
+  share.expiry_index.purge(count,
+                           [&](uint64_t other) { return latest_expiry(keyspace, share, other); });
 }
 
 Table& table_for_insert(Database& share, uint64_t seed) {
@@ -67,6 +104,8 @@ void detach_tables(const Keyspace& keyspace, std::span<Stripe> stripes, unsigned
     if (share.table != nullptr) out.push_back(std::move(share.table));
     share.size.store(0, std::memory_order_relaxed);
     share.expires.store(0, std::memory_order_relaxed);
+    share.expiry_sum_ms.store(0, std::memory_order_relaxed);
+    share.expiry_index.clear();
   }
 }
 
@@ -88,8 +127,7 @@ std::optional<std::string> first_live_key(Keyspace& keyspace, unsigned database,
 Keyspace::Keyspace(unsigned database_count, uint64_t seed)
     : database_count_(database_count),
       seed_(seed),
-      stripes_(std::make_unique<Stripe[]>(kStripeCount)),
-      expiry_statistics_(std::make_unique<ExpiryStatistics>(database_count)) {
+      stripes_(std::make_unique<Stripe[]>(kStripeCount)) {
   for (unsigned i = 0; i < kStripeCount; ++i) {
     stripes_[i].databases = std::make_unique<Database[]>(database_count);
   }
@@ -119,11 +157,11 @@ void Keyspace::reserve(unsigned database, uint64_t key_count) {
 EntryPtr Keyspace::put(unsigned database, const KeyRef& key, EntryPtr entry) {
   assert(entry->key() == key.name);
   Database& share = slot(database, key);
-  const bool expires = entry->has_expiry();
+  const int64_t expires_at_ms = entry->expires_at_ms();
   EntryPtr old = table_for_insert(share, seed_).replace(std::move(entry), key.hash);
   if (old == nullptr) count_key(share, database == 0 ? slot_sizes_.get() : nullptr, key, 1);
-  const bool old_expires = old != nullptr && old->has_expiry();
-  adjust(share.expires, int{expires} - int{old_expires});
+  account_expiry(*this, share, key.hash, old == nullptr ? kNoExpiry : old->expires_at_ms(),
+                 expires_at_ms);
   return old;
 }
 
@@ -133,7 +171,7 @@ EntryPtr Keyspace::erase(unsigned database, const KeyRef& key) {
   EntryPtr entry = share.table->erase(key.name, key.hash);
   if (entry == nullptr) return nullptr;
   count_key(share, database == 0 ? slot_sizes_.get() : nullptr, key, -1);
-  if (entry->has_expiry()) adjust(share.expires, -1);
+  account_expiry(*this, share, key.hash, entry->expires_at_ms(), kNoExpiry);
   return entry;
 }
 
@@ -145,16 +183,45 @@ EntryPtr Keyspace::rename(unsigned database, const KeyRef& from, const KeyRef& t
 
 void Keyspace::set_expiry(unsigned database, const KeyRef& key, Entry& entry,
                           int64_t expires_at_ms) {
-  const bool had = entry.has_expiry();
+  const int64_t before_ms = entry.expires_at_ms();
   entry.set_expires_at_ms(expires_at_ms);
-  if (had != entry.has_expiry()) adjust(slot(database, key).expires, had ? -1 : 1);
+  account_expiry(*this, slot(database, key), key.hash, before_ms, expires_at_ms);
+}
+
+size_t Keyspace::expire_due(unsigned stripe_index, unsigned database, int64_t now_ms, size_t max) {
+  constexpr size_t kBatchMax = 64;
+  Database& share = stripes_[stripe_index].databases[database];
+  std::array<uint64_t, kBatchMax> due;
+  size_t count = 0;
+  for (max = std::min(max, kBatchMax); count < max; ++count) {
+    const auto hash = share.expiry_index.take_due(now_ms);
+    if (!hash) break;
+    due[count] = *hash;
+  }
+  if (share.table == nullptr) return 0;
+  const auto all = std::span(due).first(count);
+  for (const uint64_t hash : all) share.table->prefetch(hash);
+  for (const uint64_t hash : all) share.table->prefetch_entry(hash);
+  size_t expired = 0;
+  std::vector<const Entry*> doomed;
+  for (const uint64_t hash : all) {
+    doomed.clear();
+    share.table->for_each_candidate(hash, [&](const Entry& entry) {
+      if (!entry.has_expiry() || ref(entry.key()).hash != hash) return;
+      if (entry.expired(now_ms)) return doomed.push_back(&entry);
+      share.expiry_index.add(entry.expires_at_ms(), hash);
+    });
+    for (const Entry* entry : doomed) expire(database, {entry->key(), hash});
+    expired += doomed.size();
+  }
+  return expired;
 }
 
 void Keyspace::expire(unsigned database, const KeyRef& key) {
   // key.name may be a view of the entry itself: it stays alive until the end.
   EntryPtr entry = erase(database, key);
   if (entry == nullptr) return;
-  expiry_statistics_->expired.fetch_add(1, std::memory_order_relaxed);
+  expiry_statistics_.expired.fetch_add(1, std::memory_order_relaxed);
   WatchTable& watches = stripe(key).watches;
   if (!watches.empty()) watches.mark_expired(database, key.name);
   if (hooks_.expired) hooks_.expired(database, key.name);
@@ -226,8 +293,9 @@ void Keyspace::swap(unsigned first, unsigned second) {
     std::swap(one.table, two.table);
     swap_counters(one.size, two.size);
     swap_counters(one.expires, two.expires);
+    swap_counters(one.expiry_sum_ms, two.expiry_sum_ms);
+    one.expiry_index.swap(two.expiry_index);
   }
-  expiry_statistics_->swap(first, second);
   if (slot_sizes_ == nullptr) return;
   slot_sizes_->reset();
   for_each(0, [this](const Entry& entry) { slot_sizes_->count(slot_of(entry.key()), 1); });
@@ -256,12 +324,28 @@ std::optional<std::string> Keyspace::random_key(unsigned database, std::mt19937_
   return first_live_key(*this, database, now_ms, locking);
 }
 
-size_t Keyspace::table_memory_bytes() const {
-  size_t total = kStripeCount * (sizeof(Stripe) + database_count_ * sizeof(Database));
+int64_t average_ttl_ms(const Keyspace& keyspace, unsigned database, int64_t now_ms) {
+  uint64_t count = 0;
+  double sum_ms = 0;
   for (unsigned i = 0; i < kStripeCount; ++i) {
-    for (unsigned database = 0; database < database_count_; ++database) {
-      const Table* table = stripes_[i].databases[database].table.get();
-      if (table != nullptr) total += table->memory_bytes();
+    const Database& share = keyspace.database_of_stripe(i, database);
+    count += share.expires.load(std::memory_order_relaxed);
+    sum_ms += share.expiry_sum_ms.load(std::memory_order_relaxed);
+  }
+  if (count == 0) return 0;
+  const double now = static_cast<double>(now_ms) - kExpirySumOrigin;
+  constexpr double kMost = 0x1.fffffffffffffp62;  // the last one below the limit of an integer
+  return static_cast<int64_t>(std::clamp(sum_ms / static_cast<double>(count) - now, 0.0, kMost));
+}
+
+size_t table_memory_bytes(const Keyspace& keyspace) {
+  const unsigned database_count = keyspace.database_count();
+  size_t total = kStripeCount * (sizeof(Stripe) + database_count * sizeof(Database));
+  for (unsigned i = 0; i < kStripeCount; ++i) {
+    for (unsigned database = 0; database < database_count; ++database) {
+      const Database& share = keyspace.database_of_stripe(i, database);
+      if (share.table != nullptr) total += share.table->memory_bytes();
+      total += share.expiry_index.memory_bytes();
     }
   }
   return total;

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "core/keyspace/entry.h"
+#include "core/keyspace/expiry_index.h"
 #include "core/keyspace/key_hash.h"
 #include "core/keyspace/locking.h"
 #include "core/keyspace/rw_lock.h"
@@ -33,7 +34,6 @@
 
 namespace core::keyspace {
 
-class ExpiryStatistics;
 class Reclaimer;
 class SlotSizes;
 
@@ -48,6 +48,9 @@ struct Database {
   std::unique_ptr<Table> table;  // null until the first key
   std::atomic<uint64_t> size{0};
   std::atomic<uint64_t> expires{0};
+  // Sum of the expiries, in milliseconds since kExpirySumOrigin: for averages.
+  std::atomic<double> expiry_sum_ms{0};
+  ExpiryIndex expiry_index;
 };
 
 // One lock and what it guards: tables, counters (writes) and watches of the stripe.
@@ -173,7 +176,7 @@ class Keyspace {
   // Counters. Expired entries count until they are deleted.
   uint64_t db_size(unsigned database) const;
   uint64_t expires_count(unsigned database) const;
-  ExpiryStatistics& expiry_statistics() const { return *expiry_statistics_; }
+  ExpiryStatistics& expiry_statistics() { return expiry_statistics_; }
 
   // Whole databases. REQUIRES: all stripes, exclusive. Watchers of existing keys are told.
   DetachedTables flush(unsigned database);
@@ -197,12 +200,14 @@ class Keyspace {
   // Calls visitor(Entry&) for every entry. REQUIRES: all stripes, at least shared.
   template <class Visitor>
   void for_each(unsigned database, Visitor&& visitor) const;
-  // Bytes of all buckets and empty stripes, without the entries. REQUIRES: all stripes.
-  size_t table_memory_bytes() const;
 
-  // For active expiry. REQUIRES: the key's stripe, exclusive. Deletes `entry` as find_for_write
-  // would have.
+  // Deletes a key whose time has come, as find_for_write would have. REQUIRES: the key's stripe,
+  // exclusive.
   void expire(unsigned database, const KeyRef& key);
+  // For active expiry. Deletes keys whose time has come, as find_for_write would have, the earliest
+  // first. Looks at `max` records of the index at most; returns the number of deleted keys.
+  // REQUIRES: the stripe, exclusive.
+  size_t expire_due(unsigned stripe_index, unsigned database, int64_t now_ms, size_t max);
   // One database's share of one stripe. REQUIRES: that stripe's lock, but for the counters.
   const Database& database_of_stripe(unsigned stripe_index, unsigned database) const {
     return stripes_[stripe_index].databases[database];
@@ -218,13 +223,20 @@ class Keyspace {
   const uint64_t seed_;
   std::unique_ptr<Stripe[]> stripes_;
   std::unique_ptr<SlotSizes> slot_sizes_;
-  const std::unique_ptr<ExpiryStatistics> expiry_statistics_;
+  ExpiryStatistics expiry_statistics_;
   struct Hooks {
     ExpiredHook expired;
     FlushedHook flushed;
   } hooks_;
   Reclaimer* reclaimer_ = nullptr;
 };
+
+// How long the keys of a database that expire still have on average; 0 without any, or when they
+// are overdue.
+int64_t average_ttl_ms(const Keyspace& keyspace, unsigned database, int64_t now_ms);
+
+// Bytes of all buckets, indexes and empty stripes, without the entries. REQUIRES: all stripes.
+size_t table_memory_bytes(const Keyspace& keyspace);
 
 template <class Visitor, class Unlocked>
 uint64_t Keyspace::scan(unsigned database, const ScanOptions& options, Visitor&& visitor,

@@ -19,6 +19,7 @@
 #include <string_view>
 
 #include "core/keyspace/entry.h"
+#include "core/keyspace/key_hash.h"
 
 namespace core::keyspace {
 
@@ -36,6 +37,10 @@ class Table {
   void reserve(size_t entry_count);
   // The entry of `key` or null.
   Entry* find(std::string_view key, uint64_t hash) const;
+  // Calls visitor(Entry&) for entries among which are all those whose keys have this hash. The
+  // visitor must not change the table.
+  template <class Visitor>
+  void for_each_candidate(uint64_t hash, Visitor&& visitor) const;
   // REQUIRES: no entry of that key is present.
   Entry& insert(EntryPtr entry, uint64_t hash);
   // Puts `entry` in the place of the one with the same key, which is returned; null when there was
@@ -147,6 +152,21 @@ void Table::visit_chain(const Bucket* bucket, Visitor&& visitor) {
   for (; bucket != nullptr; bucket = bucket->child()) {
     for (unsigned slot = 0; slot < kSlots; ++slot) {
       if (bucket->has(slot)) visitor(*bucket->entry(slot));
+    }
+  }
+}
+
+template <class Visitor>
+void Table::for_each_candidate(uint64_t hash, Visitor&& visitor) const {
+  if (size_ == 0) return;
+  const Buckets& buckets = home(hash);
+  const Bucket* bucket = &buckets.at[hash & buckets.mask()];
+  for (; bucket != nullptr; bucket = bucket->child()) {
+    const unsigned used = bucket->state & (bucket->chained() ? kChildSlotBit - 1 : kAllSlots);
+    for (unsigned slot = 0; slot < kSlots; ++slot) {
+      if ((used >> slot & 1) != 0 && bucket->tags[slot] == tag_of(hash)) {
+        visitor(*bucket->entry(slot));
+      }
     }
   }
 }

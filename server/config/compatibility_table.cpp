@@ -78,7 +78,6 @@ constexpr NumberRow kIntegers[] = {
     {"active-defrag-max-scan-fields", "", "1000", 1, kInt64Max, kFree},
     {"active-defrag-threshold-lower", "", "10", 0, 1000, kFree},
     {"active-defrag-threshold-upper", "", "100", 0, 1000, kFree},
-    {"active-expire-effort", "", "1", 1, 10, kFree},
     {"busy-reply-threshold", "lua-time-limit", "5000", 0, kInt64Max, kFree},
     {"cluster-announce-bus-port", "", "0", 0, 65535, kFree},
     {"cluster-migration-barrier", "", "1", 0, kInt32Max, kFree},

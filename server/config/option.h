@@ -49,6 +49,7 @@ enum class OptionId : uint8_t {
   kMaxMemoryPolicy,
   kMaxMemorySamples,
   kMaxMemoryEvictionTenacity,
+  kActiveExpireEffort,
   kLfuLogFactor,
   kLfuDecayTime,
   kReplicaIgnoreMaxMemory,

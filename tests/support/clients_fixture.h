@@ -18,7 +18,9 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/asio/post.hpp>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -324,7 +326,10 @@ class ClientsFixture : public CommandTest {
   FakeReplyLog log_;
   IoThread thread_{0, log_};
   OwnExpiries own_expiries_;
-  KeyExpiry expiry_{{config_, clock_, keyspace_, state_, pause_, own_expiries_, gauges_}};
+  KeyExpiry expiry_{{config_, clock_, keyspace_, state_, pause_, own_expiries_, gauges_,
+                     [this](std::function<void()> task) {
+                       boost::asio::post(thread_.context, std::move(task));
+                     }}};
   std::vector<std::unique_ptr<Remote>> remotes_;
 };
 

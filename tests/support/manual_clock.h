@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ManualClock: a clock that moves only when a test moves it.
+// ManualClock: a clock that moves only when a test moves it, or by `step_us` whenever its monotonic
+// time is read.
 //
 // Thread safety: all members may be called from any thread.
 #pragma once
@@ -15,8 +16,12 @@ namespace server {
 class ManualClock final : public core::Clock {
  public:
   int64_t wall_ms() const override { return now_ms; }
-  int64_t monotonic_us() const override { return now_ms * 1000; }
+  int64_t monotonic_us() const override { return now_ms * 1000 + (stepped_us_ += step_us); }
   std::atomic<int64_t> now_ms{1'700'000'000'000};  // the leader's thread reads it too
+  std::atomic<int64_t> step_us{0};
+
+ private:
+  mutable std::atomic<int64_t> stepped_us_{0};
 };
 
 }  // namespace server

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/keyspace/expiry_statistics.h"
+#include "core/keyspace/expiry_index.h"
 #include "server/commands/server/users/rewrite_command.h"
 #include "server/commands/services.h"
 #include "server/dispatch/context.h"

@@ -71,7 +71,12 @@ struct MemoryFigures {
   uint64_t table_bytes = 0;
   uint64_t client_bytes = 0;
   uint64_t key_count = 0;
-  std::vector<std::pair<unsigned, uint64_t>> databases;  // with keys, and their tables' bytes
+  struct DatabaseBytes {
+    unsigned index;
+    uint64_t tables = 0;
+    uint64_t expiries = 0;
+  };
+  std::vector<DatabaseBytes> databases;  // those with keys
   AllocatorFigures allocator;
 
   uint64_t overhead_bytes() const { return startup_bytes + table_bytes + client_bytes; }
@@ -96,15 +101,16 @@ MemoryFigures measure(const Context& ctx) {
   }
   // Last, so that the locks are held for the tables alone.
   const auto lock = ctx.lock_everything();
-  figures.table_bytes = ctx.keyspace().table_memory_bytes();
+  figures.table_bytes = core::keyspace::table_memory_bytes(ctx.keyspace());
   for (unsigned i = 0; i < ctx.keyspace().database_count(); ++i) {
     if (ctx.keyspace().db_size(i) == 0) continue;
-    uint64_t bytes = 0;
+    MemoryFigures::DatabaseBytes bytes{.index = i};
     for (unsigned stripe = 0; stripe < core::keyspace::kStripeCount; ++stripe) {
-      const auto& table = ctx.keyspace().database_of_stripe(stripe, i).table;
-      if (table != nullptr) bytes += table->memory_bytes();
+      const auto& share = ctx.keyspace().database_of_stripe(stripe, i);
+      if (share.table != nullptr) bytes.tables += share.table->memory_bytes();
+      bytes.expiries += share.expiry_index.memory_bytes();
     }
-    figures.databases.emplace_back(i, bytes);
+    figures.databases.push_back(bytes);
   }
   return figures;
 }
@@ -121,12 +127,12 @@ class StatsWriter {
     reply_.bulk(name);
     reply_.integer(value);
   }
-  // Expiry times stand in the entries, and nothing is kept by slot.
-  void database(unsigned index, uint64_t table_bytes) {
-    reply_.bulk(fmt::format("db.{}", index));
+  // Nothing is kept by slot.
+  void database(const MemoryFigures::DatabaseBytes& database) {
+    reply_.bulk(fmt::format("db.{}", database.index));
     reply_.map(3);
-    bytes("overhead.hashtable.main", table_bytes);
-    bytes("overhead.hashtable.expires", 0);
+    bytes("overhead.hashtable.main", database.tables);
+    bytes("overhead.hashtable.expires", database.expiries);
     bytes("overhead.hashtable.slot-to-keys", 0);
   }
   void ratio(std::string_view name, double value) {
@@ -149,7 +155,7 @@ void write_totals(StatsWriter& stats, const MemoryFigures& figures) {
   stats.bytes("aof.buffer", 0);
   stats.bytes("lua.caches", 0);
   stats.bytes("functions.caches", 0);
-  for (const auto& [index, table_bytes] : figures.databases) stats.database(index, table_bytes);
+  for (const auto& database : figures.databases) stats.database(database);
   stats.bytes("overhead.total", figures.overhead_bytes());
   stats.bytes("keys.count", figures.key_count);
   stats.bytes("keys.bytes-per-key",

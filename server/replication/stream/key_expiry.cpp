@@ -4,28 +4,68 @@
 #include <algorithm>
 
 namespace server {
+namespace {
 
-void KeyExpiry::tick() {
-  if (parts_.state.availability.has(Availability::kLoading)) return;
-  if (!parts_.state.expires_actively) return;
-  if (parts_.pause.holds_back(kWrite, parts_.clock.wall_ms())) return;
-  // A replica's leader says when one of its keys has expired.
-  if (parts_.state.is_replica) {
-    expire_own();
-  } else {
-    expire_all();
-  }
+// Clients wait for this long at most.
+constexpr int64_t kSliceUsMax = 1000;
+// Weight of the newest period in the stale ratio.
+constexpr double kSmoothing = 0.05;
+
+// Percent of the time of a processor, as in Redis.
+int64_t share_percent(int64_t effort) {
+  return 25 + 2 * (effort - 1);
 }
 
-void KeyExpiry::expire_all() {
+}  // namespace
+
+void KeyExpiry::tick() {
+  if (!may_expire()) return;
+  // A replica's leader deletes the other keys.
+  if (parts_.state.is_replica) return expire_own();
+  end_period();
+  const int64_t percent = share_percent(parts_.config.integer(OptionId::kActiveExpireEffort));
+  left_us_ = 1'000'000 / std::max<int64_t>(1, parts_.config.hz()) * percent / 100;
+  if (!is_posted_) run_slice();
+}
+
+bool KeyExpiry::may_expire() const {
+  return !parts_.state.availability.has(Availability::kLoading) && parts_.state.expires_actively &&
+         !parts_.pause.holds_back(kWrite, parts_.clock.wall_ms());
+}
+
+void KeyExpiry::run_slice() {
   const int64_t start_us = parts_.clock.monotonic_us();
-  // A quarter of the time at most, as Redis' slow cycle spends.
-  constexpr int64_t kShareOfSecond = 4;
-  core::keyspace::ExpiryBudget budget;
-  budget.duration_us_max = 1'000'000 / kShareOfSecond / std::max<int64_t>(1, parts_.config.hz());
-  expiry_.tick(budget);
-  parts_.gauges.expire_cycle_us.fetch_add(
-      static_cast<uint64_t>(parts_.clock.monotonic_us() - start_us));
+  const core::keyspace::ExpiryReport report = expiry_.run(std::min(left_us_, kSliceUsMax));
+  const int64_t spent_us = parts_.clock.monotonic_us() - start_us;
+  parts_.gauges.expire_cycle_us.fetch_add(static_cast<uint64_t>(spent_us));
+  left_us_ -= spent_us;
+  expired_ += report.expired;
+  if (!report.timed_out) return;
+  if (left_us_ <= 0) {
+    parts_.keyspace.expiry_statistics().ticks_cut_by_time.fetch_add(1);
+    return;
+  }
+  is_posted_ = true;
+  parts_.post([this] {
+    is_posted_ = false;
+    if (may_expire() && !parts_.state.is_replica) run_slice();
+  });
+}
+
+void KeyExpiry::end_period() {
+  if (expiring_ > 0) {
+    auto& ratio = parts_.keyspace.expiry_statistics().stale_ratio;
+    const double before = ratio.load();
+    // Keys may come and go within a period.
+    const double seen =
+        std::min(1.0, static_cast<double>(expired_) / static_cast<double>(expiring_));
+    ratio.store(before + kSmoothing * (seen - before));
+  }
+  expired_ = 0;
+  expiring_ = 0;
+  for (unsigned i = 0; i < parts_.keyspace.database_count(); ++i) {
+    expiring_ += parts_.keyspace.expires_count(i);
+  }
 }
 
 void KeyExpiry::expire_own() {

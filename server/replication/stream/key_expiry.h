@@ -3,11 +3,17 @@
 // KeyExpiry: deletes expired keys in the background: all of them on a leader, on a replica only
 // keys that its leader does not know.
 //
-// Invariants: a tick is bounded, so that it delays no client for long; none deletes while data are
-// being loaded or writes are paused.
+// A period lasts from one tick to the next. Within it, expiry takes a share of one processor's time
+// at most, which active-expire-effort sets, in slices between which clients are served.
+//
+// Invariants: none deletes while data are being loaded or writes are paused. Without keys that are
+// due a tick costs a few microseconds.
 // Thread safety: one thread. It takes stripe locks: call it with none held.
-// Source: Redis' activeExpireCycle(), of which it is the slow one.
+// Source: Redis' activeExpireCycle(), whose shares it has.
 #pragma once
+
+#include <cstdint>
+#include <functional>
 
 #include "core/clock.h"
 #include "core/keyspace/expiry.h"
@@ -30,18 +36,28 @@ class KeyExpiry {
     const PauseGate& pause;
     OwnExpiries& own_expiries;
     Gauges& gauges;
+    // Runs a task later, between other work, on the thread of tick().
+    std::function<void(std::function<void()>)> post;
   };
   explicit KeyExpiry(const Parts& parts) : parts_(parts), expiry_(parts.keyspace, parts.clock) {}
 
-  // To be called `hz` times a second.
+  // To be called `hz` times a second: begins a period.
   void tick();
 
  private:
-  void expire_all();
+  bool may_expire() const;
+  // Expires for a while, and posts itself while keys are due and the period has time left.
+  void run_slice();
   void expire_own();
+  // Sums up the period that ends.
+  void end_period();
 
   const Parts parts_;
   core::keyspace::ActiveExpiry expiry_;
+  int64_t left_us_ = 0;    // of this period's time
+  uint64_t expiring_ = 0;  // keys with an expiry when this period began
+  uint64_t expired_ = 0;   // keys deleted in it
+  bool is_posted_ = false;
 };
 
 }  // namespace server

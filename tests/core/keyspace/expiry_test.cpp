@@ -10,7 +10,6 @@
 #include <string>
 #include <thread>
 
-#include "core/keyspace/expiry_statistics.h"
 #include "tests/support/upsert.h"
 
 namespace core::keyspace {
@@ -48,8 +47,8 @@ TEST_F(ExpiryTest, DeletesWhatHasExpiredAndNothingElse) {
     add(1, fmt::format("later{}", i), 5000);
     add(2, fmt::format("stays{}", i), kNoExpiry);
   }
-  const ExpiryReport report = expiry_.tick({.entries_max = 100000, .duration_us_max = 100000});
-  EXPECT_FALSE(report.exhausted);
+  const ExpiryReport report = expiry_.run(100'000);
+  EXPECT_FALSE(report.timed_out);
   EXPECT_EQ(report.expired, 1000U);
   EXPECT_EQ(expired.size(), 1000U);
   EXPECT_EQ(expired.count("1gone17"), 1U);
@@ -57,31 +56,79 @@ TEST_F(ExpiryTest, DeletesWhatHasExpiredAndNothingElse) {
   EXPECT_EQ(keyspace_.expires_count(1), 1000U);
   EXPECT_EQ(keyspace_.db_size(2), 1000U);
   EXPECT_EQ(keyspace_.expiry_statistics().expired.load(), 1000U);
-  EXPECT_GT(keyspace_.expiry_statistics().stale_ratio.load(), 0.0);
 }
 
-TEST_F(ExpiryTest, SkipsDatabasesWithoutExpiringKeys) {
-  for (int i = 0; i < 1000; ++i) add(0, fmt::format("k{}", i), kNoExpiry);
-  EXPECT_EQ(expiry_.tick({}).looked_at, 0U);
+TEST_F(ExpiryTest, KeysThatAreNotDueAreNotVisited) {
+  for (int i = 0; i < 1000; ++i) add(0, fmt::format("k{}", i), i % 2 == 0 ? kNoExpiry : 5000);
+  // Looking at the clock is what costs time here: once for the deadline, and never for a table.
+  const int64_t before_us = clock_.monotonic_us();
+  EXPECT_EQ(expiry_.run(1000).expired, 0U);
+  EXPECT_EQ(clock_.monotonic_us() - before_us, 2);
 }
 
-TEST_F(ExpiryTest, TicksAreBoundedAndResumeWhereTheLastEnded) {
-  for (int i = 0; i < 10000; ++i) add(3, fmt::format("k{}", i), 500);
-  size_t ticks = 0;
+TEST_F(ExpiryTest, RunsAreBoundedAndContinueWhereTheLastEnded) {
+  for (int i = 0; i < 10'000; ++i) add(3, fmt::format("k{}", i), 500);
+  size_t runs = 0;
   while (keyspace_.db_size(3) > 0) {
-    const ExpiryReport report = expiry_.tick({.entries_max = 500, .duration_us_max = 100000});
-    EXPECT_LE(report.looked_at, 700U);
-    ASSERT_LT(++ticks, 100U);
+    // Each lock costs a microsecond of this clock.
+    const ExpiryReport report = expiry_.run(4);
+    EXPECT_LE(report.expired, 4 * 64U);
+    EXPECT_EQ(report.timed_out, keyspace_.db_size(3) > 0);
+    ASSERT_LT(++runs, 200U);
   }
-  EXPECT_GE(ticks, 14U);
+  EXPECT_GE(runs, 14U);
   add(3, "a", 500);
-  add(3, "b", 500);
-  EXPECT_TRUE(expiry_.tick({.entries_max = 500, .duration_us_max = 1}).exhausted);
+  EXPECT_TRUE(expiry_.run(0).timed_out);
+  EXPECT_EQ(keyspace_.db_size(3), 1U);
 }
 
-TEST_F(ExpiryTest, AverageTtlFollowsTheKeys) {
-  const ExpiryStatistics& statistics = keyspace_.expiry_statistics();
-  const ExpiryBudget everything{.entries_max = 100000, .duration_us_max = 1'000'000};
+TEST_F(ExpiryTest, FollowsEveryChangeOfAnExpiry) {
+  const auto expire_at = [&](const std::string& name, int64_t expires_at_ms) {
+    const KeyRef key = keyspace_.ref(name);
+    const StripeLock guard = keyspace_.lock_exclusive(key);
+    keyspace_.set_expiry(0, key, *keyspace_.find_any(0, key), expires_at_ms);
+  };
+  for (const char* name : {"later", "sooner", "never", "again", "renamed", "replaced"}) {
+    add(0, name, 3000);
+  }
+  expire_at("later", 9000);
+  expire_at("sooner", 2000);
+  expire_at("never", kNoExpiry);
+  expire_at("again", kNoExpiry);
+  expire_at("again", 2000);
+  {
+    const KeyRef from = keyspace_.ref("renamed");
+    const KeyRef to = keyspace_.ref("new name");
+    const StripeLock guard =
+        keyspace_.lock(Keyspace::mask_of(from) | Keyspace::mask_of(to), LockMode::kExclusive);
+    keyspace_.rename(0, from, to);
+  }
+  {
+    const KeyRef key = keyspace_.ref("replaced");
+    const StripeLock guard = keyspace_.lock_exclusive(key);
+    EntryPtr entry = Entry::create("replaced");
+    entry->set_expires_at_ms(2000);
+    keyspace_.put(0, key, std::move(entry));
+  }
+  const auto names_at = [&](int64_t now_ms) {
+    clock_.wall_ms_value = now_ms;
+    expiry_.run(1000);
+    std::set<std::string> names;
+    keyspace_.for_each(0, [&](const Entry& entry) { names.emplace(entry.key()); });
+    return names;
+  };
+  EXPECT_EQ(names_at(2000).size(), 6U);
+  EXPECT_EQ(names_at(2001), (std::set<std::string>{"later", "never", "new name"}));
+  EXPECT_EQ(names_at(3001), (std::set<std::string>{"later", "never"}));
+  keyspace_.swap(0, 2);
+  clock_.wall_ms_value = 9001;
+  expiry_.run(1000);
+  EXPECT_EQ(keyspace_.db_size(2), 1U);
+  keyspace_.flush_all();
+  expiry_.run(1000);
+}
+
+TEST_F(ExpiryTest, AverageTtlIsThatOfTheKeys) {
   const int64_t now_ms = clock_.wall_ms();
   for (int i = 0; i < 100; ++i) {
     add(1, fmt::format("short{}", i), now_ms + 1000);
@@ -89,51 +136,33 @@ TEST_F(ExpiryTest, AverageTtlFollowsTheKeys) {
     add(2, fmt::format("other{}", i), now_ms + 500);
     add(3, fmt::format("stays{}", i), kNoExpiry);
   }
-  expiry_.tick(everything);
-  EXPECT_EQ(statistics.average_ttl_ms(1), 2000);
-  EXPECT_EQ(statistics.average_ttl_ms(2), 500);
-  EXPECT_EQ(statistics.average_ttl_ms(3), 0);
-  // A change counts little by little.
-  for (int i = 0; i < 100; ++i) add(2, fmt::format("later{}", i), now_ms + 1500);
-  expiry_.tick(everything);
-  EXPECT_EQ(statistics.average_ttl_ms(2), 510);
+  EXPECT_EQ(average_ttl_ms(keyspace_, 1, now_ms), 2000);
+  EXPECT_EQ(average_ttl_ms(keyspace_, 1, now_ms + 300), 1700);
+  EXPECT_EQ(average_ttl_ms(keyspace_, 2, now_ms), 500);
+  EXPECT_EQ(average_ttl_ms(keyspace_, 3, now_ms), 0);
+  // Overdue keys have no time left.
+  EXPECT_EQ(average_ttl_ms(keyspace_, 2, now_ms + 5000), 0);
   keyspace_.swap(1, 2);
-  EXPECT_EQ(statistics.average_ttl_ms(1), 510);
-  EXPECT_EQ(statistics.average_ttl_ms(2), 2000);
-  // Without expiring keys there is no average.
-  clock_.wall_ms_value += 10'000;
-  expiry_.tick(everything);
-  expiry_.tick(everything);
-  EXPECT_EQ(statistics.average_ttl_ms(1), 0);
-  EXPECT_EQ(statistics.average_ttl_ms(2), 0);
+  EXPECT_EQ(average_ttl_ms(keyspace_, 1, now_ms), 500);
+  EXPECT_EQ(average_ttl_ms(keyspace_, 2, now_ms), 2000);
+  keyspace_.flush(2);
+  EXPECT_EQ(average_ttl_ms(keyspace_, 2, now_ms), 0);
 }
 
 TEST_F(ExpiryTest, AverageTtlOfKeysThatLiveAsLongAsCanBe) {
   // A time of day as it is, so that what remains is below the limit by more than a double rounds.
-  clock_.wall_ms_value = 1'800'000'000'000;
+  constexpr int64_t kNow = 1'800'000'000'000;
   constexpr int64_t kLatest = std::numeric_limits<int64_t>::max();
   for (int i = 0; i < 10; ++i) add(1, fmt::format("k{}", i), kLatest);
-  expiry_.tick({.entries_max = 100000, .duration_us_max = 1'000'000});
-  const int64_t average_ms = keyspace_.expiry_statistics().average_ttl_ms(1);
-  EXPECT_NEAR(static_cast<double>(average_ms), static_cast<double>(kLatest - clock_.wall_ms_value),
-              1e6);
-}
-
-TEST_F(ExpiryTest, TicksCutByTimeAreCounted) {
-  for (int i = 0; i < 1000; ++i) add(0, fmt::format("k{}", i), 500);
-  EXPECT_TRUE(expiry_.tick({.entries_max = 100, .duration_us_max = 1'000'000}).exhausted);
-  EXPECT_EQ(keyspace_.expiry_statistics().ticks_cut_by_time.load(), 0U);
-  EXPECT_TRUE(expiry_.tick({.entries_max = 100, .duration_us_max = 0}).timed_out);
-  EXPECT_EQ(keyspace_.expiry_statistics().ticks_cut_by_time.load(), 1U);
-  keyspace_.expiry_statistics().reset();
-  EXPECT_EQ(keyspace_.expiry_statistics().ticks_cut_by_time.load(), 0U);
-  EXPECT_EQ(keyspace_.expiry_statistics().stale_ratio.load(), 0.0);
+  EXPECT_NEAR(static_cast<double>(average_ttl_ms(keyspace_, 1, kNow)),
+              static_cast<double>(kLatest - kNow), 1e6);
+  EXPECT_GT(average_ttl_ms(keyspace_, 1, 0), 0);
 }
 
 TEST_F(ExpiryTest, RunsBesideWriters) {
   std::atomic<bool> stop{false};
   std::thread background([&] {
-    while (!stop) expiry_.tick({.entries_max = 200, .duration_us_max = 1000});
+    while (!stop) expiry_.run(1000);
   });
   for (int i = 0; i < 5000; ++i) {
     const std::string name = fmt::format("k{}", i % 700);
@@ -144,8 +173,7 @@ TEST_F(ExpiryTest, RunsBesideWriters) {
   }
   stop = true;
   background.join();
-  while (expiry_.tick({}).expired > 0) {
-  }
+  expiry_.run(1'000'000);
   EXPECT_EQ(keyspace_.expires_count(0), 0U);
 }
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/keyspace/expiry_statistics.h"
+#include "core/keyspace/expiry_index.h"
 #include "core/keyspace/slot_keys.h"
 #include "tests/support/upsert.h"
 
@@ -257,13 +257,13 @@ TEST_F(KeyspaceTest, RandomKeyFindsTheOneThatLives) {
 }
 
 TEST_F(KeyspaceTest, TenThousandKeysInAllStripesCostAbout68BytesEach) {
-  const size_t empty_bytes = keyspace_.table_memory_bytes();
+  const size_t empty_bytes = table_memory_bytes(keyspace_);
   EXPECT_LE(empty_bytes, 64U * 1024U);
   size_t entry_bytes = 0;
   for (int i = 0; i < 10000; ++i) {
     entry_bytes += add(0, fmt::format("key:{}", 100000 + i)).memory_bytes();
   }
-  const size_t total = entry_bytes + keyspace_.table_memory_bytes() - empty_bytes;
+  const size_t total = entry_bytes + table_memory_bytes(keyspace_) - empty_bytes;
   EXPECT_LE(static_cast<double>(total) / 10000, 70.0);
 }
 

@@ -58,7 +58,7 @@ TEST_F(KeyspaceLoaderTest, WhatCannotBeLoadedIsRefused) {
 
 TEST_F(KeyspaceLoaderTest, MakesRoomForAsManyKeysAsItIsTold) {
   KeyspaceLoader loader(keyspace_, kLoadedAtMs);
-  const auto table_bytes = [&] { return keyspace_.table_memory_bytes(); };
+  const auto table_bytes = [&] { return core::keyspace::table_memory_bytes(keyspace_); };
   const size_t empty_bytes = table_bytes();
   loader.size_hint(2, 1'000'000, 0);
   EXPECT_EQ(table_bytes(), empty_bytes) << "there is no such database";

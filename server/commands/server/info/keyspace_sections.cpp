@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // INFO about what is stored: keyspace, and the sections of the Bloom filters.
-#include "core/keyspace/expiry_statistics.h"
 #include "core/keyspace/keyspace.h"
 #include "server/commands/bloom/bloom_statistics.h"
 #include "server/commands/server/info/section.h"
@@ -16,7 +15,7 @@ void write_keyspace(const Source& source, Lines& lines) {
     if (keys == 0) continue;
     lines.field(fmt::format("db{}", database),
                 fmt::format("keys={},expires={},avg_ttl={}", keys, keyspace.expires_count(database),
-                            keyspace.expiry_statistics().average_ttl_ms(database)));
+                            average_ttl_ms(keyspace, database, source.now_ms)));
   }
 }
 

@@ -35,8 +35,9 @@ uint64_t table_bytes(const Source& source) {
     const StripeMask mask = source.locking == Locking::kTake ? StripeMask{1} << i : 0;
     const StripeLock lock = keyspace.lock(mask, LockMode::kShared);
     for (unsigned database = 0; database < keyspace.database_count(); ++database) {
-      const auto& table = keyspace.database_of_stripe(i, database).table;
-      if (table != nullptr) sum += table->memory_bytes();
+      const core::keyspace::Database& share = keyspace.database_of_stripe(i, database);
+      if (share.table != nullptr) sum += share.table->memory_bytes();
+      sum += share.expiry_index.memory_bytes();
     }
   }
   return sum;

@@ -2,7 +2,7 @@
 //
 // INFO stats, but for its first lines (traffic_figures.cpp).
 #include "core/clock.h"
-#include "core/keyspace/expiry_statistics.h"
+#include "core/keyspace/expiry_index.h"
 #include "core/keyspace/keyspace.h"
 #include "server/commands/server/info/section.h"
 #include "server/commands/services.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "core/keyspace/expiry_statistics.h"
+#include "core/keyspace/expiry_index.h"
 #include "core/keyspace/keyspace.h"
 #include "server/process/memory_monitor.h"
 #include "server/session/session.h"

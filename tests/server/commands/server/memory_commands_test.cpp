@@ -34,7 +34,7 @@ TEST_F(MemoryCommandsTest, UsagesAddUpToTheKeyspace) {
   }
   // Shares are rounded up, one byte a key at most; the empty stripes are nobody's.
   EXPECT_GT(usages, entries);
-  EXPECT_LE(usages, entries + keyspace_.table_memory_bytes() + 5000);
+  EXPECT_LE(usages, entries + core::keyspace::table_memory_bytes(keyspace_) + 5000);
 }
 
 TEST_F(MemoryCommandsTest, UsageTakesSamplesForCompatibility) {

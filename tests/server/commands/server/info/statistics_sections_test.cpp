@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/keyspace/expiry_statistics.h"
+#include "core/keyspace/expiry_index.h"
 #include "core/keyspace/keyspace.h"
 #include "server/process/gauges.h"
 #include "tests/support/info_test.h"

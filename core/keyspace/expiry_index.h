@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+//
+// ExpiryIndex: the keys of one table that expire, the earliest first, by the hashes of their names.
+//
+// A record is neither moved nor removed when its key is deleted, or is given a later expiry: that
+// would cost each command a search. The caller of take_due() looks the key up, and adds a record
+// again when the key still has an expiry. purge() removes records that no key needs.
+//
+// Invariants, kept by the keyspace: each key with an expiry has a record with its hash and a
+// deadline that is not later. After purge() there are at most kRecordsPerKeyMax records per key
+// with an expiry, and kSparesMax more.
+// Thread safety: guarded by the stripe lock of its table, but for next_ms(), which any thread may
+// call.
+// Source: a heap with four children per node (LaMarca, Ladner 1996, "The influence of caches on the
+// performance of heaps").
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+namespace core::keyspace {
+
+class ExpiryIndex {
+ public:
+  // Later than any clock.
+  static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+  static constexpr size_t kRecordsPerKeyMax = 4;
+  static constexpr size_t kSparesMax = 4096;
+
+  // The earliest deadline, kNever without records.
+  int64_t next_ms() const { return next_ms_.load(std::memory_order_relaxed); }
+  void add(int64_t deadline_ms, uint64_t hash);
+  // Takes out the earliest record if its deadline lies before `now_ms`; returns its hash.
+  std::optional<uint64_t> take_due(int64_t now_ms);
+  void clear();
+  void swap(ExpiryIndex& other);
+
+  size_t size() const { return records_.size(); }
+  size_t memory_bytes() const { return records_.capacity() * sizeof(Record); }
+
+  // Removes some of the records that no key needs, when there may be many. To be called after
+  // add(). `key_count` is the number of keys with an expiry. `latest_of(hash)` returns the latest
+  // expiry of the keys with this hash, nothing when there is none.
+  template <class LatestOf>
+  void purge(size_t key_count, LatestOf&& latest_of) {
+    if (size() <= 2 * key_count + kSparesMax) return;
+    // More steps than adds, so that the number of needless records falls.
+    for (int step = 0; step < 4 && size() > 0; ++step) {
+      purge_at_ %= size();
+      if (is_needed(records_[purge_at_], latest_of)) {
+        ++purge_at_;
+      } else {
+        remove(purge_at_);
+      }
+    }
+    // Several records of one key all seem to be needed. PERSIST and EXPIRE by turns make them.
+    if (size() > kRecordsPerKeyMax * key_count + kSparesMax) keep_one_of_each(latest_of);
+  }
+
+ private:
+  struct Record {
+    int64_t deadline_ms;
+    uint64_t hash;
+  };
+  static constexpr size_t kChildren = 4;
+
+  template <class LatestOf>
+  static bool is_needed(const Record& record, LatestOf&& latest_of) {
+    const std::optional<int64_t> latest_ms = latest_of(record.hash);
+    return latest_ms && record.deadline_ms <= *latest_ms;
+  }
+  template <class LatestOf>
+  void keep_one_of_each(LatestOf&& latest_of) {
+    sort_and_unite();
+    std::erase_if(records_, [&](const Record& record) { return !is_needed(record, latest_of); });
+    build();
+  }
+
+  void remove(size_t at);
+  void sift_up(size_t at);
+  void sift_down(size_t at);
+  // Sorts by hash; of the records with one hash only the earliest stays.
+  void sort_and_unite();
+  // Makes a heap of records in any order.
+  void build();
+  void publish_next();
+
+  std::vector<Record> records_;
+  size_t purge_at_ = 0;
+  std::atomic<int64_t> next_ms_{kNever};
+};
+
+// Figures of expiry, for INFO. Nothing is decided by them.
+//
+// Thread safety: all members may be called from any thread.
+// Source: the figures of Redis 7.0.
+struct ExpiryStatistics {
+  std::atomic<uint64_t> expired{0};            // keys deleted because their time had come
+  std::atomic<uint64_t> ticks_cut_by_time{0};  // cycles of active expiry that ran out of time
+  // Share of the expiring keys that had expired when active expiry began, smoothed: 0 to 1.
+  std::atomic<double> stale_ratio{0};
+
+  // CONFIG RESETSTAT.
+  void reset() {
+    expired.store(0);
+    ticks_cut_by_time.store(0);
+    stale_ratio.store(0);
+  }
+};
+
+}  // namespace core::keyspace

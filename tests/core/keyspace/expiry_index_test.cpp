@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+#include "core/keyspace/expiry_index.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <random>
+#include <vector>
+
+namespace core::keyspace {
+namespace {
+
+TEST(ExpiryIndex, TakesTheEarliestFirst) {
+  ExpiryIndex index;
+  EXPECT_EQ(index.next_ms(), ExpiryIndex::kNever);
+  EXPECT_EQ(index.take_due(ExpiryIndex::kNever), std::nullopt);
+  std::mt19937_64 random(1);
+  std::vector<int64_t> deadlines;
+  for (int i = 0; i < 3000; ++i) {
+    deadlines.push_back(static_cast<int64_t>(random() % 1000));
+    index.add(deadlines.back(), static_cast<uint64_t>(deadlines.back()) * 7);
+    EXPECT_EQ(index.next_ms(), *std::ranges::min_element(deadlines));
+  }
+  std::ranges::sort(deadlines);
+  // A key lives through its last millisecond.
+  EXPECT_EQ(index.take_due(deadlines.front()), std::nullopt);
+  for (const int64_t deadline_ms : deadlines) {
+    EXPECT_EQ(index.next_ms(), deadline_ms);
+    EXPECT_EQ(index.take_due(1000), static_cast<uint64_t>(deadline_ms) * 7);
+  }
+  EXPECT_EQ(index.next_ms(), ExpiryIndex::kNever);
+}
+
+TEST(ExpiryIndex, SwapAndClearPublishTheNextDeadline) {
+  ExpiryIndex one;
+  ExpiryIndex two;
+  one.add(5, 1);
+  one.swap(two);
+  EXPECT_EQ(one.next_ms(), ExpiryIndex::kNever);
+  EXPECT_EQ(two.next_ms(), 5);
+  two.clear();
+  EXPECT_EQ(two.next_ms(), ExpiryIndex::kNever);
+  EXPECT_EQ(two.size(), 0);
+}
+
+// A naive twin of the keyspace, which adds records as the keyspace does.
+class IndexModel {
+ public:
+  explicit IndexModel(uint64_t seed) : random_(seed) {}
+
+  void set(uint64_t key, int64_t expires_at_ms) {
+    const auto before = expiries_.find(key);
+    const bool is_earlier = before == expiries_.end() || expires_at_ms < before->second;
+    expiries_[key] = expires_at_ms;
+    if (!is_earlier) return;
+    index_.add(expires_at_ms, key);
+    index_.purge(expiries_.size(), [this](uint64_t hash) { return latest_of(hash); });
+  }
+  void remove(uint64_t key) { expiries_.erase(key); }
+  // Expires what is due, by the index, and compares with what is due.
+  void expire(int64_t now_ms) {
+    while (const auto key = index_.take_due(now_ms)) {
+      const auto found = expiries_.find(*key);
+      if (found == expiries_.end()) continue;
+      if (found->second < now_ms) {
+        expiries_.erase(found);
+      } else {
+        index_.add(found->second, *key);
+      }
+    }
+    for (const auto& [key, expires_at_ms] : expiries_) {
+      ASSERT_GE(expires_at_ms, now_ms) << "key " << key << " is overdue";
+    }
+  }
+  void expect_bounded() const {
+    EXPECT_LE(index_.size(),
+              ExpiryIndex::kRecordsPerKeyMax * expiries_.size() + ExpiryIndex::kSparesMax);
+  }
+  uint64_t draw(uint64_t below) { return random_() % below; }
+  size_t record_count() const { return index_.size(); }
+
+ private:
+  std::optional<int64_t> latest_of(uint64_t hash) const {
+    const auto found = expiries_.find(hash);
+    return found == expiries_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  std::mt19937_64 random_;
+  std::map<uint64_t, int64_t> expiries_;
+  ExpiryIndex index_;
+};
+
+TEST(ExpiryIndex, FindsWhatIsDueWhateverChangedBefore) {
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    IndexModel model(seed);
+    int64_t now_ms = 0;
+    for (int step = 0; step < 60'000; ++step) {
+      const uint64_t key = model.draw(500);
+      if (model.draw(3) == 0) {
+        model.remove(key);
+      } else {
+        model.set(key, now_ms + static_cast<int64_t>(model.draw(5000)));
+      }
+      if (step % 100 != 0) continue;
+      now_ms += static_cast<int64_t>(model.draw(30));
+      model.expire(now_ms);
+      if (::testing::Test::HasFatalFailure()) return;
+      model.expect_bounded();
+    }
+  }
+}
+
+TEST(ExpiryIndex, KeysThatComeAndGoLeaveBoundedRecords) {
+  IndexModel model(1);
+  for (uint64_t i = 0; i < 100'000; ++i) {
+    model.set(i, 1'000'000 + static_cast<int64_t>(i));
+    model.remove(i);
+  }
+  EXPECT_LE(model.record_count(), ExpiryIndex::kSparesMax + 1);
+}
+
+TEST(ExpiryIndex, OneKeyWithManyRecordsIsBounded) {
+  IndexModel model(1);
+  for (uint64_t i = 0; i < 1000; ++i) model.set(i, 1'000'000);
+  // Each looks like the record that the key needs.
+  for (int64_t i = 0; i < 100'000; ++i) {
+    model.remove(1);
+    model.set(1, 1'000'000);
+    model.expect_bounded();
+  }
+  model.expire(1'000'001);
+}
+
+}  // namespace
+}  // namespace core::keyspace
