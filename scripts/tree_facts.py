@@ -62,14 +62,15 @@ def units_without_test(paths):
 
 
 def headers_of(graph, start):
-    """Own headers that `start` pulls in, directly or not. `graph` is {file: own includes}."""
+    """Own headers that `start` pulls in, directly or not, besides those that include none of ours:
+    they hold plain values. `graph` is {file: own includes}."""
     found, waiting = set(), list(graph[start])
     while waiting:
         header = waiting.pop()
         if header not in found and header in graph:
             found.add(header)
             waiting += graph[header]
-    return found
+    return {header for header in found if graph[header]}
 
 
 def longest_chain(graph):
