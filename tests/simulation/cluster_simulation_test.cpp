@@ -18,7 +18,7 @@ namespace {
 #if defined(__OPTIMIZE__) && !defined(BLOOMERY_ASAN) && !defined(BLOOMERY_TSAN)
 constexpr uint64_t kRuns = 1'000;
 #else
-constexpr uint64_t kRuns = 200;
+constexpr uint64_t kRuns = 40;
 #endif
 constexpr uint64_t kParts = 4;  // so that several processors have something to do
 constexpr uint64_t kMutatedRunsMax = 500;

