@@ -21,6 +21,8 @@ using core::keyspace::EntryPtr;
 constexpr int64_t kGraceMs = 5000;
 // Until memory may suffice again.
 constexpr int64_t kRetryMs = 1000;
+// A replica gives its leader this long to turn a window before it looks at the name again.
+constexpr int64_t kLeaderDelayMs = 5000;
 
 constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
@@ -28,7 +30,7 @@ constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
 void WindowTurner::tick() {
   if (schedule_.empty()) return;
-  if (parts_.state.is_replica || parts_.state.availability.has(Availability::kLoading)) return;
+  if (parts_.state.availability.has(Availability::kLoading)) return;
   constexpr int64_t kDurationUsMax = 5000;
   const int64_t start_us = parts_.clock.monotonic_us();
   do {
@@ -47,16 +49,23 @@ void WindowTurner::look_at(core::keyspace::WindowSchedule::Name name) {
   {
     const auto key = parts_.keyspace.ref(name.key);
     const auto lock = parts_.keyspace.lock_exclusive(key);
-    // The role changes under all stripes: whoever leads now puts the turn into the stream.
-    if (parts_.state.is_replica) return schedule_.put_back(std::move(name), 0);
+    // The role changes under all stripes. The stream of a replica's leader brings the turns, and
+    // the deletions of expired keys.
+    const bool is_leader = !parts_.state.is_replica;
     const int64_t now_ms = parts_.clock.wall_ms();
+    const int64_t expiry_now_ms = is_leader ? now_ms : core::keyspace::kIgnoreExpiry;
     for (unsigned database = 0; database < parts_.keyspace.database_count(); ++database) {
-      Entry* const entry = parts_.keyspace.find(database, key, now_ms);
+      Entry* const entry = parts_.keyspace.find(database, key, expiry_now_ms);
       if (entry == nullptr || !entry->is_filter()) continue;
       ScalableFilter& filter = entry->filter();
       if (filter.window() == nullptr) continue;
       is_missing = false;
       if (!persistence::has_turns(filter)) continue;
+      if (!is_leader) {
+        const int64_t due_ms = std::max(filter.window()->next_start(), now_ms);
+        next_ms = std::min(next_ms, due_ms + kLeaderDelayMs);
+        continue;
+      }
       const uint64_t newest = filter.window()->newest().ordinal;
       const bool is_turned =
           persistence::turn_by_clock(parts_.journal, {database, name.key}, filter, now_ms);

@@ -116,6 +116,25 @@ TEST_F(WindowTurnerTest, AReplicaTurnsWhenItWasPromoted) {
   EXPECT_EQ(turns_after_tick(), 1);
 }
 
+TEST_F(WindowTurnerTest, AReplicaForgetsTheNamesOfGoneKeys) {
+  state_.is_replica = true;
+  for (int i = 0; i < 3; ++i) {
+    advance_ms(100'000);
+    EXPECT_EQ(turns_after_tick(), 0);
+    EXPECT_FALSE(schedule_.empty());
+  }
+  state_.is_replica = false;
+  run({"DEL", "w"});
+  state_.is_replica = true;
+  // A name that is missing once may be about to get its filter.
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_FALSE(schedule_.empty());
+    advance_ms(10'000);
+    turner_.tick();
+  }
+  EXPECT_TRUE(schedule_.empty());
+}
+
 TEST_F(WindowTurnerTest, AClockThatJumpsBackStopsNothing) {
   advance_ms(2500);
   EXPECT_EQ(turns_after_tick(), 1);
