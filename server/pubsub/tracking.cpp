@@ -24,6 +24,30 @@ uint64_t scattered(uint64_t number) {
   return number ^ (number >> 29U);
 }
 
+// Calls visit(element) for the elements of a sorted container that are prefixes of `name`, the
+// longest first, until it returns false. `text_of(element)` is an element's text. It takes at most
+// one search per byte of the name.
+template <class Sorted, class TextOf, class Visit>
+void for_each_prefix(const Sorted& sorted, std::string_view name, TextOf&& text_of, Visit&& visit) {
+  // Prefixes not yet visited are at most this long.
+  std::string_view rest = name;
+  for (;;) {
+    auto candidate = sorted.upper_bound(rest);
+    if (candidate == sorted.begin()) return;
+    --candidate;
+    const std::string_view text = text_of(*candidate);
+    const auto differing = std::ranges::mismatch(text, name).in1;
+    const auto common = static_cast<size_t>(differing - text.begin());
+    if (common < text.size()) {
+      // A longer prefix of the name would lie between the candidate and `rest`.
+      rest = name.substr(0, common);
+      continue;
+    }
+    if (!visit(*candidate) || common == 0) return;
+    rest = name.substr(0, common - 1);
+  }
+}
+
 }  // namespace
 
 Tracking::Tracking(PubSub& pubsub, ServerState& state, size_t thread_count)
@@ -63,16 +87,19 @@ void Tracking::forget(uint64_t session_id) {
   clear_rows();
 }
 
-void Tracking::add_prefix(std::string_view prefix, uint64_t session_id) {
+void Tracking::add_prefixes(std::span<const std::string_view> prefixes, uint64_t session_id) {
   const std::scoped_lock lock(mutex_);
-  clients_.at(session_id).prefixes.emplace(prefix);
-  prefixes_[std::string(prefix)].insert(session_id);
+  ClientRow& client = clients_.at(session_id);
+  for (const std::string_view prefix : prefixes) {
+    client.prefixes.emplace(prefix);
+    prefixes_[std::string(prefix)].insert(session_id);
+  }
   count_prefixes();
 }
 
 void Tracking::count_prefixes() {
   auto list = std::make_shared<Prefixes>();
-  for (const auto& [prefix, ids] : prefixes_) list->push_back(prefix);
+  for (const auto& [prefix, ids] : prefixes_) list->emplace_hint(list->end(), prefix);
   prefix_list_ = std::move(list);
   state_.tracking.prefixes = prefixes_.size();
 }
@@ -189,9 +216,14 @@ void Tracking::gather(std::string_view name, const Client& writer) {
     const std::scoped_lock lock(mutex_);
     prefixes = prefix_list_;
   }
-  const bool is_wanted = prefixes != nullptr && std::ranges::any_of(*prefixes, [&](auto& prefix) {
-                           return name.starts_with(prefix);
-                         });
+  if (prefixes == nullptr) return;
+  bool is_wanted = false;
+  for_each_prefix(
+      *prefixes, name, [](const std::string& prefix) { return std::string_view(prefix); },
+      [&](const std::string&) {
+        is_wanted = true;
+        return false;
+      });
   if (!is_wanted) return;
   Gathered& gathered = *gathered_[writer.thread_index];
   bool is_first = false;
@@ -213,20 +245,29 @@ void Tracking::send_broadcasts(size_t thread_index) {
     changed.swap(gathered.keys);
   }
   const std::scoped_lock lock(mutex_);
-  for (const auto& [prefix, ids] : prefixes_) send_to_prefix(prefix, ids, changed);
+  // In the order of the prefixes.
+  std::map<std::string_view, std::pair<const std::set<uint64_t>*, KeysOfPrefix>> found;
+  for (const auto& key : changed) {
+    for_each_prefix(
+        prefixes_, key.first, [](const auto& row) { return std::string_view(row.first); },
+        [&](const auto& row) {
+          auto& [ids, keys] = found[row.first];
+          ids = &row.second;
+          keys.push_back(&key);
+          return true;
+        });
+  }
+  for (const auto& [prefix, ids_and_keys] : found) {
+    send_keys(ids_and_keys.second, *ids_and_keys.first);
+  }
 }
 
-// Who hears nothing of its own changes gets a message of its own.
-void Tracking::send_to_prefix(const std::string& prefix, const std::set<uint64_t>& ids,
-                              const ChangedKeys& changed) const {
-  const auto begin = changed.lower_bound(prefix);
-  auto end = begin;
-  while (end != changed.end() && end->first.starts_with(prefix)) ++end;
-  if (begin == end) return;
+// A client that is not notified of its own changes gets a message of its own.
+void Tracking::send_keys(const KeysOfPrefix& keys_of_prefix, const std::set<uint64_t>& ids) const {
   const auto message_without = [&](uint64_t writer) -> std::shared_ptr<const Invalidation> {
     std::string keys;
     size_t count = 0;
-    for (auto key = begin; key != end; ++key) {
+    for (const auto* key : keys_of_prefix) {
       if (writer != 0 && key->second == writer) continue;
       append_key(keys, key->first);
       ++count;
@@ -236,7 +277,7 @@ void Tracking::send_to_prefix(const std::string& prefix, const std::set<uint64_t
         Invalidation{fmt::format("*{}\r\n", count) + keys, 0, true});
   };
   const auto has_changed = [&](uint64_t id) {
-    return std::any_of(begin, end, [id](const auto& key) { return key.second == id; });
+    return std::ranges::any_of(keys_of_prefix, [id](const auto* key) { return key->second == id; });
   };
   const auto whole = message_without(0);
   for (const uint64_t id : ids) {

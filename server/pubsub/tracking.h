@@ -22,6 +22,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -49,8 +50,9 @@ class Tracking {
   void end(uint64_t session_id);
   // It has gone, whether it tracks or not.
   void forget(uint64_t session_id);
-  // The client hears of all keys that begin so. REQUIRES: begin() was called for it.
-  void add_prefix(std::string_view prefix, uint64_t session_id);
+  // The client is notified of all keys with one of these prefixes. REQUIRES: begin() was called for
+  // it.
+  void add_prefixes(std::span<const std::string_view> prefixes, uint64_t session_id);
 
   void remember(const Key& key, const Client& client);
   // Called for every key that changes; `writer` is the client that does it, or {0, 0}.
@@ -87,7 +89,8 @@ class Tracking {
     std::mutex mutex;
     ChangedKeys keys;
   };
-  using Prefixes = std::vector<std::string>;
+  using Prefixes = std::set<std::string, std::less<>>;
+  using KeysOfPrefix = std::vector<const ChangedKeys::value_type*>;
 
   static constexpr size_t kShardCount = 64;
 
@@ -98,8 +101,8 @@ class Tracking {
   // Takes a row out at random; false when there is none.
   bool drop_one();
   void count_prefixes();
-  void send_to_prefix(const std::string& prefix, const std::set<uint64_t>& ids,
-                      const ChangedKeys& changed) const;
+  // `keys_of_prefix` are those with the prefix of the clients `ids`, in ascending order.
+  void send_keys(const KeysOfPrefix& keys_of_prefix, const std::set<uint64_t>& ids) const;
 
   PubSub& pubsub_;
   ServerState& state_;

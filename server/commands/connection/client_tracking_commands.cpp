@@ -3,8 +3,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
+#include <numeric>
+#include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "server/commands/services.h"
@@ -55,8 +61,39 @@ core::Result<TrackingRequest> parse_options(const Context& ctx) {
   return request;
 }
 
-bool overlap(std::string_view a, std::string_view b) {
-  return a.starts_with(b) || b.starts_with(a);
+// The first element of `existing` that overlaps with `prefix`; null when none does. REQUIRES: no
+// element is a prefix of another, besides the empty one, which BCAST adds without a check.
+const std::string* find_overlap(const std::set<std::string, std::less<>>& existing,
+                                std::string_view prefix) {
+  if (!existing.empty() && existing.begin()->empty()) return &*existing.begin();
+  const auto next = existing.lower_bound(prefix);
+  if (next != existing.begin()) {
+    const std::string& before = *std::prev(next);
+    if (prefix.starts_with(before)) return &before;
+  }
+  return next != existing.end() && next->starts_with(prefix) ? &*next : nullptr;
+}
+
+// The first pair of overlapping prefixes by their places in the request: that with the lowest first
+// place, then with the lowest second one. It takes time for as many steps as there are bytes.
+std::optional<std::pair<size_t, size_t>> first_overlap(
+    const std::vector<std::string_view>& prefixes) {
+  std::vector<size_t> places(prefixes.size());
+  std::iota(places.begin(), places.end(), size_t{0});
+  std::ranges::sort(places, {}, [&](size_t place) { return std::pair(prefixes[place], place); });
+  std::optional<std::pair<size_t, size_t>> first;
+  // Places of the prefixes that the next one in order may begin with, each of which begins with the
+  // one before.
+  std::vector<size_t> open;
+  for (const size_t place : places) {
+    while (!open.empty() && !prefixes[place].starts_with(prefixes[open.back()])) open.pop_back();
+    for (const size_t other : open) {
+      const std::pair found(std::min(place, other), std::max(place, other));
+      first = std::min(first.value_or(found), found);
+    }
+    open.push_back(place);
+  }
+  return first;
 }
 
 // The text of the error when a prefix would overlap; else empty.
@@ -69,19 +106,13 @@ std::string overlap_text(const ClientTracking* current, const TrackingRequest& r
         prefix.substr(0, prefix.find('\0')), kind, other.substr(0, other.find('\0')));
   };
   const auto& prefixes = request.prefixes;
-  for (size_t i = 0; i < prefixes.size(); ++i) {
-    if (current != nullptr) {
-      for (const std::string& existing : current->prefixes) {
-        if (overlap(existing, prefixes[i])) return text(prefixes[i], "an existing", existing);
-      }
-    }
-    for (size_t j = i + 1; j < prefixes.size(); ++j) {
-      if (overlap(prefixes[i], prefixes[j])) {
-        return text(prefixes[i], "another provided", prefixes[j]);
-      }
-    }
+  const auto pair = first_overlap(prefixes);
+  const size_t end = pair ? pair->first + 1 : prefixes.size();
+  for (size_t i = 0; current != nullptr && i < end; ++i) {
+    const std::string* const existing = find_overlap(current->prefixes, prefixes[i]);
+    if (existing != nullptr) return text(prefixes[i], "an existing", *existing);
   }
-  return "";
+  return pair ? text(prefixes[pair->first], "another provided", prefixes[pair->second]) : "";
 }
 
 // Why the options do not go together, or not with those of before; in Redis' order.
@@ -118,10 +149,8 @@ void start_tracking(Context& ctx, TrackingRequest& request) {
   Tracking& table = ctx.services.tracking;
   table.begin({ctx.session.id, ctx.session.thread_index}, tracking->no_loop);
   if (tracking->is_broadcast && request.prefixes.empty()) request.prefixes.emplace_back();
-  for (const std::string_view prefix : request.prefixes) {
-    table.add_prefix(prefix, ctx.session.id);
-    tracking->prefixes.emplace(prefix);
-  }
+  table.add_prefixes(request.prefixes, ctx.session.id);
+  tracking->prefixes.insert(request.prefixes.begin(), request.prefixes.end());
   subscriptions.set_tracking(std::move(tracking));
 }
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "server/pubsub/tracking.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <random>
+#include <set>
 
 #include "server/process/server_state.h"
 
@@ -26,6 +29,9 @@ class TrackingTest : public ::testing::Test {
 
   static Tracking::Key key(std::string_view name) {
     return {name, std::hash<std::string_view>{}(name)};
+  }
+  void add_prefix(std::string_view prefix, uint64_t session_id) {
+    tracking_.add_prefixes({&prefix, 1}, session_id);
   }
   void change(std::string_view name, const Tracking::Client& writer = {}) {
     tracking_.invalidate(key(name), writer);
@@ -118,8 +124,8 @@ TEST_F(TrackingTest, TheLastClientThatGoesEmptiesTheTable) {
 }
 
 TEST_F(TrackingTest, ChangesForAPrefixAreGatheredOnTheWritersThread) {
-  tracking_.add_prefix("a", kFirst.session_id);
-  tracking_.add_prefix("ab", kSecond.session_id);
+  add_prefix("a", kFirst.session_id);
+  add_prefix("ab", kSecond.session_id);
   EXPECT_EQ(state_.tracking.prefixes, 2U);
   for (const char* name : {"ac", "b", "abc", "ab", "abc"}) change(name, {9, 1});
   // Once, however many keys.
@@ -132,7 +138,7 @@ TEST_F(TrackingTest, ChangesForAPrefixAreGatheredOnTheWritersThread) {
 }
 
 TEST_F(TrackingTest, AnEmptyPrefixIsThatOfAllKeys) {
-  tracking_.add_prefix("", kFirst.session_id);
+  add_prefix("", kFirst.session_id);
   change("");
   change("\xff");
   EXPECT_EQ(taken(0), (Texts{"1: *2 $0  $1 \xff "}));
@@ -140,8 +146,8 @@ TEST_F(TrackingTest, AnEmptyPrefixIsThatOfAllKeys) {
 
 TEST_F(TrackingTest, NoLoopLeavesOwnKeysOut) {
   tracking_.begin(kFirst, true);
-  tracking_.add_prefix("", kFirst.session_id);
-  tracking_.add_prefix("", kSecond.session_id);
+  add_prefix("", kFirst.session_id);
+  add_prefix("", kSecond.session_id);
   EXPECT_EQ(state_.tracking.prefixes, 1U);
   change("mine", kFirst);
   change("ours", kFirst);
@@ -154,8 +160,8 @@ TEST_F(TrackingTest, NoLoopLeavesOwnKeysOut) {
 }
 
 TEST_F(TrackingTest, APrefixEndsWithItsLastClient) {
-  tracking_.add_prefix("a", kFirst.session_id);
-  tracking_.add_prefix("a", kSecond.session_id);
+  add_prefix("a", kFirst.session_id);
+  add_prefix("a", kSecond.session_id);
   tracking_.end(kFirst.session_id);
   EXPECT_EQ(state_.tracking.prefixes, 1U);
   change("a");
@@ -163,6 +169,39 @@ TEST_F(TrackingTest, APrefixEndsWithItsLastClient) {
   EXPECT_EQ(taken(1), (Texts{"2: *1 $1 a "}));
   tracking_.end(kSecond.session_id);
   EXPECT_EQ(state_.tracking.prefixes, 0U);
+}
+
+TEST_F(TrackingTest, EachPrefixOfAKeyGetsIt) {
+  std::mt19937_64 random(1);
+  const auto word = [&](size_t most) {
+    std::string text(random() % (most + 1), 'a');
+    for (char& letter : text) letter = static_cast<char>('a' + random() % 2);
+    return text;
+  };
+  for (int round = 0; round < 300; ++round) {
+    std::set<std::string> prefixes;
+    const size_t count = random() % 20 + 1;
+    for (size_t i = 0; i < count; ++i) prefixes.insert(word(5));
+    const std::vector<std::string_view> views(prefixes.begin(), prefixes.end());
+    tracking_.begin(kFirst, false);
+    tracking_.add_prefixes(views, kFirst.session_id);
+    std::set<std::string> keys;
+    for (int i = 0; i < 10; ++i) keys.insert(word(8));
+    for (const std::string& name : keys) change(name);
+    Texts expected;
+    for (const std::string& prefix : prefixes) {
+      std::string text;
+      size_t found = 0;
+      for (const std::string& name : keys) {
+        if (!name.starts_with(prefix)) continue;
+        text += fmt::format("${} {} ", name.size(), name);
+        ++found;
+      }
+      if (found > 0) expected.push_back(fmt::format("1: *{} {}", found, text));
+    }
+    EXPECT_EQ(taken(0), expected) << fmt::format("round {}: {}", round, fmt::join(prefixes, ","));
+    tracking_.end(kFirst.session_id);
+  }
 }
 
 TEST_F(TrackingTest, AboveTheLimitKeysLeaveAtRandomAndAreTold) {

@@ -4,6 +4,10 @@
 // measured on Redis 7.0.15.
 #include "server/commands/connection/client_tracking_commands.h"
 
+#include <fmt/format.h>
+
+#include <random>
+#include <set>
 #include <sstream>
 
 #include "server/process/server_state.h"
@@ -192,12 +196,61 @@ TEST_F(ClientTrackingRequestsTest, PrefixesMustNotOverlap) {
                   "client must not overlap."));
 }
 
+// Redis compares each prefix with the existing ones and then with those behind it.
+TEST_F(ClientTrackingCommandsTest, TheFirstOverlapIsReported) {
+  std::mt19937_64 random(1);
+  const auto word = [&] {
+    std::string text(random() % 6 + 1, 'a');
+    for (char& letter : text) letter = static_cast<char>('a' + random() % 3);
+    return text;
+  };
+  const auto overlap = [](const std::string& a, const std::string& b) {
+    return a.starts_with(b) || b.starts_with(a);
+  };
+  int errors = 0;
+  for (int round = 0; round < 400; ++round) {
+    run({"CLIENT", "TRACKING", "OFF"});
+    std::set<std::string> existing;
+    for (int command = 0; command < 4; ++command) {
+      std::vector<std::string> prefixes(random() % 4 + 1);
+      std::vector<std::string> words{"CLIENT", "TRACKING", "ON", "BCAST"};
+      for (std::string& prefix : prefixes) {
+        prefix = word();
+        words.insert(words.end(), {"PREFIX", prefix});
+      }
+      std::string expected;
+      const auto expect_error = [&](size_t i, const char* kind, const std::string& other) {
+        if (!expected.empty()) return;
+        expected = error(fmt::format(
+            "ERR Prefix '{}' overlaps with {} prefix '{}'. Prefixes for a single client must not "
+            "overlap.",
+            prefixes[i], kind, other));
+      };
+      for (size_t i = 0; i < prefixes.size(); ++i) {
+        for (const std::string& other : existing) {
+          if (overlap(prefixes[i], other)) expect_error(i, "an existing", other);
+        }
+        for (size_t j = i + 1; j < prefixes.size(); ++j) {
+          if (overlap(prefixes[i], prefixes[j])) expect_error(i, "another provided", prefixes[j]);
+        }
+      }
+      errors += expected.empty() ? 0 : 1;
+      ASSERT_EQ(run(words), expected.empty() ? kOk : expected) << fmt::format("round {}", round);
+      if (expected.empty()) existing.insert(prefixes.begin(), prefixes.end());
+    }
+  }
+  EXPECT_GT(errors, 100);
+}
+
 TEST_F(ClientTrackingRequestsTest, PrefixesAreAdded) {
   ASSERT_EQ(track({"BCAST", "PREFIX", "x", "PREFIX", "y"}), kOk);
   ASSERT_EQ(track({"BCAST", "PREFIX", "z", "NOLOOP"}), kOk);
   EXPECT_EQ(shown(), "on bcast noloop / :0 / x y z");
   ASSERT_EQ(track({"BCAST"}), kOk);
   EXPECT_EQ(shown(), "on bcast / :0 /  x y z") << "the prefix of all keys is empty";
+  EXPECT_EQ(track({"BCAST", "PREFIX", "xy"}),
+            error("ERR Prefix 'xy' overlaps with an existing prefix ''. Prefixes for a single "
+                  "client must not overlap."));
   EXPECT_EQ(track({"BCAST"}), kOk);
 }
 
