@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <ctime>
 
 namespace core {
 
@@ -27,16 +28,24 @@ class Clock {
 class SystemClock final : public Clock {
  public:
   int64_t wall_ms() const override {
-    using namespace std::chrono;
-    return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
+    const timespec now = wall_now();
+    return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
   }
   int64_t wall_us() const override {
-    using namespace std::chrono;
-    return duration_cast<microseconds>(system_clock::now().time_since_epoch()).count();
+    const timespec now = wall_now();
+    return int64_t{now.tv_sec} * kSecondUs + now.tv_nsec / 1000;
   }
   int64_t monotonic_us() const override {
     using namespace std::chrono;
     return duration_cast<microseconds>(steady_clock::now().time_since_epoch()).count();
+  }
+
+ private:
+  // std::chrono::system_clock counts nanoseconds, whose 64 bits overflow in the year 2262.
+  static timespec wall_now() {
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    return now;
   }
 };
 

@@ -7,38 +7,17 @@ of an earlier one. The server's wall clock is simulated, so a day takes seconds.
 each click when it last counted.
 """
 
-import mmap
-import os
-import pathlib
-import struct
 import tempfile
 import unittest
 
 from harness import let_time_pass
+from harness.preloads import SimulatedClock
 from harness.stories import PIPELINE, SCALE, StoryTest, allowed, scaled
 
 RATE = 0.001
 WINDOW_S = 600
 GENERATIONS = 4
-CLOCK = os.environ.get("BLOOMERY_SIMULATED_CLOCK", "build/release/tests/libsimulated_clock.so")
 START_MS = 1_790_000_000_000
-
-
-class SimulatedClock:
-    """What the server takes for the time of day."""
-
-    def __init__(self, path):
-        path.write_bytes(bytes(8))
-        with open(path, "r+b") as file:
-            self.memory = mmap.mmap(file.fileno(), 8)
-        self.set(START_MS)
-
-    def set(self, now_ms):
-        self.now_ms = int(now_ms)
-        self.memory[:] = struct.pack("<q", self.now_ms)
-
-    def advance(self, milliseconds):
-        self.set(self.now_ms + milliseconds)
 
 
 class Clicks:
@@ -68,13 +47,8 @@ class Clicks:
 
 class ClicksStoryTest(StoryTest):
     def setUp(self):
-        directory = tempfile.TemporaryDirectory(prefix="bloomery-clock-")
-        self.addCleanup(directory.cleanup)
-        path = pathlib.Path(directory.name) / "clock"
-        self.clock = SimulatedClock(path)
-        library = pathlib.Path(CLOCK).absolute()
-        self.assertTrue(library.exists(), f"{library} is missing: build simulated_clock")
-        self.preload = ("env", f"LD_PRELOAD={library}", f"SIMULATED_CLOCK={path}")
+        self.clock = SimulatedClock(START_MS)
+        self.addCleanup(self.clock.close)
         data = tempfile.TemporaryDirectory(prefix="bloomery-test-")
         self.addCleanup(data.cleanup)
         self.directory = data.name
@@ -83,7 +57,7 @@ class ClicksStoryTest(StoryTest):
     def serve(self):
         self.server = self.start_server(
             "--appendonly", "yes", "--appendfsync", "no", "--enable-debug-command", "yes",
-            prefix=self.preload, directory=self.directory,
+            prefix=self.clock.prefix, directory=self.directory,
         )  # fmt: skip
         self.client = self.new_client()
 

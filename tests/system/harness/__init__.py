@@ -11,6 +11,7 @@ that most tests need are exported here. The other building blocks are imported b
 | waiting, ports | waiting for a condition, and free ports |
 | resp | a raw client that keeps the bytes of each reply |
 | tls, tls_files | servers and connections with certificates |
+| preloads | what a server's system says of time, processes and threads |
 | disks, network, cutting_proxy | disks that fill or lose power, networks and links that are cut |
 | write_load | writers that know what a server must hold |
 | command_stream, server_stream, reply_matching | random commands, to compare with redis-server |

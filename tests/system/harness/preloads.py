@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+"""Libraries that are preloaded into a server, and change what its system says.
+
+  clock = SimulatedClock(START_MS)
+  self.addCleanup(clock.close)
+  self.start_server(prefix=clock.prefix)
+
+Environment:
+  BLOOMERY_SIMULATED_CLOCK  the library of tests/support/simulated_clock.cpp
+"""
+
+import mmap
+import os
+import pathlib
+import struct
+import tempfile
+
+from harness.settings import SERVER
+
+
+def preloaded(variable, target, settings):
+    """The words before a program that preload this library with its settings."""
+    usual = SERVER.parent / "tests" / f"lib{target}.so"
+    library = pathlib.Path(os.environ.get(variable, usual)).absolute()
+    if not library.exists():
+        raise AssertionError(f"{library} is missing: build {target}")
+    words = [f"{name}={value}" for name, value in settings.items()]
+    return ("env", f"LD_PRELOAD={library}", *words)
+
+
+class SimulatedClock:
+    """The time of day that servers started with `prefix` see."""
+
+    def __init__(self, now_ms):
+        self.directory = tempfile.TemporaryDirectory(prefix="bloomery-clock-")
+        path = pathlib.Path(self.directory.name) / "clock"
+        path.write_bytes(bytes(8))
+        with open(path, "r+b") as file:
+            self.memory = mmap.mmap(file.fileno(), 8)
+        self.set(now_ms)
+        self.prefix = preloaded(
+            "BLOOMERY_SIMULATED_CLOCK", "simulated_clock", {"SIMULATED_CLOCK": path}
+        )
+
+    def close(self):
+        self.directory.cleanup()
+
+    def set(self, now_ms):
+        self.now_ms = int(now_ms)
+        self.memory[:] = struct.pack("<q", self.now_ms)
+
+    def advance(self, milliseconds):
+        self.set(self.now_ms + milliseconds)

@@ -1,0 +1,38 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""A wall clock in a far century."""
+
+import unittest
+
+from harness import ServerTest
+from harness.preloads import SimulatedClock
+from harness.resp import encode
+
+# In the year 2262 a count of nanoseconds since 1970 no longer fits into 64 bits.
+YEAR_2300_MS = 10_413_792_000_000
+
+
+class ClockTest(ServerTest):
+    def serve(self, now_ms, *options):
+        self.clock = SimulatedClock(now_ms)
+        self.addCleanup(self.clock.close)
+        return self.start_server(*options, prefix=self.clock.prefix)
+
+    def test_pause_and_expiry_in_the_year_2300(self):
+        server = self.serve(YEAR_2300_MS)
+        with server.connect() as client, server.connect() as other:
+            self.assertEqual(int(client.call("TIME")[0]), YEAR_2300_MS // 1000)
+            client.call("SET", "key", "value", "PX", "120000")
+            self.assertEqual(client.call("PEXPIRETIME", "key"), YEAR_2300_MS + 120_000)
+            self.assertEqual(client.call("CLIENT", "PAUSE", "60000", "WRITE"), b"OK")
+            other.send(encode("INCR", "counter"))
+            self.assertEqual(client.call("EXISTS", "counter"), 0)
+            self.clock.advance(60_001)
+            self.assertEqual(other.read_reply()[0], 1)
+            self.assertEqual(client.call("EXISTS", "key"), 1)
+            self.clock.advance(60_000)
+            self.assertEqual(client.call("EXISTS", "key"), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
