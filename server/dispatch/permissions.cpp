@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "core/clock.h"
 #include "server/acl/access_log.h"
 #include "server/acl/command_table.h"
 #include "server/acl/user.h"
@@ -110,12 +111,13 @@ void log_denial(const Context& ctx, DeniedAccess access) {
   Session& session = ctx.session;
   size_t argument_bytes = 0;
   for (const std::string_view argument : ctx.args) argument_bytes += argument.size();
-  ctx.environment.users.log().add({.reason = access.reason,
-                                   .in_transaction = session.transaction.active || ctx.in_exec,
-                                   .object = std::move(access.object),
-                                   .user = std::move(access.user),
-                                   .client = client_line(session, ctx.now_ms, argument_bytes)},
-                                  ctx.now_ms);
+  ctx.environment.users.log().add(
+      {.reason = access.reason,
+       .in_transaction = session.transaction.active || ctx.in_exec,
+       .object = std::move(access.object),
+       .user = std::move(access.user),
+       .client = client_line(session, ctx.environment.clock.monotonic_us(), argument_bytes)},
+      ctx.now_ms);
 }
 
 }  // namespace

@@ -69,8 +69,8 @@ std::shared_ptr<Session> ClientAcceptor::new_session(int descriptor, Kind kind) 
     session->address = SocketAddress(descriptor, SocketAddress::End::kPeer).text();
     session->local_address = SocketAddress(descriptor, SocketAddress::End::kOwn).text();
   }
-  session->created_ms = services_.clock.wall_ms();
-  session->last_interaction_ms.store(session->created_ms);
+  session->created_us = services_.clock.monotonic_us();
+  session->last_interaction_us.store(session->created_us);
   set_default_user(*session, services_.users);
   return session;
 }

@@ -43,10 +43,10 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   void start();
   // Ends the connection; unsent bytes are dropped.
   void close() override;
-  // Once a second: closes a client that has been idle for longer than `timeout_ms`, which
-  // is never when 0, or is over its output limit. May begin a new interval for the peak of the
-  // output buffer.
-  void on_tick(int64_t now_ms, int64_t timeout_ms, bool restarts_peak);
+  // Called once a second with the monotonic time. Closes a client that is over its output limit or
+  // has been idle for longer than `timeout_us`; 0 stands for no limit. May begin a new interval for
+  // the peak of the output buffer.
+  void on_tick(int64_t now_us, int64_t timeout_us, bool restarts_peak);
   // A client over its output limit is closed, even if nothing has happened on its socket.
   void close_if_over_output_limit();
   // Queues a message behind the unsent replies, unless the session does not hold its subscription

@@ -37,9 +37,9 @@ void Connection::wake() {
   }
 }
 
-void Connection::on_tick(int64_t now_ms, int64_t timeout_ms, bool restarts_peak) {
-  const int64_t last_ms = session_->last_interaction_ms.load(std::memory_order_relaxed);
-  if (timeout_ms > 0 && now_ms - last_ms > timeout_ms && is_in(State::kReading) &&
+void Connection::on_tick(int64_t now_us, int64_t timeout_us, bool restarts_peak) {
+  const int64_t last_us = session_->last_interaction_us.load(std::memory_order_relaxed);
+  if (timeout_us > 0 && now_us - last_us > timeout_us && is_in(State::kReading) &&
       session_->peer == Peer::kClient && !session_->subscriptions.any()) {
     log_verbose("Closing idle client {}", session_->address);
     close();

@@ -37,14 +37,14 @@ void Periodic::await() {
 }
 
 void Periodic::check_clients() {
-  const int64_t timeout_ms = config_.timeout_s() * 1000;
-  const int64_t now_ms = clock_.wall_ms();
+  const int64_t timeout_us = config_.timeout_s() * core::kSecondUs;
+  const int64_t now_us = clock_.monotonic_us();
   // The interval of Redis' rbp.
   constexpr int64_t kPeakIntervalS = 5;
   const bool new_peak = ++client_checks_ % kPeakIntervalS == 0;
-  threads_.post_to_each([now_ms, timeout_ms, new_peak](IoThread& thread) {
+  threads_.post_to_each([now_us, timeout_us, new_peak](IoThread& thread) {
     thread.connections.for_each(
-        [&](Connection& connection) { connection.on_tick(now_ms, timeout_ms, new_peak); });
+        [&](Connection& connection) { connection.on_tick(now_us, timeout_us, new_peak); });
   });
 }
 

@@ -59,7 +59,7 @@ RequestRunner::Progress RequestRunner::run(std::string_view data, RequestBatch& 
   using Status = protocol::RequestParser::Status;
   if (data.empty()) return {End::kNeedsInput, 0};
   const int64_t now_ms = environment_.clock.wall_ms();
-  session_.last_interaction_ms.store(now_ms, std::memory_order_relaxed);
+  session_.last_interaction_us.store(environment_.clock.monotonic_us(), std::memory_order_relaxed);
   size_t consumed = 0;
   while (true) {
     const Gathered gathered = gather(data.substr(consumed), batch);

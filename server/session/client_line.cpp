@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "core/clock.h"
+
 namespace server {
 namespace {
 
@@ -38,14 +40,14 @@ int64_t redirect_of(const Session& session) {
   return tracking.is_on.load(std::memory_order_relaxed) ? static_cast<int64_t>(redirect) : -1;
 }
 
-int64_t seconds_since(int64_t then_ms, int64_t now_ms) {
-  // The clock may have been set back.
-  return std::max<int64_t>(0, (now_ms - then_ms) / 1000);
+int64_t seconds_since(int64_t then_us, int64_t now_us) {
+  // Another thread may have stored a later time than the caller has read.
+  return std::max<int64_t>(0, (now_us - then_us) / core::kSecondUs);
 }
 
 }  // namespace
 
-std::string client_line(const Session& session, int64_t now_ms, size_t argument_bytes) {
+std::string client_line(const Session& session, int64_t now_us, size_t argument_bytes) {
   const ClientNames::Values names = session.names.get();
   const std::string* command = session.last_command.load(std::memory_order_relaxed);
   const uint64_t query = session.query_buffer_bytes.load(std::memory_order_relaxed);
@@ -55,8 +57,8 @@ std::string client_line(const Session& session, int64_t now_ms, size_t argument_
   const auto out = std::back_inserter(line);
   fmt::format_to(out, "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={}",
                  session.id, session.address, session.local_address, session.socket.descriptor,
-                 names.name, seconds_since(session.created_ms, now_ms),
-                 seconds_since(session.last_interaction_ms.load(std::memory_order_relaxed), now_ms),
+                 names.name, seconds_since(session.created_us, now_us),
+                 seconds_since(session.last_interaction_us.load(std::memory_order_relaxed), now_us),
                  flag_letters(session), session.shown_database.load(std::memory_order_relaxed));
   const Subscriptions& subscriptions = session.subscriptions;
   fmt::format_to(out, " sub={} psub={} ssub={} multi={} qbuf={} qbuf-free={}",

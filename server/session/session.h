@@ -157,11 +157,11 @@ class Session {
   Socket socket;
   size_t thread_index = 0;  // of its connection
   bool is_unix_socket = false;
-  int64_t created_ms = 0;
+  int64_t created_us = 0;      // monotonic
   std::function<void()> wake;  // makes the connection notice `kill_requested`
 
   // Shared counters, written by the owning thread.
-  std::atomic<int64_t> last_interaction_ms{0};
+  std::atomic<int64_t> last_interaction_us{0};  // monotonic
   std::atomic<int> shown_database{0};
   std::atomic<int> shown_resp{2};
   std::atomic<int64_t> queued_commands{-1};  // -1 outside MULTI

@@ -88,8 +88,8 @@ class ClientsFixture : public CommandTest {
                                                           session->socket.descriptor);
       }
       session->authenticated = owner.users_.is_open();
-      session->created_ms = owner.clock_.wall_ms();
-      session->last_interaction_ms = owner.clock_.wall_ms();
+      session->created_us = owner.clock_.monotonic_us();
+      session->last_interaction_us = session->created_us;
       session->address = "127.0.0.1:" + std::to_string(50'000 + session->id);
       session->local_address = "127.0.0.1:2";
       session->wake = [&owner, id = session->id] {
@@ -294,9 +294,9 @@ class ClientsFixture : public CommandTest {
     if (limit_bytes > 0) clients_.evict_over(limit_bytes);
     expiry_.tick();
     tracking_.trim(10'000);
-    const int64_t timeout_ms = config_.timeout_s() * 1000;
+    const int64_t timeout_us = config_.timeout_s() * core::kSecondUs;
     thread_.connections.for_each(
-        [&](Connection& one) { one.on_tick(clock_.wall_ms(), timeout_ms, false); });
+        [&](Connection& one) { one.on_tick(clock_.monotonic_us(), timeout_us, false); });
     end_round();
     serve();
   }

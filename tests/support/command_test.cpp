@@ -80,8 +80,8 @@ CommandTest::Client::Client(CommandTest& test)
       dispatcher(test.services_, test.statistics_.thread(0), *session),
       owner(test) {
   session->authenticated = true;
-  session->created_ms = test.clock_.now_ms;
-  session->last_interaction_ms = test.clock_.now_ms.load();
+  session->created_us = test.clock_.monotonic_us();
+  session->last_interaction_us = session->created_us;
   session->address = "127.0.0.1:1";
   session->local_address = "127.0.0.1:2";
   test.clients_.add(session);

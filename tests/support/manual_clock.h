@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // ManualClock: a clock that moves only when a test moves it, or by `step_us` whenever its monotonic
-// time is read.
+// time is read. `wall_step_ms` is what an administrator has set the wall clock forward.
 //
 // Thread safety: all members may be called from any thread.
 #pragma once
@@ -15,9 +15,10 @@ namespace server {
 
 class ManualClock final : public core::Clock {
  public:
-  int64_t wall_ms() const override { return now_ms; }
+  int64_t wall_ms() const override { return now_ms + wall_step_ms; }
   int64_t monotonic_us() const override { return now_ms * 1000 + (stepped_us_ += step_us); }
   std::atomic<int64_t> now_ms{1'700'000'000'000};  // the leader's thread reads it too
+  std::atomic<int64_t> wall_step_ms{0};
   std::atomic<int64_t> step_us{0};
 
  private:

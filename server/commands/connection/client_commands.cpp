@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "core/clock.h"
 #include "server/acl/users.h"
 #include "server/commands/connection/client_name.h"
 #include "server/commands/connection/client_tracking_commands.h"
@@ -64,7 +65,7 @@ std::string line_of(const Context& ctx, const Session& session) {
   if (session.id == ctx.session.id) {
     for (const std::string_view argument : ctx.args) argument_bytes += argument.size();
   }
-  return client_line(session, ctx.now_ms, argument_bytes);
+  return client_line(session, ctx.environment.clock.monotonic_us(), argument_bytes);
 }
 
 /* CLIENT INFO */

@@ -109,7 +109,7 @@ core::Result<> SnapshotSaver::save_held(Locking locking) {
     return saved;
   }
   changes_at_save_ = changes;
-  last_save_s_ = parts_.clock.wall_ms() / 1000;
+  record_time_of_save();
   parts_.state.availability.end(Availability::kSnapshotFailed);
   log_notice("DB saved on disk");
   return {};
@@ -130,7 +130,7 @@ void SnapshotSaver::finish(const SaveEnd& end) {
              end.copied_bytes >> 20);
   parts_.state.availability.end(Availability::kSnapshotFailed);
   changes_at_save_ = end.changes_at_fork;
-  last_save_s_ = parts_.clock.wall_ms() / 1000;
+  record_time_of_save();
 }
 
 void SnapshotSaver::start_if_due() {
@@ -142,15 +142,20 @@ void SnapshotSaver::start_if_due() {
 
 bool SnapshotSaver::is_due() const {
   return save_point_is_reached(parts_.config.text(OptionId::kSave), changes_since_save(),
-                               parts_.clock.wall_ms() / 1000 - last_save_s_);
+                               (parts_.clock.monotonic_us() - last_save_us_) / core::kSecondUs);
 }
 
 uint64_t SnapshotSaver::changes_since_save() const {
   return parts_.state.changes - changes_at_save_;
 }
 
-void SnapshotSaver::note_loaded() {
+void SnapshotSaver::record_time_of_save() {
   last_save_s_ = parts_.clock.wall_ms() / 1000;
+  last_save_us_ = parts_.clock.monotonic_us();
+}
+
+void SnapshotSaver::note_loaded() {
+  record_time_of_save();
   changes_at_save_ = parts_.state.changes.load();
 }
 

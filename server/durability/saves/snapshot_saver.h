@@ -57,13 +57,15 @@ class SnapshotSaver {
  private:
   core::Result<> fork();
   bool is_due() const;
+  void record_time_of_save();
 
   const DataParts parts_;
   const DataWriter& writer_;
   SaveSlot& slot_;
   SaveHistory history_;
   std::atomic<bool> is_scheduled_{false};
-  std::atomic<int64_t> last_save_s_{0};
+  std::atomic<int64_t> last_save_s_{0};   // since 1970, for clients
+  std::atomic<int64_t> last_save_us_{0};  // monotonic, for save points
   std::atomic<uint64_t> changes_at_save_{0};
   std::atomic<int64_t> next_us_{0};  // no save point counts before
 };

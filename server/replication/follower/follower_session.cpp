@@ -110,8 +110,8 @@ void FollowerSession::list_link(const Target& target) {
   session_->authenticated = true;
   session_->names.change([](ClientNames::Values& names) { names.user = kLeaderUser; });
   session_->address = fmt::format("{}:{}", target.host, target.port);
-  session_->created_ms = parts_.clock.wall_ms();
-  session_->last_interaction_ms = parts_.clock.wall_ms();
+  session_->created_us = now_us();
+  session_->last_interaction_us = now_us();
   // CLIENT KILL finds it by this; the waker outlives every session.
   session_->wake = [&waker = surroundings_.waker] { waker.wake(); };
   parts_.clients.add(session_);
@@ -132,7 +132,7 @@ core::Result<> FollowerSession::step() {
   if (auto wanted = check_wanted(); !wanted) return wanted;
   if (!count) return count.error();
   if (*count == 0) return {};
-  session_->last_interaction_ms = parts_.clock.wall_ms();
+  session_->last_interaction_us = now_us();
   figures_.last_received_us = now_us();
   link_->receive(std::string_view(received_).substr(0, *count), now_us());
   return handle_events();

@@ -312,9 +312,9 @@ void Leader::add_to_stream(int64_t now_us) {
 void Leader::on_second(int64_t now_us) {
   for (const auto& [id, link] : links_) {
     // Lines without a command count as a sign of life: a replica sends them while it loads.
-    const int64_t silent_ms = parts_.clock.wall_ms() - link->session->last_interaction_ms.load();
+    const int64_t silent_us = now_us - link->session->last_interaction_us.load();
     const Replica* const replica = replicas_->find(id);
-    if (replica->state == ReplicaState::kAwaitsAck && silent_ms < core::kSecondUs / 1000) {
+    if (replica->state == ReplicaState::kAwaitsAck && silent_us < core::kSecondUs) {
       replicas_->heard(id, now_us);
     }
   }

@@ -22,6 +22,8 @@ namespace {
 
 using ConnectionTest = ConnectionFixture;
 
+constexpr int64_t kTimeoutUs = core::kSecondUs;
+
 TEST_F(ConnectionTest, AnswersAPipelineInOrder) {
   EXPECT_EQ(answer("SET a 1\r\nGET a\r\nPING\r\n"), "+OK\r\n$1\r\n1\r\n+PONG\r\n");
   EXPECT_EQ(statistics_.thread(0).reads_processed.value(), 1u);
@@ -201,17 +203,17 @@ TEST_F(ConnectionTest, AClientThatGoesWhileItWaitsIsClosed) {
 
 TEST_F(ConnectionTest, ASubscriberIsNotIdle) {
   EXPECT_EQ(answer("SUBSCRIBE c\r\n"), array({bulk("subscribe"), bulk("c"), integer(1)}));
-  connection_->on_tick(clock_.wall_ms() + 1001, 1000, false);
+  connection_->on_tick(clock_.monotonic_us() + 1'001'000, kTimeoutUs, false);
   end_round();
   EXPECT_FALSE(is_closed());
 }
 
 TEST_F(ConnectionTest, AnIdleClientIsClosed) {
-  connection_->on_tick(clock_.wall_ms() + 999, 1000, false);
-  connection_->on_tick(clock_.wall_ms() + 9999, 0, false);
+  connection_->on_tick(clock_.monotonic_us() + 999'000, kTimeoutUs, false);
+  connection_->on_tick(clock_.monotonic_us() + 9'999'000, 0, false);
   end_round();
   EXPECT_FALSE(is_closed());
-  connection_->on_tick(clock_.wall_ms() + 1001, 1000, false);
+  connection_->on_tick(clock_.monotonic_us() + 1'001'000, kTimeoutUs, false);
   end_round();
   EXPECT_TRUE(is_closed());
 }

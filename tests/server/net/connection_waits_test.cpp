@@ -116,7 +116,7 @@ TEST_F(ConnectionWaitsTest, WhatComesMeanwhileIsAnsweredBehind) {
 
 TEST_F(ConnectionWaitsTest, OnlyAnIdleClientIsClosedByTheTimeout) {
   EXPECT_EQ(answer("WAIT 1 0\r\n"), "");
-  connection_->on_tick(clock_.wall_ms() + 10'000, 1000, false);
+  connection_->on_tick(clock_.monotonic_us() + 10 * core::kSecondUs, core::kSecondUs, false);
   end_round();
   EXPECT_FALSE(is_closed()) << "it waits";
 }

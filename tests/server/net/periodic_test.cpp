@@ -47,7 +47,7 @@ class PeriodicTest : public CommandTest {
     auto session = std::make_shared<Session>(clients_.next_id());
     session->socket.descriptor = std::exchange(sockets_.near, -1);
     session->authenticated = true;
-    session->last_interaction_ms = clock_.wall_ms();
+    session->last_interaction_us = clock_.monotonic_us();
     clients_.add(session);
     std::promise<void> done;
     threads_of_test_.at(0).loop.post([&] {
@@ -98,6 +98,14 @@ TEST_F(PeriodicTest, OnceASecondIdleClientsAreClosed) {
   await_ticks(kHz + 1);
   await_ticks(2);
   EXPECT_EQ(connections(), 0U);
+}
+
+TEST_F(PeriodicTest, StepOfTheWallClockClosesNoClient) {
+  ASSERT_EQ(run({"CONFIG", "SET", "timeout", "60"}), kOk);
+  const auto session = connect();
+  clock_.wall_step_ms = int64_t{86'400'000};
+  await_ticks(kHz + 3);
+  EXPECT_EQ(connections(), 1U);
 }
 
 TEST_F(PeriodicTest, WithoutATimeoutNobodyIsClosed) {

@@ -1,15 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""A wall clock in a far century."""
+"""A wall clock in a far century, and one that an administrator sets while clients are connected."""
 
 import unittest
 
-from harness import ServerTest
+from harness import ServerTest, let_time_pass
 from harness.preloads import SimulatedClock
 from harness.resp import encode
 
+DAY_MS = 86_400_000
 # In the year 2262 a count of nanoseconds since 1970 no longer fits into 64 bits.
 YEAR_2300_MS = 10_413_792_000_000
+NOW_MS = 1_790_000_000_000
 
 
 class ClockTest(ServerTest):
@@ -32,6 +34,18 @@ class ClockTest(ServerTest):
             self.assertEqual(client.call("EXISTS", "key"), 1)
             self.clock.advance(60_000)
             self.assertEqual(client.call("EXISTS", "key"), 0)
+
+    def test_clock_step_closes_no_idle_client(self):
+        server = self.serve(NOW_MS, "--timeout", "300")
+        with server.connect() as idle, server.connect() as client:
+            number = idle.call("CLIENT", "ID")
+            self.clock.advance(DAY_MS)
+            let_time_pass(2.5, why="once a second the server closes clients that are idle")
+            line = client.call("CLIENT", "LIST", "ID", str(number)).decode()
+            fields = dict(word.split("=", 1) for word in line.split())
+            self.assertLess(int(fields["idle"]), 300)
+            self.assertLess(int(fields["age"]), 300)
+            self.assertEqual(idle.call("PING"), b"PONG")
 
 
 if __name__ == "__main__":

@@ -196,6 +196,21 @@ TEST_F(SnapshotSaverTest, ASavePointBeginsOne) {
   EXPECT_EQ(saver().record().count, 1U);
 }
 
+TEST_F(SnapshotSaverTest, StepsOfTheWallClockMoveNoSavePoint) {
+  begin(SaveChild::start_here);
+  const NamedValue points{"save", "60 1"};
+  ASSERT_TRUE(process_->config.set({&points, 1}));
+  process_->clock.wall_step_ms = 86'400'000;
+  process_->durability.tick();
+  process_->durability.tick();
+  EXPECT_EQ(saver().record().count, 0U);
+  process_->clock.wall_step_ms = -86'400'000;
+  process_->clock.now_ms += 62'000;
+  process_->durability.tick();
+  process_->durability.tick();
+  EXPECT_EQ(saver().record().count, 1U);
+}
+
 // A leader's data take the place of those that are being saved.
 TEST_F(SnapshotSaverTest, OneThatANewSnapshotStopsIsNoFailure) {
   begin(durable_process::start_slow_child);
