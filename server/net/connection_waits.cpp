@@ -109,8 +109,10 @@ void Connection::await_reader(State state) {
 void Connection::arm_timer(std::chrono::milliseconds delay) {
   timer_.expires_after(delay);
   timer_.async_wait([weak = weak_from_this(), this](const ErrorCode& error) {
-    if (error) return;  // cancelled
-    if (const auto self = weak.lock()) on_timer();
+    const auto self = weak.lock();
+    // A handler that was due already is neither cancelled nor put off by a new wait's timer.
+    if (error || !self || timer_.expiry() > Timer::clock_type::now()) return;
+    on_timer();
   });
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "tests/support/connection_fixture.h"
+#include "tests/support/waiting.h"
 
 namespace server::net {
 namespace {
@@ -112,6 +113,23 @@ TEST_F(ConnectionWaitsTest, WhatComesMeanwhileIsAnsweredBehind) {
   connection_->look_again();
   serve();
   EXPECT_EQ(received(), ":0\r\n+PONG\r\n$1\r\nx\r\n");
+}
+
+// Asio runs the handler of a timer that has expired even if the timer is set again before.
+TEST_F(ConnectionWaitsTest, LateTimerOfAnEarlierWaitClosesNoClient) {
+  run({"SET", "big", std::string(size_t{1} << 20, 'x')});
+  std::string request = "WAIT 1 0\r\n";
+  for (int i = 0; i < 40; ++i) request += "GET big\r\n";
+  EXPECT_EQ(answer(request), "");
+  ASSERT_TRUE(session_->blocked);
+  support::let_time_pass(std::chrono::milliseconds(20), "the timer of WAIT expires");
+  EXPECT_EQ(run({"CLIENT", "UNBLOCK", id()}), integer(1));
+  // Runs between the expiry and the handler; then the client has much to read.
+  thread_.loop.post([this] { connection_->look_again(); });
+  serve();
+  EXPECT_FALSE(session_->blocked);
+  EXPECT_FALSE(is_closed());
+  EXPECT_NE(received(), "");
 }
 
 TEST_F(ConnectionWaitsTest, OnlyAnIdleClientIsClosedByTheTimeout) {
