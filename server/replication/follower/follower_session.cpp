@@ -166,6 +166,7 @@ core::Result<> FollowerSession::handle_events() {
 }
 
 LinkFailures::Kind FollowerSession::failure_kind() const {
+  if (refuses_data_) return LinkFailures::Kind::kRefused;
   if (is_refused_ && link_->snapshot_received() > 0) return LinkFailures::Kind::kInVain;
   if (is_refused_) return LinkFailures::Kind::kUnusable;
   const bool has_streamed = was_up_ && link_->received_offset() > stream_begin_;
@@ -225,6 +226,7 @@ core::Result<> FollowerSession::finish_snapshot() {
   check.on_piece = [this] { send_keep_alive(); };
   const auto facts = check_snapshot(parts_.files, snapshot_path_, check);
   if (!facts) {
+    refuses_data_ = true;
     return core::Error{fmt::format(
         "the leader's snapshot is not taken, the data stays as it is: {}", facts.error().message)};
   }
@@ -302,7 +304,10 @@ core::Result<> FollowerSession::apply_units() {
     }
     for (auto event = link_->next(); event != FollowerProtocol::Event::kNone;
          event = link_->next()) {
-      if (link_->needs_full_sync()) parts_.replication.note_divergence();
+      if (link_->needs_full_sync()) {
+        parts_.replication.note_divergence();
+        refuses_data_ = true;
+      }
       if (event != FollowerProtocol::Event::kUnit) return core::Error{link_->failure()};
       if (auto applied = apply_unit(); !applied) return applied;
     }
@@ -327,6 +332,7 @@ core::Result<> FollowerSession::apply_unit() {
                               : StreamApplier::Unserved::kSkip;
     if (auto applied = applier_->apply(unit.commands(), unserved); !applied) {
       if (applier_->has_diverged()) parts_.replication.note_divergence();
+      refuses_data_ = true;
       return applied;
     }
   }

@@ -100,7 +100,8 @@ class FollowerSession {
   bool was_up_ = false;
   bool made_progress_ = false;
   bool is_served_ = false;
-  bool is_refused_ = false;  // what was served
+  bool is_refused_ = false;    // what was served
+  bool refuses_data_ = false;  // the data themselves, which will be refused again
   int64_t stream_begin_ = 0;
   int64_t next_keep_alive_us_ = 0;
 };

@@ -11,10 +11,30 @@
 namespace server {
 namespace {
 
-constexpr int64_t kFirstPauseMs = 20;
-constexpr int64_t kLongestPauseMs = 1000;
-// A snapshot costs the leader a child, and a stream is refused at the same command each time.
-constexpr int64_t kLongestPauseInVainMs = 10'000;
+struct Pauses {
+  int64_t first_ms;
+  int64_t longest_ms;
+  // A link counts as one that worked if it made progress for so long.
+  int64_t worked_us_min;
+};
+
+// A snapshot costs the leader a child. Refused data will be refused again until an administrator
+// changes an option of this server or a client changes the data.
+Pauses pauses_after(LinkFailures::Kind kind) {
+  switch (kind) {
+    case LinkFailures::Kind::kUnusable:
+      return {20, 10'000, 0};
+    case LinkFailures::Kind::kInVain:
+      return {20, 10'000, 10 * core::kSecondUs};
+    case LinkFailures::Kind::kRefused:
+      return {1000, 300'000, 300 * core::kSecondUs};
+    case LinkFailures::Kind::kNoLink:
+    case LinkFailures::Kind::kCut:
+      break;
+  }
+  return {20, 1000, 0};
+}
+
 constexpr int64_t kLogEveryUs = 60 * core::kSecondUs;
 // The causes hold words of the leader.
 constexpr size_t kCauseBytesMax = 500;
@@ -25,14 +45,12 @@ std::string LinkFailures::note_end(std::string_view cause, Kind kind, int64_t no
   const std::scoped_lock lock(mutex_);
   cause_ = cause.substr(0, kCauseBytesMax);
   ++failures_;
-  const bool is_refused = kind == Kind::kUnusable || kind == Kind::kInVain;
-  const int64_t longest = is_refused ? kLongestPauseInVainMs : kLongestPauseMs;
-  // A stream that stops soon behind each snapshot costs the leader a child every time.
-  const int64_t worked_us_min = kind == Kind::kInVain ? kLongestPauseInVainMs * 1000 : 0;
-  const bool has_worked = progress_us_ && now_us - *progress_us_ >= worked_us_min;
+  const Pauses pauses = pauses_after(kind);
+  const bool has_worked = progress_us_ && now_us - *progress_us_ >= pauses.worked_us_min;
   progress_us_.reset();
-  const bool is_first = pause_ms_ == 0 || has_worked || kind == Kind::kCut;
-  pause_ms_ = is_first ? kFirstPauseMs : std::min(pause_ms_ * 2, longest);
+  const bool is_first = has_worked || kind == Kind::kCut;
+  pause_ms_ =
+      is_first ? pauses.first_ms : std::clamp(pause_ms_ * 2, pauses.first_ms, pauses.longest_ms);
   const bool is_same = cause_ == logged_cause_;
   if (is_same && now_us - logged_us_ < kLogEveryUs) {
     ++unlogged_;
@@ -44,6 +62,11 @@ std::string LinkFailures::note_end(std::string_view cause, Kind kind, int64_t no
                         (now_us - logged_us_) / core::kSecondUs);
   } else if (unlogged_ > 0) {
     line += fmt::format("; {} times before: {}", unlogged_, logged_cause_);
+  }
+  if (kind == Kind::kRefused) {
+    line += fmt::format(
+        "; the next attempt comes in {} s, or at REPLICAOF or CONFIG SET rdb-foreign-types",
+        pause_ms_ / 1000);
   }
   logged_cause_ = cause_;
   logged_us_ = now_us;

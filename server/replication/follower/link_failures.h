@@ -8,10 +8,9 @@
 // Whatever takes the link down returns an Error that says the cause and, in parentheses, the option
 // that helps; note_end() is the one place that it reaches.
 //
-// Invariants: the pause before the next attempt doubles until a unit of the stream was applied: up
-// to a second, or ten after a snapshot or stream that the leader served in vain. A stream that was
-// cut begins anew with 20 ms; behind a snapshot only ten seconds of a working stream count as
-// progress. A cause that repeats itself is logged once a minute with its count.
+// Invariants: the pause before the next attempt doubles until the stream has made progress. The
+// kind of failure says how far it grows, and how long a stream must work to count as progress. A
+// cause that repeats itself is logged once a minute with its count.
 // Thread safety: all members may be called from any thread.
 // Source: docs/replication.md, "Following a leader".
 #pragma once
@@ -31,6 +30,7 @@ class LinkFailures {
     kCut,       // the connection was lost while the stream came
     kUnusable,  // the leader served a stream that this server cannot use
     kInVain,    // as kUnusable, after a snapshot that the leader made for it
+    kRefused,   // the data themselves were refused, as they will be again
   };
 
   // The line to log, empty for a repetition that waits for its minute.

@@ -271,6 +271,7 @@ TEST_F(FollowerSessionTest, ForeignTypesAreRefusedBeforeAnythingIsLost) {
   await([this] { return info("replication", "master_link_down_reason") != "(none)"; });
   EXPECT_THAT(info("replication", "master_link_down_reason"),
               MatchesRegex(".*snapshot is not taken.*no values of type.*"));
+  EXPECT_GE(follower_.failures().pause_ms(), 1000) << "each attempt costs the leader a snapshot";
   run({"CONFIG", "SET", "rdb-foreign-types", "skip"});
   played_.await_psync();
   played_.full_resync(mixed);

@@ -33,6 +33,37 @@ TEST(LinkFailuresTest, ALeaderThatServesInVainIsSparedLonger) {
   EXPECT_EQ(pause_after(failures, FailureKind::kNoLink, 1), 1000);
 }
 
+TEST(LinkFailuresTest, RefusedDataAreAskedForOnceInFiveMinutes) {
+  LinkFailures failures;
+  EXPECT_EQ(pause_after(failures, FailureKind::kRefused, 1), 1000);
+  EXPECT_EQ(pause_after(failures, FailureKind::kRefused, 1), 2000);
+  EXPECT_EQ(pause_after(failures, FailureKind::kRefused, 7), 256'000);
+  EXPECT_EQ(pause_after(failures, FailureKind::kRefused, 20), 300'000);
+  failures.reset_pause();
+  EXPECT_EQ(pause_after(failures, FailureKind::kRefused, 1), 1000);
+}
+
+TEST(LinkFailuresTest, StreamRefusedBehindEachSnapshotIsNoProgress) {
+  LinkFailures failures;
+  for (int64_t i = 0; i < 20; ++i) {
+    (void)failures.note_progress(i * 100 * kSecondUs);
+    (void)failures.note_end("cause", FailureKind::kRefused, (i * 100 + 99) * kSecondUs);
+  }
+  EXPECT_EQ(failures.pause_ms(), 300'000);
+  (void)failures.note_progress(10'000 * kSecondUs);
+  (void)failures.note_end("cause", FailureKind::kRefused, 10'300 * kSecondUs);
+  EXPECT_EQ(failures.pause_ms(), 1000);
+}
+
+TEST(LinkFailuresTest, LogSaysWhenRefusedDataAreAskedForAgain) {
+  LinkFailures failures;
+  EXPECT_THAT(failures.note_end("cause", FailureKind::kRefused, 0),
+              HasSubstr("down: cause; the next attempt comes in 1 s, or at REPLICAOF"));
+  (void)pause_after(failures, FailureKind::kRefused, 5);
+  EXPECT_THAT(failures.note_end("cause", FailureKind::kRefused, 60 * kSecondUs),
+              HasSubstr("cause; 6 times in 60 seconds; the next attempt comes in 64 s, or at"));
+}
+
 TEST(LinkFailuresTest, ACutStreamIsAskedForAgainSoon) {
   LinkFailures failures;
   EXPECT_EQ(pause_after(failures, FailureKind::kCut, 5), 20);
