@@ -104,6 +104,11 @@ std::optional<uint64_t> Durability::log_synced_offset() const {
   return log.synced_offset();
 }
 
+bool Durability::log_holds_everything() const {
+  const auto synced = log_synced_offset();
+  return synced && *synced >= log_end();
+}
+
 core::Result<> Durability::replace_data(const Replacement& replacement) {
   return members_->replacer.replace(replacement);
 }
@@ -159,7 +164,7 @@ core::Result<SaveStart> Durability::request_rewrite() {
   return started;
 }
 
-core::Result<> Durability::prepare_end(bool saves) {
+core::Result<> Durability::prepare_end(FinalSave save) {
   SaveSlot& slot = members_->saves.slot();
   slot.refuse_children(true);
   // Its end is nearer than that of another one which would begin now.
@@ -181,7 +186,14 @@ core::Result<> Durability::prepare_end(bool saves) {
   if (!members_->saves.claim_from_child(writes_first_base, is_over)) return {};
   auto ready = members_->log_switch.complete();
   if (ready) ready = members_->append_log.flush();
-  if (ready && saves) ready = members_->saves.snapshots().save_claimed(Locking::kTake);
+  if (ready && save != FinalSave::kNone) {
+    ready = members_->saves.snapshots().save_claimed(Locking::kTake);
+    if (!ready && save == FinalSave::kBySavePoints && log_holds_everything()) {
+      log_warning(
+          "Ending without the snapshot of the save points: the append log holds everything");
+      ready = core::Result<>();
+    }
+  }
   if (!ready) slot.release();
   return ready;
 }

@@ -36,6 +36,14 @@ class LogSwitch;
 class Saves;
 class StreamPosition;
 enum class SaveStart : uint8_t;
+// The snapshot that is written when the process ends.
+enum class FinalSave : uint8_t {
+  kNone,
+  // Because save points are configured: without it the server ends all the same if the append log
+  // holds everything.
+  kBySavePoints,
+  kRequired,  // by SHUTDOWN SAVE
+};
 struct DurabilityParts;
 struct Replacement;
 
@@ -81,7 +89,7 @@ class Durability {
   // Before the process ends, while clients are still connected but no writes happen: ends a child,
   // or waits for it if it writes the log's first base, flushes the log, saves if asked. Afterwards
   // no save begins any more. Errors: what could not be saved; then everything goes on.
-  core::Result<> prepare_end(bool saves);
+  core::Result<> prepare_end(FinalSave save);
   // When nothing runs any more: the last bytes of the log.
   core::Result<> finish();
 
@@ -91,6 +99,8 @@ class Durability {
   // Up to which offset of the journal the log is on the disk; nothing without a log, or without its
   // base: then it brings nothing back.
   std::optional<uint64_t> log_synced_offset() const;
+  // Whether a start from the log alone finds every change made so far.
+  bool log_holds_everything() const;
 
  private:
   void stop();

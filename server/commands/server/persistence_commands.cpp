@@ -116,7 +116,8 @@ void shutdown(Context& ctx) {
   }
   log_notice("User requested shutdown...");
   Shutdown::Request request = shutdown.usual_request();
-  request.saves = options.save || (request.saves && !options.nosave);
+  if (options.save) request.save = FinalSave::kRequired;
+  if (options.nosave) request.save = FinalSave::kNone;
   request.is_forced = options.force;
   request.waits_for_replicas = !options.now;
   shutdown.begin(request);

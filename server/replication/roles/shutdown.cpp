@@ -19,7 +19,8 @@
 namespace server {
 
 Shutdown::Request Shutdown::usual_request() const {
-  return {.saves = !parts_.config.text(OptionId::kSave).empty()};
+  const bool has_save_points = !parts_.config.text(OptionId::kSave).empty();
+  return {.save = has_save_points ? FinalSave::kBySavePoints : FinalSave::kNone};
 }
 
 void Shutdown::begin(const Request& request) {
@@ -123,10 +124,13 @@ void Shutdown::take_back() {
 void Shutdown::finish() {
   Durability& durability = parts_.durability;
   if (!durability.availability.has(Availability::kLoading)) {
-    if (auto ready = durability.prepare_end(request_.saves); !ready) {
+    if (auto ready = durability.prepare_end(request_.save); !ready) {
       const bool is_hopeless = request_.is_signal && durability.append_log().fails();
       if (!request_.is_forced && !is_hopeless) {
-        log_error("Can't shut down, what is in memory would be lost: {}", ready.error().message);
+        log_error("Can't shut down, {}: {}",
+                  durability.log_holds_everything() ? "the snapshot that was asked for is missing"
+                                                    : "what is in memory would be lost",
+                  ready.error().message);
         return take_back();
       }
       log_warning("Shutting down all the same: {}", ready.error().message);

@@ -22,6 +22,7 @@
 #include <optional>
 
 #include "core/result.h"
+#include "server/durability/durability.h"
 #include "server/process/ordered_mutex.h"
 
 namespace core {
@@ -31,7 +32,6 @@ class Clock;
 namespace server {
 
 class Config;
-class Durability;
 class Leader;
 class PauseGate;
 class Replication;
@@ -56,8 +56,8 @@ class Shutdown {
     Process& process;
   };
   struct Request {
-    bool saves = false;      // a snapshot; the append log is brought to the disk anyhow
-    bool is_forced = false;  // end even if the data cannot be saved
+    FinalSave save = FinalSave::kNone;  // the append log is brought to the disk in any case
+    bool is_forced = false;             // end even if the data cannot be saved
     // Its sender hears of no error: it ends the server though the append log fails.
     bool is_signal = false;
     bool waits_for_replicas = true;  // for shutdown-timeout at most

@@ -52,7 +52,7 @@ class DurabilityEndingTest : public ::testing::Test {
 TEST_F(DurabilityEndingTest, ALogThatIsStillToBeSwitchedOnIsWhole) {
   begin("no", SaveChild::start_here);
   process_->durability.log_switch().want(true);
-  EXPECT_TRUE(process_->durability.prepare_end(false));
+  EXPECT_TRUE(process_->durability.prepare_end(FinalSave::kNone));
   expect_found();
 }
 
@@ -62,7 +62,7 @@ TEST_F(DurabilityEndingTest, AFirstBaseIsAwaitedOrWrittenAnew) {
   process_->durability.tick();
   ASSERT_TRUE(process_->durability.log_writer().needs_base());
   process_->append("key", " and after");
-  EXPECT_TRUE(process_->durability.prepare_end(false));
+  EXPECT_TRUE(process_->durability.prepare_end(FinalSave::kNone));
   expect_found();
 }
 
@@ -72,10 +72,10 @@ TEST_F(DurabilityEndingTest, AFirstBaseThatCannotBeWrittenRefusesTheEnd) {
   process_->durability.tick();
   disk_.restart_count();
   disk_.fail_from_operation(1);
-  EXPECT_FALSE(process_->durability.prepare_end(false));
+  EXPECT_FALSE(process_->durability.prepare_end(FinalSave::kNone));
   disk_.restart_count();
   process_->append("key", " and after");
-  EXPECT_TRUE(process_->durability.prepare_end(false));
+  EXPECT_TRUE(process_->durability.prepare_end(FinalSave::kNone));
   expect_found();
 }
 
@@ -89,11 +89,53 @@ TEST_F(DurabilityEndingTest, NoOtherSaveBeginsWhenTheRunningOneIsStopped) {
   std::thread ticker([&] {
     while (!is_over) durability.tick();
   });
-  EXPECT_TRUE(durability.prepare_end(true));
+  EXPECT_TRUE(durability.prepare_end(FinalSave::kRequired));
   is_over = true;
   ticker.join();
   EXPECT_EQ(durability.saves().slot().fork_count(), 1u);
   expect_found();
+}
+
+// The disk fails from each operation on in turn.
+TEST(DurabilityEnding, EndsWithoutSnapshotIfTheLogHoldsAll) {
+  int ends_without = 0;
+  bool has_failed = true;
+  for (uint64_t operation = 1; has_failed; ++operation) {
+    VirtualDisk disk;
+    auto process = std::make_unique<Process>(disk, "yes", SaveChild::start_here);
+    process->append("key", "before");
+    disk.restart_count();
+    disk.fail_from_operation(operation);
+    const auto ready = process->durability.prepare_end(FinalSave::kBySavePoints);
+    has_failed = disk.operation_count() >= operation;
+    disk.restart_count();
+    EXPECT_EQ(ready.has_value(), process->durability.log_holds_everything()) << operation;
+    if (!ready) continue;
+    if (has_failed) ++ends_without;
+    ASSERT_TRUE(process->durability.finish());
+    const Contents wanted = process->contents();
+    process.reset();
+    disk.cut_power(Unsynced::kLost);
+    EXPECT_EQ(Process(disk, "yes", SaveChild::start_here).contents(), wanted) << operation;
+  }
+  EXPECT_GT(ends_without, 0);
+}
+
+TEST_F(DurabilityEndingTest, RequiredSnapshotRefusesTheEnd) {
+  begin("yes", SaveChild::start_here);
+  ASSERT_TRUE(process_->durability.append_log().flush());
+  disk_.restart_count();
+  disk_.fail_from_operation(1);
+  EXPECT_FALSE(process_->durability.prepare_end(FinalSave::kRequired));
+  EXPECT_TRUE(process_->durability.log_holds_everything());
+}
+
+TEST_F(DurabilityEndingTest, WithoutALogAFailedSnapshotRefusesTheEnd) {
+  begin("no", SaveChild::start_here);
+  disk_.restart_count();
+  disk_.fail_from_operation(1);
+  EXPECT_FALSE(process_->durability.prepare_end(FinalSave::kBySavePoints));
+  EXPECT_FALSE(process_->durability.log_holds_everything());
 }
 
 TEST_F(DurabilityEndingTest, FromTheOrderToEndOnNoChildBegins) {

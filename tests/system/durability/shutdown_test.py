@@ -134,6 +134,41 @@ class ShutdownTest(ServerTest):
         with server.connect() as connection:
             self.assertEqual(connection.call("DBSIZE"), 2)
 
+    def test_failed_save_point_does_not_hinder_the_end(self):
+        """The append log holds everything, so `dump.rdb` is not needed."""
+        for end in (signal.SIGTERM, "SHUTDOWN"):
+            server = self.start("--save", "3600 1")
+            server.expect_log("Error saving DB on disk|Ending without the snapshot")
+            with server.connect() as connection:
+                self.assertEqual(connection.call("SET", "key", str(end)), b"OK")
+            self.snapshot.mkdir()
+            if end == "SHUTDOWN":
+                self.assertIsNone(self.shut_down(server))
+            else:
+                server.process.send_signal(end)
+                self.assertEqual(server.wait_for_exit(), 0)
+            self.snapshot.rmdir()
+            server = self.start()
+            with server.connect() as connection:
+                self.assertEqual(connection.call("GET", "key"), str(end).encode())
+            server.crash()
+
+    def test_failed_save_point_without_a_log_is_an_error(self):
+        options = ("--appendonly", "no", "--save", "3600 1")
+        server = self.start(*options)
+        server.expect_log("Error saving DB on disk|Can.t shut down")
+        with server.connect() as connection:
+            self.assertEqual(connection.call("SET", "key", "value"), b"OK")
+        self.snapshot.mkdir()
+        server.process.send_signal(signal.SIGTERM)
+        server.wait_for_log("Can't shut down, what is in memory would be lost")
+        self.snapshot.rmdir()
+        server.process.send_signal(signal.SIGTERM)
+        self.assertEqual(server.wait_for_exit(), 0)
+        server = self.start(*options)
+        with server.connect() as connection:
+            self.assertEqual(connection.call("GET", "key"), b"value")
+
     def test_a_second_server_is_turned_away(self):
         server = self.start()
         with server.connect() as connection:
