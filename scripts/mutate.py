@@ -42,6 +42,7 @@ BUILD = FOLDER / "build"
 NOT_MUTATED = ("server/docs_main.cpp",)
 SYSTEM_TARGETS = (
     "bloomery-server", "bloomery-cluster", "snapshot_tool", "etcd_probe", "simulated_clock",
+    "process_faults",
 )  # fmt: skip
 
 

@@ -9,27 +9,58 @@
 #include <cerrno>
 #include <filesystem>
 #include <system_error>
-#include <utility>
+
+#include "server/process/log.h"
 
 namespace server {
 namespace {
 
 constexpr const char* kFileName = ".bloomery.lock";
 
-core::Result<int> lock_in(const std::string& directory) {
+std::string shown(const std::string& directory) {
   std::error_code ignored;
-  const std::string shown = std::filesystem::canonical(directory, ignored);
+  return std::filesystem::canonical(directory, ignored);
+}
+
+// The descriptor of the lock's file, not locked yet.
+core::Result<int> open_in(const std::string& directory) {
   const std::string path = fmt::format("{}/{}", directory, kFileName);
   constexpr int kFlags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
   const int descriptor = ::open(path.c_str(), kFlags, 0600);
-  if (descriptor < 0) {
-    return core::Error{fmt::format("Can't lock the data directory '{}': {}", shown,
-                                   std::generic_category().message(errno))};
+  if (descriptor >= 0) return descriptor;
+  return core::Error{fmt::format("Can't lock the data directory '{}': {}", shown(directory),
+                                 std::generic_category().message(errno))};
+}
+
+bool try_lock(int descriptor) {
+  return ::flock(descriptor, LOCK_EX | LOCK_NB) == 0;
+}
+
+// Polls: a blocking flock() has no time limit.
+bool try_lock_for(std::chrono::milliseconds patience, int descriptor) {
+  constexpr useconds_t kPauseUs = 5000;
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (!try_lock(descriptor)) {
+    if (std::chrono::steady_clock::now() >= end) return false;
+    ::usleep(kPauseUs);
   }
-  if (::flock(descriptor, LOCK_EX | LOCK_NB) == 0) return descriptor;
-  ::close(descriptor);
+  return true;
+}
+
+core::Result<int> lock_in(const std::string& directory, std::chrono::milliseconds patience) {
+  const auto descriptor = open_in(directory);
+  if (!descriptor || try_lock(*descriptor)) return descriptor;
+  if (patience.count() > 0) {
+    log_notice(
+        "The data directory '{}' is in use: waiting up to {} ms, in case a killed server's child "
+        "still holds it",
+        shown(directory), patience.count());
+    if (try_lock_for(patience, *descriptor)) return descriptor;
+  }
+  ::close(*descriptor);
   return core::Error{fmt::format(
-      "Another server uses the data directory '{}': give each its own by the option dir", shown)};
+      "Another server uses the data directory '{}': give each its own by the option dir",
+      shown(directory))};
 }
 
 }  // namespace
@@ -38,8 +69,8 @@ DirectoryLock::~DirectoryLock() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-core::Result<> DirectoryLock::take() {
-  auto descriptor = lock_in(".");
+core::Result<> DirectoryLock::take(std::chrono::milliseconds patience) {
+  const auto descriptor = lock_in(".", patience);
   if (!descriptor) return descriptor.error();
   descriptor_ = *descriptor;
   return {};
@@ -48,14 +79,15 @@ core::Result<> DirectoryLock::take() {
 core::Result<> DirectoryLock::move_to(const std::string& directory) {
   std::error_code error;
   if (std::filesystem::equivalent(directory, ".", error)) return {};
-  auto descriptor = lock_in(directory);
+  // Clients wait meanwhile.
+  const auto descriptor = lock_in(directory, std::chrono::milliseconds::zero());
   if (!descriptor) return descriptor.error();
   if (::chdir(directory.c_str()) != 0) {
     const int error_number = errno;
     ::close(*descriptor);
     return core::Error{"Changing directory: " + std::generic_category().message(error_number)};
   }
-  ::close(std::exchange(descriptor_, *descriptor));
+  ::close(descriptor_.exchange(*descriptor));
   return {};
 }
 

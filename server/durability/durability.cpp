@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <utility>
 
 #include "core/clock.h"
@@ -27,21 +28,32 @@
 #include "server/process/tick_thread.h"
 
 namespace server {
+namespace {
+
+SaveMachine machine_of(const DurabilityParts& parts, const DirectoryLock& lock) {
+  SaveMachine machine = parts.machine;
+  machine.closed_last = [&lock] { return lock.descriptor(); };
+  return machine;
+}
+
+}  // namespace
 
 // In the order of construction.
 struct Durability::Members {
   explicit Members(const Parts& parts)
       : config(parts.config),
+        lock_patience(parts.lock_patience),
         journal(parts.journal),
         writer(parts),
         append_log(parts.config, parts.clock, parts.journal, parts.files, parts.state.availability,
                    parts.log_listener),
-        saves(parts, writer, append_log, parts.machine),
+        saves(parts, writer, append_log, machine_of(parts, directory_lock)),
         log_switch(parts, writer, append_log, saves, thread),
         loader(parts, writer, append_log, saves),
         replacer(parts, writer, log_switch, loader, saves, parts.commands) {}
 
   Config& config;
+  const std::chrono::milliseconds lock_patience;
   persistence::Journal& journal;
   DirectoryLock directory_lock;
   DataWriter writer;
@@ -115,7 +127,7 @@ core::Result<> Durability::replace_data(const Replacement& replacement) {
 
 core::Result<> Durability::prepare() {
   Members& members = *members_;
-  if (auto locked = members.directory_lock.take(); !locked) return locked;
+  if (auto locked = members.directory_lock.take(members.lock_patience); !locked) return locked;
   availability.begin(Availability::kLoading);
   Config& config = members.config;
   config.on_change(OptionId::kAppendOnly, [&members, &config]() -> core::Result<> {

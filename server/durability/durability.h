@@ -70,7 +70,8 @@ class Durability {
   void set_stream(StreamPosition* stream);
 
   // Before anything else: keeps other servers out of the directory, lets clients wait for the data,
-  // and follows the options that change at run time. Errors: another server has the directory.
+  // and follows the options that change at run time. Waits for a killed server's child, see
+  // DirectoryLock. Errors: another server has the directory.
   core::Result<> prepare();
   // Loads what is there and opens the log. Errors end the process.
   core::Result<> recover(ReplayerFactory make_replayer);

@@ -6,6 +6,8 @@
 // Thread safety: each member says its own.
 #pragma once
 
+#include <chrono>
+
 #include "server/durability/data/data_parts.h"
 #include "server/durability/saves/save_child.h"
 
@@ -20,6 +22,8 @@ struct DurabilityParts : DataParts {
   CommandDrain* commands = nullptr;
   // Null when no reply waits for the append log.
   LogListener* log_listener = nullptr;
+  // How long a start waits for the directory's lock, which a killed server's child may hold.
+  std::chrono::milliseconds lock_patience{5000};
 };
 
 }  // namespace server

@@ -11,11 +11,11 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "core/keyspace/keyspace.h"
 #include "persistence/journal.h"
@@ -52,26 +52,30 @@ class AppendReplayer final : public server::Replayer {
 };
 
 // Of a child that runs until it is killed, which the end of its parent does, too.
-inline core::Result<std::unique_ptr<SaveChild>> start_slow_child(const core::Clock& clock,
-                                                                 const SaveChild::Work& /*work*/,
-                                                                 std::vector<int> kept) {
+inline core::Result<std::unique_ptr<SaveChild>> start_slow_child(
+    const core::Clock& clock, const SaveChild::Work& /*work*/,
+    server::ChildDescriptors descriptors) {
   const auto stay = [](SaveChild::Figures&) -> core::Result<> {
     ::pause();
     return core::Error{"ERR it was not stopped"};
   };
-  return SaveChild::start(clock, stay, std::move(kept));
+  return SaveChild::start(clock, stay, std::move(descriptors));
 }
 
-inline core::Result<std::unique_ptr<SaveChild>> start_failing_child(const core::Clock& clock,
-                                                                    const SaveChild::Work& /*work*/,
-                                                                    std::vector<int> kept) {
+inline core::Result<std::unique_ptr<SaveChild>> start_failing_child(
+    const core::Clock& clock, const SaveChild::Work& /*work*/,
+    server::ChildDescriptors descriptors) {
   const auto fail = [](SaveChild::Figures&) -> core::Result<> { return core::Error{"ERR no"}; };
-  return SaveChild::start(clock, fail, std::move(kept));
+  return SaveChild::start(clock, fail, std::move(descriptors));
 }
 
 struct Process {
   Process(virtual_disk::VirtualDisk& disk, std::string_view has_log, SaveChild::Starter start_child)
-      : durability({{config, clock, keyspace, journal, disk, state}, std::move(start_child)}) {
+      : durability({{config, clock, keyspace, journal, disk, state},
+                    {std::move(start_child)},
+                    nullptr,
+                    nullptr,
+                    std::chrono::milliseconds::zero()}) {
     const std::array<const char*, 5> options = {"server", "--appendonly", has_log.data(), "--save",
                                                 ""};
     EXPECT_TRUE(config.load(static_cast<int>(options.size()), options.data()));

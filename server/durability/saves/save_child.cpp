@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -35,19 +34,6 @@ uint64_t private_dirty_bytes() {
   return kibibytes * 1024;
 }
 
-// All but the standard ones and those given.
-void close_descriptors_but(std::vector<int> kept) {
-  constexpr unsigned kFirstOwn = 3;
-  unsigned first = kFirstOwn;
-  std::ranges::sort(kept);
-  for (const int descriptor : kept) {
-    const auto next = static_cast<unsigned>(descriptor);
-    if (next > first) ::close_range(first, next - 1, 0);
-    first = std::max(first, next + 1);
-  }
-  ::close_range(first, ~0U, 0);
-}
-
 std::string system_message(int error_number) {
   return std::generic_category().message(error_number);
 }
@@ -63,7 +49,7 @@ SaveChild::Shared* SaveChild::share() {
 
 core::Result<std::unique_ptr<SaveChild>> SaveChild::start_here(const core::Clock& clock,
                                                                const Work& work,
-                                                               std::vector<int> /*kept*/) {
+                                                               ChildDescriptors /*unused*/) {
   Shared* const shared = share();
   if (shared == nullptr) return core::Error{"ERR " + system_message(errno)};
   std::unique_ptr<SaveChild> child(new SaveChild(shared, ::getpid()));
@@ -75,12 +61,13 @@ core::Result<std::unique_ptr<SaveChild>> SaveChild::start_here(const core::Clock
 }
 
 core::Result<std::unique_ptr<SaveChild>> SaveChild::start(const core::Clock& clock,
-                                                          const Work& work, std::vector<int> kept) {
+                                                          const Work& work,
+                                                          ChildDescriptors descriptors) {
   Shared* const shared = share();
   if (shared == nullptr) return core::Error{"ERR " + system_message(errno)};
   auto arrays = std::make_unique<core::bloom::ArrayMemory::ChildGuard>();
   if (const int file = core::bloom::ArrayMemory::of_process().descriptor(); file >= 0) {
-    kept.push_back(file);
+    descriptors.kept.push_back(file);
   }
   const int64_t start_us = clock.monotonic_us();
   const pid_t parent = ::getpid();
@@ -91,13 +78,15 @@ core::Result<std::unique_ptr<SaveChild>> SaveChild::start(const core::Clock& clo
     return core::Error{"ERR can't fork: " + system_message(error_number)};
   }
   if (process_id == 0) {
-    // A parent that died before this line has left the child to another process.
+    // First of all, even if the parent is dead already: the next server waits for these. The signal
+    // comes second, or it could end the child while some are open and the lock is not.
+    auto done = close_unneeded(descriptors);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    // A parent that died before this line has left the child to another process.
     if (::getppid() != parent) ::_exit(EXIT_FAILURE);
     std::signal(SIGTERM, SIG_DFL);
     std::signal(SIGINT, SIG_IGN);  // of the terminal: the parent decides
-    close_descriptors_but(std::move(kept));
-    const auto done = work(shared->figures);
+    if (done) done = work(shared->figures);
     shared->figures.copied_bytes = private_dirty_bytes();
     if (done) ::_exit(EXIT_SUCCESS);
     const std::string& message = done.error().message;

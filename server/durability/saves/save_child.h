@@ -5,11 +5,14 @@
 // Big bit arrays are shared with the child and not copied (see core/bloom/arrays/bit_array.h), so
 // the fork takes no longer for a big filter than for a small one.
 //
-// Invariants: the child holds no socket, log or lock file that it was not given, so that those end
-// with the parent, and it ends when the parent does. Its temporary file is removed if
-// it is unfinished. Thread safety: one thread at a time; figures() from any thread. Source:
-// fork(2): only the forking thread lives on in the child; malloc is made ready for that by the
-// allocator's own pthread_atfork handlers, so the child allocates but takes no lock of ours.
+// Invariants: the child first closes every socket, log and lock file that it was not given, then
+// binds its life to the parent's. A parent that is killed may leave a child that has not run yet:
+// the next server waits for its lock (DirectoryLock). The temporary file is removed if it is
+// unfinished.
+// Thread safety: one thread at a time; figures() from any thread.
+// Source: fork(2): only the forking thread lives on in the child. The allocator's own
+// pthread_atfork handlers make malloc ready for that, so the child allocates but takes no lock of
+// ours.
 #pragma once
 
 #include <sys/types.h>
@@ -20,11 +23,11 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "core/bloom/arrays/array_memory.h"
 #include "core/clock.h"
 #include "core/result.h"
+#include "server/durability/saves/child_descriptors.h"
 #include "server/durability/saves/save_work.h"
 
 namespace server {
@@ -35,13 +38,12 @@ class SaveChild {
   using Work = SaveWork;
 
   // REQUIRES: nothing changes the keyspace meanwhile. Errors: the fork failed.
-  // `kept`: descriptors that the child has too.
   static core::Result<std::unique_ptr<SaveChild>> start(const core::Clock& clock, const Work& work,
-                                                        std::vector<int> kept);
+                                                        ChildDescriptors descriptors);
   // Saves at once, in this process: where files are imagined, a child's would not be seen.
   static core::Result<std::unique_ptr<SaveChild>> start_here(const core::Clock& clock,
                                                              const Work& work,
-                                                             std::vector<int> kept);
+                                                             ChildDescriptors descriptors);
   using Starter = std::function<decltype(start)>;
   // Kills a child that still runs.
   ~SaveChild();
@@ -87,6 +89,8 @@ struct SaveMachine {
   SaveChild::Starter start_child = SaveChild::start;
   // Memory that the machine has left.
   std::function<uint64_t()> free_bytes = free_bytes_now;
+  // ChildDescriptors::closed_last, when a child begins.
+  std::function<int()> closed_last = [] { return -1; };
 
   static uint64_t free_bytes_now();
 };

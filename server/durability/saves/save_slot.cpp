@@ -79,7 +79,7 @@ core::Result<> SaveSlot::begin_child(const SaveWork& work, Beginning beginning) 
   // Counted first: a replica may have the child's snapshot before the parent runs again.
   ++fork_count_;
   auto child = machine_->start_child(parts_.clock, beginning.is_exact ? detached_work : work,
-                                     std::move(beginning.kept));
+                                     {std::move(beginning.kept), machine_->closed_last()});
   if (!child) {
     --fork_count_;
     return child.error();

@@ -38,9 +38,9 @@ TEST(Durability, AChildIsCountedBeforeAnybodyHearsOfIt) {
   uint64_t seen = 0;
   Process process(
       disk, "no",
-      [&](const core::Clock& clock, const SaveChild::Work& work, std::vector<int> kept) {
+      [&](const core::Clock& clock, const SaveChild::Work& work, ChildDescriptors descriptors) {
         seen = durability->saves().slot().fork_count();
-        return SaveChild::start_here(clock, work, std::move(kept));
+        return SaveChild::start_here(clock, work, std::move(descriptors));
       });
   durability = &process.durability;
   ASSERT_TRUE(process.durability.saves().snapshots().start(false));
@@ -51,7 +51,7 @@ TEST(Durability, AForkThatFailsCountsAsNone) {
   virtual_disk::VirtualDisk disk;
   Process process(disk, "no",
                   [](const core::Clock&, const SaveChild::Work&,
-                     const std::vector<int>&) -> core::Result<std::unique_ptr<SaveChild>> {
+                     const ChildDescriptors&) -> core::Result<std::unique_ptr<SaveChild>> {
                     return core::Error{"ERR no memory"};
                   });
   EXPECT_FALSE(process.durability.saves().snapshots().start(false));

@@ -6,6 +6,8 @@ Environment:
   BLOOMERY_SHUTDOWN_CYCLES  how often a loaded server is asked to end
 """
 
+import contextlib
+import os
 import pathlib
 import random
 import shutil
@@ -18,17 +20,29 @@ from harness import (
     Process,
     ServerTest,
     disks,
+    free_port,
     process_state,
     seed_from_environment,
     wait_until,
 )
 from harness.counts import count
+from harness.preloads import process_faults
 from harness.resp import ErrorReply, encode
 from harness.write_load import Load
 
 CYCLES = count("SHUTDOWN_CYCLES")
 NO_MOUNTS = disks.why_no_mounts()
+LOGS = ("yes", "no")
 TAKEN = "Another server uses the data directory"
+
+
+def descriptors(pid):
+    """The names of the files and sockets that a process has open."""
+    found = []
+    for entry in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(OSError):
+            found.append(os.readlink(entry))
+    return found
 
 
 class ShutdownTest(ServerTest):
@@ -173,9 +187,10 @@ class ShutdownTest(ServerTest):
         server = self.start()
         with server.connect() as connection:
             connection.call("SET", "key", "value")
-        for log in ("yes", "no"):
-            options = ["--appendonly", log, "--save", ""]
-            second = Process(SERVER, options, directory=self.directory)
+        options = ("--save", "", "--appendonly")
+        # At once, since each waits a while for the lock.
+        others = [Process(SERVER, [*options, log], directory=self.directory) for log in LOGS]
+        for second in others:
             self.assertEqual(second.wait_for_exit(), 1)
             self.assertTrue([line for line in second.log if TAKEN in line], second.log)
             self.assertFalse([line for line in second.log if "Ready" in line])
@@ -206,6 +221,46 @@ class ShutdownTest(ServerTest):
             self.assertEqual(connection.call("CONFIG", "SET", "appendonly", "yes"), b"OK")
             reply = connection.call("CONFIG", "SET", "dir", tempfile.gettempdir())
             self.assertIn("the append log is in use", str(reply))
+
+    def test_start_waits_for_the_child_of_a_killed_server(self):
+        """A child that has not run yet holds what its parent held: the lock and the sockets."""
+        path = self.directory / "server.sock"
+        addresses = ("--unixsocket", path, "--http-port", free_port())
+        prefix = process_faults(LATE_CHILD_MS=1500)
+        for command in ("BGSAVE", "BGREWRITEAOF"):
+            with self.subTest(command):
+                server = self.start(*addresses, prefix=prefix)
+                with server.connect() as connection:
+                    self.assertEqual(connection.call("SET", "key", command), b"OK")
+                    connection.call(command)
+                    server.wait_for_log("started by pid")
+                server.expected_exit = -signal.SIGKILL
+                server.process.kill()
+                server.process.wait()
+                again = self.start(*addresses, port=server.port)
+                self.assertTrue(any("still holds it" in line for line in again.log), again.log)
+                with again.connect() as connection:
+                    self.assertEqual(connection.call("GET", "key"), command.encode())
+                again.crash()
+
+    def test_child_holds_no_socket_without_close_range(self):
+        """As on a kernel that lacks the call, or in a sandbox that refuses it."""
+        server = self.start(prefix=process_faults(NO_CLOSE_RANGE=1))
+        with server.connect() as connection:
+            for number in range(100):
+                connection.call("SET", f"key:{number}", self.rng.randbytes(100_000))
+            children = []
+            # A child may have ended before it was stopped.
+            for _ in range(100):
+                connection.call("BGSAVE")
+                children = server.suspend_children()
+                if children:
+                    break
+            self.assertTrue(children, "each child ended before it was stopped")
+            held = descriptors(children[0])
+            os.kill(children[0], signal.SIGCONT)
+        self.assertTrue(held)
+        self.assertFalse([name for name in held if name.startswith("socket:")], held)
 
     def test_the_directory_is_free_after_a_kill(self):
         """Also when a child was saving: it ends with its parent."""

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
 """Libraries that are preloaded into a server, and change what its system says.
 
+  self.start_server(prefix=process_faults(FORKS_MAX=1))
+
   clock = SimulatedClock(START_MS)
   self.addCleanup(clock.close)
   self.start_server(prefix=clock.prefix)
 
 Environment:
   BLOOMERY_SIMULATED_CLOCK  the library of tests/support/simulated_clock.cpp
+  BLOOMERY_PROCESS_FAULTS   the library of tests/support/process_faults.cpp
 """
 
 import mmap
@@ -26,6 +29,11 @@ def preloaded(variable, target, settings):
         raise AssertionError(f"{library} is missing: build {target}")
     words = [f"{name}={value}" for name, value in settings.items()]
     return ("env", f"LD_PRELOAD={library}", *words)
+
+
+def process_faults(**settings):
+    """See tests/support/process_faults.cpp."""
+    return preloaded("BLOOMERY_PROCESS_FAULTS", "process_faults", settings)
 
 
 class SimulatedClock:

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+//
+// Faults of the operating system for the system tests: preloaded (LD_PRELOAD), it does what the
+// environment says:
+//
+//   LATE_CHILD_MS=n   a forked child runs n milliseconds late
+//   FORKS_MAX=n       fork() works n times and then fails, as at a limit on processes
+//   THREADS_MAX=n     the same for pthread_create()
+//   NO_CLOSE_RANGE=1  close_range() fails as on a kernel that lacks it
+#include <dlfcn.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+
+#include "tests/support/environment.h"
+#include "tests/support/waiting.h"
+
+namespace {
+
+using support::number_of;
+
+// False when the limit of that name is reached.
+bool take_one(const char* limit_name, std::atomic<uint64_t>& taken) {
+  return taken.fetch_add(1) < number_of(limit_name, UINT64_MAX);
+}
+
+template <class Function>
+Function next_of(const char* name) {
+  return reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name));
+}
+
+std::atomic<uint64_t> forks{0};
+std::atomic<uint64_t> threads{0};
+
+}  // namespace
+
+extern "C" pid_t fork() noexcept {
+  if (!take_one("FORKS_MAX", forks)) {
+    errno = EAGAIN;
+    return -1;
+  }
+  const pid_t child = next_of<pid_t (*)()>("fork")();
+  if (child == 0) {
+    const std::chrono::milliseconds late(number_of("LATE_CHILD_MS", 0));
+    if (late.count() > 0) support::let_time_pass(late, "the parent is killed");
+  }
+  return child;
+}
+
+extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                              void* (*run)(void*), void* argument) noexcept {
+  if (!take_one("THREADS_MAX", threads)) return EAGAIN;
+  return next_of<decltype(&::pthread_create)>("pthread_create")(thread, attributes, run, argument);
+}
+
+extern "C" int close_range(unsigned first, unsigned last, int flags) noexcept {
+  if (number_of("NO_CLOSE_RANGE", 0) == 0) {
+    return next_of<decltype(&::close_range)>("close_range")(first, last, flags);
+  }
+  errno = ENOSYS;
+  return -1;
+}
