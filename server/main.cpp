@@ -20,6 +20,7 @@
 #include "server/config/config.h"
 #include "server/process/crash/crash_log.h"
 #include "server/process/log.h"
+#include "server/process/supervision/daemon.h"
 #include "server/process/supervision/health_check.h"
 #include "server/server.h"
 
@@ -28,16 +29,6 @@ namespace {
 int fail(std::string_view message) {
   fmt::print(stderr, "{}\n", message);
   return EXIT_FAILURE;
-}
-
-// Detaches from the terminal, as Redis' daemonize does. False in the process that must end.
-bool become_daemon() {
-  if (fork() != 0) return false;
-  setsid();
-  for (FILE* stream : {stdin, stdout, stderr}) {
-    if (std::freopen("/dev/null", stream == stdin ? "r" : "w", stream) == nullptr) return false;
-  }
-  return true;
 }
 
 // The pid file exists while the server runs; it is a help, so failing to write it is no error.
@@ -59,9 +50,9 @@ class PidFile {
   std::string path_;
 };
 
-int serve(server::Config& config) {
+int serve(server::Config& config, server::Daemon& daemon) {
   for (const std::string& warning : config.take_warnings()) server::log_warning("{}", warning);
-  server::Server server(config);
+  server::Server server(config, [&daemon] { daemon.become_silent(); });
   if (auto started = server.start(); !started) {
     server::log_error("{}", started.error().message);
     server::flush_log();
@@ -125,20 +116,25 @@ int main(int argc, char** argv) {
   if (::chdir(config.directory().c_str()) != 0) {
     return fail(fmt::format("Can't chdir to '{}'", config.directory()));
   }
-  // While somebody hears what is wrong with the file.
   const server::RunOptions run(config);
   if (auto opened = server::open_log(run.log_level(), run.log_file()); !opened) {
     return fail(opened.error().message);
   }
-  if (run.daemonize() && !become_daemon()) return EXIT_SUCCESS;
+  server::Daemon daemon;
+  if (run.daemonize()) {
+    const auto detached = daemon.detach();
+    if (!detached) return fail(detached.error().message);
+    if (*detached) return **detached;
+  }
   server::log_notice("Bloomery {} is starting, {} I/O threads. Port: {} PID: {}", BLOOMERY_VERSION,
                      config.io_thread_count(), config.port(), getpid());
   server::install_crash_log(run.log_file());
   const server::CrashStack crash_stack;
   try {
-    return serve(config);
+    return serve(config, daemon);
   } catch (const std::exception& error) {
     server::log_error("Ended by an unexpected error: {}", error.what());
-    return EXIT_FAILURE;
+    server::flush_log();
+    return fail(fmt::format("Ended by an unexpected error: {}", error.what()));
   }
 }

@@ -49,6 +49,7 @@
 #include "server/process/rate_sampler.h"
 #include "server/process/server_state.h"
 #include "server/process/statistics.h"
+#include "server/process/threads/start_thread.h"
 #include "server/process/tick_clock.h"
 #include "server/pubsub/key_events.h"
 #include "server/pubsub/monitor_feed.h"
@@ -285,7 +286,10 @@ void Server::Parts::tick() {
   if (count > gauges.clients_peak.load()) gauges.clients_peak.store(count);
 }
 
-Server::Server(Config& config) : config_(config), supervisor_(RunOptions(config).supervised()) {}
+Server::Server(Config& config, std::function<void()> on_ready)
+    : config_(config),
+      on_ready_(std::move(on_ready)),
+      supervisor_(RunOptions(config).supervised()) {}
 Server::~Server() = default;
 
 core::Result<> Server::start() {
@@ -353,6 +357,7 @@ void Server::recover() {
   parts.clustering.start();
   log_notice("{}", ready_line(config_, parts.durability.loader().figures(), parts.keyspace));
   supervisor_.ready("Ready to accept connections");
+  on_ready_();
 }
 
 int Server::run() {
@@ -361,7 +366,7 @@ int Server::run() {
   parts.listener.start();
   parts.admin.start();
   parts.periodic.start();
-  parts.run.recovery = std::thread([this] { recover(); });
+  parts.run.recovery = start_thread("recovery", [this] { recover(); });
   parts.threads.run();
   parts.run.recovery.join();
   parts.admin.stop();

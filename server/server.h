@@ -6,6 +6,7 @@
 // Thread safety: request_stop() may be called from any thread; the rest from the main thread.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "core/result.h"
@@ -16,7 +17,9 @@ namespace server {
 
 class Server {
  public:
-  explicit Server(Config& config);
+  // `on_ready` is called once, by any thread, when clients are served all data.
+  explicit Server(
+      Config& config, std::function<void()> on_ready = [] {});
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -34,6 +37,7 @@ class Server {
   void on_signal();
   void shut_down();
   Config& config_;
+  const std::function<void()> on_ready_;
   Supervisor supervisor_;
   std::unique_ptr<Parts> parts_;
 };

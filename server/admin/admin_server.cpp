@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <pthread.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -23,6 +22,7 @@
 #include "server/loop/listening_socket.h"
 #include "server/loop/socket_address.h"
 #include "server/process/log.h"
+#include "server/process/threads/start_thread.h"
 #include "server/transport/tls.h"
 #include "server/transport/tls_stream.h"
 
@@ -101,10 +101,7 @@ void AdminServer::start() {
                  .accepts_per_round_max = 16});
   }
   parts.tick();
-  parts.thread = std::thread([&parts] {
-    ::pthread_setname_np(::pthread_self(), "admin");
-    parts.context.run();
-  });
+  parts.thread = start_thread("admin", [&parts] { parts.context.run(); });
 }
 
 void AdminServer::stop() {

@@ -25,7 +25,7 @@
 #include "server/durability/saves/snapshot_saver.h"
 #include "server/process/log.h"
 #include "server/process/server_state.h"
-#include "server/process/tick_thread.h"
+#include "server/process/threads/tick_thread.h"
 
 namespace server {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "server/net/connection.h"
 #include "server/process/crash/crash_log.h"
+#include "server/process/threads/start_thread.h"
 #include "server/transport/stream.h"
 
 namespace server::net {
@@ -68,14 +69,11 @@ void IoThreads::run() {
   ::pthread_getcpuclockid(::pthread_self(), &threads_[0]->cpu_clock_);
   for (size_t i = 1; i < threads_.size(); ++i) {
     IoThread& thread = *threads_[i];
-    thread.thread_ = std::thread([&thread] {
+    thread.thread_ = start_thread("io-" + std::to_string(thread.index), [&thread] {
       const CrashStack crash_stack;
       thread.loop.run();
     });
-    // Here and not by the thread itself: it has its name before any client is answered.
-    const auto handle = thread.thread_.native_handle();
-    ::pthread_setname_np(handle, ("io-" + std::to_string(thread.index)).c_str());
-    ::pthread_getcpuclockid(handle, &thread.cpu_clock_);
+    ::pthread_getcpuclockid(thread.thread_.native_handle(), &thread.cpu_clock_);
   }
   threads_[0]->loop.run();
   for (size_t i = 1; i < threads_.size(); ++i) threads_[i]->thread_.join();

@@ -2,7 +2,6 @@
 #include "server/cluster/node/cluster_node.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
@@ -15,6 +14,7 @@
 #include "server/config/config.h"
 #include "server/config/words.h"
 #include "server/process/log.h"
+#include "server/process/threads/start_thread.h"
 #include "server/replication/stream/ids.h"
 
 namespace server::cluster {
@@ -127,8 +127,7 @@ void ClusterNode::start() {
     feed_->start();
     presence_->start();
   });
-  thread_ = std::thread([this] { io_.run(); });
-  ::pthread_setname_np(thread_.native_handle(), "cluster");
+  thread_ = start_thread("cluster", [this] { io_.run(); });
   log_notice("Cluster: this node is {} of the cluster '{}'", file_.id,
              parts_.config.text(OptionId::kClusterName));
 }

@@ -15,6 +15,7 @@
 
 #include "persistence/journal.h"
 #include "server/config/config.h"
+#include "server/process/threads/start_thread.h"
 #include "server/replication/follower/follower_socket.h"
 #include "server/transport/stream.h"
 
@@ -48,7 +49,7 @@ class Peers::Link {
         tls_(peers.tls_),
         limit_(peers.limit_ms_),
         address_(std::move(address)),
-        thread_([this] { run(); }) {}
+        thread_(start_thread("peer", [this] { run(); })) {}
   ~Link() {
     {
       const std::scoped_lock lock(mutex_);

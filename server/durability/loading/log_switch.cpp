@@ -21,7 +21,7 @@
 #include "server/durability/saves/saves.h"
 #include "server/process/log.h"
 #include "server/process/server_state.h"
-#include "server/process/tick_thread.h"
+#include "server/process/threads/tick_thread.h"
 
 namespace server {
 namespace {

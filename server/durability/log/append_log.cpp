@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "server/durability/log/append_log.h"
 
-#include <pthread.h>
 #include <sys/prctl.h>
 
 #include <chrono>
@@ -15,6 +14,7 @@
 #include "server/durability/log/log_listener.h"
 #include "server/process/availability.h"
 #include "server/process/log.h"
+#include "server/process/threads/start_thread.h"
 
 namespace server {
 namespace {
@@ -86,8 +86,7 @@ std::string AppendLog::failure_text() const {
 
 void AppendLog::start() {
   stopping_ = false;
-  thread_ = std::thread([this] { run(); });
-  ::pthread_setname_np(thread_.native_handle(), "append-log");
+  thread_ = start_thread("append-log", [this] { run(); });
 }
 
 void AppendLog::stop() {

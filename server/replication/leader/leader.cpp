@@ -3,7 +3,6 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <pthread.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,6 +16,7 @@
 #include "server/durability/durability.h"
 #include "server/process/availability.h"
 #include "server/process/log.h"
+#include "server/process/threads/start_thread.h"
 #include "server/replication/leader/replica_sender.h"
 #include "server/replication/leader/replica_snapshot.h"
 #include "server/replication/leader/replicas.h"
@@ -74,7 +74,7 @@ Leader::~Leader() {
 void Leader::start() {
   backlog_.on_append = [this] { pump_->wake(); };
   last_replica_us_ = parts_.clock.monotonic_us();
-  thread_ = std::thread([this] { run(); });
+  thread_ = start_thread("leader", [this] { run(); });
 }
 
 void Leader::stop() {
@@ -250,7 +250,6 @@ void Leader::update_write_gate_locked(int64_t now_us) {
 }
 
 void Leader::run() {
-  pthread_setname_np(pthread_self(), "leader");
   while (true) {
     std::optional<ReplicaBatch> batch;
     {

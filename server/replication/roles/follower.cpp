@@ -2,7 +2,6 @@
 #include "server/replication/roles/follower.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
 
 #include <algorithm>
 #include <cassert>
@@ -13,8 +12,8 @@
 #include "core/clock.h"
 #include "core/keyspace/keyspace.h"
 #include "server/config/config.h"
-#include "server/dispatch/pause_gate.h"
 #include "server/process/log.h"
+#include "server/process/threads/start_thread.h"
 #include "server/replication/follower/follower_session.h"
 #include "server/replication/follower/follower_socket.h"
 #include "server/replication/follower/link_failures.h"
@@ -71,8 +70,7 @@ void Follower::start(ReplayerFactory make_replayer) {
       return {};
     });
   }
-  thread_ = std::thread([this] { run(); });
-  ::pthread_setname_np(thread_.native_handle(), "follower");
+  thread_ = start_thread("follower", [this] { run(); });
 }
 
 void Follower::stop() {

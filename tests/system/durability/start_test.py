@@ -12,7 +12,8 @@ import tempfile
 import unittest
 
 from harness import DEADLINE_S, SERVER, ServerTest, free_port
-from harness.resp import Connection
+from harness.preloads import process_faults
+from harness.resp import Connection, encode
 
 LOG = pathlib.Path("appendonlydir")
 INCREMENTAL = LOG / "appendonly.aof.1.incr.aof"
@@ -35,9 +36,9 @@ class StartTest(ServerTest):
         server.crash()
         return self.directory / INCREMENTAL
 
-    def refused(self, *options):
-        """What a server says that must not start."""
-        command = [SERVER, "--dir", self.directory, "--port", free_port(), *options]
+    def run_to_its_end(self, *options, prefix=()):
+        """The exit status of the program, or of the starter of a daemon, and what it says."""
+        command = [*prefix, SERVER, "--dir", self.directory, *options]
         done = subprocess.run(
             [str(word) for word in command],
             stdin=subprocess.DEVNULL,
@@ -46,8 +47,13 @@ class StartTest(ServerTest):
             timeout=DEADLINE_S,
             check=False,
         )
-        self.assertEqual(done.returncode, 1)
-        return done.stdout.decode()
+        return done.returncode, done.stdout.decode()
+
+    def refused(self, *options, **more):
+        """The messages of a server that must not start."""
+        status, said = self.run_to_its_end("--port", free_port(), *options, **more)
+        self.assertEqual(status, 1, said)
+        return said
 
     def test_a_log_file_that_cannot_be_opened(self):
         for daemonize in ("no", "yes"):
@@ -77,6 +83,37 @@ class StartTest(ServerTest):
         said = self.refused("--appendonly", "yes", "--logfile", log)
         self.assertIn(f"see its log: {log}", said)
         self.assertIn("damaged", log.read_text())
+
+    def test_starter_of_a_daemon_reports_why_there_is_none(self):
+        daemon = ("--daemonize", "yes")
+        said = self.refused(*daemon, prefix=process_faults(FORKS_MAX=0))
+        self.assertIn("Can't become a daemon: can't fork: Resource temporarily", said)
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            said = self.refused(*daemon, "--bind", "127.0.0.1", "--port", port)
+            self.assertIn("aborting: Could not", said)
+        path = self.make_log()
+        path.write_bytes(path.read_bytes().replace(b"key:0", b"kex:0"))
+        self.assertIn("damaged", self.refused(*daemon, "--appendonly", "yes"))
+
+    def test_start_at_a_limit_of_threads(self):
+        """Whichever thread cannot be created, the exit status and a message tell."""
+        port = free_port()
+        options = ("--port", port, "--appendonly", "yes", "--io-threads", "2", "--save", "")
+        options += ("--http-port", free_port(), "--bind", "127.0.0.1", "--daemonize", "yes")
+        for threads in range(30):
+            faults = process_faults(THREADS_MAX=threads)
+            status, said = self.run_to_its_end(*options, prefix=faults)
+            if status == 0:
+                break
+            self.assertEqual(status, 1, said)
+            self.assertRegex(said, "Can't start the thread '[a-z0-9-]+': Resource temporarily")
+        self.assertGreater(threads, 3)
+        with Connection(port) as client:
+            self.assertEqual(client.call("PING"), b"PONG")
+            client.send(encode("SHUTDOWN"))
+            with self.assertRaises((EOFError, ConnectionResetError)):
+                client.read_reply()
 
     def test_a_damaged_last_checksum_line_is_told(self):
         path = self.make_log()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "server/process/tick_thread.h"
+#include "server/process/threads/tick_thread.h"
 
 #include <gtest/gtest.h>
 

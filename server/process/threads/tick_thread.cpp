@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-#include "server/process/tick_thread.h"
+#include "server/process/threads/tick_thread.h"
 
-#include <pthread.h>
 #include <utility>
+
+#include "server/process/threads/start_thread.h"
 
 namespace server {
 
 void TickThread::start(Tick tick) {
   is_running_ = true;
-  thread_ = std::thread([this, tick = std::move(tick)] { run(tick); });
-  ::pthread_setname_np(thread_.native_handle(), "tick");
+  thread_ = start_thread("tick", [this, tick = std::move(tick)] { run(tick); });
 }
 
 void TickThread::stop() {

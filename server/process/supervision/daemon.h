@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+//
+// Daemon: the server as a process of its own, detached from the terminal that started it.
+//
+//   starter: detach() ─► waits ─────────────────────► exit status
+//   daemon:      └─► detach() ─► loads ─► become_silent()
+//
+// The starter waits until the daemon is ready or has ended, so that its exit status says which.
+// Until then the daemon writes its messages to the terminal.
+//
+// Thread safety: detach() in a process with one thread; become_silent() from any thread, once.
+// Source: daemon(7).
+#pragma once
+
+#include <optional>
+
+#include "core/result.h"
+
+namespace server {
+
+class Daemon {
+ public:
+  Daemon() = default;
+  ~Daemon();
+  Daemon(const Daemon&) = delete;
+  Daemon& operator=(const Daemon&) = delete;
+
+  // Returns the exit status in the starter, and nothing in the daemon. Errors: there is no daemon.
+  core::Result<std::optional<int>> detach();
+  // The daemon is ready: lets the starter go, and writes no more to its terminal. Does nothing in a
+  // process that is no daemon.
+  void become_silent();
+
+ private:
+  int null_ = -1;    // /dev/null
+  int report_ = -1;  // the starter reads from its other end
+};
+
+}  // namespace server

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+#include "server/process/threads/start_thread.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <system_error>
+#include <utility>
+
+#include "server/process/log.h"
+
+namespace server {
+namespace {
+
+[[noreturn]] void end_process(const std::string& name, const std::error_code& cause) {
+  const std::string message = fmt::format(
+      "Can't start the thread '{}': {} (a limit on processes or threads: ulimit -u, pids.max)",
+      name, cause.message());
+  log_error("{}", message);
+  flush_log();
+  fmt::print(stderr, "{}\n", message);
+  std::_Exit(EXIT_FAILURE);
+}
+
+}  // namespace
+
+std::thread start_thread(const std::string& name, std::function<void()> run) {
+  try {
+    std::thread thread(std::move(run));
+    ::pthread_setname_np(thread.native_handle(), name.c_str());
+    return thread;
+  } catch (const std::system_error& error) {
+    end_process(name, error.code());
+  }
+}
+
+}  // namespace server

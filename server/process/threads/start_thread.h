@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+//
+// start_thread(): starts the threads that the server cannot do without.
+//
+// Thread safety: any thread.
+// Source: pthread_create(3), EAGAIN.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <thread>
+
+namespace server {
+
+// `name` has at most 15 characters, for ps(1) and debuggers. The thread has it when this returns.
+// At a limit on threads the process ends at once, with a message and status 1. An exception would
+// destroy objects that running threads use.
+std::thread start_thread(const std::string& name, std::function<void()> run);
+
+}  // namespace server
