@@ -4,16 +4,21 @@
 
 import contextlib
 import io
+import itertools
 import os
 import pathlib
 import random
 import socket
 import tempfile
+import types
 import unittest
 from unittest import mock
 
-from harness import Process, ServerTest, counts, free_port
+from harness import Process, ServerTest, counts, free_port, mode_matrix
 from harness.command_stream import CommandStream
+from harness.mode_matrix.cell_run import Client
+from harness.mode_matrix.covering_array import covering_array
+from harness.mode_matrix.filter_model import FilterModel
 from harness.reply_matching import values_match
 from harness.resp import Connection, ErrorReply, Push, encode
 
@@ -161,6 +166,120 @@ class CountTest(unittest.TestCase):
             self.assertEqual(self.count(), row.sanitized)
             with mock.patch.object(counts, "IS_LONG", True):
                 self.assertEqual(self.count(), row.default)
+
+
+class CoveringArrayTest(unittest.TestCase):
+    PARAMETERS = ["abcde", "12", "uvwxyz", "+-", "ABCDEFG"]
+
+    def combinations(self, rows, strength):
+        columns = list(itertools.combinations(range(len(self.PARAMETERS)), strength))
+        return {(of, tuple(row[i] for i in of)) for row in rows for of in columns}
+
+    def test_all_combinations_are_in_few_rows(self):
+        every_row = list(itertools.product(*self.PARAMETERS))
+        for strength, rows_max in ((2, 44), (3, 260)):
+            for seed in range(3):
+                rows = covering_array(self.PARAMETERS, strength, random.Random(seed))
+                missing = self.combinations(every_row, strength) - self.combinations(rows, strength)
+                self.assertEqual(missing, set())
+                self.assertLessEqual(len(rows), rows_max)
+                again = covering_array(self.PARAMETERS, strength, random.Random(seed))
+                self.assertEqual(rows, again)
+
+    def test_impossible_pairs_are_absent(self):
+        def is_possible(row):
+            return not (row[0] == "a" and row[4] in "ABC") and row[1] + row[3] != "1+"
+
+        every_row = filter(is_possible, itertools.product(*self.PARAMETERS))
+        rows = covering_array(self.PARAMETERS, 2, random.Random(1), is_possible)
+        self.assertEqual(self.combinations(rows, 2), self.combinations(every_row, 2))
+        self.assertTrue(all(is_possible(row) for row in rows))
+
+
+class ModeMatrixTest(unittest.TestCase):
+    def choose(self, strength=2, rules=mode_matrix.RULES):
+        return mode_matrix.choose_cells(strength, random.Random(1), rules=rules)
+
+    def test_excluded_pairs_are_absent(self):
+        excluded = mode_matrix.Excluded("a reason"), {"kind": ["bitmap"], "event": ["promotion"]}
+        for cell in self.choose(rules=[excluded]):
+            self.assertFalse(cell.kind == "bitmap" and cell.event == "promotion", cell)
+
+    def test_each_refused_pair_has_a_cell_of_its_own(self):
+        events = ["full_sync", "promotion"]
+        refused = mode_matrix.Refused("an error"), {"configuration": ["tls"], "event": events}
+        cells = self.choose(rules=[refused])
+        found = [cell.event for cell in cells if mode_matrix.matches(cell, refused[1])]
+        self.assertEqual(sorted(found), events)
+        # They cover no other pair, since the event may end early.
+        others = [cell for cell in cells if not mode_matrix.matches(cell, refused[1])]
+        kinds = {(cell.kind, cell.event) for cell in others}
+        self.assertEqual(
+            len(kinds), len(mode_matrix.PARAMETERS["kind"]) * len(mode_matrix.PARAMETERS["event"])
+        )
+
+    def test_names_of_cells_are_unique(self):
+        cells = [mode_matrix.Cell(*v) for v in itertools.product(*mode_matrix.PARAMETERS.values())]
+        self.assertEqual(len({str(cell) for cell in cells}), len(cells))
+
+
+class ExactFilters:
+    """Stands in for a server whose filters make no mistakes, but those that a test makes."""
+
+    def __init__(self):
+        self.items = {}
+        self.counts = {}
+
+    def run(self, name, key, *words):
+        found = self.items.setdefault(key, set())
+        if name == "COPY":
+            self.items[words[0]] = set(found)
+            self.counts[words[0]] = self.counts[key]
+            return 1
+        if name == "BF.CARD":
+            return self.counts[key]
+        answers = [int(item in found) for item in words]
+        if name == "BF.MADD":
+            found.update(words)
+            self.counts[key] = len(found)
+            return [1 - answer for answer in answers]
+        return {"BF.MEXISTS": answers}[name]
+
+
+class FilterModelTest(unittest.TestCase):
+    """The model of the mode matrix notices what a filter does wrong."""
+
+    def setUp(self):
+        self.server = ExactFilters()
+        run = types.SimpleNamespace(rng=random.Random(1), clock=types.SimpleNamespace(now_ms=0))
+        self.model = FilterModel(run, ())
+        self.model.begin(self.server)
+        self.key = self.model.keys()[0]
+        self.model.madd(self.server, self.key, ["a", "b", "a"])
+
+    def test_a_right_filter(self):
+        self.model.check(self.server)
+
+    def test_a_lost_item(self):
+        self.server.items[self.key].remove("a")
+        with self.assertRaisesRegex(AssertionError, "lost 1 of"):
+            self.model.check(self.server)
+
+    def test_a_wrong_count(self):
+        self.server.counts[self.key] += 1
+        with self.assertRaisesRegex(AssertionError, "counts"):
+            self.model.check(self.server)
+
+    def test_bits_that_were_never_set(self):
+        self.server.items[self.key].update(f"absent:{number}" for number in range(50))
+        with self.assertRaisesRegex(AssertionError, "finds 50 absent items"):
+            self.model.check(self.server)
+
+    def test_an_error_inside_of_a_reply(self):
+        reply = [1, [0, ErrorReply("ERR full")]]
+        client = Client(types.SimpleNamespace(call=lambda *_: reply), {})
+        with self.assertRaisesRegex(AssertionError, "ERR full"):
+            client.run("EXEC")
 
 
 class FreePortTest(unittest.TestCase):

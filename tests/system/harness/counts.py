@@ -38,6 +38,7 @@ COUNTS = {
     "SHUTDOWN_CYCLES": Count(3, 60, "shutdowns under load, of a server and of a leader"),
     "FAULT_ROUNDS": Count(1, 20, "repetitions of each fault of the disk"),
     "FAULT_CALLS": Count(1, 50, "failing calls of each kind during a rewrite or a snapshot"),
+    "MODE_MATRIX_STRENGTH": Count(2, 3, "features that meet in every combination of their values"),
     "DAMAGE_TAILS": Count(60, 2_000, "truncated files", sanitized=20),
     "DAMAGE_FLIPS": Count(150, 5_000, "files with a flipped bit", sanitized=40),
     "LINK_CUTS": Count(15, 500, "cuts of the link between a leader and its replica"),

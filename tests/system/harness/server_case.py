@@ -29,11 +29,12 @@ class ServerTest(unittest.TestCase):
         """Starts the program under test and waits until it is ready."""
         return self._start(SERVER, self._defaults(options), prefix, listen, more)
 
-    def start_redis(self, *options):
+    def start_redis(self, *options, **more):
         """Starts Debian's redis-server, the oracle."""
         program = shutil.which("redis-server")
         self.assertIsNotNone(program, "redis-server is missing: run scripts/install_deps.sh test")
-        more = {"port": free_port_with_bus()} if "--cluster-enabled" in options else {}
+        if "--cluster-enabled" in options:
+            more.setdefault("port", free_port_with_bus())
         options = [*AT_ONCE, *options, "--save", "", "--appendonly", "no"]
         return self._start(program, options, (), True, more)
 

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: MIT
+"""The mode matrix: every two features of the server meet in a test.
+
+A cell names one value of each parameter. It runs the event on servers of that configuration, and
+the model of its kind knows what they must hold. tests/system/durability/mode_matrix_test.py runs
+the cells.
+
+| a new … | is one line in |
+| --- | --- |
+| configuration of the server, way to log in | configurations.py |
+| kind of value | kinds.py |
+| event | events.py |
+| pair that must be refused, or cannot meet | the rules below |
+"""
+
+import collections
+import dataclasses
+import itertools
+
+from harness.mode_matrix.configurations import ACCESSES, CONFIGURATIONS
+from harness.mode_matrix.covering_array import covering_array
+from harness.mode_matrix.events import EVENTS
+from harness.mode_matrix.kinds import FILTERS, KINDS
+
+PARAMETERS = {
+    "configuration": CONFIGURATIONS,
+    "access": ACCESSES,
+    "kind": KINDS,
+    "threads": {"1": None, "4": None},
+    "event": EVENTS,
+}
+
+
+class Cell(collections.namedtuple("Cell", PARAMETERS)):
+    def __str__(self):
+        return f"{self.configuration}_{self.access}_{self.kind}_{self.threads}_{self.event}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Refused:
+    """The event must end in an error, or a line of the leader's log, that matches the pattern."""
+
+    pattern: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Excluded:
+    """No cell has the pair."""
+
+    reason: str
+
+
+# In all other cells the event must keep all data. A rule holds for the cells that have one of the
+# values of each parameter that it names. "Awaits" marks a known fault: delete the rule with it.
+RULES = [
+    (Refused("REPLICAOF not allowed in cluster mode"),
+     {"configuration": ["cluster"], "event": ["promotion"]}),
+    (Excluded("awaits that a leader refuses a replica that cannot hold its filters"),
+     {"kind": FILTERS, "event": ["redis_replica"]}),
+    (Excluded("awaits that the journal records when a repeated item rotates a full window"),
+     {"kind": ["item_window"], "threads": ["1"],
+      "event": ["restart_from_log", "kill_during_rewrite", "sigterm_while_loading", "full_sync",
+                "partial_resync", "promotion"]}),
+]  # fmt: skip
+
+
+def matches(cell, condition):
+    return all(getattr(cell, name) in values for name, values in condition.items())
+
+
+def rules_of(cell, rules):
+    return [outcome for outcome, condition in rules if matches(cell, condition)]
+
+
+def refusal_of(cell):
+    """The pattern of the error that ends the event, None where no error may."""
+    return next((r.pattern for r in rules_of(cell, RULES) if isinstance(r, Refused)), None)
+
+
+def choose_cells(strength, rng, parameters=PARAMETERS, rules=RULES):
+    """Returns cells in which all values of any `strength` parameters meet, and one cell for each
+    combination of values that a rule says is refused. An event that is refused may end early, so it
+    covers no other combination."""
+    names = [list(values) for values in parameters.values()]
+    array = covering_array(names, strength, rng, lambda row: not rules_of(Cell(*row), rules))
+    cells = [Cell(*row) for row in array]
+    every_cell = [Cell(*row) for row in itertools.product(*names)]
+    for rule in rules:
+        outcome, condition = rule
+        if isinstance(outcome, Refused):
+            for values in itertools.product(*condition.values()):
+                pair = {name: [value] for name, value in zip(condition, values)}
+                cells.append(rng.choice([
+                    cell for cell in every_cell
+                    if matches(cell, pair) and rules_of(cell, rules) == [outcome]
+                ]))  # fmt: skip
+    return cells

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: MIT
+"""One run of a cell of the mode matrix: its servers, its clients, and its model.
+
+Every server of a cell has the same simulated wall clock.
+"""
+
+import dataclasses
+import pathlib
+import random
+import shutil
+import tempfile
+
+from harness import Process, free_port, wait_until_loaded
+from harness.resp import ErrorReply
+from harness.preloads import SimulatedClock
+
+# All keys of a cell share a slot. The clock is ahead of every real clock, so that redis-server
+# leaves all expiries to its leader.
+KEY_PREFIX = "{cell}"
+START_MS = 4_000_000_000_000
+COMMON = ("--enable-debug-command", "yes")
+
+
+def errors_in(reply):
+    if isinstance(reply, list):
+        return [error for one in reply for error in errors_in(one)]
+    return [reply] if isinstance(reply, ErrorReply) else []
+
+
+class Client:
+    """A connection that knows the names of renamed commands."""
+
+    def __init__(self, connection, names):
+        self.connection = connection
+        self.names = names
+
+    def call(self, name, *words):
+        """Returns the reply, which may be an error."""
+        return self.connection.call(self.names.get(name, name), *words)
+
+    def run(self, *command):
+        """Returns the reply, which must contain no error."""
+        reply = self.call(*command)
+        assert not errors_in(reply), f"{command[:9]}: {reply}"
+        return reply
+
+    def run_transaction(self, *commands):
+        self.run("MULTI")
+        for command in commands:
+            self.run(*command)
+        return self.run("EXEC")
+
+
+@dataclasses.dataclass
+class Node:
+    """A server and two clients of it: an application, and an operator who may do everything."""
+
+    server: Process
+    port: int
+    configuration: object
+    operator: Client = None
+    app: Client = None
+
+
+class CellRun:
+    """Owns what a cell needs. `test` is a ReplicaTest, which stops the servers when it ends."""
+
+    def __init__(self, test, cell, features, seed, refusal=None):
+        """`refusal` is the pattern of the error that ends the event, if it must be refused."""
+        self.test = test
+        self.cell = cell
+        self.refusal = refusal
+        self.rng = random.Random(f"{seed}/{cell}")
+        self.configuration = features["configuration"][cell.configuration]
+        self.access = features["access"][cell.access]
+        self.event = features["event"][cell.event]
+        self.clock = SimulatedClock(START_MS)
+        test.addCleanup(self.clock.close)
+        kind = features["kind"][cell.kind]
+        self.kind_options = kind.options
+        self.model = kind.model(self)
+
+    def directory(self):
+        path = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-cell-"))
+        self.test.addCleanup(shutil.rmtree, path, ignore_errors=True)
+        return path
+
+    # Servers.
+
+    def options(self, port, configuration):
+        return [
+            *COMMON, "--io-threads", self.cell.threads, *self.kind_options, *self.event.options,
+            *self.access.options, *configuration.options(self.test, port),
+        ]  # fmt: skip
+
+    def start(self, directory, *options, configuration=None):
+        """Starts a server of the cell, and waits until it has loaded what is in the directory."""
+        configuration = configuration or self.configuration
+        port = free_port()
+        server = self.test.start_server(
+            *self.options(port, configuration), *options,
+            port=port, directory=directory, prefix=self.clock.prefix,
+        )  # fmt: skip
+        for line in self.event.expected_log:
+            server.expect_log(line)
+        node = Node(server, port, configuration)
+        self.connect(node)
+        return node
+
+    def start_replica(self, directory):
+        return self.start(directory, configuration=self.configuration.of_replicas)
+
+    def launch(self, directory):
+        """Starts a server without waiting for it. The caller must end it."""
+        port = free_port()
+        options = self.options(port, self.configuration)
+        return self.test.launch(*options, port=port, directory=directory, prefix=self.clock.prefix)
+
+    def connect(self, node):
+        configuration = node.configuration
+        for user in ("operator", "app"):
+            connection = configuration.connect(self.test, node.port)
+            self.test.addCleanup(connection.close)
+            client = Client(connection, configuration.names)
+            self.access.log_in(client, user)
+            wait_until_loaded(client)
+            if configuration.database:
+                client.run("SELECT", configuration.database)
+            setattr(node, user, client)
+
+    def stop(self, node):
+        """SIGTERM, and the checks of its end."""
+        problems = node.server.stop()
+        self.test.assertFalse(problems, "\n".join(map(str, problems)))
+
+    # Data.
+
+    def fill(self, node, rounds=5):
+        self.model.begin(node.app)
+        for _ in range(rounds):
+            self.write(node)
+        self.check(node)
+
+    def write(self, node):
+        """Lets time pass for expiries and windows, then changes the data."""
+        self.clock.advance(self.model.STEP_MS)
+        self.model.write(node.app)
+        node.configuration.disturb(self, node)
+
+    def contents(self, node):
+        """Returns what a copy of the data must have too. Expired keys are deleted first."""
+        self.test.wait_until_deleted_what_expired(node.operator)
+        return node.configuration.contents(self, node)
+
+    def check(self, node, expected=None):
+        """The server holds what the model says, and if given, the expected contents."""
+        self.model.check(node.app)
+        if expected is not None:
+            node.configuration.compare(self.test, expected, self.contents(node))
+
+    def check_replica(self, leader, *replicas):
+        """Every replica holds what its leader holds, which is what the model says."""
+        expected = self.contents(leader)
+        self.test.wait_until_equal_offsets(
+            leader.operator, *(replica.operator for replica in replicas)
+        )
+        for node in (leader, *replicas):
+            self.check(node, expected)
+
+    def end(self, node):
+        """The server goes on working, with all rights and limits that its options say."""
+        self.clock.advance(self.model.STEP_MS)
+        self.check(node)
+        self.write(node)
+        self.check(node)
+        self.access.check(self, node)
+        node.configuration.check(self, node)
+
+    # Replication.
+
+    def follow(self, replica, port):
+        self.test.follow(replica.operator, port)
+        self.test.wait_for_link(replica.operator)

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: MIT
+"""The configurations and the ways to log in of the mode matrix.
+
+A row is an object of Configuration or Access. A new row overrides only what differs from the
+default server.
+"""
+
+import contextlib
+
+from harness.mode_matrix.cell_run import KEY_PREFIX
+from harness.replication import digest, info
+from harness.resp import Connection, ErrorReply
+from harness.tls import TlsConnection
+
+
+class Configuration:
+    """A server without special options."""
+
+    database = 3
+    names = {}  # original name of a command: its name for clients
+
+    @property
+    def of_replicas(self):
+        return self
+
+    def options(self, test, port):
+        """The options of a server that clients and replicas reach at `port`."""
+        return ()
+
+    def redis_options(self, test, port):
+        """The same for redis-server."""
+        return ()
+
+    def connect(self, test, port):
+        return Connection(port)
+
+    def disturb(self, run, node):
+        """Does to other keys what this configuration is about."""
+
+    def contents(self, run, node):
+        return digest(node.operator)
+
+    def compare(self, test, expected, found):
+        test.assertEqual(expected, found)
+
+    def check(self, run, node):
+        """The configuration is in force."""
+
+
+class RenamedCommands(Configuration):
+    """Every command that a cell uses, except those of the handshake of replicas, is renamed."""
+
+    def __init__(self):
+        commands = """SET GET APPEND INCR GETEX SETBIT GETBIT SETRANGE BITFIELD BITOP BITCOUNT
+            BF.RESERVE BF.ADD BF.MADD BF.INSERT BF.DEL BF.EXISTS BF.MEXISTS BF.CARD BF.MERGE
+            COPY DEL EXISTS PEXPIREAT PEXPIRETIME PERSIST MULTI EXEC SELECT DUMP RESTORE KEYS DBSIZE
+            DEBUG SAVE BGSAVE BGREWRITEAOF REPLICAOF INFO""".split()
+        self.names = {name: f"{name}-RENAMED" for name in commands}
+
+    def options(self, test, port):
+        renames = {**self.names, "FLUSHALL": ""}
+        return [word for pair in renames.items() for word in ("--rename-command", *pair)]
+
+    def check(self, run, node):
+        reply = node.operator.connection.call("GET", KEY_PREFIX)
+        run.test.assertIn("unknown command 'GET'", str(reply))
+
+
+class TlsOnly(Configuration):
+    def _options(self, test, port):
+        return test.tls_files().server_options(
+            port, "--port", 0, "--tls-replication", "yes", auth="yes"
+        )
+
+    options = redis_options = _options
+
+    def connect(self, test, port):
+        return TlsConnection(port, test.tls_files().client_context(certificate="client"))
+
+    def check(self, run, node):
+        with contextlib.suppress(OSError, EOFError), Connection(node.port) as plain:
+            run.test.fail(f"a client without TLS got {plain.call('PING')}")
+
+
+class ReplicaOfCluster(Configuration):
+    """A cluster refuses REPLICAOF, so the replica of one is a server without special options."""
+
+    database = 0
+
+
+class EmulatedCluster(Configuration):
+    database = 0
+    of_replicas = ReplicaOfCluster()
+
+    def options(self, test, port):
+        return ("--cluster-enabled", "emulated")
+
+    def check(self, run, node):
+        run.test.assertIn("CROSSSLOT", str(node.operator.call("MGET", "foo", "bar")))
+
+
+class Eviction(Configuration):
+    """Victims, which expire before any key of the cell, fill the memory and are evicted. A start
+    may evict more of them, but must bring none back."""
+
+    VICTIM_BYTES = 512 << 10
+    EVICTED_MIN = 5
+
+    def options(self, test, port):
+        return ("--maxmemory", "48mb", "--maxmemory-policy", "volatile-ttl")
+
+    def evicted(self, node):
+        return int(info(node.operator, "stats")["evicted_keys"])
+
+    def disturb(self, run, node):
+        wanted = self.evicted(node) + self.EVICTED_MIN
+        while self.evicted(node) < wanted:
+            for _ in range(5):
+                victim = f"victim:{run.rng.randrange(10**9)}"
+                # A short command in the log, for a long value.
+                node.operator.run("SETRANGE", victim, self.VICTIM_BYTES, "end")
+                node.operator.run("EXPIRE", victim, 10**6)
+
+    def contents(self, run, node):
+        keys = run.model.keys()
+        return {
+            "keys": dict(zip(keys, node.operator.run("DEBUG", "DIGEST-VALUE", *keys))),
+            "victims": set(node.operator.run("KEYS", "victim:*")),
+        }
+
+    def compare(self, test, expected, found):
+        test.assertEqual(expected["keys"], found["keys"])
+        test.assertLessEqual(found["victims"], expected["victims"], "evicted keys are back")
+
+    def check(self, run, node):
+        run.test.assertGreater(self.evicted(node), 0)
+
+
+class Access:
+    """Without users: the default user may do everything."""
+
+    options = ()
+    redis_options = ()
+
+    def log_in(self, client, user):
+        """Logs in as `operator` or `app`."""
+
+    def check(self, run, node):
+        """The rights are in force."""
+
+
+class AclUsers(Access):
+    redis_options = ("--masteruser", "replica", "--masterauth", "secret of replica")
+    options = (
+        "--user", "default", "off",
+        "--user", "operator", "on", ">secret of operator", "~*", "&*", "+@all",
+        "--user", "app", "on", ">secret of app", f"~{KEY_PREFIX}*", "+@read", "+@write", "+@bloom",
+        "+@transaction", "+@connection", "-@dangerous",
+        "--user", "replica", "on", ">secret of replica", "+psync", "+replconf", "+ping",
+        *redis_options,
+    )  # fmt: skip
+
+    def log_in(self, client, user):
+        client.run("AUTH", user, f"secret of {user}")
+
+    def check(self, run, node):
+        with node.configuration.connect(run.test, node.port) as stranger:
+            run.test.assertIn("NOAUTH", str(stranger.call("PING")))
+        reply = node.app.call("GET", "key of another application")
+        run.test.assertIsInstance(reply, ErrorReply)
+        run.test.assertIn("NOPERM", reply.text)
+
+
+CONFIGURATIONS = {
+    "plain": Configuration(),
+    "renamed": RenamedCommands(),
+    "tls": TlsOnly(),
+    "cluster": EmulatedCluster(),
+    "eviction": Eviction(),
+}
+ACCESSES = {
+    "default": Access(),
+    "acl": AclUsers(),
+}

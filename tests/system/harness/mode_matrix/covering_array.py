@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: MIT
+"""A covering array: few rows in which all values of any `strength` parameters meet."""
+
+import itertools
+import math
+
+
+def covering_array(parameters, strength, rng, is_possible=lambda row: True):
+    """Returns rows, each a tuple with one value of every parameter. Each combination of values of
+    `strength` parameters is in a row, unless no possible row has it. is_possible() says which rows
+    are possible.
+
+    Greedy: while a combination is missing, the row that contains it and the most other missing
+    ones is added. The largest sets of combinations come first, since they need the most rows.
+    """
+    columns = list(itertools.combinations(range(len(parameters)), strength))
+    columns.sort(key=lambda chosen: -math.prod(len(parameters[i]) for i in chosen))
+
+    def combinations(row):
+        return [(chosen, tuple(row[i] for i in chosen)) for chosen in columns]
+
+    possible = [row for row in itertools.product(*parameters) if is_possible(row)]
+    rng.shuffle(possible)
+    rows_with = {}
+    for row in possible:
+        for combination in combinations(row):
+            rows_with.setdefault(combination, []).append(row)
+    missing = set(rows_with)
+    array = []
+    for wanted in sorted(rows_with, key=lambda combination: columns.index(combination[0])):
+        if wanted in missing:
+            best = max(
+                rows_with[wanted],
+                key=lambda row: sum(combination in missing for combination in combinations(row)),
+            )
+            array.append(best)
+            missing.difference_update(combinations(best))
+    return array

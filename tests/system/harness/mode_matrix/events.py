@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: MIT
+"""The events of the mode matrix. An event fills a server, happens, and checks all data.
+
+A row is an object of Event. Its run() must end in run.end() of a server that took part.
+"""
+
+import signal
+
+from harness import free_port, wait_until
+from harness.cutting_proxy import CuttingProxy
+from harness.mode_matrix.cell_run import KEY_PREFIX, Client
+from harness.replication import info
+
+LOG = ("--appendonly", "yes")
+BALLAST = f"{KEY_PREFIX}:ballast"
+
+
+class Event:
+    options = ()  # of every server of the cell
+    expected_log = ()  # warnings that the event causes
+
+    def run(self, run):
+        raise NotImplementedError
+
+
+class RestartFromLog(Event):
+    options = LOG
+
+    def run(self, run):
+        directory = run.directory()
+        node = run.start(directory)
+        run.fill(node)
+        expected = run.contents(node)
+        run.stop(node)
+        node = run.start(directory)
+        run.check(node, expected)
+        run.end(node)
+
+
+class RestartFromSnapshot(Event):
+    """The server is killed, so only the snapshot remains."""
+
+    def run(self, run):
+        directory = run.directory()
+        node = run.start(directory)
+        run.fill(node)
+        expected = run.contents(node)
+        self.save(run, node)
+        node.server.crash()
+        node = run.start(directory)
+        run.check(node, expected)
+        run.end(node)
+
+    def save(self, run, node):
+        command = run.rng.choice(["SAVE", "BGSAVE"])
+        node.operator.run(command)
+        wait_until(
+            lambda: info(node.operator, "persistence")["rdb_bgsave_in_progress"] == "0", command
+        )
+
+
+class KillDuringRewrite(Event):
+    options = LOG
+    expected_log = (r"is torn: .* cut off at offset", r"no sound checksum line stands behind")
+    BALLAST_BITS = 128 << 20  # so that the child takes a while, though the log stays short
+
+    def run(self, run):
+        directory = run.directory()
+        node = run.start(directory)
+        run.fill(node)
+        node.operator.run("SETBIT", BALLAST, self.BALLAST_BITS, 1)
+        self.suspend_rewrite(node)
+        run.write(node)
+        expected = run.contents(node)
+        node.server.crash()
+        node = run.start(directory)
+        run.check(node, expected)
+        run.end(node)
+
+    def suspend_rewrite(self, node):
+        """Begins rewrites until one is stopped before it has ended."""
+        stopped = []
+        while not stopped:
+            ended = self.ended_rewrites(node)
+            node.operator.run("BGREWRITEAOF")
+            # The reply may come before the fork.
+            wait_until(
+                lambda: node.server.children() or self.ended_rewrites(node) > ended,
+                "the child that rewrites the log",
+            )
+            stopped = node.server.suspend_children()
+
+    def ended_rewrites(self, node):
+        return sum("rewriting finished successfully" in line for line in node.server.log)
+
+
+class SigtermWhileLoading(Event):
+    options = LOG
+    BALLAST_BYTES = 2 << 20
+    LOADED = "DB loaded from"
+
+    def run(self, run):
+        directory = run.directory()
+        node = run.start(directory)
+        run.fill(node)
+        node.operator.run("SETRANGE", BALLAST, self.BALLAST_BYTES, "end")
+        commands = 50
+        while True:
+            self.lengthen_log(node, commands)
+            expected = run.contents(node)
+            run.stop(node)
+            is_interrupted = self.end_a_start(run, directory)
+            node = run.start(directory)
+            run.check(node, expected)
+            if is_interrupted:
+                return run.end(node)
+            commands *= 2
+
+    def lengthen_log(self, node, commands):
+        """Commands that take long to run and are short in the log."""
+        for _ in range(commands):
+            node.operator.run("BITOP", "NOT", BALLAST, BALLAST)
+
+    def end_a_start(self, run, directory):
+        """Returns whether the signal came before the server had loaded its log."""
+        process = run.launch(directory)
+        run.test.addCleanup(process.kill)
+        process.wait_for_log(r"Loading .*\.incr\.aof")
+        process.process.send_signal(signal.SIGTERM)
+        run.test.assertEqual(process.wait_for_exit(), 0)
+        run.test.assertEqual(process.unexpected_lines(), [])
+        return not any(self.LOADED in line for line in process.log)
+
+
+class Replicated(Event):
+    expected_log = (r"Replica .* is disconnected", r"A snapshot for replicas failed")
+
+    def pair(self, run, port_of=lambda leader: leader.port):
+        """A leader that has data, and its replica."""
+        leader = run.start(run.directory())
+        run.fill(leader)
+        replica = run.start_replica(run.directory())
+        run.test.follow(replica.operator, port_of(leader))
+        run.write(leader)
+        run.test.wait_for_link(replica.operator)
+        return leader, replica
+
+
+class FullSync(Replicated):
+    options = LOG
+
+    def run(self, run):
+        leader, replica = self.pair(run)
+        run.write(leader)
+        run.check_replica(leader, replica)
+        run.end(leader)
+        run.check_replica(leader, replica)
+
+
+class PartialResync(Replicated):
+    options = ("--repl-backlog-size", "64mb")
+
+    def run(self, run):
+        leader, replica = self.pair(run, lambda leader: self.proxy(run, leader).port)
+        run.check_replica(leader, replica)
+        self.link.is_refusing = True
+        self.link.cut_all()
+        run.write(leader)
+        run.write(leader)
+        self.link.is_refusing = False
+        run.check_replica(leader, replica)
+        stats = info(leader.operator, "stats")
+        run.test.assertGreaterEqual(int(stats["sync_partial_ok"]), 1)
+        run.test.assertEqual(stats["sync_full"], "1")
+        run.end(leader)
+        run.check_replica(leader, replica)
+
+    def proxy(self, run, leader):
+        self.link = CuttingProxy(leader.port)
+        run.test.addCleanup(self.link.close)
+        return self.link
+
+
+class Promotion(Replicated):
+    """The leader dies. It comes back as the replica of its successor."""
+
+    options = LOG
+
+    def run(self, run):
+        directory = run.directory()
+        first = run.start(directory)
+        run.fill(first)
+        second = run.start_replica(run.directory())
+        run.follow(second, first.port)
+        run.write(first)
+        run.check_replica(first, second)
+        first.server.crash()
+        run.test.assertEqual(second.operator.run("REPLICAOF", "NO", "ONE"), b"OK")
+        run.check(second)
+        run.write(second)
+        first = run.start(directory)
+        if run.refusal:
+            reply = first.operator.call("REPLICAOF", "127.0.0.1", second.port)
+            run.test.assertRegex(str(reply), run.refusal)
+        else:
+            run.follow(first, second.port)
+            run.check_replica(second, first)
+        run.end(second)
+
+
+class RedisReplica(Replicated):
+    """Debian's redis-server follows. It has no module that knows filters."""
+
+    def run(self, run):
+        leader = run.start(run.directory())
+        run.fill(leader)
+        port = free_port()
+        redis = run.test.start_redis(
+            *run.configuration.redis_options(run.test, port), *run.access.redis_options,
+            "--replicaof", f"127.0.0.1 {leader.port}", port=port,
+        )  # fmt: skip
+        redis.expect_log("")
+        if run.refusal:
+            redis.expected_exit = None
+            leader.server.wait_for_log(run.refusal)
+        else:
+            self.compare(run, leader, port)
+        run.end(leader)
+
+    def compare(self, run, leader, port):
+        connection = run.configuration.connect(run.test, port)
+        run.test.addCleanup(connection.close)
+        replica = Client(connection, {})
+        replica.run("SELECT", run.configuration.database)
+        run.write(leader)
+        run.test.wait_for_link(replica)
+        for _ in range(2):
+            run.write(leader)
+            run.contents(leader)  # expired keys are deleted
+            run.test.wait_until_equal_offsets(leader.operator, replica)
+            run.model.check(replica)
+
+
+class DumpAndRestore(Event):
+    def run(self, run):
+        source, target = run.start(run.directory()), run.start(run.directory())
+        run.fill(source)
+        keys = run.model.keys()
+        for key in keys:
+            payload = source.operator.run("DUMP", key)
+            end = source.operator.run("PEXPIRETIME", key)
+            words = (key, max(0, end), payload, "ABSTTL")
+            run.test.assertEqual(target.operator.run("RESTORE", *words), b"OK")
+        values = [node.operator.run("DEBUG", "DIGEST-VALUE", *keys) for node in (source, target)]
+        run.test.assertEqual(*values)
+        run.end(target)
+
+
+EVENTS = {
+    "restart_from_log": RestartFromLog(),
+    "restart_from_snapshot": RestartFromSnapshot(),
+    "kill_during_rewrite": KillDuringRewrite(),
+    "sigterm_while_loading": SigtermWhileLoading(),
+    "full_sync": FullSync(),
+    "partial_resync": PartialResync(),
+    "promotion": Promotion(),
+    "redis_replica": RedisReplica(),
+    "dump_and_restore": DumpAndRestore(),
+}

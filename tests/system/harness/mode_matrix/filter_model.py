@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: MIT
+"""The exact model of a filter: the items that it must find, and how many it counts.
+
+A filter may find items that were never added, so the model remembers each answer. An item whose add
+answered 1 was counted. Then it is found until it is deleted, or until its window has passed.
+"""
+
+import copy
+
+from harness import wait_until
+from harness.mode_matrix.cell_run import KEY_PREFIX
+
+GENERATIONS = 4
+ABSENT_ITEMS = 200  # items that the test never adds
+# A sound filter finds far fewer absent items by mistake.
+ABSENT_FOUND_MAX = ABSENT_ITEMS // 5
+
+
+class Items:
+    """The items of one filter."""
+
+    def __init__(self):
+        self.counted = {}  # item: when it was counted, by the clock and by counted items
+        self.repeated = set()  # items whose add answered 0
+        self.count = 0  # of items that were ever counted
+
+    def add(self, item, answer, now_ms):
+        assert answer in (0, 1), answer
+        if answer:
+            self.counted.pop(item, None)
+            self.counted[item] = (now_ms, self.count)
+            self.count += 1
+        else:
+            self.repeated.add(item)
+
+    def delete(self, item, answer):
+        assert answer in (1, -1), f"{item} was counted, and BF.DEL answers {answer}"
+        if answer == 1:
+            del self.counted[item]
+
+
+class FilterModel:
+    """A filter, and a copy of it that other items are added to."""
+
+    STEP_MS = 1_000_000  # a generation of a window by time
+
+    def __init__(self, run, words, *, window_s=None, window_items=None, deletable=False):
+        self.rng = run.rng
+        self.clock = run.clock
+        self.words = words
+        self.window_s = window_s
+        self.window_items = window_items
+        self.deletable = deletable
+        self.forgets = deletable or window_s or window_items
+        self.fresh = 0
+        self.items = {f"{KEY_PREFIX}:filter": Items()}
+
+    def keys(self):
+        return list(self.items)
+
+    def begin(self, client):
+        (key,) = self.items
+        if self.words:
+            assert client.run("BF.RESERVE", key, *self.words) == b"OK"
+        self.madd(client, key, self.new_items(20))
+        client.run("COPY", key, f"{key}:copy")
+        self.items[f"{key}:copy"] = copy.deepcopy(self.items[key])
+
+    def new_items(self, count):
+        self.fresh += count
+        return [f"item:{number}" for number in range(self.fresh - count, self.fresh)]
+
+    def some_items(self, key, count):
+        """Some of those that were added before."""
+        known = [*self.items[key].counted, *self.items[key].repeated]
+        return self.rng.sample(known, min(count, len(known)))
+
+    def record(self, key, items, answers):
+        for item, answer in zip(items, answers, strict=True):
+            self.items[key].add(item, answer, self.clock.now_ms)
+
+    def madd(self, client, key, items):
+        self.record(key, items, client.run("BF.MADD", key, *items))
+
+    def write(self, client):
+        steps = [self.add_many, self.add_one, self.insert, self.add_in_transaction]
+        if self.deletable:
+            steps.append(self.delete)
+        for key in self.items:
+            for step in self.rng.sample(steps, len(steps)):
+                step(client, key)
+            if self.window_items:
+                self.repeat_an_item_of_a_full_generation(client, key)
+
+    def add_many(self, client, key):
+        items = self.new_items(20) + self.some_items(key, 5)
+        self.rng.shuffle(items)
+        self.madd(client, key, items)
+
+    def add_one(self, client, key):
+        for item in self.new_items(1) + self.some_items(key, 1):
+            self.record(key, [item], [client.run("BF.ADD", key, item)])
+
+    def insert(self, client, key):
+        items = self.some_items(key, 3) + self.new_items(5)
+        self.record(key, items, client.run("BF.INSERT", key, "NOCREATE", "ITEMS", *items))
+
+    def add_in_transaction(self, client, key):
+        items = self.new_items(4)
+        answers = client.run_transaction(
+            ("BF.ADD", key, items[0]), ("BF.MADD", key, *items[1:])
+        )  # fmt: skip
+        self.record(key, items, [answers[0], *answers[1]])
+
+    def repeat_an_item_of_a_full_generation(self, client, key):
+        items = self.items[key]
+        size = self.window_items // GENERATIONS
+        while items.count % size:
+            self.madd(client, key, self.new_items(size - items.count % size))
+        self.madd(client, key, [next(reversed(items.counted))])
+
+    def delete(self, client, key):
+        counted = list(self.items[key].counted)
+        for item in self.rng.sample(counted, min(4, len(counted))):
+            (answer,) = client.run("BF.DEL", key, item)
+            self.items[key].delete(item, answer)
+
+    # Answers to reads.
+
+    def found_items(self, items):
+        """The items that must be found."""
+        if self.window_s:
+            since = self.clock.now_ms - 1000 * self.window_s
+            return [item for item, (at_ms, _) in items.counted.items() if at_ms > since]
+        if self.window_items:
+            since = items.count - self.window_items
+            return [item for item, (_, number) in items.counted.items() if number >= since]
+        if self.deletable:
+            return list(items.counted)
+        return [*items.counted, *items.repeated]
+
+    def cardinalities(self, items):
+        """The least and the most that BF.CARD may answer. Of a window the oldest generation may
+        still be there."""
+        if self.window_items:
+            most = self.window_items * (GENERATIONS + 1) // GENERATIONS
+            return len(self.found_items(items)), min(items.count, most)
+        if self.window_s:
+            since = self.clock.now_ms - 1000 * self.window_s * (GENERATIONS + 1) // GENERATIONS
+            counted = sum(at_ms > since for at_ms, _ in items.counted.values())
+            return counted, counted
+        return len(items.counted), len(items.counted)
+
+    def check(self, client):
+        for key, items in self.items.items():
+            wanted = self.found_items(items)
+            answers = client.run("BF.MEXISTS", key, *wanted)
+            lost = [item for item, answer in zip(wanted, answers, strict=True) if answer != 1]
+            assert not lost, f"{key} lost {len(lost)} of {len(wanted)} items: {lost[:9]}"
+            absent = [f"absent:{number}" for number in range(ABSENT_ITEMS)]
+            found = sum(client.run("BF.MEXISTS", key, *absent))
+            assert found <= ABSENT_FOUND_MAX, f"{key} finds {found} absent items"
+            self.check_cardinality(client, key)
+
+    def check_cardinality(self, client, key):
+        least, most = self.cardinalities(self.items[key])
+
+        def is_right():
+            return least <= client.run("BF.CARD", key) <= most
+
+        if self.window_s:
+            wait_until(is_right, f"the window of {key} drops all but {least} items", timeout_s=5)
+        else:
+            count = client.run("BF.CARD", key)
+            assert is_right(), f"{key} counts {count} items, not {least} to {most}"

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: MIT
+"""The kinds of values of the mode matrix, each with an exact model.
+
+A row is a Kind: the server's options that it needs, and a function that makes the model of one run.
+A model knows, from the commands and their replies, what every later read must answer.
+"""
+
+import dataclasses
+import typing
+
+from harness.mode_matrix.cell_run import KEY_PREFIX
+from harness.mode_matrix.filter_model import FilterModel
+
+SECOND_MS = 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    model: typing.Callable
+    options: tuple = ()
+
+
+def filters(*words, layout="native", **rules):
+    """Filters that are reserved with these words, or made by their first item if there are none."""
+    return Kind(lambda run: FilterModel(run, words, **rules), ("--bf-layout", layout))
+
+
+class Bitmaps:
+    STEP_MS = SECOND_MS
+
+    def __init__(self, run):
+        self.rng = run.rng
+        self.values = {f"{KEY_PREFIX}:bits:{i}": bytearray() for i in range(3)}
+
+    def keys(self):
+        return list(self.values)
+
+    def begin(self, client):
+        for key, value in self.values.items():
+            value[:] = self.rng.randbytes(500)
+            client.run("SET", key, value)
+
+    def write(self, client):
+        first, second, combined = self.values
+        for _ in range(10):
+            key, offset, bit = self.rng.choice([first, second]), self.rng.randrange(5000), 1
+            before = self.set_bit(key, offset, bit)
+            assert client.run("SETBIT", key, offset, bit) == before, (key, offset)
+        start, data = self.rng.randrange(600), self.rng.randbytes(20)
+        self.overwrite(first, start, data)
+        client.run("SETRANGE", first, start, data)
+        index, byte = self.rng.randrange(500), self.rng.randrange(256)
+        self.overwrite(second, index, bytes([byte]))
+        client.run_transaction(
+            ("BITFIELD", second, "SET", "u8", f"#{index}", byte),
+            ("BITOP", "XOR", combined, first, second),
+        )
+        size = max(len(self.values[first]), len(self.values[second]))
+        both = (bytes(self.values[key]).ljust(size, b"\0") for key in (first, second))
+        self.values[combined] = bytearray(one ^ other for one, other in zip(*both))
+
+    def set_bit(self, key, offset, bit):
+        """Returns the bit before."""
+        byte, mask = offset // 8, 0x80 >> offset % 8
+        self.overwrite(key, byte, b"")
+        value = self.values[key]
+        value.extend(bytes(max(0, byte + 1 - len(value))))
+        before = int(bool(value[byte] & mask))
+        value[byte] = value[byte] | mask if bit else value[byte] & ~mask
+        return before
+
+    def overwrite(self, key, start, data):
+        value = self.values[key]
+        value.extend(bytes(max(0, start + len(data) - len(value))))
+        value[start : start + len(data)] = data
+
+    def check(self, client):
+        for key, value in self.values.items():
+            assert client.run("GET", key) == value, f"{key} differs"
+            count = sum(bin(byte).count("1") for byte in value)
+            assert client.run("BITCOUNT", key) == count, f"the bits of {key}"
+
+
+class ExpiringStrings:
+    """Strings that live on, and strings that expire in the next step."""
+
+    STEP_MS = 10 * SECOND_MS
+    LIFE_MS = 10**9 * SECOND_MS
+
+    def __init__(self, run):
+        self.rng = run.rng
+        self.clock = run.clock
+        self.values = {}  # key: its value and expiry, -1 if it has none
+        self.soon_gone = {}  # key: expiry
+
+    def keys(self):
+        return list(self.values)
+
+    def begin(self, client):
+        for number in range(6):
+            self.set(client, f"{KEY_PREFIX}:string:{number}")
+
+    def set(self, client, key):
+        value, end = b"%d" % self.rng.randrange(10**6), self.clock.now_ms + self.LIFE_MS
+        client.run("SET", key, value, "PXAT", end)
+        self.values[key] = (value, end)
+
+    def write(self, client):
+        keys = self.rng.sample(list(self.values), 6)
+        self.set(client, keys[0])
+        value, end = self.values[keys[1]]
+        client.run("APPEND", keys[1], "1")
+        client.run_transaction(("INCR", keys[1]), ("SET", keys[2], "7", "KEEPTTL"))
+        self.values[keys[1]] = (b"%d" % (int(value + b"1") + 1), end)
+        self.values[keys[2]] = (b"7", self.values[keys[2]][1])
+        later = self.clock.now_ms + 2 * self.LIFE_MS
+        client.run("PEXPIREAT", keys[3], later)
+        client.run("GETEX", keys[4], "PXAT", later)
+        client.run("PERSIST", keys[5])
+        for key, end in zip(keys[3:], (later, later, -1)):
+            self.values[key] = (self.values[key][0], end)
+        for _ in range(3):
+            key = f"{KEY_PREFIX}:soon:{self.rng.randrange(10**9)}"
+            client.run("SET", key, "gone in the next step", "PX", self.STEP_MS // 2)
+            self.soon_gone[key] = self.clock.now_ms + self.STEP_MS // 2
+
+    def check(self, client):
+        for key, (value, end) in self.values.items():
+            assert client.run("GET", key) == value, f"{key} differs"
+            assert client.run("PEXPIRETIME", key) == end, f"the expiry of {key}"
+        gone = [key for key, end in self.soon_gone.items() if end <= self.clock.now_ms]
+        if gone:
+            assert client.run("EXISTS", *gone) == 0, "expired keys are there"
+
+
+KINDS = {
+    "plain": filters("0.01", 60),
+    "time_window": filters("0.01", 60, "WINDOW", 4000, "GENERATIONS", 4, window_s=4000),
+    "item_window": filters("0.01", 60, "WINDOW", 120, "ITEMS", "GENERATIONS", 4, window_items=120),
+    "deletable": filters("0.01", 60, "DELETABLE", deletable=True),
+    "regions": filters("0.01", 60, "DELETABLE", "REGIONS", 4, deletable=True),
+    "native_layout": filters(),
+    "redisbloom_layout": filters(layout="redisbloom"),
+    "valkey_bloom_layout": filters(layout="valkey-bloom"),
+    "fingerprints_layout": filters(layout="fingerprints", deletable=True),
+    "regions_layout": filters(layout="regions", deletable=True),
+    "bitmap": Kind(Bitmaps),
+    "expiring_string": Kind(ExpiringStrings),
+}
+FILTERS = [name for name in KINDS if name not in ("bitmap", "expiring_string")]
