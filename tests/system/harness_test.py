@@ -277,7 +277,7 @@ class FilterModelTest(unittest.TestCase):
 
     def test_an_error_inside_of_a_reply(self):
         reply = [1, [0, ErrorReply("ERR full")]]
-        client = Client(types.SimpleNamespace(call=lambda *_: reply), {})
+        client = Client([types.SimpleNamespace(call=lambda *_: reply)], {})
         with self.assertRaisesRegex(AssertionError, "ERR full"):
             client.run("EXEC")
 

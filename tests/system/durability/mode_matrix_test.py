@@ -3,7 +3,7 @@
 """Every two features of the server meet in a test. The features are configurations, users, kinds of
 values, numbers of threads, and events such as a restart or a promotion.
 
-Each cell is a test of its own, so the name in a failure repeats it:
+Each cell is a test of its own. A failure names the command that repeats it, such as
   BLOOMERY_SEED=1 tests/system/durability/mode_matrix_test.py \\
     ModeMatrixTest.test_tls_acl_bitmap_4_promotion
 
@@ -15,11 +15,12 @@ Environment:
 
 import functools
 import itertools
+import pathlib
 import random
 import tempfile
 import unittest
 
-from harness import SERVER, Process, seed_from_environment
+from harness import ROOT, SERVER, Process, seed_from_environment
 from harness.counts import count
 from harness.mode_matrix import PARAMETERS, Cell, choose_cells, refusal_of
 from harness.mode_matrix.cell_run import CellRun
@@ -45,8 +46,10 @@ class ModeMatrixTest(ReplicaTest):
         return files
 
     def run_cell(self, cell):
-        run = CellRun(self, cell, PARAMETERS, SEED, refusal_of(cell))
-        run.event.run(run)
+        path = pathlib.Path(__file__).absolute().relative_to(ROOT)
+        with self.subTest(repeat=f"BLOOMERY_SEED={SEED} {path} {type(self).__name__}.test_{cell}"):
+            run = CellRun(self, cell, PARAMETERS, SEED, refusal_of(cell))
+            run.event.run(run)
 
 
 def test_method(cell):

@@ -55,12 +55,16 @@ class Excluded:
 RULES = [
     (Refused("REPLICAOF not allowed in cluster mode"),
      {"configuration": ["cluster"], "event": ["promotion"]}),
+    (Refused("FAILOVER not allowed in cluster mode"),
+     {"configuration": ["cluster"], "event": ["handover"]}),
+    (Excluded("BF.SCANDUMP is for filters only"),
+     {"kind": ["bitmap", "expiring_string"], "event": ["load_chunks"]}),
     (Excluded("awaits that a leader refuses a replica that cannot hold its filters"),
      {"kind": FILTERS, "event": ["redis_replica"]}),
     (Excluded("awaits that the journal records when a repeated item rotates a full window"),
      {"kind": ["item_window"], "threads": ["1"],
       "event": ["restart_from_log", "kill_during_rewrite", "sigterm_while_loading", "full_sync",
-                "partial_resync", "promotion"]}),
+                "partial_resync", "promotion", "handover"]}),
 ]  # fmt: skip
 
 

@@ -28,15 +28,16 @@ def errors_in(reply):
 
 
 class Client:
-    """A connection that knows the names of renamed commands."""
+    """Connections that take turns, so that all threads of a server get commands."""
 
-    def __init__(self, connection, names):
-        self.connection = connection
-        self.names = names
+    def __init__(self, connections, names):
+        self.connections = connections
+        self.names = names  # original name of a command: its new name
 
     def call(self, name, *words):
         """Returns the reply, which may be an error."""
-        return self.connection.call(self.names.get(name, name), *words)
+        self.connections.append(self.connections.pop(0))
+        return self.connections[0].call(self.names.get(name, name), *words)
 
     def run(self, *command):
         """Returns the reply, which must contain no error."""
@@ -45,10 +46,10 @@ class Client:
         return reply
 
     def run_transaction(self, *commands):
-        self.run("MULTI")
-        for command in commands:
-            self.run(*command)
-        return self.run("EXEC")
+        one = Client(self.connections[:1], self.names)
+        for command in (("MULTI",), *commands):
+            one.run(*command)
+        return one.run("EXEC")
 
 
 @dataclasses.dataclass
@@ -93,18 +94,19 @@ class CellRun:
             *self.access.options, *configuration.options(self.test, port),
         ]  # fmt: skip
 
-    def start(self, directory, *options, configuration=None):
+    def start(self, directory, configuration=None):
         """Starts a server of the cell, and waits until it has loaded what is in the directory."""
         configuration = configuration or self.configuration
         port = free_port()
         server = self.test.start_server(
-            *self.options(port, configuration), *options,
+            *self.options(port, configuration),
             port=port, directory=directory, prefix=self.clock.prefix,
         )  # fmt: skip
         for line in self.event.expected_log:
             server.expect_log(line)
         node = Node(server, port, configuration)
-        self.connect(node)
+        node.operator = self.log_in(node, "operator", 1)
+        node.app = self.log_in(node, "app", int(self.cell.threads))
         return node
 
     def start_replica(self, directory):
@@ -116,17 +118,18 @@ class CellRun:
         options = self.options(port, self.configuration)
         return self.test.launch(*options, port=port, directory=directory, prefix=self.clock.prefix)
 
-    def connect(self, node):
-        configuration = node.configuration
-        for user in ("operator", "app"):
-            connection = configuration.connect(self.test, node.port)
+    def log_in(self, node, user, count):
+        """Returns a client with so many connections of this user, once the server has loaded."""
+        names = node.configuration.names
+        connections = [node.configuration.connect(self.test, node.port) for _ in range(count)]
+        for connection in connections:
             self.test.addCleanup(connection.close)
-            client = Client(connection, configuration.names)
+            client = Client([connection], names)
             self.access.log_in(client, user)
             wait_until_loaded(client)
-            if configuration.database:
-                client.run("SELECT", configuration.database)
-            setattr(node, user, client)
+            if node.configuration.database:
+                client.run("SELECT", node.configuration.database)
+        return Client(connections, names)
 
     def stop(self, node):
         """SIGTERM, and the checks of its end."""

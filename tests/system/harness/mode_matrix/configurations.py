@@ -53,6 +53,7 @@ class RenamedCommands(Configuration):
     def __init__(self):
         commands = """SET GET APPEND INCR GETEX SETBIT GETBIT SETRANGE BITFIELD BITOP BITCOUNT
             BF.RESERVE BF.ADD BF.MADD BF.INSERT BF.DEL BF.EXISTS BF.MEXISTS BF.CARD BF.MERGE
+            BF.CLEAR BF.KADD BF.SCANDUMP BF.LOADCHUNK MSETEX DELEX MGET EXPIRE FAILOVER
             COPY DEL EXISTS PEXPIREAT PEXPIRETIME PERSIST MULTI EXEC SELECT DUMP RESTORE KEYS DBSIZE
             DEBUG SAVE BGSAVE BGREWRITEAOF REPLICAOF INFO""".split()
         self.names = {name: f"{name}-RENAMED" for name in commands}
@@ -62,7 +63,7 @@ class RenamedCommands(Configuration):
         return [word for pair in renames.items() for word in ("--rename-command", *pair)]
 
     def check(self, run, node):
-        reply = node.operator.connection.call("GET", KEY_PREFIX)
+        reply = node.operator.connections[0].call("GET", KEY_PREFIX)
         run.test.assertIn("unknown command 'GET'", str(reply))
 
 

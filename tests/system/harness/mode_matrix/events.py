@@ -230,7 +230,7 @@ class RedisReplica(Replicated):
     def compare(self, run, leader, port):
         connection = run.configuration.connect(run.test, port)
         run.test.addCleanup(connection.close)
-        replica = Client(connection, {})
+        replica = Client([connection], {})
         replica.run("SELECT", run.configuration.database)
         run.write(leader)
         run.test.wait_for_link(replica)
@@ -241,19 +241,57 @@ class RedisReplica(Replicated):
             run.model.check(replica)
 
 
-class DumpAndRestore(Event):
+class Handover(Replicated):
+    """FAILOVER swaps the leader and its replica."""
+
+    options = LOG
+
+    def run(self, run):
+        leader, replica = self.pair(run)
+        run.check_replica(leader, replica)
+        command = ("FAILOVER", "TO", "127.0.0.1", replica.port)
+        if run.refusal:
+            run.test.assertRegex(str(leader.operator.call(*command)), run.refusal)
+            return run.end(leader)
+        run.test.assertEqual(leader.operator.run(*command), b"OK")
+        wait_until(lambda: info(replica.operator)["role"] == "master", "the handover")
+        run.test.wait_for_link(leader.operator)
+        run.check_replica(replica, leader)
+        run.end(replica)
+        run.check_replica(replica, leader)
+
+
+class Transfer(Event):
+    """Each key is read from one server and given to another."""
+
     def run(self, run):
         source, target = run.start(run.directory()), run.start(run.directory())
         run.fill(source)
         keys = run.model.keys()
         for key in keys:
-            payload = source.operator.run("DUMP", key)
-            end = source.operator.run("PEXPIRETIME", key)
-            words = (key, max(0, end), payload, "ABSTTL")
-            run.test.assertEqual(target.operator.run("RESTORE", *words), b"OK")
+            self.transfer(source.operator, target.operator, key)
         values = [node.operator.run("DEBUG", "DIGEST-VALUE", *keys) for node in (source, target)]
         run.test.assertEqual(*values)
         run.end(target)
+
+    def transfer(self, source, target, key):
+        raise NotImplementedError
+
+
+class DumpAndRestore(Transfer):
+    def transfer(self, source, target, key):
+        payload, end = source.run("DUMP", key), source.run("PEXPIRETIME", key)
+        target.run("RESTORE", key, max(0, end), payload, "ABSTTL")
+
+
+class LoadChunks(Transfer):
+    def transfer(self, source, target, key):
+        iterator = 0
+        while True:
+            iterator, data = source.run("BF.SCANDUMP", key, iterator)
+            if not iterator:
+                break
+            target.run("BF.LOADCHUNK", key, iterator, data)
 
 
 EVENTS = {
@@ -264,6 +302,8 @@ EVENTS = {
     "full_sync": FullSync(),
     "partial_resync": PartialResync(),
     "promotion": Promotion(),
+    "handover": Handover(),
     "redis_replica": RedisReplica(),
     "dump_and_restore": DumpAndRestore(),
+    "load_chunks": LoadChunks(),
 }

@@ -14,6 +14,8 @@ GENERATIONS = 4
 ABSENT_ITEMS = 200  # items that the test never adds
 # A sound filter finds far fewer absent items by mistake.
 ABSENT_FOUND_MAX = ABSENT_ITEMS // 5
+# A union that is forced has more bits set than its size is meant for.
+UNION_FOUND_MAX = ABSENT_ITEMS // 2
 
 
 class Items:
@@ -23,6 +25,9 @@ class Items:
         self.counted = {}  # item: when it was counted, by the clock and by counted items
         self.repeated = set()  # items whose add answered 0
         self.count = 0  # of items that were ever counted
+
+    def clear(self):
+        self.__init__()
 
     def add(self, item, answer, now_ms):
         assert answer in (0, 1), answer
@@ -40,7 +45,8 @@ class Items:
 
 
 class FilterModel:
-    """A filter, and a copy of it that other items are added to."""
+    """A filter, a copy of it that other items are added to, and the union of both if the kind has
+    one."""
 
     STEP_MS = 1_000_000  # a generation of a window by time
 
@@ -54,9 +60,11 @@ class FilterModel:
         self.forgets = deletable or window_s or window_items
         self.fresh = 0
         self.items = {f"{KEY_PREFIX}:filter": Items()}
+        self.union = f"{KEY_PREFIX}:union"
+        self.union_items = []
 
     def keys(self):
-        return list(self.items)
+        return [*self.items, *([self.union] if self.union_items else [])]
 
     def begin(self, client):
         (key,) = self.items
@@ -86,10 +94,16 @@ class FilterModel:
         steps = [self.add_many, self.add_one, self.insert, self.add_in_transaction]
         if self.deletable:
             steps.append(self.delete)
+        if self.rng.random() < 0.2:
+            self.clear_copy(client)
+        self.add_to_both(client)
         for key in self.items:
             for step in self.rng.sample(steps, len(steps)):
                 step(client, key)
-            if self.window_items:
+        if not self.forgets:
+            self.merge(client)
+        if self.window_items:
+            for key in self.items:
                 self.repeat_an_item_of_a_full_generation(client, key)
 
     def add_many(self, client, key):
@@ -111,6 +125,28 @@ class FilterModel:
             ("BF.ADD", key, items[0]), ("BF.MADD", key, *items[1:])
         )  # fmt: skip
         self.record(key, items, [answers[0], *answers[1]])
+
+    def clear_copy(self, client):
+        _, key = self.items
+        assert client.run("BF.CLEAR", key) == b"OK"
+        self.items[key].clear()
+
+    def add_to_both(self, client):
+        items = self.new_items(3)
+        replies = client.run("BF.KADD", len(self.items), *self.items, *items)
+        for key, answers in zip(self.items, replies, strict=True):
+            self.record(key, items, answers)
+
+    def merge(self, client):
+        client.run("DEL", self.union)
+        self.union_items = []
+        reply = client.call("BF.MERGE", self.union, *self.items, "FORCE")
+        if reply == b"OK":
+            found = (self.found_items(items) for items in self.items.values())
+            self.union_items = list({item: None for items in found for item in items})
+        else:
+            # One of them has grown more often.
+            assert "layers" in str(reply), reply
 
     def repeat_an_item_of_a_full_generation(self, client, key):
         items = self.items[key]
@@ -153,14 +189,18 @@ class FilterModel:
 
     def check(self, client):
         for key, items in self.items.items():
-            wanted = self.found_items(items)
-            answers = client.run("BF.MEXISTS", key, *wanted)
-            lost = [item for item, answer in zip(wanted, answers, strict=True) if answer != 1]
-            assert not lost, f"{key} lost {len(lost)} of {len(wanted)} items: {lost[:9]}"
-            absent = [f"absent:{number}" for number in range(ABSENT_ITEMS)]
-            found = sum(client.run("BF.MEXISTS", key, *absent))
-            assert found <= ABSENT_FOUND_MAX, f"{key} finds {found} absent items"
+            self.check_answers(client, key, self.found_items(items))
             self.check_cardinality(client, key)
+        if self.union_items:
+            self.check_answers(client, self.union, self.union_items, UNION_FOUND_MAX)
+
+    def check_answers(self, client, key, wanted, absent_max=ABSENT_FOUND_MAX):
+        answers = client.run("BF.MEXISTS", key, *wanted)
+        lost = [item for item, answer in zip(wanted, answers, strict=True) if answer != 1]
+        assert not lost, f"{key} lost {len(lost)} of {len(wanted)} items: {lost[:9]}"
+        absent = [f"absent:{number}" for number in range(ABSENT_ITEMS)]
+        found = sum(client.run("BF.MEXISTS", key, *absent))
+        assert found <= absent_max, f"{key} finds {found} absent items"
 
     def check_cardinality(self, client, key):
         least, most = self.cardinalities(self.items[key])

@@ -25,6 +25,17 @@ def filters(*words, layout="native", **rules):
     return Kind(lambda run: FilterModel(run, words, **rules), ("--bf-layout", layout))
 
 
+BIT_OPERATIONS = {
+    "AND": lambda one, other: one & other,
+    "OR": lambda one, other: one | other,
+    "XOR": lambda one, other: one ^ other,
+    "DIFF": lambda one, other: one & ~other,
+    "DIFF1": lambda one, other: other & ~one,
+    "ANDOR": lambda one, other: one & other,
+    "ONE": lambda one, other: one ^ other,
+}
+
+
 class Bitmaps:
     STEP_MS = SECOND_MS
 
@@ -51,13 +62,14 @@ class Bitmaps:
         client.run("SETRANGE", first, start, data)
         index, byte = self.rng.randrange(500), self.rng.randrange(256)
         self.overwrite(second, index, bytes([byte]))
+        name = self.rng.choice(list(BIT_OPERATIONS))
         client.run_transaction(
             ("BITFIELD", second, "SET", "u8", f"#{index}", byte),
-            ("BITOP", "XOR", combined, first, second),
+            ("BITOP", name, combined, first, second),
         )
         size = max(len(self.values[first]), len(self.values[second]))
         both = (bytes(self.values[key]).ljust(size, b"\0") for key in (first, second))
-        self.values[combined] = bytearray(one ^ other for one, other in zip(*both))
+        self.values[combined] = bytearray(map(BIT_OPERATIONS[name], *both))
 
     def set_bit(self, key, offset, bit):
         """Returns the bit before."""
@@ -119,10 +131,22 @@ class ExpiringStrings:
         client.run("PERSIST", keys[5])
         for key, end in zip(keys[3:], (later, later, -1)):
             self.values[key] = (self.values[key][0], end)
+        self.write_on_condition(client, keys[0], keys[1])
         for _ in range(3):
             key = f"{KEY_PREFIX}:soon:{self.rng.randrange(10**9)}"
             client.run("SET", key, "gone in the next step", "PX", self.STEP_MS // 2)
             self.soon_gone[key] = self.clock.now_ms + self.STEP_MS // 2
+
+    def write_on_condition(self, client, first, second):
+        """Commands that Redis 7 does not know, so its replicas must get their effect."""
+        (value, _), end = self.values[first], self.clock.now_ms + 3 * self.LIFE_MS
+        assert client.run("SET", first, "1", "IFEQ", value, "PXAT", end) == b"OK"
+        assert client.run("SET", first, "2", "IFEQ", "another value") is None
+        assert client.run("MSETEX", 1, second, "3", "XX", "PXAT", end) == 1
+        self.values[first], self.values[second] = (b"1", end), (b"3", end)
+        client.run("SET", f"{KEY_PREFIX}:lock", "mine", "PX", self.STEP_MS)
+        assert client.run("DELEX", f"{KEY_PREFIX}:lock", "IFEQ", "mine") == 1
+        self.soon_gone[f"{KEY_PREFIX}:lock"] = self.clock.now_ms
 
     def check(self, client):
         for key, (value, end) in self.values.items():
@@ -144,6 +168,7 @@ KINDS = {
     "valkey_bloom_layout": filters(layout="valkey-bloom"),
     "fingerprints_layout": filters(layout="fingerprints", deletable=True),
     "regions_layout": filters(layout="regions", deletable=True),
+    "many_layers": filters("0.01", 1, "EXPANSION", 1),
     "bitmap": Kind(Bitmaps),
     "expiring_string": Kind(ExpiringStrings),
 }
