@@ -38,7 +38,7 @@ class Cell(collections.namedtuple("Cell", PARAMETERS)):
 
 @dataclasses.dataclass(frozen=True)
 class Refused:
-    """The event must end in an error, or a line of the leader's log, that matches the pattern."""
+    """The event must end in an error that matches the pattern."""
 
     pattern: str
 

@@ -135,22 +135,26 @@ class SigtermWhileLoading(Event):
 class Replicated(Event):
     expected_log = (r"Replica .* is disconnected", r"A snapshot for replicas failed")
 
-    def pair(self, run, port_of=lambda leader: leader.port):
-        """A leader that has data, and its replica."""
+    def start_leader(self, run):
         leader = run.start(run.directory())
         run.fill(leader)
+        return leader
+
+    def start_replica(self, run, leader, port):
+        """Writes to the leader while the replica gets all data from the port."""
         replica = run.start_replica(run.directory())
-        run.test.follow(replica.operator, port_of(leader))
+        run.test.follow(replica.operator, port)
         run.write(leader)
         run.test.wait_for_link(replica.operator)
-        return leader, replica
+        return replica
 
 
 class FullSync(Replicated):
     options = LOG
 
     def run(self, run):
-        leader, replica = self.pair(run)
+        leader = self.start_leader(run)
+        replica = self.start_replica(run, leader, leader.port)
         run.write(leader)
         run.check_replica(leader, replica)
         run.end(leader)
@@ -161,24 +165,22 @@ class PartialResync(Replicated):
     options = ("--repl-backlog-size", "64mb")
 
     def run(self, run):
-        leader, replica = self.pair(run, lambda leader: self.proxy(run, leader).port)
+        leader = self.start_leader(run)
+        link = CuttingProxy(leader.port)
+        run.test.addCleanup(link.close)
+        replica = self.start_replica(run, leader, link.port)
         run.check_replica(leader, replica)
-        self.link.is_refusing = True
-        self.link.cut_all()
+        link.is_refusing = True
+        link.cut_all()
         run.write(leader)
         run.write(leader)
-        self.link.is_refusing = False
+        link.is_refusing = False
         run.check_replica(leader, replica)
         stats = info(leader.operator, "stats")
         run.test.assertGreaterEqual(int(stats["sync_partial_ok"]), 1)
         run.test.assertEqual(stats["sync_full"], "1")
         run.end(leader)
         run.check_replica(leader, replica)
-
-    def proxy(self, run, leader):
-        self.link = CuttingProxy(leader.port)
-        run.test.addCleanup(self.link.close)
-        return self.link
 
 
 class Promotion(Replicated):
@@ -212,22 +214,13 @@ class RedisReplica(Replicated):
     """Debian's redis-server follows. It has no module that knows filters."""
 
     def run(self, run):
-        leader = run.start(run.directory())
-        run.fill(leader)
+        leader = self.start_leader(run)
         port = free_port()
         redis = run.test.start_redis(
             *run.configuration.redis_options(run.test, port), *run.access.redis_options,
             "--replicaof", f"127.0.0.1 {leader.port}", port=port,
         )  # fmt: skip
         redis.expect_log("")
-        if run.refusal:
-            redis.expected_exit = None
-            leader.server.wait_for_log(run.refusal)
-        else:
-            self.compare(run, leader, port)
-        run.end(leader)
-
-    def compare(self, run, leader, port):
         connection = run.configuration.connect(run.test, port)
         run.test.addCleanup(connection.close)
         replica = Client([connection], {})
@@ -239,6 +232,7 @@ class RedisReplica(Replicated):
             run.contents(leader)  # expired keys are deleted
             run.test.wait_until_equal_offsets(leader.operator, replica)
             run.model.check(replica)
+        run.end(leader)
 
 
 class Handover(Replicated):
@@ -247,7 +241,8 @@ class Handover(Replicated):
     options = LOG
 
     def run(self, run):
-        leader, replica = self.pair(run)
+        leader = self.start_leader(run)
+        replica = self.start_replica(run, leader, leader.port)
         run.check_replica(leader, replica)
         command = ("FAILOVER", "TO", "127.0.0.1", replica.port)
         if run.refusal:
