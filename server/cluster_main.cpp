@@ -3,15 +3,16 @@
 // bloomery-cluster: makes and changes the topology of a cluster, which lies in etcd.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/printable.h"
+#include "persistence/files/file.h"
 #include "server/cluster/tool/cluster_tool.h"
 #include "server/cluster/tool/tool_call.h"
 
@@ -28,21 +29,23 @@ int fail(const core::Error& error) {
   return EXIT_FAILURE;
 }
 
-core::Result<std::string> read_password(const std::string& path) {
-  if (path.empty()) return {boost::system::in_place_value};
-  std::ifstream file(path);
-  std::string line;
-  std::getline(file, line);
-  if (line.empty()) {
-    return core::Error{fmt::format("ERR cannot read a password from '{}'", core::printable(path))};
-  }
-  return {boost::system::in_place_value, std::move(line)};
+// The first line of the file, which may be a pipe such as the shell makes of <(command).
+core::Result<std::string> read_password(const persistence::NamedFile& file) {
+  constexpr size_t kFileBytesMax = size_t{64} << 10;
+  if (file.path.empty()) return {boost::system::in_place_value};
+  auto text =
+      persistence::read_whole_file(file, kFileBytesMax, persistence::FileKinds::kStreamsWithWait);
+  if (!text) return text.error();
+  text->resize(std::min(text->find('\n'), text->size()));
+  if (!text->empty()) return text;
+  return core::Error{
+      fmt::format("ERR the first line of '{}' has no password", core::printable(file.path))};
 }
 
 core::Result<NodeAccess> node_access(const ToolCall& call) {
   NodeAccess access = call.access;
   if (!call.node_password_file.empty()) {
-    const auto password = read_password(call.node_password_file);
+    const auto password = read_password({call.node_password_file, "--node-password-file"});
     if (!password) return password.error();
     access.password = *password;
   } else if (const char* password = std::getenv("REDISCLI_AUTH"); password != nullptr) {
@@ -72,14 +75,14 @@ int main(int argc, char** argv) {
     return usage->exit_code;
   }
   const auto& call = std::get<ToolCall>(parsed);
-  const auto password = read_password(call.password_file);
+  const auto password = read_password({call.password_file, "--password-file"});
   if (!password) return fail(password.error());
   const auto access = node_access(call);
   if (!access) return fail(access.error());
   const auto tool = ClusterTool::make({.endpoints = call.endpoints,
                                        .user = call.user,
                                        .password = *password,
-                                       .ca_file = call.ca_file},
+                                       .ca_file = {call.ca_file, "--cacert"}},
                                       call.cluster, *access);
   if (!tool) return fail(tool.error());
   const auto done = run(**tool, call);

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: MIT
 //
 // bloomery-server: reads the configuration, opens the log, builds the server and runs it.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "persistence/aof/aof_check.h"
+#include "persistence/files/open_file.h"
+#include "persistence/files/posix_io.h"
 #include "persistence/rdb/rdb_check.h"
 #include "server/bulk/build_filter.h"
 #include "server/bulk/export_snapshot.h"
@@ -31,14 +34,15 @@ int fail(std::string_view message) {
   return EXIT_FAILURE;
 }
 
-// The pid file exists while the server runs; it is a help, so failing to write it is no error.
+// The pid file exists while the server runs. A server that cannot write it runs without.
 class PidFile {
  public:
   explicit PidFile(std::string path) : path_(std::move(path)) {
     if (path_.empty()) return;
-    std::ofstream file(path_);
-    file << getpid() << '\n';
-    if (!file.flush()) server::log_warning("Failed to write PID file '{}'", path_);
+    const auto written = write();
+    if (written) return;
+    server::log_warning("No PID file: {}", core::without_code(written.error().message));
+    path_.clear();
   }
   ~PidFile() {
     if (!path_.empty()) ::unlink(path_.c_str());
@@ -47,7 +51,17 @@ class PidFile {
   PidFile& operator=(const PidFile&) = delete;
 
  private:
-  std::string path_;
+  core::Result<> write() const {
+    // Other users may read it.
+    constexpr mode_t kMode = 0644;
+    const auto file = persistence::open_file({path_, "pidfile"}, O_WRONLY | O_CREAT,
+                                             persistence::FileKinds::kRegular, kMode);
+    if (!file) return file.error();
+    if (::ftruncate(file->get(), 0) != 0) return persistence::io_failure("write", path_, errno);
+    return persistence::write_all(file->get(), fmt::format("{}\n", getpid()), path_);
+  }
+
+  std::string path_;  // empty: there is none to remove
 };
 
 int serve(server::Config& config, server::Daemon& daemon) {

@@ -11,33 +11,11 @@
 #include <cstdint>
 
 #include "persistence/files/file_system.h"
+#include "persistence/files/open_file.h"
 #include "persistence/files/posix_io.h"
 
 namespace persistence {
 namespace {
-
-// A descriptor that is closed when it goes out of scope.
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  bool is_open() const { return number_ >= 0; }
-  int number() const { return number_; }
-  // A late write error may show up only here (NFS), so the result counts.
-  int close() {
-    const int result = ::close(number_);
-    number_ = -1;
-    return result;
-  }
-
- private:
-  int number_;
-};
 
 std::string temporary_name(const std::string& path) {
   // The process id separates processes, the counter the threads of this one.
@@ -49,11 +27,11 @@ core::Result<> fill_temporary(Descriptor& file, const std::string& path, std::st
   struct stat existing {};
   // Others get nothing, whatever they had: the new text may hold a secret that the old one did not.
   if (::stat(path.c_str(), &existing) == 0 &&
-      ::fchmod(file.number(), existing.st_mode & kOwnerOnly) != 0) {
+      ::fchmod(file.get(), existing.st_mode & kOwnerOnly) != 0) {
     return io_failure("set the permissions of", path, errno);
   }
-  if (auto written = write_all(file.number(), bytes, path); !written) return written.error();
-  if (uninterrupted([&] { return ::fsync(file.number()); }) != 0) {
+  if (auto written = write_all(file.get(), bytes, path); !written) return written.error();
+  if (uninterrupted([&] { return ::fsync(file.get()); }) != 0) {
     return io_failure("sync", path, errno);
   }
   if (file.close() != 0) return io_failure("close", path, errno);
@@ -78,10 +56,11 @@ core::Result<std::string> read_descriptor(int descriptor, const std::string& nam
   }
 }
 
-core::Result<std::string> read_whole_file(const std::string& path, size_t limit_bytes) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.is_open()) return io_failure("open", path, errno);
-  return read_descriptor(file.number(), path, limit_bytes);
+core::Result<std::string> read_whole_file(const NamedFile& file, size_t limit_bytes,
+                                          FileKinds kinds) {
+  const auto opened = open_file(file, O_RDONLY, kinds);
+  if (!opened) return opened.error();
+  return read_descriptor(opened->get(), file.path, limit_bytes);
 }
 
 core::Result<> write_file_atomically(const std::string& path, std::string_view bytes) {

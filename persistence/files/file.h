@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Whole files in and out, for the configuration: it may come through a pipe. Snapshots and the
-// append log have FileSystem.
+// Whole files in and out, for the configuration. Snapshots and the append log have FileSystem.
 //
 // Invariants: after write_file_atomically the path holds either all of the new bytes or, on any
 // failure, what it held before; no temporary file is left behind by a failure.
@@ -14,12 +13,14 @@
 #include <string_view>
 
 #include "core/result.h"
+#include "persistence/files/open_file.h"
 
 namespace persistence {
 
-// All bytes up to the end. Errors: `ERR can't open …`, `ERR can't read …`, and one when there are
-// more than `limit_bytes`. The path may be a pipe, so the size is never asked for beforehand.
-core::Result<std::string> read_whole_file(const std::string& path, size_t limit_bytes);
+// All bytes up to the end. Errors: those of open_file(), `ERR can't read …`, and one when there are
+// more than `limit_bytes`. A stream has no size beforehand.
+core::Result<std::string> read_whole_file(const NamedFile& file, size_t limit_bytes,
+                                          FileKinds kinds = FileKinds::kRegular);
 
 // The same from an open descriptor, which stays open; `name` is used in messages only.
 core::Result<std::string> read_descriptor(int descriptor, const std::string& name,

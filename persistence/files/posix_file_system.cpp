@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "persistence/files/file_system.h"
+#include "persistence/files/open_file.h"
 #include "persistence/files/posix_io.h"
 
 namespace persistence {
@@ -18,45 +19,44 @@ namespace {
 
 class PosixAppendFile final : public AppendFile {
  public:
-  PosixAppendFile(int descriptor, std::string path)
-      : descriptor_(descriptor), path_(std::move(path)) {}
-  ~PosixAppendFile() override { ::close(descriptor_); }
+  PosixAppendFile(Descriptor descriptor, std::string path)
+      : descriptor_(std::move(descriptor)), path_(std::move(path)) {}
 
   core::Result<> write(std::string_view bytes) override {
-    return write_all(descriptor_, bytes, path_);
+    return write_all(descriptor_.get(), bytes, path_);
   }
 
   core::Result<> sync() override {
-    if (uninterrupted([&] { return ::fdatasync(descriptor_); }) != 0) {
+    if (uninterrupted([&] { return ::fdatasync(descriptor_.get()); }) != 0) {
       return io_failure("sync", path_, errno);
     }
     return {};
   }
 
   core::Result<> truncate(uint64_t size_bytes) override {
-    if (uninterrupted([&] { return ::ftruncate(descriptor_, static_cast<off_t>(size_bytes)); }) !=
-        0) {
+    if (uninterrupted(
+            [&] { return ::ftruncate(descriptor_.get(), static_cast<off_t>(size_bytes)); }) != 0) {
       return io_failure("truncate", path_, errno);
     }
     return {};
   }
 
  private:
-  const int descriptor_;
+  const Descriptor descriptor_;
   const std::string path_;
 };
 
 class PosixInputFile final : public InputFile {
  public:
-  PosixInputFile(int descriptor, std::string path, uint64_t size_bytes)
-      : descriptor_(descriptor), path_(std::move(path)), size_bytes_(size_bytes) {}
-  ~PosixInputFile() override { ::close(descriptor_); }
+  PosixInputFile(Descriptor descriptor, std::string path, uint64_t size_bytes)
+      : descriptor_(std::move(descriptor)), path_(std::move(path)), size_bytes_(size_bytes) {}
 
   core::Result<size_t> read(std::span<char> buffer) override {
     size_t filled = 0;
     while (filled < buffer.size()) {
-      const ssize_t got = uninterrupted(
-          [&] { return ::read(descriptor_, buffer.data() + filled, buffer.size() - filled); });
+      const ssize_t got = uninterrupted([&] {
+        return ::read(descriptor_.get(), buffer.data() + filled, buffer.size() - filled);
+      });
       if (got < 0) return io_failure("read", path_, errno);
       if (got == 0) break;
       filled += static_cast<size_t>(got);
@@ -66,23 +66,10 @@ class PosixInputFile final : public InputFile {
   uint64_t size_bytes() const override { return size_bytes_; }
 
  private:
-  const int descriptor_;
+  const Descriptor descriptor_;
   const std::string path_;
   const uint64_t size_bytes_;
 };
-
-// As open(), but -1 with errno for what is no regular file. REQUIRES: O_NONBLOCK, or a FIFO would
-// keep the caller waiting for its other end; regular files know no such wait.
-int open_regular(const std::string& path, int flags) {
-  const int descriptor = uninterrupted([&] { return ::open(path.c_str(), flags, kOwnerOnly); });
-  if (descriptor < 0) return -1;
-  struct stat status {};
-  if (::fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode)) return descriptor;
-  const int error_number = S_ISDIR(status.st_mode) ? EISDIR : EINVAL;
-  ::close(descriptor);
-  errno = error_number;
-  return -1;
-}
 
 class PosixFileSystem final : public FileSystem {
  public:
@@ -92,23 +79,18 @@ class PosixFileSystem final : public FileSystem {
       if (auto removed = remove(path); !removed) return removed.error();
     }
     const int exclusive = mode == OpenMode::kCreate ? O_EXCL | O_NOFOLLOW : 0;
-    const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | exclusive;
-    const int descriptor = open_regular(path, flags);
-    if (descriptor < 0) return io_failure("open", path, errno);
-    return std::unique_ptr<AppendFile>(std::make_unique<PosixAppendFile>(descriptor, path));
+    auto opened = open_file(path, O_WRONLY | O_CREAT | O_APPEND | exclusive);
+    if (!opened) return opened.error();
+    return std::unique_ptr<AppendFile>(std::make_unique<PosixAppendFile>(*std::move(opened), path));
   }
 
   core::Result<std::unique_ptr<InputFile>> open_input(const std::string& path) override {
-    const int descriptor = open_regular(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (descriptor < 0) return io_failure("open", path, errno);
+    auto opened = open_file(path, O_RDONLY);
+    if (!opened) return opened.error();
     struct stat status {};
-    if (::fstat(descriptor, &status) != 0) {
-      const int error_number = errno;
-      ::close(descriptor);
-      return io_failure("look at", path, error_number);
-    }
-    return std::unique_ptr<InputFile>(
-        std::make_unique<PosixInputFile>(descriptor, path, static_cast<uint64_t>(status.st_size)));
+    if (::fstat(opened->get(), &status) != 0) return io_failure("look at", path, errno);
+    return std::unique_ptr<InputFile>(std::make_unique<PosixInputFile>(
+        *std::move(opened), path, static_cast<uint64_t>(status.st_size)));
   }
 
   bool exists(const std::string& path) override { return ::access(path.c_str(), F_OK) == 0; }

@@ -65,7 +65,7 @@ core::Error user_line_error(std::span<const Directive> user_lines, std::string_v
 }  // namespace
 
 core::Result<> load_acl_file(Users& users, const std::string& path) {
-  const auto text = persistence::read_whole_file(path, kFileBytesMax);
+  const auto text = persistence::read_whole_file({path, "aclfile"}, kFileBytesMax);
   if (!text) {
     return core::Error{fmt::format(
         "Error loading ACLs, {}", text.error().message.substr(text.error().message.find(' ') + 1))};

@@ -8,29 +8,26 @@
 #include <boost/asio/ssl/context.hpp>
 #include <utility>
 
-#include "core/printable.h"
 #include "server/cluster/etcd_calls.h"
 #include "server/cluster/etcd_http.h"
 #include "server/cluster/etcd_watches.h"
+#include "server/transport/tls_files.h"
 
 namespace server::cluster {
 namespace {
 
 namespace ssl = boost::asio::ssl;
 
-core::Result<std::unique_ptr<ssl::context>> make_tls(const std::string& ca_file) {
+core::Result<std::unique_ptr<ssl::context>> make_tls(const persistence::NamedFile& ca_file) {
   auto tls = std::make_unique<ssl::context>(ssl::context::tls_client);
   boost::system::error_code failed;
   tls->set_options(ssl::context::no_tlsv1 | ssl::context::no_tlsv1_1, failed);
   tls->set_verify_mode(ssl::verify_peer, failed);
-  if (ca_file.empty()) {
+  if (ca_file.path.empty()) {
     tls->set_default_verify_paths(failed);
-  } else {
-    tls->load_verify_file(ca_file, failed);
-  }
-  if (failed) {
-    return core::Error{
-        fmt::format("ERR CA certificates in '{}': {}", core::printable(ca_file), failed.message())};
+    if (failed) return core::Error{"ERR Failed to load CA certificates: " + failed.message()};
+  } else if (auto trusted = trust_file(tls->native_handle(), ca_file); !trusted) {
+    return core::Error{"ERR " + trusted.error().message};
   }
   return tls;
 }

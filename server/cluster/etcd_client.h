@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "core/result.h"
+#include "persistence/files/open_file.h"
 #include "server/cluster/etcd_messages.h"
 
 namespace boost::asio {
@@ -41,7 +42,7 @@ struct EtcdOptions {
       {};                 // http://HOST:PORT or https://HOST:PORT, the first one first
   std::string user = {};  // empty: no authentication
   std::string password = {};
-  std::string ca_file = {};  // of https; empty: the system's
+  persistence::NamedFile ca_file = std::string();  // of https; empty: the system's
   std::chrono::milliseconds call_limit{700};
 };
 

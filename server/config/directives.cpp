@@ -86,11 +86,12 @@ std::string canonical_path(const std::string& path) {
 class FileReader {
  public:
   FileReader() = default;
-  // Reads once more what a start in `folder` would.
-  explicit FileReader(std::string folder) : folder_(std::move(folder)), is_again_(true) {}
+  // Reads what a start in `folder` would.
+  explicit FileReader(std::string folder) : folder_(std::move(folder)) {}
 
   core::Result<> read_file(const std::string& path) {
-    const auto text = persistence::read_whole_file(path, kConfigFileLimitBytes);
+    const auto text = persistence::read_whole_file(path, kConfigFileLimitBytes,
+                                                   persistence::FileKinds::kStreamsWithWait);
     // The message begins with the reply code, of which a start-up error has no use.
     if (!text) {
       return core::Error{fmt::format("Fatal error, {}", core::without_code(text.error().message))};
@@ -120,14 +121,6 @@ class FileReader {
   std::vector<Directive> take() { return std::move(directives_); }
 
  private:
-  core::Result<std::string> read_included(const std::string& path) const {
-    std::error_code error;
-    if (is_again_ && std::filesystem::is_fifo(path, error)) {
-      return core::Error{fmt::format("ERR can't read '{}' once more: it is a pipe", path)};
-    }
-    return persistence::read_whole_file(path, kConfigFileLimitBytes);
-  }
-
   core::Result<> read_line(Directive directive) {
     if (directive.text.empty() || directive.text.front() == '#') return {};
     auto words = split_words(directive.text);
@@ -159,7 +152,7 @@ class FileReader {
         return fatal_config_error(directive,
                                   fmt::format("more than {} files are included", kMaxFiles));
       }
-      const auto text = read_included(path);
+      const auto text = persistence::read_whole_file({path, "include"}, kConfigFileLimitBytes);
       if (!text) return fatal_config_error(directive, core::without_code(text.error().message));
       if (auto read = read_text_of(path, *text); !read) return read.error();
     }
@@ -167,7 +160,6 @@ class FileReader {
   }
 
   const std::string folder_;
-  const bool is_again_ = false;
   std::vector<Directive> directives_;
   std::vector<std::string> open_paths_;
   size_t file_count_ = 0;

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "persistence/files/open_file.h"
 #include "server/process/log.h"
 
 namespace server {
@@ -25,11 +26,10 @@ std::string shown(const std::string& directory) {
 // The descriptor of the lock's file, not locked yet.
 core::Result<int> open_in(const std::string& directory) {
   const std::string path = fmt::format("{}/{}", directory, kFileName);
-  constexpr int kFlags = O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
-  const int descriptor = ::open(path.c_str(), kFlags, 0600);
-  if (descriptor >= 0) return descriptor;
+  auto file = persistence::open_file(path, O_RDWR | O_CREAT | O_NOFOLLOW);
+  if (file) return file->release();
   return core::Error{fmt::format("Can't lock the data directory '{}': {}", shown(directory),
-                                 std::generic_category().message(errno))};
+                                 core::without_code(file.error().message))};
 }
 
 bool try_lock(int descriptor) {

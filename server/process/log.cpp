@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "server/process/log.h"
 
+#include <fcntl.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/base_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
@@ -17,6 +18,8 @@
 #include <utility>
 
 #include "core/printable.h"
+#include "persistence/files/open_file.h"
+#include "persistence/files/posix_io.h"
 #include "server/process/progress/terminal.h"
 
 namespace server {
@@ -62,14 +65,22 @@ class TerminalSink final : public spdlog::sinks::base_sink<std::mutex> {
   void flush_() override { std::fflush(stdout); }
 };
 
+using persistence::FileKinds;
+
 struct CloseLogFile {
   void operator()(std::FILE* file) const { (void)std::fclose(file); }
 };
 using LogFilePtr = std::unique_ptr<std::FILE, CloseLogFile>;
 
-// Appends; programs that we start do not inherit it. Null: errno says why.
-LogFilePtr open_log_file(const std::string& path) {
-  return LogFilePtr(std::fopen(path.c_str(), "ae"));
+// For appending. The mode is that of fopen(): tools of other users may read the log.
+core::Result<LogFilePtr> open_log_file(const std::string& path, FileKinds kinds) {
+  constexpr int kFlags = O_WRONLY | O_CREAT | O_APPEND;
+  auto opened = persistence::open_file({path, "logfile"}, kFlags, kinds, 0666);
+  if (!opened) return opened.error();
+  LogFilePtr file(::fdopen(opened->get(), "a"));
+  if (file == nullptr) return persistence::io_failure("open", path, errno);
+  static_cast<void>(opened->release());
+  return {boost::system::in_place_value, std::move(file)};
 }
 
 // A file whose path log rotation may give to another one, or to none.
@@ -109,14 +120,12 @@ class LogFileSink final : public spdlog::sinks::base_sink<std::mutex> {
     looked_at_ = now;
     if (!is_moved()) return;
     // While there is no other file the old one is better than none.
-    if (LogFilePtr opened = open_log_file(path_)) file_ = std::move(opened);
+    if (auto opened = open_log_file(path_, FileKinds::kRegular)) file_ = *std::move(opened);
   }
 
   bool is_moved() const {
     struct stat there {};
     if (::stat(path_.c_str(), &there) != 0) return true;
-    // To open a FIFO may wait for ever.
-    if (!S_ISREG(there.st_mode)) return false;
     struct stat here {};
     if (::fstat(::fileno(file_.get()), &here) != 0) return false;
     return there.st_dev != here.st_dev || there.st_ino != here.st_ino;
@@ -141,12 +150,12 @@ core::Result<> open_log(LogLevel level, const std::string& file,
   if (file.empty()) {
     sink = standard_output();
   } else {
-    LogFilePtr opened = open_log_file(file);
-    if (opened == nullptr) {
-      return core::Error{fmt::format("Can't open the log file '{}': {}", file,
-                                     std::generic_category().message(errno))};
+    auto opened = open_log_file(file, FileKinds::kStreams);
+    if (!opened) {
+      return core::Error{
+          fmt::format("Can't write a log: {}", core::without_code(opened.error().message))};
     }
-    sink = std::make_shared<LogFileSink>(file, std::move(opened), look_interval);
+    sink = std::make_shared<LogFileSink>(file, *std::move(opened), look_interval);
   }
   auto logger = std::make_shared<spdlog::logger>("bloomery", std::move(sink));
   auto formatter = std::make_unique<spdlog::pattern_formatter>();

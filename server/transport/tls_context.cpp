@@ -2,51 +2,23 @@
 #include "server/transport/tls_context.h"
 
 #include <fmt/format.h>
-#include <openssl/bio.h>
 #include <openssl/err.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
 #include <openssl/ssl.h>
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <optional>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include "server/config/config.h"
 #include "server/config/words.h"
+#include "server/transport/tls_files.h"
 
 namespace server {
 namespace {
 
 using ContextPtr = std::shared_ptr<SSL_CTX>;
-
-// REQUIRES: the errors of earlier steps are cleared.
-core::Error openssl_error(std::string_view what) {
-  // The first one says why, those behind it only name the libraries that have handed it on.
-  const unsigned long code = ERR_peek_error();
-  if (ERR_SYSTEM_ERROR(code)) {
-    return {fmt::format("{}: {}", what, std::generic_category().message(ERR_GET_REASON(code)))};
-  }
-  std::array<char, 256> text{};
-  ERR_error_string_n(code, text.data(), text.size());
-  return {fmt::format("{}: {}", what, text.data())};
-}
-
-// Hands OpenSSL the passphrase of a key file; without one it would ask on the terminal.
-int give_password(char* out, int size, int, void* data) {
-  const auto& password = *static_cast<const std::string*>(data);
-  if (password.empty() || password.size() > static_cast<size_t>(size)) {
-    // Else OpenSSL says that somebody has cancelled the question.
-    ERR_raise(ERR_LIB_PEM, PEM_R_BAD_PASSWORD_READ);
-    return -1;
-  }
-  std::memcpy(out, password.data(), password.size());
-  return static_cast<int>(password.size());
-}
 
 // The SSL_OP_NO_… bits of the versions that are not named; nothing for an unknown word.
 std::optional<uint64_t> refused_versions(const std::string& protocols) {
@@ -70,35 +42,23 @@ std::optional<uint64_t> refused_versions(const std::string& protocols) {
 }
 
 core::Result<> load_identity(SSL_CTX* context, const TlsSettings::Identity& identity) {
-  ERR_clear_error();
-  // Only while the files are read: the contexts outlive the settings.
-  SSL_CTX_set_default_passwd_cb(context, give_password);
-  SSL_CTX_set_default_passwd_cb_userdata(context, const_cast<std::string*>(&identity.key_password));
-  core::Result<> loaded;
-  if (SSL_CTX_use_certificate_chain_file(context, identity.certificate_file.c_str()) != 1) {
-    loaded =
-        openssl_error(fmt::format("Failed to load certificate: {}", identity.certificate_file));
-  } else if (SSL_CTX_use_PrivateKey_file(context, identity.key_file.c_str(), SSL_FILETYPE_PEM) !=
-             1) {
-    loaded = openssl_error(fmt::format("Failed to load private key: {}", identity.key_file));
-  }
-  SSL_CTX_set_default_passwd_cb(context, nullptr);
-  SSL_CTX_set_default_passwd_cb_userdata(context, nullptr);
-  return loaded;
+  const NamedFile certificate(identity.certificate_file,
+                              identity.is_client ? "tls-client-cert-file" : "tls-cert-file");
+  const NamedFile key(identity.key_file,
+                      identity.is_client ? "tls-client-key-file" : "tls-key-file");
+  if (auto loaded = use_certificate_chain(context, certificate); !loaded) return loaded;
+  return use_private_key(context, key, identity.key_password);
 }
 
-core::Result<> load_dh_params(SSL_CTX* context, const std::string& path) {
-  ERR_clear_error();
-  const std::unique_ptr<BIO, decltype(&BIO_free)> file(BIO_new_file(path.c_str(), "r"), &BIO_free);
-  EVP_PKEY* const params = file == nullptr ? nullptr : PEM_read_bio_Parameters(file.get(), nullptr);
-  if (params == nullptr) {
-    return openssl_error(fmt::format("Failed to read DH params: {}", path));
+core::Result<> load_authorities(SSL_CTX* context, const TlsSettings& settings) {
+  core::Result<> loaded;
+  if (!settings.ca_file.empty()) {
+    loaded = trust_file(context, {settings.ca_file, "tls-ca-cert-file"});
   }
-  // Owns the parameters if it takes them.
-  if (SSL_CTX_set0_tmp_dh_pkey(context, params) == 1) return {};
-  core::Error error = openssl_error(fmt::format("Failed to load DH params: {}", path));
-  EVP_PKEY_free(params);
-  return error;
+  if (loaded && !settings.ca_directory.empty()) {
+    loaded = trust_directory(context, {settings.ca_directory, "tls-ca-cert-dir"});
+  }
+  return loaded;
 }
 
 void set_session_cache(SSL_CTX* context, const TlsSettings& settings) {
@@ -146,15 +106,7 @@ core::Result<ContextPtr> new_context(const TlsSettings& settings,
   // A connection that rests has no buffers.
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
   if (auto loaded = load_identity(context, identity); !loaded) return loaded.error();
-  const auto name_or_null = [](const std::string& name) {
-    return name.empty() ? nullptr : name.c_str();
-  };
-  if ((!settings.ca_file.empty() || !settings.ca_directory.empty()) &&
-      SSL_CTX_load_verify_locations(context, name_or_null(settings.ca_file),
-                                    name_or_null(settings.ca_directory)) != 1) {
-    return openssl_error(fmt::format("Failed to configure CA certificate(s) file/directory: {} {}",
-                                     settings.ca_file, settings.ca_directory));
-  }
+  if (auto loaded = load_authorities(context, settings); !loaded) return loaded.error();
   if (!settings.ciphers.empty() &&
       SSL_CTX_set_cipher_list(context, settings.ciphers.c_str()) != 1) {
     return core::Error{fmt::format("Failed to configure ciphers: {}", settings.ciphers)};
@@ -189,7 +141,7 @@ TlsSettings TlsSettings::of(const Config& config) {
                      config.text(OptionId::kTlsKeyFilePass)};
   settings.client = {config.text(OptionId::kTlsClientCertFile),
                      config.text(OptionId::kTlsClientKeyFile),
-                     config.text(OptionId::kTlsClientKeyFilePass)};
+                     config.text(OptionId::kTlsClientKeyFilePass), true};
   settings.ca_file = config.text(OptionId::kTlsCaCertFile);
   settings.ca_directory = config.text(OptionId::kTlsCaCertDir);
   settings.auth_clients = TlsAuthClients{config.integer(OptionId::kTlsAuthClients)};
@@ -217,9 +169,8 @@ core::Result<TlsContext> TlsContext::make(const TlsSettings& settings) {
     SSL_CTX_set_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE);
   }
   if (!settings.dh_params_file.empty()) {
-    if (auto loaded = load_dh_params(context, settings.dh_params_file); !loaded) {
-      return loaded.error();
-    }
+    const NamedFile file(settings.dh_params_file, "tls-dh-params-file");
+    if (auto loaded = use_dh_parameters(context, file); !loaded) return loaded.error();
   }
   const bool has_own = !settings.client.certificate_file.empty();
   auto client = new_context(settings, has_own ? settings.client : settings.server);

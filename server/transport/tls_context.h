@@ -28,9 +28,10 @@ enum class TlsAuthClients : int64_t { kNo, kYes, kOptional };
 
 struct TlsSettings {
   struct Identity {
-    std::string certificate_file;  // with the chain
-    std::string key_file;
-    std::string key_password;
+    std::string certificate_file = {};  // with the chain
+    std::string key_file = {};
+    std::string key_password = {};
+    bool is_client = false;  // named by tls-client-cert-file and tls-client-key-file
   };
 
   static TlsSettings of(const Config& config);

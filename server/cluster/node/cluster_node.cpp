@@ -101,7 +101,7 @@ core::Result<> ClusterNode::connect() {
   }
   options.user = config.text(OptionId::kClusterEtcdUser);
   options.password = config.text(OptionId::kClusterEtcdPassword);
-  options.ca_file = config.text(OptionId::kClusterEtcdCaFile);
+  options.ca_file = {config.text(OptionId::kClusterEtcdCaFile), "cluster-etcd-ca-file"};
   auto client = EtcdClient::make(io_, std::move(options));
   if (!client) return client.error();
   client_ = *std::move(client);

@@ -17,6 +17,7 @@
 
 #include "core/number.h"
 #include "core/printable.h"
+#include "server/transport/tls_files.h"
 
 namespace server::cluster {
 namespace {
@@ -66,21 +67,17 @@ core::Result<std::unique_ptr<SSL_CTX, ContextEnd>> tls_context(const NodeAccess&
   std::unique_ptr<SSL_CTX, ContextEnd> context(SSL_CTX_new(TLS_client_method()));
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
-  const auto unusable = [](const std::string& file) {
-    return core::Error{fmt::format("ERR {}: {}", core::printable(file), tls_failure())};
-  };
-  const bool has_authorities =
-      access.ca_file.empty()
-          ? SSL_CTX_set_default_verify_paths(context.get()) == 1
-          : SSL_CTX_load_verify_locations(context.get(), access.ca_file.c_str(), nullptr) == 1;
-  if (!has_authorities) return unusable(access.ca_file);
-  if (access.cert_file.empty()) return {boost::system::in_place_value, std::move(context)};
-  if (SSL_CTX_use_certificate_chain_file(context.get(), access.cert_file.c_str()) != 1) {
-    return unusable(access.cert_file);
+  core::Result<> loaded;
+  if (!access.ca_file.empty()) {
+    loaded = trust_file(context.get(), {access.ca_file, "--node-cacert"});
+  } else if (SSL_CTX_set_default_verify_paths(context.get()) != 1) {
+    loaded = openssl_error("Failed to load CA certificates");
   }
-  if (SSL_CTX_use_PrivateKey_file(context.get(), access.key_file.c_str(), SSL_FILETYPE_PEM) != 1) {
-    return unusable(access.key_file);
+  if (loaded && !access.cert_file.empty()) {
+    loaded = use_certificate_chain(context.get(), {access.cert_file, "--node-cert"});
+    if (loaded) loaded = use_private_key(context.get(), {access.key_file, "--node-key"}, "");
   }
+  if (!loaded) return core::Error{"ERR " + loaded.error().message};
   return {boost::system::in_place_value, std::move(context)};
 }
 

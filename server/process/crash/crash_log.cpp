@@ -173,8 +173,9 @@ void write_cause(RawOutput& out, int signal, const siginfo_t& info) {
 
 void write_report(int signal, const siginfo_t& info) {
   const bool has_file = log_path[0] != '\0';
-  const int file =
-      has_file ? ::open(log_path.data(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) : -1;
+  // open_file() allocates, which a signal handler must not. O_NONBLOCK: a FIFO may have no reader.
+  constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC;
+  const int file = has_file ? ::open(log_path.data(), kFlags, 0600) : -1;
   RawOutput out(file >= 0 ? file : STDERR_FILENO);
   out << "\n=== BLOOMERY CRASH REPORT: send all of it, up to its end, with the log before it ===\n";
   write_cause(out, signal, info);

@@ -159,14 +159,14 @@ void Leader::finish_snapshot(int64_t now_us) {
 }
 
 void Leader::send_file(uint64_t id, const std::string& path) {
-  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  auto file = persistence::open_file(path, O_RDONLY);
   struct stat status {};
-  if (!file.is_open() || ::fstat(file.get(), &status) != 0) {
+  if (!file || ::fstat(file->get(), &status) != 0) {
     return drop(id, "the file of its snapshot cannot be read");
   }
   ReplicaSender& link = *links_.at(id);
   link.say(fmt::format("${}\r\n", status.st_size));
-  link.send_file(std::move(file), static_cast<uint64_t>(status.st_size));
+  link.send_file(*std::move(file), static_cast<uint64_t>(status.st_size));
 }
 
 void Leader::finish_file(uint64_t id) {

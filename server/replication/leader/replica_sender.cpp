@@ -30,15 +30,6 @@ bool is_temporary(int error) {
 
 }  // namespace
 
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
-  std::swap(value_, other.value_);
-  return *this;
-}
-
-Descriptor::~Descriptor() {
-  if (value_ >= 0) ::close(value_);
-}
-
 ReplicaSender::ReplicaSender(std::shared_ptr<Session> its_session)
     : session(std::move(its_session)),
       socket(::fcntl(session->socket.descriptor, F_DUPFD_CLOEXEC, 0)) {}

@@ -18,6 +18,7 @@
 #include <string_view>
 #include <utility>
 
+#include "persistence/files/open_file.h"
 #include "server/replication/stream/backlog.h"
 #include "server/session/output_limit.h"
 #include "server/session/session.h"
@@ -26,19 +27,7 @@ namespace server {
 
 class WorkReport;
 
-// Owns a file descriptor.
-class Descriptor {
- public:
-  explicit Descriptor(int value = -1) : value_(value) {}
-  Descriptor(Descriptor&& other) noexcept : value_(std::exchange(other.value_, -1)) {}
-  Descriptor& operator=(Descriptor&& other) noexcept;
-  ~Descriptor();
-  int get() const { return value_; }
-  bool is_open() const { return value_ >= 0; }
-
- private:
-  int value_;
-};
+using persistence::Descriptor;
 
 class ReplicaSender {
  public:

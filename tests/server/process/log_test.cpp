@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "server/process/log.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -117,6 +119,25 @@ TEST_F(RotatedLogTest, WithoutAFolderTheOldFileTakesTheLinesUntilItIsBack) {
   log_notice("two");
   EXPECT_THAT(read(path_), EndsWith(" * two\n"));
   EXPECT_THAT(read(directory_ + "/moved/log"), EndsWith(" * one\n"));
+}
+
+TEST_F(LogTest, AFifoNeedsAReader) {
+  const std::string path = directory_ + "/log";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  const auto refused = open_log(LogLevel::kNotice, path);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(
+      refused.error().message,
+      "Can't write a log: can't open '" + path +
+          "': it is a socket or a FIFO without reader; logfile needs a regular file, a device "
+          "or a pipe");
+  const int reader = ::open(path.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_TRUE(open_log(LogLevel::kNotice, path));
+  log_notice("one");
+  char text[200] = {};
+  EXPECT_GT(::read(reader, text, sizeof text - 1), 0);
+  EXPECT_THAT(text, EndsWith(" * one\n"));
+  ::close(reader);
 }
 
 TEST_F(RotatedLogTest, WhatIsNoFileIsNotOpened) {

@@ -80,7 +80,8 @@ TEST_F(TlsContextTest, WhyAFileCannotBeReadIsTold) {
     *name = good;
   }
   settings_.server.certificate_file = absent;
-  EXPECT_EQ(error(), "Failed to load certificate: " + absent + ": No such file or directory");
+  EXPECT_EQ(error(),
+            "Failed to load certificate: can't open '" + absent + "': No such file or directory");
 }
 
 TEST_F(TlsContextTest, WhyAFileCannotBeUsedIsTold) {
@@ -187,6 +188,8 @@ TEST(TlsSettings, AreTheOptions) {
                 settings.ca_directory + settings.ciphers + settings.cipher_suites +
                 settings.dh_params_file,
             "abcdefghijk");
+  EXPECT_FALSE(settings.server.is_client);
+  EXPECT_TRUE(settings.client.is_client);
   EXPECT_EQ(settings.auth_clients, TlsAuthClients::kOptional);
   EXPECT_EQ(settings.protocols, "TLSv1.3");
   EXPECT_TRUE(settings.connects && settings.prefers_server_ciphers && !settings.caches_sessions);

@@ -63,7 +63,7 @@ class StartTest(ServerTest):
             ):
                 with self.subTest(daemonize=daemonize, reason=reason):
                     said = self.refused("--logfile", path, "--daemonize", daemonize)
-                    self.assertIn(f"Can't open the log file '{path}': {reason}", said)
+                    self.assertIn(f"Can't write a log: can't open '{path}': {reason}", said)
         self.assertFalse((self.directory / "no").exists(), "a directory was made for it")
 
     def test_a_damaged_log_names_the_next_step(self):

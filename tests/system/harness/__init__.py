@@ -13,6 +13,7 @@ that most tests need are exported here. The other building blocks are imported b
 | tls, tls_files | servers and connections with certificates |
 | preloads | what a server's system says of time, processes and threads |
 | disks, network, cutting_proxy | disks that fill or lose power, networks and links that are cut |
+| mode_matrix | the features of the server, and a test of each pair |
 | write_load | writers that know what a server must hold |
 | command_stream, server_stream, reply_matching | random commands, to compare with redis-server |
 | replication, replication_peer, scripted_leader | replicas, real and played |

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+//
+// open_file() opens the files of options, of command lines and of the data directory. It refuses
+// anything that is not a regular file, unless the caller accepts streams.
+//
+// Invariants: the type of the opened descriptor is checked, not that of the path, so a path that
+// changes meanwhile cannot evade the check. Only kStreamsWithWait waits for another process.
+// Thread safety: free functions without shared state; a Descriptor belongs to one thread.
+// Source: open(2) under O_NONBLOCK, fifo(7).
+#pragma once
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/result.h"
+
+namespace persistence {
+
+// Owns a file descriptor.
+class Descriptor {
+ public:
+  explicit Descriptor(int number = -1) : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+
+  bool is_open() const { return number_ >= 0; }
+  int get() const { return number_; }
+  // The caller closes it.
+  [[nodiscard]] int release() { return std::exchange(number_, -1); }
+  // Returns close()'s result: NFS may report a late write error only here.
+  int close() { return ::close(release()); }
+
+ private:
+  int number_;
+};
+
+// A path, and for messages the option that names it.
+struct NamedFile {
+  NamedFile(std::string file_path, std::string_view option_name = {})  // NOLINT: a path is a file
+      : path(std::move(file_path)), option(option_name) {}
+
+  std::string path;
+  std::string_view option;
+};
+
+// Which types of file are accepted. Directories, sockets and block devices never are.
+enum class FileKinds : uint8_t {
+  // Regular files. For every file that may be opened while the server serves clients.
+  kRegular,
+  // Also character devices, and FIFOs that the other end has open. Reads and writes never wait.
+  // For `logfile`.
+  kStreams,
+  // As kStreams, but waits for the other end of a FIFO and for its bytes. For programs that start:
+  // the configuration file of a command line, the password files of bloomery-cluster.
+  kStreamsWithWait,
+};
+
+// Opens with O_CLOEXEC besides `flags`. `mode` is that of a new file. Errors: `ERR can't open
+// 'PATH': …`; for a type that is not accepted the text names the option and what it needs.
+core::Result<Descriptor> open_file(const NamedFile& file, int flags,
+                                   FileKinds kinds = FileKinds::kRegular, mode_t mode = 0600);
+
+}  // namespace persistence
