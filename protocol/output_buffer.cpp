@@ -1,50 +1,61 @@
 // SPDX-License-Identifier: MIT
 #include "protocol/output_buffer.h"
 
-#include <algorithm>
-#include <limits>
 #include <new>
+
+#include "core/growing_block.h"
 
 namespace protocol {
 namespace {
 
-constexpr size_t kCapacityMin = 256;
+constexpr size_t kScratchBytesMin = 4096;
 
 }  // namespace
 
 void OutputBuffer::shrink(size_t kept_bytes) {
   const size_t wanted = std::max(size(), kept_bytes);
-  if (capacity_ <= wanted) return;
+  if (capacity() <= wanted) return;
   move_to_front();
-  reallocate(wanted);
+  resize(wanted);
 }
 
-void OutputBuffer::grow(size_t size_bytes) {
+bool OutputBuffer::grow(size_t size_bytes) {
   if (size_bytes > std::numeric_limits<size_t>::max() / 4 - size()) throw std::bad_alloc();
   const size_t needed = size() + size_bytes;
+  if (has_overflowed_ || needed >= limit_) [[unlikely]] {
+    overflow();
+    return false;
+  }
   move_to_front();
-  // When half the buffer had been consumed, the move alone was worth it; otherwise double, so
-  // that a byte is moved a constant number of times on average.
-  if (needed <= capacity_ / 2) return;
-  reallocate(std::max({needed, capacity_ * 2, kCapacityMin}));
+  // When half the buffer had been consumed, the move alone was worth it.
+  if (needed > capacity() / 2) resize(core::next_capacity({bytes_, capacity_}, needed));
+  return true;
 }
 
-void OutputBuffer::reallocate(size_t capacity_bytes) {
-  if (capacity_bytes == 0) {
-    bytes_.reset();
-  } else {
-    char* const moved = static_cast<char*>(std::realloc(bytes_.get(), capacity_bytes));
-    if (moved == nullptr) throw std::bad_alloc();
-    // realloc has already freed or reused the old block.
-    static_cast<void>(bytes_.release());
-    bytes_.reset(moved);
-  }
-  capacity_ = capacity_bytes;
+void OutputBuffer::overflow() {
+  if (has_overflowed_) return;
+  has_overflowed_ = true;
+  if (capacity() == end_) resize(end_ + kScratchBytesMin);
+  bytes_[end_++] = '\0';
+  whole_end_ = end_;
+}
+
+void OutputBuffer::make_scratch(size_t size_bytes) {
+  end_ = whole_end_;
+  if (capacity() - end_ >= size_bytes) return;
+  resize(end_ + std::max(size_bytes, kScratchBytesMin));
+}
+
+void OutputBuffer::resize(size_t capacity_bytes) {
+  const core::GrowingBlock block =
+      core::resize({bytes_, capacity_}, capacity_bytes, std::min(end_, capacity_bytes));
+  bytes_ = block.data;
+  capacity_ = block.capacity_bytes;
 }
 
 void OutputBuffer::move_to_front() {
   if (begin_ == 0) return;
-  std::memmove(bytes_.get(), bytes_.get() + begin_, size());
+  std::memmove(bytes_, bytes_ + begin_, size());
   end_ -= begin_;
   begin_ = 0;
 }

@@ -68,7 +68,8 @@ class ReplyWriter {
   }
 
   void bulk(std::string_view text) {
-    buffer_.reserve(text.size() + kHeaderSizeMax + 2);
+    if (!buffer_.reserve(text.size() + kHeaderSizeMax + 2)) [[unlikely]]
+      return;
     header('$', text.size());
     char* const out = buffer_.prepare(text.size() + 2);
     if (!text.empty()) std::memcpy(out, text.data(), text.size());

@@ -45,7 +45,7 @@ SOURCE_FOLDERS = (*PRODUCT_FOLDERS, "tests", "bench")
 BOOST_IN_CORE = ("boost/container/", "boost/unordered/", "boost/system/")
 LAYERS = {
     "core": (("core",), ("xxhash.h", "fmt/", *BOOST_IN_CORE)),
-    "protocol": (("protocol", "core/number.h"), ("fmt/",)),
+    "protocol": (("protocol", "core/number.h", "core/growing_block.h"), ("fmt/",)),
     "persistence": (
         ("persistence", "core", "protocol"),
         ("fmt/", "xxhash.h", "isa-l", "lzf.h", "liblzf/", *BOOST_IN_CORE),

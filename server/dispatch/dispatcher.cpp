@@ -96,8 +96,7 @@ const RegisteredCommand* Dispatcher::find(Arguments args) {
 // In a cluster keys are placed by slot: the hash that look_ahead() left tells it.
 inline bool Dispatcher::serves_first_key(const Context& ctx) const {
   const Request& request = ctx.request;
-  const bool is_hashed = request.key.data() != nullptr;
-  return is_hashed && ctx.command->needs.kind == Needs::kFirstArgument &&
+  return request.key.data() != nullptr && ctx.command->needs.kind == Needs::kFirstArgument &&
          environment_.cluster.serves(session_.thread_index,
                                      core::keyspace::slot_of_hash(request.key_hash));
 }
@@ -390,10 +389,11 @@ void Dispatcher::run(Context& ctx) {
   const uint64_t ticks = begin_ticks_ - start;
   CommandCounters& counters = counters_.commands[ctx.command->index];
   counters.ticks.add(ticks);
-  if (environment_.config.flag(OptionId::kLatencyTracking)) counters.add_latency(ticks);
   counters.calls.add();
+  if (environment_.config.flag(OptionId::kLatencyTracking)) counters.add_latency(ticks);
   counters_.commands_processed.add();
-  if (replies.size() > mark && replies.data()[mark] == '-') [[unlikely]] {
+  const bool is_error = replies.size() > mark && replies.data()[mark] == '-';
+  if (is_error && !replies.has_overflowed()) [[unlikely]] {
     counters.failed.add();
     environment_.statistics.count_error(error_code({replies.data() + mark, replies.size() - mark}));
   }

@@ -31,16 +31,30 @@ void ReplyGate::flush() {
   for (const Part& part : parts_) {
     if (part.has_written && !may_acknowledge_now) [[unlikely]] {
       part.sink->close();
-    } else if (log_.is_safe(part.log_offset)) {
-      part.sink->send(replies_.view().substr(begin, part.end - begin));
     } else {
-      hold(part, begin);
+      pass_on(part, begin);
     }
     begin = part.end;
   }
   parts_.clear();
   truncate(0);
   replies_.shrink(kReplyBytesKept);
+}
+
+void ReplyGate::pass_on(const Part& part, size_t begin) {
+  std::string_view replies = replies_.view().substr(begin, part.end - begin);
+  protocol::OutputBuffer* whole = nullptr;
+  // A large part is the last one, because add() flushes.
+  if (replies.size() >= kHandedOverMin && &part == &parts_.back()) [[unlikely]] {
+    replies_.consume(begin);
+    replies = replies_.view();
+    whole = &replies_;
+  }
+  if (log_.is_safe(part.log_offset)) {
+    part.sink->send(replies, whole);
+  } else {
+    hold(part, replies, begin, whole);
+  }
 }
 
 void ReplyGate::truncate(size_t mark) {
@@ -54,13 +68,14 @@ bool ReplyGate::may_acknowledge() const {
   return permit_->permits_replies(cluster::permit_clock_us());
 }
 
-void ReplyGate::hold(const Part& part, size_t begin) {
+void ReplyGate::hold(const Part& part, std::string_view replies, size_t begin,
+                     protocol::OutputBuffer* whole) {
   std::vector<ReplySpan> writes;
   const auto first = std::ranges::lower_bound(writes_, begin, {}, &ReplySpan::begin);
   for (auto write = first; write != writes_.end() && write->end <= part.end; ++write) {
     writes.push_back({write->begin - begin, write->end - begin});
   }
-  part.sink->hold(replies_.view().substr(begin, part.end - begin), writes);
+  part.sink->hold(replies, writes, whole);
   held_.push_back({part.sink->shared_from_this(), part.log_offset, part.has_written});
   ++new_held_;
   commit_is_due_ = true;

@@ -36,14 +36,16 @@ struct ReplySpan {
   size_t end = 0;
 };
 
-// Receives replies. Calls after it has closed are ignored.
+// Receives replies. Calls after it has closed are ignored. `whole`, unless null, holds exactly
+// these replies, and the sink may take its bytes by OutputBuffer::swap().
 class ReplySink : public std::enable_shared_from_this<ReplySink> {
  public:
   // The replies may leave.
-  virtual void send(std::string_view replies) = 0;
+  virtual void send(std::string_view replies, protocol::OutputBuffer* whole) = 0;
   // The replies must be kept until release(). `writes`: the spans that answer commands which may
   // write, in order.
-  virtual void hold(std::string_view replies, std::span<const ReplySpan> writes) = 0;
+  virtual void hold(std::string_view replies, std::span<const ReplySpan> writes,
+                    protocol::OutputBuffer* whole) = 0;
   // The held replies may leave. A non-empty error replaces the replies to writes.
   virtual void release(std::string_view error) = 0;
   // No reply may leave any more: closes.
@@ -97,13 +99,17 @@ class ReplyGate {
   };
 
   void truncate(size_t mark);
-  // `begin`: of the part.
-  void hold(const Part& part, size_t begin);
+  // Sends a part, or has it held. `begin`: where the part begins.
+  void pass_on(const Part& part, size_t begin);
+  void hold(const Part& part, std::string_view replies, size_t begin,
+            protocol::OutputBuffer* whole);
   void release_held();
   bool may_acknowledge() const;
 
   // More replies than this are flushed before the round ends, while they are still in the cache.
   static constexpr size_t kGatheredMax = size_t{32} << 10;
+  // A part of this size is handed to its sink without a copy.
+  static constexpr size_t kHandedOverMin = size_t{1} << 20;
   // Memory for replies that outlives a round.
   static constexpr size_t kReplyBytesKept = size_t{2} << 20;
 

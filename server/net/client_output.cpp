@@ -7,11 +7,18 @@
 
 namespace server::net {
 
-bool ClientOutput::send(std::string_view bytes) {
+bool ClientOutput::send(std::string_view bytes, protocol::OutputBuffer* whole) {
   note_size(bytes.size());
-  const size_t sent = unsent_.empty() ? send_now(bytes) : 0;
-  unsent_.append(bytes.substr(sent));
+  keep_rest(bytes, unsent_.empty() ? send_now(bytes) : 0, whole);
   return !is_broken_;
+}
+
+void ClientOutput::keep_rest(std::string_view bytes, size_t sent, protocol::OutputBuffer* whole) {
+  // A small rest must not keep the memory of the bytes that were sent.
+  const bool takes_whole = whole != nullptr && unsent_.empty() && bytes.size() - sent > sent;
+  if (!takes_whole) return unsent_.append(bytes.substr(sent));
+  whole->consume(sent);
+  unsent_.swap(*whole);
 }
 
 void ClientOutput::keep(std::string_view bytes) {
@@ -46,11 +53,13 @@ size_t ClientOutput::send_now(std::string_view bytes) {
   return outcome.bytes;
 }
 
-void ClientOutput::hold(std::string_view bytes, std::span<const ReplySpan> writes) {
+void ClientOutput::hold(std::string_view bytes, std::span<const ReplySpan> writes,
+                        protocol::OutputBuffer* whole) {
   for (const ReplySpan& write : writes) {
     held_writes_.push_back({write.begin + unsent_.size(), write.end + unsent_.size()});
   }
-  keep(bytes);
+  keep_rest(bytes, 0, whole);
+  note_size();
   is_held_ = true;
 }
 

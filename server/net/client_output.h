@@ -29,16 +29,17 @@ class ClientOutput {
   ClientOutput& operator=(const ClientOutput&) = delete;
 
   // Sends as much as the stream accepts now, unless earlier bytes are pending, and keeps the rest.
-  // send() and flush() return false when the stream is broken.
-  [[nodiscard]] bool send(std::string_view bytes);
+  // send() and flush() return false when the stream is broken. `whole` as in ReplySink.
+  [[nodiscard]] bool send(std::string_view bytes, protocol::OutputBuffer* whole = nullptr);
   // Keeps bytes behind the rest; flush() sends them.
   void keep(std::string_view bytes);
   // Sends kept bytes as far as the stream accepts them. `is_ready`: the stream has reported that it
   // is writable.
   [[nodiscard]] bool flush(bool is_ready);
 
-  // Keeps bytes that may not be sent before release(); `writes` as in ReplySink.
-  void hold(std::string_view bytes, std::span<const ReplySpan> writes);
+  // Keeps bytes that may not be sent before release(); `writes` and `whole` as in ReplySink.
+  void hold(std::string_view bytes, std::span<const ReplySpan> writes,
+            protocol::OutputBuffer* whole = nullptr);
   // A non-empty error replaces each held reply to a write, except replies that are errors already.
   // Returns the number of replies replaced.
   size_t release(std::string_view error, protocol::RespVersion resp);
@@ -64,6 +65,8 @@ class ClientOutput {
  private:
   // Hands bytes to the stream; how many it took.
   size_t send_now(std::string_view bytes);
+  // Keeps the bytes behind the first `sent`, without a copy where `whole` allows that.
+  void keep_rest(std::string_view bytes, size_t sent, protocol::OutputBuffer* whole);
   void note_size(size_t more = 0) { peak_ = std::max(peak_, unsent_.size() + more); }
 
   static constexpr size_t kHeldWritesKept = 32;

@@ -163,6 +163,7 @@ Connection::State Connection::state_after(RequestRunner::End end) {
     case RequestRunner::End::kBlocked:
       return State::kBlocked;
     case RequestRunner::End::kClosesClient:
+    case RequestRunner::End::kOverOutputLimit:
       break;
   }
   return State::kClosing;
@@ -176,7 +177,9 @@ Connection::State Connection::execute(std::string_view fresh) {
       *session_, data.size(),
       is_kept ? input_.free_bytes()
               : ClientInput::kReadBytes - std::min(ClientInput::kReadBytes, data.size()));
-  const auto [end, consumed] = runner_.run(data, *thread_.batch, thread_.gate);
+  const auto [end, consumed] = runner_.run(data, *thread_.batch, thread_.gate, reply_bytes_limit());
+  if (end == RequestRunner::End::kOverOutputLimit) [[unlikely]]
+    close_over_output_limit();
   input_.keep(data.substr(consumed), session_->authenticated);
   check_input();
   limit_memory();
@@ -212,9 +215,9 @@ void Connection::limit_memory() {
   services_.clients.evict_over(limit_bytes);
 }
 
-void Connection::send(std::string_view replies) {
+void Connection::send(std::string_view replies, protocol::OutputBuffer* whole) {
   if (state_ == State::kClosed) return;
-  if (!output_.send(replies)) return close();
+  if (!output_.send(replies, whole)) return close();
   check_output();
 }
 
@@ -246,8 +249,9 @@ void Connection::add_monitored(std::string_view lines, bool are_some_lost) {
   send_unsent();
 }
 
-void Connection::hold(std::string_view replies, std::span<const ReplySpan> writes) {
-  if (state_ != State::kClosed) output_.hold(replies, writes);
+void Connection::hold(std::string_view replies, std::span<const ReplySpan> writes,
+                      protocol::OutputBuffer* whole) {
+  if (state_ != State::kClosed) output_.hold(replies, writes, whole);
 }
 
 void Connection::release(std::string_view error) {
@@ -280,15 +284,28 @@ void Connection::check_output() {
   publish_buffer_sizes();
 }
 
-void Connection::close_if_over_output_limit() {
-  if (state_ == State::kClosed || output_.empty()) return;
+BufferLimit Connection::output_limit() const {
   const ClientTracking* const tracking = session_->subscriptions.tracking();
-  // Who is sent what it has not asked for, command by command.
+  // Clients that receive pushes use the pubsub limit.
   const bool is_listener = session_->subscriptions.any() || session_->peer == Peer::kMonitor ||
                            (tracking != nullptr && tracking->is_broadcast);
-  const ClientClass client_class = is_listener ? ClientClass::kPubSub : ClientClass::kNormal;
-  const BufferLimit limit = services_.config.output_buffer_limit(client_class);
-  if (!output_.is_over(limit, services_.clock.monotonic_us())) return;
+  return services_.config.output_buffer_limit(is_listener ? ClientClass::kPubSub
+                                                          : ClientClass::kNormal);
+}
+
+size_t Connection::reply_bytes_limit() const {
+  const int64_t hard_bytes = output_limit().hard_bytes;
+  if (hard_bytes <= 0) return RequestRunner::kNoLimit;
+  return static_cast<size_t>(hard_bytes) -
+         std::min(output_.size(), static_cast<size_t>(hard_bytes));
+}
+
+void Connection::close_if_over_output_limit() {
+  if (state_ == State::kClosed || output_.empty()) return;
+  if (output_.is_over(output_limit(), services_.clock.monotonic_us())) close_over_output_limit();
+}
+
+void Connection::close_over_output_limit() {
   log_warning("Closing client {} that reached its output buffer limit", session_->address);
   counters_.output_buffer_disconnections.add();
   close();

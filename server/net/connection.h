@@ -62,8 +62,9 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   void look_again();
 
   void on_ready(uint32_t events) override;
-  void send(std::string_view replies) override;
-  void hold(std::string_view replies, std::span<const ReplySpan> writes) override;
+  void send(std::string_view replies, protocol::OutputBuffer* whole) override;
+  void hold(std::string_view replies, std::span<const ReplySpan> writes,
+            protocol::OutputBuffer* whole) override;
   void release(std::string_view error) override;
 
  private:
@@ -102,6 +103,10 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   void on_timer();
   // When bytes have been sent or kept.
   void check_output();
+  BufferLimit output_limit() const;
+  // Bytes of replies that would break the hard limit.
+  size_t reply_bytes_limit() const;
+  void close_over_output_limit();
   void update_interest();
   void publish_buffer_sizes();
 

@@ -55,9 +55,20 @@ void RequestRunner::apply_limits() {
 }
 
 RequestRunner::Progress RequestRunner::run(std::string_view data, RequestBatch& batch,
-                                           ReplyGate& gate) {
-  using Status = protocol::RequestParser::Status;
+                                           ReplyGate& gate, size_t reply_bytes_limit) {
   if (data.empty()) return {End::kNeedsInput, 0};
+  reply_bytes_limit_ = reply_bytes_limit;
+  // The other replies of the round are before those of this client.
+  const size_t others = std::min(gate.fresh_begin(), kNoLimit - reply_bytes_limit);
+  gate.replies().set_limit(others + reply_bytes_limit);
+  const Progress progress = run_all(data, batch, gate);
+  gate.replies().set_limit(kNoLimit);
+  return progress;
+}
+
+RequestRunner::Progress RequestRunner::run_all(std::string_view data, RequestBatch& batch,
+                                               ReplyGate& gate) {
+  using Status = protocol::RequestParser::Status;
   const int64_t now_ms = environment_.clock.wall_ms();
   session_.last_interaction_us.store(environment_.clock.monotonic_us(), std::memory_order_relaxed);
   size_t consumed = 0;
@@ -114,20 +125,24 @@ RequestRunner::Progress RequestRunner::execute(RequestBatch& batch, int64_t now_
                   core::printable(requests[i].args[0].substr(0, kLoggedNameBytesMax)));
       return {End::kClosesClient, consumed};
     }
-    const size_t reply_begin = gate.replies().size();
+    const protocol::OutputBuffer& replies = gate.replies();
+    const size_t reply_begin = replies.size();
     const Outcome outcome = dispatcher_.execute(requests[i], now_ms, gate.replies());
     if (std::exchange(session_.has_written, false)) gate.note_write(reply_begin);
     if (outcome == Outcome::kHeldBack) return {End::kHeldBack, consumed};
     consumed = batch.bounds[i].end;
+    const size_t reply_bytes = gate.fresh().size();
+    if (reply_bytes >= reply_bytes_limit_ || replies.has_overflowed()) [[unlikely]]
+      return {End::kOverOutputLimit, consumed};
     if (outcome == Outcome::kClose) return {End::kClosesClient, consumed};
-    if (!session_.authenticated && owes_too_much(gate.replies().size() - reply_begin)) {
+    if (!session_.authenticated && owes_too_much(replies.size() - reply_begin)) {
       return {End::kClosesClient, consumed};
     }
     if (outcome == Outcome::kBlocked) return {End::kBlocked, consumed};
     if (session_.kill_requested.load(std::memory_order_relaxed)) {
       return {End::kClosesClient, consumed};
     }
-    if (gate.fresh().size() >= kReplyBatchBytes) return {End::kManyReplies, consumed};
+    if (reply_bytes >= kReplyBatchBytes) return {End::kManyReplies, consumed};
   }
   parser_.set_authenticated(session_.authenticated);
   return {End::kNeedsInput, consumed};

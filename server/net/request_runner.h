@@ -14,6 +14,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -47,11 +48,12 @@ class RequestRunner {
  public:
   // Why it has stopped.
   enum class End : uint8_t {
-    kNeedsInput,    // nothing complete is left
-    kManyReplies,   // those so far should leave first
-    kHeldBack,      // the next command must wait, and has not run
-    kBlocked,       // the last one waits: Session::awaited
-    kClosesClient,  // when the replies are sent
+    kNeedsInput,       // nothing complete is left
+    kManyReplies,      // those so far should leave first
+    kHeldBack,         // the next command must wait, and has not run
+    kBlocked,          // the last one waits: Session::awaited
+    kClosesClient,     // when the replies are sent
+    kOverOutputLimit,  // the replies are more than the client may have
   };
   struct Progress {
     End end;
@@ -62,15 +64,20 @@ class RequestRunner {
   RequestRunner(const RequestRunner&) = delete;
   RequestRunner& operator=(const RequestRunner&) = delete;
 
-  // Runs the complete commands of `data`, which begins where the last call has stopped consuming;
-  // the replies go to the gate, which is not told of their end.
-  Progress run(std::string_view data, RequestBatch& batch, ReplyGate& gate);
+  static constexpr size_t kNoLimit = std::numeric_limits<size_t>::max();
+
+  // Runs the complete commands of `data`, which begins where the last call has stopped consuming.
+  // The replies go to the gate; ReplyGate::add() is left to the caller. A command whose replies
+  // reach `reply_bytes_limit` goes on to its end without storing them, and is the last one.
+  Progress run(std::string_view data, RequestBatch& batch, ReplyGate& gate,
+               size_t reply_bytes_limit = kNoLimit);
   // The client has taken all replies.
   void note_all_sent() { unknown_reply_bytes_ = 0; }
 
   Dispatcher& dispatcher() { return dispatcher_; }
 
  private:
+  Progress run_all(std::string_view data, RequestBatch& batch, ReplyGate& gate);
   // Parses the next requests of `data` into the batch.
   struct Gathered {
     protocol::RequestParser::Status last;  // which ended the batch
@@ -89,7 +96,8 @@ class RequestRunner {
   Session& session_;
   Dispatcher dispatcher_;
   protocol::RequestParser parser_;
-  int64_t bulk_bytes_max_ = 0;      // the limit that parser_ has
+  int64_t bulk_bytes_max_ = 0;  // the limit that parser_ has
+  size_t reply_bytes_limit_ = kNoLimit;
   size_t unknown_reply_bytes_ = 0;  // unsent ones to commands before AUTH
 };
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/bloom/arrays/bit_array.h"
+#include "core/growing_block.h"
 #include "core/keyspace/reclaimer.h"
 #include "server/process/allocator.h"
 
@@ -33,7 +34,8 @@ MemoryMonitor::MemoryMonitor()
     : machine_bytes_(meminfo_bytes("MemTotal:")), startup_bytes_(refresh()) {}
 
 uint64_t MemoryMonitor::refresh() const {
-  const uint64_t held = allocator_figures().allocated_bytes + core::bloom::mapped_bytes();
+  const uint64_t held = allocator_figures().allocated_bytes + core::bloom::mapped_bytes() +
+                        core::growing_block_mapped_bytes();
   // Read last: memory freed in between counts as used, not twice as free.
   const uint64_t pending = reclaimer_ != nullptr ? reclaimer_->pending_bytes() : 0;
   const uint64_t used = held - std::min(held, pending);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <string>
 
@@ -78,6 +79,74 @@ TEST(OutputBufferTest, MovingLeavesAnEmptyBuffer) {
   third.append("old");
   third = std::move(second);
   EXPECT_EQ(third.view(), "abc");
+}
+
+TEST(OutputBufferTest, NoBytesAreStoredBeyondTheLimit) {
+  OutputBuffer buffer;
+  buffer.append("before");
+  const size_t mark = buffer.mark();
+  buffer.set_limit(1000);
+  EXPECT_EQ(buffer.room(), 994u);
+  buffer.append(std::string(900, 'x'));
+  EXPECT_FALSE(buffer.has_overflowed());
+  EXPECT_FALSE(buffer.reserve(size_t{1} << 40)) << "dropped bytes need no memory";
+  EXPECT_TRUE(buffer.has_overflowed());
+  for (int i = 0; i < 1000; ++i) buffer.append(std::string(5000, 'y'));
+  for (int i = 0; i < 1000; ++i) {
+    std::fill_n(buffer.prepare(500), 500, 'z');
+    buffer.commit(500);
+  }
+  EXPECT_LT(buffer.capacity(), 16384u);
+  EXPECT_GT(buffer.size(), mark);
+  EXPECT_EQ(buffer.view().substr(0, mark), "before");
+  buffer.truncate(mark);
+  EXPECT_FALSE(buffer.has_overflowed());
+  EXPECT_EQ(buffer.view(), "before");
+  buffer.append(std::string(900, 'x'));
+  EXPECT_EQ(buffer.view(), "before" + std::string(900, 'x'));
+}
+
+TEST(OutputBufferTest, AMarkOfDroppedBytesKeepsTheOverflow) {
+  OutputBuffer buffer;
+  buffer.set_limit(10);
+  EXPECT_FALSE(buffer.reserve(10)) << "the limit itself is too much";
+  const size_t mark = buffer.mark();
+  buffer.append(std::string(100, 'x'));
+  buffer.truncate(mark);
+  EXPECT_TRUE(buffer.has_overflowed());
+  buffer.truncate(0);
+  EXPECT_FALSE(buffer.has_overflowed());
+  buffer.append("nine byte");
+  EXPECT_EQ(buffer.view(), "nine byte");
+}
+
+TEST(OutputBufferTest, OverflowDropsWhatComes) {
+  OutputBuffer buffer;
+  buffer.append("a");
+  buffer.overflow();
+  buffer.append(std::string(10000, 'x'));
+  EXPECT_TRUE(buffer.has_overflowed());
+  EXPECT_LT(buffer.size(), 10000u);
+}
+
+TEST(OutputBufferTest, LargeContentSurvivesGrowthAndConsumption) {
+  constexpr size_t kPiece = size_t{5} << 20;
+  OutputBuffer buffer;
+  for (char c = 'a'; c < 'l'; ++c) buffer.append(std::string(kPiece, c));
+  buffer.consume(kPiece / 2);
+  buffer.append("end");
+  OutputBuffer other;
+  other.append("old");
+  other.swap(buffer);
+  EXPECT_EQ(buffer.view(), "old");
+  ASSERT_EQ(other.size(), 11 * kPiece - kPiece / 2 + 3);
+  EXPECT_EQ(other.view().substr(0, 3), "aaa");
+  EXPECT_EQ(other.view()[kPiece / 2], 'b');
+  EXPECT_EQ(other.view().substr(other.size() - 4), "kend");
+  other.consume(other.size() - 3);
+  other.shrink();
+  EXPECT_EQ(other.view(), "end");
+  EXPECT_EQ(other.capacity(), 3u);
 }
 
 TEST(OutputBufferTest, BehavesAsAString) {

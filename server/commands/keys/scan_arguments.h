@@ -32,13 +32,17 @@ class NamePattern {
 // Replies of which the number is known only at the end.
 class ReplyList {
  public:
-  explicit ReplyList(protocol::RespVersion version) : writer_(buffer_, version) {}
+  // The list overflows when the reply that it goes into would.
+  explicit ReplyList(protocol::ReplyWriter& reply) : writer_(buffer_, reply.version()) {
+    buffer_.set_limit(reply.buffer().room());
+  }
 
   void add(std::string_view text) {
     writer_.bulk(text);
     ++count_;
   }
   void write_to(protocol::ReplyWriter& reply) const {
+    if (buffer_.has_overflowed()) return reply.buffer().overflow();
     reply.array(count_);
     reply.buffer().append(buffer_.view());
   }

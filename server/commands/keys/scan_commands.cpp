@@ -68,7 +68,7 @@ uint64_t list_names(const Context& ctx, const core::keyspace::ScanOptions& optio
 // twice, but nobody waits for the whole listing.
 void keys(Context& ctx) {
   const NamePattern pattern(ctx.args[1]);
-  ReplyList names(ctx.reply.version());
+  ReplyList names(ctx.reply);
   const core::keyspace::ScanOptions everything{.count = std::numeric_limits<size_t>::max(),
                                                .locking = ctx.locking()};
   list_names(
@@ -81,7 +81,7 @@ void scan(Context& ctx) {
   const ScanArguments wanted = parse_scan(ctx, /*knows_type=*/true);
   if (!wanted.error.empty()) return ctx.reply.error(wanted.error);
   // Filters come after the visit, so that COUNT bounds the work and not the answer.
-  ReplyList names(ctx.reply.version());
+  ReplyList names(ctx.reply);
   const NamePattern pattern(wanted.pattern);
   const auto has_type = [&](const Entry& entry) {
     return !wanted.has_type || protocol::equals_ignore_case(wanted.type, type_name(entry));

@@ -19,12 +19,21 @@ namespace server::net {
 namespace {
 
 struct FakeSink final : ReplySink {
-  void send(std::string_view replies) override { sent += replies; }
-  void hold(std::string_view replies, std::span<const ReplySpan> writes) override {
+  void send(std::string_view replies, protocol::OutputBuffer* whole) override {
+    sent += replies;
+    take(replies, whole);
+  }
+  void hold(std::string_view replies, std::span<const ReplySpan> writes,
+            protocol::OutputBuffer* /*whole*/) override {
     held += replies;
     for (const ReplySpan& write : writes) {
       held_writes.emplace_back(replies.substr(write.begin, write.end - write.begin));
     }
+  }
+  void take(std::string_view replies, protocol::OutputBuffer* whole) {
+    if (whole == nullptr) return;
+    EXPECT_EQ(whole->view(), replies);
+    taken.swap(*whole);
   }
   void release(std::string_view error) override {
     sent += held;
@@ -35,6 +44,7 @@ struct FakeSink final : ReplySink {
   void close() override { is_dropped = true; }
 
   std::string sent;
+  protocol::OutputBuffer taken;
   std::string held;
   std::vector<std::string> held_writes;
   std::string last_error;
@@ -71,6 +81,26 @@ TEST_F(ReplyGateTest, RepliesLeaveWhenTheRoundEnds) {
   EXPECT_TRUE(gate_.replies().empty());
   EXPECT_EQ(log_.writes + log_.commits, 0);
   EXPECT_FALSE(is_waiting_);
+}
+
+TEST_F(ReplyGateTest, ManyBytesAreHandedOver) {
+  const std::string many(size_t{2} << 20, 'x');
+  reply(one_, "a");
+  reply(two_, many);
+  reply(one_, "b");
+  gate_.end_round();
+  EXPECT_EQ(one_->sent, "ab");
+  EXPECT_TRUE(one_->taken.empty());
+  EXPECT_EQ(two_->sent, many);
+  EXPECT_EQ(two_->taken.view(), many);
+  EXPECT_TRUE(gate_.replies().empty());
+  // The gate drops the bytes that a sink leaves.
+  two_->sent.clear();
+  log_.end = 1;
+  reply(one_, "c");
+  reply(two_, many);
+  EXPECT_TRUE(gate_.replies().empty());
+  EXPECT_EQ(two_->sent + two_->held, many);
 }
 
 TEST_F(ReplyGateTest, WithoutAPermitNoWriteIsAcknowledged) {

@@ -65,6 +65,39 @@ TEST_F(ClientOutputTest, TheRestIsKeptInOrder) {
   EXPECT_EQ(output_.peak(), 0u);
 }
 
+TEST_F(ClientOutputTest, AWholeBufferIsTakenWithoutACopy) {
+  stream_.room = 3;
+  protocol::OutputBuffer whole;
+  whole.append("reply");
+  whole.append(std::string(1000, 'x'));
+  EXPECT_TRUE(output_.send(whole.view(), &whole));
+  EXPECT_EQ(whole.capacity(), 0u);
+  EXPECT_EQ(output_.size(), 1002u);
+  EXPECT_EQ(output_.peak(), 1005u);
+  stream_.room = 5;
+  EXPECT_TRUE(output_.flush(true));
+  EXPECT_EQ(stream_.taken, "replyxxx");
+  // The buffer stays where bytes wait already: these must leave first.
+  protocol::OutputBuffer next;
+  next.append("next");
+  EXPECT_TRUE(output_.send(next.view(), &next));
+  EXPECT_EQ(next.view(), "next");
+  stream_.room = 10000;
+  EXPECT_TRUE(output_.flush(true));
+  EXPECT_EQ(stream_.taken, "reply" + std::string(1000, 'x') + "next");
+}
+
+TEST_F(ClientOutputTest, AHeldWholeBufferKeepsItsWrites) {
+  protocol::OutputBuffer whole;
+  whole.append("+OK\r\n" + std::string(100, 'x'));
+  const std::vector<ReplySpan> writes{{0, 5}};
+  output_.hold(whole.view(), writes, &whole);
+  EXPECT_TRUE(whole.empty());
+  EXPECT_EQ(output_.release("IOERR full", protocol::RespVersion::kResp2), 1u);
+  EXPECT_TRUE(output_.flush(true));
+  EXPECT_EQ(stream_.taken, "-IOERR full\r\n" + std::string(100, 'x'));
+}
+
 TEST_F(ClientOutputTest, TellsWhetherTheStreamHasTakenBytes) {
   stream_.room = 1;
   EXPECT_TRUE(output_.send("ab"));

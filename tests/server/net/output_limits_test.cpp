@@ -91,6 +91,33 @@ TEST_F(OutputLimitsTest, TheHardLimitClosesAtOnce) {
   EXPECT_EQ(disconnections(), "1");
 }
 
+TEST_F(OutputLimitsTest, TheHardLimitCountsWhileRepliesAreBuilt) {
+  limit("normal 6mb 0 0");
+  Remote& client = connect();
+  client.send(request_of({"MGET", "big", "big", "big", "big", "big", "big", "big", "big"}));
+  serve();
+  EXPECT_TRUE(client.is_closed());
+  EXPECT_EQ(client.received(), "(end)") << "nothing of a torn reply is sent";
+  EXPECT_EQ(disconnections(), "1");
+  EXPECT_LT(thread_.gate.replies().capacity(), 6 * kMebibyte);
+  // The fast reader of a reply below the limit gets all of it.
+  Remote& other = connect();
+  other.send(request_of({"GET", "big"}));
+  serve();
+  EXPECT_EQ(other.received_all(), bulk(big_));
+  EXPECT_EQ(disconnections(), "1");
+}
+
+TEST_F(OutputLimitsTest, UnsentRepliesCountAgainstTheRoomOfTheNext) {
+  limit("normal 6mb 0 0");
+  Remote& client = slow_client();
+  EXPECT_TRUE(is_listed(client));
+  client.send(request_of({"GET", "big"}));
+  serve();
+  EXPECT_FALSE(is_listed(client));
+  EXPECT_EQ(disconnections(), "1");
+}
+
 TEST_F(OutputLimitsTest, AHardLimitThatIsSetLaterFindsASilentClient) {
   Remote& client = slow_client();
   tick();

@@ -27,9 +27,9 @@ using End = RequestRunner::End;
 class RequestRunnerTest : public CommandTest {
  protected:
   // The replies to what is complete of the bytes that were kept and these.
-  std::string feed(std::string_view bytes) {
+  std::string feed(std::string_view bytes, size_t reply_bytes_limit = RequestRunner::kNoLimit) {
     kept_ += bytes;
-    const auto [end, consumed] = runner_.run(kept_, batch_, gate_);
+    const auto [end, consumed] = runner_.run(kept_, batch_, gate_, reply_bytes_limit);
     EXPECT_LE(consumed, kept_.size());
     kept_.erase(0, consumed);
     end_ = end;
@@ -77,6 +77,60 @@ TEST_F(RequestRunnerTest, AReplicaMaySendOnlyWhatBelongsToItsStream) {
   session_.reply_mode = ReplyMode::kOn;
   EXPECT_EQ(feed("EXISTS a b\r\n"), ":0\r\n");
   EXPECT_EQ(config_.hz(), 10);
+}
+
+TEST_F(RequestRunnerTest, RepliesAreNotStoredBeyondTheLimit) {
+  constexpr size_t kLimit = size_t{4} << 20;
+  run({"SET", "big", std::string(kLimit / 2, 'x')});
+  std::string mget = "MGET";
+  for (int i = 0; i < 100; ++i) mget += " big";
+  const std::string commands[] = {
+      mget + "\r\n",
+      "MULTI\r\nGET big\r\nGETRANGE big 0 -1\r\nGET big\r\nSET after 1\r\nGET big\r\nEXEC\r\n",
+  };
+  for (const std::string& command : commands) {
+    feed(command + "SET next 1\r\n", kLimit);
+    EXPECT_EQ(end_, End::kOverOutputLimit);
+    kept_.clear();
+    EXPECT_LT(gate_.replies().capacity(), 2 * kLimit);
+    EXPECT_EQ(gate_.replies().size(), 0U);
+    EXPECT_EQ(run({"EXISTS", "next"}), integer(0)) << "no command runs behind the last one";
+  }
+  EXPECT_EQ(run({"GET", "after"}), bulk("1")) << "a transaction runs to its end";
+  EXPECT_EQ(feed("GET after\r\n", kLimit), bulk("1"));
+  EXPECT_EQ(end_, End::kNeedsInput);
+}
+
+TEST_F(RequestRunnerTest, TheLimitCountsWhatFitsIntoTheBufferToo) {
+  run({"SET", "key", std::string(1000, 'x')});
+  for (int i = 0; i < 3; ++i) {
+    feed("GET key\r\n", 2000);
+    EXPECT_EQ(end_, End::kNeedsInput);
+    feed("GET key\r\nGET key\r\nGET key\r\nGET key\r\n", 2000);
+    EXPECT_EQ(end_, End::kOverOutputLimit);
+    EXPECT_NE(kept_, "") << "the rest has not run";
+    kept_.clear();
+  }
+}
+
+TEST_F(RequestRunnerTest, ListsOfKeysAreLimitedToo) {
+  for (int i = 0; i < 1000; ++i) run({"SET", std::string(100, 'k') + std::to_string(i), ""});
+  feed("KEYS *\r\n", 50'000);
+  EXPECT_EQ(end_, End::kOverOutputLimit);
+  EXPECT_LT(gate_.replies().capacity(), 100'000U);
+  feed("SCAN 0 COUNT 1000\r\n", 50'000);
+  EXPECT_EQ(end_, End::kOverOutputLimit);
+  feed("SCAN 0 COUNT 100\r\n", 50'000);
+  EXPECT_EQ(end_, End::kNeedsInput);
+}
+
+TEST_F(RequestRunnerTest, ASilencedReplyBreaksNoLimit) {
+  run({"SET", "key", std::string(1000, 'x')});
+  feed("CLIENT REPLY SKIP\r\nGET key\r\nCLIENT REPLY SKIP\r\n", 100);
+  EXPECT_EQ(end_, End::kNeedsInput);
+  EXPECT_EQ(feed("GET key\r\n", 100), "");
+  EXPECT_EQ(feed("PING\r\n", 100), "+PONG\r\n");
+  EXPECT_EQ(end_, End::kNeedsInput);
 }
 
 TEST_F(RequestRunnerTest, BytesMayComeInAnyParts) {

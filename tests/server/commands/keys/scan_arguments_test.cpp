@@ -19,13 +19,25 @@ TEST(NamePatternTest, AStarTakesTheEmptyNameToo) {
 }
 
 TEST(ReplyListTest, TheCountComesFirst) {
-  ReplyList list(protocol::RespVersion::kResp2);
-  list.add("a");
-  list.add("");
   protocol::OutputBuffer buffer;
   protocol::ReplyWriter writer(buffer, protocol::RespVersion::kResp2);
+  ReplyList list(writer);
+  list.add("a");
+  list.add("");
   list.write_to(writer);
   EXPECT_EQ(std::string(buffer.view()), "*2\r\n$1\r\na\r\n$0\r\n\r\n");
+}
+
+TEST(ReplyListTest, OverflowsWithTheReplyThatItGoesInto) {
+  protocol::OutputBuffer buffer;
+  buffer.append("before");
+  buffer.set_limit(1000);
+  protocol::ReplyWriter writer(buffer, protocol::RespVersion::kResp2);
+  ReplyList list(writer);
+  for (int i = 0; i < 100; ++i) list.add("a name of some length");
+  EXPECT_FALSE(buffer.has_overflowed());
+  list.write_to(writer);
+  EXPECT_TRUE(buffer.has_overflowed());
 }
 
 }  // namespace
