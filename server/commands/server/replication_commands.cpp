@@ -20,12 +20,19 @@ namespace {
 
 using protocol::equals_ignore_case;
 
+constexpr std::string_view kPushesToReplica =
+    "ERR a connection that subscribes or tracks keys cannot become a replica";
 constexpr std::string_view kPendingOutput = "ERR SYNC and PSYNC are invalid with pending output";
 
 // Makes the connection a replica's, which gets no reply from here any more; or answers why not.
 void serve_stream(Context& ctx, const Leader::Request& request) {
   Session& session = ctx.session;
+  // As in Redis, PSYNC of a monitor has no effect and no reply.
   if (session.peer != Peer::kClient) return;
+  // Messages and invalidations would be written into the stream.
+  if (session.subscriptions.any() || session.subscriptions.tracking() != nullptr) {
+    return ctx.reply.error(kPushesToReplica);
+  }
   Replication& replication = ctx.services.replication;
   if (ctx.services.follower.is_failing_over()) {
     return ctx.reply.error("NOMASTERLINK Can't SYNC while failing over");

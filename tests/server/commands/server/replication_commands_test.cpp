@@ -26,6 +26,31 @@ TEST_F(ReplicationCommandsTest, SyncMayNotStandBehindOtherReplies) {
             "+PONG\r\n" + error("ERR SYNC and PSYNC are invalid with pending output"));
 }
 
+// As in Redis, a monitor gets no answer. Redis accepts a subscriber, whose messages would then be
+// written into the stream.
+TEST_F(ReplicationCommandsTest, ClientsWithPushesBecomeNoReplicas) {
+  const std::string refused =
+      error("ERR a connection that subscribes or tracks keys cannot become a replica");
+  run({"HELLO", "3"});
+  for (const std::vector<std::string>& sync :
+       {std::vector<std::string>{"PSYNC", "?", "-1"}, {"SYNC"}}) {
+    run({"SUBSCRIBE", "channel"});
+    EXPECT_EQ(run(sync), refused);
+    run({"UNSUBSCRIBE"});
+    run({"PSUBSCRIBE", "pattern*"});
+    EXPECT_EQ(run(sync), refused);
+    run({"PUNSUBSCRIBE"});
+    run({"CLIENT", "TRACKING", "on"});
+    EXPECT_EQ(run(sync), refused);
+    run({"CLIENT", "TRACKING", "off"});
+  }
+  EXPECT_EQ(client_->session->peer, Peer::kClient);
+  EXPECT_EQ(run({"MONITOR"}), kOk);
+  EXPECT_EQ(run({"PSYNC", "?", "-1"}), "");
+  EXPECT_EQ(run({"SYNC"}), "");
+  EXPECT_EQ(client_->session->peer, Peer::kMonitor);
+}
+
 TEST_F(ReplicationCommandsTest, RequestsThatCannotBeServed) {
   EXPECT_EQ(run({"PSYNC", "?", "x"}), error(kNoInteger));
   EXPECT_EQ(run({"REPLCONF", "rdb-filter-only", ""}), kOk);
