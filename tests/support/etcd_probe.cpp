@@ -192,7 +192,7 @@ int main(int argc, char** argv) {
     const std::string_view name = argv[i];
     if (name == "--user") options.user = argv[i + 1];
     if (name == "--password") options.password = argv[i + 1];
-    if (name == "--cacert") options.ca_file = argv[i + 1];
+    if (name == "--cacert") options.ca_file = {argv[i + 1], name};
     if (name == "--limit") options.call_limit = std::chrono::milliseconds(std::atoi(argv[i + 1]));
   }
   asio::io_context io;

@@ -70,10 +70,10 @@ struct Commands final : CommandDrain {
 
 struct ReplacingProcess {
   ReplacingProcess(VirtualDisk& disk, bool has_log)
-      : durability({{config, clock, keyspace, journal, disk, state},
-                    SaveChild::start_here,
-                    free_machine_bytes,
-                    &commands}) {
+      : durability(
+            {{config, clock, keyspace, journal, disk, state},
+             SaveMachine{.start_child = SaveChild::start_here, .free_bytes = free_machine_bytes},
+             &commands}) {
     const std::array<const char*, 5> options = {"server", "--appendonly", has_log ? "yes" : "no",
                                                 "--save", ""};
     EXPECT_TRUE(config.load(static_cast<int>(options.size()), options.data()));
