@@ -74,9 +74,11 @@ uint64_t Eviction::obtainable_bytes() const {
   if (limit == 0) return 0;
   if (is_exempt()) return std::numeric_limits<uint64_t>::max();
   if (policy() == EvictionPolicy::kNoEviction || is_held_back() || databases().empty()) return 0;
-  // While the last such request is not paid for there is no other.
+  // Until eviction has made up for earlier requests, only small ones are accepted. They are no
+  // different from small strings, which any command may add meanwhile.
   constexpr uint64_t kPartInDebt = 8;
-  if (parts_.memory.refresh() > limit + limit / kPartInDebt) return 0;
+  constexpr uint64_t kSmallBytes = uint64_t{64} << 10;
+  if (parts_.memory.refresh() > limit + limit / kPartInDebt) return kSmallBytes;
   return limit - std::min(limit, parts_.memory.startup_bytes());
 }
 

@@ -173,6 +173,22 @@ TEST_F(EvictionTest, AGrowingFilterMakesRoomButNotOfItself) {
   EXPECT_EQ(run({"BF.EXISTS", "f", "1"}), integer(1));
 }
 
+TEST_F(EvictionTest, SmallFiltersGrowWhileEvictionIsBehind) {
+  run({"BF.RESERVE", "f", "0.01", "1", "EXPANSION", "1"});
+  fill(8000);
+  set_policy("allkeys-lru");
+  run({"CONFIG", "SET", "maxmemory-eviction-tenacity", "0"});
+  memory_.set_limit(memory_.refresh() * 3 / 4);
+  for (int i = 0; i < 20; ++i) {
+    const std::string reply = run({"BF.ADD", "f", std::to_string(i)});
+    ASSERT_EQ(reply.front(), ':') << reply;
+  }
+  EXPECT_GT(memory_.refresh(), memory_.limit_bytes() * 9 / 8);
+  EXPECT_EQ(run({"BF.RESERVE", "g", "0.01", "1000000"}).front(), '-');
+  run({"CONFIG", "SET", "maxmemory-policy", "noeviction"});
+  EXPECT_EQ(run({"BF.ADD", "f", "more"}), kOom);
+}
+
 TEST_F(EvictionTest, WhatATransactionHoldsIsNotEvictedForIt) {
   fill(3000);
   set_policy("allkeys-lru");
