@@ -54,7 +54,8 @@ class Bitmaps:
     def write(self, client):
         first, second, combined = self.values
         for _ in range(10):
-            key, offset, bit = self.rng.choice([first, second]), self.rng.randrange(5000), 1
+            key, offset = self.rng.choice([first, second]), self.rng.randrange(5000)
+            bit = self.rng.randrange(2)
             before = self.set_bit(key, offset, bit)
             assert client.run("SETBIT", key, offset, bit) == before, (key, offset)
         start, data = self.rng.randrange(600), self.rng.randbytes(20)
@@ -73,13 +74,10 @@ class Bitmaps:
 
     def set_bit(self, key, offset, bit):
         """Returns the bit before."""
-        byte, mask = offset // 8, 0x80 >> offset % 8
-        self.overwrite(key, byte, b"")
-        value = self.values[key]
-        value.extend(bytes(max(0, byte + 1 - len(value))))
-        before = int(bool(value[byte] & mask))
-        value[byte] = value[byte] | mask if bit else value[byte] & ~mask
-        return before
+        index, mask = offset // 8, 0x80 >> offset % 8
+        byte = self.values[key][index] if index < len(self.values[key]) else 0
+        self.overwrite(key, index, bytes([byte | mask if bit else byte & ~mask]))
+        return int(bool(byte & mask))
 
     def overwrite(self, key, start, data):
         value = self.values[key]
