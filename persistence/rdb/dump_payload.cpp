@@ -21,6 +21,14 @@ void append_dump_footer(std::string& payload) {
   writer.u64(crc64(0, payload));
 }
 
+std::string_view widely_readable_dump(std::string_view payload, std::string& scratch) {
+  const size_t body_bytes = payload.size() - kFooterBytes;
+  if (ByteReader(payload.substr(body_bytes)).u16() <= kWrittenVersion) return payload;
+  scratch = payload.substr(0, body_bytes);
+  append_dump_footer(scratch);
+  return scratch;
+}
+
 std::optional<std::string_view> checked_dump_body(std::string_view payload) {
   if (payload.size() < kFooterBytes) return std::nullopt;
   const size_t body_bytes = payload.size() - kFooterBytes;

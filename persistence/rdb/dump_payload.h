@@ -21,6 +21,10 @@ inline constexpr uint8_t kModuleType = 7;
 // Closes a payload that holds type byte and value.
 void append_dump_footer(std::string& payload);
 
+// The payload as servers from Redis 7.0 on take it: `payload` itself, or a copy in `scratch` with
+// another footer when a newer server wrote it. REQUIRES: checked_dump_body() accepts it.
+std::string_view widely_readable_dump(std::string_view payload, std::string& scratch);
+
 // The payload without its footer; nothing when it is too short, from the future, or damaged.
 std::optional<std::string_view> checked_dump_body(std::string_view payload);
 

@@ -11,6 +11,7 @@
 #include "core/bloom/scalable_filter.h"
 #include "core/keyspace/eviction/key_use.h"
 #include "core/keyspace/reclaimer.h"
+#include "persistence/rdb/dump_payload.h"
 #include "server/commands/keys/dump_value.h"
 #include "server/commands/strings/new_value.h"
 #include "server/dispatch/context.h"
@@ -106,8 +107,10 @@ void journal_restore(const Context& ctx, const RestoreOptions& options, int64_t 
   const int64_t at_ms = expires_at_ms == core::keyspace::kNoExpiry ? 0 : expires_at_ms;
   const Decimal at_text(at_ms);
   const Decimal use_text(options.frequency ? *options.frequency : options.idle_s.value_or(0));
-  std::vector<std::string_view> words = {"RESTORE",   ctx.args[1], at_text.text(),
-                                         ctx.args[3], "REPLACE",   "ABSTTL"};
+  std::string scratch;
+  const std::string_view payload = persistence::widely_readable_dump(ctx.args[3], scratch);
+  std::vector<std::string_view> words = {"RESTORE", ctx.args[1], at_text.text(),
+                                         payload,   "REPLACE",   "ABSTTL"};
   if (options.frequency || options.idle_s) {
     words.push_back(options.frequency ? "FREQ" : "IDLETIME");
     words.push_back(use_text.text());

@@ -2,6 +2,8 @@
 //
 // What commands put into the journal: the effects, and nothing where there was none.
 #include "core/keyspace/keyspace.h"
+#include "persistence/bytes/byte_codec.h"
+#include "persistence/bytes/crc64.h"
 #include "persistence/journal.h"
 #include "server/session/session.h"
 #include "tests/support/command_test.h"
@@ -227,6 +229,22 @@ TEST_F(JournalEffects, RestoreStatesItsExpiryAbsolutely) {
   journalled();
   EXPECT_EQ(effect({"RESTORE", "r", "50", payload}),
             "RESTORE r " + at(50) + " " + payload + " REPLACE ABSTTL;");
+}
+
+// Redis 7.0 refuses payloads with a version above 10.
+TEST_F(JournalEffects, NewerPayloadsAreJournalledWithVersion10) {
+  const auto payload_of = [](uint16_t version) {
+    std::string payload("\0\1v", 3);
+    persistence::ByteWriter writer(payload);
+    writer.u16(version);
+    writer.u64(persistence::crc64(0, payload));
+    return payload;
+  };
+  for (const uint16_t version : {5, 10, 11, 81}) {
+    const std::string expected = payload_of(version > 10 ? 10 : version);
+    EXPECT_EQ(effect({"RESTORE", "r", "0", payload_of(version), "REPLACE"}),
+              "RESTORE r 0 " + expected + " REPLACE ABSTTL;");
+  }
 }
 
 }  // namespace
