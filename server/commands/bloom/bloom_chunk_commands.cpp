@@ -198,6 +198,7 @@ bool load_journalled_as_insert(Context& ctx, const FilterRequest& request) {
   if (ctx.find(key) != nullptr) return false;
   ctx.insert(key).set_filter(std::move(*filter));
   ctx.changed(key, KeyEvent::kBloomLoad);
+  ctx.journal({"BF.LOAD", key.name, request.items[0]});
   ctx.reply.array(1);
   ctx.reply.boolean(true);
   return true;

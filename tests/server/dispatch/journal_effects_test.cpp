@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
 // What commands put into the journal: the effects, and nothing where there was none.
+#include "core/bloom/parameters.h"
 #include "core/keyspace/keyspace.h"
 #include "persistence/bytes/byte_codec.h"
 #include "persistence/bytes/crc64.h"
 #include "persistence/journal.h"
 #include "server/session/session.h"
 #include "tests/support/command_test.h"
+#include "tests/support/vectors.h"
 
 namespace server {
 namespace {
@@ -198,6 +200,18 @@ TEST_F(JournalEffects, FiltersAreSpelledOutWhenMade) {
   EXPECT_EQ(effect({"BF.INSERT", "i", "CAPACITY", "9", "LAYOUT", "redisbloom", "ITEMS", "x"}),
             "BF.INSERT i ERROR 0.01 CAPACITY 9 EXPANSION 2 LAYOUT redisbloom ITEMS x;");
   EXPECT_EQ(effect({"BF.EXISTS", "f", "x"}), "");
+}
+
+// valkey-bloom journals a client's BF.LOAD so.
+TEST_F(JournalEffects, AnInsertionThatIsALoadIsJournalledAsOne) {
+  const std::string payload = vectors::read("valkey-bloom/load/empty.bin");
+  const auto seed_bytes = core::bloom::kFixedSeed;
+  const std::string seed(seed_bytes.begin(), seed_bytes.end());
+  Client link(*this);
+  link.session->origin = CommandOrigin::kForeignJournal;
+  link.run({"BF.INSERT", "f", "CAPACITY", "100", "ERROR", "0.01", "TIGHTENING", "0.5", "SEED", seed,
+            "EXPANSION", "2", "ITEMS", payload});
+  EXPECT_EQ(journalled(), "BF.LOAD f " + payload + ";");
 }
 
 // In the words of valkey-bloom, which knows no LAYOUT and no BF.RESERVE with a seed.
