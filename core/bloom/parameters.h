@@ -31,6 +31,8 @@ inline constexpr LayoutId kRegionLayout{5};
 struct LayoutRow {
   LayoutId id{};
   std::string_view name{};  // as in the configuration
+  // Another server, or its module, has filters of this layout.
+  bool is_foreign = false;
   // Bits may become 0 again. Children that save must not see it: arrays are in private memory.
   bool clears_bits = false;
   // Items hash alike in all filters, so they can be hashed before the filter is known.

@@ -34,8 +34,11 @@ class RedisBloomProbes {
 };
 
 struct RedisBloomLayout : DoubleHashing<RedisBloomProbes> {
-  static constexpr LayoutRow kRow{
-      .id = LayoutId{2}, .name = "redisbloom", .own_tightening = 0.5, .has_older_forms = true};
+  static constexpr LayoutRow kRow{.id = LayoutId{2},
+                                  .name = "redisbloom",
+                                  .is_foreign = true,
+                                  .own_tightening = 0.5,
+                                  .has_older_forms = true};
   static constexpr LayoutId kId = kRow.id;
 
   static ItemHash hash(std::string_view item, const HashSettings& settings) {

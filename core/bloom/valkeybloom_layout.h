@@ -41,6 +41,7 @@ class ValkeyBloomProbes {
 struct ValkeyBloomLayout : DoubleHashing<ValkeyBloomProbes> {
   static constexpr LayoutRow kRow{.id = LayoutId{3},
                                   .name = "valkey-bloom",
+                                  .is_foreign = true,
                                   .takes_seed = true,
                                   .takes_tightening = true,
                                   .own_tightening = 0.5};

@@ -154,24 +154,23 @@ bool is_touched(const core::bloom::BitArray& bits, uint64_t from, uint64_t to) {
   return touched_bytes == to - from;
 }
 
-}  // namespace
-
-std::string encode_chunk_header(const ScalableFilter& filter) {
+// The header of the filter's first `layer_count` layers, with the items that they have or none.
+std::string encode_header(const ScalableFilter& filter, size_t layer_count, bool has_items) {
   const FilterParameters parameters = filter.parameters();
   const LayoutCodec& codec = layout_codec(parameters.layout);
   const bool is_theirs = is_redisbloom(codec);
   std::string header;
   ByteWriter out(header);
-  out.u64(filter.item_count());
-  out.u32(static_cast<uint32_t>(filter.layer_count()));
+  out.u64(has_items ? filter.item_count() : 0);
+  out.u32(static_cast<uint32_t>(layer_count));
   out.u32(static_cast<uint32_t>(options_of(codec, parameters)));
   out.u32(is_theirs ? static_cast<uint32_t>(redisbloom_growth_of(parameters))
                     : parameters.expansion);
-  for (size_t i = 0; i < filter.layer_count(); ++i) {
+  for (size_t i = 0; i < layer_count; ++i) {
     const LayerClaim layer = claim_of(filter, i);
     out.u64(layer.array_bytes);
     out.u64(layer.bit_count);
-    out.u64(layer.item_count);
+    out.u64(has_items ? layer.item_count : 0);
     out.f64(layer.error_rate);
     out.f64(is_deletable(codec) ? static_cast<double>(layer.cell_bits) : layer.bits_per_item);
     out.u32(static_cast<uint32_t>(layer.hash_count));
@@ -187,6 +186,16 @@ std::string encode_chunk_header(const ScalableFilter& filter) {
   if (!core::bloom::layout_row(codec.layout).takes_seed) return header;
   out.bytes({reinterpret_cast<const char*>(parameters.seed.data()), kSeedBytes});
   return header;
+}
+
+}  // namespace
+
+std::string encode_chunk_header(const ScalableFilter& filter) {
+  return encode_header(filter, filter.layer_count(), true);
+}
+
+std::string encode_empty_chunk_header(const ScalableFilter& filter) {
+  return encode_header(filter, 1, false);
 }
 
 core::Result<std::unique_ptr<ScalableFilter>> decode_chunk_header(

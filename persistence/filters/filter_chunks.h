@@ -20,6 +20,9 @@ namespace persistence {
 inline constexpr uint64_t kMaxChunkBytes = uint64_t{16} << 20;
 
 std::string encode_chunk_header(const core::bloom::ScalableFilter& filter);
+// The header of the filter as it was made: with its first layer, and without items.
+// REQUIRES: no window.
+std::string encode_empty_chunk_header(const core::bloom::ScalableFilter& filter);
 // A filter with its counts but without its bits. Errors: anything that encode_chunk_header or
 // RedisBloom cannot have written; kDoesNotFit when the budget refuses.
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> decode_chunk_header(

@@ -93,6 +93,9 @@ struct ServerState {
   std::atomic<bool> may_have_child{false};
   // Whether keys that expire are deleted before somebody asks for them; DEBUG SET-ACTIVE-EXPIRE.
   std::atomic<bool> expires_actively{true};
+  // Counts commands that only this kind of server knows, for filters that other servers hold too.
+  // Grows before the command is journalled. Replicas of other kinds then need a new snapshot.
+  std::atomic<uint64_t> own_words{0};
   // Effective changes since the start; INFO's rdb_changes_since_last_save. Every write changes it,
   // so it shares no cache line with the fields that every command reads.
   alignas(kCacheLine) std::atomic<uint64_t> changes{0};

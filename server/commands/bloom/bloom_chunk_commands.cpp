@@ -6,10 +6,12 @@
 // New filters are decoded without the lock; whether the key is taken is asked before and after.
 #include <string>
 
+#include "core/bloom/redisbloom_layout.h"
 #include "core/bloom/valkeybloom_layout.h"
 #include "persistence/filters/filter_chunks.h"
 #include "persistence/filters/valkeybloom_blob.h"
 #include "server/commands/bloom/bloom_access.h"
+#include "server/commands/bloom/bloom_journal.h"
 #include "server/commands/bloom/bloom_memory.h"
 #include "server/commands/bloom/bloom_options.h"
 #include "server/dispatch/context.h"
@@ -60,19 +62,23 @@ void scandump(Context& ctx) {
   ctx.reply.bulk(chunk);
 }
 
-// Puts a decoded filter under a new key; the error where it could not be decoded.
-void create_loaded(Context& ctx, core::Result<FilterPtr> filter, std::string_view if_taken) {
-  if (!filter) return ctx.reply.error(filter.error().message);
+// Puts a decoded filter under a new key. `publish` tells journal and listeners of it.
+template <class Publish>
+void create_loaded(Context& ctx, FilterPtr loaded, std::string_view if_taken, Publish&& publish) {
   const KeyRef key = ctx.key(1);
-  // Declared before the lock: a filter that comes too late is freed after unlocking.
-  FilterPtr loaded = std::move(*filter);
+  // `loaded` outlives the lock: a filter that comes too late is freed after unlocking.
   const auto lock = ctx.lock(key);
   const auto found = find_filter(ctx, key);
   if (!found) return;
   if (*found != nullptr) return ctx.reply.error(if_taken);
+  const ScalableFilter& filter = *loaded;
   ctx.insert(key).set_filter(std::move(loaded));
-  ctx.changed(key, KeyEvent::kBloomLoad);
+  publish(key, filter);
   ctx.reply.ok();
+}
+
+bool has_redisbloom_layout(const ScalableFilter& filter) {
+  return filter.layout() == core::bloom::RedisBloomLayout::kId;
 }
 
 void load_header(Context& ctx) {
@@ -82,7 +88,18 @@ void load_header(Context& ctx) {
     const bool fits = filter.error().message != persistence::kDoesNotFit;
     return ctx.reply.error(fits ? kBadData : budget.refusal());
   }
-  create_loaded(ctx, std::move(filter), kBadData);
+  create_loaded(ctx, std::move(*filter), kBadData, [&](const KeyRef& key, auto& loaded) {
+    if (has_redisbloom_layout(loaded)) {
+      // Current releases of RedisBloom refuse the older forms of headers.
+      const std::string header = persistence::encode_chunk_header(loaded);
+      journal_instead(ctx, {"BF.LOADCHUNK", key.name, ctx.args[2], header});
+    } else {
+      announce_own_words(ctx, loaded);
+    }
+    // Reservations reach replicas as the header of an empty filter.
+    const bool is_reservation = loaded.item_count() == 0;
+    ctx.changed(key, is_reservation ? KeyEvent::kBloomReserve : KeyEvent::kBloomLoad);
+  });
 }
 
 void load_into(Context& ctx, ScalableFilter& filter, int64_t iterator) {
@@ -104,7 +121,10 @@ void load_into(Context& ctx, ScalableFilter& filter, int64_t iterator) {
     case ChunkOutcome::kLoaded:
       break;
   }
-  if (!chunk.empty()) ctx.changed(ctx.key(1), KeyEvent::kBloomLoad);
+  if (!chunk.empty()) {
+    if (!has_redisbloom_layout(filter)) announce_own_words(ctx, filter);
+    ctx.changed(ctx.key(1), KeyEvent::kBloomLoad);
+  }
   ctx.reply.ok();
 }
 
@@ -137,7 +157,9 @@ void load(Context& ctx) {
   if (!filter && filter.error().message == persistence::kDoesNotFit) {
     return ctx.reply.error(budget.refusal());
   }
-  create_loaded(ctx, std::move(filter), kBusyKey);
+  if (!filter) return ctx.reply.error(filter.error().message);
+  create_loaded(ctx, std::move(*filter), kBusyKey,
+                [&ctx](const KeyRef& key, const auto&) { ctx.changed(key, KeyEvent::kBloomLoad); });
 }
 
 constexpr auto kLoadKey = one_key(kKeyRw | kKeyAccess | kKeyUpdate);

@@ -7,17 +7,19 @@
 #include <vector>
 
 #include "core/bloom/parameters.h"
+#include "core/bloom/redisbloom_layout.h"
 #include "core/bloom/valkeybloom_layout.h"
 #include "core/bloom/window.h"
 #include "core/number.h"
 #include "core/release_storage.h"
+#include "persistence/filters/filter_chunks.h"
 
 namespace server {
 namespace {
 
 using core::bloom::AddOutcome;
 using core::bloom::FilterParameters;
-using core::bloom::LayoutId;
+using core::bloom::RedisBloomLayout;
 using core::bloom::Removal;
 using core::bloom::ScalableFilter;
 using core::bloom::ValkeyBloomLayout;
@@ -115,63 +117,122 @@ int64_t expiry_of(const Context& ctx, const KeyRef& key) {
   return ctx.keyspace().find_any(ctx.database(), key)->expires_at_ms();
 }
 
-// The words that make a filter.
-void journal_made(const Context& ctx, const KeyRef& key, LayoutId layout,
-                  std::vector<std::string_view>& words) {
+// The words of the modules have no time.
+void journal_expiry(const Context& ctx, const KeyRef& key) {
   const int64_t expires_at_ms = expiry_of(ctx, key);
-  if (layout != ValkeyBloomLayout::kId || expires_at_ms == core::keyspace::kNoExpiry) {
-    return journal_words(ctx, words);
-  }
-  // That module's words have no time.
-  const persistence::Journal::Group group(ctx.environment.journal);
-  journal_words(ctx, words);
+  if (expires_at_ms == core::keyspace::kNoExpiry) return;
   ctx.journal({"PEXPIREAT", key.name, Decimal(expires_at_ms).text()});
 }
 
-}  // namespace
+// The items that had an effect, of which there are `count`.
+struct AddedItems {
+  Arguments items;
+  std::span<const AddOutcome> outcomes;
+  int64_t count = 0;
 
-void journal_reserved(const Context& ctx, const KeyRef& key, const ScalableFilter& filter) {
-  if (!ctx.is_journal_active()) return;
+  AddedItems() = default;
+  AddedItems(Arguments all, std::span<const AddOutcome> of_all)
+      : items(all),
+        outcomes(of_all),
+        count(std::ranges::count_if(of_all, core::bloom::has_effect)) {}
+
+  void append_to(std::vector<std::string_view>& words) const {
+    for (size_t i = 0; i < outcomes.size(); ++i) {
+      if (has_effect(outcomes[i])) words.push_back(items[i]);
+    }
+  }
+};
+
+void journal_items(const Context& ctx, const KeyRef& key, const AddedItems& added) {
+  auto& words = words_of_thread();
+  append(words, {added.count == 1 ? "BF.ADD" : "BF.MADD", key.name});
+  added.append_to(words);
+  journal_words(ctx, words);
+}
+
+// RedisBloom fills in what BF.RESERVE and BF.INSERT do not say from its own configuration, and its
+// releases cap rates and capacities differently. The header leaves nothing to the receiver.
+void journal_made_for_redisbloom(const Context& ctx, const KeyRef& key,
+                                 const ScalableFilter& filter, const AddedItems& added) {
+  const std::string header = persistence::encode_empty_chunk_header(filter);
+  ctx.journal({"BF.LOADCHUNK", key.name, "1", header});
+  if (added.count > 0) journal_items(ctx, key, added);
+  journal_expiry(ctx, key);
+}
+
+void journal_made_in_one_command(const Context& ctx, const KeyRef& key,
+                                 const ScalableFilter& filter, const AddedItems& added) {
+  const bool is_valkeys = filter.layout() == ValkeyBloomLayout::kId;
   const SettingWords settings(filter, expiry_of(ctx, key));
   auto& words = words_of_thread();
-  if (filter.layout() == ValkeyBloomLayout::kId) {
+  if (is_valkeys || added.count > 0) {
     append(words, {"BF.INSERT", key.name, "ERROR", settings.error_rate(), "CAPACITY",
                    settings.capacity()});
   } else {
     append(words, {"BF.RESERVE", key.name, settings.error_rate(), settings.capacity()});
   }
   settings.append_options(words);
-  journal_made(ctx, key, filter.layout(), words);
+  if (added.count > 0) words.emplace_back("ITEMS");
+  added.append_to(words);
+  journal_words(ctx, words);
+  if (is_valkeys) journal_expiry(ctx, key);
+}
+
+// Journals the making of a filter, the items that it was made with and its expiry as one group.
+void journal_made(const Context& ctx, const KeyRef& key, const ScalableFilter& filter,
+                  const AddedItems& added = {}) {
+  if (!core::bloom::layout_row(filter.layout()).is_foreign) {
+    return journal_made_in_one_command(ctx, key, filter, added);
+  }
+  const persistence::Journal::Group group(ctx.environment.journal);
+  if (filter.layout() == RedisBloomLayout::kId) {
+    journal_made_for_redisbloom(ctx, key, filter, added);
+  } else {
+    journal_made_in_one_command(ctx, key, filter, added);
+  }
+}
+
+// Whether words for another server make the filter exactly as it was made here. Another machine may
+// have sized a filter that was loaded.
+bool has_foreign_words(const ScalableFilter& filter) {
+  if (filter.layout() == RedisBloomLayout::kId) return true;
+  if (filter.layout() != ValkeyBloomLayout::kId) return false;
+  const auto plan = core::bloom::plan_first_layer(filter.parameters());
+  const core::bloom::LayerInfo first = filter.layer_info(0);
+  return plan && plan->geometry == first.geometry && plan->capacity == first.capacity &&
+         plan->error_rate == first.error_rate;
+}
+
+}  // namespace
+
+void journal_reserved(const Context& ctx, const KeyRef& key, const ScalableFilter& filter) {
+  if (ctx.is_journal_active()) journal_made(ctx, key, filter);
 }
 
 void journal_added(const Context& ctx, const KeyRef& key, const ScalableFilter& filter, bool is_new,
                    Arguments items, std::span<const AddOutcome> outcomes) {
   if (!ctx.is_journal_active()) return;
-  const auto added = std::ranges::count_if(outcomes, core::bloom::has_effect);
-  if (added == 0) {
-    if (is_new) journal_reserved(ctx, key, filter);
-    return;
-  }
+  const AddedItems added(items, outcomes);
+  if (is_new) return journal_made(ctx, key, filter, added);
+  if (added.count == 0) return;
   // BF.ADD, the hot one, needs no room for words.
-  if (outcomes.size() == 1 && !is_new) return ctx.journal({"BF.ADD", key.name, items[0]});
-  auto& words = words_of_thread();
-  const auto append_added = [&] {
-    for (size_t i = 0; i < outcomes.size(); ++i) {
-      if (has_effect(outcomes[i])) words.push_back(items[i]);
-    }
-  };
-  if (is_new) {
-    const SettingWords settings(filter, expiry_of(ctx, key));
-    append(words, {"BF.INSERT", key.name, "ERROR", settings.error_rate(), "CAPACITY",
-                   settings.capacity()});
-    settings.append_options(words);
-    words.emplace_back("ITEMS");
-    append_added();
-    return journal_made(ctx, key, filter.layout(), words);
+  if (outcomes.size() == 1) return ctx.journal({"BF.ADD", key.name, items[0]});
+  journal_items(ctx, key, added);
+}
+
+void journal_cleared(const Context& ctx, const KeyRef& key, const ScalableFilter& filter) {
+  if (!ctx.is_journal_active()) return;
+  if (!has_foreign_words(filter)) {
+    announce_own_words(ctx, filter);
+    return journal_command(ctx);
   }
-  append(words, {added == 1 ? "BF.ADD" : "BF.MADD", key.name});
-  append_added();
-  journal_words(ctx, words);
+  const persistence::Journal::Group group(ctx.environment.journal);
+  ctx.journal({"DEL", key.name});
+  journal_made(ctx, key, filter);
+}
+
+void announce_own_words(const Context& ctx, const ScalableFilter& filter) {
+  if (core::bloom::layout_row(filter.layout()).is_foreign) ++ctx.environment.state.own_words;
 }
 
 void journal_deleted(const Context& ctx, const KeyRef& key, Arguments items,

@@ -12,6 +12,7 @@
 #include "core/bloom/union/filter_union.h"
 #include "core/keyspace/reclaimer.h"
 #include "server/commands/bloom/bloom_access.h"
+#include "server/commands/bloom/bloom_journal.h"
 #include "server/commands/bloom/bloom_memory.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
@@ -101,6 +102,7 @@ void merge(Context& ctx) {
   if (inputs->sources.empty()) return ctx.reply.ok();
   auto merged = merge_inputs(ctx, *inputs, force);
   if (!merged) return ctx.reply.error(merged.error().message);
+  announce_own_words(ctx, **merged);
   EntryPtr replaced = put_filter(ctx, key, inputs->destination, std::move(*merged));
   if (replaced == nullptr) ctx.tell(KeyEvent::kNew, ctx.database(), key);
   ctx.changed(key, KeyEvent::kBloomMerge);
@@ -119,8 +121,10 @@ void clear(Context& ctx) {
   // It asks for no more than it gives back, so that no memory limit is asked.
   FilterPtr empty = create_empty_like(**found);
   if (empty == nullptr) return ctx.reply.error(kOutOfMemory);
+  const ScalableFilter& emptied = *empty;
   EntryPtr replaced = put_filter(ctx, key, ctx.find(key), std::move(empty));
   ctx.changed(key, KeyEvent::kBloomClear);
+  journal_cleared(ctx, key, emptied);
   lock.unlock();
   ctx.environment.reclaimer.drop(std::move(replaced));
   ctx.reply.ok();
@@ -159,7 +163,8 @@ const Command kBloomMergeRows[] = {
                 "layer again",
      .complexity = "O(1), the old bits are freed in the background",
      .syntax = "key",
-     .handler = clear},
+     .handler = clear,
+     .journalled = Journalled::kEffects},
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <limits>
+#include <random>
 #include <string>
 
 #include "tests/support/filter_forms.h"
@@ -62,6 +63,29 @@ TEST(FilterChunks, EveryLayoutTravelsInChunks) {
       }
       expect_equal(*filter, **copy);
     }
+  }
+}
+
+// Replicas receive reservations in this form.
+TEST(FilterChunks, EmptyHeadersMakeTheSameFilter) {
+  std::mt19937_64 random(29);
+  std::uniform_real_distribution<double> exponents(-60, 0);
+  for (int i = 0; i < 2000; ++i) {
+    const double rate =
+        i % 2 == 0 ? std::exp(exponents(random)) : 0.25 / double(1 + random() % 999);
+    const uint64_t capacity = 1 + random() % (i % 10 == 0 ? 1'000'000 : 50);
+    const auto expansion = static_cast<uint32_t>(random() % 5);
+    const auto parameters =
+        parameters_of(core::bloom::RedisBloomLayout::kId, rate, capacity, expansion);
+    const auto empty = make(parameters, "", 0);
+    const std::string header = encode_empty_chunk_header(*empty);
+    EXPECT_EQ(header, encode_chunk_header(*empty));
+    const auto copy = decode_chunk_header(header, kUnlimited);
+    ASSERT_TRUE(copy) << copy.error().message << rate << ' ' << capacity << ' ' << expansion;
+    EXPECT_EQ((*copy)->parameters(), empty->parameters());
+    expect_equal(*empty, **copy);
+    const int item_count = i < 100 && expansion > 0 ? 200 : 0;
+    EXPECT_EQ(encode_empty_chunk_header(*make(parameters, "x", item_count)), header);
   }
 }
 
