@@ -11,7 +11,8 @@
 #include <utility>
 
 #include "core/bloom/scalable_filter.h"
-#include "core/keyspace/window_schedule.h"
+#include "core/keyspace/filters/filter_kinds.h"
+#include "core/keyspace/filters/window_schedule.h"
 #include "core/short_bytes.h"
 
 namespace core::keyspace {
@@ -177,6 +178,7 @@ void Entry::set_filter(std::unique_ptr<bloom::ScalableFilter> filter) {
   reset_value();
   payload_.filter = filter.release();
   kind_ = ValueKind::kFilter;
+  FilterKinds::of_process().add(payload_.filter->layout(), key());
   if (payload_.filter->window() != nullptr) WindowSchedule::of_process().note(key());
 }
 
@@ -203,7 +205,10 @@ size_t Entry::memory_bytes() const {
 // Leaves the empty short string behind.
 void Entry::reset_value() {
   if (kind_ == ValueKind::kBytes) payload_.bytes.~ByteBuffer();
-  if (kind_ == ValueKind::kFilter) delete payload_.filter;
+  if (kind_ == ValueKind::kFilter) {
+    FilterKinds::of_process().remove(payload_.filter->layout());
+    delete payload_.filter;
+  }
   payload_.short_text = ShortText{};
   kind_ = ValueKind::kShort;
   raw_ = false;
@@ -224,6 +229,7 @@ void Entry::take_value(Entry& source) {
       break;
     case ValueKind::kFilter:
       set_filter(std::unique_ptr<bloom::ScalableFilter>(source.payload_.filter));
+      FilterKinds::of_process().remove(payload_.filter->layout());
       source.kind_ = ValueKind::kShort;
       break;
   }

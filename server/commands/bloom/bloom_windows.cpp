@@ -6,8 +6,8 @@
 
 #include "core/bloom/window.h"
 #include "core/clock.h"
+#include "core/keyspace/filters/window_schedule.h"
 #include "core/keyspace/reclaimer.h"
-#include "core/keyspace/window_schedule.h"
 #include "persistence/window_turns.h"
 #include "server/commands/bloom/bloom_access.h"
 #include "server/dispatch/context.h"

@@ -13,9 +13,9 @@
 #include <string_view>
 
 #include "core/clock.h"
+#include "core/keyspace/filters/window_schedule.h"
 #include "core/keyspace/keyspace.h"
 #include "core/keyspace/reclaimer.h"
-#include "core/keyspace/window_schedule.h"
 #include "persistence/journal.h"
 #include "server/dispatch/pause_gate.h"
 #include "server/process/server_state.h"

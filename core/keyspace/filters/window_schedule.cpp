@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "core/keyspace/window_schedule.h"
+#include "core/keyspace/filters/window_schedule.h"
 
 namespace core::keyspace {
 

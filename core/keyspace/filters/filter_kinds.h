@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+//
+// FilterKinds: how many filters of each layout this process holds. A leader learns from it, without
+// a walk over all keys, what its replicas must be able to hold.
+//
+// Invariants: a filter is counted before its entry changes hands, and until it is freed.
+// Thread safety: all members may be called from any thread, under stripe locks too.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "core/bloom/parameters.h"
+
+namespace core::keyspace {
+
+class FilterKinds {
+ public:
+  static FilterKinds& of_process();
+
+  void add(bloom::LayoutId layout, std::string_view key);
+  void remove(bloom::LayoutId layout) {
+    counts_[static_cast<size_t>(layout)].fetch_sub(1, std::memory_order_relaxed);
+  }
+
+  uint64_t count(bloom::LayoutId layout) const {
+    return counts_[static_cast<size_t>(layout)].load(std::memory_order_acquire);
+  }
+  // The key that was added when there was no other filter of the layout.
+  std::string first_key(bloom::LayoutId layout) const;
+
+ private:
+  std::array<std::atomic<uint64_t>, bloom::kLayoutIdsMax> counts_{};
+  mutable std::mutex mutex_;  // guards first_keys_
+  std::array<std::string, bloom::kLayoutIdsMax> first_keys_;
+};
+
+}  // namespace core::keyspace
