@@ -90,6 +90,7 @@ enum class OptionId : uint8_t {
   kReplicaAnnounced,
   kReplicaAnnounceIp,
   kReplicaAnnouncePort,
+  kReplicaForeign,
   kReplDisklessSync,
   kReplDisklessSyncDelay,
   kReplDisklessSyncMaxReplicas,

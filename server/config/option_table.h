@@ -21,10 +21,11 @@ const Option& option_row(OptionId id);
 // By name or alias in any case; the index is the row's place in option_table().
 std::optional<size_t> find_option(std::string_view name);
 
-// The part of the table that memory_options.cpp holds.
+// The parts of the table that lie in rows/.
 std::vector<Option> memory_options();
-// And cluster_options.cpp.
 std::vector<Option> cluster_options();
+std::vector<Option> replica_options();
+std::vector<Option> leader_options();
 
 // Directives of redis.conf 7.0 that are accepted so that existing files load. In
 // compatibility_table.cpp.

@@ -82,6 +82,9 @@ struct ReplicaTraits {
   bool reads_effects = false;
   bool wants_snapshot_only = false;
   bool wants_no_keys = false;
+
+  // Whether another kind of server will follow the stream.
+  bool is_foreign() const { return !reads_effects && !wants_snapshot_only; }
 };
 
 // The request of CLIENT UNBLOCK to a session whose command is still blocked.

@@ -17,6 +17,7 @@
 #include "server/process/availability.h"
 #include "server/process/log.h"
 #include "server/process/threads/start_thread.h"
+#include "server/replication/leader/foreign_replicas.h"
 #include "server/replication/leader/replica_sender.h"
 #include "server/replication/leader/replica_snapshot.h"
 #include "server/replication/leader/replicas.h"
@@ -55,13 +56,20 @@ Leader::Leader(const ReplicationParts& parts, Replication& replication, const Pa
       ack_listener_(ack_listener),
       backlog_(replication.backlog()),
       pump_(std::make_unique<StreamPump>(backlog_, parts_.clock)),
-      replicas_(std::make_unique<Replicas>()) {
+      replicas_(std::make_unique<Replicas>()),
+      foreign_(std::make_unique<ForeignReplicas>(parts_.config, parts_.state,
+                                                 core::keyspace::FilterKinds::of_process())) {
   for (const OptionId id : {OptionId::kMinReplicasToWrite, OptionId::kMinReplicasMaxLag}) {
     parts_.config.on_change(id, [this]() -> core::Result<> {
       update_write_gate();
       return {};
     });
   }
+  parts_.config.on_change(OptionId::kReplicaForeign, [this]() -> core::Result<> {
+    const std::scoped_lock lock(mutex_);
+    drop_foreign(parts_.clock.monotonic_us());
+    return {};
+  });
   replication_.set_listener(this);
   update_write_gate();
 }
@@ -73,7 +81,7 @@ Leader::~Leader() {
 
 void Leader::start() {
   backlog_.on_append = [this] { pump_->wake(); };
-  last_replica_us_ = parts_.clock.monotonic_us();
+  times_.last_replica_us = parts_.clock.monotonic_us();
   thread_ = start_thread("leader", [this] { run(); });
 }
 
@@ -96,6 +104,10 @@ core::Result<> Leader::attach(const std::shared_ptr<Session>& session, const Req
   const int64_t now_us = parts_.clock.monotonic_us();
   {
     const std::scoped_lock lock(mutex_);
+    drop_foreign(now_us);
+    if (session->replica.is_foreign()) {
+      if (auto checked = foreign_->check(session->address, now_us); !checked) return checked;
+    }
     link->moved_us = now_us;
     if (request.is_sync || !try_partial(link, request, now_us)) {
       if (!request.is_sync && request.id != "?") ++counters_.refused_partial_syncs;
@@ -120,6 +132,8 @@ bool Leader::try_partial(const std::shared_ptr<ReplicaSender>& link, const Reque
   const ReplicationIds ids = replication_.ids();
   if (request.offset < 1 || !ids.are_continued_from(request.id, request.offset)) return false;
   const auto offset = static_cast<uint64_t>(request.offset) - 1;
+  const bool is_foreign = link->session->replica.is_foreign();
+  if (is_foreign && !foreign_->may_continue_from(offset)) return false;
   link->cursor = backlog_.attach(offset);
   if (!link->cursor) return false;
   link->offset = offset;
@@ -144,7 +158,7 @@ void Leader::forget(uint64_t id) {
   if (found == links_.end()) return;
   if (found->second->cursor) backlog_.detach(*found->second->cursor);
   links_.erase(found);
-  last_replica_us_ = parts_.clock.monotonic_us();
+  times_.last_replica_us = parts_.clock.monotonic_us();
 }
 
 void Leader::drop(uint64_t id, std::string_view reason) {
@@ -158,6 +172,26 @@ void Leader::drop(uint64_t id, std::string_view reason) {
   forget(id);
 }
 
+void Leader::drop_foreign(int64_t now_us) {
+  const bool has_own_words = foreign_->take_own_words(backlog_.end_offset());
+  std::vector<uint64_t> foreign;
+  for (const auto& [id, replica] : replicas_->all()) {
+    if (replica.traits.is_foreign()) foreign.push_back(id);
+  }
+  if (foreign.empty()) return;
+  const auto obstacle = foreign_->obstacle();
+  for (const auto id : foreign) {
+    // One that waits for its snapshot gets the effect of such a command with it.
+    const bool has_stream = links_.at(id)->cursor.has_value();
+    if (obstacle) {
+      drop(id, *obstacle);
+    } else if (has_own_words && has_stream) {
+      drop(id, "the stream holds a command for filters that only Bloomery knows");
+    }
+  }
+  update_write_gate_locked(now_us);
+}
+
 void Leader::on_stream_replaced() {
   const std::scoped_lock lock(mutex_);
   while (!links_.empty()) drop(links_.begin()->first, "");
@@ -169,6 +203,8 @@ void Leader::ack(uint64_t session_id, uint64_t offset, std::optional<uint64_t> s
   {
     const std::scoped_lock lock(mutex_);
     const int64_t now_us = parts_.clock.monotonic_us();
+    // A foreign replica acknowledges what it did not understand, too.
+    drop_foreign(now_us);
     // Nobody has what is not written yet: WAIT would believe it of all writes to come.
     const uint64_t end = backlog_.end_offset();
     if (synced) synced = std::min(*synced, end);
@@ -257,7 +293,7 @@ void Leader::run() {
       if (is_stopping_) return;
       const int64_t now_us = parts_.clock.monotonic_us();
       if (snapshot_ && snapshot_->result) finish_snapshot(now_us);
-      if (!snapshot_ && now_us >= next_snapshot_us_) {
+      if (!snapshot_ && now_us >= times_.next_snapshot_us) {
         batch = replicas_->due(snapshot_policy(parts_.config), now_us);
       }
     }
@@ -274,9 +310,10 @@ void Leader::run() {
 std::vector<StreamFlow> Leader::step() {
   const std::scoped_lock lock(mutex_);
   const int64_t now_us = parts_.clock.monotonic_us();
+  drop_foreign(now_us);
   add_to_stream(now_us);
-  if (now_us >= next_second_us_) {
-    next_second_us_ = now_us + core::kSecondUs;
+  if (now_us >= times_.next_second_us) {
+    times_.next_second_us = now_us + core::kSecondUs;
     on_second(now_us);
   }
   drop_slow_replicas(now_us);
@@ -303,9 +340,9 @@ void Leader::add_to_stream(int64_t now_us) {
   if (acks_are_wanted && may_add) parts_.journal.tell_second_sink(kGetAck);
   // The period may change at any time: it counts from the last one.
   const int64_t period_s = parts_.config.integer(OptionId::kReplPingReplicaPeriod);
-  if (last_ping_us_ != 0 && now_us < last_ping_us_ + period_s * core::kSecondUs) return;
-  if (last_ping_us_ != 0 && may_add) parts_.journal.tell_second_sink(kPing);
-  last_ping_us_ = now_us;
+  if (times_.last_ping_us != 0 && now_us < times_.last_ping_us + period_s * core::kSecondUs) return;
+  if (times_.last_ping_us != 0 && may_add) parts_.journal.tell_second_sink(kPing);
+  times_.last_ping_us = now_us;
 }
 
 void Leader::on_second(int64_t now_us) {
@@ -325,7 +362,7 @@ void Leader::on_second(int64_t now_us) {
   update_write_gate_locked(now_us);
   const int64_t ttl_s = parts_.config.integer(OptionId::kReplBacklogTtl);
   if (links_.empty() && ttl_s > 0 && backlog_.is_active() && !replication_.is_replica() &&
-      now_us - last_replica_us_ > ttl_s * core::kSecondUs) {
+      now_us - times_.last_replica_us > ttl_s * core::kSecondUs) {
     replication_.end_backlog();
     log_notice("The replication backlog is freed: no replica has been there for {} s", ttl_s);
   }

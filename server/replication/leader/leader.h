@@ -10,9 +10,10 @@
 // PSYNC was accepted: all that a replica gets comes from here, or from the child that writes a
 // snapshot into its socket.
 //
-// Invariants: a replica that cannot have every byte of the stream is disconnected. Memory for slow
-// ones is the backlog's, bounded by client-output-buffer-limit. A replica serves sub-replicas the
-// same way, but adds nothing to the stream.
+// Invariants: a replica that cannot have every byte of the stream is disconnected, as is a foreign
+// one that cannot hold what the stream makes. Memory for slow ones is the backlog's, bounded by
+// client-output-buffer-limit. A replica serves sub-replicas the same way, but adds nothing to the
+// stream.
 // Thread safety: all members may be called from any thread; those that say so not by one that
 // holds stripes.
 // Source: docs/replication.md, "The leader".
@@ -42,6 +43,7 @@ struct RdbReplicationInfo;
 namespace server {
 
 class Backlog;
+class ForeignReplicas;
 class PauseGate;
 class ReplicaSender;
 class Replicas;
@@ -120,6 +122,13 @@ class Leader final : public StreamListener {
 
  private:
   using LinkPtr = std::shared_ptr<ReplicaSender>;
+  // Monotonic; 0 is never.
+  struct Times {
+    int64_t next_snapshot_us = 0;
+    int64_t next_second_us = 0;
+    int64_t last_ping_us = 0;
+    int64_t last_replica_us = 0;
+  };
 
   void run();
   // One pass: decides which bytes go to which replica.
@@ -131,6 +140,8 @@ class Leader final : public StreamListener {
                    int64_t now_us);
   void drop(uint64_t id, std::string_view reason);
   void forget(uint64_t id);
+  // Disconnects foreign replicas for which the data or the stream hold something unknown.
+  void drop_foreign(int64_t now_us);
   void on_second(int64_t now_us);
   void drop_slow_replicas(int64_t now_us);
   void add_to_stream(int64_t now_us);
@@ -157,13 +168,11 @@ class Leader final : public StreamListener {
 
   mutable OrderedMutex mutex_{LockRank::kLeader};  // guards the members below
   const std::unique_ptr<Replicas> replicas_;
+  const std::unique_ptr<ForeignReplicas> foreign_;
   std::map<uint64_t, LinkPtr> links_;
   std::unique_ptr<ReplicaSnapshot> snapshot_;  // on its way
   bool is_stopping_ = false;
-  int64_t next_snapshot_us_ = 0;
-  int64_t next_second_us_ = 0;
-  int64_t last_ping_us_ = 0;
-  int64_t last_replica_us_ = 0;
+  Times times_;
 
   std::thread thread_;
 };

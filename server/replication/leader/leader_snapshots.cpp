@@ -91,12 +91,15 @@ void Leader::begin_snapshot(const ReplicaBatch& batch) {
   constexpr int64_t kRetryForMemoryUs = 10 * core::kSecondUs;
   const bool lacks_memory = started.error().message.starts_with("OOM");
   if (lacks_memory) log_warning("No snapshot for replicas now: {}", started.error().message);
-  next_snapshot_us_ = parts_.clock.monotonic_us() + (lacks_memory ? kRetryForMemoryUs : kRetryUs);
+  times_.next_snapshot_us =
+      parts_.clock.monotonic_us() + (lacks_memory ? kRetryForMemoryUs : kRetryUs);
 }
 
 core::Result<std::vector<Leader::LinkPtr>> Leader::prepare_snapshot(
     const persistence::RdbReplicationInfo& position) {
   const std::scoped_lock lock(mutex_);
+  // All stripes are held: what follows cannot change what foreign replicas must hold.
+  drop_foreign(parts_.clock.monotonic_us());
   const auto offset = static_cast<uint64_t>(position.offset);
   const std::string line = fmt::format("+FULLRESYNC {} {}\r\n", position.id, position.offset);
   std::vector<LinkPtr> receivers;

@@ -54,7 +54,7 @@ TEST(RegistryTest, FindsNamesInAnyCase) {
   }
 }
 
-// Replicas that run Redis 7.0 receive these words. Filters' replicas have a module besides.
+// Replicas that run Redis 7.0 receive these words. Commands on filters need a module there.
 TEST(RegistryTest, NoVerbatimCommandIsNewerThanRedis7) {
   const auto registry = std::move(*Registry::create({}));
   size_t count = 0;

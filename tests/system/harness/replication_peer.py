@@ -97,6 +97,19 @@ class RawReplica:
         self.offset += size
         return data
 
+    def read_command(self):
+        """The words of the stream's next command."""
+
+        def read_number(kind):
+            while b"\r\n" not in self.buffer:
+                self.receive()
+            line = self.read_stream(self.buffer.index(b"\r\n") + 2)
+            assert line[:1] == kind, line
+            return int(line[1:])
+
+        count = read_number(b"*")
+        return [self.read_stream(read_number(b"$") + 2)[:-2] for _ in range(count)]
+
     def read_stream_until(self, text):
         deadline = time.monotonic() + DEADLINE_S
         while text not in self.buffer:

@@ -73,7 +73,8 @@ class HostileReplicaTest(ServerTest):
         )  # fmt: skip
         leader.expect_log(r".*")
         with leader.connect() as client:
-            client.call("BF.RESERVE", "filter", "0.01", "100000")
+            # A layout that replicas of another kind may hold.
+            client.call("BF.RESERVE", "filter", "0.01", "100000", "LAYOUT", "redisbloom")
             first = RawReplica(leader.port)
             first.full_sync()
             until = time.monotonic() + 8

@@ -80,7 +80,8 @@ TEST(NodeClientTest, ServerWithoutTlsIsAnError) {
   const OneReply server("");
   const auto client = NodeClient::connect(server.address(), access);
   ASSERT_FALSE(client);
-  EXPECT_TRUE(client.error().message.starts_with("ERR /no/such/file: ")) << client.error().message;
+  EXPECT_NE(client.error().message.find("'/no/such/file'"), std::string::npos)
+      << client.error().message;
 }
 
 TEST(NodeClientTest, FieldsOfInfoAreWholeLines) {

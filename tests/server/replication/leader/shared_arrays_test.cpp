@@ -24,8 +24,18 @@ class SharedArrays : public LeaderFixture {
   SharedArrays() {
     run({"CONFIG", "SET", "repl-diskless-sync-delay", "0"});
     // Far more than a socket takes, so that the child waits for its reader amidst the array.
-    EXPECT_EQ(run({"BF.RESERVE", "f", "0.01", "10000000", "NONSCALING"}), kOk);
+    reserve("native");
+  }
+
+  void reserve(const std::string& layout) {
+    EXPECT_EQ(run({"BF.RESERVE", "f", "0.01", "10000000", "NONSCALING", "LAYOUT", layout}), kOk);
     add("f", "before", 1000);
+  }
+  // Makes the peer a replica of another kind, which can hold the filter.
+  void make_foreign(Remote& peer) {
+    run({"DEL", "f"});
+    reserve("redisbloom");
+    peer.client.session->replica.reads_effects = false;
   }
 
   void add(const std::string& key, std::string_view prefix, int count) {
@@ -71,7 +81,7 @@ TEST_F(SharedArrays, ASnapshotHoldsNothingThatACopyMadeMeanwhileLacks) {
 // Whoever judges what follows again would count an item less for each bit that is there already.
 TEST_F(SharedArrays, ASnapshotForAnotherKindOfServerHoldsNothingThatFollows) {
   Remote peer(*this);
-  peer.client.session->replica.reads_effects = false;
+  make_foreign(peer);
   const auto before = filter_in(keyspace_, "f").clone();
   const std::string begun = begin_snapshot(peer);
   add("f", "since", 20'000);
@@ -104,7 +114,7 @@ TEST_F(SharedArrays, OfAForeignStreamEverySnapshotHoldsNothingThatFollows) {
 TEST_F(SharedArrays, WithoutMemoryForItNoExactSnapshotBegins) {
   free_bytes_ = 0;
   Remote peer(*this);
-  peer.client.session->replica.reads_effects = false;
+  make_foreign(peer);
   peer.client.session->replica.takes_eof_mark = true;
   peer.client.run({"PSYNC", "?", "-1"});
   EXPECT_FALSE(peer.hears_more()) << "not even the answer";

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#include "server/replication/leader/foreign_replicas.h"
+
+#include <fmt/format.h>
+
+#include "core/bloom/parameters.h"
+#include "core/clock.h"
+#include "core/printable.h"
+#include "server/config/config.h"
+#include "server/process/log.h"
+#include "server/process/server_state.h"
+
+namespace server {
+
+using core::bloom::LayoutRow;
+
+ForeignReplicas::ForeignReplicas(const Config& config, const ServerState& state,
+                                 const core::keyspace::FilterKinds& kinds)
+    : config_(config), state_(state), kinds_(kinds), own_words_seen_(state.own_words) {}
+
+std::optional<std::string> ForeignReplicas::obstacle() const {
+  const std::string policy = config_.text(OptionId::kReplicaForeign);
+  if (policy == "no") return "it is another kind of server than its leader (replica-foreign no)";
+  const auto layout = layout_not_held(policy);
+  if (!layout) return std::nullopt;
+  return fmt::format(
+      "it cannot hold filters of the layout {}, the first of which was {} (replica-foreign {})",
+      core::bloom::layout_name(*layout), core::printable(kinds_.first_key(*layout)), policy);
+}
+
+core::Result<> ForeignReplicas::check(std::string_view address, int64_t now_us) {
+  const auto found = obstacle();
+  if (!found) return {};
+  // The replica asks again every second.
+  constexpr int64_t kLogEveryUs = 60 * core::kSecondUs;
+  if (now_us >= next_log_us_) {
+    next_log_us_ = now_us + kLogEveryUs;
+    log_warning("Replica {} is refused: {}", address, *found);
+  }
+  return core::Error{fmt::format("ERR the replica is refused: {}", *found)};
+}
+
+std::optional<core::bloom::LayoutId> ForeignReplicas::layout_not_held(
+    std::string_view policy) const {
+  // The modules have the same name, so a replica has one of them at most.
+  bool holds_foreign = false;
+  for (const LayoutRow& row : core::bloom::layout_rows()) {
+    if (kinds_.count(row.id) == 0) continue;
+    const bool is_held = policy == "auto" ? row.is_foreign && !holds_foreign : policy == row.name;
+    if (!is_held) return row.id;
+    holds_foreign = true;
+  }
+  return std::nullopt;
+}
+
+bool ForeignReplicas::take_own_words(uint64_t stream_end) {
+  const uint64_t count = state_.own_words.load(std::memory_order_acquire);
+  if (count == own_words_seen_) return false;
+  own_words_seen_ = count;
+  first_offset_ = stream_end + 1;
+  return true;
+}
+
+}  // namespace server

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+//
+// Which replicas of other kinds a leader serves, and when it disconnects them.
+#include "server/replication/leader/foreign_replicas.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/replication/stream/replication.h"
+#include "server/session/session.h"
+#include "tests/support/captured_log.h"
+#include "tests/support/leader_fixture.h"
+
+namespace server {
+namespace {
+
+class ForeignReplicasTest : public LeaderFixture {
+ protected:
+  ForeignReplicasTest() { run({"CONFIG", "SET", "repl-diskless-sync-delay", "0"}); }
+
+  struct Foreign : Remote {
+    explicit Foreign(LeaderFixture& test) : Remote(test) {
+      client.session->replica.reads_effects = false;
+    }
+  };
+
+  void choose(const std::string& policy) {
+    EXPECT_EQ(run({"CONFIG", "SET", "replica-foreign", policy}), kOk);
+  }
+  void make(const std::string& key, const std::string& layout) {
+    EXPECT_EQ(run({"BF.RESERVE", key, "0.01", "100", "LAYOUT", layout}), kOk);
+  }
+  std::string follow(Remote& peer) { return psync(peer, replication_.offset()); }
+  static std::string refusal(const std::string& reason) {
+    return error("ERR the replica is refused: " + reason);
+  }
+  static std::string lacks(const std::string& layout, const std::string& key,
+                           const std::string& policy) {
+    return "it cannot hold filters of the layout " + layout + ", the first of which was " + key +
+           " (replica-foreign " + policy + ")";
+  }
+  // The answer to a replica that just connects.
+  std::string answer() {
+    Foreign peer(*this);
+    return follow(peer);
+  }
+};
+
+TEST_F(ForeignReplicasTest, AFilterThatItCannotHoldDisconnectsIt) {
+  const CapturedLog log;
+  Foreign peer(*this);
+  Remote own(*this);
+  EXPECT_EQ(follow(peer), "");
+  EXPECT_EQ(follow(own), "");
+  run({"CONFIG", "SET", "min-replicas-to-write", "2"});
+  EXPECT_EQ(run({"SET", "a", "1"}), kOk);
+  EXPECT_EQ(run({"BF.ADD", "seen", "x"}), integer(1));
+  EXPECT_TRUE(peer.await_end());
+  EXPECT_TRUE(peer.client.session->kill_requested);
+  EXPECT_EQ(leader().count(), 1U);
+  EXPECT_EQ(leader().count_good(), 1);
+  EXPECT_EQ(run({"SET", "a", "1"}), error("NOREPLICAS Not enough good replicas to write."));
+  leader().stop();
+  EXPECT_EQ(log.count("is disconnected: " + lacks("native", "seen", "auto")), 1U) << log.text();
+}
+
+// It also acknowledges commands that it did not understand.
+TEST_F(ForeignReplicasTest, ItsAcknowledgementOfAFilterDoesNotCount) {
+  Foreign peer(*this);
+  follow(peer);
+  run({"BF.ADD", "seen", "x"});
+  peer.client.run({"REPLCONF", "ACK", std::to_string(replication_.offset())});
+  EXPECT_EQ(leader().count_acked(replication_.offset()), 0);
+  EXPECT_EQ(leader().count(), 0U);
+}
+
+TEST_F(ForeignReplicasTest, ItIsRefusedWhileThereIsSuchAFilter) {
+  make("f", "native");
+  const std::string expected = refusal(lacks("native", "f", "auto"));
+  EXPECT_EQ(answer(), expected);
+  Foreign peer(*this);
+  EXPECT_EQ(peer.client.run({"PSYNC", "?", "-1"}), expected);
+  EXPECT_EQ(peer.client.run({"SYNC"}), expected);
+  EXPECT_EQ(peer.client.run({"PING"}), "+PONG\r\n") << "it is a client still";
+  Remote own(*this);
+  EXPECT_EQ(follow(own), "");
+  run({"DEL", "f"});
+  EXPECT_EQ(follow(peer), "");
+}
+
+TEST_F(ForeignReplicasTest, EachPolicyNamesWhatItCanHold) {
+  const std::vector<std::string> policies = {"auto", "no", "strings", "redisbloom", "valkey-bloom"};
+  for (const std::string& policy : policies) {
+    for (const std::string layout : {"native", "redisbloom", "valkey-bloom", "fingerprints"}) {
+      choose(policy);
+      make("f", layout);
+      const bool is_held =
+          policy == "auto" ? layout == "redisbloom" || layout == "valkey-bloom" : policy == layout;
+      std::string expected = is_held ? "" : refusal(lacks(layout, "f", policy));
+      if (policy == "no") {
+        expected = refusal("it is another kind of server than its leader (replica-foreign no)");
+      }
+      EXPECT_EQ(answer(), expected) << policy << ' ' << layout;
+      run({"DEL", "f"});
+    }
+    EXPECT_EQ(answer().empty(), policy != "no") << policy;
+  }
+}
+
+// A server has one of the two modules at most.
+TEST_F(ForeignReplicasTest, NoReplicaHoldsTheFiltersOfTwoModules) {
+  Foreign peer(*this);
+  EXPECT_EQ(follow(peer), "");
+  make("r", "redisbloom");
+  run({"PING"});
+  EXPECT_EQ(leader().count(), 1U);
+  make("v", "valkey-bloom");
+  EXPECT_TRUE(peer.await_end());
+  EXPECT_EQ(answer(), refusal(lacks("valkey-bloom", "v", "auto")));
+}
+
+TEST_F(ForeignReplicasTest, AChangedPolicyDisconnectsAtOnce) {
+  Foreign peer(*this);
+  EXPECT_EQ(follow(peer), "");
+  choose("strings");
+  EXPECT_EQ(leader().count(), 1U);
+  choose("no");
+  EXPECT_EQ(leader().count(), 0U);
+}
+
+TEST_F(ForeignReplicasTest, ClientsThatWantOnlyASnapshotAreServed) {
+  choose("no");
+  make("f", "native");
+  Foreign peer(*this);
+  EXPECT_EQ(peer.client.run({"REPLCONF", "rdb-only", "1"}), kOk);
+  EXPECT_NE(snapshot_of(peer).find("bloomery-ver"), std::string::npos);
+}
+
+// It got a filter while the leader waited for more replicas.
+TEST_F(ForeignReplicasTest, NoSnapshotBringsWhatAReplicaCannotHold) {
+  run({"CONFIG", "SET", "repl-diskless-sync-delay", "1000"});
+  Foreign peer(*this);
+  EXPECT_EQ(peer.client.run({"PSYNC", "?", "-1"}), "");
+  make("f", "native");
+  EXPECT_TRUE(peer.await_end());
+  EXPECT_EQ(leader().counters().full_syncs, 1U);
+}
+
+TEST_F(ForeignReplicasTest, CommandsThatItDoesNotKnowTakeANewSnapshot) {
+  const CapturedLog log;
+  make("a", "redisbloom");
+  make("b", "redisbloom");
+  run({"BF.MADD", "a", "x", "y"});
+  Foreign peer(*this);
+  Remote own(*this);
+  EXPECT_EQ(follow(peer), "");
+  EXPECT_EQ(follow(own), "");
+  EXPECT_EQ(run({"BF.CLEAR", "b"}), kOk);
+  EXPECT_EQ(run({"BF.MADD", "b", "z"}), array({integer(1)}));
+  const uint64_t before = replication_.offset();
+  EXPECT_EQ(leader().count(), 2U);
+  EXPECT_EQ(run({"BF.MERGE", "a", "b"}), kOk);
+  EXPECT_TRUE(peer.await_end());
+  EXPECT_EQ(leader().count(), 1U);
+  Foreign again(*this);
+  EXPECT_EQ(psync(again, before), "");
+  EXPECT_NE(begin_snapshot_of(again).find("+FULLRESYNC"), std::string::npos);
+  // From there on the stream holds only what it knows.
+  Foreign later(*this);
+  run({"SET", "a", "1"});
+  EXPECT_EQ(follow(later), "");
+  EXPECT_EQ(later.read(go_on().size()), go_on());
+  leader().stop();
+  EXPECT_EQ(log.count("only Bloomery knows"), 1U) << log.text();
+}
+
+}  // namespace
+}  // namespace server
