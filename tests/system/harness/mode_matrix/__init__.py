@@ -38,7 +38,7 @@ class Cell(collections.namedtuple("Cell", PARAMETERS)):
 
 @dataclasses.dataclass(frozen=True)
 class Refused:
-    """The event must end in an error that matches the pattern."""
+    """The event ends in an error, or in a line of the leader's log, that the pattern matches."""
 
     pattern: str
 
@@ -59,7 +59,7 @@ RULES = [
      {"configuration": ["cluster"], "event": ["handover"]}),
     (Excluded("BF.SCANDUMP is for filters only"),
      {"kind": ["bitmap", "expiring_string"], "event": ["load_chunks"]}),
-    (Excluded("awaits that a leader refuses a replica that cannot hold its filters"),
+    (Refused("Replica .* is refused: it cannot hold filters of the layout"),
      {"kind": FILTERS, "event": ["redis_replica"]}),
     (Excluded("awaits that the journal records when a repeated item rotates a full window"),
      {"kind": ["item_window"], "threads": ["1"],

@@ -213,6 +213,9 @@ class Promotion(Replicated):
 class RedisReplica(Replicated):
     """Debian's redis-server follows. It has no module that knows filters."""
 
+    options = ("--replica-foreign", "strings")
+    expected_log = (*Replicated.expected_log, r"Replica .* is refused")
+
     def run(self, run):
         leader = self.start_leader(run)
         port = free_port()
@@ -221,6 +224,15 @@ class RedisReplica(Replicated):
             "--replicaof", f"127.0.0.1 {leader.port}", port=port,
         )  # fmt: skip
         redis.expect_log("")
+        if run.refusal:
+            leader.server.wait_for_log(run.refusal)
+            run.write(leader)
+            run.test.assertEqual(info(leader.operator)["connected_slaves"], "0")
+        else:
+            self.compare(run, leader, port)
+        run.end(leader)
+
+    def compare(self, run, leader, port):
         connection = run.configuration.connect(run.test, port)
         run.test.addCleanup(connection.close)
         replica = Client([connection], {})
@@ -232,7 +244,6 @@ class RedisReplica(Replicated):
             run.contents(leader)  # expired keys are deleted
             run.test.wait_until_equal_offsets(leader.operator, replica)
             run.model.check(replica)
-        run.end(leader)
 
 
 class Handover(Replicated):
