@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// WindowTurner: turns filters with a window of time that nobody writes to, on a leader. On a
+// WindowTurner: turns filters with a window of time that no client writes to, on a leader. On a
 // replica it only forgets the names of keys that no longer hold such a filter.
 //
 // Invariants: a tick is bounded and looks only at filters that may be due; none turns while data

@@ -61,10 +61,6 @@ RULES = [
      {"kind": ["bitmap", "expiring_string"], "event": ["load_chunks"]}),
     (Refused("Replica .* is refused: it cannot hold filters of the layout"),
      {"kind": FILTERS, "event": ["redis_replica"]}),
-    (Excluded("awaits that the journal records when a repeated item rotates a full window"),
-     {"kind": ["item_window"], "threads": ["1"],
-      "event": ["restart_from_log", "kill_during_rewrite", "sigterm_while_loading", "full_sync",
-                "partial_resync", "promotion", "handover"]}),
 ]  # fmt: skip
 
 
