@@ -37,7 +37,9 @@ core::Result<> ForeignReplicas::check(std::string_view address, int64_t now_us) 
     next_log_us_ = now_us + kLogEveryUs;
     log_warning("Replica {} is refused: {}", address, *found);
   }
-  return core::Error{fmt::format("ERR the replica is refused: {}", *found)};
+  // At any other error Redis would send SYNC on the same connection. If that were accepted, the
+  // replica would never acknowledge.
+  return core::Error{fmt::format("NOMASTERLINK the replica is refused: {}", *found)};
 }
 
 std::optional<core::bloom::LayoutId> ForeignReplicas::layout_not_held(

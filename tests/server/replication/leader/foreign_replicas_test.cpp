@@ -35,7 +35,7 @@ class ForeignReplicasTest : public LeaderFixture {
   }
   std::string follow(Remote& peer) { return psync(peer, replication_.offset()); }
   static std::string refusal(const std::string& reason) {
-    return error("ERR the replica is refused: " + reason);
+    return error("NOMASTERLINK the replica is refused: " + reason);
   }
   static std::string lacks(const std::string& layout, const std::string& key,
                            const std::string& policy) {
@@ -166,6 +166,7 @@ TEST_F(ForeignReplicasTest, CommandsThatItDoesNotKnowTakeANewSnapshot) {
   EXPECT_TRUE(peer.await_end());
   EXPECT_EQ(leader().count(), 1U);
   Foreign again(*this);
+  again.client.session->replica.takes_eof_mark = true;
   EXPECT_EQ(psync(again, before), "");
   EXPECT_NE(begin_snapshot_of(again).find("+FULLRESYNC"), std::string::npos);
   // From there on the stream holds only what it knows.
