@@ -18,6 +18,7 @@ import tempfile
 import unittest
 
 from harness.ports import free_port
+from harness.process import suspend
 from harness.waiting import DEADLINE_S, wait_until
 
 PR_SET_PDEATHSIG = 1
@@ -75,7 +76,7 @@ class Member:
         return self.process is not None and self.process.poll() is None
 
     def suspend(self):
-        self.process.send_signal(signal.SIGSTOP)
+        suspend(self.process.pid)
 
     def resume(self):
         self.process.send_signal(signal.SIGCONT)

@@ -46,6 +46,20 @@ REDIS_WARNINGS = [
 ]
 
 
+def suspend(pid):
+    """SIGSTOP; returns when no thread of the process runs. On a busy machine a thread still runs
+    until it was scheduled, and may serve a request."""
+    os.kill(pid, signal.SIGSTOP)
+    wait_until(lambda: _is_stopped(pid), what=f"all threads of {pid} are stopped")
+
+
+def _is_stopped(pid):
+    stats = pathlib.Path(f"/proc/{pid}/task").glob("*/stat")
+    with contextlib.suppress(OSError):  # a thread has just ended
+        return all(stat.read_text().rpartition(")")[2].split()[0] == "T" for stat in stats)
+    return False
+
+
 class Process:
     """A server that runs until stop(). `log` grows while it lives; thread-safe to read."""
 
@@ -165,15 +179,8 @@ class Process:
             shutil.rmtree(self.directory, ignore_errors=True)
 
     def suspend(self):
-        """SIGSTOP; returns when no thread of it runs, which may take until each was scheduled."""
-        self.process.send_signal(signal.SIGSTOP)
-        wait_until(self._is_stopped, what="all threads are stopped")
-
-    def _is_stopped(self):
-        stats = pathlib.Path(f"/proc/{self.pid}/task").glob("*/stat")
-        with contextlib.suppress(OSError):  # a thread has just ended
-            return all(stat.read_text().rpartition(")")[2].split()[0] == "T" for stat in stats)
-        return False
+        """SIGSTOP; returns when no thread of it runs."""
+        suspend(self.pid)
 
     def resume(self):
         """Lets a suspended process go on; one that has ended is left alone."""
