@@ -224,6 +224,8 @@ void Connection::send(std::string_view replies, protocol::OutputBuffer* whole) {
 size_t Connection::add_message(const Delivery& delivery, uint64_t serial) {
   if (state_ == State::kClosed || state_ == State::kClosing) return 0;
   if (delivery.message == nullptr) {
+    // Another client may redirect its invalidations here: they must not enter the stream.
+    if (session_->peer == Peer::kReplica) return 0;
     const std::string news =
         invalidation_news(services_.pubsub, services_.clients, *session_, delivery);
     output_.keep(news);
