@@ -64,6 +64,15 @@ class PidFile {
   std::string path_;  // empty: there is none to remove
 };
 
+// A file of ours that got one of the numbers 0 to 2 would be written to as a standard stream.
+void open_standard_streams() {
+  for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; ++descriptor) {
+    if (::fcntl(descriptor, F_GETFD) != -1) continue;
+    // The lowest free number.
+    if (::open("/dev/null", O_RDWR) != descriptor) return;
+  }
+}
+
 int serve(server::Config& config, server::Daemon& daemon) {
   for (const std::string& warning : config.take_warnings()) server::log_warning("{}", warning);
   server::Server server(config, [&daemon] { daemon.become_silent(); });
@@ -86,6 +95,7 @@ int serve(server::Config& config, server::Daemon& daemon) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  open_standard_streams();
   // A peer that closes its socket must not end the process.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGHUP, SIG_IGN);

@@ -115,6 +115,20 @@ class StartTest(ServerTest):
             with self.assertRaises((EOFError, ConnectionResetError)):
                 client.read_reply()
 
+    def test_daemon_without_standard_streams_reports(self):
+        """Its own files would otherwise get the numbers of the streams."""
+        port = free_port()
+        closed = ("sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh")
+        words = [*closed, SERVER, "--dir", self.directory, "--port", port, "--bind", "127.0.0.1",
+                 "--daemonize", "yes", "--save", ""]  # fmt: skip
+        done = subprocess.run([str(word) for word in words], timeout=DEADLINE_S, check=False)
+        self.assertEqual(done.returncode, 0)
+        with Connection(port) as client:
+            self.assertEqual(client.call("PING"), b"PONG")
+            client.send(encode("SHUTDOWN"))
+            with self.assertRaises((EOFError, ConnectionResetError)):
+                client.read_reply()
+
     def test_a_damaged_last_checksum_line_is_told(self):
         path = self.make_log()
         data = path.read_bytes()
