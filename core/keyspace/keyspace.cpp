@@ -14,8 +14,9 @@ namespace core::keyspace {
 
 namespace {
 
-// 2020-01-01: near the expiries, so that a double holds their sum to within a millisecond.
-constexpr double kExpirySumOrigin = 1'577'836'800'000;
+// 2020-01-01 and 2054. Between them the sum of 16 million expiries fits into 64 bits.
+constexpr int64_t kExpirySumOrigin = 1'577'836'800'000;
+constexpr int64_t kExpirySumMax = int64_t{1} << 40;
 // Draws of random_key before it looks for a live key in order.
 constexpr int kRandomDrawsMax = 100;
 
@@ -52,24 +53,24 @@ std::optional<int64_t> latest_expiry(const Keyspace& keyspace, const Database& s
   return latest_ms;
 }
 
+// What an expiry adds to the sum of its table; nothing for a key without one.
+uint64_t expiry_part(int64_t expires_at_ms) {
+  if (expires_at_ms == kNoExpiry) return 0;
+  return static_cast<uint64_t>(
+      std::clamp<int64_t>(expires_at_ms - kExpirySumOrigin, 0, kExpirySumMax));
+}
+
 // The expiry of a key has changed. kNoExpiry stands for a key without one, and for no key.
 void account_expiry(const Keyspace& keyspace, Database& share, uint64_t hash, int64_t before_ms,
                     int64_t after_ms) {
   if (before_ms == after_ms) return;
   adjust(share.expires, int{after_ms != kNoExpiry} - int{before_ms != kNoExpiry});
-  const uint64_t count = share.expires.load(std::memory_order_relaxed);
-  const auto part_of = [](int64_t expires_at_ms) {
-    return expires_at_ms == kNoExpiry ? 0 : static_cast<double>(expires_at_ms) - kExpirySumOrigin;
-  };
-  const double sum_ms = share.expiry_sum_ms.load(std::memory_order_relaxed);
-  // Nothing is left of roundings once no key expires.
-  share.expiry_sum_ms.store(count == 0 ? 0 : sum_ms + part_of(after_ms) - part_of(before_ms),
-                            std::memory_order_relaxed);
+  adjust(share.expiry_sum_ms, static_cast<int64_t>(expiry_part(after_ms) - expiry_part(before_ms)));
   if (after_ms == kNoExpiry) return;
   // The record of the earlier expiry serves a later one, too.
   if (before_ms != kNoExpiry && before_ms <= after_ms) return;
   share.expiry_index.add(after_ms, hash);
-  share.expiry_index.purge(count,
+  share.expiry_index.purge(share.expires.load(std::memory_order_relaxed),
                            [&](uint64_t other) { return latest_expiry(keyspace, share, other); });
 }
 
@@ -330,12 +331,11 @@ int64_t average_ttl_ms(const Keyspace& keyspace, unsigned database, int64_t now_
   for (unsigned i = 0; i < kStripeCount; ++i) {
     const Database& share = keyspace.database_of_stripe(i, database);
     count += share.expires.load(std::memory_order_relaxed);
-    sum_ms += share.expiry_sum_ms.load(std::memory_order_relaxed);
+    sum_ms += static_cast<double>(share.expiry_sum_ms.load(std::memory_order_relaxed));
   }
   if (count == 0) return 0;
-  const double now = static_cast<double>(now_ms) - kExpirySumOrigin;
-  constexpr double kMost = 0x1.fffffffffffffp62;  // the last one below the limit of an integer
-  return static_cast<int64_t>(std::clamp(sum_ms / static_cast<double>(count) - now, 0.0, kMost));
+  const auto average_ms = static_cast<int64_t>(sum_ms / static_cast<double>(count));
+  return std::max<int64_t>(0, average_ms + kExpirySumOrigin - now_ms);
 }
 
 size_t table_memory_bytes(const Keyspace& keyspace) {

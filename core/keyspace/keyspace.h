@@ -48,8 +48,8 @@ struct Database {
   std::unique_ptr<Table> table;  // null until the first key
   std::atomic<uint64_t> size{0};
   std::atomic<uint64_t> expires{0};
-  // Sum of the expiries, in milliseconds since kExpirySumOrigin: for averages.
-  std::atomic<double> expiry_sum_ms{0};
+  // Sum of the expiries as expiry_part() counts them: for averages.
+  std::atomic<uint64_t> expiry_sum_ms{0};
   ExpiryIndex expiry_index;
 };
 
@@ -232,7 +232,7 @@ class Keyspace {
 };
 
 // How long the keys of a database that expire still have on average; 0 without any, or when they
-// are overdue.
+// are overdue. An expiry after 2054 counts as one in 2054.
 int64_t average_ttl_ms(const Keyspace& keyspace, unsigned database, int64_t now_ms);
 
 // Bytes of all buckets, indexes and empty stripes, without the entries. REQUIRES: all stripes.
