@@ -13,6 +13,7 @@
 #include "core/number.h"
 #include "core/release_storage.h"
 #include "persistence/filters/filter_chunks.h"
+#include "server/commands/bloom/bloom_options.h"
 
 namespace server {
 namespace {
@@ -197,7 +198,14 @@ void journal_made(const Context& ctx, const KeyRef& key, const ScalableFilter& f
 bool has_foreign_words(const ScalableFilter& filter) {
   if (filter.layout() == RedisBloomLayout::kId) return true;
   if (filter.layout() != ValkeyBloomLayout::kId) return false;
-  const auto plan = core::bloom::plan_first_layer(filter.parameters());
+  const core::bloom::FilterParameters parameters = filter.parameters();
+  // The words of a loaded filter may be out of the range that commands accept. NONSCALING has no
+  // room for a tightening ratio.
+  if (int64_t{parameters.expansion} > kExpansionMax ||
+      (!parameters.is_scaling() && parameters.tightening_ratio != 0)) {
+    return false;
+  }
+  const auto plan = core::bloom::plan_first_layer(parameters);
   const core::bloom::LayerInfo first = filter.layer_info(0);
   return plan && plan->geometry == first.geometry && plan->capacity == first.capacity &&
          plan->error_rate == first.error_rate;

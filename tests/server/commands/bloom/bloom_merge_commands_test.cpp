@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/bloom/scalable_filter.h"
 #include "core/keyspace/keyspace.h"
+#include "persistence/journal.h"
 #include "server/config/config.h"
 #include "server/dispatch/memory/admission.h"
 #include "server/process/memory_monitor.h"
@@ -247,6 +249,60 @@ TEST_F(BloomMergeCommandsTest, BothWorkInATransaction) {
   EXPECT_EQ(run({"EXEC"}), array({kOk, kOk, kOk}));
   EXPECT_EQ(missing("a", "b", 10) + missing("c", "b", 10), 0);
   EXPECT_EQ(card("b"), 0);
+}
+
+template <class Number>
+void append_number(std::string& bytes, Number number) {
+  bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
+}
+
+// What BF.LOAD takes: an empty filter of valkey-bloom.
+std::string valkey_payload(uint32_t expansion, double tightening_ratio) {
+  constexpr uint64_t kArrayBytes = 120;
+  std::string blob;
+  append_number(blob, uint8_t{1});
+  append_number(blob, kArrayBytes);
+  append_number(blob, uint32_t{7});  // hashes
+  blob.append(32, 's');              // seed
+  blob.append(kArrayBytes, '\0');
+  std::string bytes;
+  append_number(bytes, uint8_t{1});
+  append_number(bytes, expansion);
+  append_number(bytes, 0.01);
+  append_number(bytes, tightening_ratio);
+  append_number(bytes, uint8_t{1});
+  append_number(bytes, uint64_t{1});  // layers
+  append_number(bytes, uint64_t{blob.size()});
+  bytes += blob;
+  append_number(bytes, int64_t{0});  // items
+  append_number(bytes, int64_t{100});
+  return bytes;
+}
+
+// Commands do not accept every setting that a loaded filter may have.
+TEST_F(BloomMergeCommandsTest, AClearedLoadedFilterIsReplayedAlike) {
+  other_->session->origin = CommandOrigin::kOwnJournal;
+  other_->session->database = 1;
+  for (const auto& [expansion, ratio] : {std::pair{2U, 0.5}, {100'000U, 0.5}, {0U, 0.8}}) {
+    SCOPED_TRACE(std::to_string(expansion) + " " + std::to_string(ratio));
+    run({"FLUSHALL"});
+    const std::string payload = valkey_payload(expansion, ratio);
+    ASSERT_EQ(run({"BF.LOAD", "k", payload}), kOk);
+    ASSERT_EQ(run_as_other({"BF.LOAD", "k", payload}), kOk);
+    std::string journalled;
+    journal_.take(journalled);
+    ASSERT_EQ(run({"BF.CLEAR", "k"}), kOk);
+    journalled.clear();
+    journal_.take(journalled);
+    const bool is_verbatim = journalled.find("BF.CLEAR") != std::string::npos;
+    EXPECT_EQ(is_verbatim, expansion != 2) << journalled;
+    if (is_verbatim) {
+      EXPECT_EQ(run_as_other({"BF.CLEAR", "k"}), kOk);
+    }
+    run({"BF.ADD", "k", "x"});
+    run_as_other({"BF.ADD", "k", "x"});
+    EXPECT_EQ(run_as_other({"DEBUG", "DIGEST-VALUE", "k"}), digest("k"));
+  }
 }
 
 // A journal repeats what was judged under other limits; the result is the same.
