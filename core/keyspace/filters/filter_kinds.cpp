@@ -16,6 +16,7 @@ void FilterKinds::add(bloom::LayoutId layout, std::string_view key) {
     first_keys_[index] = key;
   }
   counts_[index].fetch_add(1, std::memory_order_release);
+  totals_[index].fetch_add(1, std::memory_order_release);
 }
 
 std::string FilterKinds::first_key(bloom::LayoutId layout) const {

@@ -30,11 +30,16 @@ class FilterKinds {
   uint64_t count(bloom::LayoutId layout) const {
     return counts_[static_cast<size_t>(layout)].load(std::memory_order_acquire);
   }
+  // How many were ever added: it also counts filters that came and went since the last look.
+  uint64_t total(bloom::LayoutId layout) const {
+    return totals_[static_cast<size_t>(layout)].load(std::memory_order_acquire);
+  }
   // The key that was added when there was no other filter of the layout.
   std::string first_key(bloom::LayoutId layout) const;
 
  private:
   std::array<std::atomic<uint64_t>, bloom::kLayoutIdsMax> counts_{};
+  std::array<std::atomic<uint64_t>, bloom::kLayoutIdsMax> totals_{};
   mutable std::mutex mutex_;  // guards first_keys_
   std::array<std::string, bloom::kLayoutIdsMax> first_keys_;
 };

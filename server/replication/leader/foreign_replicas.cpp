@@ -16,7 +16,14 @@ using core::bloom::LayoutRow;
 
 ForeignReplicas::ForeignReplicas(const Config& config, const ServerState& state,
                                  const core::keyspace::FilterKinds& kinds)
-    : config_(config), state_(state), kinds_(kinds), own_words_seen_(state.own_words) {}
+    : config_(config), state_(state), kinds_(kinds), own_words_seen_(state.own_words) {
+  // Filters that are gone by now were never in a stream of this leader.
+  (void)take_unheld_filters();
+  module_layout_.reset();
+  for (const LayoutRow& row : core::bloom::layout_rows()) {
+    if (row.is_foreign && kinds_.count(row.id) > 0) module_layout_ = row.id;
+  }
+}
 
 std::optional<std::string> ForeignReplicas::obstacle() const {
   const std::string policy = config_.text(OptionId::kReplicaForeign);
@@ -55,9 +62,30 @@ std::optional<core::bloom::LayoutId> ForeignReplicas::layout_not_held(
   return std::nullopt;
 }
 
+bool ForeignReplicas::take_unheld_filters() {
+  const std::string policy = config_.text(OptionId::kReplicaForeign);
+  bool any = false;
+  for (const LayoutRow& row : core::bloom::layout_rows()) {
+    uint64_t& seen = totals_seen_[static_cast<size_t>(row.id)];
+    const uint64_t total = kinds_.total(row.id);
+    if (total == seen) continue;
+    seen = total;
+    // A replica has one module at most, and `auto` does not know which.
+    const bool is_held = policy == "auto"
+                             ? row.is_foreign && module_layout_.value_or(row.id) == row.id
+                             : policy == row.name;
+    if (row.is_foreign) module_layout_ = row.id;
+    any |= !is_held;
+  }
+  return any;
+}
+
+// A filter is counted before the command that makes it is journalled. A foreign replica that is
+// attached later has a snapshot, which waits for the command to end.
 bool ForeignReplicas::take_own_words(uint64_t stream_end) {
   const uint64_t count = state_.own_words.load(std::memory_order_acquire);
-  if (count == own_words_seen_) return false;
+  const bool has_unheld = take_unheld_filters();
+  if (count == own_words_seen_ && !has_unheld) return false;
   own_words_seen_ = count;
   first_offset_ = stream_end + 1;
   return true;

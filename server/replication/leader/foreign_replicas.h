@@ -11,6 +11,7 @@
 // Source: docs/replication.md, "Replicas of another kind".
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -35,7 +36,8 @@ class ForeignReplicas {
   // The same for one that has just asked for the stream. Errors: the reply.
   core::Result<> check(std::string_view address, int64_t now_us);
 
-  // True when the stream holds commands, since the last call, that foreign replicas do not know.
+  // True when the stream holds commands, since the last call, that foreign replicas do not know:
+  // for filters that they cannot hold, even if those are gone already, or in words of ours.
   // `stream_end` is the stream's end now: foreign replicas that are not behind it need a snapshot.
   bool take_own_words(uint64_t stream_end);
   // Whether the stream from `offset` on holds only what foreign replicas know.
@@ -43,11 +45,16 @@ class ForeignReplicas {
 
  private:
   std::optional<core::bloom::LayoutId> layout_not_held(std::string_view policy) const;
+  // Whether filters were made, since the last call, that foreign replicas may be unable to hold.
+  bool take_unheld_filters();
 
   const Config& config_;
   const ServerState& state_;
   const core::keyspace::FilterKinds& kinds_;
   uint64_t own_words_seen_;
+  std::array<uint64_t, core::bloom::kLayoutIdsMax> totals_seen_{};
+  // The last module's layout of which a filter was made, for `auto`.
+  std::optional<core::bloom::LayoutId> module_layout_;
   uint64_t first_offset_ = 0;
   int64_t next_log_us_ = 0;  // of a refusal
 };

@@ -186,7 +186,7 @@ void Leader::drop_foreign(int64_t now_us) {
     if (obstacle) {
       drop(id, *obstacle);
     } else if (has_own_words && has_stream) {
-      drop(id, "the stream holds a command for filters that only Bloomery knows");
+      drop(id, "the stream holds a command for filters that it does not know");
     }
   }
   update_write_gate_locked(now_us);

@@ -201,7 +201,7 @@ class ModelReplicaTest(ForeignReplicaTest):
 
     def test_a_union_takes_a_new_snapshot(self):
         client = self.start_leader("--bf-layout", "redisbloom")
-        self.expect_disconnection("only Bloomery knows")
+        self.expect_disconnection("that it does not know")
         client.call("BF.MADD", "a", 1, 2)
         client.call("BF.MADD", "b", 3, 4)
         replica = self.attach()

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -175,7 +176,39 @@ TEST_F(ForeignReplicasTest, CommandsThatItDoesNotKnowTakeANewSnapshot) {
   EXPECT_EQ(follow(later), "");
   EXPECT_EQ(later.read(go_on().size()), go_on());
   leader().stop();
-  EXPECT_EQ(log.count("only Bloomery knows"), 1U) << log.text();
+  EXPECT_EQ(log.count("that it does not know"), 1U) << log.text();
+}
+
+// No look of the leader's thread meets such a filter.
+TEST_F(ForeignReplicasTest, AFilterThatCameAndWentTakesANewSnapshot) {
+  Foreign peer(*this);
+  EXPECT_EQ(follow(peer), "");
+  const uint64_t before = replication_.offset();
+  run({"MULTI"});
+  run({"BF.ADD", "seen", "x"});
+  run({"SET", "a", "1"});
+  run({"DEL", "seen"});
+  run({"EXEC"});
+  EXPECT_TRUE(peer.await_end());
+  EXPECT_EQ(leader().count(), 0U);
+  Foreign again(*this);
+  again.client.session->replica.takes_eof_mark = true;
+  EXPECT_EQ(psync(again, before), "");
+  EXPECT_NE(begin_snapshot_of(again).find("+FULLRESYNC"), std::string::npos);
+}
+
+// A replica has one module at most.
+TEST_F(ForeignReplicasTest, AnotherModulesFilterThatWentTakesANewSnapshot) {
+  Foreign peer(*this);
+  EXPECT_EQ(follow(peer), "");
+  make("b", "redisbloom");
+  run({"DEL", "b"});
+  leader().ack(peer.client.session->id, replication_.offset(), std::nullopt);
+  EXPECT_EQ(leader().count(), 1U);
+  make("c", "valkey-bloom");
+  run({"DEL", "c"});
+  EXPECT_TRUE(peer.await_end());
+  EXPECT_EQ(leader().count(), 0U);
 }
 
 }  // namespace
