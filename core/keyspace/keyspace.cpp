@@ -53,7 +53,7 @@ std::optional<int64_t> latest_expiry(const Keyspace& keyspace, const Database& s
   return latest_ms;
 }
 
-// What an expiry adds to the sum of its table; nothing for a key without one.
+// The part of an expiry in the sum of its table; 0 for a key without one.
 uint64_t expiry_part(int64_t expires_at_ms) {
   if (expires_at_ms == kNoExpiry) return 0;
   return static_cast<uint64_t>(

@@ -36,9 +36,10 @@ class ForeignReplicas {
   // The same for one that has just asked for the stream. Errors: the reply.
   core::Result<> check(std::string_view address, int64_t now_us);
 
-  // True when the stream holds commands, since the last call, that foreign replicas do not know:
-  // for filters that they cannot hold, even if those are gone already, or in words of ours.
-  // `stream_end` is the stream's end now: foreign replicas that are not behind it need a snapshot.
+  // True when the stream holds commands, since the last call, that foreign replicas do not know.
+  // These are commands in words of ours, and commands for filters that such replicas cannot hold,
+  // even if these filters are gone already. `stream_end` is the stream's end now: foreign replicas
+  // that are not behind it need a snapshot.
   bool take_own_words(uint64_t stream_end);
   // Whether the stream from `offset` on holds only what foreign replicas know.
   bool may_continue_from(uint64_t offset) const { return offset >= first_offset_; }

@@ -87,7 +87,7 @@ class NotificationTest(ReplicaTest):
         connections = [self.connection_to(server) for server in servers]
         sent = told = 0
         # Those under the classes ALL: others may leave hardly any event.
-        sent_to_all = told_of_all = 0
+        sent_to_all = events_of_all = 0
         classes = ALL
         while sent < COMMANDS:
             commands = [stream.next() for _ in range(rng.choice([1, 5, 50, 200]))]
@@ -104,14 +104,14 @@ class NotificationTest(ReplicaTest):
             told += len(ours)
             if classes == ALL:
                 sent_to_all += len(commands)
-                told_of_all += len(ours)
+                events_of_all += len(ours)
             if rng.random() < 0.02:
                 classes = rng.choice([ALL, "".join(rng.sample("KEg$xedmnA", rng.randint(1, 6)))])
                 for connection in connections:
                     connection.call("DISCARD")
                     connection.call("CONFIG", "SET", "notify-keyspace-events", classes)
         print(f"{sent} commands, {told} events, seed {seed}")
-        self.assertGreater(told_of_all, sent_to_all / 10)
+        self.assertGreater(events_of_all, sent_to_all / 10)
 
     def report(self, commands, ours, theirs, where):
         """Fails with the first event that differs, and the commands on its key."""

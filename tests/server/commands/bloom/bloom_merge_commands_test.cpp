@@ -256,7 +256,7 @@ void append_number(std::string& bytes, Number number) {
   bytes.append(reinterpret_cast<const char*>(&number), sizeof number);
 }
 
-// What BF.LOAD takes: an empty filter of valkey-bloom.
+// An empty filter of valkey-bloom, as BF.LOAD takes it.
 std::string valkey_payload(uint32_t expansion, double tightening_ratio) {
   constexpr uint64_t kArrayBytes = 120;
   std::string blob;
