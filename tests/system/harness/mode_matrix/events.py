@@ -259,6 +259,8 @@ class Handover(Replicated):
         if run.refusal:
             run.test.assertRegex(str(leader.operator.call(*command)), run.refusal)
             return run.end(leader)
+        # The leader counts a replica as online from its first acknowledgement on.
+        wait_until(lambda: "state=online" in info(leader.operator)["slave0"], "an online replica")
         run.test.assertEqual(leader.operator.run(*command), b"OK")
         wait_until(lambda: info(replica.operator)["role"] == "master", "the handover")
         run.test.wait_for_link(leader.operator)
