@@ -32,6 +32,7 @@ void ExpiryIndex::clear() {
 void ExpiryIndex::swap(ExpiryIndex& other) {
   records_.swap(other.records_);
   std::swap(purge_at_, other.purge_at_);
+  std::swap(needed_in_a_row_, other.needed_in_a_row_);
   publish_next();
   other.publish_next();
 }

@@ -7,8 +7,9 @@
 // again when the key still has an expiry. purge() removes records that no key needs.
 //
 // Invariants, kept by the keyspace: each key with an expiry has a record with its hash and a
-// deadline that is not later. After purge() there are at most kRecordsPerKeyMax records per key
-// with an expiry, and kSparesMax more.
+// deadline that is not later. While keys come and go one by one there are at most
+// kRecordsPerKeyMax records per key with an expiry, and kSparesMax more. The records of many keys
+// that were deleted at once leave step by step.
 // Thread safety: guarded by the stripe lock of its table, but for next_ms(), which any thread may
 // call.
 // Source: a heap with four children per node (LaMarca, Ladner 1996, "The influence of caches on the
@@ -30,6 +31,7 @@ class ExpiryIndex {
   static constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
   static constexpr size_t kRecordsPerKeyMax = 4;
   static constexpr size_t kSparesMax = 4096;
+  static constexpr int kPurgeSteps = 8;
 
   // The earliest deadline, kNever without records.
   int64_t next_ms() const { return next_ms_.load(std::memory_order_relaxed); }
@@ -42,23 +44,26 @@ class ExpiryIndex {
   size_t size() const { return records_.size(); }
   size_t memory_bytes() const { return records_.capacity() * sizeof(Record); }
 
-  // Removes some of the records that no key needs, when there may be many. To be called after
+  // Removes some of the records that no key needs, when there may be many. Must be called after
   // add(). `key_count` is the number of keys with an expiry. `latest_of(hash)` returns the latest
-  // expiry of the keys with this hash, nothing when there is none.
+  // expiry of the keys with this hash, nothing when there is none. It is called kPurgeSteps times
+  // at most, unless a whole round has found nothing to remove.
   template <class LatestOf>
   void purge(size_t key_count, LatestOf&& latest_of) {
     if (size() <= 2 * key_count + kSparesMax) return;
     // More steps than adds, so that the number of needless records falls.
-    for (int step = 0; step < 4 && size() > 0; ++step) {
+    for (int step = 0; step < kPurgeSteps && size() > 0; ++step) {
       purge_at_ %= size();
       if (is_needed(records_[purge_at_], latest_of)) {
         ++purge_at_;
+        ++needed_in_a_row_;
       } else {
         remove(purge_at_);
+        needed_in_a_row_ = 0;
       }
     }
     // Several records of one key all seem to be needed. PERSIST and EXPIRE by turns make them.
-    if (size() > kRecordsPerKeyMax * key_count + kSparesMax) keep_one_of_each(latest_of);
+    if (needed_in_a_row_ >= size()) keep_one_of_each(latest_of);
   }
 
  private:
@@ -78,6 +83,7 @@ class ExpiryIndex {
     sort_and_unite();
     std::erase_if(records_, [&](const Record& record) { return !is_needed(record, latest_of); });
     build();
+    needed_in_a_row_ = 0;
   }
 
   void remove(size_t at);
@@ -91,6 +97,7 @@ class ExpiryIndex {
 
   std::vector<Record> records_;
   size_t purge_at_ = 0;
+  size_t needed_in_a_row_ = 0;  // records that purge() has kept since it last removed one
   std::atomic<int64_t> next_ms_{kNever};
 };
 

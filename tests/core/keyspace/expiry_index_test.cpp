@@ -123,6 +123,27 @@ TEST(ExpiryIndex, KeysThatComeAndGoLeaveBoundedRecords) {
   EXPECT_LE(model.record_count(), ExpiryIndex::kSparesMax + 1);
 }
 
+// A command that adds an expiry afterwards must not wait for all of them.
+TEST(ExpiryIndex, MassDeletionIsPurgedInSteps) {
+  ExpiryIndex index;
+  for (int64_t i = 0; i < 100'000; ++i) index.add(1'000'000 + i, static_cast<uint64_t>(i));
+  for (int64_t i = 0; i < 20'000; ++i) {
+    int lookups = 0;
+    index.add(500'000, 1'000'000);
+    const size_t size_before = index.size();
+    index.purge(1, [&](uint64_t hash) -> std::optional<int64_t> {
+      ++lookups;
+      if (hash == 1'000'000) return 500'000;
+      return std::nullopt;
+    });
+    if (size_before > 40'000) {
+      ASSERT_LE(lookups, ExpiryIndex::kPurgeSteps);
+    }
+  }
+  EXPECT_LE(index.size(), 2 * ExpiryIndex::kSparesMax);
+  EXPECT_EQ(index.next_ms(), 500'000);
+}
+
 TEST(ExpiryIndex, OneKeyWithManyRecordsIsBounded) {
   IndexModel model(1);
   for (uint64_t i = 0; i < 1000; ++i) model.set(i, 1'000'000);
