@@ -243,6 +243,10 @@ void announce_own_words(const Context& ctx, const ScalableFilter& filter) {
   if (core::bloom::layout_row(filter.layout()).is_foreign) ++ctx.environment.state.own_words;
 }
 
+void announce_copy(const Context& ctx, const ScalableFilter& filter) {
+  if (has_redisbloom_layout(filter)) ++ctx.environment.state.own_words;
+}
+
 void journal_deleted(const Context& ctx, const KeyRef& key, Arguments items,
                      std::span<const Removal> removals) {
   if (!ctx.is_journal_active()) return;

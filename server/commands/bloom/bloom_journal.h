@@ -33,6 +33,9 @@ void journal_cleared(const Context& ctx, const KeyRef& key,
 // server holds such a filter too, its replicas miss the command and need a new snapshot.
 void announce_own_words(const Context& ctx, const core::bloom::ScalableFilter& filter);
 
+// To be called before COPY is journalled: RedisBloom cannot copy a filter.
+void announce_copy(const Context& ctx, const core::bloom::ScalableFilter& filter);
+
 // Items that were there but stay changed nothing.
 void journal_deleted(const Context& ctx, const KeyRef& key, Arguments items,
                      std::span<const core::bloom::Removal> removals);

@@ -6,6 +6,7 @@
 
 #include "core/keyspace/reclaimer.h"
 #include "server/commands/bloom/bloom_access.h"
+#include "server/commands/bloom/bloom_journal.h"
 #include "server/commands/keys/database_index.h"
 #include "server/commands/keys/value_type.h"
 #include "server/dispatch/context.h"
@@ -160,6 +161,7 @@ void copy(Context& ctx) {
   if (taken && !options->replace) return ctx.reply.integer(0);
   EntryPtr made = copy_of(ctx, *source, to.name);
   if (made == nullptr) return ctx.reply.error(kOutOfMemory);
+  if (made->is_filter()) announce_copy(ctx, made->filter());
   EntryPtr replaced = ctx.keyspace().put(options->database, to, std::move(made));
   ctx.tell(KeyEvent::kNew, options->database, to);
   ctx.changed(options->database, to, KeyEvent::kCopyTo);

@@ -179,6 +179,18 @@ TEST_F(ForeignReplicasTest, CommandsThatItDoesNotKnowTakeANewSnapshot) {
   EXPECT_EQ(log.count("that it does not know"), 1U) << log.text();
 }
 
+TEST_F(ForeignReplicasTest, ACopyTakesANewSnapshotForRedisBloom) {
+  make("a", "redisbloom");
+  Foreign peer(*this);
+  EXPECT_EQ(follow(peer), "");
+  EXPECT_EQ(run({"COPY", "a", "b"}), integer(1));
+  EXPECT_TRUE(peer.await_end());
+  make("v", "valkey-bloom");
+  const uint64_t before = state_.own_words;
+  EXPECT_EQ(run({"COPY", "v", "w"}), integer(1));
+  EXPECT_EQ(state_.own_words, before) << "valkey-bloom copies its filters";
+}
+
 // No look of the leader's thread meets such a filter.
 TEST_F(ForeignReplicasTest, AFilterThatCameAndWentTakesANewSnapshot) {
   Foreign peer(*this);
