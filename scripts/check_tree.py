@@ -557,12 +557,12 @@ def function_name(statement):
     return match[1] if match else statement.strip()
 
 
-def main():
+def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--root", default=pathlib.Path(__file__).resolve().parents[1])
     parser.add_argument("--build")
     parser.add_argument("--numbers", action="store_true")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     tree = Tree(options.root)
     if options.numbers:
         tree_numbers.print_numbers(tree)

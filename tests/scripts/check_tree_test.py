@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Bad trees for check_tree: each rule must find its own kind of badness, and say the fix."""
 
+import contextlib
+import io
 import json
 import os
 import pathlib
@@ -9,13 +11,13 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 SCRIPTS = pathlib.Path(__file__).resolve().parents[2] / "scripts"
 sys.path.insert(0, str(SCRIPTS))
 import check_tree  # noqa: E402
 import server_order  # noqa: E402
 
-SCRIPT = SCRIPTS / "check_tree.py"
 SPDX = "// SPDX-License-Identifier: MIT\n"
 UNTESTED = "scripts/untested_units.txt"
 HEADER = SPDX + "//\n// Something: what it is.\n#pragma once\n"
@@ -32,13 +34,14 @@ class CheckTreeTest(unittest.TestCase):
                 path = pathlib.Path(root, name)
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text, encoding="utf-8")
-            done = subprocess.run(
-                [sys.executable, SCRIPT, "--root", root, *[o.format(root=root) for o in options]],
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
-                # Git then takes the folder for somebody else's.
-                env={**os.environ, "GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"},
-            )  # fmt: skip
-        return done.returncode, done.stdout
+            output = io.StringIO()
+            # Git then takes the folder for somebody else's.
+            elsewhere = unittest.mock.patch.dict(
+                os.environ, {"GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"}
+            )
+            with elsewhere, contextlib.redirect_stdout(output):
+                code = check_tree.main(["--root", root, *[o.format(root=root) for o in options]])
+        return code, output.getvalue()
 
     @staticmethod
     def _untested(files):
