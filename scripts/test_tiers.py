@@ -38,8 +38,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 LOGS = ROOT / "build" / "logs"
 LIBRARIES = ("core", "protocol", "persistence", "server")
 JOBS = len(os.sched_getaffinity(0))
-# System tests wait for most of their time.
-SYSTEM_JOBS = JOBS + 2
+# System tests wait for most of their time, those with threads for much of it.
+WAITING_JOBS = JOBS + 2
 SLOWEST_SHOWN = 10
 STRESS_ROUNDS = 5
 BUSY_LOOPS = 4
@@ -281,12 +281,15 @@ def run_everything(run, _):
     # This build uses the processor time that waiting system tests leave.
     asan = Build("asan", ("unit_tests", "fuzzers"), idle=True)
     run_system(run, "release")
-    if run.finish(asan):
+    is_built = run.finish(asan)
+    tsan = Build("tsan", ("threads_tests", "bloomery-server"), idle=True)
+    if is_built:
         run.ctest("asan", "asan: unit tests", "--label-regex", "^unit$")
         run_fuzzers(run, 5)
     run.ctest("release", "release: unit tests", "--label-regex", "^(unit|scripts)$")
-    if run.build("tsan", "threads_tests", "bloomery-server"):
-        run.ctest("tsan", "tsan: tests with threads", "--label-regex", "^threads$")
+    if run.finish(tsan):
+        run.ctest("tsan", "tsan: tests with threads", "--label-regex", "^threads$",
+                  jobs=WAITING_JOBS)  # fmt: skip
 
 
 def run_system(run, preset, environment=None):
@@ -294,9 +297,9 @@ def run_system(run, preset, environment=None):
     every = ("--label-regex", "^system$")
     calm = "^calm$"
     run.ctest(preset, f"{preset}: calm system tests", "--label-regex", calm,
-              jobs=SYSTEM_JOBS, environment=environment)  # fmt: skip
+              jobs=WAITING_JOBS, environment=environment)  # fmt: skip
     return run.ctest(preset, f"{preset}: system tests", *every, "--label-exclude", calm,
-                     jobs=SYSTEM_JOBS, environment=environment)  # fmt: skip
+                     jobs=WAITING_JOBS, environment=environment)  # fmt: skip
 
 
 def run_long(run, _):

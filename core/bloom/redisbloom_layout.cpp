@@ -10,11 +10,11 @@ namespace core::bloom {
 namespace {
 
 // RedisBloom's own roundings of ln(2)^2 and ln(2); other digits would give other sizes.
-constexpr double kLn2Squared = 0.480453013918201;
-constexpr double kLn2 = 0.693147180559945;
+constexpr double kModuleLn2Squared = 0.480453013918201;
+constexpr double kModuleLn2 = 0.693147180559945;
 
 std::optional<uint16_t> hash_count_for(double bits_per_item) {
-  const double hashes = std::ceil(kLn2 * bits_per_item);
+  const double hashes = std::ceil(kModuleLn2 * bits_per_item);
   if (!(hashes >= 1 && hashes <= std::numeric_limits<uint16_t>::max())) return std::nullopt;
   return static_cast<uint16_t>(hashes);
 }
@@ -22,7 +22,7 @@ std::optional<uint16_t> hash_count_for(double bits_per_item) {
 }  // namespace
 
 double RedisBloomLayout::bits_per_item(double error_rate) {
-  return std::fabs(std::log(error_rate) / kLn2Squared);
+  return std::fabs(std::log(error_rate) / kModuleLn2Squared);
 }
 
 std::optional<double> RedisBloomLayout::bits_per_item(double error_rate, uint64_t hash_count) {
@@ -32,7 +32,7 @@ std::optional<double> RedisBloomLayout::bits_per_item(double error_rate, uint64_
   if (*own_count == hash_count) return own;
   // The nearest number on the other side of where the count changes.
   const bool is_more = hash_count > *own_count;
-  double per_item = static_cast<double>(is_more ? hash_count - 1 : hash_count) / kLn2;
+  double per_item = static_cast<double>(is_more ? hash_count - 1 : hash_count) / kModuleLn2;
   const double far = is_more ? std::numeric_limits<double>::infinity() : 0;
   constexpr int kRoundings = 4;
   for (int i = 0; i < kRoundings && hash_count_for(per_item) != hash_count; ++i) {

@@ -186,5 +186,7 @@ class ScalableFilter {
 // As the filter was when it was new: its first layer without an item. Null when the memory cannot
 // be had.
 std::unique_ptr<ScalableFilter> create_empty_like(const ScalableFilter& filter);
+// The error for a filter, or its next array, that memory has no room for.
+Error does_not_fit(uint64_t size_bytes);
 
 }  // namespace core::bloom

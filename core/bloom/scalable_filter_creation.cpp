@@ -83,14 +83,14 @@ Result<> check_window(const FilterParameters& parameters, const Window* window,
   return {};
 }
 
-Error does_not_fit(uint64_t size_bytes) {
-  return Error{fmt::format("ERR Insufficient memory to create filter of {} bytes", size_bytes)};
-}
-
 }  // namespace
 
 static_assert(sizeof(ScalableFilter) == kFilterBytes);
 static_assert(sizeof(Layer) + sizeof(double) == kLayerBytes);
+
+Error does_not_fit(uint64_t size_bytes) {
+  return Error{fmt::format("ERR Insufficient memory to create filter of {} bytes", size_bytes)};
+}
 
 Result<LayerPlan> ScalableFilter::plan(const FilterParameters& asked) {
   if (auto checked = check_parameters(asked); !checked) return checked.error();

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "core/bulk/bulk_filter.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -41,10 +39,6 @@ Error cannot_grow() {
 }
 Error is_full() {
   return Error{"ERR the filter is full and does not scale"};
-}
-
-Error does_not_fit(uint64_t size_bytes) {
-  return Error{fmt::format("ERR Insufficient memory to create filter of {} bytes", size_bytes)};
 }
 
 std::optional<LayerParts> make_layer(const LayerPlan& plan, LayoutId layout) {

@@ -160,8 +160,8 @@ class Entry {
   uint32_t key_size_;
   ValueKind kind_ = ValueKind::kShort;
   bool raw_ = false;
-  // The first bytes of the key; the rest lies behind the object.
-  std::array<char, 6> key_head_;
+  // The first bytes of the key; the rest lies behind the object. Reached by its offset.
+  [[maybe_unused]] std::array<char, 6> key_head_;
 };
 
 }  // namespace core::keyspace

@@ -41,7 +41,7 @@ using virtual_disk::Unsynced;
 using virtual_disk::VirtualDisk;
 using WordList = std::vector<std::string>;
 
-constexpr auto kRuns = support::rounds<uint64_t>(1'000, 50);
+constexpr auto kRuns = support::rounds<uint64_t>(1'000, 20);
 
 constexpr int kDatabases = 2;
 const std::vector<std::string> kStrings = {"s0", "s1", "n0"};
