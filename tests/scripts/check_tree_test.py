@@ -35,7 +35,7 @@ class CheckTreeTest(unittest.TestCase):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text, encoding="utf-8")
             output = io.StringIO()
-            # Git then takes the folder for somebody else's.
+            # Git then takes it that another user owns the folder.
             elsewhere = unittest.mock.patch.dict(
                 os.environ, {"GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"}
             )
