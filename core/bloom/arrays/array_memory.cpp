@@ -54,6 +54,9 @@ int make_file(uint64_t size_bytes) {
 struct ArrayMemory::Tail {
   int64_t offset;         // of the range in the file, or kNoOffset
   uint64_t mapped_bytes;  // tail included
+  uint64_t mapped_at;     // the value of events_
+  uint64_t freed_at;      // the same
+  uint64_t size_bytes;
   Tail* next_freed;
 
   std::byte* memory() { return reinterpret_cast<std::byte*>(this + 1) - mapped_bytes; }
@@ -112,6 +115,8 @@ void* ArrayMemory::map_range(uint64_t mapped_bytes, int64_t& offset) {
 
 void* ArrayMemory::map(uint64_t size_bytes) {
   const uint64_t mapped_bytes = round_up(size_bytes + sizeof(Tail), kArrayPageBytes);
+  // Read before the mapping exists: a fork in between must find it older than itself.
+  const uint64_t mapped_at = events_.load();
   int64_t offset = kNoOffset;
   // NORESERVE: a filter sized for years may exceed what is free today; MemoryBudget has been asked.
   void* memory = map_range(mapped_bytes, offset);
@@ -124,7 +129,7 @@ void* ArrayMemory::map(uint64_t size_bytes) {
     if (memory == MAP_FAILED) return nullptr;
     anonymous_bytes_.fetch_add(size_bytes, std::memory_order_relaxed);
   }
-  new (&tail_of(memory, size_bytes)) Tail{offset, mapped_bytes, nullptr};
+  new (&tail_of(memory, size_bytes)) Tail{offset, mapped_bytes, mapped_at, 0, size_bytes, nullptr};
   reserved_bytes_.fetch_add(size_bytes, std::memory_order_relaxed);
   return memory;
 }
@@ -145,12 +150,20 @@ void ArrayMemory::give_back_or_keep(Tail& tail, uint64_t size_bytes) {
   }
   {
     const std::lock_guard guard(mutex_);
-    if (children_ > 0) {
+    tail.freed_at = events_.load();
+    if (is_visible(tail)) {
+      kept_bytes_.fetch_add(size_bytes, std::memory_order_relaxed);
       tail.next_freed = std::exchange(freed_, &tail);
       return;
     }
   }
   tail.give_back();
+}
+
+bool ArrayMemory::is_visible(const Tail& tail) const {
+  return std::ranges::any_of(children_, [&tail](const Child& child) {
+    return tail.mapped_at < child.end && child.begin <= tail.freed_at;
+  });
 }
 
 uint64_t ArrayMemory::next_data(const void* memory, uint64_t size_bytes, uint64_t offset) const {
@@ -186,25 +199,47 @@ uint64_t ArrayMemory::resident_bytes() const {
   return in_file + anonymous_bytes_.load(std::memory_order_relaxed);
 }
 
-void ArrayMemory::hold() {
+ArrayMemory::Children::iterator ArrayMemory::hold() {
   const std::lock_guard guard(mutex_);
-  ++children_;
+  return children_.insert(children_.end(), Child{.begin = ++events_});
 }
 
-void ArrayMemory::release() {
-  Tail* freed = nullptr;
+void ArrayMemory::finish_fork(Children::iterator child) {
+  const std::lock_guard guard(mutex_);
+  child->end = ++events_;
+}
+
+void ArrayMemory::release(Children::iterator child) {
+  Tail* unseen = nullptr;
   {
     const std::lock_guard guard(mutex_);
-    if (--children_ == 0) freed = std::exchange(freed_, nullptr);
+    children_.erase(child);
+    Tail** link = &freed_;
+    while (*link != nullptr) {
+      Tail* const tail = *link;
+      if (is_visible(*tail)) {
+        link = &tail->next_freed;
+        continue;
+      }
+      *link = tail->next_freed;
+      tail->next_freed = std::exchange(unseen, tail);
+    }
   }
-  while (freed != nullptr) {
-    Tail* const tail = std::exchange(freed, freed->next_freed);
+  while (unseen != nullptr) {
+    Tail* const tail = std::exchange(unseen, unseen->next_freed);
+    const uint64_t size_bytes = tail->size_bytes;
     tail->give_back();
+    // Now and not before: giving many pages back takes a while.
+    kept_bytes_.fetch_sub(size_bytes, std::memory_order_relaxed);
   }
 }
 
 uint64_t mapped_bytes() {
   return ArrayMemory::of_process().reserved_bytes() + PrivateMemory::of_process().reserved_bytes();
+}
+
+uint64_t kept_array_bytes() {
+  return ArrayMemory::of_process().kept_bytes();
 }
 
 uint64_t resident_array_bytes() {

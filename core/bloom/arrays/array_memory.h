@@ -7,10 +7,11 @@
 // whole array asks it, and leaves the untouched ones untouched.
 //
 // Invariants: each array has a range of the file of its own, which is never used again; between two
-// ranges is a gap. The memory of a freed array goes back to the system when no forked child can
-// read it any more. Only the process that made the file maps new ranges of it and frees them.
-// Where such a file cannot be had (an old kernel, a limit on file sizes, strict overcommit), arrays
-// are anonymous shared mappings and every page counts as touched.
+// ranges is a gap. A freed array stays in memory only while a forked child lives that may read it.
+// The fork of such a child came after the array was mapped and before it was freed. Only the
+// process that made the file maps new ranges of it and frees them.
+// Where such a file cannot be had, arrays are anonymous shared mappings and every page counts as
+// touched. Reasons are an old kernel, a limit on file sizes, and strict overcommit.
 // Thread safety: all members may be called from any thread; next_data() also from forked children,
 // and it takes no lock.
 // Source: memfd_create(2), lseek(2) about SEEK_DATA, madvise(2) about MADV_REMOVE.
@@ -18,6 +19,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <limits>
+#include <list>
 #include <mutex>
 
 namespace core::bloom {
@@ -47,50 +50,72 @@ class ArrayMemory {
   // REQUIRES: as above, and next_data() gave `offset`.
   uint64_t data_end(const void* memory, uint64_t size_bytes, uint64_t offset) const;
 
-  // Bytes of all arrays, touched or not.
+  // Bytes of all arrays that were not freed, touched or not.
   uint64_t reserved_bytes() const { return reserved_bytes_.load(std::memory_order_relaxed); }
-  // Bytes of memory behind them, whichever process touched them; freed arrays that a child may
-  // still read included.
+  // Bytes of freed arrays that stay because a child may read them.
+  uint64_t kept_bytes() const { return kept_bytes_.load(std::memory_order_relaxed); }
+  // Bytes of memory behind both, whichever process touched them.
   uint64_t resident_bytes() const;
   // To be kept open in children; -1 when there is no file.
   int descriptor() const { return descriptor_; }
 
-  // Begins before a fork, ends when the child has: freed arrays keep their bits meanwhile.
-  class ChildGuard {
-   public:
-    ChildGuard() : memory_(&of_process()) { memory_->hold(); }
-    explicit ChildGuard(ArrayMemory& memory) : memory_(&memory) { memory_->hold(); }
-    ~ChildGuard() { memory_->release(); }
-    ChildGuard(const ChildGuard&) = delete;
-    ChildGuard& operator=(const ChildGuard&) = delete;
-
-   private:
-    ArrayMemory* memory_;
-  };
+  class ChildGuard;
 
  private:
   struct Tail;
+  // A forked child. The two counts are values of events_: the child's fork lies between them.
+  struct Child {
+    uint64_t begin;
+    uint64_t end = std::numeric_limits<uint64_t>::max();  // until the fork has returned
+  };
+  using Children = std::list<Child>;
 
   static Tail& tail_of(void* memory, uint64_t size_bytes);
   void give_back_or_keep(Tail& tail, uint64_t size_bytes);
+  // Whether some child may read the array. REQUIRES: mutex_.
+  bool is_visible(const Tail& tail) const;
   void* map_range(uint64_t mapped_bytes, int64_t& offset);
-  void hold();
-  void release();
+  Children::iterator hold();
+  void finish_fork(Children::iterator child);
+  void release(Children::iterator child);
 
   int descriptor_ = -1;
   uint64_t file_bytes_ = 0;
   int owner_;  // process id
   std::atomic<uint64_t> next_offset_{0};
   std::atomic<uint64_t> reserved_bytes_{0};
+  std::atomic<uint64_t> kept_bytes_{0};
   std::atomic<uint64_t> anonymous_bytes_{0};
+  // Counts the begin and the end of each fork, so that mappings, forks and frees have an order.
+  std::atomic<uint64_t> events_{0};
   std::mutex mutex_;       // guards what follows; never taken in a child
-  unsigned children_ = 0;  // that may read freed arrays
+  Children children_;      // that live
   Tail* freed_ = nullptr;  // arrays that wait for them, linked by their tails
 };
 
-// Bytes of all mapped arrays of the process, PrivateMemory's included, touched or not. Callable
-// from any thread.
+// Belongs to one forked child: begins before the fork and ends when the child has ended. Arrays
+// that the child may read keep their bits meanwhile.
+class ArrayMemory::ChildGuard {
+ public:
+  explicit ChildGuard(ArrayMemory& memory = of_process())
+      : memory_(&memory), child_(memory.hold()) {}
+  ~ChildGuard() { memory_->release(child_); }
+  ChildGuard(const ChildGuard&) = delete;
+  ChildGuard& operator=(const ChildGuard&) = delete;
+
+  // To be called when the fork has returned: the child sees no array that is mapped from now on.
+  void finish_fork() { memory_->finish_fork(child_); }
+
+ private:
+  ArrayMemory* memory_;
+  Children::iterator child_;
+};
+
+// Bytes of all mapped arrays of the process that were not freed, PrivateMemory's included, touched
+// or not. Callable from any thread.
 uint64_t mapped_bytes();
+// Bytes of freed arrays that stay because a forked child may read them.
+uint64_t kept_array_bytes();
 // Bytes of memory behind them, as ArrayMemory and PrivateMemory count them.
 uint64_t resident_array_bytes();
 

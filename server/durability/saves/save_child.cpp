@@ -94,6 +94,7 @@ core::Result<std::unique_ptr<SaveChild>> SaveChild::start(const core::Clock& clo
     std::memcpy(shared->error, message.data(), size);
     ::_exit(EXIT_FAILURE);
   }
+  arrays->finish_fork();
   std::unique_ptr<SaveChild> child(new SaveChild(shared, process_id));
   child->started_us_ = start_us;
   child->fork_us_ = clock.monotonic_us() - start_us;

@@ -76,7 +76,7 @@ class SaveChild {
   Shared* shared_;  // a mapping that both processes see
   pid_t process_id_;
   std::optional<core::Result<>> result_here_;
-  // Freed arrays keep their bits until the child has ended.
+  // Arrays that the child may read keep their bits until it has ended, though they are freed.
   std::unique_ptr<core::bloom::ArrayMemory::ChildGuard> arrays_;
   int64_t fork_us_ = 0;
   int64_t started_us_ = 0;

@@ -89,6 +89,7 @@ TEST_F(ArrayMemoryTest, FreedArrayKeepsItsBitsWhileAChildReadsThem) {
   memory_.unmap(array, kArrayBytes);
   EXPECT_GT(memory_.resident_bytes(), 0U);
   EXPECT_EQ(memory_.reserved_bytes(), 0U);
+  EXPECT_EQ(memory_.kept_bytes(), kArrayBytes);
   ASSERT_EQ(::write(pipe[1], "x", 1), 1);
   int status = 1;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
@@ -97,6 +98,38 @@ TEST_F(ArrayMemoryTest, FreedArrayKeepsItsBitsWhileAChildReadsThem) {
   EXPECT_EQ(memory_.resident_bytes(), 0U);
   ::close(pipe[0]);
   ::close(pipe[1]);
+}
+
+TEST_F(ArrayMemoryTest, OnlyWhatAChildCanSeeStays) {
+  const auto touched = [&] {
+    char* const array = bytes_of(memory_.map(kArrayBytes));
+    array[0] = 1;
+    return array;
+  };
+  char* const old = touched();
+  char* const freed_before = touched();
+  memory_.unmap(freed_before, kArrayBytes);
+  auto first = std::make_unique<ArrayMemory::ChildGuard>(memory_);
+  // The fork may come before or after it.
+  char* const amid = touched();
+  first->finish_fork();
+  char* const young = touched();
+  memory_.unmap(young, kArrayBytes);
+  EXPECT_EQ(memory_.kept_bytes(), 0U);
+  memory_.unmap(amid, kArrayBytes);
+  memory_.unmap(old, kArrayBytes);
+  EXPECT_EQ(memory_.kept_bytes(), 2 * kArrayBytes);
+  // A child that is forked now sees neither, but what is there now.
+  char* const middle = touched();
+  auto second = std::make_unique<ArrayMemory::ChildGuard>(memory_);
+  second->finish_fork();
+  memory_.unmap(middle, kArrayBytes);
+  EXPECT_EQ(memory_.kept_bytes(), 3 * kArrayBytes);
+  first.reset();
+  EXPECT_EQ(memory_.kept_bytes(), kArrayBytes);
+  second.reset();
+  EXPECT_EQ(memory_.kept_bytes(), 0U);
+  EXPECT_EQ(memory_.resident_bytes(), 0U);
 }
 
 TEST_F(ArrayMemoryTest, ChildNeitherTakesNorFreesWhatIsItsParents) {
