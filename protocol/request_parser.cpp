@@ -209,6 +209,10 @@ RequestParser::Step RequestParser::accept_bulk_size(std::string_view text) {
   return Step::kContinue;
 }
 
+size_t RequestParser::announced_bytes() const {
+  return phase_ == Phase::kBulkBody ? position_ + bulk_size_bytes_ + kLineEndSize : 0;
+}
+
 RequestParser::Step RequestParser::read_bulk_body(std::string_view buffered, Words& words) {
   if (buffered.size() - position_ < bulk_size_bytes_ + kLineEndSize) return Step::kNeedMore;
   slices_.push_back({position_, bulk_size_bytes_});

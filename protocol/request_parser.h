@@ -46,6 +46,10 @@ class RequestParser {
   // Whether the last request's words are views of the buffer alone.
   bool words_are_in_buffer() const { return words_are_in_buffer_; }
 
+  // After kNeedMore: the size in bytes that the request is known to have at least; 0 when it is not
+  // known.
+  size_t announced_bytes() const;
+
   // Bytes the last call is done with.
   size_t consumed() const { return consumed_; }
 

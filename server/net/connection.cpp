@@ -2,6 +2,7 @@
 #include "server/net/connection.h"
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -86,8 +87,11 @@ void Connection::on_ready(uint32_t events) {
 void Connection::receive() {
   using Status = Stream::Status;
   auto& buffer = thread_.read_buffer;
+  const bool is_known = session_->authenticated;
+  const std::span<char> behind = is_known ? input_.room_behind() : std::span<char>();
   const auto [status, size, holds_bytes] =
-      stream_->receive(buffer, input_.room(session_->authenticated));
+      behind.empty() ? stream_->receive(buffer, input_.room(is_known))
+                     : stream_->receive(behind, behind.size() - Stream::kExtraBytesMax);
   if (holds_bytes) [[unlikely]] {
     output_.note_held_by_stream(true);
     update_interest();
@@ -96,7 +100,9 @@ void Connection::receive() {
     case Status::kDone:
       counters_.input_bytes.add(size);
       counters_.reads_processed.add();
-      return proceed({buffer.data(), size});
+      if (behind.empty()) return proceed({buffer.data(), size});
+      input_.commit(size);
+      return proceed({});
     case Status::kLater:
       return;
     case Status::kEnd:
@@ -180,7 +186,7 @@ Connection::State Connection::execute(std::string_view fresh) {
   const auto [end, consumed] = runner_.run(data, *thread_.batch, thread_.gate, reply_bytes_limit());
   if (end == RequestRunner::End::kOverOutputLimit) [[unlikely]]
     close_over_output_limit();
-  input_.keep(data.substr(consumed), session_->authenticated);
+  input_.keep(data.substr(consumed), session_->authenticated, runner_.announced_bytes());
   check_input();
   limit_memory();
   return state_after(end);

@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <span>
 #include <string>
+
+#include "server/transport/stream.h"
 
 namespace server::net {
 namespace {
@@ -14,7 +18,7 @@ TEST(ClientInput, WholeCommandsStayWhereTheyWereRead) {
   const std::string_view joined = input.join(fresh);
   EXPECT_EQ(joined.data(), fresh.data());
   input.keep(joined.substr(5), true);
-  EXPECT_EQ(input.size() + input.free_bytes(), std::string().capacity());
+  EXPECT_EQ(input.size() + input.free_bytes(), 0u);
 }
 
 TEST(ClientInput, TheRestComesBeforeWhatFollows) {
@@ -40,7 +44,60 @@ TEST(ClientInput, ABigCommandsMemoryGoesBack) {
   EXPECT_EQ(input.size(), 3u);
   EXPECT_LE(input.free_bytes(), 4 * ClientInput::kReadBytes);
   input.forget();
-  EXPECT_LE(input.size() + input.free_bytes(), std::string().capacity());
+  EXPECT_EQ(input.size() + input.free_bytes(), 0u);
+}
+
+TEST(ClientInput, AnAnnouncedCommandGetsItsRoomOnce) {
+  ClientInput input;
+  constexpr size_t kAnnounced = 1'000'000;
+  input.keep(input.join("begin"), true, kAnnounced);
+  EXPECT_LE(input.size() + input.free_bytes(), 16u) << "the client may send no more";
+  std::string sent = "begin";
+  const char* place = nullptr;
+  while (sent.size() < kAnnounced) {
+    const std::span<char> room = input.room_behind();
+    ASSERT_GT(room.size(), Stream::kExtraBytesMax);
+    const size_t size =
+        std::min(room.size() - Stream::kExtraBytesMax, kAnnounced + 3 - sent.size());
+    std::ranges::fill(room.first(size), 'x');
+    sent.append(size, 'x');
+    input.commit(size);
+    const std::string_view joined = input.join("");
+    ASSERT_EQ(joined, sent);
+    if (place == nullptr) place = joined.data();
+    ASSERT_EQ(joined.data(), place);
+    if (sent.size() < kAnnounced) input.keep(joined, true, kAnnounced);
+    EXPECT_LE(input.size() + input.free_bytes(),
+              kAnnounced + ClientInput::kReadBytes + Stream::kExtraBytesMax);
+  }
+  input.keep(input.join("").substr(kAnnounced), true);
+  EXPECT_EQ(input.join(""), "xxx");
+  EXPECT_LE(input.free_bytes(), 4 * ClientInput::kReadBytes);
+}
+
+TEST(ClientInput, SmallPartsComeThroughTheThreadsBuffer) {
+  ClientInput input;
+  EXPECT_TRUE(input.room_behind().empty());
+  input.keep(input.join("begin"), true, 1000);
+  EXPECT_TRUE(input.room_behind().empty());
+}
+
+TEST(ClientInput, ManyBigPartsMoveEachByteAFewTimes) {
+  ClientInput input;
+  constexpr size_t kPart = 50'000;
+  const std::string part(kPart, 'x');
+  size_t moves = 0;
+  const char* place = nullptr;
+  for (size_t size = 0; size < 400 * kPart; size += kPart) {
+    const std::string_view joined = input.join(part);
+    if (joined.data() != place) ++moves;
+    input.keep(joined, true, joined.size() + kPart);
+    place = input.join("").data();
+    const std::span<char> room = input.room_behind();
+    EXPECT_GE(room.size(), kPart);
+  }
+  EXPECT_LT(moves, 100u);
+  EXPECT_EQ(input.size(), 400 * kPart);
 }
 
 TEST(ClientInput, BeforeALoginItIsBounded) {
