@@ -2,8 +2,11 @@
 #include "core/keyspace/eviction/eviction_pool.h"
 
 #include <algorithm>
+#include <boost/container/small_vector.hpp>
 #include <limits>
 #include <utility>
+
+#include "core/prefetch.h"
 
 namespace core::keyspace {
 namespace {
@@ -12,11 +15,16 @@ namespace {
 constexpr size_t kStepsPerLock = 64;
 constexpr size_t kStepsMax = 4096;
 
+// As many as a usual sample has, without an allocation.
+using Entries = boost::container::small_vector<const Entry*, 16>;
+
 }  // namespace
 
-uint64_t EvictionPool::draw() {
-  const std::scoped_lock lock(mutex_);
-  return random_();
+uint64_t EvictionPool::Chance::draw() {
+  uint64_t bits = state_ += 0x9E3779B97F4A7C15U;
+  bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9U;
+  bits = (bits ^ bits >> 27) * 0x94D049BB133111EBU;
+  return bits ^ bits >> 31;
 }
 
 uint64_t EvictionPool::score_of(const Entry& entry, const EvictionTerms& terms) {
@@ -38,13 +46,19 @@ bool EvictionPool::is_still_due(const Entry& entry, const Candidate& candidate,
 
 EvictionPool::Choice EvictionPool::choose(const EvictionTerms& terms,
                                           std::span<const unsigned> databases) {
-  Sample sampled;
+  size_t turn = 0;
+  std::optional<uint64_t> score_floor;
+  uint64_t seed = 0;
+  {
+    const std::scoped_lock lock(mutex_);
+    seed = random_();
+    if (is_random(terms.policy)) turn = next_database_++;
+    const bool is_full = scored_by_ == terms.policy && candidates_.size() >= kCandidatesMax;
+    if (is_full) score_floor = candidates_.front().score;
+  }
+  Sample sampled{.chance = Chance(seed), .score_floor = score_floor};
   if (is_random(terms.policy)) {
-    size_t turn = 0;
-    {
-      const std::scoped_lock lock(mutex_);
-      turn = next_database_++;
-    }
+    sampled.score_floor.reset();
     for (size_t i = 0; i < databases.size() && sampled.found.empty(); ++i) {
       sample(databases[(turn + i) % databases.size()], terms, 1, sampled);
     }
@@ -65,47 +79,60 @@ EvictionPool::Choice EvictionPool::choose(const EvictionTerms& terms,
 // Keys are spread over the stripes by their hashes, so a stripe drawn at random will do; one that
 // holds nothing leaves its turn to the next.
 void EvictionPool::sample(unsigned database, const EvictionTerms& terms, size_t count,
-                          Sample& out) {
-  const auto first = static_cast<unsigned>(draw() % kStripeCount);
-  const size_t wanted = out.found.size() + count;
-  for (unsigned i = 0; i < kStripeCount && out.found.size() < wanted; ++i) {
+                          Sample& out) const {
+  const auto first = static_cast<unsigned>(out.chance.draw() % kStripeCount);
+  const size_t wanted = out.seen_count + count;
+  for (unsigned i = 0; i < kStripeCount && out.seen_count < wanted; ++i) {
     const unsigned stripe = (first + i) % kStripeCount;
     const Database& share = keyspace_.database_of_stripe(stripe, database);
     const auto& counter = is_volatile(terms.policy) ? share.expires : share.size;
     if (counter.load(std::memory_order_relaxed) == 0) continue;
     out.is_any_left = true;
-    sample_stripe(stripe, database, terms, wanted - out.found.size(), out);
+    sample_stripe(stripe, database, terms, wanted - out.seen_count, out);
     // A small share is a sample of its own size.
     if (counter.load(std::memory_order_relaxed) >= count) return;
   }
 }
 
 void EvictionPool::sample_stripe(unsigned stripe, unsigned database, const EvictionTerms& terms,
-                                 size_t count, Sample& out) {
-  const size_t wanted = out.found.size() + count;
-  const auto is_done = [&] { return out.found.size() >= wanted; };
-  uint64_t cursor = draw();
-  std::vector<const Entry*> seen;  // in one position of the table
+                                 size_t count, Sample& out) const {
+  uint64_t cursor = out.chance.draw();
+  Entries chosen;
+  Entries seen;  // in one position of the table
   bool is_second_round = false;
-  for (size_t steps = 0; steps < kStepsMax && !is_done();) {
+  for (size_t steps = 0; steps < kStepsMax && count > 0;) {
     const StripeMask mask = StripeMask{1} << stripe;
     const auto lock = keyspace_.lock(mask, LockMode::kShared, terms.wait);
     if (lock.mask() == 0) return;
     const Table* table = keyspace_.database_of_stripe(stripe, database).table.get();
     if (table == nullptr) return;
-    for (size_t end = steps + kStepsPerLock; steps < end && !is_done(); ++steps) {
+    bool has_ended = false;
+    for (size_t end = steps + kStepsPerLock; steps < end && count > 0 && !has_ended; ++steps) {
       cursor = table->scan(cursor, [&](const Entry& entry) {
         if (!is_volatile(terms.policy) || entry.has_expiry()) seen.push_back(&entry);
       });
       // A bucket lists its entries by age, so chance decides which of them are taken.
-      for (; !seen.empty() && !is_done(); seen.pop_back()) {
-        std::swap(seen[draw() % seen.size()], seen.back());
-        const Entry& entry = *seen.back();
-        out.found.push_back({score_of(entry, terms), database, std::string(entry.key())});
+      for (; !seen.empty() && count > 0; seen.pop_back(), --count) {
+        std::swap(seen[out.chance.draw() % seen.size()], seen.back());
+        prefetch(reinterpret_cast<const std::byte*>(seen.back()));
+        chosen.push_back(seen.back());
       }
       seen.clear();
-      if (cursor == 0 && std::exchange(is_second_round, true)) return;
+      has_ended = cursor == 0 && std::exchange(is_second_round, true);
     }
+    add_found(chosen, database, terms, out);
+    chosen.clear();
+    if (has_ended) return;
+  }
+}
+
+void EvictionPool::add_found(std::span<const Entry* const> entries, unsigned database,
+                             const EvictionTerms& terms, Sample& out) {
+  out.seen_count += entries.size();
+  for (const Entry* const entry : entries) {
+    const uint64_t score = score_of(*entry, terms);
+    if (out.score_floor && score <= *out.score_floor) continue;
+    out.found.push_back({score, database, std::string(entry->key())});
   }
 }
 

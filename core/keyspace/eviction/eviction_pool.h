@@ -81,17 +81,33 @@ class EvictionPool {
                            const EvictionTerms& terms);
 
  private:
+  // Steele, Lea, Flood 2014, "Fast Splittable Pseudorandom Number Generators".
+  class Chance {
+   public:
+    explicit Chance(uint64_t seed) : state_(seed) {}
+    uint64_t draw();
+
+   private:
+    uint64_t state_;
+  };
+  // The entries that one choice looks at.
   struct Sample {
-    std::vector<Candidate> found;
+    Chance chance;
+    // Entries with this score or less are of no interest, as there are enough better ones.
+    std::optional<uint64_t> score_floor{};
+    size_t seen_count = 0;
+    std::vector<Candidate> found{};
     bool is_any_left = false;
   };
 
   static uint64_t score_of(const Entry& entry, const EvictionTerms& terms);
-  void sample(unsigned database, const EvictionTerms& terms, size_t count, Sample& out);
+  void sample(unsigned database, const EvictionTerms& terms, size_t count, Sample& out) const;
   void sample_stripe(unsigned stripe, unsigned database, const EvictionTerms& terms, size_t count,
-                     Sample& out);
+                     Sample& out) const;
+  // Adds the entries of one database, whose stripe is locked.
+  static void add_found(std::span<const Entry* const> entries, unsigned database,
+                        const EvictionTerms& terms, Sample& out);
   void merge(std::vector<Candidate> found);
-  uint64_t draw();
 
   Keyspace& keyspace_;
   std::mutex mutex_;  // guards all below; held over no other lock
