@@ -4,6 +4,8 @@
 #include <system_error>
 #include <utility>
 
+#include "core/thread_heap.h"
+
 namespace core::keyspace {
 namespace {
 
@@ -59,6 +61,7 @@ bool Reclaimer::ensure_thread() {
 }
 
 void Reclaimer::run() {
+  count_thread_heap();
   std::unique_lock guard(mutex_);
   for (;;) {
     wake_.wait(guard, [this] { return stopping_ || !queue_.empty(); });

@@ -7,6 +7,8 @@
 #include <system_error>
 #include <utility>
 
+#include "core/thread_heap.h"
+
 namespace persistence {
 namespace {
 
@@ -98,6 +100,7 @@ void RdbDecoders::decode_one(RdbBatch batch) {
 }
 
 void RdbDecoders::help() {
+  core::count_thread_heap();
   for (;;) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return is_ending_ || !waiting_.empty(); });

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#include "core/thread_heap.h"
+
+#include <atomic>
+#include <mutex>
+#include <shared_mutex>
+#include <vector>
+
+// Absent where another allocator is linked.
+extern "C" [[gnu::weak]] int mallctl(const char* name, void* old_value, size_t* old_size,
+                                     void* new_value, size_t new_size);
+
+namespace core {
+namespace {
+
+// A counter that the allocator keeps for the calling thread; null if there is none.
+const uint64_t* thread_counter(const char* name) {
+  if (mallctl == nullptr) return nullptr;
+  uint64_t* counter = nullptr;
+  size_t size = sizeof counter;
+  return mallctl(name, &counter, &size, nullptr, 0) == 0 ? counter : nullptr;
+}
+
+// The owner writes its counters with plain stores of one machine word.
+uint64_t value_of(const uint64_t* counter) {
+  return __atomic_load_n(counter, __ATOMIC_RELAXED);
+}
+
+// A thread's counters, which lie in its own storage.
+struct Counters {
+  const uint64_t* allocated = nullptr;
+  const uint64_t* freed = nullptr;
+
+  bool operator==(const Counters&) const = default;
+  bool are_known() const { return allocated != nullptr && freed != nullptr; }
+  uint64_t in_use() const { return value_of(allocated) - value_of(freed); }
+};
+
+class HeapCount {
+ public:
+  static HeapCount& of_process() {
+    // Never destroyed: threads may end after static objects.
+    static HeapCount& count = *new HeapCount;
+    return count;
+  }
+
+  void add(const Counters& thread) {
+    const std::unique_lock lock(mutex_);
+    threads_.push_back(thread);
+    thread_count_ = threads_.size();
+  }
+  void end(const Counters& thread) {
+    const std::unique_lock lock(mutex_);
+    std::erase(threads_, thread);
+    thread_count_ = threads_.size();
+    ended_bytes_ += thread.in_use();
+  }
+  size_t thread_count() const { return thread_count_.load(std::memory_order_relaxed); }
+
+  uint64_t bytes() const {
+    const std::shared_lock lock(mutex_);
+    uint64_t freed = 0;
+    // Frees first: a block whose free is counted must have its allocation counted.
+    for (const Counters& thread : threads_) freed += value_of(thread.freed);
+    uint64_t allocated = ended_bytes_;
+    for (const Counters& thread : threads_) allocated += value_of(thread.allocated);
+    return allocated - freed;
+  }
+
+ private:
+  // Guards the two below. Shared while counters are read, so that no thread ends meanwhile.
+  mutable std::shared_mutex mutex_;
+  std::vector<Counters> threads_;
+  uint64_t ended_bytes_ = 0;
+  std::atomic<size_t> thread_count_{0};
+};
+
+// Counts its thread as long as the thread lives.
+class CountedThread {
+ public:
+  CountedThread()
+      : counters_{thread_counter("thread.allocatedp"), thread_counter("thread.deallocatedp")} {
+    if (counters_.are_known()) HeapCount::of_process().add(counters_);
+  }
+  ~CountedThread() {
+    if (counters_.are_known()) HeapCount::of_process().end(counters_);
+  }
+  CountedThread(const CountedThread&) = delete;
+  CountedThread& operator=(const CountedThread&) = delete;
+
+  const Counters& counters() const { return counters_; }
+
+ private:
+  const Counters counters_;
+};
+
+const Counters& this_thread() {
+  thread_local const CountedThread thread;
+  return thread.counters();
+}
+
+}  // namespace
+
+void count_thread_heap() {
+  (void)this_thread();
+}
+
+uint64_t counted_heap_bytes() {
+  return HeapCount::of_process().bytes();
+}
+
+size_t counted_thread_count() {
+  return HeapCount::of_process().thread_count();
+}
+
+std::optional<uint64_t> thread_heap_bytes() {
+  const Counters& thread = this_thread();
+  if (!thread.are_known()) return std::nullopt;
+  return thread.in_use();
+}
+
+}  // namespace core

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+#include "core/thread_heap.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <thread>
+
+namespace core {
+namespace {
+
+TEST(ThreadHeap, CountsBlocksOfAllThreads) {
+  const auto own_before = thread_heap_bytes();
+  if (!own_before) {
+    EXPECT_EQ(counted_thread_count(), 0U);
+    EXPECT_EQ(counted_heap_bytes(), 0U);
+    return;  // another allocator is linked
+  }
+  constexpr size_t kSize = 8192;  // one of the allocator's sizes
+  const uint64_t before = counted_heap_bytes();
+  void* const block = std::malloc(kSize);
+  EXPECT_EQ(counted_heap_bytes() - before, kSize);
+  EXPECT_EQ(*thread_heap_bytes() - *own_before, kSize);
+  const size_t threads = counted_thread_count();
+  std::thread([&] {
+    count_thread_heap();
+    EXPECT_EQ(counted_thread_count(), threads + 1);
+    std::free(block);
+  }).join();
+  EXPECT_EQ(counted_thread_count(), threads);
+  // The thread's own start and end take a little.
+  EXPECT_LT(counted_heap_bytes() - before + 4096, 8192U);
+  EXPECT_GE(*thread_heap_bytes() - *own_before, kSize) << "this thread has not freed it";
+}
+
+}  // namespace
+}  // namespace core
