@@ -3,6 +3,9 @@
 
 #include "persistence/bytes/byte_codec.h"
 #include "persistence/bytes/crc64.h"
+#include "persistence/bytes/stream_reader.h"
+#include "persistence/rdb/foreign_values.h"
+#include "persistence/rdb/rdb_format.h"
 
 namespace persistence {
 namespace {
@@ -12,6 +15,16 @@ constexpr size_t kFooterBytes = 10;
 constexpr uint16_t kWrittenVersion = 10;
 // Strings and module values have been the same in all versions, those of Valkey 9 included.
 constexpr uint16_t kVersionMax = 81;
+
+// A payload of Redis 8.6 may begin with what modules keep of the key.
+std::string_view without_key_meta(std::string_view body, uint16_t version) {
+  if (version >= rdb::kFirstValkeyVersion) return body;
+  if (body.empty() || static_cast<uint8_t>(body.front()) != rdb::kKeyMetaOrSlotImport) return body;
+  StreamReader reader(body.substr(1));
+  skip_key_meta(reader);
+  // Of a damaged one no value follows either.
+  return reader.ok() ? body.substr(1 + reader.offset()) : body;
+}
 
 }  // namespace
 
@@ -23,8 +36,9 @@ void append_dump_footer(std::string& payload) {
 
 std::string_view widely_readable_dump(std::string_view payload, std::string& scratch) {
   const size_t body_bytes = payload.size() - kFooterBytes;
-  if (ByteReader(payload.substr(body_bytes)).u16() <= kWrittenVersion) return payload;
-  scratch = payload.substr(0, body_bytes);
+  const uint16_t version = ByteReader(payload.substr(body_bytes)).u16();
+  if (version <= kWrittenVersion) return payload;
+  scratch = without_key_meta(payload.substr(0, body_bytes), version);
   append_dump_footer(scratch);
   return scratch;
 }
@@ -37,7 +51,7 @@ std::optional<std::string_view> checked_dump_body(std::string_view payload) {
   const uint64_t sum = footer.u64();
   const std::string_view summed = payload.substr(0, payload.size() - sizeof(sum));
   if (version > kVersionMax || sum != crc64(0, summed)) return std::nullopt;
-  return payload.substr(0, body_bytes);
+  return without_key_meta(payload.substr(0, body_bytes), version);
 }
 
 }  // namespace persistence

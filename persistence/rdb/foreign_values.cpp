@@ -7,6 +7,8 @@
 #include <optional>
 #include <string_view>
 
+#include "persistence/bytes/module_value.h"
+
 namespace persistence {
 namespace {
 
@@ -24,6 +26,13 @@ enum class Form : uint8_t {
   kStream1,
   kStream2,
   kStream3,
+  kStream4,
+  kStream5,
+  kArray,
+  kTemplate,                // a count, as many names, a string
+  kTemplateArray,           // a count, twice as many strings
+  kTemplateArrayReference,  // a template's id, as many strings as it has fields
+  kLength,
 };
 
 struct ForeignType {
@@ -59,14 +68,14 @@ constexpr std::array<ForeignType, 34> kRedisTypes = {{
     {"hash", Form::kOneString},
     {"hash", Form::kHashWithExpiry},
     {"hash", Form::kListpackExpiry},
-    {"stream"},
-    {"stream"},
-    {"array or template"},
-    {"array or template"},
-    {"array or template"},
-    {"array or template"},
-    {"array or template"},
-    {"array or template"},
+    {"stream", Form::kStream4},
+    {"stream", Form::kStream5},
+    {"array", Form::kArray},
+    {"hash", Form::kTemplate},
+    {"hash", Form::kOneString},
+    {"hash", Form::kTemplateArray},
+    {"hash", Form::kTemplateArrayReference},
+    {"gcra", Form::kLength},
 }};
 constexpr uint8_t kFirstDivergingType = 22;
 constexpr uint8_t kHashReleaseCandidate = 22;
@@ -103,6 +112,12 @@ void skip_lengths(StreamReader& reader, int count) {
 constexpr uint64_t kStreamIdBytes = 16;
 constexpr uint64_t kTimeBytes = 8;
 
+void skip_stream_ids(StreamReader& reader) {
+  for (uint64_t left = reader.length(); left > 0 && reader.ok(); --left) {
+    reader.skip(kStreamIdBytes);
+  }
+}
+
 void skip_stream_group(StreamReader& reader, int version) {
   reader.string().skip();
   skip_lengths(reader, version >= 2 ? 3 : 2);
@@ -113,10 +128,23 @@ void skip_stream_group(StreamReader& reader, int version) {
   for (uint64_t left = reader.length(); left > 0 && reader.ok(); --left) {
     reader.string().skip();
     reader.skip(version >= 3 ? 2 * kTimeBytes : kTimeBytes);
+    skip_stream_ids(reader);
+  }
+  // Those that no consumer owns any longer.
+  if (version >= 5) skip_stream_ids(reader);
+}
+
+// Streams remember the messages of their producers, to take none twice.
+void skip_stream_producers(StreamReader& reader) {
+  skip_lengths(reader, 2);
+  for (uint64_t left = reader.length(); left > 0 && reader.ok(); --left) {
+    reader.string().skip();
     for (uint64_t ids = reader.length(); ids > 0 && reader.ok(); --ids) {
-      reader.skip(kStreamIdBytes);
+      reader.string().skip();
+      skip_lengths(reader, 2);
     }
   }
+  skip_lengths(reader, 2);
 }
 
 void skip_stream(StreamReader& reader, int version) {
@@ -125,6 +153,42 @@ void skip_stream(StreamReader& reader, int version) {
   for (uint64_t left = reader.length(); left > 0 && reader.ok(); --left) {
     skip_stream_group(reader, version);
   }
+  if (version >= 4) skip_stream_producers(reader);
+}
+
+void skip_array(StreamReader& reader) {
+  enum Tag : uint64_t { kLongText, kInteger, kReal, kShortText };
+  uint64_t left = reader.length();
+  // Whether the place of the next insertion follows.
+  if (reader.length() != 0) reader.length();
+  for (; left > 0 && reader.ok(); --left) {
+    reader.length();
+    switch (reader.length()) {
+      case kLongText:
+      case kShortText:
+        reader.string().skip();
+        break;
+      case kInteger:
+      case kReal:
+        reader.skip(sizeof(double));
+        break;
+      default:
+        reader.fail("an array's element has an unknown form");
+    }
+  }
+}
+
+void skip_template(StreamReader& reader, Form form) {
+  const uint64_t count = reader.length();
+  skip_strings(reader, count);
+  if (form == Form::kTemplateArray) return skip_strings(reader, count);
+  reader.string().skip();
+}
+
+void skip_template_reference(StreamReader& reader, const HashTemplates& templates) {
+  const auto count = templates.field_count(reader.length());
+  if (!count) return reader.fail("a hash has a template that the snapshot does not define");
+  skip_strings(reader, *count);
 }
 
 // Forms that are a count of equal elements.
@@ -160,12 +224,43 @@ std::string foreign_type_name(uint8_t type, RdbDialect dialect) {
   return found ? std::string(found->name) : fmt::format("type {}", type);
 }
 
-void skip_foreign_value(StreamReader& reader, uint8_t type, RdbDialect dialect) {
+bool can_skip_foreign(uint8_t type, RdbDialect dialect) {
+  return find_type(type, dialect).value_or(ForeignType{}).form != Form::kUnknown;
+}
+
+void HashTemplates::read(StreamReader& reader) {
+  // A file with more than this is an attack on the memory.
+  constexpr size_t kTemplatesMax = size_t{1} << 20;
+  const uint64_t id = reader.length();
+  const uint64_t count = reader.length();
+  skip_strings(reader, count);
+  if (!reader.ok()) return;
+  if (field_counts_.size() >= kTemplatesMax) return reader.fail("there are too many templates");
+  field_counts_[id] = count;
+}
+
+std::optional<uint64_t> HashTemplates::field_count(uint64_t id) const {
+  const auto found = field_counts_.find(id);
+  if (found == field_counts_.end()) return std::nullopt;
+  return found->second;
+}
+
+void skip_key_meta(StreamReader& reader) {
+  for (uint64_t left = reader.length(); left > 0 && reader.ok(); --left) {
+    reader.u32();
+    ModuleReader(reader).skip_to_end();
+  }
+}
+
+void skip_foreign_value(StreamReader& reader, uint8_t type, RdbDialect dialect,
+                        const HashTemplates& templates) {
   const Form form = find_type(type, dialect).value_or(ForeignType{}).form;
   switch (form) {
     case Form::kUnknown:
-      return reader.fail(fmt::format("values of type {} ({}) cannot be passed over", type,
-                                     foreign_type_name(type, dialect)));
+      return reader.fail(
+          fmt::format("values of type {} ({}) cannot be passed over: delete such keys in the "
+                      "server that has written them, and save again",
+                      type, foreign_type_name(type, dialect)));
     case Form::kOneString:
       reader.string().skip();
       return;
@@ -175,6 +270,20 @@ void skip_foreign_value(StreamReader& reader, uint8_t type, RdbDialect dialect) 
       return skip_stream(reader, 2);
     case Form::kStream3:
       return skip_stream(reader, 3);
+    case Form::kStream4:
+      return skip_stream(reader, 4);
+    case Form::kStream5:
+      return skip_stream(reader, 5);
+    case Form::kArray:
+      return skip_array(reader);
+    case Form::kTemplate:
+    case Form::kTemplateArray:
+      return skip_template(reader, form);
+    case Form::kTemplateArrayReference:
+      return skip_template_reference(reader, templates);
+    case Form::kLength:
+      reader.length();
+      return;
     case Form::kListpackExpiry:
       reader.skip(kTimeBytes);
       reader.string().skip();

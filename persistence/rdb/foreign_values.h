@@ -9,7 +9,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <unordered_map>
 
 #include "persistence/bytes/stream_reader.h"
 
@@ -21,8 +23,28 @@ enum class RdbDialect : uint8_t { kRedis, kValkey };
 // "list", "stream", or "type 28" when it has no name here.
 std::string foreign_type_name(uint8_t type, RdbDialect dialect);
 
-// Passes over the value after the key's name; the reader fails when the type's form is not known.
-// Modules are none of its business.
-void skip_foreign_value(StreamReader& reader, uint8_t type, RdbDialect dialect);
+// Whether skip_foreign_value() knows the form of the type.
+bool can_skip_foreign(uint8_t type, RdbDialect dialect);
+
+// The templates that a snapshot of Redis 8.10 defines before its keys. A hash of a template holds
+// values only, so how many it has is the template's matter.
+class HashTemplates {
+ public:
+  // Reads one after its opcode.
+  void read(StreamReader& reader);
+  // Nothing for a template that was not defined.
+  std::optional<uint64_t> field_count(uint64_t id) const;
+
+ private:
+  std::unordered_map<uint64_t, uint64_t> field_counts_;
+};
+
+// Passes over the value after the key's name. The reader fails when the type's form is not known,
+// and at a template that is not. Not for values of modules.
+void skip_foreign_value(StreamReader& reader, uint8_t type, RdbDialect dialect,
+                        const HashTemplates& templates = {});
+
+// Passes over what modules keep of a key of Redis 8.6, after its opcode.
+void skip_key_meta(StreamReader& reader);
 
 }  // namespace persistence

@@ -41,7 +41,8 @@ inline constexpr uint8_t kFunction = 245;
 inline constexpr uint8_t kSlotInfo = 244;
 // Redis: a key's metadata; Valkey: the import of slots.
 inline constexpr uint8_t kKeyMetaOrSlotImport = 243;
-inline constexpr uint8_t kValkeyUpdate = 242;
+// Redis: the fields of a hash template; Valkey: a command in a snapshot without fork.
+inline constexpr uint8_t kHashTemplateOrUpdate = 242;
 
 // AUX fields.
 inline constexpr std::string_view kServerVersionAux = "redis-ver";

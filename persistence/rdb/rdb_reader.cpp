@@ -97,6 +97,7 @@ class RdbReader {
   const RdbReadOptions& options_;
   RdbReadResult result_;
   RdbDialect dialect_ = RdbDialect::kRedis;
+  HashTemplates templates_;
   RdbKeyAttributes attributes_;
   bool is_done_ = false;
   RdbBatch batch_;
@@ -125,7 +126,7 @@ void RdbReader::header() {
 void RdbReader::record() {
   const uint8_t opcode = reader_.u8();
   if (!reader_.ok() || key_attribute(opcode)) return;
-  constexpr uint8_t kFirstOpcode = rdb::kValkeyUpdate;
+  constexpr uint8_t kFirstOpcode = rdb::kHashTemplateOrUpdate;
   if (opcode >= kFirstOpcode) return file_record(opcode);
   key(opcode);
   attributes_ = RdbKeyAttributes{.database = attributes_.database};
@@ -177,6 +178,9 @@ void RdbReader::file_record(uint8_t opcode) {
       return;
     case rdb::kKeyMetaOrSlotImport:
       return key_meta_or_slot_import();
+    case rdb::kHashTemplateOrUpdate:
+      if (dialect_ == RdbDialect::kRedis) return templates_.read(reader_);
+      [[fallthrough]];
     default:
       return reader_.fail(fmt::format("records of kind {} cannot be read", opcode));
   }
@@ -218,13 +222,7 @@ void RdbReader::module_aux() {
 }
 
 void RdbReader::key_meta_or_slot_import() {
-  if (dialect_ == RdbDialect::kRedis) {
-    for (uint64_t left = reader_.length(); left > 0 && reader_.ok(); --left) {
-      reader_.u32();
-      ModuleReader(reader_).skip_to_end();
-    }
-    return;
-  }
+  if (dialect_ == RdbDialect::kRedis) return skip_key_meta(reader_);
   reader_.string().skip();
   for (uint64_t left = reader_.length(); left > 0 && reader_.ok(); --left) {
     reader_.length();
@@ -304,9 +302,11 @@ void RdbReader::drain() {
 }
 
 void RdbReader::foreign_key(uint8_t type) {
-  if (!accept_foreign(foreign_type_name(type, dialect_))) return;
+  // Of others, advice to pass over them would lead to the next error.
+  const bool can_skip = can_skip_foreign(type, dialect_);
+  if (can_skip && !accept_foreign(foreign_type_name(type, dialect_))) return;
   reader_.string().skip();
-  if (reader_.ok()) skip_foreign_value(reader_, type, dialect_);
+  if (reader_.ok()) skip_foreign_value(reader_, type, dialect_, templates_);
 }
 
 bool RdbReader::accept_foreign(std::string_view type) {

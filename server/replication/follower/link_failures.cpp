@@ -38,6 +38,7 @@ Pauses pauses_after(LinkFailures::Kind kind) {
 constexpr int64_t kLogEveryUs = 60 * core::kSecondUs;
 // The causes hold words of the leader.
 constexpr size_t kCauseBytesMax = 500;
+constexpr std::string_view kForeignTypesOption = "rdb-foreign-types";
 
 }  // namespace
 
@@ -64,9 +65,10 @@ std::string LinkFailures::note_end(std::string_view cause, Kind kind, int64_t no
     line += fmt::format("; {} times before: {}", unlogged_, logged_cause_);
   }
   if (kind == Kind::kRefused) {
-    line += fmt::format(
-        "; the next attempt comes in {} s, or at REPLICAOF or CONFIG SET rdb-foreign-types",
-        pause_ms_ / 1000);
+    // The option helps only where the cause is a type that it lets pass.
+    const bool helps = cause_.find(kForeignTypesOption) != std::string::npos;
+    line += fmt::format("; the next attempt comes in {} s, or at REPLICAOF{}{}", pause_ms_ / 1000,
+                        helps ? " or CONFIG SET " : "", helps ? kForeignTypesOption : "");
   }
   logged_cause_ = cause_;
   logged_us_ = now_us;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "persistence/rdb/rdb_reader.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <random>
 
@@ -21,6 +21,8 @@ using core::keyspace::Keyspace;
 using snapshots::Container;
 using snapshots::contents;
 using snapshots::load;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr uint64_t kReaderHashSeed = 3;
 
@@ -192,20 +194,51 @@ TEST(RdbReader, WhatCannotBeReadIsNamed) {
     return error_of(container.sealed(), skipping());
   };
   EXPECT_EQ(error_after("\xF6"), "offset 10: records of kind 246 cannot be read");
-  EXPECT_EQ(error_after("\xF2"), "offset 10: records of kind 242 cannot be read");
-  EXPECT_EQ(error_after("\x06\x01k"),
-            "offset 12: values of type 6 (module of a release candidate) cannot be passed over");
-  EXPECT_EQ(error_after(std::string_view("\x08\x01k", 3)),
-            "offset 12: values of type 8 (type 8) cannot be passed over");
-  EXPECT_EQ(error_after("\x1A\x01k"),
-            "offset 12: values of type 26 (stream) cannot be passed over");
-  EXPECT_EQ(error_after("\x17\x01k", "VALKEY080"),
-            "offset 12: values of type 23 (hash) cannot be passed over");
+  EXPECT_EQ(error_after("\xF2", "VALKEY081"), "offset 10: records of kind 242 cannot be read");
+  const auto unknown = [](int type, std::string_view name) {
+    return fmt::format(
+        "offset 12: values of type {} ({}) cannot be passed over: delete such keys in the server "
+        "that has written them, and save again",
+        type, name);
+  };
+  EXPECT_EQ(error_after("\x06\x01k"), unknown(6, "module of a release candidate"));
+  EXPECT_EQ(error_after(std::string_view("\x08\x01k", 3)), unknown(8, "type 8"));
+  EXPECT_EQ(error_after("\x22\x01k"), unknown(34, "type 34"));
+  EXPECT_EQ(error_after("\x17\x01k", "VALKEY080"), unknown(23, "hash"));
   Container newer;
   newer.key(kModuleType, "k");
   ModuleWriter(newer, module_id("MBbloom--", 5)).end();
   EXPECT_EQ(error_of(newer.sealed(), skipping()),
             "offset 21: unknown module value 'MBbloom--' version 5");
+}
+
+TEST(RdbReader, AdviceToSkipIsGivenWhereSkippingWorks) {
+  const auto refusal_of = [](std::string_view bytes, std::string_view header) {
+    Container container(header);
+    container.bytes(bytes);
+    return error_of(container.sealed(), {});
+  };
+  EXPECT_THAT(refusal_of("\x1A\x01k", "REDIS0013"), HasSubstr("rdb-foreign-types skip"));
+  EXPECT_THAT(refusal_of("\x06\x01k", "REDIS0013"), Not(HasSubstr("rdb-foreign-types")));
+  EXPECT_THAT(refusal_of("\x17\x01k", "VALKEY081"), Not(HasSubstr("rdb-foreign-types")));
+}
+
+TEST(RdbReader, HashesOfTemplatesArePassedOver) {
+  Container container("REDIS0015");
+  container.u8(rdb::kHashTemplateOrUpdate);
+  container.length(7);  // the template's id
+  container.length(2);  // its fields
+  for (const char* field : {"age", "name"}) container.text(field);
+  container.key(32, "hash");
+  container.length(7);
+  for (const char* value : {"42", "Ann"}) container.text(value);
+  container.string_key("k", "v");
+  EXPECT_EQ(error_of(container.sealed(), skipping()), "");
+  Container without("REDIS0015");
+  without.key(32, "hash");
+  without.length(7);
+  EXPECT_THAT(error_of(without.sealed(), skipping()),
+              HasSubstr("a hash has a template that the snapshot does not define"));
 }
 
 TEST(RdbReader, TheKeyspaceHasTheLastWord) {

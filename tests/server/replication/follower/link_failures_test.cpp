@@ -12,8 +12,6 @@ namespace {
 using ::testing::HasSubstr;
 using FailureKind = LinkFailures::Kind;
 
-constexpr int64_t kSecondUs = core::kSecondUs;
-
 int64_t pause_after(LinkFailures& failures, FailureKind kind, int count) {
   for (int i = 0; i < count; ++i) (void)failures.note_end("cause", kind, 0);
   return failures.pause_ms();
@@ -46,12 +44,12 @@ TEST(LinkFailuresTest, RefusedDataAreAskedForOnceInFiveMinutes) {
 TEST(LinkFailuresTest, StreamRefusedBehindEachSnapshotIsNoProgress) {
   LinkFailures failures;
   for (int64_t i = 0; i < 20; ++i) {
-    (void)failures.note_progress(i * 100 * kSecondUs);
-    (void)failures.note_end("cause", FailureKind::kRefused, (i * 100 + 99) * kSecondUs);
+    (void)failures.note_progress(i * 100 * core::kSecondUs);
+    (void)failures.note_end("cause", FailureKind::kRefused, (i * 100 + 99) * core::kSecondUs);
   }
   EXPECT_EQ(failures.pause_ms(), 300'000);
-  (void)failures.note_progress(10'000 * kSecondUs);
-  (void)failures.note_end("cause", FailureKind::kRefused, 10'300 * kSecondUs);
+  (void)failures.note_progress(10'000 * core::kSecondUs);
+  (void)failures.note_end("cause", FailureKind::kRefused, 10'300 * core::kSecondUs);
   EXPECT_EQ(failures.pause_ms(), 1000);
 }
 
@@ -60,8 +58,17 @@ TEST(LinkFailuresTest, LogSaysWhenRefusedDataAreAskedForAgain) {
   EXPECT_THAT(failures.note_end("cause", FailureKind::kRefused, 0),
               HasSubstr("down: cause; the next attempt comes in 1 s, or at REPLICAOF"));
   (void)pause_after(failures, FailureKind::kRefused, 5);
-  EXPECT_THAT(failures.note_end("cause", FailureKind::kRefused, 60 * kSecondUs),
+  EXPECT_THAT(failures.note_end("cause", FailureKind::kRefused, 60 * core::kSecondUs),
               HasSubstr("cause; 6 times in 60 seconds; the next attempt comes in 64 s, or at"));
+}
+
+TEST(LinkFailuresTest, OnlyHelpfulOptionsAreNamed) {
+  LinkFailures failures;
+  EXPECT_THAT(failures.note_end("type 'list'; rdb-foreign-types skip leaves them out",
+                                FailureKind::kRefused, 0),
+              ::testing::EndsWith("or at REPLICAOF or CONFIG SET rdb-foreign-types"));
+  EXPECT_THAT(failures.note_end("a filter of an unknown version", FailureKind::kRefused, 1),
+              ::testing::EndsWith("or at REPLICAOF"));
 }
 
 TEST(LinkFailuresTest, ACutStreamIsAskedForAgainSoon) {
@@ -86,12 +93,12 @@ TEST(LinkFailuresTest, ProgressEndsThePauseAndTheCause) {
 TEST(LinkFailuresTest, AStreamThatStopsSoonBehindEachSnapshotIsNoProgress) {
   LinkFailures failures;
   for (int64_t i = 0; i < 20; ++i) {
-    (void)failures.note_progress(i * kSecondUs);
-    (void)failures.note_end("cause", FailureKind::kInVain, i * kSecondUs + 1000);
+    (void)failures.note_progress(i * core::kSecondUs);
+    (void)failures.note_end("cause", FailureKind::kInVain, i * core::kSecondUs + 1000);
   }
   EXPECT_EQ(failures.pause_ms(), 10'000);
-  (void)failures.note_progress(100 * kSecondUs);
-  (void)failures.note_end("cause", FailureKind::kInVain, 110 * kSecondUs);
+  (void)failures.note_progress(100 * core::kSecondUs);
+  (void)failures.note_end("cause", FailureKind::kInVain, 110 * core::kSecondUs);
   EXPECT_EQ(failures.pause_ms(), 20);
 }
 
@@ -109,12 +116,12 @@ TEST(LinkFailuresTest, ARepeatedCauseIsLoggedOnceAMinuteWithItsCount) {
   EXPECT_EQ(failures.note_end("refused", FailureKind::kNoLink, 0),
             "The link to the leader is down: refused");
   for (int i = 1; i < 60; ++i) {
-    EXPECT_EQ(failures.note_end("refused", FailureKind::kNoLink, i * kSecondUs), "");
+    EXPECT_EQ(failures.note_end("refused", FailureKind::kNoLink, i * core::kSecondUs), "");
     (void)failures.note_progress(0);
   }
-  EXPECT_EQ(failures.note_end("refused", FailureKind::kNoLink, 60 * kSecondUs),
+  EXPECT_EQ(failures.note_end("refused", FailureKind::kNoLink, 60 * core::kSecondUs),
             "The link to the leader is down: refused; 60 times in 60 seconds");
-  EXPECT_EQ(failures.note_end("refused", FailureKind::kNoLink, 61 * kSecondUs), "");
+  EXPECT_EQ(failures.note_end("refused", FailureKind::kNoLink, 61 * core::kSecondUs), "");
 }
 
 TEST(LinkFailuresTest, AnotherCauseIsLoggedAtOnceWithTheCountOfTheOneBefore) {
