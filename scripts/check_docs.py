@@ -30,7 +30,8 @@ NOT_OPTIONS = {
     "valkey-bloom", "valkey-helm", "redis-py", "node-redis", "valkey-glide", "redis-rb",
     "etcd-server", "etcd-client", "prometheus-redis-exporter",
     # fields of CLIENT LIST, of snapshots, of INFO; events; Sentinel's options
-    "tot-mem", "lib-name", "lib-ver", "aof-write", "redis-ver", "redis-bits", "used-mem",
+    "tot-mem", "tot-net-in", "tot-net-out", "tot-cmds", "lib-name", "lib-ver", "aof-write",
+    "redis-ver", "redis-bits", "used-mem",
     "repl-stream-db", "repl-id", "repl-offset", "aof-base", "bloomery-ver",
     "bloomery-foreign-stream", "bloomery-ahead", "waiting-for-sync",
     "failover-in-progress", "down-after-milliseconds",

@@ -107,6 +107,7 @@ class ExpiryIndex {
 // Source: the figures of Redis 7.0.
 struct ExpiryStatistics {
   std::atomic<uint64_t> expired{0};            // keys deleted because their time had come
+  std::atomic<uint64_t> expired_actively{0};   // those of them that active expiry deleted
   std::atomic<uint64_t> ticks_cut_by_time{0};  // cycles of active expiry that ran out of time
   // Share of the expiring keys that had expired when active expiry began, smoothed: 0 to 1.
   std::atomic<double> stale_ratio{0};
@@ -114,6 +115,7 @@ struct ExpiryStatistics {
   // CONFIG RESETSTAT.
   void reset() {
     expired.store(0);
+    expired_actively.store(0);
     ticks_cut_by_time.store(0);
     stale_ratio.store(0);
   }

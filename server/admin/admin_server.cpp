@@ -98,7 +98,7 @@ void AdminServer::start() {
   for (const auto& door : parts.doors) {
     // A storm of connections lets those that are there have their turn.
     door->start({.accept = [&parts](int descriptor) { parts.admit(descriptor); },
-                 .accepts_per_round_max = 16});
+                 .accepts_per_round_max = [] { return 16; }});
   }
   parts.tick();
   parts.thread = start_thread("admin", [&parts] { parts.context.run(); });

@@ -3,44 +3,15 @@
 // Directives of redis.conf 7.0 that have no effect here. They are kept, checked and shown as Redis
 // does, so that existing files load and tools that read them find what they expect. Names, kinds,
 // ranges and defaults are those that redis-server 7.0.15 reports over CONFIG GET and SET.
+#include "server/config/inert_rows.h"
 #include "server/config/option_table.h"
-#include "server/config/special_values.h"
 
 namespace server {
 namespace {
 
+using namespace inert;
+
 constexpr int64_t kInt32Min = std::numeric_limits<int32_t>::min();
-constexpr Mutability kFree = Mutability::kMutable;
-constexpr Mutability kFixed = Mutability::kImmutable;
-
-struct BoolRow {
-  std::string_view name, alias, default_text;
-  Mutability mutability;
-};
-
-struct NumberRow {
-  std::string_view name, alias, default_text;
-  int64_t min, max;
-  Mutability mutability;
-};
-
-struct EnumRow {
-  std::string_view name, default_text;
-  std::vector<std::string_view> choices;
-  Mutability mutability;
-};
-
-enum class WordCount : uint8_t { kOneWord, kSeveralWords };
-enum class Secrecy : uint8_t { kPublic, kSecret };
-using enum WordCount;
-using enum Secrecy;
-
-struct TextRow {
-  std::string_view name, alias, default_text;
-  Mutability mutability;
-  WordCount word_count;
-  Secrecy secrecy;
-};
 
 constexpr BoolRow kBools[] = {
     {"activedefrag", "", "no", kFree},
@@ -106,7 +77,10 @@ const EnumRow kEnums[] = {
     {"enable-module-command", "no", {"no", "yes", "local"}, kFixed},
     {"oom-score-adj", "no", {"no", "yes", "relative", "absolute"}, kFree},
     {"propagation-error-behavior", "ignore", {"ignore", "panic", "panic-on-replicas"}, kFree},
-    {"repl-diskless-load", "disabled", {"disabled", "on-empty-db", "swapdb"}, kFree},
+    {"repl-diskless-load",
+     "disabled",
+     {"disabled", "on-empty-db", "swapdb", "flush-before-load", "flushdb"},
+     kFree},
     {"sanitize-dump-payload", "no", {"no", "yes", "clients"}, kFree},
     {"shutdown-on-sigint", "default", {"default", "save", "nosave", "now", "force"}, kFree},
     {"shutdown-on-sigterm", "default", {"default", "save", "nosave", "now", "force"}, kFree},
@@ -117,62 +91,22 @@ const EnumRow kEnums[] = {
 };
 
 constexpr TextRow kTexts[] = {
-    {"aof_rewrite_cpulist", "", "", kFixed, kOneWord, kPublic},
-    {"bgsave_cpulist", "", "", kFixed, kOneWord, kPublic},
+    {"aof_rewrite_cpulist", "aof-rewrite-cpulist", "", kFixed, kOneWord, kPublic},
+    {"bgsave_cpulist", "bgsave-cpulist", "", kFixed, kOneWord, kPublic},
     {"bind-source-addr", "", "", kFree, kOneWord, kPublic},
-    {"bio_cpulist", "", "", kFixed, kOneWord, kPublic},
+    {"bio_cpulist", "bio-cpulist", "", kFixed, kOneWord, kPublic},
     {"cluster-config-file", "", "nodes.conf", kFixed, kOneWord, kPublic},
     {"ignore-warnings", "", "", kFree, kOneWord, kPublic},
     {"oom-score-adj-values", "", "0 200 800", kFree, kSeveralWords, kPublic},
     {"proc-title-template", "", "{title} {listen-addr} {server-mode}", kFree, kOneWord, kPublic},
-    {"server_cpulist", "", "", kFixed, kOneWord, kPublic},
+    {"server_cpulist", "server-cpulist", "", kFixed, kOneWord, kPublic},
     {"syslog-ident", "", "redis", kFixed, kOneWord, kPublic},
 };
-
-template <class Row>
-Option inert_option(const Row& row, OptionKind kind) {
-  Option option{.name = row.name,
-                .kind = kind,
-                .default_text = std::string(row.default_text),
-                .mutability = row.mutability,
-                .inert = true};
-  if constexpr (requires { row.alias; }) {
-    if (!row.alias.empty()) option.aliases = {row.alias};
-  }
-  return option;
-}
-
-Option inert_number(const NumberRow& row, OptionKind kind) {
-  Option option = inert_option(row, kind);
-  option.min = row.min;
-  option.max = row.max;
-  return option;
-}
-
-Option inert_enum(const EnumRow& row) {
-  Option option = inert_option(row, OptionKind::kEnum);
-  option.choices = row.choices;
-  return option;
-}
-
-Option inert_text(const TextRow& row) {
-  const bool several = row.word_count == kSeveralWords;
-  Option option = inert_option(row, several ? OptionKind::kList : OptionKind::kString);
-  option.multi_argument = several;
-  option.sensitive = row.secrecy == kSecret;
-  return option;
-}
 
 }  // namespace
 
 std::vector<Option> compatibility_options() {
-  std::vector<Option> options;
-  for (const BoolRow& row : kBools) options.push_back(inert_option(row, OptionKind::kBool));
-  for (const NumberRow& row : kIntegers) options.push_back(inert_number(row, OptionKind::kInteger));
-  for (const NumberRow& row : kSizes) options.push_back(inert_number(row, OptionKind::kMemory));
-  for (const EnumRow& row : kEnums) options.push_back(inert_enum(row));
-  for (const TextRow& row : kTexts) options.push_back(inert_text(row));
-  return options;
+  return options_of({kBools, kIntegers, kSizes, kEnums, kTexts});
 }
 
 }  // namespace server

@@ -218,6 +218,14 @@ core::Result<std::vector<Config::Change>> Config::prepare(std::span<const NamedV
     if (!parsed) return set_error(spelled_name(name), parsed.error().reason);
     changes.push_back({index, spelled_name(name), std::move(*parsed)});
   }
+  const auto text_after = [&](std::string_view name) {
+    const size_t index = *find_option(name);
+    const auto change = std::ranges::find(changes, index, &Change::index);
+    return change == changes.end() ? text_at(index) : change->value.text;
+  };
+  if (const auto fault = combination_fault(text_after); !fault.empty()) {
+    return set_error(changes.front().name, fault);
+  }
   return changes;
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <filesystem>
 #include <system_error>
 
@@ -13,6 +14,7 @@
 #include "server/config/config.h"
 #include "server/config/directives.h"
 #include "server/config/option_table.h"
+#include "server/config/suggestion.h"
 #include "server/config/value.h"
 #include "server/config/words.h"
 
@@ -24,6 +26,11 @@ constexpr std::array<std::string_view, 3> kForgotten = {
     "list-max-ziplist-entries", "list-max-ziplist-value", "lua-replicate-commands"};
 
 constexpr std::string_view kBadDirective = "Bad directive or wrong number of arguments";
+
+// "-p", and not a number, an optional address or a value of its own.
+bool is_dashed_name(const std::string& word) {
+  return word.size() >= 2 && word[0] == '-' && std::isalpha(static_cast<unsigned char>(word[1]));
+}
 
 // Directives whose absence somebody relying on them must notice.
 std::string_view missing_feature(std::string_view name) {
@@ -78,7 +85,11 @@ core::Result<> Config::apply_other(const Directive& directive) {
     warn(effect_warning(name, missing_feature(name)));
     return {};
   }
-  return fatal_config_error(directive, kBadDirective);
+  if (const auto module = foreign_module_of(name); !module.empty() && words.size() >= 2) {
+    warn(effect_warning(name, fmt::format("this server has no {}", module)));
+    return {};
+  }
+  return fatal_config_error(directive, fmt::format("{}{}", kBadDirective, hint_for(name)));
 }
 
 core::Result<> Config::apply(const Directive& directive) {
@@ -87,7 +98,11 @@ core::Result<> Config::apply(const Directive& directive) {
   const Option& option = option_table()[*index];
   const Words values = Words(directive.words).subspan(1);
   if (values.empty() || (values.size() > 1 && !option.multi_argument)) {
-    return fatal_config_error(directive, "wrong number of arguments");
+    // A value that looks like an option may be one that its author began with one dash.
+    const auto dashed = std::ranges::find_if(values, is_dashed_name);
+    return fatal_config_error(
+        directive, fmt::format("wrong number of arguments{}",
+                               dashed == values.end() ? "" : hint_for(lower_case(*dashed))));
   }
   const std::string current = text_at(*index);
   // A list may also come between one pair of quotes.
@@ -128,6 +143,10 @@ core::Result<Launch> Config::load(int argc, const char* const* argv, int stdin_d
   }
   const auto options = read_config_text(command_line.options_text, "the command line");
   if (auto done = load_directives(options); !done) return done.error();
+  const auto text_of = [this](std::string_view name) { return text_at(*find_option(name)); };
+  if (const auto fault = combination_fault(text_of); !fault.empty()) {
+    return core::Error{fmt::format("Fatal error, {}", fault)};
+  }
   return command_line.launch;
 }
 

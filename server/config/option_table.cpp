@@ -57,6 +57,7 @@ std::vector<Option> network_options() {
        .default_text = "0",
        .max = 0777,
        .mutability = kImmutable},
+      {.name = "unixsocketgroup", .kind = OptionKind::kString, .mutability = kImmutable},
       {.name = "timeout", .kind = OptionKind::kInteger, .default_text = "0", .max = kInt32Max},
       {.name = "tcp-keepalive",
        .kind = OptionKind::kInteger,
@@ -72,6 +73,16 @@ std::vector<Option> network_options() {
        .default_text = "10000",
        .min = 1,
        .max = kUint32Max},
+      {.name = "max-new-connections-per-cycle",
+       .kind = OptionKind::kInteger,
+       .default_text = "256",
+       .min = 1,
+       .max = 1000},
+      {.name = "max-new-tls-connections-per-cycle",
+       .kind = OptionKind::kInteger,
+       .default_text = "256",
+       .min = 1,
+       .max = 1000},
       {.name = "io-threads",
        .kind = OptionKind::kInteger,
        .default_text = default_io_threads(),
@@ -151,6 +162,7 @@ std::vector<Option> process_options() {
        .default_text = "no",
        .choices = {"upstart", "systemd", "auto", "no"},
        .mutability = kImmutable},
+      {.name = "availability-zone", .kind = OptionKind::kString},
   };
 }
 
@@ -226,10 +238,14 @@ std::vector<Option> key_event_options() {
 std::vector<Option> observation_options() {
   return {
       {.name = "slowlog-log-slower-than",
+       .aliases = {"commandlog-execution-slower-than"},
        .kind = OptionKind::kInteger,
        .default_text = "10000",
        .min = -1},
-      {.name = "slowlog-max-len", .kind = OptionKind::kInteger, .default_text = "128"},
+      {.name = "slowlog-max-len",
+       .aliases = {"commandlog-slow-execution-max-len"},
+       .kind = OptionKind::kInteger,
+       .default_text = "128"},
       {.name = "latency-monitor-threshold", .kind = OptionKind::kInteger, .default_text = "0"},
       {.name = "latency-tracking", .kind = OptionKind::kBool, .default_text = "yes"},
       {.name = "latency-tracking-info-percentiles",
@@ -322,19 +338,19 @@ std::vector<Option> http_options() {
 std::vector<Option> bloom_options() {
   return {
       {.name = "bf-error-rate",
-       .aliases = {"bf.bloom-fp-rate"},
+       .aliases = {"bf.bloom-fp-rate", "bf.bloom_fp_rate"},
        .kind = OptionKind::kFloat,
        .default_text = "0.01",
        .parser = parse_bloom_error_rate},
       {.name = "bf-initial-size",
-       .aliases = {"bf.bloom-capacity"},
+       .aliases = {"bf.bloom-capacity", "bf.bloom_capacity"},
        .kind = OptionKind::kInteger,
        .default_text = "100",
        .min = 1,
        .max = int64_t{1} << 48,
        .parser = parse_bloom_integer},
       {.name = "bf-expansion-factor",
-       .aliases = {"bf.bloom-expansion"},
+       .aliases = {"bf.bloom-expansion", "bf.bloom_expansion_rate"},
        .kind = OptionKind::kInteger,
        .default_text = "2",
        .max = 32768,
@@ -353,8 +369,16 @@ std::vector<Option> bloom_options() {
        .default_text = "zero",
        .choices = {"zero", "nil"}},
       {.name = "bf.bloom-memory-usage-limit", .kind = OptionKind::kMemory, .default_text = "0"},
+      {.name = "bf.bloom_max_filters",
+       .kind = OptionKind::kInteger,
+       .default_text = std::to_string(core::bloom::kMaxLayers),
+       .min = 1,
+       .max = kInt32Max},
       {.name = "bf.bloom-use-random-seed", .kind = OptionKind::kBool, .default_text = "yes"},
       {.name = "bf.bloom-defrag-enabled", .kind = OptionKind::kBool, .default_text = "yes"},
+      {.name = "bf.bloom_large_item_threshold",
+       .kind = OptionKind::kMemory,
+       .default_text = "4096"},
   };
 }
 
@@ -368,8 +392,10 @@ std::vector<Option> build_table() {
     table.insert(table.end(), rows.begin(), rows.end());
   }
   assert(table.size() == kOptionIdCount);
-  const auto rows = compatibility_options();
-  table.insert(table.end(), rows.begin(), rows.end());
+  for (auto make : {compatibility_options, newer_options, refused_options}) {
+    const auto rows = make();
+    table.insert(table.end(), rows.begin(), rows.end());
+  }
   return table;
 }
 

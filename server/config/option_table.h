@@ -7,7 +7,9 @@
 // Thread safety: the tables are built once, at first use, and never change.
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -30,5 +32,16 @@ std::vector<Option> leader_options();
 // Directives of redis.conf 7.0 that are accepted so that existing files load. In
 // compatibility_table.cpp.
 std::vector<Option> compatibility_options();
+// The same of other releases of Redis and of Valkey. In rows/newer_options.cpp.
+std::vector<Option> newer_options();
+// Directives that restrict access or choose the data, and that this server cannot carry out. Any
+// value but the default ends the start. In rows/refused_options.cpp.
+std::vector<Option> refused_options();
+// Why values that are sound one by one cannot be used together; empty when they can. `text_of`
+// returns the value of an option.
+std::string_view combination_fault(const std::function<std::string(std::string_view)>& text_of);
+
+// The module that a directive such as `search-workers` belongs to; empty for none that others have.
+std::string_view foreign_module_of(std::string_view name);
 
 }  // namespace server

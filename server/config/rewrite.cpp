@@ -109,7 +109,8 @@ class Rewriter {
 
   static bool is_kept(const std::vector<std::string>& words) {
     const std::string name = words.empty() ? "" : lower_case(words.front());
-    return std::find(kKeptDirectives.begin(), kKeptDirectives.end(), name) != kKeptDirectives.end();
+    return std::ranges::find(kKeptDirectives, name) != kKeptDirectives.end() ||
+           !foreign_module_of(name).empty();
   }
 
   // Whether a start that read these lines, and no others, would end with `text`.

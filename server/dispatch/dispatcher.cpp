@@ -198,7 +198,7 @@ Outcome Dispatcher::execute(const Request& request, int64_t now_ms,
     if (command == nullptr) return finish(ctx, mark);
   }
   ctx.command = command;
-  session_.last_command.store(&command->full_name, std::memory_order_relaxed);
+  session_.traffic.set_last_command(&command->full_name);
   Transaction& transaction = session_.transaction;
   const bool queues = transaction.active && !command->has(kImmediate);
   // A queue is memory, whatever is in it.
@@ -251,7 +251,7 @@ const RegisteredCommand* Dispatcher::resolve(Context& ctx, const RegisteredComma
         environment_.registry.find_subcommand(*command, ctx.args[1]);
     if (found != nullptr) return found;
   }
-  session_.last_command.store(nullptr, std::memory_order_relaxed);
+  session_.traffic.set_last_command(nullptr);
   if (command != nullptr) {
     refuse(ctx, unknown_subcommand_text(*command, ctx.args));
   } else if (session_.origin == CommandOrigin::kClient && is_http_word(ctx.args[0])) {
@@ -392,6 +392,7 @@ void Dispatcher::run(Context& ctx) {
   counters.calls.add();
   if (environment_.config.flag(OptionId::kLatencyTracking)) counters.add_latency(ticks);
   counters_.commands_processed.add();
+  session_.traffic.count_command();
   const bool is_error = replies.size() > mark && replies.data()[mark] == '-';
   if (is_error && !replies.has_overflowed()) [[unlikely]] {
     counters.failed.add();
@@ -405,18 +406,17 @@ void Dispatcher::run(Context& ctx) {
 
 void Dispatcher::observe(const Context& ctx, uint64_t ticks) {
   // As in Redis: what a file brings is not shown, what a leader sends is.
-  const bool is_shown =
-      session_.origin == CommandOrigin::kClient || &counters_ == &environment_.statistics.stream();
-  if (!is_shown) return;
-  const RegisteredCommand& command = *ctx.command;
-  environment_.observer.observe({.session = session_,
-                                 .words = ctx.args,
-                                 .ticks = ticks,
-                                 .hides = command.row->hides,
-                                 .is_fast = command.has(kFast),
-                                 // Waiting is not slow.
-                                 .is_in_slow_log = !command.has(kSkipSlowlog) && !session_.awaited,
-                                 .is_monitored = !command.has(kSkipMonitor | kAdmin)});
+  const bool is_stream = &counters_ == &environment_.statistics.stream();
+  if (session_.origin != CommandOrigin::kClient && !is_stream) return;
+  environment_.observer.observe(
+      {.session = session_,
+       .words = ctx.args,
+       .ticks = ticks,
+       .hides = ctx.command->row->hides,
+       .is_fast = ctx.command->has(kFast),
+       // Waiting is not slow.
+       .is_in_slow_log = !ctx.command->has(kSkipSlowlog) && !session_.awaited,
+       .is_monitored = !ctx.command->has(kSkipMonitor | kAdmin)});
 }
 
 void Dispatcher::run_queued(Context& ctx, const QueuedCommand& queued) {

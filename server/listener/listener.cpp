@@ -63,8 +63,9 @@ core::Result<> Listener::open_unix() {
   const ListenOptions options(config_);
   const std::string path = options.unix_socket();
   if (path.empty()) return {};
-  auto opened = ListeningSocket::open_unix(
-      threads_.at(0).context, path, static_cast<unsigned>(options.unix_socket_mode()), kBacklog);
+  const ListeningSocket::UnixAccess access{static_cast<unsigned>(options.unix_socket_mode()),
+                                           config_.text(OptionId::kUnixSocketGroup)};
+  auto opened = ListeningSocket::open_unix(threads_.at(0).context, path, access, kBacklog);
   if (!opened) return opened.error();
   unix_path_ = path;
   endpoints_.push_back({{}, std::move(*opened)});
@@ -133,7 +134,12 @@ void Listener::accept() {
     const Kind kind = endpoint.place.kind;
     endpoint.socket->start(
         {.accept = [this, kind](int descriptor) { clients_.accept(descriptor, kind); },
-         .has_room = [this, kind] { return clients_.has_room(kind); }});
+         .has_room = [this, kind] { return clients_.has_room(kind); },
+         .accepts_per_round_max =
+             [this, kind] {
+               return config_.integer(kind == Kind::kTls ? OptionId::kMaxNewTlsConnections
+                                                         : OptionId::kMaxNewConnections);
+             }});
   }
 }
 

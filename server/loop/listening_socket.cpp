@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <grp.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -16,7 +17,9 @@
 #include <chrono>
 #include <cstring>
 #include <utility>
+#include <vector>
 
+#include "core/number.h"
 #include "server/process/log.h"
 
 namespace server::net {
@@ -25,6 +28,8 @@ namespace {
 namespace ip = asio::ip;
 
 constexpr auto kPause = std::chrono::milliseconds(100);
+// A group may have thousands of members, who are part of its entry.
+constexpr size_t kGroupBytesMax = size_t{1} << 20;
 
 // Removes a socket that an ended process has left. Errors: why its path is not free.
 core::Result<> remove_left_socket(const std::string& path) {
@@ -44,6 +49,31 @@ core::Result<> remove_left_socket(const std::string& path) {
   if (failed == 0 || failed == EAGAIN) return core::Error{"another server listens on it"};
   if (failed != ECONNREFUSED) return core::Error{std::strerror(failed)};
   ::unlink(path.c_str());
+  return {};
+}
+
+core::Result<gid_t> find_group(const std::string& name) {
+  const auto number = core::parse_int64(name);
+  if (number && *number >= 0) return static_cast<gid_t>(*number);
+  std::vector<char> buffer(kGroupBytesMax);
+  group entry{};
+  group* found = nullptr;
+  const int failed = ::getgrnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found);
+  if (found != nullptr) return entry.gr_gid;
+  const char* const reason = failed == 0 ? "there is no such group" : std::strerror(failed);
+  return core::Error{fmt::format("unixsocketgroup '{}': {}", name, reason)};
+}
+
+// Gives the socket at `path` to the group and then opens it to those that may connect.
+core::Result<> set_access(const std::string& path, const std::string& group, mode_t mode) {
+  if (!group.empty()) {
+    const auto id = find_group(group);
+    if (!id) return id.error();
+    if (::chown(path.c_str(), static_cast<uid_t>(-1), *id) != 0) {
+      return core::Error{fmt::format("unixsocketgroup '{}': {}", group, std::strerror(errno))};
+    }
+  }
+  if (::chmod(path.c_str(), mode) != 0) return core::Error{std::strerror(errno)};
   return {};
 }
 
@@ -80,8 +110,8 @@ ListeningSocket::Opened ListeningSocket::open_tcp(asio::io_context& context,
 }
 
 ListeningSocket::Opened ListeningSocket::open_unix(asio::io_context& context,
-                                                   const std::string& path, unsigned permissions,
-                                                   int backlog) {
+                                                   const std::string& path,
+                                                   const UnixAccess& access, int backlog) {
   if (path.size() >= sizeof(sockaddr_un::sun_path)) {
     return core::Error{fmt::format("Unix socket path is too long: {}", path)};
   }
@@ -92,18 +122,23 @@ ListeningSocket::Opened ListeningSocket::open_unix(asio::io_context& context,
   auto socket = std::make_shared<ListeningSocket>(context);
   ErrorCode error;
   socket->acceptor_.open(asio::local::stream_protocol(), error);
-  // bind() creates the file: the mask keeps its mode from being wider even for a moment.
-  const mode_t old_mask = ::umask(0);
-  ::umask(permissions == 0 ? old_mask : 0777 & ~permissions);
+  const auto failed = [&path](const core::Error& why) {
+    return core::Error{fmt::format("Failed opening Unix socket {}: {}", path, why.message)};
+  };
+  // bind() creates the file: until its group is set, no one may connect.
+  const mode_t old_mask = ::umask(0777);
   if (!error) socket->acceptor_.bind(asio::local::stream_protocol::endpoint(path), error);
   ::umask(old_mask);
-  if (!error && permissions != 0 && ::chmod(path.c_str(), permissions) != 0) {
-    error = ErrorCode(errno, boost::system::system_category());
+  const mode_t mode = access.permissions == 0 ? 0777 & ~old_mask : access.permissions;
+  if (!error) {
+    if (const auto set = set_access(path, access.group, mode); !set) {
+      ::unlink(path.c_str());
+      return failed(set.error());
+    }
   }
   auto opened = socket->listen(backlog, error);
   if (opened) return opened;
-  return core::Error{
-      fmt::format("Failed opening Unix socket {}: {}", path, opened.error().message)};
+  return failed(opened.error());
 }
 
 ListeningSocket::Opened ListeningSocket::listen(int backlog, ErrorCode error) {
@@ -165,7 +200,8 @@ void ListeningSocket::await() {
 
 // False when accepting must pause.
 bool ListeningSocket::accept_waiting() {
-  for (int i = 0; i < handler_.accepts_per_round_max; ++i) {
+  const int64_t most = handler_.accepts_per_round_max();
+  for (int64_t i = 0; i < most; ++i) {
     if (!handler_.has_room()) return false;
     const int descriptor =
         ::accept4(acceptor_.native_handle(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);

@@ -30,7 +30,7 @@ class ListeningSocket : public std::enable_shared_from_this<ListeningSocket> {
     // Asked before a peer is accepted; while it says no, peers wait in the system's queue.
     std::function<bool()> has_room = [] { return true; };
     // Peers accepted at once: the thread's other work waits meanwhile.
-    int accepts_per_round_max = 256;
+    std::function<int64_t()> accepts_per_round_max = [] { return 256; };
   };
   using Opened = core::Result<std::shared_ptr<ListeningSocket>>;
 
@@ -38,11 +38,16 @@ class ListeningSocket : public std::enable_shared_from_this<ListeningSocket> {
   // or that is taken.
   static Opened open_tcp(asio::io_context& context, const std::string& address, uint16_t port,
                          int backlog);
-  // Replaces a socket that an earlier run has left, never one that somebody listens on, nor a file
-  // of another kind. `permissions`: 0 for those that the umask leaves. Errors: a path that is too
-  // long or taken.
-  static Opened open_unix(asio::io_context& context, const std::string& path, unsigned permissions,
-                          int backlog);
+  // The peers that may connect to a unix socket.
+  struct UnixAccess {
+    unsigned permissions = 0;  // 0 for those that the umask leaves
+    std::string group{};       // a name or a number; empty for the group of the process
+  };
+  // Replaces a socket that an earlier run has left, never one that another process listens on, nor
+  // a file of another kind. Errors: a path that is too long or taken, a group that does not exist
+  // or that this process may not give the socket to.
+  static Opened open_unix(asio::io_context& context, const std::string& path,
+                          const UnixAccess& access, int backlog);
   explicit ListeningSocket(asio::io_context& context) : acceptor_(context), pause_(context) {}
 
   // Begins to accept.

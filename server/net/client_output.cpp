@@ -48,6 +48,7 @@ size_t ClientOutput::send_now(std::string_view bytes) {
   is_broken_ = outcome.status == Stream::Status::kBroken;
   if (outcome.bytes == 0) return 0;
   has_moved_ = true;
+  sent_bytes_ += outcome.bytes;
   counters_.output_bytes.add(outcome.bytes);
   counters_.writes_processed.add();
   return outcome.bytes;

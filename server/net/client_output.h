@@ -50,6 +50,8 @@ class ClientOutput {
   bool empty() const { return unsent_.empty() && !stream_holds_bytes_; }
   size_t size() const { return unsent_.size(); }
   size_t capacity() const { return unsent_.capacity(); }
+  // Since the connection began.
+  uint64_t sent_bytes() const { return sent_bytes_; }
   // Whether flush() should be called once the stream is writable.
   bool wants_to_send() const { return stream_holds_bytes_ || (!unsent_.empty() && !is_held_); }
   // `now_us` is monotonic.
@@ -77,6 +79,7 @@ class ClientOutput {
   OutputLimit limit_;
   std::vector<ReplySpan> held_writes_;  // in unsent_
   size_t peak_ = 0;
+  uint64_t sent_bytes_ = 0;
   bool is_held_ = false;
   bool is_full_ = false;             // the stream takes nothing until it is ready
   bool stream_holds_bytes_ = false;  // that it has taken

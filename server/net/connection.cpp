@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "server/net/connection.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <span>
 #include <string>
@@ -10,6 +12,7 @@
 #include "server/config/config.h"
 #include "server/dispatch/environment.h"
 #include "server/process/log.h"
+#include "server/process/log_rate.h"
 #include "server/process/statistics.h"
 #include "server/pubsub/pub_sub.h"
 #include "server/session/clients.h"
@@ -32,11 +35,16 @@ std::shared_ptr<Stream> stream_of(const Session& session) {
   return std::make_shared<SocketStream>(session.socket.descriptor);
 }
 
-void log_failed_handshake(const Session& session) {
+void log_failed_handshake(const Session& session, int64_t now_us) {
+  constexpr int64_t kIntervalUs = 10 * core::kSecondUs;
+  static LogRate rate(kIntervalUs);
   const auto& tls = session.socket.tls;
   if (tls == nullptr || tls->phase() != TlsStream::Phase::kHandshake) return;
-  log_verbose("Error accepting a client connection: {} (addr={} laddr={})", tls->failure(),
-              session.address, session.local_address);
+  const auto left_out = rate.pass(now_us);
+  if (!left_out) return;
+  log_notice("Error accepting a client connection: {} (addr={} laddr={}){}", tls->failure(),
+             session.address, session.local_address,
+             *left_out == 0 ? "" : fmt::format("; {} more since the last such line", *left_out));
 }
 
 }  // namespace
@@ -99,6 +107,7 @@ void Connection::receive() {
   switch (status) {
     case Status::kDone:
       counters_.input_bytes.add(size);
+      session_->traffic.count_received(size);
       counters_.reads_processed.add();
       if (behind.empty()) return proceed({buffer.data(), size});
       input_.commit(size);
@@ -111,7 +120,7 @@ void Connection::receive() {
       settle();
       return;
     case Status::kBroken:
-      log_failed_handshake(*session_);
+      log_failed_handshake(*session_, services_.clock.monotonic_us());
       return close();
   }
 }
@@ -335,6 +344,7 @@ void Connection::publish_buffer_sizes() {
   session_->output_buffer_bytes.store(output_.size(), std::memory_order_relaxed);
   session_->output_buffer_capacity_bytes.store(output_.capacity(), std::memory_order_relaxed);
   session_->output_buffer_peak_bytes.store(output_.peak(), std::memory_order_relaxed);
+  session_->traffic.set_sent(output_.sent_bytes());
 }
 
 }  // namespace server::net

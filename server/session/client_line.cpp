@@ -49,7 +49,7 @@ int64_t seconds_since(int64_t then_us, int64_t now_us) {
 
 std::string client_line(const Session& session, int64_t now_us, size_t argument_bytes) {
   const ClientNames::Values names = session.names.get();
-  const std::string* command = session.last_command.load(std::memory_order_relaxed);
+  const std::string* command = session.traffic.last_command();
   const uint64_t query = session.query_buffer_bytes.load(std::memory_order_relaxed);
   const uint64_t query_free = session.query_buffer_free_bytes.load(std::memory_order_relaxed);
   const uint64_t output = session.output_buffer_bytes.load(std::memory_order_relaxed);
@@ -61,21 +61,24 @@ std::string client_line(const Session& session, int64_t now_us, size_t argument_
                  seconds_since(session.last_interaction_us.load(std::memory_order_relaxed), now_us),
                  flag_letters(session), session.shown_database.load(std::memory_order_relaxed));
   const Subscriptions& subscriptions = session.subscriptions;
-  fmt::format_to(out, " sub={} psub={} ssub={} multi={} qbuf={} qbuf-free={}",
+  fmt::format_to(out, " sub={} psub={} ssub={} multi={} watch={} qbuf={} qbuf-free={}",
                  subscriptions.shown_count(SubscriptionKind::kChannel),
                  subscriptions.shown_count(SubscriptionKind::kPattern),
                  subscriptions.shown_count(SubscriptionKind::kShardChannel),
-                 session.queued_commands.load(std::memory_order_relaxed), query, query_free);
+                 session.queued_commands.load(std::memory_order_relaxed),
+                 session.watched_keys.load(std::memory_order_relaxed), query, query_free);
   // Arguments are views of the query buffer, so that tot-mem has them already.
   fmt::format_to(out, " argv-mem={} multi-mem={} rbs={} rbp={} obl={} oll=0 omem={} tot-mem={}",
                  argument_bytes, session.queued_bytes.load(std::memory_order_relaxed),
                  session.output_buffer_capacity_bytes.load(std::memory_order_relaxed),
                  session.output_buffer_peak_bytes.load(std::memory_order_relaxed), output, output,
                  session.memory_bytes());
-  fmt::format_to(out, " events={} cmd={} user={} redir={} resp={} lib-name={} lib-ver={}\n",
-                 output == 0 ? "r" : "rw", command == nullptr ? "NULL" : *command, names.user,
-                 redirect_of(session), session.shown_resp.load(std::memory_order_relaxed),
-                 names.library, names.library_version);
+  fmt::format_to(out, " events={} cmd={} user={} redir={} resp={}", output == 0 ? "r" : "rw",
+                 command == nullptr ? "NULL" : *command, names.user, redirect_of(session),
+                 session.shown_resp.load(std::memory_order_relaxed));
+  fmt::format_to(out, " lib-name={} lib-ver={} tot-net-in={} tot-net-out={} tot-cmds={}\n",
+                 names.library, names.library_version, session.traffic.received_bytes(),
+                 session.traffic.sent_bytes(), session.traffic.commands());
   return line;
 }
 

@@ -12,7 +12,7 @@
 
 namespace server {
 
-// All fields of Redis 7.2 in its order, ended by a line feed. `argument_bytes` are those of the
+// All fields of Redis 8.0 in its order, ended by a line feed. `argument_bytes` are those of the
 // command that the session runs right now; `now_us` is monotonic.
 std::string client_line(const Session& session, int64_t now_us, size_t argument_bytes);
 

@@ -129,6 +129,34 @@ struct SessionUser {
   uint64_t trusted_version = 0;           // the same while the user may do everything, else 0
 };
 
+// The bytes and commands of one client since it connected. One thread writes, any thread reads.
+class ClientTraffic {
+ public:
+  void count_received(uint64_t bytes) { add(received_bytes_, bytes); }
+  void count_command() { add(commands_, 1); }
+  void set_sent(uint64_t bytes) { sent_bytes_.store(bytes, std::memory_order_relaxed); }
+  // The name must live as long as the process.
+  void set_last_command(const std::string* name) {
+    last_command_.store(name, std::memory_order_relaxed);
+  }
+
+  uint64_t received_bytes() const { return received_bytes_.load(std::memory_order_relaxed); }
+  uint64_t sent_bytes() const { return sent_bytes_.load(std::memory_order_relaxed); }
+  uint64_t commands() const { return commands_.load(std::memory_order_relaxed); }
+  // Null before the first one.
+  const std::string* last_command() const { return last_command_.load(std::memory_order_relaxed); }
+
+ private:
+  static void add(std::atomic<uint64_t>& counter, uint64_t n) {
+    counter.store(counter.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+  }
+
+  std::atomic<uint64_t> received_bytes_{0};
+  std::atomic<uint64_t> sent_bytes_{0};
+  std::atomic<uint64_t> commands_{0};
+  std::atomic<const std::string*> last_command_{nullptr};
+};
+
 class Session {
  public:
   explicit Session(uint64_t session_id);
@@ -175,8 +203,8 @@ class Session {
   std::atomic<uint64_t> query_buffer_free_bytes{0};
   std::atomic<uint64_t> output_buffer_bytes{0};
   std::atomic<uint64_t> output_buffer_capacity_bytes{0};
-  std::atomic<uint64_t> output_buffer_peak_bytes{0};      // of the last seconds
-  std::atomic<const std::string*> last_command{nullptr};  // its name
+  std::atomic<uint64_t> output_buffer_peak_bytes{0};  // of the last seconds
+  ClientTraffic traffic;
   std::atomic<bool> no_evict{false};
   std::atomic<bool> no_touch{false};
   std::atomic<bool> reads_replicas{false};  // READONLY: in a cluster, a replica serves its reads

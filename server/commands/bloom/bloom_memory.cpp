@@ -30,6 +30,7 @@ uint64_t FilterBudget::available_bytes() const {
 }
 
 bool FilterBudget::fits(uint64_t bytes) const {
+  if (has_all_layers()) return false;
   return bytes <= left_of_limit_bytes() && admission_.memory().fits(bytes);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // FilterBudget: what one filter may still grow by, the least of what the server has left and of
-// what bf.bloom-memory-usage-limit leaves this filter.
+// what bf.bloom-memory-usage-limit leaves this filter. With bf.bloom_max_filters layers it is none.
 //
 // Invariants: the limit is on the whole filter, as BF.INFO's Size counts it.
 // Thread safety: asked under the filter's exclusive lock.
@@ -18,6 +18,9 @@ namespace server {
 inline constexpr std::string_view kFilterTooLarge =
     "ERR operation exceeds bloom object memory limit";
 
+inline constexpr std::string_view kTooManyLayers =
+    "ERR bloom object reached the maximum number of filters (bf.bloom_max_filters)";
+
 class Context;
 
 class FilterBudget final : public core::MemoryBudget {
@@ -30,10 +33,12 @@ class FilterBudget final : public core::MemoryBudget {
 
   // Why the filter could not grow, once it could not.
   std::string_view refusal() const {
+    if (has_all_layers()) return kTooManyLayers;
     return hit_limit_ ? kFilterTooLarge : "ERR problem inserting into filter";
   }
 
  private:
+  bool has_all_layers() const { return filter_.layer_count() >= admission_.filter_layers_max(); }
   uint64_t left_of_limit_bytes() const;
 
   const Admission admission_;

@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/clock.h"
-#include "server/acl/users.h"
+#include "server/commands/connection/client_filter.h"
 #include "server/commands/connection/client_name.h"
 #include "server/commands/connection/client_tracking_commands.h"
 #include "server/commands/services.h"
@@ -23,29 +25,6 @@ namespace server {
 namespace {
 
 using protocol::equals_ignore_case;
-
-enum class ClientType : uint8_t { kNormal, kMaster, kReplica, kPubSub };
-
-// Nothing for a word that is no type.
-std::optional<ClientType> parse_client_type(std::string_view word) {
-  if (equals_ignore_case(word, "normal")) return ClientType::kNormal;
-  if (equals_ignore_case(word, "master")) return ClientType::kMaster;
-  if (equals_ignore_case(word, "replica")) return ClientType::kReplica;
-  if (equals_ignore_case(word, "slave")) return ClientType::kReplica;
-  if (equals_ignore_case(word, "pubsub")) return ClientType::kPubSub;
-  return std::nullopt;
-}
-
-std::string unknown_type_text(std::string_view word) {
-  return fmt::format("ERR Unknown client type '{}'", word);
-}
-
-ClientType type_of(const Session& session) {
-  const Peer peer = session.peer.load(std::memory_order_relaxed);
-  if (peer == Peer::kLeader) return ClientType::kMaster;
-  if (peer == Peer::kReplica) return ClientType::kReplica;
-  return session.subscriptions.shown_any() ? ClientType::kPubSub : ClientType::kNormal;
-}
 
 // ON or OFF; an error was answered when there is no value.
 std::optional<bool> on_or_off(Context& ctx, std::string_view word) {
@@ -73,91 +52,32 @@ void client_info(Context& ctx) {
   ctx.reply.verbatim(line_of(ctx, ctx.session), "txt");
 }
 
-/* CLIENT LIST [TYPE type | ID client-id ...] */
+/* CLIENT LIST [ID client-id …] [TYPE type] [USER name] [ADDR a] [LADDR a] [SKIPME yes|no]
+ * [MAXAGE seconds] */
 void client_list(Context& ctx) {
-  const Arguments options = ctx.args.subspan(2);
+  ClientFilter filter;
+  const auto read =
+      read_client_filter(ctx.args.subspan(2), ctx.services.users, "ERR Invalid client ID", filter);
+  if (!read) return ctx.reply.error(read.error().message);
+  std::vector<std::shared_ptr<Session>> sessions;
+  for (const uint64_t id : filter.ids) {
+    if (auto session = ctx.services.clients.find(id)) sessions.push_back(std::move(session));
+  }
+  if (filter.ids.empty()) sessions = ctx.services.clients.list();
+  const int64_t now_us = ctx.environment.clock.monotonic_us();
   std::string lines;
-  if (options.size() >= 2 && equals_ignore_case(options[0], "id")) {
-    std::vector<uint64_t> ids;
-    for (const std::string_view text : options.subspan(1)) {
-      const auto id = core::parse_int64(text);
-      if (!id) return ctx.reply.error("ERR Invalid client ID");
-      ids.push_back(static_cast<uint64_t>(*id));
-    }
-    for (const uint64_t id : ids) {
-      const auto session = ctx.services.clients.find(id);
-      if (session != nullptr) lines += line_of(ctx, *session);
-    }
-    return ctx.reply.verbatim(lines, "txt");
-  }
-  std::optional<ClientType> type;
-  if (options.size() == 2 && equals_ignore_case(options[0], "type")) {
-    type = parse_client_type(options[1]);
-    if (!type) return ctx.reply.error(unknown_type_text(options[1]));
-  } else if (!options.empty()) {
-    return ctx.reply.error(kSyntaxError);
-  }
-  for (const auto& session : ctx.services.clients.list()) {
-    if (!type || type_of(*session) == *type) lines += line_of(ctx, *session);
+  for (const auto& session : sessions) {
+    if (filter.accepts(*session, ctx.session, now_us)) lines += line_of(ctx, *session);
   }
   ctx.reply.verbatim(lines, "txt");
 }
 
-// Whether a client at `address` is asked for. An empty word asks for nobody, as in Redis, though
-// the link to a leader has no local address.
-bool is_meant(const std::optional<std::string_view>& wanted, std::string_view address) {
-  return !wanted || (!wanted->empty() && *wanted == address);
-}
-
-// Which clients CLIENT KILL means; a field that is not given accepts all.
-struct KillFilter {
-  std::optional<uint64_t> id;
-  std::optional<std::string_view> address;
-  std::optional<std::string_view> local_address;
-  std::optional<std::string_view> user;
-  std::optional<ClientType> type;
-  bool skip_me = true;
-
-  bool accepts(const Session& session, const Session& self) const {
-    return (!type || type_of(session) == *type) && (!id || session.id == *id) &&
-           is_meant(address, session.address) && is_meant(local_address, session.local_address) &&
-           (!user || session.names.get().user == *user) && !(skip_me && session.id == self.id);
-  }
-};
-
-// Reads one `option value` pair. Errors: the reply.
-core::Result<> read_kill_option(const acl::Users& users, KillFilter& filter,
-                                std::string_view option, std::string_view value) {
-  if (equals_ignore_case(option, "id")) {
-    const auto id = core::parse_int64(value);
-    if (!id || *id < 1) return core::Error{"ERR client-id should be greater than 0"};
-    filter.id = static_cast<uint64_t>(*id);
-  } else if (equals_ignore_case(option, "type")) {
-    filter.type = parse_client_type(value);
-    if (!filter.type) return core::Error{unknown_type_text(value)};
-  } else if (equals_ignore_case(option, "addr")) {
-    filter.address = value;
-  } else if (equals_ignore_case(option, "laddr")) {
-    filter.local_address = value;
-  } else if (equals_ignore_case(option, "user")) {
-    if (users.find(value) == nullptr)
-      return core::Error{fmt::format("ERR No such user '{}'", value)};
-    filter.user = value;
-  } else if (equals_ignore_case(option, "skipme")) {
-    const bool yes = equals_ignore_case(value, "yes");
-    if (!yes && !equals_ignore_case(value, "no")) return core::Error{std::string(kSyntaxError)};
-    filter.skip_me = yes;
-  } else {
-    return core::Error{std::string(kSyntaxError)};
-  }
-  return {};
-}
-
 // Returns how many. The caller itself still gets its reply.
-int64_t kill_clients(Context& ctx, const KillFilter& filter) {
+int64_t kill_clients(Context& ctx, const ClientFilter& filter) {
+  const int64_t now_us = ctx.environment.clock.monotonic_us();
   int64_t killed = 0;
   for (const auto& session : ctx.services.clients.list()) {
-    if (!filter.accepts(*session, ctx.session)) continue;
+    if (!filter.accepts(*session, ctx.session, now_us)) continue;
     ++killed;
     if (session->id == ctx.session.id) {
       ctx.session.close_after_reply = true;
@@ -168,20 +88,19 @@ int64_t kill_clients(Context& ctx, const KillFilter& filter) {
   return killed;
 }
 
-/* CLIENT KILL address | [ID id] [TYPE type] [USER name] [ADDR a] [LADDR a] [SKIPME YES|NO] */
+/* CLIENT KILL address | [ID client-id …] [TYPE type] [USER name] [ADDR a] [LADDR a]
+ * [SKIPME yes|no] [MAXAGE seconds] */
 void client_kill(Context& ctx) {
-  KillFilter filter;
+  ClientFilter filter;
   if (ctx.args.size() == 3) {
     filter.address = ctx.args[2];
-    filter.skip_me = false;
     if (kill_clients(ctx, filter) == 0) return ctx.reply.error("ERR No such client");
     return ctx.reply.ok();
   }
-  for (size_t i = 2; i < ctx.args.size(); i += 2) {
-    if (i + 1 == ctx.args.size()) return ctx.reply.error(kSyntaxError);
-    const auto read = read_kill_option(ctx.services.users, filter, ctx.args[i], ctx.args[i + 1]);
-    if (!read) return ctx.reply.error(read.error().message);
-  }
+  filter.skips_self = true;
+  const auto read = read_client_filter(ctx.args.subspan(2), ctx.services.users,
+                                       "ERR client-id should be greater than 0", filter);
+  if (!read) return ctx.reply.error(read.error().message);
   ctx.reply.integer(kill_clients(ctx, filter));
 }
 
@@ -357,10 +276,9 @@ constexpr Command kClientSubcommands[] = {
                    .since = "2.4.0",
                    .summary = "Closes connections",
                    .complexity = "O(N) where N is the number of client connections",
-                   .syntax =
-                       "address | ([ID client-id] [TYPE (NORMAL | MASTER | REPLICA | PUBSUB)] "
-                       "[USER username] [ADDR address] [LADDR address] "
-                       "[SKIPME (YES | NO)]) ...",
+                   .syntax = "address | ([ID client-id ...] [TYPE (NORMAL | MASTER | REPLICA | "
+                             "PUBSUB | SLAVE)] [USER username] [ADDR address] [LADDR address] "
+                             "[SKIPME (YES | NO)] [MAXAGE seconds:integer]) ...",
                    .handler = client_kill}),
     about_clients({.name = "list",
                    .arity = -2,
@@ -368,7 +286,9 @@ constexpr Command kClientSubcommands[] = {
                    .since = "2.4.0",
                    .summary = "Describes the connections",
                    .complexity = "O(N) where N is the number of client connections",
-                   .syntax = "[TYPE (NORMAL | MASTER | REPLICA | PUBSUB) | ID client-id ...]",
+                   .syntax = "[ID client-id ...] [TYPE (NORMAL | MASTER | REPLICA | PUBSUB)] "
+                             "[USER username] [ADDR address] [LADDR address] "
+                             "[SKIPME (YES | NO)] [MAXAGE seconds:integer]",
                    .tips = kVaryingOutput,
                    .handler = client_list}),
     about_clients({.name = "no-evict",

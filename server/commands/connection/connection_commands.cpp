@@ -201,7 +201,8 @@ void hello(Context& ctx) {
     session.shown_resp.store(static_cast<int>(options->protocol), std::memory_order_relaxed);
     ctx.reply.set_version(session.resp);
   }
-  ctx.reply.map(7);
+  const std::string zone = ctx.config().text(OptionId::kAvailabilityZone);
+  ctx.reply.map(zone.empty() ? 7 : 8);
   ctx.reply.bulk("server");
   ctx.reply.bulk("redis");
   ctx.reply.bulk("version");
@@ -214,6 +215,11 @@ void hello(Context& ctx) {
   ctx.reply.bulk(ctx.environment.state.is_in_cluster() ? "cluster" : "standalone");
   ctx.reply.bulk("role");
   ctx.reply.bulk(ctx.environment.state.is_replica ? "replica" : "master");
+  // As Valkey 8.1: clients that prefer replicas near them look for it.
+  if (!zone.empty()) {
+    ctx.reply.bulk("availability_zone");
+    ctx.reply.bulk(zone);
+  }
   ctx.reply.bulk("modules");
   write_module_list(ctx.reply);
 }

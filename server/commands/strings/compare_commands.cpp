@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// DELEX and DIGEST: delete a key if it still holds what the client knows, and tell a value apart
-// without sending it.
+// DELEX, DELIFEQ and DIGEST: delete a key if it still holds what the client knows, and tell a value
+// apart without sending it.
 #include <utility>
 
 #include "core/keyspace/reclaimer.h"
@@ -30,6 +30,19 @@ std::optional<bool> shall_go(Context& ctx, const Entry* entry, const ValueCondit
   return *holds;
 }
 
+// Deletes the key if `goes`, and replies how many keys that were. Gives the lock up.
+void delete_if(Context& ctx, const KeyRef& key, StripeLock& lock, bool goes) {
+  EntryPtr gone;
+  if (goes) {
+    gone = ctx.keyspace().erase(ctx.database(), key);
+    ctx.changed(key, KeyEvent::kDel);
+    ctx.journal({"DEL", key.name});
+  }
+  lock.unlock();
+  if (gone != nullptr) ctx.environment.reclaimer.drop(std::move(gone));
+  ctx.reply.integer(goes ? 1 : 0);
+}
+
 /* DELEX key [IFEQ value | IFNE value | IFDEQ digest | IFDNE digest] */
 void delex(Context& ctx) {
   ValueCondition condition;
@@ -41,16 +54,17 @@ void delex(Context& ctx) {
   const KeyRef key = ctx.key(1);
   StripeLock lock = ctx.lock(key);
   const auto goes = shall_go(ctx, ctx.find(key), condition);
-  if (!goes) return;
-  EntryPtr gone;
-  if (*goes) {
-    gone = ctx.keyspace().erase(ctx.database(), key);
-    ctx.changed(key, KeyEvent::kDel);
-    ctx.journal({"DEL", key.name});
-  }
-  lock.unlock();
-  if (gone != nullptr) ctx.environment.reclaimer.drop(std::move(gone));
-  ctx.reply.integer(*goes ? 1 : 0);
+  if (goes) delete_if(ctx, key, lock, *goes);
+}
+
+/* DELIFEQ key value */
+void delifeq(Context& ctx) {
+  const KeyRef key = ctx.key(1);
+  StripeLock lock = ctx.lock(key);
+  const auto entry = ctx.find_string(key);
+  if (!entry) return;
+  const ValueCondition condition{ValueCondition::Kind::kEqual, ctx.args[2]};
+  delete_if(ctx, key, lock, *entry != nullptr && *condition.holds_for(**entry));
 }
 
 // Without a condition the value does not matter.
@@ -84,6 +98,18 @@ const Command kCompareRows[] = {
      .syntax = "key [IFEQ value | IFNE value | IFDEQ digest | IFDNE digest]",
      .handler = delex,
      .key_use = delex_key_use,
+     .journalled = Journalled::kEffects},
+    {.name = "delifeq",
+     .arity = 3,
+     .flags = kWrite | kFast,
+     .keys = one_key(kKeyRw | kKeyAccess | kKeyDelete),
+     .categories = kString,
+     .group = "string",
+     .since = "9.0.0",
+     .summary = "Deletes a key if it holds a certain string",
+     .complexity = "O(1)",
+     .syntax = "key value",
+     .handler = delifeq,
      .journalled = Journalled::kEffects},
     {.name = "digest",
      .arity = 2,

@@ -102,7 +102,8 @@ std::string range_words(const Option& option) {
       return words;
     }
     default:
-      return {};
+      // This server cannot carry out what another value asks for.
+      return option.inert && option.parser != nullptr ? "the default" : "";
   }
 }
 

@@ -52,6 +52,12 @@ class Admission {
     return limit_bytes > 0 ? static_cast<uint64_t>(limit_bytes) : kNoLimit;
   }
 
+  // The most layers that a filter may grow to; bf.bloom_max_filters.
+  uint64_t filter_layers_max() const {
+    const int64_t limit = config_.integer(OptionId::kBloomMaxFilters);
+    return is_judged_ ? static_cast<uint64_t>(limit) : kNoLimit;
+  }
+
   // Whether `bytes` more may be allocated. Small amounts are not worth the question.
   bool memory_suffices(uint64_t bytes) const {
     return bytes < kAskedBytesMin || memory().fits(bytes);

@@ -40,6 +40,7 @@ void KeyExpiry::run_slice() {
   parts_.gauges.expire_cycle_us.fetch_add(static_cast<uint64_t>(spent_us));
   left_us_ -= spent_us;
   expired_ += report.expired;
+  parts_.keyspace.expiry_statistics().expired_actively.fetch_add(report.expired);
   if (!report.timed_out) return;
   if (left_us_ <= 0) {
     parts_.keyspace.expiry_statistics().ticks_cut_by_time.fetch_add(1);

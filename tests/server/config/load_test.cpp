@@ -62,6 +62,7 @@ TEST_F(ConfigTest, BadLinesAreFatalWithTheirPlace) {
       {"loadmodule", "Bad directive or wrong number of arguments"},
       {"rename-command a", "Bad directive or wrong number of arguments"},
       {"bf.foo 1", "Bad directive or wrong number of arguments"},
+      {"max-memory 1gb", "Bad directive or wrong number of arguments; did you mean 'maxmemory'?"},
       {"port \"1", "Unbalanced quotes in configuration line"},
       {"port \"a\"b", "Unbalanced quotes in configuration line"},
       {"port", "wrong number of arguments"},
@@ -117,6 +118,9 @@ TEST_F(ConfigTest, CommandLineErrorsNameTheCommandLine) {
   EXPECT_THAT(load({"--hz", "1", "--bar", "1"}),
               HasSubstr("at line 2 of the command line\n>>> 'bar \"1\"'\nBad directive"));
   EXPECT_THAT(load({"-x"}), HasSubstr(">>> '\"-x\"'\nBad directive"));
+  EXPECT_THAT(load({"-p", "7000"}), HasSubstr("the port is given as --port 7000"));
+  EXPECT_THAT(load({"--hz", "10", "-p", "7000"}),
+              HasSubstr("wrong number of arguments; the port is given as --port 7000"));
 }
 
 TEST_F(ConfigTest, MissingFileIsFatal) {

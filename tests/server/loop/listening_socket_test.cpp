@@ -48,8 +48,9 @@ class ListeningSocketTest : public testing::Test {
     const auto opened = ListeningSocket::open_tcp(context_, address, port_, kBacklog);
     return opened ? "" : opened.error().message;
   }
-  std::string error_of_unix(const std::string& path, unsigned permissions = 0) {
-    auto opened = ListeningSocket::open_unix(context_, path, permissions, kBacklog);
+  std::string error_of_unix(const std::string& path, unsigned permissions = 0,
+                            const std::string& group = "") {
+    auto opened = ListeningSocket::open_unix(context_, path, {permissions, group}, kBacklog);
     if (!opened) return opened.error().message;
     opened_.push_back(std::move(*opened));
     return "";
@@ -61,7 +62,7 @@ class ListeningSocketTest : public testing::Test {
                          ++questions_;
                          return has_room_;
                        },
-                   .accepts_per_round_max = 2});
+                   .accepts_per_round_max = [] { return 2; }});
   }
   // Serves until so many peers are accepted, ten seconds at most.
   void await_accepted(size_t count) {
@@ -187,6 +188,21 @@ TEST_F(ListeningSocketTest, AUnixSocketHasItsPermissions) {
   const Caller caller(AF_UNIX);
   ASSERT_TRUE(caller.call_path(path));
   await_accepted(1);
+}
+
+TEST_F(ListeningSocketTest, UnixSocketBelongsToItsGroup) {
+  const std::string path = directory_ + "/socket";
+  // A process may give its files to groups that it belongs to.
+  const std::string group = std::to_string(::getegid());
+  ASSERT_EQ(error_of_unix(path, 0660, group), "");
+  struct stat status {};
+  ASSERT_EQ(::stat(path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_gid, ::getegid());
+  EXPECT_EQ(status.st_mode & 0777, 0660U);
+  opened_.back()->close();
+  EXPECT_THAT(error_of_unix(path, 0660, "no-such-group"),
+              HasSubstr("unixsocketgroup 'no-such-group': there is no such group"));
+  EXPECT_FALSE(std::filesystem::exists(path)) << "a socket that others could reach";
 }
 
 TEST_F(ListeningSocketTest, OnlyASocketIsReplaced) {

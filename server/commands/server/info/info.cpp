@@ -16,6 +16,7 @@ enum class Presence : uint8_t {
   kDefault,     // always
   kAll,         // INFO all
   kEverything,  // INFO everything and INFO modules: the sections of modules
+  kNamed,       // only under its own name: another section has the same figures
 };
 
 struct Section {
@@ -42,6 +43,7 @@ constexpr Section kSections[] = {
     {"Keyspace", "", Presence::kDefault, write_keyspace},
     {"bf_bloom_core_metrics", "bf", Presence::kEverything, write_bloom},
     {"bf_bloom_defrag_metrics", "bf", Presence::kEverything, write_bloom_defrag},
+    {"Bloom", "", Presence::kNamed, write_bloom_objects},
 };
 
 bool asks_for(std::string_view name, const Section& section) {
@@ -55,6 +57,8 @@ bool asks_for(std::string_view name, const Section& section) {
       return equals_ignore_case(name, "all") || equals_ignore_case(name, "everything");
     case Presence::kEverything:
       return equals_ignore_case(name, "modules") || equals_ignore_case(name, "everything");
+    case Presence::kNamed:
+      return false;
   }
   return false;
 }

@@ -28,6 +28,12 @@ void write_bloom(const Source& source, Lines& lines) {
   lines.field("bf_bloom_capacity_across_objects", totals.capacity);
 }
 
+void write_bloom_objects(const Source& source, Lines& lines) {
+  const BloomTotals totals = bloom_totals(source.services.keyspace, source.locking);
+  lines.field("bloom_num_objects", totals.object_count);
+  lines.field("bloom_total_memory_bytes", totals.memory_bytes);
+}
+
 // Arrays are never moved.
 void write_bloom_defrag(const Source&, Lines& lines) {
   lines.zeros({"bf_bloom_defrag_hits", "bf_bloom_defrag_misses"});

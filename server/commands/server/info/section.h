@@ -69,5 +69,7 @@ void write_cluster(const Source& source, Lines& lines);
 void write_keyspace(const Source& source, Lines& lines);
 void write_bloom(const Source& source, Lines& lines);
 void write_bloom_defrag(const Source& source, Lines& lines);
+// The two figures of the Bloom section that Valkey's proposal of the module names.
+void write_bloom_objects(const Source& source, Lines& lines);
 
 }  // namespace server::info

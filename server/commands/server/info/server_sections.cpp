@@ -93,6 +93,7 @@ void write_server(const Source& source, Lines& lines) {
   lines.field("lru_clock", now_s & 0xffffff);
   lines.field("executable", facts.executable);
   lines.field("config_file", facts.config_file);
+  lines.field("availability_zone", services.config.text(OptionId::kAvailabilityZone));
   if (const auto left_ms = services.shutdown.left_ms()) {
     lines.field("shutdown_in_milliseconds", *left_ms);
   }
@@ -104,6 +105,8 @@ void write_clients(const Source& source, Lines& lines) {
   uint64_t output_max = 0;
   uint64_t blocked = 0;
   uint64_t replicas = 0;
+  uint64_t watching = 0;
+  uint64_t watched_keys = 0;
   const auto sessions = source.services.clients.list();
   for (const auto& session : sessions) {
     input_max = std::max(input_max, session->query_buffer_bytes.load(std::memory_order_relaxed) +
@@ -111,6 +114,9 @@ void write_clients(const Source& source, Lines& lines) {
     output_max = std::max(output_max, session->output_buffer_bytes.load());
     blocked += session->blocked || session->paused ? 1 : 0;
     replicas += session->peer == Peer::kReplica ? 1 : 0;
+    const uint64_t watched = session->watched_keys.load(std::memory_order_relaxed);
+    watching += watched > 0 ? 1 : 0;
+    watched_keys += watched;
   }
   lines.field("connected_clients", sessions.size() - replicas);
   lines.zeros({"cluster_connections"});
@@ -119,6 +125,8 @@ void write_clients(const Source& source, Lines& lines) {
   lines.field("client_recent_max_output_buffer", output_max);
   lines.field("blocked_clients", blocked);
   lines.field("tracking_clients", source.services.state.tracking.clients.load());
+  lines.field("watching_clients", watching);
+  lines.field("total_watched_keys", watched_keys);
   lines.zeros({"clients_in_timeout_table"});
 }
 

@@ -4,6 +4,8 @@
 #include "core/clock.h"
 #include "core/keyspace/expiry_index.h"
 #include "core/keyspace/keyspace.h"
+#include "server/acl/access_log.h"
+#include "server/acl/users.h"
 #include "server/commands/server/info/section.h"
 #include "server/commands/services.h"
 #include "server/durability/durability.h"
@@ -25,6 +27,7 @@ void write_stats(const Source& source, Lines& lines) {
   write_traffic(source, lines);
   const core::keyspace::ExpiryStatistics& expiry = source.services.keyspace.expiry_statistics();
   lines.field("expired_keys", expiry.expired.load());
+  lines.field("expired_keys_active", expiry.expired_actively.load());
   lines.ratio("expired_stale_perc", expiry.stale_ratio.load() * 100);
   lines.field("expired_time_cap_reached_count", expiry.ticks_cut_by_time.load());
   lines.field("expire_cycle_cpu_milliseconds", gauges.expire_cycle_us.load() / 1000);
@@ -67,6 +70,13 @@ void write_stats(const Source& source, Lines& lines) {
               total(&ThreadStatistics::query_buffer_disconnections));
   lines.field("client_output_buffer_limit_disconnections",
               total(&ThreadStatistics::output_buffer_disconnections));
+  const acl::AccessLog& denied = source.services.users.log();
+  lines.field("acl_access_denied_auth", denied.count(acl::Reason::kLogin));
+  lines.field("acl_access_denied_cmd", denied.count(acl::Reason::kCommand));
+  lines.field("acl_access_denied_key", denied.count(acl::Reason::kKey));
+  lines.field("acl_access_denied_channel", denied.count(acl::Reason::kChannel));
+  // Certificates name no users here.
+  lines.zeros({"acl_access_denied_tls_cert"});
 }
 
 }  // namespace server::info

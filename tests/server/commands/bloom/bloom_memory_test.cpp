@@ -67,6 +67,16 @@ TEST_F(BloomMemoryTest, ARaisedLimitLetsItGrow) {
   EXPECT_EQ(run({"BF.ADD", "f", "another item"}), integer(1));
 }
 
+TEST_F(BloomMemoryTest, GrowthEndsAtTheMostLayers) {
+  ASSERT_EQ(run({"CONFIG", "SET", "bf.bloom_max_filters", "2"}), kOk);
+  ASSERT_EQ(run({"BF.RESERVE", "f", "0.01", "10"}), kOk);
+  EXPECT_EQ(fill("f"), error(kTooManyLayers));
+  EXPECT_NE(run({"BF.INFO", "f", "FILTERS"}).find(":2\r\n"), std::string::npos);
+  EXPECT_EQ(run({"BF.EXISTS", "f", "0"}), integer(1));
+  ASSERT_EQ(run({"CONFIG", "SET", "bf.bloom_max_filters", "3"}), kOk);
+  EXPECT_EQ(run({"BF.ADD", "f", "another item"}), integer(1));
+}
+
 TEST_F(BloomMemoryTest, TheServersMemoryIsALimitToo) {
   memory_.set_limit(memory_.refresh() + (1 << 20));
   EXPECT_THAT(run({"BF.RESERVE", "f", "0.001", "100000000"}), StartsWith("-"));

@@ -48,6 +48,14 @@ TEST_F(ConnectionCommandsTest, HelloTellsWhatClientsAskFor) {
   EXPECT_TRUE(run({"HELLO", "2"}).starts_with("*14\r\n"));
 }
 
+TEST_F(ConnectionCommandsTest, HelloNamesTheAvailabilityZone) {
+  EXPECT_EQ(run({"CONFIG", "SET", "availability-zone", "eu-1a"}), kOk);
+  const std::string reply = run({"HELLO", "3"});
+  EXPECT_TRUE(reply.starts_with("%8\r\n"));
+  EXPECT_NE(reply.find(bulk("availability_zone") + bulk("eu-1a")), std::string::npos);
+  EXPECT_TRUE(run({"HELLO", "2"}).starts_with("*16\r\n"));
+}
+
 class PasswordTest : public CommandTest {
  protected:
   void SetUp() override {

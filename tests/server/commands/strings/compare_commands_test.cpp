@@ -37,6 +37,19 @@ TEST_F(CompareCommandsTest, DelexWithoutAConditionDeletesAnything) {
   EXPECT_EQ(run({"DELEX", "a"}), integer(0));
 }
 
+TEST_F(CompareCommandsTest, DelifeqDeletesAnEqualString) {
+  put("a", "token");
+  put_filter("f", "x");
+  EXPECT_EQ(run({"DELIFEQ", "a", "other"}), integer(0));
+  EXPECT_EQ(run({"EXISTS", "a"}), integer(1));
+  EXPECT_EQ(run({"DELIFEQ", "none", "token"}), integer(0));
+  EXPECT_EQ(run({"DELIFEQ", "f", "x"}), error(kWrongType));
+  (void)journalled();
+  EXPECT_EQ(run({"DELIFEQ", "a", "token"}), integer(1));
+  EXPECT_EQ(run({"EXISTS", "a"}), integer(0));
+  EXPECT_NE(journalled().find("DEL"), std::string::npos);
+}
+
 TEST_F(CompareCommandsTest, DelexDeletesWhatMeetsTheCondition) {
   const std::vector<std::pair<std::vector<std::string>, bool>> cases = {
       {{"IFEQ", ""}, true},

@@ -36,5 +36,16 @@ TEST_F(KeyspaceSectionsTest, FiltersAreSummedUp) {
   EXPECT_THAT(info, HasSubstr("bf_bloom_defrag_hits:0\r\n"));
 }
 
+TEST_F(KeyspaceSectionsTest, BloomSectionIsShownByName) {
+  run({"BF.RESERVE", "f", "0.01", "100"});
+  run({"BF.RESERVE", "g", "0.01", "200"});
+  const std::string named = run({"INFO", "bloom"});
+  EXPECT_THAT(named, HasSubstr("# Bloom\r\nbloom_num_objects:2\r\n"));
+  EXPECT_THAT(named, HasSubstr("\nbloom_total_memory_bytes:"));
+  EXPECT_THAT(named, Not(HasSubstr("\nbloom_total_memory_bytes:0\r\n")));
+  // Its figures are those of a section that the others show already.
+  EXPECT_THAT(run({"INFO", "everything"}), Not(HasSubstr("# Bloom\r\n")));
+}
+
 }  // namespace
 }  // namespace server

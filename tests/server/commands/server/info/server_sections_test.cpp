@@ -59,6 +59,23 @@ TEST_F(ServerSectionsTest, ClientsAreCountedWithoutReplicas) {
   EXPECT_EQ(field("clients", "maxclients"), "10000");
 }
 
+TEST_F(ServerSectionsTest, WatchedKeysAndTheirClientsAreCounted) {
+  EXPECT_EQ(field("clients", "watching_clients"), "0");
+  run({"WATCH", "a", "b"});
+  run_as_other({"WATCH", "a"});
+  EXPECT_EQ(field("clients", "watching_clients"), "2");
+  EXPECT_EQ(field("clients", "total_watched_keys"), "3");
+  run({"UNWATCH"});
+  EXPECT_EQ(field("clients", "watching_clients"), "1");
+  EXPECT_EQ(field("clients", "total_watched_keys"), "1");
+}
+
+TEST_F(ServerSectionsTest, AvailabilityZoneIsThatOfTheConfiguration) {
+  EXPECT_EQ(field("server", "availability_zone"), "");
+  set_option(config_, OptionId::kAvailabilityZone, "eu-1a");
+  EXPECT_EQ(field("server", "availability_zone"), "eu-1a");
+}
+
 TEST_F(ServerSectionsTest, ClientsThatWaitAreBlocked) {
   EXPECT_EQ(field("clients", "blocked_clients"), "0");
   other_->session->blocked = true;

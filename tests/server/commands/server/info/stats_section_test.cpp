@@ -29,6 +29,23 @@ TEST_F(StatsSectionTest, LookupsAndExpiredKeysAreCounted) {
   advance_ms(11);
   run({"DEL", "b"});
   expect_line("expired_keys:1");
+  expect_line("expired_keys_active:0");
+  keyspace_.expiry_statistics().expired_actively = 5;
+  expect_line("expired_keys_active:5");
+}
+
+TEST_F(StatsSectionTest, DeniedAccessIsCountedByReason) {
+  run({"ACL", "SETUSER", "reader", "on", ">pw", "+get", "~a", "resetchannels", "+subscribe"});
+  EXPECT_TRUE(run_as_other({"AUTH", "reader", "wrong"}).starts_with("-WRONGPASS"));
+  run_as_other({"AUTH", "reader", "pw"});
+  run_as_other({"SET", "a", "1"});
+  run_as_other({"GET", "b"});
+  run_as_other({"SUBSCRIBE", "news"});
+  expect_line("acl_access_denied_auth:1");
+  expect_line("acl_access_denied_cmd:1");
+  expect_line("acl_access_denied_key:1");
+  expect_line("acl_access_denied_channel:1");
+  expect_line("acl_access_denied_tls_cert:0");
 }
 
 TEST_F(StatsSectionTest, SubscribersAndErrorsAreCounted) {

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+#include "server/commands/connection/client_filter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "core/clock.h"
+#include "core/number.h"
+#include "protocol/arguments.h"
+
+namespace server {
+namespace {
+
+using protocol::equals_ignore_case;
+
+// Nothing for a word that is no type.
+std::optional<ClientType> parse_client_type(std::string_view word) {
+  if (equals_ignore_case(word, "normal")) return ClientType::kNormal;
+  if (equals_ignore_case(word, "master")) return ClientType::kMaster;
+  if (equals_ignore_case(word, "primary")) return ClientType::kMaster;
+  if (equals_ignore_case(word, "replica")) return ClientType::kReplica;
+  if (equals_ignore_case(word, "slave")) return ClientType::kReplica;
+  if (equals_ignore_case(word, "pubsub")) return ClientType::kPubSub;
+  return std::nullopt;
+}
+
+ClientType type_of(const Session& session) {
+  const Peer peer = session.peer.load(std::memory_order_relaxed);
+  if (peer == Peer::kLeader) return ClientType::kMaster;
+  if (peer == Peer::kReplica) return ClientType::kReplica;
+  return session.subscriptions.shown_any() ? ClientType::kPubSub : ClientType::kNormal;
+}
+
+// An empty address matches no client, as in Redis, though the link to a leader has no local one.
+bool has_address(const std::optional<std::string_view>& wanted, std::string_view address) {
+  return !wanted || (!wanted->empty() && *wanted == address);
+}
+
+core::Result<> read_age(std::string_view value, ClientFilter& filter) {
+  const auto seconds = core::parse_int64(value);
+  if (!seconds) return core::Error{"ERR maxage is not an integer or out of range"};
+  if (*seconds <= 0) return core::Error{"ERR maxage should be greater than 0"};
+  filter.age_min_s = *seconds;
+  return {};
+}
+
+core::Result<> read_skip(std::string_view value, ClientFilter& filter) {
+  const bool skips = equals_ignore_case(value, "yes");
+  if (!skips && !equals_ignore_case(value, "no")) return core::Error{std::string(kSyntaxError)};
+  filter.skips_self = skips;
+  return {};
+}
+
+core::Result<> read_type(std::string_view value, ClientFilter& filter) {
+  filter.type = parse_client_type(value);
+  if (filter.type) return {};
+  return core::Error{fmt::format("ERR Unknown client type '{}'", value)};
+}
+
+core::Result<> read_user(std::string_view value, const acl::Users& users, ClientFilter& filter) {
+  if (users.find(value) == nullptr) return core::Error{fmt::format("ERR No such user '{}'", value)};
+  filter.user = value;
+  return {};
+}
+
+// An option other than ID, which takes one value.
+core::Result<> read_option(std::string_view option, std::string_view value, const acl::Users& users,
+                           ClientFilter& filter) {
+  if (equals_ignore_case(option, "maxage")) return read_age(value, filter);
+  if (equals_ignore_case(option, "skipme")) return read_skip(value, filter);
+  if (equals_ignore_case(option, "type")) return read_type(value, filter);
+  if (equals_ignore_case(option, "user")) return read_user(value, users, filter);
+  if (equals_ignore_case(option, "addr")) {
+    filter.address = value;
+  } else if (equals_ignore_case(option, "laddr")) {
+    filter.local_address = value;
+  } else {
+    return core::Error{std::string(kSyntaxError)};
+  }
+  return {};
+}
+
+bool is_option(std::string_view word) {
+  constexpr std::string_view kOptions[] = {"id",    "type",   "user",  "addr",
+                                           "laddr", "skipme", "maxage"};
+  return std::ranges::any_of(
+      kOptions, [word](std::string_view option) { return equals_ignore_case(word, option); });
+}
+
+}  // namespace
+
+bool ClientFilter::accepts(const Session& session, const Session& self, int64_t now_us) const {
+  return (!type || type_of(session) == *type) &&
+         (ids.empty() || std::ranges::find(ids, session.id) != ids.end()) &&
+         has_address(address, session.address) &&
+         has_address(local_address, session.local_address) &&
+         (!user || session.names.get().user == *user) &&
+         (now_us - session.created_us) / core::kSecondUs >= age_min_s &&
+         !(skips_self && session.id == self.id);
+}
+
+core::Result<> read_client_filter(Arguments options, const acl::Users& users,
+                                  std::string_view id_error, ClientFilter& filter) {
+  size_t next = 0;
+  while (next < options.size()) {
+    const std::string_view option = options[next++];
+    if (next == options.size()) return core::Error{std::string(kSyntaxError)};
+    if (!equals_ignore_case(option, "id")) {
+      if (auto read = read_option(option, options[next++], users, filter); !read) return read;
+      continue;
+    }
+    do {
+      const auto id = core::parse_int64(options[next++]);
+      if (!id || *id < 1) return core::Error{std::string(id_error)};
+      filter.ids.push_back(static_cast<uint64_t>(*id));
+    } while (next < options.size() && !is_option(options[next]));
+  }
+  return {};
+}
+
+}  // namespace server

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+#include "server/config/suggestion.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <vector>
+
+#include "server/config/option_table.h"
+
+namespace server {
+namespace {
+
+// More letters than this are a different word.
+constexpr size_t kDistanceMax = 3;
+
+// The letters to insert, delete or replace (Levenshtein, 1966), by the rows of its table.
+size_t distance(std::string_view one, std::string_view other) {
+  std::vector<size_t> row(other.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < one.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (size_t j = 0; j < other.size(); ++j) {
+      const size_t replaced = diagonal + (one[i] == other[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+// `max_memory` and `maxmemory` are the same to their author.
+std::string without_separators(std::string_view name) {
+  std::string letters;
+  std::ranges::copy_if(name, std::back_inserter(letters),
+                       [](char c) { return c != '-' && c != '_' && c != '.'; });
+  return letters;
+}
+
+class Nearest {
+ public:
+  explicit Nearest(std::string_view name) : letters_(without_separators(name)) {}
+
+  void consider(std::string_view name) {
+    const size_t here = distance(letters_, without_separators(name));
+    if (here >= distance_) return;
+    distance_ = here;
+    name_ = name;
+  }
+
+  // Empty when no name is similar: of a short one fewer letters may differ.
+  std::string_view name() const {
+    return distance_ <= std::min(kDistanceMax, letters_.size() / 3) ? name_ : std::string_view();
+  }
+
+ private:
+  const std::string letters_;
+  std::string_view name_;
+  size_t distance_ = std::string_view::npos;
+};
+
+std::string_view nearest_directive(std::string_view name) {
+  Nearest nearest(name);
+  for (const Option& option : option_table()) {
+    nearest.consider(option.name);
+    for (const std::string_view alias : option.aliases) nearest.consider(alias);
+  }
+  for (const std::string_view other : {"include", "loadmodule", "rename-command", "user"}) {
+    nearest.consider(other);
+  }
+  return nearest.name();
+}
+
+}  // namespace
+
+std::string hint_for(std::string_view name) {
+  if (name == "-p") return "; the port is given as --port 7000";
+  if (name.starts_with('-')) return "; the names of options follow two dashes: --port 7000";
+  // A name of hundreds of letters is no misspelling, and costs time to compare.
+  constexpr size_t kNameBytesMax = 100;
+  const std::string_view meant = name.size() <= kNameBytesMax ? nearest_directive(name) : "";
+  // A known name has the wrong number of values.
+  return meant.empty() || meant == name ? "" : fmt::format("; did you mean '{}'?", meant);
+}
+
+}  // namespace server

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+//
+// LogRate: lets one line per interval into the log, and counts the others, so that clients cannot
+// fill the disk by failing.
+//
+//   if (const auto left_out = rate.pass(now_us)) log_notice("…; {} before", *left_out);
+//
+// Thread safety: all members may be called from any thread.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace server {
+
+class LogRate {
+ public:
+  explicit LogRate(int64_t interval_us) : interval_us_(interval_us) {}
+
+  // How many lines were left out since the last one; nothing when this one is, too.
+  std::optional<uint64_t> pass(int64_t now_us) {
+    const std::scoped_lock lock(mutex_);
+    if (last_us_ && now_us - *last_us_ < interval_us_) {
+      ++left_out_;
+      return std::nullopt;
+    }
+    last_us_ = now_us;
+    return std::exchange(left_out_, 0);
+  }
+
+ private:
+  const int64_t interval_us_;
+  std::mutex mutex_;  // guards the members below
+  std::optional<int64_t> last_us_;
+  uint64_t left_out_ = 0;
+};
+
+}  // namespace server

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+//
+// The options that CLIENT LIST and CLIENT KILL share.
+#include "server/commands/connection/client_filter.h"
+
+#include "tests/support/command_test.h"
+
+namespace server {
+namespace {
+
+class ClientFilterTest : public CommandTest {
+ protected:
+  // The ids that CLIENT LIST shows, in its order.
+  std::string listed(std::vector<std::string> options) {
+    options.insert(options.begin(), {"CLIENT", "LIST"});
+    const std::string reply = run(options);
+    if (reply.starts_with('-')) return reply;
+    std::string ids;
+    for (size_t at = 0; (at = reply.find("id=", at)) != std::string::npos; at += 3) {
+      const bool begins_line = at == 0 || reply[at - 1] == '\n';
+      if (begins_line) ids += reply.substr(at + 3, reply.find(' ', at) - at - 3) + ' ';
+    }
+    return ids;
+  }
+};
+
+TEST_F(ClientFilterTest, ListTakesTheOptionsOfKill) {
+  other_->session->address = "127.0.0.1:3";
+  EXPECT_EQ(listed({}), "1 2 ");
+  EXPECT_EQ(listed({"ID", "2", "1"}), "2 1 ");
+  EXPECT_EQ(listed({"ID", "2", "9", "USER", "default"}), "2 ");
+  EXPECT_EQ(listed({"ADDR", "127.0.0.1:3"}), "2 ");
+  EXPECT_EQ(listed({"LADDR", "127.0.0.1:2", "SKIPME", "yes"}), "2 ");
+  EXPECT_EQ(listed({"TYPE", "normal", "SKIPME", "no"}), "1 2 ");
+  EXPECT_EQ(listed({"TYPE", "primary"}), "");
+}
+
+TEST_F(ClientFilterTest, OnlyClientsOfTheAgeAreMeant) {
+  client_->session->created_us = clock_.monotonic_us();
+  other_->session->created_us = clock_.monotonic_us();
+  EXPECT_EQ(listed({"MAXAGE", "10"}), "");
+  advance_ms(5'000);
+  client_->session->created_us = clock_.monotonic_us();
+  advance_ms(5'000);
+  EXPECT_EQ(listed({"MAXAGE", "10"}), "2 ");
+  EXPECT_EQ(run({"CLIENT", "KILL", "MAXAGE", "10"}), integer(1));
+  EXPECT_TRUE(other_->session->kill_requested.load());
+}
+
+TEST_F(ClientFilterTest, KillTakesSeveralIds) {
+  EXPECT_EQ(run({"CLIENT", "KILL", "ID", "2", "7", "SKIPME", "no"}), integer(1));
+  EXPECT_TRUE(other_->session->kill_requested.load());
+}
+
+TEST_F(ClientFilterTest, BadOptionsAreRefused) {
+  EXPECT_EQ(listed({"ID"}), error("ERR syntax error"));
+  EXPECT_EQ(listed({"ID", "2", "x"}), error("ERR Invalid client ID"));
+  EXPECT_EQ(listed({"COLOUR", "red"}), error("ERR syntax error"));
+  EXPECT_EQ(listed({"SKIPME", "perhaps"}), error("ERR syntax error"));
+  EXPECT_EQ(listed({"MAXAGE", "0"}), error("ERR maxage should be greater than 0"));
+  EXPECT_EQ(listed({"MAXAGE", "old"}), error("ERR maxage is not an integer or out of range"));
+  EXPECT_EQ(run({"CLIENT", "KILL", "ID", "2", "x"}),
+            error("ERR client-id should be greater than 0"));
+}
+
+}  // namespace
+}  // namespace server
