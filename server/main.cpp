@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@
 #include "server/config/config.h"
 #include "server/process/crash/crash_log.h"
 #include "server/process/log.h"
+#include "server/process/progress/fatal_message.h"
 #include "server/process/supervision/daemon.h"
 #include "server/process/supervision/health_check.h"
 #include "server/server.h"
@@ -31,6 +33,11 @@ namespace {
 
 int fail(std::string_view message) {
   fmt::print(stderr, "{}\n", message);
+  return EXIT_FAILURE;
+}
+
+int fail_with_log(std::string_view message) {
+  server::report_fatal(message);
   return EXIT_FAILURE;
 }
 
@@ -76,11 +83,7 @@ void open_standard_streams() {
 int serve(server::Config& config, server::Daemon& daemon) {
   for (const std::string& warning : config.take_warnings()) server::log_warning("{}", warning);
   server::Server server(config, [&daemon] { daemon.become_silent(); });
-  if (auto started = server.start(); !started) {
-    server::log_error("{}", started.error().message);
-    server::flush_log();
-    return fail(started.error().message);
-  }
+  if (auto started = server.start(); !started) return fail_with_log(started.error().message);
   const server::RunOptions run(config);
   const PidFile pid_file(run.pid_file());
   const int exit_code = server.run();
@@ -138,7 +141,7 @@ int main(int argc, char** argv) {
     return server::export_snapshot(std::vector<std::string>(argv + 1, argv + argc));
   }
   if (::chdir(config.directory().c_str()) != 0) {
-    return fail(fmt::format("Can't chdir to '{}'", config.directory()));
+    return fail(fmt::format("Can't chdir to '{}': {}", config.directory(), std::strerror(errno)));
   }
   const server::RunOptions run(config);
   if (auto opened = server::open_log(run.log_level(), run.log_file()); !opened) {
@@ -157,8 +160,6 @@ int main(int argc, char** argv) {
   try {
     return serve(config, daemon);
   } catch (const std::exception& error) {
-    server::log_error("Ended by an unexpected error: {}", error.what());
-    server::flush_log();
-    return fail(fmt::format("Ended by an unexpected error: {}", error.what()));
+    return fail_with_log(fmt::format("Ended by an unexpected error: {}", error.what()));
   }
 }

@@ -9,11 +9,23 @@
 
 #include "core/keyspace/keyspace.h"
 #include "server/config/config.h"
+#include "server/config/words.h"
 #include "server/durability/loading/load_figures.h"
 #include "server/durability/loading/recovery.h"
 
 namespace server {
 namespace {
+
+// An address for a browser on this machine.
+std::string http_address(const Config& config) {
+  std::string host = split_at_spaces(config.text(OptionId::kHttpBind)).front();
+  if (host.starts_with('-')) host.erase(0, 1);
+  if (host == "*") host = "127.0.0.1";
+  if (host == "::*") host = "::1";
+  const bool is_v6 = host.find(':') != std::string::npos;
+  return fmt::format("{}://{}:{}/", config.flag(OptionId::kHttpTls) ? "https" : "http",
+                     is_v6 ? '[' + host + ']' : host, config.integer(OptionId::kHttpPort));
+}
 
 std::string addresses(const Config& config) {
   std::vector<std::string> parts;
@@ -22,7 +34,7 @@ std::string addresses(const Config& config) {
   };
   add("port", config.port(), OptionId::kBind);
   add("TLS port", config.integer(OptionId::kTlsPort), OptionId::kBind);
-  add("HTTP port", config.integer(OptionId::kHttpPort), OptionId::kHttpBind);
+  if (config.integer(OptionId::kHttpPort) != 0) parts.push_back(http_address(config));
   const std::string socket = config.text(OptionId::kUnixSocket);
   if (!socket.empty()) parts.push_back("socket " + socket);
   return fmt::format("{}", fmt::join(parts, ", "));

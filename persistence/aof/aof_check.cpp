@@ -60,6 +60,10 @@ class Checker {
     const auto done = check_any(path);
     if (!done) say("{}", done.error().message);
     report_.is_sound = done && is_sound_;
+    if (fix_ && !has_cut_) {
+      say("--fix changed nothing: {}",
+          report_.is_sound ? "no end is torn" : "it cuts a torn end, and no other damage");
+    }
     say("{}", report_.is_sound ? "The log is sound." : "The log is NOT sound.");
     return std::move(report_);
   }
@@ -150,12 +154,14 @@ class Checker {
       return {};
     }
     if (auto cut = cut_torn_tail(files_, path, scan); !cut) return cut;
+    has_cut_ = true;
     say("{}: cut off the last {} bytes", path, torn_bytes);
     return {};
   }
 
   FileSystem& files_;
   const bool fix_;
+  bool has_cut_ = false;
   AofCheckReport report_;
   // Of the files that could be read, in the order of loading.
   std::vector<std::string> paths_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "persistence/aof/aof_reader.h"
+#include "persistence/files/posix_io.h"
 
 namespace persistence {
 
@@ -37,8 +38,9 @@ core::Result<AofStart> AofDirectory::find() {
   if (!start.files.empty()) start.files.back().is_last = true;
   for (const AofStart::File& file : start.files) {
     if (!files_.exists(file.path)) {
-      return core::Error{fmt::format("ERR append log '{}' is named by '{}' and missing", file.path,
-                                     path_of(names_.manifest()))};
+      return core::Error{fmt::format("ERR append log '{}' is named by '{}' and missing",
+                                     shown_path(file.path),
+                                     shown_path(path_of(names_.manifest())))};
     }
   }
   return start;
@@ -82,7 +84,7 @@ core::Result<> AofDirectory::refuse_log_without_manifest() {
     return core::Error{
         fmt::format("ERR append log '{}' holds commands but '{}' does not name it: put the "
                     "manifest back, or move the file away to start without its data",
-                    path_of(name), path_of(names_.manifest()))};
+                    shown_path(path_of(name)), shown_path(path_of(names_.manifest())))};
   }
   return {};
 }

@@ -8,6 +8,7 @@
 #include <cassert>
 
 #include "persistence/aof/aof_tail.h"
+#include "persistence/files/posix_io.h"
 
 namespace persistence {
 namespace {
@@ -189,7 +190,7 @@ class Scanner {
 };
 
 core::Error place(const std::string& path, uint64_t offset, std::string_view reason) {
-  return {fmt::format("ERR append log '{}', offset {}: {}", path, offset, reason)};
+  return {fmt::format("ERR append log '{}', offset {}: {}", shown_path(path), offset, reason)};
 }
 
 core::Error changed(const std::string& path, uint64_t offset) {

@@ -23,12 +23,12 @@ DescriptorStream::DescriptorStream(int descriptor, std::string name)
 
 core::Result<size_t> DescriptorStream::read(std::span<char> out) {
   const ssize_t got = uninterrupted([&] { return ::read(descriptor_, out.data(), out.size()); });
-  if (got < 0) return io_failure("read", name_, errno);
+  if (got < 0) return stream_failure("read", name_, errno);
   return static_cast<size_t>(got);
 }
 
 core::Result<> DescriptorStream::rewind() {
-  if (::lseek(descriptor_, start_, SEEK_SET) < 0) return io_failure("rewind", name_, errno);
+  if (::lseek(descriptor_, start_, SEEK_SET) < 0) return stream_failure("rewind", name_, errno);
   return {};
 }
 

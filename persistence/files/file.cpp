@@ -46,7 +46,7 @@ core::Result<std::string> read_descriptor(int descriptor, const std::string& nam
   char buffer[16 * 1024];
   while (true) {
     const ssize_t got = uninterrupted([&] { return ::read(descriptor, buffer, sizeof buffer); });
-    if (got < 0) return io_failure("read", name, errno);
+    if (got < 0) return stream_failure("read", name, errno);
     if (got == 0) return {boost::system::in_place_value, std::move(bytes)};
     if (static_cast<size_t>(got) > limit_bytes - bytes.size()) {
       return core::Error{
@@ -60,7 +60,7 @@ core::Result<std::string> read_whole_file(const NamedFile& file, size_t limit_by
                                           FileKinds kinds) {
   const auto opened = open_file(file, O_RDONLY, kinds);
   if (!opened) return opened.error();
-  return read_descriptor(opened->get(), file.path, limit_bytes);
+  return read_descriptor(opened->get(), shown_path(file.path), limit_bytes);
 }
 
 core::Result<> write_file_atomically(const std::string& path, std::string_view bytes) {

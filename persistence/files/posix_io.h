@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -26,9 +27,21 @@ namespace persistence {
 // Of new files: nobody but the server's user may look into them.
 inline constexpr mode_t kOwnerOnly = 0600;
 
-inline core::Error io_failure(std::string_view act, const std::string& path, int error_number) {
-  return {fmt::format("ERR can't {} '{}': {}", act, core::printable(path),
+// A path for a message: whole, because who reads it may be in another directory.
+inline std::string shown_path(const std::string& path) {
+  std::error_code error;
+  const auto whole = std::filesystem::absolute(path, error);
+  return core::printable(error || path.empty() ? path : whole.lexically_normal().string());
+}
+
+// Of a stream that has a name and no path.
+inline core::Error stream_failure(std::string_view act, std::string_view name, int error_number) {
+  return {fmt::format("ERR can't {} '{}': {}", act, core::printable(name),
                       std::generic_category().message(error_number))};
+}
+
+inline core::Error io_failure(std::string_view act, const std::string& path, int error_number) {
+  return stream_failure(act, shown_path(path), error_number);
 }
 
 // Repeats a system call that a signal interrupted.

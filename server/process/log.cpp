@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -20,6 +21,7 @@
 #include "core/printable.h"
 #include "persistence/files/open_file.h"
 #include "persistence/files/posix_io.h"
+#include "server/process/progress/fatal_message.h"
 #include "server/process/progress/terminal.h"
 
 namespace server {
@@ -137,6 +139,9 @@ class LogFileSink final : public spdlog::sinks::base_sink<std::mutex> {
   Clock::time_point looked_at_ = Clock::now();
 };
 
+// Before open_log() no one sees what is logged.
+std::atomic<bool> is_on_standard_output{false};
+
 spdlog::sink_ptr standard_output() {
   if (terminal_shows_log()) return std::make_shared<TerminalSink>();
   return std::make_shared<spdlog::sinks::stdout_sink_mt>();
@@ -149,7 +154,9 @@ core::Result<> open_log(LogLevel level, const std::string& file,
   spdlog::sink_ptr sink;
   if (file.empty()) {
     sink = standard_output();
+    is_on_standard_output = true;
   } else {
+    is_on_standard_output = false;
     auto opened = open_log_file(file, FileKinds::kStreams);
     if (!opened) {
       return core::Error{
@@ -185,6 +192,13 @@ void set_log_level(LogLevel level) {
 
 void flush_log() {
   spdlog::default_logger_raw()->flush();
+}
+
+void report_fatal(std::string_view message) {
+  log_error("{}", message);
+  flush_log();
+  const bool is_shown = is_on_standard_output && spdlog::should_log(spdlog::level::err);
+  if (!is_shown) fmt::print(stderr, "{}\n", message);
 }
 
 }  // namespace server

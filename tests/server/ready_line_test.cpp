@@ -42,8 +42,8 @@ TEST(ReadyLine, NamesTheAddressesOfEachPort) {
                         "127.0.0.1",  "--unixsocket", "/run/b.sock"};
   ASSERT_TRUE(config.load(std::size(argv), argv));
   const std::string line = ready_line(config, {}, core::keyspace::Keyspace(1, 1));
-  EXPECT_NE(line.find(", port 7000 at 10.0.0.1, TLS port 7001 at 10.0.0.1, HTTP port 8080 at "
-                      "127.0.0.1, socket /run/b.sock, "),
+  EXPECT_NE(line.find(", port 7000 at 10.0.0.1, TLS port 7001 at 10.0.0.1, "
+                      "http://127.0.0.1:8080/, socket /run/b.sock, "),
             std::string::npos)
       << line;
 }

@@ -15,6 +15,7 @@
 #include "core/bloom/valkeybloom_layout.h"
 #include "core/number.h"
 #include "core/plain_number.h"
+#include "core/printable.h"
 #include "protocol/arguments.h"
 #include "server/commands/bloom/window_options.h"
 #include "server/commands/strings/ttl_option.h"
@@ -116,7 +117,10 @@ class SettingsParser {
   void take_capacity() {
     const std::string_view text = cursor_.next();
     const auto count = core::parse_count(text);
-    if (!count) cursor_.fail(bad(texts_.bad_capacity, core::count_hint(text)));
+    if (!count) {
+      const std::string hint = core::count_hint(text);
+      cursor_.fail(bad(texts_.bad_capacity, hint.empty() ? std::string(kCountForm) : hint));
+    }
     const int64_t capacity = count.value_or(0);
     if (cursor_.ok() && (capacity < 1 || capacity > kCapacityMax)) {
       cursor_.fail(texts_.capacity_range);
@@ -184,12 +188,21 @@ class SettingsParser {
     return cursor_.ok();
   }
 
+  // RedisBloom's text, and the word.
+  void refuse_word() {
+    constexpr size_t kShownBytesMax = 64;
+    const std::string word = core::printable(cursor_.rest().front().substr(0, kShownBytesMax));
+    cursor_.fail(bad("Unknown argument received", fmt::format("'{}'", word)));
+  }
+
  private:
+  static constexpr std::string_view kCountForm = "write an integer, such as 100000";
   static constexpr int64_t kCapacityMax = core::bloom::kMaxLayerCapacity;
 
   // RedisBloom's text, and how to write what was probably meant.
   std::string_view bad(std::string_view text, const std::string& hint) {
-    if (hint.empty()) return text;
+    // The cursor keeps its first error, which may be a view of `hinted_`.
+    if (hint.empty() || !cursor_.ok()) return text;
     hinted_ = fmt::format("{}: {}", text, hint);
     return hinted_;
   }
@@ -231,7 +244,7 @@ class SettingsParser {
 
   void take_scale_to() {
     if (!has_value(texts_.arity)) return;
-    constexpr std::string_view kBad = "ERR bad capacity";
+    constexpr std::string_view kBad = "ERR bad capacity: write an integer, such as 100000";
     const int64_t capacity =
         cursor_.take_int64_between(0, std::numeric_limits<int64_t>::max(), kBad);
     if (cursor_.ok() && capacity == 0) cursor_.fail("ERR (capacity should be larger than 0)");
@@ -401,7 +414,7 @@ core::Result<FilterRequest> parse_reserve(const Context& ctx) {
     if (ctx.session.origin == CommandOrigin::kForeignJournal) {
       (void)cursor.next();
     } else {
-      cursor.fail("Unknown argument received");
+      parser.refuse_word();
     }
   }
   parser.check_growth();
@@ -415,7 +428,7 @@ core::Result<FilterParameters> parse_plan(const Config& config, Arguments words)
   parser.take_capacity();
   while (!cursor.done()) {
     if (!parser.take_growth_option() && !parser.take_layout_option()) {
-      cursor.fail("Unknown argument received");
+      parser.refuse_word();
     }
   }
   parser.check_growth();
@@ -442,7 +455,7 @@ core::Result<FilterRequest> parse_insert(const Context& ctx) {
     } else if (cursor.eat_keyword("ERROR")) {
       if (parser.has_value(kInsertArity)) parser.take_error_rate();
     } else if (!parser.take_shared_option()) {
-      cursor.fail("Unknown argument received");
+      parser.refuse_word();
     }
   }
   auto request = finish(ctx, cursor, parser.settings());

@@ -10,7 +10,8 @@ using core::bloom::WindowSettings;
 using core::bloom::WindowUnit;
 using protocol::ArgumentCursor;
 
-constexpr std::string_view kBadWindow = "ERR bad window";
+constexpr std::string_view kBadWindow =
+    "ERR bad window: write seconds or items, such as WINDOW 3600 or WINDOW 1000 ITEMS";
 constexpr std::string_view kSecondsRange =
     "ERR window must be in the range [1, 4294967295] seconds";
 constexpr std::string_view kItemsRange =

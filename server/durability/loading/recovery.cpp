@@ -14,6 +14,7 @@
 #include "persistence/aof/aof_reader.h"
 #include "persistence/files/file_system.h"
 #include "persistence/files/input_file_source.h"
+#include "persistence/files/posix_io.h"
 #include "persistence/rdb/rdb_format.h"
 #include "persistence/rdb/rdb_loader.h"
 #include "persistence/rdb/rdb_reader.h"
@@ -153,14 +154,27 @@ class Recovery {
     return judged;
   }
 
-  // Says what to do, too.
+  // Says what to do, too, where the error does not.
+  static core::Error refused_snapshot(const std::string& path, const core::Error& error) {
+    const std::string shown = persistence::shown_path(path);
+    const bool is_damage = error.message.starts_with("offset ") &&
+                           error.message.find("rdb-foreign-types") == std::string::npos &&
+                           error.message.find("and save again") == std::string::npos;
+    if (!is_damage) return {fmt::format("'{}': {}", shown, error.message)};
+    return {fmt::format(
+        "'{}': {}. Next: `bloomery-server --check-rdb {}` says what can be read. The keys come "
+        "from a replica (start empty with --replicaof) or a backup of the file",
+        shown, error.message, shown)};
+  }
+
   core::Error refused(const std::string& path, const AofScan& scan) const {
     const auto& directory = parts_.log_directory;
     return {fmt::format(
         "{}. Next: `bloomery-server --check-aof {}` judges every file; --fix cuts a torn end. What "
         "is damaged comes from a replica (start empty with --replicaof) or a backup of '{}'",
-        persistence::aof_error(path, scan).message, directory.path_of(directory.names().manifest()),
-        directory.path())};
+        persistence::aof_error(path, scan).message,
+        persistence::shown_path(directory.path_of(directory.names().manifest())),
+        persistence::shown_path(directory.path()))};
   }
 
   // A crash tears what was written last: nothing may follow a torn place but empty files.
@@ -298,7 +312,7 @@ class Recovery {
     if (!file) return file.error();
     persistence::InputFileSource source(**file);
     const auto read = persistence::read_rdb(source, loader, core::UnlimitedMemory(), options);
-    if (!read) return core::Error{fmt::format("'{}': {}", path, read.error().message)};
+    if (!read) return refused_snapshot(path, read.error());
     position_ = position_in(loader.aux_fields());
     parts_.figures.loaded_keys = loader.loaded_keys();
     parts_.figures.expired_keys += loader.expired_keys();

@@ -4,12 +4,11 @@
 #include <fmt/format.h>
 #include <pthread.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <system_error>
 #include <utility>
 
-#include "server/process/log.h"
+#include "server/process/progress/fatal_message.h"
 
 namespace server {
 namespace {
@@ -18,9 +17,7 @@ namespace {
   const std::string message = fmt::format(
       "Can't start the thread '{}': {} (a limit on processes or threads: ulimit -u, pids.max)",
       name, cause.message());
-  log_error("{}", message);
-  flush_log();
-  fmt::print(stderr, "{}\n", message);
+  report_fatal(message);
   std::_Exit(EXIT_FAILURE);
 }
 

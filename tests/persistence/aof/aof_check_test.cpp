@@ -72,6 +72,18 @@ TEST_F(AofCheckTest, TornTailOfTheLastFileIsCutOnlyWhenTold) {
   EXPECT_THAT(check("d/a.manifest").text, Not(HasSubstr("torn")));
 }
 
+TEST_F(AofCheckTest, FixSaysWhenItChangedNothing) {
+  EXPECT_THAT(check("d/a.manifest", true).text,
+              HasSubstr("--fix changed nothing: no end is torn\n"));
+  disk_.put("d/a.2.incr.aof", file_.bytes() + "*3\r\n$3");
+  EXPECT_THAT(check("d/a.manifest", true).text, Not(HasSubstr("changed nothing")));
+  disk_.put("d/a.2.incr.aof", "nonsense\r\n" + file_.bytes());
+  const auto damaged = check("d/a.manifest", true);
+  EXPECT_FALSE(damaged.is_sound);
+  EXPECT_THAT(damaged.text,
+              HasSubstr("--fix changed nothing: it cuts a torn end, and no other damage\n"));
+}
+
 TEST_F(AofCheckTest, TornTailOfAnEarlierFileIsNotMended) {
   disk_.put("d/a.1.incr.aof", file_.bytes() + "*3");
   const auto report = check("d/a.manifest", true);
@@ -96,7 +108,7 @@ TEST_F(AofCheckTest, DamageIsToldWithItsPlaceAndNotMended) {
   EXPECT_FALSE(report.is_sound);
   EXPECT_THAT(
       report.text,
-      HasSubstr("'d/a.2.incr.aof', offset " + std::to_string(bytes.size() - kChecksumLineBytes) +
+      HasSubstr("/d/a.2.incr.aof', offset " + std::to_string(bytes.size() - kChecksumLineBytes) +
                 ": damaged: the checksum of what comes before does not match"));
   EXPECT_EQ(disk_.content("d/a.2.incr.aof"), bytes);
 }

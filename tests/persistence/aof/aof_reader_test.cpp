@@ -4,11 +4,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "tests/support/aof_files.h"
 #include "tests/support/vectors.h"
 
 namespace persistence {
 namespace {
+
+// As messages show paths.
+std::string whole(const std::string& path) {
+  return std::filesystem::current_path().string() + '/' + path;
+}
 
 using aof_files::Command;
 using aof_files::Commands;
@@ -102,7 +109,7 @@ TEST(AofReaderTest, HandlersErrorCarriesThePlace) {
     return {};
   };
   EXPECT_EQ(replay_aof(disk, "f", scan, refuse).error().message,
-            "ERR append log 'f', offset 27: unknown command");
+            "ERR append log '" + whole("f") + "', offset 27: unknown command");
 }
 
 TEST(AofReaderTest, PreambleIsPassedOverButCounted) {
@@ -195,7 +202,8 @@ TEST(AofReaderTest, WrongBytesOfAForeignFileAreDamage) {
   scan.condition = Condition::kDamaged;
   scan.fault_offset = 9;
   scan.reason = "why";
-  EXPECT_EQ(aof_error("dir/f", scan).message, "ERR append log 'dir/f', offset 9: damaged: why");
+  EXPECT_EQ(aof_error("dir/f", scan).message,
+            "ERR append log '" + whole("dir/f") + "', offset 9: damaged: why");
 }
 
 TEST(AofReaderTest, FileThatChangesBetweenThePassesIsNoticed) {
@@ -240,7 +248,7 @@ TEST(AofReaderTest, TornTailIsCutAndTheFileGoesOn) {
   const auto torn = scan_aof(disk, "f").value();
   EXPECT_EQ(torn.condition, Condition::kTorn);
   EXPECT_EQ(torn.fault_offset, file.bytes().size() + encode({"SET", "k", "w"}).size());
-  EXPECT_EQ(aof_error("f", torn).message, "ERR append log 'f', offset " +
+  EXPECT_EQ(aof_error("f", torn).message, "ERR append log '" + whole("f") + "', offset " +
                                               std::to_string(torn.fault_offset) +
                                               ": torn: the end comes inside of a command");
   ASSERT_TRUE(cut_torn_tail(disk, "f", torn));

@@ -8,9 +8,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
+#include "server/process/progress/fatal_message.h"
 #include "tests/server/config/config_fixture.h"
 
 namespace server {
@@ -43,6 +46,27 @@ TEST_F(LogTest, TextFromOutsideStaysOnItsLine) {
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
   EXPECT_THAT(text, HasSubstr(" * The leader says: no\\r\\n1:M 20 Nov"));
   EXPECT_THAT(text, EndsWith("all is well\\x1b[2J\n"));
+}
+
+TEST_F(LogTest, FatalMessagesAreShownOnce) {
+  const auto shown_for = [](LogLevel level, const std::string& file) {
+    EXPECT_TRUE(open_log(level, file));
+    ::testing::internal::CaptureStdout();
+    ::testing::internal::CaptureStderr();
+    report_fatal("the end");
+    std::fflush(stdout);
+    return std::pair{::testing::internal::GetCapturedStdout(),
+                     ::testing::internal::GetCapturedStderr()};
+  };
+  const auto [out, error] = shown_for(LogLevel::kNotice, "");
+  EXPECT_THAT(out, EndsWith(" # the end\n"));
+  EXPECT_EQ(error, "");
+  const std::string path = directory_ + "/log";
+  EXPECT_EQ(shown_for(LogLevel::kNotice, path),
+            (std::pair<std::string, std::string>{"", "the end\n"}));
+  EXPECT_THAT(read(path), EndsWith(" # the end\n"));
+  EXPECT_EQ(shown_for(LogLevel::kNothing, ""),
+            (std::pair<std::string, std::string>{"", "the end\n"}));
 }
 
 TEST_F(LogTest, NamesInOtherScriptsStayReadable) {

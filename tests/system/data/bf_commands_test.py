@@ -40,8 +40,13 @@ def full_after(*flags):
 
 
 RATE_RANGE = error("ERR error rate must be in the range (0.000000, 1.000000)")
+BAD_CAPACITY = error("ERR bad capacity: write an integer, such as 100000")
 EXPANSION_RANGE = error("ERR expansion must be in the range [0, 32768]")
-UNKNOWN = error("Unknown argument received")
+
+
+def unknown(word):
+    return error(f"Unknown argument received: '{word}'")
+
 
 RESERVE = [
     ("BF.RESERVE", arity("bf.reserve")),
@@ -54,19 +59,19 @@ RESERVE = [
     ("BF.RESERVE k -0.5 100", RATE_RANGE),
     ("BF.RESERVE k inf 100", RATE_RANGE),
     ("BF.RESERVE k nan 100", error("ERR bad error rate")),
-    ("BF.RESERVE k 0.01 x", error("ERR bad capacity")),
-    ("BF.RESERVE k 0.01 +5", error("ERR bad capacity")),
-    ("BF.RESERVE k 0.01 05", error("ERR bad capacity")),
-    ("BF.RESERVE k 0.01 1.5", error("ERR bad capacity")),
-    ("BF.RESERVE k 0.01 9223372036854775808", error("ERR bad capacity")),
+    ("BF.RESERVE k 0.01 x", BAD_CAPACITY),
+    ("BF.RESERVE k 0.01 +5", BAD_CAPACITY),
+    ("BF.RESERVE k 0.01 05", BAD_CAPACITY),
+    ("BF.RESERVE k 0.01 1.5", BAD_CAPACITY),
+    ("BF.RESERVE k 0.01 9223372036854775808", BAD_CAPACITY),
     ("BF.RESERVE k 0.01 100 EXPANSION", error("ERR no expansion")),
     ("BF.RESERVE k 0.01 100 EXPANSION x", error("ERR bad expansion")),
     ("BF.RESERVE k 0.01 100 EXPANSION -1", EXPANSION_RANGE),
     ("BF.RESERVE k 0.01 100 EXPANSION 32769", EXPANSION_RANGE),
     ("BF.RESERVE k 0.01 100 NONSCALING EXPANSION 2", error("Nonscaling filters cannot expand")),
     ("BF.RESERVE k 0.01 100 EXPANSION 2 NONSCALING", error("Nonscaling filters cannot expand")),
-    ("BF.RESERVE k 0.01 100 NOSCALING", UNKNOWN),
-    ("BF.RESERVE k 0.01 100 NO", UNKNOWN),
+    ("BF.RESERVE k 0.01 100 NOSCALING", unknown("NOSCALING")),
+    ("BF.RESERVE k 0.01 100 NO", unknown("NO")),
     ("SET s text", OK),
     ("BF.RESERVE s 0.01 100", WRONG_TYPE),
     # A bad number hides the wrong type: numbers are looked at first.
@@ -149,14 +154,17 @@ INSERT = [
     ("BF.INSERT k ERROR x ITEMS a", error("Bad error rate")),
     ("BF.INSERT k ERROR 0 ITEMS a", error("Bad error rate")),
     ("BF.INSERT k ERROR 1 ITEMS a", error("Bad error rate")),
-    ("BF.INSERT k CAPACITY x ITEMS a", error("Bad capacity")),
+    (
+        "BF.INSERT k CAPACITY x ITEMS a",
+        error("Bad capacity: write an integer, such as 100000"),
+    ),
     ("BF.INSERT k CAPACITY 0 ITEMS a", error("Bad capacity")),
     ("BF.INSERT k CAPACITY -1 ITEMS a", error("Bad capacity")),
     ("BF.INSERT k EXPANSION x ITEMS a", error("Bad expansion")),
     ("BF.INSERT k EXPANSION -1 ITEMS a", error("Bad expansion")),
     ("BF.INSERT k EXPANSION 32769 ITEMS a", error("Bad expansion")),
-    ("BF.INSERT k BOGUS ITEMS a", UNKNOWN),
-    ("BF.INSERT k NO ITEMS a", UNKNOWN),
+    ("BF.INSERT k BOGUS ITEMS a", unknown("BOGUS")),
+    ("BF.INSERT k NO ITEMS a", unknown("NO")),
     ("EXISTS k", b":0\r\n"),
     ("BF.INSERT k ITEMS a b a", *answers(1, 1, 0)),
     ("BF.INSERT k CAPACITY 5000 NOCREATE ITEMS a c", *answers(0, 1)),

@@ -73,7 +73,7 @@ class StartTest(ServerTest):
         said = self.refused("--appendonly", "yes")
         self.assertRegex(said, rf"append log '.*{path.name}', offset \d+: damaged")
         manifest = LOG / "appendonly.aof.manifest"
-        self.assertIn(f"--check-aof ./{manifest}", said)
+        self.assertIn(f"--check-aof {self.directory / manifest}", said)
         self.assertRegex(said, "replica.*backup")
         report = subprocess.run(
             [SERVER, "--check-aof", self.directory / manifest], stdout=subprocess.PIPE, check=False

@@ -79,6 +79,42 @@ class TakeoverTest(VectorChecks, ServerTest):
                 self.assertEqual(connection.call("BF.EXISTS", "f", "a"), 1)
                 self.assertEqual(connection.call("BF.EXISTS", "g", "b"), 1)
 
+    def test_streams_of_redis_8_6_are_skipped(self):
+        """A stream with one entry and one producer, whose type is new in that release."""
+        name, text = b"\x06stream", b"\x01k\x01v"
+        entries = b"\x01\x10" + bytes(16) + b"\x08listpack"
+        numbers = b"\x01" * 8 + b"\x00"  # no consumer groups
+        producers = b"\x40\x64\x40\x64\x01\x01p\x01\x01m\x01\x00\x01\x00"
+        stream = b"\x1a" + name + entries + numbers + producers
+        snapshot = b"REDIS0013\xfe\x00" + stream + b"\x00" + text + b"\xff" + bytes(8)
+        self.begin()
+        (self.directory / "dump.rdb").write_bytes(snapshot)
+        self.assertIn("rdb-foreign-types skip leaves them out", self.refuse("--appendonly", "no"))
+        server, connection = self.serve("--appendonly", "no", "--rdb-foreign-types", "skip")
+        server.expect_log("Skipped 1 of type stream")
+        self.assertEqual(connection.call("GET", "k"), b"v")
+
+    def test_configuration_of_valkey_9(self):
+        """Its stock file, but for paths and the port, with an option of each kind."""
+        self.begin()
+        lines = [
+            "protected-mode yes", "tcp-backlog 511", "hide-user-data-from-log yes",
+            'locale-collate ""', "dual-channel-replication-enabled no", "replica-lazy-flush yes",
+            "commandlog-execution-slower-than 10000", "commandlog-reply-larger-than 1048576",
+            "set-max-listpack-entries 128", "primaryauth secret", "availability-zone eu-1a",
+            "max-new-connections-per-cycle 10", "search.reader-threads 2",
+        ]  # fmt: skip
+        path = self.directory / "valkey.conf"
+        path.write_text("\n".join(lines) + "\n")
+        server = self.start_server("--dir", self.directory, config_file=path)
+        for name in ("hide-user-data-from-log", "replica-lazy-flush", "search.reader-threads"):
+            server.expect_log(f"the directive '{name}' has no effect")
+        with server.connect() as connection:
+            self.assertIn(b"availability_zone:eu-1a", bytes(connection.call("INFO", "server")))
+            self.assertEqual(
+                connection.call("CONFIG", "GET", "masterauth"), [b"masterauth", b"secret"]
+            )
+
     def refuse(self, *options):
         """What a server says that must not start on `self.directory`."""
         done = subprocess.run(
@@ -95,7 +131,7 @@ class TakeoverTest(VectorChecks, ServerTest):
                 shutil.copy(VECTORS / vendor / "mixed-types.rdb", snapshot)
                 before = snapshot.read_bytes()
                 said = self.refuse("--appendonly", "no")
-                self.assertRegex(said, r"'dump.rdb': .*rdb-foreign-types")
+                self.assertRegex(said, rf"'{snapshot}': .*rdb-foreign-types")
                 self.assertEqual(snapshot.read_bytes(), before)
 
     def test_commands_that_we_do_not_serve(self):

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """TLS as clients meet it: the port, certificates and their reload."""
 
+import contextlib
 import unittest
 
 from harness import free_port, wait_until
@@ -48,6 +49,22 @@ class PortTest(TlsTest):
             plain.send(encode("SHUTDOWN", "NOSAVE"))
             self.assertEqual(client.socket.recv(1), b"")
         self.assertEqual(server.wait_for_exit(), 0)
+
+
+class HandshakeLogTest(TlsTest):
+    def test_failed_handshakes_are_logged_with_reason(self):
+        server = self.start_tls_server()
+        for _ in range(3):
+            with Connection(self.tls_port) as plain:
+                plain.send(b"PING\r\n")
+                # An alert may come before the end.
+                with contextlib.suppress(ConnectionResetError):
+                    while plain.socket.recv(4096):
+                        pass
+        line = r"Error accepting a client connection: [a-z ]+.* \(addr=127\.0\.0\.1:\d+ "
+        server.wait_for_log(line)
+        # The others come within the ten seconds that share one line.
+        self.assertEqual(sum("Error accepting a client" in one for one in server.log), 1)
 
 
 class ConfigSetTest(TlsTest):

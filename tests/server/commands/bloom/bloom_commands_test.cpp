@@ -61,7 +61,6 @@ class BloomCommandsTest : public CommandTest {
   const std::string kNo = integer(0);
   const std::string kFull = error("ERR non scaling filter is full");
   const std::string kMissing = error("ERR not found");
-  const std::string kUnknown = error("Unknown argument received");
 };
 
 TEST_F(BloomCommandsTest, ReserveChecksItsNumbersBeforeTheKey) {
@@ -79,7 +78,8 @@ TEST_F(BloomCommandsTest, ReserveChecksItsNumbersBeforeTheKey) {
       {{"BF.RESERVE", "k", "0", "x"}, rate},
       {{"BF.RESERVE", "k", "1", "9"}, rate},
       {{"BF.RESERVE", "k", "inf", "9"}, rate},
-      {{"BF.RESERVE", "k", "0.01", "+9"}, error("ERR bad capacity")},
+      {{"BF.RESERVE", "k", "0.01", "+9"},
+       error("ERR bad capacity: write an integer, such as 100000")},
       {{"BF.RESERVE", "k", "0.01", "0"}, capacity},
       {{"BF.RESERVE", "k", "0.01", "-1"}, capacity},
       {{"BF.RESERVE", "k", "0.01", "281474976710657"}, capacity},
@@ -87,7 +87,8 @@ TEST_F(BloomCommandsTest, ReserveChecksItsNumbersBeforeTheKey) {
       {{"BF.RESERVE", "k", "0.01", "9", "EXPANSION", "x"}, error("ERR bad expansion")},
       {{"BF.RESERVE", "k", "0.01", "9", "EXPANSION", "-1"}, expansion},
       {{"BF.RESERVE", "k", "0.01", "9", "EXPANSION", "32769"}, expansion},
-      {{"BF.RESERVE", "k", "0.01", "9", "NOSCALING"}, kUnknown},
+      {{"BF.RESERVE", "k", "0.01", "9", "NOSCALING"},
+       error("Unknown argument received: 'NOSCALING'")},
       {{"BF.RESERVE", "k", "0.01", "9", "SEED"}, arity("bf.reserve")},
       {{"BF.RESERVE", "k", "0.01"}, arity("bf.reserve")},
       {{"BF.RESERVE", "s", "0.01", "9"}, error(kWrongType)},
@@ -119,8 +120,10 @@ TEST_F(BloomCommandsTest, ScaleIsValidatedOnPaper) {
   configure("bf.bloom-memory-usage-limit", "10mb");
   expect_all({
       {{"BF.INSERT", "k", "VALIDATESCALETO", "0"}, error("ERR (capacity should be larger than 0)")},
-      {{"BF.INSERT", "k", "VALIDATESCALETO", "-1"}, error("ERR bad capacity")},
-      {{"BF.INSERT", "k", "VALIDATESCALETO", "x"}, error("ERR bad capacity")},
+      {{"BF.INSERT", "k", "VALIDATESCALETO", "-1"},
+       error("ERR bad capacity: write an integer, such as 100000")},
+      {{"BF.INSERT", "k", "VALIDATESCALETO", "x"},
+       error("ERR bad capacity: write an integer, such as 100000")},
       {{"BF.INSERT", "k", "VALIDATESCALETO", "9", "NONSCALING"},
        error("ERR cannot use NONSCALING and VALIDATESCALETO options together")},
       {{"BF.INSERT", "k", "VALIDATESCALETO", "1000000000000"},
@@ -209,7 +212,7 @@ TEST_F(BloomCommandsTest, InsertTakesOptionsUpToItems) {
       {{"BF.INSERT", "k", "ERROR", "1", "ITEMS", "a"}, error("Bad error rate")},
       {{"BF.INSERT", "k", "CAPACITY", "0", "ITEMS", "a"}, error("Bad capacity")},
       {{"BF.INSERT", "k", "EXPANSION", "32769", "ITEMS", "a"}, error("Bad expansion")},
-      {{"BF.INSERT", "k", "NO", "ITEMS", "a"}, kUnknown},
+      {{"BF.INSERT", "k", "NO", "ITEMS", "a"}, error("Unknown argument received: 'NO'")},
       {{"BF.INSERT", "q", "CAPACITY", "1", "CAPACITY", "9", "ITEMS", "CAPACITY", "20"},
        array({kYes, kYes})},
       {{"BF.INFO", "q", "CAPACITY"}, array({integer(9)})},

@@ -188,7 +188,8 @@ TEST_F(BloomInsightCommandsTest, PlanRefusesWhatReserveRefuses) {
   EXPECT_EQ(run({"BF.PLAN", "x", "x"}), error("ERR bad error rate"));
   EXPECT_EQ(run({"BF.PLAN", "1", "x"}),
             error("ERR error rate must be in the range (0.000000, 1.000000)"));
-  EXPECT_EQ(run({"BF.PLAN", "0.01", "x"}), error("ERR bad capacity"));
+  EXPECT_EQ(run({"BF.PLAN", "0.01", "x"}),
+            error("ERR bad capacity: write an integer, such as 100000"));
   EXPECT_EQ(run({"BF.PLAN", "0.01", "281474976710657"}),
             error("ERR capacity must be in the range [1, 281474976710656]"));
   EXPECT_EQ(run({"BF.PLAN", "0.01", "9", "EXPANSION"}), error("ERR no expansion"));
@@ -197,7 +198,7 @@ TEST_F(BloomInsightCommandsTest, PlanRefusesWhatReserveRefuses) {
   EXPECT_EQ(run({"BF.PLAN", "0.01", "9", "TIGHTENING", "1"}),
             error("ERR (0 < tightening ratio range < 1)"));
   EXPECT_EQ(run({"BF.PLAN", "0.01", "9", "SEED", std::string(32, 's')}),
-            error("Unknown argument received"));
+            error("Unknown argument received: 'SEED'"));
   EXPECT_EQ(run({"BF.PLAN", "0.01", "9", "LAYOUT"}), arity);
   const std::string layout = error("ERR layout must be " + core::bloom::layout_names(", ", " or "));
   EXPECT_EQ(run({"BF.PLAN", "0.01", "9", "LAYOUT", "classic"}), layout);

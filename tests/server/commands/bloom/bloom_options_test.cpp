@@ -80,7 +80,7 @@ TEST_F(BloomExpiryTest, ErrorsAreThoseOfSet) {
   EXPECT_EQ(run({"BF.INSERT", "k", "EX", "0", "ITEMS", "a"}),
             error("ERR invalid expire time in 'bf.insert' command"));
   EXPECT_EQ(run({"EXISTS", "k"}), integer(0));
-  EXPECT_EQ(run({"BF.PLAN", "0.01", "100", "EX", "10"}), error("Unknown argument received"));
+  EXPECT_EQ(run({"BF.PLAN", "0.01", "100", "EX", "10"}), error("Unknown argument received: 'EX'"));
 }
 
 // As by SET: it is stored, and whoever looks for the key next deletes it.

@@ -210,7 +210,7 @@ TEST_F(BloomWindows, RefusalsNameTheReason) {
   EXPECT_EQ(run({"BF.RESERVE", "w", "0.01", "100", "WINDOW", "10", "VALIDATESCALETO", "200"}),
             error("ERR cannot use WINDOW and VALIDATESCALETO options together"));
   EXPECT_EQ(run({"BF.RESERVE", "w", "0.01", "100", "WINDOW", "10", "START", "5"}),
-            error("Unknown argument received"));
+            error("Unknown argument received: 'START'"));
   EXPECT_EQ(run({"EXISTS", "w"}), integer(0));
   run({"CONFIG", "SET", "bf-layout", "redisbloom"});
   EXPECT_EQ(run({"BF.RESERVE", "w", "0.01", "100", "WINDOW", "10"}), kOk);

@@ -67,7 +67,8 @@ TEST(WindowOptions, OfInsertTakesItemsAsUnitWhereAnotherFollows) {
 
 TEST(WindowOptions, WhatIsNoWindowIsRefused) {
   EXPECT_EQ(parse({"WINDOW"}).error, protocol::kSyntaxError);
-  EXPECT_EQ(parse({"WINDOW", "x"}).error, "ERR bad window");
+  EXPECT_EQ(parse({"WINDOW", "x"}).error,
+            "ERR bad window: write seconds or items, such as WINDOW 3600 or WINDOW 1000 ITEMS");
   for (const char* length : {"0", "-1", "4294967296"}) {
     EXPECT_EQ(parse({"WINDOW", length}).error,
               "ERR window must be in the range [1, 4294967295] seconds");

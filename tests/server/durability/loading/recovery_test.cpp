@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -298,7 +299,17 @@ TEST_F(RecoveryTest, ADamagedSnapshotIsNamed) {
   std::string bytes = *disk_.content(kSnapshot);
   bytes[bytes.size() - 12] ^= 1;
   disk_.put(kSnapshot, bytes);
-  EXPECT_TRUE(error_of(recover_with({"--appendonly", "no"})).starts_with("'dump.rdb': "));
+  const std::string path = std::filesystem::current_path().string() + "/dump.rdb";
+  const std::string error = error_of(recover_with({"--appendonly", "no"}));
+  EXPECT_TRUE(error.starts_with("'" + path + "': offset ")) << error;
+  EXPECT_NE(error.find("Next: `bloomery-server --check-rdb " + path + "`"), std::string::npos);
+  EXPECT_NE(error.find("--replicaof"), std::string::npos) << error;
+}
+
+TEST_F(RecoveryTest, ForeignTypesAreNoDamage) {
+  disk_.put(kSnapshot, std::string("REDIS0013\xFE\x00\x1A\x01k", 14));
+  const std::string error = error_of(recover_with({"--appendonly", "no"}));
+  EXPECT_TRUE(error.ends_with("rdb-foreign-types skip leaves them out")) << error;
 }
 
 TEST_F(RecoveryTest, LoadingCanBeCancelled) {

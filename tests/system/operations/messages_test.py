@@ -1,0 +1,151 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: MIT
+"""Messages of failed starts: docs/troubleshooting.md must quote them as they are printed."""
+
+import os
+import pathlib
+import re
+import shutil
+import socket
+import subprocess
+import tempfile
+import unittest
+import urllib.request
+
+from harness import DEADLINE_S, SERVER, ServerTest, free_port
+from harness.preloads import process_faults
+
+PAGE = pathlib.Path(__file__).parents[3] / "docs" / "troubleshooting.md"
+SECTION = "## The server does not start"
+# Drops the rights of root, to whom no directory is closed.
+AS_NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+
+
+def quoted_messages():
+    """The messages of each row: the code in its first cell, as patterns."""
+    section = PAGE.read_text().split(SECTION, 1)[1].split("\n## ", 1)[0]
+    rows = [line.split(" | ")[0] for line in section.splitlines() if line.startswith("| `")]
+    return [[pattern_of(code) for code in re.findall(r"`([^`]+)`", row)] for row in rows]
+
+
+def pattern_of(quoted):
+    """An ellipsis stands for anything on a line, a number for any number."""
+    pattern = re.escape(quoted).replace("…", "[^\n]*")
+    return re.sub(r"\d+", r"\\d+", pattern)
+
+
+class StartMessagesTest(ServerTest):
+    def setUp(self):
+        self.begin()
+
+    def begin(self):
+        """A directory of its own for a start."""
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="bloomery-messages-"))
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+
+    def refused(self, *options, prefix=(), directory=None):
+        """All that a server prints that must not start."""
+        command = [*prefix, SERVER, "--dir", directory or self.directory, "--bind", "127.0.0.1"]
+        if "--port" not in options:
+            command += ["--port", free_port()]
+        done = subprocess.run(
+            [str(word) for word in (*command, *options)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=DEADLINE_S,
+            check=False,
+        )
+        said = done.stdout.decode()
+        self.assertEqual(done.returncode, 1, said)
+        return said
+
+    def damaged_snapshot(self):
+        (self.directory / "dump.rdb").write_bytes(b"REDIS0010\xff")
+        return self.refused("--appendonly", "no")
+
+    def taken_port(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            return self.refused("--port", taken.getsockname()[1])
+
+    def closed_directory(self):
+        closed = self.directory / "closed"
+        closed.mkdir()
+        self.directory.chmod(0o755)
+        closed.chmod(0o644)
+        return self.refused(prefix=AS_NOBODY, directory=closed)
+
+    def missing_certificate(self):
+        missing = self.directory / "none.crt"
+        return self.refused(
+            "--tls-port", free_port(), "--tls-cert-file", missing, "--tls-key-file", missing
+        )
+
+    def fifo(self):
+        path = self.directory / "fifo"
+        os.mkfifo(path)
+        return self.refused("--aclfile", path)
+
+    def taken_socket(self):
+        path = self.directory / "socket"
+        with socket.socket(socket.AF_UNIX) as taken:
+            taken.bind(str(path))
+            taken.listen()
+            return self.refused("--unixsocket", path)
+
+    def shared_directory(self):
+        self.start_server(directory=self.directory)
+        return self.refused()
+
+    def limits(self):
+        threads = self.refused(prefix=process_faults(THREADS_MAX=0))
+        forks = self.refused("--daemonize", "yes", prefix=process_faults(FORKS_MAX=0))
+        return threads + forks
+
+    def misspelled(self):
+        return self.refused("--max-memory", "1gb")
+
+    def certificate_users(self):
+        return self.refused("--tls-auth-clients-user", "CN")
+
+    def unencrypted_cluster(self):
+        return self.refused("--cluster-enabled", "yes", "--tls-cluster", "yes")
+
+    def test_quoted_messages_are_printed_once(self):
+        scenarios = [
+            self.damaged_snapshot, self.misspelled, self.certificate_users,
+            self.unencrypted_cluster, self.taken_port, self.closed_directory,
+            self.missing_certificate, self.fifo, self.taken_socket, self.shared_directory,
+            self.limits,
+        ]  # fmt: skip
+        rows = quoted_messages()
+        # A new row needs a start that prints it.
+        self.assertEqual(len(rows), len(scenarios), rows)
+        for patterns, scenario in zip(rows, scenarios):
+            with self.subTest(scenario=scenario.__name__):
+                self.begin()
+                said = scenario()
+                for pattern in patterns:
+                    self.assertEqual(len(re.findall(pattern, said)), 1, f"{pattern}\n{said}")
+
+    def test_damaged_snapshot_names_the_next_step(self):
+        said = self.damaged_snapshot()
+        path = self.directory / "dump.rdb"
+        self.assertIn(f"'{path}': offset ", said)
+        self.assertIn(f"Next: `bloomery-server --check-rdb {path}`", said)
+
+    def test_one_dash_is_explained(self):
+        self.assertIn("the port is given as --port 7000", self.refused("-p", "7000"))
+
+
+class ReadyLineTest(ServerTest):
+    def test_address_of_the_dashboard_can_be_opened(self):
+        server = self.start_server("--http-port", free_port())
+        line = next(line for line in server.log if "Ready to accept connections" in line)
+        address = re.search(r"http://127\.0\.0\.1:\d+/", line)[0]
+        with urllib.request.urlopen(address + "healthz", timeout=DEADLINE_S) as answer:
+            self.assertEqual(answer.status, 200)
+
+
+if __name__ == "__main__":
+    unittest.main()
