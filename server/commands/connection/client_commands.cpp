@@ -55,9 +55,10 @@ void client_info(Context& ctx) {
 /* CLIENT LIST [ID client-id …] [TYPE type] [USER name] [ADDR a] [LADDR a] [SKIPME yes|no]
  * [MAXAGE seconds] */
 void client_list(Context& ctx) {
+  const Arguments options = ctx.args.subspan(2);
+  if (!is_client_filter(options)) return ctx.reply.error(kSyntaxError);
   ClientFilter filter;
-  const auto read =
-      read_client_filter(ctx.args.subspan(2), ctx.services.users, "ERR Invalid client ID", filter);
+  const auto read = read_client_filter(options, ctx.services.users, kListedIds, filter);
   if (!read) return ctx.reply.error(read.error().message);
   std::vector<std::shared_ptr<Session>> sessions;
   for (const uint64_t id : filter.ids) {
@@ -98,8 +99,7 @@ void client_kill(Context& ctx) {
     return ctx.reply.ok();
   }
   filter.skips_self = true;
-  const auto read = read_client_filter(ctx.args.subspan(2), ctx.services.users,
-                                       "ERR client-id should be greater than 0", filter);
+  const auto read = read_client_filter(ctx.args.subspan(2), ctx.services.users, kKilledIds, filter);
   if (!read) return ctx.reply.error(read.error().message);
   ctx.reply.integer(kill_clients(ctx, filter));
 }

@@ -101,8 +101,18 @@ bool ClientFilter::accepts(const Session& session, const Session& self, int64_t 
          !(skips_self && session.id == self.id);
 }
 
+bool is_client_filter(Arguments options) {
+  for (size_t next = 0; next < options.size();) {
+    const bool takes_several = equals_ignore_case(options[next], "id");
+    if (!is_option(options[next]) || next + 1 == options.size()) return false;
+    next += 2;
+    while (takes_several && next < options.size() && !is_option(options[next])) ++next;
+  }
+  return true;
+}
+
 core::Result<> read_client_filter(Arguments options, const acl::Users& users,
-                                  std::string_view id_error, ClientFilter& filter) {
+                                  const ClientIdRule& id_rule, ClientFilter& filter) {
   size_t next = 0;
   while (next < options.size()) {
     const std::string_view option = options[next++];
@@ -111,11 +121,16 @@ core::Result<> read_client_filter(Arguments options, const acl::Users& users,
       if (auto read = read_option(option, options[next++], users, filter); !read) return read;
       continue;
     }
-    do {
-      const auto id = core::parse_int64(options[next++]);
-      if (!id || *id < 1) return core::Error{std::string(id_error)};
+    const size_t first = next;
+    for (; next < options.size() && !is_option(options[next]); ++next) {
+      const auto id = core::parse_int64(options[next]);
+      const bool is_id = id && *id >= id_rule.min;
+      if (!is_id && next > first && !id_rule.takes_ids_only) break;
+      if (!is_id) return core::Error{std::string(id_rule.error)};
       filter.ids.push_back(static_cast<uint64_t>(*id));
-    } while (next < options.size() && !is_option(options[next]));
+    }
+    // The name of an option is no id.
+    if (next == first) return core::Error{std::string(id_rule.error)};
   }
   return {};
 }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -35,9 +36,22 @@ struct ClientFilter {
   bool accepts(const Session& session, const Session& self, int64_t now_us) const;
 };
 
-// Reads `option value` pairs into the filter. `id_error` is the reply to an id that is none.
-// Errors: the reply.
+// The ids that a command takes, and its reply to others.
+struct ClientIdRule {
+  int64_t min;
+  std::string_view error;
+  // Whether a word after the first id may be another id only: else it may also begin an option.
+  bool takes_ids_only;
+};
+// No client has an id below 1: CLIENT LIST shows none then.
+inline constexpr ClientIdRule kListedIds{std::numeric_limits<int64_t>::min(),
+                                         "ERR Invalid client ID", true};
+inline constexpr ClientIdRule kKilledIds{1, "ERR client-id should be greater than 0", false};
+
+// Whether the words are known options with values. CLIENT LIST asks this first, as in Redis.
+bool is_client_filter(Arguments options);
+// Reads `option value` pairs into the filter. Errors: the reply.
 core::Result<> read_client_filter(Arguments options, const acl::Users& users,
-                                  std::string_view id_error, ClientFilter& filter);
+                                  const ClientIdRule& id_rule, ClientFilter& filter);
 
 }  // namespace server

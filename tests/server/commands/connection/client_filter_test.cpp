@@ -29,6 +29,7 @@ TEST_F(ClientFilterTest, ListTakesTheOptionsOfKill) {
   EXPECT_EQ(listed({}), "1 2 ");
   EXPECT_EQ(listed({"ID", "2", "1"}), "2 1 ");
   EXPECT_EQ(listed({"ID", "2", "9", "USER", "default"}), "2 ");
+  EXPECT_EQ(listed({"ID", "0", "-1"}), "");
   EXPECT_EQ(listed({"ADDR", "127.0.0.1:3"}), "2 ");
   EXPECT_EQ(listed({"LADDR", "127.0.0.1:2", "SKIPME", "yes"}), "2 ");
   EXPECT_EQ(listed({"TYPE", "normal", "SKIPME", "no"}), "1 2 ");
@@ -56,10 +57,14 @@ TEST_F(ClientFilterTest, BadOptionsAreRefused) {
   EXPECT_EQ(listed({"ID"}), error("ERR syntax error"));
   EXPECT_EQ(listed({"ID", "2", "x"}), error("ERR Invalid client ID"));
   EXPECT_EQ(listed({"COLOUR", "red"}), error("ERR syntax error"));
+  EXPECT_EQ(listed({"TYPE", "x", "-1"}), error("ERR syntax error"));
   EXPECT_EQ(listed({"SKIPME", "perhaps"}), error("ERR syntax error"));
   EXPECT_EQ(listed({"MAXAGE", "0"}), error("ERR maxage should be greater than 0"));
   EXPECT_EQ(listed({"MAXAGE", "old"}), error("ERR maxage is not an integer or out of range"));
-  EXPECT_EQ(run({"CLIENT", "KILL", "ID", "2", "x"}),
+  EXPECT_EQ(run({"CLIENT", "KILL", "ID", "x", "2"}),
+            error("ERR client-id should be greater than 0"));
+  EXPECT_EQ(run({"CLIENT", "KILL", "ID", "2", "-1"}), error("ERR syntax error"));
+  EXPECT_EQ(run({"CLIENT", "KILL", "ID", "type", "normal"}),
             error("ERR client-id should be greater than 0"));
 }
 
