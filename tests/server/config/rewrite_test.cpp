@@ -84,7 +84,8 @@ TEST(Rewrite, AliasIsReplacedByTheNameWhenTheValueChanged) {
 
 TEST(Rewrite, DirectivesThatAreNoOptionsAreKept) {
   const std::string text =
-      "include /etc/x*.conf\nrename-command GET \"\"\nuser a on\nloadmodule m.so\n";
+      "include /etc/x*.conf\nrename-command GET \"\"\nuser a on\nloadmodule m.so\n"
+      "search-workers 4\n";
   EXPECT_EQ(rewrite(text, {}), text);
 }
 
