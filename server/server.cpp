@@ -272,7 +272,7 @@ void Server::Parts::wake_for_monitors(size_t thread_index) {
 
 void Server::Parts::tick() {
   listener.clients().end_late_handshakes();
-  memory.measure_available();
+  memory.tick();
   follower.drive_failover();
   shutdown.look();
   const auto limit_bytes = static_cast<uint64_t>(data.config.client_memory_limit_bytes());

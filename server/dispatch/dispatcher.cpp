@@ -22,6 +22,7 @@
 #include "server/process/http_guard.h"
 #include "server/pubsub/pub_sub.h"
 #include "server/session/awaited_reply.h"
+#include "server/session/invalidation_news.h"
 #include "server/session/observer.h"
 
 namespace server {
@@ -107,7 +108,7 @@ inline bool Dispatcher::may_be_refused(const Context& ctx, uint32_t flags) const
   const bool is_restricted =
       availability.any() && (availability.any_passing() || !serves_first_key(ctx));
   return is_restricted || session_.peer == Peer::kMonitor ||
-         ((flags & kDenyOom) != 0 && ctx.admission().is_over_memory_limit());
+         ctx.admission().is_over_memory_limit({session_, ctx.args, (flags & kDenyOom) != 0});
 }
 
 // As in Redis, who was not logged in may go on when the default user is opened to all.
@@ -130,16 +131,14 @@ std::string Dispatcher::misuse(const Context& ctx) const {
 
 std::string Dispatcher::refusal(const Context& ctx, uint32_t flags) const {
   if (environment_.state.availability.any_passing()) [[unlikely]] {
-    const RegisteredCommand& command = *ctx.command;
-    const uint32_t permissions =
-        command.has(kRunsQueue) ? session_.transaction.common_flags : ~uint32_t{0};
-    std::string text = trouble(flags, command.row->flags & permissions);
-    if (!text.empty()) return text;
+    const uint32_t queued = ctx.command->has(kRunsQueue) ? session_.transaction.common_flags : ~0U;
+    const uint32_t allowed = ctx.command->row->flags & queued;
+    if (std::string text = trouble(flags, allowed); !text.empty()) return text;
   }
-  const Admission admission = ctx.admission();
-  if ((flags & kDenyOom) != 0 && admission.is_over_memory_limit() && !admission.make_room()) {
-    return std::string(kOutOfMemory);
-  }
+  // As in Redis, keys are evicted before any command, and only one that may need memory is refused.
+  const bool may_need = (flags & kDenyOom) != 0;
+  const bool has_room = ctx.admission().make_room({session_, ctx.args, may_need});
+  if (may_need && !has_room) return std::string(kOutOfMemory);
   if (session_.peer == Peer::kMonitor && (flags & (kWrite | kReadOnly | kMayReplicate)) != 0) {
     return std::string(kMonitorReachesForKeys);
   }
@@ -188,7 +187,7 @@ std::string Dispatcher::trouble(uint32_t flags, uint32_t permissions) const {
 
 Outcome Dispatcher::execute(const Request& request, int64_t now_ms,
                             protocol::OutputBuffer& replies) {
-  const size_t mark = replies.size();
+  size_t mark = replies.size();
   Context ctx({environment_, counters_, session_, *this}, request,
               protocol::ReplyWriter(replies, session_.resp), now_ms);
   const RegisteredCommand* command =
@@ -226,6 +225,9 @@ Outcome Dispatcher::execute(const Request& request, int64_t now_ms,
         reject(ctx, error);
         return finish(ctx, mark);
       }
+      // Else a value read now would be taken for the evicted one.
+      replies.append(take_invalidation_news(environment_.pubsub, environment_.tracking, session_));
+      mark = replies.size();
       begin_ticks_ = TickClock::now();  // making room is not the command's own work
     }
   }
@@ -364,7 +366,6 @@ void Dispatcher::queue(Context& ctx) {
   // It will never run: no memory for it.
   const bool is_lost = transaction.watch_flag != nullptr && transaction.watch_flag->dirty;
   if (transaction.aborted || is_lost) return ctx.reply.status("QUEUED");
-  const size_t bytes_before = transaction.queued_bytes;
   QueuedCommand queued{ctx.command, {ctx.args.begin(), ctx.args.end()}};
   transaction.queued_bytes += sizeof queued;
   for (const std::string& argument : queued.arguments) {
@@ -374,7 +375,6 @@ void Dispatcher::queue(Context& ctx) {
   transaction.common_flags &= ctx.command->row->flags;
   transaction.queue.push_back(std::move(queued));
   session_.publish_transaction();
-  ctx.admission().note_kept(transaction.queued_bytes - bytes_before);
   ctx.reply.status("QUEUED");
 }
 
@@ -426,8 +426,7 @@ void Dispatcher::run_queued(Context& ctx, const QueuedCommand& queued) {
   if (session_.identity.trusted_version != environment_.users.version() &&
       !has_rights(session_.identity, environment_.users, *ctx.command, args)) [[unlikely]] {
     // The rules may have changed since the command was queued, even by one before it.
-    const std::string error = rights_fault(ctx);
-    if (!error.empty()) {
+    if (const std::string error = rights_fault(ctx); !error.empty()) {
       environment_.statistics.count_error(error.substr(0, error.find(' ')));
       return ctx.reply.error(error);
     }

@@ -13,7 +13,7 @@ namespace {
 // sends slowly must not hold a read's worth of memory.
 constexpr size_t kBigPartBytes = ClientInput::kReadBytes / 4;
 // One read, so that other clients have their turn.
-constexpr size_t kBigReadBytes = 4 * ClientInput::kReadBytes;
+constexpr size_t kBigReadBytes = 8 * ClientInput::kReadBytes;
 // Beyond it room is made step by step: the client may never send what it has announced.
 constexpr size_t kRoomAtOnceMax = size_t{32} << 20;
 

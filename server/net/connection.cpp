@@ -11,6 +11,7 @@
 #include "core/clock.h"
 #include "server/config/config.h"
 #include "server/dispatch/environment.h"
+#include "server/dispatch/memory/admission.h"
 #include "server/process/log.h"
 #include "server/process/log_rate.h"
 #include "server/process/statistics.h"
@@ -216,6 +217,11 @@ void Connection::check_input() {
 }
 
 void Connection::limit_memory() {
+  // A command that arrives piece by piece takes memory before it can be refused.
+  if (input_.size() >= ClientInput::kReadBytes) {
+    Admission(services_.config, services_.memory, CommandOrigin::kClient)
+        .make_room({*session_, {}, false});
+  }
   const uint64_t limit_bytes = services_.config.client_memory_limit_bytes();
   if (limit_bytes == 0 || state_ == State::kClosed) [[likely]]
     return;

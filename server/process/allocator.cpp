@@ -4,6 +4,11 @@
 #ifdef BLOOMERY_JEMALLOC
 #include <fmt/format.h>
 #include <jemalloc/jemalloc.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "core/thread_heap.h"
 #elif defined(BLOOMERY_ASAN) || defined(BLOOMERY_TSAN)
 #include <cstddef>
 // The sanitizers bring an allocator of their own; the compiler has no header for its figures.
@@ -25,6 +30,9 @@ uint64_t figure(const char* name) {
   return mallctl(name, &value, &size, nullptr, 0) == 0 ? value : 0;
 }
 
+// Bytes that the allocator holds beyond the blocks of counted threads, modulo 2^64.
+std::atomic<uint64_t> uncounted_bytes{0};
+
 }  // namespace
 
 AllocatorFigures allocator_figures() {
@@ -35,8 +43,19 @@ AllocatorFigures allocator_figures() {
   return {figure("stats.allocated"), figure("stats.active"), figure("stats.resident")};
 }
 
-void flush_thread_cache() {
-  mallctl("thread.tcache.flush", nullptr, nullptr, nullptr, 0);
+uint64_t heap_bytes() {
+  const auto bytes = static_cast<int64_t>(core::counted_heap_bytes() + uncounted_bytes.load());
+  return static_cast<uint64_t>(std::max<int64_t>(bytes, 0));
+}
+
+void correct_heap_bytes() {
+  static const std::string kCached =
+      fmt::format("stats.arenas.{}.tcache_bytes", MALLCTL_ARENAS_ALL);
+  const uint64_t counted = core::counted_heap_bytes();
+  const uint64_t allocated = allocator_figures().allocated_bytes;
+  const uint64_t in_use = allocated - std::min(allocated, figure(kCached.c_str()));
+  // Figures of different moments cannot be compared.
+  if (core::counted_heap_bytes() == counted) uncounted_bytes = in_use - counted;
 }
 
 std::string allocator_name() {
@@ -65,7 +84,11 @@ std::string allocator_report() {
   return {};
 }
 
-void flush_thread_cache() {}
+uint64_t heap_bytes() {
+  return allocator_figures().allocated_bytes;
+}
+
+void correct_heap_bytes() {}
 
 #if defined(BLOOMERY_ASAN) || defined(BLOOMERY_TSAN)
 

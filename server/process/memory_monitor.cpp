@@ -11,14 +11,15 @@
 #include "core/bloom/arrays/bit_array.h"
 #include "core/growing_block.h"
 #include "core/keyspace/reclaimer.h"
+#include "core/thread_heap.h"
 #include "server/process/allocator.h"
 
 namespace server {
 namespace {
 
-// A "Name:   123 kB" line of /proc/meminfo in bytes; 0 when it is missing.
-uint64_t meminfo_bytes(const std::string& name) {
-  std::ifstream file("/proc/meminfo");
+// A "Name:   123 kB" line of a file in /proc in bytes; 0 when it is missing.
+uint64_t bytes_in(const char* path, const std::string& name) {
+  std::ifstream file(path);
   std::string word;
   while (file >> word) {
     uint64_t kibibytes = 0;
@@ -28,22 +29,59 @@ uint64_t meminfo_bytes(const std::string& name) {
   return 0;
 }
 
+uint64_t meminfo_bytes(const std::string& name) {
+  return bytes_in("/proc/meminfo", name);
+}
+
 }  // namespace
 
-MemoryMonitor::MemoryMonitor()
-    : machine_bytes_(meminfo_bytes("MemTotal:")), startup_bytes_(refresh()) {}
+MemoryMonitor::MemoryMonitor() : machine_bytes_(meminfo_bytes("MemTotal:")) {
+  core::count_thread_heap();
+  correct_heap_bytes();
+  startup_bytes_ = refresh();
+}
+
+MemoryMonitor::Parts MemoryMonitor::parts() const {
+  Parts parts{.heap_bytes = heap_bytes(),
+              .array_bytes = core::bloom::mapped_bytes(),
+              .kept_array_bytes = core::bloom::kept_array_bytes(),
+              .buffer_bytes = core::growing_block_mapped_bytes()};
+  // Read last: memory freed in between counts as used, not twice as free.
+  if (reclaimer_ != nullptr) parts.pending_bytes = reclaimer_->pending_bytes();
+  return parts;
+}
 
 uint64_t MemoryMonitor::refresh() const {
-  const uint64_t held = allocator_figures().allocated_bytes + core::bloom::mapped_bytes() +
-                        core::growing_block_mapped_bytes();
-  // Read last: memory freed in between counts as used, not twice as free.
-  const uint64_t pending = reclaimer_ != nullptr ? reclaimer_->pending_bytes() : 0;
-  const uint64_t used = held - std::min(held, pending);
+  const uint64_t used = parts().used();
   used_bytes_.store(used, std::memory_order_relaxed);
   uint64_t peak = peak_bytes();
   while (used > peak && !peak_bytes_.compare_exchange_weak(peak, used)) {
   }
   return used;
+}
+
+bool MemoryMonitor::may_have_grown(uint64_t limit) const {
+  const Look& last = last_look();
+  if (last.monitor != this || last.limit_bytes != limit) return true;
+  const auto own_bytes = core::thread_heap_bytes();
+  if (!own_bytes || last.allowed_growth_bytes == 0) return true;
+  const auto growth = static_cast<int64_t>(*own_bytes - last.heap_bytes);
+  return growth >= static_cast<int64_t>(last.allowed_growth_bytes);
+}
+
+bool MemoryMonitor::look(uint64_t limit, uint64_t extra_bytes) const {
+  const uint64_t used = refresh();
+  const uint64_t left = limit - std::min(limit, used);
+  // Each thread may take its share of the rest, so that near the limit all of them look often.
+  const uint64_t share =
+      std::min(kUnseenBytesMax, left / 2) / std::max<uint64_t>(core::counted_thread_count(), 1);
+  last_look() = {this, limit, core::thread_heap_bytes().value_or(0), share};
+  return used > limit || extra_bytes > left;
+}
+
+void MemoryMonitor::tick() const {
+  correct_heap_bytes();
+  measure_available();
 }
 
 uint64_t MemoryMonitor::measure_available() const {
@@ -94,7 +132,7 @@ ResidentMemory resident_memory() {
   uint64_t shared = 0;
   file >> size >> resident >> shared;
   const auto page_bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  return {resident * page_bytes, shared * page_bytes};
+  return {resident * page_bytes, shared * page_bytes, bytes_in("/proc/self/status", "RssFile:")};
 }
 
 uint64_t free_machine_bytes() {

@@ -2,16 +2,22 @@
 //
 // MemoryMonitor: used memory, and whether more may be allocated.
 //
-// Used memory is the allocator's figure plus the mapped bit arrays of filters, untouched pages
-// included: they were promised. Deleted values that wait to be freed do not count: their deletion
-// was acknowledged.
-// Available memory is measured by the periodic task; in between it is lowered by the bit arrays
-// made since, because asking the system takes longer than making a filter. Invariants:
-// available_bytes() exceeds the true figure by at most the non-array allocations since the last
-// measurement. fits() measures anew before it refuses. Thread safety: all members may be called
-// from any thread. Source: server/process/allocator.h, proc(5).
+// Used memory is the sum of its Parts. Each part is counted where it is taken and given back, so
+// the sum is exact at any moment. Mapped bit arrays count with their untouched pages, which were
+// promised, and freed arrays as long as they stay for a forked child. Deleted values that wait to
+// be freed do not count, because their deletion was acknowledged.
+//
+// Available memory is measured by the periodic task, because asking the system takes longer than
+// making a filter. In between it is lowered by the bit arrays made since.
+//
+// Invariants: available_bytes() exceeds the true figure by at most the non-array allocations since
+// the last measurement. fits() measures again before it refuses. over_limit() is wrong by
+// kUnseenBytesMax at most, and near the limit by nothing that the calling thread has allocated.
+// Thread safety: all members may be called from any thread.
+// Source: server/process/allocator.h, core/thread_heap.h, proc(5).
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -26,9 +32,9 @@ namespace server {
 // Frees memory that is in use, by evicting keys.
 class RoomMaker {
  public:
-  // Before a command that may need memory, with the limit exceeded. False: it must be refused. The
-  // caller holds no stripe.
-  virtual bool make_room() = 0;
+  // Before a command, with the limit exceeded: makes `bytes` fit below it, or begins to. False:
+  // nothing may be evicted. The caller holds no stripe.
+  virtual bool make_room(uint64_t bytes) = 0;
   // Makes `bytes` fit below the limit, or begins to: true when they may be taken. The caller may
   // hold stripes.
   virtual bool make_room_for(uint64_t bytes) = 0;
@@ -55,7 +61,21 @@ class MemoryMonitor final : public core::MemoryBudget {
   }
   uint64_t limit_bytes() const { return limit_bytes_.load(std::memory_order_relaxed); }
 
-  // Measures anew; about a microsecond, so for big requests, INFO and the periodic task.
+  // The parts of used memory.
+  struct Parts {
+    uint64_t heap_bytes = 0;
+    uint64_t array_bytes = 0;       // mapped bit arrays, touched or not
+    uint64_t kept_array_bytes = 0;  // freed arrays that a forked child may read
+    uint64_t buffer_bytes = 0;      // mapped buffers
+    uint64_t pending_bytes = 0;     // deleted values that wait to be freed; no longer used
+
+    uint64_t held() const { return heap_bytes + array_bytes + kept_array_bytes + buffer_bytes; }
+    uint64_t used() const { return held() - std::min(held(), pending_bytes); }
+    // Without the arrays that no eviction could free now.
+    uint64_t evictable() const { return used() - std::min(used(), kept_array_bytes); }
+  };
+  Parts parts() const;
+  // Adds the parts up; some ten nanoseconds for each thread.
   uint64_t refresh() const;
   // As of the last refresh().
   uint64_t used_bytes() const { return used_bytes_.load(std::memory_order_relaxed); }
@@ -69,26 +89,43 @@ class MemoryMonitor final : public core::MemoryBudget {
   uint64_t obtainable_bytes() const;
   // Asks the system, and becomes the base of available_bytes(). Some 30 microseconds.
   uint64_t measure_available() const;
-  // How often that was done.
+  // Several times a second: corrects what was counted by the allocator's own figure, and measures.
+  void tick() const;
+  // How often available memory was measured.
   uint64_t measurement_count() const { return measurements_.load(std::memory_order_relaxed); }
 
   // As RoomMaker: false when nothing may be evicted.
-  bool make_room() const { return room_maker_ != nullptr && room_maker_->make_room(); }
+  bool make_room(uint64_t bytes) const {
+    return room_maker_ != nullptr && room_maker_->make_room(bytes);
+  }
 
-  // True when a command that may grow memory must be refused.
-  bool over_limit() const {
+  // Whether used memory, with `extra_bytes` that are about to be allocated, exceeds the limit.
+  // Costs two loads as long as the calling thread has allocated little since its last question.
+  bool over_limit(uint64_t extra_bytes = 0) const {
     const uint64_t limit = limit_bytes();
-    if (limit == 0) return false;
-    // Measured anew every so many calls, so that the figure cannot lag far behind.
-    if (questions_.fetch_add(1, std::memory_order_relaxed) % kQuestionsPerRefresh == 0) refresh();
-    return used_bytes() > limit;
+    return limit != 0 && (extra_bytes != 0 || may_have_grown(limit)) && look(limit, extra_bytes);
   }
 
  private:
-  static constexpr uint32_t kQuestionsPerRefresh = 64;
+  // All threads together may allocate so much before over_limit() adds the parts up again.
+  static constexpr uint64_t kUnseenBytesMax = uint64_t{512} << 10;
   // Part of what was available that arrays may take before it is measured anew.
   static constexpr uint64_t kPartPerMeasurement = 8;
 
+  // A thread's last comparison of used memory with the limit.
+  struct Look {
+    const MemoryMonitor* monitor = nullptr;
+    uint64_t limit_bytes = 0;
+    uint64_t heap_bytes = 0;            // the thread's own
+    uint64_t allowed_growth_bytes = 0;  // 0: the next question needs a new look
+  };
+  static Look& last_look() {
+    thread_local Look look;
+    return look;
+  }
+
+  bool may_have_grown(uint64_t limit) const;
+  bool look(uint64_t limit, uint64_t extra_bytes) const;
   uint64_t free_of_machine(uint64_t used_bytes) const;
 
   const core::keyspace::Reclaimer* reclaimer_ = nullptr;
@@ -96,20 +133,20 @@ class MemoryMonitor final : public core::MemoryBudget {
   std::atomic<uint64_t> limit_bytes_{0};
   mutable std::atomic<uint64_t> used_bytes_{0};
   mutable std::atomic<uint64_t> peak_bytes_{0};
-  mutable std::atomic<uint32_t> questions_{0};
   mutable std::atomic<uint64_t> measurements_{0};
   // The sums of all arrays ever made (granted_array_bytes()) at which memory would be used up, by
   // the last measurement, and from which on that is too old.
   mutable std::atomic<uint64_t> granted_max_{0};
   mutable std::atomic<uint64_t> granted_until_{0};
   uint64_t machine_bytes_;
-  uint64_t startup_bytes_;
+  uint64_t startup_bytes_ = 0;
 };
 
-// The resident set of this process, of which `shared_bytes` are shared mappings.
+// The resident set of this process.
 struct ResidentMemory {
   uint64_t total_bytes = 0;
-  uint64_t shared_bytes = 0;
+  uint64_t shared_bytes = 0;  // of shared mappings; among them:
+  uint64_t file_bytes = 0;    // the program and its libraries
 };
 ResidentMemory resident_memory();
 

@@ -184,6 +184,24 @@ std::optional<Delivery> PubSub::take(size_t thread_index) {
   return delivery;
 }
 
+std::vector<std::shared_ptr<const Invalidation>> PubSub::take_invalidations(size_t thread_index,
+                                                                            uint64_t session_id) {
+  std::vector<std::shared_ptr<const Invalidation>> found;
+  const auto is_wanted = [session_id](const Delivery::Receiver& receiver) {
+    return receiver.session_id == session_id;
+  };
+  Inbox& inbox = *inboxes_[thread_index];
+  const std::scoped_lock lock(inbox.mutex);
+  for (Delivery& delivery : inbox.deliveries) {
+    if (delivery.invalidation == nullptr || delivery.is_redirected) continue;
+    const size_t bytes_before = delivery.memory_bytes();
+    if (std::erase_if(delivery.receivers, is_wanted) == 0) continue;
+    found.push_back(delivery.invalidation);
+    pending_bytes_.fetch_sub(bytes_before - delivery.memory_bytes(), std::memory_order_relaxed);
+  }
+  return found;
+}
+
 std::vector<std::string> PubSub::names(SubscriptionKind kind,
                                        std::optional<std::string_view> pattern) const {
   std::vector<std::string> result;

@@ -102,6 +102,10 @@ class PubSub {
 
   // The oldest message for the thread. After nothing was left, the waker announces the next.
   std::optional<Delivery> take(size_t thread_index);
+  // The invalidations for one session, whatever lies before them; those that other clients redirect
+  // to it stay.
+  std::vector<std::shared_ptr<const Invalidation>> take_invalidations(size_t thread_index,
+                                                                      uint64_t session_id);
   bool is_congested() const {
     return pending_bytes_.load(std::memory_order_relaxed) > kPendingBytesMax;
   }

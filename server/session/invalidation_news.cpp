@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "server/pubsub/pub_sub.h"
+#include "server/pubsub/tracking.h"
 #include "server/session/clients.h"
 
 namespace server {
@@ -51,6 +52,19 @@ std::string invalidation_news(PubSub& pubsub, const Clients& clients, Session& s
       target->thread_index,
       {.invalidation = delivery.invalidation, .receivers = {{target->id}}, .is_redirected = true});
   return "";
+}
+
+std::string take_invalidation_news(PubSub& pubsub, Tracking& tracking, Session& session) {
+  const ClientTracking* const wanted = session.subscriptions.tracking();
+  if (wanted == nullptr || wanted->redirect != 0) return "";
+  // Keys that no client has changed are gathered for the first thread.
+  if (wanted->is_broadcast) tracking.send_broadcasts(0);
+  std::string bytes;
+  for (const auto& invalidation : pubsub.take_invalidations(session.thread_index, session.id)) {
+    if (wants(*wanted, *invalidation, session.id))
+      bytes += news(session, false, invalidation->keys);
+  }
+  return bytes;
 }
 
 }  // namespace server

@@ -13,6 +13,7 @@ namespace server {
 class Clients;
 class PubSub;
 class Session;
+class Tracking;
 struct Delivery;
 
 // The bytes, none when the session does not want to be told, or cannot be. Where it redirects to
@@ -20,5 +21,9 @@ struct Delivery;
 // is an invalidation.
 std::string invalidation_news(PubSub& pubsub, const Clients& clients, Session& session,
                               const Delivery& delivery);
+
+// Takes the session's invalidations out of its thread's inbox before their turn, and returns their
+// bytes. Those that it redirects to another client stay.
+std::string take_invalidation_news(PubSub& pubsub, Tracking& tracking, Session& session);
 
 }  // namespace server

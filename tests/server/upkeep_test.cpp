@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "persistence/journal.h"
-#include "server/process/allocator.h"
 #include "server/process/memory_monitor.h"
 #include "server/process/server_state.h"
 #include "server/pubsub/key_events.h"
@@ -80,7 +79,6 @@ TEST_F(UpkeepTest, EvictionKeepsALoweredLimit) {
   ASSERT_EQ(run({"CONFIG", "SET", "maxmemory-policy", "allkeys-random"}), kOk);
   journalled();
   told();
-  flush_thread_cache();
   memory_.set_limit(memory_.refresh() - 50'000);
   upkeep_->tick();
   for (int i = 0; i < 1000 && posted_; ++i) std::exchange(posted_, nullptr)();
@@ -91,7 +89,6 @@ TEST_F(UpkeepTest, EvictionKeepsALoweredLimit) {
 
 TEST_F(UpkeepTest, CommandsGetTheirRoomFromIt) {
   for (int i = 0; i < 200; ++i) run({"SET", "k" + std::to_string(i), std::string(1100, 'v')});
-  flush_thread_cache();
   memory_.set_limit(memory_.refresh());
   EXPECT_THAT(run({"SET", "new", std::string(20'000, 'v')}), HasSubstr("OOM"));
   ASSERT_EQ(run({"CONFIG", "SET", "maxmemory-policy", "allkeys-random"}), kOk);
@@ -107,7 +104,6 @@ TEST_F(UpkeepTest, WhatATransactionEvictsIsJournalledBeforeIt) {
   run({"SET", "first", "1"});
   run({"BF.RESERVE", "f", "0.01", "2000000"});
   journalled();
-  flush_thread_cache();
   memory_.set_limit(memory_.refresh() + 500'000);
   EXPECT_EQ(run({"EXEC"}), array({kOk, kOk}));
   const std::string bytes = journalled();

@@ -42,6 +42,7 @@ constexpr InfoField kFields[] = {
     {"mem_not_counted_for_evict", "redis_mem_not_counted_for_eviction_bytes"},
     {"mem_replication_backlog", "bloomery_replication_backlog_used_bytes"},
     {"mem_filter_arrays_reserved", "bloomery_filter_arrays_reserved_bytes"},
+    {"mem_filter_arrays_kept_for_child", "bloomery_filter_arrays_kept_for_child_bytes"},
     {"mem_filter_arrays_resident", "bloomery_filter_arrays_resident_bytes"},
     {"total_system_memory", "redis_total_system_memory_bytes"},
     {"active_defrag_running", "redis_active_defrag_running"},

@@ -8,11 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "core/bloom/arrays/array_memory.h"
 #include "server/commands/services.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
 #include "server/process/allocator.h"
 #include "server/process/memory_monitor.h"
+#include "server/replication/stream/backlog.h"
+#include "server/replication/stream/replication.h"
 #include "server/session/clients.h"
 
 namespace server {
@@ -67,7 +70,10 @@ struct MemoryFigures {
   uint64_t used_bytes = 0;
   uint64_t peak_bytes = 0;
   uint64_t startup_bytes = 0;
-  uint64_t resident_bytes = 0;
+  MemoryMonitor::Parts parts;
+  ResidentMemory resident;
+  uint64_t resident_array_bytes = 0;
+  uint64_t backlog_bytes = 0;
   uint64_t table_bytes = 0;
   uint64_t client_bytes = 0;
   uint64_t key_count = 0;
@@ -79,7 +85,9 @@ struct MemoryFigures {
   std::vector<DatabaseBytes> databases;  // those with keys
   AllocatorFigures allocator;
 
-  uint64_t overhead_bytes() const { return startup_bytes + table_bytes + client_bytes; }
+  uint64_t overhead_bytes() const {
+    return startup_bytes + table_bytes + client_bytes + backlog_bytes;
+  }
   uint64_t dataset_bytes() const { return used_bytes - std::min(used_bytes, overhead_bytes()); }
   uint64_t grown_bytes() const { return used_bytes - std::min(used_bytes, startup_bytes); }
 };
@@ -87,11 +95,14 @@ struct MemoryFigures {
 MemoryFigures measure(const Context& ctx) {
   const MemoryMonitor& memory = ctx.services.memory;
   MemoryFigures figures;
-  flush_thread_cache();
-  figures.used_bytes = memory.refresh();
+  memory.refresh();  // for the peak
+  figures.parts = memory.parts();
+  figures.used_bytes = figures.parts.used();
   figures.peak_bytes = memory.peak_bytes();
   figures.startup_bytes = memory.startup_bytes();
-  figures.resident_bytes = resident_memory().total_bytes;
+  figures.resident = resident_memory();
+  figures.resident_array_bytes = core::bloom::resident_array_bytes();
+  figures.backlog_bytes = ctx.services.replication.backlog().kept_bytes();
   figures.allocator = allocator_figures();
   for (const auto& session : ctx.services.clients.list()) {
     figures.client_bytes += session->memory_bytes();
@@ -148,7 +159,7 @@ void write_totals(StatsWriter& stats, const MemoryFigures& figures) {
   stats.bytes("peak.allocated", figures.peak_bytes);
   stats.bytes("total.allocated", figures.used_bytes);
   stats.bytes("startup.allocated", figures.startup_bytes);
-  stats.bytes("replication.backlog", 0);
+  stats.bytes("replication.backlog", figures.backlog_bytes);
   stats.bytes("clients.slaves", 0);
   stats.bytes("clients.normal", figures.client_bytes);
   stats.bytes("cluster.links", 0);
@@ -177,20 +188,36 @@ void write_fragmentation(StatsWriter& stats, const MemoryFigures& figures) {
   stats.ratio("allocator-rss.ratio", ratio_of(allocator.resident_bytes, allocator.active_bytes));
   stats.signed_bytes("allocator-rss.bytes",
                      difference(allocator.resident_bytes, allocator.active_bytes));
-  stats.ratio("rss-overhead.ratio", ratio_of(figures.resident_bytes, allocator.resident_bytes));
+  stats.ratio("rss-overhead.ratio",
+              ratio_of(figures.resident.total_bytes, allocator.resident_bytes));
   stats.signed_bytes("rss-overhead.bytes",
-                     difference(figures.resident_bytes, allocator.resident_bytes));
-  stats.ratio("fragmentation", ratio_of(figures.resident_bytes, figures.used_bytes));
-  stats.signed_bytes("fragmentation.bytes", difference(figures.resident_bytes, figures.used_bytes));
+                     difference(figures.resident.total_bytes, allocator.resident_bytes));
+  stats.ratio("fragmentation", ratio_of(figures.resident.total_bytes, figures.used_bytes));
+  stats.signed_bytes("fragmentation.bytes",
+                     difference(figures.resident.total_bytes, figures.used_bytes));
+}
+
+// The first four, less lazyfree.pending, add up to total.allocated. The resident parts of the heap,
+// of filters, buffers and files add up to process.resident, but for stacks and static variables.
+void write_parts(StatsWriter& stats, const MemoryFigures& figures) {
+  stats.bytes("heap.allocated", figures.parts.heap_bytes);
+  stats.bytes("filters.reserved", figures.parts.array_bytes);
+  stats.bytes("filters.kept-for-child", figures.parts.kept_array_bytes);
+  stats.bytes("buffers.mapped", figures.parts.buffer_bytes);
+  stats.bytes("lazyfree.pending", figures.parts.pending_bytes);
+  stats.bytes("filters.resident", figures.resident_array_bytes);
+  stats.bytes("files.resident", figures.resident.file_bytes);
+  stats.bytes("process.resident", figures.resident.total_bytes);
 }
 
 /* MEMORY STATS */
 void memory_stats(Context& ctx) {
   const MemoryFigures figures = measure(ctx);
-  ctx.reply.map(27 + figures.databases.size());
+  ctx.reply.map(35 + figures.databases.size());
   StatsWriter stats(ctx.reply);
   write_totals(stats, figures);
   write_fragmentation(stats, figures);
+  write_parts(stats, figures);
 }
 
 /* MEMORY DOCTOR */
@@ -215,11 +242,11 @@ void memory_doctor(Context& ctx) {
         "many keys were deleted. New keys fill them; a restart packs them.\n",
         megabytes(allocator.allocated_bytes), megabytes(allocator.active_bytes));
   }
-  if (ratio_of(figures.resident_bytes, figures.used_bytes) > kHighRatio) {
+  if (ratio_of(figures.resident.total_bytes, figures.used_bytes) > kHighRatio) {
     report += fmt::format(
         "Resident set: the process holds {:.1f} MB and uses {}. MEMORY PURGE gives free pages "
         "back; if it does not help, MEMORY STATS tells what holds them.\n",
-        megabytes(figures.resident_bytes), used);
+        megabytes(figures.resident.total_bytes), used);
   }
   if (report.empty()) report = fmt::format("No memory problem was found, {} are in use.\n", used);
   ctx.reply.verbatim(report, "txt");

@@ -15,16 +15,22 @@ uint64_t Admission::obtainable_memory_bytes() const {
   return is_judged_ ? memory_.obtainable_bytes() : kNoLimit;
 }
 
-bool Admission::is_over_memory_limit() const {
-  return is_judged_ && memory_.over_limit();
+uint64_t Admission::arriving_bytes(const Asked& command) {
+  constexpr uint64_t kBigBytes = uint64_t{64} << 10;
+  const uint64_t received = command.session.query_buffer_bytes.load(std::memory_order_relaxed);
+  if (received <= kBigBytes || !command.may_need_memory) return 0;
+  uint64_t sum = 0;
+  for (const std::string_view word : command.words) sum += word.size();
+  return sum > kBigBytes ? sum : 0;
 }
 
-bool Admission::make_room() const {
-  return memory_.make_room();
+bool Admission::is_over_memory_limit(const Asked& command) const {
+  return memory_.limit_bytes() != 0 && is_judged_ && memory_.over_limit(arriving_bytes(command));
 }
 
-void Admission::note_kept(uint64_t bytes) const {
-  if (bytes >= kKeptBytesMin) memory_.refresh();
+bool Admission::make_room(const Asked& command) const {
+  return !is_over_memory_limit(command) || memory_.make_room(arriving_bytes(command)) ||
+         !memory_.over_limit();
 }
 
 }  // namespace server

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string_view>
 
 #include "core/memory_budget.h"
@@ -66,19 +67,24 @@ class Admission {
   const core::MemoryBudget& memory() const;
   // Memory that one request may get right now; costs as much as asking the system does.
   uint64_t obtainable_memory_bytes() const;
-  // Whether no command may run that could take more memory.
-  bool is_over_memory_limit() const;
-  // If so, whether room has been made. REQUIRES: no stripe is held.
-  bool make_room() const;
-  // The command keeps so many bytes for later. Big ones are measured at once, lest a few of them
-  // outrun the figure that the next one is judged by.
-  void note_kept(uint64_t bytes) const;
+  // A client's command whose memory is asked for.
+  struct Asked {
+    const Session& session;
+    std::span<const std::string_view> words;
+    bool may_need_memory;
+  };
+  // Whether used memory, with big words that the command may store, exceeds maxmemory.
+  bool is_over_memory_limit(const Asked& command) const;
+  // If it does, evicts keys until they fit. False: the limit is exceeded without them, and no key
+  // may go. REQUIRES: no stripe is held.
+  bool make_room(const Asked& command) const;
 
  private:
+  // Bytes of the command's words, if they are many.
+  static uint64_t arriving_bytes(const Asked& command);
   static constexpr uint64_t kNoLimit = std::numeric_limits<uint64_t>::max();
   // Below this, asking for the free memory costs more than the answer is worth.
   static constexpr uint64_t kAskedBytesMin = uint64_t{1} << 20;
-  static constexpr uint64_t kKeptBytesMin = uint64_t{64} << 10;
 
   const Config& config_;
   const MemoryMonitor& memory_;

@@ -8,7 +8,6 @@
 
 #include "core/keyspace/reclaimer.h"
 #include "server/dispatch/memory/use_rules.h"
-#include "server/process/allocator.h"
 #include "server/process/gauges.h"
 
 namespace server {
@@ -18,6 +17,10 @@ using core::keyspace::EvictionPool;
 using core::keyspace::EvictionTerms;
 using core::keyspace::LockMode;
 using core::keyspace::StripeWait;
+
+constexpr int64_t kUsualLimitUs = 500;
+// So few keys take less time than asking the clock is worth.
+constexpr int kKeysPerLook = 4;
 
 // What counts_uses() goes by.
 static_assert(static_cast<int>(EvictionPolicy::kVolatileLfu) % 4 == 1);
@@ -35,37 +38,53 @@ bool Eviction::is_held_back() const {
   return parts_.state.availability.has(Availability::kLoading) || parts_.are_writes_held();
 }
 
-// As Redis': 0.5 ms, or less, up to a second or so with 99, and no limit with 100.
+// As Redis': kUsualLimitUs, or less, up to a second or so with 99, and no limit with 100.
 int64_t Eviction::time_limit_us() const {
   constexpr int64_t kUsual = 10;
   constexpr int64_t kMost = 100;
   const int64_t tenacity = parts_.config.integer(OptionId::kMaxMemoryEvictionTenacity);
-  if (tenacity <= kUsual) return 50 * tenacity;
+  if (tenacity <= kUsual) return kUsualLimitUs / kUsual * tenacity;
   if (tenacity >= kMost) return std::numeric_limits<int64_t>::max();
-  return static_cast<int64_t>(500 * std::pow(1.15, static_cast<double>(tenacity - kUsual)));
+  return static_cast<int64_t>(kUsualLimitUs *
+                              std::pow(1.15, static_cast<double>(tenacity - kUsual)));
+}
+
+bool Eviction::exceeds_limit(uint64_t extra_bytes) const {
+  const uint64_t limit = parts_.memory.limit_bytes();
+  return limit != 0 && parts_.memory.refresh() + extra_bytes > limit;
 }
 
 uint64_t Eviction::excess_bytes(uint64_t extra_bytes) const {
   const uint64_t limit = parts_.memory.limit_bytes();
   if (limit == 0) return 0;
-  const uint64_t wanted = parts_.memory.refresh() + extra_bytes;
+  const uint64_t wanted = parts_.memory.parts().evictable() + extra_bytes;
   return wanted > limit ? wanted - limit : 0;
 }
 
-std::vector<unsigned> Eviction::databases() const {
-  std::vector<unsigned> found;
+Eviction::Databases Eviction::databases(int64_t now_us, bool is_exact) const {
+  constexpr int64_t kFreshUs = 10'000;
+  const EvictionPolicy policy = this->policy();
+  const std::scoped_lock lock(mutex_);
+  const bool is_fresh = now_us - counted_us_ < kFreshUs && counted_for_ == policy;
+  if (databases_ != nullptr && is_fresh && !is_exact) return databases_;
+  auto found = std::make_shared<std::vector<unsigned>>();
   for (unsigned i = 0; i < parts_.keyspace.database_count(); ++i) {
     const uint64_t keys =
-        is_volatile(policy()) ? parts_.keyspace.expires_count(i) : parts_.keyspace.db_size(i);
-    if (keys > 0) found.push_back(i);
+        is_volatile(policy) ? parts_.keyspace.expires_count(i) : parts_.keyspace.db_size(i);
+    if (keys > 0) found->push_back(i);
   }
-  return found;
+  counted_for_ = policy;
+  counted_us_ = now_us;
+  return databases_ = std::move(found);
 }
 
-bool Eviction::make_room() {
+bool Eviction::make_room(uint64_t bytes) {
   if (is_exempt() || is_held_back()) return true;
-  const Outcome outcome = evict({0, StripeWait::kWait});
-  note(outcome);
+  const Outcome outcome = evict({bytes, StripeWait::kWait});
+  // The arriving bytes may exceed the limit, once no key is left that may go.
+  const bool keeps_limit = outcome == Outcome::kDone || !exceeds_limit(0);
+  note(keeps_limit ? Outcome::kDone : outcome);
+  if (outcome == Outcome::kGoesOn) post_tick();
   return outcome != Outcome::kFailed;
 }
 
@@ -73,12 +92,13 @@ uint64_t Eviction::obtainable_bytes() const {
   const uint64_t limit = parts_.memory.limit_bytes();
   if (limit == 0) return 0;
   if (is_exempt()) return std::numeric_limits<uint64_t>::max();
-  if (policy() == EvictionPolicy::kNoEviction || is_held_back() || databases().empty()) return 0;
+  if (policy() == EvictionPolicy::kNoEviction || is_held_back()) return 0;
+  if (databases(parts_.clock.monotonic_us(), true)->empty()) return 0;
   // Until eviction has made up for earlier requests, only small ones are accepted. They are no
   // different from small strings, which any command may add meanwhile.
   constexpr uint64_t kPartInDebt = 8;
   constexpr uint64_t kSmallBytes = uint64_t{64} << 10;
-  if (parts_.memory.refresh() > limit + limit / kPartInDebt) return kSmallBytes;
+  if (excess_bytes(0) > limit / kPartInDebt) return kSmallBytes;
   return limit - std::min(limit, parts_.memory.startup_bytes());
 }
 
@@ -88,8 +108,11 @@ bool Eviction::make_room_for(uint64_t bytes) {
 }
 
 void Eviction::tick() {
-  if (is_posted_ || !go_on()) return;
-  is_posted_ = true;
+  if (!is_posted_ && go_on()) post_tick();
+}
+
+void Eviction::post_tick() {
+  if (is_posted_.exchange(true)) return;
   parts_.post([this] {
     is_posted_ = false;
     tick();
@@ -111,87 +134,85 @@ Eviction::Outcome Eviction::evict(const Order& order) {
   EvictionTerms terms;
   terms.policy = policy();
   if (terms.policy == EvictionPolicy::kNoEviction) {
-    return excess_bytes(order.extra_bytes) == 0 ? Outcome::kDone : Outcome::kFailed;
+    return exceeds_limit(order.extra_bytes) ? Outcome::kFailed : Outcome::kDone;
   }
-  // Blocks that this thread has freed and keeps count as used.
-  flush_thread_cache();
   if (excess_bytes(order.extra_bytes) == 0) return Outcome::kDone;
   terms.sample_size = static_cast<size_t>(parts_.config.integer(OptionId::kMaxMemorySamples));
   terms.now_s = static_cast<uint32_t>(parts_.clock.wall_ms() / 1000);
   terms.wait = order.wait;
   terms.rules = use_rules(parts_.config);
-  const int64_t start_us = parts_.clock.monotonic_us();
-  const int64_t limit_us = time_limit_us();
-  constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
-  const Outcome outcome =
-      evict_until(terms, order.extra_bytes, limit_us == kNever ? kNever : start_us + limit_us);
+  Slice slice{parts_.clock.monotonic_us(), time_limit_us()};
+  const Outcome outcome = evict_until(terms, order.extra_bytes, slice);
+  if (slice.keys < kKeysPerLook) return outcome;
   constexpr int64_t kMs = 1000;
-  parts_.on_cycle((parts_.clock.monotonic_us() - start_us) / kMs);
+  parts_.on_cycle((parts_.clock.monotonic_us() - slice.start_us) / kMs);
   return outcome;
 }
 
 Eviction::Outcome Eviction::evict_until(const EvictionTerms& terms, uint64_t extra_bytes,
-                                        int64_t deadline_us) {
-  const auto from = databases();
-  // What is freed is summed up and measured only now and then. Other threads evict as well.
-  constexpr int kKeysPerMeasurement = 16;
+                                        Slice& slice) {
+  Databases from = databases(slice.start_us, false);
+  bool is_exact = false;
   // In a row, of keys that are gone, used again or out of reach.
   constexpr int kMissesMax = 1000;
-  uint64_t excess = excess_bytes(extra_bytes);
-  uint64_t freed = 0;
   int misses = 0;
-  for (int keys = 1; misses < kMissesMax; ++keys) {
-    const EvictionPool::Choice choice = pool_.choose(terms, from);
-    if (!choice.candidate && !choice.is_any_left) return Outcome::kFailed;
-    const uint64_t bytes = choice.candidate ? evict_key(*choice.candidate, terms) : 0;
-    misses = bytes == 0 ? misses + 1 : 0;
-    freed += bytes;
-    if (freed >= excess || keys % kKeysPerMeasurement == 0) {
-      flush_thread_cache();
-      excess = excess_bytes(extra_bytes);
-      freed = 0;
-      if (excess == 0) return Outcome::kDone;
+  const int keys_per_look = slice.limit_us < kUsualLimitUs ? 1 : kKeysPerLook;
+  while (misses < kMissesMax) {
+    const EvictionPool::Choice choice = pool_.choose(terms, *from);
+    if (!choice.candidate && !choice.is_any_left) {
+      if (std::exchange(is_exact, true)) return Outcome::kFailed;
+      from = databases(slice.start_us, true);
+      continue;
     }
-    if (parts_.clock.monotonic_us() >= deadline_us) break;
+    is_exact = false;
+    const bool is_gone = choice.candidate && evict_key(*choice.candidate, terms);
+    misses = is_gone ? 0 : misses + 1;
+    // Other threads evict as well.
+    if (excess_bytes(extra_bytes) == 0) return Outcome::kDone;
+    if (++slice.keys % keys_per_look != 0) continue;
+    if (parts_.clock.monotonic_us() - slice.start_us >= slice.limit_us) break;
   }
   const bool is_out_of_reach = misses == kMissesMax && terms.wait == StripeWait::kSkip;
   return is_out_of_reach ? Outcome::kFailed : Outcome::kGoesOn;
 }
 
-uint64_t Eviction::evict_key(const EvictionPool::Candidate& candidate, const EvictionTerms& terms) {
+bool Eviction::evict_key(const EvictionPool::Candidate& candidate, const EvictionTerms& terms) {
   auto& keyspace = parts_.keyspace;
   const auto key = keyspace.ref(candidate.key);
   core::keyspace::EntryPtr gone;
-  uint64_t bytes = 0;
   {
     const auto mask = core::keyspace::Keyspace::mask_of(key);
     const auto lock = keyspace.lock(mask, LockMode::kExclusive, terms.wait);
-    if (lock.mask() == 0) return 0;
+    if (lock.mask() == 0) return false;
     // Since the candidate was chosen, these may have begun.
-    if (is_exempt() || is_held_back()) return 0;
+    if (is_exempt() || is_held_back()) return false;
     const auto* entry = keyspace.find_any(candidate.database, key);
-    if (entry == nullptr || !pool_.is_still_due(*entry, candidate, terms)) return 0;
-    bytes = entry->memory_bytes();
+    if (entry == nullptr || !pool_.is_still_due(*entry, candidate, terms)) return false;
     gone = keyspace.erase(candidate.database, key);
     keyspace.notify_modified(candidate.database, key);
     parts_.on_evicted(candidate.database, key.name);
   }
   parts_.gauges.evicted_keys.fetch_add(1, std::memory_order_relaxed);
-  parts_.reclaimer.drop(std::move(gone));
-  return bytes;
+  // The memory is wanted now: only what would take long is left to another thread.
+  constexpr uint64_t kFreedHereMax = uint64_t{4} << 20;
+  if (gone->memory_bytes() > kFreedHereMax) parts_.reclaimer.drop(std::move(gone));
+  return true;
 }
 
 void Eviction::note(Outcome outcome) {
   std::atomic<int64_t>& since_us = parts_.gauges.eviction_exceeded_since_us;
+  const bool is_exceeded = outcome != Outcome::kDone;
+  // As a rule nothing changes, and the clock need not be asked.
+  if ((since_us.load(std::memory_order_relaxed) != 0) == is_exceeded) return;
   const int64_t now_us = parts_.clock.monotonic_us();
   int64_t never_us = 0;
-  if (outcome != Outcome::kDone) {
+  if (is_exceeded) {
     since_us.compare_exchange_strong(never_us, now_us);
-  } else if (since_us.load(std::memory_order_relaxed) != 0) {
-    const int64_t began_us = since_us.exchange(0);
-    if (began_us == 0) return;
-    parts_.gauges.eviction_exceeded_us.fetch_add(static_cast<uint64_t>(now_us - began_us));
+    return;
   }
+  const int64_t began_us = since_us.exchange(0);
+  if (began_us == 0) return;
+  parts_.gauges.eviction_exceeded_us.fetch_add(static_cast<uint64_t>(now_us - began_us));
 }
 
 }  // namespace server

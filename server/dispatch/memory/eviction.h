@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Eviction: deletes keys when maxmemory is reached and its policy says so, in the thread of the
-// client that wants memory, a bounded time at once (maxmemory-eviction-tenacity). What that leaves
-// over is done by go_on().
+// Eviction: deletes keys when maxmemory is exceeded and its policy says so. The thread of the
+// client whose command comes next does it, for a bounded time (maxmemory-eviction-tenacity). tick()
+// does the rest, between other work.
+//
+// Freed arrays that a forked child may read count as used, but no eviction could free them. So keys
+// are evicted only until the rest keeps the limit.
 //
 // Invariants: a deletion is journalled as DEL under its stripe's lock and told to watchers. Nothing
 // is evicted while data are loaded or writes are held back, nor by a replica that ignores
@@ -12,8 +15,11 @@
 // Source: Redis' evict.c; docs/architecture.md, "The memory limit".
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <string_view>
 #include <vector>
 
@@ -53,12 +59,13 @@ class Eviction final : public RoomMaker {
   };
   Eviction(const Parts& parts, uint64_t seed) : parts_(parts), pool_(parts.keyspace, seed) {}
 
-  bool make_room() override;
+  bool make_room(uint64_t bytes) override;
   bool make_room_for(uint64_t bytes) override;
   uint64_t obtainable_bytes() const override;
-  // Several times a second: goes on until the limit is kept, with other work in between.
+  // Called several times a second. Evicts until the limit is kept, with other work in between:
+  // after a lowered limit no client may ask for it.
   void tick();
-  // What one call has left over, or what nobody asked for: a lowered limit. True: call again soon.
+  // One slice of that. True: call again soon.
   bool go_on();
 
  private:
@@ -73,19 +80,37 @@ class Eviction final : public RoomMaker {
   bool is_exempt() const;
   bool is_held_back() const;
   int64_t time_limit_us() const;
+  // Whether used memory and `extra_bytes` more exceed maxmemory.
+  bool exceeds_limit(uint64_t extra_bytes) const;
+  // Bytes that keys must give up for that.
   uint64_t excess_bytes(uint64_t extra_bytes) const;
-  std::vector<unsigned> databases() const;
+  using Databases = std::shared_ptr<const std::vector<unsigned>>;
+  // Databases with keys that may go. The list is some milliseconds old, unless it `is_exact`:
+  // counting the keys of all databases takes longer than evicting one.
+  Databases databases(int64_t now_us, bool is_exact) const;
   Outcome evict(const Order& order);
+  // A slice of time, and the keys that were evicted in it or missed.
+  struct Slice {
+    int64_t start_us;
+    int64_t limit_us;
+    int keys = 0;
+  };
   Outcome evict_until(const core::keyspace::EvictionTerms& terms, uint64_t extra_bytes,
-                      int64_t deadline_us);
-  // The bytes that it has freed, 0 when the key is not to go any more.
-  uint64_t evict_key(const core::keyspace::EvictionPool::Candidate& candidate,
-                     const core::keyspace::EvictionTerms& terms);
+                      Slice& slice);
+  // False when the key is no longer to go.
+  bool evict_key(const core::keyspace::EvictionPool::Candidate& candidate,
+                 const core::keyspace::EvictionTerms& terms);
+  // Has tick() called again, between other work.
+  void post_tick();
   void note(Outcome outcome);
 
   const Parts parts_;
   core::keyspace::EvictionPool pool_;
-  bool is_posted_ = false;  // by tick(), whose thread's it is
+  mutable std::mutex mutex_;  // guards the three below
+  mutable Databases databases_;
+  mutable core::keyspace::EvictionPolicy counted_for_{};
+  mutable int64_t counted_us_ = 0;
+  std::atomic<bool> is_posted_{false};
 };
 
 }  // namespace server

@@ -92,7 +92,7 @@ core::Result<> SaveSlot::begin_child(const SaveWork& work, Beginning beginning) 
   const std::scoped_lock lock(mutex_);
   child_ = std::move(*child);
   changes_at_fork_ = parts_.state.changes;
-  bytes_at_fork_ = allocator_figures().allocated_bytes + core::bloom::mapped_bytes();
+  bytes_at_fork_ = heap_bytes() + core::bloom::mapped_bytes();
   keys_at_fork_ = 0;
   for (unsigned i = 0; i < parts_.keyspace.database_count(); ++i) {
     keys_at_fork_ += parts_.keyspace.db_size(i);

@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "core/thread_heap.h"
 #include "server/process/progress/fatal_message.h"
 
 namespace server {
@@ -25,7 +26,10 @@ namespace {
 
 std::thread start_thread(const std::string& name, std::function<void()> run) {
   try {
-    std::thread thread(std::move(run));
+    std::thread thread([run = std::move(run)] {
+      core::count_thread_heap();
+      run();
+    });
     ::pthread_setname_np(thread.native_handle(), name.c_str());
     return thread;
   } catch (const std::system_error& error) {

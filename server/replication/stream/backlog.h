@@ -44,6 +44,11 @@ class Backlog final : public persistence::StreamSink {
   void append(std::string_view bytes) override;
 
   uint64_t end_offset() const { return end_.load(std::memory_order_acquire); }
+  // The bytes that are kept; 0 while it is not active.
+  uint64_t kept_bytes() const {
+    const uint64_t first = first_offset();  // before the end, which only grows
+    return is_active() ? end_offset() - first : 0;
+  }
   uint64_t first_offset() const { return first_.load(std::memory_order_acquire); }
 
   // Keeps all bytes from `offset` on until advance() or detach(). Nothing when some are gone

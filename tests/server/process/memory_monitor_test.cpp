@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 #include <thread>
 #include <vector>
 
 #include "core/bloom/scalable_filter.h"
 #include "core/keyspace/reclaimer.h"
+#include "core/thread_heap.h"
 
 namespace server {
 namespace {
@@ -76,6 +78,43 @@ TEST(MemoryMonitorTest, DeletedFiltersMakeRoomBeforeTheyAreFreed) {
     ASSERT_TRUE(memory.fits(100 * kMiB)) << i;
     while (reclaimer.pending() != 0) std::this_thread::yield();
   }
+}
+
+TEST(MemoryMonitorTest, TheHeapIsCountedExactly) {
+  MemoryMonitor memory;
+  const uint64_t before = memory.refresh();
+  constexpr size_t kSize = 4096;  // one of the allocator's sizes
+  std::vector<std::unique_ptr<char[]>> blocks;
+  blocks.reserve(1000);
+  const uint64_t reserved = memory.refresh() - before;
+  for (int i = 0; i < 1000; ++i) blocks.push_back(std::make_unique<char[]>(kSize));
+  // Other allocators tell their own sizes.
+  const double tolerance = core::thread_heap_bytes() ? 0 : 1000 * kSize / 4;
+  const auto grown = [&] { return static_cast<double>(memory.refresh() - before - reserved); };
+  EXPECT_NEAR(grown(), 1000 * kSize, tolerance);
+  // Blocks that a thread keeps for its next allocations count as free at once.
+  blocks.resize(500);
+  EXPECT_NEAR(grown(), 500 * kSize, tolerance);
+  std::thread([&blocks] {
+    core::count_thread_heap();
+    blocks.resize(0);
+  }).join();
+  EXPECT_LT(memory.refresh(), before + reserved + 50'000);
+}
+
+TEST(MemoryMonitorTest, TheLimitIsAskedWithinWhatThreadsMayTake) {
+  MemoryMonitor memory;
+  memory.set_limit(memory.refresh() + 10 * kMiB);
+  std::vector<std::unique_ptr<char[]>> blocks;
+  blocks.reserve(5000);
+  while (!memory.over_limit()) blocks.push_back(std::make_unique<char[]>(4096));
+  EXPECT_LE(memory.refresh(), memory.limit_bytes() + 8192);
+  EXPECT_GT(memory.refresh(), memory.limit_bytes());
+  // It stays over until enough is freed.
+  EXPECT_TRUE(memory.over_limit());
+  blocks.resize(blocks.size() - 10);
+  EXPECT_FALSE(memory.over_limit());
+  EXPECT_TRUE(memory.over_limit(kMiB)) << "with what is about to come";
 }
 
 }  // namespace

@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: MIT
 """maxmemory: with several threads that write, and with redis-server as leader and as replica."""
 
+import os
+import signal
 import threading
 import unittest
 
 from harness import ServerTest, wait_until
-from harness.resp import ErrorReply
+from harness.resp import ErrorReply, Push, encode
 
 
 def memory(client):
@@ -16,8 +18,8 @@ def memory(client):
     raise AssertionError("INFO has no used_memory")
 
 
-def figure(client, name):
-    for line in client.call("INFO", "stats").decode().splitlines():
+def figure(client, name, section="stats"):
+    for line in client.call("INFO", section).decode().splitlines():
         if line.startswith(name + ":"):
             return int(line.split(":")[1])
     raise AssertionError(f"INFO has no {name}")
@@ -77,6 +79,91 @@ class EvictionTest(ServerTest):
                 what=lambda: f"{client.call('DBSIZE')} keys are left, "
                 f"{figure(client, 'evicted_keys')} of 16000 are counted as gone: the same sum",
             )
+
+    def test_one_client_near_the_limit_is_never_refused(self):
+        server = self.start_server("--maxmemory-policy", "allkeys-lru")
+        with server.connect() as client:
+            for i in range(300):  # the tables stay when their keys go
+                client.call("SETEX", f"old:{i}", 1000, b"v" * 1000)
+            limit = memory(client) + 100_000
+            client.call("CONFIG", "SET", "maxmemory", limit)
+            for i in range(6000):
+                self.assertEqual(client.call("SETEX", f"k:{i}", 1000, b"v" * 5000), b"OK")
+            self.assertLess(figure(client, "used_memory_peak", "memory"), limit + (1 << 20))
+
+    def test_big_values_in_pipelines_stay_at_the_limit(self):
+        server = self.start_server("--maxmemory-policy", "allkeys-lru", "--maxmemory", "20mb")
+        with server.connect() as client:
+            for i in range(0, 200, 10):
+                replies = client.pipeline(
+                    [("SET", f"k:{j}", b"v" * 1_000_000) for j in range(i, i + 10)]
+                )
+                self.assertEqual([reply for reply, _ in replies], [b"OK"] * 10)
+            self.assertLess(figure(client, "used_memory_peak", "memory"), 21 << 20)
+            self.assertGreater(figure(client, "evicted_keys"), 150)
+
+    def test_reads_evict_and_tell_before_they_answer(self):
+        """As redis-server does: else a cache would drop the value that it has just read."""
+        for server in (self.start_server(), self.start_redis()):
+            server.expect_log("the new maxmemory value set via CONFIG SET")
+            with server.connect() as client:
+                client.call("HELLO", 3)
+                client.call("CLIENT", "TRACKING", "ON")
+                client.call("CONFIG", "SET", "maxmemory-policy", "volatile-random")
+                client.call("SETBIT", "big", 1_600_000, 0)  # it cannot go
+                client.call("SETEX", "goes", 10_000, "x")
+                client.call("GET", "goes")
+                # All three in one batch.
+                client.send(
+                    encode("CONFIG", "SET", "maxmemory", "100kb")
+                    + encode("GETBIT", "big", 0)
+                    + encode("SET", "new", "x")
+                )
+                seen = [client.read_reply()[0] for _ in range(4)]
+                self.assertEqual(seen[0], b"OK")
+                self.assertIsInstance(seen[1], Push)
+                self.assertEqual(list(seen[1]), [b"invalidate", [b"goes"]])
+                self.assertEqual(seen[2], 0)
+                self.assertIsInstance(seen[3], ErrorReply)
+
+
+class ChildTest(ServerTest):
+    """Deleted filters while a child saves: only what the child may read stays, and it counts."""
+
+    def resident_arrays(self, client):
+        return figure(client, "mem_filter_arrays_resident", "memory")
+
+    def make(self, client, key):
+        """A filter of 1.2 MB whose pages are all in use."""
+        client.call("BF.RESERVE", key, "0.01", 1_000_000)
+        client.call("BF.MADD", key, *range(5000))
+
+    def test_filters_made_after_the_fork_go_at_once(self):
+        server = self.start_server("--maxmemory", "20mb")
+        with server.connect() as client:
+            self.make(client, "old")
+            client.call("BGSAVE")
+            children = []
+            wait_until(lambda: children.extend(server.suspend_children()) or children)
+            for i in range(40):
+                self.make(client, f"new:{i}")
+                self.assertEqual(client.call("DEL", f"new:{i}"), 1)
+            wait_until(
+                lambda: self.resident_arrays(client) < 3 << 20,
+                what=lambda: f"{self.resident_arrays(client)} bytes of one filter",
+            )
+            kept = "mem_filter_arrays_kept_for_child"
+            self.assertEqual(figure(client, kept, "memory"), 0)
+            before = memory(client)
+            client.call("DEL", "old")
+            wait_until(
+                lambda: figure(client, kept, "memory") > 1_100_000, what="the old filter is kept"
+            )
+            self.assertGreater(memory(client), before - 100_000)
+            for child in children:
+                os.kill(child, signal.SIGCONT)
+            wait_until(lambda: figure(client, kept, "memory") == 0, what="the old filter goes")
+            self.assertLess(memory(client), before - 1_000_000)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 
 import unittest
 
-from harness import ServerTest, wait_until
+from harness import SANITIZED, ServerTest, wait_until
 from harness.resp import ErrorReply
 
 MIB = 1 << 20
@@ -48,9 +48,6 @@ class MemoryTest(ServerTest):
 
     def test_ten_thousand_small_filters_cost_at_most_250_bytes_each(self):
         count = 10_000
-        # Allocations make the allocator's caches give back what starting the server took.
-        for _ in range(300):
-            self.used_bytes()
         before_bytes = self.used_bytes()
         usage_bytes = 0
         for i in range(count):
@@ -80,6 +77,62 @@ class MemoryTest(ServerTest):
         self.assertAlmostEqual(self.used_bytes() - before_bytes, size_bytes, delta=64 * 1024)
         usage_bytes = self.client.call("MEMORY", "USAGE", "f")
         self.assertAlmostEqual(usage_bytes, size_bytes, delta=8 * 1024)
+
+    def stats(self):
+        words = self.client.call("MEMORY", "STATS")
+        return dict(zip((word.decode() for word in words[::2]), words[1::2]))
+
+    def fill(self):
+        """Keys of all kinds, one filter with an array of its own among them; their names."""
+        keys = [f"long:{i}" for i in range(12_000)] + [f"short:{i}" for i in range(20_000)]
+        for start in range(0, len(keys), 500):
+            self.client.pipeline(
+                [
+                    ("SET", key, b"v" * (10_000 if key[0] == "l" else 50), "EX", 10_000)
+                    for key in keys[start : start + 500]
+                ]
+            )
+        for i in range(500):
+            self.client.call("BF.RESERVE", f"filter:{i}", "0.01", 10_000)
+        self.client.call("BF.RESERVE", "big", "0.01", 10_000_000)
+        for start in range(0, 60_000, 1000):  # touches nearly all pages
+            self.client.call("BF.MADD", "big", *range(start, start + 1000))
+        self.client.call("SETBIT", "bits", 8_000_000, 1)
+        return keys + [f"filter:{i}" for i in range(500)] + ["big", "bits"]
+
+    def test_parts_add_up_to_the_process(self):
+        startup_bytes = self.used_bytes()
+        keys = self.fill()
+        with self.server.connect() as half, self.server.connect() as queue:
+            half.send(b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$9000000\r\n" + b"x" * 8_900_000)
+            queue.call("MULTI")
+            queue.call("SET", "k", b"x" * (2 * MIB))
+            wait_until(lambda: self.stats()["clients.normal"] > 10 * MIB, "the client's bytes")
+            stats = self.stats()
+            used = stats["total.allocated"]
+            parts = ("heap.allocated", "filters.reserved", "filters.kept-for-child")
+            held = sum(stats[part] for part in (*parts, "buffers.mapped"))
+            self.assertEqual(held - stats["lazyfree.pending"], used)
+            process = ("allocator.resident", "filters.resident", "buffers.mapped")
+            resident = sum(stats[part] for part in (*process, "files.resident"))
+            measured = self.server.resident_bytes()
+            print(f"resident: parts {resident / MIB:.1f} MiB, process {measured / MIB:.1f} MiB")
+            if not SANITIZED:
+                self.assertAlmostEqual(resident / measured, 1, delta=0.03)
+            # Every key, client and table tells its own size.
+            usage = sum(
+                bytes_of
+                for at in range(0, len(keys), 500)
+                for bytes_of, _ in self.client.pipeline(
+                    [("MEMORY", "USAGE", key) for key in keys[at : at + 500]]
+                )
+            )
+            owners = usage + stats["clients.normal"]
+            owners += dict(zip(stats["db.0"][::2], stats["db.0"][1::2]))[
+                b"overhead.hashtable.expires"
+            ]
+            print(f"used: owners {owners / MIB:.1f} MiB, {(used - startup_bytes) / MIB:.1f} MiB")
+            self.assertAlmostEqual(owners / (used - startup_bytes), 1, delta=0.03)
 
     def test_six_gigabytes_reserved_stay_untouched(self):
         capacity = 4_800_000_000

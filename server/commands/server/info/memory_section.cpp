@@ -83,12 +83,12 @@ void Lines::bytes(std::string_view name, uint64_t value) {
 
 void write_memory(const Source& source, Lines& lines) {
   const MemoryMonitor& memory = source.services.memory;
-  flush_thread_cache();
   const uint64_t used = memory.refresh();
   const uint64_t peak = memory.peak_bytes();
   const uint64_t startup = memory.startup_bytes();
   const uint64_t clients = client_bytes(source.services.clients);
-  const uint64_t overhead = startup + clients + table_bytes(source);
+  const uint64_t backlog = source.services.replication.backlog().kept_bytes();
+  const uint64_t overhead = startup + clients + backlog + table_bytes(source);
   const uint64_t dataset = used > overhead ? used - overhead : 0;
   const ResidentMemory resident = resident_memory();
   const AllocatorFigures allocator = allocator_figures();
@@ -115,18 +115,18 @@ void write_memory(const Source& source, Lines& lines) {
   lines.bytes("maxmemory", memory.limit_bytes());
   lines.field("maxmemory_policy", source.services.config.text(OptionId::kMaxMemoryPolicy));
   write_allocator(used, resident, lines);
-  lines.zeros({"mem_not_counted_for_evict"});
+  // No eviction could free them now.
+  lines.field("mem_not_counted_for_evict", memory.parts().kept_array_bytes);
   // What slow replicas have not taken is in the backlog too.
-  const Backlog& backlog = source.services.replication.backlog();
-  const uint64_t first = backlog.first_offset();  // before the end, which only grows
-  const uint64_t kept = backlog.is_active() ? backlog.end_offset() - first : 0;
-  lines.field("mem_replication_backlog", kept);
-  lines.field("mem_total_replication_buffers", kept);
+  lines.field("mem_replication_backlog", backlog);
+  lines.field("mem_total_replication_buffers", backlog);
   lines.zeros({"mem_clients_slaves"});
   lines.field("mem_clients_normal", clients);
   lines.zeros({"mem_cluster_links", "mem_aof_buffer"});
-  // Big bit arrays: promised, and behind them in memory, whichever process has touched it.
+  // Big bit arrays: promised, freed but still there for a forked child, and behind both in memory,
+  // whichever process has touched it.
   lines.field("mem_filter_arrays_reserved", core::bloom::mapped_bytes());
+  lines.field("mem_filter_arrays_kept_for_child", core::bloom::kept_array_bytes());
   lines.field("mem_filter_arrays_resident", core::bloom::resident_array_bytes());
   lines.field("mem_allocator", allocator_name());
   lines.zeros({"active_defrag_running"});

@@ -18,7 +18,6 @@
 #include "protocol/reply_parser.h"
 #include "server/dispatch/memory/eviction.h"
 #include "server/dispatch/pause_gate.h"
-#include "server/process/allocator.h"
 #include "server/process/gauges.h"
 #include "server/process/memory_monitor.h"
 #include "tests/support/key_test.h"
@@ -54,7 +53,6 @@ class EvictionFixture : public KeyTest {
   void limit_to_used(int64_t more_bytes = 0) {
     // What FLUSHALL drops is freed by another thread.
     while (reclaimer_.pending() != 0) std::this_thread::yield();
-    flush_thread_cache();
     const uint64_t limit = memory_.refresh() + static_cast<uint64_t>(more_bytes);
     memory_.set_limit(limit);
   }
@@ -80,7 +78,6 @@ class EvictionFixture : public KeyTest {
     return {std::istream_iterator<std::string>(words), {}};
   }
   uint64_t evicted() const { return gauges_.evicted_keys; }
-  // Enough that the monitor measures in between.
   std::string set_many(int count, const std::string& prefix = "new") {
     std::string last;
     for (int i = 0; i < count; ++i) {

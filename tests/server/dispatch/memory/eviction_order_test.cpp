@@ -44,7 +44,7 @@ class EvictionOrderTest : public EvictionFixture {
     limit_to_used();
     const uint64_t data = memory_.used_bytes() - before;
     memory_.set_limit(before + data / 4 * 3);
-    EXPECT_TRUE(eviction_.make_room());
+    EXPECT_TRUE(eviction_.make_room(0));
     int64_t sum = 0;
     int gone = 0;
     for (int i = 0; i < kKeys; ++i) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "server/dispatch/memory/eviction.h"
 
+#include <algorithm>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "core/bloom/arrays/array_memory.h"
 #include "tests/server/dispatch/memory/eviction_fixture.h"
 
 namespace server {
@@ -84,14 +86,65 @@ TEST_F(EvictionTest, ADeletionIsJournalledAndToldToWatchers) {
   EXPECT_EQ(run_as_other({"EXEC"}), "*-1\r\n");
 }
 
-TEST_F(EvictionTest, ReadsAndDeletionsEvictNothing) {
+TEST_F(EvictionTest, EveryWriteNearTheLimitIsJudgedExactly) {
+  set_policy("allkeys-lru");
+  fill(100);
+  limit_to_used(100'000);
+  uint64_t most = 0;
+  for (int i = 0; i < 6000; ++i) {
+    ASSERT_EQ(run({"SETEX", "n" + std::to_string(i), "1000", std::string(5000, 'v')}), kOk) << i;
+    most = std::max(most, memory_.refresh());
+    journalled();
+  }
+  // One value may be over, and what its entry and its journal take.
+  EXPECT_LT(most, memory_.limit_bytes() + 16'000);
+}
+
+TEST_F(EvictionTest, RoomForABigArrivingValueIsMadeBefore) {
+  set_policy("allkeys-lru");
+  fill(4000);
+  limit_to_used(1000);
+  const uint64_t before = memory_.refresh();
+  client_->session->query_buffer_bytes = kMiB;
+  EXPECT_EQ(run({"SET", "a", "1"}), kOk);
+  journalled();
+  EXPECT_LT(memory_.refresh(), before - kMiB + 50'000);
+  // Nothing else may go, yet the value is taken while the limit holds without it.
+  run({"FLUSHALL"});
+  limit_to_used(50'000);
+  EXPECT_EQ(run({"SET", "a", "1"}), kOk);
+}
+
+TEST_F(EvictionTest, ReadsEvictFirstAndAreNotRefused) {
   fill(100);
   set_policy("allkeys-lru");
   limit_to_used(-50'000);
-  run({"GET", "k0"});
-  run({"DEL", "k0"});
-  run({"EXPIRE", "k1", "100"});
+  run({"GET", "none"});
+  EXPECT_GT(evicted(), 30U);
+  EXPECT_LE(memory_.refresh(), memory_.limit_bytes());
+  set_policy("noeviction");
+  memory_.set_limit(memory_.refresh() - 1000);
+  EXPECT_EQ(run({"GET", "none"}), kNull);
+  EXPECT_EQ(run({"SET", "a", "1"}), kOom);
+}
+
+TEST_F(EvictionTest, ArraysKeptForAChildEvictNothing) {
+  fill(1000);
+  run({"BF.RESERVE", "f", "0.001", "10000000"});  // 19 MB
+  set_policy("allkeys-lru");
+  core::bloom::ArrayMemory::ChildGuard child;
+  child.finish_fork();
+  limit_to_used(1000);
+  run({"DEL", "f"});
+  while (reclaimer_.pending() != 0) std::this_thread::yield();
+  EXPECT_GT(memory_.parts().kept_array_bytes, 18 * kMiB);
+  EXPECT_GT(memory_.refresh() + 100'000, memory_.limit_bytes());
+  fill(100, "more");
+  EXPECT_EQ(run({"SET", "a", "1"}), kOk);
   EXPECT_EQ(evicted(), 0U);
+  // Without eviction the limit holds for the process.
+  set_policy("noeviction");
+  EXPECT_EQ(run({"SET", "a", "1"}), kOom);
 }
 
 TEST_F(EvictionTest, AReplicaIgnoresTheLimitUnlessItShallNot) {
@@ -113,7 +166,7 @@ TEST_F(EvictionTest, NothingIsEvictedWhileWritesArePausedOrDataAreLoaded) {
   set_policy("allkeys-lru");
   limit_to_used(-50'000);
   run({"CLIENT", "PAUSE", "1000", "WRITE"});
-  EXPECT_TRUE(eviction_.make_room());
+  EXPECT_TRUE(eviction_.make_room(0));
   EXPECT_FALSE(eviction_.go_on());
   run({"CLIENT", "UNPAUSE"});
   state_.availability.begin(Availability::kLoading);
@@ -252,7 +305,7 @@ TEST_F(EvictionTest, ThreadsMayEvictAtOnce) {
   limit_to_used(-3'000'000);
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
-    threads.emplace_back([&] { EXPECT_TRUE(eviction_.make_room()); });
+    threads.emplace_back([&] { EXPECT_TRUE(eviction_.make_room(0)); });
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_LE(memory_.refresh(), memory_.limit_bytes());
