@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/bloom/arrays/array_memory.h"
 #include "core/clock.h"
 #include "persistence/journal.h"
 #include "server/config/config.h"
@@ -378,7 +379,11 @@ void Leader::drop_slow_replicas(int64_t now_us) {
   const int64_t timeout_us = parts_.config.integer(OptionId::kReplTimeout) * core::kSecondUs;
   for (const auto& [id, link] : links_) {
     const uint64_t end = backlog_.end_offset();
-    const uint64_t behind = link->cursor ? end - std::min(end, link->offset) : 0;
+    uint64_t behind = link->cursor ? end - std::min(end, link->offset) : 0;
+    // Deleted filters stay for the child that sends the snapshot, as long as the replica reads.
+    if (snapshot_ != nullptr && std::ranges::count(snapshot_->batch.ids, id) > 0) {
+      behind += core::bloom::kept_array_bytes();
+    }
     if (link->output_limit.is_broken(behind, limit, now_us)) {
       drop(id, "it is too far behind (client-output-buffer-limit)");
       return;

@@ -13,6 +13,7 @@ import unittest
 from harness import SANITIZED, wait_until
 from harness.counts import count
 from harness.replication import ReplicaTest, info
+from harness.replication_peer import RawReplica
 
 FILTER_MB = count("FILTER_MB")
 EXTRA_MB_MAX = 64
@@ -93,6 +94,34 @@ class ReplicationMemoryTest(ReplicaTest):
         self.assertEqual(replica.call("DEBUG", "DIGEST"), leader.call("DEBUG", "DIGEST"))
         if not SANITIZED:
             self.assertLess(max(first, second, leading, child.peak_mb), EXTRA_MB_MAX)
+
+    def test_a_replica_that_does_not_read_keeps_little(self):
+        """Arrays that are kept for its snapshot count against its output buffer limit."""
+        server = self.start_server(
+            *("--repl-diskless-sync-delay", "0", "--repl-diskless-sync", "yes"),
+            *("--client-output-buffer-limit", "replica 32mb 0 0", "--rdbcompression", "no"),
+        )
+        server.expect_log("Replica .* is disconnected|snapshot for replicas")
+        leader = self.connect(server)
+        leader.call("SET", "text", b"x" * (64 << 20))  # more than sockets hold
+        self.assertEqual(leader.call("BF.RESERVE", "big", "0.01", 40_000_000), b"OK")
+        leader.call("BF.ADD", "big", "item")
+
+        def memory(name):
+            return int(info(leader, "memory")[name])
+
+        replica = RawReplica(server.port, capa=("eof", "psync2", "bloomery"))
+        self.addCleanup(replica.close)
+        self.assertTrue(replica.psync().startswith(b"+FULLRESYNC"))
+        with_filter = memory("used_memory")
+        leader.call("DEL", "big")
+        wait_until(
+            lambda: info(leader)["connected_slaves"] == "0"
+            and memory("mem_filter_arrays_kept_for_child") == 0,
+            "the replica is dropped and its child ends",
+            timeout_s=20,  # less than repl-timeout
+        )
+        self.assertLess(memory("used_memory"), with_filter - (40 << 20))
 
 
 if __name__ == "__main__":
