@@ -7,7 +7,7 @@
 #   scripts/bench.sh --only SECTION...   those sections, with commas or spaces between: commands
 #                                        batches memory sparse creation growth threads durability
 #                                        engine deletable windows many builder loading tls admin
-#                                        cluster curves
+#                                        cluster limits curves
 #   scripts/bench.sh [--quick] report    writes build/report/report.md with charts, of one run:
 #                                        machine, versions, commands, ratios; about 10 minutes
 # RedisBloom joins where its module is found: REDISBLOOM_MODULE=/path/to/redisbloom.so
@@ -19,7 +19,7 @@ engine_options=()
 server_options=()
 threads_options=()
 sections=(commands batches memory sparse creation growth threads durability engine deletable windows
-  many builder loading tls admin cluster)
+  many builder loading tls admin cluster limits)
 while [ $# -gt 0 ]; do
   case $1 in
     --quick)
@@ -100,6 +100,9 @@ for section in "${sections[@]}"; do
       else
         echo "cluster: left out, there is no etcd (Debian: etcd-server)"
       fi
+      ;;
+    limits)
+      python3 bench/limits_bench.py "${server_options[@]}"
       ;;
     loading)
       python3 bench/load_bench.py

@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Writes at the memory limit, this server beside redis-server: throughput, peak and refusals.
+
+Every policy of eviction, values of 100 bytes to 1 MB, one command at a time and pipelines of 20.
+The servers take turns; rates are medians of the rounds. A peak is INFO's used_memory_peak less
+maxmemory. Then filters under a limit: growing ones, windows that rotate, and filters that come and
+go while a child saves. The goals are judged at the end of each row, and the exit status is 1 if one
+was missed.
+"""
+import argparse
+import glob
+import os
+import signal
+import statistics
+import subprocess
+import sys
+import time
+
+from server_bench import OurServer, Server, encode, fill_keys
+
+KB, MB = 1000, 1 << 20
+POLICIES = ("allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru", "volatile-lfu",
+            "volatile-random", "volatile-ttl", "noeviction")
+# Bytes of a value, requests of a round at pipeline 1 and 20, the limit.
+SIZES = ((100, 30_000, 300_000, 8 * MB), (5 * KB, 30_000, 60_000, 8 * MB),
+         (50 * KB, 8_000, 12_000, 8 * MB), (1000 * KB, 1_000, 1_000, 20 * MB))
+PIPELINES = (1, 20)
+CLIENTS = 5
+PEAK_MAX = MB
+
+
+class Verdicts:
+    """Counts the goals that were missed."""
+
+    def __init__(self):
+        self.missed = 0
+
+    def of(self, *goals):
+        missed = [name for name, is_met in goals if not is_met]
+        self.missed += len(missed)
+        return "ok" if not missed else "MISSED: " + ", ".join(missed)
+
+
+def rate_of(server, value_bytes, requests, pipeline, keys):
+    """Requests per second of SETEX, from a generator that stops at the first error."""
+    value = b"v" * value_bytes
+    words = ["redis-benchmark", "-p", str(server.port), "-n", str(requests), "-P", str(pipeline),
+             "-c", str(CLIENTS), "-r", str(keys), "--csv", "-x",
+             "SETEX", "key:__rand_int__", "1000"]
+    run = subprocess.run(words, input=value, capture_output=True, timeout=600, check=False)
+    rows = [line for line in run.stdout.decode().splitlines() if line.startswith('"')]
+    if run.returncode != 0 or len(rows) < 2:
+        return 0.0
+    return float(rows[-1].split('","')[1].strip('"'))
+
+
+def start_both(options, limit, policy):
+    ours = OurServer(options)
+    theirs = Server("redis", ["redis-server", "--loglevel", "warning"], options.pin)
+    for server in (ours, theirs):
+        server.command("CONFIG", "SET", "maxmemory-policy", policy)
+        server.command("CONFIG", "SET", "maxmemory", limit)
+    return ours, theirs
+
+
+def refusals(server):
+    text = server.bulk("INFO", "errorstats")
+    return sum(int(line.split("count=")[1]) for line in text.splitlines() if "OOM" in line)
+
+
+def peak_excess(server, limit):
+    return server.info("used_memory_peak", "memory") - limit
+
+
+def bench_writes(options, verdicts):
+    print("\nSETEX at the limit: requests per second, the peak above maxmemory in kB, refusals")
+    print(f"{'policy':<16} {'bytes':>8} {'pipe':>4} {'ours':>9} {'redis':>9} {'ratio':>6} "
+          f"{'peak':>7} {'redis':>7} {'refused':>7}")
+    for policy in options.policies:
+        for value_bytes, single, piped, limit in SIZES:
+            for pipeline in PIPELINES:
+                requests = max(200, int((single if pipeline == 1 else piped) * options.scale))
+                # Without eviction the keys must fit, so that no write has to be refused.
+                keys = 1_000_000
+                if policy == "noeviction":
+                    keys = max(1, limit // 4 // (value_bytes + 200))
+                ours, theirs = start_both(options, limit, policy)
+                try:
+                    row(ours, theirs, (policy, value_bytes, pipeline, requests, keys, limit),
+                        options, verdicts)
+                finally:
+                    ours.stop()
+                    theirs.stop()
+
+
+def row(ours, theirs, case, options, verdicts):
+    policy, value_bytes, pipeline, requests, keys, limit = case
+    rates = {ours: [], theirs: []}
+    for server in rates:  # until the limit is reached
+        rate_of(server, value_bytes, limit // value_bytes + 100, PIPELINES[-1], keys)
+    for _ in range(options.rounds):
+        for server, found in rates.items():
+            found.append(rate_of(server, value_bytes, requests, pipeline, keys))
+    our, their = (statistics.median(rates[server]) for server in (ours, theirs))
+    peaks = [peak_excess(server, limit) for server in (ours, theirs)]
+    refused = refusals(ours)
+    verdict = verdicts.of(("rate", our >= their * (1 - options.noise)),
+                          ("peak", peaks[0] <= PEAK_MAX), ("refusals", refused == 0))
+    print(f"{policy:<16} {value_bytes:>8,} {pipeline:>4} {our:>9,.0f} {their:>9,.0f} "
+          f"{our / max(their, 1):>6.2f} {peaks[0] / KB:>7,.0f} {peaks[1] / KB:>7,.0f} "
+          f"{refused:>7} {verdict}", flush=True)
+
+
+def send_lines(server, requests, batch=100):
+    """How many of the replies, one line each, are errors."""
+    return sum(line.startswith("-") for line in server.replies(requests, batch))
+
+
+def filter_row(name, server, limit, errors, verdicts):
+    excess = peak_excess(server, limit)
+    verdict = verdicts.of(("peak", excess <= PEAK_MAX), ("refusals", errors == 0))
+    print(f"{name:<44} peak {excess / KB:>7,.0f} kB above, refused {errors}, evicted "
+          f"{server.info('evicted_keys', 'stats'):,} {verdict}", flush=True)
+
+
+def limited(options, limit, policy="allkeys-lru"):
+    server = OurServer(options)
+    server.command("CONFIG", "SET", "maxmemory-policy", policy)
+    server.command("CONFIG", "SET", "maxmemory", limit)
+    return server
+
+
+def bench_growing(options, verdicts):
+    limit = 24 * MB
+    server = limited(options, limit)
+    try:
+        count = int(40_000 * options.scale)
+        fill_keys(server, 40_000, lambda i: encode("SET", f"k:{i}", "v" * 1000))
+        errors = send_lines(server, [("BF.ADD", f"f:{i % 8}", f"item:{i}")
+                                     for i in range(8 * count)])
+        filter_row("eight filters grow among strings", server, limit, errors, verdicts)
+    finally:
+        server.stop()
+
+
+def bench_rotating(options, verdicts):
+    limit = 24 * MB
+    server = limited(options, limit)
+    try:
+        fill_keys(server, 40_000, lambda i: encode("SET", f"k:{i}", "v" * 1000))
+        for i in range(8):
+            server.command("BF.RESERVE", f"w:{i}", "0.01", 100_000, "WINDOW", 100_000, "ITEMS")
+        count = int(400_000 * options.scale)
+        errors = send_lines(server, [("BF.ADD", f"w:{i % 8}", f"item:{i}") for i in range(count)])
+        filter_row("eight windows of items rotate", server, limit, errors, verdicts)
+    finally:
+        server.stop()
+
+
+def await_child(server):
+    """The process that saves, suspended so that it stays."""
+    while True:
+        for task in glob.glob(f"/proc/{server.process.pid}/task/*/children"):
+            with open(task, encoding="ascii") as file:
+                children = file.read().split()
+            if children:
+                os.kill(int(children[0]), signal.SIGSTOP)
+                return int(children[0])
+        if server.info("rdb_bgsave_in_progress", "persistence") == 0:
+            raise SystemExit("the child ended before it was suspended")
+
+
+def bench_child(options, verdicts):
+    limit = 100 * MB
+    server = limited(options, limit, "noeviction")
+    try:
+        fill_keys(server, 40_000, lambda i: encode("SET", f"k:{i}", "v" * 1000))
+        server.command("BGSAVE")
+        child = await_child(server)
+        errors = 0
+        for i in range(40):
+            errors += send_lines(server, [("BF.RESERVE", f"f:{i}", "0.001", 10_000_000),
+                                          ("DEL", f"f:{i}")])
+            time.sleep(0.01)
+        is_saving = server.info("rdb_bgsave_in_progress", "persistence")
+        filter_row(f"40 filters come and go, a child alive: {'yes' if is_saving else 'no'}",
+                   server, limit, errors, verdicts)
+        resident = server.info("used_memory_rss", "memory")
+        print(f"{'':<44} resident {resident / MB:,.0f} MiB of {limit / MB:,.0f}", flush=True)
+        os.kill(child, signal.SIGCONT)
+    finally:
+        server.stop()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=3, help="turns per server and figure")
+    parser.add_argument("--scale", type=float, default=1.0, help="factor on the requests")
+    parser.add_argument("--policies", nargs="+", default=list(POLICIES), choices=POLICIES)
+    parser.add_argument("--noise", type=float, default=0.03,
+                        help="share by which a rate may be below redis-server's")
+    parser.add_argument("--pin", type=int, nargs="+", help="processors for the servers")
+    options = parser.parse_args()
+    verdicts = Verdicts()
+    bench_writes(options, verdicts)
+    print("\nFilters under a limit")
+    bench_growing(options, verdicts)
+    bench_rotating(options, verdicts)
+    bench_child(options, verdicts)
+    print(f"\n{verdicts.missed} goals missed")
+    sys.exit(1 if verdicts.missed else 0)
+
+
+if __name__ == "__main__":
+    main()
