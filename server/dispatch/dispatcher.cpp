@@ -20,6 +20,7 @@
 #include "server/dispatch/permissions.h"
 #include "server/dispatch/registry.h"
 #include "server/process/http_guard.h"
+#include "server/process/memory_monitor.h"
 #include "server/pubsub/pub_sub.h"
 #include "server/session/awaited_reply.h"
 #include "server/session/invalidation_news.h"
@@ -74,8 +75,7 @@ KeyRef key_of(const Request& request) {
 
 // "WRONGTYPE" of "-WRONGTYPE Operation…".
 std::string_view error_code(std::string_view reply_line) {
-  reply_line.remove_prefix(1);
-  return reply_line.substr(0, reply_line.find_first_of(" \r"));
+  return reply_line.substr(1, reply_line.find_first_of(" \r") - 1);
 }
 
 }  // namespace
@@ -108,7 +108,8 @@ inline bool Dispatcher::may_be_refused(const Context& ctx, uint32_t flags) const
   const bool is_restricted =
       availability.any() && (availability.any_passing() || !serves_first_key(ctx));
   return is_restricted || session_.peer == Peer::kMonitor ||
-         ctx.admission().is_over_memory_limit({session_, ctx.args, (flags & kDenyOom) != 0});
+         (environment_.memory.limit_bytes() != 0 &&
+          ctx.admission().is_over_memory_limit({session_, ctx.args, (flags & kDenyOom) != 0}));
 }
 
 // As in Redis, who was not logged in may go on when the default user is opened to all.
