@@ -16,7 +16,8 @@ constexpr BoolRow kBools[] = {
     {"enable-debug-assert", "", "no", kFixed},
     {"extended-redis-compatibility", "", "no", kFree},
     {"gopher-enabled", "", "no", kFree},
-    {"hide-user-data-from-log", "", "no", kFree},
+    // The log never holds keys, items or values.
+    {"hide-user-data-from-log", "", "yes", kFree},
     {"import-mode", "", "no", kFree},
     {"io-threads-always-active", "", "no", kFree},
     {"key-memory-histograms", "", "no", kFree},

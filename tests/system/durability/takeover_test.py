@@ -107,7 +107,7 @@ class TakeoverTest(VectorChecks, ServerTest):
         path = self.directory / "valkey.conf"
         path.write_text("\n".join(lines) + "\n")
         server = self.start_server("--dir", self.directory, config_file=path)
-        for name in ("hide-user-data-from-log", "replica-lazy-flush", "search.reader-threads"):
+        for name in ("replica-lazy-flush", "search.reader-threads"):
             server.expect_log(f"the directive '{name}' has no effect")
         with server.connect() as connection:
             self.assertIn(b"availability_zone:eu-1a", bytes(connection.call("INFO", "server")))

@@ -255,7 +255,10 @@ TEST_F(NewerOptionsTest, ValuesAreCheckedAndShown) {
 }
 
 TEST_F(NewerOptionsTest, DefaultsGiveNoWarning) {
-  ASSERT_EQ(load({write("a.conf", "lookahead 16\nlocale-collate \"\"\nimport-mode no\n")}), "");
+  ASSERT_EQ(load({write("a.conf",
+                        "lookahead 16\nlocale-collate \"\"\nimport-mode no\n"
+                        "hide-user-data-from-log yes\n")}),
+            "");
   EXPECT_THAT(config_.take_warnings(), IsEmpty());
 }
 
