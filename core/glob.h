@@ -38,6 +38,12 @@ class Glob {
   // nothing.
   explicit Glob(std::string_view pattern, LetterCase letter_case = LetterCase::kExact);
 
+  // Memory beyond the object's own.
+  size_t memory_bytes() const {
+    const size_t plain = plain_.capacity() == std::string().capacity() ? 0 : plain_.capacity() + 1;
+    return plain + runs_.capacity() * sizeof(Run) + elements_.capacity() * sizeof(Element) +
+           sets_.capacity() * sizeof(Set);
+  }
   // True when the pattern describes the whole text. As in Redis an empty text matches only an
   // empty pattern, not even "*": commands for which "*" means everything look for it themselves.
   bool matches(std::string_view text) const;

@@ -12,7 +12,6 @@ namespace {
 
 // Even an empty bulk string takes this much: "$0\r\n\r\n".
 constexpr size_t kArgumentSizeMin = 6;
-constexpr size_t kLineEndSize = 2;
 // Storage for more slices than this is given back after the request.
 constexpr size_t kSlicesKept = 256;
 
@@ -39,7 +38,7 @@ uint32_t load32(const char* bytes) {
     value = value * 10 + static_cast<size_t>(*at - '0');
   }
   if (end - at < 2 || at[0] != '\r' || at[1] != '\n') return {nullptr, 0};
-  return {at + kLineEndSize, value};
+  return {at + 2, value};
 }
 
 // Reads "<type><digits>\r\n". Nearly all lengths have one or two digits, so these are compared as
@@ -209,13 +208,10 @@ RequestParser::Step RequestParser::accept_bulk_size(std::string_view text) {
   return Step::kContinue;
 }
 
-size_t RequestParser::announced_bytes() const {
-  return phase_ == Phase::kBulkBody ? position_ + bulk_size_bytes_ + kLineEndSize : 0;
-}
-
 RequestParser::Step RequestParser::read_bulk_body(std::string_view buffered, Words& words) {
   if (buffered.size() - position_ < bulk_size_bytes_ + kLineEndSize) return Step::kNeedMore;
   slices_.push_back({position_, bulk_size_bytes_});
+  argument_bytes_ += bulk_size_bytes_;
   // The two bytes behind the string are not looked at, as in Redis.
   position_ += bulk_size_bytes_ + kLineEndSize;
   if (--arguments_left_ > 0) {
@@ -262,6 +258,7 @@ void RequestParser::start_request() {
   searched_ = 0;
   arguments_left_ = 0;
   bulk_size_bytes_ = 0;
+  argument_bytes_ = 0;
   slices_.clear();
   if (slices_.capacity() > kSlicesKept) std::vector<Slice>().swap(slices_);
 }

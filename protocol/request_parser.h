@@ -46,12 +46,20 @@ class RequestParser {
   // Whether the last request's words are views of the buffer alone.
   bool words_are_in_buffer() const { return words_are_in_buffer_; }
 
-  // After kNeedMore: the size in bytes that the request is known to have at least; 0 when it is not
-  // known.
-  size_t announced_bytes() const;
-
   // Bytes the last call is done with.
   size_t consumed() const { return consumed_; }
+
+  // The request that has arrived in part. All are counted from its first byte.
+  struct Partial {
+    size_t parsed_bytes = 0;    // headers and whole arguments
+    size_t argument_bytes = 0;  // of those arguments
+    size_t needed_bytes = 0;    // to the end of the argument that is arriving; 0 outside of one
+  };
+  Partial partial() const {
+    const bool is_in_argument = phase_ == Phase::kBulkBody;
+    return {position_, argument_bytes_,
+            is_in_argument ? position_ + bulk_size_bytes_ + kLineEndSize : 0};
+  }
 
   // After kError: the reply line without '-'. The connection should be closed behind it.
   std::string_view error() const { return error_; }
@@ -64,6 +72,7 @@ class RequestParser {
   void reset();
 
  private:
+  static constexpr size_t kLineEndSize = 2;
   enum class Phase : uint8_t { kStart, kCount, kBulkHeader, kBulkBody, kInline, kFailed };
   enum class Step : uint8_t { kContinue, kEmptyRequest, kRequest, kNeedMore, kError };
   using Words = std::vector<std::string_view>;
@@ -100,6 +109,7 @@ class RequestParser {
   size_t searched_ = 0;
   size_t arguments_left_ = 0;
   size_t bulk_size_bytes_ = 0;
+  size_t argument_bytes_ = 0;
   std::vector<Slice> slices_;
 
   InlineSplitter inline_;

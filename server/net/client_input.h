@@ -46,6 +46,8 @@ class ClientInput {
   void forget();
 
   size_t size() const { return end_ - begin_; }
+  // Whether the bytes lie in memory of their own, not in the thread's buffer.
+  bool is_kept() const { return size() > 0; }
   // Memory held beyond those bytes.
   size_t free_bytes() const { return block_.capacity_bytes - size(); }
 

@@ -26,11 +26,6 @@ namespace {
 // Unsent replies above which a client's commands wait.
 constexpr size_t kUnsentBytesMax = 32 << 20;
 
-void publish_query_buffer(Session& session, size_t size_bytes, size_t free_bytes) {
-  session.query_buffer_bytes.store(size_bytes, std::memory_order_relaxed);
-  session.query_buffer_free_bytes.store(free_bytes, std::memory_order_relaxed);
-}
-
 std::shared_ptr<Stream> stream_of(const Session& session) {
   if (session.socket.tls != nullptr) return session.socket.tls;
   return std::make_shared<SocketStream>(session.socket.descriptor);
@@ -188,17 +183,16 @@ Connection::State Connection::state_after(RequestRunner::End end) {
 Connection::State Connection::execute(std::string_view fresh) {
   if (output_.empty()) runner_.note_all_sent();
   const std::string_view data = input_.join(fresh);
-  const bool is_kept = input_.size() > 0;
-  publish_query_buffer(
-      *session_, data.size(),
-      is_kept ? input_.free_bytes()
-              : ClientInput::kReadBytes - std::min(ClientInput::kReadBytes, data.size()));
+  publish_running_input(data.size());
+  if (input_.is_kept()) {
+    limit_memory();
+    if (session_->kill_requested) return State::kClosing;
+  }
   const auto [end, consumed] = runner_.run(data, *thread_.batch, thread_.gate, reply_bytes_limit());
   if (end == RequestRunner::End::kOverOutputLimit) [[unlikely]]
     close_over_output_limit();
-  input_.keep(data.substr(consumed), session_->authenticated, runner_.announced_bytes());
+  input_.keep(data.substr(consumed), session_->authenticated, runner_.partial().needed_bytes);
   check_input();
-  limit_memory();
   return state_after(end);
 }
 
@@ -222,18 +216,11 @@ void Connection::limit_memory() {
     Admission(services_.config, services_.memory, CommandOrigin::kClient)
         .make_room({*session_, {}, false});
   }
+  if (state_ == State::kClosed) return;
+  services_.clients.count_memory(*session_);
   const uint64_t limit_bytes = services_.config.client_memory_limit_bytes();
-  if (limit_bytes == 0 || state_ == State::kClosed) [[likely]]
-    return;
-  // Small growth of many clients is found by the periodic check.
-  constexpr uint64_t kGrowthMin = uint64_t{1} << 20;
-  constexpr uint64_t kLooksPerLimit = 16;
-  const uint64_t growth = std::max(kGrowthMin, limit_bytes / kLooksPerLimit);
-  const uint64_t bytes = session_->memory_bytes();
-  judged_memory_bytes_ = std::min(judged_memory_bytes_, bytes);
-  if (bytes - judged_memory_bytes_ < growth) return;
-  judged_memory_bytes_ = bytes;
-  services_.clients.evict_over(limit_bytes);
+  if (limit_bytes != 0) [[unlikely]]
+    services_.clients.keep_below(limit_bytes);
 }
 
 void Connection::send(std::string_view replies, protocol::OutputBuffer* whole) {
@@ -345,12 +332,32 @@ void Connection::update_interest() {
   thread_.sockets.change(session_->socket.descriptor, *this, interest);
 }
 
+void Connection::publish_running_input(size_t size_bytes) {
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  constexpr size_t kBorrowed = ClientInput::kReadBytes;
+  session_->query_buffer_bytes.store(size_bytes, kRelaxed);
+  session_->query_buffer_free_bytes.store(
+      input_.is_kept() ? input_.free_bytes() : kBorrowed - std::min(kBorrowed, size_bytes),
+      kRelaxed);
+  session_->parsed_bytes.store(0, kRelaxed);
+  session_->argument_bytes.store(0, kRelaxed);
+  session_->borrows_query_buffer.store(!input_.is_kept(), kRelaxed);
+}
+
 void Connection::publish_buffer_sizes() {
-  publish_query_buffer(*session_, input_.size(), input_.free_bytes());
+  constexpr auto kRelaxed = std::memory_order_relaxed;
+  const protocol::RequestParser::Partial partial = runner_.partial();
+  const size_t parsed_bytes = std::min(partial.parsed_bytes, input_.size());
+  session_->query_buffer_bytes.store(input_.size() - parsed_bytes, kRelaxed);
+  session_->query_buffer_free_bytes.store(input_.free_bytes(), kRelaxed);
+  session_->parsed_bytes.store(parsed_bytes, kRelaxed);
+  session_->argument_bytes.store(partial.argument_bytes, kRelaxed);
+  session_->borrows_query_buffer.store(false, kRelaxed);
   session_->output_buffer_bytes.store(output_.size(), std::memory_order_relaxed);
   session_->output_buffer_capacity_bytes.store(output_.capacity(), std::memory_order_relaxed);
   session_->output_buffer_peak_bytes.store(output_.peak(), std::memory_order_relaxed);
   session_->traffic.set_sent(output_.sent_bytes());
+  limit_memory();
 }
 
 }  // namespace server::net

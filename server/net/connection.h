@@ -78,11 +78,11 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
     kClosed,
   };
 
-  // Reads once into the thread's buffer, and goes on with that.
+  // Reads once, and goes on with that.
   void receive();
   // Closes when more is kept than a client may send for one command.
   void check_input();
-  // Triggers client eviction when this client's memory has grown much.
+  // Counts what the client takes, and evicts clients if all together take too much.
   void limit_memory();
 
   // Executes what is buffered and `fresh` and gives the replies to the gate.
@@ -109,6 +109,8 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   void close_over_output_limit();
   void update_interest();
   void publish_buffer_sizes();
+  // While commands of these bytes run.
+  void publish_running_input(size_t size_bytes);
 
   IoThread& thread_;
   Services& services_;
@@ -119,7 +121,6 @@ class Connection final : public SocketSet::Watcher, public ReplySink {
   RequestRunner runner_;
   ClientInput input_;
   Timer timer_;
-  uint64_t judged_memory_bytes_ = 0;  // when the clients' memory was looked at
   uint32_t interest_ = EPOLLIN;
   State state_ = State::kReading;
 };

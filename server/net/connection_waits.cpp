@@ -64,7 +64,8 @@ void Connection::await_end_of_pause() {
 }
 
 void Connection::await_reply() {
-  session_->blocked = session_->awaited->can_be_unblocked();
+  session_->blocked = session_->awaited->is_shown();
+  session_->can_be_unblocked = session_->awaited->can_be_unblocked();
   update_interest();
   thread_.connections.set_blocked(session_->id, true);
   thread_.blocked_waker.arm();
@@ -91,6 +92,7 @@ void Connection::look_again() {
   if (awaited.is_silent) thread_.gate.drop_fresh();
   timer_.cancel();
   session_->blocked = false;
+  session_->can_be_unblocked = false;
   thread_.connections.set_blocked(session_->id, false);
   session_->awaited.reset();
   state_ = State::kRunning;

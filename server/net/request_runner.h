@@ -71,12 +71,12 @@ class RequestRunner {
   // reach `reply_bytes_limit` goes on to its end without storing them, and is the last one.
   Progress run(std::string_view data, RequestBatch& batch, ReplyGate& gate,
                size_t reply_bytes_limit = kNoLimit);
-  // The size in bytes that a half-read request is known to have at least; 0 when it is not known.
-  size_t announced_bytes() const { return parser_.announced_bytes(); }
   // The client has taken all replies.
   void note_all_sent() { unknown_reply_bytes_ = 0; }
 
   Dispatcher& dispatcher() { return dispatcher_; }
+  // Tells how much of the next command has arrived, when run() has ended with kNeedsInput.
+  protocol::RequestParser::Partial partial() const { return parser_.partial(); }
 
  private:
   Progress run_all(std::string_view data, RequestBatch& batch, ReplyGate& gate);

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cassert>
 #include <iterator>
 #include <utility>
@@ -38,8 +39,50 @@ PubSub::PubSub(size_t thread_count, MessageWaker& waker) : waker_(waker) {
   for (size_t i = 0; i < thread_count; ++i) inboxes_.push_back(std::make_unique<Inbox>());
 }
 
+PubSub::Subscribers::iterator PubSub::Listeners::place_of(uint64_t session_id) {
+  return std::ranges::lower_bound(subscribers, session_id, {}, &Listener::session_id);
+}
+
+void PubSub::Listeners::charge_first(uint64_t bytes) const {
+  if (!subscribers.empty()) subscribers.front().charge(bytes);
+}
+
+void PubSub::Listeners::add(const Listener& listener) {
+  // In small steps: memory for unused places is not charged.
+  constexpr size_t kGrowthPart = 8;
+  const size_t count = subscribers.size();
+  if (count == subscribers.capacity()) subscribers.reserve(count + 1 + count / kGrowthPart);
+  charge_first(-shared_bytes);
+  subscribers.insert(place_of(listener.session_id), listener);
+  charge_first(shared_bytes);
+  listener.charge(sizeof(Listener));
+}
+
+void PubSub::Listeners::remove(uint64_t session_id) {
+  const auto found = place_of(session_id);
+  if (found == subscribers.end() || found->session_id != session_id) return;
+  charge_first(-shared_bytes);
+  found->charge(-uint64_t{sizeof(Listener)});
+  subscribers.erase(found);
+  charge_first(shared_bytes);
+  if (subscribers.size() < subscribers.capacity() / 2) subscribers.shrink_to_fit();
+}
+
+uint64_t PubSub::shared_bytes_of(const std::string& name, const Pattern* pattern) {
+  using core::keyspace::allocation_size;
+  // A node has a link and the hash; the table has between one and two buckets for each.
+  constexpr size_t kNode = 2 * sizeof(void*) + sizeof(ByName::value_type);
+  constexpr size_t kBuckets = 3 * sizeof(void*) / 2;
+  const uint64_t bytes = allocation_size(kNode) + kBuckets + text_bytes(name);
+  if (pattern == nullptr) return bytes;
+  // The object behind the counts of its shared pointer, and its place in the list of all patterns.
+  constexpr size_t kShared = 2 * sizeof(void*) + sizeof(Pattern);
+  return bytes + allocation_size(kShared) + text_bytes(pattern->name) +
+         pattern->glob.memory_bytes() + sizeof(Patterns::value_type);
+}
+
 uint64_t PubSub::subscribe(SubscriptionKind kind, std::string_view name,
-                           const Subscriber& subscriber) {
+                           const Subscriber& subscriber, Account* account) {
   assert(subscriber.thread_index < inboxes_.size());
   std::shared_ptr<Pattern> pattern;
   if (kind == SubscriptionKind::kPattern) {
@@ -47,13 +90,15 @@ uint64_t PubSub::subscribe(SubscriptionKind kind, std::string_view name,
   }
   const std::scoped_lock lock(mutex_);
   const uint64_t serial = ++last_serial_;
-  Listeners& listeners = at(kind)[std::string(name)];
-  if (pattern != nullptr && listeners.pattern == nullptr) {
-    pattern->serial = serial;
+  const auto entry = at(kind).try_emplace(std::string(name)).first;
+  Listeners& listeners = entry->second;
+  if (listeners.subscribers.empty()) {
+    listeners.shared_bytes = shared_bytes_of(entry->first, pattern.get());
+    if (pattern != nullptr) pattern->serial = serial;
     listeners.pattern = std::move(pattern);
-    patterns_ = nullptr;
+    if (kind == SubscriptionKind::kPattern) patterns_ = nullptr;
   }
-  listeners.subscribers.emplace(subscriber.session_id, Place{subscriber.thread_index, serial});
+  listeners.add({subscriber.session_id, subscriber.thread_index, serial, account});
   count_names();
   return serial;
 }
@@ -62,7 +107,7 @@ void PubSub::unsubscribe(SubscriptionKind kind, std::string_view name, uint64_t 
   const std::scoped_lock lock(mutex_);
   const auto found = at(kind).find(name);
   if (found == at(kind).end()) return;
-  found->second.subscribers.erase(session_id);
+  found->second.remove(session_id);
   if (!found->second.subscribers.empty()) return;
   at(kind).erase(found);
   count_names();
@@ -150,8 +195,8 @@ void PubSub::hand_out(std::shared_ptr<const Message> message, const Subscribers&
                       std::vector<bool>& sleeping) {
   const std::shared_ptr<const Message> shared = std::move(message);
   std::vector<std::vector<Delivery::Receiver>> by_thread(inboxes_.size());
-  for (const auto& [session_id, place] : subscribers) {
-    by_thread[place.thread_index].push_back({session_id, place.serial});
+  for (const Listener& listener : subscribers) {
+    by_thread[listener.thread_index].push_back({listener.session_id, listener.serial});
   }
   for (size_t i = 0; i < by_thread.size(); ++i) {
     if (by_thread[i].empty()) continue;
@@ -213,6 +258,21 @@ std::vector<std::string> PubSub::names(SubscriptionKind kind,
   if (pattern) {
     const core::Glob glob(*pattern);
     std::erase_if(result, [&](const std::string& name) { return !glob.matches(name); });
+  }
+  return result;
+}
+
+std::vector<PubSub::Subscription> PubSub::subscriptions_of(
+    const std::vector<uint64_t>& session_ids) const {
+  std::vector<Subscription> result;
+  const std::scoped_lock lock(mutex_);
+  for (size_t i = 0; i < kSubscriptionKindCount; ++i) {
+    for (const auto& [name, listeners] : names_[i]) {
+      for (const Listener& listener : listeners.subscribers) {
+        if (!std::ranges::binary_search(session_ids, listener.session_id)) continue;
+        result.push_back({listener.session_id, static_cast<SubscriptionKind>(i), name});
+      }
+    }
   }
   return result;
 }

@@ -14,7 +14,6 @@
 #pragma once
 
 #include <atomic>
-#include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -23,6 +22,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "core/glob.h"
@@ -84,8 +84,11 @@ class PubSub {
 
   PubSub(size_t thread_count, MessageWaker& waker);
 
+  // The memory that a client's subscriptions take here; it must live until they have ended.
+  using Account = std::atomic<uint64_t>;
   // The serial of the new subscription. REQUIRES: the session does not hold this one.
-  uint64_t subscribe(SubscriptionKind kind, std::string_view name, const Subscriber& subscriber);
+  uint64_t subscribe(SubscriptionKind kind, std::string_view name, const Subscriber& subscriber,
+                     Account* account = nullptr);
   void unsubscribe(SubscriptionKind kind, std::string_view name, uint64_t session_id);
 
   // How many subscriptions the message goes to: those of the channel and, unless it is a shard
@@ -114,14 +117,27 @@ class PubSub {
   std::vector<std::string> names(SubscriptionKind kind,
                                  std::optional<std::string_view> pattern) const;
   size_t name_count(SubscriptionKind kind) const;
+  // What the sessions of these ids, in ascending order, have subscribed to.
+  struct Subscription {
+    uint64_t session_id;
+    SubscriptionKind kind;
+    std::string name;
+  };
+  std::vector<Subscription> subscriptions_of(const std::vector<uint64_t>& session_ids) const;
   size_t subscriber_count(SubscriptionKind kind, std::string_view name) const;
 
  private:
-  struct Place {
+  struct Listener {
+    uint64_t session_id;
     size_t thread_index;
     uint64_t serial;
+    Account* account;
+
+    void charge(uint64_t bytes) const {
+      if (account != nullptr) account->fetch_add(bytes, std::memory_order_relaxed);
+    }
   };
-  using Subscribers = boost::unordered_flat_map<uint64_t, Place>;  // by session id
+  using Subscribers = std::vector<Listener>;  // by session id
   struct NameHash {
     using is_transparent = void;
     size_t operator()(std::string_view name) const { return std::hash<std::string_view>{}(name); }
@@ -132,11 +148,20 @@ class PubSub {
     uint64_t serial = 0;  // of its first subscription
   };
   using Patterns = std::vector<std::shared_ptr<const Pattern>>;
+  // Invariants: each subscriber is charged for its place, the first one for the rest as well.
   struct Listeners {
     Subscribers subscribers;
     std::shared_ptr<const Pattern> pattern;  // of kPattern only
+    uint64_t shared_bytes = 0;
+
+    void add(const Listener& listener);
+    void remove(uint64_t session_id);
+
+   private:
+    Subscribers::iterator place_of(uint64_t session_id);
+    void charge_first(uint64_t bytes) const;
   };
-  using ByName = boost::unordered_flat_map<std::string, Listeners, NameHash, std::equal_to<>>;
+  using ByName = std::unordered_map<std::string, Listeners, NameHash, std::equal_to<>>;
 
   struct Inbox {
     std::mutex mutex;  // guards the rest; taken last
@@ -150,6 +175,7 @@ class PubSub {
   // after, and all that have a subscriber then are judged; only when they have changed in each of
   // many rounds the newest ones are left out, as if they had come behind the message.
   Patterns matching_patterns(std::string_view channel, std::unique_lock<std::mutex>& lock);
+  static uint64_t shared_bytes_of(const std::string& name, const Pattern* pattern);
   // REQUIRES: mutex_.
   void count_names();
   std::shared_ptr<const Patterns> all_patterns();

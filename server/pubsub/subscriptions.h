@@ -17,6 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/keyspace/byte_buffer.h"
+
 namespace server {
 
 struct RegisteredCommand;
@@ -36,6 +38,12 @@ struct ClientTracking {
   std::set<std::string, std::less<>> prefixes;
 };
 
+// Memory of a string beyond the object's own.
+inline uint64_t text_bytes(const std::string& text) {
+  const size_t held_inside = std::string().capacity();
+  return text.capacity() <= held_inside ? 0 : core::keyspace::allocation_size(text.capacity() + 1);
+}
+
 enum class SubscriptionKind : uint8_t { kChannel, kPattern, kShardChannel };
 inline constexpr size_t kSubscriptionKindCount = 3;
 
@@ -51,14 +59,14 @@ class Subscriptions {
   }
   // REQUIRES: the name is new.
   void add(SubscriptionKind kind, std::string_view name, uint64_t serial) {
-    names_[index(kind)].emplace(name, serial);
-    shown_bytes_.fetch_add(memory_bytes(name), std::memory_order_relaxed);
+    const auto added = names_[index(kind)].emplace(name, serial).first;
+    shown_bytes_.fetch_add(name_bytes(added->first), std::memory_order_relaxed);
     show(kind);
   }
   void remove(SubscriptionKind kind, std::string_view name) {
     auto& names = names_[index(kind)];
     if (const auto found = names.find(name); found != names.end()) {
-      shown_bytes_.fetch_sub(memory_bytes(name), std::memory_order_relaxed);
+      shown_bytes_.fetch_sub(name_bytes(found->first), std::memory_order_relaxed);
       names.erase(found);
     }
     show(kind);
@@ -83,7 +91,7 @@ class Subscriptions {
     const ClientTracking none;
     const ClientTracking& shown = tracking_ == nullptr ? none : *tracking_;
     uint64_t bytes = 0;
-    for (const std::string& prefix : shown.prefixes) bytes += memory_bytes(prefix);
+    for (const std::string& prefix : shown.prefixes) bytes += prefix_bytes(prefix);
     shown_bytes_.fetch_add(bytes - std::exchange(prefixes_bytes_, bytes),
                            std::memory_order_relaxed);
     shown_tracking_.is_on.store(tracking_ != nullptr, std::memory_order_relaxed);
@@ -110,14 +118,21 @@ class Subscriptions {
   }
   // What they cost, in PubSub's table, too.
   uint64_t shown_bytes() const { return shown_bytes_.load(std::memory_order_relaxed); }
+  // Where PubSub adds and subtracts its part.
+  std::atomic<uint64_t>& shared_bytes() { return shown_bytes_; }
 
  private:
   using Names = std::map<std::string, uint64_t, std::less<>>;  // name to serial
 
-  // The name stands here and in PubSub's table, each time in a node of its own.
-  static uint64_t memory_bytes(std::string_view name) {
+  // A node of the map: its links, and the name with its serial.
+  static uint64_t name_bytes(const std::string& name) {
+    constexpr size_t kNode = 4 * sizeof(void*) + sizeof(Names::value_type);
+    return core::keyspace::allocation_size(kNode) + text_bytes(name);
+  }
+  // A prefix stands here and in Tracking's table, each time in a node of its own.
+  static uint64_t prefix_bytes(std::string_view prefix) {
     constexpr uint64_t kNodesBytes = 200;
-    return kNodesBytes + 2 * name.size();
+    return kNodesBytes + 2 * prefix.size();
   }
   static size_t index(SubscriptionKind kind) { return static_cast<size_t>(kind); }
   const Names& at(SubscriptionKind kind) const { return names_[index(kind)]; }

@@ -28,6 +28,8 @@ class AwaitedReply {
   // only.
   virtual int64_t deadline_us() const { return 0; }
   virtual bool can_be_unblocked() const { return false; }
+  // Whether the client is shown as blocked meanwhile, by its flags and in INFO.
+  virtual bool is_shown() const { return can_be_unblocked(); }
 
   bool is_silent = false;  // by CLIENT REPLY; set by the dispatcher
 };

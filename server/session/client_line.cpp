@@ -68,11 +68,12 @@ std::string client_line(const Session& session, int64_t now_us, size_t argument_
                  session.queued_commands.load(std::memory_order_relaxed),
                  session.watched_keys.load(std::memory_order_relaxed), query, query_free);
   // Arguments are views of the query buffer, so that tot-mem has them already.
+  argument_bytes += session.argument_bytes.load(std::memory_order_relaxed);
   fmt::format_to(out, " argv-mem={} multi-mem={} rbs={} rbp={} obl={} oll=0 omem={} tot-mem={}",
                  argument_bytes, session.queued_bytes.load(std::memory_order_relaxed),
                  session.output_buffer_capacity_bytes.load(std::memory_order_relaxed),
                  session.output_buffer_peak_bytes.load(std::memory_order_relaxed), output, output,
-                 session.memory_bytes());
+                 session.shown_memory_bytes());
   fmt::format_to(out, " events={} cmd={} user={} redir={} resp={}", output == 0 ? "r" : "rw",
                  command == nullptr ? "NULL" : *command, names.user, redirect_of(session),
                  session.shown_resp.load(std::memory_order_relaxed));

@@ -3,39 +3,103 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "server/process/log.h"
 
 namespace server {
+namespace {
+
+bool is_counted(const Session& session) {
+  const Peer peer = session.peer.load(std::memory_order_relaxed);
+  return peer == Peer::kClient || peer == Peer::kMonitor;
+}
+
+}  // namespace
+
+void Clients::add(std::shared_ptr<Session> session) {
+  count_memory(*session);
+  const std::scoped_lock lock(mutex_);
+  sessions_.emplace(session->id, std::move(session));
+  count_.store(sessions_.size(), std::memory_order_relaxed);
+}
+
+void Clients::remove(uint64_t id) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return;
+  stop_counting(*found->second);
+  sessions_.erase(found);
+  count_.store(sessions_.size(), std::memory_order_relaxed);
+}
+
+std::shared_ptr<Session> Clients::find(uint64_t id) const {
+  const std::scoped_lock lock(mutex_);
+  const auto found = sessions_.find(id);
+  return found == sessions_.end() || found->second->kill_requested ? nullptr : found->second;
+}
+
+std::vector<std::shared_ptr<Session>> Clients::list() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<std::shared_ptr<Session>> result;
+  result.reserve(sessions_.size());
+  for (const auto& [id, session] : sessions_) {
+    if (!session->kill_requested) result.push_back(session);
+  }
+  return result;
+}
+
+void Clients::count_memory(Session& session) {
+  const uint64_t bytes = is_counted(session) ? session.memory_bytes() : 0;
+  uint64_t before = session.counted_bytes.load(std::memory_order_relaxed);
+  if (bytes == before) return;
+  // Another thread may take the session out of the sum meanwhile.
+  do {
+    if (before == Session::kNotCounted) return;
+  } while (!session.counted_bytes.compare_exchange_weak(before, bytes, std::memory_order_relaxed));
+  sum_bytes_.fetch_add(static_cast<int64_t>(bytes - before), std::memory_order_relaxed);
+}
+
+void Clients::stop_counting(Session& session) {
+  const uint64_t before = session.counted_bytes.exchange(Session::kNotCounted);
+  if (before == Session::kNotCounted) return;
+  sum_bytes_.fetch_sub(static_cast<int64_t>(before), std::memory_order_relaxed);
+}
 
 void Clients::evict_over(uint64_t limit_bytes) {
   const std::unique_lock choosing(evicting_, std::try_to_lock);
   if (!choosing) return;
+  is_futile_.store(false, std::memory_order_relaxed);
   struct Candidate {
     uint64_t bytes;
     std::shared_ptr<Session> session;
   };
   std::vector<Candidate> candidates;
-  uint64_t total_bytes = 0;
-  for (auto& session : list()) {
-    // A session that is being closed does not count.
-    const Peer peer = session->peer;
-    const bool is_client = peer == Peer::kClient || peer == Peer::kMonitor;
-    if (!is_client || session->kill_requested) continue;
-    const uint64_t bytes = session->memory_bytes();
-    total_bytes += bytes;
-    if (!session->no_evict) candidates.push_back({bytes, std::move(session)});
+  {
+    const std::scoped_lock lock(mutex_);
+    for (const auto& [id, session] : sessions_) {
+      if (session->kill_requested) {
+        stop_counting(*session);
+        continue;
+      }
+      // Idle ones, too: they may have taken over the shared part of a subscription.
+      count_memory(*session);
+      if (is_counted(*session) && !session->no_evict) {
+        candidates.push_back({session->counted_bytes.load(), session});
+      }
+    }
   }
-  if (total_bytes < limit_bytes) return;
-  std::ranges::sort(candidates, std::greater{}, &Candidate::bytes);
+  std::ranges::stable_sort(candidates, std::greater{}, &Candidate::bytes);
   for (const Candidate& one : candidates) {
-    if (total_bytes < limit_bytes) return;
+    if (!is_over(limit_bytes)) return;
+    if (one.bytes == Session::kNotCounted) continue;
     log_notice("Evicting client {} ({}), which takes {} bytes", one.session->id,
                one.session->address, one.bytes);
     one.session->request_kill();
+    stop_counting(*one.session);
     evicted_count_.fetch_add(1, std::memory_order_relaxed);
-    total_bytes -= one.bytes;
   }
+  is_futile_.store(is_over(limit_bytes), std::memory_order_relaxed);
 }
 
 }  // namespace server

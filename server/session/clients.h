@@ -21,43 +21,43 @@ class Clients {
  public:
   uint64_t next_id() { return last_id_.fetch_add(1, std::memory_order_relaxed) + 1; }
 
-  void add(std::shared_ptr<Session> session) {
-    const std::scoped_lock lock(mutex_);
-    sessions_.emplace(session->id, std::move(session));
-    count_.store(sessions_.size(), std::memory_order_relaxed);
-  }
-  void remove(uint64_t id) {
-    const std::scoped_lock lock(mutex_);
-    sessions_.erase(id);
-    count_.store(sessions_.size(), std::memory_order_relaxed);
-  }
-  std::shared_ptr<Session> find(uint64_t id) const {
-    const std::scoped_lock lock(mutex_);
-    const auto found = sessions_.find(id);
-    return found == sessions_.end() ? nullptr : found->second;
-  }
+  void add(std::shared_ptr<Session> session);
+  void remove(uint64_t id);
+  // A killed session has gone for find() and list(), though its thread may not have closed it yet.
+  std::shared_ptr<Session> find(uint64_t id) const;
   // In the order of their ids.
-  std::vector<std::shared_ptr<Session>> list() const {
-    const std::scoped_lock lock(mutex_);
-    std::vector<std::shared_ptr<Session>> result;
-    result.reserve(sessions_.size());
-    for (const auto& [id, session] : sessions_) result.push_back(session);
-    return result;
-  }
+  std::vector<std::shared_ptr<Session>> list() const;
   size_t count() const { return count_.load(std::memory_order_relaxed); }
 
-  // maxmemory-clients: closes clients, the biggest first, until the rest takes less than
-  // `limit_bytes` together. Replicas, the link to the leader and CLIENT NO-EVICT are left alone.
+  // Brings the sum up to date with what one session takes. Called by the session's thread when that
+  // may have changed; costs an atomic write only if it has.
+  void count_memory(Session& session);
+  // maxmemory-clients, when the sum has grown: closes clients, the biggest first, until the rest
+  // takes less than `limit_bytes` together. Replicas, the link to the leader and CLIENT NO-EVICT
+  // are left alone. When that does not suffice, nothing more is done until the next evict_over().
+  void keep_below(uint64_t limit_bytes) {
+    if (is_over(limit_bytes) && !is_futile_.load(std::memory_order_relaxed)) [[unlikely]]
+      evict_over(limit_bytes);
+  }
+  // The same, looking at all clients again; for the periodic task.
   void evict_over(uint64_t limit_bytes);
   uint64_t evicted_count() const { return evicted_count_.load(std::memory_order_relaxed); }
   void reset_evicted_count() { evicted_count_.store(0, std::memory_order_relaxed); }
 
  private:
+  bool is_over(uint64_t limit_bytes) const {
+    return sum_bytes_.load(std::memory_order_relaxed) >= static_cast<int64_t>(limit_bytes);
+  }
+  // Takes it out of the sum for good.
+  void stop_counting(Session& session);
+
   std::atomic<uint64_t> last_id_{0};
   std::atomic<size_t> count_{0};
   std::atomic<uint64_t> evicted_count_{0};
-  std::mutex evicting_;       // held while one thread chooses, taken before mutex_
-  mutable std::mutex mutex_;  // guards sessions_
+  std::atomic<int64_t> sum_bytes_{0};   // of counted_bytes; a change may arrive before an older one
+  std::atomic<bool> is_futile_{false};  // no client was left that may be closed
+  std::mutex evicting_;                 // held while one thread chooses, taken before mutex_
+  mutable std::mutex mutex_;            // guards sessions_
   std::map<uint64_t, std::shared_ptr<Session>> sessions_;
 };
 

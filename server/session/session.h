@@ -157,7 +157,25 @@ class ClientTraffic {
   std::atomic<const std::string*> last_command_{nullptr};
 };
 
-class Session {
+// Sizes of one client's buffers: its thread writes them, any thread reads them.
+struct ClientBuffers {
+  std::atomic<uint64_t> query_buffer_bytes{0};       // not parsed yet
+  std::atomic<uint64_t> query_buffer_free_bytes{0};  // taken beyond them
+  std::atomic<uint64_t> parsed_bytes{0};             // of a command that has arrived in part
+  std::atomic<uint64_t> argument_bytes{0};           // of its arguments
+  std::atomic<bool> borrows_query_buffer{false};     // it is the thread's, not the client's
+  std::atomic<uint64_t> output_buffer_bytes{0};
+  std::atomic<uint64_t> output_buffer_capacity_bytes{0};
+  std::atomic<uint64_t> output_buffer_peak_bytes{0};  // of the last seconds
+
+  uint64_t input_bytes() const {
+    return query_buffer_bytes.load(std::memory_order_relaxed) +
+           query_buffer_free_bytes.load(std::memory_order_relaxed) +
+           parsed_bytes.load(std::memory_order_relaxed);
+  }
+};
+
+class Session : public ClientBuffers {
  public:
   explicit Session(uint64_t session_id);
   ~Session();
@@ -199,17 +217,13 @@ class Session {
   std::atomic<uint64_t> queued_bytes{0};
   std::atomic<uint64_t> watched_keys{0};
   std::atomic<uint64_t> watched_bytes{0};
-  std::atomic<uint64_t> query_buffer_bytes{0};
-  std::atomic<uint64_t> query_buffer_free_bytes{0};
-  std::atomic<uint64_t> output_buffer_bytes{0};
-  std::atomic<uint64_t> output_buffer_capacity_bytes{0};
-  std::atomic<uint64_t> output_buffer_peak_bytes{0};  // of the last seconds
   ClientTraffic traffic;
   std::atomic<bool> no_evict{false};
   std::atomic<bool> no_touch{false};
   std::atomic<bool> reads_replicas{false};  // READONLY: in a cluster, a replica serves its reads
   std::atomic<bool> paused{false};
   std::atomic<bool> blocked{false};
+  std::atomic<bool> can_be_unblocked{false};  // by CLIENT UNBLOCK
   std::atomic<Peer> peer{Peer::kClient};
 
   // RESP2 cannot tell messages from replies: such a subscriber may do little else.
@@ -225,17 +239,24 @@ class Session {
   }
 
   // Shared: what the client costs. Its arguments are views of its query buffer, and replies are
-  // gathered in a buffer of the thread until the socket takes no more.
+  // gathered in a buffer of the thread until the socket is full. Input that is executed
+  // straight from the thread's buffer costs the client nothing.
   uint64_t memory_bytes() const {
     uint64_t sum = sizeof(Session) + subscriptions.shown_bytes();
-    for (const auto* part : {&queued_bytes, &watched_bytes, &query_buffer_bytes,
-                             &query_buffer_free_bytes, &output_buffer_capacity_bytes}) {
+    for (const auto* part : {&queued_bytes, &watched_bytes, &output_buffer_capacity_bytes}) {
       sum += part->load(std::memory_order_relaxed);
     }
-    return sum;
+    return borrows_query_buffer.load(std::memory_order_relaxed) ? sum : sum + input_bytes();
+  }
+  // The same with input in the thread's buffer: CLIENT LIST shows it.
+  uint64_t shown_memory_bytes() const {
+    const bool borrows = borrows_query_buffer.load(std::memory_order_relaxed);
+    return memory_bytes() + (borrows ? input_bytes() : 0);
   }
 
   // Shared, written by any thread.
+  static constexpr uint64_t kNotCounted = ~uint64_t{0};
+  std::atomic<uint64_t> counted_bytes{0};  // in the sum of Clients; kNotCounted once it is closing
   ClientNames names;
   std::atomic<bool> kill_requested{false};
   std::atomic<Unblock> unblock_requested{Unblock::kNo};

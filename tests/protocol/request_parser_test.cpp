@@ -221,6 +221,24 @@ TEST(RequestParserTest, LoggingInLiftsTheLimitsAtOnce) {
   EXPECT_EQ(status_of(parser, many), Status::kError);
 }
 
+TEST(RequestParserTest, TellsHowFarAPartialRequestIs) {
+  RequestParser parser;
+  std::vector<std::string_view> words;
+  const auto partial_of = [&](std::string_view buffered) {
+    parser.reset();
+    EXPECT_EQ(parser.parse(buffered, words), RequestParser::Status::kNeedMore);
+    const RequestParser::Partial partial = parser.partial();
+    return std::array{partial.parsed_bytes, partial.argument_bytes, partial.needed_bytes};
+  };
+  EXPECT_EQ(partial_of("*2"), (std::array<size_t, 3>{0, 0, 0}));
+  EXPECT_EQ(partial_of("*2\r\n$3\r\nGET\r\n"), (std::array<size_t, 3>{13, 3, 0}));
+  EXPECT_EQ(partial_of("*2\r\n$3\r\nGET\r\n$9\r\nab"), (std::array<size_t, 3>{17, 3, 28}));
+  ASSERT_EQ(parser.parse("*2\r\n$3\r\nGET\r\n$9\r\nabcdefghi\r\n", words),
+            RequestParser::Status::kRequest);
+  EXPECT_EQ(parser.partial().argument_bytes, 0U);
+  EXPECT_EQ(parser.partial().parsed_bytes, 0U);
+}
+
 TEST(RequestParserTest, TellsWhereArgumentsLive) {
   RequestParser parser;
   const auto are_in_buffer = [&parser](std::string_view request) {

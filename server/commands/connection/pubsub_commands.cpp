@@ -75,8 +75,8 @@ void subscribe_to(Context& ctx, SubscriptionKind kind) {
   }
   for (const std::string_view name : ctx.args.subspan(1)) {
     if (!session.subscriptions.contains(kind, name)) {
-      const uint64_t serial =
-          ctx.services.pubsub.subscribe(kind, name, {session.id, session.thread_index});
+      const uint64_t serial = ctx.services.pubsub.subscribe(
+          kind, name, {session.id, session.thread_index}, &session.subscriptions.shared_bytes());
       session.subscriptions.add(kind, name, serial);
     }
     ctx.reply.push(3);

@@ -32,7 +32,7 @@ TEST_F(ConnectionTest, AnswersAPipelineInOrder) {
 
 TEST_F(ConnectionTest, ACommandMayComeInPieces) {
   EXPECT_EQ(answer("*2\r\n$4\r\nEC"), "");
-  EXPECT_EQ(session_->query_buffer_bytes, 10u);
+  EXPECT_EQ(session_->query_buffer_bytes, 2u) << "headers are parsed already";
   EXPECT_EQ(answer("HO\r\n$2\r\nhi\r"), "");
   EXPECT_EQ(answer("\nPING\r\n"), "$2\r\nhi\r\n+PONG\r\n");
   EXPECT_EQ(session_->query_buffer_bytes, 0u);

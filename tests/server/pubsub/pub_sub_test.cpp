@@ -243,6 +243,46 @@ TEST(PubSubThreadsTest, AMessageFindsAllThatListenedWhenItWasHandedOut) {
   visitor.join();
 }
 
+// Clients share the cost of a name that several subscribe to.
+class PubSubChargesTest : public PubSubTest {
+ protected:
+  std::array<PubSub::Account, 4> bytes_{};
+};
+
+TEST_F(PubSubChargesTest, TheFirstSubscriberPaysForTheEntry) {
+  pubsub_.subscribe(Kind::kChannel, "c", {2, 0}, &bytes_[2]);
+  const uint64_t whole = bytes_[2];
+  EXPECT_GT(whole, 100U);
+  pubsub_.subscribe(Kind::kChannel, "c", {1, 0}, &bytes_[1]);
+  pubsub_.subscribe(Kind::kChannel, "c", {3, 0}, &bytes_[3]);
+  const uint64_t place = bytes_[3];
+  EXPECT_LT(place, 50U);
+  EXPECT_EQ(bytes_[1] + bytes_[2] + bytes_[3], whole + 2 * place);
+  pubsub_.unsubscribe(Kind::kChannel, "c", 1);
+  EXPECT_EQ(bytes_[1], 0U);
+  EXPECT_EQ(bytes_[2] + bytes_[3], whole + place);
+  pubsub_.unsubscribe(Kind::kChannel, "c", 2);
+  EXPECT_EQ(bytes_[2], 0U);
+  EXPECT_EQ(bytes_[3], whole);
+  pubsub_.unsubscribe(Kind::kChannel, "c", 3);
+  EXPECT_EQ(bytes_[3], 0U);
+}
+
+TEST_F(PubSubChargesTest, ManySubscribersOfOneChannelAreFound) {
+  constexpr uint64_t kCount = 1000;
+  // In an order that is neither ascending nor descending.
+  for (uint64_t i = 0; i < kCount; ++i) {
+    pubsub_.subscribe(Kind::kChannel, "c", {1 + i * 7 % kCount, 0}, bytes_.data());
+  }
+  EXPECT_EQ(pubsub_.publish(Kind::kChannel, "c", "text"), kCount);
+  for (uint64_t i = 0; i < kCount; ++i) {
+    EXPECT_EQ(pubsub_.subscriber_count(Kind::kChannel, "c"), kCount - i);
+    pubsub_.unsubscribe(Kind::kChannel, "c", 1 + i * 3 % kCount);
+  }
+  EXPECT_EQ(bytes_[0], 0U);
+  EXPECT_EQ(pubsub_.name_count(Kind::kChannel), 0U);
+}
+
 TEST(PubSubThreadsTest, NobodyWaitsWhilePatternsAreMatched) {
   CountingWaker waker;
   PubSub pubsub(1, waker);

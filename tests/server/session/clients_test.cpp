@@ -14,6 +14,10 @@ class ClientsTest : public ::testing::Test {
     clients_.add(session);
     return session;
   }
+  void grow(Session& session, uint64_t bytes) {
+    session.query_buffer_bytes = bytes;
+    clients_.count_memory(session);
+  }
   Clients clients_;
 };
 
@@ -32,6 +36,54 @@ TEST_F(ClientsTest, TheBiggestGoFirst) {
   clients_.evict_over(300'000);
   EXPECT_TRUE(big->kill_requested);
   EXPECT_FALSE(small->kill_requested);
+}
+
+TEST_F(ClientsTest, GrowthIsActedOnAtOnce) {
+  const auto first = add(100'000);
+  const auto second = add(100'000);
+  clients_.keep_below(300'000);
+  EXPECT_EQ(clients_.evicted_count(), 0U);
+  grow(*second, 250'000);
+  clients_.keep_below(300'000);
+  EXPECT_TRUE(second->kill_requested);
+  EXPECT_FALSE(first->kill_requested);
+  EXPECT_EQ(clients_.list(), std::vector{first});
+  EXPECT_EQ(clients_.find(second->id), nullptr);
+  // A client that is being closed is not counted again, whatever it still does.
+  grow(*second, 900'000);
+  clients_.remove(second->id);
+  clients_.keep_below(300'000);
+  EXPECT_EQ(clients_.evicted_count(), 1U);
+}
+
+TEST_F(ClientsTest, EvictionStopsBelowTheLimit) {
+  std::vector<std::shared_ptr<Session>> sessions;
+  for (int i = 0; i < 10; ++i) sessions.push_back(add(1'000'000));
+  const uint64_t bytes = sessions[0]->memory_bytes();
+  clients_.keep_below(5 * bytes + 1);
+  EXPECT_EQ(clients_.evicted_count(), 5U);
+  clients_.evict_over(5 * bytes + 1);
+  EXPECT_EQ(clients_.evicted_count(), 5U);
+}
+
+TEST_F(ClientsTest, KilledClientsMakeRoom) {
+  const auto killed = add(900'000);
+  const auto other = add(100'000);
+  killed->request_kill();
+  clients_.keep_below(500'000);
+  EXPECT_FALSE(other->kill_requested);
+  EXPECT_EQ(clients_.evicted_count(), 0U);
+}
+
+TEST_F(ClientsTest, WithNothingToEvictTheTaskTriesAgain) {
+  const auto precious = add(900'000);
+  precious->no_evict = true;
+  clients_.keep_below(500'000);
+  precious->no_evict = false;
+  clients_.keep_below(500'000);
+  EXPECT_FALSE(precious->kill_requested) << "a fruitless search is not repeated at once";
+  clients_.evict_over(500'000);
+  EXPECT_TRUE(precious->kill_requested);
 }
 
 TEST_F(ClientsTest, SomeAreLeftAlone) {
