@@ -27,18 +27,21 @@ void AccessLog::set_limit(size_t limit) {
 void AccessLog::add(Denied denied, int64_t now_ms) {
   counts_[static_cast<size_t>(denied.reason)].fetch_add(1, std::memory_order_relaxed);
   const std::scoped_lock lock(mutex_);
-  Entry fresh{std::move(denied), 1, now_ms};
+  Entry fresh{std::move(denied), next_id_, 1, now_ms, now_ms};
   const size_t compared = std::min(entries_.size(), kComparedEntriesMax);
   const auto end = entries_.begin() + static_cast<std::ptrdiff_t>(compared);
   const auto same = std::find_if(entries_.begin(), end, [&](const Entry& entry) {
     return is_same_event(entry.denied, fresh.denied) && now_ms - entry.last_ms <= kSameEventMs;
   });
   if (same != end) {
+    fresh.id = same->id;
     fresh.count = same->count + 1;
+    fresh.first_ms = same->first_ms;
     entries_.erase(same);
     entries_.push_front(std::move(fresh));
     return;
   }
+  ++next_id_;
   entries_.push_front(std::move(fresh));
   if (entries_.size() > limit_) entries_.resize(limit_);
 }

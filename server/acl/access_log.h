@@ -37,7 +37,9 @@ class AccessLog {
  public:
   struct Entry {
     Denied denied;
+    uint64_t id = 0;  // in the order of the first events, since the start
     uint64_t count = 1;
+    int64_t first_ms = 0;
     int64_t last_ms = 0;
   };
 
@@ -53,8 +55,9 @@ class AccessLog {
 
  private:
   std::array<std::atomic<uint64_t>, 5> counts_{};
-  mutable std::mutex mutex_;  // guards entries_, limit_
+  mutable std::mutex mutex_;  // guards the three below
   std::deque<Entry> entries_;
+  uint64_t next_id_ = 0;
   size_t limit_ = 128;
 };
 

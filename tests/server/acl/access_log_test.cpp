@@ -38,6 +38,9 @@ TEST(AccessLogTest, TheSameEventWithinAMinuteCounts) {
   EXPECT_EQ(entries[0].denied.object, "a");
   EXPECT_EQ(entries[0].count, 2U);
   EXPECT_EQ(entries[0].last_ms, 61'000);
+  EXPECT_EQ(entries[0].first_ms, 1000);
+  EXPECT_EQ(entries[0].id, 0U);
+  EXPECT_EQ(entries[1].id, 1U);
   log.add(denied("a"), 121'001);
   EXPECT_EQ(log.newest(10).size(), 3U);
   Denied in_transaction = denied("a");

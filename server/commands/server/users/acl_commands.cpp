@@ -19,6 +19,7 @@
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
 #include "server/dispatch/permissions.h"
+#include "server/pubsub/pub_sub.h"
 #include "server/session/clients.h"
 
 namespace server {
@@ -29,18 +30,39 @@ void wrong_subcommand(Context& ctx) {
       "ERR unknown subcommand or wrong number of arguments for '{}'. Try ACL HELP.", ctx.args[1]));
 }
 
-// Has the sessions of these users, or of all, look at what has become of their users at once. The
-// caller gets its reply in any case.
+// Closes those of the sessions, given in the order of their ids, that listen to a channel without
+// the right to. They are gone from CLIENT LIST when this returns.
+void end_forbidden_listeners(const Context& ctx, const std::vector<uint64_t>& session_ids) {
+  if (session_ids.empty()) return;
+  for (const auto& [id, kind, name] : ctx.services.pubsub.subscriptions_of(session_ids)) {
+    const auto session = ctx.services.clients.find(id);
+    if (session == nullptr) continue;
+    const acl::UserPtr user = ctx.services.users.find(session->names.get().user);
+    const bool may_listen =
+        user != nullptr && user->allows_channel(name, kind == SubscriptionKind::kPattern);
+    if (!may_listen) session->request_kill();
+  }
+}
+
+// Closes the sessions of these users, or of all, that have lost the right to be there, and has the
+// others look at their rights. The caller gets its reply in any case.
 void tell_sessions(Context& ctx, std::optional<Arguments> names) {
+  std::vector<uint64_t> listeners;
   for (const auto& session : ctx.services.clients.list()) {
     const std::string user = session->names.get().user;
     if (names && std::ranges::find(*names, user) == names->end()) continue;
-    if (session->id != ctx.session.id) {
-      if (session->wake) session->wake();
-    } else if (!keeps_rights(ctx.environment, ctx.session)) {
-      ctx.session.close_after_reply = true;
+    if (session->id == ctx.session.id) {
+      if (!keeps_rights(ctx.environment, ctx.session)) ctx.session.close_after_reply = true;
+      continue;
     }
+    if (ctx.services.users.find(user) == nullptr) {
+      session->request_kill();
+      continue;
+    }
+    if (session->subscriptions.shown_any()) listeners.push_back(session->id);
+    if (session->wake) session->wake();
   }
+  end_forbidden_listeners(ctx, listeners);
 }
 
 /* ACL CAT [categoryname] */
@@ -205,7 +227,7 @@ void acl_log(Context& ctx) {
   const auto entries = log.newest(static_cast<size_t>(count));
   ctx.reply.array(entries.size());
   for (const acl::AccessLog::Entry& entry : entries) {
-    ctx.reply.map(7);
+    ctx.reply.map(10);
     ctx.reply.bulk("count");
     ctx.reply.integer(static_cast<int64_t>(entry.count));
     ctx.reply.bulk("reason");
@@ -221,6 +243,13 @@ void acl_log(Context& ctx) {
     ctx.reply.number(static_cast<double>(age_ms) / 1000);
     ctx.reply.bulk("client-info");
     ctx.reply.bulk(std::string_view(entry.denied.client).substr(0, entry.denied.client.find('\n')));
+    // As Redis 7.2 and later.
+    ctx.reply.bulk("entry-id");
+    ctx.reply.integer(static_cast<int64_t>(entry.id));
+    ctx.reply.bulk("timestamp-created");
+    ctx.reply.integer(entry.first_ms);
+    ctx.reply.bulk("timestamp-last-updated");
+    ctx.reply.integer(entry.last_ms);
   }
 }
 
