@@ -4,13 +4,17 @@
 //
 // Both make a new filter and put it in the place of the old one, which the reclaimer frees: what
 // fails has changed nothing, and children that save go on to see the old one.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "core/bloom/union/filter_union.h"
 #include "core/keyspace/reclaimer.h"
+#include "core/printable.h"
 #include "server/commands/bloom/bloom_access.h"
 #include "server/commands/bloom/bloom_journal.h"
 #include "server/commands/bloom/bloom_memory.h"
@@ -44,12 +48,23 @@ struct MergeInputs {
   std::vector<ScalableFilter*> sources;
 };
 
-// Nothing when some key holds a string, which is answered. REQUIRES: the keys' locks.
+std::string missing_source_text(std::string_view name) {
+  constexpr size_t kShownBytesMax = 128;
+  return fmt::format("ERR source '{}' not found", core::printable(name.substr(0, kShownBytesMax)));
+}
+
+// Nothing after an error reply: some key holds a string, or a source is missing. REQUIRES: the
+// keys' locks.
 std::optional<MergeInputs> find_inputs(Context& ctx, int last_key) {
   MergeInputs inputs;
+  std::optional<std::string_view> missing;
   for (int i = 1; i <= last_key; ++i) {
-    Entry* const entry = ctx.find(ctx.key(static_cast<size_t>(i)));
-    if (entry == nullptr) continue;
+    const KeyRef key = ctx.key(static_cast<size_t>(i));
+    Entry* const entry = ctx.find(key);
+    if (entry == nullptr) {
+      if (i > 1 && !missing) missing = key.name;
+      continue;
+    }
     if (!entry->is_filter()) return ctx.reply.error(kWrongType), std::nullopt;
     ScalableFilter* const filter = &entry->filter();
     if (std::ranges::find(inputs.all, filter) != inputs.all.end()) continue;
@@ -59,6 +74,10 @@ std::optional<MergeInputs> find_inputs(Context& ctx, int last_key) {
     } else {
       inputs.sources.push_back(filter);
     }
+  }
+  // Journals of older versions hold merges whose missing sources counted as empty.
+  if (missing && ctx.session.origin == CommandOrigin::kClient) {
+    return ctx.reply.error(missing_source_text(*missing)), std::nullopt;
   }
   return inputs;
 }
@@ -147,8 +166,8 @@ const Command kBloomMergeRows[] = {
      .group = "bloom-ext",
      .since = "0.1.0",
      .summary = "Adds the items of filters of the same layout and shape to a filter, which is "
-                "created like the first of them if it is missing; missing sources count as empty. "
-                "Refuses what would break the error rate, unless FORCE is given",
+                "created like the first of them if it is missing. Refuses a missing source, and "
+                "what would break the error rate, unless FORCE is given",
      .complexity = "O(N) where N is the number of bytes of all filters",
      .syntax = "destination:key source:key ... [FORCE]",
      .handler = merge},

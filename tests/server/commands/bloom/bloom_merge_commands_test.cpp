@@ -46,8 +46,6 @@ class BloomMergeCommandsTest : public CommandTest {
     const std::vector<NamedValue> pairs{{name, value}};
     ASSERT_TRUE(config_.set(pairs)) << name;
   }
-
-  const std::string kMissing = error("ERR not found");
 };
 
 TEST_F(BloomMergeCommandsTest, AMissingDestinationBecomesTheUnion) {
@@ -84,23 +82,29 @@ TEST_F(BloomMergeCommandsTest, AnExistingDestinationTakesPartAndKeepsItsExpiry) 
   EXPECT_EQ(keyspace_.expires_count(0), 1U);
 }
 
-TEST_F(BloomMergeCommandsTest, MissingSourcesAreEmptyAndRepeatedOnesCountOnce) {
+TEST_F(BloomMergeCommandsTest, MissingSourcesAreNamedInAnError) {
   reserve("a");
   add("a", "a", 200);
   const std::string before = digest("a");
-  EXPECT_EQ(run({"BF.MERGE", "a", "none", "nor-this"}), kOk);
+  const std::string missing = error("ERR source 'none' not found");
+  EXPECT_EQ(run({"BF.MERGE", "a", "none", "nor-this"}), missing);
+  EXPECT_EQ(run({"BF.MERGE", "new", "a", "none"}), missing);
+  EXPECT_EQ(run({"BF.MERGE", "other", "none"}), missing);
+  EXPECT_EQ(run({"BF.MERGE", "other", "a\r\nb"}), error("ERR source 'a\\r\\nb' not found"));
+  EXPECT_EQ(run({"EXISTS", "new", "other"}), integer(0));
+  EXPECT_EQ(digest("a"), before);
+  // Repeated ones count once.
   EXPECT_EQ(run({"BF.MERGE", "a", "a", "a"}), kOk);
   EXPECT_EQ(digest("a"), before);
-  EXPECT_EQ(run({"BF.MERGE", "new", "none", "a", "a"}), kOk);
+  EXPECT_EQ(run({"BF.MERGE", "new", "a", "a"}), kOk);
   EXPECT_EQ(digest("new"), before);
-  EXPECT_EQ(run({"BF.MERGE", "other", "none"}), kMissing);
   run({"SET", "string", "x"});
   EXPECT_EQ(run({"BF.MERGE", "string", "a"}), error(kWrongType));
   EXPECT_EQ(run({"BF.MERGE", "a", "none", "string"}), error(kWrongType));
   // An expired source is a missing one.
   run({"PEXPIRE", "a", "10"});
   advance_ms(11);
-  EXPECT_EQ(run({"BF.MERGE", "other", "a"}), kMissing);
+  EXPECT_EQ(run({"BF.MERGE", "other", "a"}), error("ERR source 'a' not found"));
 }
 
 TEST_F(BloomMergeCommandsTest, RefusesWithTheReasonAndChangesNothing) {
