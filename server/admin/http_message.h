@@ -35,6 +35,10 @@ struct HttpResponse {
   std::vector<std::pair<std::string_view, std::string>> headers{};
 };
 
+// Of a response with status 405.
+inline constexpr std::string_view kOnlyReadText = "This page can only be read";
+inline const std::pair<std::string_view, std::string> kAllowedMethods{"Allow", "GET, HEAD"};
+
 // A line of text.
 HttpResponse plain_response(unsigned status, std::string_view text);
 

@@ -55,6 +55,16 @@ RequestReader::Status RequestReader::refuse(unsigned status, std::string_view te
   return Status::kError;
 }
 
+// A method that no page knows is the request's first fault.
+RequestReader::Status RequestReader::refuse_body() {
+  const http::verb method = parser_->parser.get().method();
+  const bool is_reading = method == http::verb::get || method == http::verb::head;
+  const Status status =
+      is_reading ? refuse(413, "A request must not have a body") : refuse(405, kOnlyReadText);
+  if (!is_reading) refusal_.headers.push_back(kAllowedMethods);
+  return status;
+}
+
 RequestReader::Status RequestReader::next() {
   if (refusal_.status >= 400) return Status::kError;
   if (buffer_.empty()) return Status::kNeedMore;
@@ -71,12 +81,12 @@ RequestReader::Status RequestReader::next() {
     return refuse(431, "The request's header is too long");
   }
   if (error == http::error::body_limit || error == http::error::unexpected_body) {
-    return refuse(413, "A request must not have a body");
+    return refuse_body();
   }
   if (error == http::error::bad_version) return refuse(505, "Only HTTP/1.1 is spoken here");
   if (error) return refuse(400, "This is no HTTP request");
   if (!parser.is_header_done()) return Status::kNeedMore;
-  if (!parser.is_done()) return refuse(413, "A request must not have a body");
+  if (!parser.is_done()) return refuse_body();
   return take();
 }
 

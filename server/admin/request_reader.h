@@ -40,6 +40,7 @@ class RequestReader {
   struct Parser;
 
   Status refuse(unsigned status, std::string_view text);
+  Status refuse_body();
   Status take();
 
   std::unique_ptr<Parser> parser_;  // of the request that is being read

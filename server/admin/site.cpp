@@ -65,8 +65,8 @@ HttpResponse Site::answer(const HttpRequest& request, const Peer& peer) {
   }
   if (!is_known) return plain_response(404, "There is no such page");
   if (request.method != "GET" && request.method != "HEAD") {
-    HttpResponse refusal = plain_response(405, "This page can only be read");
-    refusal.headers.emplace_back("Allow", "GET, HEAD");
+    HttpResponse refusal = plain_response(405, kOnlyReadText);
+    refusal.headers.push_back(kAllowedMethods);
     return refusal;
   }
   if (!route->command.empty() && !access_.allows(*question.user, route->command)) {

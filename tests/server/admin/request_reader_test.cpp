@@ -88,10 +88,23 @@ TEST(RequestReaderTest, HeadersAreBounded) {
 }
 
 TEST(RequestReaderTest, BodiesAreRefused) {
-  EXPECT_EQ(verdict("POST / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello"), 413U);
-  EXPECT_EQ(verdict("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"),
+  EXPECT_EQ(verdict("GET / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello"), 413U);
+  EXPECT_EQ(verdict("GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"),
             413U);
   EXPECT_EQ(verdict("POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n"), 200U);
+}
+
+TEST(RequestReaderTest, OtherMethodsAreRefusedBeforeTheirBody) {
+  for (const std::string method : {"POST", "PUT", "DELETE", "PATCH"}) {
+    RequestReader reader;
+    reader.feed(method + " / HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello");
+    ASSERT_EQ(reader.next(), RequestReader::Status::kError) << method;
+    EXPECT_EQ(reader.refusal().status, 405U) << method;
+    ASSERT_EQ(reader.refusal().headers.size(), 1U) << method;
+    EXPECT_EQ(reader.refusal().headers[0].second, "GET, HEAD");
+  }
+  EXPECT_EQ(verdict("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"),
+            405U);
 }
 
 TEST(RequestReaderTest, WhatIsNoRequestIsRefused) {
