@@ -79,20 +79,31 @@ Table& table_for_insert(Database& share, uint64_t seed) {
   return *share.table;
 }
 
+const Entry* find_in(const Stripe& stripe, unsigned database, std::string_view name,
+                     uint64_t hash) {
+  const Table* table = stripe.databases[database].table.get();
+  return table == nullptr ? nullptr : table->find(name, hash);
+}
+
+// Tells who watches a key of `database` that is about to be deleted with all others.
+void mark_flushed(const Keyspace& keyspace, Stripe& stripe, unsigned database) {
+  stripe.watches.for_each_key(database, [&](std::string_view name) {
+    if (find_in(stripe, database, name, keyspace.ref(name).hash) == nullptr) return;
+    stripe.watches.mark_expired(database, name);
+  });
+}
+
 // Tells who watches a key of `database` that is about to be replaced by what `other` holds under
-// that name; `other` equal to `database` means by nothing.
-void mark_replaced(const Keyspace& keyspace, Stripe& stripe, unsigned database, unsigned other) {
+// that name.
+void mark_swapped(const Keyspace& keyspace, Stripe& stripe, unsigned database, unsigned other,
+                  int64_t now_ms) {
   stripe.watches.for_each_key(database, [&](std::string_view name) {
     const uint64_t hash = keyspace.ref(name).hash;
-    const auto holds = [&](unsigned index) {
-      const Table* table = stripe.databases[index].table.get();
-      return table != nullptr && table->find(name, hash) != nullptr;
-    };
-    if (other != database && holds(other)) {
-      stripe.watches.mark_modified(database, name);
-    } else if (holds(database)) {
-      stripe.watches.mark_expired(database, name);
-    }
+    const Entry* const before = find_in(stripe, database, name, hash);
+    const Entry* const after = find_in(stripe, other, name, hash);
+    if (before == nullptr && after == nullptr) return;
+    const bool is_stale = after != nullptr && after->expired(now_ms);
+    stripe.watches.mark_swapped(database, name, {before != nullptr, after != nullptr, is_stale});
   });
 }
 
@@ -100,7 +111,7 @@ void mark_replaced(const Keyspace& keyspace, Stripe& stripe, unsigned database, 
 void detach_tables(const Keyspace& keyspace, std::span<Stripe> stripes, unsigned database,
                    DetachedTables& out) {
   for (Stripe& stripe : stripes) {
-    if (!stripe.watches.empty()) mark_replaced(keyspace, stripe, database, database);
+    if (!stripe.watches.empty()) mark_flushed(keyspace, stripe, database);
     Database& share = stripe.databases[database];
     if (share.table != nullptr) out.push_back(std::move(share.table));
     share.size.store(0, std::memory_order_relaxed);
@@ -281,13 +292,13 @@ DetachedTables Keyspace::flush_all() {
   return tables;
 }
 
-void Keyspace::swap(unsigned first, unsigned second) {
+void Keyspace::swap(unsigned first, unsigned second, int64_t now_ms) {
   if (first == second) return;
   for (unsigned i = 0; i < kStripeCount; ++i) {
     Stripe& current = stripes_[i];
     if (!current.watches.empty()) {
-      mark_replaced(*this, current, first, second);
-      mark_replaced(*this, current, second, first);
+      mark_swapped(*this, current, first, second, now_ms);
+      mark_swapped(*this, current, second, first, now_ms);
     }
     Database& one = current.databases[first];
     Database& two = current.databases[second];
@@ -303,7 +314,8 @@ void Keyspace::swap(unsigned first, unsigned second) {
 }
 
 std::optional<std::string> Keyspace::random_key(unsigned database, std::mt19937_64& random,
-                                                int64_t now_ms, Locking locking) {
+                                                int64_t now_ms, Locking locking,
+                                                std::string* expired) {
   const bool take = locking == Locking::kTake;
   for (int draw = 0; draw < kRandomDrawsMax; ++draw) {
     const uint64_t size = db_size(database);
@@ -320,7 +332,9 @@ std::optional<std::string> Keyspace::random_key(unsigned database, std::mt19937_
     const StripeLock guard = lock(take ? StripeMask{1} << index : 0, LockMode::kShared);
     const Table* table = stripes_[index].databases[database].table.get();
     const Entry* entry = table == nullptr ? nullptr : table->random_entry(random);
-    if (entry != nullptr && !entry->expired(now_ms)) return std::string(entry->key());
+    if (entry == nullptr) continue;
+    if (!entry->expired(now_ms)) return std::string(entry->key());
+    if (expired != nullptr) expired->assign(entry->key());
   }
   return first_live_key(*this, database, now_ms, locking);
 }

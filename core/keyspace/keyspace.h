@@ -181,7 +181,8 @@ class Keyspace {
   // Whole databases. REQUIRES: all stripes, exclusive. Watchers of existing keys are told.
   DetachedTables flush(unsigned database);
   DetachedTables flush_all();
-  void swap(unsigned first, unsigned second);
+  // A key that has expired by `now_ms` counts as absent on either side.
+  void swap(unsigned first, unsigned second, int64_t now_ms);
 
   // Calls visitor(const Entry&), expired ones included, and returns the next cursor, 0 at the end.
   // An entry present during the whole iteration is visited at least once. The visitor runs under
@@ -195,8 +196,10 @@ class Keyspace {
     return scan(database, options, visitor, [] {});
   }
   // The name of some key that has not expired, about fairly; nothing when there is none.
+  // `expired` gets the name of a key that it has met and that has expired, if any.
   std::optional<std::string> random_key(unsigned database, std::mt19937_64& random, int64_t now_ms,
-                                        Locking locking = Locking::kTake);
+                                        Locking locking = Locking::kTake,
+                                        std::string* expired = nullptr);
   // Calls visitor(Entry&) for every entry. REQUIRES: all stripes, at least shared.
   template <class Visitor>
   void for_each(unsigned database, Visitor&& visitor) const;

@@ -46,6 +46,20 @@ void WatchTable::mark_expired(unsigned database, std::string_view key) {
   }
 }
 
+void WatchTable::mark_swapped(unsigned database, std::string_view key, Swapped swapped) {
+  const auto row = rows_.find(KeyView(database, key));
+  if (row == rows_.end()) return;
+  for (Watcher& watcher : row->second) {
+    const bool was_absent = watcher.was_expired || !swapped.is_there_before;
+    const bool is_absent = swapped.is_stale_after || !swapped.is_there_after;
+    if (was_absent && is_absent) {
+      watcher.was_expired = swapped.is_stale_after;
+    } else {
+      watcher.flag->dirty.store(true, std::memory_order_release);
+    }
+  }
+}
+
 bool WatchTable::watches_alive(unsigned database, std::string_view key,
                                const WatchFlagPtr& flag) const {
   const auto row = rows_.find(KeyView(database, key));

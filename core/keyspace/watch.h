@@ -35,6 +35,15 @@ class WatchTable {
   // The key was deleted because it had expired; it counts as a change only to those who watched it
   // alive.
   void mark_expired(unsigned database, std::string_view key);
+  // Another database takes the place of the key's: what there is before and after, and whether
+  // that has expired already. As in Redis a key that is absent or stale on both sides has not
+  // changed.
+  struct Swapped {
+    bool is_there_before;
+    bool is_there_after;
+    bool is_stale_after;
+  };
+  void mark_swapped(unsigned database, std::string_view key, Swapped swapped);
   // True when `flag` watches the key and saw it alive.
   bool watches_alive(unsigned database, std::string_view key, const WatchFlagPtr& flag) const;
 

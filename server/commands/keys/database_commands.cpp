@@ -85,7 +85,7 @@ void swapdb(Context& ctx) {
   if (!first) return ctx.reply.error(first_fault);
   {
     const auto lock = ctx.lock_everything();
-    ctx.keyspace().swap(*first, *second);
+    ctx.keyspace().swap(*first, *second, ctx.now_ms);
     journal_command(ctx);
     ctx.count_changes(1);
   }

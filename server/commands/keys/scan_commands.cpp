@@ -14,6 +14,7 @@
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
 #include "server/dispatch/ownership/own_keys.h"
+#include "server/dispatch/pause_gate.h"
 
 namespace server {
 namespace {
@@ -43,17 +44,44 @@ class CopiedNames {
   std::vector<size_t> ends_;
 };
 
+// Keys that a listing has met though they have expired. As in Redis they are deleted then, which
+// matters where active expiry is off.
+class ExpiredNames {
+ public:
+  void add(std::string_view name) {
+    constexpr size_t kNamesMax = 1000;
+    if (names_.size() < kNamesMax) names_.emplace_back(name);
+  }
+  // To be called without a stripe's lock. Inside EXEC others hold locks that it would need.
+  void expire(const Context& ctx) const {
+    const bool is_leader =
+        !ctx.environment.state.is_replica && ctx.session.origin == CommandOrigin::kClient;
+    if (names_.empty() || !is_leader || ctx.in_exec) return;
+    if (ctx.environment.pause.holds_back(kWrite, ctx.now_ms)) return;
+    for (const std::string& name : names_) {
+      const KeyRef key = ctx.keyspace().ref(name);
+      const auto lock = ctx.keyspace().lock_exclusive(key);
+      ctx.keyspace().find_for_write(ctx.database(), key, ctx.expiry_now_ms);
+    }
+  }
+
+ private:
+  std::vector<std::string> names_;
+};
+
 // Scans keys for which takes(entry) holds, and lists those whose names fit. Copies the names of at
 // most one stripe at a time. Returns the next cursor.
 template <class Takes>
 uint64_t list_names(const Context& ctx, const core::keyspace::ScanOptions& options,
                     const NamePattern& pattern, Takes&& takes, ReplyList& listed) {
   CopiedNames names;
+  ExpiredNames expired;
   const OwnKeys own(ctx);
-  return ctx.keyspace().scan(
+  const uint64_t next = ctx.keyspace().scan(
       ctx.database(), options,
       [&](const Entry& entry) {
-        if (entry.expired(ctx.now_ms) || !takes(entry)) return;
+        if (entry.expired(ctx.now_ms)) return expired.add(entry.key());
+        if (!takes(entry)) return;
         if (own.shows(entry.key())) names.add(entry.key());
       },
       [&] {
@@ -61,6 +89,8 @@ uint64_t list_names(const Context& ctx, const core::keyspace::ScanOptions& optio
           if (pattern.fits(name)) listed.add(name);
         });
       });
+  expired.expire(ctx);
+  return next;
 }
 
 /* KEYS pattern */
@@ -112,7 +142,14 @@ void randomkey(Context& ctx) {
   const OwnKeys own(ctx);
   constexpr int kDrawsMax = 100;
   for (int draw = 0; draw < kDrawsMax; ++draw) {
-    const auto name = ctx.keyspace().random_key(ctx.database(), random, ctx.now_ms, ctx.locking());
+    std::string expired_name;
+    const auto name =
+        ctx.keyspace().random_key(ctx.database(), random, ctx.now_ms, ctx.locking(), &expired_name);
+    if (!expired_name.empty()) {
+      ExpiredNames expired;
+      expired.add(expired_name);
+      expired.expire(ctx);
+    }
     if (!name) break;
     if (own.shows(*name)) return ctx.reply.bulk(*name);
   }

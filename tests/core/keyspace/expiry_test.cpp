@@ -120,7 +120,7 @@ TEST_F(ExpiryTest, FollowsEveryChangeOfAnExpiry) {
   EXPECT_EQ(names_at(2000).size(), 6U);
   EXPECT_EQ(names_at(2001), (std::set<std::string>{"later", "never", "new name"}));
   EXPECT_EQ(names_at(3001), (std::set<std::string>{"later", "never"}));
-  keyspace_.swap(0, 2);
+  keyspace_.swap(0, 2, 0);
   clock_.wall_ms_value = 9001;
   expiry_.run(1000);
   EXPECT_EQ(keyspace_.db_size(2), 1U);
@@ -142,7 +142,7 @@ TEST_F(ExpiryTest, AverageTtlIsThatOfTheKeys) {
   EXPECT_EQ(average_ttl_ms(keyspace_, 3, now_ms), 0);
   // Overdue keys have no time left.
   EXPECT_EQ(average_ttl_ms(keyspace_, 2, now_ms + 5000), 0);
-  keyspace_.swap(1, 2);
+  keyspace_.swap(1, 2, 0);
   EXPECT_EQ(average_ttl_ms(keyspace_, 1, now_ms), 500);
   EXPECT_EQ(average_ttl_ms(keyspace_, 2, now_ms), 2000);
   // Keys that live as long as can be leave nothing behind.

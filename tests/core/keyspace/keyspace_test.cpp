@@ -118,7 +118,7 @@ TEST_F(KeyspaceTest, FlushDetachesAndSwapExchanges) {
   add(1, "other");
   {
     const StripeLock guard = keyspace_.lock(kAllStripes, LockMode::kExclusive);
-    keyspace_.swap(0, 1);
+    keyspace_.swap(0, 1, 0);
   }
   EXPECT_EQ(keyspace_.db_size(0), 1U);
   EXPECT_EQ(keyspace_.db_size(1), 300U);
@@ -238,7 +238,7 @@ TEST_F(KeyspaceBySlotTest, CountersFollowEveryChange) {
   check_counters();
   const StripeLock guard = keyspace_.lock(kAllStripes, LockMode::kExclusive);
   keyspace_.insert(1, keyspace_.ref("swapped"));
-  keyspace_.swap(1, 0);
+  keyspace_.swap(1, 0, 0);
   EXPECT_EQ(keyspace_.slot_sizes()->at(slot_of("swapped")), 1U);
   EXPECT_EQ(keyspace_.slot_sizes()->at(slot_of("other")), 0U);
   keyspace_.flush(1);

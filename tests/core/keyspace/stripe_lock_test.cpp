@@ -98,7 +98,7 @@ TEST(StripeLockTest, InsertsScansAndCountersRunTogether) {
       } while (options.cursor != 0);
       keyspace.random_key(0, random, 0);
       const StripeLock guard = keyspace.lock(kAllStripes, LockMode::kExclusive);
-      keyspace.swap(0, 1);
+      keyspace.swap(0, 1, 0);
     }
   });
   std::vector<std::thread> writers;

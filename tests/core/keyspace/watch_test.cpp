@@ -83,12 +83,35 @@ TEST_F(WatchTest, SwapTellsWatchersOfKeysOnEitherSide) {
   const auto arrives_there = watch(1, "a");
   const auto absent = watch(0, "c");
   const auto other = watch(2, "a");
-  keyspace_.swap(0, 1);
+  keyspace_.swap(0, 1, 0);
   EXPECT_TRUE(leaves->dirty);
   EXPECT_TRUE(arrives->dirty);
   EXPECT_TRUE(arrives_there->dirty);
   EXPECT_FALSE(absent->dirty);
   EXPECT_FALSE(other->dirty);
+}
+
+// As in Redis: what is absent or expired on both sides of a swap has not changed.
+TEST_F(WatchTest, SwapOfExpiredKeysIsNoChange) {
+  constexpr int64_t kStale = kWatchNow - 1;
+  add(1, "arrives", kStale);
+  add(0, "both", kStale);
+  add(1, "both", kStale);
+  add(0, "leaves", kStale);
+  add(0, "alive", kStale);
+  add(1, "alive");
+  const auto arrives = watch(0, "arrives");
+  const auto both = watch(0, "both");
+  const auto leaves = watch(0, "leaves");
+  const auto alive = watch(0, "alive");
+  keyspace_.swap(0, 1, kWatchNow);
+  EXPECT_FALSE(arrives->dirty);
+  EXPECT_FALSE(both->dirty);
+  EXPECT_FALSE(leaves->dirty);
+  EXPECT_TRUE(alive->dirty);
+  // The expired key that has arrived is deleted, which is no change either.
+  keyspace_.find_for_write(0, keyspace_.ref("arrives"), kWatchNow);
+  EXPECT_FALSE(arrives->dirty);
 }
 
 }  // namespace

@@ -51,6 +51,22 @@ TEST_F(ScanCommandsTest, ExpiredKeysAreNotListed) {
   EXPECT_EQ(run({"RANDOMKEY"}), kNull);
 }
 
+TEST_F(ScanCommandsTest, ExpiredKeysThatAreMetAreDeleted) {
+  for (const std::vector<std::string>& listing :
+       std::vector<std::vector<std::string>>{{"SCAN", "0"}, {"KEYS", "*"}, {"RANDOMKEY"}}) {
+    put("a", "1");
+    run({"PEXPIRE", "a", "1"});
+    advance_ms(2);
+    EXPECT_EQ(keyspace_.db_size(0), 1U);
+    run({"MULTI"});
+    run(listing);
+    run({"EXEC"});
+    EXPECT_EQ(keyspace_.db_size(0), 1U) << "inside EXEC nothing more is locked";
+    run(listing);
+    EXPECT_EQ(keyspace_.db_size(0), 0U) << listing[0];
+  }
+}
+
 TEST_F(ScanCommandsTest, ScanSeesEveryKeyOnce) {
   std::vector<std::string> expected;
   for (int i = 0; i < 1000; ++i) {
