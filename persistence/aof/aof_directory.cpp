@@ -38,9 +38,9 @@ core::Result<AofStart> AofDirectory::find() {
   if (!start.files.empty()) start.files.back().is_last = true;
   for (const AofStart::File& file : start.files) {
     if (!files_.exists(file.path)) {
-      return core::Error{fmt::format("ERR append log '{}' is named by '{}' and missing",
-                                     shown_path(file.path),
-                                     shown_path(path_of(names_.manifest())))};
+      return core::Error{
+          fmt::format("ERR append log '{}': No such file or directory, though '{}' names it",
+                      shown_path(file.path), shown_path(path_of(names_.manifest())))};
     }
   }
   return start;

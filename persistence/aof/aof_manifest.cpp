@@ -24,6 +24,11 @@ core::Error wrong(std::string_view place, std::string_view reason) {
   return {fmt::format("ERR bad append log manifest {}: {}", place, reason)};
 }
 
+// The words of Redis, for who searches for them, and ours.
+core::Error malformed(std::string_view place, std::string_view reason) {
+  return wrong(place, fmt::format("Invalid AOF manifest file format, {}", reason));
+}
+
 bool equal_ignoring_case(std::string_view a, std::string_view b) {
   return std::ranges::equal(
       a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
@@ -72,18 +77,18 @@ core::Result<ManifestLine> parse_entry(std::string_view line, const std::string&
   const bool balanced = splitter.split(line);
   const auto words = splitter.arguments();
   if (!balanced || words.size() < 6 || words.size() % 2 != 0) {
-    return wrong(place, "not a list of names and values");
+    return malformed(place, "not a list of names and values");
   }
   ManifestLine entry;
   for (size_t i = 0; i < words.size(); i += 2) {
     const std::string_view value = words[i + 1];
     if (equal_ignoring_case(words[i], "file")) {
       entry.file.name = value;
-      if (!is_file_name(entry.file.name)) return wrong(place, "file is not the name of a file");
+      if (!is_file_name(entry.file.name)) return malformed(place, "file is not the name of a file");
     } else if (equal_ignoring_case(words[i], "seq")) {
       const auto sequence = core::parse_int64(value);
       if (!sequence || *sequence <= 0 || *sequence > kSequenceMax) {
-        return wrong(place, "seq is not a positive number");
+        return malformed(place, "seq is not a positive number");
       }
       entry.file.sequence = static_cast<uint64_t>(*sequence);
     } else if (equal_ignoring_case(words[i], "type")) {
@@ -92,7 +97,7 @@ core::Result<ManifestLine> parse_entry(std::string_view line, const std::string&
     // Names that later versions may add are not ours to judge.
   }
   if (entry.file.name.empty() || entry.file.sequence == 0 || entry.type == 0) {
-    return wrong(place, "file, seq or type is missing");
+    return malformed(place, "file, seq or type is missing");
   }
   return entry;
 }
@@ -141,14 +146,16 @@ core::Result<AofManifest> AofManifest::parse(std::string_view text, const std::s
   AofManifest manifest;
   Seal seal;
   std::string place = fmt::format("'{}'", path);
-  if (text.empty()) return wrong(place, "it is empty");
+  if (text.empty()) return wrong(place, "Found an empty AOF manifest");
   size_t line_number = 0;
   for (size_t at = 0; at < text.size();) {
     place = fmt::format("'{}', line {}", path, ++line_number);
     const size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
     const std::string_view line = text.substr(at, end - at);
-    if (line.size() > kLineMaxBytes) return wrong(place, "the line is too long");
-    if (!line.ends_with('\n')) return wrong(place, "the line has no end");
+    if (line.size() > kLineMaxBytes) {
+      return wrong(place, "The AOF manifest file contains too long line");
+    }
+    if (!line.ends_with('\n')) return malformed(place, "the line has no end");
     if (auto seen = seal.see(line, text.substr(0, at), place); !seen) return seen.error();
     at += line.size();
     if (line.starts_with('#')) continue;
@@ -164,7 +171,7 @@ core::Result<AofManifest> AofManifest::parse(std::string_view text, const std::s
 core::Result<> AofManifest::add(char type, AofFile file, const std::string& place) {
   switch (type) {
     case 'b':
-      if (base_) return wrong(place, "a second base");
+      if (base_) return wrong(place, "Found duplicate base file information");
       base_ = std::move(file);
       return {};
     case 'h':
@@ -172,12 +179,12 @@ core::Result<> AofManifest::add(char type, AofFile file, const std::string& plac
       return {};
     case 'i':
       if (!incrementals_.empty() && file.sequence <= incrementals_.back().sequence) {
-        return wrong(place, "the sequence does not grow");
+        return wrong(place, "Found a non-monotonic sequence number");
       }
       incrementals_.push_back(std::move(file));
       return {};
     default:
-      return wrong(place, "unknown type of file");
+      return wrong(place, "Unknown AOF file type");
   }
 }
 

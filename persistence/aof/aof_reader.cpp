@@ -267,7 +267,10 @@ core::Result<> cut_torn_tail(FileSystem& files, const std::string& path, const A
 core::Error aof_error(const std::string& path, const AofScan& scan) {
   return place(
       path, scan.fault_offset,
-      fmt::format("{}: {}", scan.condition == Condition::kTorn ? "torn" : "damaged", scan.reason));
+      scan.condition == Condition::kTorn
+          ? fmt::format("torn: {} (Unexpected end of file reading the append only file)",
+                        scan.reason)
+          : fmt::format("damaged: {} (Bad file format reading the append only file)", scan.reason));
 }
 
 }  // namespace persistence

@@ -141,7 +141,7 @@ TEST_F(AofCheckTest, ManifestIsKnownByItsContent) {
   EXPECT_THAT(check("d/index").text, HasSubstr("d/index: base 0"));
   EXPECT_FALSE(check("d/none").is_sound);
   disk_.put("d/index.manifest", "");
-  EXPECT_THAT(check("d/index.manifest").text, HasSubstr("it is empty"));
+  EXPECT_THAT(check("d/index.manifest").text, HasSubstr("Found an empty AOF manifest"));
 }
 
 }  // namespace

@@ -202,8 +202,9 @@ TEST(AofReaderTest, WrongBytesOfAForeignFileAreDamage) {
   scan.condition = Condition::kDamaged;
   scan.fault_offset = 9;
   scan.reason = "why";
-  EXPECT_EQ(aof_error("dir/f", scan).message,
-            "ERR append log '" + whole("dir/f") + "', offset 9: damaged: why");
+  EXPECT_EQ(aof_error("dir/f", scan).message, "ERR append log '" + whole("dir/f") +
+                                                  "', offset 9: damaged: why (Bad file format "
+                                                  "reading the append only file)");
 }
 
 TEST(AofReaderTest, FileThatChangesBetweenThePassesIsNoticed) {
@@ -248,9 +249,10 @@ TEST(AofReaderTest, TornTailIsCutAndTheFileGoesOn) {
   const auto torn = scan_aof(disk, "f").value();
   EXPECT_EQ(torn.condition, Condition::kTorn);
   EXPECT_EQ(torn.fault_offset, file.bytes().size() + encode({"SET", "k", "w"}).size());
-  EXPECT_EQ(aof_error("f", torn).message, "ERR append log '" + whole("f") + "', offset " +
-                                              std::to_string(torn.fault_offset) +
-                                              ": torn: the end comes inside of a command");
+  EXPECT_EQ(aof_error("f", torn).message,
+            "ERR append log '" + whole("f") + "', offset " + std::to_string(torn.fault_offset) +
+                ": torn: the end comes inside of a command (Unexpected end "
+                "of file reading the append only file)");
   ASSERT_TRUE(cut_torn_tail(disk, "f", torn));
   disk.cut_power(virtual_disk::Unsynced::kLost);
   RunningChecksum checksum = torn.checksum;
