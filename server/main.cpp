@@ -22,6 +22,7 @@
 #include "server/bulk/export_snapshot.h"
 #include "server/config/command_line.h"
 #include "server/config/config.h"
+#include "server/process/compatibility.h"
 #include "server/process/crash/crash_log.h"
 #include "server/process/log.h"
 #include "server/process/progress/fatal_message.h"
@@ -110,7 +111,7 @@ int main(int argc, char** argv) {
   const auto launch = config.load(static_cast<int>(words.size()), words.data());
   if (!launch) return fail(launch.error().message);
   if (*launch == server::Launch::kShowVersion) {
-    fmt::print("{}\n", server::version_text());
+    fmt::print("{}\n", server::version_text(server::kCompatibleRedisVersion));
     return EXIT_SUCCESS;
   }
   if (*launch == server::Launch::kShowHelp) {

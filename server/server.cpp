@@ -271,8 +271,9 @@ void Server::Parts::wake_for_monitors(size_t thread_index) {
 }
 
 void Server::Parts::tick() {
-  listener.clients().end_late_handshakes();
   memory.tick();
+  if (state.is_cron_paused) return;
+  listener.clients().end_late_handshakes();
   follower.drive_failover();
   shutdown.look();
   const auto limit_bytes = static_cast<uint64_t>(data.config.client_memory_limit_bytes());
@@ -314,6 +315,10 @@ core::Result<> Server::start() {
   config_.follow(OptionId::kMaxMemory, [&parts, this] {
     parts.memory.set_limit(static_cast<uint64_t>(config_.max_memory_bytes()));
   });
+  // A node of a cluster times its permits by it.
+  if (ClusterMode{config_.integer(OptionId::kClusterEnabled)} != ClusterMode::kYes) {
+    config_.follow(OptionId::kClusterNodeTimeout, [] {});
+  }
   config_.follow(OptionId::kLogLevel, [this] { set_log_level(RunOptions(config_).log_level()); });
   config_.follow({OptionId::kSlowlogLogSlowerThan, OptionId::kLatencyMonitorThreshold},
                  [&parts] { parts.observer.update(); });
@@ -385,21 +390,23 @@ void Server::await_signal() {
   parts_->signals.async_wait([this](const boost::system::error_code& error, int signal) {
     if (error) return;
     log_notice("Received {}, shutting down", signal == SIGINT ? "SIGINT" : "SIGTERM");
-    on_signal();
+    on_signal(signal);
   });
 }
 
 // As SHUTDOWN without options; the second signal of one attempt waits for no replica any more.
-void Server::on_signal() {
+void Server::on_signal(int signal) {
   await_signal();
-  parts_->clustering.retire([this] { parts_->threads.at(0).loop.post([this] { shut_down(); }); });
+  parts_->clustering.retire(
+      [this, signal] { parts_->threads.at(0).loop.post([this, signal] { shut_down(signal); }); });
 }
 
-void Server::shut_down() {
+void Server::shut_down(int signal) {
   if (parts_->run.stopping) return;
-  Shutdown::Request request = parts_->shutdown.usual_request();
-  request.is_signal = true;
-  request.waits_for_replicas = parts_->shutdown.attempt() == 0;
+  const OptionId option =
+      signal == SIGINT ? OptionId::kShutdownOnSigint : OptionId::kShutdownOnSigterm;
+  Shutdown::Request request = parts_->shutdown.signal_request(config_.integer(option));
+  if (parts_->shutdown.attempt() != 0) request.waits_for_replicas = false;
   parts_->shutdown.begin(request);
 }
 

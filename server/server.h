@@ -34,8 +34,8 @@ class Server {
   struct Parts;
   void recover();
   void await_signal();
-  void on_signal();
-  void shut_down();
+  void on_signal(int signal);
+  void shut_down(int signal);
   Config& config_;
   const std::function<void()> on_ready_;
   Supervisor supervisor_;

@@ -59,6 +59,7 @@ class CommandBaseWriter {
       string(entry);
     }
     ++progress_.keys;
+    if (options_.after_key) options_.after_key();
   }
 
   void string(const Entry& entry) {

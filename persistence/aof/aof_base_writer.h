@@ -30,6 +30,8 @@ struct CommandBaseOptions {
   // A value is written in pieces of this size.
   size_t piece_bytes = size_t{1} << 20;
   RdbProgressCallback on_progress;
+  // Called behind each key, unless it is empty.
+  std::function<void()> after_key{};
 };
 
 // Writes a file of its own and syncs it; what was at `path` is overwritten. Errors: those of

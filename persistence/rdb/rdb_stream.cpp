@@ -63,6 +63,7 @@ void RdbStream::key(const core::keyspace::Entry& entry) {
     writer_.string(entry.text(scratch), packing_);
   }
   ++keys_;
+  if (options_.after_key) options_.after_key();
 }
 
 core::Result<RdbProgress> RdbStream::finish() {

@@ -59,6 +59,8 @@ struct RdbWriteOptions {
   size_t buffer_bytes = size_t{256} << 10;
   // Called after each piece; the bytes count those that reached the sink.
   RdbProgressCallback on_progress;
+  // Called behind each key, unless it is empty.
+  std::function<void()> after_key;
 };
 
 struct RdbPlace {

@@ -50,7 +50,7 @@ struct LogCheck {
 // `arguments` without the program's own name: --check-aof, the path, and --fix before or behind it.
 LogCheck parse_log_check(std::span<const std::string> arguments);
 
-std::string version_text();
+std::string version_text(std::string_view redis_version);
 std::string_view help_text();
 
 }  // namespace server

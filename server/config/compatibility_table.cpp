@@ -5,6 +5,7 @@
 // ranges and defaults are those that redis-server 7.0.15 reports over CONFIG GET and SET.
 #include "server/config/inert_rows.h"
 #include "server/config/option_table.h"
+#include "server/config/special_values.h"
 
 namespace server {
 namespace {
@@ -82,8 +83,6 @@ const EnumRow kEnums[] = {
      {"disabled", "on-empty-db", "swapdb", "flush-before-load", "flushdb"},
      kFree},
     {"sanitize-dump-payload", "no", {"no", "yes", "clients"}, kFree},
-    {"shutdown-on-sigint", "default", {"default", "save", "nosave", "now", "force"}, kFree},
-    {"shutdown-on-sigterm", "default", {"default", "save", "nosave", "now", "force"}, kFree},
     {"syslog-facility",
      "local0",
      {"user", "local0", "local1", "local2", "local3", "local4", "local5", "local6", "local7"},
@@ -93,20 +92,40 @@ const EnumRow kEnums[] = {
 constexpr TextRow kTexts[] = {
     {"aof_rewrite_cpulist", "aof-rewrite-cpulist", "", kFixed, kOneWord, kPublic},
     {"bgsave_cpulist", "bgsave-cpulist", "", kFixed, kOneWord, kPublic},
-    {"bind-source-addr", "", "", kFree, kOneWord, kPublic},
     {"bio_cpulist", "bio-cpulist", "", kFixed, kOneWord, kPublic},
     {"cluster-config-file", "", "nodes.conf", kFixed, kOneWord, kPublic},
     {"ignore-warnings", "", "", kFree, kOneWord, kPublic},
-    {"oom-score-adj-values", "", "0 200 800", kFree, kSeveralWords, kPublic},
     {"proc-title-template", "", "{title} {listen-addr} {server-mode}", kFree, kOneWord, kPublic},
     {"server_cpulist", "server-cpulist", "", kFixed, kOneWord, kPublic},
     {"syslog-ident", "", "redis", kFixed, kOneWord, kPublic},
 };
 
+// Known to Redis' tests. Other threads serve clients while one loads, and the supervisor reports
+// threads that are stuck.
+constexpr NumberRow kHiddenIntegers[] = {
+    {"loading-process-events-interval-bytes", "", "2097152", 1024, kInt32Max, kFree},
+    {"watchdog-period", "", "0", 0, kInt32Max, kFree},
+};
+
+Option oom_score_values() {
+  return {.name = "oom-score-adj-values",
+          .kind = OptionKind::kList,
+          .default_text = "0 200 800",
+          .multi_argument = true,
+          .inert = true,
+          .parser = parse_oom_score_values};
+}
+
 }  // namespace
 
 std::vector<Option> compatibility_options() {
-  return options_of({kBools, kIntegers, kSizes, kEnums, kTexts});
+  std::vector<Option> options = options_of({kBools, kIntegers, kSizes, kEnums, kTexts});
+  options.push_back(oom_score_values());
+  for (Option& option : options_of({{}, kHiddenIntegers, {}, {}, {}})) {
+    option.hidden = true;
+    options.push_back(std::move(option));
+  }
+  return options;
 }
 
 }  // namespace server

@@ -167,6 +167,7 @@ std::vector<NamedValue> Config::get(std::span<const std::string_view> patterns) 
     }
     const core::Glob glob(pattern, core::LetterCase::kIgnored);
     for (size_t i = 0; i < table.size(); ++i) {
+      if (table[i].hidden) continue;
       if (glob.matches(table[i].name)) add(table[i].name, i);
       for (const auto alias : table[i].aliases) {
         if (glob.matches(alias)) add(alias, i);
@@ -276,7 +277,8 @@ core::Result<> Config::set(std::span<const NamedValue> pairs, Origin origin) {
   return {};
 }
 
-core::Result<> Config::rewrite(const std::optional<std::vector<std::string>>& user_lines) {
+core::Result<> Config::rewrite(const std::optional<std::vector<std::string>>& user_lines,
+                               Extent extent) {
   const std::lock_guard lock(set_mutex_);
   if (file_path_.empty()) return core::Error{"ERR The server is running without a config file"};
   const auto failed = [](const core::Error& error) {
@@ -311,7 +313,9 @@ core::Result<> Config::rewrite(const std::optional<std::vector<std::string>>& us
     if (!done) return next_start_error(done.error());
     return fresh.texts_;
   };
-  const auto new_text = rewrite_config_file(old_text, texts, user_lines, start);
+  const auto new_text =
+      rewrite_config_file(extent == Extent::kAll ? with_all_options(old_text, texts) : old_text,
+                          texts, user_lines, start);
   if (!new_text) return failed(new_text.error());
   if (auto written = persistence::write_file_atomically(path, *new_text); !written) {
     return failed(written.error());

@@ -94,7 +94,10 @@ class Config {
   // CONFIG REWRITE. `user_lines` take the places of the file's `user` lines. Errors: besides the
   // file's own, a start from the new text and what it includes would fail or give other values;
   // then the file is as it was.
-  core::Result<> rewrite(const std::optional<std::vector<std::string>>& user_lines = std::nullopt);
+  // With kAll options at their defaults get lines as well.
+  enum class Extent : uint8_t { kChanged, kAll };
+  core::Result<> rewrite(const std::optional<std::vector<std::string>>& user_lines = std::nullopt,
+                         Extent extent = Extent::kChanged);
 
   // Called after each set() that changed an option of the group, once, in order of registration.
   // When that set() fails `undo` takes back what `apply` did, whether it succeeded or not; without

@@ -97,7 +97,8 @@ core::Result<> Config::apply(const Directive& directive) {
   if (!index) return apply_other(directive);
   const Option& option = option_table()[*index];
   const Words values = Words(directive.words).subspan(1);
-  if (values.empty() || (values.size() > 1 && !option.multi_argument)) {
+  const bool is_bare = values.empty() && !option.may_be_bare;
+  if (is_bare || (values.size() > 1 && !option.multi_argument)) {
     // A value that looks like an option may be one that its author began with one dash.
     const auto dashed = std::ranges::find_if(values, is_dashed_name);
     return fatal_config_error(
@@ -106,8 +107,9 @@ core::Result<> Config::apply(const Directive& directive) {
   }
   const std::string current = text_at(*index);
   // A list may also come between one pair of quotes.
-  const auto parsed = values.size() == 1 ? parse_single_text(option, values[0], current)
-                                         : parse_value(option, values, current);
+  const auto parsed = values.size() > 1
+                          ? parse_value(option, values, current)
+                          : parse_single_text(option, values.empty() ? "" : values[0], current);
   if (!parsed) return fatal_config_error(directive, parsed.error().reason);
   store(*index, *parsed);
   warn_if_without_effect(*index, *parsed);

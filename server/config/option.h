@@ -158,6 +158,11 @@ enum class OptionId : uint8_t {
   kBloomUseRandomSeed,
   kBloomDefragEnabled,
   kBloomLargeItemThreshold,
+  kShutdownOnSigint,
+  kShutdownOnSigterm,
+  kBindSourceAddr,
+  kRdbKeySaveDelay,
+  kKeyLoadDelay,
   kCount,
 };
 inline constexpr size_t kOptionIdCount = static_cast<size_t>(OptionId::kCount);
@@ -228,6 +233,8 @@ struct Option {
   std::vector<std::string_view> choices{};  // OptionKind::kEnum, in the order of the C++ enum
   Mutability mutability = Mutability::kMutable;
   bool multi_argument = false;
+  bool may_be_bare = false;  // its line may have no word behind the name
+  bool hidden = false;       // for tests: shown to who names it, set where DEBUG is allowed
   bool accumulates = false;  // a repeated line adds to the earlier ones instead of replacing them
   bool sensitive = false;    // never shown in a message or a log
   bool reloads = false;      // setting it to the same text again carries it out again

@@ -171,6 +171,7 @@ std::vector<Option> persistence_options() {
       {.name = "save",
        .kind = OptionKind::kList,
        .multi_argument = true,
+       .may_be_bare = true,
        .accumulates = true,
        .parser = parse_save,
        .line_writer = write_save},
@@ -387,7 +388,7 @@ std::vector<Option> build_table() {
   for (auto make :
        {network_options, security_options, limit_options, memory_options, process_options,
         persistence_options, key_event_options, replica_options, leader_options, cluster_options,
-        observation_options, tls_options, http_options, bloom_options}) {
+        observation_options, tls_options, http_options, bloom_options, test_options}) {
     const auto rows = make();
     table.insert(table.end(), rows.begin(), rows.end());
   }

@@ -26,6 +26,8 @@ std::optional<size_t> find_option(std::string_view name);
 // The parts of the table that lie in rows/.
 std::vector<Option> memory_options();
 std::vector<Option> cluster_options();
+// Options that Redis' tests need, and how signals end the server.
+std::vector<Option> test_options();
 std::vector<Option> replica_options();
 std::vector<Option> leader_options();
 

@@ -53,6 +53,11 @@ class Rewriter {
     }
   }
 
+  void add_missing(size_t index, const std::string& text) {
+    if (!lines_of_[index].empty() || text.empty()) return;
+    for (const std::string& line : write_lines(option_table()[index], text)) append(line);
+  }
+
   // Behind all includes, so that this is the last word on the option.
   void move_to_end(size_t index, const std::string& text) {
     const Option& option = option_table()[index];
@@ -118,10 +123,11 @@ class Rewriter {
                         const std::string& text) {
     std::string value = option.default_text;
     for (const OptionLine& line : lines) {
-      if (line.values.empty() || (line.values.size() > 1 && !option.multi_argument)) return false;
-      const auto parsed = line.values.size() == 1
-                              ? parse_single_text(option, line.values.front(), value)
-                              : parse_value(option, line.values, value);
+      if (line.values.empty() && !option.may_be_bare) return false;
+      if (line.values.size() > 1 && !option.multi_argument) return false;
+      const std::string first = line.values.empty() ? "" : line.values.front();
+      const auto parsed = line.values.size() > 1 ? parse_value(option, line.values, value)
+                                                 : parse_single_text(option, first, value);
       if (!parsed) return false;
       value = parsed->text;
     }
@@ -159,6 +165,12 @@ std::string rewrite_config_text(std::string_view old_text, std::span<const std::
   Rewriter rewriter(old_text);
   if (user_lines) rewriter.set_users(*user_lines);
   for (size_t i = 0; i < texts.size(); ++i) rewriter.set(i, texts[i]);
+  return rewriter.text();
+}
+
+std::string with_all_options(std::string_view old_text, std::span<const std::string> texts) {
+  Rewriter rewriter(old_text);
+  for (size_t i = 0; i < texts.size(); ++i) rewriter.add_missing(i, texts[i]);
   return rewriter.text();
 }
 

@@ -26,6 +26,9 @@ std::string rewrite_config_text(
     std::string_view old_text, std::span<const std::string> texts,
     const std::optional<std::vector<std::string>>& user_lines = std::nullopt);
 
+// The old text with a line for each option that has a value and no line yet.
+std::string with_all_options(std::string_view old_text, std::span<const std::string> texts);
+
 // What a start from a file of this text would give each row of option_table().
 using StartFrom = std::function<core::Result<std::vector<std::string>>(std::string_view text)>;
 

@@ -99,9 +99,9 @@ Parsed<Value> parse_replicaof(const Option&, Words words, const std::string&) {
   if (words.size() == 1 && words[0].empty()) return Value{};
   if (words.size() != 2) return Refusal{"wrong number of arguments"};
   if (lower_case(words[0]) == "no" && lower_case(words[1]) == "one") return Value{};
-  if (!is_host(words[0])) return Refusal{"Invalid master host"};
   const auto port = parse_port(words[1]);
   if (!port) return Refusal{"Invalid master port"};
+  if (!is_host(words[0])) return Refusal{"Invalid master host"};
   return Value{fmt::format("{} {}", words[0], *port), 0};
 }
 
@@ -191,6 +191,44 @@ Parsed<Value> parse_memory_or_percent(const Option&, Words words, const std::str
   if (memory.overflowed) return too_much;
   if (!memory.bytes) return Refusal{"argument must be a memory or percent value"};
   return Value{std::to_string(*memory.bytes), *memory.bytes};
+}
+
+Parsed<Value> parse_shutdown_words(const Option& option, Words words, const std::string&) {
+  int64_t bits = 0;
+  for (const std::string& word : words) {
+    const auto found = std::ranges::find(option.choices, lower_case(word));
+    if (found == option.choices.end()) {
+      return Refusal{fmt::format("argument(s) must be one of the following: {}",
+                                 fmt::join(option.choices, ", "))};
+    }
+    const auto index = found - option.choices.begin();
+    if (index > 0) bits |= int64_t{1} << (index - 1);
+  }
+  constexpr int64_t kContradiction = 3;
+  if ((bits & kContradiction) == kContradiction) {
+    return Refusal{"shutdown options SAVE and NOSAVE can't be used simultaneously"};
+  }
+  std::string text;
+  for (size_t i = 1; i < option.choices.size(); ++i) {
+    if ((bits >> (i - 1) & 1) == 0) continue;
+    text += fmt::format("{}{}", text.empty() ? "" : " ", option.choices[i]);
+  }
+  return Value{text.empty() ? std::string(option.choices[0]) : text, bits};
+}
+
+Parsed<Value> parse_oom_score_values(const Option&, Words words, const std::string&) {
+  constexpr size_t kCount = 3;
+  constexpr int64_t kLimit = 2000;
+  if (words.size() != kCount) return Refusal{"wrong number of arguments"};
+  std::string text;
+  for (const std::string& word : words) {
+    const auto number = core::parse_int64(word);
+    if (!number || *number < -kLimit || *number > kLimit) {
+      return Refusal{"Invalid oom-score-adj-values, elements must be between -2000 and 2000."};
+    }
+    text += fmt::format("{}{}", text.empty() ? "" : " ", *number);
+  }
+  return Value{std::move(text), 0};
 }
 
 Parsed<Value> parse_percentiles(const Option& option, Words words, const std::string&) {

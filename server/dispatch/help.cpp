@@ -9,7 +9,6 @@
 #include "server/dispatch/context.h"
 
 namespace server {
-namespace {
 
 /* CLIENT HELP */
 void container_help(Context& ctx) {
@@ -27,8 +26,6 @@ void container_help(Context& ctx) {
   ctx.reply.array(lines.size());
   for (const std::string& line : lines) ctx.reply.simple(line);
 }
-
-}  // namespace
 
 Command help_row(const Command& container) {
   uint32_t categories = ~uint32_t{0};

@@ -111,7 +111,9 @@ core::Result<> Registry::add(const Command& row, const RegisteredCommand* contai
     if (auto result = add(subcommand, added); !result) return result.error();
     added->subcommands.push_back(all_[index].get());
   }
-  if (!row.subcommands.empty()) {
+  const bool has_help =
+      std::ranges::find(row.subcommands, "help", &Command::name) != row.subcommands.end();
+  if (!row.subcommands.empty() && !has_help) {
     const size_t index = all_.size();
     help_rows_.push_back(std::make_unique<const Command>(help_row(row)));
     if (auto result = add(*help_rows_.back(), added); !result) return result.error();

@@ -93,6 +93,8 @@ struct ServerState {
   std::atomic<bool> may_have_child{false};
   // Whether keys that expire are deleted before somebody asks for them; DEBUG SET-ACTIVE-EXPIRE.
   std::atomic<bool> expires_actively{true};
+  // Whether the periodic tasks stand still; DEBUG PAUSE-CRON.
+  std::atomic<bool> is_cron_paused{false};
   // Counts commands that only this kind of server knows, for filters that other servers hold too.
   // Grows before the command is journalled. Replicas of other kinds then need a new snapshot.
   std::atomic<uint64_t> own_words{0};

@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "core/keyspace/expiry_index.h"
+#include "server/commands/server/debug_words.h"
 #include "server/commands/server/users/rewrite_command.h"
 #include "server/commands/services.h"
+#include "server/config/option_table.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
 #include "server/durability/durability.h"
@@ -59,6 +61,11 @@ void config_set(Context& ctx) {
     pairs.emplace_back(ctx.args[i], ctx.args[i + 1]);
     names.push_back(ctx.args[i]);
   }
+  const bool is_for_tests = std::ranges::any_of(names, [](std::string_view name) {
+    const auto index = find_option(name);
+    return index && option_table()[*index].hidden;
+  });
+  if (is_for_tests && !is_debug_allowed(ctx)) return;
   const auto old = ctx.services.config.get(names);
   const auto set = ctx.services.config.set(pairs, origin_of(ctx.session));
   if (!set) return ctx.reply.error(set.error().message);

@@ -11,8 +11,10 @@
 #include "persistence/bytes/byte_codec.h"
 #include "server/commands/server/digest.h"
 #include "server/commands/server/replica_role.h"
+#include "server/commands/server/users/rewrite_command.h"
 #include "server/commands/services.h"
 #include "server/dispatch/context.h"
+#include "server/dispatch/help.h"
 #include "server/dispatch/memory/admission.h"
 #include "server/process/log.h"
 
@@ -152,6 +154,23 @@ void debug_set_active_expire(Context& ctx) {
   if (!is_debug_allowed(ctx)) return;
   ctx.environment.state.expires_actively = core::parse_int64(ctx.args[2]).value_or(0) != 0;
   ctx.reply.ok();
+}
+
+/* DEBUG PAUSE-CRON 0|1 */
+void debug_pause_cron(Context& ctx) {
+  if (!is_debug_allowed(ctx)) return;
+  ctx.environment.state.is_cron_paused = core::parse_int64(ctx.args[2]).value_or(0) != 0;
+  ctx.reply.ok();
+}
+
+/* DEBUG CONFIG-REWRITE-FORCE-ALL */
+void debug_rewrite_config(Context& ctx) {
+  if (is_debug_allowed(ctx)) rewrite_config(ctx, Config::Extent::kAll);
+}
+
+/* DEBUG HELP */
+void debug_help(Context& ctx) {
+  if (is_debug_allowed(ctx)) container_help(ctx);
 }
 
 /* DEBUG STRINGMATCH-LEN pattern string */

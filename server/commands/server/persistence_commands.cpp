@@ -98,6 +98,7 @@ class FailedShutdown final : public AwaitedReply {
     reply.error("ERR Errors trying to SHUTDOWN. Check logs.");
     return true;
   }
+  bool is_shown() const override { return true; }
 
  private:
   const Shutdown& shutdown_;

@@ -30,7 +30,7 @@ std::vector<Option> cluster_options() {
        .default_text = "5000",
        .min = 500,
        .max = 600'000,
-       .mutability = Mutability::kImmutable},
+       .mutability = Mutability::kWithHook},
       {.name = "cluster-allow-reads-when-down", .kind = OptionKind::kBool, .default_text = "no"},
       {.name = "cluster-etcd",
        .kind = OptionKind::kList,

@@ -9,6 +9,7 @@
 #include "server/config/config.h"
 #include "server/dispatch/memory/use_rules.h"
 #include "server/durability/data/file_names.h"
+#include "server/durability/data/key_delay.h"
 #include "server/durability/data/stream_position.h"
 #include "server/process/compatibility.h"
 
@@ -48,6 +49,9 @@ persistence::RdbWriteOptions DataWriter::options(bool is_aof_base) const {
   if (is_lfu(policy)) options.use = persistence::WrittenUse::kFrequency;
   options.access_clock_s = static_cast<uint32_t>(options.created_at_s);
   options.use_decay_minutes = use_rules(parts_.config).decay_minutes;
+  if (const int64_t delay = key_delay(parts_.config, OptionId::kRdbKeySaveDelay); delay != 0) {
+    options.after_key = [delay] { delay_for_key(delay); };
+  }
   return options;
 }
 
@@ -75,8 +79,9 @@ core::Result<> DataWriter::write_base(persistence::AofBaseFormat format, const s
                                       const persistence::RdbWriteOptions& options) const {
   const auto written =
       format == persistence::AofBaseFormat::kCommands
-          ? persistence::write_command_base_file(parts_.files, path, parts_.keyspace,
-                                                 {.on_progress = options.on_progress})
+          ? persistence::write_command_base_file(
+                parts_.files, path, parts_.keyspace,
+                {.on_progress = options.on_progress, .after_key = options.after_key})
           : persistence::write_rdb_file(parts_.files, path, parts_.keyspace, options);
   if (!written) return written.error();
   return {};

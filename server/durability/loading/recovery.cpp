@@ -10,6 +10,7 @@
 #include "core/keyspace/keyspace.h"
 #include "core/memory_budget.h"
 #include "core/number.h"
+#include "core/printable.h"
 #include "persistence/aof/aof_directory.h"
 #include "persistence/aof/aof_reader.h"
 #include "persistence/files/file_system.h"
@@ -19,6 +20,7 @@
 #include "persistence/rdb/rdb_loader.h"
 #include "persistence/rdb/rdb_reader.h"
 #include "server/config/config.h"
+#include "server/durability/data/key_delay.h"
 #include "server/durability/loading/load_figures.h"
 #include "server/process/log.h"
 #include "server/process/work/work_report.h"
@@ -36,11 +38,15 @@ constexpr std::string_view kCancelled = "loading was cancelled";
 class CancellableLoader final : public persistence::KeyspaceLoader {
  public:
   CancellableLoader(core::keyspace::Keyspace& keyspace, int64_t now_ms, uint32_t access_clock_s,
-                    const std::atomic<bool>& is_cancelled)
-      : KeyspaceLoader(keyspace, now_ms, access_clock_s), is_cancelled_(is_cancelled) {}
+                    const std::atomic<bool>& is_cancelled, const Config& config)
+      : KeyspaceLoader(keyspace, now_ms, access_clock_s),
+        is_cancelled_(is_cancelled),
+        config_(config) {}
 
   core::Result<> entry(uint64_t database, core::keyspace::EntryPtr entry) override {
     if (is_cancelled_) return core::Error{std::string(kCancelled)};
+    // Asked for each key: a test that has seen enough sets it to zero.
+    delay_for_key(key_delay(config_, OptionId::kKeyLoadDelay));
     return KeyspaceLoader::entry(database, std::move(entry));
   }
   // Replicas that go on from this snapshot have its keys until the stream says DEL.
@@ -51,6 +57,7 @@ class CancellableLoader final : public persistence::KeyspaceLoader {
 
  private:
   const std::atomic<bool>& is_cancelled_;
+  const Config& config_;
 };
 
 // Files that were judged before the first one is loaded.
@@ -245,7 +252,11 @@ class Recovery {
       if (origin == CommandOrigin::kForeignJournal &&
           error->text.starts_with("ERR unknown command")) {
         if (parts_.config.integer(OptionId::kRdbForeignTypes) == 0) {
-          return core::Error{error->text + "; rdb-foreign-types skip leaves them out"};
+          // The words of Redis stand for who searches for them.
+          return core::Error{
+              fmt::format("Unknown command '{}' reading the append only file: {}; "
+                          "rdb-foreign-types skip leaves them out",
+                          core::printable(name), error->text)};
         }
         ++parts_.figures.foreign_keys;
         return {};
@@ -293,7 +304,8 @@ class Recovery {
                                        bool may_be_followed, unsigned thread_count) {
     constexpr int64_t kSecondMs = 1000;
     const auto access_clock_s = static_cast<uint32_t>(parts_.clock.wall_ms() / kSecondMs);
-    CancellableLoader loader(parts_.keyspace, now_ms, access_clock_s, parts_.is_cancelled);
+    CancellableLoader loader(parts_.keyspace, now_ms, access_clock_s, parts_.is_cancelled,
+                             parts_.config);
     persistence::RdbReadOptions options;
     options.foreign_types = parts_.config.integer(OptionId::kRdbForeignTypes) == 0
                                 ? persistence::ForeignTypes::kRefuse

@@ -91,8 +91,8 @@ core::Error FollowerSession::run(const Target& target) {
   figures_.state = FollowerState::kConnecting;
   const int64_t timeout_ms = parts_.config.integer(OptionId::kReplTimeout) * 1000;
   const bool is_encrypted = parts_.config.flag(OptionId::kTlsReplication);
-  const FollowerSocket::Target leader{target.host, target.port,
-                                      is_encrypted ? parts_.tls : nullptr};
+  const FollowerSocket::Target leader{target.host, target.port, is_encrypted ? parts_.tls : nullptr,
+                                      parts_.config.text(OptionId::kBindSourceAddr)};
   if (auto connected = socket_.connect(leader, timeout_ms); !connected) return connected.error();
   if (!surroundings_.is_wanted()) return {"the role has changed"};
   figures_.state = FollowerState::kHandshake;

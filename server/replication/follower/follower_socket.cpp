@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/process/log.h"
 #include "server/transport/stream.h"
 #include "server/transport/tls.h"
 #include "server/transport/tls_stream.h"
@@ -31,6 +32,19 @@ constexpr size_t kHandshakeReadBytes = size_t{16} << 10;
 
 core::Error system_error(std::string_view what, int error_number) {
   return {fmt::format("{}: {}", what, std::generic_category().message(error_number))};
+}
+
+bool bind_to(int descriptor, const std::string& host, int family) {
+  addrinfo hints{};
+  hints.ai_family = family;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* list = nullptr;
+  if (::getaddrinfo(host.c_str(), nullptr, &hints, &list) != 0) return false;
+  const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(list, &::freeaddrinfo);
+  for (const addrinfo* address = list; address != nullptr; address = address->ai_next) {
+    if (::bind(descriptor, address->ai_addr, address->ai_addrlen) == 0) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -74,7 +88,7 @@ core::Result<> FollowerSocket::connect(const Target& target, int64_t timeout_ms)
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> addresses(list, &::freeaddrinfo);
   core::Result<> result = core::Error{"no address"};
   for (const addrinfo* address = list; address != nullptr; address = address->ai_next) {
-    result = connect_to(*address, timeout_ms);
+    result = connect_to(*address, target.source_address, timeout_ms);
     if (result && target.tls == nullptr) stream_ = std::make_shared<SocketStream>(descriptor_);
     if (result && target.tls != nullptr) result = encrypt(*target.tls, timeout_ms);
     if (result) return result;
@@ -83,12 +97,17 @@ core::Result<> FollowerSocket::connect(const Target& target, int64_t timeout_ms)
   return result;
 }
 
-core::Result<> FollowerSocket::connect_to(const addrinfo& address, int64_t timeout_ms) {
+core::Result<> FollowerSocket::connect_to(const addrinfo& address,
+                                          const std::string& source_address, int64_t timeout_ms) {
   descriptor_ = ::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (descriptor_ < 0) return system_error("socket", errno);
   const int on = 1;
   (void)::setsockopt(descriptor_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   (void)::setsockopt(descriptor_, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  // As in Redis the link begins anywhere rather than not at all.
+  if (!source_address.empty() && !bind_to(descriptor_, source_address, address.ai_family)) {
+    log_warning("A link to the leader cannot begin at bind-source-addr '{}'", source_address);
+  }
   if (::connect(descriptor_, address.ai_addr, address.ai_addrlen) == 0) return {};
   if (errno != EINPROGRESS) return system_error("connect", errno);
   if (wait_for(POLLOUT, timeout_ms) == Ready::kNot) return core::Error{"connect: no answer"};

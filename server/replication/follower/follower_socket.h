@@ -51,7 +51,8 @@ class FollowerSocket {
   struct Target {
     std::string host;
     uint16_t port = 0;
-    const Tls* tls = nullptr;  // null: without encryption
+    const Tls* tls = nullptr;      // null: without encryption
+    std::string source_address{};  // where the link begins; empty for any
   };
   // To the first of the host's addresses that answers.
   core::Result<> connect(const Target& target, int64_t timeout_ms);
@@ -63,7 +64,8 @@ class FollowerSocket {
 
  private:
   enum class Ready : uint8_t { kNot, kSocket };
-  core::Result<> connect_to(const addrinfo& address, int64_t timeout_ms);
+  core::Result<> connect_to(const addrinfo& address, const std::string& source_address,
+                            int64_t timeout_ms);
   // The handshake, until it is done.
   core::Result<> encrypt(const Tls& tls, int64_t timeout_ms);
   core::Error failed(std::string_view what) const;

@@ -23,6 +23,17 @@ Shutdown::Request Shutdown::usual_request() const {
   return {.save = has_save_points ? FinalSave::kBySavePoints : FinalSave::kNone};
 }
 
+Shutdown::Request Shutdown::signal_request(int64_t words) const {
+  enum Bit : int64_t { kSave = 1, kNoSave = 2, kNow = 4, kForce = 8 };
+  Request request = usual_request();
+  if ((words & kSave) != 0) request.save = FinalSave::kRequired;
+  if ((words & kNoSave) != 0) request.save = FinalSave::kNone;
+  request.is_forced = (words & kForce) != 0;
+  request.waits_for_replicas = (words & kNow) == 0;
+  request.is_signal = true;
+  return request;
+}
+
 void Shutdown::begin(const Request& request) {
   std::unique_lock lock(mutex_);
   const bool is_first = state_ == State::kNone;

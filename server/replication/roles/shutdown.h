@@ -68,6 +68,9 @@ class Shutdown {
 
   // As SHUTDOWN without options, or a signal, asks: save points decide what is saved.
   Request usual_request() const;
+  // Returns the request of a signal. `words` has the bits of shutdown-on-sigint or
+  // shutdown-on-sigterm.
+  Request signal_request(int64_t words) const;
   // While an attempt waits, a second request joins it, or ends its waiting for replicas if it does
   // not want that. When the data cannot be saved the log says why, and the server serves on.
   void begin(const Request& request);

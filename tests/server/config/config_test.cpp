@@ -340,6 +340,45 @@ TEST_F(ConfigTest, RefusingHookTakesEverythingBack) {
   EXPECT_EQ(config_.hz(), 10);
 }
 
+TEST_F(ConfigTest, WordsOfSignalsAreRead) {
+  EXPECT_EQ(set({{"shutdown-on-sigterm", "force NOSAVE now"}}), "OK");
+  EXPECT_EQ(get("shutdown-on-sigterm"), "nosave now force");
+  EXPECT_EQ(set({{"shutdown-on-sigterm", "default"}}), "OK");
+  EXPECT_EQ(get("shutdown-on-sigterm"), "default");
+  for (const std::string words : {"", "never", "now never"}) {
+    EXPECT_EQ(set({{"shutdown-on-sigint", words}}),
+              failed("shutdown-on-sigint",
+                     "argument(s) must be one of the following: default, save, nosave, now, force"))
+        << words;
+  }
+  EXPECT_EQ(set({{"shutdown-on-sigint", "save nosave"}}),
+            failed("shutdown-on-sigint",
+                   "shutdown options SAVE and NOSAVE can't be used simultaneously"));
+}
+
+TEST_F(ConfigTest, OomScoresAreBounded) {
+  EXPECT_EQ(set({{"oom-score-adj-values", "3 2 -2000"}}), "OK");
+  EXPECT_EQ(set({{"oom-score-adj-values", "1 2"}}),
+            failed("oom-score-adj-values", "wrong number of arguments"));
+  for (const std::string words : {"1 2 2001", "-2001 0 0", "1 2 x"}) {
+    EXPECT_EQ(set({{"oom-score-adj-values", words}}),
+              failed("oom-score-adj-values",
+                     "Invalid oom-score-adj-values, elements must be between -2000 and 2000."))
+        << words;
+  }
+}
+
+TEST_F(ConfigTest, RewriteWithAllOptionsLoadsToTheSame) {
+  const auto path = write("all.conf", "port 7000\n");
+  ASSERT_EQ(load({path}), "");
+  ASSERT_TRUE(config_.rewrite(std::nullopt, Config::Extent::kAll));
+  EXPECT_THAT(read(path), testing::HasSubstr("\ntimeout 0\n"));
+  Config again;
+  ASSERT_EQ(load(again, {path}), "");
+  const std::string_view all[] = {"*"};
+  EXPECT_EQ(again.get(all), config_.get(all));
+}
+
 TEST_F(ConfigTest, SensitiveNamesAreKnown) {
   EXPECT_TRUE(Config::is_sensitive("REQUIREPASS"));
   EXPECT_TRUE(Config::is_sensitive("masterauth"));
@@ -359,7 +398,7 @@ TEST_F(ConfigTest, RewrittenFileLoadsToTheSameValues) {
                  {"maxmemory", "123456789"},
                  {"client-output-buffer-limit", "pubsub 1gb 1mb 1000"},
                  {"bf-error-rate", "0.0001"},
-                 {"oom-score-adj-values", "1 2 \n"},
+                 {"oom-score-adj-values", "1 2 -3"},
                  {"save", "1 2 3 4"},
                  {"proc-title-template", ""}}),
             "OK");

@@ -53,6 +53,18 @@ TEST_F(ConfigTest, RepeatedDirectivesAddUpWhereTheyShould) {
   EXPECT_EQ(get(reset, "save"), "");
 }
 
+TEST_F(ConfigTest, ABareSaveLineForgetsAllSavePoints) {
+  ASSERT_EQ(load({write("bare.conf", "save 900 1\nsave\n")}), "");
+  EXPECT_EQ(get("save"), "");
+  const auto points = write("points.conf", "save 900 1\n");
+  Config argument;
+  ASSERT_EQ(load(argument, {points, "--save"}), "");
+  EXPECT_EQ(get(argument, "save"), "");
+  Config words;
+  EXPECT_THAT(load(words, {"--shutdown-on-sigint"}),
+              HasSubstr("argument(s) must be one of the following: default, save"));
+}
+
 TEST_F(ConfigTest, BadLinesAreFatalWithTheirPlace) {
   const struct {
     std::string line, reason;
@@ -90,8 +102,7 @@ TEST_F(ConfigTest, EveryOptionRefusesTooFewAndTooManyWords) {
   for (const Option& option : option_table()) {
     Config config;
     const std::string name = fmt::format("--{}", option.name);
-    // A bare --save is Redis' way to say `save ""`.
-    if (option.name == "save") continue;
+    if (option.may_be_bare) continue;
     EXPECT_THAT(load(config, {name}), HasSubstr("wrong number of arguments"));
     if (option.multi_argument) continue;
     EXPECT_THAT(load(config, {name, "a", "b"}), HasSubstr("wrong number of arguments"));

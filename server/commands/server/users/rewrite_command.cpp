@@ -11,18 +11,23 @@
 
 namespace server {
 
-/* CONFIG REWRITE */
-void rewrite_config(Context& ctx) {
+void rewrite_config(Context& ctx, Config::Extent extent) {
   // Users with a file of their own do not belong into this one.
   const bool has_acl_file = !ctx.services.config.text(OptionId::kAclFile).empty();
   const auto rewritten = ctx.services.config.rewrite(
-      has_acl_file ? std::vector<std::string>{} : acl::user_config_lines(ctx.services.users));
+      has_acl_file ? std::vector<std::string>{} : acl::user_config_lines(ctx.services.users),
+      extent);
   if (!rewritten) {
     log_warning("CONFIG REWRITE failed: {}", rewritten.error().message);
     return ctx.reply.error(rewritten.error().message);
   }
   log_notice("CONFIG REWRITE executed with success.");
   ctx.reply.ok();
+}
+
+/* CONFIG REWRITE */
+void rewrite_config(Context& ctx) {
+  rewrite_config(ctx, Config::Extent::kChanged);
 }
 
 }  // namespace server

@@ -5,10 +5,14 @@
 // Thread safety: a handler, on the thread of its session.
 #pragma once
 
+#include "server/config/config.h"
+
 namespace server {
 
 class Context;
 
 void rewrite_config(Context& ctx);
+// With lines for more options, as DEBUG asks for them.
+void rewrite_config(Context& ctx, Config::Extent extent);
 
 }  // namespace server

@@ -25,6 +25,9 @@ TEST_F(DebugWordsTest, EveryWordIsRefusedUnlessDebugIsEnabled) {
                                              {"POPULATE", "1"},
                                              {"PROTOCOL", "true"},
                                              {"REPLYBUFFER", "RESIZING", "0"},
+                                             {"PAUSE-CRON", "1"},
+                                             {"CONFIG-REWRITE-FORCE-ALL"},
+                                             {"HELP"},
                                              {"SET-ACTIVE-EXPIRE", "0"},
                                              {"STRINGMATCH-LEN", "a", "a"},
                                              {"CHANGE-REPL-ID"},
@@ -34,6 +37,26 @@ TEST_F(DebugWordsTest, EveryWordIsRefusedUnlessDebugIsEnabled) {
     EXPECT_TRUE(run(command).starts_with("-ERR DEBUG command not allowed.")) << words[0];
   }
   EXPECT_EQ(run({"DBSIZE"}), integer(0));
+}
+
+TEST_F(DebugWordsTest, OptionsForTestsAreSetWhereDebugIsAllowed) {
+  const std::vector<std::string> set{"CONFIG", "SET", "rdb-key-save-delay", "100"};
+  EXPECT_TRUE(run(set).starts_with("-ERR DEBUG command not allowed."));
+  allow();
+  EXPECT_EQ(run(set), kOk);
+  for (const char* const name : {"rdb-key-save-delay", "key-load-delay", "watchdog-period",
+                                 "loading-process-events-interval-bytes"}) {
+    EXPECT_NE(run({"CONFIG", "GET", name}), array({})) << name;
+    EXPECT_EQ(run({"CONFIG", "GET", "*"}).find(name), std::string::npos) << name;
+  }
+}
+
+TEST_F(DebugWordsTest, PauseCronIsKeptForThePeriodicTask) {
+  allow();
+  EXPECT_EQ(run({"DEBUG", "PAUSE-CRON", "1"}), kOk);
+  EXPECT_TRUE(state_.is_cron_paused);
+  EXPECT_EQ(run({"DEBUG", "PAUSE-CRON", "0"}), kOk);
+  EXPECT_FALSE(state_.is_cron_paused);
 }
 
 TEST_F(DebugWordsTest, PopulateMakesWhatIsNotThere) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "persistence/aof/aof_reader.h"
 #include "persistence/rdb/rdb_writer.h"
 #include "server/replication/stream/replication.h"
@@ -41,6 +43,25 @@ TEST_F(DataWriterTest, TheOptionSaysHowABaseIsWritten) {
   EXPECT_NE(disk_.content("base")->find("SET"), std::string::npos);
   ASSERT_TRUE(writer_.write_base(persistence::AofBaseFormat::kRdb, "base", writer_.options(true)));
   EXPECT_TRUE(disk_.content("base")->starts_with("REDIS"));
+}
+
+TEST_F(DataWriterTest, KeysAreSavedSlowlyWhereDebugIsAllowed) {
+  config_.replace(OptionId::kEnableDebugCommand, "yes");
+  run({"SET", "a", "1"});
+  run({"SET", "b", "1"});
+  EXPECT_FALSE(writer_.options(false).after_key);
+  EXPECT_EQ(run({"CONFIG", "SET", "rdb-key-save-delay", "2000"}), kOk);
+  for (const bool is_base : {false, true}) {
+    const auto start = std::chrono::steady_clock::now();
+    const auto written =
+        is_base ? writer_.write_base(persistence::AofBaseFormat::kCommands, "base",
+                                     writer_.options(true))
+                : writer_.write_snapshot(writer_.snapshot_place(), writer_.options(false));
+    ASSERT_TRUE(written);
+    EXPECT_GE(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(4)) << is_base;
+  }
+  config_.replace(OptionId::kEnableDebugCommand, "no");
+  EXPECT_FALSE(writer_.options(false).after_key);
 }
 
 TEST_F(DataWriterTest, AFailedSnapshotLeavesNoFile) {

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -78,6 +79,25 @@ TEST_F(FollowerSocketTest, BytesGoBothWays) {
 
 TEST_F(FollowerSocketTest, NamesAreResolved) {
   ASSERT_TRUE(socket_.connect({"localhost", listener_.port()}, kPatienceMs));
+}
+
+TEST_F(FollowerSocketTest, TheLinkBeginsAtTheSourceAddress) {
+  const auto source_of = [this](const std::string& source) {
+    FollowerSocket socket(waker_);
+    const auto connected =
+        socket.connect({"127.0.0.1", listener_.port(), nullptr, source}, kPatienceMs);
+    EXPECT_TRUE(connected);
+    const int accepted = listener_.accept();
+    sockaddr_in address{};
+    socklen_t size = sizeof address;
+    EXPECT_EQ(::getpeername(accepted, reinterpret_cast<sockaddr*>(&address), &size), 0);
+    ::close(accepted);
+    return ntohl(address.sin_addr.s_addr);
+  };
+  EXPECT_EQ(source_of("127.0.0.9"), 0x7f000009U);
+  // As in Redis an address that cannot be used is no obstacle.
+  EXPECT_EQ(source_of("192.0.2.1"), 0x7f000001U);
+  EXPECT_EQ(source_of(""), 0x7f000001U);
 }
 
 TEST_F(FollowerSocketTest, NobodyThereIsAnError) {

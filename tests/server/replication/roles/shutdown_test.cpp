@@ -53,6 +53,19 @@ TEST_F(ShutdownTest, WithoutReplicasItEndsWhenNoWriteIsUnderWay) {
   EXPECT_TRUE(writes_are_held());
 }
 
+// The bits of the words behind "default", in the order of Redis.
+TEST_F(ShutdownTest, SignalsAskWhatTheirOptionsSay) {
+  const Shutdown::Request usual = shutdown_.signal_request(0);
+  EXPECT_TRUE(usual.is_signal);
+  EXPECT_EQ(usual.save, shutdown_.usual_request().save);
+  EXPECT_TRUE(usual.waits_for_replicas);
+  EXPECT_FALSE(usual.is_forced);
+  EXPECT_EQ(shutdown_.signal_request(1).save, FinalSave::kRequired);
+  EXPECT_EQ(shutdown_.signal_request(2).save, FinalSave::kNone);
+  EXPECT_FALSE(shutdown_.signal_request(4).waits_for_replicas);
+  EXPECT_TRUE(shutdown_.signal_request(8).is_forced);
+}
+
 TEST_F(ShutdownTest, WaitsUntilEveryReplicaHasWhatWasWritten) {
   Remote first(*this);
   Remote second(*this);

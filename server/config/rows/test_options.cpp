@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+//
+// The rows of options on signals and on where links begin, and of options that exist for tests:
+// delays that make saving and loading slow.
+#include "server/config/option_table.h"
+#include "server/config/special_values.h"
+
+namespace server {
+namespace {
+
+constexpr int64_t kInt32Min = std::numeric_limits<int32_t>::min();
+
+Option shutdown_option(std::string_view name) {
+  return {.name = name,
+          .kind = OptionKind::kList,
+          .default_text = "default",
+          .choices = {"default", "save", "nosave", "now", "force"},
+          .multi_argument = true,
+          .may_be_bare = true,
+          .parser = parse_shutdown_words};
+}
+
+// Microseconds for each key; below zero so many keys for each microsecond.
+Option delay_option(std::string_view name) {
+  return {.name = name,
+          .kind = OptionKind::kInteger,
+          .default_text = "0",
+          .min = kInt32Min,
+          .max = kInt32Max,
+          .hidden = true};
+}
+
+}  // namespace
+
+std::vector<Option> test_options() {
+  return {
+      shutdown_option("shutdown-on-sigint"),
+      shutdown_option("shutdown-on-sigterm"),
+      {.name = "bind-source-addr", .kind = OptionKind::kString},
+      delay_option("rdb-key-save-delay"),
+      delay_option("key-load-delay"),
+  };
+}
+
+}  // namespace server

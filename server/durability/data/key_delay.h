@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+//
+// delay_for_key: the sleeps of rdb-key-save-delay and key-load-delay, by which tests see a server
+// that saves or loads. Without effect where enable-debug-command refuses DEBUG to every client.
+//
+// Thread safety: a free function, for any thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <random>
+#include <thread>
+
+#include "server/config/config.h"
+
+namespace server {
+
+// 0 without a delay.
+inline int64_t key_delay(const Config& config, OptionId option) {
+  const DebugCommand debug{config.integer(OptionId::kEnableDebugCommand)};
+  return debug == DebugCommand::kNo ? 0 : config.integer(option);
+}
+
+// Microseconds, or below zero one microsecond for about so many keys.
+inline void delay_for_key(int64_t delay) {
+  if (delay == 0) return;
+  if (delay < 0) {
+    thread_local std::minstd_rand random;
+    if (std::uniform_int_distribution<int64_t>(1, -delay)(random) != 1) return;
+    delay = 1;
+  }
+  std::this_thread::sleep_for(std::chrono::microseconds(delay));
+}
+
+}  // namespace server

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+#include <gtest/gtest.h>
+
+#include "server/config/config.h"
+#include "server/config/option_table.h"
+
+namespace server {
+namespace {
+
+TEST(TestOptionsTest, DelaysTakeBothSignsAndAreHidden) {
+  Config config;
+  for (const std::string name : {"rdb-key-save-delay", "key-load-delay"}) {
+    for (const std::string delay : {"-2147483648", "0", "2147483647"}) {
+      const NamedValue pair{name, delay};
+      EXPECT_TRUE(config.set({&pair, 1})) << name << delay;
+    }
+    const std::string_view every[] = {"*delay*"};
+    for (const auto& [shown, value] : config.get(every)) EXPECT_NE(shown, name);
+    const std::string_view itself[] = {name};
+    EXPECT_EQ(config.get(itself).at(0).second, "2147483647");
+  }
+}
+
+TEST(TestOptionsTest, SignalsHaveBitsForTheirWords) {
+  Config config;
+  EXPECT_EQ(config.integer(OptionId::kShutdownOnSigterm), 0);
+  const NamedValue pair{"shutdown-on-sigterm", "force now"};
+  ASSERT_TRUE(config.set({&pair, 1}));
+  EXPECT_EQ(config.integer(OptionId::kShutdownOnSigterm), 4 + 8);
+  EXPECT_EQ(config.integer(OptionId::kShutdownOnSigint), 0);
+}
+
+}  // namespace
+}  // namespace server
