@@ -25,13 +25,16 @@ size_t ClientInput::room(bool is_authenticated) const {
 
 std::span<char> ClientInput::room_behind() {
   if (size() == 0) return {};
-  const size_t missing = announced_bytes_ - std::min(announced_bytes_, size());
+  const size_t missing = awaited_bytes();
   // Without a big part, room that is there already is used.
   if (missing < kBigPartBytes && free_bytes() < kReadBytes + Stream::kExtraBytesMax) return {};
-  make_room(std::clamp(missing, kBigPartBytes, kRoomAtOnceMax) + Stream::kExtraBytesMax,
-            kReadBytes);
+  make_room(std::max(missing, kBigPartBytes) + Stream::kExtraBytesMax, kReadBytes);
   const size_t room = block_.capacity_bytes - end_;
   return {block_.data + end_, std::min(room, kBigReadBytes + Stream::kExtraBytesMax)};
+}
+
+size_t ClientInput::awaited_bytes() const {
+  return std::min(announced_bytes_ - std::min(announced_bytes_, size()), kRoomAtOnceMax);
 }
 
 std::string_view ClientInput::join(std::string_view fresh) {

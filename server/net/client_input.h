@@ -45,6 +45,8 @@ class ClientInput {
   void keep(std::string_view rest, bool is_authenticated, size_t announced_bytes = 0);
   void forget();
 
+  // Bytes that the announced request still lacks, and for which room is made next.
+  size_t awaited_bytes() const;
   size_t size() const { return end_ - begin_; }
   // Whether the bytes lie in memory of their own, not in the thread's buffer.
   bool is_kept() const { return size() > 0; }

@@ -212,9 +212,10 @@ void Connection::check_input() {
 
 void Connection::limit_memory() {
   // A command that arrives piece by piece takes memory before it can be refused.
-  if (input_.size() >= ClientInput::kReadBytes) {
+  const size_t awaited_bytes = input_.awaited_bytes();
+  if (input_.size() + awaited_bytes >= ClientInput::kReadBytes) {
     Admission(services_.config, services_.memory, CommandOrigin::kClient)
-        .make_room({*session_, {}, false});
+        .make_room_for_input(awaited_bytes);
   }
   if (state_ == State::kClosed) return;
   services_.clients.count_memory(*session_);

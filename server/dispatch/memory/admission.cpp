@@ -28,6 +28,11 @@ bool Admission::is_over_memory_limit(const Asked& command) const {
   return memory_.limit_bytes() != 0 && is_judged_ && memory_.over_limit(arriving_bytes(command));
 }
 
+void Admission::make_room_for_input(uint64_t awaited_bytes) const {
+  if (memory_.limit_bytes() == 0 || !is_judged_) return;
+  if (memory_.over_limit(awaited_bytes)) memory_.make_room(awaited_bytes);
+}
+
 bool Admission::make_room(const Asked& command) const {
   return !is_over_memory_limit(command) || memory_.make_room(arriving_bytes(command)) ||
          !memory_.over_limit();

@@ -78,6 +78,8 @@ class Admission {
   // If it does, evicts keys until they fit. False: the limit is exceeded without them, and no key
   // may go. REQUIRES: no stripe is held.
   bool make_room(const Asked& command) const;
+  // Evicts keys for bytes that a client is about to send. REQUIRES: no stripe is held.
+  void make_room_for_input(uint64_t awaited_bytes) const;
 
  private:
   // Bytes of the command's words, if they are many.
