@@ -24,6 +24,8 @@ HEADING = re.compile(r"^(#{1,6}) (.+)$", re.MULTILINE)
 OPTION = re.compile(r"^(?:--)?([a-z][a-z0-9]*(?:[-.][a-z0-9]+)+|[a-z]+_[a-z_]+cpulist)$")
 # What looks like an option and is something else.
 NOT_OPTIONS = {
+    # fields of replies
+    "qbuf-free", "entry-id", "timestamp-created", "timestamp-last-updated",
     # programs, packages and libraries
     "bloomery-server", "bloomery-cluster", "bloomery-docs", "redis-server", "redis-cli",
     "redis-benchmark", "redis-sentinel", "redis-tools", "valkey-server", "valkey-cli",

@@ -39,7 +39,7 @@ core::Result<AofStart> AofDirectory::find() {
   for (const AofStart::File& file : start.files) {
     if (!files_.exists(file.path)) {
       return core::Error{
-          fmt::format("ERR append log '{}': No such file or directory, though '{}' names it",
+          fmt::format("ERR append log {} is missing: No such file or directory. '{}' names it",
                       shown_path(file.path), shown_path(path_of(names_.manifest())))};
     }
   }

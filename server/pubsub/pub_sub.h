@@ -117,7 +117,7 @@ class PubSub {
   std::vector<std::string> names(SubscriptionKind kind,
                                  std::optional<std::string_view> pattern) const;
   size_t name_count(SubscriptionKind kind) const;
-  // What the sessions of these ids, in ascending order, have subscribed to.
+  // Returns the subscriptions of the sessions of these ids, which are in ascending order.
   struct Subscription {
     uint64_t session_id;
     SubscriptionKind kind;

@@ -58,11 +58,14 @@ TEST_F(AofDirectoryTest, FilesComeInTheOrderOfLoading) {
 
 TEST_F(AofDirectoryTest, MissingFileIsAnError) {
   put_manifest("file a.1.base.rdb seq 1 type b\nfile a.1.incr.aof seq 1 type i\n");
-  EXPECT_THAT(paths(), ElementsAre(HasSubstr("/d/logs/a.1.base.rdb': No such file or directory")));
+  EXPECT_THAT(paths(),
+              ElementsAre(HasSubstr("d/logs/a.1.base.rdb is missing: No such file or directory")));
   disk_.put("d/logs/a.1.base.rdb", "");
-  EXPECT_THAT(paths(), ElementsAre(HasSubstr("/d/logs/a.1.incr.aof': No such file or directory")));
+  EXPECT_THAT(paths(),
+              ElementsAre(HasSubstr("d/logs/a.1.incr.aof is missing: No such file or directory")));
   put_manifest("file a.aof seq 1 type b\n");
-  EXPECT_THAT(paths(), ElementsAre(HasSubstr("/d/logs/a.aof': No such file or directory")));
+  EXPECT_THAT(paths(),
+              ElementsAre(HasSubstr("d/logs/a.aof is missing: No such file or directory")));
 }
 
 TEST_F(AofDirectoryTest, DamagedManifestIsAnErrorEvenBesideASingleFile) {

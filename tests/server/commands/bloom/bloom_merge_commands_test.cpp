@@ -170,7 +170,7 @@ TEST_F(BloomMergeCommandsTest, ClearEmptiesInPlace) {
     add(key, "a", 1000);
     EXPECT_EQ(missing(key, "a", 1000), 0);
   }
-  EXPECT_EQ(run({"BF.CLEAR", "none"}), kMissing);
+  EXPECT_EQ(run({"BF.CLEAR", "none"}), error("ERR not found"));
   run({"SET", "string", "x"});
   EXPECT_EQ(run({"BF.CLEAR", "string"}), error(kWrongType));
 }
