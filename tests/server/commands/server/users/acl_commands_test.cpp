@@ -173,7 +173,7 @@ TEST_F(AclCommandsTest, TheLogTellsWhatWasDenied) {
             error("WRONGPASS invalid username-password pair or user is disabled."));
   advance_ms(1500);
   const std::string log = run_as_other({"ACL", "LOG"});
-  EXPECT_THAT(log, HasSubstr("*2\r\n*14\r\n$5\r\ncount\r\n:1\r\n$6\r\nreason\r\n$4\r\nauth\r\n"));
+  EXPECT_THAT(log, HasSubstr("*2\r\n*20\r\n$5\r\ncount\r\n:1\r\n$6\r\nreason\r\n$4\r\nauth\r\n"));
   EXPECT_THAT(log, HasSubstr("$6\r\nobject\r\n$4\r\nAUTH\r\n$8\r\nusername\r\n$3\r\nbob\r\n"));
   EXPECT_THAT(log, HasSubstr("count\r\n:2\r\n$6\r\nreason\r\n$3\r\nkey\r\n"));
   EXPECT_THAT(log, HasSubstr("$11\r\nage-seconds\r\n$3\r\n1.5\r\n"));
