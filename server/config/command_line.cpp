@@ -132,8 +132,8 @@ CommandLine parse_command_line(std::span<const std::string> arguments) {
 
 std::string version_text(std::string_view redis_version) {
   // Tools read a version behind "v=" and expect that of a Redis.
-  return fmt::format("Bloomery server v={} bloomery={} bits={}\n", redis_version,
-                     BLOOMERY_VERSION, 8 * sizeof(void*));
+  return fmt::format("Bloomery server v={} bloomery={} bits={}\n", redis_version, BLOOMERY_VERSION,
+                     8 * sizeof(void*));
 }
 
 std::string_view help_text() {

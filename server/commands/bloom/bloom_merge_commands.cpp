@@ -165,9 +165,9 @@ const Command kBloomMergeRows[] = {
      .categories = kBloom,
      .group = "bloom-ext",
      .since = "0.1.0",
-     .summary = "Adds the items of filters of the same layout and shape to a filter, which is "
-                "created like the first of them if it is missing. Refuses a missing source, and "
-                "what would break the error rate, unless FORCE is given",
+     .summary = "Adds the items of filters of the same layout and shape to a filter. A missing one "
+                "is created like the first of them. Refuses a missing source, and what would "
+                "break the error rate, unless FORCE is given",
      .complexity = "O(N) where N is the number of bytes of all filters",
      .syntax = "destination:key source:key ... [FORCE]",
      .handler = merge},
