@@ -25,6 +25,7 @@ constexpr ParserWords kParsers[] = {
     {parse_percentiles, "numbers from 0 to 100"},
     {parse_file_name, "a name without a slash"},
     {parse_save, "pairs of seconds and changes"},
+    {parse_shutdown_words, "`default`, or some of `save`, `nosave`, `now`, `force`"},
     {parse_replicaof, "host and port, or `no one`"},
     {parse_announced_host, "a host name or an address"},
     {parse_cluster_name, "1 to 64 letters, digits, `-`, `_` or `.`"},

@@ -178,7 +178,8 @@ TEST_F(RecoveryTest, ATornTailIsRefusedWhereItIsNotToBeCut) {
   const std::string error =
       error_of(recover_with({"--appendonly", "yes", "--aof-load-truncated", "no"}));
   EXPECT_NE(error.find(kFirst), std::string::npos) << error;
-  EXPECT_NE(error.find("--check-aof ./appendonlydir/appendonly.aof.manifest"), std::string::npos);
+  EXPECT_NE(error.find("--check-aof /"), std::string::npos) << error;
+  EXPECT_NE(error.find("/appendonlydir/appendonly.aof.manifest`"), std::string::npos) << error;
   EXPECT_TRUE(told_.commands.empty());
   EXPECT_EQ(disk_.content(kLogs + kFirst), torn);
 }
