@@ -24,9 +24,9 @@ OURS_ONLY_PREFIXES = (b"bf.", b"clusterx")
 ORACLE_VERSION = (7, 0)
 # Redis keeps DEBUG's words out of its table.
 DEBUG_WORDS = (
-    b"change-repl-id", b"digest", b"digest-value", b"error", b"help", b"loadaof", b"log",
-    b"object", b"populate", b"protocol", b"reload", b"replybuffer", b"set-active-expire",
-    b"sleep", b"stringmatch-len",
+    b"change-repl-id", b"config-rewrite-force-all", b"digest", b"digest-value", b"error", b"help",
+    b"loadaof", b"log", b"object", b"pause-cron", b"populate", b"protocol", b"reload",
+    b"replybuffer", b"set-active-expire", b"sleep", b"stringmatch-len",
 )
 DEBUG = {b"debug|" + word for word in DEBUG_WORDS}
 

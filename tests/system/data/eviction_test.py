@@ -50,6 +50,11 @@ class EvictionTest(ServerTest):
                     got = other.call("OBJECT", option, "k")
                     self.assertAlmostEqual(got, value, delta=20)
                     other.call("REPLICAOF", "NO", "ONE")
+                    # A server that ends while its child lives warns of it.
+                    wait_until(
+                        lambda: b"rdb_bgsave_in_progress:0" in client.call("INFO", "persistence"),
+                        what="the end of the child",
+                    )
 
     def test_writers_on_many_connections_keep_the_limit(self):
         server = self.start_server("--io-threads", 2, "--maxmemory-policy", "allkeys-lru")
