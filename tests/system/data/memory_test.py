@@ -84,7 +84,7 @@ class MemoryTest(ServerTest):
 
     def fill(self):
         """Keys of all kinds, one filter with an array of its own among them; their names."""
-        keys = [f"long:{i}" for i in range(12_000)] + [f"short:{i}" for i in range(20_000)]
+        keys = [f"long:{i}" for i in range(36_000)] + [f"short:{i}" for i in range(20_000)]
         for start in range(0, len(keys), 500):
             self.client.pipeline(
                 [

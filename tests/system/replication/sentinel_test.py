@@ -16,7 +16,7 @@ import tempfile
 import time
 import unittest
 
-from harness import ROOT, SERVER_IS_REDIS, SLOW, ServerTest, let_time_pass, wait_until
+from harness import ROOT, SERVER_IS_REDIS, ServerTest, let_time_pass, wait_until
 from harness.counts import count
 from harness.node import SCRIPTS
 from harness.sentinel import NAME, PASSWORD, Cluster, quietly
@@ -24,7 +24,6 @@ from harness.sentinel_writers import ProgramWriter, PythonWriter
 from harness.settings import module_command
 
 FAILOVERS = count("FAILOVERS")
-FAILOVER_TIME_MAX_S = 15
 # A leader that has come back is made a replica after the sentinels have seen it be wrong for 8 s.
 MODULES = pathlib.Path(os.environ.get("BLOOMERY_NODE_MODULES", ROOT / "build"))
 WRITER_SCRIPT = SCRIPTS / "sentinel_writer.cjs"
@@ -209,7 +208,6 @@ class SentinelTest(ServerTest):
                 flush=True,
             )
         print(f"slowest failover {slowest:.1f} s, {keys} keys on all three servers", flush=True)
-        self.assertLess(slowest, FAILOVER_TIME_MAX_S * SLOW)
         # Sentinel promotes the replica with the most data, so what one replica has stays.
         self.assertEqual(lost["python-wait"], [])
 
