@@ -10,7 +10,7 @@ namespace {
 
 using namespace inert;
 
-constexpr BoolRow kBools[] = {
+constexpr BoolRow kNewerBools[] = {
     {"auto-failover-on-shutdown", "", "no", kFree},
     {"dual-channel-replication-enabled", "", "no", kFree},
     {"enable-debug-assert", "", "no", kFixed},
@@ -27,7 +27,7 @@ constexpr BoolRow kBools[] = {
     {"use-exit-on-panic", "", "no", kFree},
 };
 
-constexpr NumberRow kIntegers[] = {
+constexpr NumberRow kNewerIntegers[] = {
     {"active-defrag-cycle-us", "", "500", 0, 100'000, kFree},
     {"array-slice-size", "", "4096", 0, kInt64Max, kFree},
     {"array-sparse-kmax", "", "10", 0, kInt64Max, kFree},
@@ -73,21 +73,21 @@ constexpr NumberRow kIntegers[] = {
     {"tls-auto-reload-interval", "", "0", 0, kInt32Max, kFree},
 };
 
-constexpr NumberRow kSizes[] = {
+constexpr NumberRow kNewerSizes[] = {
     {"aof-load-corrupt-tail-max-size", "", "0", 0, kInt64Max, kFree},
     {"cluster-slot-migration-handoff-max-lag-bytes", "", "1048576", 0, kInt64Max, kFree},
     {"replica-full-sync-buffer-limit", "", "0", 0, kInt64Max, kFree},
     {"slot-migration-max-failover-repl-bytes", "", "0", -1, kInt64Max, kFree},
 };
 
-const EnumRow kEnums[] = {
+const EnumRow kNewerEnums[] = {
     {"cluster-config-save-behavior", "sync", {"sync", "best-effort"}, kFree},
     {"log-format", "legacy", {"legacy", "logfmt"}, kFree},
     {"log-timestamp-format", "legacy", {"legacy", "iso8601", "milliseconds"}, kFree},
     {"rdb-version-check", "strict", {"strict", "relaxed"}, kFree},
 };
 
-constexpr TextRow kTexts[] = {
+constexpr TextRow kNewerTexts[] = {
     {"backupdirname", "", "backupdir", kFixed, kOneWord, kPublic},
     {"cluster-announce-client-ipv4", "", "", kFree, kOneWord, kPublic},
     {"cluster-announce-client-ipv6", "", "", kFree, kOneWord, kPublic},
@@ -116,7 +116,7 @@ constexpr ModulePrefix kModulePrefixes[] = {
 }  // namespace
 
 std::vector<Option> newer_options() {
-  return inert::options_of({kBools, kIntegers, kSizes, kEnums, kTexts});
+  return inert::options_of({kNewerBools, kNewerIntegers, kNewerSizes, kNewerEnums, kNewerTexts});
 }
 
 std::string_view foreign_module_of(std::string_view name) {
