@@ -64,7 +64,8 @@ void ClientInput::keep(std::string_view rest, bool is_authenticated, size_t anno
   // Gives back what a big command has taken. The rest of a pipeline usually grows again, to about
   // as much.
   constexpr size_t kKeptForMore = 4 * kReadBytes;
-  const size_t kept = size() == 0 ? kReadBytes : std::max(kKeptForMore, announced_bytes_);
+  const size_t announced = announced_bytes_ + kReadBytes + Stream::kExtraBytesMax;
+  const size_t kept = size() == 0 ? kReadBytes : std::max(kKeptForMore, announced);
   if (block_.capacity_bytes > std::max(kept, 2 * size())) resize(size());
 }
 
