@@ -55,8 +55,11 @@ bool load(Config& config, std::string_view text) {
 }
 
 Values values_of(const Config& config) {
-  constexpr std::array<std::string_view, 1> kAll = {"*"};
-  const auto pairs = config.get(kAll);
+  std::vector<std::string_view> patterns = {"*"};
+  for (const server::Option& option : server::option_table()) {
+    if (option.hidden) patterns.push_back(option.name);
+  }
+  const auto pairs = config.get(patterns);
   return {pairs.begin(), pairs.end()};
 }
 

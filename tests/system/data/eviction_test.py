@@ -145,7 +145,8 @@ class ChildTest(ServerTest):
         client.call("BF.MADD", key, *range(5000))
 
     def test_filters_made_after_the_fork_go_at_once(self):
-        server = self.start_server("--maxmemory", "20mb")
+        slow = ("--enable-debug-command", "yes", "--rdb-key-save-delay", 5_000_000)
+        server = self.start_server("--maxmemory", "20mb", *slow)
         with server.connect() as client:
             self.make(client, "old")
             client.call("BGSAVE")
