@@ -123,7 +123,7 @@ TEST_F(EvictionTest, ReadsEvictFirstAndAreNotRefused) {
   run({"GET", "none"});
   journalled();
   EXPECT_GT(evicted(), 30U);
-  // Behind the eviction came the reply.
+  // The reply was written after the eviction.
   EXPECT_LT(memory_.refresh(), memory_.limit_bytes() + 16'000);
   set_policy("noeviction");
   memory_.set_limit(memory_.refresh() - 1000);
