@@ -211,13 +211,13 @@ void Connection::check_input() {
 }
 
 void Connection::limit_memory() {
+  if (state_ == State::kClosed) return;
   // A command that arrives piece by piece takes memory before it can be refused.
   const size_t awaited_bytes = input_.awaited_bytes();
   if (input_.size() + awaited_bytes >= ClientInput::kReadBytes) {
     Admission(services_.config, services_.memory, CommandOrigin::kClient)
         .make_room_for_input(awaited_bytes);
   }
-  if (state_ == State::kClosed) return;
   services_.clients.count_memory(*session_);
   const uint64_t limit_bytes = services_.config.client_memory_limit_bytes();
   if (limit_bytes != 0) [[unlikely]]
