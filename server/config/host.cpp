@@ -27,7 +27,7 @@ bool is_host(std::string_view text) {
 
 std::optional<uint16_t> parse_port(std::string_view text) {
   const auto number = core::parse_int64(text);
-  if (!number || *number < 1 || *number > std::numeric_limits<uint16_t>::max()) return std::nullopt;
+  if (!number || *number < 0 || *number > std::numeric_limits<uint16_t>::max()) return std::nullopt;
   return static_cast<uint16_t>(*number);
 }
 

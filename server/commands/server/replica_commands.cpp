@@ -53,8 +53,7 @@ void replicaof(Context& ctx) {
     return ctx.reply.error("ERR Command is not valid when client is a replica.");
   }
   if (!is_host(ctx.args[1])) return ctx.reply.error("ERR Invalid master host");
-  // As in Redis, port 0 is a leader that cannot be reached.
-  const auto port = core::parse_int64(ctx.args[2]) == 0 ? 0 : parse_port(ctx.args[2]);
+  const auto port = parse_port(ctx.args[2]);
   if (!port) return ctx.reply.error("ERR Invalid master port");
   const Follower::Target target{std::string(ctx.args[1]), *port, false};
   if (!follower.follow(target, ctx.locking())) {

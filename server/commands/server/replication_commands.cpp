@@ -97,7 +97,7 @@ core::Result<> read_trait(ReplicaTraits& traits, std::string_view option, std::s
   const auto number = core::parse_int64(value);
   if (equals_ignore_case(option, "listening-port")) {
     // 0: it serves no clients by TCP.
-    const auto port = number == 0 ? uint16_t{0} : parse_port(value);
+    const auto port = parse_port(value);
     if (!port) return core::Error{std::string(kNotAnInteger)};
     traits.port = *port;
   } else if (equals_ignore_case(option, "ip-address")) {

@@ -209,7 +209,7 @@ TEST_F(ConfigTest, ReplicaOfIsAnAddressOrNoOne) {
   ASSERT_EQ(load({path}), "");
   EXPECT_EQ(get("replicaof"), "10.0.0.1 6379");
   EXPECT_EQ(get("slaveof"), "10.0.0.1 6379");
-  for (const char* wrong : {"host", "host 0", "host 65536", "host x", "host 1 2"}) {
+  for (const char* wrong : {"host", "host -1", "host 65536", "host x", "host 1 2"}) {
     const auto other = write("b.conf", std::string("replicaof ") + wrong + "\n");
     EXPECT_THAT(load({other}), HasSubstr("replicaof")) << wrong;
   }

@@ -24,6 +24,7 @@ TEST_F(ReplicaCommandsTest, ReplicaOfMakesAReplicaAndNoOneALeader) {
   EXPECT_THAT(run({"ROLE"}), HasSubstr("10.0.0.2\r\n:6379\r\n$7\r\nconnect\r\n:-1\r\n"));
   EXPECT_THAT(run({"CONFIG", "GET", "slaveof"}), HasSubstr("10.0.0.2 6379"));
   EXPECT_EQ(run({"REPLICAOF", "10.0.0.1", "0"}), "+OK\r\n") << "as in Redis";
+  EXPECT_THAT(run({"CONFIG", "GET", "replicaof"}), HasSubstr("10.0.0.1 0"));
   EXPECT_EQ(run({"REPLICAOF", "no", "one"}), "+OK\r\n");
   EXPECT_EQ(run({"REPLICAOF", "NO", "ONE"}), "+OK\r\n") << "already";
   EXPECT_FALSE(replication_.is_replica());
