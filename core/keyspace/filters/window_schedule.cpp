@@ -20,13 +20,7 @@ void WindowSchedule::note(std::string_view key) {
 
 std::optional<WindowSchedule::Name> WindowSchedule::take_due(int64_t now_ms) {
   const std::scoped_lock lock(mutex_);
-  if (now_ms < last_now_ms_) {
-    by_time_.clear();
-    for (auto& [key, plan] : plans_) {
-      plan.due_ms = 0;
-      by_time_.emplace(0, key);
-    }
-  }
+  if (now_ms < last_now_ms_) make_all_due();
   last_now_ms_ = now_ms;
   if (by_time_.empty() || by_time_.begin()->first > now_ms) return std::nullopt;
   const auto plan = plans_.find(by_time_.begin()->second);
@@ -40,6 +34,19 @@ std::optional<WindowSchedule::Name> WindowSchedule::take_due(int64_t now_ms) {
 void WindowSchedule::put_back(Name name, int64_t due_ms) {
   const std::scoped_lock lock(mutex_);
   if (!plans_.contains(name.key)) insert(std::move(name.key), {due_ms, name.was_missing});
+}
+
+void WindowSchedule::bring_all() {
+  const std::scoped_lock lock(mutex_);
+  make_all_due();
+}
+
+void WindowSchedule::make_all_due() {
+  by_time_.clear();
+  for (auto& [key, plan] : plans_) {
+    plan.due_ms = 0;
+    by_time_.emplace(0, key);
+  }
 }
 
 void WindowSchedule::insert(std::string key, Plan plan) {

@@ -39,6 +39,8 @@ class WindowSchedule {
   void note(std::string_view key);
   // Takes out a name whose time has come. A clock that has jumped back brings all.
   std::optional<Name> take_due(int64_t now_ms);
+  // The next calls of take_due() give every name.
+  void bring_all();
   // Puts a name back, unless it was noted meanwhile. One that was missing may be about to appear:
   // whoever makes a filter names it before it is in its table.
   void put_back(Name name, int64_t due_ms);
@@ -50,6 +52,8 @@ class WindowSchedule {
     bool was_missing = false;
   };
 
+  // Both with the mutex held.
+  void make_all_due();
   void insert(std::string key, Plan plan);
 
   std::mutex mutex_;  // guards what follows

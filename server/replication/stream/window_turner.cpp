@@ -29,6 +29,10 @@ constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 }  // namespace
 
 void WindowTurner::tick() {
+  const bool is_leader = !parts_.state.is_replica;
+  // A replica looks later at what is due.
+  if (is_leader && !was_leader_) schedule_.bring_all();
+  was_leader_ = is_leader;
   if (schedule_.empty()) return;
   if (parts_.state.availability.has(Availability::kLoading)) return;
   constexpr int64_t kDurationUsMax = 5000;

@@ -46,6 +46,7 @@ class WindowTurner {
 
   const Parts parts_;
   core::keyspace::WindowSchedule& schedule_;
+  bool was_leader_ = true;
 };
 
 }  // namespace server

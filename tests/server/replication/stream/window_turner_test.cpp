@@ -116,6 +116,14 @@ TEST_F(WindowTurnerTest, AReplicaTurnsWhenItWasPromoted) {
   EXPECT_EQ(turns_after_tick(), 1);
 }
 
+TEST_F(WindowTurnerTest, APromotedReplicaTurnsOnTime) {
+  state_.is_replica = true;
+  EXPECT_EQ(turns_after_tick(), 0);
+  wait_a_generation();
+  state_.is_replica = false;
+  EXPECT_EQ(turns_after_tick(), 1);
+}
+
 TEST_F(WindowTurnerTest, AReplicaForgetsTheNamesOfGoneKeys) {
   state_.is_replica = true;
   for (int i = 0; i < 3; ++i) {
