@@ -44,7 +44,7 @@ bool equal_two(const char* a, const char* b, size_t size) {
 }  // namespace detail
 
 // The ranges do not overlap.
-inline void copy_bytes(char* to, std::string_view bytes) {
+[[gnu::always_inline]] inline void copy_bytes(char* to, std::string_view bytes) {
   const char* const from = bytes.data();
   const size_t size = bytes.size();
   if (size > 32) {
@@ -63,7 +63,7 @@ inline void copy_bytes(char* to, std::string_view bytes) {
   }
 }
 
-inline bool equal_bytes(std::string_view a, std::string_view b) {
+[[gnu::always_inline]] inline bool equal_bytes(std::string_view a, std::string_view b) {
   const size_t size = a.size();
   if (size != b.size()) return false;
   if (size > 32) return std::memcmp(a.data(), b.data(), size) == 0;

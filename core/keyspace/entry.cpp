@@ -118,6 +118,12 @@ size_t Entry::string_size() const {
   return text(scratch).size();
 }
 
+inline void Entry::set_short(std::string_view text) {
+  reset_value();
+  copy_bytes(payload_.short_text.bytes.data(), text);
+  payload_.short_text.size = static_cast<uint8_t>(text.size());
+}
+
 bool Entry::set_string(std::string_view text) {
   if (const auto integer = parse_canonical_integer(text)) {
     set_integer(*integer);
@@ -202,16 +208,12 @@ size_t Entry::memory_bytes() const {
   return own;
 }
 
-// Leaves the empty short string behind.
-void Entry::reset_value() {
+void Entry::free_value() {
   if (kind_ == ValueKind::kBytes) payload_.bytes.~ByteBuffer();
   if (kind_ == ValueKind::kFilter) {
     FilterKinds::of_process().remove(payload_.filter->layout());
     delete payload_.filter;
   }
-  payload_.short_text = ShortText{};
-  kind_ = ValueKind::kShort;
-  raw_ = false;
 }
 
 // Moves the value over; `source` is left holding the empty string.
@@ -234,12 +236,6 @@ void Entry::take_value(Entry& source) {
       break;
   }
   source.reset_value();
-}
-
-void Entry::set_short(std::string_view text) {
-  reset_value();
-  copy_bytes(payload_.short_text.bytes.data(), text);
-  payload_.short_text.size = static_cast<uint8_t>(text.size());
 }
 
 void Entry::set_bytes(ByteBuffer bytes, bool raw) {

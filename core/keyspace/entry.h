@@ -147,9 +147,17 @@ class Entry {
   static constexpr size_t kKeyOffset = 34;
 
   explicit Entry(std::string_view key);
-  ~Entry() { reset_value(); }
+  ~Entry() { free_value(); }
   char* key_bytes();
-  void reset_value();
+  // Leaves the empty string.
+  void reset_value() {
+    if (kind_ == ValueKind::kBytes || kind_ == ValueKind::kFilter) free_value();
+    payload_.short_text = ShortText{};
+    kind_ = ValueKind::kShort;
+    raw_ = false;
+  }
+  // Gives back what the value has outside of the entry.
+  void free_value();
   void take_value(Entry& source);
   void set_short(std::string_view text);
   void set_bytes(ByteBuffer bytes, bool raw);

@@ -80,9 +80,12 @@ std::string_view error_code(std::string_view reply_line) {
 
 }  // namespace
 
-const RegisteredCommand* Dispatcher::find(Arguments args) {
-  const std::string_view name = args[0];
-  if (core::equal_bytes({last_name_.data(), last_name_size_}, name)) return last_command_;
+inline const RegisteredCommand* Dispatcher::find(Arguments args) {
+  const bool is_last = core::equal_bytes({last_name_.data(), last_name_size_}, args[0]);
+  return is_last ? last_command_ : look_up(args[0]);
+}
+
+const RegisteredCommand* Dispatcher::look_up(std::string_view name) {
   const bool is_client = session_.origin == CommandOrigin::kClient;
   const Registry& registry = environment_.registry;
   const auto* command = is_client ? registry.find(name) : registry.find_replayed(name);
@@ -191,8 +194,7 @@ Outcome Dispatcher::execute(const Request& request, int64_t now_ms,
   size_t mark = replies.size();
   Context ctx({environment_, counters_, session_, *this}, request,
               protocol::ReplyWriter(replies, session_.resp), now_ms);
-  const RegisteredCommand* command =
-      request.command != nullptr ? request.command : find(request.args);
+  const auto* command = request.command != nullptr ? request.command : find(request.args);
   if (command == nullptr || !command->subcommands.empty()) [[unlikely]] {
     command = resolve(ctx, command);
     if (command == nullptr) return finish(ctx, mark);
@@ -250,8 +252,7 @@ Outcome Dispatcher::execute(const Request& request, int64_t now_ms,
 const RegisteredCommand* Dispatcher::resolve(Context& ctx, const RegisteredCommand* command) {
   if (command != nullptr && ctx.args.size() == 1) return command;
   if (command != nullptr) {
-    const RegisteredCommand* const found =
-        environment_.registry.find_subcommand(*command, ctx.args[1]);
+    const auto* const found = environment_.registry.find_subcommand(*command, ctx.args[1]);
     if (found != nullptr) return found;
   }
   session_.traffic.set_last_command(nullptr);
@@ -274,7 +275,7 @@ Outcome Dispatcher::finish(Context& ctx, size_t mark) {
   return session_.close_after_reply ? Outcome::kClose : Outcome::kDone;
 }
 
-bool Dispatcher::prepare(Request& request, const Request* before) {
+[[gnu::always_inline]] inline bool Dispatcher::prepare(Request& request, const Request* before) {
   request.command = find(request.args);
   if (request.command == nullptr || request.args.size() < 2) return false;
   if (request.command->row->keys[0].first != 1) return false;
@@ -448,20 +449,18 @@ void Dispatcher::apply_reply_mode(Context& ctx, size_t mark) {
   }
   switch (session_.reply_mode) {
     case ReplyMode::kOn:
-      break;
+      return;
     case ReplyMode::kOff:
-      replies.truncate(mark);
       break;
     case ReplyMode::kSkipNext:
       // CLIENT REPLY SKIP itself: silent, and so is the next command.
-      replies.truncate(mark);
       session_.reply_mode = ReplyMode::kSkipThis;
       break;
     case ReplyMode::kSkipThis:
-      replies.truncate(mark);
       session_.reply_mode = ReplyMode::kOn;
       break;
   }
+  replies.truncate(mark);
 }
 
 bool Dispatcher::keeps_rights() {

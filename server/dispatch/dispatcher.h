@@ -87,7 +87,9 @@ class Dispatcher {
     bool is_held() const;
   };
 
+  // Null when there is none of that name.
   const RegisteredCommand* find(Arguments args);
+  const RegisteredCommand* look_up(std::string_view name);
   // The command of a container's second word, or else what the first one alone says; null, and
   // answered, when there is none.
   const RegisteredCommand* resolve(Context& ctx, const RegisteredCommand* command);

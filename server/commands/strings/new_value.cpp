@@ -11,20 +11,19 @@ bool NewValue::copy(const Context& ctx) {
   return ctx.admission().memory_suffices(text_.size()) && copy_.assign(text_);
 }
 
-bool NewValue::give_to(Entry& entry) {
+inline bool NewValue::give_to(Entry& entry) {
   if (copy_.size() == 0) return entry.set_string(text_);
   entry.set_raw(std::move(copy_));
   return true;
 }
 
 Entry* NewValue::store(Context& ctx, const KeyRef& key, Entry* entry) {
-  if (entry != nullptr) {
-    if (entry->is_heavy()) return replace(ctx, key, *entry);
-    return give_to(*entry) ? entry : nullptr;
+  if (entry != nullptr && entry->is_heavy()) return replace(ctx, key, *entry);
+  Entry& stored = entry != nullptr ? *entry : ctx.insert(key);
+  if (give_to(stored)) return &stored;
+  if (entry == nullptr) {
+    ctx.environment.reclaimer.drop(ctx.keyspace().erase(ctx.database(), key));
   }
-  Entry& fresh = ctx.insert(key);
-  if (give_to(fresh)) return &fresh;
-  ctx.environment.reclaimer.drop(ctx.keyspace().erase(ctx.database(), key));
   return nullptr;
 }
 
