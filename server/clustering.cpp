@@ -58,7 +58,12 @@ void Clustering::start() {
 
 void Clustering::retire(std::function<void()> done) {
   if (node_ == nullptr || std::exchange(is_retiring_, true)) return done();
-  node_->retire(std::move(done));
+  node_->depart(cluster::ClusterNode::Step::kHandOver, std::move(done));
+}
+
+void Clustering::close_list(std::function<void()> done) {
+  if (node_ == nullptr) return done();
+  node_->depart(cluster::ClusterNode::Step::kCloseList, std::move(done));
 }
 
 void Clustering::stop() {

@@ -66,6 +66,10 @@ class Clustering {
   // Hands the shard over, if that is possible; `done` is called then, perhaps on another thread.
   // A second call does not wait.
   void retire(std::function<void()> done);
+  // The last step before stop(): members that lack something of this node's stream can no longer
+  // take over.
+  // `done` as for retire(). REQUIRES: no write runs.
+  void close_list(std::function<void()> done);
 
  private:
   const Parts parts_;

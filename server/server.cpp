@@ -419,10 +419,14 @@ void Server::request_stop() {
     supervisor_.stopping();
     parts.durability.loader().cancel();
     parts.listener.close();
-    parts.periodic.stop();
-    parts.signals.cancel();
-    parts.threads.stop();
+    parts.clustering.close_list([this] { parts_->threads.at(0).loop.post([this] { stop(); }); });
   });
+}
+
+void Server::stop() {
+  parts_->periodic.stop();
+  parts_->signals.cancel();
+  parts_->threads.stop();
 }
 
 }  // namespace server

@@ -36,6 +36,7 @@ class Server {
   void await_signal();
   void on_signal(int signal);
   void shut_down(int signal);
+  void stop();
   Config& config_;
   const std::function<void()> on_ready_;
   Supervisor supervisor_;

@@ -31,7 +31,9 @@ void ClusterModel::check(Node& node) {
   if (epoch == facts.serving_epoch) return;
   facts.serving_epoch = epoch;
   facts.serving = &node;
-  const bool may_lose = options_.mutation != Mutation::kNone || options_.faults == Faults::kTwins;
+  const bool is_rolled = options_.faults == Faults::kRollingRestarts;
+  const bool may_lose =
+      !is_rolled && (options_.mutation != Mutation::kNone || options_.faults == Faults::kTwins);
   if (!may_lose && !is_prefix(facts.safe, node.log)) {
     fail(fmt::format("{} leads in epoch {} without what all in sync had", node.id, epoch));
   }

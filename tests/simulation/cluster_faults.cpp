@@ -64,6 +64,7 @@ void ClusterModel::schedule_faults() {
     return old_leader_meets_restarted_one();
   }
   if (options_.faults == Faults::kTwins) return trouble_twins();
+  if (options_.faults == Faults::kRollingRestarts) return at(5 * kSecond, [this] { roll(); });
   // Some runs are much rougher than others.
   const int64_t mean_us = pick(500 * kMs, 12 * kSecond) / options_.shards;
   int64_t when_us = 5 * kSecond;
@@ -123,6 +124,64 @@ void ClusterModel::fault_at_node(Node& node, int64_t kind) {
     default:
       return;
   }
+}
+
+// As an operator who goes by `bloomery-cluster status` alone.
+void ClusterModel::roll() {
+  if (now_us_ > end_us_ - kQuietSeconds * kSecond) return;
+  at(100 * kMs, [this] { roll(); });
+  for (auto& facts : shards_) {
+    const auto* shard = etcd_->topology()->topology.shard(facts->name);
+    Node& leader = *by_id_.at(shard->leader);
+    const bool is_whole = shard->insync.size() == shard->members.size() && serves(leader);
+    if (!is_whole || leader.holds_writes) continue;
+    const auto number = static_cast<size_t>(pick(0, options_.members - 1));
+    Node& node = *by_id_.at(shard->members[number]);
+    if (&node == &leader && chance(0.5)) {
+      die(leader, *facts);
+    } else if (node.is_up) {
+      end(node);
+    }
+  }
+}
+
+void ClusterModel::die(Node& leader, ShardFacts& facts) {
+  Log kept = leader.log;
+  while (!kept.empty() && written_us_[kept.back()] > now_us_ - kLagUs) kept.pop_back();
+  if (kept.size() > facts.safe.size()) facts.safe = std::move(kept);
+  leader.is_up = false;
+  at(30 * kSecond, [this, &leader] { start(leader, false); });
+}
+
+// SIGTERM: hands over what it leads, if it can. Or SHUTDOWN, which hands nothing over.
+void ClusterModel::end(Node& node) {
+  at_node(node, 0, [this](Node& self) {
+    const int64_t clock_us = self.clock(now_us_);
+    const std::string successor = self.member->successor();
+    const bool hands_over =
+        chance(0.5) && !successor.empty() && self.member->hand_over(clock_us, successor);
+    at_node(self, hands_over ? 2 * kSecond : 0, [this](Node& ending) {
+      ending.holds_writes = true;
+      ending.disk = ending.log;
+      ending.member->close_list(ending.clock(now_us_), ending.log.size());
+      close_list(ending, now_us_ + kSecond);
+    });
+  });
+}
+
+void ClusterModel::close_list(Node& node, int64_t until_us) {
+  const bool may_leave = node.member->may_leave() || options_.mutation == Mutation::kRevokesEarly;
+  if (!may_leave && now_us_ < until_us) {
+    return at_node(node, 50 * kMs, [this, until_us](Node& self) { close_list(self, until_us); });
+  }
+  for (auto& facts : shards_) {
+    const auto* shard = etcd_->topology()->topology.shard(facts->name);
+    if (shard->leader == node.id && node.log.size() > facts->safe.size()) facts->safe = node.log;
+  }
+  if (may_leave) etcd_->end_lease(node.id);
+  node.is_up = false;
+  // Within the five seconds of kLeavesLate.
+  at(pick(10 * kMs, 4800 * kMs), [this, &node] { start(node, false); });
 }
 
 void ClusterModel::heal() {

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "tests/simulation/cluster_node_model.h"
@@ -35,15 +36,14 @@ constexpr int64_t kSecond = 1000 * kMs;
 constexpr int64_t kTickUs = 100 * kMs;
 constexpr int64_t kCallLimitUs = 700 * kMs;
 constexpr int64_t kPeerLimitUs = 300 * kMs;
-constexpr int kNodesOfShard = 3;
 
-Topology first_topology(int shards) {
+Topology first_topology(int shards, int members) {
   Topology topology;
   for (int s = 0; s < shards; ++s) {
     server::cluster::Shard shard;
     shard.name = fmt::format("s{:03}", s);
     shard.epoch = 1;
-    for (int n = 0; n < kNodesOfShard; ++n) {
+    for (int n = 0; n < members; ++n) {
       shard.members.push_back(fmt::format("{:03}{}", s, static_cast<char>('a' + n)));
     }
     shard.leader = shard.members.front();
@@ -60,7 +60,7 @@ ClusterModel::ClusterModel(const RunOptions& options) : options_(options), rando
   times_ = PermitTimes::of_timeout(pick(2, 5) * kSecond);
   if (options.mutation == Mutation::kNoWait) times_.wait_us = 0;
   if (options.mutation == Mutation::kPromiseBlocksNothing) times_.promise_us = 0;
-  etcd_ = std::make_unique<EtcdModel>(first_topology(options.shards));
+  etcd_ = std::make_unique<EtcdModel>(first_topology(options.shards, options.members));
   for (const auto& shard : etcd_->topology()->topology.shards) {
     shards_.push_back(std::make_unique<ShardFacts>(ShardFacts{shard.name, 0, nullptr, {}}));
     for (const std::string& id : shard.members) {
@@ -179,7 +179,11 @@ void ClusterModel::tick(Node& node) {
   facts.position = {node.member->leads() ? node.member->permit().epoch() : node.history_epoch,
                     node.log.size()};
   for (const auto& [id, ack] : node.acks) {
-    facts.replicas.push_back({id, ack.acked, now_us_ - ack.at_us < 2 * kSecond});
+    const Node& replica = *by_id_.at(id);
+    const bool is_late = options_.mutation == Mutation::kLeavesLate;
+    const bool is_linked = is_late || (replica.is_up && replica.life == ack.life);
+    const int64_t limit_us = (is_late ? 5 : 2) * kSecond;
+    facts.replicas.push_back({id, ack.acked, is_linked && now_us_ - ack.at_us < limit_us});
   }
   node.member->tick(node.clock(now_us_), facts);
   at_node(node, kTickUs, [this](Node& self) { tick(self); });
@@ -230,7 +234,7 @@ void ClusterModel::call_etcd(Node& node, std::function<Work(Node&)> carry_out, W
   at_node(node, kCallLimitUs, [call, unknown = std::move(unknown)](Node&) {
     if (!std::exchange(call->is_over, true)) unknown();
   });
-  const bool is_reliable = options_.faults == Faults::kTwins;
+  const bool is_reliable = options_.faults != Faults::kDrawn;
   if (is_cut(node, nullptr) || (!is_reliable && chance(0.005))) return;
   int64_t way_us = !is_reliable && chance(0.01) ? pick(0, 8 * kSecond) : delay();
   if (now_us_ + way_us < etcd_down_until_us_) {
@@ -350,8 +354,10 @@ void ClusterModel::perform_one(Node& node, const MemberAction& action) {
     ask_offset(node, *offset);
   } else if (const auto* keep = std::get_if<KeepEpoch>(&action)) {
     at_node(node, pick(0, 30 * kMs), [this, keep = *keep](Node& self) {
+      // A server writes them one after the other.
+      if (keep.shard != self.kept_shard) self.kept_epoch = 0;
       self.kept_shard = keep.shard;
-      self.kept_epoch = keep.epoch;
+      self.kept_epoch = std::max(self.kept_epoch, keep.epoch);
       self.member->epoch_kept(self.clock(now_us_), keep.shard, keep.epoch);
     });
   } else if (std::holds_alternative<HoldWrites>(action)) {
@@ -391,7 +397,7 @@ void ClusterModel::replicate(Node& node) {
           [this, &node, acked, epoch = node.follows_epoch, life = node.life](Node& self) {
             const auto* shard = self.member->topology().topology.shard_of(self.id);
             if (!self.member->leads() || shard == nullptr || shard->epoch != epoch) return;
-            if (acked != 0) self.acks[node.id] = {acked, now_us_};
+            if (acked != 0) self.acks[node.id] = {acked, now_us_, life};
             if (node.life != life || is_cut(self, &node)) return;
             auto log = std::make_shared<Log>(self.log);
             at_node(node, delay(), [this, log, epoch, from = self.id](Node& replica) {

@@ -38,6 +38,8 @@ enum class Mutation : uint8_t {
   kSuccessorNeverWaits,   // every new leader believes that the old one has resigned
   kPromiseBlocksNothing,  // safe, but leaders change for no reason
   kAbsentMayLead,         // a leader needs no alive/<id> of its own
+  kLeavesLate,            // a replica whose link has ended stays in sync for seconds
+  kRevokesEarly,          // an ending leader gives its lease back whatever the list says
 };
 
 // The faults of a run.
@@ -49,11 +51,15 @@ enum class Faults : uint8_t {
   // The first leader's id is given to a second process. etcd always answers, and ends no lease
   // early. Data may be lost, for the two have different data.
   kTwins,
+  // Whenever all members are in sync, one of them ends as after SIGTERM, or its leader dies. No
+  // acknowledged write of before may be lost; of a dead leader, none that is older than kLagUs.
+  kRollingRestarts,
 };
 
 struct RunOptions {
   uint64_t seed = 0;
   int shards = 1;
+  int members = 3;  // of a shard
   int64_t seconds = 200;
   Mutation mutation = Mutation::kNone;
   Faults faults = Faults::kDrawn;
@@ -121,9 +127,15 @@ class ClusterModel {
   void one_fault();
   void fault_at_node(Node& node, int64_t kind);
   void heal();
+  void roll();
+  void end(Node& node);
+  void close_list(Node& node, int64_t until_us);
+  void die(Node& leader, ShardFacts& facts);
 
   // Of every run, without faults.
   static constexpr int64_t kQuietSeconds = 40;
+  // A member that has just joined the list may lack the writes of so long a time.
+  static constexpr int64_t kLagUs = 3'000'000;
 
   const RunOptions options_;
   std::mt19937_64 random_;

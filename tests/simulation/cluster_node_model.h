@@ -46,6 +46,7 @@ struct ClusterModel::Node {
   struct Ack {
     uint64_t acked = 0;
     int64_t at_us = 0;
+    uint64_t life = 0;  // of the replica
   };
   std::map<std::string, Ack> acks;  // of a leader, in its epoch
 

@@ -112,6 +112,43 @@ TEST(ClusterMutation, AnEpochThatARestartForgetsIsCaught) {
   EXPECT_THAT(ClusterModel(options).run().fault, testing::HasSubstr(kTwoLeaders));
 }
 
+// Each time that all members are in sync one of them restarts, or their leader dies.
+RunOptions rolling(uint64_t seed, Mutation mutation = Mutation::kNone) {
+  RunOptions options;
+  options.seed = seed;
+  options.members = 2;
+  options.faults = Faults::kRollingRestarts;
+  options.mutation = mutation;
+  return options;
+}
+
+// The seed of the first run that loses what it must not; 0 if none does.
+uint64_t first_loss(Mutation mutation) {
+  for (uint64_t i = 0; i < kMutatedRunsMax; ++i) {
+    const RunResult result = ClusterModel(rolling(first_seed() + i, mutation)).run();
+    if (result.fault.find("without what") != std::string::npos) return first_seed() + i;
+  }
+  return 0;
+}
+
+TEST(ClusterRollingRestarts, LoseNothing) {
+  int leaders = 0;
+  for (uint64_t i = 0; i < kRuns / 10; ++i) {
+    const RunResult result = ClusterModel(rolling(first_seed() + i)).run();
+    ASSERT_EQ(result.fault, "");
+    leaders += result.leaders;
+  }
+  EXPECT_GT(leaders, 2) << "restarts change who leads";
+}
+
+TEST(ClusterMutation, ALateEndOfBeingInSyncIsCaught) {
+  EXPECT_NE(first_loss(Mutation::kLeavesLate), 0U);
+}
+
+TEST(ClusterMutation, ALeaseGivenBackTooEarlyIsCaught) {
+  EXPECT_NE(first_loss(Mutation::kRevokesEarly), 0U);
+}
+
 // Safe without: but then every leader that etcd cannot reach loses its shard.
 TEST(ClusterMutation, PromisesThatBlockNothingChangeLeadersMoreOften) {
   int with_promises = 0;

@@ -19,13 +19,17 @@ InsyncList::Progress& InsyncList::progress_of(const std::string& id, int64_t now
 
 void InsyncList::look(const Shard& shard, const ReplicationFacts& facts, int64_t now_us) {
   std::erase_if(members_, [&](const Progress& member) { return !shard.has_member(member.id); });
-  for (Progress& member : members_) member.is_online = false;
+  for (Progress& member : members_) {
+    member.has_left = member.has_left || member.is_online;
+    member.is_online = false;
+  }
   for (const ReplicationFacts::Replica& replica : facts.replicas) {
     if (!shard.has_member(replica.id)) continue;
     Progress& member = progress_of(replica.id, now_us);
     // Two links of one replica: the old one has not ended yet.
     if (!replica.is_online || member.is_online) continue;
     member.is_online = true;
+    member.has_left = false;
     if (member.has_goal && replica.acked >= member.goal) {
       member.caught_up_us = member.goal_us;
       member.has_caught_up = true;
@@ -48,7 +52,8 @@ std::vector<std::string> InsyncList::wanted(const Shard& shard, int64_t now_us) 
     const auto member = std::ranges::find(members_, id, &Progress::id);
     const bool is_known = member != members_.end();
     const int64_t lag_us = is_known ? now_us - member->caught_up_us : 0;
-    const bool stays = is_known && shard.is_insync(id) && lag_us <= leave_lag_us_;
+    const bool stays =
+        is_known && shard.is_insync(id) && !member->has_left && lag_us <= leave_lag_us_;
     const bool joins =
         is_known && member->is_online && member->has_caught_up && lag_us <= join_lag_us_;
     if (id == shard.leader || stays || joins) ids.push_back(id);

@@ -4,7 +4,8 @@
 // over, because they lack no more than what was written in the last moments.
 //
 // A replica has caught up when it acknowledges what the stream held at an earlier look. It joins
-// the list when that look is recent, and leaves it when it is long ago.
+// the list when that look is recent, and leaves it when it is long ago. It also leaves when its
+// link ends, for it lacks all that is acknowledged from then on.
 //
 // Thread safety: belongs to one thread; times are given by the caller.
 // Source: as the in-sync replicas of Kafka, https://kafka.apache.org/documentation/#replication.
@@ -34,6 +35,7 @@ class InsyncList {
   struct Progress {
     std::string id;
     bool is_online = false;
+    bool has_left = false;  // its link to this leader has ended
     bool has_goal = false;
     uint64_t goal = 0;  // the stream's end at goal_us
     int64_t goal_us = 0;

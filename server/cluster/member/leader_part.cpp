@@ -190,12 +190,28 @@ void LeaderPart::promise_answered(uint64_t call, std::string_view peer, bool is_
 void LeaderPart::step_insync(const Shard& shard, int64_t now_us) {
   if (state_.calls.is_changing() || handover_.state != Handover::State::kNone) return;
   if (!permit_.allows(now_us)) return;
-  auto wanted = insync_.wanted(shard, now_us);
+  auto wanted = closed_offset_ ? closed_list(shard) : insync_.wanted(shard, now_us);
   // The list may have another order than the members.
   if (std::ranges::is_permutation(wanted, shard.insync)) return;
   ChangeTopology change{0, state_.topology.revision, state_.topology.topology};
   change.topology.shard(shard.name)->insync = std::move(wanted);
   state_.calls.change(std::move(change));
+}
+
+std::vector<std::string> LeaderPart::closed_list(const Shard& shard) const {
+  std::vector<std::string> ids;
+  for (const std::string& id : shard.members) {
+    const bool has_all = std::ranges::any_of(state_.facts.replicas, [&](const auto& replica) {
+      return replica.id == id && replica.is_online && replica.acked >= *closed_offset_;
+    });
+    if (id == shard.leader || (has_all && shard.is_insync(id))) ids.push_back(id);
+  }
+  return ids;
+}
+
+bool LeaderPart::is_list_closed(const Shard& shard) const {
+  return closed_offset_ && !state_.calls.is_changing() &&
+         std::ranges::is_permutation(closed_list(shard), shard.insync);
 }
 
 core::Result<> LeaderPart::hand_over(const Shard& shard, std::string_view target, int64_t now_us) {

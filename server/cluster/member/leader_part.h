@@ -17,6 +17,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/result.h"
 #include "server/cluster/member/insync_list.h"
@@ -53,6 +54,11 @@ class LeaderPart {
   std::string successor(const Shard& shard) const;
   void writes_held(uint64_t offset);
   void end_handover();
+  // This node ends. From now on the list of members in sync holds, beside it, only those that have
+  // the stream up to `offset`.
+  void close_list(uint64_t offset) { closed_offset_ = offset; }
+  // Whether etcd has such a list.
+  bool is_list_closed(const Shard& shard) const;
 
  private:
   struct Promises {
@@ -76,6 +82,7 @@ class LeaderPart {
   void step_insync(const Shard& shard, int64_t now_us);
   void step_handover(const Shard& shard, int64_t now_us);
   void resign(const Shard& shard);
+  std::vector<std::string> closed_list(const Shard& shard) const;
   // All that etcd may have on the list, whatever becomes of a change.
   IdSet possible_successors(const Shard& shard) const;
 
@@ -93,6 +100,7 @@ class LeaderPart {
   int64_t next_read_us_ = 0;
   std::optional<Promises> promises_;
   Handover handover_;
+  std::optional<uint64_t> closed_offset_;
   // The leader of that epoch has resigned.
   std::string resigned_shard_;
   uint64_t resigned_epoch_ = 0;

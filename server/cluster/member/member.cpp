@@ -192,6 +192,16 @@ bool Member::has_lost_data(int64_t now_us) const {
   return own != nullptr && leader_->has_lost_data(*own, now_us);
 }
 
+void Member::close_list(int64_t now_us, uint64_t offset) {
+  leader_->close_list(offset);
+  step(now_us);
+}
+
+bool Member::may_leave() const {
+  const Shard* own = state_.shard();
+  return own == nullptr || !leads() || leader_->is_list_closed(*own);
+}
+
 std::vector<MemberAction> Member::take_actions() {
   return std::exchange(state_.actions, {});
 }

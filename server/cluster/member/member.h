@@ -77,6 +77,12 @@ class Member {
   // CLUSTER FAILOVER FORCE, on a replica: does not mind that the leader is alive.
   core::Result<> take_over(int64_t now_us);
 
+  // This node ends, and its stream ends at `offset`. A leader takes those members off the list of
+  // members in sync that lack something.
+  void close_list(int64_t now_us, uint64_t offset);
+  // Whether others may take over at once when alive/<own id> goes: none of them lacks anything.
+  bool may_leave() const;
+
   std::vector<MemberAction> take_actions();
 
   bool leads() const;

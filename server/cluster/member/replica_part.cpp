@@ -15,6 +15,9 @@ constexpr int64_t kForceUs = 10'000'000;
 // that has died was silent for long before its lease ended.
 constexpr int64_t kGraceUs = 300'000;
 constexpr int64_t kHeardGraceUs = 2'000'000;
+// alive/<id> of a leader that had died before this node's start has gone by then, also where etcd
+// has changed its leader.
+constexpr int64_t kLeaseOfTheDeadAsks = 40;
 // By how much a member may lag behind the epoch of a leader that asks for its promise.
 constexpr uint64_t kEpochsAhead = 1000;
 
@@ -27,12 +30,23 @@ bool ReplicaPart::leader_is_gone(const Shard& shard) const {
 bool ReplicaPart::can_stand(const Shard& shard, int64_t now_us) const {
   return shard.is_insync(state_.options.id) && state_.facts.has_whole_copy &&
          now_us >= state_.options.started_us + state_.options.times.wait_us &&
-         now_us >= promised_until_us_;
+         now_us >= promised_until_us_ && (now_us < forced_until_us_ || !is_behind_for_sure());
+}
+
+void ReplicaPart::look_at_leader(const Shard& shard, int64_t now_us) {
+  if (!leader_is_gone(shard)) leader_seen_us_ = now_us;
+  if (state_.facts.hears_leader) has_connected_ = true;
+  const MemberOptions& options = state_.options;
+  const bool is_of_the_living =
+      now_us >= options.started_us + kLeaseOfTheDeadAsks * options.times.ask_us;
+  if (is_of_the_living && state_.alive && state_.alive->contains(shard.leader)) {
+    leader_has_lived_ = true;
+  }
 }
 
 void ReplicaPart::step(const Shard& shard, int64_t now_us) {
   const bool is_forced = now_us < forced_until_us_;
-  if (!leader_is_gone(shard)) leader_seen_us_ = now_us;
+  look_at_leader(shard, now_us);
   const int64_t grace_us = state_.facts.hears_leader ? kHeardGraceUs : kGraceUs;
   const bool is_wanted = is_forced || now_us >= leader_seen_us_ + grace_us;
   if (!is_wanted || state_.calls.is_changing() || !can_stand(shard, now_us)) {
@@ -82,6 +96,7 @@ bool ReplicaPart::promise(const Shard& shard, uint64_t epoch, int64_t now_us) {
     state_.kept.want(epoch);
     return false;
   }
+  leader_has_lived_ = true;
   promised_until_us_ = std::max(promised_until_us_, now_us + state_.options.times.promise_us);
   election_.cancel();
   return true;

@@ -35,12 +35,18 @@ class ReplicaPart {
                        std::optional<HistoryPosition> position);
   // The topology has changed.
   void reset() { election_.cancel(); }
-  void led() { forced_until_us_ = 0; }
+  void led() {
+    forced_until_us_ = 0;
+    has_connected_ = true;
+  }
   // etcd has refused.
   void refused(int64_t now_us) { stand_again_us_ = now_us + state_.options.times.ask_us; }
 
  private:
   bool leader_is_gone(const Shard& shard) const;
+  void look_at_leader(const Shard& shard, int64_t now_us);
+  // Its copy is from before its start, and its leader has acknowledged more since.
+  bool is_behind_for_sure() const { return leader_has_lived_ && !has_connected_; }
   void ask_peers(const Shard& shard, bool is_forced, int64_t now_us);
   void stand(const Shard& shard);
 
@@ -51,6 +57,9 @@ class ReplicaPart {
   int64_t leader_seen_us_ = 0;
   int64_t stand_again_us_ = 0;
   int64_t forced_until_us_ = 0;
+  // Both in this life of the process.
+  bool has_connected_ = false;
+  bool leader_has_lived_ = false;
 };
 
 }  // namespace server::cluster

@@ -21,10 +21,6 @@ namespace server::cluster {
 namespace {
 
 constexpr int64_t kTicksPerQuestion = 20;
-constexpr int64_t kRetireUs = 2'000'000;
-// Clients that write meanwhile are told who leads now, which costs them less than a lost
-// connection.
-constexpr int64_t kLingerUs = 500'000;
 
 Service service_of(MemberService service) {
   switch (service) {
@@ -37,6 +33,12 @@ Service service_of(MemberService service) {
       break;
   }
   return Service::kDown;
+}
+
+ReplicationFacts facts_of(NodeHost& host, const Member& member, const Presence& presence) {
+  ReplicationFacts facts = host.facts(member.shard());
+  facts.present_until_us = presence.held_until_us();
+  return facts;
 }
 
 MemberOptions member_options(const NodeFile& file, const PermitTimes& times) {
@@ -86,7 +88,8 @@ ClusterNode::ClusterNode(const Parts& parts, NodeFile file, std::string path,
       times_(PermitTimes::of_timeout(timeout.count() * 1000)),
       work_(boost::asio::make_work_guard(io_)),
       timer_(io_),
-      member_(std::make_unique<Member>(member_options(file_, times_))) {}
+      member_(std::make_unique<Member>(member_options(file_, times_))),
+      departure_(*member_) {}
 
 ClusterNode::~ClusterNode() {
   stop();
@@ -128,13 +131,17 @@ void ClusterNode::start() {
     presence_->start();
   });
   thread_ = start_thread("cluster", [this] { io_.run(); });
+  is_running_ = true;
   log_notice("Cluster: this node is {} of the cluster '{}'", file_.id,
              parts_.config.text(OptionId::kClusterName));
 }
 
 void ClusterNode::stop() {
   if (!thread_.joinable()) return;
-  boost::asio::post(io_, [this] { presence_->leave([this] { io_.stop(); }); });
+  boost::asio::post(io_, [this] {
+    if (!member_->may_leave()) return io_.stop();
+    presence_->leave([this] { io_.stop(); });
+  });
   thread_.join();
   // No handler of theirs runs any more.
   parts_.state.set_service(Service::kDown);
@@ -159,31 +166,24 @@ void ClusterNode::ask_leader(std::vector<std::string> words, Peers::Handler done
   });
 }
 
-void ClusterNode::retire(std::function<void()> done) {
-  boost::asio::post(io_, [this, done = std::move(done)] {
+void ClusterNode::depart(Step step, std::function<void()> done) {
+  // While it loads it leads nothing yet, and nothing runs on its thread.
+  if (!is_running_) return done();
+  boost::asio::post(io_, [this, step, done = std::move(done)] {
     const int64_t now_us = permit_clock_us();
-    const std::string successor = member_->successor();
-    if (successor.empty() || retirement_ || !member_->hand_over(now_us, successor)) return done();
-    log_notice("Cluster: the shard is handed over to {}", successor);
-    retirement_ = Retirement{done, now_us + kRetireUs};
+    const ReplicationFacts facts = facts_of(parts_.host, *member_, *presence_);
+    member_->tick(now_us, facts);
+    if (step == Step::kHandOver) {
+      departure_.hand_over(now_us, done);
+    } else {
+      departure_.close_list(now_us, facts.position.offset, done);
+    }
     settle();
   });
 }
 
-void ClusterNode::end_retirement() {
-  if (!retirement_) return;
-  const int64_t now_us = permit_clock_us();
-  if (!member_->leads() && !std::exchange(retirement_->is_handed_over, true)) {
-    retirement_->until_us = now_us + kLingerUs;
-  }
-  if (now_us < retirement_->until_us) return;
-  std::exchange(retirement_, std::nullopt)->done();
-}
-
 void ClusterNode::tick() {
-  ReplicationFacts facts = parts_.host.facts(member_->shard());
-  facts.present_until_us = presence_->held_until_us();
-  member_->tick(permit_clock_us(), facts);
+  member_->tick(permit_clock_us(), facts_of(parts_.host, *member_, *presence_));
   settle();
   if (presence_->etcd_answers() && presence_->mod_revision() != 0)
     announcer_->tick(permit_clock_us(), member_->topology());
@@ -234,7 +234,7 @@ void ClusterNode::settle() {
   if (std::exchange(due_.release, false)) parts_.host.release_writes();
   // Last: clients need not wait for the disk, unless an epoch had to be kept.
   if (due_.file) (void)keep_file();
-  end_retirement();
+  departure_.step(permit_clock_us());
 }
 
 void ClusterNode::show_permit() {

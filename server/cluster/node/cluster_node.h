@@ -12,6 +12,7 @@
 // Source: docs/architecture.md, "A cluster".
 #pragma once
 
+#include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -27,6 +28,7 @@
 #include "server/cluster/cluster_state.h"
 #include "server/cluster/etcd_client.h"
 #include "server/cluster/member/member_queue.h"
+#include "server/cluster/node/departure.h"
 #include "server/cluster/node/etcd_feed.h"
 #include "server/cluster/node/node_file.h"
 #include "server/cluster/node/node_host.h"
@@ -69,23 +71,18 @@ class ClusterNode final : public MemberQueue {
 
   const std::string& id() const { return file_.id; }
   void start();
-  // Hands the shard over if this node leads it and another one can take it, and redirects clients
-  // for a moment. `done` is called on the node's thread, after a few seconds at most.
-  void retire(std::function<void()> done);
-  // Leaves etcd and ends the thread.
+  // Takes a step of the departure, on the node's thread; `done` is called there too. REQUIRES for
+  // kCloseList: no write runs, and none will.
+  enum class Step : uint8_t { kHandOver, kCloseList };
+  void depart(Step step, std::function<void()> done);
+  // Leaves etcd and ends the thread. The lease is left to end by itself when a member might take
+  // over that lacks something, so that this node may come back before.
   void stop();
   // What the Member wants behind it is done.
   void post(std::function<void(Member&, int64_t now_us)> task) override;
   void ask_leader(std::vector<std::string> words, Peers::Handler done) override;
 
  private:
-  // The shard is being handed over before the server ends.
-  struct Retirement {
-    std::function<void()> done;
-    int64_t until_us = 0;
-    bool is_handed_over = false;
-  };
-
   // What settle() has left to do.
   struct Due {
     bool view = true;
@@ -98,7 +95,6 @@ class ClusterNode final : public MemberQueue {
 
   core::Result<> connect();
   void tick();
-  void end_retirement();
   void topology_seen(const TopologyVersion& seen);
   void alive_seen(const IdSet& alive);
   // After each event: carries out what the Member wants and shows clients what has changed.
@@ -137,8 +133,9 @@ class ClusterNode final : public MemberQueue {
   std::unique_ptr<Presence> presence_;
   std::unique_ptr<Announcer> announcer_;
   std::unique_ptr<Peers> peers_;
-  std::optional<Retirement> retirement_;
+  Departure departure_;
   FollowedLeader followed_;
+  std::atomic<bool> is_running_{false};
   std::thread thread_;
 };
 

@@ -1,15 +1,22 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """Planned changes of leaders under redis-py, redis-cli, ioredis and node-redis: CLUSTER FAILOVER
-and SIGTERM hand the shard over, and no write is lost. The pauses are printed: how long they are
+and SIGTERM hand the shard over, rolling restarts go by the list of members in sync, and no write is
+lost. The pauses are printed: how long they are
 depends on the machine, too."""
 
 import signal
 import time
 import unittest
 
-from harness import wait_until
+from harness import let_time_pass, wait_until
 from harness.cluster_load import SHARDS, ClusterLoadTest
+from harness.counts import count
+from harness.process import Process
+from harness.settings import SERVER
+
+ROLLING_RESTARTS = count("ROLLING_RESTARTS")
+TAKEOVER_S = 8
 
 
 class ClusterHandoverTest(ClusterLoadTest):
@@ -22,6 +29,57 @@ class ClusterHandoverTest(ClusterLoadTest):
         for writer in self.writers:
             writer.stop()
         self.check_all()
+
+    def test_rolling_restarts_lose_nothing(self):
+        """A leader ends as soon as its restarted replica is in sync."""
+        self.start_load("--appendonly", "yes", "--repl-diskless-sync-delay", "5")
+        for number in range(ROLLING_RESTARTS):
+            lane = number % SHARDS
+            replica, leader = self.replica(lane), self.leader(lane)
+            for server in (replica, leader):
+                wait_until(lambda: self.is_in_sync(lane), "all members in sync")
+                server.process.send_signal(signal.SIGTERM)
+                self.assertEqual(server.wait_for_exit(), 0)
+                if server is leader and self.leader(lane) is leader:
+                    let_time_pass(TAKEOVER_S, "a member that lacks something would take over")
+                self.restart(server)
+            wait_until(lambda: self.is_in_sync(lane), "all members in sync")
+            self.wait_for_writers(time.monotonic(), [lane])
+            self.check_present()
+        for writer in self.writers:
+            writer.stop()
+        self.check_all()
+
+    def test_sigterm_ends_a_node_that_loads(self):
+        options = ["--appendonly", "yes"]
+        (server,) = self.start_cluster(1, 0, *options)
+        commands = 50
+        while True:
+            with server.connect() as connection:
+                connection.call("SETRANGE", "ballast", 2 << 20, "end")
+                for _ in range(commands):
+                    connection.call("BITOP", "NOT", "ballast", "ballast")
+            server.process.send_signal(signal.SIGTERM)
+            self.assertEqual(server.wait_for_exit(), 0)
+            if self.ends_while_loading(server):
+                return
+            server = self.start_node(self.etcd, 0, *options, directory=server.directory)
+            self.wait_for_state(server)
+            commands *= 2
+
+    def ends_while_loading(self, server):
+        """Starts the server again and ends it; whether it had not loaded its log by then."""
+        # The first words are the program and its directory.
+        again = Process(SERVER, server.command[3:], listen=False, directory=server.directory)
+        self.addCleanup(again.kill)
+        again.wait_for_log(r"Loading .*\.incr\.aof")
+        again.process.send_signal(signal.SIGTERM)
+        self.assertEqual(again.wait_for_exit(), 0)
+        return not any("DB loaded" in line for line in again.log)
+
+    def is_in_sync(self, lane):
+        shard = self.shard(lane)
+        return sorted(shard["insync"]) == sorted(shard["members"])
 
     def fail_over(self, lane):
         old, new = self.leader(lane), self.replica(lane)

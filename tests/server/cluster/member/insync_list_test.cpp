@@ -57,6 +57,19 @@ TEST(InsyncList, AMemberLeavesOnlyWhenItHasLaggedForLong) {
   EXPECT_EQ(list.wanted(shard, kLeaveUs + 1), std::vector{kListLeader});
 }
 
+TEST(InsyncList, AMemberLeavesWhenItsLinkEnds) {
+  InsyncList list(kJoinUs, kLeaveUs);
+  const Shard shard = shard_with({kListLeader, kListReplica});
+  list.begin(shard, 0);
+  list.look(shard, facts_of(100, 100), 1);
+  EXPECT_EQ(list.wanted(shard, 1), (std::vector{kListLeader, kListReplica}));
+  list.look(shard, facts_of(100, 100, false), 2);
+  EXPECT_EQ(list.wanted(shard, 2), std::vector{kListLeader});
+  // It is back before etcd has answered.
+  list.look(shard, facts_of(100, 100), 3);
+  EXPECT_EQ(list.wanted(shard, 3), (std::vector{kListLeader, kListReplica}));
+}
+
 TEST(InsyncList, AReplicaThatKeepsUpStays) {
   InsyncList list(kJoinUs, kLeaveUs);
   const Shard shard = shard_with({kListLeader, kListReplica});

@@ -288,6 +288,40 @@ TEST_F(LeaderPartTest, HandsOverOnlyToAMemberInSyncAndWhileEtcdAnswers) {
   EXPECT_TRUE(member_->hand_over(now_us_, kB));
 }
 
+TEST_F(LeaderPartTest, AnEndingLeaderTakesLaggingMembersOffTheList) {
+  lead();
+  facts_.replicas = {{kB, 999, true}};
+  pass(0);
+  EXPECT_FALSE(member_->may_leave()) << "not asked yet";
+  member_->close_list(now_us_, 1000);
+  run();
+  EXPECT_FALSE(member_->may_leave());
+  EXPECT_EQ(last<ChangeTopology>().topology.shard("s1")->insync, std::vector{kA});
+  commit(12);
+  EXPECT_TRUE(member_->may_leave());
+  // It comes too late to be put back.
+  facts_.replicas = {{kB, 1000, true}};
+  pass(kTimes.ask_us);
+  EXPECT_EQ(all<ChangeTopology>().size(), 2U);
+}
+
+TEST_F(LeaderPartTest, AnEndingLeaderKeepsWholeCopiesOnTheList) {
+  lead();
+  member_->close_list(now_us_, 1000);
+  run();
+  EXPECT_TRUE(member_->may_leave());
+  EXPECT_EQ(all<ChangeTopology>().size(), 1U) << "of its epoch alone";
+}
+
+TEST_F(LeaderPartTest, WithoutEtcdTheListStaysOpen) {
+  lead();
+  facts_.replicas.clear();
+  pass(kTimes.wait_us + kTimes.length_us);
+  member_->close_list(now_us_, 1000);
+  run();
+  EXPECT_FALSE(member_->may_leave());
+}
+
 TEST_F(LeaderPartTest, ALeaderThatLostItsDataLeavesTheShardToItsMembersForAWhile) {
   be(kA, "s1", 7);
   facts_.has_whole_copy = false;

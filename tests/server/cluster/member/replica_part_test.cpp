@@ -79,8 +79,31 @@ TEST_F(ReplicaPartTest, WhoWasForcedDoesNotWaitForTheLeadersKey) {
   EXPECT_EQ(all<ChangeTopology>().size(), 1U);
 }
 
+TEST_F(ReplicaPartTest, ARestartedOneStandsOnlyOnceItWasConnected) {
+  const int64_t lease_of_the_dead_us = 40 * kTimes.ask_us;
+  replicate();
+  pass(lease_of_the_dead_us);
+  see_alive({kB, kC});
+  pass(10 * kGraceUs);
+  EXPECT_TRUE(all<ChangeTopology>().empty()) << "its leader has lived while it lacked the stream";
+  EXPECT_FALSE(member_->offset(now_us_, "s1"));
+  ASSERT_TRUE(member_->take_over(now_us_));
+  run();
+  EXPECT_EQ(all<ChangeTopology>().size(), 1U) << "FORCE";
+  replicate();
+  facts_.hears_leader = true;
+  pass(lease_of_the_dead_us);
+  facts_.hears_leader = false;
+  see_alive({kB, kC});
+  pass(kGraceUs);
+  EXPECT_EQ(all<ChangeTopology>().size(), 1U);
+}
+
 TEST_F(ReplicaPartTest, WhoMayNotStandDoesNot) {
   replicate();
+  facts_.hears_leader = true;
+  pass(0);
+  facts_.hears_leader = false;
   facts_.has_whole_copy = false;
   pass(0);
   see_alive({kB, kC});
