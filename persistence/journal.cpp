@@ -33,6 +33,12 @@ char* write_header(char* to, char kind, uint64_t number) {
   return to;
 }
 
+void select(std::string& out, unsigned database, std::optional<unsigned>& selected) {
+  if (selected == database) return;
+  selected = database;
+  append_command(out, std::array<std::string_view, 2>{"SELECT", std::to_string(database)});
+}
+
 }  // namespace
 
 void append_command(std::string& out, Words words) {
@@ -62,7 +68,7 @@ Journal::Group::~Group() {
   if (!commands_.empty()) journal_.append_group(*this);
 }
 
-void Journal::Group::add(unsigned database, Words words, bool is_told) {
+void Journal::Group::add(std::optional<unsigned> database, Words words, bool is_told) {
   append_command(bytes_, words);
   commands_.push_back({database, bytes_.size(), is_told});
   (is_told ? has_told_ : has_appended_) = true;
@@ -90,54 +96,52 @@ void Journal::write(unsigned database, Words words) {
   append_command(command, words);
   {
     const std::scoped_lock lock(mutex_);
-    const size_t begin = pending_.size();
-    select(pending_, database);
-    pending_.append(command);
-    publish(begin, second_sink_);
+    write_to_both([&](std::optional<unsigned>& selected) {
+      select(pending_, database, selected);
+      pending_.append(command);
+    });
   }
   if (command.capacity() > kCommandBytesKept) core::release_storage(command);
 }
 
 void Journal::append_group(const Group& group) {
   const std::scoped_lock lock(mutex_);
-  if (group.has_told_ && second_sink_ != nullptr) {
-    const auto database = database_;
-    std::string whole;
-    write_group(whole, group, true);
-    second_sink_->append(whole);
-    database_ = database;
+  if (!group.has_told_ || second_sink_ == nullptr) {
+    if (!group.has_appended_) return;
+    return write_to_both(
+        [&](std::optional<unsigned>& selected) { write_group(pending_, group, false, selected); });
   }
+  std::string whole;
+  write_group(whole, group, true, second_sink_database_);
+  second_sink_->append(whole);
   if (!group.has_appended_) return;
   const size_t begin = pending_.size();
-  write_group(pending_, group, false);
-  publish(begin, group.has_told_ ? nullptr : second_sink_);
+  write_group(pending_, group, false, database_);
+  publish(begin, nullptr);
 }
 
-void Journal::write_group(std::string& out, const Group& group, bool with_told) {
+void Journal::write_group(std::string& out, const Group& group, bool with_told,
+                          std::optional<unsigned>& selected) {
   size_t count = 0;
   const Group::Command* first = nullptr;
   for (const Group::Command& command : group.commands_) {
     if (command.is_told && !with_told) continue;
     ++count;
-    if (first == nullptr && !command.is_told) first = &command;
+    if (first == nullptr && command.database) first = &command;
   }
   // Before MULTI, as Redis has it: a lone command needs no transaction for its SELECT.
-  if (first != nullptr) select(out, first->database);
+  if (first != nullptr) select(out, *first->database, selected);
   const bool is_transaction = count > 1;
   if (is_transaction) append_command(out, std::array<std::string_view, 1>{"MULTI"});
   size_t begin = 0;
   for (const Group::Command& command : group.commands_) {
-    if (!command.is_told) select(out, command.database);
-    if (!command.is_told || with_told) out.append(group.bytes_, begin, command.end - begin);
+    if (!command.is_told || with_told) {
+      if (command.database) select(out, *command.database, selected);
+      out.append(group.bytes_, begin, command.end - begin);
+    }
     begin = command.end;
   }
   if (is_transaction) append_command(out, std::array<std::string_view, 1>{"EXEC"});
-}
-
-void Journal::write_select(std::string& out, unsigned database) {
-  database_ = database;
-  const std::string index = std::to_string(database);
-  append_command(out, std::array<std::string_view, 2>{"SELECT", index});
 }
 
 void Journal::publish(size_t begin, StreamSink* sink) {
@@ -159,11 +163,12 @@ void Journal::set_second_sink(StreamSink* sink) {
   update_activity();
 }
 
-void Journal::tell_second_sink(Words words) {
-  if (open_group != nullptr) return open_group->add(0, words, true);
+void Journal::tell_second_sink(Words words, std::optional<unsigned> database) {
+  if (open_group != nullptr) return open_group->add(database, words, true);
   const std::scoped_lock lock(mutex_);
   if (second_sink_ == nullptr) return;
   std::string command;
+  if (database) select(command, *database, second_sink_database_);
   append_command(command, words);
   second_sink_->append(command);
 }
@@ -190,6 +195,7 @@ uint64_t Journal::take(std::string& out) {
 void Journal::restate_database() {
   const std::scoped_lock lock(mutex_);
   database_.reset();
+  second_sink_database_.reset();
 }
 
 }  // namespace persistence

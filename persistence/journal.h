@@ -9,8 +9,8 @@
 //
 // Invariants: the order of appends is the order of changes for every key, because the key's lock is
 // held around both. A Group reaches the journal whole or not at all, and its keys stay locked until
-// it does. SELECT precedes a command
-// whose database is not that of the one before it, and the first after restate_database().
+// it does. SELECT precedes a command whose database is not that of the one before it in the same
+// stream, and the first after restate_database().
 // Thread safety: all members may be called from any thread; take() by one at a time.
 // Source: docs/architecture.md, "The journal".
 #pragma once
@@ -55,11 +55,11 @@ class Journal {
    private:
     friend class Journal;
     struct Command {
-      unsigned database;
+      std::optional<unsigned> database;
       size_t end;    // in bytes_
       bool is_told;  // by tell_second_sink()
     };
-    void add(unsigned database, Words words, bool is_told);
+    void add(std::optional<unsigned> database, Words words, bool is_told);
 
     Journal& journal_;
     std::string bytes_;
@@ -76,8 +76,9 @@ class Journal {
   // are not kept, and do not count in end_offset(). It must outlive its being set.
   void set_second_sink(StreamSink* sink);
   // A command that changes nothing: for the second sink alone, and for nobody when there is none.
-  // In a Group it keeps its place among the others.
-  void tell_second_sink(Words words);
+  // In a Group it keeps its place among the others. `database`: that of the client, as Redis states
+  // it in its stream; nothing for a command of the server itself.
+  void tell_second_sink(Words words, std::optional<unsigned> database = std::nullopt);
   // While data is loaded: nothing is taken, for anybody.
   void suspend(bool suspended);
 
@@ -120,11 +121,18 @@ class Journal {
   void append_group(const Group& group);
   // REQUIRES for all: mutex_.
   // The transaction that the group is, for the log or, `with_told`, for the second sink.
-  void write_group(std::string& out, const Group& group, bool with_told);
-  void select(std::string& out, unsigned database) {
-    if (database_ != database) write_select(out, database);
+  static void write_group(std::string& out, const Group& group, bool with_told,
+                          std::optional<unsigned>& selected);
+  // Writes what both streams get. `write` gets the database that is selected in both of them, or
+  // nothing, and leaves there the one that it has selected.
+  template <class Write>
+  void write_to_both(Write&& write) {
+    auto selected = database_ == second_sink_database_ ? database_ : std::nullopt;
+    const size_t begin = pending_.size();
+    write(selected);
+    database_ = second_sink_database_ = selected;
+    publish(begin, second_sink_);
   }
-  void write_select(std::string& out, unsigned database);
   void publish(size_t begin, StreamSink* sink);
   void update_activity();
 
@@ -142,8 +150,10 @@ class Journal {
   alignas(kCacheLine) core::keyspace::RwLock mutex_;  // held while a command is copied
   std::string pending_;                               // guarded by mutex_
   uint64_t taken_ = 0;                                // stream bytes before pending_, so is this
-  std::optional<unsigned> database_;                  // and this
+  std::optional<unsigned> database_;                  // selected in the log, and this
   std::atomic<uint64_t> end_{0};
+  // Selected in the stream of the second sink; guarded by mutex_.
+  std::optional<unsigned> second_sink_database_;
 };
 
 }  // namespace persistence

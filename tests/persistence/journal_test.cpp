@@ -220,6 +220,41 @@ TEST(Journal, TellsTheSecondSinkAloneWhatChangesNothing) {
   EXPECT_EQ(taken(journal), "");
 }
 
+TEST(Journal, StatesTheDatabaseOfATellerToTheSecondSink) {
+  Journal journal;
+  StringStream stream;
+  const std::array<string_view, 3> words{"PUBLISH", "c", "x"};
+  const std::string told = command({"PUBLISH", "c", "x"});
+  journal.set_active(true);
+  journal.set_second_sink(&stream);
+  append(journal, 0, {"SET", "a", "1"});
+  journal.tell_second_sink(words, 0);
+  journal.tell_second_sink(words, 9);
+  journal.tell_second_sink(words, 9);
+  append(journal, 0, {"SET", "b", "1"});
+  const std::string select_0 = command({"SELECT", "0"});
+  const std::string select_9 = command({"SELECT", "9"});
+  EXPECT_EQ(stream.pieces,
+            (std::vector<std::string>{select_0 + command({"SET", "a", "1"}), told, select_9 + told,
+                                      told, select_0 + command({"SET", "b", "1"})}));
+  EXPECT_EQ(taken(journal),
+            select_0 + command({"SET", "a", "1"}) + select_0 + command({"SET", "b", "1"}));
+  stream.pieces.clear();
+  {
+    const Journal::Group group(journal);
+    append(journal, 2, {"SET", "c", "1"});
+    journal.tell_second_sink(words, 9);
+  }
+  append(journal, 2, {"SET", "d", "1"});
+  const std::string select_2 = command({"SELECT", "2"});
+  EXPECT_EQ(stream.pieces,
+            (std::vector<std::string>{select_2 + command({"MULTI"}) + command({"SET", "c", "1"}) +
+                                          select_9 + told + command({"EXEC"}),
+                                      select_2 + command({"SET", "d", "1"})}));
+  EXPECT_EQ(taken(journal),
+            select_2 + command({"SET", "c", "1"}) + select_2 + command({"SET", "d", "1"}));
+}
+
 TEST(Journal, KeepsNothingForALogThatIsOff) {
   Journal journal;
   StringStream stream;

@@ -144,7 +144,7 @@ void publish_to(Context& ctx, SubscriptionKind kind) {
   if (kind != kShardChannel && is_cut_off(ctx)) return refuse_cut_off(ctx);
   // Replicas have subscribers too; a file needs no messages.
   std::vector<std::string_view> scratch;
-  ctx.services.journal.tell_second_sink(original_words(ctx, scratch));
+  ctx.services.journal.tell_second_sink(original_words(ctx, scratch), ctx.database());
   const size_t receivers = ctx.services.pubsub.publish(kind, ctx.args[1], ctx.args[2]);
   ctx.reply.integer(static_cast<int64_t>(receivers));
 }

@@ -89,6 +89,11 @@ core::Result<int64_t> restored_expiry(const Context& ctx, bool absolute) {
   return expires_at_ms;
 }
 
+// A stream or a log holds a RESTORE that has succeeded: the key was free, or was replaced.
+bool may_replace(const Context& ctx, const RestoreOptions& options) {
+  return options.replace || ctx.session.origin != CommandOrigin::kClient;
+}
+
 bool is_taken(Context& ctx, const KeyRef& key) {
   const auto lock = ctx.lock(key);
   return ctx.find(key) != nullptr;
@@ -106,15 +111,11 @@ void set_use(const Context& ctx, const RestoreOptions& options, Entry& entry) {
 void journal_restore(const Context& ctx, const RestoreOptions& options, int64_t expires_at_ms) {
   const int64_t at_ms = expires_at_ms == core::keyspace::kNoExpiry ? 0 : expires_at_ms;
   const Decimal at_text(at_ms);
-  const Decimal use_text(options.frequency ? *options.frequency : options.idle_s.value_or(0));
   std::string scratch;
   const std::string_view payload = persistence::widely_readable_dump(ctx.args[3], scratch);
-  std::vector<std::string_view> words = {"RESTORE", ctx.args[1], at_text.text(),
-                                         payload,   "REPLACE",   "ABSTTL"};
-  if (options.frequency || options.idle_s) {
-    words.push_back(options.frequency ? "FREQ" : "IDLETIME");
-    words.push_back(use_text.text());
-  }
+  std::vector<std::string_view> words = {"RESTORE", ctx.args[1], at_text.text(), payload};
+  words.insert(words.end(), ctx.args.begin() + 4, ctx.args.end());
+  if (!options.absolute) words.push_back("ABSTTL");
   ctx.journal(words);
 }
 
@@ -124,7 +125,7 @@ std::optional<EntryPtr> put_restored(Context& ctx, const KeyRef& key, EntryPtr& 
                                      const RestoreOptions& options) {
   const auto lock = ctx.lock(key);
   const bool exists = ctx.find(key) != nullptr;
-  if (exists && !options.replace) return std::nullopt;
+  if (exists && !may_replace(ctx, options)) return std::nullopt;
   EntryPtr old;
   const int64_t expires_at_ms = entry->expires_at_ms();
   const bool is_over = entry->has_expiry() && expires_at_ms <= ctx.expiry_now_ms;
@@ -150,7 +151,7 @@ void restore(Context& ctx) {
   const auto options = parse_restore(ctx.args.subspan(4));
   if (!options) return ctx.reply.error(options.error().message);
   const KeyRef key = ctx.key(1);
-  if (!options->replace && is_taken(ctx, key)) return ctx.reply.error(kBusyKey);
+  if (!may_replace(ctx, *options) && is_taken(ctx, key)) return ctx.reply.error(kBusyKey);
   const auto expires_at_ms = restored_expiry(ctx, options->absolute);
   if (!expires_at_ms) return ctx.reply.error(expires_at_ms.error().message);
   auto entry = restored_entry(ctx.admission(), ctx.args[1], ctx.args[3]);

@@ -289,7 +289,11 @@ TEST_F(JournalEffects, RestoreStatesItsExpiryAbsolutely) {
   const std::string payload = reply.substr(begin, reply.size() - begin - 2);
   journalled();
   EXPECT_EQ(effect({"RESTORE", "r", "50", payload}),
+            "RESTORE r " + at(50) + " " + payload + " ABSTTL;");
+  EXPECT_EQ(effect({"RESTORE", "r", "50", payload, "REPLACE"}),
             "RESTORE r " + at(50) + " " + payload + " REPLACE ABSTTL;");
+  EXPECT_EQ(effect({"RESTORE", "s", at(50), payload, "absttl", "FREQ", "7"}),
+            "RESTORE s " + at(50) + " " + payload + " absttl FREQ 7;");
 }
 
 // Redis 7.0 refuses payloads with a version above 10.

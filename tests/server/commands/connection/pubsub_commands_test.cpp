@@ -167,7 +167,8 @@ TEST_F(PubSubCommandsTest, MessagesGoToReplicasAndIntoNoLog) {
   journal_.set_second_sink(&stream);
   run({"PUBLISH", "a", "x"});
   run({"SPUBLISH", "b", ""});
-  EXPECT_EQ(stream.text, array({bulk("PUBLISH"), bulk("a"), bulk("x")}) +
+  EXPECT_EQ(stream.text, array({bulk("SELECT"), bulk("0")}) +
+                             array({bulk("PUBLISH"), bulk("a"), bulk("x")}) +
                              array({bulk("SPUBLISH"), bulk("b"), bulk("")}));
   EXPECT_EQ(journal_.end_offset(), 0U);
   journal_.set_second_sink(nullptr);

@@ -4,6 +4,7 @@
 #include "persistence/bytes/byte_codec.h"
 #include "persistence/bytes/crc64.h"
 #include "persistence/rdb/dump_payload.h"
+#include "server/session/session.h"
 #include "tests/support/command_test.h"
 #include "tests/support/vectors.h"
 
@@ -106,6 +107,18 @@ TEST_F(DumpCommands, RestoreSetsExpiryAndReplaces) {
   EXPECT_EQ(run({"RESTORE", "a", "1", payload, "REPLACE", "ABSTTL"}), kOk);
   EXPECT_EQ(run({"EXISTS", "a"}), integer(0));
   EXPECT_EQ(run({"DBSIZE"}), integer(0));
+}
+
+TEST_F(DumpCommands, RestoreInAStreamReplaces) {
+  run({"SET", "a", "1"});
+  const std::string payload = dump("a");
+  run({"SET", "a", "2"});
+  for (const CommandOrigin origin : {CommandOrigin::kOwnJournal, CommandOrigin::kForeignJournal}) {
+    client_->session->origin = origin;
+    EXPECT_EQ(run({"RESTORE", "a", "0", payload}), kOk);
+  }
+  client_->session->origin = CommandOrigin::kClient;
+  EXPECT_EQ(run({"GET", "a"}), bulk("1"));
 }
 
 TEST_F(DumpCommands, RestoreChecksInTheOrderOfRedis) {
