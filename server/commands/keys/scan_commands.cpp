@@ -93,16 +93,27 @@ uint64_t list_names(const Context& ctx, const core::keyspace::ScanOptions& optio
   return next;
 }
 
+core::keyspace::ScanOptions whole_scan(const Context& ctx) {
+  return {.count = std::numeric_limits<size_t>::max(), .locking = ctx.locking()};
+}
+
+// Deletes as many keys that have expired as ExpiredNames holds.
+void delete_expired(const Context& ctx) {
+  ExpiredNames expired;
+  ctx.keyspace().scan(ctx.database(), whole_scan(ctx), [&](const Entry& entry) {
+    if (entry.expired(ctx.now_ms)) expired.add(entry.key());
+  });
+  expired.expire(ctx);
+}
+
 /* KEYS pattern */
 // Outside of EXEC one stripe is locked at a time: a key renamed meanwhile may be missed or listed
 // twice, but nobody waits for the whole listing.
 void keys(Context& ctx) {
   const NamePattern pattern(ctx.args[1]);
   ReplyList names(ctx.reply);
-  const core::keyspace::ScanOptions everything{.count = std::numeric_limits<size_t>::max(),
-                                               .locking = ctx.locking()};
   list_names(
-      ctx, everything, pattern, [](const Entry&) { return true; }, names);
+      ctx, whole_scan(ctx), pattern, [](const Entry&) { return true; }, names);
   names.write_to(ctx.reply);
 }
 
@@ -150,7 +161,10 @@ void randomkey(Context& ctx) {
       expired.add(expired_name);
       expired.expire(ctx);
     }
-    if (!name) break;
+    if (!name) {
+      if (!expired_name.empty()) delete_expired(ctx);
+      break;
+    }
     if (own.shows(*name)) return ctx.reply.bulk(*name);
   }
   const auto name = own.shows_all() ? std::nullopt : first_own_key(ctx, own);

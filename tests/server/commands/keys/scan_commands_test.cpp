@@ -54,14 +54,16 @@ TEST_F(ScanCommandsTest, ExpiredKeysAreNotListed) {
 TEST_F(ScanCommandsTest, ExpiredKeysThatAreMetAreDeleted) {
   for (const std::vector<std::string>& listing :
        std::vector<std::vector<std::string>>{{"SCAN", "0"}, {"KEYS", "*"}, {"RANDOMKEY"}}) {
-    put("a", "1");
-    run({"PEXPIRE", "a", "1"});
+    for (const char* const key : {"a", "b"}) {
+      put(key, "1");
+      run({"PEXPIRE", key, "1"});
+    }
     advance_ms(2);
-    EXPECT_EQ(keyspace_.db_size(0), 1U);
+    EXPECT_EQ(keyspace_.db_size(0), 2U);
     run({"MULTI"});
     run(listing);
     run({"EXEC"});
-    EXPECT_EQ(keyspace_.db_size(0), 1U) << "inside EXEC nothing more is locked";
+    EXPECT_EQ(keyspace_.db_size(0), 2U) << "inside EXEC nothing more is locked";
     run(listing);
     EXPECT_EQ(keyspace_.db_size(0), 0U) << listing[0];
   }
