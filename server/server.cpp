@@ -307,6 +307,7 @@ core::Result<> Server::start() {
   config_.follow(OptionId::kTrackingTableMaxKeys, [&parts, this] {
     parts.tracking.set_limit(
         static_cast<uint64_t>(config_.integer(OptionId::kTrackingTableMaxKeys)));
+    parts.tracking.trim(Upkeep::kTrimmedKeysMax);
   });
   config_.follow(OptionId::kNotifyKeyspaceEvents, [&parts, this] {
     parts.key_events.choose(

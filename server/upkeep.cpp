@@ -15,13 +15,6 @@
 #include "server/session/observer.h"
 
 namespace server {
-namespace {
-
-// Of the keys remembered above tracking-table-max-keys, in one tick.
-constexpr size_t kTrimmedKeysMax = 10'000;
-
-}  // namespace
-
 Upkeep::Upkeep(Services& services, OwnExpiries& own_expiries, Post post, uint64_t seed)
     : services_(services),
       eviction_(

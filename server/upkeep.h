@@ -24,6 +24,8 @@ namespace server {
 
 class Upkeep {
  public:
+  // How many keys above tracking-table-max-keys are forgotten at once.
+  static constexpr size_t kTrimmedKeysMax = 10'000;
   // Runs a task later, between other work, on the thread of tick().
   using Post = std::function<void(std::function<void()> task)>;
 

@@ -269,6 +269,19 @@ class TrackingTest(ReplicaTest):
                 self.wait_until_deleted_what_expired(connection)
             self.stop_and_check(server, clients)
 
+    def test_a_lower_limit_of_keys_is_kept_at_once(self):
+        """As in Redis, no periodic task is needed for it."""
+        server = self.start_server("--enable-debug-command", "yes")
+        tracker, other = self.connect(server), self.connect(server)
+        self.assertEqual(other.call("DEBUG", "PAUSE-CRON", "1"), b"OK")
+        tracker.call("HELLO", "3")
+        tracker.call("CLIENT", "TRACKING", "ON")
+        self.assertEqual(tracker.call("MGET", "a", "b"), [None, None])
+        self.assertEqual(other.call("CONFIG", "SET", "tracking-table-max-keys", "1"), b"OK")
+        news = tracker.read_reply()[0]
+        self.assertIn(news, [Push([b"invalidate", [key]]) for key in (b"a", b"b")])
+        self.assertIn(b"\r\ntracking_total_keys:1\r\n", other.call("INFO", "stats"))
+
     def test_a_replica_tells_of_its_leaders_changes(self):
         leader, replica = self.start_server(), self.start_server("--io-threads", "2")
         ahead, behind = self.connect(leader), self.connect(replica)
