@@ -52,6 +52,11 @@ core::Result<> follow_append_only(Context& ctx, std::span<const NamedValue> old)
   return followed;
 }
 
+// The append log can be switched on meanwhile: it begins when the data are loaded.
+bool is_denied_while_loading(std::string_view name) {
+  return find_option(name) == static_cast<size_t>(OptionId::kDir);
+}
+
 /* CONFIG SET parameter value [parameter value ...] */
 void config_set(Context& ctx) {
   if (ctx.args.size() % 2 != 0) return ctx.reply.error(kSyntaxError);
@@ -66,6 +71,10 @@ void config_set(Context& ctx) {
     return index && option_table()[*index].hidden;
   });
   if (is_for_tests && !is_debug_allowed(ctx)) return;
+  if (ctx.services.durability.availability.has(Availability::kLoading) &&
+      std::ranges::any_of(names, is_denied_while_loading)) {
+    return ctx.reply.error("LOADING Redis is loading the dataset in memory");
+  }
   const auto old = ctx.services.config.get(names);
   const auto set = ctx.services.config.set(pairs, origin_of(ctx.session));
   if (!set) return ctx.reply.error(set.error().message);

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "server/config/config.h"
+#include "server/process/server_state.h"
 #include "server/session/session.h"
 #include "tests/support/command_test.h"
 
@@ -72,6 +73,15 @@ TEST_F(ConfigRepliesTest, OptionsOfTheStartStayWhatTheyAre) {
 
 TEST_F(ConfigRepliesTest, ProtectedOptionsNeedTheirPermission) {
   EXPECT_THAT(run({"CONFIG", "SET", "dir", "/tmp"}), HasSubstr("can't set protected config"));
+}
+
+TEST_F(ConfigRepliesTest, DirCannotBeSetWhileDataAreLoaded) {
+  state_.availability.begin(Availability::kLoading);
+  EXPECT_EQ(run({"CONFIG", "SET", "timeout", "7", "dir", "/tmp"}),
+            error("LOADING Redis is loading the dataset in memory"));
+  EXPECT_EQ(run({"CONFIG", "SET", "hz", "50"}), kOk);
+  state_.availability.end(Availability::kLoading);
+  EXPECT_EQ(get("timeout"), bulk("0"));
 }
 
 TEST_F(ConfigRepliesTest, LocalClientsMayBePermitted) {
