@@ -61,12 +61,11 @@ std::string client_line(const Session& session, int64_t now_us, size_t argument_
                  seconds_since(session.last_interaction_us.load(std::memory_order_relaxed), now_us),
                  flag_letters(session), session.shown_database.load(std::memory_order_relaxed));
   const Subscriptions& subscriptions = session.subscriptions;
-  fmt::format_to(out, " sub={} psub={} ssub={} multi={} watch={} qbuf={} qbuf-free={}",
+  fmt::format_to(out, " sub={} psub={} ssub={} multi={} qbuf={} qbuf-free={}",
                  subscriptions.shown_count(SubscriptionKind::kChannel),
                  subscriptions.shown_count(SubscriptionKind::kPattern),
                  subscriptions.shown_count(SubscriptionKind::kShardChannel),
-                 session.queued_commands.load(std::memory_order_relaxed),
-                 session.watched_keys.load(std::memory_order_relaxed), query, query_free);
+                 session.queued_commands.load(std::memory_order_relaxed), query, query_free);
   // Arguments are views of the query buffer, so that tot-mem has them already.
   argument_bytes += session.argument_bytes.load(std::memory_order_relaxed);
   fmt::format_to(out, " argv-mem={} multi-mem={} rbs={} rbp={} obl={} oll=0 omem={} tot-mem={}",
@@ -77,9 +76,11 @@ std::string client_line(const Session& session, int64_t now_us, size_t argument_
   fmt::format_to(out, " events={} cmd={} user={} redir={} resp={}", output == 0 ? "r" : "rw",
                  command == nullptr ? "NULL" : *command, names.user, redirect_of(session),
                  session.shown_resp.load(std::memory_order_relaxed));
-  fmt::format_to(out, " lib-name={} lib-ver={} tot-net-in={} tot-net-out={} tot-cmds={}\n",
-                 names.library, names.library_version, session.traffic.received_bytes(),
-                 session.traffic.sent_bytes(), session.traffic.commands());
+  // Fields of later versions stand behind those of Redis 7.0, in the order of their versions.
+  fmt::format_to(
+      out, " lib-name={} lib-ver={} watch={} tot-net-in={} tot-net-out={} tot-cmds={}\n",
+      names.library, names.library_version, session.watched_keys.load(std::memory_order_relaxed),
+      session.traffic.received_bytes(), session.traffic.sent_bytes(), session.traffic.commands());
   return line;
 }
 
