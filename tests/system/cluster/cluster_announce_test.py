@@ -64,6 +64,8 @@ class ClusterAnnounceTest(ClusterTest):
             cluster.set(f"k{index}", index)
             self.assertEqual(cluster.get(f"k{index}"), str(index).encode())
         with servers[0].connect() as connection:
+            reply = connection.call("CONFIG", "SET", "cluster-node-timeout", "20000")
+            self.assertIn("can't set immutable config", str(reply))  # permits are timed by it
             connection.call("HELLO", "3")
             slots = connection.call("CLUSTER", "SLOTS")
             self.assertEqual(slots[0][2][3], {b"hostname": b"node0.example"})

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""MONITOR, compared with redis-server: what is shown, how it is quoted, which secrets are hidden;
-and what the monitors of several threads, and of a replica, see."""
+"""MONITOR, compared with redis-server: what is shown, how it is quoted, which secrets are hidden.
+Monitors of several threads, and of a replica, are checked, too; and CONFIG SET of an option."""
 
 import re
 import unittest
@@ -94,6 +94,13 @@ class IntrospectionTest(ServerTest):
             self.assertIn("flags=O", client.call("CLIENT", "LIST").decode())
             seen.append(lines)
         self.assertEqual(*seen)
+
+    def test_the_timeout_of_cluster_nodes_can_be_set(self):
+        for server, connection in zip(self.servers, self.connect_both()):
+            with self.subTest(server=server):
+                name = "cluster-node-timeout"
+                self.assertEqual(connection.call("CONFIG", "SET", name, "20000"), b"OK")
+                self.assertEqual(connection.call("CONFIG", "GET", name)[1], b"20000")
 
     def test_a_replicas_monitor_shows_what_its_leader_sends(self):
         """As in Redis, under the leader's address."""

@@ -98,6 +98,8 @@ class ReplicaShutdownTest(ReplicaTest):
         wait_until(
             lambda: to_leader.call("CLIENT", "LIST").count(b" cmd=shutdown ") == 2, "both wait"
         )
+        blocked = lambda: int(info(to_leader, "clients")["blocked_clients"])  # noqa: E731
+        wait_until(lambda: blocked() == 3, "two SHUTDOWN and one write to be counted as blocked")
         self.assertEqual(to_leader.call("CLIENT", "UNBLOCK", own_id), 0)
         self.assertEqual(to_leader.call("GET", "key"), b"2")
         self.assertEqual(to_leader.call("SHUTDOWN", "ABORT"), b"OK")
