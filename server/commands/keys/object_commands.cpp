@@ -4,6 +4,7 @@
 // key as used.
 #include <limits>
 
+#include "core/keyspace/eviction/eviction_pool.h"
 #include "server/dispatch/context.h"
 #include "server/dispatch/families.h"
 #include "server/dispatch/memory/admission.h"
@@ -17,6 +18,13 @@ using core::keyspace::KeyUse;
 // Redis keeps these integers once for all keys and tells the largest count for them; clients and
 // test suites know.
 constexpr int64_t kSharedIntegersEnd = 10'000;
+
+// As Redis, which needs a use of its own for each key when it evicts by use.
+bool may_share_integers(const Config& config) {
+  const auto policy = core::keyspace::EvictionPolicy{
+      static_cast<uint8_t>(config.integer(OptionId::kMaxMemoryPolicy))};
+  return !(is_lru(policy) || is_lfu(policy)) || config.integer(OptionId::kMaxMemory) == 0;
+}
 
 // Calls tell(entry), or answers null when there is no such key.
 template <class Tell>
@@ -64,9 +72,10 @@ void object_idletime(Context& ctx) {
 /* OBJECT REFCOUNT key */
 void object_refcount(Context& ctx) {
   look_at(ctx, [&](const Entry& entry) {
-    const bool shared = entry.kind() == core::keyspace::ValueKind::kInteger &&
-                        entry.integer() >= 0 && entry.integer() < kSharedIntegersEnd;
-    ctx.reply.integer(shared ? std::numeric_limits<int32_t>::max() : 1);
+    const bool is_shared = may_share_integers(ctx.config()) &&
+                           entry.kind() == core::keyspace::ValueKind::kInteger &&
+                           entry.integer() >= 0 && entry.integer() < kSharedIntegersEnd;
+    ctx.reply.integer(is_shared ? std::numeric_limits<int32_t>::max() : 1);
   });
 }
 

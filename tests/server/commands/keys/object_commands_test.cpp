@@ -29,6 +29,18 @@ TEST_F(ObjectCommandsTest, SmallIntegersCountAsShared) {
   EXPECT_EQ(run({"OBJECT", "REFCOUNT", "c"}), integer(1));
 }
 
+TEST_F(ObjectCommandsTest, EvictionByUseSharesNoIntegers) {
+  put("a", "1");
+  for (const std::string policy : {"allkeys-lru", "volatile-lfu"}) {
+    EXPECT_EQ(run({"CONFIG", "SET", "maxmemory-policy", policy, "maxmemory", "0"}), kOk);
+    EXPECT_EQ(run({"OBJECT", "REFCOUNT", "a"}), integer(2'147'483'647)) << policy;
+    EXPECT_EQ(run({"CONFIG", "SET", "maxmemory", "100gb"}), kOk);
+    EXPECT_EQ(run({"OBJECT", "REFCOUNT", "a"}), integer(1)) << policy;
+  }
+  EXPECT_EQ(run({"CONFIG", "SET", "maxmemory-policy", "allkeys-random"}), kOk);
+  EXPECT_EQ(run({"OBJECT", "REFCOUNT", "a"}), integer(2'147'483'647));
+}
+
 TEST_F(ObjectCommandsTest, LookingDoesNotEndTheIdleTime) {
   put("a", "1");
   advance_ms(7000);
