@@ -58,6 +58,7 @@
 #include "server/replication/leader/leader.h"
 #include "server/replication/roles/follower.h"
 #include "server/replication/roles/shutdown.h"
+#include "server/replication/stream/backlog.h"
 #include "server/replication/stream/replication.h"
 #include "server/session/clients.h"
 #include "server/session/observer.h"
@@ -304,6 +305,9 @@ core::Result<> Server::start() {
   parts.threads.set_permit(parts.clustering.permit());
   parts.keyspace.set_reclaimer(&parts.reclaimer);
   parts.memory.set_reclaimer(&parts.reclaimer);
+  parts.memory.set_exempt([&parts] {
+    return parts.replication.backlog().replica_bytes() + parts.clients.closing_bytes();
+  });
   config_.follow(OptionId::kTrackingTableMaxKeys, [&parts, this] {
     parts.tracking.set_limit(
         static_cast<uint64_t>(config_.integer(OptionId::kTrackingTableMaxKeys)));

@@ -48,16 +48,18 @@ MemoryMonitor::Parts MemoryMonitor::parts() const {
               .buffer_bytes = core::growing_block_mapped_bytes()};
   // Read last: memory freed in between counts as used, not twice as free.
   if (reclaimer_ != nullptr) parts.pending_bytes = reclaimer_->pending_bytes();
+  if (exempt_bytes_) parts.exempt_bytes = exempt_bytes_();
   return parts;
 }
 
-uint64_t MemoryMonitor::refresh() const {
-  const uint64_t used = parts().used();
+MemoryMonitor::Parts MemoryMonitor::measure() const {
+  const Parts parts = this->parts();
+  const uint64_t used = parts.used();
   used_bytes_.store(used, std::memory_order_relaxed);
   uint64_t peak = peak_bytes();
   while (used > peak && !peak_bytes_.compare_exchange_weak(peak, used)) {
   }
-  return used;
+  return parts;
 }
 
 bool MemoryMonitor::may_have_grown(uint64_t limit) const {
@@ -70,13 +72,13 @@ bool MemoryMonitor::may_have_grown(uint64_t limit) const {
 }
 
 bool MemoryMonitor::look(uint64_t limit, uint64_t extra_bytes) const {
-  const uint64_t used = refresh();
-  const uint64_t left = limit - std::min(limit, used);
+  const uint64_t limited = measure().limited();
+  const uint64_t left = limit - std::min(limit, limited);
   // Each thread may take its share of the rest, so that near the limit all of them look often.
   const uint64_t share =
       std::min(kUnseenBytesMax, left / 2) / std::max<uint64_t>(core::counted_thread_count(), 1);
   last_look() = {this, limit, core::thread_heap_bytes().value_or(0), share};
-  return used > limit || extra_bytes > left;
+  return limited > limit || extra_bytes > left;
 }
 
 void MemoryMonitor::tick() const {
@@ -88,10 +90,12 @@ uint64_t MemoryMonitor::measure_available() const {
   measurements_.fetch_add(1, std::memory_order_relaxed);
   // Read first: arrays made meanwhile count twice rather than not at all.
   const uint64_t granted = core::bloom::granted_array_bytes();
-  const uint64_t used = refresh();
+  const Parts parts = measure();
   uint64_t available = std::numeric_limits<uint64_t>::max() - granted;
-  if (const uint64_t limit = limit_bytes(); limit != 0) available = limit - std::min(limit, used);
-  available = std::min(available, free_of_machine(used));
+  if (const uint64_t limit = limit_bytes(); limit != 0) {
+    available = limit - std::min(limit, parts.limited());
+  }
+  available = std::min(available, free_of_machine(parts.used()));
   granted_max_.store(granted + available, std::memory_order_relaxed);
   granted_until_.store(granted + available / kPartPerMeasurement, std::memory_order_relaxed);
   return available;

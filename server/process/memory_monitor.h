@@ -5,7 +5,8 @@
 // Used memory is the sum of its Parts. Each part is counted where it is taken and given back, so
 // the sum is exact at any moment. Mapped bit arrays count with their untouched pages, which were
 // promised, and freed arrays as long as they stay for a forked child. Deleted values that wait to
-// be freed do not count, because their deletion was acknowledged.
+// be freed do not count, because their deletion was acknowledged. Exempt memory counts as used, but
+// not against the limit, because evicting keys does not free it or makes it grow.
 //
 // Available memory is measured by the periodic task, because asking the system takes longer than
 // making a filter. In between it is lowered by the bit arrays made since.
@@ -20,6 +21,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <utility>
 
 #include "core/memory_budget.h"
 
@@ -54,6 +57,11 @@ class MemoryMonitor final : public core::MemoryBudget {
   // Asked before anything is refused. It must outlive the monitor's use; to be set before other
   // threads start.
   void set_room_maker(RoomMaker* room_maker) { room_maker_ = room_maker; }
+  // Bytes of exempt memory, asked at each sum; from any thread. To be set before other threads
+  // start.
+  void set_exempt(std::function<uint64_t()> exempt_bytes) {
+    exempt_bytes_ = std::move(exempt_bytes);
+  }
   // 0 is no limit.
   void set_limit(uint64_t limit_bytes) {
     limit_bytes_.store(limit_bytes);
@@ -68,16 +76,21 @@ class MemoryMonitor final : public core::MemoryBudget {
     uint64_t kept_array_bytes = 0;  // freed arrays that a forked child may read
     uint64_t buffer_bytes = 0;      // mapped buffers
     uint64_t pending_bytes = 0;     // deleted values that wait to be freed; no longer used
+    uint64_t exempt_bytes = 0;      // used, but not subject to the limit
 
     uint64_t held() const { return heap_bytes + array_bytes + kept_array_bytes + buffer_bytes; }
     uint64_t used() const { return held() - std::min(held(), pending_bytes); }
+    // Compared with the limit.
+    uint64_t limited() const { return used() - std::min(used(), exempt_bytes); }
     // Without the arrays that no eviction could free now.
-    uint64_t evictable() const { return used() - std::min(used(), kept_array_bytes); }
+    uint64_t evictable() const { return limited() - std::min(limited(), kept_array_bytes); }
   };
   Parts parts() const;
+  // The parts; the figures below follow them.
+  Parts measure() const;
   // Adds the parts up; some ten nanoseconds for each thread.
-  uint64_t refresh() const;
-  // As of the last refresh().
+  uint64_t refresh() const { return measure().used(); }
+  // As of the last measure().
   uint64_t used_bytes() const { return used_bytes_.load(std::memory_order_relaxed); }
   uint64_t peak_bytes() const { return peak_bytes_.load(std::memory_order_relaxed); }
   uint64_t startup_bytes() const { return startup_bytes_; }
@@ -130,6 +143,7 @@ class MemoryMonitor final : public core::MemoryBudget {
 
   const core::keyspace::Reclaimer* reclaimer_ = nullptr;
   RoomMaker* room_maker_ = nullptr;
+  std::function<uint64_t()> exempt_bytes_;
   std::atomic<uint64_t> limit_bytes_{0};
   mutable std::atomic<uint64_t> used_bytes_{0};
   mutable std::atomic<uint64_t> peak_bytes_{0};

@@ -30,6 +30,7 @@ void Clients::remove(uint64_t id) {
   if (found == sessions_.end()) return;
   stop_counting(*found->second);
   sessions_.erase(found);
+  if (const auto closing = closing_.extract(id)) closing_bytes_ -= closing.mapped();
   count_.store(sessions_.size(), std::memory_order_relaxed);
 }
 
@@ -49,6 +50,15 @@ std::vector<std::shared_ptr<Session>> Clients::list() const {
   return result;
 }
 
+Clients::Memory Clients::memory() const {
+  Memory memory;
+  for (const auto& session : list()) {
+    const bool is_replica = session->peer == Peer::kReplica;
+    (is_replica ? memory.replica_bytes : memory.normal_bytes) += session->memory_bytes();
+  }
+  return memory;
+}
+
 void Clients::count_memory(Session& session) {
   const uint64_t bytes = is_counted(session) ? session.memory_bytes() : 0;
   uint64_t before = session.counted_bytes.load(std::memory_order_relaxed);
@@ -60,10 +70,23 @@ void Clients::count_memory(Session& session) {
   sum_bytes_.fetch_add(static_cast<int64_t>(bytes - before), std::memory_order_relaxed);
 }
 
-void Clients::stop_counting(Session& session) {
+uint64_t Clients::stop_counting(Session& session) {
   const uint64_t before = session.counted_bytes.exchange(Session::kNotCounted);
-  if (before == Session::kNotCounted) return;
+  if (before == Session::kNotCounted) return 0;
   sum_bytes_.fetch_sub(static_cast<int64_t>(before), std::memory_order_relaxed);
+  return before;
+}
+
+void Clients::evict(Session& session) {
+  const uint64_t bytes = stop_counting(session);
+  {
+    const std::scoped_lock lock(mutex_);
+    if (sessions_.contains(session.id) && closing_.emplace(session.id, bytes).second) {
+      closing_bytes_ += bytes;
+    }
+  }
+  session.request_kill();
+  evicted_count_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Clients::evict_over(uint64_t limit_bytes) {
@@ -95,9 +118,7 @@ void Clients::evict_over(uint64_t limit_bytes) {
     if (one.bytes == Session::kNotCounted) continue;
     log_notice("Evicting client {} ({}), which takes {} bytes", one.session->id,
                one.session->address, one.bytes);
-    one.session->request_kill();
-    stop_counting(*one.session);
-    evicted_count_.fetch_add(1, std::memory_order_relaxed);
+    evict(*one.session);
   }
   is_futile_.store(is_over(limit_bytes), std::memory_order_relaxed);
 }

@@ -27,6 +27,12 @@ class Clients {
   std::shared_ptr<Session> find(uint64_t id) const;
   // In the order of their ids.
   std::vector<std::shared_ptr<Session>> list() const;
+  // Sums of memory_bytes(), by the kind of peer.
+  struct Memory {
+    uint64_t normal_bytes = 0;
+    uint64_t replica_bytes = 0;
+  };
+  Memory memory() const;
   size_t count() const { return count_.load(std::memory_order_relaxed); }
 
   // Brings the sum up to date with what one session takes. Called by the session's thread when that
@@ -41,6 +47,8 @@ class Clients {
   }
   // The same, looking at all clients again; for the periodic task.
   void evict_over(uint64_t limit_bytes);
+  // Memory of evicted clients that their threads have not closed yet.
+  uint64_t closing_bytes() const { return closing_bytes_.load(std::memory_order_relaxed); }
   uint64_t evicted_count() const { return evicted_count_.load(std::memory_order_relaxed); }
   void reset_evicted_count() { evicted_count_.store(0, std::memory_order_relaxed); }
 
@@ -48,8 +56,9 @@ class Clients {
   bool is_over(uint64_t limit_bytes) const {
     return sum_bytes_.load(std::memory_order_relaxed) >= static_cast<int64_t>(limit_bytes);
   }
-  // Takes it out of the sum for good.
-  void stop_counting(Session& session);
+  // Takes it out of the sum for good; returns what it was.
+  uint64_t stop_counting(Session& session);
+  void evict(Session& session);
 
   std::atomic<uint64_t> last_id_{0};
   std::atomic<size_t> count_{0};
@@ -57,8 +66,10 @@ class Clients {
   std::atomic<int64_t> sum_bytes_{0};   // of counted_bytes; a change may arrive before an older one
   std::atomic<bool> is_futile_{false};  // no client was left that may be closed
   std::mutex evicting_;                 // held while one thread chooses, taken before mutex_
-  mutable std::mutex mutex_;            // guards sessions_
+  std::atomic<uint64_t> closing_bytes_{0};
+  mutable std::mutex mutex_;  // guards the members below
   std::map<uint64_t, std::shared_ptr<Session>> sessions_;
+  std::map<uint64_t, uint64_t> closing_;  // the part of each in closing_bytes_
 };
 
 }  // namespace server

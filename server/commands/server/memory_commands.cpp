@@ -76,6 +76,7 @@ struct MemoryFigures {
   uint64_t backlog_bytes = 0;
   uint64_t table_bytes = 0;
   uint64_t client_bytes = 0;
+  uint64_t replica_bytes = 0;
   uint64_t key_count = 0;
   struct DatabaseBytes {
     unsigned index;
@@ -86,7 +87,7 @@ struct MemoryFigures {
   AllocatorFigures allocator;
 
   uint64_t overhead_bytes() const {
-    return startup_bytes + table_bytes + client_bytes + backlog_bytes;
+    return startup_bytes + table_bytes + client_bytes + replica_bytes + backlog_bytes;
   }
   uint64_t dataset_bytes() const { return used_bytes - std::min(used_bytes, overhead_bytes()); }
   uint64_t grown_bytes() const { return used_bytes - std::min(used_bytes, startup_bytes); }
@@ -95,18 +96,18 @@ struct MemoryFigures {
 MemoryFigures measure(const Context& ctx) {
   const MemoryMonitor& memory = ctx.services.memory;
   MemoryFigures figures;
-  memory.refresh();  // for the peak
-  figures.parts = memory.parts();
+  figures.parts = memory.measure();
   figures.used_bytes = figures.parts.used();
   figures.peak_bytes = memory.peak_bytes();
   figures.startup_bytes = memory.startup_bytes();
   figures.resident = resident_memory();
   figures.resident_array_bytes = core::bloom::resident_array_bytes();
-  figures.backlog_bytes = ctx.services.replication.backlog().kept_bytes();
+  const StreamMemory stream(ctx.services.replication.backlog());
+  const Clients::Memory clients = ctx.services.clients.memory();
+  figures.backlog_bytes = stream.backlog_bytes;
+  figures.client_bytes = clients.normal_bytes;
+  figures.replica_bytes = clients.replica_bytes + stream.replica_bytes;
   figures.allocator = allocator_figures();
-  for (const auto& session : ctx.services.clients.list()) {
-    figures.client_bytes += session->memory_bytes();
-  }
   for (unsigned i = 0; i < ctx.keyspace().database_count(); ++i) {
     figures.key_count += ctx.keyspace().db_size(i);
   }
@@ -160,7 +161,7 @@ void write_totals(StatsWriter& stats, const MemoryFigures& figures) {
   stats.bytes("total.allocated", figures.used_bytes);
   stats.bytes("startup.allocated", figures.startup_bytes);
   stats.bytes("replication.backlog", figures.backlog_bytes);
-  stats.bytes("clients.slaves", 0);
+  stats.bytes("clients.slaves", figures.replica_bytes);
   stats.bytes("clients.normal", figures.client_bytes);
   stats.bytes("cluster.links", 0);
   stats.bytes("aof.buffer", 0);

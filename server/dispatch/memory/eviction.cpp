@@ -51,7 +51,7 @@ int64_t Eviction::time_limit_us() const {
 
 bool Eviction::exceeds_limit(uint64_t extra_bytes) const {
   const uint64_t limit = parts_.memory.limit_bytes();
-  return limit != 0 && parts_.memory.refresh() + extra_bytes > limit;
+  return limit != 0 && parts_.memory.measure().limited() + extra_bytes > limit;
 }
 
 uint64_t Eviction::excess_bytes(uint64_t extra_bytes) const {
@@ -136,12 +136,13 @@ Eviction::Outcome Eviction::evict(const Order& order) {
   if (terms.policy == EvictionPolicy::kNoEviction) {
     return exceeds_limit(order.extra_bytes) ? Outcome::kFailed : Outcome::kDone;
   }
-  if (excess_bytes(order.extra_bytes) == 0) return Outcome::kDone;
+  const uint64_t excess = excess_bytes(order.extra_bytes);
+  if (excess == 0) return Outcome::kDone;
   terms.sample_size = static_cast<size_t>(parts_.config.integer(OptionId::kMaxMemorySamples));
   terms.now_s = static_cast<uint32_t>(parts_.clock.wall_ms() / 1000);
   terms.wait = order.wait;
   terms.rules = use_rules(parts_.config);
-  Slice slice{parts_.clock.monotonic_us(), time_limit_us()};
+  Slice slice{parts_.clock.monotonic_us(), time_limit_us(), excess};
   const Outcome outcome = evict_until(terms, order.extra_bytes, slice);
   if (slice.keys < kKeysPerLook) return outcome;
   constexpr int64_t kMs = 1000;
@@ -165,10 +166,13 @@ Eviction::Outcome Eviction::evict_until(const EvictionTerms& terms, uint64_t ext
       continue;
     }
     is_exact = false;
-    const bool is_gone = choice.candidate && evict_key(*choice.candidate, terms);
-    misses = is_gone ? 0 : misses + 1;
-    // Other threads evict as well.
-    if (excess_bytes(extra_bytes) == 0) return Outcome::kDone;
+    const uint64_t freed = choice.candidate ? evict_key(*choice.candidate, terms) : 0;
+    misses = freed > 0 ? 0 : misses + 1;
+    slice.freed_bytes += freed;
+    // Other threads evict as well. A deletion may take memory, such as an invalidation for clients
+    // that track the key: that must not evict further keys.
+    const bool is_paid = slice.freed_bytes >= slice.excess_bytes;
+    if (is_paid || excess_bytes(extra_bytes) == 0) return Outcome::kDone;
     if (++slice.keys % keys_per_look != 0) continue;
     if (parts_.clock.monotonic_us() - slice.start_us >= slice.limit_us) break;
   }
@@ -176,18 +180,18 @@ Eviction::Outcome Eviction::evict_until(const EvictionTerms& terms, uint64_t ext
   return is_out_of_reach ? Outcome::kFailed : Outcome::kGoesOn;
 }
 
-bool Eviction::evict_key(const EvictionPool::Candidate& candidate, const EvictionTerms& terms) {
+uint64_t Eviction::evict_key(const EvictionPool::Candidate& candidate, const EvictionTerms& terms) {
   auto& keyspace = parts_.keyspace;
   const auto key = keyspace.ref(candidate.key);
   core::keyspace::EntryPtr gone;
   {
     const auto mask = core::keyspace::Keyspace::mask_of(key);
     const auto lock = keyspace.lock(mask, LockMode::kExclusive, terms.wait);
-    if (lock.mask() == 0) return false;
+    if (lock.mask() == 0) return 0;
     // Since the candidate was chosen, these may have begun.
-    if (is_exempt() || is_held_back()) return false;
+    if (is_exempt() || is_held_back()) return 0;
     const auto* entry = keyspace.find_any(candidate.database, key);
-    if (entry == nullptr || !pool_.is_still_due(*entry, candidate, terms)) return false;
+    if (entry == nullptr || !pool_.is_still_due(*entry, candidate, terms)) return 0;
     gone = keyspace.erase(candidate.database, key);
     keyspace.notify_modified(candidate.database, key);
     parts_.on_evicted(candidate.database, key.name);
@@ -195,8 +199,9 @@ bool Eviction::evict_key(const EvictionPool::Candidate& candidate, const Evictio
   parts_.gauges.evicted_keys.fetch_add(1, std::memory_order_relaxed);
   // The memory is wanted now: only what would take long is left to another thread.
   constexpr uint64_t kFreedHereMax = uint64_t{4} << 20;
-  if (gone->memory_bytes() > kFreedHereMax) parts_.reclaimer.drop(std::move(gone));
-  return true;
+  const uint64_t freed_bytes = gone->memory_bytes();
+  if (freed_bytes > kFreedHereMax) parts_.reclaimer.drop(std::move(gone));
+  return freed_bytes;
 }
 
 void Eviction::note(Outcome outcome) {

@@ -93,13 +93,15 @@ class Eviction final : public RoomMaker {
   struct Slice {
     int64_t start_us;
     int64_t limit_us;
+    uint64_t excess_bytes;  // at its start
+    uint64_t freed_bytes = 0;
     int keys = 0;
   };
   Outcome evict_until(const core::keyspace::EvictionTerms& terms, uint64_t extra_bytes,
                       Slice& slice);
-  // False when the key is no longer to go.
-  bool evict_key(const core::keyspace::EvictionPool::Candidate& candidate,
-                 const core::keyspace::EvictionTerms& terms);
+  // Returns the bytes that the key took; 0 when it is no longer to go.
+  uint64_t evict_key(const core::keyspace::EvictionPool::Candidate& candidate,
+                     const core::keyspace::EvictionTerms& terms);
   // Has tick() called again, between other work.
   void post_tick();
   void note(Outcome outcome);

@@ -8,8 +8,7 @@ namespace server {
 
 void Backlog::begin(uint64_t offset) {
   const std::scoped_lock lock(mutex_);
-  blocks_.clear();
-  cursors_.clear();
+  clear();
   first_ = end_ = offset;
   is_active_ = true;
 }
@@ -17,9 +16,14 @@ void Backlog::begin(uint64_t offset) {
 void Backlog::end() {
   const std::scoped_lock lock(mutex_);
   is_active_ = false;
+  clear();
+  first_ = end_.load();
+}
+
+void Backlog::clear() {
   blocks_.clear();
   cursors_.clear();
-  first_ = end_.load();
+  replica_bytes_ = 0;
 }
 
 void Backlog::set_size(uint64_t size_bytes) {
@@ -50,11 +54,17 @@ void Backlog::append(std::string_view bytes) {
 }
 
 void Backlog::trim() {
+  if (blocks_.empty()) return;
   uint64_t needed = end_ - std::min<uint64_t>(end_, size_bytes_);
   for (const auto& [id, offset] : cursors_) needed = std::min(needed, offset);
   // The last block takes the next bytes.
   while (blocks_.size() > 1 && blocks_[1].begin <= needed) blocks_.pop_front();
-  if (!blocks_.empty()) first_ = blocks_.front().begin;
+  first_ = blocks_.front().begin;
+  // The latest bytes begin anywhere in a block. Their share is rounded all the same, so that it
+  // does not vary while replicas fall behind.
+  const uint64_t own_blocks = (size_bytes_ + kBlockBytes - 1) / kBlockBytes;
+  const uint64_t more_blocks = blocks_.size() - std::min<uint64_t>(blocks_.size(), own_blocks);
+  replica_bytes_ = cursors_.empty() ? 0 : more_blocks * (kBlockBytes + sizeof(Block));
 }
 
 std::optional<Backlog::CursorId> Backlog::attach(uint64_t offset) {

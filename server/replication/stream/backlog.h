@@ -10,6 +10,7 @@
 // Thread safety: all members may be called from any thread.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -44,6 +45,8 @@ class Backlog final : public persistence::StreamSink {
   void append(std::string_view bytes) override;
 
   uint64_t end_offset() const { return end_.load(std::memory_order_acquire); }
+  // Memory that only slow replicas keep: what was appended before the last `size_bytes`.
+  uint64_t replica_bytes() const { return replica_bytes_.load(std::memory_order_relaxed); }
   // The bytes that are kept; 0 while it is not active.
   uint64_t kept_bytes() const {
     const uint64_t first = first_offset();  // before the end, which only grows
@@ -62,23 +65,34 @@ class Backlog final : public persistence::StreamSink {
   std::optional<size_t> read(uint64_t offset, std::span<char> out) const;
 
  private:
-  static constexpr size_t kBlockBytes = size_t{64} << 10;
+  static constexpr size_t kBlockBytes = size_t{16} << 10;
   struct Block {
     uint64_t begin;  // the offset of its first byte
     std::unique_ptr<char[]> bytes;
   };
   // REQUIRES: mutex_.
+  void clear();
   void trim();
 
   std::atomic<bool> is_active_{false};
   std::atomic<uint64_t> size_bytes_{uint64_t{1} << 20};
   std::atomic<uint64_t> first_{0};
   std::atomic<uint64_t> end_{0};
+  std::atomic<uint64_t> replica_bytes_{0};
 
   mutable std::mutex mutex_;  // guards the members below, and orders changes of the offsets
   std::deque<Block> blocks_;  // each full but the last
   std::map<CursorId, uint64_t> cursors_;
   CursorId last_cursor_ = 0;
+};
+
+// The backlog's memory: what `repl-backlog-size` asks for, and what slow replicas keep beyond it.
+struct StreamMemory {
+  explicit StreamMemory(const Backlog& backlog)
+      : replica_bytes(backlog.replica_bytes()),
+        backlog_bytes(backlog.kept_bytes() - std::min(backlog.kept_bytes(), replica_bytes)) {}
+  uint64_t replica_bytes;
+  uint64_t backlog_bytes;
 };
 
 }  // namespace server

@@ -102,6 +102,22 @@ TEST(MemoryMonitorTest, TheHeapIsCountedExactly) {
   EXPECT_LT(memory.refresh(), before + reserved + 50'000);
 }
 
+TEST(MemoryMonitorTest, ExemptMemoryIsUsedButNotLimited) {
+  MemoryMonitor memory;
+  uint64_t exempt_bytes = 0;
+  memory.set_exempt([&exempt_bytes] { return exempt_bytes; });
+  memory.set_limit(memory.refresh() + kMiB);
+  const std::vector<char> buffer(2 * kMiB);
+  EXPECT_TRUE(memory.over_limit());
+  EXPECT_FALSE(memory.fits(kMiB / 2));
+  exempt_bytes = buffer.size();
+  EXPECT_FALSE(memory.over_limit());
+  EXPECT_TRUE(memory.fits(kMiB / 2));
+  EXPECT_GT(memory.refresh(), memory.limit_bytes());
+  const auto parts = memory.parts();
+  EXPECT_EQ(parts.used() - parts.evictable(), 2 * kMiB);
+}
+
 TEST(MemoryMonitorTest, TheLimitIsAskedWithinWhatThreadsMayTake) {
   MemoryMonitor memory;
   memory.set_limit(memory.refresh() + 10 * kMiB);

@@ -75,6 +75,29 @@ TEST_F(ClientsTest, KilledClientsMakeRoom) {
   EXPECT_EQ(clients_.evicted_count(), 0U);
 }
 
+TEST_F(ClientsTest, EvictedClientsAreClosingUntilTheyAreRemoved) {
+  const auto big = add(900'000);
+  const auto small = add(100'000);
+  const uint64_t big_bytes = big->memory_bytes();
+  clients_.keep_below(500'000);
+  EXPECT_EQ(clients_.closing_bytes(), big_bytes);
+  clients_.keep_below(500'000);
+  EXPECT_EQ(clients_.closing_bytes(), big_bytes);
+  clients_.remove(small->id);
+  EXPECT_EQ(clients_.closing_bytes(), big_bytes);
+  clients_.remove(big->id);
+  EXPECT_EQ(clients_.closing_bytes(), 0U);
+}
+
+TEST_F(ClientsTest, MemoryIsSummedByKind) {
+  add(1'000);
+  add(2'000);
+  add(5'000)->peer = Peer::kReplica;
+  const uint64_t empty_bytes = Session(1).memory_bytes();
+  EXPECT_EQ(clients_.memory().normal_bytes, 3'000 + 2 * empty_bytes);
+  EXPECT_EQ(clients_.memory().replica_bytes, 5'000 + empty_bytes);
+}
+
 TEST_F(ClientsTest, WithNothingToEvictTheTaskTriesAgain) {
   const auto precious = add(900'000);
   precious->no_evict = true;

@@ -8,6 +8,7 @@ import threading
 import unittest
 
 from harness import ServerTest, wait_until
+from harness.replication_peer import RawReplica, info
 from harness.resp import ErrorReply, Push, encode
 
 
@@ -131,6 +132,72 @@ class EvictionTest(ServerTest):
                 self.assertEqual(list(seen[1]), [b"invalidate", [b"goes"]])
                 self.assertEqual(seen[2], 0)
                 self.assertIsInstance(seen[3], ErrorReply)
+
+
+class BuffersTest(ServerTest):
+    """Buffers that evict no keys, as in redis-server."""
+
+    KEYS = 50
+
+    def start(self, *options):
+        server = self.start_server(
+            "--io-threads", 1, "--maxmemory-policy", "allkeys-lru", "--appendonly", "no", *options
+        )
+        server.expect_log("the new maxmemory value set via CONFIG SET")
+        return server
+
+    def fill(self, client):
+        for i in range(self.KEYS):
+            client.call("SETRANGE", f"key:{i}", 100_000, "x")
+
+    def limit(self, client, more):
+        client.call("CONFIG", "SET", "maxmemory", memory(client) + more)
+
+    def evicted(self, client):
+        return figure(client, "evicted_keys")
+
+    def test_a_slow_replica_evicts_no_keys(self):
+        server = self.start("--repl-diskless-sync-delay", 0, "--repl-backlog-size", "16kb")
+        server.expect_log("Connection with replica .* lost|is disconnected")
+        with server.connect() as client:
+            self.fill(client)
+            replica = RawReplica(server.port)
+            replica.full_sync()
+            wait_until(lambda: "state=online" in info(client).get("slave0", ""))
+            self.limit(client, 1 << 20)
+            for _ in range(300):
+                client.call("SETRANGE", "key:0", 0, b"v" * 100_000)
+            buffers = figure(client, "mem_clients_slaves", "memory")
+            self.assertGreater(buffers, 10_000_000)
+            exempt = figure(client, "mem_not_counted_for_evict", "memory")
+            self.assertAlmostEqual(exempt, buffers, delta=50_000)
+            self.assertGreater(memory(client), figure(client, "maxmemory", "memory") + 5_000_000)
+            self.assertEqual(self.evicted(client), 0)
+            self.assertEqual(client.call("DBSIZE"), self.KEYS)
+            replica.close()
+            wait_until(
+                lambda: figure(client, "mem_clients_slaves", "memory") == 0,
+                what="the end of the replica's buffer",
+            )
+
+    def test_invalidations_evict_no_further_keys(self):
+        server = self.start("--maxmemory-eviction-tenacity", 100)
+        readers = [server.connect() for _ in range(10)]
+        with server.connect() as client:
+            for reader in readers:
+                reader.call("HELLO", 3)
+                reader.call("CLIENT", "TRACKING", "ON")
+            keys = [f"{i}{'x' * 1000}" for i in range(300)]
+            for key in keys:
+                client.call("SET", key, "x")
+            for reader in readers:
+                reader.pipeline([("GET", key) for key in keys])
+            self.limit(client, -40_000)
+            evicted = self.evicted(client)
+            self.assertGreaterEqual(evicted, 10)
+            self.assertLessEqual(evicted, 50)
+        for reader in readers:
+            reader.close()
 
 
 class ChildTest(ServerTest):

@@ -43,12 +43,6 @@ uint64_t table_bytes(const Source& source) {
   return sum;
 }
 
-uint64_t client_bytes(const Clients& clients) {
-  uint64_t sum = 0;
-  for (const auto& session : clients.list()) sum += session->memory_bytes();
-  return sum;
-}
-
 void write_allocator(uint64_t used, const ResidentMemory& resident, Lines& lines) {
   const AllocatorFigures allocator = allocator_figures();
   lines.ratio("allocator_frag_ratio", ratio_of(allocator.active_bytes, allocator.allocated_bytes));
@@ -83,12 +77,15 @@ void Lines::bytes(std::string_view name, uint64_t value) {
 
 void write_memory(const Source& source, Lines& lines) {
   const MemoryMonitor& memory = source.services.memory;
-  const uint64_t used = memory.refresh();
+  const MemoryMonitor::Parts parts = memory.measure();
+  const uint64_t used = parts.used();
   const uint64_t peak = memory.peak_bytes();
   const uint64_t startup = memory.startup_bytes();
-  const uint64_t clients = client_bytes(source.services.clients);
-  const uint64_t backlog = source.services.replication.backlog().kept_bytes();
-  const uint64_t overhead = startup + clients + backlog + table_bytes(source);
+  const Clients::Memory clients = source.services.clients.memory();
+  const StreamMemory stream(source.services.replication.backlog());
+  const uint64_t replicas = clients.replica_bytes + stream.replica_bytes;
+  const uint64_t overhead =
+      startup + clients.normal_bytes + replicas + stream.backlog_bytes + table_bytes(source);
   const uint64_t dataset = used > overhead ? used - overhead : 0;
   const ResidentMemory resident = resident_memory();
   const AllocatorFigures allocator = allocator_figures();
@@ -115,13 +112,11 @@ void write_memory(const Source& source, Lines& lines) {
   lines.bytes("maxmemory", memory.limit_bytes());
   lines.field("maxmemory_policy", source.services.config.text(OptionId::kMaxMemoryPolicy));
   write_allocator(used, resident, lines);
-  // No eviction could free them now.
-  lines.field("mem_not_counted_for_evict", memory.parts().kept_array_bytes);
-  // What slow replicas have not taken is in the backlog too.
-  lines.field("mem_replication_backlog", backlog);
-  lines.field("mem_total_replication_buffers", backlog);
-  lines.zeros({"mem_clients_slaves"});
-  lines.field("mem_clients_normal", clients);
+  lines.field("mem_not_counted_for_evict", used - parts.evictable());
+  lines.field("mem_replication_backlog", stream.backlog_bytes);
+  lines.field("mem_total_replication_buffers", stream.backlog_bytes + stream.replica_bytes);
+  lines.field("mem_clients_slaves", replicas);
+  lines.field("mem_clients_normal", clients.normal_bytes);
   lines.zeros({"mem_cluster_links", "mem_aof_buffer"});
   // Big bit arrays: promised, freed but still there for a forked child, and behind both in memory,
   // whichever process has touched it.

@@ -29,11 +29,13 @@ class EvictionFixture : public KeyTest {
  protected:
   std::function<void()> posted_;
   std::set<std::string> replayed_;
+  std::function<void()> on_evicted_ = [] {};
   Eviction eviction_{
       {config_, clock_, keyspace_, reclaimer_, state_,
        [this] { return pause_.holds_back(kWrite, clock_.now_ms); },
        [this](unsigned database, std::string_view key) {
          journal_.append(database, std::array<std::string_view, 2>{"DEL", key});
+         on_evicted_();
        },
        [](int64_t) {}, [this](std::function<void()> task) { posted_ = std::move(task); }, memory_,
        gauges_},

@@ -131,6 +131,29 @@ TEST_F(EvictionTest, ReadsEvictFirstAndAreNotRefused) {
   EXPECT_EQ(run({"SET", "a", "1"}), kOom);
 }
 
+TEST_F(EvictionTest, InvalidationsEvictNoFurtherKeys) {
+  fill(1000);
+  set_policy("allkeys-lru");
+  std::vector<std::string> published;
+  on_evicted_ = [&] { published.emplace_back(2000, 'p'); };
+  limit_to_used(-50'000);
+  run({"GET", "none"});
+  EXPECT_GT(evicted(), 30U);
+  EXPECT_LT(evicted(), 60U);
+}
+
+TEST_F(EvictionTest, ExemptMemoryEvictsNothing) {
+  fill(100);
+  limit_to_used(10'000);
+  const std::string stream(kMiB, 's');
+  EXPECT_EQ(run({"SET", "a", "1"}), kOom);
+  memory_.set_exempt([] { return 2 * kMiB; });
+  EXPECT_EQ(run({"SET", "a", "1"}), kOk);
+  set_policy("allkeys-lru");
+  EXPECT_EQ(run({"SET", "b", "1"}), kOk);
+  EXPECT_EQ(evicted(), 0U);
+}
+
 TEST_F(EvictionTest, ArraysKeptForAChildEvictNothing) {
   fill(1000);
   run({"BF.RESERVE", "f", "0.001", "10000000"});  // 19 MB
@@ -335,6 +358,7 @@ TEST_F(EvictionTest, AFilterIsYoungerThanTheStringsThatGoForIt) {
   memory_.set_limit(memory_.refresh() - 1'000'000);
   eviction_.tick();
   while (posted_) std::exchange(posted_, nullptr)();
+  journalled();
   EXPECT_LE(memory_.refresh(), memory_.limit_bytes() + 20'000);
   EXPECT_GT(keyspace_.db_size(0), 100U);
 }

@@ -116,12 +116,38 @@ TEST(Backlog, KeepsItsSizeAndWhatCursorsNeed) {
       ASSERT_EQ(backlog.end_offset(), begin + all.size());
       ASSERT_LE(backlog.first_offset(), needed);
       // Whole blocks are freed, so some bytes more may stay.
-      ASSERT_GE(backlog.first_offset() + (128U << 10), needed);
+      ASSERT_GE(backlog.first_offset() + (32U << 10), needed);
       const uint64_t at = needed + random() % (begin + all.size() - needed + 1);
       const size_t size_max = random() % 300'000;
       ASSERT_EQ(read(backlog, at, size_max), all.substr(at - begin, size_max));
     }
   }
+}
+
+TEST(Backlog, CountsWhatSlowReplicasKeep) {
+  Backlog backlog;
+  constexpr uint64_t kSize = 100'000;
+  constexpr double kTolerance = 20'000;  // a block
+  backlog.set_size(kSize);
+  backlog.begin(1000);
+  const std::string bytes(10'000, 'b');
+  for (int i = 0; i < 100; ++i) backlog.append(bytes);
+  EXPECT_EQ(backlog.replica_bytes(), 0U) << "without a replica";
+  const uint64_t from = backlog.end_offset();
+  const auto slow = backlog.attach(from);
+  for (int i = 0; i < 100; ++i) backlog.append(bytes);
+  EXPECT_NEAR(static_cast<double>(backlog.replica_bytes()), 900'000, kTolerance);
+  const StreamMemory memory(backlog);
+  EXPECT_NEAR(static_cast<double>(memory.backlog_bytes), kSize, kTolerance);
+  backlog.advance(*slow, from + 500'000);
+  EXPECT_NEAR(static_cast<double>(backlog.replica_bytes()), 400'000, kTolerance);
+  backlog.detach(*slow);
+  EXPECT_EQ(backlog.replica_bytes(), 0U);
+  ASSERT_TRUE(backlog.attach(from + 990'000));
+  for (int i = 0; i < 50; ++i) backlog.append(bytes);
+  EXPECT_GT(backlog.replica_bytes(), 0U);
+  backlog.end();
+  EXPECT_EQ(backlog.replica_bytes(), 0U);
 }
 
 TEST(Backlog, IsReadWhileItGrows) {

@@ -6,6 +6,8 @@
 
 #include "server/commands/server/info/section.h"
 #include "server/process/memory_monitor.h"
+#include "server/replication/stream/backlog.h"
+#include "server/replication/stream/replication.h"
 #include "server/session/session.h"
 #include "tests/support/info_test.h"
 
@@ -66,6 +68,27 @@ TEST_F(MemorySectionTest, ClientsAreSummed) {
   const int64_t before = number("memory", "mem_clients_normal");
   other_->session->query_buffer_bytes = 1'000'000;
   EXPECT_EQ(number("memory", "mem_clients_normal"), before + 1'000'000);
+}
+
+TEST_F(MemorySectionTest, ReplicasAreShownApart) {
+  const int64_t before = number("memory", "mem_clients_normal");
+  EXPECT_EQ(number("memory", "mem_clients_slaves"), 0);
+  other_->session->query_buffer_bytes = 1'000'000;
+  other_->session->peer = Peer::kReplica;
+  EXPECT_LT(number("memory", "mem_clients_normal"), before);
+  const int64_t session_bytes = number("memory", "mem_clients_slaves");
+  EXPECT_GT(session_bytes, 1'000'000);
+  // Bytes that a replica has not read count beyond the size of the backlog.
+  Backlog& backlog = replication_.backlog();
+  backlog.set_size(10'000);
+  backlog.begin(0);
+  const auto cursor = backlog.attach(0);
+  backlog.append(std::string(1'000'000, 's'));
+  EXPECT_GT(number("memory", "mem_clients_slaves"), session_bytes + 950'000);
+  EXPECT_LT(number("memory", "mem_replication_backlog"), 50'000);
+  EXPECT_GT(number("memory", "mem_total_replication_buffers"), 1'000'000);
+  backlog.detach(*cursor);
+  EXPECT_EQ(number("memory", "mem_clients_slaves"), session_bytes);
 }
 
 TEST_F(MemorySectionTest, ArraysOfBigFiltersAreReserved) {
