@@ -109,9 +109,10 @@ class ReplyGate {
   // More replies than this are flushed before the round ends, while they are still in the cache.
   static constexpr size_t kGatheredMax = size_t{32} << 10;
   // A part of this size is handed to its sink without a copy.
-  static constexpr size_t kHandedOverMin = size_t{1} << 20;
-  // Memory for replies that outlives a round.
-  static constexpr size_t kReplyBytesKept = size_t{2} << 20;
+  static constexpr size_t kHandedOverMin = size_t{256} << 10;
+  // Memory for replies that outlives a round. It belongs to no client, so that no limit of clients
+  // bounds it.
+  static constexpr size_t kReplyBytesKept = size_t{256} << 10;
 
   ReplyLog& log_;
   const cluster::ClusterState* permit_ = nullptr;

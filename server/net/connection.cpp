@@ -80,7 +80,10 @@ void Connection::close() {
 void Connection::on_ready(uint32_t events) {
   if ((events & EPOLLOUT) != 0) send_unsent(true);
   if (state_ == State::kClosed || (events & ~uint32_t{EPOLLOUT}) == 0) return;
-  if (is_in(State::kReading)) return receive();
+  if (is_in(State::kReading)) {
+    // An evicted client must not take memory by another command before it is woken.
+    return session_->kill_requested.load(std::memory_order_relaxed) ? close() : receive();
+  }
   // Only a broken connection is told while input is not asked for.
   const uint32_t ends = EPOLLHUP | EPOLLERR | (is_in(State::kBlocked) ? EPOLLRDHUP : 0U);
   if ((events & ends) != 0) return close();
@@ -212,16 +215,18 @@ void Connection::check_input() {
 
 void Connection::limit_memory() {
   if (state_ == State::kClosed) return;
+  // As in Redis, clients are evicted before keys.
+  services_.clients.count_memory(*session_);
+  const uint64_t limit_bytes = services_.config.client_memory_limit_bytes();
+  if (limit_bytes != 0) [[unlikely]]
+    services_.clients.keep_below(limit_bytes);
+  if (session_->kill_requested.load(std::memory_order_relaxed)) return;
   // A command that arrives piece by piece takes memory before it can be refused.
   const size_t awaited_bytes = input_.awaited_bytes();
   if (input_.size() + awaited_bytes >= ClientInput::kReadBytes) {
     Admission(services_.config, services_.memory, CommandOrigin::kClient)
         .make_room_for_input(awaited_bytes);
   }
-  services_.clients.count_memory(*session_);
-  const uint64_t limit_bytes = services_.config.client_memory_limit_bytes();
-  if (limit_bytes != 0) [[unlikely]]
-    services_.clients.keep_below(limit_bytes);
 }
 
 void Connection::send(std::string_view replies, protocol::OutputBuffer* whole) {
@@ -232,6 +237,7 @@ void Connection::send(std::string_view replies, protocol::OutputBuffer* whole) {
 
 size_t Connection::add_message(const Delivery& delivery, uint64_t serial) {
   if (state_ == State::kClosed || state_ == State::kClosing) return 0;
+  if (session_->kill_requested.load(std::memory_order_relaxed)) return 0;
   if (delivery.message == nullptr) {
     // Another client may redirect its invalidations here: they must not enter the stream.
     if (session_->peer == Peer::kReplica) return 0;

@@ -103,6 +103,17 @@ TEST_F(ReplyGateTest, ManyBytesAreHandedOver) {
   EXPECT_EQ(two_->sent + two_->held, many);
 }
 
+TEST_F(ReplyGateTest, KeepsLittleMemoryBetweenRounds) {
+  const std::string many(size_t{200} << 10, 'x');
+  for (int i = 0; i < 10; ++i) append(many);
+  gate_.add(*one_);
+  gate_.end_round();
+  one_->taken = {};
+  append(many);
+  gate_.add(*one_);
+  EXPECT_LE(gate_.replies().capacity(), size_t{256} << 10);
+}
+
 TEST_F(ReplyGateTest, WithoutAPermitNoWriteIsAcknowledged) {
   constexpr int64_t kSecondUs = 1'000'000;
   cluster::ClusterState state(1);
