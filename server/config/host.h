@@ -17,7 +17,7 @@ namespace server {
 // another script comes in its ASCII form ("xn--…").
 bool is_host(std::string_view text);
 
-// 0 to 65535, without sign or leading zeros. Nobody is reached at port 0, which Redis takes too.
+// 0 to 65535, without sign or leading zeros. Port 0 reaches no server; Redis takes it too.
 std::optional<uint16_t> parse_port(std::string_view text);
 
 }  // namespace server
