@@ -16,7 +16,7 @@ from harness.process import Process
 from harness.settings import SERVER
 
 ROLLING_RESTARTS = count("ROLLING_RESTARTS")
-TAKEOVER_S = 8
+TAKEOVER_S = 5
 
 
 class ClusterHandoverTest(ClusterLoadTest):
@@ -32,7 +32,7 @@ class ClusterHandoverTest(ClusterLoadTest):
 
     def test_rolling_restarts_lose_nothing(self):
         """A leader ends as soon as its restarted replica is in sync."""
-        self.start_load("--appendonly", "yes", "--repl-diskless-sync-delay", "5")
+        self.start_load("--appendonly", "yes", "--repl-diskless-sync-delay", "2")
         for number in range(ROLLING_RESTARTS):
             lane = number % SHARDS
             replica, leader = self.replica(lane), self.leader(lane)
