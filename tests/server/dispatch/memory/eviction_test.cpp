@@ -351,7 +351,8 @@ TEST_F(EvictionTest, AFilterIsYoungerThanTheStringsThatGoForIt) {
   EXPECT_EQ(run({"BF.RESERVE", "f", "0.001", "2000000"}), kOk);
   while (posted_) std::exchange(posted_, nullptr)();
   journalled();
-  EXPECT_LE(memory_.refresh(), memory_.limit_bytes() + 20'000);
+  // Beside the deleted keys' own bytes, the deletions take some memory of their own.
+  EXPECT_LE(memory_.refresh(), memory_.limit_bytes() + 40'000);
   EXPECT_EQ(run({"EXISTS", "f"}), integer(1));
   EXPECT_EQ(run({"BF.RESERVE", "g", "0.001", "200000000"}).front(), '-') << "it never fits";
   // A lowered limit takes more of the strings.
