@@ -67,8 +67,7 @@ class Clustering {
   // A second call does not wait.
   void retire(std::function<void()> done);
   // The last step before stop(): members that lack something of this node's stream can no longer
-  // take over.
-  // `done` as for retire(). REQUIRES: no write runs.
+  // take over. `done` as for retire(). REQUIRES: no write runs.
   void close_list(std::function<void()> done);
 
  private:

@@ -198,13 +198,17 @@ void LeaderPart::step_insync(const Shard& shard, int64_t now_us) {
   state_.calls.change(std::move(change));
 }
 
+bool LeaderPart::has_acknowledged(std::string_view id, uint64_t offset) const {
+  return std::ranges::any_of(state_.facts.replicas, [&](const auto& replica) {
+    return replica.id == id && replica.is_online && replica.acked >= offset;
+  });
+}
+
 std::vector<std::string> LeaderPart::closed_list(const Shard& shard) const {
   std::vector<std::string> ids;
   for (const std::string& id : shard.members) {
-    const bool has_all = std::ranges::any_of(state_.facts.replicas, [&](const auto& replica) {
-      return replica.id == id && replica.is_online && replica.acked >= *closed_offset_;
-    });
-    if (id == shard.leader || (has_all && shard.is_insync(id))) ids.push_back(id);
+    const bool stays = shard.is_insync(id) && has_acknowledged(id, *closed_offset_);
+    if (id == shard.leader || stays) ids.push_back(id);
   }
   return ids;
 }
@@ -253,12 +257,10 @@ void LeaderPart::step_handover(const Shard& shard, int64_t now_us) {
   if (handover_.state == State::kNone || state_.calls.is_changing()) return;
   // etcd has refused: the topology has changed otherwise.
   if (handover_.state == State::kResigned) return renew(shard, now_us);
-  const bool has_all = std::ranges::any_of(state_.facts.replicas, [&](const auto& replica) {
-    return replica.id == handover_.target && replica.is_online && replica.acked >= handover_.offset;
-  });
   if (now_us >= handover_.deadline_us || !shard.is_insync(handover_.target)) {
     end_handover();
-  } else if (handover_.state == State::kAwaitsReplica && has_all) {
+  } else if (handover_.state == State::kAwaitsReplica &&
+             has_acknowledged(handover_.target, handover_.offset)) {
     resign(shard);
   }
 }
