@@ -33,10 +33,16 @@ char* write_header(char* to, char kind, uint64_t number) {
   return to;
 }
 
-void select(std::string& out, unsigned database, std::optional<unsigned>& selected) {
-  if (selected == database) return;
-  selected = database;
+void append_select(std::string& out, unsigned database) {
   append_command(out, std::array<std::string_view, 2>{"SELECT", std::to_string(database)});
+}
+
+// Inlined: nearly every command finds its database selected.
+inline void select(std::string& out, unsigned database, std::optional<unsigned>& selected) {
+  if (selected == database) [[likely]]
+    return;
+  selected = database;
+  append_select(out, database);
 }
 
 }  // namespace
