@@ -7,7 +7,8 @@ default server.
 
 import contextlib
 
-from harness.mode_matrix.cell_run import KEY_PREFIX
+from harness import wait_until
+from harness.mode_matrix.cell_run import KEY_PREFIX, Client
 from harness.replication import digest, info
 from harness.resp import Connection, ErrorReply
 from harness.tls import TlsConnection
@@ -140,6 +141,51 @@ class Eviction(Configuration):
         run.test.assertGreater(self.evicted(node), 0)
 
 
+class ClientEviction(Configuration):
+    """A client that takes too much memory is evicted, and what it has sent changes nothing."""
+
+    VALUE_BYTES = 4 << 20
+
+    def options(self, test, port):
+        return ("--maxmemory-clients", "1mb")
+
+    def evicted(self, node):
+        return int(info(node.operator, "stats")["evicted_clients"])
+
+    def disturb(self, run, node):
+        before = self.evicted(node)
+        header = f"*3\r\n$3\r\nSET\r\n${len(KEY_PREFIX)}\r\n{KEY_PREFIX}\r\n"
+        with self.connect(run.test, node.port) as greedy:
+            run.access.log_in(Client([greedy], {}), "app")
+            with contextlib.suppress(OSError):
+                greedy.send(f"{header}${self.VALUE_BYTES}\r\n".encode("ascii"))
+                greedy.send(bytes(self.VALUE_BYTES - 1))
+            wait_until(lambda: self.evicted(node) > before, "the eviction of the client")
+
+    def check(self, run, node):
+        run.test.assertGreater(self.evicted(node), 0)
+
+
+class SeveralDatabases(Configuration):
+    """Keys of other databases are restored and moved, and messages are published."""
+
+    def disturb(self, run, node):
+        run_command = node.operator.run
+        others = [number for number in range(6) if number != self.database]
+        first, second = run.rng.sample(others, 2)
+        run_command("SELECT", first)
+        run_command("SET", "other", run.rng.randbytes(20))
+        run_command("RESTORE", "copy", 0, run_command("DUMP", "other"), "REPLACE")
+        run_command("PUBLISH", "channel", "message")
+        run_command("COPY", "copy", "other", "DB", second, "REPLACE")
+        run_command("PUBLISH", "channel", "message")
+        run_command("SELECT", self.database)
+
+    def check(self, run, node):
+        node.operator.run("SELECT", self.database)
+        run.test.assertGreater(len(info(node.operator, "keyspace")), 1)
+
+
 class Access:
     """Without users: the default user may do everything."""
 
@@ -181,6 +227,8 @@ CONFIGURATIONS = {
     "tls": TlsOnly(),
     "cluster": EmulatedCluster(),
     "eviction": Eviction(),
+    "client_eviction": ClientEviction(),
+    "databases": SeveralDatabases(),
 }
 ACCESSES = {
     "default": Access(),

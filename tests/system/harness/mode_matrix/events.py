@@ -4,6 +4,8 @@
 A row is an object of Event. Its run() must end in run.end() of a server that took part.
 """
 
+import os
+import shutil
 import signal
 
 from harness import free_port, wait_until
@@ -13,6 +15,23 @@ from harness.replication import info
 
 LOG = ("--appendonly", "yes")
 BALLAST = f"{KEY_PREFIX}:ballast"
+
+
+def suspend_child(node, command, end):
+    """Runs the command until a child that it forks is stopped before it has ended. `end` is in the
+    log line of a child's end. Returns the child."""
+
+    def ended():
+        return sum(end in line for line in node.server.log)
+
+    while True:
+        before = ended()
+        node.operator.run(command)
+        # The reply may come before the fork.
+        wait_until(lambda: node.server.children() or ended() > before, f"the child of {command}")
+        if stopped := node.server.suspend_children():
+            return stopped[0]
+        wait_until(lambda: ended() > before, f"the end of {command}")
 
 
 class Event:
@@ -59,39 +78,59 @@ class RestartFromSnapshot(Event):
         )
 
 
+class SnapshotDuringWrites(Event):
+    """The data changes while a child saves it. The snapshot contains the data of the fork."""
+
+    KEY_SAVE_DELAY_US = 2000
+    SAVED = "Background saving terminated with success"
+
+    def run(self, run):
+        directory = run.directory()
+        node = run.start(directory)
+        run.fill(node)
+        expected = run.contents(node)
+        node.operator.run("CONFIG", "SET", "rdb-key-save-delay", self.KEY_SAVE_DELAY_US)
+        child = suspend_child(node, "BGSAVE", self.SAVED)
+        # No time passes, so that nothing in the snapshot expires.
+        run.model.write(node.app)
+        self.make_and_delete(node)
+        os.kill(child, signal.SIGCONT)
+        wait_until(lambda: info(node.operator, "persistence")["rdb_bgsave_in_progress"] == "0")
+        self.check_snapshot(run, directory, expected)
+        run.end(node)
+
+    def make_and_delete(self, node):
+        """Arrays that are made and deleted after the fork."""
+        for _ in range(3):
+            node.operator.run("BF.RESERVE", BALLAST, "0.01", 10**5)
+            node.operator.run("BF.ADD", BALLAST, "item")
+            node.operator.run("DEL", BALLAST)
+
+    def check_snapshot(self, run, directory, expected):
+        copy = run.directory()
+        shutil.copy(directory / "dump.rdb", copy)
+        node = run.start(copy)
+        run.configuration.compare(run.test, expected, run.contents(node))
+
+
 class KillDuringRewrite(Event):
     options = LOG
     expected_log = (r"is torn: .* cut off at offset", r"no sound checksum line stands behind")
     BALLAST_BITS = 128 << 20  # so that the child takes a while, though the log stays short
+    REWRITTEN = "rewriting finished successfully"
 
     def run(self, run):
         directory = run.directory()
         node = run.start(directory)
         run.fill(node)
         node.operator.run("SETBIT", BALLAST, self.BALLAST_BITS, 1)
-        self.suspend_rewrite(node)
+        suspend_child(node, "BGREWRITEAOF", self.REWRITTEN)
         run.write(node)
         expected = run.contents(node)
         node.server.crash()
         node = run.start(directory)
         run.check(node, expected)
         run.end(node)
-
-    def suspend_rewrite(self, node):
-        """Begins rewrites until one is stopped before it has ended."""
-        stopped = []
-        while not stopped:
-            ended = self.ended_rewrites(node)
-            node.operator.run("BGREWRITEAOF")
-            # The reply may come before the fork.
-            wait_until(
-                lambda: node.server.children() or self.ended_rewrites(node) > ended,
-                "the child that rewrites the log",
-            )
-            stopped = node.server.suspend_children()
-
-    def ended_rewrites(self, node):
-        return sum("rewriting finished successfully" in line for line in node.server.log)
 
 
 class SigtermWhileLoading(Event):
@@ -305,6 +344,7 @@ class LoadChunks(Transfer):
 EVENTS = {
     "restart_from_log": RestartFromLog(),
     "restart_from_snapshot": RestartFromSnapshot(),
+    "snapshot_during_writes": SnapshotDuringWrites(),
     "kill_during_rewrite": KillDuringRewrite(),
     "sigterm_while_loading": SigtermWhileLoading(),
     "full_sync": FullSync(),
