@@ -131,6 +131,10 @@ class Keyspace {
   void prefetch_entry(unsigned database, const KeyRef& key) const {
     if (const Table* table = slot(database, key).table.get()) table->prefetch_entry(key.hash);
   }
+  // The step after that: the value.
+  void prefetch_value(unsigned database, const KeyRef& key) const {
+    if (const Table* table = slot(database, key).table.get()) table->prefetch_value(key.hash);
+  }
   // Whether the database is too big for the caches, so that asking ahead pays. No lock needed.
   bool is_worth_prefetching(unsigned database, const KeyRef& key) const {
     constexpr uint64_t kStripeSizeMin = 128;

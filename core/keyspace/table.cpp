@@ -99,7 +99,7 @@ uint64_t Table::matching_slots(const Bucket& bucket, uint64_t hash) {
   Bucket* head = &buckets.at[hash & buckets.mask()];
   for (Bucket* bucket = head; bucket != nullptr; bucket = bucket->child()) {
     uint64_t matches = matching_slots(*bucket, hash);
-    const unsigned used = bucket->state & (bucket->chained() ? kChildSlotBit - 1 : kAllSlots);
+    const unsigned used = bucket->used_slots();
     for (; matches != 0; matches &= matches - 1) {
       const unsigned slot = static_cast<unsigned>(std::countr_zero(matches)) / 8;
       if ((used >> slot & 1) != 0 && equal_bytes(bucket->entry(slot)->key(), key))
@@ -155,13 +155,23 @@ void Table::prefetch(uint64_t hash) const {
   core::prefetch(&buckets.at[hash & buckets.mask()]);
 }
 
-void Table::prefetch_entry(uint64_t hash) const {
-  if (size_ == 0) return;
+inline const Entry* Table::probable_entry(uint64_t hash) const {
+  if (size_ == 0) return nullptr;
   const Buckets& buckets = home(hash);
   const Bucket& bucket = buckets.at[hash & buckets.mask()];
-  // A tag left behind in an empty slot costs a useless prefetch, nothing more.
   const uint64_t matches = matching_slots(bucket, hash);
-  if (matches != 0) core::prefetch(bucket.slots[std::countr_zero(matches) / 8]);
+  if (matches == 0) return nullptr;
+  // A removed entry leaves its tag and its pointer behind.
+  const auto slot = static_cast<unsigned>(std::countr_zero(matches) / 8);
+  return (bucket.used_slots() >> slot & 1) != 0 ? bucket.entry(slot) : nullptr;
+}
+
+void Table::prefetch_entry(uint64_t hash) const {
+  if (const Entry* entry = probable_entry(hash)) core::prefetch(entry);
+}
+
+void Table::prefetch_value(uint64_t hash) const {
+  if (const Entry* entry = probable_entry(hash)) entry->prefetch_value();
 }
 
 Entry* Table::random_entry(std::mt19937_64& random) const {

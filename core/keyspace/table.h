@@ -50,8 +50,10 @@ class Table {
   EntryPtr erase(std::string_view key, uint64_t hash);
   // Asks for the bucket's cache line ahead of find().
   void prefetch(uint64_t hash) const;
-  // Asks for the cache lines of the entry that find() will probably return; touches the bucket.
+  // Asks for the cache line of the entry that find() will probably return; touches the bucket.
   void prefetch_entry(uint64_t hash) const;
+  // Asks for the first cache line of that entry's value; touches the entry.
+  void prefetch_value(uint64_t hash) const;
 
   // Calls visitor(Entry&) for the entries of one cursor position and returns the next cursor, 0 at
   // the end. An entry present from a scan's start to its end is visited at least once, whatever is
@@ -83,6 +85,10 @@ class Table {
 
     bool chained() const { return (state & kChained) != 0; }
     bool has(unsigned slot) const { return (state >> slot & 1) != 0; }
+    // One bit per slot that holds an entry.
+    unsigned used_slots() const {
+      return unsigned{state} & (chained() ? kChildSlotBit - 1 : kAllSlots);
+    }
     // One bit per slot that can take an entry.
     unsigned free_slots() const {
       return ~unsigned{state} & (chained() ? kChildSlotBit - 1 : kAllSlots);
@@ -115,6 +121,8 @@ class Table {
   static void free_buckets(Buckets& buckets);
   const Buckets& home(uint64_t hash) const;
   static uint64_t matching_slots(const Bucket& bucket, uint64_t hash);
+  // The first entry of the home bucket with the tag of `hash`, or null.
+  const Entry* probable_entry(uint64_t hash) const;
   Place locate(std::string_view key, uint64_t hash) const;
   void place(const Buckets& buckets, Entry* entry, uint64_t hash);
   void remove(const Place& place);
@@ -162,7 +170,7 @@ void Table::for_each_candidate(uint64_t hash, Visitor&& visitor) const {
   const Buckets& buckets = home(hash);
   const Bucket* bucket = &buckets.at[hash & buckets.mask()];
   for (; bucket != nullptr; bucket = bucket->child()) {
-    const unsigned used = bucket->state & (bucket->chained() ? kChildSlotBit - 1 : kAllSlots);
+    const unsigned used = bucket->used_slots();
     for (unsigned slot = 0; slot < kSlots; ++slot) {
       if ((used >> slot & 1) != 0 && bucket->tags[slot] == tag_of(hash)) {
         visitor(*bucket->entry(slot));

@@ -297,6 +297,7 @@ void Dispatcher::prefetch(std::span<Request> requests, int64_t now_ms) {
   const auto database = static_cast<unsigned>(session_.database);
   std::array<Request*, kLookAheadMax> cold;
   size_t cold_count = 0;
+  // Those whose commands prefetch parts of the value.
   std::array<Request*, kLookAheadMax> touched;
   size_t touched_count = 0;
   core::keyspace::StripeMask stripes = 0;
@@ -306,10 +307,11 @@ void Dispatcher::prefetch(std::span<Request> requests, int64_t now_ms) {
     // The second of two neighbours with one key finds what the first has fetched.
     const bool is_cold = keyspace.is_worth_prefetching(database, key_of(request)) &&
                          (before == nullptr || before->key_hash != request.key_hash);
-    if (is_cold) cold[cold_count++] = &request;
     before = &request;
-    if (!is_cold && request.command->row->prefetch == nullptr) continue;
-    touched[touched_count++] = &request;
+    const bool has_prefetch = request.command->row->prefetch != nullptr;
+    if (!is_cold && !has_prefetch) continue;
+    if (is_cold) cold[cold_count++] = &request;
+    if (has_prefetch) touched[touched_count++] = &request;
     stripes |= core::keyspace::Keyspace::mask_of(key_of(request));
   }
   // All at once: taking them key by key, for each of the steps, takes longer than the steps.
@@ -319,6 +321,9 @@ void Dispatcher::prefetch(std::span<Request> requests, int64_t now_ms) {
   }
   for (const Request* request : std::span(cold).first(cold_count)) {
     keyspace.prefetch_entry(database, key_of(*request));
+  }
+  for (const Request* request : std::span(cold).first(cold_count)) {
+    keyspace.prefetch_value(database, key_of(*request));
   }
   const auto all = std::span<Request* const>(touched).first(touched_count);
   for (size_t i = 0; i < all.size();) {
@@ -334,10 +339,9 @@ void Dispatcher::prefetch_values(std::span<Request* const> same_key, int64_t now
   const Entry* entry =
       environment_.keyspace.find(static_cast<unsigned>(session_.database), key, now_ms);
   if (entry == nullptr) return;
-  entry->prefetch_value();
   for (Request* request : same_key) {
     const RegisteredCommand& command = *request->command;
-    if (command.row->prefetch != nullptr && command.arity_fits(request->args.size())) {
+    if (command.arity_fits(request->args.size())) {
       command.row->prefetch(*entry, request->args, request->preview);
     }
   }
