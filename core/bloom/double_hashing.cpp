@@ -10,8 +10,8 @@ double double_hashing_error(const Geometry& geometry, uint64_t item_count) {
   const double hashes = geometry.hash_count;
   const double items = double(item_count);
   const double fill = -std::expm1(items * hashes * std::log1p(-1.0 / bits));
-  // A sequence is a start and a step modulo the bit count, so two items share it, or its reverse,
-  // once in bits^2 / 2 pairs: a floor that no number of hashes gets under.
+  // A sequence is a start and a step modulo the bit count. So one in bits^2 / 2 pairs of items has
+  // the same sequence or its reverse. No number of hashes gets below this error.
   const double repeated = items * 2 / (bits * bits);
   return std::min(1.0, std::pow(fill, hashes) + repeated);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// DoubleHashing: marking and checking over a sequence of bit indices that two hashes span, as the
-// layouts of RedisBloom and valkey-bloom do, and their common error formula.
+// DoubleHashing: sets and checks the bits whose indices are derived from two hashes, as the layouts
+// of RedisBloom and valkey-bloom do. Also their common formula for the error rate.
 //
-// Thread safety: check() may run beside check(); mark() needs the array to itself.
+// Thread safety: check() calls may run in parallel; mark() needs exclusive access to the array.
 // Source: Kirsch, Mitzenmacher 2006, "Less Hashing, Same Performance".
 #pragma once
 
@@ -18,14 +18,15 @@
 
 namespace core::bloom {
 
-// Error rate of `item_count` items in a classic array, with the chance that a double-hashed item
-// repeats another's whole sequence.
+// Error rate of a classic array with `item_count` items. Includes the chance that the whole
+// sequence of a double-hashed item equals that of another.
 double double_hashing_error(const Geometry& geometry, uint64_t item_count);
 
-// Probes is a type with `Probes(hash, geometry)` and `uint64_t next()`, the next bit index.
+// REQUIRES: Probes has `Probes(hash, geometry)` and `uint64_t next()`, which returns the next bit
+// index.
 template <class Probes>
 struct DoubleHashing {
-  // Bits of a sequence worth fetching ahead: an absent item seldom needs more.
+  // Number of bits of a sequence to prefetch. A lookup of an absent item seldom needs more.
   static constexpr unsigned kPrefetchedProbes = 8;
 
   static void prefetch(const uint64_t* words, const Geometry& geometry, ItemHash hash) {
@@ -43,7 +44,8 @@ struct DoubleHashing {
     return true;
   }
 
-  // Sets found[i] of the items that are in some array; items found already are not looked up.
+  // Sets found[i] for each item that some array contains. Items with found[i] already set are
+  // skipped.
   static void check_group(std::span<const ArrayView> arrays, std::span<const ItemHash> hashes,
                           std::span<bool> found) {
     for (const ArrayView& array : arrays) {
@@ -56,7 +58,7 @@ struct DoubleHashing {
     }
   }
 
-  // True when some bit was clear before.
+  // Returns true if some bit was clear before.
   static bool mark(uint64_t* words, const Geometry& geometry, ItemHash hash) {
     Probes probes(hash, geometry);
     uint64_t newly_set = 0;

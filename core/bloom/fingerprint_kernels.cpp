@@ -18,12 +18,11 @@
 namespace core::bloom {
 namespace {
 
-// Items whose lines are asked for before they are looked at: two lines each keep the miss buffers
-// of a core busy, which looks at some while others come.
+// Prefetch distance in items. With two lines per item it keeps a core's miss buffers busy: the core
+// compares some lines while others are loaded.
 constexpr size_t kItemsAhead = 20;
 
-// The loops are inlined, so that a caller compiled for an instruction set gets them compiled for it
-// as well.
+// Inlined, so that a caller compiled for an instruction set gets the loops compiled for it too.
 template <class Table>
 [[gnu::always_inline]] inline void check_items(const Table& table, bool fetches,
                                                std::span<const ItemHash> hashes,
@@ -38,7 +37,7 @@ template <class Table>
   for (size_t i = 0; i < kItemsAhead; ++i) locate(i);
   for (size_t i = 0; i < hashes.size(); ++i) {
     locate(i + kItemsAhead);
-    // No branch on the answer, which nobody can guess.
+    // Branch-free, because the result is unpredictable.
     found[i] |= table.holds(places[i]);
   }
 }
@@ -62,7 +61,7 @@ template <class Table>
   return gone;
 }
 
-// Fetching from an array that is in the cache would cost as much as looking.
+// Prefetching from an array that is in the cache would cost as much as the lookup itself.
 bool is_fetched(const Geometry& geometry) {
   return geometry.size_bytes() >= kCachedBytes;
 }
@@ -102,12 +101,14 @@ const FingerprintKernels& portable_fingerprint_kernels() {
 #if defined(__x86_64__)
 namespace {
 
-// Only what is marked may use AVX2: a flag for the file would reach inline functions of others.
+// Only the functions with this attribute may use AVX2. A compiler flag for the whole file would
+// also affect inline functions of other headers.
 #define BLOOMERY_AVX2 __attribute__((target("avx2")))
 
-// Each half of a bucket's slots is read as a machine word of its own.
+// The two halves of a bucket's slots are loaded as one machine word each.
 struct alignas(64) HalvedShape {
-  // What reading takes: a byte of the line, and how many bits from there on lie before the half.
+  // Per half: the byte of the line at which its word is loaded, and the bits of the word that
+  // precede the half.
   struct Halves {
     std::array<uint8_t, 2> bytes;
     std::array<uint8_t, 2> shifts;
@@ -153,7 +154,7 @@ constinit const auto kHalvedShapes = [] {
   return all;
 }();
 
-// Looks at the four halves of two buckets side by side.
+// Compares the four halves of two buckets in parallel.
 class HalvedTable {
  public:
   struct Places {
@@ -164,7 +165,8 @@ class HalvedTable {
   static bool is_for(const Geometry& geometry) {
     return HalvedShape::is_for(geometry.hash_count, geometry.cell_bits);
   }
-  // One item alone waits for each step, of which one word of 8 bytes needs fewer.
+  // Only if the bucket does not fit a word of 8 bytes. A single item waits for each step, and one
+  // such word takes fewer steps.
   static bool is_for_one_item(const Geometry& geometry) {
     return is_for(geometry) && !kBucketShapes[geometry.hash_count][geometry.cell_bits].is_narrow;
   }
@@ -193,8 +195,8 @@ class HalvedTable {
     if (_mm256_testz_si256(marked, marked) != 0) return false;
     alignas(32) std::array<uint64_t, 4> marks;
     _mm256_store_si256(reinterpret_cast<__m256i*>(marks.data()), marked);
-    // The lowest slot of the first bucket that has one. No branch on which half that is, which
-    // nobody can guess.
+    // Picks the lowest matching slot of the first bucket with a match. Branch-free, because the
+    // half that matches is unpredictable.
     const __m256i is_unmarked = _mm256_cmpeq_epi64(marked, _mm256_setzero_si256());
     const auto unmarked =
         static_cast<unsigned>(_mm256_movemask_pd(_mm256_castsi256_pd(is_unmarked)));
@@ -212,8 +214,9 @@ class HalvedTable {
   }
 
  private:
-  // With the slots' highest bits: as FingerprintTable finds slots of zeros, of the low and the high
-  // half of the first bucket and then of the second.
+  // ANDed with the highest bit of each slot, gives the slots that are zero, as
+  // FingerprintTable::zeros() does. Order of the words: low and high half of the first bucket, then
+  // of the second.
   BLOOMERY_AVX2 __m256i zeros(const Places& places) const {
     const auto& [first, second] = places.buckets;
     const __m256i halves = _mm256_set_m128i(load(second), load(first));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Lookups and removals in tables of fingerprints, once in portable C++ and once with AVX2, chosen
-// when the program first asks for them.
+// Lookups and removals in tables of fingerprints, in portable C++ and with AVX2. The implementation
+// is chosen at first use.
 //
 // Invariants: all kernels read and write the same bits and give the same answers;
 // fingerprint_kernels_test compares them.
-// Thread safety: lookups may run beside each other; removals need the array to themselves. Choosing
-// is safe from any thread.
+// Thread safety: lookups may run in parallel; removals need exclusive access to the array. The
+// choice of the kernel is thread-safe.
 // Source: docs/bloom_math.md, "The fingerprints layout".
 #pragma once
 
@@ -22,23 +22,24 @@ namespace core::bloom {
 
 struct FingerprintKernels {
   bool (*check)(const uint64_t* words, const Geometry& geometry, ItemHash hash);
-  // Sets found[i] of the items that are in the array; items found already are not looked up.
-  // REQUIRES: at most kGroupItems hashes, as many `found` as hashes.
+  // Sets found[i] for each item that the array contains. Items with found[i] already set are
+  // skipped. REQUIRES: at most kGroupItems hashes; `found` is as long as `hashes`.
   void (*check_group)(const ArrayView& array, std::span<const ItemHash> hashes,
                       std::span<bool> found);
-  // False when the item is not there.
+  // Returns false if the item is absent.
   bool (*remove)(uint64_t* words, const Geometry& geometry, ItemHash hash);
-  // Removes the items whose outcome is kAbsent yet, and makes it kGone; returns how many that were.
-  // REQUIRES: at most kGroupItems hashes, as many outcomes as hashes.
+  // Removes the items whose outcome is kAbsent, and sets the outcome to kGone where it succeeds.
+  // Returns the number of items removed. REQUIRES: at most kGroupItems hashes, as many outcomes as
+  // hashes.
   uint64_t (*remove_group)(uint64_t* words, const Geometry& geometry,
                            std::span<const ItemHash> hashes, std::span<Removal> outcomes);
 };
 
 const FingerprintKernels& portable_fingerprint_kernels();
-// Null where the processor or the compiler has no AVX2.
+// Null if the processor or the compiler does not support AVX2.
 const FingerprintKernels* avx2_fingerprint_kernels();
 
-// Nothing where buckets need wide words.
+// nullopt if the buckets need words of 16 bytes.
 [[gnu::always_inline]] inline std::optional<FingerprintTable<uint64_t>> narrow_table(
     const uint64_t* words, const Geometry& geometry) {
   const BucketShape& shape = kBucketShapes[geometry.hash_count][geometry.cell_bits];
@@ -46,7 +47,7 @@ const FingerprintKernels* avx2_fingerprint_kernels();
   return FingerprintTable<uint64_t>(words, geometry.bit_count / kLineBits, shape);
 }
 
-// Calls function(table) with the FingerprintTable of the narrower word that the shape allows.
+// Calls function(table) with a FingerprintTable of the narrowest word that the shape allows.
 template <class Function>
 [[gnu::always_inline]] inline auto with_fingerprint_table(const uint64_t* words,
                                                           const Geometry& geometry,

@@ -13,9 +13,10 @@
 namespace core::bloom {
 namespace {
 
-// Both buckets are full: the fingerprint takes the place of one there, which moves to its other
-// bucket and may displace one in turn. Which one goes follows from the item alone, so that a replay
-// does the same. Without a free slot after all moves they are undone.
+// Called when both buckets are full. The fingerprint takes the slot of another, which moves to its
+// alternate bucket and may displace a third, and so on. The item alone determines which
+// fingerprints move, so a replay gives the same table. If no free slot is found after all moves,
+// they are undone.
 template <class Table>
 bool displace(const Table& table, ItemHash hash) {
   struct Move {
@@ -27,7 +28,7 @@ bool displace(const Table& table, ItemHash hash) {
   uint64_t bucket = table.bucket(hash.first);
   uint64_t random = hash.first ^ hash.second;
   for (Move& move : moves) {
-    // Knuth's MMIX generator: the high bits are good.
+    // Knuth's MMIX generator, whose high bits are good.
     random = random * 6364136223846793005 + 1442695040888963407;
     move = {bucket, static_cast<unsigned>(fast_range(random, table.slot_count()))};
     fingerprint = table.exchange(bucket, move.slot, fingerprint);
@@ -117,7 +118,7 @@ bool FingerprintLayout::is_sound(const BitArray& bits, const Geometry& geometry,
       count_line(bits.words() + line * kLineWords, std::min<uint64_t>(left, slots));
     }
   });
-  // None is taken while a filter is being loaded in chunks, whose counts come first.
+  // taken == 0: a filter that is loaded in chunks has its item count before its slots.
   return is_clean && (taken == item_count || taken == 0);
 }
 

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: MIT
 //
-// FingerprintLayout: a table of short fingerprints, each item's in one of two buckets of one cache
-// line each, so that items can be deleted without residue: a cuckoo filter.
+// FingerprintLayout: a cuckoo filter, that is a table of short fingerprints. Each item's
+// fingerprint is in one of two buckets, each of which lies within a cache line. Items can be
+// deleted without residue.
 //
-// The contract: each removal may undo one insertion that answered kAdded. An item that was added so
-// and not removed is never lost. Removing an item that was never added may take another's
-// fingerprint; that is the caller's fault, and nobody else can notice it.
+// The contract: each removal may undo one insertion that returned kAdded. An item whose insertion
+// returned kAdded is found until it is removed. Removing an item that was never added may remove
+// another item's fingerprint. That is an error of the caller that the table cannot detect.
 //
-// Invariants: Geometry has the slots of a bucket in hash_count, the bits of a fingerprint in
-// cell_bits and 2 in lines_per_lookup. A slot of zeros is free. Buckets i and j are a pair of
-// fingerprint f when i + j = H(f) modulo their number, which is even while H(f) is odd, so that the
-// two differ and each follows from the other. No pair holds a fingerprint twice: that would be the
-// same item, as far as the table can tell, and it is there already.
-// Thread safety: const access beside each other; insert, insert_new and remove need the array
-// alone. Source: docs/bloom_math.md, "The fingerprints layout"; Fan, Andersen, Kaminsky,
-// Mitzenmacher 2014, "Cuckoo Filter: Practically Better Than Bloom".
+// Invariants: Geometry has the slots per bucket in hash_count, the bits per fingerprint in
+// cell_bits and 2 in lines_per_lookup. A slot of zeros is free. Buckets i and j are a pair for
+// fingerprint f when i + j = H(f) modulo the number of buckets. That number is even and H(f) is
+// odd, so the two buckets differ and each follows from the other. No pair holds a fingerprint
+// twice, because the table cannot distinguish two items with the same pair and fingerprint.
+// Thread safety: const access may run in parallel; insert, insert_new and remove need exclusive
+// access to the array.
+// Source: docs/bloom_math.md, "The fingerprints layout"; Fan, Andersen, Kaminsky, Mitzenmacher
+// 2014, "Cuckoo Filter: Practically Better Than Bloom".
 #pragma once
 
 #include <cstdint>
@@ -32,7 +34,7 @@
 namespace core::bloom {
 
 struct FingerprintLayout {
-  // A fingerprint of 60 bits cannot tell more apart.
+  // The lowest error rate that a fingerprint of 60 bits gives.
   static constexpr double kMinErrorRate = 0x1p-56;
   static constexpr LayoutRow kRow{.id = kDeletableLayout,
                                   .name = "fingerprints",
@@ -41,7 +43,7 @@ struct FingerprintLayout {
                                   .takes_tightening = true,
                                   .min_error_rate = kMinErrorRate};
   static constexpr LayoutId kId = kRow.id;
-  // Fingerprints that an insertion moves at most before it gives up.
+  // Maximum number of fingerprints that one insertion moves before it fails.
   static constexpr unsigned kMovesMax = 500;
 
   static ItemHash hash(std::string_view item, const HashSettings& /*settings*/) {
@@ -53,7 +55,7 @@ struct FingerprintLayout {
                                        double error_rate) {
     return LayerPlan::of(capacity, error_rate, size(capacity, error_rate));
   }
-  // The native series; 0 below kMinErrorRate.
+  // The native series of error rates; 0 below kMinErrorRate.
   static double layer_error_rate(const FilterParameters& parameters, uint32_t index);
   static double next_error_rate(const FilterParameters& parameters, uint32_t index,
                                 double /*last_rate*/) {
@@ -67,7 +69,7 @@ struct FingerprintLayout {
   // Slots of the whole table.
   static uint64_t slot_count(const Geometry& geometry);
 
-  // What the count of items tells already: deletions leave nothing behind.
+  // Computed from the item count, because deletions leave no residue.
   static double fill_now(const uint64_t* /*words*/, const Geometry& geometry, uint64_t item_count) {
     return static_cast<double>(item_count) / static_cast<double>(slot_count(geometry));
   }
@@ -84,7 +86,8 @@ struct FingerprintLayout {
     return 0;
   }
   static double predicted_residue(const Geometry& /*geometry*/, double /*item_count*/) { return 0; }
-  // Whether as many slots are taken as there are items, and no bit is set outside of the buckets.
+  // True if the number of used slots equals the item count and all bits outside the buckets are
+  // clear.
   static bool is_sound(const BitArray& bits, const Geometry& geometry, uint64_t item_count);
 
   static void prefetch(const uint64_t* words, const Geometry& geometry, ItemHash hash) {
@@ -93,12 +96,13 @@ struct FingerprintLayout {
     });
   }
   static bool check(const uint64_t* words, const Geometry& geometry, ItemHash hash) {
-    // Inline where it is little work.
+    // Inlined for narrow buckets, which take few instructions.
     if (const auto table = narrow_table(words, geometry))
       return table->holds(table->places_of(hash.first, hash.second));
     return fingerprint_kernels().check(words, geometry, hash);
   }
-  // Sets found[i] of the items that are in some array; items found already are not looked up.
+  // Sets found[i] for each item that some array contains. Items with found[i] already set are
+  // skipped.
   static void check_group(std::span<const ArrayView> arrays, std::span<const ItemHash> hashes,
                           std::span<bool> found);
 
@@ -113,7 +117,7 @@ struct FingerprintLayout {
     }
     return fingerprint_kernels().remove(words, geometry, hash) ? Removal::kGone : Removal::kAbsent;
   }
-  // The same for those whose outcome is kAbsent yet; returns how many it removed.
+  // As remove(), for the items whose outcome is kAbsent. Returns the number of items removed.
   static uint64_t remove_group(uint64_t* words, const Geometry& geometry,
                                std::span<const ItemHash> hashes, std::span<Removal> outcomes) {
     return fingerprint_kernels().remove_group(words, geometry, hashes, outcomes);

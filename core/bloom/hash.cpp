@@ -24,7 +24,7 @@ Word load_word(const char* data) {
   return word;
 }
 
-// The last bytes, fewer than a word, as a little-endian number.
+// Loads the last bytes, fewer than a word, as a little-endian number.
 uint64_t load_tail(const char* data, size_t length) {
   uint64_t word = 0;
   for (size_t i = 0; i < length; ++i) word |= uint64_t{static_cast<uint8_t>(data[i])} << (8 * i);
@@ -66,8 +66,8 @@ uint32_t murmur_32(std::string_view item, uint32_t seed) {
   return hash ^ (hash >> 15);
 }
 
-// SipHash-1-3 over the item's length as eight bytes, then the item: that is how a Rust slice,
-// and so valkey-bloom, feeds its hasher.
+// SipHash-1-3 over the item's length in eight bytes, followed by the item. A Rust slice, and so
+// valkey-bloom, is hashed that way.
 class SipHash13 {
  public:
   SipHash13(uint64_t key0, uint64_t key1)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The 128 bits each layout makes of an item, before any of them becomes a bit index.
+// The 128-bit hash that each layout computes of an item, and from which it derives bit indices.
 //
-// Invariants: an ItemHash depends on the item and the filter's hasher alone, so it may be computed
-// before the filter is locked and used on every layer.
+// Invariants: an ItemHash depends only on the item and the filter's hasher. It may be computed
+// before the filter is locked and used for every layer.
 // Thread safety: pure functions and values.
 // Source: XXH3 (xxHash 0.8); MurmurHash2 and MurmurHash64A (A. Appleby 2008, public domain);
 // SipHash (Aumasson, Bernstein 2012), with 1 and 3 rounds.
@@ -26,26 +26,26 @@ struct ItemHash {
 ItemHash hash_native(std::string_view item);
 ItemHash hash_redisbloom(std::string_view item);
 ItemHash hash_redisbloom_32(std::string_view item);
-// `keys`: the seed as four little-endian words.
+// `keys` is the seed as four little-endian words.
 ItemHash hash_valkeybloom(std::string_view item, const std::array<uint64_t, 4>& keys);
 
 std::array<uint64_t, 4> seed_keys(const Seed& seed);
 
-// What of a filter's settings a hash may depend on.
+// The settings of a filter that its hash may depend on.
 struct HashSettings {
   bool is_32_bits = false;
   std::array<uint64_t, 4> keys{};
   bool operator==(const HashSettings&) const = default;
 };
 
-// What must be known of a filter to hash for it; a copy outlives the filter.
+// Hashes items for a filter. A copy may outlive the filter.
 class ItemHasher {
  public:
   ItemHasher(LayoutId layout, bool hashes_32_bits, const Seed& seed);
-  // For layouts with a fixed hash.
+  // REQUIRES: the layout has a fixed hash.
   explicit ItemHasher(LayoutId layout) : layout_(layout) {}
   ItemHash operator()(std::string_view item) const;
-  // Whether both hash all items alike.
+  // True if both hash every item alike.
   bool operator==(const ItemHasher& other) const {
     return layout_ == other.layout_ &&
            (layout_row(layout_).has_fixed_hash || settings_ == other.settings_);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Layer: one fixed-size filter, a bit array together with the shape that says how to use it.
+// Layer: one fixed-size filter: a bit array and the geometry that says how to use it.
 //
-// Invariants: the array has geometry().bit_count bits; item_count() counts adds that changed a bit,
-// less what was removed.
-// Thread safety: const members may run beside each other; the others need the layer to themselves.
+// Invariants: the array has geometry().bit_count bits. item_count() is the number of adds that
+// changed a bit, minus the items removed.
+// Thread safety: const members may run in parallel; the others need exclusive access to the layer.
 #pragma once
 
 #include <algorithm>
@@ -32,7 +32,7 @@ class Layer {
         is_rounded_(geometry.is_rounded),
         cell_bits_(geometry.cell_bits) {}
 
-  // Nothing when the memory cannot be had.
+  // nullopt if the allocation fails.
   static std::optional<Layer> create(const LayerPlan& plan,
                                      ArraySharing sharing = ArraySharing::kShared) {
     auto bits = BitArray::allocate(plan.geometry.bit_count, sharing);
@@ -63,7 +63,7 @@ class Layer {
     return Layout::check(bits_.words(), geometry(), hash);
   }
   ArrayView view() const { return {bits_.words(), geometry()}; }
-  // Counts the item when it is new. Layouts that only add always have room.
+  // Counts the item if it is new. Never returns kNoRoom unless the layout is deletable.
   template <class Layout>
   Insertion insert(ItemHash hash) {
     Insertion insertion{};
@@ -76,13 +76,13 @@ class Layer {
     item_count_ += insertion == Insertion::kAdded;
     return insertion;
   }
-  // True, and counted, when it is new.
+  // Returns true, and counts the item, if it is new.
   template <class Layout>
   bool mark(ItemHash hash) {
     return insert<Layout>(hash) == Insertion::kAdded;
   }
-  // Counts the item whether or not its bits were there: for replaying adds known to be new. False,
-  // and nothing has changed, when there is no room.
+  // Counts the item even if its bits were set before. For replaying adds that are known to be new.
+  // Returns false, with nothing changed, if there is no room.
   template <class Layout>
   bool insert_new(ItemHash hash) {
     if constexpr (Layout::kRow.clears_bits) {
@@ -96,17 +96,17 @@ class Layer {
   template <class Layout>
   Removal remove(ItemHash hash) {
     const Removal removal = Layout::remove(bits_.words(), geometry(), hash);
-    // A layer from a file may hold more than it counts.
+    // A layer loaded from a file may contain more items than its count says.
     item_count_ -= removal == Removal::kGone && item_count_ != 0;
     return removal;
   }
-  // Whether the removal with this outcome took the layer's last item. What kStays says must change
-  // nothing: it is not journaled.
+  // True if the removal with this outcome took the layer's last item. A removal that returns kStays
+  // is not journaled, so it must not drop a layer.
   bool is_emptied_by(Removal removal) const {
     return removal == Removal::kGone && item_count_ == 0;
   }
-  // Removes the items whose outcome is kAbsent yet, as remove() one by one would. With `ends_empty`
-  // it stops behind a removal that leaves the layer without items, and is true then.
+  // Removes the items whose outcome is kAbsent, with the same result as one remove() each. With
+  // `ends_empty` it stops after a removal that empties the layer, and returns true then.
   template <class Layout>
   bool remove_group(std::span<const ItemHash> hashes, std::span<Removal> outcomes,
                     bool ends_empty) {
@@ -137,8 +137,8 @@ class Layer {
   uint16_t hash_count_ = 0;
   uint8_t lines_per_lookup_ = 0;
   bool is_rounded_ : 1 = false;
-  // Space that would be padding. A filter of one layer is that layer and one more word, so the rest
-  // of the filter is kept here: ten thousand small filters must not pay for an empty list.
+  // Kept in padding. A filter of one layer is this layer and one more word, so the filter's other
+  // state is stored here. An extra pointer would enlarge each of many small filters.
   bool filter_is_chain_ : 1 = false;
   uint8_t filter_layout_ : 6 = 0;
   uint16_t cell_bits_ = 0;

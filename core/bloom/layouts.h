@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// The list of layouts, and the one way from a LayoutId to the code of its layout.
+// The list of layouts, and the dispatch from a LayoutId to the code of its layout.
 //
-// A new layout is a file of its own with what LayoutPolicy asks for, a line in Layouts, and a row
-// in persistence/filters/layout_codec.cpp. Hashing, planning, the choices of `bf-layout`, the words
-// behind LAYOUT and the tests that run for every layout follow from the list.
+// A new layout needs three things: a file that implements LayoutPolicy, a line in Layouts, and a
+// row in persistence/filters/layout_codec.cpp. Hashing, planning, the values of `bf-layout`, the
+// arguments of LAYOUT and the tests that run for every layout are derived from the list.
 //
 // Invariants: ids and names are unique; an id fits the six bits that a filter has for it.
 // with_layout() compiles its function once for each layout, so probes are inlined.
@@ -30,7 +30,7 @@
 
 namespace core::bloom {
 
-// What a layout has. `count` is of items, layers or bytes; `rate` is an error rate.
+// The members of a layout. `count` is a number of items, layers or bytes; `rate` is an error rate.
 template <class Layout>
 concept AnyLayout = requires(const FilterParameters& parameters, const Geometry& geometry,
                              const HashSettings& settings, std::string_view item, ItemHash hash,
@@ -39,15 +39,16 @@ concept AnyLayout = requires(const FilterParameters& parameters, const Geometry&
                              std::span<bool> found) {
   { Layout::kRow } -> std::convertible_to<LayoutRow>;
   { Layout::hash(item, settings) } -> std::same_as<ItemHash>;
-  // A layer of `count` items; nothing when no array of an addressable size keeps the rate.
+  // Plans a layer of `count` items; nullopt if no array of an addressable size keeps the rate.
   { Layout::plan(parameters, count, rate) } -> std::same_as<std::optional<LayerPlan>>;
-  // The rate of layer `index` of a growing filter, and the same where the last layer has `rate`.
+  // Error rate of layer `index` of a growing filter, and that of the layer that follows one with
+  // `rate`.
   { Layout::layer_error_rate(parameters, index) } -> std::same_as<double>;
   { Layout::next_error_rate(parameters, index, rate) } -> std::same_as<double>;
-  // Whether some layer can have this shape.
+  // True if some layer can have this geometry.
   { Layout::is_valid(geometry) } -> std::same_as<bool>;
   { Layout::predicted_error(geometry, count) } -> std::same_as<double>;
-  // What a filter of `count` layers over `count` bytes of arrays is charged.
+  // Bytes that a filter of `count` layers and `count` array bytes is charged.
   { Layout::accounted_bytes(count, count) } -> std::same_as<uint64_t>;
   Layout::prefetch(words, geometry, hash);
   { Layout::check(words, geometry, hash) } -> std::same_as<bool>;
@@ -57,18 +58,18 @@ concept AnyLayout = requires(const FilterParameters& parameters, const Geometry&
 template <class Layout>
 concept AddOnlyLayout = !Layout::kRow.clears_bits &&
                         requires(uint64_t * words, const Geometry& geometry, ItemHash hash) {
-  // True when some bit was clear before.
+  // Returns true if some bit was clear before.
   { Layout::mark(words, geometry, hash) } -> std::same_as<bool>;
 };
 
-// What a layout has whose items can be deleted, in place of mark(). Its contract: each removal may
-// undo one insertion that answered kAdded. An item that was added so and not removed is never lost.
-// Removing an item that was never added may take another's place; that is the caller's fault, and
-// nobody else can notice it.
+// The members of a layout with deletion, which replace mark(). Contract: each removal may undo one
+// insertion that returned kAdded. An item whose insertion returned kAdded is found until it is
+// removed. Removing an item that was never added may remove another item. That is an error of the
+// caller that the layout cannot detect.
 //
-// Everything is deterministic: the same calls leave the same bytes. An insertion without room
-// leaves the array byte for byte as it was; so does a removal that answers kAbsent or kStays. An
-// array of zeros has room for an item. `capacity` is the layer's.
+// Everything is deterministic: the same calls give the same bytes. An insertion without room leaves
+// the array byte for byte as it was, and so does a removal that returns kAbsent or kStays. An array
+// of zeros has room for an item. `capacity` is the layer's.
 template <class Layout>
 concept DeletableLayout = Layout::kRow.clears_bits&& requires(uint64_t* words,
                                                               const Geometry& geometry,
@@ -76,19 +77,19 @@ concept DeletableLayout = Layout::kRow.clears_bits&& requires(uint64_t* words,
                                                               uint64_t count, double rate,
                                                               const BitArray& bits) {
   { Layout::insert(words, geometry, capacity, hash) } -> std::same_as<Insertion>;
-  // Inserts without looking; false when there is no room.
+  // Inserts without a check for presence. Returns false if there is no room.
   { Layout::insert_new(words, geometry, capacity, hash) } -> std::same_as<bool>;
   { Layout::remove(words, geometry, hash) } -> std::same_as<Removal>;
-  // What the array itself says of its fill, of the items that so much is the work of, of the chance
-  // that an absent item is found, and of the share of the items whose removal answers kStays.
-  // `count` is the layer's item count.
+  // Figures computed from the array: its fill ratio, the number of items that would give this fill,
+  // and the error rate. residue_now() is the share of items whose removal returns kStays. `count`
+  // is the layer's item count.
   { Layout::fill_now(words, geometry, count) } -> std::same_as<double>;
   { Layout::items_now(words, geometry, count) } -> std::same_as<double>;
   { Layout::error_now(words, geometry, count) } -> std::same_as<double>;
   { Layout::residue_now(words, geometry, count) } -> std::same_as<double>;
-  // That share after so many insertions and no removal.
+  // The share of items whose removal returns kStays after that many insertions and no removal.
   { Layout::predicted_residue(geometry, rate) } -> std::same_as<double>;
-  // Whether the members above can have left the bits so. Touches no page that is untouched.
+  // True if the members above can produce these bits. Touches no untouched page.
   { Layout::is_sound(bits, geometry, count) } -> std::same_as<bool>;
 };
 
@@ -99,12 +100,12 @@ template <LayoutPolicy... Members>
 struct LayoutList {
   static constexpr std::array kRows{Members::kRow...};
 
-  // Template<A, B, C> of the members, for typed tests.
+  // Template<A, B, C> of the layouts, for typed tests.
   template <template <class...> class Template>
   using As = Template<Members...>;
 };
 
-// One line each, in the order in which texts name them.
+// One line each, in the order in which messages list them.
 using Layouts = LayoutList<  //
     NativeLayout,            //
     RedisBloomLayout,        //
@@ -114,8 +115,8 @@ using Layouts = LayoutList<  //
 
 inline constexpr auto& kLayoutRows = Layouts::kRows;
 
-// Calls function.template operator()<Layout>() with the layout of this id.
-// REQUIRES: an id of the list.
+// Calls function.template operator()<Layout>() for the layout with this id. REQUIRES: the id is in
+// the list.
 template <class Function, LayoutPolicy First, LayoutPolicy... Others>
 [[gnu::always_inline]] inline decltype(auto) with_layout_of(LayoutList<First, Others...> /*list*/,
                                                             LayoutId id, Function&& function) {
@@ -130,7 +131,7 @@ template <class Function>
   return with_layout_of(Layouts(), id, function);
 }
 
-// Whether forked children may share the arrays: they then see bits that are set meanwhile.
+// kShared if forked children may share the arrays. The children then see bits that are set later.
 inline ArraySharing array_sharing(LayoutId id) {
   return layout_row(id).clears_bits ? ArraySharing::kPrivate : ArraySharing::kShared;
 }

@@ -20,7 +20,8 @@ class PortableLine {
 
   bool all_set(const uint64_t* words, uint64_t positions) const {
     uint64_t all = 1;
-    // No early exit inside a line: its bits are in the cache, a wrong branch costs more.
+    // No early exit within a line: its bits are in the cache, and a branch misprediction costs
+    // more.
     for (unsigned bit = 0; bit < bits_per_line_; ++bit, positions >>= 9) {
       all &= words[(positions >> 6) & 7] >> (positions & 63);
     }
@@ -73,11 +74,12 @@ const LineKernels& portable_line_kernels() {
 #if defined(__x86_64__)
 namespace {
 
-// Only what is marked may use AVX2: a flag for the file would reach inline functions of others.
+// Only the functions with this attribute may use AVX2. A compiler flag for the whole file would
+// also affect inline functions of other headers.
 #define BLOOMERY_AVX2 __attribute__((target("avx2")))
 
-// Row n has all bits set in the lanes of the first n positions. spread() leaves them in the order
-// 0 1 4 5 2 3 6 7, since AVX2 shuffles within its halves.
+// Row n has all bits set in the lanes of the first n positions. spread() orders the lanes as 0 1 4
+// 5 2 3 6 7, because AVX2 shuffles within its 128-bit halves.
 using LaneRow = std::array<uint32_t, 8>;
 constexpr auto make_used_lanes() {
   constexpr LaneRow kPositionOfLane{0, 1, 4, 5, 2, 3, 6, 7};
@@ -91,7 +93,7 @@ constexpr auto make_used_lanes() {
 }
 alignas(32) constexpr auto kUsedLanes = make_used_lanes();
 
-// The seven positions of a line are looked at side by side.
+// Compares the seven positions of a line in parallel.
 class Avx2Line {
  public:
   Avx2Line() = default;
@@ -103,8 +105,8 @@ class Avx2Line {
     return all_set(words, Pattern(positions));
   }
 
-  // The bit of each position in its 32-bit word, and which word that is. A line has sixteen: three
-  // bits choose one of a half, the fourth the half.
+  // The bit of each position within its 32-bit word, and the index of that word. A line has sixteen
+  // words: three bits select a word of a half, the fourth bit selects the half.
   struct Pattern {
     BLOOMERY_AVX2 explicit Pattern(uint64_t positions) {
       const __m256i spread = spread_positions(positions);
@@ -130,7 +132,7 @@ class Avx2Line {
   }
 
   BLOOMERY_AVX2 bool set(uint64_t* words, uint64_t positions) const {
-    // A shift by more than 63 gives zero, so each position leaves its bit in its own word only.
+    // A shift by more than 63 gives zero, so each position sets a bit in its own word only.
     const __m256i one = _mm256_set1_epi64x(1);
     const __m256i low_starts = _mm256_setr_epi64x(0, 64, 128, 192);
     const __m256i high_starts = _mm256_setr_epi64x(256, 320, 384, 448);
@@ -152,7 +154,7 @@ class Avx2Line {
   }
 
  private:
-  // One position per 32-bit lane, in its low nine bits; what is above them is noise.
+  // Returns one position per 32-bit lane, in the low nine bits. The higher bits are undefined.
   BLOOMERY_AVX2 static __m256i spread_positions(uint64_t positions) {
     const __m256i all = _mm256_set1_epi64x(static_cast<int64_t>(positions));
     const __m256i first = _mm256_srlv_epi64(all, _mm256_setr_epi64x(0, 9, 18, 27));

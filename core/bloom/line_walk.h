@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Which lines are an item's, and the loops over them that all line kernels share.
+// LineWalk: computes the lines of an item. Also the loops over lines that all line kernels share.
 //
-// Invariants: a Line type has `Line(geometry)`, `all_set(words, positions)` and, where items are
-// marked, `set(words, positions)`; the loops are inlined into their callers, so that a caller
-// compiled for an instruction set gets them compiled for it as well. Thread safety: as the kernels.
+// Invariants: a Line type has `Line(geometry)`, `all_set(words, positions)` and, if it sets bits,
+// `set(words, positions)`. The loops are inlined, so that a caller compiled for an instruction set
+// gets them compiled for it too.
+// Thread safety: as the kernels.
 // Source: docs/bloom_math.md, "The native layout"; Steele, Vigna 2021, "Computationally easy,
 // spectrally good multipliers".
 #pragma once
@@ -24,17 +25,17 @@
 
 namespace core::bloom {
 
-// Index of the first word of the line that `place` falls on.
+// Index of the first word of the line that the hash `place` selects.
 inline uint64_t line_word_index(uint64_t place, uint64_t line_count) {
   return fast_range(place, line_count) * 8;
 }
 
-// Of an item's bits, in each of its lines.
+// Number of bits that an item has in each of its lines.
 inline unsigned bits_per_line(const Geometry& geometry) {
   return geometry.hash_count / unsigned{geometry.lines_per_lookup};
 }
 
-// Walks the lines of one item: where each is, and which bits of it are the item's.
+// Iterates over the lines of one item: their word index and the item's bit positions in them.
 class LineWalk {
  public:
   LineWalk(ItemHash hash, const Geometry& geometry)
@@ -49,7 +50,7 @@ class LineWalk {
     return mixed ^ (mixed >> 32);
   }
   void advance() {
-    // The high half of a multiplicative generator picks lines; its low bits are never looked at.
+    // The high half of a multiplicative generator selects lines. Its low bits are never used.
     place_ *= 0xF1357AEA2E62A9C5;
     pattern_ += 0x9E3779B97F4A7C15;
   }
@@ -60,7 +61,7 @@ class LineWalk {
   uint64_t line_count_;
 };
 
-// Begins to fetch the lines that the walk has yet to visit, `count` of them.
+// Prefetches the next `count` lines of the walk.
 [[gnu::always_inline]] inline void prefetch_lines(const uint64_t* words, LineWalk walk,
                                                   unsigned count) {
   for (; count > 0; --count, walk.advance()) core::prefetch(words + walk.word_index());
@@ -80,7 +81,8 @@ template <class Line>
                                               ItemHash hash) {
   const unsigned lines = geometry.lines_per_lookup;
   const LineWalk walk(hash, geometry);
-  // All misses at once: a present item needs every line, and waiting costs more than fetching.
+  // Prefetches all lines at once. An item that is present needs every line, and waiting for each
+  // line costs more than prefetching lines that turn out to be unnecessary.
   if (lines > 1) {
     LineWalk others = walk;
     others.advance();
@@ -102,12 +104,12 @@ template <class Line>
   return has_changed;
 }
 
-// Lines that are asked for before they are looked at: enough for the miss buffers of a core, which
-// looks at some while others come. Asking for all at once leaves it waiting, then looking.
+// Prefetch distance in lines. It suffices for the miss buffers of a core, which compares some lines
+// while others are loaded. Prefetching all lines first would leave the core waiting.
 inline constexpr size_t kLinesAhead = 40;
 
-// Two rounds of misses: the first line of every item, which nearly all absent items end at, then
-// the other lines of those that are left.
+// Two rounds of cache misses. The first loads the first line of every item, where the lookup of
+// nearly all absent items ends. The second loads the other lines of the remaining items.
 template <class Line>
 [[gnu::always_inline]] inline void check_in_array(const ArrayView& array,
                                                   std::span<const ItemHash> hashes,
@@ -116,7 +118,7 @@ template <class Line>
   const Geometry& geometry = array.geometry;
   const unsigned lines = geometry.lines_per_lookup;
   const Line line(geometry);
-  // Fetching from an array that is in the cache would cost as much as looking.
+  // Prefetching from an array that is in the cache would cost as much as the lookup itself.
   const bool fetches = geometry.size_bytes() >= kCachedBytes;
   std::array<uint8_t, kGroupItems> open;
   size_t open_count = 0;
@@ -132,7 +134,7 @@ template <class Line>
   for (size_t i = 0; i < open_count; ++i) {
     fetch(i + kLinesAhead);
     const LineWalk walk(hashes[open[i]], geometry);
-    // No branch on the answer, which nobody can guess.
+    // Branch-free, because the result is unpredictable.
     open[left] = open[i];
     left += line.all_set(words + walk.word_index(), walk.positions());
   }
@@ -148,7 +150,7 @@ template <class Line>
   }
 }
 
-// An array as check_together() needs it, in few registers.
+// The fields of an array that check_together() needs. They fit in a few registers.
 template <class Line>
 struct LineArray {
   const uint64_t* words = nullptr;
@@ -156,10 +158,10 @@ struct LineArray {
   Line line;
 };
 
-// The items that the first line of some array has the bits of, and which arrays those are.
+// An item whose bits are set in the first line of some arrays, and the set of these arrays.
 struct Passed {
   uint32_t item;
-  uint32_t arrays;  // one bit each, the first array's on top
+  uint32_t arrays;  // bitmap: the highest bit is the first array
 };
 
 template <class Line>
@@ -169,7 +171,7 @@ struct LineArrays {
     for (const ArrayView& view : views) {
       const Geometry& geometry = view.geometry;
       all[count++] = {view.words, geometry.bit_count / kLineBits, Line(geometry)};
-      // Fetching from an array that is in the cache would cost as much as looking.
+      // Prefetching from an array that is in the cache would cost as much as the lookup itself.
       if (geometry.size_bytes() >= kCachedBytes) fetched[fetched_count++] = all[count - 1];
     }
   }
@@ -185,8 +187,9 @@ struct LineArrays {
   size_t fetched_count = 0;
 };
 
-// Small arrays all at once: here the work counts, not the misses, so what an item needs stays in
-// registers while its first line is looked at in every array. Returns how many passed somewhere.
+// Checks the first line of each item in all small arrays. Instructions, not cache misses, limit the
+// speed here, so an item's state stays in registers over all arrays. Returns the number of items
+// that match in some array.
 template <class Line>
 [[gnu::always_inline]] inline size_t check_first_lines(const LineArrays<Line>& arrays,
                                                        std::span<const ItemHash> hashes,
@@ -204,7 +207,7 @@ template <class Line>
       const uint64_t* const line = array.words + line_word_index(hashes[i].first, array.line_count);
       passes = 2 * passes + array.line.all_set(line, pattern);
     }
-    // No branch on the answer, which nobody can guess.
+    // Branch-free, because the result is unpredictable.
     passed[passed_count] = {static_cast<uint32_t>(i), passes};
     passed_count += passes != 0;
   }
@@ -217,7 +220,7 @@ template <class Line>
                                                   std::span<bool> found) {
   assert(views.size() <= kGroupArrays);
   const LineArrays<Line> arrays(views);
-  uint32_t fetched = 0;  // arrays with more lines to fetch, a bit each as in Passed
+  uint32_t fetched = 0;  // bitmap of the arrays with further lines to prefetch, as in Passed
   for (const auto& [words, geometry] : views) {
     const bool has_more = geometry.lines_per_lookup > 1 && geometry.size_bytes() >= kCachedBytes;
     fetched = 2 * fetched + has_more;
@@ -248,8 +251,9 @@ template <class Line>
                                                std::span<const ItemHash> hashes,
                                                std::span<bool> found) {
   assert(hashes.size() <= kGroupItems && found.size() >= hashes.size());
-  // Later arrays are older and smaller. In a big array an item found spares misses further on, but
-  // not where the next one has as many items: generations of a window.
+  // Later arrays are older and smaller. In a big array an item that is found saves cache misses in
+  // the later arrays, so it is checked alone. That does not hold if the next array has as many
+  // items, as with generations of a window.
   constexpr uint64_t kTogetherBytes = 2 << 20;
   const auto big_end = std::ranges::adjacent_find(arrays, [](const auto& newer, const auto& older) {
     const uint64_t size_bytes = newer.geometry.size_bytes();

@@ -11,14 +11,14 @@
 namespace core::bloom {
 namespace {
 
-// The share of the error rate that the first layer of a growing native filter gets. Filters that
-// are sized right never have another layer, so it is large; a small filter's array is a handful of
-// whole lines, where a little more error saves one of them.
+// Share of the error rate that the first layer of a growing native filter gets. It is large,
+// because a filter of the right size never gets a second layer. The array of a small filter is a
+// handful of whole lines, where a slightly higher error rate saves one line.
 constexpr double kFirstShare = 5.0 / 8;
 constexpr double kFirstShareOfSmall = 13.0 / 16;
 constexpr uint64_t kSmallCapacity = 512;
 
-// The rest is shared out as 1/i up to this layer and as 1/i^2 beyond, which converges.
+// The remaining error is divided as 1/i up to this layer and as 1/i^2 beyond, which converges.
 constexpr double kHarmonicLayers = 10;
 // H(10) + 10 (pi^2/6 - sum of 1/i^2 up to 10), rounded up.
 constexpr double kHarmonicSum = 3.880632;
@@ -51,7 +51,8 @@ struct SolvedSize {
 
 std::optional<Geometry> NativeLayout::size(uint64_t capacity, double error_rate) {
   if (capacity > kMaxLayerCapacity) return std::nullopt;
-  // Solving takes longer than all else about a new filter, and most filters of a server are alike.
+  // The solver takes longer than all other work for a new filter, and most filters of a server have
+  // the same parameters.
   constexpr size_t kSizesKept = 16;
   constexpr uint64_t kMultiplier = 0x9E3779B97F4A7C15;
   thread_local std::array<SolvedSize, kSizesKept> solved;

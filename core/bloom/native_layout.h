@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// NativeLayout: an item's bits fall into a few independent cache lines of 512 bits, a few in each,
-// so a lookup costs as many cache misses as it has lines, not as it has bits.
+// NativeLayout: an item's bits lie in a few independent cache lines of 512 bits, several bits in
+// each line. So a lookup costs one cache miss per line, not one per bit.
 //
-// Invariants: bit_count is a multiple of 512; hash_count is a multiple of lines_per_lookup, with at
+// Invariants: bit_count is a multiple of 512. hash_count is a multiple of lines_per_lookup, with at
 // most seven bits in each line, so that one 64-bit word holds a line's nine-bit positions.
-// Thread safety: check() may run beside check(); mark() needs the array to itself.
+// Thread safety: check() calls may run in parallel; mark() needs exclusive access to the array.
 // Source: docs/bloom_math.md, "The native layout", "The series of layer errors"; Putze, Sanders,
 // Singler 2009.
 #pragma once
@@ -30,7 +30,7 @@ struct NativeLayout {
                                   .takes_window = true,
                                   .marks_estimates = true};
   static constexpr LayoutId kId = kRow.id;
-  // Below this two different items are as likely to share their 128-bit hash as to collide.
+  // Below this rate two different items are as likely to share their 128-bit hash as to collide.
   static constexpr double kMinErrorRate = 0x1p-96;
 
   static ItemHash hash(std::string_view item, const HashSettings& /*settings*/) {
@@ -42,7 +42,7 @@ struct NativeLayout {
                                        double error_rate) {
     return LayerPlan::of(capacity, error_rate, size(capacity, error_rate));
   }
-  // The sum over all layers is at most the rate asked for.
+  // The sum over all layers is at most the requested error rate.
   static double layer_error_rate(const FilterParameters& parameters, uint32_t index);
   static double next_error_rate(const FilterParameters& parameters, uint32_t index,
                                 double /*last_rate*/) {
@@ -65,7 +65,7 @@ struct NativeLayout {
                           std::span<bool> found) {
     line_kernels().check_group(arrays, hashes, found);
   }
-  // True when some bit was clear before.
+  // Returns true if some bit was clear before.
   static bool mark(uint64_t* words, const Geometry& geometry, ItemHash hash) {
     return line_kernels().mark(words, geometry, hash);
   }

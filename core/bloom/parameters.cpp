@@ -23,13 +23,13 @@ std::optional<LayerPlan> plan_layer(const FilterParameters& parameters, uint64_t
 uint64_t lookup_lines(const Geometry& geometry) {
   const bool has_lines = geometry.lines_per_lookup != 0;
   const uint64_t lines = has_lines ? geometry.lines_per_lookup : geometry.hash_count;
-  // A small array has not so many.
+  // A small array may have fewer lines than that.
   return std::min(lines, (geometry.bit_count + kLineBits - 1) / kLineBits);
 }
 
 double estimated_items(const Geometry& geometry, double fill_ratio) {
   const double bits = static_cast<double>(geometry.bit_count);
-  // A full array has no estimate; one clear bit gives the largest that means anything.
+  // A full array has no estimate. The share with one clear bit gives the largest meaningful one.
   const double share = std::min(fill_ratio, (bits - 1) / bits);
   return -bits / geometry.hash_count * std::log1p(-share);
 }
@@ -114,7 +114,7 @@ ScalingForecast forecast_scaling(const FilterParameters& parameters, uint64_t ca
   auto plan = plan_first_layer(parameters);
   for (uint32_t layer_count = 1;; ++layer_count) {
     if (!plan) {
-      // A layer cannot be planned when its rate is gone or its size is out of any range.
+      // A layer cannot be planned if its error rate underflows or its size is out of range.
       const bool rate_is_gone = !is_rate(layer_error_rate(parameters, layer_count - 1));
       forecast.limit = rate_is_gone ? ScalingLimit::kErrorRate : ScalingLimit::kMemory;
       return forecast;

@@ -9,7 +9,7 @@
 namespace core::bloom {
 namespace {
 
-// RedisBloom's own roundings of ln(2)^2 and ln(2); other digits would give other sizes.
+// RedisBloom's own roundings of ln(2)^2 and ln(2). Other digits would give other sizes.
 constexpr double kModuleLn2Squared = 0.480453013918201;
 constexpr double kModuleLn2 = 0.693147180559945;
 
@@ -30,7 +30,7 @@ std::optional<double> RedisBloomLayout::bits_per_item(double error_rate, uint64_
   const auto own_count = hash_count_for(own);
   if (!own_count) return std::nullopt;
   if (*own_count == hash_count) return own;
-  // The nearest number on the other side of where the count changes.
+  // The nearest number that gives the other hash count.
   const bool is_more = hash_count > *own_count;
   double per_item = static_cast<double>(is_more ? hash_count - 1 : hash_count) / kModuleLn2;
   const double far = is_more ? std::numeric_limits<double>::infinity() : 0;

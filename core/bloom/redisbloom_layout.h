@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// RedisBloomLayout: sizes and probes of RedisBloom's filters, bit for bit, with the two older forms
-// that old dumps hold (32-bit hashes; arrays rounded up to a power of two).
+// RedisBloomLayout: sizes and probes of RedisBloom's filters, bit for bit. Includes the two older
+// forms of old dumps (32-bit hashes; arrays rounded up to a power of two).
 //
-// Invariants: bit_count is the modulus that every probe is taken by.
+// Invariants: bit_count is the modulus of every probe.
 // Thread safety: as DoubleHashing.
 // Source: docs/bloom_math.md, "The redisbloom layout".
 #pragma once
@@ -54,12 +54,12 @@ struct RedisBloomLayout : DoubleHashing<RedisBloomProbes> {
     return std::ldexp(parameters.error_rate,
                       -static_cast<int>(std::min<uint32_t>(index, 4000)) - 1);
   }
-  // RedisBloom halves what the last layer has, whoever made that layer.
+  // RedisBloom halves the rate of the last layer, whichever server created that layer.
   static double next_error_rate(const FilterParameters& /*parameters*/, uint32_t /*index*/,
                                 double last_rate) {
     return last_rate * kRow.own_tightening;
   }
-  // As the module counts its own memory.
+  // The formula by which the module counts its memory.
   static uint64_t accounted_bytes(uint64_t layer_count, uint64_t bits_bytes) {
     return 32 + 64 * layer_count + bits_bytes;
   }
@@ -68,13 +68,13 @@ struct RedisBloomLayout : DoubleHashing<RedisBloomProbes> {
   static std::optional<Geometry> size(uint64_t capacity, double error_rate) {
     return size_with(capacity, bits_per_item(error_rate));
   }
-  // Of a layer that another machine has sized: what gives it `hash_count` hashes. Its logarithm may
-  // differ in the last digit (kRateTolerance), and so may the hashes. Nothing when the rate gives
-  // another count on every machine.
+  // Bits per item of a layer that another machine has sized, so that it gets `hash_count` hashes.
+  // The logarithm may differ in its last digit (kRateTolerance), and so may the hash count. Returns
+  // nullopt if no machine gets this count from the rate.
   static std::optional<double> bits_per_item(double error_rate, uint64_t hash_count);
-  // The same from bits_per_item() of an error rate, for layers that have it stored.
+  // As size(), for layers that have bits_per_item() of their error rate stored.
   static std::optional<Geometry> size_with(uint64_t capacity, double bits_per_item);
-  // The older form: rounding the array up leaves room for more items, which `capacity` then counts.
+  // The older form. The array is rounded up, and `capacity` includes the room that this gives.
   static std::optional<LayerPlan> size_rounded(uint64_t capacity, double error_rate);
 };
 

@@ -12,11 +12,11 @@
 namespace core::bloom {
 namespace {
 
-// The words behind the lines.
+// Words that follow the lines.
 enum CountWord : size_t { kOnes, kOnesMax, kFlags, kCountWords };
 constexpr uint64_t kCountBits = 64 * kCountWords;
 
-// Item bits of a line, for each r.
+// Item bits of a line, indexed by r.
 constexpr auto kItemBits = [] {
   std::array<uint16_t, kMaxRegionBits + 1> item_bits{};
   for (unsigned r = 0; r <= kMaxRegionBits; ++r) {
@@ -42,8 +42,8 @@ LineModel model_of(const Geometry& geometry) {
           item_bits_of(geometry)};
 }
 
-// Numbers below item_bits, drawn one by one from the item's word for a line: the high half of a
-// product is the number, the low half what is left to draw from.
+// Draws numbers below item_bits from the item's word for a line. The high half of a product is the
+// number, the low half is the remaining randomness.
 class PositionDraw {
  public:
   PositionDraw(uint64_t word, unsigned item_bits) : word_(word), item_bits_(item_bits) {}
@@ -96,13 +96,13 @@ struct BitRef {
     return {line + position / 64, uint64_t{1} << (position % 64)};
   }
   bool is_set() const { return (*word & mask) != 0; }
-  // True when it was clear.
+  // Returns true if the bit was clear.
   bool set() const {
     const bool was_clear = !is_set();
     *word |= mask;
     return was_clear;
   }
-  // True when it was set.
+  // Returns true if the bit was set.
   bool clear() const {
     const bool was_set = is_set();
     *word &= ~mask;
@@ -110,7 +110,7 @@ struct BitRef {
   }
 };
 
-// An item's bits in an array, some of them perhaps the same, and the flags of their regions.
+// An item's bits in an array, possibly with repetitions, and the flags of their regions.
 class ItemBits {
  public:
   struct Bit {
@@ -154,15 +154,15 @@ const uint64_t* count_words(const uint64_t* words, const Geometry& geometry) {
   return words + geometry.bit_count / 64 - kCountWords;
 }
 
-// Bits that the layer's capacity was planned to set, and five standard deviations more. An item
-// that is found though it never came is not counted, so more items come than are counted.
+// Expected set bits at the layer's capacity, plus five standard deviations. A new item that is
+// found by error is not counted, so more items are inserted than counted.
 uint64_t ones_max(const Geometry& geometry, uint64_t capacity) {
   constexpr int kSteps = 16;
   const LineModel model = model_of(geometry);
   const auto tries_per_count = [&](double tried) { return 1 / (1 - model.error_rate(tried)); };
   const double step = double(capacity) / kSteps;
   double tried = 0;
-  // Heun's method; the error rate is convex, so what it leaves out is on the safe side.
+  // Heun's method. The error rate is convex, so the truncation error is on the safe side.
   for (int i = 0; i < kSteps; ++i) {
     const double before = tries_per_count(tried);
     tried += step * (before + tries_per_count(tried + step * before)) / 2;
@@ -172,7 +172,7 @@ uint64_t ones_max(const Geometry& geometry, uint64_t capacity) {
   return std::min(bits, static_cast<uint64_t>(limit) + 1);
 }
 
-// What the bits of other items do to a line, for a given number of these.
+// Effect of the bits of other items on a line, for a given number of these items.
 struct OtherBits {
   OtherBits(const Geometry& geometry, double items)
       : throws(items * bits_per_line(geometry)),
@@ -181,11 +181,13 @@ struct OtherBits {
 
   double throws;
   double line_bits;
-  // How often, for each bit, two throws of one item hit it: that is no collision.
+  // Expected number, for each bit, of pairs of draws by one item that hit it. Such a pair is no
+  // collision.
   double own_pairs;
 
-  // Chance that `clear` given bits get none and `single` further ones at most one each: the sum
-  // over the number t of those that get one, C(single, t) T! / (T - t)! D^-t (rest / D)^(T - t).
+  // Probability that `clear` given bits are not hit and `single` further bits are hit at most once
+  // each. It is the sum over the number t of bits that are hit: C(single, t) T! / (T - t)! D^-t
+  // (rest / D)^(T - t).
   double unshared(double clear, double single) const {
     const double rest = std::max(line_bits - clear - single, 1e-6);
     double log_scale = throws * std::log(rest / line_bits);
@@ -204,7 +206,7 @@ struct OtherBits {
   }
 };
 
-// Chance that all regions that an item's bits in a line fall into have a flag. By inclusion and
+// Probability that all regions of an item's bits in a line have a flag. Computed by inclusion and
 // exclusion over the regions, of which there may be fewer than bits.
 double stuck_chance(const Geometry& geometry, const OtherBits& others) {
   const unsigned bits = bits_per_line(geometry);
@@ -231,7 +233,8 @@ double stuck_chance(const Geometry& geometry, const OtherBits& others) {
   return chance;
 }
 
-// The mean of function(OtherBits) over the lines, whose items are about Poisson distributed.
+// Mean of function(OtherBits) over the lines. The number of items per line is about Poisson
+// distributed.
 template <class Function>
 double mean_over_lines(const Geometry& geometry, double item_count, Function&& function) {
   const double mean = item_count * geometry.lines_per_lookup / double(line_count_of(geometry));
@@ -301,7 +304,7 @@ double RegionLayout::predicted_residue(const Geometry& geometry, double item_cou
   const double of_line = mean_over_lines(geometry, item_count, [&](const OtherBits& others) {
     return stuck_chance(geometry, others);
   });
-  // Different lines are taken to be independent.
+  // Assumes that different lines are independent.
   return std::clamp(std::pow(of_line, int{geometry.lines_per_lookup}), 0.0, 1.0);
 }
 
@@ -321,7 +324,8 @@ double RegionLayout::error_now(const uint64_t* words, const Geometry& geometry,
   return model_of(geometry).error_rate(items_now(words, geometry, item_count));
 }
 
-// Removals leave flags behind: as after so many items that would have set as many.
+// Removals do not clear flags. So the residue is that of the item count which would have set as
+// many flags.
 double RegionLayout::residue_now(const uint64_t* words, const Geometry& geometry,
                                  uint64_t /*item_count*/) {
   const double regions = double(line_count_of(geometry)) * regions_of_line(geometry);
@@ -345,7 +349,7 @@ bool RegionLayout::is_sound(const BitArray& bits, const Geometry& geometry,
   uint64_t ones = 0;
   uint64_t flags = 0;
   uint64_t strays = 0;
-  // Pages are whole lines, and the words behind them are whole too.
+  // A page holds whole lines, so every visited piece does too.
   const uint64_t lines_end = line_count_of(geometry) * kLineBytes;
   bits.visit_data(0, lines_end, [&](uint64_t offset, std::span<const std::byte> data) {
     const uint64_t* const words = bits.words() + offset / 8;
@@ -397,7 +401,7 @@ Removal RegionLayout::remove(uint64_t* words, const Geometry& geometry, ItemHash
     if (!bit.flag.is_set()) cleared += bit.bit.clear();
   }
   if (cleared == 0) return Removal::kStays;
-  // An array from a file may have more bits than it counts.
+  // An array loaded from a file may have more bits set than its count says.
   uint64_t& ones = count_words(words, geometry)[kOnes];
   ones -= std::min(ones, cleared);
   return Removal::kGone;

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: MIT
 //
-// RegionLayout: a Bloom filter in cache lines whose bits can be cleared again. A line's bits stand
-// in regions of r bits; each region has one bit more, its flag, which says that two items share a
-// bit of the region. A removal clears the item's bits in regions without a flag.
+// RegionLayout: a Bloom filter in cache lines whose bits can be cleared again. The bits of a line
+// are divided into regions of r bits. Each region has a flag, one more bit, which says that two
+// items share a bit of the region. A removal clears the item's bits in regions without a flag.
 //
-// The contract is that of core/bloom/layouts.h. Why no item is lost that was added and not
+// The contract is that of core/bloom/layouts.h. Proof that no item is lost that was added and not
 // removed: let every such item own its k bits. In a region without a flag each set bit has exactly
-// one owner, and each clear bit none. An insertion keeps this: it sets the clear bits and flags the
-// regions of the bits that were set before it. A removal keeps it: it clears the bits that only the
-// removed item owns, and leaves flagged regions as they are. A flag is never taken back. So a bit
-// that a removal clears belongs to no other item. An item whose regions are all flagged stays.
+// one owner, and each clear bit none. An insertion preserves this: it sets the clear bits, and
+// flags the regions of the bits that were already set. A removal preserves it: it clears the bits
+// that only the removed item owns, and leaves flagged regions as they are. A flag is never cleared.
+// So a bit that a removal clears belongs to no other item. An item whose regions are all flagged
+// cannot be removed.
 //
-// Invariants: geometry.cell_bits is r; a line has D = 512 r / (r + 1) bits of items, rounded down,
-// and behind them one flag for each of its regions, so that an item's flags are in lines that it
-// touches anyway. Three words follow the last line: bits set, bits set at most, and flags set. Once
-// the bits set reach their limit there is no room, whatever the item count: bits that removals
-// leave behind count against the error rate like all others.
-// Thread safety: check() may run beside check(); the others need the array to themselves.
+// Invariants: geometry.cell_bits is r. A line has D = 512 r / (r + 1) item bits, rounded down,
+// followed by one flag for each of its regions. So an item's flags are in lines that it touches
+// anyway. Three words follow the last line: number of set bits, its maximum, and number of flags
+// set. When the set bits reach their maximum there is no room, whatever the item count. Bits that
+// removals leave behind increase the error rate like all others.
+// Thread safety: check() calls may run in parallel; the others need exclusive access to the array.
 // Source: docs/bloom_math.md, "Regions"; Rothenberg, Macapuna, Verdi, Wiesmaier 2010, "The
 // Deletable Bloom Filter".
 #pragma once
@@ -48,7 +49,7 @@ struct RegionLayout {
     return hash_native(item);
   }
 
-  // REQUIRES: region_bits from 1 to kMaxRegionBits.
+  // REQUIRES: region_bits is in [1, kMaxRegionBits].
   static std::optional<Geometry> size(uint64_t capacity, double error_rate, unsigned region_bits);
   static std::optional<LayerPlan> plan(const FilterParameters& parameters, uint64_t capacity,
                                        double error_rate) {
@@ -64,21 +65,21 @@ struct RegionLayout {
     return layer_error_rate(parameters, index);
   }
   static bool is_valid(const Geometry& geometry);
-  // Of a filter that nothing was removed from.
+  // Error rate of a filter without removals.
   static double predicted_error(const Geometry& geometry, uint64_t item_count);
   static uint64_t accounted_bytes(uint64_t layer_count, uint64_t bits_bytes) {
     return NativeLayout::accounted_bytes(layer_count, bits_bytes);
   }
-  // Share of the items that would stay if they were removed now, each alone. Of a filter that
-  // nothing was removed from; removals leave flags behind.
+  // Share of the items that could not be removed now, each considered alone. For a filter without
+  // removals, because removals do not clear flags.
   static double predicted_residue(const Geometry& geometry, double item_count);
-  // What the array says, whatever was added and removed.
+  // Computed from the array, whatever was added and removed.
   static double fill_now(const uint64_t* words, const Geometry& geometry, uint64_t item_count);
   static double items_now(const uint64_t* words, const Geometry& geometry, uint64_t item_count);
   static double error_now(const uint64_t* words, const Geometry& geometry, uint64_t item_count);
-  // Takes a millisecond.
+  // Takes about a millisecond.
   static double residue_now(const uint64_t* words, const Geometry& geometry, uint64_t item_count);
-  // Whether the three words say what the lines do. Reads the whole array, but untouched pages.
+  // True if the three words agree with the lines. Reads the whole array except untouched pages.
   static bool is_sound(const BitArray& bits, const Geometry& geometry, uint64_t item_count);
 
   static void prefetch(const uint64_t* words, const Geometry& geometry, ItemHash hash) {
@@ -87,7 +88,7 @@ struct RegionLayout {
   static bool check(const uint64_t* words, const Geometry& geometry, ItemHash hash);
   static void check_group(std::span<const ArrayView> arrays, std::span<const ItemHash> hashes,
                           std::span<bool> found);
-  // `capacity` is the layer's; it decides when there is no room.
+  // `capacity` is the layer's; it decides when the layer is full.
   static Insertion insert(uint64_t* words, const Geometry& geometry, uint64_t capacity,
                           ItemHash hash);
   static bool insert_new(uint64_t* words, const Geometry& geometry, uint64_t capacity,

@@ -17,24 +17,24 @@ namespace {
 
 template <class Layout>
 bool check_layers(std::span<const Layer> layers, ItemHash hash) {
-  // All misses at once: layers that the cache holds anyway are left out.
+  // Prefetches all layers at once, except those that are probably in the cache.
   if (layers.size() > 1) {
     for (const Layer& layer : layers) {
       if (layer.bits().size_bytes() >= kCachedBytes) layer.prefetch<Layout>(hash);
     }
   }
-  // The newest layer holds the most items, so it is the likeliest to end the search.
+  // The newest layer holds the most items, so it is the most likely to end the search.
   for (size_t i = layers.size(); i > 0; --i) {
     if (layers[i - 1].check<Layout>(hash)) return true;
   }
   return false;
 }
 
-// Sets found[i] of the items that are in some layer; items found already are not looked up.
+// Sets found[i] for each item that some layer contains. Items with found[i] already set are
+// skipped.
 template <class Layout>
 void check_layers_group(std::span<const Layer> layers, std::span<const ItemHash> hashes,
                         std::span<bool> found) {
-  // Newest first, as for one item.
   while (!layers.empty()) {
     std::array<ArrayView, kGroupArrays> arrays;
     const size_t count = std::min(layers.size(), arrays.size());
@@ -130,7 +130,8 @@ ItemHasher ScalableFilter::hasher() const {
   return ItemHasher(layout(), chain_->parameters.hashes_32_bits, chain_->parameters.seed);
 }
 
-// Adds to a filter of one layout. REQUIRES: the filter's layout is that of the members' arguments.
+// Adds items to a filter of one layout. REQUIRES: the members' argument Layout is the filter's
+// layout.
 class ScalableFilter::Adder {
  public:
   Adder(ScalableFilter& filter, const MemoryBudget& budget) : filter_(filter), budget_(budget) {}
@@ -139,7 +140,8 @@ class ScalableFilter::Adder {
   AddOutcome add(ItemHash hash) {
     if (filter_.window() != nullptr) {
       if (generation_room() == 0) {
-        // Only an item that changes the filter may rotate it: journals list no other.
+        // Only an item that changes the filter may start a generation, because journals contain no
+        // other.
         if (is_add_without_effect<Layout>(hash)) return AddOutcome::kPresent;
         if (!rotate_by_items()) return AddOutcome::kCannotGrow;
       }
@@ -161,7 +163,7 @@ class ScalableFilter::Adder {
     return insert_in_new_layer<Layout>(hash);
   }
 
-  // Adds at most kGroupItems; returns how many it dealt with.
+  // Adds at most kGroupItems. Returns the number of items processed.
   template <class Layout>
   size_t add_some(std::span<const ItemHash> hashes, std::span<AddOutcome> outcomes) {
     hashes = hashes.first(std::min(kGroupItems, hashes.size()));
@@ -181,7 +183,7 @@ class ScalableFilter::Adder {
  private:
   bool refreshes() const { return filter_.window()->settings().refreshes; }
 
-  // How many items the newest generation of a window of items still takes.
+  // Number of items that the newest generation of a window of items still accepts.
   uint64_t generation_room() const {
     const Window& window = *filter_.window();
     if (!window.settings().counts_items()) return std::numeric_limits<uint64_t>::max();
@@ -190,14 +192,14 @@ class ScalableFilter::Adder {
     return quota - std::min(count, quota);
   }
 
-  // Begins the next generation of a window of items. False when its memory cannot be allocated.
+  // Starts the next generation of a window of items. Returns false if the allocation fails.
   bool rotate_by_items() {
     const Window& window = *filter_.window();
     const uint64_t next = window.newest().ordinal + 1;
     return filter_.turn({next, window.start_of(next)});
   }
 
-  // Whether adding the item to the window changes nothing: the layers that adds look at hold it.
+  // True if adding the item does not change the window: the layers that an add checks contain it.
   template <class Layout>
   bool is_add_without_effect(ItemHash hash) const {
     const std::span<const Layer> all = filter_.layers();
@@ -214,12 +216,13 @@ class ScalableFilter::Adder {
     return AddOutcome::kAdded;
   }
 
-  // Adds an item that the other layers do not hold, or not those of the newest generation.
+  // Adds an item that no other layer contains. If the window refreshes, only layers of the newest
+  // generation count.
   template <class Layout>
   AddOutcome add_to_last(ItemHash hash) {
     Layer& last = filter_.layers().back();
     if (!last.is_full()) {
-      // Inserting tells whether the item was there, which saves checking this layer first.
+      // insert() reports whether the item was present, which saves a check of this layer.
       const Insertion insertion = last.insert<Layout>(hash);
       if (insertion != Insertion::kNoRoom) {
         return insertion == Insertion::kAdded ? AddOutcome::kAdded : AddOutcome::kPresent;
@@ -230,7 +233,6 @@ class ScalableFilter::Adder {
     return insert_in_new_layer<Layout>(hash);
   }
 
-  // For windows that refresh.
   template <class Layout>
   AddOutcome add_or_refresh(ItemHash hash) {
     const std::span<const Layer> all = filter_.layers();
@@ -239,7 +241,7 @@ class ScalableFilter::Adder {
     const bool is_older = check_layers<Layout>(all.first(older), hash);
     const AddOutcome outcome = add_to_last<Layout>(hash);
     if (!is_older) return outcome;
-    // Where there is no room, the item is there all the same.
+    // If there is no room, the item is nevertheless present in an older generation.
     return outcome == AddOutcome::kAdded ? AddOutcome::kRefreshed : AddOutcome::kPresent;
   }
 
@@ -255,7 +257,8 @@ class ScalableFilter::Adder {
       const auto found_of_rest = std::span(found).subspan(done, rest.size());
       std::ranges::fill(found_of_rest, false);
       check_layers_group<Layout>(all.first(layers_before - 1), rest, found_of_rest);
-      // Growth makes an old layer of the last one, which the rest must then be looked up in.
+      // After growth the last layer is an older one, so the remaining items must be looked up in
+      // it.
       for (; done < hashes.size() && filter_.layer_count() == layers_before; ++done) {
         outcomes[done] = found[done] ? AddOutcome::kPresent : add_to_last<Layout>(hashes[done]);
         if (outcomes[done] == AddOutcome::kFull) return done + 1;
@@ -300,7 +303,7 @@ void ScalableFilter::drop_layers(size_t first, size_t count) {
   move_over(chain_->layers, dropped.layers);
   move_over(chain_->error_rates, dropped.error_rates);
   if (chain_->window != nullptr) return;
-  // As assemble() has it: the filter and its reloaded copy must grow alike.
+  // As in assemble(): the filter and its reloaded copy must grow alike.
   chain_->parameters.capacity = chain_->layers.front().capacity();
 }
 
@@ -311,8 +314,8 @@ Removal ScalableFilter::remove(ItemHash hash) {
       for (size_t i = 0; i < all.size(); ++i) {
         const Removal removal = all[i].remove<Layout>(hash);
         if (removal == Removal::kAbsent) continue;
-        // Only the last layer may take items again. Rates stay within their sum: a layer that was
-        // made for one place has at most the rate of the earlier place it gets.
+        // Only the last layer may accept items again. The sum of the rates holds: a layer that
+        // moves to an earlier position has at most the error rate of that position.
         if (all[i].is_emptied_by(removal) && i + 1 < all.size()) drop_layers(i, 1);
         return removal;
       }
@@ -328,8 +331,8 @@ void ScalableFilter::remove_many(std::span<const ItemHash> hashes, std::span<Rem
   std::ranges::fill(outcomes.first(hashes.size()), Removal::kAbsent);
   with_layout(layout(), [&]<class Layout>() {
     if constexpr (DeletableLayout<Layout>) {
-      // Layer by layer does the same as item by item: a layer sees the same items in the same
-      // order, and those behind the one that ends it do not see it. The last layer is never ended.
+      // The result is the same as item by item. A layer sees the same items in the same order, and
+      // does not see the items after the removal that empties it. The last layer is never dropped.
       for (size_t i = 0; i < layer_count();) {
         Layer& layer = layers()[i];
         const bool is_last = i + 1 == layer_count();
@@ -491,7 +494,7 @@ double ScalableFilter::predicted_error_rate() const {
   for (const Layer& layer : layers()) {
     all_absent += std::log1p(-predicted_error_of(layout(), layer));
   }
-  return std::max(0.0, -std::expm1(all_absent));  // no -0
+  return std::max(0.0, -std::expm1(all_absent));  // avoids -0
 }
 
 }  // namespace core::bloom

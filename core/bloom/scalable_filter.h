@@ -2,15 +2,14 @@
 //
 // ScalableFilter: a Bloom filter that grows by whole layers, each with a stricter error rate.
 //
-// Invariants: a filter has at least one layer; only the last one takes items; the layout never
-// changes. A lookup visits the newest layer, the largest, first. An item added is found for ever,
-// or until it is deleted where the layout can do that: each deletion may undo one add that answered
-// kAdded; an item that was added so and not deleted is never lost; deleting an item that was never
-// added is the caller's fault (DeletableLayout in core/bloom/layouts.h). A deletion takes an item
-// from the oldest layer that has it: when it was added no older one had it, and older layers only
-// lose items, so the oldest match is its own. An older layer that becomes empty is dropped.
-// Thread safety: const members may run beside each other; the others need the filter to themselves.
-// hasher() gives a copy, so callers may hash before they lock.
+// Invariants: a filter has at least one layer; only the last layer accepts items; the layout never
+// changes. A lookup visits the newest layer, the largest, first. An added item is found forever, or
+// until it is deleted if the layout supports deletion. Deletion follows the contract of
+// DeletableLayout in core/bloom/layouts.h. It removes an item from the oldest layer that contains
+// it. No older layer contained the item when it was added, and older layers only lose items, so the
+// oldest match is its own. An older layer that becomes empty is dropped.
+// Thread safety: const members may run in parallel; the others need exclusive access to the filter.
+// hasher() returns a copy, so callers may hash before they lock.
 // Source: Almeida, Baquero, Preguica, Hutchison 2007, "Scalable Bloom Filters"; docs/bloom_math.md.
 #pragma once
 
@@ -33,11 +32,11 @@ namespace core::bloom {
 class Window;
 struct WindowTurn;
 
-// kCannotGrow: the next layer does not fit in memory, or its capacity or error rate has no number.
-// kRefreshed: it was there, and has been added to the newest generation too.
+// kCannotGrow: the next layer does not fit in memory, or its capacity or error rate is out of
+// range. The item was present (kRefreshed), and was also added to the newest generation.
 enum class AddOutcome : uint8_t { kAdded, kPresent, kFull, kCannotGrow, kRefreshed };
 
-// Whether bits and counts have changed, so that a journal must tell.
+// True if bits and counts have changed, so that the add must be journaled.
 inline bool has_effect(AddOutcome outcome) {
   return outcome == AddOutcome::kAdded || outcome == AddOutcome::kRefreshed;
 }
@@ -47,11 +46,11 @@ struct LayerInfo {
   uint64_t item_count = 0;
   double error_rate = 0;
   Geometry geometry;
-  // What the formulas say of the layer as it is now.
+  // Error rate of the layer as it is now, computed by formula.
   double predicted_error_rate = 0;
 };
 
-// A layer read from a file or from another server, not yet trusted.
+// A layer read from a file or from another server, not validated yet.
 struct LayerParts {
   Geometry geometry;
   uint64_t capacity = 0;
@@ -62,49 +61,52 @@ struct LayerParts {
 
 class ScalableFilter {
  public:
-  // A window of time begins at `start_ms`. Errors: a rate, capacity or window out of range; memory
-  // that the budget or the system refuses. The budget is asked for all generations at once.
+  // A window of time begins at `start_ms`. Errors: error rate, capacity or window out of range;
+  // memory refused by the budget or by the system. The budget is checked for all generations at
+  // once.
   static Result<std::unique_ptr<ScalableFilter>> create(const FilterParameters& asked,
                                                         const MemoryBudget& budget,
                                                         int64_t start_ms = 0);
-  // The first layer that create() would make, of each generation where there are some, without
-  // making it. Errors: as there, but for memory.
+  // Plans the first layer (of each generation, if there is a window) without allocating it. Errors:
+  // as create(), except for memory.
   static Result<LayerPlan> plan(const FilterParameters& asked);
   // Builds a filter from parts, the oldest layer first. Errors: parts that no filter can have.
-  // With a window, `window` has its settings and as many layers as there are parts.
+  // `window` has the window's settings and as many layers as there are parts.
   static Result<std::unique_ptr<ScalableFilter>> assemble(const FilterParameters& parameters,
                                                           std::vector<LayerParts> parts,
                                                           const Window* window = nullptr);
   ~ScalableFilter();
   ScalableFilter(const ScalableFilter&) = delete;
   ScalableFilter& operator=(const ScalableFilter&) = delete;
-  // Null when the memory cannot be had.
+  // Null if the allocation fails.
   std::unique_ptr<ScalableFilter> clone() const;
-  // Children forked so far will see nothing of what is added from now on, as far as their memory
-  // is shared (BitArray). False when the memory cannot be had; then some layers may be detached.
+  // Detaches the arrays from existing child processes, so that these do not see later adds to
+  // shared memory (BitArray). Returns false if the allocation fails; some layers may then be
+  // detached.
   bool detach_from_children();
 
   ItemHasher hasher() const;
   AddOutcome add(std::string_view item, const MemoryBudget& budget);
   AddOutcome add(ItemHash hash, const MemoryBudget& budget);
-  // A filter with a window answers for what is remembered at `now_ms`; kNoTime goes by the turns
-  // that were carried out, as replicas do.
+  // With a window of time, finds the items that are remembered at `now_ms`. With kNoTime, which
+  // replicas use, only rotations that were carried out count.
   bool may_contain(std::string_view item, int64_t now_ms = kNoTime) const;
   bool may_contain(ItemHash hash, int64_t now_ms = kNoTime) const;
-  // Asks for the cache lines that a lookup or add of this item will touch in arrays of so many
-  // bytes or more: 0 for a filter that is unlikely to be in the cache at all.
+  // Prefetches the cache lines that a lookup or add of this item touches in arrays of at least
+  // `bytes_min` bytes. Pass 0 for a filter that is unlikely to be in the cache at all.
   void prefetch(ItemHash hash, uint64_t bytes_min = kCachedBytes) const;
 
-  // Repeats an add that a journal of ours says was new: no check, only count, room and growth
-  // decide. The bits may be there already when a snapshot was taken while they were being set.
+  // Repeats an add that the journal recorded as new. It is not checked for presence; only count,
+  // room and growth decide. The bits may be set already, if a snapshot was taken while they were
+  // being set.
   AddOutcome replay_add(ItemHash hash, const MemoryBudget& budget);
 
-  // REQUIRES: the layout clears bits.
+  // REQUIRES: the layout supports deletion.
   Removal remove(ItemHash hash);
   void remove_many(std::span<const ItemHash> hashes, std::span<Removal> outcomes);
 
-  // The batch forms fetch a group's cache lines together. `outcomes` and `found` are as long as
-  // `items`. add_many returns how many items it dealt with: it stops after the first kFull.
+  // The batch forms fetch the cache lines of a group together. `outcomes` and `found` are as long
+  // as `items`. add_many() returns the number of items processed: it stops after the first kFull.
   size_t add_many(std::span<const std::string_view> items, std::span<AddOutcome> outcomes,
                   const MemoryBudget& budget);
   size_t add_many(std::span<const ItemHash> hashes, std::span<AddOutcome> outcomes,
@@ -114,16 +116,16 @@ class ScalableFilter {
   void may_contain_many(std::span<const ItemHash> hashes, std::span<bool> found,
                         int64_t now_ms = kNoTime) const;
 
-  // Null where nothing is ever forgotten.
+  // Null if the filter never forgets.
   const Window* window() const { return is_chain() ? chain_->window.get() : nullptr; }
-  // Items counted in a generation of the window, 0 being the oldest.
+  // Items counted in a generation of the window; index 0 is the oldest.
   uint64_t generation_item_count(size_t index) const;
-  // Carries out a turn of a window of time, before the add that comes behind it. Windows of items
-  // turn by themselves. False, and nothing has changed, when the turn may not follow what is there
-  // or when the memory cannot be had. REQUIRES: window() != nullptr.
+  // Carries out a rotation of a window of time, before the add that follows it. Windows of items
+  // rotate by themselves. Returns false, with nothing changed, if the rotation is invalid now or if
+  // the allocation fails. REQUIRES: window() != nullptr.
   bool turn(const WindowTurn& turn);
-  // The layers that turns and deletions have dropped since the last call, to be freed where nobody
-  // waits; or null.
+  // Returns the layers that rotations and deletions have dropped since the last call, or null. The
+  // caller frees them where no client waits.
   std::unique_ptr<ScalableFilter> take_dropped();
 
   FilterParameters parameters() const;
@@ -134,29 +136,29 @@ class ScalableFilter {
   uint64_t item_count() const;
   uint64_t capacity() const;
   size_t layer_count() const { return layers().size(); }
-  // Memory held, as accounted_bytes() counts it.
+  // Accounted memory, as counted by accounted_bytes().
   uint64_t size_bytes() const;
-  // Array bytes of the layer that growing would add; nothing when it cannot grow.
+  // Array bytes of the next layer; nullopt if the filter cannot grow.
   std::optional<uint64_t> next_layer_bytes() const;
 
   // Layer 0 is the oldest.
   LayerInfo layer_info(size_t index) const;
   const BitArray& layer_bits(size_t index) const;
   BitArray& mutable_layer_bits(size_t index);
-  // As BitArray::fill_ratio: at most max_bytes of it are read.
+  // As BitArray::fill_ratio(): reads at most max_bytes of the array.
   double sampled_fill_ratio(size_t index, uint64_t max_bytes) const;
-  // Probability that an item never added is found now, all layers together.
+  // Probability that an item that was never added is found now in any layer.
   double predicted_error_rate() const;
 
  private:
   class Adder;
-  // What a filter has once it is more than one layer of the usual kind.
+  // State of a filter that has several layers or unusual parameters.
   struct Chain {
     FilterParameters parameters;
     std::vector<Layer> layers;
     std::vector<double> error_rates;
     std::unique_ptr<Window> window;
-    std::unique_ptr<ScalableFilter> dropped;  // until take_dropped()
+    std::unique_ptr<ScalableFilter> dropped;  // kept until take_dropped()
   };
 
   ScalableFilter() : error_rate_(0) {}
@@ -167,7 +169,7 @@ class ScalableFilter {
   bool is_chain() const { return first_.filter_is_chain_; }
   std::span<const Layer> layers() const;
   std::span<Layer> layers();
-  // Those that a lookup at `now_ms` visits.
+  // The layers that a lookup at `now_ms` visits.
   std::span<const Layer> layers_at(int64_t now_ms) const;
   double layer_error_rate_of(size_t index) const;
   std::optional<LayerPlan> next_plan() const;
@@ -175,7 +177,7 @@ class ScalableFilter {
 
   void drop_layers(size_t first, size_t count);
 
-  // The only layer, or empty beside a chain; its spare bits hold what both forms need.
+  // The only layer, or an empty one if there is a chain. Its spare bits hold state of both forms.
   Layer first_;
   union {
     double error_rate_;
@@ -183,10 +185,10 @@ class ScalableFilter {
   };
 };
 
-// As the filter was when it was new: its first layer without an item. Null when the memory cannot
-// be had.
+// Returns an empty filter with the first layer and the parameters of `filter`. Null if the
+// allocation fails.
 std::unique_ptr<ScalableFilter> create_empty_like(const ScalableFilter& filter);
-// The error for a filter, or its next array, that memory has no room for.
+// The error for a filter, or for its next array, that does not fit in memory.
 Error does_not_fit(uint64_t size_bytes);
 
 }  // namespace core::bloom

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// How filters come to be: new, from parts that are not trusted, or as copies.
+// Creation of filters: new ones, from parts that are not trusted, and copies.
 #include <fmt/format.h>
 
 #include <limits>
@@ -12,13 +12,13 @@
 namespace core::bloom {
 namespace {
 
-// Probes per lookup that an imported filter may ask for; RedisBloom's strictest rate needs 1,075.
+// Maximum probes per lookup of an imported filter. RedisBloom's strictest rate needs 1,075.
 constexpr uint16_t kMaxHashCount = 2048;
 
-// A filter of one layer keeps so much of it.
+// Largest expansion that a filter of one layer can store.
 constexpr uint32_t kSingleExpansionMax = std::numeric_limits<uint16_t>::max();
 
-// Only what differs from these defaults needs a chain to remember it.
+// True if all parameters that only a chain stores have their defaults.
 bool is_usual(const FilterParameters& parameters) {
   FilterParameters usual;
   usual.error_rate = parameters.error_rate;
@@ -66,7 +66,7 @@ Result<> check_parts(LayoutId layout, std::span<const LayerParts> parts) {
   return {};
 }
 
-// A generation to come takes as much memory as those that are there: nobody is asked for it.
+// Memory for the next generation is not checked: it takes as much as the existing ones.
 Result<> check_window(const FilterParameters& parameters, const Window* window,
                       std::span<const LayerParts> parts) {
   if (!parameters.window.is_set() && window == nullptr) return {};
@@ -220,7 +220,7 @@ std::unique_ptr<ScalableFilter> create_empty_like(const ScalableFilter& filter) 
   parts.push_back({first.geometry, first.capacity, 0, first.error_rate, std::move(*bits)});
   std::optional<Window> window;
   if (const Window* const old = filter.window()) {
-    // The newest generation alone, so that the grid goes on.
+    // Keeps only the newest generation, so that the grid continues.
     const WindowTurn newest = old->newest();
     window = Window::restore(old->settings(), newest, {{newest.ordinal, 1}});
     if (!window) return nullptr;

@@ -12,8 +12,8 @@ namespace {
 
 constexpr double kLn2 = std::numbers::ln2;
 
-// Powers by repeated squaring, in the order in which valkey-bloom's compiler multiplies them: the
-// last bit can decide a layer's size.
+// Powers by repeated squaring, multiplied in the order that valkey-bloom's compiler uses: the last
+// bit can decide a layer's size.
 double integer_power(double base, uint32_t exponent) {
   double power = 1;
   for (;; base *= base) {
@@ -27,7 +27,7 @@ double exact_bytes(uint64_t capacity, double error_rate) {
   return static_cast<double>(capacity) * std::log(error_rate) / (-8.0 * (kLn2 * kLn2));
 }
 
-// From here on no logarithm is taken.
+// The steps that take no logarithm, and so give the same result on every machine.
 std::optional<Geometry> geometry_of(uint64_t capacity, double bytes) {
   if (!(bytes >= 1 && bytes < static_cast<double>(BitArray::kMaxBits / 8))) return std::nullopt;
   Geometry geometry;

@@ -20,7 +20,7 @@ class ValkeyBloomProbes {
  public:
   ValkeyBloomProbes(ItemHash hash, const Geometry& geometry)
       : hash_(hash), sum_(hash.first), bit_count_(geometry.bit_count) {}
-  // The first two probes are the plain hashes; the later ones pass through a prime first.
+  // The first two probes are the plain hashes. The later ones are first reduced by a prime.
   uint64_t next() {
     constexpr uint64_t kLargestPrime = 0xFFFFFFFFFFFFFFC5;
     const unsigned index = index_++;
@@ -60,15 +60,15 @@ struct ValkeyBloomLayout : DoubleHashing<ValkeyBloomProbes> {
                                 double /*last_rate*/) {
     return layer_error_rate(parameters, index);
   }
-  // As the module counts its own memory.
+  // The formula by which the module counts its memory.
   static uint64_t accounted_bytes(uint64_t layer_count, uint64_t bits_bytes) {
     const uint64_t slots = layer_count <= 1 ? 1 : std::max<uint64_t>(4, std::bit_ceil(layer_count));
     return 48 + 8 * slots + 208 * layer_count + bits_bytes;
   }
 
   static std::optional<Geometry> size(uint64_t capacity, double error_rate);
-  // Of a layer that another machine has sized to so many bytes; nothing when the rate gives other
-  // bytes on every machine (kRateTolerance).
+  // Geometry of a layer for which another machine computed this size in bytes; nullopt if no
+  // machine gets this size from the rate (kRateTolerance).
   static std::optional<Geometry> size_of(uint64_t capacity, double error_rate,
                                          uint64_t array_bytes);
 };

@@ -13,9 +13,9 @@ int64_t clamped(int64_t position) {
   return std::clamp<int64_t>(position, 0, Window::kPositionMax);
 }
 
-// Ordinals whose positions are in range; products of them with the length do not overflow.
+// Maximum ordinal. Positions stay in range, and products with the length do not overflow.
 uint64_t ordinal_max(const WindowSettings& settings) {
-  // Four times what a clock can ask for: a grid that was moved back goes on with its ordinals.
+  // Four times the ordinals that a clock can reach: a grid that was moved back keeps its ordinals.
   return (4 * static_cast<uint64_t>(Window::kPositionMax) / settings.length + 1) *
          settings.generations;
 }
@@ -64,7 +64,7 @@ std::optional<WindowTurn> Window::turn_due(int64_t position) const {
   const WindowTurn last = newest();
   if (position < last.start) return WindowTurn{last.ordinal, position};
   if (position < next_start()) return std::nullopt;
-  // The last ordinal whose start is not behind the position.
+  // The last ordinal that starts at or before the position.
   const auto since_origin = static_cast<uint64_t>(position - origin_);
   const uint64_t ordinal = ((since_origin + 1) * settings_.generations - 1) / settings_.length;
   return WindowTurn{ordinal, start_of(ordinal)};

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
-// Window: when a filter that forgets begins a new generation, and which generations it still has.
+// Window: the generations of a filter that forgets, and the time at which a new one begins.
 //
-// A window of length W is cut by a grid of g points: generation i begins at origin + floor(i W/g)
-// and ends where the next one begins. Items go to the newest generation and are forgotten W after
-// its end, which is the point where generation i+g+1 begins: so an item is remembered for W at
-// least, for W and one generation at most, and one generation more than g is enough.
+// A grid of g points divides a window of length W. Generation i begins at origin + floor(i W/g) and
+// ends where the next one begins. Items are added to the newest generation and are forgotten W
+// after its end, which is the start of generation i+g+1. So an item is remembered for at least W
+// and at most W plus one generation, and g+1 generations suffice.
 //
 //   ordinal:     i-4     i-3     i-2     i-1      i
 //           |-------|-------|-------|-------|---x...|       g = 4, x is now
-//           '-- goes when i+1 begins        '-- takes items
+//           '-- dropped when i+1 begins     '-- accepts items
 //
-// Positions on the grid are milliseconds since 1970, or items counted since the filter was made.
-// A clock that jumps back moves the grid (origin) with it, as if no time had passed; one that jumps
-// forward passes over ordinals.
+// Positions on the grid are milliseconds since 1970, or items counted since the filter was created.
+// If the clock jumps back, the grid (origin) moves back with it, as if no time had passed. If it
+// jumps forward, ordinals are skipped.
 //
 // Invariants: ordinals ascend, and none lies more than g below the newest; positions are in [0,
 // kPositionMax]; the grid of a window of items begins at 0.
@@ -22,7 +22,7 @@
 // generation after the last one that grew has one layer. At most g such generations are alive
 // beside it, so a window has at most kGrownLayersMax + g layers.
 //
-// Thread safety: const members may run beside each other; the others need the window to themselves.
+// Thread safety: const members may run in parallel; the others need exclusive access to the window.
 // Source: docs/bloom_math.md, "Windows".
 #pragma once
 
@@ -36,7 +36,7 @@
 
 namespace core::bloom {
 
-// The newest generation from now on.
+// A rotation: ordinal and start of the new newest generation.
 struct WindowTurn {
   uint64_t ordinal = 0;
   int64_t start = 0;
@@ -45,9 +45,9 @@ struct WindowTurn {
 
 class Window {
  public:
-  // Milliseconds far behind any clock, items more than any filter sees.
+  // Milliseconds far after any clock, and more items than any filter gets.
   static constexpr int64_t kPositionMax = int64_t{1} << 52;
-  // Layers up to the last generation that grew.
+  // Maximum number of layers up to the last generation that grew.
   static constexpr uint32_t kGrownLayersMax = kMaxLayers - 1;
 
   struct Generation {
@@ -56,58 +56,59 @@ class Window {
     bool operator==(const Generation&) const = default;
   };
 
-  // One generation of one layer. Windows of items begin at 0 whatever `start` is.
+  // A window with one generation of one layer. Windows of items begin at 0 whatever `start` is.
   // REQUIRES: valid settings.
   Window(const WindowSettings& settings, int64_t start);
-  // From parts that are not trusted, the oldest generation first; nothing when no window has them.
+  // Restores a window from untrusted parts, the oldest generation first; nullopt if they are
+  // invalid.
   static std::optional<Window> restore(const WindowSettings& settings, const WindowTurn& newest,
                                        std::vector<Generation> generations);
 
   const WindowSettings& settings() const { return settings_; }
-  // The oldest first.
+  // The oldest generation comes first.
   std::span<const Generation> generations() const { return generations_; }
   WindowTurn newest() const { return {newest_ordinal(), start_of(newest_ordinal())}; }
-  // Where a generation begins.
+  // Position at which a generation begins.
   int64_t start_of(uint64_t ordinal) const {
     return origin_ + static_cast<int64_t>(ordinal * settings_.length / settings_.generations);
   }
-  // Where the next turn is due.
+  // Position at which the next rotation is due.
   int64_t next_start() const { return start_of(newest_ordinal() + 1); }
-  // Items that a generation of a window of items takes.
+  // Number of items that the newest generation of a window of items accepts.
   uint64_t newest_quota() const {
     return static_cast<uint64_t>(next_start() - start_of(newest_ordinal()));
   }
-  // How many layers, from the oldest on, belong to generations that are over. Windows of items have
-  // none: they turn in time.
+  // Number of layers, from the oldest on, that belong to expired generations. 0 for windows of
+  // items, which rotate immediately.
   size_t layers_over_at(int64_t now_ms) const {
     return now_ms < first_end_ ? 0 : count_layers_over(now_ms);
   }
 
-  // The turn that this position asks for; nothing while the newest generation goes on.
+  // The rotation due at this position; nullopt while the newest generation lasts.
   std::optional<WindowTurn> turn_due(int64_t position) const;
-  // Whether it may follow what is there; in a window of items, the next one alone.
+  // True if the rotation may follow the present state. A window of items allows only the next one.
   bool allows(const WindowTurn& turn) const;
-  // Whether it begins a generation; else it moves the grid only.
+  // True if the rotation begins a generation; otherwise it only moves the grid.
   bool is_new(const WindowTurn& turn) const { return turn.ordinal != newest_ordinal(); }
-  // Carries out a turn and returns how many layers, from the oldest on, go. An empty newest
-  // generation becomes the new one; where it is not empty, a layer is to be added behind it.
-  // REQUIRES: allows(turn).
+  // Carries out a rotation and returns the number of oldest layers to drop. An empty newest
+  // generation becomes the new one. If it is not empty, the caller must append a layer. REQUIRES:
+  // allows(turn).
   size_t turn(const WindowTurn& turn, bool is_newest_empty);
-  // Whether the newest generation may grow by a layer.
+  // True if the newest generation may grow by a layer.
   bool may_grow() const { return layer_count() < kGrownLayersMax; }
   void note_layer() { ++generations_.back().layer_count; }
   size_t layer_count() const;
-  // The most layers that a window with these settings may have.
+  // Maximum number of layers of a window with these settings.
   static constexpr size_t layers_max(const WindowSettings& settings) {
     return size_t{kGrownLayersMax} + settings.generations;
   }
 
  private:
-  // Layers of the generations up to the last one that grew.
+  // Number of layers in the generations up to the last one that grew.
   size_t grown_layers() const;
   uint64_t newest_ordinal() const { return generations_.back().ordinal; }
   size_t count_layers_over(int64_t now_ms) const;
-  // Where the generation is over.
+  // Position at which the generation expires.
   int64_t end_of(const Generation& generation) const {
     return start_of(generation.ordinal + settings_.generations + 1);
   }
@@ -115,7 +116,7 @@ class Window {
 
   WindowSettings settings_;
   int64_t origin_ = 0;
-  // Of the oldest generation; never, where items are counted.
+  // End of the oldest generation. The maximum value if the window counts items.
   int64_t first_end_ = 0;
   std::vector<Generation> generations_;
 };

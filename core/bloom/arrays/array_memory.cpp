@@ -19,15 +19,16 @@ namespace core::bloom {
 namespace {
 
 constexpr int64_t kNoOffset = -1;
-// Ranges begin where huge pages may, and the gap between two ends a search for the next hole.
+// Ranges start at multiples of 2 MiB, as huge pages must. The gap between two ranges ends the
+// search for the next hole.
 constexpr uint64_t kRangeAlignment = uint64_t{2} << 20;
 
 uint64_t round_up(uint64_t value, uint64_t step) {
   return (value + step - 1) / step * step;
 }
 
-// With strict overcommit nothing is promised without being set aside, but writing to a file's page
-// that cannot be had kills the process; an anonymous mapping is refused beforehand.
+// With strict overcommit the kernel does not reserve memory for MAP_NORESERVE. A write to a page of
+// a file then kills the process if no memory is left. An anonymous mapping fails in mmap() instead.
 bool is_overcommit_strict() {
   constexpr int kNever = 2;
   int mode = 0;
@@ -36,7 +37,7 @@ bool is_overcommit_strict() {
 }
 
 int make_file(uint64_t size_bytes) {
-  // Known to kernels from 6.3 on, of which some take no file without it.
+  // MFD_NOEXEC_SEAL, known to kernels since 6.3. Some of these refuse to create a file without it.
   constexpr unsigned kNoExecSeal = 8;
   constexpr const char* kName = "bloomery-arrays";
   int descriptor = ::memfd_create(kName, MFD_CLOEXEC | kNoExecSeal);
@@ -49,13 +50,13 @@ int make_file(uint64_t size_bytes) {
 
 }  // namespace
 
-// At the end of each mapping, behind the array's last byte. It is here and not in BitArray because
-// most arrays are small and have none.
+// Lies at the end of each mapping, after the array's last byte. It is not part of BitArray because
+// most arrays are small and are not mapped.
 struct ArrayMemory::Tail {
-  int64_t offset;         // of the range in the file, or kNoOffset
+  int64_t offset;         // offset of the range in the file, or kNoOffset
   uint64_t mapped_bytes;  // tail included
-  uint64_t mapped_at;     // the value of events_
-  uint64_t freed_at;      // the same
+  uint64_t mapped_at;     // value of events_ when the array was mapped
+  uint64_t freed_at;      // value of events_ when the array was freed
   uint64_t size_bytes;
   Tail* next_freed;
 
@@ -63,7 +64,7 @@ struct ArrayMemory::Tail {
   void give_back() {
     const uint64_t size = mapped_bytes;
     std::byte* const start = memory();
-    // Unmapping alone frees no page of a file.
+    // munmap() alone frees no page of a file.
     ::madvise(start, size, MADV_REMOVE);
     ::munmap(start, size);
   }
@@ -76,8 +77,8 @@ ArrayMemory& ArrayMemory::of_process() {
 }
 
 ArrayMemory::ArrayMemory(uint64_t file_bytes_max) : owner_(::getpid()) {
-  // A file beyond the limit would end the process by a signal. Arrays that find no room in a
-  // smaller file are anonymous mappings.
+  // A write beyond this limit would end the process by SIGXFSZ. Arrays that do not fit a smaller
+  // file become anonymous mappings.
   struct rlimit limit {};
   const bool is_known = ::getrlimit(RLIMIT_FSIZE, &limit) == 0;
   file_bytes_ = std::min<uint64_t>(file_bytes_max, is_known ? limit.rlim_cur : 0);
@@ -95,7 +96,8 @@ ArrayMemory::Tail& ArrayMemory::tail_of(void* memory, uint64_t size_bytes) {
 }
 
 void* ArrayMemory::map_range(uint64_t mapped_bytes, int64_t& offset) {
-  // A child's ranges would be its parent's next ones.
+  // A child has its own copy of next_offset_, so its ranges would collide with the parent's next
+  // ones.
   if (descriptor_ < 0 || ::getpid() != owner_) return MAP_FAILED;
   const uint64_t step = round_up(mapped_bytes + 1, kRangeAlignment);
   uint64_t start = next_offset_.load(std::memory_order_relaxed);
@@ -106,7 +108,7 @@ void* ArrayMemory::map_range(uint64_t mapped_bytes, int64_t& offset) {
   void* const memory = ::mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE,
                               MAP_SHARED | MAP_NORESERVE, descriptor_, offset);
   if (memory == MAP_FAILED) {
-    // Sizes that nobody can have must not use the file up.
+    // A mapping that fails must not use up the range of offsets.
     uint64_t end = start + step;
     next_offset_.compare_exchange_strong(end, start, std::memory_order_relaxed);
   }
@@ -115,14 +117,15 @@ void* ArrayMemory::map_range(uint64_t mapped_bytes, int64_t& offset) {
 
 void* ArrayMemory::map(uint64_t size_bytes) {
   const uint64_t mapped_bytes = round_up(size_bytes + sizeof(Tail), kArrayPageBytes);
-  // Read before the mapping exists: a fork in between must find it older than itself.
+  // Read before mmap(): a fork during the call must see a value older than its own.
   const uint64_t mapped_at = events_.load();
   int64_t offset = kNoOffset;
   // NORESERVE: a filter sized for years may exceed what is free today; MemoryBudget has been asked.
   void* memory = map_range(mapped_bytes, offset);
   if (memory == MAP_FAILED) {
     offset = kNoOffset;
-    // A child shares with nobody, and what it only reads of its own costs nothing then.
+    // No other process uses a child's arrays. MAP_PRIVATE makes pages that the child only reads
+    // free.
     const int sharing = ::getpid() == owner_ ? MAP_SHARED : MAP_PRIVATE;
     memory = ::mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE,
                     sharing | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -136,14 +139,14 @@ void* ArrayMemory::map(uint64_t size_bytes) {
 
 void ArrayMemory::unmap(void* memory, uint64_t size_bytes) {
   give_back_or_keep(tail_of(memory, size_bytes), size_bytes);
-  // Now and not before: giving many pages back takes a while.
+  // Subtracted last: freeing many pages takes time, and they count until it is done.
   reserved_bytes_.fetch_sub(size_bytes, std::memory_order_relaxed);
 }
 
 void ArrayMemory::give_back_or_keep(Tail& tail, uint64_t size_bytes) {
   const bool is_in_file = tail.offset != kNoOffset;
   if (!is_in_file) anonymous_bytes_.fetch_sub(size_bytes, std::memory_order_relaxed);
-  // What a child frees, its parent goes on using.
+  // The parent still uses the pages that a child frees.
   if (!is_in_file || ::getpid() != owner_) {
     ::munmap(tail.memory(), tail.mapped_bytes);
     return;
@@ -169,22 +172,22 @@ bool ArrayMemory::is_visible(const Tail& tail) const {
 uint64_t ArrayMemory::next_data(const void* memory, uint64_t size_bytes, uint64_t offset) const {
   const int64_t start = tail_of(const_cast<void*>(memory), size_bytes).offset;
   if (start == kNoOffset || offset >= size_bytes) return offset;
-  // The position that this moves is shared with children; nobody goes by it.
+  // lseek() moves a file position that children share. No code relies on that position.
   const off_t found = ::lseek(descriptor_, start + static_cast<int64_t>(offset), SEEK_DATA);
   if (found >= 0) return std::min(static_cast<uint64_t>(found - start), size_bytes);
-  // Where the file cannot tell, the byte itself does.
+  // ENXIO means that no data follows. On any other error the byte at `offset` counts as data.
   return errno == ENXIO ? size_bytes : offset;
 }
 
 uint64_t ArrayMemory::data_end(const void* memory, uint64_t size_bytes, uint64_t offset) const {
-  // Asking for each page would cost about what copying it does.
+  // One mincore() call per page would cost about as much as copying the page.
   constexpr size_t kPagesAtOnce = 32;
   const uint64_t page = offset / kArrayPageBytes * kArrayPageBytes;
   const uint64_t all_bytes = round_up(size_bytes, kArrayPageBytes);
   const uint64_t asked_bytes = std::min(kPagesAtOnce * kArrayPageBytes, all_bytes - page);
   std::array<unsigned char, kPagesAtOnce> in_memory{};
   auto* const start = static_cast<std::byte*>(const_cast<void*>(memory)) + page;
-  // What is swapped out counts as absent here; next_data() finds it.
+  // Swapped-out pages count as absent here; next_data() finds them.
   if (::mincore(start, asked_bytes, in_memory.data()) != 0) return page + kArrayPageBytes;
   size_t pages = 1;
   while (pages < asked_bytes / kArrayPageBytes && (in_memory[pages] & 1) != 0) ++pages;
@@ -229,7 +232,7 @@ void ArrayMemory::release(Children::iterator child) {
     Tail* const tail = std::exchange(unseen, unseen->next_freed);
     const uint64_t size_bytes = tail->size_bytes;
     tail->give_back();
-    // Now and not before: giving many pages back takes a while.
+    // Subtracted last: freeing many pages takes time, and they count until it is done.
     kept_bytes_.fetch_sub(size_bytes, std::memory_order_relaxed);
   }
 }

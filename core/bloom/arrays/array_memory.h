@@ -2,18 +2,18 @@
 //
 // ArrayMemory: zeroed memory for big bit arrays, in one sparse file that exists in memory only.
 //
-// A page that was read once looks like a page that was written once, to the processor and to
-// forked children. The file alone knows which pages were never touched, so whoever passes over a
-// whole array asks it, and leaves the untouched ones untouched.
+// Processor and forked children cannot distinguish a page that was only read from a page that was
+// written. Only the file knows which pages were never touched. Code that walks a whole array asks
+// the file, and leaves untouched pages untouched.
 //
-// Invariants: each array has a range of the file of its own, which is never used again; between two
-// ranges is a gap. A freed array stays in memory only while a forked child lives that may read it.
-// The fork of such a child came after the array was mapped and before it was freed. Only the
-// process that made the file maps new ranges of it and frees them.
-// Where such a file cannot be had, arrays are anonymous shared mappings and every page counts as
+// Invariants: each array has its own range of the file, which is never reused; a gap separates two
+// ranges. A freed array stays in memory only while a forked child lives that may read it. Such a
+// child was forked after the array was mapped and before it was freed. Only the process that
+// created the file maps new ranges of it and frees them.
+// Where the file cannot be created, arrays are anonymous shared mappings and every page counts as
 // touched. Reasons are an old kernel, a limit on file sizes, and strict overcommit.
-// Thread safety: all members may be called from any thread; next_data() also from forked children,
-// and it takes no lock.
+// Thread safety: all members may be called from any thread. next_data() may also be called from
+// forked children, and takes no lock.
 // Source: memfd_create(2), lseek(2) about SEEK_DATA, madvise(2) about MADV_REMOVE.
 #pragma once
 
@@ -29,50 +29,51 @@ inline constexpr uint64_t kArrayPageBytes = 4096;
 
 class ArrayMemory {
  public:
-  // More than any machine has, and far from where offsets end.
+  // Larger than any machine's memory, and small enough that offsets cannot overflow.
   static constexpr uint64_t kFileBytesMax = uint64_t{1} << 62;
 
   static ArrayMemory& of_process();
-  // A file of at most so many bytes, or of what the system allows; with 0 there is none.
+  // The file holds at most `file_bytes_max` bytes, or fewer if the system limits file sizes. With 0
+  // no file is created.
   explicit ArrayMemory(uint64_t file_bytes_max);
   ~ArrayMemory();
   ArrayMemory(const ArrayMemory&) = delete;
   ArrayMemory& operator=(const ArrayMemory&) = delete;
 
-  // Page-aligned zeros that forked children share; null when they cannot be had.
+  // Returns page-aligned zeroed memory that forked children share, or null if the allocation fails.
   void* map(uint64_t size_bytes);
-  // REQUIRES: map(size_bytes) gave `memory`.
+  // REQUIRES: `memory` came from map(size_bytes).
   void unmap(void* memory, uint64_t size_bytes);
-  // Offset of the first byte at or behind `offset` whose page was touched, or size_bytes when none
-  // was. REQUIRES: map(size_bytes) gave `memory`; offset <= size_bytes.
+  // Offset of the first byte at or after `offset` whose page was touched, or size_bytes if none
+  // was. REQUIRES: `memory` came from map(size_bytes); offset <= size_bytes.
   uint64_t next_data(const void* memory, uint64_t size_bytes, uint64_t offset) const;
-  // Offset of a page's end up to which all pages from `offset` on were touched; there may be more.
-  // REQUIRES: as above, and next_data() gave `offset`.
+  // Offset of the end of a page such that all pages from `offset` up to it were touched. Further
+  // touched pages may follow. REQUIRES: as next_data(), which returned `offset`.
   uint64_t data_end(const void* memory, uint64_t size_bytes, uint64_t offset) const;
 
-  // Bytes of all arrays that were not freed, touched or not.
+  // Bytes of all arrays that are not freed, touched or not.
   uint64_t reserved_bytes() const { return reserved_bytes_.load(std::memory_order_relaxed); }
-  // Bytes of freed arrays that stay because a child may read them.
+  // Bytes of freed arrays that are kept because a child may read them.
   uint64_t kept_bytes() const { return kept_bytes_.load(std::memory_order_relaxed); }
-  // Bytes of memory behind both, whichever process touched them.
+  // Resident bytes of all these arrays, whichever process touched the pages.
   uint64_t resident_bytes() const;
-  // To be kept open in children; -1 when there is no file.
+  // File descriptor, which children must keep open; -1 if there is no file.
   int descriptor() const { return descriptor_; }
 
   class ChildGuard;
 
  private:
   struct Tail;
-  // A forked child. The two counts are values of events_: the child's fork lies between them.
+  // A forked child. Both members are values of events_; the child's fork lies between them.
   struct Child {
     uint64_t begin;
-    uint64_t end = std::numeric_limits<uint64_t>::max();  // until the fork has returned
+    uint64_t end = std::numeric_limits<uint64_t>::max();  // the maximum until fork() has returned
   };
   using Children = std::list<Child>;
 
   static Tail& tail_of(void* memory, uint64_t size_bytes);
   void give_back_or_keep(Tail& tail, uint64_t size_bytes);
-  // Whether some child may read the array. REQUIRES: mutex_.
+  // True if a living child may read the array. REQUIRES: mutex_ is held.
   bool is_visible(const Tail& tail) const;
   void* map_range(uint64_t mapped_bytes, int64_t& offset);
   Children::iterator hold();
@@ -88,13 +89,13 @@ class ArrayMemory {
   std::atomic<uint64_t> anonymous_bytes_{0};
   // Counts the begin and the end of each fork, so that mappings, forks and frees have an order.
   std::atomic<uint64_t> events_{0};
-  std::mutex mutex_;       // guards what follows; never taken in a child
-  Children children_;      // that live
-  Tail* freed_ = nullptr;  // arrays that wait for them, linked by their tails
+  std::mutex mutex_;       // guards the members below; never taken in a child
+  Children children_;      // living children
+  Tail* freed_ = nullptr;  // freed arrays that living children may read, linked by their tails
 };
 
-// Belongs to one forked child: begins before the fork and ends when the child has ended. Arrays
-// that the child may read keep their bits meanwhile.
+// Tracks one forked child: created before the fork, destroyed when the child has ended. Arrays that
+// the child may read keep their bits in between.
 class ArrayMemory::ChildGuard {
  public:
   explicit ChildGuard(ArrayMemory& memory = of_process())
@@ -103,7 +104,7 @@ class ArrayMemory::ChildGuard {
   ChildGuard(const ChildGuard&) = delete;
   ChildGuard& operator=(const ChildGuard&) = delete;
 
-  // To be called when the fork has returned: the child sees no array that is mapped from now on.
+  // Must be called after fork() has returned. The child cannot see arrays mapped after this call.
   void finish_fork() { memory_->finish_fork(child_); }
 
  private:
@@ -111,12 +112,12 @@ class ArrayMemory::ChildGuard {
   Children::iterator child_;
 };
 
-// Bytes of all mapped arrays of the process that were not freed, PrivateMemory's included, touched
-// or not. Callable from any thread.
+// Bytes of all mapped arrays of the process that are not freed, those of PrivateMemory included,
+// touched or not. Thread-safe.
 uint64_t mapped_bytes();
-// Bytes of freed arrays that stay because a forked child may read them.
+// Bytes of freed arrays that are kept because a forked child may read them.
 uint64_t kept_array_bytes();
-// Bytes of memory behind them, as ArrayMemory and PrivateMemory count them.
+// Resident bytes of all these arrays, as ArrayMemory and PrivateMemory count them.
 uint64_t resident_array_bytes();
 
 }  // namespace core::bloom

@@ -17,7 +17,8 @@ namespace {
 constexpr size_t kLineBytes = 64;
 
 uint64_t* allocate_on_heap(size_t size_bytes) {
-  // Whole cache lines must not straddle two; calloc is kinder to the odd sizes of other layouts.
+  // A cache line of the layout must not straddle two lines of the processor. Arrays of other sizes
+  // have no lines, and calloc wastes less memory for them.
   if (size_bytes % kLineBytes != 0) return static_cast<uint64_t*>(std::calloc(size_bytes, 1));
   void* memory = std::aligned_alloc(kLineBytes, size_bytes);
   if (memory == nullptr) return nullptr;
@@ -27,7 +28,7 @@ uint64_t* allocate_on_heap(size_t size_bytes) {
 }
 
 bool is_zero(std::span<const std::byte> bytes) {
-  // Four words at once, which compilers make one instruction of.
+  // Compilers turn four words into one vector instruction.
   constexpr size_t kStep = 4 * sizeof(uint64_t);
   while (bytes.size() >= kStep) {
     std::array<uint64_t, 4> words;
@@ -103,13 +104,13 @@ uint64_t BitArray::data_end(uint64_t offset) const {
 bool BitArray::is_hole(uint64_t from, uint64_t to) const {
   if (!is_mapped()) return false;
   if (is_shared()) return next_data(from) >= to;
-  // What lies behind would be searched page by page.
+  // The argument `to` as size keeps next_data() from searching the pages after it, one by one.
   return PrivateMemory::of_process().next_data(words_, to, from) >= to;
 }
 
 void BitArray::write(uint64_t offset, std::span<const std::byte> source) {
   const std::span<std::byte> target = bytes().subspan(offset, source.size());
-  size_t written = 0;  // of `source`, or passed over
+  size_t written = 0;  // bytes of `source` written or skipped
   const auto write_up_to = [&](size_t end) {
     const std::span<std::byte> run = target.subspan(written, end - written);
     if (is_mapped()) populate_pages(run);
@@ -136,7 +137,7 @@ bool BitArray::detach_from_children() {
   if (words_ == nullptr || !is_shared()) return true;
   auto copy = clone();
   if (!copy) return false;
-  // What the children share lives on until the last of them has ended.
+  // The memory that children share lives until the last of these children has ended.
   *this = std::move(*copy);
   return true;
 }
@@ -160,7 +161,7 @@ double BitArray::fill_ratio(uint64_t max_bytes) const {
   const uint64_t byte_count = bytes().size();
   const uint64_t page_count = (byte_count + kArrayPageBytes - 1) / kArrayPageBytes;
   const uint64_t sample_count = std::clamp<uint64_t>(max_bytes / kArrayPageBytes, 1, page_count);
-  // In doubles, where the product cannot overflow; they are exact far past any page count.
+  // Doubles, because the product cannot overflow. They are exact far beyond any page count.
   const double step = static_cast<double>(page_count) / static_cast<double>(sample_count);
   uint64_t ones = 0;
   uint64_t bits = 0;

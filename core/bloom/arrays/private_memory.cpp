@@ -19,16 +19,16 @@ constexpr uint64_t round_to_pages(uint64_t size_bytes) {
   return (size_bytes + kArrayPageBytes - 1) / kArrayPageBytes * kArrayPageBytes;
 }
 
-// The kernel's word for each page of this process.
+// Reads /proc/self/pagemap: one 64-bit word for each page of this process.
 class PageMap {
  public:
   explicit PageMap(const char* path) {
-    // The kernel gives whole words only, so the stream must not ask for a buffer full.
+    // The kernel accepts only reads of whole words, so the stream must not read a buffer ahead.
     file_.rdbuf()->pubsetbuf(nullptr, 0);
     file_.open(path, std::ios::binary);
   }
 
-  // False when the kernel does not tell. REQUIRES: page aligned.
+  // Returns false if the page map cannot be read. REQUIRES: `page` is page-aligned.
   bool read(const std::byte* page, std::span<uint64_t> entries) {
     const uint64_t index = reinterpret_cast<uintptr_t>(page) / kArrayPageBytes;
     file_.seekg(static_cast<std::streamoff>(index * sizeof(uint64_t)));
@@ -80,7 +80,7 @@ void PrivateMemory::unmap(void* memory, uint64_t size_bytes) {
     sizes_.erase(memory);
   }
   ::munmap(memory, round_to_pages(size_bytes));
-  // Now and not before: giving many pages back takes a while.
+  // Subtracted last: freeing many pages takes time, and they count until it is done.
   reserved_bytes_.fetch_sub(size_bytes, std::memory_order_relaxed);
 }
 
@@ -88,7 +88,7 @@ uint64_t PrivateMemory::next_data(const void* memory, uint64_t size_bytes, uint6
   PageMap page_map(page_map_);
   const auto* const start = static_cast<const std::byte*>(memory);
   Entries entries;
-  // Few pages first: whoever asks has often just passed one hole.
+  // A short first read, because callers have often skipped just one hole.
   size_t count = 8;
   for (uint64_t page = offset / kArrayPageBytes * kArrayPageBytes; page < size_bytes;) {
     const uint64_t left = round_to_pages(size_bytes - page) / kArrayPageBytes;
@@ -119,7 +119,7 @@ uint64_t PrivateMemory::resident_bytes() const {
   constexpr size_t kPages = 4096;
   std::array<unsigned char, kPages> in_memory;
   uint64_t pages = 0;
-  // Under the lock: what is unmapped may be anything the next moment.
+  // Without the lock, another mapping could take the place of an array that is unmapped now.
   const std::lock_guard guard(mutex_);
   for (const auto& [memory, size_bytes] : sizes_) {
     for (uint64_t offset = 0; offset < size_bytes; offset += kPages * kArrayPageBytes) {

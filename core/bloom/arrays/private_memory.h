@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// PrivateMemory: zeroed memory for big bit arrays whose bits may be cleared, page by page as it is
-// touched. Forked children see it as of the fork.
+// PrivateMemory: zeroed memory for big bit arrays whose bits may be cleared. A page takes memory
+// when it is first touched. Forked children see the memory as it was at the fork.
 //
-// What a fork costs: the kernel copies the page tables of touched pages, 8 bytes for each 4 KiB,
-// and afterwards each page that the parent changes while the child lives.
+// Cost of a fork: the kernel copies the page tables of touched pages, 8 bytes for each 4 KiB. Later
+// it copies each page that the parent changes while the child lives.
 //
-// A page that was only read has no memory of its own, but counts as touched here, since the kernel
-// does not tell. Where the kernel's page map cannot be read, all pages do. Huge pages are refused:
-// an item would touch 2 MiB, and a fork copy as much.
+// A page that was only read has no memory of its own but counts as touched here, because the kernel
+// does not distinguish it. If the kernel's page map cannot be read, all pages count as touched.
+// Huge pages are disabled: one item would touch 2 MiB, and a fork would copy as much.
 //
-// Thread safety: all members may be called from any thread; next_data() and data_end() also from
-// forked children, and they take no lock.
+// Thread safety: all members may be called from any thread. next_data() and data_end() may also be
+// called from forked children, and take no lock.
 // Source: mmap(2) about MAP_PRIVATE and MAP_NORESERVE, proc(5) about pagemap, mincore(2).
 #pragma once
 
@@ -25,31 +25,31 @@ namespace core::bloom {
 class PrivateMemory {
  public:
   static PrivateMemory& of_process();
-  // `page_map` is the kernel's file of that name.
+  // `page_map` is the path of the page map, normally /proc/self/pagemap.
   explicit PrivateMemory(const char* page_map);
 
-  // Page-aligned zeros; null when they cannot be had.
+  // Returns page-aligned zeroed memory, or null if the allocation fails.
   void* map(uint64_t size_bytes);
-  // REQUIRES: map(size_bytes) gave `memory`.
+  // REQUIRES: `memory` came from map(size_bytes).
   void unmap(void* memory, uint64_t size_bytes);
-  // Offset of the first byte at or behind `offset` whose page was touched, or size_bytes when none
-  // was. REQUIRES: map() gave `memory`, of so many bytes at least; offset <= size_bytes.
+  // Offset of the first byte at or after `offset` whose page was touched, or size_bytes if none
+  // was. REQUIRES: `memory` came from map() of at least size_bytes; offset <= size_bytes.
   uint64_t next_data(const void* memory, uint64_t size_bytes, uint64_t offset) const;
-  // Offset of a page's end up to which all pages from `offset` on were touched; there may be more.
-  // REQUIRES: as above, and next_data() gave `offset`.
+  // Offset of the end of a page such that all pages from `offset` up to it were touched. Further
+  // touched pages may follow. REQUIRES: as next_data(), which returned `offset`.
   uint64_t data_end(const void* memory, uint64_t size_bytes, uint64_t offset) const;
 
-  // Bytes of all arrays, touched or not.
+  // Bytes of all arrays that are not freed, touched or not.
   uint64_t reserved_bytes() const { return reserved_bytes_.load(std::memory_order_relaxed); }
-  // Bytes of this process' memory behind them, pages that were only read included. Asks for every
-  // page: a few nanoseconds each.
+  // Resident bytes of these arrays in this process, including pages that were only read. Queries
+  // every page, at a few nanoseconds each.
   uint64_t resident_bytes() const;
 
  private:
   const char* page_map_;
   int owner_;  // process id
   std::atomic<uint64_t> reserved_bytes_{0};
-  mutable std::mutex mutex_;  // guards what follows; never taken in a child
+  mutable std::mutex mutex_;  // guards the members below; never taken in a child
   std::map<void*, uint64_t> sizes_;
 };
 

@@ -10,8 +10,9 @@ namespace {
 
 constexpr unsigned kBitsPerLine = 512;
 
-// Of tables with that many slots a bucket: the share of slots that big ones may fill, and the items
-// that small ones take less. Both are measured (docs/bloom_math.md) and a little on the safe side.
+// Limits of tables, indexed by slots per bucket. `load` is the share of slots that large tables can
+// fill. `slack` is the number of items that small tables hold less than that. Both are measured
+// (docs/bloom_math.md), with a small safety margin.
 struct Reach {
   double load;
   double slack;
@@ -31,7 +32,7 @@ double even(double count) {
   return 2 * std::floor(count / 2);
 }
 
-// The fewest buckets that reach so many items, about.
+// Approximate minimum number of buckets for `items`.
 double buckets_for(double items, unsigned slots) {
   if (items <= 2 * slots) return 2;
   const Reach& reach = kReach[slots];
@@ -48,7 +49,7 @@ double BucketModel::bucket_count() const {
 }
 
 double BucketModel::error_rate(double item_count) const {
-  // Each item answers for a fingerprint in two of the buckets (docs/bloom_math.md).
+  // A lookup compares with the fingerprints of two buckets (docs/bloom_math.md).
   return std::min(1.0, 2 * item_count / (bucket_count() * fingerprint_count(fingerprint_bits)));
 }
 
@@ -56,7 +57,7 @@ double BucketModel::reach() const {
   const double buckets = bucket_count();
   const Reach& reach = kReach[slots_per_bucket];
   const double large = reach.load * slots_per_bucket * buckets - std::sqrt(buckets) - reach.slack;
-  // No bucket overflows before two of them are full.
+  // An insertion cannot fail before two buckets are full.
   return std::max(2.0 * slots_per_bucket, std::floor(large));
 }
 
@@ -67,7 +68,8 @@ std::optional<BucketModel> solve_bucket_model(uint64_t capacity, double error_ra
     const double buckets_to_reach = buckets_for(items, slots);
     for (unsigned bits = BucketModel::kBitsMin; BucketModel::is_shape(slots, bits); ++bits) {
       const double buckets_to_keep = 2 * items / (error_rate * fingerprint_count(bits));
-      // Shorter fingerprints in a table that is left half empty take more memory than longer ones.
+      // Skipped: short fingerprints in a table that is half empty take more memory than longer
+      // ones.
       if (buckets_to_keep > 2 * buckets_to_reach + 2) continue;
       const double buckets = std::max(buckets_to_keep, buckets_to_reach);
       BucketModel model{std::ceil(buckets / buckets_per_line(slots, bits)), slots, bits};

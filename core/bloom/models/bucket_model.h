@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// BucketModel: the shape of a two-bucket table of fingerprints, and how many items it takes.
+// BucketModel: the shape of a table of fingerprints with two buckets per item, and the number of
+// items that it holds.
 //
-// Invariants: buckets lie in lines of 512 bits, none across two; their number is even.
+// Invariants: buckets lie in lines of 512 bits and do not cross them; their number is even.
 // Thread safety: values and pure functions.
 // Source: docs/bloom_math.md, "The fingerprints layout"; Fan, Andersen, Kaminsky, Mitzenmacher
 // 2014, "Cuckoo Filter: Practically Better Than Bloom".
@@ -18,7 +19,7 @@ struct BucketModel {
   static constexpr unsigned kSlotsMax = 8;
   static constexpr unsigned kBitsMin = 2;
   static constexpr unsigned kBitsMax = 60;
-  // A bucket anywhere in a line is read with one load of 16 bytes.
+  // One load of 16 bytes covers a bucket anywhere in a line.
   static constexpr unsigned kBucketBitsMax = 120;
 
   double line_count = 0;
@@ -31,14 +32,14 @@ struct BucketModel {
            slots_per_bucket * fingerprint_bits <= kBucketBitsMax;
   }
   double bucket_count() const;
-  // Chance that an item never added is found among so many.
+  // Probability that an item that was never added is found among `item_count` items.
   double error_rate(double item_count) const;
-  // Items that find their place, but for one table in about a hundred thousand.
+  // Number of items that can be inserted in all but about one of a hundred thousand tables.
   double reach() const;
 };
 
-// The fewest lines that take so many items and keep the rate; nothing when no fingerprint is long
-// enough for it.
+// Minimum number of lines that hold `capacity` items and keep the rate; nullopt if no fingerprint
+// is long enough.
 std::optional<BucketModel> solve_bucket_model(uint64_t capacity, double error_rate);
 
 }  // namespace core::bloom

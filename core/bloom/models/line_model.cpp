@@ -13,7 +13,7 @@ constexpr unsigned kMaxMoment = 2 * kMaxBitsPerLine;
 using MomentRow = std::array<double, kMaxMoment + 1>;
 using MomentTable = std::array<MomentRow, kMaxMoment + 1>;
 
-// table[q][d]: probability that q throws into `line_bits` bits hit exactly d different ones.
+// table[q][d]: probability that q random draws among `line_bits` bits hit exactly d different bits.
 constexpr MomentTable make_distinct_table(unsigned line_bits) {
   MomentTable table{};
   table[0][0] = 1;
@@ -27,7 +27,7 @@ constexpr MomentTable make_distinct_table(unsigned line_bits) {
 }
 constexpr MomentTable kDistinctOfWholeLines = make_distinct_table(kLineBits);
 
-// Solving asks for the same table again and again.
+// Cached, because the solver needs the same table many times.
 const MomentTable& distinct_table(unsigned line_bits) {
   if (line_bits == kLineBits) return kDistinctOfWholeLines;
   thread_local unsigned last_line_bits = 0;
@@ -39,13 +39,15 @@ const MomentTable& distinct_table(unsigned line_bits) {
   return last;
 }
 
-// Moments of the fill of one line: E[fill^q] is the chance that q probes of it all find a set bit.
+// Moments of the fill of one line: E[fill^q] is the probability that q probes of it all find a set
+// bit.
 class LineFill {
  public:
   LineFill(const LineModel& model, double item_count) : distinct_(distinct_table(model.line_bits)) {
-    // An item marks this line Binomial(lines_per_lookup, 1 / line_count) times. The chance that
-    // i given bits are all clear is a binomial mixture of (1 - i/bits)^(bits per line x marks),
-    // which has a closed form; differences of it give the chance that d given bits are all set.
+    // An item selects this line Binomial(lines_per_lookup, 1 / line_count) times. The probability
+    // that i given bits are all clear is a binomial mixture of (1 - i/bits)^(bits per line x
+    // selections), which has a closed form. Its differences give the probability that d given bits
+    // are all set.
     const double throws = item_count * model.lines_per_lookup;
     MomentRow set_chance{};
     for (unsigned i = 0; i <= kMaxMoment; ++i) {
@@ -62,8 +64,8 @@ class LineFill {
   double moment(unsigned q) const {
     double sum = 0;
     for (unsigned d = 1; d <= q; ++d) sum += distinct_[q][d] * set_chance_[d];
-    // Jensen's inequality bounds the moment from below; it takes over where a nearly empty line
-    // leaves only rounding errors of the differences.
+    // Jensen's inequality bounds the moment from below. The bound applies to nearly empty lines,
+    // where the differences consist of rounding errors.
     return std::clamp(sum, std::pow(mean_, int(q)), 1.0);
   }
 
@@ -73,8 +75,9 @@ class LineFill {
   MomentRow set_chance_{};
 };
 
-// E[fill^(s * bits_per_line)] for s = 0, 1, 2…: exact up to two, beyond that the logarithm is
-// continued as a parabola. Lookups whose lines coincide thrice matter in the smallest filters only.
+// E[fill^(s * bits_per_line)] for s = 0, 1, 2…: exact up to s = 2, then the logarithm is
+// extrapolated as a parabola. Lookups with three coinciding lines matter in the smallest filters
+// only.
 using Moments = std::array<double, kMaxLinesPerLookup + 1>;
 Moments same_line_moments(const LineModel& model, double item_count) {
   const LineFill fill(model, item_count);
@@ -90,7 +93,8 @@ Moments same_line_moments(const LineModel& model, double item_count) {
   return moments;
 }
 
-// That a line of an item falls on a given line and has one of so many given bits there.
+// Probability that a line of an item is a given line, and that the item has one of `bits` given
+// bits there.
 double hit_chance(const LineModel& model, unsigned bits) {
   const double missed = std::pow(1 - double(bits) / model.line_bits, int(model.bits_per_line));
   return (1 - missed) / model.line_count;
@@ -100,7 +104,7 @@ double ideal_bit_count(double capacity, double error_rate) {
   return -capacity * std::log(error_rate) / (std::numbers::ln2 * std::numbers::ln2);
 }
 
-// The least whole number of lines that keeps the promise, at most `line_limit`.
+// Minimum whole number of lines that keeps the error rate, at most `line_limit`.
 std::optional<double> solve_line_count(LineModel model, double capacity, double error_rate,
                                        double line_limit) {
   const auto excess = [&](double line_count) {
@@ -113,7 +117,7 @@ std::optional<double> solve_line_count(LineModel model, double capacity, double 
   double low = 1;
   double low_excess = excess(low);
   if (low_excess <= 0) return low;
-  // Illinois' variant of the false position: the log of the error is nearly straight.
+  // The Illinois variant of false position. The logarithm of the error is nearly linear.
   const double tolerance = 1e-9;
   for (int step = 0; step < 100 && high - low > std::max(0.5, high * tolerance); ++step) {
     double middle = high - high_excess * (high - low) / (high_excess - low_excess);
@@ -140,10 +144,10 @@ double LineModel::error_rate(double item_count) const {
   if (item_count <= 0) return 0;
   const unsigned g = lines_per_lookup;
   const Moments moments = same_line_moments(*this, item_count);
-  // The g lines of a lookup fall among line_count lines as g balls among urns; an urn hit s times
-  // contributes moments[s], and fills of different lines are negatively associated. So the error
-  // is at most g! [z^g] (sum_s moments[s] (z/line_count)^s / s!)^line_count, whose power series is
-  // raised to line_count by Euler's recurrence.
+  // The g lines of a lookup are g balls thrown into line_count urns. An urn hit s times contributes
+  // moments[s], and the fills of different lines are negatively associated. So the error is at most
+  // g! [z^g] (sum_s moments[s] (z/line_count)^s / s!)^line_count. Euler's recurrence raises the
+  // power series to line_count.
   Moments base{1};
   double factor = 1;
   for (unsigned s = 1; s <= g; ++s) {
@@ -173,8 +177,8 @@ double LineModel::items_of_ones(double ones) const {
   return std::log1p(-share) / (lines_per_lookup * std::log1p(-hit_chance(*this, 1)));
 }
 
-// Sums over pairs of bits. That two bits of one line, or of two lines, are clear depends a little
-// on each other; the differences are taken of logarithms, which keeps them from cancelling out.
+// Sums over pairs of bits. Whether two bits of one line, or of two lines, are clear is slightly
+// correlated. The differences are computed of logarithms, which avoids cancellation.
 double LineModel::variance_of_ones(double item_count) const {
   const double throws = item_count * lines_per_lookup;
   const double bits = line_count * line_bits;
@@ -195,7 +199,7 @@ std::optional<LineModel> solve_line_model(uint64_t capacity, double error_rate,
   const double slack_limit = std::ceil(ideal_lines * (1 + kMemorySlack));
   const double ideal_bits_per_item = -std::log2(error_rate);
   std::optional<LineModel> best;
-  // First within the slack; if no shape meets that (few lines, rounded), whatever needs least.
+  // Shapes within the slack first. If none exists (few lines, rounded), the smallest shape wins.
   for (const double limit : {slack_limit, std::ceil(2 * ideal_lines) + 2}) {
     for (unsigned g = 1; g <= kMaxLinesPerLookup; ++g) {
       const int ideal = int(ideal_bits_per_item / g);

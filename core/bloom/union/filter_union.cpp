@@ -25,7 +25,7 @@ bool are_equal_rates(double a, double b) {
   return std::fabs(a - b) <= kRateTolerance * b;
 }
 
-// Whether the items of both fall on the same bits, as far as the settings tell.
+// Checks, as far as settings show, that an item has the same bits in both filters.
 Result<> check_settings(const FilterParameters& first, const FilterParameters& other) {
   if (layout_row(first.layout).clears_bits || layout_row(other.layout).clears_bits) {
     return cannot_merge("deletable filters hold items by more than their bits");
@@ -61,7 +61,7 @@ Result<> check_layer(size_t index, const LayerInfo& first, const LayerInfo& othe
   return {};
 }
 
-// A filter that gains layers must be one that would have grown by the same.
+// A filter that gains layers must have the same growth settings.
 Result<> check_growth(const ScalableFilter& first, const ScalableFilter& other) {
   if (other.layer_count() <= first.layer_count()) return {};
   const FilterParameters one = first.parameters();
@@ -89,7 +89,7 @@ Result<> check_pair(const ScalableFilter& first, const ScalableFilter& other) {
   return check_growth(first, other);
 }
 
-// The one with the most layers, the first of several. It has every layer that any other has.
+// The first of the filters with the most layers. It has every layer that any other filter has.
 const ScalableFilter& longest_of(UnionInputs inputs) {
   return **std::ranges::max_element(inputs, {}, &ScalableFilter::layer_count);
 }
@@ -98,7 +98,7 @@ Result<> check_inputs(UnionInputs inputs) {
   const ScalableFilter& longest = longest_of(inputs);
   for (const ScalableFilter* input : inputs) {
     if (auto checked = check_pair(*inputs.front(), *input); !checked) return checked;
-    // Layers that the first has not got.
+    // Checks the layers that the first filter does not have.
     if (auto checked = check_pair(longest, *input); !checked) return checked;
   }
   return {};
@@ -117,7 +117,7 @@ void set_bits(std::span<std::byte> target, std::span<const std::byte> source) {
   for (; at < source.size(); ++at) target[at] |= source[at];
 }
 
-// Zeros of the other leave untouched pages untouched.
+// Zeros of `other` leave untouched pages of `bits` untouched.
 void add_bits(BitArray& bits, const BitArray& other) {
   other.visit_data(0, other.bytes().size(), [&](uint64_t offset, std::span<const std::byte> piece) {
     const bool has_ones =
@@ -126,11 +126,13 @@ void add_bits(BitArray& bits, const BitArray& other) {
   });
 }
 
-// The items of a layer whose parts have `sum` of them, the fullest `most`.
+// Item count of a united layer: `estimate`, limited by its parts. `sum` is their total item count,
+// `most` the largest of them.
 double items_within(double estimate, uint64_t most, uint64_t sum) {
   const double lower = static_cast<double>(most);
   const double upper = static_cast<double>(sum);
-  // An estimate errs by less than this; beyond it the bits know of items that no count tells of.
+  // Bound of the estimate's error. An estimate above it shows that the bits contain items which no
+  // count includes.
   const double slack = 3 * std::sqrt(upper) + 1;
   if (estimate > upper + slack) return estimate;
   return std::clamp(estimate, lower, upper);
@@ -150,7 +152,7 @@ class LayerUnion {
     }
   }
 
-  // Nothing when the memory cannot be had.
+  // nullopt if the allocation fails.
   std::optional<UnitedLayer> make() const {
     const LayerInfo info = inputs_.front()->layer_info(index_);
     auto bits = inputs_.front()->layer_bits(index_).clone();
@@ -172,7 +174,7 @@ class LayerUnion {
   }
 
  private:
-  // Of an input that has all the bits of the union already; nothing when none has.
+  // Item count of an input that already has all bits of the union; nullopt if no input has.
   std::optional<uint64_t> count_of_whole(uint64_t ones) const {
     std::optional<uint64_t> most;
     for (const ScalableFilter* input : inputs_) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// The union of filters: a filter that answers 1 for what any of them answers 1 for.
+// The union of filters: a filter that contains the items of all of them.
 //
-// Filters whose items fall on the same bits are united layer by layer, by OR. The items of a layer
-// that is made of several are as many as its bits tell, within what the counts of its parts allow;
-// the filter is then marked as one whose count is estimated.
+// Filters with the same settings are united layer by layer, by OR. The item count of a layer made
+// of several is estimated from its bits, within the limits that the counts of its parts give. The
+// union is then marked as a filter with an estimated count.
 //
-// Invariants: the filters united are only read, and none of their untouched pages is touched.
-// Thread safety: pure functions; the filters must not change meanwhile.
+// Invariants: the inputs are only read, and none of their untouched pages is touched.
+// Thread safety: pure functions; the filters must not change during a call.
 // Source: docs/bloom_math.md, "Unions".
 #pragma once
 
@@ -20,17 +20,17 @@
 
 namespace core::bloom {
 
-// At least one, of which the first decides what the union may grow like.
+// At least one filter. The first decides the growth settings of the union.
 using UnionInputs = std::span<const ScalableFilter* const>;
 
-// What the union takes, as ScalableFilter::size_bytes() counts it. Errors: the first reason for
-// which the filters have none.
+// Size of the union, as counted by ScalableFilter::size_bytes(). Errors: the first reason why the
+// filters cannot be united.
 Result<uint64_t> union_bytes(UnionInputs inputs);
 
-// Whether a layer may come to hold more items than its error rate allows.
+// Whether a layer may hold more items than its error rate allows.
 enum class Overfill : uint8_t { kRefused, kAllowed };
 
-// Errors: as union_bytes(); a layer that would be too full; memory that cannot be had.
+// Errors: as union_bytes(); a layer that would be too full; a failed allocation.
 Result<std::unique_ptr<ScalableFilter>> unite(UnionInputs inputs, Overfill overfill);
 
 }  // namespace core::bloom
