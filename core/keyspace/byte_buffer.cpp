@@ -14,19 +14,19 @@ namespace core::keyspace {
 
 namespace {
 
-// From here on calloc hands out untouched pages instead of clearing memory.
+// From this size on calloc returns fresh pages instead of clearing memory.
 constexpr size_t kFreshPagesMin = size_t{256} * 1024;
-// Larger requests can only fail; rounding them up could overflow.
+// Larger requests always fail, and rounding them up could overflow.
 constexpr size_t kRoundedMax = size_t{1} << 62;
 
 #if defined(__x86_64__)
 
-// Below this size the destination usually fits into the cache.
+// Smaller copies usually fit into the cache.
 constexpr size_t kStreamedBytesMin = size_t{256} * 1024;
 
-// Copies past the cache. A plain copy first reads the destination, which a fresh block does not
-// need. It also drops other data from the cache.
-// Source: Intel's optimization manual, "Non-temporal stores".
+// Copies with non-temporal stores, which bypass the cache. A plain copy first reads the
+// destination, which a fresh block does not need. It also evicts other data from the cache. Source:
+// Intel's optimization manual, "Non-temporal stores".
 void stream(char* to, const char* from, size_t size) {
   using Vector = __m128i;
   constexpr size_t kLineBytes = 64;
@@ -46,7 +46,7 @@ void stream(char* to, const char* from, size_t size) {
     to += kLineBytes;
     from += kLineBytes;
   }
-  // Streaming stores are not ordered with the stores that publish the copy to other threads.
+  // Non-temporal stores are not ordered with the stores that publish the copy to other threads.
   _mm_sfence();
   std::memcpy(to, from, size);
 }
@@ -79,7 +79,7 @@ bool ByteBuffer::assign(std::string_view bytes) {
     shrink(0);
     return true;
   }
-  // A different size class means a new block: realloc would copy the old content for nothing.
+  // Another size class needs a new block anyway. realloc would copy the old content for nothing.
   if (data_ == nullptr || allocation_size(bytes.size()) != allocation_size(size_)) {
     auto* fresh = static_cast<char*>(std::malloc(allocation_size(bytes.size())));
     if (fresh == nullptr) return false;
@@ -107,7 +107,7 @@ bool ByteBuffer::resize_zeroed(size_t size) {
   }
   if (size > kSizeMax) return false;
   const size_t growth = size - size_;
-  // Copying what is there pays as long as it is not much more than what stays untouched.
+  // Copying the old content pays off if it is not much larger than the growth that stays untouched.
   if (growth >= kFreshPagesMin && growth >= size_ / 2) return grow_with_fresh_pages(size);
   const size_t old_size = size_;
   if (!reallocate(size)) return false;
@@ -127,12 +127,12 @@ void ByteBuffer::shrink(size_t size) {
     std::free(std::exchange(data_, nullptr));
     size_ = 0;
   } else if (!reallocate(size)) {
-    // The allocator would not move it to a smaller block; the larger one serves as well.
+    // The allocator would not move the block to a smaller one, so the larger block is kept.
     size_ = size;
   }
 }
 
-// Leaves new bytes unspecified. REQUIRES: size > 0.
+// The content of new bytes is unspecified. REQUIRES: size > 0.
 bool ByteBuffer::reallocate(size_t size) {
   if (data_ == nullptr || allocation_size(size) != allocation_size(size_)) {
     void* moved = std::realloc(data_, allocation_size(size));

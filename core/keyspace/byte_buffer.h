@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// ByteBuffer: a mutable byte string on the heap, what APPEND, SETRANGE and SETBIT work on.
+// ByteBuffer: a mutable byte string on the heap, which APPEND, SETRANGE and SETBIT modify.
 //
 // Invariants: the allocation is always allocation_size(size()) bytes, so no capacity is stored and
 // the buffer fits the 16-byte payload of an Entry; bytes past size() are unspecified.
-// A failed allocation, or a size above kSizeMax, returns false and changes nothing. Sizes beyond
-// 4 GiB are fine.
-// Thread safety: none, guarded by the stripe lock of its key.
+// A failed allocation, or a size above kSizeMax, returns false and changes nothing. Sizes beyond 4
+// GiB are supported.
+// Thread safety: guarded by the stripe lock of its key.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +17,13 @@
 
 namespace core::keyspace {
 
-// Bytes the allocator really spends on a request of `bytes`: jemalloc's size classes, four per
-// doubling. Growing in these steps wastes nothing there and keeps appends amortised O(1).
+// Number of bytes that the allocator uses for a request of `bytes`: jemalloc's size classes, four
+// per doubling. Growth in these steps wastes no memory and makes appends amortised O(1).
 size_t allocation_size(size_t bytes);
 
 class ByteBuffer {
  public:
-  // All that a process can address; the allocator is not asked for more.
+  // The size of a process' address space; larger requests do not reach the allocator.
   static constexpr size_t kSizeMax = size_t{1} << 47;
 
   ByteBuffer() = default;
@@ -36,7 +36,7 @@ class ByteBuffer {
   }
   ByteBuffer(const ByteBuffer&) = delete;
   ByteBuffer& operator=(const ByteBuffer&) = delete;
-  // Most are empty: a call to free() for nothing costs more than the test.
+  // Most buffers are empty, and the test costs less than a call of free().
   ~ByteBuffer() {
     if (data_ != nullptr) std::free(data_);
   }
@@ -50,15 +50,15 @@ class ByteBuffer {
   [[nodiscard]] bool assign(std::string_view bytes);
   // `bytes` must not point into this buffer.
   [[nodiscard]] bool append(std::string_view bytes);
-  // Grows to `size` bytes, the new ones zero (large growth costs no page until it is written), or
-  // cuts the tail off.
+  // Grows to `size` bytes, or cuts the tail off. New bytes are zero; large growth costs no page
+  // until it is written.
   [[nodiscard]] bool resize_zeroed(size_t size);
-  // The same, but what the new bytes are is unspecified: they are to be overwritten.
+  // As resize_zeroed(), but the content of new bytes is unspecified. The caller overwrites them.
   [[nodiscard]] bool resize_for_overwrite(size_t size);
-  // Cuts the tail off; REQUIRES: size <= this->size().
+  // Cuts the tail off. REQUIRES: size <= this->size().
   void shrink(size_t size);
 
-  // Heap bytes held.
+  // Bytes allocated on the heap.
   size_t memory_bytes() const { return data_ == nullptr ? 0 : allocation_size(size_); }
 
  private:

@@ -19,13 +19,13 @@ namespace core::keyspace {
 
 namespace {
 
-// Freeing less than this is cheaper than handing it to another thread.
+// Smaller values are freed in place, which costs less than handing them to another thread.
 constexpr size_t kHeavyBytes = size_t{64} * 1024;
 // "-9223372036854775808"
 constexpr size_t kIntegerTextMax = 20;
 
-// The number when `text` is exactly what printing that number gives: no '+', no leading zeros, no
-// "-0". Only then may the text be dropped and made again from the number.
+// Returns the number if printing it gives exactly `text`: no '+', no leading zeros, no "-0". Only
+// then can the number replace the text.
 std::optional<int64_t> parse_canonical_integer(std::string_view text) {
   if (text.empty() || text.size() > kIntegerTextMax) return std::nullopt;
   const size_t first_digit = text[0] == '-' ? 1 : 0;
@@ -39,7 +39,7 @@ std::optional<int64_t> parse_canonical_integer(std::string_view text) {
 }
 
 size_t block_size(size_t key_offset, size_t key_size) {
-  // A short key leaves part of the object's own tail unused, but the object is there in full.
+  // The block has room for the whole object, even if a short key leaves its end unused.
   return std::max(sizeof(Entry), key_offset + key_size);
 }
 
@@ -96,7 +96,7 @@ EntryPtr Entry::clone(std::string_view key) const {
   return copy;
 }
 
-// The key starts inside the object, in key_head_, and goes on behind it.
+// The key starts inside the object, in key_head_, and continues after the object.
 char* Entry::key_bytes() {
   return reinterpret_cast<char*>(this) + kKeyOffset;
 }
@@ -216,7 +216,7 @@ void Entry::free_value() {
   }
 }
 
-// Moves the value over; `source` is left holding the empty string.
+// Moves the value here. `source` then holds the empty string.
 void Entry::take_value(Entry& source) {
   switch (source.kind_) {
     case ValueKind::kInteger:

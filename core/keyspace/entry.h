@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Entry: one key with its value, expiry and use, in one allocation: a 34-byte header and
-// the key's bytes right behind it (a 10-byte key costs 48 bytes).
+// Entry: one key with its value, expiry and use, in one allocation: a 34-byte header followed by
+// the key's bytes (a 10-byte key takes 48 bytes).
 //
-// Invariants: an integer value is one whose decimal text is canonical, so text() gives back exactly
-// what was stored; the key never changes (a rename re-creates the entry, see with_key()).
-// Thread safety: guarded by the stripe lock of its key; only touch() and the bits of its use may be
-// called under a shared lock by several threads; then a use may get lost.
+// Invariants: an integer value has canonical decimal text, so text() returns exactly the stored
+// text. The key never changes; a rename creates a new entry, see with_key().
+// Thread safety: guarded by the stripe lock of its key. Under a shared lock several threads may
+// call touch() and read or store the use bits; a use may then get lost.
 #pragma once
 
 #include <array>
@@ -26,18 +26,18 @@ class ScalableFilter;
 
 namespace core::keyspace {
 
-// Expiry of a key that never expires; every other expiry is milliseconds since 1970 and >= 0.
+// Expiry of a key that never expires. Every other expiry is milliseconds since 1970 and >= 0.
 inline constexpr int64_t kNoExpiry = -1;
-// A "now" at which nothing has expired yet: for replicas and replay, where only the leader's DEL
+// A time at which no key has expired yet. Used by replicas and replay, where only the leader's DEL
 // removes a key.
 inline constexpr int64_t kIgnoreExpiry = std::numeric_limits<int64_t>::min();
-// A new key has been used so often, not to be the first to go.
+// Use count of a new key. It is above zero so that new keys are not evicted first.
 inline constexpr uint8_t kFirstUseCount = 5;
 inline constexpr unsigned kUseCountBits = 8;
 // The longest string that OBJECT ENCODING calls embstr.
 inline constexpr size_t kEmbeddedStringSizeMax = 44;
 
-// Room for the decimal text of any int64_t; scratch space of Entry::text().
+// Scratch space of Entry::text(): room for the decimal text of any int64_t.
 using IntegerText = std::array<char, 24>;
 
 enum class ValueKind : uint8_t {
@@ -55,12 +55,12 @@ using EntryPtr = std::unique_ptr<Entry, EntryDeleter>;
 
 class Entry {
  public:
-  // A new entry holding the empty string, without expiry. Throws std::bad_alloc.
+  // Returns a new entry with the empty string and no expiry. Throws std::bad_alloc.
   static EntryPtr create(std::string_view key);
-  // The same value, expiry and use under another name; the value moves.
+  // Moves value, expiry and use of `source` to a new entry with another key.
   static EntryPtr with_key(EntryPtr source, std::string_view key);
-  // A deep copy of value and expiry under another name, not yet used; null when memory does not
-  // suffice.
+  // Returns a deep copy of value and expiry under another key, with the use of a new key; null if
+  // the allocation fails.
   EntryPtr clone(std::string_view key) const;
 
   Entry(const Entry&) = delete;
@@ -73,39 +73,39 @@ class Entry {
   bool is_string() const { return kind_ != ValueKind::kFilter; }
   bool is_filter() const { return kind_ == ValueKind::kFilter; }
 
-  // The string value as bytes, without allocation: a view of the entry or of `scratch`, valid
-  // until either changes. REQUIRES: is_string().
+  // The string value as bytes, without allocation. The view refers to the entry or to `scratch` and
+  // is valid until either changes. REQUIRES: is_string().
   std::string_view text(IntegerText& scratch) const;
   // Length of the string value. REQUIRES: is_string().
   size_t string_size() const;
-  // Asks for the cache line of a value that lives outside the entry.
+  // Prefetches the cache line of a value that is stored outside the entry.
   void prefetch_value() const {
     if (kind_ == ValueKind::kBytes) core::prefetch(payload_.bytes.data());
     if (kind_ == ValueKind::kFilter) core::prefetch(payload_.filter);
   }
-  // The number when kind() is kInteger.
+  // REQUIRES: kind() is kInteger.
   int64_t integer() const { return payload_.integer; }
 
-  // Replaces the value; a canonical decimal integer becomes kInteger. `text` must not point into
-  // this entry. False (value unchanged) when memory does not suffice.
+  // Replaces the value. A canonical decimal integer becomes kInteger. `text` must not point into
+  // this entry. Returns false, with the value unchanged, if the allocation fails.
   [[nodiscard]] bool set_string(std::string_view text);
   void set_integer(int64_t value);
-  // As set_string, but never an integer: the result of INCRBYFLOAT.
+  // As set_string(), but never stores an integer. For the result of INCRBYFLOAT.
   [[nodiscard]] bool set_plain_string(std::string_view text);
-  // Takes over `bytes` as a raw string.
+  // Takes ownership of `bytes` as a raw string.
   void set_raw(ByteBuffer bytes);
-  // Turns the string into mutable bytes; its encoding is raw from then on. REQUIRES: is_string().
-  // Throws std::bad_alloc (at most 20 bytes are copied).
+  // Converts the string into mutable bytes; its encoding is raw from then on. REQUIRES:
+  // is_string(). Throws std::bad_alloc (at most 20 bytes are copied).
   ByteBuffer& make_raw();
 
   bloom::ScalableFilter& filter();
   const bloom::ScalableFilter& filter() const;
   void set_filter(std::unique_ptr<bloom::ScalableFilter> filter);
 
-  // True when dropping the value may take long enough to be worth a background thread.
+  // True if freeing the value may take long enough to be worth a background thread.
   bool is_heavy() const;
 
-  // What OBJECT ENCODING answers: "int", "embstr" or "raw".
+  // The answer of OBJECT ENCODING: "int", "embstr" or "raw".
   std::string_view encoding() const;
   // Heap bytes of entry and value, as the allocator counts them.
   size_t memory_bytes() const;
@@ -113,17 +113,18 @@ class Entry {
   int64_t expires_at_ms() const { return expires_at_ms_; }
   bool has_expiry() const { return expires_at_ms_ != kNoExpiry; }
   bool expired(int64_t now_ms) const { return has_expiry() && now_ms > expires_at_ms_; }
-  // Only for an entry that is in no keyspace yet; others go through Keyspace::set_expiry, which
-  // counts them.
+  // Only for an entry that is not in a keyspace yet. Otherwise use Keyspace::set_expiry(), which
+  // updates the counters.
   void set_expires_at_ms(int64_t expires_at_ms) { expires_at_ms_ = expires_at_ms; }
 
-  // When and how often it was used, as KeyUse (core/keyspace/eviction/key_use.h) packs it.
+  // Time and number of uses, as KeyUse (core/keyspace/eviction/key_use.h) packs them.
   uint32_t use_bits() const { return use_.load(std::memory_order_relaxed); }
   void set_use_bits(uint32_t bits) {
-    // A hot key is read by all threads: its cache line is written when something changes.
+    // All threads read a hot key, so its cache line is written only if the bits change.
     if (use_bits() != bits) use_.store(bits, std::memory_order_relaxed);
   }
-  // A use that is not counted, at seconds on a clock of the caller's choice.
+  // Sets the time of use without counting a use. `clock_s` is in seconds on the clock of the
+  // caller.
   void touch(uint32_t clock_s) {
     set_use_bits(clock_s << kUseCountBits | (use_bits() & ((1U << kUseCountBits) - 1)));
   }
@@ -143,20 +144,20 @@ class Entry {
     bloom::ScalableFilter* filter;
   };
 
-  // Where the key starts: in key_head_, behind everything else.
+  // Offset of the key: in key_head_, after all other members.
   static constexpr size_t kKeyOffset = 34;
 
   explicit Entry(std::string_view key);
   ~Entry() { free_value(); }
   char* key_bytes();
-  // Leaves the empty string.
+  // The value is the empty string afterwards.
   void reset_value() {
     if (kind_ == ValueKind::kBytes || kind_ == ValueKind::kFilter) free_value();
     payload_.short_text = ShortText{};
     kind_ = ValueKind::kShort;
     raw_ = false;
   }
-  // Gives back what the value has outside of the entry.
+  // Frees the memory that the value has outside the entry.
   void free_value();
   void take_value(Entry& source);
   void set_short(std::string_view text);
@@ -168,7 +169,7 @@ class Entry {
   uint32_t key_size_;
   ValueKind kind_ = ValueKind::kShort;
   bool raw_ = false;
-  // The first bytes of the key; the rest lies behind the object. Reached by its offset.
+  // The first bytes of the key, accessed by offset. The other bytes follow the object.
   [[maybe_unused]] std::array<char, 6> key_head_;
 };
 

@@ -4,7 +4,7 @@
 namespace core::keyspace {
 namespace {
 
-// Deletions under one lock: they take some twenty microseconds.
+// Deletions per lock, which take about twenty microseconds.
 constexpr size_t kKeysPerLock = 64;
 
 }  // namespace

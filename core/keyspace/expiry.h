@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// ActiveExpiry: deletes expired keys that no command asks for.
+// ActiveExpiry: deletes expired keys that no command accesses.
 //
 // Invariants: only keys that are due are visited. A few dozen are deleted per lock, so that no
 // command waits for long. Calls continue where the last one ended, so that each database gets its
@@ -25,8 +25,8 @@ class ActiveExpiry {
  public:
   ActiveExpiry(Keyspace& keyspace, const Clock& clock) : keyspace_(keyspace), clock_(clock) {}
 
-  // Deletes what is due, until nothing is or the time is over. The keyspace's expired hook reports
-  // the deleted keys.
+  // Deletes expired keys until none is left or the time is over. The keyspace's expired hook
+  // reports the deleted keys.
   ExpiryReport run(int64_t duration_us_max);
 
  private:

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// ExpiryIndex: the keys of one table that expire, the earliest first, by the hashes of their names.
+// ExpiryIndex: the keys of one table that have an expiry, ordered by deadline and stored as hashes.
 //
-// A record is neither moved nor removed when its key is deleted, or is given a later expiry: that
-// would cost each command a search. The caller of take_due() looks the key up, and adds a record
-// again when the key still has an expiry. purge() removes records that no key needs.
+// A record is neither moved nor removed when its key is deleted or its expiry becomes later.
+// Otherwise each command would have to search for the record. The caller of take_due() looks the
+// key up, and adds a record again if the key still has an expiry. purge() removes records that no
+// key needs.
 //
 // Invariants, kept by the keyspace: each key with an expiry has a record with its hash and a
-// deadline that is not later. While keys come and go one by one there are at most
-// kRecordsPerKeyMax records per key with an expiry, and kSparesMax more. The records of many keys
-// that were deleted at once leave step by step.
-// Thread safety: guarded by the stripe lock of its table, but for next_ms(), which any thread may
+// deadline that is not later. If keys come and go one by one, there are at most kRecordsPerKeyMax
+// records per key with an expiry, plus kSparesMax. If many keys were deleted at once, their records
+// are removed gradually.
+// Thread safety: guarded by the stripe lock of its table, except next_ms(), which any thread may
 // call.
 // Source: a heap with four children per node (LaMarca, Ladner 1996, "The influence of caches on the
 // performance of heaps").
@@ -33,10 +34,10 @@ class ExpiryIndex {
   static constexpr size_t kSparesMax = 4096;
   static constexpr int kPurgeSteps = 8;
 
-  // The earliest deadline, kNever without records.
+  // The earliest deadline; kNever if there are no records.
   int64_t next_ms() const { return next_ms_.load(std::memory_order_relaxed); }
   void add(int64_t deadline_ms, uint64_t hash);
-  // Takes out the earliest record if its deadline lies before `now_ms`; returns its hash.
+  // Removes the earliest record if its deadline is before `now_ms`, and returns its hash.
   std::optional<uint64_t> take_due(int64_t now_ms);
   void clear();
   void swap(ExpiryIndex& other);
@@ -44,14 +45,14 @@ class ExpiryIndex {
   size_t size() const { return records_.size(); }
   size_t memory_bytes() const { return records_.capacity() * sizeof(Record); }
 
-  // Removes some of the records that no key needs, when there may be many. Must be called after
-  // add(). `key_count` is the number of keys with an expiry. `latest_of(hash)` returns the latest
-  // expiry of the keys with this hash, nothing when there is none. It is called kPurgeSteps times
-  // at most, unless a whole round has found nothing to remove.
+  // Removes some records that no key needs, if there may be many. Must be called after add().
+  // `key_count` is the number of keys with an expiry. `latest_of(hash)` returns the latest expiry
+  // of the keys with this hash, or nullopt. It is called at most kPurgeSteps times, unless a whole
+  // round has found nothing to remove.
   template <class LatestOf>
   void purge(size_t key_count, LatestOf&& latest_of) {
     if (size() <= 2 * key_count + kSparesMax) return;
-    // More steps than adds, so that the number of needless records falls.
+    // More steps than adds, so that the number of unneeded records falls.
     for (int step = 0; step < kPurgeSteps && size() > 0; ++step) {
       purge_at_ %= size();
       if (is_needed(records_[purge_at_], latest_of)) {
@@ -62,7 +63,8 @@ class ExpiryIndex {
         needed_in_a_row_ = 0;
       }
     }
-    // Several records of one key all seem to be needed. PERSIST and EXPIRE by turns make them.
+    // A whole round found nothing to remove: some keys have several records that all look needed.
+    // Alternating PERSIST and EXPIRE creates such records.
     if (needed_in_a_row_ >= size()) keep_one_of_each(latest_of);
   }
 
@@ -89,9 +91,9 @@ class ExpiryIndex {
   void remove(size_t at);
   void sift_up(size_t at);
   void sift_down(size_t at);
-  // Sorts by hash; of the records with one hash only the earliest stays.
+  // Sorts by hash, and keeps only the earliest record of each hash.
   void sort_and_unite();
-  // Makes a heap of records in any order.
+  // Restores the heap order of the records.
   void build();
   void publish_next();
 
@@ -101,18 +103,18 @@ class ExpiryIndex {
   std::atomic<int64_t> next_ms_{kNever};
 };
 
-// Figures of expiry, for INFO. Nothing is decided by them.
+// Statistics of expiry, for INFO only.
 //
 // Thread safety: all members may be called from any thread.
 // Source: the figures of Redis 7.0.
 struct ExpiryStatistics {
-  std::atomic<uint64_t> expired{0};            // keys deleted because their time had come
-  std::atomic<uint64_t> expired_actively{0};   // those of them that active expiry deleted
+  std::atomic<uint64_t> expired{0};            // keys deleted because they had expired
+  std::atomic<uint64_t> expired_actively{0};   // expired keys that active expiry deleted
   std::atomic<uint64_t> ticks_cut_by_time{0};  // cycles of active expiry that ran out of time
-  // Share of the expiring keys that had expired when active expiry began, smoothed: 0 to 1.
+  // Share of keys with an expiry that had expired when active expiry began, smoothed: 0 to 1.
   std::atomic<double> stale_ratio{0};
 
-  // CONFIG RESETSTAT.
+  // Implements CONFIG RESETSTAT.
   void reset() {
     expired.store(0);
     expired_actively.store(0);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// The 64-bit hash of a key, computed once per command, and which of its bits mean what: the top 6
-// pick the stripe, the next 8 are the tag kept in the bucket, the low ones pick the bucket. Where
-// keys are placed by slot, the stripe is the slot's low 6 bits, and the 8 bits behind the tag are
-// the slot's others.
+// The 64-bit hash of a key, computed once per command, and the meaning of its bits. The top 6 bits
+// select the stripe, the next 8 are the tag kept in the bucket, the low bits select the bucket. If
+// keys are placed by slot, the stripe is the slot's low 6 bits. The 8 bits after the tag are then
+// the other bits of the slot.
 //
-// Source: XXH3 (https://github.com/Cyan4973/xxHash), seeded against chosen keys.
+// Source: XXH3 (https://github.com/Cyan4973/xxHash), with a seed against chosen keys.
 #pragma once
 
 #define XXH_INLINE_ALL
@@ -35,9 +35,10 @@ inline uint8_t tag_of(uint64_t hash) {
   return static_cast<uint8_t>(hash >> kTagShift);
 }
 
-// The hash of a key that is placed by slot: bucket and tag are those of `hash`. In slot.cpp.
+// The hash of a key that is placed by slot. Bucket and tag are those of `hash`. Defined in
+// slot.cpp.
 uint64_t hash_by_slot(uint64_t hash, std::string_view key);
-// REQUIRES: `hash` is one of hash_by_slot().
+// REQUIRES: `hash` comes from hash_by_slot().
 inline unsigned slot_of_hash(uint64_t hash) {
   return (static_cast<unsigned>(hash >> kSlotShift) & 0xff) * kStripeCount + stripe_of(hash);
 }

@@ -14,14 +14,15 @@ namespace core::keyspace {
 
 namespace {
 
-// 2020-01-01 and 2054. Between them the sum of 16 million expiries fits into 64 bits.
+// 2020-01-01. The end of the range is in 2054: between them the sum of 16 million expiries fits
+// into 64 bits.
 constexpr int64_t kExpirySumOrigin = 1'577'836'800'000;
 constexpr int64_t kExpirySumMax = int64_t{1} << 40;
-// Draws of random_key before it looks for a live key in order.
+// Random draws of random_key() before it scans for a live key.
 constexpr int kRandomDrawsMax = 100;
 
-// The writer holds the stripe exclusively, so a plain load and store will do; atomics only let
-// others read along.
+// The writer holds the stripe exclusively, so load and store need not be one operation. The atomic
+// only allows concurrent reads.
 void adjust(std::atomic<uint64_t>& counter, int64_t delta) {
   const uint64_t value = counter.load(std::memory_order_relaxed);
   counter.store(value + static_cast<uint64_t>(delta), std::memory_order_relaxed);
@@ -34,14 +35,14 @@ void swap_counters(std::atomic<Number>& first, std::atomic<Number>& second) {
   second.store(value, std::memory_order_relaxed);
 }
 
-// A key of the database has come (1) or gone (-1). `slots` may be null.
+// Updates the counters for a key that was inserted (1) or removed (-1). `slots` may be null.
 void count_key(Database& share, SlotSizes* slots, const KeyRef& key, int64_t delta) {
   adjust(share.size, delta);
   if (slots != nullptr) [[unlikely]]
     slots->count(slot_of_hash(key.hash), delta);
 }
 
-// The latest expiry of the keys with this hash; nothing when there is none.
+// The latest expiry of the keys with this hash; nullopt if there is none.
 std::optional<int64_t> latest_expiry(const Keyspace& keyspace, const Database& share,
                                      uint64_t hash) {
   std::optional<int64_t> latest_ms;
@@ -53,21 +54,21 @@ std::optional<int64_t> latest_expiry(const Keyspace& keyspace, const Database& s
   return latest_ms;
 }
 
-// The part of an expiry in the sum of its table; 0 for a key without one.
+// Contribution of an expiry to the sum of its table; 0 for a key without an expiry.
 uint64_t expiry_part(int64_t expires_at_ms) {
   if (expires_at_ms == kNoExpiry) return 0;
   return static_cast<uint64_t>(
       std::clamp<int64_t>(expires_at_ms - kExpirySumOrigin, 0, kExpirySumMax));
 }
 
-// The expiry of a key has changed. kNoExpiry stands for a key without one, and for no key.
+// Updates counters and index for a changed expiry. kNoExpiry means no expiry, or no key.
 void account_expiry(const Keyspace& keyspace, Database& share, uint64_t hash, int64_t before_ms,
                     int64_t after_ms) {
   if (before_ms == after_ms) return;
   adjust(share.expires, int{after_ms != kNoExpiry} - int{before_ms != kNoExpiry});
   adjust(share.expiry_sum_ms, static_cast<int64_t>(expiry_part(after_ms) - expiry_part(before_ms)));
   if (after_ms == kNoExpiry) return;
-  // The record of the earlier expiry serves a later one, too.
+  // The record of the earlier deadline also covers a later one.
   if (before_ms != kNoExpiry && before_ms <= after_ms) return;
   share.expiry_index.add(after_ms, hash);
   share.expiry_index.purge(share.expires.load(std::memory_order_relaxed),
@@ -85,7 +86,7 @@ const Entry* find_in(const Stripe& stripe, unsigned database, std::string_view n
   return table == nullptr ? nullptr : table->find(name, hash);
 }
 
-// Tells who watches a key of `database` that is about to be deleted with all others.
+// Notifies watchers of keys in `database`, all of which are about to be deleted.
 void mark_flushed(const Keyspace& keyspace, Stripe& stripe, unsigned database) {
   stripe.watches.for_each_key(database, [&](std::string_view name) {
     if (find_in(stripe, database, name, keyspace.ref(name).hash) == nullptr) return;
@@ -93,8 +94,8 @@ void mark_flushed(const Keyspace& keyspace, Stripe& stripe, unsigned database) {
   });
 }
 
-// Tells who watches a key of `database` that is about to be replaced by what `other` holds under
-// that name.
+// Notifies watchers of keys in `database` whose values are about to be replaced by those of
+// `other`.
 void mark_swapped(const Keyspace& keyspace, Stripe& stripe, unsigned database, unsigned other,
                   int64_t now_ms) {
   stripe.watches.for_each_key(database, [&](std::string_view name) {
@@ -107,7 +108,7 @@ void mark_swapped(const Keyspace& keyspace, Stripe& stripe, unsigned database, u
   });
 }
 
-// Takes out all keys of a database, whose watchers are told.
+// Moves all tables of a database to `out`, and notifies watchers.
 void detach_tables(const Keyspace& keyspace, std::span<Stripe> stripes, unsigned database,
                    DetachedTables& out) {
   for (Stripe& stripe : stripes) {
@@ -121,7 +122,7 @@ void detach_tables(const Keyspace& keyspace, std::span<Stripe> stripes, unsigned
   }
 }
 
-// Nearly everything has expired: the first key that has not.
+// Called when nearly all keys have expired. Returns the first key that has not.
 std::optional<std::string> first_live_key(Keyspace& keyspace, unsigned database, int64_t now_ms,
                                           Locking locking) {
   std::optional<std::string> found;
@@ -230,7 +231,7 @@ size_t Keyspace::expire_due(unsigned stripe_index, unsigned database, int64_t no
 }
 
 void Keyspace::expire(unsigned database, const KeyRef& key) {
-  // key.name may be a view of the entry itself: it stays alive until the end.
+  // Keeps the entry alive until the end of the function, because key.name may be a view of it.
   EntryPtr entry = erase(database, key);
   if (entry == nullptr) return;
   expiry_statistics_.expired.fetch_add(1, std::memory_order_relaxed);
@@ -320,7 +321,7 @@ std::optional<std::string> Keyspace::random_key(unsigned database, std::mt19937_
   for (int draw = 0; draw < kRandomDrawsMax; ++draw) {
     const uint64_t size = db_size(database);
     if (size == 0) return std::nullopt;
-    // A stripe's chance is its share of the keys.
+    // A stripe is chosen with a probability proportional to its number of keys.
     uint64_t nth = random() % size;
     unsigned index = 0;
     for (; index + 1 < kStripeCount; ++index) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Keyspace: all keys of all databases, cut into 64 stripes by key hash, or by slot for a cluster.
-// Each stripe has one reader/writer lock and one Table per database.
+// Keyspace: all keys of all databases, divided into 64 stripes by key hash, or by slot in a
+// cluster. Each stripe has one reader/writer lock and one Table per database.
 //
-// Invariants: a key's hash decides its stripe, in every database the same; by slot, the keys of one
-// slot lie in one stripe. Size and expiry counters, and those of database 0's slots, equal what the
-// tables hold whenever the stripe is unlocked.
-// Thread safety: functions marked REQUIRES need the named StripeLock; the others take the locks
-// they need, one stripe at a time, and must not be called by a thread that holds any. Counters may
+// Invariants: a key's hash determines its stripe, which is the same in every database. If keys are
+// placed by slot, the keys of a slot are in one stripe. Counters of size and expiry, and those of
+// database 0's slots, agree with the tables whenever the stripe is unlocked.
+// Thread safety: functions marked REQUIRES need the named StripeLock. The others take the locks
+// they need, one stripe at a time, and must not be called by a thread that holds one. Counters may
 // be read from any thread at any time.
 // Source: docs/architecture.md, "Concurrency".
 #pragma once
@@ -37,42 +37,42 @@ namespace core::keyspace {
 class Reclaimer;
 class SlotSizes;
 
-// A key's name with its hash, made once per command by Keyspace::ref. The name is a view.
+// A key's name with its hash, which Keyspace::ref() computes once per command. The name is a view.
 struct KeyRef {
   std::string_view name;
   uint64_t hash = 0;
 };
 
-// One database's share of a stripe.
+// The part of a database that belongs to one stripe.
 struct Database {
   std::unique_ptr<Table> table;  // null until the first key
   std::atomic<uint64_t> size{0};
   std::atomic<uint64_t> expires{0};
-  // Sum of the expiries as expiry_part() counts them: for averages.
+  // Sum of the expiries as counted by expiry_part(), for the average TTL.
   std::atomic<uint64_t> expiry_sum_ms{0};
   ExpiryIndex expiry_index;
 };
 
-// One lock and what it guards: tables, counters (writes) and watches of the stripe.
+// A lock and the data it guards: tables, counters (writes) and watches of the stripe.
 struct alignas(128) Stripe {
   RwLock lock;
   std::unique_ptr<Database[]> databases;
   WatchTable watches;
 };
 
-// Tables taken out of the keyspace by a flush, to be freed by whoever has the time.
+// Tables that a flush has removed from the keyspace. The caller frees them later.
 using DetachedTables = std::vector<std::unique_ptr<Table>>;
 
 struct ScanOptions {
   uint64_t cursor = 0;
-  size_t count = 10;  // about how many entries to visit before returning
+  size_t count = 10;  // approximate number of entries to visit per call
   Locking locking = Locking::kTake;
 };
 
 class Keyspace {
  public:
-  // Called for every key deleted because it expired, under its stripe's exclusive lock, before
-  // the command that found it goes on: the place to journal the DEL.
+  // Called for every key deleted because it expired, under its stripe's exclusive lock. The command
+  // that found the key continues afterwards, so the hook can journal the DEL first.
   using ExpiredHook = std::function<void(unsigned database, std::string_view key)>;
 
   Keyspace(unsigned database_count, uint64_t seed);
@@ -80,14 +80,15 @@ class Keyspace {
   Keyspace(const Keyspace&) = delete;
   Keyspace& operator=(const Keyspace&) = delete;
 
-  // Called when all keys of a database, or of all, are taken out, under all stripes.
+  // Called when all keys of one or of all databases are removed, with all stripes locked.
   using FlushedHook = std::function<void()>;
 
-  // To be set before other threads start.
+  // Must be called before other threads start.
   void set_hooks(ExpiredHook expired, FlushedHook flushed = {}) {
     hooks_ = {std::move(expired), std::move(flushed)};
   }
-  // Where expired heavy values are freed; null frees them in place. Must outlive the keyspace.
+  // Expired heavy values are freed by `reclaimer`; null frees them in place. Must outlive the
+  // keyspace.
   void set_reclaimer(Reclaimer* reclaimer) { reclaimer_ = reclaimer; }
 
   unsigned database_count() const { return database_count_; }
@@ -98,14 +99,13 @@ class Keyspace {
     return {name, hash};
   }
 
-  // By slot, from the start: to be called before the first key and before other threads start.
+  // Places keys by slot. Must be called before the first key and before other threads start.
   void place_by_slot();
-  // Of database 0; null where keys are placed by hash.
+  // Sizes of database 0's slots; null if keys are placed by hash.
   const SlotSizes* slot_sizes() const { return slot_sizes_.get(); }
 
-  // Locks.
   static StripeMask mask_of(const KeyRef& key) { return StripeMask{1} << stripe_of(key.hash); }
-  // With kSkip the mask of the answer is empty when one of the stripes is held in another way.
+  // With kSkip the result has an empty mask if another thread holds one of the stripes.
   StripeLock lock(StripeMask mask, LockMode mode, StripeWait wait = StripeWait::kWait) {
     if (wait == StripeWait::kSkip) return StripeLock::try_take(stripes_.get(), mask, mode);
     return {stripes_.get(), mask, mode};
@@ -113,13 +113,13 @@ class Keyspace {
   StripeLock lock_shared(const KeyRef& key) { return lock(mask_of(key), LockMode::kShared); }
   StripeLock lock_exclusive(const KeyRef& key) { return lock(mask_of(key), LockMode::kExclusive); }
 
-  // Single keys. REQUIRES: the key's stripe, shared for find and prefetch, else exclusive.
-  // An expired entry counts as absent but stays: deleting it needs the exclusive lock.
+  // REQUIRES for single keys: the key's stripe, shared for find and prefetch, else exclusive. An
+  // expired entry counts as absent but remains: deleting it needs the exclusive lock.
   Entry* find(unsigned database, const KeyRef& key, int64_t now_ms) const {
     Entry* entry = find_any(database, key);
     return entry != nullptr && entry->expired(now_ms) ? nullptr : entry;
   }
-  // The entry even when it has expired.
+  // Returns the entry even if it has expired.
   Entry* find_any(unsigned database, const KeyRef& key) const {
     const Table* table = slot(database, key).table.get();
     return table == nullptr ? nullptr : table->find(key.name, key.hash);
@@ -127,53 +127,53 @@ class Keyspace {
   void prefetch(unsigned database, const KeyRef& key) const {
     if (const Table* table = slot(database, key).table.get()) table->prefetch(key.hash);
   }
-  // The next step ahead of find(): the entry itself.
+  // Prefetches the entry itself; the step between prefetch() and find().
   void prefetch_entry(unsigned database, const KeyRef& key) const {
     if (const Table* table = slot(database, key).table.get()) table->prefetch_entry(key.hash);
   }
-  // The step after that: the value.
+  // Prefetches the value. Reads the entry.
   void prefetch_value(unsigned database, const KeyRef& key) const {
     if (const Table* table = slot(database, key).table.get()) table->prefetch_value(key.hash);
   }
-  // Whether the database is too big for the caches, so that asking ahead pays. No lock needed.
+  // True if the database is larger than the caches, so that prefetching pays off. Needs no lock.
   bool is_worth_prefetching(unsigned database, const KeyRef& key) const {
     constexpr uint64_t kStripeSizeMin = 128;
     return slot(database, key).size.load(std::memory_order_relaxed) >= kStripeSizeMin;
   }
-  // As find, but deletes an expired entry: counted, its watchers told, the hook called.
+  // As find(), but deletes an expired entry, as expire() does.
   Entry* find_for_write(unsigned database, const KeyRef& key, int64_t now_ms) {
     Entry* entry = find_any(database, key);
     if (entry == nullptr || !entry->expired(now_ms)) return entry;
     expire(database, key);
     return nullptr;
   }
-  // A new entry holding the empty string. REQUIRES: the key is absent.
+  // Returns a new entry with the empty string. REQUIRES: the key is absent.
   Entry& insert(unsigned database, const KeyRef& key);
-  // Puts in an entry made elsewhere, expiry included; returns the one it replaces, or null.
-  // REQUIRES: entry->key() == key.name.
+  // Inserts an existing entry with its expiry. Returns the entry it replaces, or null. REQUIRES:
+  // entry->key() == key.name.
   EntryPtr put(unsigned database, const KeyRef& key, EntryPtr entry);
-  // Makes room for so many keys, where there are none yet: the tables need not grow by steps.
-  // REQUIRES: all stripes, exclusive; database < database_count().
+  // Makes room for `key_count` keys in an empty database, so that its tables need not grow in
+  // steps. REQUIRES: all stripes, exclusive; database < database_count().
   void reserve(unsigned database, uint64_t key_count);
-  // Takes the entry out, or null; drop it after unlocking.
+  // Removes and returns the entry, or null. The caller frees it after unlocking.
   EntryPtr erase(unsigned database, const KeyRef& key);
-  // Gives the entry of `from` the name `to`, expiry included; returns what `to` held before, or
+  // Renames the entry of `from` to `to`, with its expiry. Returns the previous entry of `to`, or
   // null. REQUIRES: `from` exists and both stripes are locked.
   EntryPtr rename(unsigned database, const KeyRef& from, const KeyRef& to);
-  // kNoExpiry takes the expiry away.
+  // kNoExpiry removes the expiry.
   void set_expiry(unsigned database, const KeyRef& key, Entry& entry, int64_t expires_at_ms);
 
-  // Watches. REQUIRES: the key's stripe, exclusive. Each write command calls notify_modified for
-  // the keys it changed; only expiry, flush and swap are told by the keyspace itself.
-  // watch() tells whether `flag` watches the key only now.
+  // Watches. REQUIRES: the key's stripe, exclusive. Each write command calls notify_modified() for
+  // the keys it changed. The keyspace itself notifies only of expiry, flush and swap.
+  // watch() returns true if `flag` did not watch the key before.
   bool watch(unsigned database, const KeyRef& key, WatchFlagPtr flag, int64_t now_ms);
   void unwatch(unsigned database, const KeyRef& key, const WatchFlagPtr& flag);
   void notify_modified(unsigned database, const KeyRef& key) {
     WatchTable& watches = stripe(key).watches;
     if (!watches.empty()) watches.mark_modified(database, key.name);
   }
-  // True when the key, alive at WATCH, has expired since but is not deleted yet: EXEC must fail.
-  // REQUIRES: the key's stripe, shared.
+  // True if the key was alive at WATCH and has expired since, but is not deleted yet. EXEC must
+  // then fail. REQUIRES: the key's stripe, shared.
   bool watched_key_expired(unsigned database, const KeyRef& key, const WatchFlagPtr& flag,
                            int64_t now_ms) const;
 
@@ -182,16 +182,16 @@ class Keyspace {
   uint64_t expires_count(unsigned database) const;
   ExpiryStatistics& expiry_statistics() { return expiry_statistics_; }
 
-  // Whole databases. REQUIRES: all stripes, exclusive. Watchers of existing keys are told.
+  // Whole databases. REQUIRES: all stripes, exclusive. Watchers of existing keys are notified.
   DetachedTables flush(unsigned database);
   DetachedTables flush_all();
-  // A key that has expired by `now_ms` counts as absent on either side.
+  // A key that has expired by `now_ms` counts as absent in either database.
   void swap(unsigned first, unsigned second, int64_t now_ms);
 
-  // Calls visitor(const Entry&), expired ones included, and returns the next cursor, 0 at the end.
-  // An entry present during the whole iteration is visited at least once. The visitor runs under
-  // the stripe's lock: it may only look and collect. What takes longer is for unlocked(), which
-  // runs after each stripe's visits, without its lock. Any cursor value is safe.
+  // Calls visitor(const Entry&), also for expired entries, and returns the next cursor, 0 at the
+  // end. An entry present during the whole iteration is visited at least once. The visitor runs
+  // under the stripe's lock, so it may only read and collect. Slow work belongs in unlocked(),
+  // which runs after each stripe's visits without the lock. Any cursor value is valid.
   template <class Visitor, class Unlocked>
   uint64_t scan(unsigned database, const ScanOptions& options, Visitor&& visitor,
                 Unlocked&& unlocked);
@@ -199,8 +199,8 @@ class Keyspace {
   uint64_t scan(unsigned database, const ScanOptions& options, Visitor&& visitor) {
     return scan(database, options, visitor, [] {});
   }
-  // The name of some key that has not expired, about fairly; nothing when there is none.
-  // `expired` gets the name of a key that it has met and that has expired, if any.
+  // Returns the name of a random key that has not expired, with nearly equal probability; nullopt
+  // if there is none. If an expired key is found on the way, its name is stored in `expired`.
   std::optional<std::string> random_key(unsigned database, std::mt19937_64& random, int64_t now_ms,
                                         Locking locking = Locking::kTake,
                                         std::string* expired = nullptr);
@@ -208,14 +208,14 @@ class Keyspace {
   template <class Visitor>
   void for_each(unsigned database, Visitor&& visitor) const;
 
-  // Deletes a key whose time has come, as find_for_write would have. REQUIRES: the key's stripe,
-  // exclusive.
+  // Deletes an expired key: counts it, notifies its watchers and calls the hook. REQUIRES: the
+  // key's stripe, exclusive.
   void expire(unsigned database, const KeyRef& key);
-  // For active expiry. Deletes keys whose time has come, as find_for_write would have, the earliest
-  // first. Looks at `max` records of the index at most; returns the number of deleted keys.
-  // REQUIRES: the stripe, exclusive.
+  // For active expiry. Calls expire() for expired keys, the earliest deadline first. Checks at most
+  // `max` records of the index; returns the number of deleted keys. REQUIRES: the stripe,
+  // exclusive.
   size_t expire_due(unsigned stripe_index, unsigned database, int64_t now_ms, size_t max);
-  // One database's share of one stripe. REQUIRES: that stripe's lock, but for the counters.
+  // The part of a database in one stripe. REQUIRES: that stripe's lock, except for the counters.
   const Database& database_of_stripe(unsigned stripe_index, unsigned database) const {
     return stripes_[stripe_index].databases[database];
   }
@@ -238,8 +238,8 @@ class Keyspace {
   Reclaimer* reclaimer_ = nullptr;
 };
 
-// How long the keys of a database that expire still have on average; 0 without any, or when they
-// are overdue. An expiry after 2054 counts as one in 2054.
+// Average remaining TTL of the keys with an expiry. 0 if there are none, or if they are overdue. An
+// expiry after 2054 counts as one in 2054.
 int64_t average_ttl_ms(const Keyspace& keyspace, unsigned database, int64_t now_ms);
 
 // Bytes of all buckets, indexes and empty stripes, without the entries. REQUIRES: all stripes.
@@ -248,11 +248,11 @@ size_t table_memory_bytes(const Keyspace& keyspace);
 template <class Visitor, class Unlocked>
 uint64_t Keyspace::scan(unsigned database, const ScanOptions& options, Visitor&& visitor,
                         Unlocked&& unlocked) {
-  // The stripe sits in the low bits, so that cursors stay short numbers.
+  // The stripe is in the low bits, so that cursors are small numbers.
   auto index = static_cast<unsigned>(options.cursor % kStripeCount);
   uint64_t cursor = options.cursor / kStripeCount;
   size_t visited = 0;
-  // Sparse tables have many empty buckets: they count too, or a scan could hold up its thread.
+  // Empty buckets of sparse tables also count as steps. Otherwise a scan could block its thread.
   size_t steps = 0;
   const auto done = [&] { return visited >= options.count || steps / 10 >= options.count; };
   for (; index < kStripeCount; ++index, cursor = 0) {

@@ -9,7 +9,7 @@
 namespace core::keyspace {
 namespace {
 
-// Of tables it would take a walk over all their entries to tell.
+// Size of a queued item. 0 for tables, whose size would need a walk over all entries.
 uint64_t bytes_of(const std::variant<EntryPtr, DetachedTables>& item) {
   const auto* const entry = std::get_if<EntryPtr>(&item);
   return entry != nullptr ? (*entry)->memory_bytes() : 0;
@@ -42,7 +42,7 @@ size_t Reclaimer::pending() const {
 void Reclaimer::enqueue(Item item) {
   {
     const std::lock_guard guard(mutex_);
-    // A full queue leaves the item to this scope: its producer pays, and so slows down.
+    // If the queue is full, the item is freed here, which slows its producer down.
     if (queue_.size() >= queue_max_ || !ensure_thread()) return;
     pending_bytes_.fetch_add(bytes_of(item), std::memory_order_relaxed);
     queue_.push_back(std::move(item));
@@ -55,7 +55,7 @@ bool Reclaimer::ensure_thread() {
   try {
     thread_ = std::thread([this] { run(); });
   } catch (const std::system_error&) {
-    return false;  // at the limit of threads
+    return false;  // the system allows no more threads
   }
   return true;
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Reclaimer: frees big values and whole tables on a thread of its own, so that DEL of a 6 GB filter
-// or FLUSHALL costs its caller nothing.
+// Reclaimer: frees big values and whole tables on its own thread, so that DEL of a 6 GB filter or
+// FLUSHALL does not delay its caller.
 //
-// Invariants: the thread starts with the first item. The queue is bounded: the caller frees an item
-// that does not fit, and each item if no thread can be started. Everything queued is freed before
-// the destructor returns.
-// Thread safety: drop() may be called from any thread, best after unlocking.
+// Invariants: the thread starts with the first item. The queue is bounded. The caller itself frees
+// an item that does not fit, or every item if no thread can be started. All queued items are freed
+// before the destructor returns.
+// Thread safety: drop() may be called from any thread, preferably after unlocking.
 #pragma once
 
 #include <atomic>
@@ -26,24 +26,25 @@ class Reclaimer {
  public:
   static constexpr size_t kQueueMax = 1024;
 
-  // With `queue_max` 0 the caller frees everything.
+  // If `queue_max` is 0, the caller frees everything.
   explicit Reclaimer(size_t queue_max = kQueueMax) : queue_max_(queue_max) {}
   ~Reclaimer();
   Reclaimer(const Reclaimer&) = delete;
   Reclaimer& operator=(const Reclaimer&) = delete;
 
-  // Light entries are freed at once; null is fine.
+  // Light entries are freed immediately. `entry` may be null.
   void drop(EntryPtr entry);
   void drop(DetachedTables tables);
-  // Items queued or being freed: INFO's lazyfree_pending_objects.
+  // Items that are queued or being freed: INFO's lazyfree_pending_objects.
   size_t pending() const;
-  // Bytes of the values among them. They count as free: whoever deleted them was told so.
+  // Bytes of the queued values. They count as free, because the reply that they are deleted has
+  // been sent.
   uint64_t pending_bytes() const { return pending_bytes_.load(std::memory_order_relaxed); }
 
  private:
   using Item = std::variant<EntryPtr, DetachedTables>;
   void enqueue(Item item);
-  // Whether the thread runs. REQUIRES: mutex_.
+  // Starts the thread if needed; true if it runs. REQUIRES: mutex_ is held.
   bool ensure_thread();
   void run();
 

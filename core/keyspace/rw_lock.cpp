@@ -15,8 +15,8 @@ void pause() {
 #endif
 }
 
-// Spins for some microseconds, then lets other threads of this processor run a few times: the
-// holder may be one of them. True once `try_now` succeeds.
+// Spins for some microseconds, then yields a few times, because the holder may need this processor.
+// Returns true as soon as `try_now` succeeds.
 template <class TryNow>
 bool spin(TryNow&& try_now) {
   constexpr int kSpins = 128;

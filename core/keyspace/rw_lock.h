@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
 // RwLock: a reader/writer lock for critical sections of microseconds. It spins before it sleeps,
-// because putting a thread to sleep and waking it costs more than such a section lasts, and it
-// lets a waiting writer in before new readers, so that a hot key's readers cannot starve it.
+// because sleep and wake-up of a thread take longer than such a section. A waiting writer takes
+// precedence over new readers, so that readers of a hot key cannot starve it.
 //
-// Invariants: not recursive: a thread that holds it in any mode must not take it again. Low bits
-// of `state_` count readers; a writer holds it alone.
+// Invariants: not recursive: a thread that holds it in any mode must not lock it again. The low
+// bits of `state_` count readers; a writer holds it alone.
 // Thread safety: all members may be called from any thread.
 // Source: the futex behind std::atomic::wait; Drepper 2011, "Futexes Are Tricky", for parking.
 #pragma once
@@ -26,7 +26,7 @@ class RwLock {
     if (!state_.compare_exchange_strong(free, kWriter, std::memory_order_acquire)) lock_slowly();
   }
   void unlock() {
-    // Keeps kWaiting: whoever waits decides by it.
+    // Keeps kWaiting, which waiting threads evaluate.
     state_.fetch_and(~kWriter, std::memory_order_seq_cst);
     wake_parked();
   }
@@ -43,10 +43,10 @@ class RwLock {
     wake_parked();
   }
 
-  // Never wait.
+  // The try_ functions never wait.
   bool try_lock() {
     uint32_t state = state_.load(std::memory_order_relaxed);
-    // Taking it clears kWaiting; other waiting writers set it again.
+    // Acquiring the lock clears kWaiting; other waiting writers set it again.
     return (state & ~kWaiting) == 0 &&
            state_.compare_exchange_strong(state, kWriter, std::memory_order_acquire);
   }
@@ -58,7 +58,7 @@ class RwLock {
 
  private:
   static constexpr uint32_t kWriter = 1U << 31;
-  static constexpr uint32_t kWaiting = 1U << 30;  // some writer waits: no new readers
+  static constexpr uint32_t kWaiting = 1U << 30;  // a writer waits: no new readers
 
   void wake_parked() {
     if (parked_.load(std::memory_order_seq_cst) != 0) state_.notify_all();
@@ -67,7 +67,7 @@ class RwLock {
   void lock_shared_slowly();
 
   std::atomic<uint32_t> state_{0};
-  std::atomic<uint32_t> parked_{0};  // threads asleep, or about to be
+  std::atomic<uint32_t> parked_{0};  // threads that sleep or are about to
 };
 
 }  // namespace core::keyspace

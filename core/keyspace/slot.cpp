@@ -15,18 +15,18 @@
 namespace core::keyspace {
 namespace {
 
-constexpr unsigned kPolynomial = 0x1021;  // and x^16
+constexpr unsigned kPolynomial = 0x1021;  // x^16 is implied
 constexpr size_t kWordBytes = 8;
 constexpr char kOpen = '{';
 constexpr char kClose = '}';
 
 struct Checksum {
   unsigned crc = 0;
-  bool opens_tag = false;  // one of the bytes does
+  bool opens_tag = false;  // true if one of the bytes is '{'
 };
 
-// Of a byte with k bytes of zero behind it, in row k: one step takes eight bytes (Kounavis and
-// Berry, "Novel table lookup-based algorithms for high-performance CRC generation", 2008).
+// Remainder of a byte followed by k zero bytes, in row k. One step processes eight bytes (Kounavis
+// and Berry, "Novel table lookup-based algorithms for high-performance CRC generation", 2008).
 using Remainders = std::array<std::array<uint16_t, 256>, kWordBytes>;
 constexpr Remainders kRemainders = [] {
   Remainders rows{};
@@ -62,7 +62,7 @@ Checksum checksum_by_tables(std::string_view bytes) {
 
 constexpr size_t kBlockBytes = 2 * kWordBytes;
 
-// x^power divided by the polynomial: what is left, and the quotient's lowest 64 bits.
+// x^power divided by the polynomial: the remainder, and the lowest 64 bits of the quotient.
 struct Division {
   uint64_t remainder = 1;
   uint64_t quotient = 0;
@@ -81,8 +81,8 @@ constexpr Division divide(int power) {
   return _mm_set_epi64x(static_cast<int64_t>(high), static_cast<int64_t>(low));
 }
 
-// A number with the remainder of block * x^128: each word by a product of its own, so that blocks
-// follow each other without being divided.
+// Returns a value congruent to block * x^128. Each word is multiplied separately, so that blocks
+// can be chained without a division.
 [[gnu::target("pclmul,ssse3"), gnu::always_inline]] inline __m128i fold(__m128i block) {
   constexpr uint64_t kUpper = divide(192).remainder;
   constexpr uint64_t kLower = divide(128).remainder;
@@ -91,10 +91,10 @@ constexpr Division divide(int power) {
                        _mm_clmulepi64_si128(block, powers, 0x00));
 }
 
-// The remainder of block * x^16. The upper word is folded onto the lower one by a product with
-// x^80; of what stands then, Barrett's reduction takes the quotient by another product, and the
-// remainder from the polynomial's three terms (Gopal et al., "Fast CRC computation for generic
-// polynomials using PCLMULQDQ instruction", 2009).
+// The remainder of block * x^16. A product with x^80 folds the upper word onto the lower one.
+// Barrett's reduction then computes the quotient by another product, and the remainder from the
+// polynomial's three terms (Gopal et al., "Fast CRC computation for generic polynomials using
+// PCLMULQDQ instruction", 2009).
 [[gnu::target("pclmul,ssse3"), gnu::always_inline]] inline uint64_t reduce(__m128i block) {
   constexpr Division kDivision = divide(80);
   const __m128i divisors = words_of(kDivision.quotient, kDivision.remainder);
@@ -119,7 +119,7 @@ inline uint64_t load_half(const char* at) {
   return __builtin_bswap32(half);
 }
 
-// Up to 7 bytes as a number, the first byte highest.
+// Up to 7 bytes as a big-endian number.
 inline uint64_t short_number(std::string_view bytes) {
   const size_t size = bytes.size();
   if (size >= 4) {
@@ -130,8 +130,8 @@ inline uint64_t short_number(std::string_view bytes) {
   return number;
 }
 
-// The first `size` bytes, at most 16, as a number, the first byte highest. Two loads may overlap:
-// those bytes are pushed out of the upper word.
+// The first `size` bytes, at most 16, as a big-endian number. If the two loads overlap, the shift
+// removes the common bytes from the upper word.
 inline __m128i block_of(std::string_view bytes, size_t size) {
   if (size < kWordBytes) {
     const uint64_t number = bytes.size() < kWordBytes
@@ -139,13 +139,14 @@ inline __m128i block_of(std::string_view bytes, size_t size) {
                                 : load_word(bytes.data()) >> 8 * (kWordBytes - size);
     return _mm_cvtsi64_si128(static_cast<int64_t>(number));
   }
-  const size_t half_shift = 4 * (kBlockBytes - size);  // a shift by 64 bits has no meaning
+  const size_t half_shift =
+      4 * (kBlockBytes - size);  // two shifts, because a shift by 64 bits is undefined
   return words_of(load_word(bytes.data()) >> half_shift >> half_shift,
                   load_word(bytes.data() + size - kWordBytes));
 }
 
-// A first block of up to 16 bytes, then whole ones, each behind those before it. Zeros before the
-// bytes change no checksum.
+// The first block has up to 16 bytes, the following blocks are full. Leading zeros do not change
+// the checksum.
 [[gnu::target("pclmul,ssse3"), gnu::always_inline]] inline Checksum checksum_by_product(
     std::string_view bytes) {
   const bool is_long = bytes.size() > kBlockBytes;
@@ -165,7 +166,7 @@ inline __m128i block_of(std::string_view bytes, size_t size) {
 
 #endif
 
-// What of the name is hashed.
+// The part of the key that is hashed.
 std::string_view tag_of(std::string_view key) {
   const size_t open = key.find(kOpen);
   if (open == std::string_view::npos) return key;
@@ -178,7 +179,7 @@ std::string_view tag_of(std::string_view key) {
   return crc16(tag_of(key)) % kSlotCount;
 }
 
-// One pass over the name, which seldom has a tag.
+// One pass over the key, because keys seldom have a tag.
 [[gnu::always_inline]] inline unsigned slot_of(std::string_view key, const Checksum& whole) {
   if (whole.opens_tag) [[unlikely]]
     return slot_of_tag(key);
@@ -193,7 +194,7 @@ std::string_view tag_of(std::string_view key) {
 [[gnu::target("pclmul,ssse3")]] unsigned slot_by_product(std::string_view key) {
   return slot_of(key, checksum_by_product(key));
 }
-// As in bitmap.cpp, a branch and not an ifunc.
+// A branch instead of an ifunc, for the reason given in bitmap.cpp.
 inline bool has_product() {
   return __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("ssse3");
 }

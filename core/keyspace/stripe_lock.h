@@ -2,8 +2,8 @@
 //
 // StripeLock: holds a set of stripe locks, all shared or all exclusive, until it is destroyed.
 //
-// Invariants: stripes are taken in ascending order by everyone, so two commands with several keys
-// cannot wait for each other; a thread holds at most one non-empty StripeLock at a time.
+// Invariants: all threads take stripes in ascending order, so two commands with several keys cannot
+// deadlock. A thread holds at most one non-empty StripeLock at a time.
 // Thread safety: a lock belongs to the thread that took it.
 #pragma once
 
@@ -18,7 +18,7 @@ struct Stripe;
 
 enum class LockMode : uint8_t { kShared, kExclusive };
 
-// Whether to wait for a stripe that somebody else holds, or the caller itself.
+// Whether to wait for a stripe that another thread, or the caller itself, holds.
 enum class StripeWait : uint8_t { kWait, kSkip };
 
 // One bit per stripe.
@@ -30,14 +30,14 @@ class StripeLock {
  public:
   StripeLock() = default;
   StripeLock(Stripe* stripes, StripeMask mask, LockMode mode);
-  // All of the stripes, or none when that would mean to wait.
+  // Takes all of the stripes, or none if it would have to wait.
   static StripeLock try_take(Stripe* stripes, StripeMask mask, LockMode mode);
   StripeLock(StripeLock&& other) noexcept
       : stripes_(other.stripes_), mask_(std::exchange(other.mask_, 0)), mode_(other.mode_) {}
   StripeLock& operator=(StripeLock&& other) noexcept;
   ~StripeLock() { unlock(); }
 
-  // Gives the stripes back early.
+  // Releases the stripes before destruction.
   void unlock();
   StripeMask mask() const { return mask_; }
   LockMode mode() const { return mode_; }

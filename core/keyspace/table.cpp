@@ -18,18 +18,19 @@ namespace core::keyspace {
 
 namespace {
 
-// In quarters of an entry per bucket.
+// Load factor for growth, in quarters of an entry per bucket.
 constexpr size_t kGrowQuarters = 21;
-// A table grows beyond 5.25 entries per bucket: 75 % of the slots, where about one bucket in six
-// has a child. It shrinks below 7/8 entry per bucket, to at most 3.5.
+// A table grows above 5.25 entries per bucket. That is 75 % of the slots, where about one bucket in
+// six has a child. It shrinks below 7/8 entry per bucket, to a load of at most 3.5.
 constexpr size_t kBucketsShrinkMin = 4;
-// Buckets moved by one write while resizing, and empty ones it may skip besides.
+// Number of buckets that one write moves during a resize, and of empty buckets it may skip in
+// addition.
 constexpr size_t kBucketsPerStep = 2;
 constexpr size_t kEmptyBucketsPerStep = 16;
-// Larger arrays come from calloc, whose pages cost nothing until they are used.
+// Larger arrays come from calloc, whose pages take no memory until they are used.
 constexpr size_t kCallocBytesMin = size_t{1} << 20;
 constexpr size_t kCacheLineBytes = 64;
-// Depths that random_entry draws from.
+// Number of depths from which random_entry() draws.
 constexpr uint64_t kRandomDepth = 16;
 
 constexpr uint64_t kLowBits = 0x7F7F7F7F7F7F7F7FU;
@@ -43,7 +44,7 @@ Table::~Table() {
   free_buckets(next_);
 }
 
-// Count 0 in the answer when memory does not suffice.
+// Returns count 0 if the allocation fails.
 Table::Buckets Table::allocate_buckets(size_t count) {
   const size_t size_bytes = count * sizeof(Bucket);
   Buckets buckets;
@@ -63,7 +64,7 @@ Table::Buckets Table::allocate_buckets(size_t count) {
   return buckets;
 }
 
-// Frees the array and the children, not the entries.
+// Frees the array and the children, but not the entries.
 void Table::free_buckets(Buckets& buckets) {
   for (size_t i = 0; i < buckets.count; ++i) {
     for (Bucket* child = buckets.at[i].child(); child != nullptr;) {
@@ -76,18 +77,18 @@ void Table::free_buckets(Buckets& buckets) {
   buckets = Buckets{};
 }
 
-// While resizing, a key lives in next_ exactly when its bucket of main_ has been moved: so one
-// chain has to be searched, not two.
+// The array that contains the key. During a resize that is next_ exactly if the key's bucket of
+// main_ has been moved, so only one chain is searched.
 const Table::Buckets& Table::home(uint64_t hash) const {
   return is_resizing() && (hash & main_.mask()) < moved_ ? next_ : main_;
 }
 
-// The slots of `bucket` that hold an entry with this tag, as a bit in each slot's byte.
+// The slots of `bucket` that hold an entry with this tag: one bit in each slot's byte.
 uint64_t Table::matching_slots(const Bucket& bucket, uint64_t hash) {
   uint64_t bytes;
   std::memcpy(&bytes, &bucket, sizeof(bytes));
-  // The high bit of each byte that equals the tag (Warren, "Hacker's Delight", 6-1); the state
-  // byte on top is no tag.
+  // Sets the high bit of each byte that equals the tag (Warren, "Hacker's Delight", 6-1). The state
+  // byte on top is not a tag.
   const uint64_t difference = bytes ^ (tag_of(hash) * kEveryByte);
   return ~(((difference & kLowBits) + kLowBits) | difference | kLowBits) << 8 >> 8;
 }
@@ -176,8 +177,8 @@ void Table::prefetch_value(uint64_t hash) const {
 
 Entry* Table::random_entry(std::mt19937_64& random) const {
   if (size_ == 0) return nullptr;
-  // Drawing (bucket, depth) pairs until one holds an entry makes all entries equally likely, but
-  // for those of chains longer than the depths drawn from, which are rare.
+  // Draws (bucket, depth) pairs until one holds an entry, so all entries are equally likely.
+  // Exceptions are entries of chains longer than kRandomDepth, which are rare.
   for (;;) {
     const uint64_t index = random() % bucket_count();
     const Bucket* head = index < main_.count ? &main_.at[index] : &next_.at[index - main_.count];
@@ -206,7 +207,7 @@ void Table::place(const Buckets& buckets, Entry* entry, uint64_t hash) {
   if (bucket->free_slots() == 0) {
     auto* child = new Bucket{};
     ++child_count_;
-    // The child's pointer takes the last slot, whose entry moves down.
+    // The pointer to the child takes the last slot, and its entry moves to the child.
     child->set(0, bucket->entry(kSlots - 1), bucket->tags[kSlots - 1]);
     bucket->slots[kSlots - 1] = child;
     bucket->state = kChained | (kChildSlotBit - 1);
@@ -216,8 +217,8 @@ void Table::place(const Buckets& buckets, Entry* entry, uint64_t hash) {
   bucket->set(slot, entry, tag_of(hash));
 }
 
-// Fills the hole from the end of the chain, so that no bucket but the last is ever part empty and
-// an empty child is given back.
+// Fills the gap with the last entry of the chain. So only the last bucket can be partly empty, and
+// an empty child is freed.
 void Table::remove(const Place& place) {
   Bucket* parent = nullptr;
   Bucket* last = place.head;
@@ -238,7 +239,8 @@ void Table::remove(const Place& place) {
   }
 }
 
-// Moves one chain of main_ to next_. A process that cannot get 64 bytes for a child ends here.
+// Moves one chain of main_ to next_. The process ends here if it cannot allocate 64 bytes for a
+// child.
 void Table::move_chain(Bucket& head) noexcept {
   visit_chain(&head, [](const Entry& entry) { core::prefetch(&entry); });
   visit_chain(&head, [this](Entry& entry) { place(next_, &entry, hash_key(entry.key(), seed_)); });
@@ -279,7 +281,7 @@ void Table::reserve(size_t entry_count) {
 }
 
 void Table::start_resize(size_t count) {
-  // Without memory the table stays as it is: chains get longer, nothing breaks.
+  // If the allocation fails, the table keeps its size. Chains get longer, but it stays correct.
   next_ = allocate_buckets(count);
   moved_ = 0;
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
 // Table: the hash table of one (database, stripe). A bucket is one cache line: seven entry
-// pointers, a one-byte hash tag for each and an occupancy byte, so a lookup reads one bucket and
+// pointers, a one-byte hash tag for each and an occupancy byte. So a lookup reads one bucket and
 // one entry.
 //
-// Invariants: bucket counts are powers of two; while resizing, entries move from main_ to next_ a
-// few buckets per write, a bucket chain always as a whole; a chained bucket keeps the pointer to
-// its child in its last slot. Thread safety: guarded by the stripe lock; const members may run
-// under a shared lock. Source: buckets of one cache line as in Fan, Andersen, Kaminsky 2013
-// "MemC3"; the scan cursor is Pieter Noordhuis' reverse-binary increment, which survives resizes by
-// powers of two.
+// Invariants: bucket counts are powers of two. During a resize, each write moves a few buckets from
+// main_ to next_, always as whole chains. A chained bucket keeps the pointer to its child in its
+// last slot.
+// Thread safety: guarded by the stripe lock; const members may run under a shared lock.
+// Source: buckets of one cache line as in Fan, Andersen, Kaminsky 2013 "MemC3". The scan cursor is
+// Pieter Noordhuis' reverse-binary increment, which survives resizes by powers of two.
 #pragma once
 
 #include <array>
@@ -25,46 +25,46 @@ namespace core::keyspace {
 
 class Table {
  public:
-  // `seed` is the one the callers' hashes were made with: resizing hashes keys again.
+  // `seed` must be the seed of the callers' hashes, because a resize hashes keys again.
   explicit Table(uint64_t seed) : seed_(seed) {}
   ~Table();
   Table(const Table&) = delete;
   Table& operator=(const Table&) = delete;
 
   size_t size() const { return size_; }
-  // Makes room for so many entries at once, unless the table holds some. Without memory for it
-  // nothing changes. REQUIRES: a number that a process could hold.
+  // Makes room for `entry_count` entries at once if the table is empty. If the allocation fails,
+  // nothing changes. REQUIRES: a number of entries that a process could hold.
   void reserve(size_t entry_count);
-  // The entry of `key` or null.
+  // The entry of `key`, or null.
   Entry* find(std::string_view key, uint64_t hash) const;
-  // Calls visitor(Entry&) for entries among which are all those whose keys have this hash. The
+  // Calls visitor(Entry&) for a set of entries that includes all whose keys have this hash. The
   // visitor must not change the table.
   template <class Visitor>
   void for_each_candidate(uint64_t hash, Visitor&& visitor) const;
-  // REQUIRES: no entry of that key is present.
+  // REQUIRES: no entry with that key is present.
   Entry& insert(EntryPtr entry, uint64_t hash);
-  // Puts `entry` in the place of the one with the same key, which is returned; null when there was
-  // none and `entry` was inserted.
+  // Replaces the entry with the same key by `entry` and returns it. If there is none, inserts
+  // `entry` and returns null.
   EntryPtr replace(EntryPtr entry, uint64_t hash);
-  // Takes the entry out; null when absent. The caller drops it after unlocking.
+  // Removes and returns the entry; null if absent. The caller frees it after unlocking.
   EntryPtr erase(std::string_view key, uint64_t hash);
-  // Asks for the bucket's cache line ahead of find().
+  // Prefetches the bucket that find() will read.
   void prefetch(uint64_t hash) const;
-  // Asks for the cache line of the entry that find() will probably return; touches the bucket.
+  // Prefetches the entry that find() will probably return. Reads the bucket.
   void prefetch_entry(uint64_t hash) const;
-  // Asks for the first cache line of that entry's value; touches the entry.
+  // Prefetches the value of that entry. Reads the entry.
   void prefetch_value(uint64_t hash) const;
 
   // Calls visitor(Entry&) for the entries of one cursor position and returns the next cursor, 0 at
-  // the end. An entry present from a scan's start to its end is visited at least once, whatever is
-  // inserted, erased or resized between the calls. The visitor must not change the table. Any
-  // cursor value is safe.
+  // the end. An entry present during a whole scan is visited at least once, whatever is inserted,
+  // erased or resized between the calls. The visitor must not change the table. Any cursor value is
+  // valid.
   template <class Visitor>
   uint64_t scan(uint64_t cursor, Visitor&& visitor) const;
   // Calls visitor(Entry&) for every entry. The visitor must not change the table.
   template <class Visitor>
   void for_each(Visitor&& visitor) const;
-  // Some entry, each about equally likely; null when empty.
+  // Returns a random entry with nearly equal probability; null if the table is empty.
   Entry* random_entry(std::mt19937_64& random) const;
 
   // Bytes of the buckets, without the entries.
@@ -74,7 +74,8 @@ class Table {
 
  private:
   static constexpr unsigned kSlots = 7;
-  // Bits of Bucket::state: one per slot that holds an entry, and whether the last holds a child.
+  // Bits of Bucket::state: one per slot that holds an entry, and one if the last slot holds a
+  // child.
   static constexpr unsigned kAllSlots = 0x7F;
   static constexpr unsigned kChildSlotBit = 0x40;
   static constexpr uint8_t kChained = 0x80;
@@ -85,11 +86,7 @@ class Table {
 
     bool chained() const { return (state & kChained) != 0; }
     bool has(unsigned slot) const { return (state >> slot & 1) != 0; }
-    // One bit per slot that holds an entry.
-    unsigned used_slots() const {
-      return unsigned{state} & (chained() ? kChildSlotBit - 1 : kAllSlots);
-    }
-    // One bit per slot that can take an entry.
+    // One bit for each free slot.
     unsigned free_slots() const {
       return ~unsigned{state} & (chained() ? kChildSlotBit - 1 : kAllSlots);
     }
@@ -103,14 +100,14 @@ class Table {
   };
   static_assert(sizeof(Bucket) == 64, "a bucket is one cache line");
 
-  // One power-of-two array of buckets; count 0 and no memory when unused.
+  // An array of buckets whose count is a power of two. An unused one has count 0 and no memory.
   struct Buckets {
     Bucket* at = nullptr;
     void* allocation = nullptr;
     size_t count = 0;
     size_t mask() const { return count - 1; }
   };
-  // Where an entry sits.
+  // The position of an entry.
   struct Place {
     Bucket* head = nullptr;
     Bucket* bucket = nullptr;
@@ -142,10 +139,10 @@ class Table {
   uint64_t seed_;
 };
 
-// The cursor after `cursor` in reverse-binary order under `mask`.
+// The next cursor in reverse-binary order under `mask`.
 inline uint64_t next_scan_cursor(uint64_t cursor, uint64_t mask) {
-  // Incrementing from the highest bit down visits all larger-table images of a bucket in a row, so
-  // a table that doubles or halves between two calls is neither skipped nor started over.
+  // The increment starts at the highest bit, so all images of a bucket in a larger table are
+  // visited consecutively. A resize between two calls neither skips buckets nor restarts the scan.
   const auto reverse = [](uint64_t bits) {
     bits = (bits >> 1 & 0x5555555555555555U) | (bits & 0x5555555555555555U) << 1;
     bits = (bits >> 2 & 0x3333333333333333U) | (bits & 0x3333333333333333U) << 2;
@@ -189,7 +186,8 @@ uint64_t Table::scan(uint64_t cursor, Visitor&& visitor) const {
   const Buckets& small = main_.count < next_.count ? main_ : next_;
   const Buckets& large = main_.count < next_.count ? next_ : main_;
   visit_chain(&small.at[cursor & small.mask()], visitor);
-  // All images of the small bucket in the large array, until the bits above the small mask wrap.
+  // Visits all images of the small bucket in the large array, until the bits above the small mask
+  // wrap.
   do {
     visit_chain(&large.at[cursor & large.mask()], visitor);
     cursor = next_scan_cursor(cursor, large.mask());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// value_digest: the hash of a string value that DIGEST tells clients and that they may compute
+// value_digest: the hash of a string value that DIGEST returns and that clients may compute
 // themselves: XXH3 with 64 bits and no seed, as 16 hexadecimal digits.
 //
 // Thread safety: pure functions.
@@ -16,7 +16,7 @@ namespace core::keyspace {
 
 uint64_t value_digest(std::string_view text);
 std::string digest_text(uint64_t digest);
-// Nothing unless it is 16 hexadecimal digits, in either case.
+// nullopt unless `text` is 16 hexadecimal digits, in either case.
 std::optional<uint64_t> parse_digest(std::string_view text);
 
 }  // namespace core::keyspace

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// WatchTable: which keys of one stripe are under WATCH and whom to tell when they change.
+// WatchTable: the keys of one stripe that are under WATCH, and the watchers to notify of changes.
 //
-// Invariants: a key without watchers has no row, so empty() is the only cost of an unwatched write.
-// Thread safety: guarded by the stripe's exclusive lock; WatchFlag::dirty is read by its
-// connection's thread without a lock.
+// Invariants: a key without watchers has no row, so an unwatched write costs only a call of
+// empty().
+// Thread safety: guarded by the stripe's exclusive lock. The thread of a connection reads
+// WatchFlag::dirty without a lock.
 #pragma once
 
 #include <atomic>
@@ -18,7 +19,7 @@
 
 namespace core::keyspace {
 
-// One per connection that watches; EXEC answers null when it is dirty.
+// One per connection that watches keys. If it is dirty, EXEC returns null.
 struct WatchFlag {
   std::atomic<bool> dirty{false};
 };
@@ -27,27 +28,25 @@ using WatchFlagPtr = std::shared_ptr<WatchFlag>;
 class WatchTable {
  public:
   bool empty() const { return rows_.empty(); }
-  // `was_expired`: the key had expired already, so its deletion for that reason is no change.
-  // False, and nothing changes, when `flag` watches the key already.
+  // `was_expired`: the key had already expired at WATCH, so its deletion for that reason is no
+  // change. Returns false, with nothing changed, if `flag` already watches the key.
   bool add(unsigned database, std::string_view key, WatchFlagPtr flag, bool was_expired);
   void remove(unsigned database, std::string_view key, const WatchFlagPtr& flag);
   void mark_modified(unsigned database, std::string_view key);
-  // The key was deleted because it had expired; it counts as a change only to those who watched it
-  // alive.
+  // The key was deleted because it had expired. Only watchers that saw it alive see a change.
   void mark_expired(unsigned database, std::string_view key);
-  // Another database takes the place of the key's: what there is before and after, and whether
-  // that has expired already. As in Redis a key that is absent or stale on both sides has not
-  // changed.
+  // State of a key before and after its database is swapped, and whether it has expired afterwards.
+  // As in Redis, a key that is absent or expired on both sides has not changed.
   struct Swapped {
     bool is_there_before;
     bool is_there_after;
     bool is_stale_after;
   };
   void mark_swapped(unsigned database, std::string_view key, Swapped swapped);
-  // True when `flag` watches the key and saw it alive.
+  // True if `flag` watches the key and saw it alive.
   bool watches_alive(unsigned database, std::string_view key, const WatchFlagPtr& flag) const;
 
-  // Calls visitor(key) for each watched key of `database`; it may not change this table's rows.
+  // Calls visitor(key) for each watched key of `database`. The visitor must not change the rows.
   template <class Visitor>
   void for_each_key(unsigned database, Visitor&& visitor) const {
     for (const auto& row : rows_) {

@@ -11,11 +11,11 @@
 namespace core::keyspace {
 namespace {
 
-// Buckets looked at under one lock, and for one sample in all: keys that expire may be rare.
+// Buckets scanned per lock, and per sample. A sample is limited because few of the keys may expire.
 constexpr size_t kStepsPerLock = 64;
 constexpr size_t kStepsMax = 4096;
 
-// As many as a usual sample has, without an allocation.
+// Inline capacity for a usual sample, without an allocation.
 using Entries = boost::container::small_vector<const Entry*, 16>;
 
 }  // namespace
@@ -76,8 +76,8 @@ EvictionPool::Choice EvictionPool::choose(const EvictionTerms& terms,
   return {std::move(best), true};
 }
 
-// Keys are spread over the stripes by their hashes, so a stripe drawn at random will do; one that
-// holds nothing leaves its turn to the next.
+// Samples a random stripe, which is representative because hashes spread the keys over the stripes.
+// An empty stripe is skipped.
 void EvictionPool::sample(unsigned database, const EvictionTerms& terms, size_t count,
                           Sample& out) const {
   const auto first = static_cast<unsigned>(out.chance.draw() % kStripeCount);
@@ -89,7 +89,7 @@ void EvictionPool::sample(unsigned database, const EvictionTerms& terms, size_t 
     if (counter.load(std::memory_order_relaxed) == 0) continue;
     out.is_any_left = true;
     sample_stripe(stripe, database, terms, wanted - out.seen_count, out);
-    // A small share is a sample of its own size.
+    // A stripe with fewer keys than the sample is not enough; the next stripe supplies the rest.
     if (counter.load(std::memory_order_relaxed) >= count) return;
   }
 }
@@ -98,7 +98,7 @@ void EvictionPool::sample_stripe(unsigned stripe, unsigned database, const Evict
                                  size_t count, Sample& out) const {
   uint64_t cursor = out.chance.draw();
   Entries chosen;
-  Entries seen;  // in one position of the table
+  Entries seen;  // entries at one position of the table
   bool is_second_round = false;
   for (size_t steps = 0; steps < kStepsMax && count > 0;) {
     const StripeMask mask = StripeMask{1} << stripe;
@@ -111,7 +111,7 @@ void EvictionPool::sample_stripe(unsigned stripe, unsigned database, const Evict
       cursor = table->scan(cursor, [&](const Entry& entry) {
         if (!is_volatile(terms.policy) || entry.has_expiry()) seen.push_back(&entry);
       });
-      // A bucket lists its entries by age, so chance decides which of them are taken.
+      // A bucket lists its entries by age, so they are drawn at random.
       for (; !seen.empty() && count > 0; seen.pop_back(), --count) {
         std::swap(seen[out.chance.draw() % seen.size()], seen.back());
         prefetch(reinterpret_cast<const std::byte*>(seen.back()));

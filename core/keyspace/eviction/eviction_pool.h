@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// EvictionPool: chooses the key that a full memory should lose next. It looks at a few keys at
-// random, each time anew, and remembers the best ones seen: so a small sample comes close to the
-// true order.
+// EvictionPool: chooses the key to evict when memory is full. Each choice samples a few random keys
+// and remembers the best candidates of all samples. So a small sample comes close to the true
+// order.
 //
-// Invariants: candidates_ is sorted by score, the best one last. A candidate is a name: its key
-// may be gone, or used again, when its turn comes (is_still_due()).
-// Thread safety: all members may be called from any thread. choose() takes one stripe at a time.
+// Invariants: candidates_ is sorted by score, the best one last. A candidate is only a name. Its
+// key may have been deleted or used when it is chosen (is_still_due()).
+// Thread safety: all members may be called from any thread. choose() locks one stripe at a time.
 // Source: Redis' evict.c, "approximated LRU".
 #pragma once
 
@@ -24,7 +24,7 @@
 
 namespace core::keyspace {
 
-// `maxmemory-policy`, in the order of its words.
+// Values of `maxmemory-policy`, in the order of their names.
 enum class EvictionPolicy : uint8_t {
   kVolatileLru,
   kVolatileLfu,
@@ -35,7 +35,7 @@ enum class EvictionPolicy : uint8_t {
   kAllKeysRandom,
   kNoEviction,
 };
-// Whether only keys that expire may go.
+// True if only keys with an expiry may be evicted.
 constexpr bool is_volatile(EvictionPolicy policy) {
   return policy <= EvictionPolicy::kVolatileTtl;
 }
@@ -51,7 +51,7 @@ constexpr bool is_random(EvictionPolicy policy) {
 
 struct EvictionTerms {
   EvictionPolicy policy = EvictionPolicy::kNoEviction;
-  size_t sample_size = 5;  // of each database
+  size_t sample_size = 5;  // per database
   uint32_t now_s = 0;      // on the clock of the entries' uses
   StripeWait wait = StripeWait::kWait;
   UseRules rules{};
@@ -62,21 +62,21 @@ class EvictionPool {
   static constexpr size_t kCandidatesMax = 16;
 
   struct Candidate {
-    uint64_t score = 0;  // how much it should go
+    uint64_t score = 0;  // the highest score is evicted first
     unsigned database = 0;
     std::string key;
   };
   struct Choice {
     std::optional<Candidate> candidate;
-    // Without a candidate: whether some key may go all the same, which was not found yet.
+    // If there is no candidate: true if some evictable key exists but was not found.
     bool is_any_left = false;
   };
 
   EvictionPool(Keyspace& keyspace, uint64_t seed) : keyspace_(keyspace), random_(seed) {}
 
-  // `databases` are those to look at.
+  // `databases` are the databases to sample.
   Choice choose(const EvictionTerms& terms, std::span<const unsigned> databases);
-  // Whether the entry that now has the candidate's name is to go as much as it was.
+  // True if the entry that now has the candidate's name still has at least its score.
   static bool is_still_due(const Entry& entry, const Candidate& candidate,
                            const EvictionTerms& terms);
 
@@ -90,10 +90,10 @@ class EvictionPool {
    private:
     uint64_t state_;
   };
-  // The entries that one choice looks at.
+  // The entries sampled for one choice.
   struct Sample {
     Chance chance;
-    // Entries with this score or less are of no interest, as there are enough better ones.
+    // Entries with this score or less are ignored, because there are enough better ones.
     std::optional<uint64_t> score_floor{};
     size_t seen_count = 0;
     std::vector<Candidate> found{};
@@ -104,15 +104,15 @@ class EvictionPool {
   void sample(unsigned database, const EvictionTerms& terms, size_t count, Sample& out) const;
   void sample_stripe(unsigned stripe, unsigned database, const EvictionTerms& terms, size_t count,
                      Sample& out) const;
-  // Adds the entries of one database, whose stripe is locked.
+  // Adds sampled entries of one database. REQUIRES: their stripe is locked.
   static void add_found(std::span<const Entry* const> entries, unsigned database,
                         const EvictionTerms& terms, Sample& out);
   void merge(std::vector<Candidate> found);
 
   Keyspace& keyspace_;
-  std::mutex mutex_;  // guards all below; held over no other lock
+  std::mutex mutex_;  // guards the members below; no other lock is taken while it is held
   std::mt19937_64 random_;
-  size_t next_database_ = 0;  // of a policy that draws at random
+  size_t next_database_ = 0;  // used by policies that draw at random
   EvictionPolicy scored_by_ = EvictionPolicy::kNoEviction;
   std::vector<Candidate> candidates_;
 };

@@ -7,7 +7,7 @@
 namespace core::keyspace {
 namespace {
 
-// Of each thread its own: chance need not be good here, but cheap.
+// Thread-local generator. The quality of the numbers matters less than their cost.
 uint32_t random_bits() {
   // Steele, Lea, Flood 2014, "Fast Splittable Pseudorandom Number Generators".
   constexpr uint64_t kStep = 0x9E3779B97F4A7C15U;
@@ -24,7 +24,7 @@ uint32_t random_bits() {
 uint8_t KeyUse::count(uint32_t now_s, const UseRules& rules) const {
   constexpr uint32_t kMinute = 60;
   if (rules.decay_minutes == 0) return stored_count();
-  // Full minutes of the clock that have begun since, as Redis counts them.
+  // Full minutes of the clock that have begun since the last use, as Redis counts them.
   const uint32_t minutes = (clock_s() % kMinute + idle_s(now_s)) / kMinute;
   const uint32_t lost = minutes / rules.decay_minutes;
   return static_cast<uint8_t>(stored_count() - std::min<uint32_t>(stored_count(), lost));

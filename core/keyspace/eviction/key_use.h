@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// KeyUse: when a key was last used, and about how often: a clock of 24 bits in seconds, which wraps
-// after 194 days, and a logarithmic counter of 8 bits. Both are always kept, so that the policy of
-// eviction may change at any time.
+// KeyUse: the time of a key's last use and about how often it was used. The time is a clock of 24
+// bits in seconds, which wraps after 194 days; the count is a logarithmic counter of 8 bits. Both
+// are always kept, so that the eviction policy may change at any time.
 //
-// Invariants: the counter grows by one with probability 1 / (1 + log_factor * (count - 5)) and
-// loses one for every decay_minutes since the last use. It is lowered when it is read, and stored
-// lowered with the next use.
+// Invariants: the counter grows by one with probability 1 / (1 + log_factor * (count - 5)) and is
+// decremented once for every decay_minutes since the last use. A read returns the decremented
+// value, and the next use stores it.
 // Thread safety: a value.
 // Source: Morris 1978, "Counting Large Numbers of Events in Small Registers"; Redis' LFU.
 #pragma once
@@ -17,7 +17,7 @@
 
 namespace core::keyspace {
 
-// `lfu-log-factor` and `lfu-decay-time`.
+// The options `lfu-log-factor` and `lfu-decay-time`.
 struct UseRules {
   uint32_t log_factor = 10;
   uint32_t decay_minutes = 1;  // 0: never
@@ -26,30 +26,30 @@ struct UseRules {
 class KeyUse {
  public:
   static constexpr uint32_t kClockMask = 0xFFFFFF;
-  // The rest of the circle is an hour of the future.
+  // The last hour before the clock wraps counts as one hour of the future.
   static constexpr uint32_t kIdleMaxS = kClockMask - 3600;
 
   constexpr KeyUse(uint32_t clock_s, uint8_t count) : bits_(clock_s << kUseCountBits | count) {}
   explicit KeyUse(const Entry& entry) : bits_(entry.use_bits()) {}
-  // Unused for `idle_s`, or for as long as can be told.
+  // Unused for `idle_s`, or for kIdleMaxS if that is less.
   static constexpr KeyUse idle_for(uint64_t idle_s, uint32_t now_s, uint8_t count) {
     return {now_s - static_cast<uint32_t>(idle_s < kIdleMaxS ? idle_s : kIdleMaxS), count};
   }
 
   constexpr uint32_t bits() const { return bits_; }
   constexpr uint32_t clock_s() const { return bits_ >> kUseCountBits; }
-  // As of the last use.
+  // The count at the last use.
   constexpr uint8_t stored_count() const { return static_cast<uint8_t>(bits_); }
 
-  // Seconds since the last use. Threads take their time for a batch of commands, so one may see a
-  // use of the near future: that is no time at all.
+  // Seconds since the last use. A thread reads the clock once per batch of commands, so it may see
+  // a use in the near future. That counts as 0 seconds.
   constexpr uint32_t idle_s(uint32_t now_s) const {
     const uint32_t elapsed_s = (now_s - clock_s()) & kClockMask;
     return elapsed_s > kIdleMaxS ? 0 : elapsed_s;
   }
-  // What is left of the count.
+  // The count after the decay up to now_s.
   uint8_t count(uint32_t now_s, const UseRules& rules) const;
-  // After one more use.
+  // Returns the state after one more use.
   KeyUse used(uint32_t now_s, const UseRules& rules) const;
 
  private:

@@ -10,7 +10,7 @@ FilterKinds& FilterKinds::of_process() {
 
 void FilterKinds::add(bloom::LayoutId layout, std::string_view key) {
   const auto index = static_cast<size_t>(layout);
-  // The name is stored first, so that a reader that sees the count finds it.
+  // The name is stored first, so that a thread that sees the count also finds the name.
   if (counts_[index].load(std::memory_order_relaxed) == 0) {
     const std::scoped_lock lock(mutex_);
     first_keys_[index] = key;

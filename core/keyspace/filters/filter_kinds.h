@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// FilterKinds: how many filters of each layout this process holds. A leader learns from it, without
-// a walk over all keys, what its replicas must be able to hold.
+// FilterKinds: the number of filters of each layout in this process. From it a leader learns,
+// without a scan of all keys, which layouts its replicas must support.
 //
-// Invariants: a filter is counted before its entry changes hands, and until it is freed.
-// Thread safety: all members may be called from any thread, under stripe locks too.
+// Invariants: a filter is counted before its entry becomes visible to others, and until it is
+// freed.
+// Thread safety: all members may be called from any thread, also while stripe locks are held.
 #pragma once
 
 #include <array>
@@ -30,11 +31,11 @@ class FilterKinds {
   uint64_t count(bloom::LayoutId layout) const {
     return counts_[static_cast<size_t>(layout)].load(std::memory_order_acquire);
   }
-  // How many were ever added: it also counts filters that came and went since the last look.
+  // Number of filters of the layout ever added. It also counts filters that no longer exist.
   uint64_t total(bloom::LayoutId layout) const {
     return totals_[static_cast<size_t>(layout)].load(std::memory_order_acquire);
   }
-  // The key that was added when there was no other filter of the layout.
+  // The key that was added when no other filter had the layout.
   std::string first_key(bloom::LayoutId layout) const;
 
  private:

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// WindowSchedule: which keys may hold filters with a window of time, and when each is to be looked
-// at, so that a leader finds those whose turn is due without a walk over all keys.
+// WindowSchedule: the keys that may hold filters with a window of time, and when each must be
+// checked. It lets a leader find due rotations without a scan of all keys.
 //
-// Only names are kept, and no databases: a name stays right when its key is moved or databases are
-// swapped, and every way to give a filter a name leads through Entry::set_filter(). What a name no
-// longer holds is found out when its time comes.
+// Only names are stored, without databases. A name stays correct if its key is moved or databases
+// are swapped, and Entry::set_filter() records every filter that gets a name. If a name no longer
+// holds a filter, the caller of take_due() notices that.
 //
-// Invariants: a name whose filter has something to forget is noted, or in the hands of whoever took
-// it out.
-// Thread safety: all members may be called from any thread, under stripe locks too.
+// Invariants: a name whose filter has something to forget is recorded here, or held by the caller
+// that took it out.
+// Thread safety: all members may be called from any thread, also while stripe locks are held.
 #pragma once
 
 #include <atomic>
@@ -34,15 +34,15 @@ class WindowSchedule {
 
   static WindowSchedule& of_process();
 
-  // The key is to be looked at soon: a filter with a window was given this name, or has its first
-  // item.
+  // Schedules a check of the key soon. Called when a filter with a window gets this name or its
+  // first item.
   void note(std::string_view key);
-  // Takes out a name whose time has come. A clock that has jumped back brings all.
+  // Removes and returns a name whose check is due. After the clock has jumped back all are due.
   std::optional<Name> take_due(int64_t now_ms);
-  // The next calls of take_due() give every name.
+  // Makes every name due.
   void bring_all();
-  // Puts a name back, unless it was noted meanwhile. One that was missing may be about to appear:
-  // whoever makes a filter names it before it is in its table.
+  // Puts a name back, unless it was recorded again since. The name of a missing key is also kept: a
+  // filter is named before it is inserted into its table.
   void put_back(Name name, int64_t due_ms);
   bool empty() const { return size_.load(std::memory_order_relaxed) == 0; }
 
@@ -52,11 +52,11 @@ class WindowSchedule {
     bool was_missing = false;
   };
 
-  // Both with the mutex held.
+  // REQUIRES for both: mutex_ is held.
   void make_all_due();
   void insert(std::string key, Plan plan);
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::unordered_map<std::string, Plan> plans_;
   std::set<std::pair<int64_t, std::string>> by_time_;
   int64_t last_now_ms_ = 0;
