@@ -2,8 +2,8 @@
 //
 // Base64 with padding, in the alphabet that JSON documents use.
 //
-// Invariants: only the canonical text of some bytes is read: its length is a multiple of four, the
-// bits that padding leaves over are zero, and it holds no line ends.
+// Invariants: only canonical text is decoded. Its length is a multiple of four, unused bits before
+// the padding are zero, and it contains no line ends.
 // Thread safety: pure functions.
 // Source: RFC 4648, section 4.
 #pragma once
@@ -16,7 +16,7 @@ namespace core {
 
 std::string encode_base64(std::string_view bytes);
 
-// nullopt: not base64.
+// nullopt if `text` is not valid base64.
 std::optional<std::string> decode_base64(std::string_view text);
 
 }  // namespace core

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Clock: the two kinds of time a server needs, behind a seam so that tests never sleep.
+// Clock: wall time and monotonic time behind an interface, so that tests never sleep.
 //
-// Invariants: wall time may jump, monotonic time never goes back.
+// Invariants: wall time may jump, monotonic time never decreases.
 // Thread safety: all members may be called from any thread.
 #pragma once
 
@@ -17,11 +17,11 @@ inline constexpr int64_t kSecondUs = 1'000'000;
 class Clock {
  public:
   virtual ~Clock() = default;
-  // Milliseconds since 1970-01-01 UTC; what expiries are measured in.
+  // Milliseconds since 1970-01-01 UTC. Expiries use this time.
   virtual int64_t wall_ms() const = 0;
-  // The same time in microseconds, where the clock has them.
+  // The wall time in microseconds, if the clock has that resolution.
   virtual int64_t wall_us() const { return wall_ms() * 1000; }
-  // Microseconds since an arbitrary start; what durations are measured in.
+  // Microseconds since an arbitrary start. Durations use this time.
   virtual int64_t monotonic_us() const = 0;
 };
 
@@ -41,7 +41,7 @@ class SystemClock final : public Clock {
   }
 
  private:
-  // std::chrono::system_clock counts nanoseconds, whose 64 bits overflow in the year 2262.
+  // std::chrono::system_clock counts nanoseconds in 64 bits, which overflow in the year 2262.
   static timespec wall_now() {
     timespec now{};
     ::clock_gettime(CLOCK_REALTIME, &now);

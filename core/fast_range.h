@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A number in a range from a random word, by one multiplication instead of a division.
+// fast_range: maps a random word to a range by one multiplication instead of a division.
 //
 // Thread safety: pure functions.
 // Source: Lemire 2019, "Fast random integer generation in an interval".
@@ -12,7 +12,7 @@ namespace core {
 
 __extension__ using uint128_t = unsigned __int128;
 
-// Evenly over [0, count); the high bits of the word decide.
+// Uniform in [0, count). The high bits of the word determine the result.
 inline uint64_t fast_range(uint64_t word, uint64_t count) {
   return static_cast<uint64_t>((uint128_t{word} * count) >> 64);
 }

@@ -27,20 +27,20 @@ void insert(ByteSet& set, char c) {
   set[byte / 64] |= uint64_t{1} << (byte % 64);
 }
 
-// The bits below `end` of the word that holds the bits from `begin` on.
+// The bits below `end` in the word whose first bit is `begin`.
 uint64_t bits_below(unsigned end, unsigned begin) {
   if (end <= begin) return 0;
   return end - begin >= 64 ? ~uint64_t{0} : (uint64_t{1} << (end - begin)) - 1;
 }
 
-// REQUIRES: first <= last, as bytes without sign.
+// REQUIRES: first <= last, as unsigned bytes.
 void insert_bytes(ByteSet& set, unsigned first, unsigned last) {
   for (unsigned word = 0; word < set.size(); ++word) {
     set[word] |= bits_below(last + 1, word * 64) & ~bits_below(first, word * 64);
   }
 }
 
-// Bytes compare as signed characters, which shows in what Redis matches.
+// Bytes compare as signed characters, which affects what Redis matches.
 void insert_range(ByteSet& set, char first, char last) {
   const auto low = static_cast<signed char>(first);
   const auto high = static_cast<signed char>(last);
@@ -75,12 +75,12 @@ class GlobCompiler {
   Glob& glob_;
   std::string_view pattern_;
   size_t at_ = 0;
-  size_t run_begin_ = 0;  // of the present run in elements_
-  uint32_t gap_ = 0;      // before it
+  size_t run_begin_ = 0;  // start of the current run in elements_
+  uint32_t gap_ = 0;      // gap before the current run
 };
 
-// Moves past one member of a set: an escaped character (never folded), a range, or a character.
-// The bounds of a range are put in order before their case is folded.
+// Consumes one member of a set: an escaped character (never folded), a range, or a character. The
+// bounds of a range are put in order before their case is folded.
 void GlobCompiler::take_member(ByteSet& exact, ByteSet& folded) {
   const size_t left = pattern_.size() - at_;
   const char* member = pattern_.data() + at_;
@@ -99,7 +99,7 @@ void GlobCompiler::take_member(ByteSet& exact, ByteSet& folded) {
   insert(folded, fold(member[0]));
 }
 
-// Moves past a whole set. One that is never closed ends with the pattern.
+// Consumes a whole set. A set that is not closed ends with the pattern.
 Glob::Element GlobCompiler::take_set() {
   ++at_;
   const bool is_negated = is_at('^');
@@ -109,7 +109,7 @@ Glob::Element GlobCompiler::take_set() {
   while (!is_at_end() && !is_at(']')) take_member(exact, folded);
   if (!is_at_end()) ++at_;
   if (glob_.ignores_case_) {
-    // An upper case letter is looked up by its lower case.
+    // Folds upper-case letters, because the text is folded to lower case before the lookup.
     ByteSet unfolded = folded;
     insert_range(unfolded, 'A', 'Z');
     for (char c = 'A'; c <= 'Z'; ++c) {
@@ -133,14 +133,14 @@ Glob::Element GlobCompiler::take_set() {
   return static_cast<Glob::Element>(Glob::kFirstSet + glob_.sets_.size() - 1);
 }
 
-// REQUIRES: not at the end, nor at a star.
+// REQUIRES: neither at the end nor at a star.
 Glob::Element GlobCompiler::take_element() {
   if (is_at('[')) return take_set();
   if (is_at('?')) {
     ++at_;
     return Glob::kAny;
   }
-  // A backslash that ends the pattern stands for itself.
+  // A backslash at the end of the pattern matches itself.
   if (is_at('\\') && at_ + 1 < pattern_.size()) ++at_;
   return static_cast<unsigned char>(fold(pattern_[at_++]));
 }
@@ -155,7 +155,7 @@ void GlobCompiler::add(Glob::Element element) {
   }
 }
 
-// Without a star behind it the run is the last one, and every run but the first has one before it.
+// `is_last`: no star follows the run. A star precedes every run but the first.
 void GlobCompiler::end_run(bool is_last) {
   auto& elements = glob_.elements_;
   Glob::Run run{.gap = gap_};
@@ -228,7 +228,7 @@ bool Glob::takes(Element element, char c) const {
   return element == kAny || has(sets_[element - kFirstSet], c);
 }
 
-// REQUIRES: run.size characters to read.
+// REQUIRES: `text` has at least run.size characters.
 bool Glob::matches_at(const Run& run, const Place& place, const char* text) const {
   if (run.is_plain != 0) return std::memcmp(plain_.data() + place.plain, text, run.size) == 0;
   const Element* elements = elements_.data() + place.element;
@@ -238,7 +238,7 @@ bool Glob::matches_at(const Run& run, const Place& place, const char* text) cons
   return true;
 }
 
-// The leftmost place of the run in the text; nullptr if there is none or the steps are used up.
+// The leftmost match of the run in the text; nullptr if there is none or no steps are left.
 const char* Glob::find(const Run& run, const Place& place, std::string_view text,
                        size_t& steps_left) const {
   if (text.size() < run.size) return nullptr;

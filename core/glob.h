@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
 // Redis' glob patterns, as KEYS, SCAN MATCH, PSUBSCRIBE and CONFIG GET use them: '*', '?', "[abc]",
-// "[a-z]", "[^x]" and '\' before a character that is meant literally.
+// "[a-z]", "[^x]" and '\' to escape a character.
 //
-// A pattern is compiled once into the runs of elements between its stars. Every element takes one
-// character, so the leftmost place for a run is as good as any, and the runs never look at the same
-// part of a text twice. A run of plain characters is searched for in linear time.
+// A pattern is compiled once into the runs of elements between its stars. Every element matches one
+// character, so the leftmost match of a run always suffices. No two runs search the same part of
+// the text. A run of plain characters is searched for in linear time.
 //
-// Invariants: compiling is linear in the pattern, without recursion. Matching takes at most
-// pattern + text steps for patterns whose runs are plain; else at most kStepsPerByte steps for each
-// byte of text, and kStepsFree more. A text that needs more than that does not match. Runs of up
-// to kStepsPerByte elements and texts of up to 512 bytes never need more.
-// Thread safety: constant once built.
-// Source: odd cases measured on Redis 7.0.15.
+// Invariants: compiling is linear in the pattern, without recursion. Matching takes at most pattern
+// + text steps if all runs are plain. Otherwise it takes at most kStepsPerByte steps for each byte
+// of text, plus kStepsFree. A text that needs more than that does not match. Runs of up to
+// kStepsPerByte elements and texts of up to 512 bytes never need more.
+// Thread safety: immutable after construction.
+// Source: edge cases measured on Redis 7.0.15.
 #pragma once
 
 #include <array>
@@ -34,8 +34,8 @@ class Glob {
   static constexpr size_t kStepsPerByte = 16;
   static constexpr size_t kStepsFree = size_t{1} << 16;
 
-  // Up to six times the pattern's memory, twelve when it is all sets. One of 4 GiB or more matches
-  // nothing.
+  // Takes up to six times the pattern's memory, or twelve times if it consists of sets. A pattern
+  // of 4 GiB or more matches nothing.
   explicit Glob(std::string_view pattern, LetterCase letter_case = LetterCase::kExact);
 
   // Memory beyond the object's own.
@@ -44,10 +44,10 @@ class Glob {
     return plain + runs_.capacity() * sizeof(Run) + elements_.capacity() * sizeof(Element) +
            sets_.capacity() * sizeof(Set);
   }
-  // True when the pattern describes the whole text. As in Redis an empty text matches only an
-  // empty pattern, not even "*": commands for which "*" means everything look for it themselves.
+  // True if the pattern matches the whole text. As in Redis an empty text matches only an empty
+  // pattern, not even "*". Commands for which "*" means everything must check for it themselves.
   bool matches(std::string_view text) const;
-  // The first eight bytes in the order of memory; zeros follow a shorter text.
+  // The first eight bytes in memory order. A shorter text is padded with zeros.
   static uint64_t head_of(std::string_view text) {
     static_assert(std::endian::native == std::endian::little);
     const char* const from = text.data();
@@ -61,13 +61,13 @@ class Glob {
     if (size >= 2) return head_of_halves<uint16_t>(from, size);
     return size == 0 ? 0 : static_cast<unsigned char>(*from);
   }
-  // Nearly all patterns of ACL users are plain characters and a star, and they are looked at with
-  // every command; so here is a first step without a call. Whether the pattern is of that kind and
-  // its first eight characters match; `head` is head_of(text).
+  // True if the pattern is plain characters followed by a star, and its first eight characters
+  // match. Nearly all patterns of ACL users have this form and every command checks them, so this
+  // first step is inlined. `head` is head_of(text).
   bool is_prefix_with(std::string_view text, uint64_t head) const {
     return text.size() >= prefix_text_size_min_ && ((head ^ head_) & head_mask_) == 0;
   }
-  // REQUIRES: is_prefix_with(). Whether the pattern matches.
+  // True if the pattern matches. REQUIRES: is_prefix_with().
   bool matches_behind_head(std::string_view text) const {
     return size_min_ <= sizeof head_ || matches(text);
   }
@@ -75,26 +75,26 @@ class Glob {
  private:
   friend class GlobCompiler;
 
-  using Set = std::array<uint64_t, 4>;  // a bit for each byte
-  // A byte, or kAny, or kFirstSet and the index of a set.
+  using Set = std::array<uint64_t, 4>;  // one bit per byte value
+  // A byte, kAny, or kFirstSet plus the index of a set.
   using Element = uint32_t;
   static constexpr Element kAny = 256;
   static constexpr Element kFirstSet = 257;
   static constexpr size_t kNoPrefix = std::numeric_limits<size_t>::max();
 
-  // What stands between two stars. Question marks at its ends need no search, they are a gap.
+  // The elements between two stars. Question marks at its ends need no search and become a gap.
   struct Run {
-    uint32_t gap = 0;  // characters of any kind that come before it
+    uint32_t gap = 0;  // number of arbitrary characters before the run
     uint32_t size : 31 = 0;
-    uint32_t is_plain : 1 = 0;  // in plain_, else in elements_
+    uint32_t is_plain : 1 = 0;  // true: stored in plain_, false: in elements_
   };
-  // Where the elements of a run begin.
+  // Position at which the elements of a run begin.
   struct Place {
     size_t plain = 0;
     size_t element = 0;
   };
 
-  // Of two halves that may overlap.
+  // Builds the head from two halves that may overlap.
   template <class Half>
   static uint64_t head_of_halves(const char* from, size_t size) {
     Half head = 0;
@@ -109,19 +109,19 @@ class Glob {
                    size_t& steps_left) const;
 
   bool ignores_case_ = false;
-  bool is_impossible_ = false;  // some element takes no character
+  bool is_impossible_ = false;  // true if some element matches no character
   bool has_star_ = false;
-  size_t size_min_ = 0;  // of a text
-  uint64_t head_ = 0;    // of a prefix: its first bytes, and which of them there are
+  size_t size_min_ = 0;  // minimum size of a matching text
+  uint64_t head_ = 0;    // of a prefix pattern: its first bytes, and a mask of the bytes that exist
   uint64_t head_mask_ = 0;
-  size_t prefix_text_size_min_ = kNoPrefix;  // of a prefix: the least size of a text that matches
-  std::vector<Run> runs_;  // the first one begins the text; behind a star the last one ends it
-  std::string plain_;      // of all plain runs, one after the other
+  size_t prefix_text_size_min_ = kNoPrefix;  // of a prefix pattern: minimum size of a text
+  std::vector<Run> runs_;  // the first starts the text; after a star the last ends it
+  std::string plain_;      // the characters of all plain runs, concatenated
   std::vector<Element> elements_;
   std::vector<Set> sets_;
 };
 
-// For a pattern that is used once.
+// For a pattern that is used only once.
 bool glob_matches(std::string_view pattern, std::string_view text,
                   LetterCase letter_case = LetterCase::kExact);
 

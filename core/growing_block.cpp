@@ -67,9 +67,9 @@ uint64_t mapped_part(size_t capacity_bytes) {
 }  // namespace
 
 size_t next_capacity(const GrowingBlock& block, size_t needed_bytes) {
-  // A mapping moves no bytes when it grows, so it needs little in advance.
+  // Growth of a mapping moves no bytes, so little extra capacity is needed.
   if (is_mapped(needed_bytes)) return needed_bytes + needed_bytes / 8;
-  // Double, so that a byte is moved a constant number of times on average.
+  // Doubled, so that a byte is moved a constant number of times on average.
   return std::max({needed_bytes, block.capacity_bytes * 2, kCapacityMin});
 }
 

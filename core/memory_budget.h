@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// MemoryBudget: asked before anything big is allocated, so that a request that cannot fit is
-// refused instead of killing the process.
+// MemoryBudget: checked before a large allocation, so that a request that does not fit is rejected
+// instead of killing the process.
 //
 // Thread safety: all members may be called from any thread.
 #pragma once
@@ -14,8 +14,8 @@ namespace core {
 class MemoryBudget {
  public:
   virtual ~MemoryBudget() = default;
-  // Bytes that may still be allocated: the least of what `maxmemory` leaves and what the machine
-  // has available. A snapshot of a moving figure, not a reservation.
+  // Bytes that may still be allocated: the minimum of what `maxmemory` leaves and what the machine
+  // has available. The value changes constantly and is not a reservation.
   virtual uint64_t available_bytes() const = 0;
   virtual bool fits(uint64_t bytes) const { return bytes <= available_bytes(); }
 };

@@ -15,17 +15,18 @@
 namespace core {
 namespace {
 
-// Redis' bound for the text of a long double: room for 4933 digits, sign, point and fraction.
+// Redis' limit for the text of a long double: room for 4933 digits, sign, point and fraction.
 constexpr size_t kLongDoubleChars = 5 * 1024;
 
-// Denormals raise ERANGE too, yet are numbers; only what became infinite or zero is refused.
+// Denormals also raise ERANGE but are numbers; only infinity and zero are rejected.
 template <class Float>
 bool is_usable(Float value, int error) {
   if (std::isnan(value)) return false;
   return error != ERANGE || (!std::isinf(value) && value != 0);
 }
 
-// `text` must be terminated; strto… may stop early, at a zero byte for one, and skips spaces.
+// `text` must be zero-terminated. strto… may stop early, for example at a zero byte, and skips
+// spaces.
 template <class Float>
 std::optional<Float> parse_float(const char* text, size_t size,
                                  Float (*convert)(const char*, char**)) {
@@ -40,7 +41,8 @@ std::optional<Float> parse_float(const char* text, size_t size,
 }  // namespace
 
 std::optional<double> parse_double(std::string_view text) {
-  // strtod wants a terminator. Usual numbers are short; long ones are legal and pay for a copy.
+  // strtod needs a terminator. Short texts are copied to the stack, long ones are legal but need
+  // the heap.
   std::array<char, 128> buffer;
   if (text.size() >= buffer.size()) {
     const std::string copy(text);
@@ -65,7 +67,7 @@ std::string format_long_double(long double value) {
   std::array<char, kLongDoubleChars> buffer;
   const int length = std::snprintf(buffer.data(), buffer.size(), "%.17Lf", value);
   std::string_view text(buffer.data(), static_cast<size_t>(length));
-  // There is always a point, so that cutting zeros cannot reach the integer part.
+  // There is always a point, so removing zeros cannot reach the integer part.
   text.remove_suffix(text.size() - 1 - text.find_last_not_of('0'));
   if (text.ends_with('.')) text.remove_suffix(1);
   return std::string(text == "-0" ? "0" : text);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Numbers as text, read and written the way Redis does, so that a client sees no difference.
+// Numbers as text, parsed and formatted as by Redis, so that clients see no difference.
 //
-// Invariants: parsers take the whole text or refuse it; none depends on a terminating zero.
-// Thread safety: pure functions. They follow LC_NUMERIC, which the process leaves at "C".
+// Invariants: parsers accept or reject the whole text; none needs a terminating zero.
+// Thread safety: pure functions. They depend on LC_NUMERIC, which the process leaves at "C".
 #pragma once
 
 #include <fmt/format.h>
@@ -16,8 +16,8 @@
 
 namespace core {
 
-// The one canonical spelling of each integer: no '+', spaces, leading zeros or "-0". The same rule
-// serves announced lengths and arguments, as in Redis.
+// Accepts only the canonical text of an integer: no '+', spaces, leading zeros or "-0". As in
+// Redis, the same rule applies to announced lengths and arguments.
 inline std::optional<int64_t> parse_int64(std::string_view text) {
   constexpr size_t kDigitsMax = std::numeric_limits<int64_t>::digits10 + 1;
   if (text == "0") return 0;
@@ -36,20 +36,20 @@ inline std::optional<int64_t> parse_int64(std::string_view text) {
   return static_cast<int64_t>(negative ? 0 - magnitude : magnitude);
 }
 
-// What strtod takes, hexadecimal and infinities included; no leading space, no NaN, nothing that
-// is too large or that vanishes to zero.
+// Accepts the texts of strtod, including hexadecimal and infinities. Rejects leading spaces, NaN,
+// overflow and underflow to zero.
 std::optional<double> parse_double(std::string_view text);
 
-// The same for INCRBYFLOAT. Texts of 5 KiB and more are refused.
+// As parse_double(), for INCRBYFLOAT. Rejects texts of 5 KiB and more.
 std::optional<long double> parse_long_double(std::string_view text);
 
-// INCRBYFLOAT's spelling: 17 digits after the point, never an exponent, trailing zeros cut.
+// The format of INCRBYFLOAT: 17 digits after the point, no exponent, trailing zeros removed.
 std::string format_long_double(long double value);
 
-// The spelling of RESP3 doubles: 17 significant digits, "inf", "-inf" or "nan".
+// The format of RESP3 doubles: 17 significant digits, "inf", "-inf" or "nan".
 std::string format_double(double value);
 
-// An integer's digits without an allocation; the text is a view of the object.
+// Formats an integer without an allocation. The text is a view of the object.
 class Decimal {
  public:
   explicit Decimal(int64_t value) : digits_(value) {}

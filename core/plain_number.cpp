@@ -15,7 +15,7 @@ bool is_digit(char letter) {
   return letter >= '0' && letter <= '9';
 }
 
-// Digits with a separator between groups of three; the digits alone. Empty for anything else.
+// Returns the digits of a number whose groups of three are separated; empty for any other text.
 std::string without_separators(std::string_view text, char separator) {
   std::string digits;
   size_t group = 0;
@@ -33,7 +33,8 @@ std::string without_separators(std::string_view text, char separator) {
   return group == 3 && digits.size() > group ? digits : std::string{};
 }
 
-// Decimal without sign and exponent; text of a client is cut off before it fills a message.
+// Parses a decimal without sign and exponent. Rejects long texts, because the message repeats the
+// text.
 std::optional<double> parse_plain(std::string_view text) {
   constexpr size_t kLongest = 20;
   const bool fits = !text.empty() && text.size() <= kLongest &&

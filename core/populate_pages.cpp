@@ -18,7 +18,7 @@ void populate_pages(std::span<const std::byte> range) {
   const auto start = reinterpret_cast<uintptr_t>(range.data());
   const uintptr_t begin = (start + kPageBytes - 1) / kPageBytes * kPageBytes;
   const uintptr_t end = (start + range.size()) / kPageBytes * kPageBytes;
-  // What fails here shows when the pages are written.
+  // Errors are ignored: a page that cannot be allocated fails when it is written.
   ::madvise(reinterpret_cast<void*>(begin), end - begin, kAdvice);
 }
 

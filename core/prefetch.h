@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// Asking for a cache line ahead of its use.
+// prefetch: requests a cache line before it is used.
 //
-// Thread safety: any address may be asked for, even one that is not mapped.
+// Thread safety: any address is allowed, even one that is not mapped.
 #pragma once
 
 namespace core {
 
 inline void prefetch(const void* address) {
   __builtin_prefetch(address);
-  // g++ 12 takes a function that does nothing but prefetch for one without effect, and drops both
-  // its body and its calls; an empty volatile statement keeps them.
+  // g++ 12 considers a function that only prefetches to have no effect, and removes its body and
+  // its calls. An empty volatile statement prevents that.
   asm volatile("");
 }
 

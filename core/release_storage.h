@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// release_storage: empties a string or vector and gives its memory back.
+// release_storage: empties a string or vector and frees its memory.
 //
 // `x = {}` and `x = std::string()` do not: assigning from an empty one keeps the capacity.
-// scripts/check_tree.py refuses them.
+// scripts/check_tree.py rejects them.
 // Thread safety: as the container.
 #pragma once
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Result<T>: a value, or what a client or a file did wrong.
+// Result<T>: a value, or an error that a client or a file caused.
 //
-// Invariants: an Error's message is the whole reply line without its leading '-', so it opens
-// with the reply code where Redis has one ("ERR not found", "WRONGTYPE Operation…").
+// Invariants: an Error's message is the whole reply line without its leading '-'. So it begins with
+// the reply code if Redis has one ("ERR not found", "WRONGTYPE Operation…").
 // Thread safety: values, no shared state.
 // Source: Boost.System result (https://www.boost.org/doc/libs/1_81_0/libs/system/).
 #pragma once
@@ -20,7 +20,7 @@ struct Error {
   std::string message;
 };
 
-// An error's message without the reply code, which says nothing in the middle of a log line.
+// An error's message without the reply code, which would only disturb within a log line.
 inline std::string_view without_code(std::string_view message) {
   for (const std::string_view code : {"ERR ", "OOM "}) {
     if (message.starts_with(code)) return message.substr(code.size());
@@ -31,7 +31,7 @@ inline std::string_view without_code(std::string_view message) {
 template <class T = void>
 using Result = boost::system::result<T, Error>;
 
-// What value() of a failed Result throws; reaching it is a mistake of ours.
+// Thrown by value() of a failed Result. Reaching it is a programming error.
 [[noreturn]] inline void throw_exception_from_error(const Error& error,
                                                     const boost::source_location&) {
   throw std::logic_error("unchecked error: " + error.message);

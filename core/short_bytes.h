@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Copies and comparisons of byte strings that are mostly short, without a call.
+// Copies and comparisons of byte strings that are mostly short, without a function call.
 //
 // For keys and small values a call of libc's memcpy or memcmp costs several times the work itself,
-// most of all where it uses AVX-512: 60 to 90 ns per call were measured in the midst of other code,
-// see docs/performance.md. Up to 32 bytes two overlapping words of fixed size do.
+// especially if it uses AVX-512. Calls between other code took 60 to 90 ns each
+// (docs/performance.md). Up to 32 bytes, two overlapping words of fixed size suffice.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -43,7 +43,7 @@ bool equal_two(const char* a, const char* b, size_t size) {
 
 }  // namespace detail
 
-// The ranges do not overlap.
+// REQUIRES: the ranges do not overlap.
 [[gnu::always_inline]] inline void copy_bytes(char* to, std::string_view bytes) {
   const char* const from = bytes.data();
   const size_t size = bytes.size();

@@ -6,7 +6,7 @@
 #include <shared_mutex>
 #include <vector>
 
-// Absent where another allocator is linked.
+// Absent if another allocator is linked.
 extern "C" [[gnu::weak]] int mallctl(const char* name, void* old_value, size_t* old_size,
                                      void* new_value, size_t new_size);
 
@@ -21,12 +21,12 @@ const uint64_t* thread_counter(const char* name) {
   return mallctl(name, &counter, &size, nullptr, 0) == 0 ? counter : nullptr;
 }
 
-// The owner writes its counters with plain stores of one machine word.
+// The owning thread writes its counters with plain stores of one machine word.
 uint64_t value_of(const uint64_t* counter) {
   return __atomic_load_n(counter, __ATOMIC_RELAXED);
 }
 
-// A thread's counters, which lie in its own storage.
+// The counters of a thread, which lie in its thread-local storage.
 struct Counters {
   const uint64_t* allocated = nullptr;
   const uint64_t* freed = nullptr;
@@ -60,7 +60,8 @@ class HeapCount {
   uint64_t bytes() const {
     const std::shared_lock lock(mutex_);
     uint64_t freed = 0;
-    // Frees first: a block whose free is counted must have its allocation counted.
+    // Reads the freed bytes first: if a free is counted, the allocation of its block must be
+    // counted too.
     for (const Counters& thread : threads_) freed += value_of(thread.freed);
     uint64_t allocated = ended_bytes_;
     for (const Counters& thread : threads_) allocated += value_of(thread.allocated);
@@ -68,14 +69,14 @@ class HeapCount {
   }
 
  private:
-  // Guards the two below. Shared while counters are read, so that no thread ends meanwhile.
+  // Guards the two members below. Held shared while counters are read, so that no thread ends.
   mutable std::shared_mutex mutex_;
   std::vector<Counters> threads_;
   uint64_t ended_bytes_ = 0;
   std::atomic<size_t> thread_count_{0};
 };
 
-// Counts its thread as long as the thread lives.
+// Counts its thread for as long as the thread lives.
 class CountedThread {
  public:
   CountedThread()

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// thread_heap: counts the blocks of the heap that are in use.
+// thread_heap: counts the heap bytes that are in use.
 //
-// jemalloc keeps for each thread how many bytes it has allocated and how many it has freed. Their
-// sum is exact at any moment, and the counting costs nothing. Blocks that a thread has freed and
-// keeps for its next allocations are not in use.
+// jemalloc counts for each thread how many bytes it has allocated and how many it has freed. The
+// difference, summed over all threads, is exact at any moment, and the counting costs nothing.
+// Freed blocks that a thread caches for its next allocations are not in use.
 //
 // Invariants: a thread that has ended stays in the sum. Without jemalloc no thread is counted.
 // Thread safety: all functions may be called from any thread.
@@ -17,15 +17,15 @@
 
 namespace core {
 
-// Counts the calling thread's blocks, from its first one on. To be called by each thread that
-// allocates for longer than a command takes.
+// Starts counting for the calling thread, including its earlier allocations. Must be called by each
+// thread that allocates for longer than one command.
 void count_thread_heap();
-// Bytes in use, modulo 2^64: counted threads may have freed what others have allocated.
+// Bytes in use, modulo 2^64: counted threads may have freed blocks that other threads allocated.
 uint64_t counted_heap_bytes();
-// Threads that are counted and live.
+// Number of counted threads that are alive.
 size_t counted_thread_count();
-// Bytes that the calling thread has allocated, less those that it has freed, modulo 2^64; nullopt
-// where threads are not counted. Counts the thread from then on.
+// Bytes that the calling thread has allocated, minus those that it has freed, modulo 2^64; nullopt
+// if threads are not counted. Starts counting for the thread if needed.
 std::optional<uint64_t> thread_heap_bytes();
 
 }  // namespace core

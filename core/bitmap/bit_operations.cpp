@@ -11,18 +11,18 @@ namespace {
 
 using Bytes = std::span<const uint8_t>;
 
-// Small enough that the block of `out` stays in the first-level cache while every source in turn
-// is folded into it.
+// Small enough that the block of `out` stays in the first-level cache while the sources are
+// combined into it one after another.
 constexpr size_t kBlockBytes = 8192;
 
-// What a source has in the block [start, start + length): less than `length` bytes near its end.
+// The part of a source in the block [start, start + length). Shorter than `length` near its end.
 Bytes block_of(Bytes source, size_t start, size_t length) {
   if (start >= source.size()) return {};
   return source.subspan(start, std::min(length, source.size() - start));
 }
 
-// out[i] = fold(out[i], source[i]) with the source's tail read as zeros. A plain loop over bytes
-// that do not alias: the compiler turns it into vector instructions.
+// out[i] = fold(out[i], source[i]). Missing bytes of the source count as zero. A plain loop over
+// bytes that do not alias: the compiler vectorizes it.
 template <class Fold>
 void fold_into(std::span<uint8_t> out, Bytes source, Fold fold) {
   assert(source.size() <= out.size());
@@ -35,7 +35,7 @@ void fold_into(std::span<uint8_t> out, Bytes source, Fold fold) {
   }
 }
 
-// Complements are spelled as XOR: with ~ on promoted bytes the compiler widens every lane first.
+// Complements are written as XOR: with ~ on promoted bytes the compiler widens every lane first.
 constexpr auto kReplace = [](unsigned, unsigned from) { return from; };
 constexpr auto kIntersect = [](unsigned target, unsigned from) { return target & from; };
 constexpr auto kToggle = [](unsigned target, unsigned from) { return target ^ from; };
@@ -43,13 +43,13 @@ constexpr auto kComplement = [](unsigned, unsigned from) { return from ^ 0xffU; 
 constexpr auto kOnlyFrom = [](unsigned target, unsigned from) { return from & (target ^ 0xffU); };
 constexpr auto kOnlyTarget = [](unsigned target, unsigned from) { return target & (from ^ 0xffU); };
 
-// OR leaves the target as it is where the source has ended, so only the common part is walked.
+// After the end of the source OR would change nothing, so only the common part is visited.
 void unite_into(std::span<uint8_t> out, Bytes source) {
   fold_into(out.first(source.size()), source,
             [](unsigned target, unsigned from) { return target | from; });
 }
 
-// A bit seen again is remembered in `repeated` and taken out at the end.
+// `repeated` collects bits that several sources contain. They are removed at the end.
 void keep_single(std::span<const Bytes> sources, size_t start, std::span<uint8_t> out) {
   std::array<uint8_t, kBlockBytes> repeated{};
   std::fill(out.begin(), out.end(), uint8_t{0});

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// BITOP: one bitmap out of several.
+// BITOP: combines several bitmaps into one.
 //
-// Invariants: a source that ends early goes on in zeros, as far as `out` reaches.
-// Thread safety: pure functions; the caller keeps the sources still.
+// Invariants: a source that is shorter than `out` counts as if zeros followed it.
+// Thread safety: pure functions; the sources must not change during a call.
 // Source: Redis' BITOP page; DIFF, DIFF1, ANDOR and ONE came with Redis 8.2.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace core::bitmap {
 
-// X is the first source, Y are all the others.
+// X is the first source, Y are all others.
 enum class BitOperation : uint8_t {
   kAnd,
   kOr,
@@ -24,9 +24,9 @@ enum class BitOperation : uint8_t {
   kOne,    // in exactly one of all sources
 };
 
-// Fills all of `out`, which the caller sizes: for BITOP, like the longest source. Sources beyond
-// that size are cut. No sources give zeros.
-// REQUIRES: `out` overlaps no source; kNot comes with one source.
+// Fills all of `out`. The caller chooses its size, for BITOP the size of the longest source. Longer
+// sources are cut. Without sources the result is zeros.
+// REQUIRES: `out` overlaps no source; kNot has exactly one source.
 void combine(BitOperation operation, std::span<const std::span<const uint8_t>> sources,
              std::span<uint8_t> out);
 

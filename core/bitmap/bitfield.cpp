@@ -15,7 +15,7 @@ namespace {
 
 constexpr unsigned kMaxSignedBits = 64;
 constexpr unsigned kMaxUnsignedBits = 63;
-// An unaligned field of 64 bits touches nine bytes.
+// An unaligned field of 64 bits covers nine bytes.
 constexpr size_t kWindowBytes = 9;
 
 struct Bounds {
@@ -41,7 +41,7 @@ uint64_t big_endian(uint64_t word) {
   return word;
 }
 
-// The bytes a field touches, as 72 bits: eight bytes in `head`, one in `tail`.
+// The bytes that a field covers, as 72 bits: eight bytes in `head`, one in `tail`.
 struct Window {
   std::array<uint8_t, kWindowBytes> bytes{};
 
@@ -73,7 +73,7 @@ Result<uint64_t> scale_offset(std::string_view digits, uint64_t scale, uint64_t 
   return offset;
 }
 
-// `wrapped` is the true result modulo 2^64, which holds the low bits whatever the overflow was.
+// `wrapped` is the exact result modulo 2^64. It has the right low bits even after an overflow.
 std::optional<int64_t> resolve(FieldType type, uint64_t wrapped, int64_t bound, Overflow overflow) {
   switch (overflow) {
     case Overflow::kWrap:
@@ -115,14 +115,14 @@ int64_t read_field(std::span<const uint8_t> bytes, FieldType type, uint64_t bit_
   const uint64_t index = bit_offset / 8;
   if (index >= bytes.size()) return 0;
   Window window;
-  // A copy of constant size is two loads; only near the end is it worth a call.
+  // A copy of constant size compiles to two loads. Only near the end is a call needed.
   if (bytes.size() - index >= kWindowBytes) {
     std::memcpy(window.bytes.data(), bytes.data() + index, kWindowBytes);
   } else {
     std::memcpy(window.bytes.data(), bytes.data() + index, bytes.size() - index);
   }
   const auto shift = static_cast<unsigned>(bit_offset % 8);
-  // The ninth byte fills what the shift to the left emptied; for shift 0 that is nothing.
+  // The ninth byte supplies the bits that the left shift cleared. For shift 0 there are none.
   const uint64_t word = (window.head() << shift) | (unsigned{window.bytes[8]} >> (8 - shift));
   return extend(type, word >> (64U - type.bits));
 }
@@ -134,12 +134,12 @@ void write_field(std::span<uint8_t> bytes, FieldType type, uint64_t bit_offset, 
   assert(index < bytes.size() && touched <= bytes.size() - index);
   Window window;
   std::memcpy(window.bytes.data(), bytes.data() + index, touched);
-  // The field as the top bits of a word, and a mask of its place there.
+  // Aligns the field with the top of a word, and builds a mask of its position there.
   const unsigned unused = 64U - type.bits;
   const uint64_t field = static_cast<uint64_t>(value) << unused;
   const uint64_t mask = ~uint64_t{0} << unused;
   window.set_head((window.head() & ~(mask >> shift)) | (field >> shift));
-  // What the shift pushed out of the word belongs into the ninth byte.
+  // Bits that the shift moved out of the word belong into the ninth byte.
   const auto spilled_mask = static_cast<uint8_t>(mask << (8 - shift));
   const auto spilled = static_cast<uint8_t>(field << (8 - shift));
   window.bytes[8] = static_cast<uint8_t>((window.bytes[8] & ~spilled_mask) | spilled);
@@ -149,8 +149,8 @@ void write_field(std::span<uint8_t> bytes, FieldType type, uint64_t bit_offset, 
 std::optional<int64_t> fit_value(FieldType type, int64_t value, Overflow overflow) {
   const Bounds bounds = bounds_of(type);
   if (value >= bounds.min && value <= bounds.max) return value;
-  // An unsigned field takes a negative value for a huge one, so it saturates at the top. So does
-  // a signed field where max - value does not fit 64 bits: a slip of Redis that is kept.
+  // An unsigned field treats a negative value as a huge one, so it saturates at the maximum. So
+  // does a signed field if max - value does not fit 64 bits. Redis has the same bug, which is kept.
   const bool is_difference_too_large = value < bounds.max - std::numeric_limits<int64_t>::max();
   const bool is_low = type.is_signed && value < bounds.min && !is_difference_too_large;
   return resolve(type, static_cast<uint64_t>(value), is_low ? bounds.min : bounds.max, overflow);

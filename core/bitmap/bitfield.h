@@ -4,7 +4,7 @@
 //
 // Invariants: fields are big endian, signed ones in two's complement. Every field value fits an
 // int64_t, because unsigned fields have at most 63 bits.
-// Thread safety: pure functions; the caller keeps the bytes still.
+// Thread safety: pure functions; the bytes must not change during a call.
 // Source: Redis' BITFIELD page; odd cases measured on Redis 7.0.15.
 #pragma once
 
@@ -23,17 +23,17 @@ struct FieldType {
   bool operator==(const FieldType&) const = default;
 };
 
-// What becomes of a value that does not fit its field.
+// How a value that does not fit its field is handled.
 enum class Overflow : uint8_t { kWrap, kSaturate, kFail };
 
-// "i1" to "i64" and "u1" to "u63".
+// Accepts "i1" to "i64" and "u1" to "u63".
 Result<FieldType> parse_field_type(std::string_view text);
 
-// A plain offset, as SETBIT takes it. Errors: when it is not an integer in [0, limit_bits).
+// Parses a plain offset, as of SETBIT. Errors: not an integer in [0, limit_bits).
 Result<uint64_t> parse_bit_offset(std::string_view text, uint64_t limit_bits);
 
-// As above, or "#n" for the n-th field of this type. Only the field's first bit has to lie below
-// `limit_bits`, as in Redis.
+// As parse_bit_offset(), or "#n" for the n-th field of this type. As in Redis, only the field's
+// first bit must be below `limit_bits`.
 Result<uint64_t> parse_field_offset(std::string_view text, FieldType type, uint64_t limit_bits);
 
 // Bits beyond the end read as zero.
@@ -42,11 +42,11 @@ int64_t read_field(std::span<const uint8_t> bytes, FieldType type, uint64_t bit_
 // Stores the low `type.bits` bits of `value`. REQUIRES: the field lies within the bytes.
 void write_field(std::span<uint8_t> bytes, FieldType type, uint64_t bit_offset, int64_t value);
 
-// What SET writes for `value`; nothing when it does not fit and the overflow is kFail.
+// The value that SET stores for `value`; nullopt if it does not fit and the overflow is kFail.
 std::optional<int64_t> fit_value(FieldType type, int64_t value, Overflow overflow);
 
-// What INCRBY makes of a field that holds `value`; nothing when the sum does not fit and the
-// overflow is kFail. REQUIRES: `value` fits the field.
+// The value that INCRBY stores in a field that holds `value`; nullopt if the sum does not fit and
+// the overflow is kFail. REQUIRES: `value` fits the field.
 std::optional<int64_t> increment_value(FieldType type, int64_t value, int64_t increment,
                                        Overflow overflow);
 

@@ -20,7 +20,7 @@ uint64_t load_word(const uint8_t* bytes) {
   return word;
 }
 
-// Up to eight bytes as a number whose top bit is the first bit; bytes beyond the end are zero.
+// Loads up to eight bytes as a big-endian number. Bytes beyond the end count as zero.
 uint64_t load_big_endian(std::span<const uint8_t> bytes, size_t index) {
   uint64_t word = 0;
   std::memcpy(&word, bytes.data() + index, std::min(kWordBytes, bytes.size() - index));
@@ -28,8 +28,8 @@ uint64_t load_big_endian(std::span<const uint8_t> bytes, size_t index) {
   return word;
 }
 
-// Four independent sums, so that one count does not wait for the one before it. Inlined by force:
-// each caller compiles this body for its own instruction set.
+// Four independent sums, so that no count waits for the one before. Always inlined, because each
+// caller compiles this body for its own instruction set.
 [[gnu::always_inline]] inline uint64_t count_all(std::span<const uint8_t> bytes) {
   std::array<uint64_t, 4> counts{};
   const uint8_t* at = bytes.data();
@@ -52,21 +52,21 @@ uint64_t load_big_endian(std::span<const uint8_t> bytes, size_t index) {
 }
 
 #if defined(__x86_64__)
-// Baseline x86-64 has no popcnt instruction. Chosen by a branch and not by an ifunc, because
-// resolvers run before the sanitizers' runtimes are up.
+// Baseline x86-64 has no popcnt instruction. A branch selects this function instead of an ifunc,
+// because ifunc resolvers run before the sanitizers' runtimes are initialized.
 [[gnu::target("popcnt")]] uint64_t count_with_popcnt(std::span<const uint8_t> bytes) {
   return count_all(bytes);
 }
 #endif
 
-// The ones of one byte between two of its bits, both included.
+// Counts the set bits of a byte from bit `first` to bit `last`, inclusive.
 uint64_t count_within_byte(uint8_t byte, unsigned first, unsigned last) {
   const unsigned mask = (0xffU >> first) & (0xffU << (7 - last));
   return static_cast<uint64_t>(std::popcount(byte & mask));
 }
 
-// The first byte at or after `index` whose stride of 32 bytes is not all `filler`, or one from
-// which no full stride is left.
+// Returns the first byte at or after `index` whose stride of 32 bytes is not all `filler`. If there
+// is none, returns a byte after which no full stride is left.
 size_t skip_uniform_strides(std::span<const uint8_t> bytes, size_t index, uint64_t filler) {
   for (; bytes.size() - index >= kStrideBytes; index += kStrideBytes) {
     const uint8_t* at = bytes.data() + index;
@@ -124,8 +124,8 @@ std::optional<uint64_t> find_bit(std::span<const uint8_t> bytes, bool bit, uint6
   last_bit = std::min<uint64_t>(last_bit, bytes.size() * 8 - 1);
   if (first_bit > last_bit) return std::nullopt;
   bytes = bytes.first(last_bit / 8 + 1);
-  // Flipped when a zero is wanted, a word is non-zero where the answer is. A flip also sets the
-  // padding of the last word, which the comparison with last_bit throws out again.
+  // To search for zeros, words are inverted, so that a match is a non-zero word. The inversion also
+  // sets the padding of the last word; the comparison with last_bit rejects a match there.
   const uint64_t filler = bit ? 0 : ~uint64_t{0};
   uint64_t mask = ~uint64_t{0} >> (first_bit % 8);
   size_t index = first_bit / 8;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Single bits, counts and searches over a plain byte range: the arithmetic of SETBIT, GETBIT,
-// BITCOUNT and BITPOS.
+// Single bits, counts and searches over a byte range: the operations of SETBIT, GETBIT, BITCOUNT
+// and BITPOS.
 //
-// Invariants: bit 0 is the most significant bit of byte 0, as in Redis; ranges are inclusive at
-// both ends, and whatever of a range lies beyond the bytes does not exist.
-// Thread safety: pure functions; the caller keeps the bytes still.
+// Invariants: bit 0 is the most significant bit of byte 0, as in Redis. Ranges include both ends;
+// the part of a range beyond the bytes is ignored.
+// Thread safety: pure functions; the bytes must not change during a call.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,19 @@
 
 namespace core::bitmap {
 
-// False beyond the end: a bitmap goes on in zeros.
+// Returns false beyond the end, as if zeros followed the bitmap.
 bool get_bit(std::span<const uint8_t> bytes, uint64_t bit_offset);
 
-// Returns the bit that was there before. REQUIRES: bit_offset < 8 * bytes.size().
+// Returns the previous value of the bit. REQUIRES: bit_offset < 8 * bytes.size().
 bool set_bit(std::span<uint8_t> bytes, uint64_t bit_offset, bool value);
 
 uint64_t count_bits(std::span<const uint8_t> bytes);
 
-// Counts within [first_bit, last_bit]; an empty or reversed range holds none.
+// Counts the set bits within [first_bit, last_bit]; 0 for an empty or reversed range.
 uint64_t count_bits(std::span<const uint8_t> bytes, uint64_t first_bit, uint64_t last_bit);
 
-// The lowest position in [first_bit, last_bit] that holds `bit`. The zeros after the last byte are
-// not found here: whether BITPOS counts them depends on how its range was written.
+// The lowest position in [first_bit, last_bit] with value `bit`. Does not search the zeros after
+// the last byte: whether BITPOS counts them depends on the form of its range.
 std::optional<uint64_t> find_bit(std::span<const uint8_t> bytes, bool bit, uint64_t first_bit,
                                  uint64_t last_bit);
 

@@ -13,16 +13,16 @@
 namespace core::bloom {
 namespace {
 
-// Fewer items than this are added one by one: threads would cost more than they do.
+// Smaller batches are added one by one, because threads would cost more than they save.
 constexpr size_t kBatchItemsMin = 1024;
 constexpr size_t kBatchItemsMax = size_t{1} << 16;
-// Of a batch, all threads together: 32 MiB.
+// Maximum number of marks per batch, all threads together: 32 MiB.
 constexpr size_t kMarksMax = size_t{4} << 20;
-// Small enough for each to be cached while it is marked, few enough to write to all of them in
-// turn.
+// A region is small enough to stay in the cache while its bits are set. The regions are few enough
+// that a thread can append to all their lists in turn.
 constexpr uint64_t kRegionsMax = 256;
 constexpr unsigned kRegionShiftMin = 9;  // a cache line
-// Marks that are fetched ahead.
+// Prefetch distance in marks.
 constexpr size_t kMarksAhead = 24;
 
 template <class Layout>
@@ -118,7 +118,7 @@ size_t BulkFilter::batch_size() const {
   return std::clamp(by_marks, kBatchItemsMin, kBatchItemsMax);
 }
 
-// Bits of a region as a power of two.
+// Size of a region in bits, as the exponent of a power of two.
 unsigned BulkFilter::region_shift() const {
   const uint64_t least = (layers_.back().geometry.bit_count + kRegionsMax - 1) / kRegionsMax;
   return std::max<unsigned>(kRegionShiftMin, static_cast<unsigned>(std::bit_width(least - 1)));
@@ -126,7 +126,7 @@ unsigned BulkFilter::region_shift() const {
 
 template <class Layout>
 void BulkFilter::find_in_older(std::span<const ItemHash> hashes, std::span<bool> found) const {
-  // Newest first, as ScalableFilter looks.
+  // Newest layer first, as in ScalableFilter.
   for (size_t left = layers_.size() - 1; left > 0;) {
     std::array<ArrayView, kGroupArrays> arrays;
     const size_t count = std::min(left, arrays.size());
@@ -139,7 +139,7 @@ void BulkFilter::find_in_older(std::span<const ItemHash> hashes, std::span<bool>
   }
 }
 
-// Returns how many were dealt with: all, or up to the one that made the filter grow.
+// Returns the number of items processed: all, or up to the item that made the filter grow.
 template <class Layout>
 Result<size_t> BulkFilter::add_singly(std::span<const ItemHash> hashes) {
   for (size_t done = 0; done < hashes.size(); ++done) {
@@ -162,7 +162,7 @@ Result<size_t> BulkFilter::add_singly(std::span<const ItemHash> hashes) {
   return hashes.size();
 }
 
-// `first` is the place of the first of `hashes` in its batch.
+// `first` is the index of hashes[0] in its batch.
 template <class Layout>
 void BulkFilter::list_marks(std::span<const ItemHash> hashes, size_t first,
                             std::vector<Marks>& regions) {
@@ -192,7 +192,7 @@ void BulkFilter::mark_regions() {
   team_.run([&](unsigned /*member*/) {
     const size_t region_count = marks_.front().size();
     for (size_t region; (region = next_region_++) < region_count;) {
-      // The members' shares of the batch follow each other, so this is the order of its items.
+      // The members' shares of the batch are consecutive, so this is the order of the batch.
       for (const std::vector<Marks>& listed : marks_) {
         const Marks& marks = listed[region];
         for (size_t i = 0; i < marks.size(); ++i) {
@@ -202,7 +202,7 @@ void BulkFilter::mark_regions() {
           const uint64_t mask = uint64_t{1} << (marks[i].bit() % 64);
           if ((word & mask) != 0) continue;
           word |= mask;
-          // Another region may hold bits of the same item.
+          // Atomic, because other threads set bits of the same item in other regions.
           std::atomic_ref(has_changed_[marks[i].item()]).store(1, std::memory_order_relaxed);
         }
       }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// BulkFilter: a filter that takes all its items at once, with all cores.
+// BulkFilter: builds a filter from a large number of items, using all cores.
 //
-// A batch takes two steps. First each thread lists the bits of its share of the items, by the
-// region of the array that they lie in; then each region is marked by one thread, item by item in
-// the order of the batch. So no bit is contended for, and whether an item was new is decided as if
-// the items had come one by one.
-// Invariants: the filter that finish() gives is bit for bit, counts included, what
-// ScalableFilter::add makes of the same items in the same order, with any number of threads.
-// Layouts whose bits cannot be listed are filled by one thread.
-// Thread safety: none; one thread owns it, and the team while add() runs.
+// A batch is added in two steps. First each thread lists the bits of its share of the items by the
+// region of the array in which they lie. Then one thread per region sets the bits, item by item in
+// the order of the batch. So threads never contend for a bit, and an item counts as new exactly if
+// it would when added one by one.
+// Invariants: finish() returns the same filter as ScalableFilter::add() of the items in this order.
+// Bits and counts are equal for any number of threads. Layouts whose bits cannot be listed are
+// filled by one thread.
+// Thread safety: none; one thread owns it, and also the team while add() runs.
 #pragma once
 
 #include <atomic>
@@ -36,11 +36,11 @@ class BulkFilter {
   // Errors: the filter is full, or the next layer does not fit in memory.
   Result<> add(std::span<const ItemHash> hashes);
   uint64_t item_count() const;
-  // REQUIRES: is called once, last.
+  // REQUIRES: called once, after all other members.
   Result<std::unique_ptr<ScalableFilter>> finish();
 
  private:
-  // A bit of the array and which item of the batch it belongs to, in one word.
+  // A bit of the array and the index of its item in the batch, in one word.
   class Mark {
    public:
     static constexpr unsigned kItemBits = 16;
@@ -76,12 +76,12 @@ class BulkFilter {
   const FilterParameters parameters_;
   const MemoryBudget& budget_;
   ThreadTeam& team_;
-  // Of layouts whose bits can be listed; the others have `whole_`.
+  // Used for layouts whose bits can be listed; other layouts use `whole_`.
   std::vector<LayerParts> layers_;
   std::unique_ptr<ScalableFilter> whole_;
-  // marks_[member][region]
+  // Indexed as marks_[member][region].
   std::vector<std::vector<Marks>> marks_;
-  // Of each item of the batch, whether it has set a bit.
+  // For each item of the batch: 1 if it has set a bit.
   std::vector<uint8_t> has_changed_;
   std::atomic<size_t> next_region_{0};
 };

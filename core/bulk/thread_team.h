@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// ThreadTeam: threads that do the same task side by side, each its own part of it.
+// ThreadTeam: threads that run the same task in parallel, each on its own part.
 //
-// Invariants: run() returns when every member has returned, so what one task wrote the next task of
-// any member reads. An exception in a member is thrown by run(), after all have returned.
+// Invariants: run() returns when every member has returned. Each member sees all writes of earlier
+// tasks. If a member throws, run() throws the exception after all members have returned.
 // Thread safety: none; one thread owns the team and calls run().
 #pragma once
 
@@ -21,7 +21,7 @@ class ThreadTeam {
  public:
   using Task = std::function<void(unsigned member)>;
 
-  // `size` members, at least one; the caller of run() is the first.
+  // A team of `size` members, at least one. The caller of run() is the first member.
   explicit ThreadTeam(unsigned size);
   ~ThreadTeam();
   ThreadTeam(const ThreadTeam&) = delete;
@@ -36,7 +36,7 @@ class ThreadTeam {
   void do_part(const Task& task, unsigned member);
 
   std::mutex mutex_;
-  // All below: under mutex_.
+  // The members below are guarded by mutex_.
   std::condition_variable changed_;
   const Task* task_ = nullptr;
   uint64_t round_ = 0;
