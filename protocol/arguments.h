@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// ArgumentCursor reads a command's arguments in order: parse everything, latch the first error,
-// check once at the end.
+// ArgumentCursor reads a command's arguments in order. The caller parses everything, the cursor
+// latches the first error, and the caller checks once at the end.
 //
 //   ArgumentCursor cursor(arguments.subspan(1));
 //   const auto key = cursor.next();
@@ -12,10 +12,10 @@
 //   }
 //   if (!cursor.ok()) return reply.error(cursor.error());
 //
-// Invariants: after the first error done() is true, so loops end, and taking yields empty values;
-// later errors do not replace the first.
-// Thread safety: a value; it views the arguments and the error texts, which must outlive it.
-// Source: texts as Redis 7.
+// Invariants: after the first error done() is true, so loops end, and all reads return empty
+// values. Later errors do not replace the first.
+// Thread safety: a value. It holds views of the arguments and error texts, which must outlive it.
+// Source: error texts of Redis 7.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ inline constexpr std::string_view kSyntaxError = "ERR syntax error";
 inline constexpr std::string_view kNotAnInteger = "ERR value is not an integer or out of range";
 inline constexpr std::string_view kNotAFloat = "ERR value is not a valid float";
 
-// ASCII only, whatever the locale: keywords are ASCII.
+// Compares ASCII letters only, whatever the locale, because keywords are ASCII.
 inline bool equals_ignore_case(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
   if (a.size() != b.size()) return false;
@@ -58,10 +58,10 @@ class ArgumentCursor {
   size_t remaining() const { return rest_.size(); }
   std::span<const std::string_view> rest() const { return rest_; }
 
-  // The next argument without taking it; empty at the end.
+  // Returns the next argument without consuming it; empty at the end.
   std::string_view peek() const { return done() ? std::string_view{} : rest_.front(); }
 
-  // Errors: syntax error when nothing is left.
+  // Errors: syntax error if no argument is left.
   std::string_view next() {
     if (done()) {
       fail(kSyntaxError);
@@ -72,19 +72,19 @@ class ArgumentCursor {
     return argument;
   }
 
-  // Takes the next argument if it is this word, in any case.
+  // Consumes the next argument if it equals `keyword`, in any case.
   bool eat_keyword(std::string_view keyword) {
     if (done() || !equals_ignore_case(rest_.front(), keyword)) return false;
     rest_ = rest_.subspan(1);
     return true;
   }
 
-  // Errors: syntax error when nothing is left, `error` when it is not an integer.
+  // Errors: syntax error if no argument is left, `error` if it is not an integer.
   int64_t take_int64(std::string_view error = kNotAnInteger) {
     return value_or_fail(core::parse_int64(next()), error);
   }
 
-  // As take_int64(), and the same error outside [min, max].
+  // As take_int64(), but also returns `error` for an integer outside [min, max].
   int64_t take_int64_between(int64_t min, int64_t max, std::string_view error = kNotAnInteger) {
     const int64_t value = take_int64(error);
     if (ok() && (value < min || value > max)) {
@@ -98,12 +98,12 @@ class ArgumentCursor {
     return value_or_fail(core::parse_double(next()), error);
   }
 
-  // Errors: syntax error when something is left.
+  // Errors: syntax error if an argument is left.
   void expect_end() {
     if (!done()) fail(kSyntaxError);
   }
 
-  // Latches `error` unless one is latched already. REQUIRES: `error` is not empty.
+  // Latches `error` unless an earlier error is latched. REQUIRES: `error` is not empty.
   void fail(std::string_view error) {
     if (ok()) error_ = error;
     rest_ = rest_.last(0);

@@ -8,7 +8,7 @@ bool is_space(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-// A word also runs over \v and \f: Redis skips them between words but does not end one at them.
+// \v and \f are part of a word: Redis skips them between words but does not end a word at them.
 bool ends_word(char c) {
   return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
@@ -69,8 +69,8 @@ bool InlineSplitter::take_word() {
     arguments_.push_back(prefix);
     return true;
   }
-  // Unescaping never lengthens, so with this much room the scratch buffer does not move under
-  // the views that already point into it: all words together are no longer than the line.
+  // Reserves room for all words, which together are no longer than the line, because unescaping
+  // never lengthens. So the buffer does not move under views that already point into it.
   if (scratch_.empty()) scratch_.reserve(prefix.size() + rest_.size());
   const size_t begin = scratch_.size();
   scratch_.append(prefix);

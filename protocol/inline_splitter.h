@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// InlineSplitter cuts an inline request ("SET key 'a value'") into its arguments.
+// InlineSplitter splits an inline request ("SET key 'a value'") into its arguments.
 //
-// Words are separated by white space. "…" knows \n \r \t \b \a \xHH and \c for c itself; '…' knows
-// only \'. A closing quote must end its word.
+// Words are separated by white space. "…" supports the escapes \n \r \t \b \a \xHH, and \c for any
+// other character c; '…' supports only \'. A closing quote must end its word.
 //
-// Invariants: words without quotes are views into the line, quoted ones into a scratch buffer;
-// both live until the next split() or until the line's bytes change.
-// Thread safety: none; one splitter per connection. Not movable, views may point inside.
+// Invariants: words without quotes are views of the line, quoted words are views of a scratch
+// buffer. Both are valid until the next split() or until the line's bytes change.
+// Thread safety: none; one splitter per connection. Not movable, because views may point into it.
 // Source: the quoting rules of redis-cli and Redis' inline requests.
 #pragma once
 
@@ -24,22 +24,22 @@ class InlineSplitter {
   InlineSplitter(const InlineSplitter&) = delete;
   InlineSplitter& operator=(const InlineSplitter&) = delete;
 
-  // False when quotes are not balanced; arguments() is then unspecified.
+  // Returns false if quotes are not balanced; arguments() is then unspecified.
   bool split(std::string_view line);
 
   std::span<const std::string_view> arguments() const { return arguments_; }
 
-  // Whether some of the words live in the splitter.
+  // True if some words are views of the splitter's own buffer.
   bool has_quoted() const { return !scratch_.empty(); }
 
-  // Gives back what an unusually long line made it take.
+  // Frees the memory of an unusually long line.
   void release_if_large();
 
  private:
   bool take_word();
   bool take_double_quoted();
   bool take_single_quoted();
-  // After a quote: only white space or the end may follow.
+  // True if white space or the end of the line follows a closing quote.
   bool word_ends_here() const;
 
   std::string_view rest_;

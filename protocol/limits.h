@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Limits: how much a peer may announce before it is refused.
+// Limits: the maximum sizes and counts that a peer may announce.
 //
-// Invariants: a limit bounds what is accepted, never what is reserved: the parsers take memory
+// Invariants: a limit bounds what is accepted, never what is reserved. The parsers allocate memory
 // only for bytes that have arrived.
 // Thread safety: values.
-// Source: Redis 7 (proto-max-bulk-len and the checks behind CVE-2021-32675), measured on 7.0.15.
+// Source: Redis 7 (proto-max-bulk-len and the checks for CVE-2021-32675), measured on 7.0.15.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,16 @@
 namespace protocol {
 
 struct Limits {
-  // Largest bulk string; Redis calls it proto-max-bulk-len.
+  // Maximum size of a bulk string, as of Redis' proto-max-bulk-len.
   size_t bulk_size_max_bytes = size_t{512} * 1024 * 1024;
-  // Most arguments of a request, and most elements of one aggregate reply. Redis 7 has INT_MAX.
+  // Maximum number of arguments of a request, and of elements of one aggregate reply. Redis 7
+  // allows INT_MAX.
   size_t argument_count_max = INT32_MAX;
-  // Longest line: an inline request, or a length that never ends.
+  // Maximum length of an inline request, and of a header line whose length has no end.
   size_t inline_size_max_bytes = size_t{64} * 1024;
-  // How deep the aggregates of a reply may nest.
+  // Maximum nesting depth of the aggregates of a reply.
   size_t reply_depth_max = 64;
-  // What a client may send before it has logged in: enough for AUTH and HELLO.
+  // Limits before a client has authenticated: enough for AUTH and HELLO.
   size_t unauthenticated_argument_count_max = 10;
   size_t unauthenticated_bulk_size_max_bytes = size_t{16} * 1024;
 };

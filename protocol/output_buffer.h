@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// OutputBuffer: bytes on their way to a peer; appended at the back, consumed from the front.
+// OutputBuffer: bytes to be sent to a peer, appended at the end and consumed from the front.
 //
-// Invariants: the bytes are contiguous; growth never fills with zeros; memory goes back only when
-// shrink() asks. Appending may move the bytes, so data() lives until the next append.
+// Invariants: the bytes are contiguous; growth never fills with zeros; memory is freed only by
+// shrink(). Appending may move the bytes, so data() is valid until the next append.
 //
-// A buffer with a limit overflows when it would have to grow to the limit. From then on it drops
-// bytes, so that a command may go on to its end without taking memory. The content is whole again
-// after truncate() to a mark from before.
+// A buffer with a limit overflows if it would have to grow to the limit. From then on it drops new
+// bytes, so that a command can finish without allocating memory. truncate() to an earlier mark
+// makes the content complete again.
 // Thread safety: none; one buffer per connection.
 #pragma once
 
@@ -35,7 +35,7 @@ class OutputBuffer {
   size_t size() const { return end_ - begin_; }
   bool empty() const { return begin_ == end_; }
   std::string_view view() const { return {data(), size()}; }
-  // Bytes of memory held, used or not.
+  // Allocated bytes, used or not.
   size_t capacity() const { return capacity_; }
 
   void append(std::string_view text) {
@@ -44,11 +44,12 @@ class OutputBuffer {
     end_ += text.size();
   }
 
-  // Makes room for `size_bytes` more, so that the next appends do not move the bytes. False: the
-  // buffer has overflowed, and bytes of that size would be dropped.
+  // Makes room for `size_bytes` more, so that the next appends do not move the bytes. Returns false
+  // if the buffer has overflowed; bytes of that size would then be dropped.
   bool reserve(size_t size_bytes) { return capacity() - end_ >= size_bytes || grow(size_bytes); }
 
-  // Room for `size_bytes` at the back, to be written and then committed in part or in full.
+  // Returns room for `size_bytes` at the end. The caller writes it and then commits some or all of
+  // it.
   char* prepare(size_t size_bytes) {
     if (!reserve(size_bytes)) [[unlikely]]
       make_scratch(size_bytes);
@@ -59,7 +60,7 @@ class OutputBuffer {
     end_ += size_bytes;
   }
 
-  // Drops bytes that were sent. Marks taken before are void.
+  // Drops bytes that were sent. Invalidates earlier marks.
   void consume(size_t size_bytes) {
     assert(size_bytes <= size());
     begin_ += size_bytes;
@@ -71,7 +72,7 @@ class OutputBuffer {
     has_overflowed_ = false;
   }
 
-  // A handler that fails half way takes its partial reply back with truncate(mark()).
+  // A handler that fails half way removes its partial reply with truncate(mark()).
   size_t mark() const { return size(); }
   void truncate(size_t mark) {
     assert(mark <= size() || has_overflowed_);
@@ -80,16 +81,16 @@ class OutputBuffer {
     if (end_ < whole_end_) has_overflowed_ = false;
   }
 
-  // The size that the content must not reach by growth.
+  // The content must not grow to this size.
   void set_limit(size_t size_bytes) { limit_ = size_bytes; }
-  // How many bytes more would reach it.
+  // Number of bytes until the limit.
   size_t room() const { return limit_ - std::min(limit_, size()); }
-  // Whether bytes were dropped.
+  // True if bytes were dropped.
   bool has_overflowed() const { return has_overflowed_; }
-  // Drops all bytes that come, as if the limit were reached.
+  // Drops all further bytes, as if the limit were reached.
   void overflow();
 
-  // Gives memory back beyond `kept_bytes` and what the content needs.
+  // Frees memory beyond the larger of `kept_bytes` and size().
   void shrink(size_t kept_bytes = 0);
 
   void swap(OutputBuffer& other) noexcept {
@@ -104,7 +105,7 @@ class OutputBuffer {
 
  private:
   bool grow(size_t size_bytes);
-  // After an overflow: room for bytes that are dropped.
+  // After an overflow: provides room for bytes that will be dropped.
   void make_scratch(size_t size_bytes);
   void resize(size_t capacity_bytes);
   void move_to_front();
@@ -114,7 +115,8 @@ class OutputBuffer {
   size_t begin_ = 0;
   size_t end_ = 0;
   size_t limit_ = std::numeric_limits<size_t>::max();
-  // After an overflow: all marks from before are below it, and dropped bytes lie behind it.
+  // After an overflow: end of the kept content. Earlier marks are below it, and dropped bytes
+  // follow it.
   size_t whole_end_ = 0;
   bool has_overflowed_ = false;
 };

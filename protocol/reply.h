@@ -2,8 +2,8 @@
 //
 // Reply: one parsed reply of a server, as a tree.
 //
-// Invariants: `text` holds the bytes of strings, errors, big numbers and doubles as they were sent;
-// a map's elements are key, value, key, value…
+// Invariants: `text` contains strings, errors, big numbers and doubles exactly as they were sent.
+// The elements of a map are key, value, key, value…
 // Thread safety: values.
 // Source: RESP3 (https://github.com/redis/redis-specifications/blob/master/protocol/RESP3.md).
 #pragma once
@@ -30,18 +30,19 @@ struct Reply {
     kMap,
     kSet,
     kPush,
-    kAttribute,  // Only while parsing: a finished one is in `attributes` of what it describes.
+    kAttribute,  // used while parsing; the finished attribute is in `attributes` of the described
+                 // reply
   };
 
   bool is_error() const { return type == Type::kError || type == Type::kBulkError; }
 
   Type type = Type::kNull;
-  int64_t integer = 0;  // Of integers and booleans.
+  int64_t integer = 0;  // for integers and booleans
   double number = 0;
   std::string text;
-  std::string format;  // Of verbatim strings: "txt", "mkd".
+  std::string format;  // for verbatim strings: "txt", "mkd"
   std::vector<Reply> elements;
-  std::vector<Reply> attributes;  // Key, value, key, value…
+  std::vector<Reply> attributes;  // key, value, key, value…
 };
 
 }  // namespace protocol

@@ -90,7 +90,7 @@ ReplyParser::Status ReplyParser::parse(std::string_view buffered) {
   }
 }
 
-// Reads one scalar, or the header of one aggregate.
+// Reads a scalar or the header of an aggregate.
 ReplyParser::Step ReplyParser::read_one(std::string_view rest) {
   if (rest.empty()) return Step::kNeedMore;
   const auto type = type_of(rest.front());
@@ -115,7 +115,7 @@ ReplyParser::Step ReplyParser::read_one(std::string_view rest) {
   return deliver(std::move(reply));
 }
 
-// Until the whole string is here nothing is consumed; its short header is then read again.
+// Consumes nothing until the whole string has arrived. Its short header is then read again.
 ReplyParser::Step ReplyParser::read_bulk(Reply reply, std::string_view rest, size_t line_size) {
   const auto size = core::parse_int64(rest.substr(1, line_size - kLineEndSize - 1));
   if (!size || *size < 0 || static_cast<size_t>(*size) > limits_.bulk_size_max_bytes) {
@@ -151,13 +151,13 @@ ReplyParser::Step ReplyParser::open_aggregate(Reply reply, std::string_view coun
     return fail("invalid aggregate length");
   }
   if (*count == 0) return deliver(std::move(reply));
-  // What came before as an attribute belongs to the aggregate, not to its first element.
+  // A preceding attribute belongs to the aggregate, not to its first element.
   reply.attributes = std::exchange(pending_attributes_, {});
   open_.push_back({std::move(reply), static_cast<size_t>(*count) * pairs});
   return Step::kContinue;
 }
 
-// False when `text` is not a value of the reply's type.
+// Returns false if `text` is not a valid value of the reply's type.
 bool ReplyParser::read_scalar(Reply& reply, std::string_view text) {
   switch (reply.type) {
     case Type::kSimple:
@@ -186,7 +186,7 @@ bool ReplyParser::read_scalar(Reply& reply, std::string_view text) {
       return is_big_number(text);
     case Type::kBulk:
     case Type::kArray:
-      // RESP2's "$-1" and "*-1".
+      // RESP2's null replies "$-1" and "*-1".
       reply.type = Type::kNull;
       return true;
     default:
@@ -194,7 +194,7 @@ bool ReplyParser::read_scalar(Reply& reply, std::string_view text) {
   }
 }
 
-// Puts a finished value where it belongs; that may finish the aggregates around it.
+// Adds a finished value to its aggregate, which may complete enclosing aggregates.
 ReplyParser::Step ReplyParser::deliver(Reply reply) {
   if (reply.attributes.empty()) reply.attributes = std::exchange(pending_attributes_, {});
   for (;;) {

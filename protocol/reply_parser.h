@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
 // ReplyParser reads replies (RESP2 and RESP3, without streamed types) from a buffer that the caller
-// owns. Clients of ours use it: health check, replication, tests.
+// owns. Our clients use it: health check, replication, tests.
 //
-// Contract: as RequestParser: after every call, whatever its status, the caller drops consumed()
-// bytes from the front; kNeedMore consumes the elements that are already in the tree.
+// Contract: as RequestParser. After every call, whatever its status, the caller drops consumed()
+// bytes from the front. kNeedMore also consumes the elements that are already in the tree.
 //
-// Invariants: what is accepted does not depend on how the bytes were cut. Announced sizes reserve
-// nothing; sizes, counts and depth are checked against Limits before anything is built.
+// Invariants: the result does not depend on how the bytes were divided. Announced sizes allocate
+// nothing. Sizes, counts and depth are checked against Limits before anything is built.
 // Thread safety: none; one parser per connection.
 // Source: RESP3 (https://github.com/redis/redis-specifications/blob/master/protocol/RESP3.md).
 #pragma once
@@ -29,17 +29,17 @@ class ReplyParser {
 
   Status parse(std::string_view buffered);
 
-  // After kReply; move it out if it shall survive the next parse().
+  // Valid after kReply until the next parse(); move it out to keep it.
   Reply& reply() { return reply_; }
 
   size_t consumed() const { return consumed_; }
 
-  // After kError: what is wrong with the bytes; the connection is then useless.
+  // After kError: describes the invalid bytes. The connection must then be closed.
   std::string_view error() const { return error_; }
 
  private:
   enum class Step : uint8_t { kContinue, kReply, kNeedMore, kError };
-  // An aggregate whose elements are still arriving.
+  // An aggregate whose elements are not complete yet.
   struct Frame {
     Reply reply;
     size_t elements_left;
@@ -57,7 +57,7 @@ class ReplyParser {
   std::vector<Reply> pending_attributes_;
   Reply reply_;
   size_t consumed_ = 0;
-  // Where the search for a line end goes on, from the first byte not consumed.
+  // Start of the search for a line end, relative to the first byte not consumed.
   size_t searched_ = 0;
   std::string_view error_;
 };

@@ -17,11 +17,11 @@ void ReplyWriter::shortest_number(double value) {
 }
 
 void ReplyWriter::formatted_number(double value, const char* format) {
-  // Enough for "-1.2345678901234567e-308".
+  // Fits "-1.2345678901234567e-308".
   char text[32];
   size_t size = 0;
   if (std::isnan(value)) {
-    // Not "-nan", which is what x86 makes of 0/0 and what Redis stopped sending in 7.2.
+    // Not "-nan", which x86 computes for 0/0 and which Redis no longer sends since 7.2.
     size = std::string_view("nan").copy(text, sizeof text);
   } else if (std::isinf(value)) {
     size = std::string_view(value > 0 ? "inf" : "-inf").copy(text, sizeof text);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// ReplyWriter appends replies to an OutputBuffer, in RESP2 or RESP3 as the client asked.
+// ReplyWriter appends replies to an OutputBuffer, in RESP2 or RESP3 as the client requested.
 //
 // Invariants: one call writes one whole reply or the header of one aggregate. Types that RESP2
-// lacks become what Redis 7 makes of them. No CR or LF of a caller reaches a simple or error line,
-// so no client can forge a reply by putting line breaks into a name that is echoed.
+// lacks are converted as by Redis 7. No CR or LF of a caller reaches a simple or error line. So
+// clients cannot forge a reply by line breaks in a name that is echoed.
 // Thread safety: none; one writer per connection.
 // Source: RESP3 (https://github.com/redis/redis-specifications/blob/master/protocol/RESP3.md).
 #pragma once
@@ -30,7 +30,7 @@ class ReplyWriter {
   RespVersion version() const { return version_; }
   void set_version(RespVersion version) { version_ = version; }
 
-  // A text of the program's own, without line breaks, which the compiler checks.
+  // A constant text of the program. The compiler checks that it has no line breaks.
   class Literal {
    public:
     template <size_t kSize>
@@ -53,13 +53,13 @@ class ReplyWriter {
     end_line(out, std::copy(text.begin(), text.end(), out + 1));
   }
   void simple(std::string_view text) { line('+', text); }
-  // `text` opens with its code: "ERR syntax error".
+  // `text` begins with its code: "ERR syntax error".
   void error(std::string_view text) { line('-', text); }
 
   void integer(int64_t value) {
     char* const out = buffer_.prepare(kHeaderSizeMax);
     out[0] = ':';
-    // The answers of nearly all commands: 0, 1, small counts.
+    // Fast path for the replies of nearly all commands: 0, 1, small counts.
     if (static_cast<uint64_t>(value) < 10) {
       out[1] = static_cast<char>('0' + value);
       return end_line(out, out + 2);
@@ -77,14 +77,14 @@ class ReplyWriter {
   }
 
   void null() { resp3() ? literal("_\r\n") : literal("$-1\r\n"); }
-  // Where RESP2 has a null of its own for a missing array.
+  // RESP2 has a separate null for a missing array.
   void null_array() { resp3() ? literal("_\r\n") : literal("*-1\r\n"); }
 
-  // The elements follow; for a map, `count` keys each with its value.
+  // The caller writes the elements next; for a map, `count` keys each with its value.
   void array(size_t count) { header('*', count); }
   void map(size_t count) { resp3() ? header('%', count) : header('*', count * 2); }
   void set(size_t count) { header(resp3() ? '~' : '*', count); }
-  // Stands before the reply that it is about. RESP3 only.
+  // Written before the reply that it describes. RESP3 only.
   void attribute(size_t count) { header('|', count); }
   void push(size_t count) { header(resp3() ? '>' : '*', count); }
 
@@ -93,11 +93,11 @@ class ReplyWriter {
     value ? literal("#t\r\n") : literal("#f\r\n");
   }
 
-  // Seventeen significant digits as Redis 7.0, which tell every double apart.
+  // Seventeen significant digits as in Redis 7.0, which distinguish all doubles.
   void number(double value);
-  // The fewest digits that read back as the same double: 0.01 and not 0.01000000000000000021.
+  // The fewest digits that parse to the same double: 0.01 and not 0.01000000000000000021.
   void shortest_number(double value);
-  // `format` has three characters, such as "txt" or "mkd"; RESP2 has no room for it.
+  // `format` has three characters, such as "txt" or "mkd". RESP2 omits it.
   void verbatim(std::string_view text, std::string_view format);
   // `digits` is a decimal integer of any size, with an optional '-'.
   void big_number(std::string_view digits);
@@ -120,7 +120,7 @@ class ReplyWriter {
     end_line(out, std::to_chars(out + 1, out + kHeaderSizeMax, count).ptr);
   }
 
-  // Closes and commits what was written from `begin` up to `end`.
+  // Terminates and commits the line in [begin, end).
   void end_line(const char* begin, char* end) {
     end[0] = '\r';
     end[1] = '\n';

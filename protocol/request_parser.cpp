@@ -10,13 +10,14 @@
 namespace protocol {
 namespace {
 
-// Even an empty bulk string takes this much: "$0\r\n\r\n".
+// Minimum size of an argument, an empty bulk string: "$0\r\n\r\n".
 constexpr size_t kArgumentSizeMin = 6;
-// Storage for more slices than this is given back after the request.
+// Storage for more slices than this is freed after the request.
 constexpr size_t kSlicesKept = 256;
 
 struct Length {
-  const char* next;  // Behind the line, or null: not in the fast form, or not all here.
+  const char*
+      next;  // position after the line; null if the line is incomplete or not in the fast form
   size_t value;
 };
 
@@ -26,7 +27,7 @@ uint32_t load32(const char* bytes) {
   return word;
 }
 
-// Three to nine digits. REQUIRES: at least two bytes at `line`.
+// Reads three to nine digits. REQUIRES: at least two bytes at `line`.
 [[gnu::noinline]] Length read_long_length(const char* line, const char* end) {
   constexpr ptrdiff_t kDigitsMax = 9;
   const char* const first = line + 1;
@@ -41,8 +42,8 @@ uint32_t load32(const char* bytes) {
   return {at + 2, value};
 }
 
-// Reads "<type><digits>\r\n". Nearly all lengths have one or two digits, so these are compared as
-// one word each instead of byte by byte.
+// Reads "<type><digits>\r\n". Nearly all lengths have one or two digits, so such a line is compared
+// as one word.
 inline Length read_length(const char* line, const char* end, char type) {
   if (end - line < static_cast<ptrdiff_t>(kArgumentSizeMin)) return {nullptr, 0};
   const char mask1[] = {'\xff', 0, '\xff', '\xff'};
@@ -70,8 +71,9 @@ RequestParser::Status RequestParser::parse(std::string_view buffered,
   return resume(buffered, words);
 }
 
-// The hot path: a command that is all here, in one pass. Anything unusual, wrong or incomplete
-// returns false without a trace, and resume() starts over; that happens once per request.
+// The hot path: parses a complete command in one pass. Returns false, without any effect, for
+// anything unusual, invalid or incomplete; resume() then starts over. That happens once per
+// request.
 bool RequestParser::parse_whole_array(std::string_view buffered, Words& words) {
   const char* const end = buffered.data() + buffered.size();
   const Length count = read_length(buffered.data(), end, '*');
@@ -141,7 +143,7 @@ RequestParser::Step RequestParser::step(std::string_view buffered, Words& words)
   return Step::kError;
 }
 
-// Offset of the terminator that ends the line at position_, or npos when it is not here yet.
+// Offset of the terminator of the line at position_, or npos if it has not arrived yet.
 size_t RequestParser::find_line_end(std::string_view buffered, char terminator) {
   const size_t found = buffered.find(terminator, std::max(searched_, position_));
   searched_ = std::min(found, buffered.size());
@@ -153,7 +155,7 @@ RequestParser::Step RequestParser::read_count(std::string_view buffered) {
   if (searched_ - position_ > limits_.inline_size_max_bytes) {
     return fail("too big mbulk count string");
   }
-  // The byte behind '\r' must be here but is not looked at, as in Redis.
+  // As in Redis, the byte after '\r' must have arrived but is not checked.
   if (line_end == std::string_view::npos || buffered.size() - line_end < kLineEndSize) {
     return Step::kNeedMore;
   }
@@ -186,7 +188,7 @@ RequestParser::Step RequestParser::read_bulk_header(std::string_view buffered) {
   }
   const char type = buffered[position_];
   if (type != '$') {
-    // A line break must not reach the reply line.
+    // Keeps a line break out of the error reply.
     const char shown = type == '\r' || type == '\n' ? ' ' : type;
     return fail(std::string("expected '$', got '") + shown + '\'');
   }
@@ -212,7 +214,7 @@ RequestParser::Step RequestParser::read_bulk_body(std::string_view buffered, Wor
   if (buffered.size() - position_ < bulk_size_bytes_ + kLineEndSize) return Step::kNeedMore;
   slices_.push_back({position_, bulk_size_bytes_});
   argument_bytes_ += bulk_size_bytes_;
-  // The two bytes behind the string are not looked at, as in Redis.
+  // As in Redis, the two bytes after the string are not checked.
   position_ += bulk_size_bytes_ + kLineEndSize;
   if (--arguments_left_ > 0) {
     phase_ = Phase::kBulkHeader;
@@ -236,7 +238,7 @@ RequestParser::Step RequestParser::read_inline(std::string_view buffered, Words&
   return arguments.empty() ? Step::kEmptyRequest : Step::kRequest;
 }
 
-// Turns the offsets of a request that is now complete into views.
+// Converts the offsets of a complete request into views.
 void RequestParser::publish(std::string_view buffered, Words& words) {
   for (const Slice& slice : slices_) {
     words.emplace_back(buffered.data() + slice.offset, slice.size_bytes);
@@ -251,7 +253,7 @@ RequestParser::Step RequestParser::fail(std::string_view reason) {
   return Step::kError;
 }
 
-// Every byte of per-request state goes back, whatever kind of request came before.
+// Resets all per-request state, whatever kind of request came before.
 void RequestParser::start_request() {
   phase_ = Phase::kStart;
   position_ = 0;

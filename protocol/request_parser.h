@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// RequestParser reads commands (arrays of bulk strings, or inline lines) out of a buffer that the
-// caller owns, without touching a socket.
+// RequestParser reads commands (arrays of bulk strings, or inline lines) from a buffer that the
+// caller owns. It does not use sockets.
 //
 // Contract: `buffered` begins at the first byte not yet consumed. After EVERY call, whatever its
-// status, the caller drops consumed() bytes: also kNeedMore consumes empty requests ("*0", blank
-// lines), so a flood of them cannot fill the buffer. Between calls the buffer may grow and move.
+// status, the caller drops consumed() bytes. Empty requests ("*0", blank lines) are consumed by
+// kNeedMore too, so a flood of them cannot fill the buffer. Between calls the buffer may grow and
+// move.
 //
 //   for (;; words.clear()) {
 //     const auto status = parser.parse(pending, words);
@@ -14,12 +15,12 @@
 //     execute(words);
 //   }
 //
-// Invariants: what is accepted does not depend on how the bytes were cut. State is kept as offsets,
-// so a command that trickles in costs time linear in its size; memory is taken only for bytes that
-// have arrived, never for announced ones. After kError only reset() brings the parser back.
+// Invariants: the result does not depend on how the bytes were divided. State is kept as offsets,
+// so a command that arrives in small pieces takes time linear in its size. Memory is allocated only
+// for bytes that have arrived, never for announced ones. After kError the parser needs reset().
 // Thread safety: none; one parser per connection. Not movable.
-// Source: RESP (https://redis.io/docs/reference/protocol-spec/); texts and limits measured on
-// Redis 7.0.15.
+// Source: RESP (https://redis.io/docs/reference/protocol-spec/); texts and limits measured on Redis
+// 7.0.15.
 #pragma once
 
 #include <cstddef>
@@ -39,21 +40,22 @@ class RequestParser {
 
   explicit RequestParser(const Limits& limits = {});
 
-  // Of a request, appends its words, at least one, to `words`; else leaves them as they are. The
-  // views live until the buffer changes; if not all are in it, until the next call.
+  // With kRequest, appends the request's arguments, at least one, to `words`; otherwise leaves
+  // `words` unchanged. The views are valid until the buffer changes. If words_are_in_buffer() is
+  // false, they are also invalidated by the next call.
   Status parse(std::string_view buffered, std::vector<std::string_view>& words);
 
-  // Whether the last request's words are views of the buffer alone.
+  // True if all arguments of the last request are views of the buffer.
   bool words_are_in_buffer() const { return words_are_in_buffer_; }
 
-  // Bytes the last call is done with.
+  // Bytes of the buffer that the last call has finished with.
   size_t consumed() const { return consumed_; }
 
-  // The request that has arrived in part. All are counted from its first byte.
+  // Sizes of a request that has arrived in part, counted from its first byte.
   struct Partial {
     size_t parsed_bytes = 0;    // headers and whole arguments
-    size_t argument_bytes = 0;  // of those arguments
-    size_t needed_bytes = 0;    // to the end of the argument that is arriving; 0 outside of one
+    size_t argument_bytes = 0;  // sum of these arguments' sizes
+    size_t needed_bytes = 0;    // up to the end of the argument being received; 0 between arguments
   };
   Partial partial() const {
     const bool is_in_argument = phase_ == Phase::kBulkBody;
@@ -61,14 +63,14 @@ class RequestParser {
             is_in_argument ? position_ + bulk_size_bytes_ + kLineEndSize : 0};
   }
 
-  // After kError: the reply line without '-'. The connection should be closed behind it.
+  // After kError: the reply line without '-'. The connection should be closed after sending it.
   std::string_view error() const { return error_; }
 
-  // Both take effect at the next header read.
+  // Both setters take effect when the next header is read.
   void set_authenticated(bool authenticated);
   void set_limits(const Limits& limits);
 
-  // Forgets a half-read request or an error.
+  // Discards a partial request or an error.
   void reset();
 
  private:
@@ -98,13 +100,13 @@ class RequestParser {
 
   Phase phase_ = Phase::kStart;
   bool authenticated_ = true;
-  // What the fast path takes; everything beyond is judged by the slow path.
+  // Limits of the fast path. Requests beyond them go to the slow path, which reports the error.
   size_t count_max_ = 0;
   size_t bulk_size_max_bytes_ = 0;
   bool words_are_in_buffer_ = true;
   size_t consumed_ = 0;
 
-  // Of a request that did not arrive whole; offsets count from its first byte.
+  // State of a partial request; offsets are relative to its first byte.
   size_t position_ = 0;
   size_t searched_ = 0;
   size_t arguments_left_ = 0;
