@@ -17,10 +17,10 @@ thread_local Journal::Group* open_group = nullptr;
 thread_local uint64_t last_append_end = 0;
 
 constexpr size_t kHeaderBytesMax = 24;
-// Memory of a thread's last command that serves the next one.
+// Memory of a thread's last command that is kept for the next one.
 constexpr size_t kCommandBytesKept = size_t{64} << 10;
 
-// "*12\r\n" or "$5\r\n"; returns its end.
+// Writes "*12\r\n" or "$5\r\n" and returns its end.
 char* write_header(char* to, char kind, uint64_t number) {
   *to++ = kind;
   if (number < 10) {
@@ -37,7 +37,7 @@ void append_select(std::string& out, unsigned database) {
   append_command(out, std::array<std::string_view, 2>{"SELECT", std::to_string(database)});
 }
 
-// Inlined: nearly every command finds its database selected.
+// Inlined, because nearly every command finds its database selected.
 inline void select(std::string& out, unsigned database, std::optional<unsigned>& selected) {
   if (selected == database) [[likely]]
     return;
@@ -48,7 +48,7 @@ inline void select(std::string& out, unsigned database, std::optional<unsigned>&
 }  // namespace
 
 void append_command(std::string& out, Words words) {
-  // One growth and plain stores: this runs under the locks of every change.
+  // Grows once and then uses plain stores, because locks of every change are held here.
   size_t most = kHeaderBytesMax;
   for (const std::string_view word : words) most += kHeaderBytesMax + word.size() + 2;
   const size_t begin = out.size();
@@ -96,7 +96,7 @@ bool Journal::has_open_group() {
 
 void Journal::write(unsigned database, Words words) {
   count_append();
-  // Made before the lock is taken, in bytes that this processor has at hand.
+  // Encoded before the lock is taken, in memory that this processor probably has in its cache.
   thread_local std::string command;
   command.clear();
   append_command(command, words);
@@ -135,7 +135,7 @@ void Journal::write_group(std::string& out, const Group& group, bool with_told,
     ++count;
     if (first == nullptr && command.database) first = &command;
   }
-  // Before MULTI, as Redis has it: a lone command needs no transaction for its SELECT.
+  // SELECT precedes MULTI, as in Redis: a single command needs no transaction for its SELECT.
   if (first != nullptr) select(out, *first->database, selected);
   const bool is_transaction = count > 1;
   if (is_transaction) append_command(out, std::array<std::string_view, 1>{"MULTI"});

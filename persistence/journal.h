@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// Journal: the one ordered stream of effective writes, as RESP commands. The append log and the
-// replicas get the same bytes; end_offset() counts those of this process, starting at 0.
+// Journal: the single ordered stream of effective writes, as RESP commands. The append log and the
+// replicas get the same bytes. end_offset() counts the bytes of this process, starting at 0.
 //
 //   changing thread (holds the key's stripe)    taker (file)
 //   append() ──► pending bytes ──────────────► take()
 //           └──► second sink (replicas)
 //
-// Invariants: the order of appends is the order of changes for every key, because the key's lock is
-// held around both. A Group reaches the journal whole or not at all, and its keys stay locked until
-// it does. SELECT precedes a command whose database is not that of the one before it in the same
-// stream, and the first after restate_database().
-// Thread safety: all members may be called from any thread; take() by one at a time.
+// Invariants: for every key, the order of appends is the order of changes, because the key's lock
+// is held around both. A Group reaches the journal whole or not at all, and its keys stay locked
+// until it does. SELECT precedes a command if the command before it in the same stream has another
+// database, and the first command after restate_database().
+// Thread safety: all members may be called from any thread, take() from one thread at a time.
 // Source: docs/architecture.md, "The journal".
 #pragma once
 
@@ -32,7 +32,7 @@ using Words = std::span<const std::string_view>;
 // Appends the words as an array of bulk strings.
 void append_command(std::string& out, Words words);
 
-// Takes the stream as it is made: whole commands, whole groups.
+// Receives the stream as it is produced: whole commands, whole groups.
 class StreamSink {
  public:
   virtual void append(std::string_view bytes) = 0;
@@ -43,8 +43,9 @@ class StreamSink {
 
 class Journal {
  public:
-  // Commands appended by this thread while a Group lives on it reach the journal together when it
-  // ends: two or more between MULTI and EXEC. One within another is part of that one.
+  // While a Group exists, commands of its thread are collected. They reach the journal together
+  // when it ends, between MULTI and EXEC if there are two or more. A nested Group is part of the
+  // outer one.
   class Group {
    public:
     explicit Group(Journal& journal);
@@ -56,8 +57,8 @@ class Journal {
     friend class Journal;
     struct Command {
       std::optional<unsigned> database;
-      size_t end;    // in bytes_
-      bool is_told;  // by tell_second_sink()
+      size_t end;    // offset in bytes_
+      bool is_told;  // for the second sink only
     };
     void add(std::optional<unsigned> database, Words words, bool is_told);
 
@@ -68,46 +69,48 @@ class Journal {
     bool has_appended_ = false;
   };
 
-  // An inactive journal takes nothing, and costs its callers one load.
+  // An inactive journal ignores commands, at the cost of one load.
   bool is_active() const { return active_.load(std::memory_order_acquire); }
-  // Whether there is an append log, which will take() what is appended from now on.
+  // Activates the journal for an append log, which will take() everything appended from now on.
   void set_active(bool active);
-  // Gets the same bytes, under the journal's lock; null for nobody. Bytes that nobody but it wants
-  // are not kept, and do not count in end_offset(). It must outlive its being set.
+  // The second sink receives the same bytes, under the journal's lock; null removes it. Without an
+  // append log the bytes are not kept and not counted in end_offset(). The sink must stay alive
+  // until it is removed.
   void set_second_sink(StreamSink* sink);
-  // A command that changes nothing: for the second sink alone, and for nobody when there is none.
-  // In a Group it keeps its place among the others. `database`: that of the client, as Redis states
-  // it in its stream; nothing for a command of the server itself.
+  // Publishes a command that changes nothing to the second sink only, if there is one. In a Group
+  // it keeps its position among the other commands. `database` is that of the client, for the
+  // SELECT in the stream as in Redis; nullopt for a command of the server itself.
   void tell_second_sink(Words words, std::optional<unsigned> database = std::nullopt);
-  // While data is loaded: nothing is taken, for anybody.
+  // While data is loaded, the journal ignores all commands.
   void suspend(bool suspended);
 
-  // REQUIRES: the locks of the keys that the command changes.
+  // REQUIRES: the locks of the keys that the command changes are held.
   void append(unsigned database, Words words) {
     if (is_active()) append_active(database, words);
   }
 #ifndef NDEBUG
-  // How many commands were appended, those of open Groups included: for assertions.
+  // Number of appended commands, including those of open Groups. For assertions.
   uint64_t append_count() const {
     return append_count_.load();
   }
 #endif
-  // Not with this thread's Group, but before it: for a key that is unlocked before the Group ends.
+  // Appends before this thread's Group and not as part of it, for a key that is unlocked before the
+  // Group ends.
   void append_alone(unsigned database, Words words) {
     if (is_active()) write(database, words);
   }
-  // Whether this thread has appended to a Group that has not reached the journal yet.
+  // True if this thread has appended to a Group that has not reached the journal yet.
   static bool has_open_group();
 
-  // Where the stream ends now.
+  // Current end of the stream.
   uint64_t end_offset() const {
     return end_.load(std::memory_order_acquire);
   }
-  // Where it ended after this thread's last append; 0 before the first.
+  // End of the stream after this thread's last append; 0 before the first.
   static uint64_t end_of_last_append();
-  // Moves what has not been taken to `out`, which is empty, and returns the stream's end behind it.
+  // Moves the pending bytes to `out`, which must be empty, and returns the offset of their end.
   uint64_t take(std::string& out);
-  // Makes the next command state its database: a new file or replica knows of no SELECT.
+  // Makes the next command state its database, for a new file or replica that has seen no SELECT.
   void restate_database();
 
  private:
@@ -119,12 +122,12 @@ class Journal {
   }
   void write(unsigned database, Words words);
   void append_group(const Group& group);
-  // REQUIRES for all: mutex_.
-  // The transaction that the group is, for the log or, `with_told`, for the second sink.
+  // REQUIRES for all functions below: mutex_ is held.
+  // Writes the group's transaction for the log, or with `with_told` for the second sink.
   static void write_group(std::string& out, const Group& group, bool with_told,
                           std::optional<unsigned>& selected);
-  // Writes what both streams get. `write` gets the database that is selected in both of them, or
-  // nothing, and leaves there the one that it has selected.
+  // Writes bytes for both streams. `write` gets the database that is selected in both streams, or
+  // nullopt, and stores the database that it has selected.
   template <class Write>
   void write_to_both(Write&& write) {
     auto selected = database_ == second_sink_database_ ? database_ : std::nullopt;
@@ -146,13 +149,14 @@ class Journal {
   bool is_logged_ = false;
   bool is_suspended_ = false;
   StreamSink* second_sink_ = nullptr;
-  // What every append changes comes from another processor's cache in one piece.
+  // One cache line for everything that each append changes, because it is often in another
+  // processor's cache.
   alignas(kCacheLine) core::keyspace::RwLock mutex_;  // held while a command is copied
   std::string pending_;                               // guarded by mutex_
-  uint64_t taken_ = 0;                                // stream bytes before pending_, so is this
-  std::optional<unsigned> database_;                  // selected in the log, and this
+  uint64_t taken_ = 0;                // offset of pending_ in the stream; same guard
+  std::optional<unsigned> database_;  // selected in the log; same guard
   std::atomic<uint64_t> end_{0};
-  // Selected in the stream of the second sink; guarded by mutex_.
+  // Database selected in the stream of the second sink; guarded by mutex_.
   std::optional<unsigned> second_sink_database_;
 };
 

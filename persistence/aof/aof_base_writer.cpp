@@ -89,7 +89,7 @@ class CommandBaseWriter {
     }
   }
 
-  // What valkey-bloom itself writes: BF.LOAD, one argument however big the filter is. It goes to
+  // Writes BF.LOAD, as valkey-bloom does: one argument however big the filter is. It is written to
   // the file in pieces.
   void load(const Entry& entry) {
     constexpr std::string_view kHead = "*3\r\n$7\r\nBF.LOAD\r\n";
@@ -99,7 +99,7 @@ class CommandBaseWriter {
       if (error_) return;
       batch_ += piece;
       if (batch_.size() < kBatchBytes) return;
-      // The line that ends the batch comes behind the command.
+      // The line that ends the batch must follow the command, so the checksum is updated first.
       checksum_.update(batch_);
       write_batch();
     });
@@ -116,12 +116,13 @@ class CommandBaseWriter {
     }
   }
 
-  // The header makes arrays of zeros, so that those need no chunks.
+  // The header creates arrays of zeros, so zeros need no chunks.
   void array(const Entry& entry, size_t index, uint64_t layer_start) {
     const RunLimits limits{core::bloom::kArrayPageBytes, options_.piece_bytes};
     for_each_run(entry.filter().layer_bits(index), limits,
                  [&](uint64_t offset, std::string_view run) {
-                   // What BF.SCANDUMP would give: the piece's end, counted from one.
+                   // The iterator that BF.SCANDUMP would return: the end of the piece, counted from
+                   // one.
                    const uint64_t end = layer_start + offset + run.size() + 1;
                    const Decimal iterator(static_cast<int64_t>(end));
                    command({"BF.LOADCHUNK", entry.key(), iterator.text(), run});

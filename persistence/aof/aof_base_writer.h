@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// write_command_base: the whole keyspace as commands, the base of an append log whose
-// `aof-use-rdb-preamble` is no. Bigger and slower to load than a snapshot, but it can be read.
+// write_command_base: writes the whole keyspace as commands. This is the base of an append log if
+// `aof-use-rdb-preamble` is no. It is bigger than a snapshot and loads more slowly, but people can
+// read it.
 //
 //   SELECT 0                            SET key value [PXAT ms], APPEND key value …
 //   BF.LOADCHUNK key 1 header, BF.LOADCHUNK key iterator chunk …, PEXPIREAT key ms
 //
-// Invariants: no command holds more than a piece of a value, so a long one needs no second copy of
-// itself. Bits are copied once and only the copy is summed and written (see rdb_writer.h). The file
-// opens and ends its batches as aof_format.h says.
+// Invariants: a command holds at most one piece of a value, so a long value needs no second copy.
+// Bits are copied once, and only the copy is checksummed and written (see rdb_writer.h). The header
+// and the ends of batches are as aof_format.h specifies.
 // Thread safety: as write_rdb.
 // Source: docs/formats.md, "Append log"; RedisBloom rewrites its filters in the same way.
 #pragma once
@@ -27,14 +28,14 @@ class Keyspace;
 namespace persistence {
 
 struct CommandBaseOptions {
-  // A value is written in pieces of this size.
+  // Size of the pieces in which a value is written.
   size_t piece_bytes = size_t{1} << 20;
   RdbProgressCallback on_progress;
-  // Called behind each key, unless it is empty.
+  // Called after each key, if set.
   std::function<void()> after_key{};
 };
 
-// Writes a file of its own and syncs it; what was at `path` is overwritten. Errors: those of
+// Writes a separate file and syncs it. An existing file at `path` is overwritten. Errors: those of
 // `files`; the file is then removed.
 core::Result<RdbProgress> write_command_base_file(FileSystem& files, const std::string& path,
                                                   const core::keyspace::Keyspace& keyspace,

@@ -16,7 +16,8 @@ namespace {
 
 using Condition = AofScan::Condition;
 
-// A manifest's first line that is no comment begins so; no other file of a log does.
+// True if the first line that is not a comment begins like a manifest's. No other file of a log
+// does.
 core::Result<bool> is_manifest(FileSystem& files, const std::string& path) {
   if (path.ends_with(".manifest")) return true;
   auto file = files.open_input(path);
@@ -37,7 +38,7 @@ class Discarding final : public RdbVisitor {
   }
 };
 
-// The size of the snapshot that the file begins with, once all of it was read.
+// Reads the snapshot at the beginning of the file to its end and returns its size.
 core::Result<uint64_t> check_snapshot(FileSystem& files, const std::string& path) {
   auto file = files.open_input(path);
   if (!file) return file.error();
@@ -71,7 +72,7 @@ class Checker {
  private:
   template <class... Arguments>
   void say(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-    // Names of files may hold anything.
+    // File names may contain any bytes.
     report_.text += core::printable(fmt::format(format, std::forward<Arguments>(arguments)...));
     report_.text += '\n';
   }
@@ -94,7 +95,7 @@ class Checker {
     files.insert(files.end(), manifest->incrementals().begin(), manifest->incrementals().end());
     for (const AofFile& file : files) {
       const auto checked = check_file(directory_of(path) + "/" + file.name);
-      // The other files are worth a look even when one cannot be read.
+      // Continues with the other files even if one cannot be read.
       if (!checked) {
         is_sound_ = false;
         say("{}", checked.error().message);
@@ -163,7 +164,7 @@ class Checker {
   const bool fix_;
   bool has_cut_ = false;
   AofCheckReport report_;
-  // Of the files that could be read, in the order of loading.
+  // Paths of the files that could be read, in the order of loading.
   std::vector<std::string> paths_;
   std::vector<AofScan> scans_;
   bool is_sound_ = true;

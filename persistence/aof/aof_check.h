@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// check_aof: looks through an append log without loading it, and mends a torn tail when told to.
+// check_aof: checks an append log without loading it, and truncates a torn tail if requested.
 //
-// Invariants: without `fix` no byte is changed; with it only a torn tail is cut off, and only that
-// of the last file with commands. Damage is told, never mended.
+// Invariants: without `fix` no byte is changed. With `fix` only a torn tail is cut off, and only
+// that of the last file with commands. Damage is reported, never repaired.
 // Thread safety: none; the server must not be running on the same log.
 // Source: docs/formats.md, "Append log".
 #pragma once
@@ -15,12 +15,12 @@
 namespace persistence {
 
 struct AofCheckReport {
-  // Lines for a person, each with its end.
+  // Lines for people, each with its line end.
   std::string text;
   bool is_sound = false;
 };
 
-// `path` is a manifest or a single file of a log; content tells which.
+// `path` is a manifest or a single file of a log, which the content shows.
 AofCheckReport check_aof(FileSystem& files, const std::string& path, bool fix);
 
 }  // namespace persistence

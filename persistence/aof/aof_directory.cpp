@@ -55,7 +55,7 @@ core::Result<AofManifest> AofDirectory::load_manifest_if_there() {
 bool AofDirectory::is_to_be_taken_in(const AofManifest& manifest) {
   if (!files_.exists(directory_ + "/" + names_.name())) return false;
   if (!manifest.names_data()) return true;
-  // An earlier start wrote the manifest and ended before it moved the file.
+  // An earlier start wrote the manifest and was interrupted before it moved the file.
   return manifest.incrementals().empty() && manifest.base()->name == names_.name() &&
          !files_.exists(path_of(names_.name()));
 }
@@ -63,7 +63,7 @@ bool AofDirectory::is_to_be_taken_in(const AofManifest& manifest) {
 core::Result<> AofDirectory::take_in_single_file(const AofManifest& manifest) {
   if (auto made = files_.make_directory(path_); !made) return made;
   if (auto synced = files_.sync_directory(directory_); !synced) return synced;
-  // The manifest first: it makes the next start finish what this one began.
+  // Saves the manifest first, so that the next start completes an interrupted move.
   if (auto saved = save_manifest(files_, path_, names_, manifest); !saved) return saved;
   const std::string single_file = directory_ + "/" + names_.name();
   if (auto moved = files_.rename(single_file, path_of(names_.name())); !moved) return moved;
@@ -71,8 +71,8 @@ core::Result<> AofDirectory::take_in_single_file(const AofManifest& manifest) {
   return files_.sync_directory(directory_);
 }
 
-// The manifest is on the disk before the first command is, so commands without one mean that it
-// was lost. To start empty, as Redis does, would write over them.
+// The manifest is on the disk before the first command, so commands without a manifest mean that
+// the manifest was lost. Starting empty, as Redis does, would overwrite them.
 core::Result<> AofDirectory::refuse_log_without_manifest() {
   auto listed = files_.list(path_);
   if (!listed) return listed.error();
@@ -126,7 +126,7 @@ core::Result<> AofDirectory::remove_temporaries(const std::string& directory,
     const bool is_temporary = is_aof_rewrite_name(name) ||
                               (directory == path_ && (name == names_.temporary_manifest() ||
                                                       name == names_.temporary_incremental()));
-    // appendfilename may be any word, also one that looks like a temporary name of ours.
+    // appendfilename may be any word, even one that looks like a temporary name of ours.
     if (!is_temporary || name == names_.name() || manifest.lists(name)) continue;
     const std::string path = fmt::format("{}/{}", directory, name);
     if (auto removed = files_.remove(path); !removed) return removed;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// AofDirectory: finds an append log at the start of the server and clears what a crash left.
+// AofDirectory: finds the append log when the server starts, and removes files that a crash left.
 //
-// A log is a manifest and the files it names, in a directory of their own. A single file in the
-// directory above it is a log of before Redis 7: it is taken in as the base.
+// A log is a manifest and the files it names, in a separate directory. A single file in the parent
+// directory is a log from before Redis 7: it becomes the base.
 //
-// Invariants: whenever the power goes, the next start finds the same data. Nothing is removed that
-// the manifest names as data.
+// Invariants: after a power cut at any moment the next start finds the same data. A file that the
+// manifest names as data is never removed.
 // Thread safety: none; one server per directory.
 // Source: docs/formats.md, "Append log"; the start of Redis 7.0.
 #pragma once
@@ -22,12 +22,12 @@
 
 namespace persistence {
 
-// What AofDirectory::find() found. Without files the data set is empty.
+// Result of AofDirectory::find(). Without files the data set is empty.
 struct AofStart {
   struct File {
     std::string path;
     bool is_base = false;
-    // Nothing follows it.
+    // True for the last file of the log.
     bool is_last = false;
   };
 
@@ -39,24 +39,24 @@ struct AofStart {
 
 class AofDirectory {
  public:
-  // `directory` is the server's, `log_directory` the name of the log's own one below it.
+  // `directory` is the server's data directory, `log_directory` the name of the log's subdirectory.
   AofDirectory(FileSystem& files, std::string directory, const std::string& log_directory,
                AofNames names);
 
   const AofNames& names() const { return names_; }
-  // Where the manifest and what it names lie.
+  // Directory of the manifest and the files that it names.
   const std::string& path() const { return path_; }
   std::string path_of(const std::string& name) const { return path_ + "/" + name; }
 
-  // Errors: a manifest that is damaged or missing, a file that it names and that is not there.
+  // Errors: a damaged or missing manifest; a missing file that the manifest names.
   core::Result<AofStart> find();
 
-  // Puts a new base in place of all files. REQUIRES: the log is not open.
+  // Replaces all files by a new base. REQUIRES: the log is not open.
   core::Result<> replace_files(const std::string& new_base_path, AofBaseFormat format);
 
-  // Told of each file that sweep() has removed.
+  // Called for each file that sweep() has removed.
   std::function<void(const std::string& path)> on_removed = [](const auto&) {};
-  // Removes what is being written when a server dies, and what the manifest calls history.
+  // Removes files that a crashed server was writing, and files that the manifest calls history.
   core::Result<> sweep(AofManifest& manifest);
 
  private:

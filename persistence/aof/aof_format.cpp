@@ -29,7 +29,7 @@ bool is_checksum(std::string_view digits) {
   return digits.size() == kChecksumDigits && std::ranges::all_of(digits, is_lower_hex);
 }
 
-// The whole text as a number; nothing for signs, other characters or too large a value.
+// The whole text as a number; nullopt for signs, other characters or a value that is too large.
 std::optional<uint64_t> number(std::string_view text, int base) {
   uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
@@ -100,7 +100,7 @@ AofAnnotation parse_annotation(std::string_view line) {
     return annotation(Kind::kVersion, number(line.substr(kVersionPrefix.size()), 10));
   }
   if (line.starts_with(kTimestampPrefix)) {
-    // Another server's line: what it does not tell us is no damage.
+    // The line may come from another server. A value that we cannot parse is no damage.
     const auto seconds = number(line.substr(kTimestampPrefix.size()), 10);
     if (seconds) return {.kind = Kind::kTimestamp, .value = *seconds};
   }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// The append log's names and annotation lines: what its writer and its reader must agree on.
+// The names and annotation lines of the append log, on which its writer and its reader must agree.
 //
-// An annotation is a line that opens with '#' where a command may start; Redis and Valkey skip it.
-// A file of ours opens with a version line, and each batch that is flushed ends with a checksum
-// line over all bytes of the file before it: a bit that flips is found at the next such line.
+// An annotation is a line that begins with '#' where a command may begin; Redis and Valkey skip it.
+// A file of ours begins with a version line. Each flushed batch ends with a checksum line over all
+// preceding bytes of the file. So a flipped bit is found at the next such line.
 //
-// Invariants: a line of ours, its end included, has fewer than 128 bytes, so that every loader
-// skips it whole. A RunningChecksum has taken in exactly the first size_bytes() bytes of its file.
+// Invariants: an annotation of ours, its line end included, has fewer than 128 bytes, so that every
+// loader skips the whole line. A RunningChecksum covers exactly the first size_bytes() bytes of its
+// file.
 // Thread safety: values and pure functions.
 // Source: docs/formats.md, "Append log".
 #pragma once
@@ -22,7 +23,7 @@ namespace persistence {
 
 enum class AofBaseFormat : uint8_t { kRdb, kCommands };
 
-// Names of the files of one log, without their directory. `name` is the option appendfilename.
+// Names of the files of a log, without their directory. `name` is the option appendfilename.
 class AofNames {
  public:
   explicit AofNames(std::string name) : name_(std::move(name)) {}
@@ -31,21 +32,22 @@ class AofNames {
   std::string base(uint64_t sequence, AofBaseFormat format) const;
   std::string incremental(uint64_t sequence) const;
   std::string manifest() const { return name_ + ".manifest"; }
-  // A manifest that is being written.
+  // Name of a manifest that is being written.
   std::string temporary_manifest() const { return "temp-" + name_ + ".manifest"; }
-  // Commands that gather while the log is being switched on.
+  // Name of the file for commands while the log is being switched on.
   std::string temporary_incremental() const { return "temp-" + name_ + ".incr"; }
 
  private:
   std::string name_;
 };
 
-// A base that is whole but not yet in place. It lies in the directory above the log's.
+// Name of a base that is complete but not in place yet. It lies in the directory above the log's.
 std::string aof_finished_rewrite_name(int64_t process_id);
-// Of such a base, and of one that a Redis was writing.
+// True for such a name, and for the name of a base that Redis was writing.
 bool is_aof_rewrite_name(std::string_view name);
 
-// CRC-64 over a file from its first byte on. Copy it before a write that may fail, to go back.
+// CRC-64 of a file from its first byte. Copy it before a write that may fail, to be able to go
+// back.
 class RunningChecksum {
  public:
   void update(std::string_view bytes);
@@ -58,43 +60,44 @@ class RunningChecksum {
   uint64_t size_bytes_ = 0;
 };
 
-// Opens a file of ours: the version line and a checksum line over it, so that a flipped bit
-// cannot turn our file into a foreign one. REQUIRES: `checksum` is that of an empty file.
+// Appends the header of our files: the version line and a checksum line over it. With the latter, a
+// flipped bit cannot make our file look like another server's. REQUIRES: `checksum` is that of an
+// empty file.
 void append_aof_header(std::string& bytes, RunningChecksum& checksum);
 
-// Ends a batch: takes `batch` into the checksum, appends the checksum line and takes that in too.
-// REQUIRES: the file goes on with exactly `batch` where `checksum` ends.
+// Ends a batch: adds `batch` to the checksum, then appends the checksum line and adds it too.
+// REQUIRES: exactly `batch` will follow the bytes that `checksum` covers.
 void end_aof_batch(std::string& batch, RunningChecksum& checksum);
 
-// `#TS:<unix seconds>` and line end, as aof-timestamp-enabled asks for.
+// Appends `#TS:<unix seconds>` and a line end, for aof-timestamp-enabled.
 void append_timestamp_line(std::string& bytes, int64_t unix_seconds);
 
-// Without a line end: a manifest ends its lines with LF, the log itself with CR LF.
+// Without a line end, because a manifest ends its lines with LF, but the log with CR LF.
 inline constexpr std::string_view kAofVersionText = "#bloomery-ver:1";
 inline constexpr uint64_t kAofVersion = 1;
 std::string checksum_text(uint64_t checksum);
 
 struct AofAnnotation {
   enum class Kind : uint8_t {
-    kOther,      // not of ours, or a comment
+    kOther,      // another server's annotation, or a comment
     kTimestamp,  // value: unix seconds
     kVersion,    // value: the version
     kChecksum,   // value: the checksum of the bytes before
-    kMalformed,  // opens like a version or checksum line and goes on wrongly
+    kMalformed,  // begins like a version or checksum line but is invalid
   };
   Kind kind = Kind::kOther;
   uint64_t value = 0;
 };
 
-// `line` opens with '#' and comes without its line end.
+// `line` begins with '#' and has no line end.
 AofAnnotation parse_annotation(std::string_view line);
 
-// Where in `bytes` something begins that looks like a checksum line, its CR LF included. It need
-// not stand where a command may start. Looks only at places that leave room for a whole line.
+// Offset of the first bytes that look like a checksum line with its CR LF, even where no command
+// may begin. Ignores positions without room for a whole line.
 std::optional<size_t> find_checksum_line(std::string_view bytes);
 inline constexpr size_t kChecksumLineBytes = 34;
 
-// Longest annotation that is skipped, line end included.
+// Maximum size of an annotation that is skipped, line end included.
 inline constexpr size_t kAnnotationMaxBytes = 1023;
 
 }  // namespace persistence

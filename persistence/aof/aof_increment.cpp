@@ -18,7 +18,7 @@ core::Result<AofIncrement> AofIncrement::create(FileSystem& files, const std::st
   RunningChecksum checksum;
   append_aof_header(header, checksum);
   if (auto written = (*file)->write(header); !written) return written.error();
-  // A file whose header was lost would pass for a foreign one, and be judged by other rules.
+  // Syncs the header: a file without it would be taken for another server's, which has other rules.
   if (auto synced = (*file)->sync(); !synced) return synced.error();
   return AofIncrement(std::move(*file), header.size(), checksum);
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// AofIncrement: an incremental file of an append log while it is written: commands in batches, each
-// with its checksum line.
+// AofIncrement: an incremental file of an append log while it is written. It contains batches of
+// commands, each followed by its checksum line.
 //
-// Invariants: the file holds whole batches, besides part of one whose write has failed: that is cut
-// off before the next one. size_bytes() and the checksum are those of the whole ones.
-// Thread safety: none; AofWriter guards it. sync() of its file may run beside write().
+// Invariants: the file contains whole batches, plus possibly part of a batch whose write has
+// failed; that part is cut off before the next batch. size_bytes() and the checksum cover the whole
+// batches.
+// Thread safety: none; AofWriter guards it. sync() of its file may run in parallel with write().
 // Source: docs/formats.md, "Append log".
 #pragma once
 
@@ -23,23 +24,23 @@ class FileSystem;
 
 class AofIncrement {
  public:
-  // None: takes no bytes.
+  // No file: accepts no bytes.
   AofIncrement() = default;
-  // A new one, whose header is on the disk.
+  // Creates a file. Its header is on the disk when the call returns.
   static core::Result<AofIncrement> create(FileSystem& files, const std::string& path);
-  // Goes on in a sound file of ours, as far as it was read. Where a tail was cut off, whole
-  // commands may stand behind the last checksum line: one more line, which is synced, makes that
-  // place one that a power cut cannot reach any more.
+  // Continues a sound file of ours after its last byte read. If a tail was cut off, whole commands
+  // may follow the last checksum line. Then another checksum line is appended and synced, so that a
+  // later power cut cannot affect these commands.
   static core::Result<AofIncrement> resume(std::shared_ptr<AppendFile> file, uint64_t size_bytes,
                                            const RunningChecksum& checksum);
 
-  // Cuts off what a failed write may have left.
+  // Cuts off bytes that a failed write may have left.
   core::Result<> cut_back();
-  // Writes the commands and a checksum line. After an error `batch` is as it was.
-  // REQUIRES: cut_back() has succeeded since the last error.
+  // Writes the commands and a checksum line. After an error `batch` is unchanged. REQUIRES:
+  // cut_back() has succeeded since the last error.
   core::Result<> write(std::string& batch);
 
-  // Null when there is none.
+  // Null if there is no file.
   const std::shared_ptr<AppendFile>& file() const { return file_; }
   uint64_t size_bytes() const { return size_bytes_; }
 

@@ -10,7 +10,7 @@ namespace persistence {
 namespace {
 
 constexpr size_t kChunkBytes = size_t{256} << 10;
-// More digits than any length needs, few enough for 64 bits.
+// More digits than any length needs, but few enough for 64 bits.
 constexpr size_t kDigitsMax = 18;
 
 bool is_digit(char c) {
@@ -30,7 +30,7 @@ core::Result<AofLexer::Item> AofLexer::next() {
     if (step == Step::kDone) {
       return buffer_[begin_] == '#' ? Item::kAnnotation : Item::kCommand;
     }
-    // An item that would lead past the end of the file need not be read to be known as cut.
+    // An item that would extend past the end of the file is cut; it need not be read.
     if (wanted_bytes_ > size_bytes_ - offset_) return Item::kCut;
     auto more = read_more();
     if (!more) return more.error();
@@ -106,7 +106,7 @@ AofLexer::Step AofLexer::wrong(size_t at, std::string_view reason) {
   return Step::kWrong;
 }
 
-// Doubles what is buffered, so that an item is looked at again only a logarithmic number of times.
+// Doubles the buffered data, so that an item is scanned only a logarithmic number of times.
 core::Result<bool> AofLexer::read_more() {
   const size_t kept = end_ - begin_;
   const uint64_t wanted = wanted_bytes_ > kept ? wanted_bytes_ - kept : 0;
@@ -119,7 +119,7 @@ core::Result<bool> AofLexer::read_more() {
   auto got = file_.read(std::span(buffer_).subspan(kept, static_cast<size_t>(count)));
   if (!got) return got.error();
   end_ += *got;
-  // A file that became shorter while it was read ends here.
+  // The file became shorter while it was read, so it ends here.
   if (*got < count) size_bytes_ = offset_ + (end_ - begin_);
   return *got > 0;
 }

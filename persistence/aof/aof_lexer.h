@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// AofLexer cuts the bytes of one append log file into commands and annotations.
+// AofLexer divides the bytes of one append log file into commands and annotations.
 //
-// Invariants: at most twice the largest item is kept in memory, and never more than the file has
-// left: what a length announces is compared with the file's size first. Views and spans live until
-// the next call of next(). Whatever the bytes, the same ones yield the same items.
+// Invariants: memory holds at most twice the largest item, and never more than the file has left.
+// An announced length is first compared with the file's size. Views and spans are valid until the
+// next call of next(). The same bytes always give the same items.
 // Thread safety: none.
 // Source: docs/formats.md, "Append log".
 #pragma once
@@ -20,8 +20,8 @@
 
 namespace persistence {
 
-// What an item may announce. Nothing is reserved on its word, so these are generous: a file that
-// this server wrote under other settings must load.
+// Maximum announced lengths and counts. Announcements allocate nothing, so the limits are generous:
+// a file that this server wrote with other settings must load.
 struct AofLimits {
   uint64_t argument_count_max = INT32_MAX;
   uint64_t argument_max_bytes = uint64_t{64} << 30;
@@ -33,33 +33,33 @@ class AofLexer {
     kCommand,
     kAnnotation,
     kEnd,
-    kCut,    // the end comes inside of an item that is sound so far
-    kWrong,  // a byte that cannot stand where it stands
+    kCut,    // the file ends within an item that is valid so far
+    kWrong,  // an invalid byte
   };
 
-  // `file` is at its start and `size_bytes` of it are read. It must outlive the lexer.
+  // `file` is at its start, and its first `size_bytes` bytes are read. It must outlive the lexer.
   AofLexer(InputFile& file, uint64_t size_bytes, const AofLimits& limits)
       : file_(file), size_bytes_(size_bytes), limits_(limits) {}
 
-  // Passes over bytes that are not for the lexer and hands them to `see` in pieces.
-  // REQUIRES: called before next().
+  // Skips bytes that are not for the lexer, and passes them to `see` in pieces. REQUIRES: called
+  // before next().
   template <class See>
   core::Result<> skip(uint64_t count, See see);
 
-  // After kEnd, kCut, kWrong and an error there is no next one.
+  // Must not be called again after kEnd, kCut, kWrong or an error.
   core::Result<Item> next();
 
-  // Of a command, at least one.
+  // The arguments of a command, at least one.
   std::span<const std::string_view> arguments() const { return arguments_; }
-  // Of an annotation, line end included.
+  // The annotation with its line end.
   std::string_view line() const { return bytes(); }
-  // The item as it stands in the file.
+  // The bytes of the item as in the file.
   std::string_view bytes() const { return {buffer_.data() + begin_, item_bytes_}; }
-  // Where in the file the item begins.
+  // Offset of the item in the file.
   uint64_t offset() const { return offset_; }
   uint64_t end_offset() const { return offset_ + item_bytes_; }
 
-  // After kWrong.
+  // Offset of the invalid byte after kWrong.
   uint64_t wrong_offset() const { return offset_ + wrong_at_; }
   std::string_view reason() const { return reason_; }
 
@@ -80,7 +80,7 @@ class AofLexer {
   const AofLimits limits_;
 
   std::vector<char> buffer_;
-  // The part of the buffer that is read but not yet passed; begins with the item.
+  // Start of the bytes that are read but not consumed; the current item begins here.
   size_t begin_ = 0;
   size_t end_ = 0;
   uint64_t offset_ = 0;
@@ -88,7 +88,7 @@ class AofLexer {
 
   std::vector<std::string_view> arguments_;
   size_t position_ = 0;
-  // How many bytes from the item's start on it certainly has, once that is known.
+  // Minimum size of the item, once it is known.
   uint64_t wanted_bytes_ = 0;
   size_t wrong_at_ = 0;
   std::string_view reason_;

@@ -17,14 +17,14 @@ namespace {
 constexpr size_t kLineMaxBytes = 1024;
 constexpr size_t kManifestMaxBytes = size_t{16} << 20;
 constexpr std::string_view kWhiteSpace = " \t\r\n";
-// Leaves room for all files that a log will ever add.
+// Leaves room for all files that a log can ever have.
 constexpr int64_t kSequenceMax = int64_t{1} << 62;
 
 core::Error wrong(std::string_view place, std::string_view reason) {
   return {fmt::format("ERR bad append log manifest {}: {}", place, reason)};
 }
 
-// The words of Redis, for who searches for them, and ours.
+// Redis' message, which people search for, followed by ours.
 core::Error malformed(std::string_view place, std::string_view reason) {
   return wrong(place, fmt::format("Invalid AOF manifest file format, {}", reason));
 }
@@ -57,7 +57,7 @@ std::string quoted_if_needed(const std::string& name) {
   return quoted + '"';
 }
 
-// A name must also fit, escaped, in a line of ours.
+// The escaped name must also fit in a line of the manifest.
 bool is_file_name(const std::string& name) {
   constexpr std::string_view kForbidden("/\\\0", 3);
   constexpr size_t kNameMaxBytes = 255;
@@ -94,7 +94,7 @@ core::Result<ManifestLine> parse_entry(std::string_view line, const std::string&
     } else if (equal_ignoring_case(words[i], "type")) {
       entry.type = value.size() == 1 ? value.front() : '?';
     }
-    // Names that later versions may add are not ours to judge.
+    // Ignores fields that later versions may add.
   }
   if (entry.file.name.empty() || entry.file.sequence == 0 || entry.type == 0) {
     return malformed(place, "file, seq or type is missing");
@@ -102,10 +102,10 @@ core::Result<ManifestLine> parse_entry(std::string_view line, const std::string&
   return entry;
 }
 
-// Follows the lines of ours through a manifest.
+// Checks the version and checksum lines of a manifest.
 class Seal {
  public:
-  // `line` with its end; `before` is all text in front of it.
+  // `line` includes its line end; `before` is all preceding text.
   core::Result<> see(std::string_view line, std::string_view before, const std::string& place) {
     if (checked_) return wrong(place, "text after the checksum");
     using Kind = AofAnnotation::Kind;
@@ -204,7 +204,8 @@ bool AofManifest::lists(std::string_view name) const {
 
 const AofFile& AofManifest::add_incremental(const AofNames& names) {
   uint64_t sequence = incrementals_.empty() ? 0 : incrementals_.back().sequence;
-  // A file of history still lies on the disk and may be removed at any moment.
+  // A file of history is still on the disk and may be removed at any moment, so its name is not
+  // reused.
   do {
     ++sequence;
   } while (lists(names.incremental(sequence)));

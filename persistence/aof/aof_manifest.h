@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// AofManifest: the index of an append log, which says what files it has and in which order.
+// AofManifest: the index of an append log: which files it has and in which order.
 //
-// A manifest of ours opens with a version line and ends with a checksum line, comments to others;
-// one without them was written by Redis or Valkey and is read by their rules.
+// A manifest of ours begins with a version line and ends with a checksum line, which other servers
+// treat as comments. A manifest without these lines was written by Redis or Valkey and is read by
+// their rules.
 //
-// Invariants: sequence numbers are positive, those of the incremental files grow strictly; names
-// are names, not paths. parse(encode()) yields an equal value. Of a manifest of ours no part but
-// the whole is accepted.
+// Invariants: sequence numbers are positive, and those of the incremental files increase strictly.
+// File names are names, not paths. parse(encode()) returns an equal value. Truncated manifests of
+// ours are rejected.
 // Thread safety: a value.
 // Source: docs/formats.md, "Append log"; the rules of Redis 7.0.
 #pragma once
@@ -33,25 +34,26 @@ struct AofFile {
 class AofManifest {
  public:
   AofManifest() = default;
-  // The manifest of a log that was one file so far.
+  // The manifest for a log that was a single file before.
   static AofManifest of_single_file(std::string name);
 
-  // Errors: what is wrong in which line; `path` is used in messages only.
+  // Errors: the line and what is wrong in it. `path` is used in messages only.
   static core::Result<AofManifest> parse(std::string_view text, const std::string& path);
   std::string encode() const;
 
   const std::optional<AofFile>& base() const { return base_; }
   const std::vector<AofFile>& incrementals() const { return incrementals_; }
-  // No longer needed, to be removed from the disk.
+  // Files that are no longer needed and will be removed from the disk.
   const std::vector<AofFile>& history() const { return history_; }
   bool names_data() const { return base_ || !incrementals_.empty(); }
   bool lists(std::string_view name) const;
 
-  // Each returns the new file's entry. The caller makes the file first, then saves the manifest.
+  // The functions below return the new file's entry. The caller creates the file first, then saves
+  // the manifest.
   const AofFile& add_incremental(const AofNames& names);
-  // The old base and all incremental files but the last one become history.
+  // Turns the old base and all incremental files except the last one into history.
   const AofFile& replace_base(const AofNames& names, AofBaseFormat format);
-  // The same for a log that is not open: the last incremental file does too.
+  // As replace_base() for a log that is not open: the last incremental file becomes history too.
   const AofFile& replace_all(const AofNames& names, AofBaseFormat format);
   void drop_history() { history_.clear(); }
   void drop_from_history(std::string_view name) {
@@ -68,7 +70,7 @@ class AofManifest {
   std::vector<AofFile> incrementals_;
 };
 
-// REQUIRES: `directory` is where the log's files lie.
+// `path` is the path of the manifest.
 core::Result<AofManifest> load_manifest(FileSystem& files, const std::string& path);
 core::Result<> save_manifest(FileSystem& files, const std::string& directory, const AofNames& names,
                              const AofManifest& manifest);

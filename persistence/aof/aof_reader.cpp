@@ -20,7 +20,7 @@ using Condition = AofScan::Condition;
 bool is_word(std::string_view argument, std::string_view upper) {
   if (argument.size() != upper.size()) return false;
   for (size_t i = 0; i < upper.size(); ++i) {
-    // The words are letters only, whose case is this bit.
+    // The words consist of letters only, and this bit is their case.
     if ((argument[i] & ~0x20) != upper[i]) return false;
   }
   return true;
@@ -34,7 +34,7 @@ bool is_exec(std::span<const std::string_view> arguments) {
   return arguments.size() == 1 && is_word(arguments[0], "EXEC");
 }
 
-// The first pass. Counts of an open transaction stay in `open_` until its EXEC.
+// The first pass. Counts within an open transaction stay in `open_` until its EXEC.
 class Scanner {
  public:
   Scanner(FileSystem& files, const std::string& path) : files_(files), path_(path) {}
@@ -119,7 +119,7 @@ class Scanner {
     if (!transaction_offset_) settle();
   }
 
-  // All that was read so far is sound.
+  // Records that all bytes read so far are sound.
   void settle() {
     scan_.sound_bytes = checksum_.size_bytes();
     scan_.checksum = checksum_;
@@ -131,7 +131,7 @@ class Scanner {
     scan_.last_timestamp_s = open_.last_timestamp_s;
   }
 
-  // The bytes up to the end, or up to a wrong one, were understood.
+  // Called when all bytes up to the end, or up to a wrong byte, were parsed.
   core::Result<> judge_end(Item item, const AofLexer& lexer) {
     const bool is_ours = scan_.has_effect_semantics || verified_bytes_ > 0;
     if (!wrong_offset_ && item == Item::kEnd && transaction_offset_) {
@@ -147,7 +147,7 @@ class Scanner {
       const bool is_torn = is_ours ? is_torn_tail_of_ours(*tail) : tail->zeros_reach_end();
       fault(is_torn ? Condition::kTorn : Condition::kDamaged, *wrong_offset_, wrong_reason_);
     } else if (tail->checksum_line) {
-      // A length that is wrong can hide checksum lines inside of an argument.
+      // A wrong length can hide checksum lines inside an argument.
       damaged(*tail->checksum_line, "a checksum line inside of a command");
     }
     return {};
@@ -158,7 +158,7 @@ class Scanner {
     return !tail.has_checksum_line_before_zeros() && tail.has_hole();
   }
 
-  // Torn or damaged: that depends on what follows.
+  // Stops at a wrong byte. The bytes that follow decide whether the file is torn or damaged.
   void wrong(uint64_t offset, std::string_view reason) {
     is_stopped_ = true;
     wrong_offset_ = offset;
@@ -177,12 +177,12 @@ class Scanner {
   FileSystem& files_;
   const std::string& path_;
   AofScan scan_;
-  // Counts of all that was read, in an open transaction too.
+  // Counts of everything read, including an open transaction.
   AofScan open_;
   RunningChecksum checksum_;
   // End of the last checksum line.
   uint64_t verified_bytes_ = 0;
-  uint64_t verified_count_ = 0;  // commands before that
+  uint64_t verified_count_ = 0;  // number of commands before verified_bytes_
   std::optional<uint64_t> transaction_offset_;
   bool is_stopped_ = false;
   std::optional<uint64_t> wrong_offset_;

@@ -12,7 +12,7 @@ namespace {
 constexpr uint64_t kBlockBytes = 512;
 constexpr size_t kTailChunkBytes = size_t{256} << 10;
 
-// Follows the run of zeros that `wrong_offset` lies in, if any.
+// Finds the run of zeros that contains `wrong_offset`, if any.
 class ZeroRun {
  public:
   explicit ZeroRun(std::optional<uint64_t> wrong_offset) : wrong_offset_(wrong_offset) {}
@@ -27,7 +27,7 @@ class ZeroRun {
         end_ = offset + at + zeros;
         at += zeros;
       } else {
-        // Past the wrong byte no other run counts.
+        // Runs after the wrong byte do not matter.
         is_over_ = offset + at >= *wrong_offset_;
         at = std::min(bytes.find('\0', at), bytes.size());
       }
@@ -50,9 +50,9 @@ class ZeroRun {
 
 bool AofTail::has_hole() const {
   if (zeros_begin == zeros_end) return false;
-  // Right behind the last verified line the block may have been half full, and what follows the
-  // hole may begin with zeros of its own. Anywhere else zeros may be a value's: there both ends
-  // must be a block's, or a flipped bit in a length could pass for a power cut.
+  // Directly after the last verified line the block may have been half full, and the data after the
+  // hole may begin with zeros. Elsewhere zeros may be part of a value. There both ends must be
+  // block boundaries, or a flipped bit in a length could look like a power cut.
   if (zeros_begin == begin) return zeros_end / kBlockBytes > begin / kBlockBytes;
   return zeros_begin % kBlockBytes == 0 && zeros_end % kBlockBytes == 0;
 }
@@ -78,7 +78,7 @@ core::Result<AofTail> look_at_tail(FileSystem& files, const std::string& path, u
     const std::string_view fresh = std::string_view(buffer).substr(kept);
     const uint64_t before = begin > offset ? std::min<uint64_t>(begin - offset, *got) : 0;
     run.see(fresh.substr(before), offset + before);
-    // Bytes before `begin` can take part in a line only if they were kept: drop them.
+    // Drops kept bytes before `begin`, which must not be part of a line.
     if (before > 0) buffer.erase(0, kept + before);
     const uint64_t buffer_offset = offset + *got - buffer.size();
     if (const auto found = find_checksum_line(buffer); found && !tail.checksum_line) {

@@ -19,8 +19,8 @@ core::Result<> AofWriter::open(AofManifest manifest, const std::optional<Tail>& 
   if (auto synced = files_.sync_directory(directory_of(place_.directory)); !synced) return synced;
   manifest_ = std::move(manifest);
   if (begin != Begin::kNow) {
-    // Says that what the new file will hold is not wanted yet: commands without any manifest would
-    // look to the next start as if the manifest had been lost.
+    // Saves the manifest without the new file, which is not part of the data yet. Otherwise the
+    // next start would see commands without a manifest and report that the manifest was lost.
     auto saved = save_manifest(files_, place_.directory, place_.names, manifest_);
     if (!saved) return saved;
   }
@@ -59,8 +59,8 @@ core::Result<> AofWriter::open(AofManifest manifest, const std::optional<Tail>& 
   return {};
 }
 
-// What a process that was killed wrote and renamed may have reached no disk yet, and is relied on
-// from now on. Returns the newest incremental file, if there is one.
+// Syncs the files of a killed process: its writes and renames may not have reached the disk yet,
+// and the log relies on them now. Returns the newest incremental file, if there is one.
 core::Result<std::unique_ptr<AppendFile>> AofWriter::sync_files() {
   std::unique_ptr<AppendFile> newest;
   for (const AofFile& entry : manifest_.incrementals()) {
@@ -76,7 +76,8 @@ core::Result<std::unique_ptr<AppendFile>> AofWriter::sync_files() {
 void AofWriter::close() {
   is_open_ = false;
   const std::scoped_lock lock(mutex_);
-  // What is left would otherwise open the next log, whose base holds it.
+  // Discards the rest of the journal. The next log would otherwise begin with commands that its
+  // base already contains.
   std::string dropped;
   (void)journal_.take(dropped);
   current_ = AofIncrement{};
@@ -91,7 +92,7 @@ void AofWriter::close() {
 }
 
 core::Result<> AofWriter::write() {
-  // Most calls find that another thread has written their bytes too.
+  // Most calls find that another thread has already written their bytes.
   if (journal_.end_offset() == written_offset()) return {};
   const std::scoped_lock lock(mutex_);
   return write_locked();
@@ -106,7 +107,7 @@ core::Result<> AofWriter::write_locked() {
   append_timestamp();
   if (auto written = current_.write(batch_); !written) return written;
   batch_.clear();
-  // One big batch must not hold its memory for ever.
+  // Frees the memory of an unusually large batch.
   constexpr size_t kKeptBytes = size_t{4} << 20;
   if (batch_.capacity() > kKeptBytes) core::release_storage(batch_);
   written_.store(batch_end_);
@@ -141,14 +142,14 @@ core::Result<> AofWriter::sync() {
   {
     const std::scoped_lock lock(mutex_);
     if (!is_open()) return {};
-    // While there is an older file, all that was written is in it.
+    // While older_ is set, all written bytes are in it.
     file = older_ != nullptr ? older_ : current_.file();
     written = written_offset();
   }
   auto synced = file->sync();
   const std::scoped_lock lock(mutex_);
   if (!synced) {
-    // The log was closed meanwhile, or a new base holds what the file did.
+    // The log was closed during the sync, or a new base has replaced the file.
     if (file != older_ && file != current_.file()) return {};
     lost_ = std::move(file);
     has_lost_sync_.store(true, std::memory_order_release);
@@ -164,11 +165,11 @@ core::Result<> AofWriter::sync() {
 }
 
 core::Result<> AofWriter::prepare_rotation() {
-  // So that little is left to be synced when the next file waits for it.
+  // Syncs now, so that little is left to sync when the next file waits for it.
   if (!has_lost_sync()) {
     if (auto synced = sync(); !synced) return synced;
   }
-  if (next_) return {};  // of an attempt that ended before its rotation
+  if (next_) return {};  // left by an attempt that ended before its rotation
   AofManifest manifest = manifest_;
   const std::string name = manifest.add_incremental(place_.names).name;
   auto created = AofIncrement::create(files_, path_of(name));
@@ -188,14 +189,15 @@ core::Result<> AofWriter::rotate() {
   if (older_ != nullptr && !has_lost_sync()) {
     return core::Error{"ERR the file of the last rewrite is not synced yet"};
   }
-  // What the new base will hold must not be repeated after it.
+  // Writes pending commands to the old file: the new base contains them, so they must not follow
+  // it.
   if (older_ == nullptr) {
     if (auto written = write_locked(); !written) return written;
     older_ = current_.file();
     awaits_sync_ = true;
   } else {
-    // The sync of the older file has failed, so that no later file may take bytes: those that wait
-    // are left to the base. The file in between has none.
+    // The sync of the older file has failed, so no later file may receive bytes. The pending
+    // commands are covered by the new base. The file between the two is empty.
     take_journal();
     covered_bytes_ = batch_.size();
   }
@@ -212,7 +214,7 @@ core::Result<> AofWriter::replace_base(const std::string& new_base_path, AofBase
   const auto size = files_.size_bytes(new_base_path);
   if (!size) return size.error();
   if (auto renamed = files_.rename(new_base_path, path_of(name)); !renamed) return renamed;
-  // On failure the disk may have either manifest, so the files of both stay.
+  // After a failure the disk may have either manifest, so the files of both are kept.
   auto saved = save_manifest(files_, place_.directory, place_.names, manifest);
   if (!saved) return saved;
   manifest_ = std::move(manifest);
@@ -220,7 +222,7 @@ core::Result<> AofWriter::replace_base(const std::string& new_base_path, AofBase
     const std::scoped_lock lock(mutex_);
     older_bytes_ = *size;
     base_size_bytes_ = *size + current_.size_bytes();
-    // The base holds what the older file did.
+    // The base contains the commands of the older file.
     older_.reset();
     awaits_sync_ = false;
     batch_.erase(0, covered_bytes_);
@@ -236,7 +238,7 @@ core::Result<> AofWriter::replace_base(const std::string& new_base_path, AofBase
   return {};
 }
 
-// What cannot be removed stays named, so that the next rewrite or start tries again.
+// Files that cannot be removed stay in the manifest, so that the next rewrite or start retries.
 void AofWriter::remove_history() {
   if (manifest_.history().empty()) return;
   AofManifest manifest = manifest_;

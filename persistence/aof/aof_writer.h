@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// AofWriter: writes the journal to the append log's files, and keeps their manifest.
+// AofWriter: writes the journal to the append log's files, and maintains their manifest.
 //
 //   journal ──write()──► newest incremental file ──sync()──► disk
 //
-// Invariants: a batch is in the file whole, its checksum line included, or the file is cut back to
-// where it was and the batch waits for the next write(). written_offset() ≥ synced_offset(); both
-// are offsets of the journal. A new file takes no bytes before the one before it is on the disk, so
-// a power cut tears the newest file only. The manifest on the disk always names a set of files that
-// holds all that synced_offset() promises. Once a sync has failed nobody knows what the disk holds:
-// no later sync is believed until a new base has replaced those files. Thread safety: write(),
-// sync() and the figures from any thread; opening, rotating and replacing from one thread at a
-// time. Source: docs/formats.md, "Append log"; PostgreSQL's "fsyncgate" (Ringer 2018) for failed
-// syncs.
+// Invariants: a batch is written with its checksum line or not at all. After an error the file is
+// truncated, and the batch waits for the next write(). written_offset() ≥ synced_offset(); both are
+// offsets of the journal. A new file receives no bytes before the previous file is on the disk, so
+// a power cut tears the newest file only. The manifest on the disk always names files that contain
+// everything up to synced_offset(). After a failed sync the state of the disk is unknown, so no
+// later sync counts until a new base has replaced those files.
+// Thread safety: write(), sync() and the figures may be called from any thread; opening, rotating
+// and replacing from one thread at a time.
+// Source: docs/formats.md, "Append log"; PostgreSQL's "fsyncgate" (Ringer 2018) for failed syncs.
 #pragma once
 
 #include <atomic>
@@ -33,7 +33,7 @@
 namespace persistence {
 
 struct AofPlace {
-  std::string directory;  // where the files lie
+  std::string directory;  // directory of the log's files
   AofNames names;
 };
 
@@ -44,54 +44,55 @@ class AofWriter {
   AofWriter(const AofWriter&) = delete;
   AofWriter& operator=(const AofWriter&) = delete;
 
-  // Where to go on: the newest incremental file as it was read, if it is ours and sound.
+  // State of the newest incremental file as it was read, if it is ours and sound. The log continues
+  // there.
   struct Tail {
     uint64_t size_bytes = 0;
     RunningChecksum checksum;
   };
   enum class Begin : uint8_t {
-    kNow,       // the files that the manifest names hold all the data
-    kWithBase,  // they do not: the manifest stays as it is before replace_base()
-    kAfresh,    // they hold other data, given up: besides, no sync is believed before that
+    kNow,       // the files in the manifest contain all data
+    kWithBase,  // they do not: the manifest does not change before replace_base()
+    kAfresh,    // as kWithBase, for files with discarded data; syncs do not count before
   };
-  // Opens the log; `files_bytes` is the size of all files read. Without a tail a new incremental
-  // file is begun. The journal may then become active.
+  // Opens the log. `files_bytes` is the size of all files read. Without a tail a new incremental
+  // file is created. The journal may be activated afterwards.
   core::Result<> open(AofManifest manifest, const std::optional<Tail>& tail, uint64_t files_bytes,
                       Begin begin);
-  // Until the first replace_base() after kWithBase and kAfresh.
+  // True after kWithBase and kAfresh until the first replace_base().
   bool needs_base() const { return is_open() && needs_base_.load(std::memory_order_relaxed); }
   bool is_open() const { return is_open_.load(std::memory_order_acquire); }
-  // Forgets the files, and what the journal still holds, after a last write and sync by the caller.
-  // REQUIRES: the journal is inactive.
+  // Closes the files and discards the rest of the journal. The caller has written and synced
+  // before. REQUIRES: the journal is inactive.
   void close();
 
-  // Writes all that the journal holds; one write for all threads that wait for it. After a rotation
-  // it waits, without an error, until a sync() has dealt with the file before.
+  // Writes everything that the journal holds, in one write for all waiting threads. After a
+  // rotation it does nothing and returns no error, until sync() has synced the file before.
   core::Result<> write();
-  // Waits until all that had been written before the call is on the disk.
+  // Waits until everything written before the call is on the disk.
   core::Result<> sync();
   uint64_t written_offset() const { return written_.load(std::memory_order_acquire); }
   uint64_t synced_offset() const { return synced_.load(std::memory_order_acquire); }
   bool awaits_sync() const { return awaits_sync_.load(std::memory_order_acquire); }
-  // True from a failed sync on, until replace_base() has succeeded.
+  // True after a failed sync, until replace_base() has succeeded.
   bool has_lost_sync() const { return has_lost_sync_.load(std::memory_order_acquire); }
-  // `aof-timestamp-enabled`
+  // Applies `aof-timestamp-enabled`.
   void set_timestamps(bool enabled) { has_timestamps_.store(enabled, std::memory_order_relaxed); }
 
-  // A rewrite: prepare_rotation(), then under all stripe locks rotate() and the fork, then
-  // replace_base() with what the child has written. After a failure the log goes on as it is.
+  // A rewrite consists of prepare_rotation(), then rotate() and the fork under all stripe locks,
+  // then replace_base() with the file of the child. After a failure the log continues unchanged.
   core::Result<> prepare_rotation();
   core::Result<> rotate();
   core::Result<> replace_base(const std::string& new_base_path, AofBaseFormat format);
 
   uint64_t size_bytes() const;       // of all files that a start would read
-  uint64_t base_size_bytes() const;  // what that was after the last rewrite, or at the start
-  uint64_t buffered_bytes() const;   // taken from the journal and not written, because that failed
+  uint64_t base_size_bytes() const;  // size_bytes() after the last rewrite, or at the start
+  uint64_t buffered_bytes() const;   // taken from the journal but not written because of an error
 
  private:
   std::string path_of(const std::string& name) const { return place_.directory + "/" + name; }
   core::Result<std::unique_ptr<AppendFile>> sync_files();
-  // REQUIRES: mutex_.
+  // REQUIRES: mutex_ is held.
   core::Result<> write_locked();
   void take_journal();
   void append_timestamp();
@@ -108,21 +109,21 @@ class AofWriter {
   std::atomic<bool> needs_base_{false};
   std::atomic<bool> has_timestamps_{false};
   std::atomic<bool> has_lost_sync_{false};
-  std::atomic<bool> awaits_sync_{false};  // older_ is set
+  std::atomic<bool> awaits_sync_{false};  // true if older_ is set
   std::atomic<uint64_t> written_{0};
   std::atomic<uint64_t> synced_{0};
 
   std::mutex sync_mutex_;  // one sync at a time; taken before mutex_
 
-  mutable std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards the members below
   AofIncrement current_;
-  std::shared_ptr<AppendFile> older_;  // written before current_ and not yet synced, or null
-  std::shared_ptr<AppendFile> lost_;   // whose sync has failed
+  std::shared_ptr<AppendFile> older_;  // written before current_ and not synced yet, or null
+  std::shared_ptr<AppendFile> lost_;   // the file whose sync has failed
   std::string batch_;                  // taken from the journal
-  uint64_t batch_end_ = 0;             // the journal's offset behind it
-  size_t covered_bytes_ = 0;           // of the batch: those that the next base holds
+  uint64_t batch_end_ = 0;             // journal offset of the end of the batch
+  size_t covered_bytes_ = 0;           // bytes of the batch that the next base contains
   int64_t timestamp_s_ = 0;
-  uint64_t older_bytes_ = 0;  // of the files before current_
+  uint64_t older_bytes_ = 0;  // size of the files before current_
   uint64_t base_size_bytes_ = 0;
 };
 

@@ -19,7 +19,7 @@ namespace {
 using core::bloom::BulkFilter;
 using core::bloom::ItemHash;
 
-// Bytes of a pipe, kept to be read again. Its name is gone as soon as it is open.
+// Stores the bytes of a pipe, so that they can be read again. The file is unlinked once it is open.
 class Spool final : public ByteSource {
  public:
   static core::Result<std::unique_ptr<Spool>> create(FileSystem& files, const std::string& path) {
@@ -81,7 +81,8 @@ class FilterFileBuilder {
     return fmt::format("{}/temp-{}.{}", directory_of(request_.path), request_.process_id, suffix);
   }
 
-  // Whoever has waited for the items should not learn only then that there is no such directory.
+  // Checked at the start, so that a missing directory is not reported only after all items were
+  // read.
   core::Result<> check_target() {
     if (auto replaceable = means_.files.check_replaceable(request_.path); !replaceable) {
       return replaceable;
@@ -99,7 +100,7 @@ class FilterFileBuilder {
     request_.on_progress({step, done_bytes, is_known ? total_bytes : 0, figures_.record_count});
   }
 
-  // Hands block after block to `use`, while the next one is being read.
+  // Passes each block to `use` while the next one is being read.
   template <class Use>
   core::Result<> each_block(BuildStep step, ByteSource& source, Use&& use) {
     RecordBlocks blocks(source, {request_.format, means_.team.size(), request_.block_bytes,

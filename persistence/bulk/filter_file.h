@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// build_filter_file: makes a filter of a stream of items and saves it as a snapshot of one key,
-// without a server.
+// build_filter_file: builds a filter from a stream of items and saves it as a snapshot with one
+// key, without a server.
 //
-// Invariants: what was at the path stays until the new file has replaced it, whole and synced.
-// After an error no file of ours is left. The module value is what a server writes that was sent
-// the same items in the same order. An item that occurs twice counts once.
+// Invariants: an existing file at the path stays until the new file, complete and synced, has
+// replaced it. After an error no file of ours is left. The module value equals that of a server
+// that receives the same items in the same order. An item that occurs twice counts once.
 // Thread safety: a free function; the team belongs to it while it runs.
 // Source: docs/offline_builder.md.
 #pragma once
@@ -30,23 +30,23 @@ enum class BuildStep : uint8_t { kCount, kAdd, kWrite };
 struct BuildProgress {
   BuildStep step = BuildStep::kCount;
   uint64_t done_bytes = 0;
-  uint64_t total_bytes = 0;  // 0: not known
+  uint64_t total_bytes = 0;  // 0 if unknown
   uint64_t record_count = 0;
 };
 
 struct FilterFileRequest {
   std::string path;
   std::string key;
-  // Its capacity is replaced by the number of items where `counts_items` says so.
+  // If `counts_items` is set, the number of items replaces its capacity.
   core::bloom::FilterParameters parameters;
   bool counts_items = false;
   RecordFormat format = RecordFormat::kLines;
   size_t block_bytes = RecordOptions{}.block_bytes;
   size_t record_bytes_max = kRecordBytesMax;
-  // Of the snapshot's AUX fields.
+  // Written to the snapshot's AUX fields.
   std::string server_version;
   int64_t created_at_s = 0;
-  // Tells the temporary files, which lie beside the output, from those of other processes.
+  // Distinguishes the temporary files, which lie beside the output, from those of other processes.
   int64_t process_id = 0;
   std::function<void(const BuildProgress&)> on_progress;
 };
@@ -60,18 +60,18 @@ struct FilterFileFigures {
   uint64_t file_bytes = 0;
 };
 
-// What build_filter_file works with; all must outlive the call.
+// Dependencies of build_filter_file(), all of which must outlive the call.
 struct BuildMeans {
   FileSystem& files;
   const core::MemoryBudget& budget;
   core::ThreadTeam& team;
 };
 
-// Errors: of the stream, of its records, of the files, and memory that does not suffice.
+// Errors: those of the stream, its records and the files; insufficient memory.
 core::Result<FilterFileFigures> build_filter_file(const BuildMeans& means, ItemStream& items,
                                                   const FilterFileRequest& request);
 
-// The snapshot before it gets its name, so that a signal's handler can remove it.
+// Temporary name of the snapshot, which a signal handler can remove.
 std::string temporary_filter_file(const FilterFileRequest& request);
 
 }  // namespace persistence

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// ItemStream: items as bytes from outside, which some kinds of files can be read twice.
+// ItemStream: items as bytes from outside. Some kinds of files can be read twice.
 //
-// Invariants: after rewind() the same bytes come again.
+// Invariants: after rewind() the same bytes are read again.
 // Thread safety: none; one user at a time.
 #pragma once
 
@@ -23,10 +23,11 @@ class ItemStream : public ByteSource {
   virtual core::Result<> rewind() = 0;
 };
 
-// An open descriptor, from where it stands now; it stays open. Regular files can be rewound.
+// Reads an open descriptor from its current position, and leaves it open. Regular files can be
+// rewound.
 class DescriptorStream final : public ItemStream {
  public:
-  // `name` is for messages.
+  // `name` is used in messages.
   DescriptorStream(int descriptor, std::string name);
   core::Result<size_t> read(std::span<char> out) override;
   uint64_t size_bound() const override { return size_bound_; }

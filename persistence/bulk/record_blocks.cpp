@@ -9,7 +9,7 @@ namespace persistence {
 namespace {
 
 constexpr size_t kHeadBytes = sizeof(uint32_t);
-// Where a block of length-prefixed records may be cut, at least so far apart.
+// Minimum distance of the cuts within a block of length-prefixed records.
 constexpr size_t kCutDistanceBytes = size_t{64} << 10;
 
 }  // namespace
@@ -47,7 +47,8 @@ core::Result<RecordBlock> RecordBlocks::next() {
       if (options_.format == RecordFormat::kLines) cut_lines(block);
       return block;
     }
-    // One more than the longest record and what frames it tells that a record is too long.
+    // One byte more than the longest record with its framing, which suffices to detect a record
+    // that is too long.
     wanted =
         std::min(std::max(wanted, buffer_.size()) * 2, options_.record_bytes_max + kHeadBytes + 1);
   }
@@ -60,7 +61,8 @@ core::Result<size_t> RecordBlocks::whole_bytes(RecordBlock& block) {
 core::Result<size_t> RecordBlocks::whole_lines(RecordBlock& block) const {
   const size_t last_feed = buffer_.rfind('\n');
   const size_t first_feed = buffer_.find('\n');
-  // A line that is too long is longer than a block, so it begins one or is its rest.
+  // A line that is too long is longer than a block, so it is either the first line or the
+  // unfinished last one.
   if (std::min(first_feed, buffer_.size()) > options_.record_bytes_max) {
     return fault(0, fmt::format("is longer than {} bytes", options_.record_bytes_max));
   }

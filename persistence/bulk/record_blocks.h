@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// RecordBlocks: reads a stream of items in blocks of whole records, for threads to share.
+// RecordBlocks: reads a stream of items in blocks of whole records, which threads can share.
 //
-// A record is a line, whose line feed the last one may lack, or the bytes behind a 32-bit
-// little-endian length. Either may be empty, and nothing else is stripped from a line.
-// Invariants: the blocks are the stream, without a gap; a block's parts are whole records too. No
-// more memory is taken for a record than about twice what has come of it.
+// A record is either a line, where the last one may lack its line feed, or the bytes after a 32-bit
+// little-endian length. Records may be empty, and nothing else is stripped from a line.
+// Invariants: the blocks are the stream without gaps; the parts of a block are whole records too.
+// Memory for a record is at most about twice the bytes of it that have arrived.
 // Thread safety: none; one user at a time. The free functions are pure.
 #pragma once
 
@@ -23,7 +23,7 @@ namespace persistence {
 
 enum class RecordFormat : uint8_t { kLines, kLength32 };
 
-// What a command could carry at most, too (proto-max-bulk-len).
+// The maximum that a command can carry too (proto-max-bulk-len).
 inline constexpr size_t kRecordBytesMax = size_t{512} << 20;
 
 struct RecordBlock {
@@ -40,7 +40,7 @@ struct RecordBlock {
 struct RecordOptions {
   RecordFormat format = RecordFormat::kLines;
   unsigned part_count = 1;
-  // Where records are not longer. REQUIRES: at most record_bytes_max.
+  // Block size if no record is longer. REQUIRES: at most record_bytes_max.
   size_t block_bytes = size_t{8} << 20;
   size_t record_bytes_max = kRecordBytesMax;
 };
@@ -51,12 +51,12 @@ class RecordBlocks {
   RecordBlocks(ByteSource& source, const RecordOptions& options)
       : source_(source), options_(options) {}
 
-  // A block without records at the end. Errors: the source's; a record that is too long, or that
-  // the end cuts off, and where it begins.
+  // Returns a block without records at the end. Errors: those of the source; a record that is too
+  // long or cut off, with its offset.
   core::Result<RecordBlock> next();
 
  private:
-  // Bytes of whole records in the buffer; 0 when there are none and more may come.
+  // Bytes of whole records in the buffer; 0 if there are none but more may come.
   core::Result<size_t> whole_bytes(RecordBlock& block);
   core::Result<size_t> whole_lines(RecordBlock& block) const;
   core::Result<size_t> whole_lengths(RecordBlock& block) const;
@@ -68,7 +68,7 @@ class RecordBlocks {
   ByteSource& source_;
   const RecordOptions options_;
   std::string buffer_;
-  uint64_t offset_ = 0;  // of the buffer in the stream
+  uint64_t offset_ = 0;  // offset of the buffer in the stream
   bool has_ended_ = false;
 };
 

@@ -24,7 +24,7 @@ constexpr uint8_t kLength32 = 0x80;
 constexpr uint8_t kLength64 = 0x81;
 
 constexpr size_t kIntegerTextMax = 11;
-// Shorter ones are not worth the try, and packing must save this much.
+// Shorter strings are not packed. Packing must also save this many bytes.
 constexpr size_t kPackedSizeMin = 21;
 constexpr size_t kPackingGainMin = 4;
 

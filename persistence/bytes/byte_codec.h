@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// ByteReader and ByteWriter: the numbers and lengths that snapshots, DUMP payloads and filter
-// headers are made of, and the writing of strings. StreamReader reads those.
+// ByteReader and ByteWriter: read and write the numbers and lengths of snapshots, DUMP payloads and
+// filter headers. ByteWriter also writes strings; StreamReader reads them.
 //
 //   ByteReader reader(payload);
 //   const uint64_t count = reader.length();
 //   const double rate = reader.f64();
 //   if (!reader.ok()) return Error{"ERR Bad data format"};
 //
-// Invariants: a reader never passes the end of its bytes; after the first fault ok() is false for
-// good and every read gives zeros or nothing, so one check at the end suffices. A length read is
-// only a claim: nothing is allocated here.
-// Thread safety: values; a reader views bytes that must outlive it, a writer its target.
+// Invariants: a reader never passes the end of its bytes. After the first fault ok() stays false
+// and every read returns zeros or nothing, so one check at the end suffices. A length is not
+// trusted: nothing is allocated for it.
+// Thread safety: values. A reader's bytes and a writer's target must outlive it.
 // Source: docs/formats.md, "Lengths and strings".
 #pragma once
 
@@ -24,13 +24,13 @@
 
 namespace persistence {
 
-// The first bytes of strings that are not plain.
+// First byte of strings that are not stored as plain bytes.
 enum class SpecialString : uint8_t { kInt8 = 0xC0, kInt16 = 0xC1, kInt32 = 0xC2, kLzf = 0xC3 };
 inline bool is_special_string(uint8_t first) {
   return first >> 6 == 3;
 }
 
-// Bytes of a length that begins so; 1 when none does.
+// Number of bytes of a length whose first byte is `first`; 1 if no length begins so.
 size_t encoded_length_bytes(uint8_t first);
 
 class ByteReader {
@@ -44,9 +44,9 @@ class ByteReader {
   }
   std::string_view rest() const { return rest_; }
 
-  // The next `count` bytes, or nothing when there are fewer.
+  // Returns the next `count` bytes, or nothing if fewer are left.
   std::string_view take(uint64_t count);
-  // Little-endian, as everything but lengths.
+  // Little-endian, like everything except lengths.
   uint8_t u8() { return number<uint8_t>(); }
   uint16_t u16() { return number<uint16_t>(); }
   uint32_t u32() { return number<uint32_t>(); }
@@ -68,12 +68,12 @@ enum class Packing : uint8_t { kNever, kIfSmaller };
 
 class ByteWriter {
  public:
-  // Appends to `out`. Throws std::bad_alloc as the string does.
+  // Appends to `out`. Throws std::bad_alloc like the string.
   explicit ByteWriter(std::string& out) : text_(&out) {}
   explicit ByteWriter(ChunkedOutput& out) : chunks_(&out) {}
 
   bool is_chunked() const { return chunks_ != nullptr; }
-  // False when nothing written now arrives anywhere.
+  // False if bytes written from now on are lost.
   bool ok() const { return chunks_ == nullptr || chunks_->ok(); }
   void bytes(std::string_view bytes) {
     if (chunks_ != nullptr) {
@@ -88,10 +88,10 @@ class ByteWriter {
   void u64(uint64_t value) { number(value); }
   void i64(int64_t value) { number(value); }
   void f64(double value) { number(value); }
-  // In the shortest form.
+  // Writes the shortest form.
   void length(uint64_t value);
-  // In the form that Redis would choose. REQUIRES: nobody changes `text` meanwhile; of text that
-  // may change, write length() and bytes().
+  // Writes the form that Redis would choose. REQUIRES: `text` does not change during the call. For
+  // text that may change, use length() and bytes().
   void string(std::string_view text, Packing packing);
 
  private:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// ByteSink and ByteSource: where a snapshot goes to and comes from, be it a file, a socket or
+// ByteSink and ByteSource: the destination and the origin of a snapshot: a file, a socket or
 // memory.
 //
-// Invariants: a write takes all bytes or fails; a read that gives nothing means the end.
+// Invariants: a write accepts all bytes or fails; a read that returns nothing means the end.
 // Thread safety: none; one user at a time.
 #pragma once
 
@@ -30,10 +30,11 @@ class ByteSource {
   static constexpr uint64_t kUnknownSize = std::numeric_limits<uint64_t>::max();
 
   virtual ~ByteSource() = default;
-  // Reads at least one byte, unless the source has ended or `out` is empty; returns how many.
+  // Reads at least one byte, unless the source has ended or `out` is empty. Returns the number of
+  // bytes read.
   virtual core::Result<size_t> read(std::span<char> out) = 0;
-  // A source gives no more bytes than this, from its beginning. What a length claims beyond it is
-  // refused before anything is allocated.
+  // Upper bound of the source's size, from its beginning. A length beyond it is rejected before
+  // anything is allocated.
   virtual uint64_t size_bound() const { return kUnknownSize; }
 };
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// ChunkedOutput: a buffer in front of a ByteSink, with the checksum taken as it empties.
+// ChunkedOutput: a buffer in front of a ByteSink, which computes the checksum as it is flushed.
 //
-// Invariants: the sink gets pieces of the buffer's size, but for the last. What is appended is read
-// once, into the buffer; only the copy is summed and written. After the first error the sink is
-// not written to again.
+// Invariants: the sink receives pieces of the buffer's size, except the last one. Appended bytes
+// are read once, into the buffer; only the copy is checksummed and written. After the first error
+// nothing more is written to the sink.
 // Thread safety: none; one user at a time.
 // Source: docs/formats.md, "Snapshots".
 #pragma once
@@ -32,14 +32,14 @@ class ChunkedOutput {
   ChunkedOutput(ByteSink& sink, Options options);
 
   void append(std::string_view bytes);
-  // Sends what is left. Errors: the sink's first one.
+  // Writes the rest of the buffer. Errors: the sink's first one.
   core::Result<> flush();
 
   bool ok() const { return !error_; }
   core::Result<> status() const { return error_ ? core::Result<>(*error_) : core::Result<>(); }
-  // Bytes that the sink took.
+  // Bytes that the sink accepted.
   uint64_t sent_bytes() const { return sent_bytes_; }
-  // Of all that was appended; 0 without `sums`.
+  // Checksum of everything appended; 0 without `sums`.
   uint64_t sum() const;
 
  private:
@@ -49,7 +49,7 @@ class ChunkedOutput {
   Options options_;
   std::string buffer_;
   uint64_t sent_bytes_ = 0;
-  uint64_t sum_ = 0;  // of what was sent
+  uint64_t sum_ = 0;  // checksum of the bytes sent
   std::optional<core::Error> error_;
 };
 

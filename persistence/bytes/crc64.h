@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// CRC-64 "Jones", the checksum behind snapshots and DUMP payloads.
+// CRC-64 "Jones", the checksum at the end of snapshots and DUMP payloads.
 //
 // Invariants: crc64(crc64(0, a), b) == crc64(0, a + b); crc64(0, "123456789") is E9C6D914C4B8D9CA.
 // Thread safety: pure functions.
@@ -12,7 +12,7 @@
 
 namespace persistence {
 
-// Continues `crc`, which is 0 at the beginning, over `bytes`.
+// Extends the checksum `crc`, initially 0, by `bytes`.
 uint64_t crc64(uint64_t crc, std::string_view bytes);
 
 }  // namespace persistence

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// ModuleReader and ModuleWriter: values of modules, which are lists of tagged fields under a
-// 64-bit id that packs the type's name and the version of its encoding.
+// ModuleReader and ModuleWriter: values of modules. Such a value is a list of tagged fields after a
+// 64-bit id, which encodes the type's name and the version of its format.
 //
-// Invariants: a field whose tag is not the expected one is a fault, and so is anything else than
-// the end mark after the last field. An unknown module's value can always be skipped.
-// Thread safety: as StreamReader and ByteWriter, which they view.
+// Invariants: an unexpected tag is a fault, and so is anything but the end mark after the last
+// field. The value of an unknown module can always be skipped.
+// Thread safety: as StreamReader and ByteWriter, which they refer to.
 // Source: docs/formats.md, "Module values".
 #pragma once
 
@@ -32,11 +32,11 @@ class ModuleReader {
   bool ok() const { return reader_.ok(); }
   uint64_t unsigned_number();
   double real_number();
-  // To be read or skipped before the next field.
+  // The string must be read or skipped before the next field.
   StringReader string();
-  // Takes the end mark.
+  // Consumes the end mark.
   void end();
-  // Takes all fields that are left and the end mark.
+  // Consumes all remaining fields and the end mark.
   void skip_to_end();
 
  private:
@@ -53,7 +53,7 @@ class ModuleWriter {
   void unsigned_number(uint64_t value);
   void real_number(double value);
   void string(std::string_view bytes, Packing packing);
-  // The beginning of a plain string; its bytes are then written to the ByteWriter.
+  // Writes the header of a plain string. The caller then writes its bytes to the ByteWriter.
   void string_head(uint64_t size_bytes);
   void end();
 

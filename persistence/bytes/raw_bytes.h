@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// RawBytes: bytes that grow at the end, where new ones may be left for a reader to fill: what a
-// std::string clears first.
+// RawBytes: bytes that grow at the end. New bytes may be left uninitialized for a reader to fill,
+// whereas a std::string clears them first.
 //
-// Invariants: size() <= capacity(); clear() and shrink() keep the memory. Pointers into it end with
-// the next growth.
+// Invariants: size() <= capacity(); clear() and shrink() keep the memory. Growth invalidates
+// pointers into the bytes.
 // Thread safety: as for a plain value.
 #pragma once
 
@@ -37,9 +37,9 @@ class RawBytes {
   bool empty() const { return size_ == 0; }
   std::string_view view() const { return {memory_.get(), size_}; }
 
-  // `bytes` must not point into it.
+  // `bytes` must not point into this object.
   void append(std::string_view bytes) { std::ranges::copy(bytes, grow(bytes.size()).begin()); }
-  // So many more, to be filled.
+  // Returns `count` more bytes, which the caller fills.
   std::span<char> grow(size_t count) {
     reserve(size_ + count);
     size_ += count;

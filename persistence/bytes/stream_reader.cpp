@@ -21,14 +21,14 @@ constexpr std::string_view kTooLong = "a string is longer than what follows";
 constexpr std::string_view kNoForm = "a length has a form that does not exist";
 constexpr std::string_view kBadPacking = "packed bytes of a string are damaged";
 
-// Numbers and lengths have at most so many bytes.
+// Maximum encoded size of numbers and lengths.
 constexpr size_t kLookAheadMax = 9;
-// Bytes that go past the buffer are taken in pieces of this.
+// Piece size for bytes that bypass the buffer.
 constexpr size_t kDirectPieceBytes = size_t{1} << 20;
 
-// Three bytes of LZF give at most 264: a string that claims more lies.
+// Three bytes of LZF expand to at most 264, so a larger claim is invalid.
 constexpr uint64_t kLzfRatioMax = 88;
-// The first byte of a run tells literal bytes below this, else a reference.
+// A run whose first byte is below this consists of literal bytes; otherwise it is a reference.
 constexpr unsigned kLiteralMax = 32;
 
 }  // namespace
@@ -82,7 +82,7 @@ bool StreamReader::load_more() {
   settle_taken();
   const size_t kept = static_cast<size_t>(end_ - next_);
   std::memmove(buffer_.data(), next_, kept);
-  // What was given back may have made it big.
+  // give_back() may have enlarged the buffer.
   if (buffer_.size() > options_.buffer_bytes && kept < options_.buffer_bytes) {
     buffer_.resize(std::max(options_.buffer_bytes, kLookAheadMax));
   }
@@ -197,7 +197,7 @@ bool StreamReader::skip(uint64_t count) {
   return ok();
 }
 
-// Long strings go straight into the capture.
+// Long strings are read directly into the capture.
 bool StreamReader::skip_directly(uint64_t count) {
   settle_taken();
   return read_directly(capture_->out.grow(count));
@@ -237,7 +237,7 @@ bool StreamReader::has_room_to_capture(uint64_t count) {
   const uint64_t taken =
       capture_->out.size() - capture_->begin + static_cast<uint64_t>(next_ - capture_->copied);
   if (taken <= capture_->bytes_max && count <= capture_->bytes_max - taken) {
-    // Long ones at once, not by doubling.
+    // Reserves for a long string at once, instead of doubling.
     if (count > options_.buffer_bytes) capture_->out.reserve(capture_->begin + taken + count);
     return true;
   }
@@ -357,8 +357,8 @@ bool StringReader::fail_unpacking() {
   return false;
 }
 
-// With the library, when all packed bytes are loaded. False changes nothing: the slow way finds the
-// damaged place.
+// Uses the library if all packed bytes are loaded. Returns false without any effect otherwise; the
+// slow path then finds the damaged byte.
 bool StringReader::unpack_whole(std::span<char> out) {
   constexpr uint64_t kBytesMax = uint64_t{1} << 30;  // the library counts in `unsigned`
   const std::string_view loaded = reader_.read_ahead();

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// StreamReader and StringReader: the lengths, numbers and strings of snapshots and DUMP payloads,
-// from memory or piece by piece from a ByteSource.
+// StreamReader and StringReader: read the lengths, numbers and strings of snapshots and DUMP
+// payloads, from memory or piece by piece from a ByteSource.
 //
 //   StreamReader reader(source, {});
 //   StringReader text = reader.string();
-//   std::string out(text.size(), '\0');   // only after asking whether that much may be had
+//   std::string out(text.size(), '\0');   // only after a check of the memory budget
 //   if (!text.read(out)) return reader.error();
 //
-// Invariants: after the first fault ok() is false for good, every read gives zeros or nothing, and
-// error() names the fault and its offset. The size of a string is at most what the source's bound
-// allows, times what packing can save; nothing is allocated here for it. Nothing is read of a
-// source beyond what was asked for, rounded up to the buffer.
+// Invariants: after the first fault ok() stays false, every read returns zeros or nothing, and
+// error() describes the fault and its offset. The size of a string is limited by the source's bound
+// times the best compression ratio; nothing is allocated for it here. The source is read no further
+// than requested, rounded up to the buffer.
 // Thread safety: none; one user at a time.
 // Source: docs/formats.md, "Lengths and strings".
 #pragma once
@@ -40,9 +40,9 @@ class StreamReader {
   struct Options {
     size_t buffer_bytes = size_t{256} << 10;
     bool sums = false;
-    std::function<void()> on_piece;  // called after each piece that came in
+    std::function<void()> on_piece;  // called after each piece that was read
   };
-  // Of bytes in memory, which must outlive it and are not copied.
+  // Reads bytes in memory, which must outlive it and are not copied.
   explicit StreamReader(std::string_view bytes);
   // The source must outlive it.
   StreamReader(ByteSource& source, Options options);
@@ -53,14 +53,14 @@ class StreamReader {
   void fail(std::string_view reason);
   // "offset 123: reason". REQUIRES: !ok().
   const core::Error& error() const { return *error_; }
-  // Bytes taken so far.
+  // Number of bytes consumed.
   uint64_t offset() const { return loaded_bytes_ - static_cast<uint64_t>(end_ - next_); }
-  // At most so many bytes follow.
+  // Upper bound of the number of bytes that follow.
   uint64_t left_bound() const;
-  // CRC-64 of the bytes taken so far; 0 without `sums`.
+  // CRC-64 of the bytes consumed; 0 without `sums`.
   uint64_t sum();
 
-  // Little-endian, as everything but lengths.
+  // Little-endian, like everything except lengths.
   uint8_t u8() { return parse(&ByteReader::u8, 1); }
   uint16_t u16() { return parse(&ByteReader::u16, 2); }
   uint32_t u32() { return parse(&ByteReader::u32, 4); }
@@ -68,35 +68,36 @@ class StreamReader {
   int64_t i64() { return parse(&ByteReader::i64, 8); }
   double f64() { return parse(&ByteReader::f64, 8); }
   uint64_t length();
-  // The string that comes next; it must be read or skipped before anything else.
+  // Returns the next string. It must be read or skipped before anything else.
   StringReader string();
-  // Fills `out`, or fails.
+  // Fills `out` completely, or fails.
   bool read(std::span<char> out);
   bool skip(uint64_t count);
-  // Copies what is taken or skipped from now on to the end of `out`. A skip that would make that
-  // more than `bytes_max` fails, so that end_capture() can take it back. REQUIRES: a source, and
-  // that nothing is read past the buffer until end_capture().
+  // From now on appends all bytes read or skipped to `out`. A skip that would exceed `bytes_max`
+  // fails, and end_capture() can then undo it. REQUIRES: there is a source, and no read goes past
+  // the buffer until end_capture().
   void begin_capture(RawBytes& out, uint64_t bytes_max);
-  // False when there was too much: the reader then stands where the capture began, without the
-  // error, and `out` is as it was.
+  // Returns false if `bytes_max` was exceeded. The reader is then back where the capture began,
+  // without the error, and `out` is as it was before.
   bool end_capture();
-  // Whether nothing follows; reads ahead to know.
+  // True if no byte follows; reads ahead if needed.
   bool at_end();
-  // What was read from the source but not taken.
+  // Bytes read from the source but not consumed.
   std::string_view read_ahead() const { return {next_, static_cast<size_t>(end_ - next_)}; }
 
  private:
   friend class StringReader;
-  // References of LZF reach back so far.
+  // Maximum distance of LZF references.
   static constexpr size_t kWindowBytes = 8192;
   using Window = std::array<char, kWindowBytes>;
 
   struct Capture {
     RawBytes& out;
-    const size_t begin;  // of `out`
+    const size_t begin;  // offset in `out`
     const uint64_t bytes_max;
-    const char* copied;                  // up to here it is in `out`
-    std::optional<uint64_t> sum_before;  // set when something of it leaves the buffer
+    const char* copied;  // end of the bytes that are already in `out`
+    std::optional<uint64_t>
+        sum_before;  // checksum at the start; set when captured bytes leave the buffer
     bool is_overfull = false;
   };
 
@@ -108,7 +109,7 @@ class StreamReader {
   bool skip_directly(uint64_t count);
   std::string_view take_loaded(uint64_t size_max);
   std::optional<std::string_view> take_whole(uint64_t size);
-  // What was taken is in the sum and in the capture then.
+  // Adds the consumed bytes to the checksum and to the capture.
   void settle_taken();
   void sum_up_to(const char* end);
   void copy_captured();
@@ -120,10 +121,10 @@ class StreamReader {
   ByteSource* source_ = nullptr;
   Options options_;
   std::string buffer_;
-  const char* next_ = nullptr;    // the next byte to be taken
-  const char* end_ = nullptr;     // where the loaded ones end
-  const char* summed_ = nullptr;  // up to here, and not beyond next_, they are in sum_
-  uint64_t loaded_bytes_ = 0;     // of the source
+  const char* next_ = nullptr;    // the next byte to consume
+  const char* end_ = nullptr;     // end of the loaded bytes
+  const char* summed_ = nullptr;  // end of the bytes in sum_; not beyond next_
+  uint64_t loaded_bytes_ = 0;     // bytes read from the source
   uint64_t bound_;
   uint64_t sum_ = 0;
   std::optional<core::Error> error_;
@@ -131,24 +132,24 @@ class StreamReader {
   std::optional<Capture> capture_;
 };
 
-// A string being read, in whatever form it is stored.
+// A string being read, in any of its stored forms.
 class StringReader {
  public:
-  // The next `size` bytes of `reader`.
+  // A string of the next `size` bytes of `reader`.
   static StringReader plain(StreamReader& reader, uint64_t size);
 
   uint64_t size() const { return size_; }
-  // Fills `out` with the bytes that come next. REQUIRES: as many are left.
+  // Fills `out` with the next bytes. REQUIRES: that many are left.
   bool read(std::span<char> out);
-  // The same; `out` is memory that nobody has touched yet.
+  // As read(), for memory at `out` that was never touched.
   bool read_fresh(std::span<char> out);
-  // The bytes that come next, at most `size_max` and as many as are loaded, without copying them;
-  // they stay until the reader is used again. Empty when they have to be unpacked, or on a fault.
+  // Returns the next bytes without a copy: at most `size_max`, and only those loaded. They are
+  // valid until the reader is used again. Empty if the bytes must be unpacked, or after a fault.
   std::string_view take_loaded(uint64_t size_max);
-  // The whole string in the same way; nullopt when it does not lie in memory in one piece, or has
-  // to be unpacked. REQUIRES: nothing of it has been read.
+  // As take_loaded(), for the whole string; nullopt if it is not contiguous in memory or must be
+  // unpacked. REQUIRES: nothing of it has been read.
   std::optional<std::string_view> take_whole();
-  // Passes over what is left, without looking at packed bytes.
+  // Skips the rest, without checking packed bytes.
   bool skip();
 
  private:
@@ -170,12 +171,12 @@ class StringReader {
   StreamReader& reader_;
   uint64_t size_;
   uint64_t left_;
-  uint64_t packed_left_ = 0;  // bytes of LZF that no run has taken yet
+  uint64_t packed_left_ = 0;  // bytes of LZF that no run has consumed yet
   unsigned literal_left_ = 0;
   unsigned match_left_ = 0;
   unsigned match_offset_ = 0;
   Form form_;
-  std::array<char, 11> digits_{};  // the decimal text of any int32_t
+  std::array<char, 11> digits_{};  // decimal text of any int32_t
 };
 
 }  // namespace persistence

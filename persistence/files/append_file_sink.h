@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// AppendFileSink: an AppendFile as the byte stream that snapshots are written to, and the writing
-// of a whole file at once.
+// AppendFileSink: writes a snapshot's byte stream to an AppendFile. Also a function that writes a
+// whole file at once.
 //
 // Thread safety: none; one user at a time.
 #pragma once
@@ -24,8 +24,8 @@ class AppendFileSink final : public ByteSink {
   AppendFile& file_;
 };
 
-// Has `fill(sink)` write the file, which returns a Result, and syncs it; what was at `path` is
-// overwritten. Errors: of `files` and `fill`; the file is then removed.
+// Creates the file, writes it by `fill(sink)`, which returns a Result, and syncs it. An existing
+// file at `path` is overwritten. Errors: those of `files` and `fill`; the file is then removed.
 template <class Fill>
 auto write_whole_file(FileSystem& files, const std::string& path, Fill&& fill)
     -> decltype(fill(std::declval<ByteSink&>())) {

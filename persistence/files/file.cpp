@@ -18,14 +18,15 @@ namespace persistence {
 namespace {
 
 std::string temporary_name(const std::string& path) {
-  // The process id separates processes, the counter the threads of this one.
+  // The process id distinguishes processes, the counter distinguishes threads of this process.
   static std::atomic<uint64_t> counter{0};
   return fmt::format("{}.tmp-{}-{}", path, ::getpid(), counter.fetch_add(1));
 }
 
 core::Result<> fill_temporary(Descriptor& file, const std::string& path, std::string_view bytes) {
   struct stat existing {};
-  // Others get nothing, whatever they had: the new text may hold a secret that the old one did not.
+  // Group and others lose their permissions: the new text may contain a secret that the old one did
+  // not.
   if (::stat(path.c_str(), &existing) == 0 &&
       ::fchmod(file.get(), existing.st_mode & kOwnerOnly) != 0) {
     return io_failure("set the permissions of", path, errno);
@@ -74,7 +75,7 @@ core::Result<> write_file_atomically(const std::string& path, std::string_view b
     ::unlink(temporary.c_str());
     return filled.error();
   }
-  // Without this the rename itself may be lost with the power.
+  // Otherwise a power cut may undo the rename.
   return posix_file_system().sync_directory(directory_of(path));
 }
 

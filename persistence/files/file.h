@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Whole files in and out, for the configuration. Snapshots and the append log have FileSystem.
+// Reads and writes whole files, for the configuration. Snapshots and the append log use FileSystem.
 //
-// Invariants: after write_file_atomically the path holds either all of the new bytes or, on any
-// failure, what it held before; no temporary file is left behind by a failure.
-// Thread safety: free functions without shared state; two writers of one path each write a
-// temporary file of their own and the later rename wins.
+// Invariants: after write_file_atomically() the path has all of the new bytes or, after a failure,
+// its previous content. A failure leaves no temporary file.
+// Thread safety: free functions without shared state. Two writers of one path use separate
+// temporary files, and the later rename wins.
 #pragma once
 
 #include <cstddef>
@@ -17,17 +17,17 @@
 
 namespace persistence {
 
-// All bytes up to the end. Errors: those of open_file(), `ERR can't read …`, and one when there are
-// more than `limit_bytes`. A stream has no size beforehand.
+// Reads all bytes up to the end. Errors: those of open_file(), `ERR can't read …`, and more than
+// `limit_bytes` bytes. The size of a stream is unknown in advance.
 core::Result<std::string> read_whole_file(const NamedFile& file, size_t limit_bytes,
                                           FileKinds kinds = FileKinds::kRegular);
 
-// The same from an open descriptor, which stays open; `name` is used in messages only.
+// As read_whole_file(), from an open descriptor, which stays open. `name` is used in messages only.
 core::Result<std::string> read_descriptor(int descriptor, const std::string& name,
                                           size_t limit_bytes);
 
-// Writes to a temporary file in the same directory, syncs it, renames it over `path` and syncs
-// the directory. It is its owner's alone: of an existing file's permissions only those are kept.
+// Writes a temporary file in the same directory, syncs it, renames it to `path` and syncs the
+// directory. Only the owner gets access; only the owner's permissions of an existing file are kept.
 core::Result<> write_file_atomically(const std::string& path, std::string_view bytes);
 
 }  // namespace persistence

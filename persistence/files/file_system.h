@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// FileSystem: what the snapshots and the append log do with files, behind a seam, so that tests
-// fail the N-th operation or cut the power on a disk that is only imagined.
+// FileSystem: the file operations of snapshots and the append log, behind an interface. So tests
+// can fail the N-th operation or cut the power of a simulated disk.
 //
-// Invariants: an operation that is interrupted (EINTR) is taken up again, a short write goes on
-// where it stopped. A failed one says what could not be done, to which path, and why. Files are
-// made for their owner alone (0600), and whatever is no regular file is refused without waiting.
-// Thread safety: a FileSystem may be used by several threads, a file by one at a time; sync() may
-// run beside write().
+// Invariants: an interrupted operation (EINTR) is retried, and a short write is continued. An error
+// names the operation, the path and the reason. New files are accessible to their owner only
+// (0600). Anything but a regular file is rejected without waiting.
+// Thread safety: several threads may use a FileSystem, one thread at a time a file. sync() may run
+// in parallel with write().
 #pragma once
 
 #include <cstddef>
@@ -23,31 +23,31 @@
 
 namespace persistence {
 
-// A file that grows at its end. Closed when destroyed.
+// A file that is written at its end. Closed by the destructor.
 class AppendFile {
  public:
   virtual ~AppendFile() = default;
-  // All bytes, or an error: then the file may have grown by some of them.
+  // Writes all bytes or returns an error. After an error some of them may be in the file.
   virtual core::Result<> write(std::string_view bytes) = 0;
-  // Returns when what was written before is on the disk (fdatasync).
+  // Returns when earlier writes are on the disk (fdatasync).
   virtual core::Result<> sync() = 0;
-  // Cuts the file; the next write goes to the new end.
+  // Truncates the file. The next write goes to the new end.
   virtual core::Result<> truncate(uint64_t size_bytes) = 0;
 };
 
-// A file read from its start to its end.
+// A file that is read from start to end.
 class InputFile {
  public:
   virtual ~InputFile() = default;
-  // As many bytes as fit and are there; 0 at the end.
+  // Reads as many bytes as fit and are available; 0 at the end.
   virtual core::Result<size_t> read(std::span<char> buffer) = 0;
-  // When it was opened.
+  // Size at the time of opening.
   virtual uint64_t size_bytes() const = 0;
 };
 
 enum class OpenMode : uint8_t {
-  kCreate,  // a new one; what was there under its name, a link too, is removed
-  kAppend,  // at the end of what is there; made when missing
+  kCreate,  // a new file; an existing file or link of that name is removed
+  kAppend,  // the end of an existing file; created if missing
 };
 
 struct DeviceSpace {
@@ -63,46 +63,45 @@ class FileSystem {
   virtual core::Result<std::unique_ptr<InputFile>> open_input(const std::string& path) = 0;
   virtual bool exists(const std::string& path) = 0;
   virtual core::Result<uint64_t> size_bytes(const std::string& path) = 0;
-  // Error: check_replaceable()'s.
+  // Errors: those of the operation and of check_replaceable().
   virtual core::Result<> rename(const std::string& from, const std::string& to) = 0;
-  // That a file may take this name: a device or a pipe that has it, or that a link of this name
-  // leads to, is not to be replaced by a file.
+  // Returns an error if a file must not take this name, because it belongs to a device or a pipe,
+  // directly or by a link.
   virtual core::Result<> check_replaceable(const std::string& path) {
     (void)path;
     return {};
   }
-  // Gives a file a second name. Errors: `to` is there already, or the file system has no links.
+  // Creates a second name for a file. Errors: `to` exists, or the file system has no links.
   virtual core::Result<> link(const std::string& from, const std::string& to);
-  // Removing what is not there is no error.
+  // Removing a file that does not exist is no error.
   virtual core::Result<> remove(const std::string& path) = 0;
-  // Names without the directory's, sorted; nothing when there is no such directory.
+  // Names without their directory, sorted; empty if there is no such directory.
   virtual core::Result<std::vector<std::string>> list(const std::string& directory) = 0;
-  // Making one that is there is no error.
+  // No error if the directory exists.
   virtual core::Result<> make_directory(const std::string& path) = 0;
-  // Returns when renames, creations and removals in it are on the disk.
+  // Returns when renames, creations and removals in the directory are on the disk.
   virtual core::Result<> sync_directory(const std::string& path) = 0;
-  // Of the device that the directory is on, as far as this process may fill it; nothing when that
-  // is not known.
+  // Space on the directory's device, as far as this process may use it; nullopt if unknown.
   virtual std::optional<DeviceSpace> space(const std::string& directory) {
     (void)directory;
     return std::nullopt;
   }
 };
 
-// The operating system's. Lives as long as the process.
+// The file system of the operating system. Lives as long as the process.
 FileSystem& posix_file_system();
 
-// Writes `bytes` to a temporary name, syncs, renames it to `path` and syncs the directory: the path
-// holds either all of the new bytes or what it held before. `temporary` is in the same directory.
+// Writes `bytes` to `temporary`, syncs it, renames it to `path` and syncs the directory. The path
+// has all of the new bytes or its previous content. `temporary` is in the same directory.
 core::Result<> replace_file(FileSystem& files, const std::string& path,
                             const std::string& temporary, std::string_view bytes);
 
-// Gives what `from` holds the name `to` too, which must not change afterwards: by a link, or as a
-// copy that is synced where there are no links. A file `to` that was there is removed. After an
-// error there is none.
+// Gives the file `from` a second name `to`. Uses a link, or a synced copy if the file system has no
+// links; the content must not change afterwards. An existing file `to` is removed, and is absent
+// after an error.
 core::Result<> duplicate_file(FileSystem& files, const std::string& from, const std::string& to);
 
-// The part of a path before its last slash; "." when there is none.
+// The part of a path before its last slash; "." if there is none.
 std::string directory_of(const std::string& path);
 
 }  // namespace persistence

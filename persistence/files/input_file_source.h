@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// InputFileSource: an InputFile as the byte stream that snapshots are read from.
+// InputFileSource: reads a snapshot's byte stream from an InputFile.
 //
 // Thread safety: none; one user at a time.
 #pragma once
@@ -12,7 +12,7 @@ namespace persistence {
 
 class InputFileSource final : public ByteSource {
  public:
-  // `file` is at its start and must outlive the source.
+  // `file` must be at its start and outlive the source.
   explicit InputFileSource(InputFile& file) : file_(file) {}
   core::Result<size_t> read(std::span<char> out) override { return file_.read(out); }
   uint64_t size_bound() const override { return file_.size_bytes(); }

@@ -53,7 +53,8 @@ core::Result<Descriptor> open_file(const NamedFile& file, int flags, FileKinds k
       uninterrupted([&] { return ::open(file.path.c_str(), flags | waiting | O_CLOEXEC, mode); }));
   if (!opened.is_open()) {
     const int error_number = errno;
-    // To write without waiting: the other end of a FIFO is not open. A socket cannot be opened.
+    // A write without waiting: no process has the other end of the FIFO open. A socket cannot be
+    // opened.
     if (error_number == ENXIO) return wrong_type(file, "a socket or a FIFO without reader", kinds);
     return io_failure("open", file.path, error_number);
   }

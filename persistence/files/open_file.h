@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// open_file() opens the files of options, of command lines and of the data directory. It refuses
-// anything that is not a regular file, unless the caller accepts streams.
+// open_file() opens the files of options, of command lines and of the data directory. It rejects
+// anything but a regular file, unless the caller accepts streams.
 //
 // Invariants: the type of the opened descriptor is checked, not that of the path, so a path that
-// changes meanwhile cannot evade the check. Only kStreamsWithWait waits for another process.
-// Thread safety: free functions without shared state; a Descriptor belongs to one thread.
+// changes meanwhile cannot evade the check. Only kStreamsWithWait waits for another process. Thread
+// safety: free functions without shared state; a Descriptor belongs to one thread.
 // Source: open(2) under O_NONBLOCK, fifo(7).
 #pragma once
 
@@ -45,7 +45,7 @@ class Descriptor {
   int number_;
 };
 
-// A path, and for messages the option that names it.
+// A path and, for messages, the option that names it.
 struct NamedFile {
   NamedFile(std::string file_path, std::string_view option_name = {})  // NOLINT: a path is a file
       : path(std::move(file_path)), option(option_name) {}
@@ -54,20 +54,21 @@ struct NamedFile {
   std::string_view option;
 };
 
-// Which types of file are accepted. Directories, sockets and block devices never are.
+// Accepted types of files. Directories, sockets and block devices are never accepted.
 enum class FileKinds : uint8_t {
-  // Regular files. For every file that may be opened while the server serves clients.
+  // Regular files only. For every file that may be opened while the server serves clients.
   kRegular,
-  // Also character devices, and FIFOs that the other end has open. Reads and writes never wait.
-  // For `logfile`.
+  // Also character devices, and FIFOs whose other end is open. Reads and writes never wait. For
+  // `logfile`.
   kStreams,
   // As kStreams, but waits for the other end of a FIFO and for its bytes. For programs that start:
   // the configuration file of a command line, the password files of bloomery-cluster.
   kStreamsWithWait,
 };
 
-// Opens with O_CLOEXEC besides `flags`. `mode` is that of a new file. Errors: `ERR can't open
-// 'PATH': …`; for a type that is not accepted the text names the option and what it needs.
+// Opens with O_CLOEXEC in addition to `flags`. `mode` applies to a new file. Errors: `ERR can't
+// open 'PATH': …`; for a type that is not accepted, the message names the option and the accepted
+// types.
 core::Result<Descriptor> open_file(const NamedFile& file, int flags,
                                    FileKinds kinds = FileKinds::kRegular, mode_t mode = 0600);
 

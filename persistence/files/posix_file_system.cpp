@@ -209,7 +209,7 @@ core::Result<> replace_file(FileSystem& files, const std::string& path,
     (void)files.remove(temporary);
     return done;
   }
-  // Without this the rename itself may be lost with the power.
+  // Otherwise a power cut may undo the rename.
   return files.sync_directory(directory_of(path));
 }
 

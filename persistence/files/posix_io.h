@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What every use of a descriptor needs: interrupted calls are repeated, short writes go on, and a
-// failure says what was done to which file.
+// Helpers for descriptors: they repeat interrupted calls, continue short writes, and report
+// failures with the operation and the file.
 //
 // Thread safety: free functions without shared state.
 // Source: write(2), signal(7) "Interruption of system calls".
@@ -24,17 +24,17 @@
 
 namespace persistence {
 
-// Of new files: nobody but the server's user may look into them.
+// Permissions of new files: no access for other users.
 inline constexpr mode_t kOwnerOnly = 0600;
 
-// A path for a message: whole, because who reads it may be in another directory.
+// A path for a message, made absolute because the reader may be in another directory.
 inline std::string shown_path(const std::string& path) {
   std::error_code error;
   const auto whole = std::filesystem::absolute(path, error);
   return core::printable(error || path.empty() ? path : whole.lexically_normal().string());
 }
 
-// Of a stream that has a name and no path.
+// The error for a stream that has a name but no path.
 inline core::Error stream_failure(std::string_view act, std::string_view name, int error_number) {
   return {fmt::format("ERR can't {} '{}': {}", act, core::printable(name),
                       std::generic_category().message(error_number))};

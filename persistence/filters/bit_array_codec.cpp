@@ -31,7 +31,7 @@ void write_zeros(ByteWriter& writer, uint64_t count) {
   }
 }
 
-// Puts pieces together to runs.
+// Joins pieces to runs.
 class RunBuilder {
  public:
   RunBuilder(RunLimits limits, const RunVisitor& visit) : limits_(limits), visit_(visit) {}
@@ -76,7 +76,7 @@ class RunBuilder {
   uint64_t start_ = 0;
 };
 
-// The rows of lines in a page that are not zero.
+// Adds the groups of non-zero lines in a page.
 void add_page(RunBuilder& runs, uint64_t offset, std::string_view page) {
   for (size_t at = 0; at < page.size();) {
     const auto is_zero_at = [&](size_t line) {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Bit arrays on their way out and in: as plain bytes, or as runs that leave the zeros out.
+// Writes and reads bit arrays, either as plain bytes or as runs without the zeros between them.
 //
-// Invariants: pages that were never touched stay so on the way out, and pages of zeros are not
-// touched on the way in. Every byte is copied once before anything is decided by it, so that bits
-// may be set meanwhile. Where runs begin and end depends on the bits alone: equal arrays have equal
-// forms.
+// Invariants: writing does not touch untouched pages, and reading does not touch pages of zeros.
+// Each byte is copied once before any decision depends on it, so bits may be set concurrently. The
+// boundaries of runs depend on the bits alone, so equal arrays have equal forms.
 // Thread safety: pure functions; the arrays need their key's lock.
 // Source: docs/formats.md, "Filters".
 #pragma once
@@ -21,22 +20,24 @@
 namespace persistence {
 
 struct RunLimits {
-  uint64_t gap_bytes_max = 0;  // shorter rows of zeros do not end a run
+  uint64_t gap_bytes_max = 0;  // a run continues over shorter sequences of zeros
   uint64_t run_bytes_max = uint64_t{64} << 10;
 };
-// Gives what is not zero, in order; bits set meanwhile may or may not be among it. `bytes` is a
-// copy that lives as long as the call. Rows of zeros are looked at in whole lines of 64 bytes.
+// Passes the non-zero bytes in order. Bits that are set concurrently may be missing. `bytes` is a
+// copy that is valid during the call. Zeros are detected in whole lines of 64 bytes.
 using RunVisitor = std::function<void(uint64_t offset, std::string_view bytes)>;
 void for_each_run(const core::bloom::BitArray& bits, RunLimits limits, const RunVisitor& visit);
 
-// Bytes [from, to) of the array.
+// Writes bytes [from, to) of the array.
 void write_plain(ByteWriter& writer, const core::bloom::BitArray& bits, uint64_t from, uint64_t to);
-// Reads so many bytes to bytes()[offset]. REQUIRES: the string and the array have them.
+// Reads `size` bytes to bytes()[offset]. REQUIRES: the string and the array have that many.
 bool read_plain(StringReader& in, core::bloom::BitArray& bits, uint64_t offset, uint64_t size);
 
-// Pairs of a number of zeros and a string of what follows them, until the array is full.
+// Writes pairs of a number of zeros and a string of the bytes after them, until the array is
+// complete.
 void write_runs(ByteWriter& writer, ModuleWriter& fields, const core::bloom::BitArray& bits);
-// False when it is not what write_runs() wrote of an array of this size. REQUIRES: all bits are 0.
+// Returns false if the input is not what write_runs() writes for an array of this size. REQUIRES:
+// all bits are 0.
 bool read_runs(ModuleReader& in, core::bloom::BitArray& bits);
 
 }  // namespace persistence

@@ -20,10 +20,10 @@ namespace {
 
 constexpr uint64_t kMaxHashCount = 2048;
 constexpr uint64_t kRunsFromBytes = uint64_t{1} << 20;
-// Arrays with untouched pages are those that are written as runs.
+// Exactly the arrays that may have untouched pages are written as runs.
 static_assert(kRunsFromBytes == BitArray::kMappedBytes);
 
-// What a filter of version 3 has, one bit each. Bits unknown are of later versions.
+// Feature bits of version 3. Unknown bits belong to later versions.
 constexpr uint64_t kItemCountIsEstimated = 1;
 constexpr uint64_t kHasWindow = 2;
 constexpr uint64_t kKnownFeatures = kItemCountIsEstimated | kHasWindow;
@@ -37,7 +37,7 @@ uint64_t features_of(const FilterParameters& parameters) {
          (parameters.window.is_set() ? kHasWindow : 0);
 }
 
-// Features that have something to say do so behind the word.
+// The data of the features follow the word, in the order of the bits.
 void read_features(ModuleReader& in, FilterBuilder& builder, uint64_t layer_count) {
   const uint64_t features = in.unsigned_number();
   if (features == 0 || (features & ~kKnownFeatures) != 0) return builder.fail(kDamagedFilter);
@@ -134,15 +134,15 @@ bool take_bloomery_settings(const SettingsClaim& claim, FilterParameters& parame
   if (claim.expansion > std::numeric_limits<uint32_t>::max()) return false;
   parameters.expansion = static_cast<uint32_t>(claim.expansion);
   parameters.error_rate = claim.error_rate;
-  // The layout's own series needs no remembering.
+  // The layout's own series of error rates is not stored.
   const bool is_own =
       claim.tightening_ratio == core::bloom::layout_row(parameters.layout).own_tightening;
   parameters.tightening_ratio = is_own ? 0 : claim.tightening_ratio;
   return true;
 }
 
-// How many bits are best is a model that later versions may refine, so that only the order of
-// magnitude is compared; the shape itself is checked by ScalableFilter::assemble.
+// Only the order of magnitude of the bit count is compared, because later versions may refine the
+// model that computes it. ScalableFilter::assemble() validates the geometry itself.
 std::optional<Geometry> accept_bloomery(LayerClaim& claim, FilterParameters& parameters,
                                         std::span<const LayerParts> /*earlier*/) {
   const auto expected = core::bloom::with_layout(parameters.layout, [&]<class Layout>() {

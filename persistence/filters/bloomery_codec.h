@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The stored form of our own layouts, whose layers are arrays of bits with a Geometry.
+// The stored form of our own layouts. A layer is a bit array with a Geometry.
 //
 // Thread safety: pure functions; the filter needs its key's lock.
 // Source: docs/formats.md, "Filters".
@@ -17,10 +17,10 @@ namespace persistence {
 class FilterWriter;
 class ModuleReader;
 
-// Filters without a big array; big ones are stored as runs.
+// Version of filters without a big array. Big arrays are stored as runs.
 inline constexpr unsigned kBloomeryVersion = 1;
 inline constexpr unsigned kBloomeryVersionWithRuns = 2;
-// As that one, with a word that tells what else the filter has.
+// Adds a word of feature bits to the second version.
 inline constexpr unsigned kBloomeryVersionWithFeatures = 3;
 
 unsigned bloomery_version_of(const core::bloom::ScalableFilter& filter);
@@ -31,8 +31,8 @@ std::optional<core::bloom::Geometry> accept_bloomery(
     LayerClaim& claim, core::bloom::FilterParameters& parameters,
     std::span<const core::bloom::LayerParts> earlier);
 
-// What the forms of all our own layouts share, also those that delete (deletable_codec.h).
-// Whether a layer states its Geometry::cell_bits.
+// The parts that the forms of all our own layouts share, including those with deletion
+// (deletable_codec.h). Cells: whether each layer stores its Geometry::cell_bits.
 enum class Cells : uint8_t { kNone, kOfEachLayer };
 enum class Runs : uint8_t { kNone, kOfBigArrays };
 struct LayerForm {
@@ -41,9 +41,9 @@ struct LayerForm {
 };
 
 void write_settings(FilterWriter& out, const core::bloom::ScalableFilter& filter);
-// Returns how many layers are claimed.
+// Returns the claimed number of layers.
 uint64_t read_settings(ModuleReader& in, FilterBuilder& builder);
-// Big arrays as runs.
+// Writes big arrays as runs.
 void write_layers(FilterWriter& out, const core::bloom::ScalableFilter& filter, Cells cells);
 void read_layers(ModuleReader& in, FilterBuilder& builder, uint64_t layer_count, LayerForm form);
 

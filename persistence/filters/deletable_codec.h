@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The stored form of the layouts whose items can be deleted: fingerprints and regions.
+// The stored form of the layouts with deletion: fingerprints and regions.
 //
 // Thread safety: pure functions; the filter needs its key's lock.
 // Source: docs/formats.md, "Filters".
@@ -23,7 +23,7 @@ void decode_deletable(ModuleReader& in, FilterBuilder& builder, unsigned version
 std::optional<core::bloom::Geometry> accept_deletable(
     LayerClaim& claim, core::bloom::FilterParameters& parameters,
     std::span<const core::bloom::LayerParts> earlier);
-// Whether adds and deletions alone can have left the layer as it is.
+// True if adds and deletions can produce the layer's bits.
 bool is_sound_deletable(const core::bloom::ScalableFilter& filter, size_t index);
 
 }  // namespace persistence

@@ -27,7 +27,7 @@ size_t layers_max(const core::bloom::FilterParameters& parameters) {
   return parameters.is_scaling() ? core::bloom::kMaxLayers : 1;
 }
 
-// The bits may be stored as whole words, of which the memory has as many.
+// The array may be stored as whole words; the memory has the same number of words.
 bool fill(BitArray& bits, StringReader& array) {
   const uint64_t size = bits.bytes().size();
   if (array.size() < size || array.size() > bits.size_bytes()) return false;

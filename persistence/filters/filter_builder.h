@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// FilterBuilder: the one way from bytes that are not trusted to a filter, whatever form they are
-// in.
+// FilterBuilder: builds a filter from untrusted bytes, for all stored forms.
 //
-// A decoder tells what its bytes claim of each layer; the builder computes the layer's size anew
-// from capacity and error rate, compares, asks the budget, and only then allocates.
+// A decoder passes the claims of its bytes about each layer. The builder computes the layer's size
+// from capacity and error rate, compares it with the claim, checks the budget, and only then
+// allocates.
 //
-// Invariants: a filter that comes out is one that its layout can make, but for the bits themselves;
-// in every form that it can be written in it is accepted again, and the same. Therefore a layer is
-// judged by what is written of it again, and nothing else is kept. Bits that no probe reaches are
-// zero. After the first fault nothing is allocated any more.
-// Thread safety: a value; it views the budget, which must outlive it.
+// Invariants: apart from the bits, the resulting filter is one that its layout can create. When
+// written in any of its forms, it is accepted again and equal. So a layer is validated only by
+// fields that are written again, and no other field is kept. Bits that no probe reaches are zero.
+// After the first fault nothing more is allocated.
+// Thread safety: a value. It refers to the budget, which must outlive it.
 // Source: docs/formats.md, "What is checked".
 #pragma once
 
@@ -33,14 +33,14 @@ namespace persistence {
 class ModuleReader;
 class StringReader;
 
-// What is told of bytes that no filter has; the caller says where they stand.
+// The error for bytes that no filter has. The caller adds their position.
 inline constexpr std::string_view kDamagedFilter = "ERR damaged filter";
 inline constexpr std::string_view kDamagedBits = "ERR the bits of the filter are damaged";
 
-// The code of errors that are no fault of the bytes: they begin with it.
+// Errors that begin with this text are not caused by damaged bytes.
 inline constexpr std::string_view kDoesNotFit = "OOM filter does not fit in memory";
 
-// What bytes say of one layer. Fields that a layout does not store are left as they are.
+// Claims about one layer. Fields that a layout does not store keep their defaults.
 struct LayerClaim {
   uint64_t capacity = 0;
   uint64_t item_count = 0;
@@ -54,7 +54,7 @@ struct LayerClaim {
   uint64_t cell_bits = 0;         // fingerprints, regions
 };
 
-// What bytes say of a filter as a whole, not yet trusted.
+// Claims about a filter as a whole, not validated yet.
 struct SettingsClaim {
   uint64_t expansion = 0;
   double error_rate = 0;
@@ -62,20 +62,20 @@ struct SettingsClaim {
   uint64_t has_random_seed = 0;  // valkey-bloom
 };
 
-// Whether two rates are the same on machines whose logarithms differ in their last digit.
+// True if two rates are equal on machines whose logarithms differ in their last digit.
 inline bool is_close(double a, double b) {
   return std::fabs(a - b) <= core::bloom::kRateTolerance * b;
 }
 
-// Bytes of an array of so many bits.
+// Bytes of an array of `bit_count` bits.
 inline uint64_t whole_bytes(uint64_t bit_count) {
   return (bit_count + 7) / 8;
 }
 
-// Bytes of a layer's array as files hold it: redisbloom's rounded ones are whole words.
+// Bytes of a layer's array in its stored form. The rounded arrays of redisbloom are whole words.
 uint64_t stored_array_bytes(const core::bloom::Geometry& geometry);
 
-// Clears what the last byte has beyond the bits of an array.
+// Clears the bits of the last byte beyond `bit_count`.
 void clear_spare_bits(std::span<std::byte> array, uint64_t bit_count);
 
 class FilterBuilder {
@@ -85,35 +85,35 @@ class FilterBuilder {
   FilterBuilder(const FilterBuilder&) = delete;
   FilterBuilder& operator=(const FilterBuilder&) = delete;
 
-  // To be set before the first layer, but for what the layout takes from that.
+  // Must be set before the first layer, except values that the layout derives from that layer.
   core::bloom::FilterParameters parameters;
-  // With parameters.window, whose generations have as many layers as will be added.
+  // Set if parameters.window is set. Its generations have as many layers as will be added.
   std::unique_ptr<const core::bloom::Window> window;
 
   bool ok() const { return !error_; }
   void fail(std::string_view reason);
-  // False, and failed, when the budget does not allow so much more.
+  // Returns false, and fails, if the budget does not allow `size_bytes` more.
   bool reserve(uint64_t size_bytes);
 
-  // Zeros to be read into. Nothing, and failed, when the budget or the system refuses them.
-  // REQUIRES: bit_count <= core::bloom::BitArray::kMaxBits.
+  // Returns zeroed bits to read into; nullopt, and failed, if the budget or the system refuses
+  // them. REQUIRES: bit_count <= core::bloom::BitArray::kMaxBits.
   std::optional<core::bloom::BitArray> allocate(uint64_t bit_count);
-  // Adds a layer of zeros. False when it cannot be.
+  // Adds a layer of zeros. Returns false, and fails, if that is impossible.
   bool add_layer(LayerClaim claim);
-  // Adds a layer whose bits are read into their place.
+  // Adds a layer and reads its bits directly into the array.
   bool add_layer(const LayerClaim& claim, StringReader& array);
-  // The same for bits that are stored as runs.
+  // Adds a layer whose bits are stored as runs.
   bool add_layer_of_runs(const LayerClaim& claim, ModuleReader& runs);
-  // Adds a layer with bits that came from allocate().
+  // Adds a layer with bits from allocate().
   bool add_layer(LayerClaim claim, core::bloom::BitArray bits);
-  // Corrects the newest layer's, where it is stored behind the bits.
+  // Sets the newest layer's item count, for forms that store it after the bits.
   void set_item_count(uint64_t item_count);
-  // The filter, or the first fault.
+  // Returns the filter, or the first error.
   core::Result<std::unique_ptr<core::bloom::ScalableFilter>> finish();
 
  private:
   std::optional<core::bloom::Geometry> checked_geometry(LayerClaim& claim);
-  // Puts what the encoder will write into `claim`, where forms differ.
+  // Also changes `claim` to what the encoder will write, if the forms differ.
   std::optional<core::bloom::Geometry> accepted_geometry(LayerClaim& claim);
 
   uint64_t left_bytes_;

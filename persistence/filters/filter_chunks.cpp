@@ -25,15 +25,15 @@ using core::bloom::ScalableFilter;
 constexpr uint64_t kHeadBytes = 20;
 constexpr uint64_t kLayerBytes = 53;
 constexpr uint64_t kSeedBytes = std::tuple_size_v<core::bloom::Seed>;
-// Behind the layers of the layouts that are not redisbloom: error rate and tightening ratio.
+// After the layers, except for redisbloom: error rate and tightening ratio.
 constexpr uint64_t kTailBytes = 16;
-// Releases up to 2.2 had 32-bit capacities, and before that no growth.
+// Releases up to 2.2 had 32-bit capacities, and older ones no growth.
 constexpr uint64_t kOldHeadBytes = 16;
 constexpr uint64_t kOldLayerBytes = 49;
 
-// Beside the option of a layout that marks estimates: the item counts are such.
+// Combined with the option of a layout that marks estimates: the item counts are estimated.
 constexpr uint64_t kEstimatedOption = uint64_t{1} << 16;
-// The numbers of a window stand behind all else.
+// The numbers of a window follow all other fields.
 constexpr uint64_t kWindowOption = uint64_t{1} << 17;
 
 struct HeaderForm {
@@ -41,7 +41,7 @@ struct HeaderForm {
   bool has_long_capacity = true;
 };
 
-// RedisBloom's header, which has no more than the layers behind it.
+// RedisBloom's header ends after the layers.
 bool is_redisbloom(const LayoutCodec& codec) {
   return codec.chunk_option == 0;
 }
@@ -51,7 +51,7 @@ uint64_t tail_bytes_of(const LayoutCodec& codec) {
   return kTailBytes + (core::bloom::layout_row(codec.layout).takes_seed ? kSeedBytes : 0);
 }
 
-// The forms are told apart by their sizes; that of a window is in its numbers.
+// The forms are distinguished by their sizes. The size of a window follows from its numbers.
 std::optional<HeaderForm> form_of(uint64_t size, uint64_t layer_count, const LayoutCodec& codec,
                                   bool has_window) {
   if (has_window) {
@@ -83,7 +83,7 @@ bool is_deletable(const LayoutCodec& codec) {
   return core::bloom::layout_row(codec.layout).clears_bits;
 }
 
-// The deletable layouts have the bits of a cell in place of the bits per item.
+// The deletable layouts store the bits of a cell in the field for bits per item.
 uint64_t cell_bits_of(double bits_per_item) {
   constexpr uint64_t kNone = std::numeric_limits<uint64_t>::max();
   const bool is_whole = bits_per_item >= 0 &&
@@ -92,7 +92,7 @@ uint64_t cell_bits_of(double bits_per_item) {
   return is_whole ? static_cast<uint64_t>(bits_per_item) : kNone;
 }
 
-// What stands behind the layers. `in` stands at the first one.
+// Reads the fields after the layers. `in` is at the first layer.
 bool read_tail(ByteReader in, const LayoutCodec& codec, uint64_t growth, uint64_t layer_count,
                FilterBuilder& builder, bool has_window) {
   FilterParameters& parameters = builder.parameters;
@@ -119,7 +119,7 @@ uint64_t options_of(const LayoutCodec& codec, const FilterParameters& parameters
          (parameters.window.is_set() ? kWindowOption : 0);
 }
 
-// The codec and what its options say; null when no layout has them.
+// Returns the codec and applies its options; null if no layout has them.
 const LayoutCodec* take_options(uint64_t options, FilterParameters& parameters) {
   const LayoutCodec* const codec =
       layout_codec_of_chunks(options & ~(kEstimatedOption | kWindowOption));
@@ -146,7 +146,7 @@ std::optional<Place> place_of(const ScalableFilter& filter, uint64_t position) {
   return std::nullopt;
 }
 
-// Whether all pages were, so that reading costs no memory.
+// True if all pages of the range were touched, so that reading costs no memory.
 bool is_touched(const core::bloom::BitArray& bits, uint64_t from, uint64_t to) {
   uint64_t touched_bytes = 0;
   bits.visit_data(
@@ -154,7 +154,7 @@ bool is_touched(const core::bloom::BitArray& bits, uint64_t from, uint64_t to) {
   return touched_bytes == to - from;
 }
 
-// The header of the filter's first `layer_count` layers, with the items that they have or none.
+// The header of the filter's first `layer_count` layers, with or without their item counts.
 std::string encode_header(const ScalableFilter& filter, size_t layer_count, bool has_items) {
   const FilterParameters parameters = filter.parameters();
   const LayoutCodec& codec = layout_codec(parameters.layout);
@@ -257,7 +257,7 @@ ChunkOutcome load_chunk(ScalableFilter& filter, uint64_t position, std::string_v
     return ChunkOutcome::kCrossesLayers;
   }
   core::bloom::BitArray& bits = filter.mutable_layer_bits(place->layer);
-  // What lies behind the array is padding.
+  // Bytes after the end of the array are padding.
   const uint64_t start = std::min<uint64_t>(place->offset, bits.bytes().size());
   const uint64_t size = std::min<uint64_t>(bytes.size(), bits.bytes().size() - start);
   const bool is_last = place->layer + 1 == filter.layer_count() &&

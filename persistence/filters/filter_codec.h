@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Filters as module values, the form they have in snapshots and DUMP payloads.
+// Filters as module values, their form in snapshots and DUMP payloads.
 //
-// Invariants: a filter decoded from what encode_filter wrote has the same layers, bits and growth.
-// redisbloom filters are written as RedisBloom would (`MBbloom--` 4), valkey-bloom ones as that
-// module would (`bloomfltr` 1), native ones as `bloomery-` 1, or 2 when some array is big. Pages
-// that were never touched stay so, in the filter and in the one that is read.
+// Invariants: a filter decoded from the output of encode_filter() has the same layers, bits and
+// growth. Filters of the redisbloom layout are written as by RedisBloom (`MBbloom--` 4), those of
+// valkey-bloom as by that module (`bloomfltr` 1). Native filters are written as `bloomery-`, with
+// version 1, 2 if some array is big, or 3 if they have a window or an estimated count. Deletable
+// filters are written as `bloomeryF` or `bloomeryR`. Encoding and decoding leave untouched pages
+// untouched.
 // Thread safety: pure functions; the filter needs its key's lock.
 // Source: docs/formats.md, "Filters".
 #pragma once
@@ -17,23 +19,23 @@
 
 namespace persistence {
 
-// Writes the module's id, the fields and the end mark. Arrays that forked processes share are read
-// once, in order, and never packed when `writer` writes to chunks: their bits may change meanwhile.
+// Writes the module's id, the fields and the end mark. If `writer` writes to chunks, arrays that
+// forked processes share are read once, in order, and never packed, because their bits may change.
 void encode_filter(ByteWriter& writer, const core::bloom::ScalableFilter& filter, Packing packing);
 
-// Reads a payload behind its type byte; the bits go straight into their final place. Errors: an
-// unknown module, a newer encoding, anything that no filter can be; kDoesNotFit when the budget
-// refuses. When the bytes themselves ended or were damaged, !reader.ok().
+// Reads a payload after its type byte. The bits are read directly into the arrays. Errors: an
+// unknown module, a newer encoding, anything that no filter can be; kDoesNotFit if the budget
+// refuses. If the bytes ended early or were damaged, reader.ok() is false.
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> decode_filter(
     StreamReader& reader, const core::MemoryBudget& budget);
-// The same behind the module's id, in a snapshot: bits that disagree with their counts are taken
-// there, as a filter has them that was saved while it was being loaded in chunks.
+// As decode_filter() after the module's id, for snapshots. Accepts bits that disagree with their
+// counts: the filter may have been saved while it was being loaded in chunks.
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> decode_filter_of(
     uint64_t id, StreamReader& reader, const core::MemoryBudget& budget);
-// Whether the arrays of all layers agree with their counts. A layout whose arrays tell nothing of
-// counts is always sound.
+// True if the arrays of all layers agree with their counts, or if the layout's arrays say nothing
+// about counts.
 bool is_sound(const core::bloom::ScalableFilter& filter);
-// Whether values of this module are filters, in whatever version.
+// True if values of this module are filters, in any version.
 bool is_filter_module(uint64_t id);
 
 }  // namespace persistence

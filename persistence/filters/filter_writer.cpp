@@ -24,12 +24,12 @@ LayerClaim claim_of(const ScalableFilter& filter, size_t index) {
   claim.array_bytes = stored_array_bytes(info.geometry);
   claim.lines_per_lookup = info.geometry.lines_per_lookup;
   claim.cell_bits = info.geometry.cell_bits;
-  // Where another machine has sized the layer, RedisBloom still wants these two to agree.
+  // If another machine has sized the layer, RedisBloom still requires that these two agree.
   claim.bits_per_item = RedisBloomLayout::bits_per_item(info.error_rate, claim.hash_count)
                             .value_or(RedisBloomLayout::bits_per_item(info.error_rate));
   if (info.geometry.is_rounded) {
     claim.exponent = static_cast<uint64_t>(std::countr_zero(info.geometry.bit_count));
-    // Of an array below one word RedisBloom counts the padding too.
+    // For an array smaller than one word RedisBloom counts the padding too.
     claim.bit_count = claim.array_bytes * 8;
   }
   return claim;
@@ -74,8 +74,8 @@ void FilterWriter::plain_string_head(std::string_view head, uint64_t array_bytes
   writer_.bytes(head);
 }
 
-// Packing reads bytes several times: if they change meanwhile, bits would be lost that were set
-// all along. Besides it takes a copy.
+// Packing reads bytes several times. If they change in between, bits that were set before would be
+// lost. Packing also needs a copy.
 Packing FilterWriter::packing_of(const BitArray& bits) const {
   return writer_.is_chunked() && bits.is_mapped() ? Packing::kNever : packing_;
 }

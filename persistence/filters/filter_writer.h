@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// FilterWriter: the fields of a filter's module value, and bit arrays in the way that their memory
-// asks for.
+// FilterWriter: writes the fields of a filter's module value. It writes bit arrays in the way that
+// their kind of memory requires.
 //
-// Invariants: each byte of an array that forked processes share is read once, in order, when the
-// writer writes to chunks.
+// Invariants: if the writer writes to chunks, each byte of an array that forked processes share is
+// read once, in order.
 // Thread safety: a value; the filter needs its key's lock.
 // Source: docs/formats.md, "Filters".
 #pragma once
@@ -20,9 +20,9 @@
 
 namespace persistence {
 
-// What a layer's file form says of it. REQUIRES: index < layer_count().
+// The fields of a layer in its stored form. REQUIRES: index < layer_count().
 LayerClaim claim_of(const core::bloom::ScalableFilter& filter, size_t index);
-// The array as it is stored; `padded` holds it where it is longer than the filter's own.
+// The array in its stored form. If that is longer than the filter's array, `padded` holds it.
 std::string_view stored_array(const core::bloom::ScalableFilter& filter, size_t index,
                               std::string& padded);
 
@@ -38,9 +38,9 @@ class FilterWriter {
   void array(const core::bloom::ScalableFilter& filter, size_t index) {
     array_behind({}, filter, index);
   }
-  // A string of both, `head` first.
+  // Writes one string of `head` followed by the array.
   void array_behind(std::string_view head, const core::bloom::ScalableFilter& filter, size_t index);
-  // Without the zeros, as write_runs().
+  // Writes the array without its zeros, as write_runs().
   void runs(const core::bloom::ScalableFilter& filter, size_t index);
 
  private:

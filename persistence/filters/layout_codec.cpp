@@ -33,7 +33,7 @@ constexpr LayoutCodec kRows[] = {
      .encode = encode_redisbloom,
      .decode = decode_redisbloom,
      .accept = accept_redisbloom},
-    // Version 0 was never released; it places its bits in another order.
+    // Version 0 was never released, and orders its bits differently.
     {.layout = core::bloom::ValkeyBloomLayout::kId,
      .module = "bloomfltr",
      .version_min = 1,

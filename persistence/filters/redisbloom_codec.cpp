@@ -22,13 +22,13 @@ namespace {
 constexpr uint64_t kNotRounded = 1;
 constexpr uint64_t kHashes64Bits = 4;
 constexpr uint64_t kNotScaling = 8;
-// RedisBloom's versions from which on a field is stored.
+// RedisBloom versions since which a field is stored.
 constexpr unsigned kSinceBits = 1;
 constexpr unsigned kSinceOptions = 2;
 constexpr unsigned kSinceGrowth = 4;
 
-// A layer whose modulus is 2^exponent. Rounding up left room, which its capacity counts, so that
-// the bits wanted lie within one item of the modulus or below it, but above the half.
+// A layer whose modulus is 2^exponent. The capacity includes the room that rounding up gave. So the
+// required bits are at most one item more than the modulus, and more than half of it.
 std::optional<Geometry> rounded_geometry(const LayerClaim& claim, double per_item,
                                          Geometry geometry) {
   constexpr uint64_t kExponentMax = 54;
@@ -39,7 +39,7 @@ std::optional<Geometry> rounded_geometry(const LayerClaim& claim, double per_ite
   const double modulus = static_cast<double>(geometry.bit_count);
   const bool wants_it =
       wanted <= modulus * (1 + core::bloom::kRateTolerance) && wanted >= modulus / 2 - per_item - 1;
-  // Releases before 2.2 stored 0 in place of the bit count.
+  // Releases before 2.2 stored 0 as the bit count.
   const bool counts_agree = claim.bit_count == 0 || claim.bit_count == geometry.bit_count ||
                             claim.bit_count == geometry.size_bytes() * 8;
   const bool sizes_agree = claim.array_bytes == geometry.size_bytes() ||
@@ -52,8 +52,8 @@ uint64_t words_of(uint64_t bit_count) {
   return (bit_count + 63) / 64 * 64;
 }
 
-// The bits that are stored are judged by capacity, error rate and hash count alone, which are
-// written again as they came: what is accepted is accepted again.
+// Only capacity, error rate and hash count validate the stored bit count. They are written again
+// unchanged, so an accepted layer is accepted again.
 std::optional<Geometry> redisbloom_geometry(const LayerClaim& claim, bool may_be_rounded) {
   const auto per_item = RedisBloomLayout::bits_per_item(claim.error_rate, claim.hash_count);
   if (!per_item || !is_close(claim.bits_per_item, *per_item)) return std::nullopt;
@@ -66,7 +66,7 @@ std::optional<Geometry> redisbloom_geometry(const LayerClaim& claim, bool may_be
   const auto bits_of = [](double bits) { return static_cast<uint64_t>(std::max(1.0, bits)); };
   const uint64_t least = bits_of(wanted * (1 - core::bloom::kRateTolerance));
   const uint64_t most = bits_of(wanted * (1 + core::bloom::kRateTolerance));
-  // Releases before 2.2 took the modulus as it came.
+  // Releases before 2.2 did not round the modulus.
   const bool is_exact = claim.bit_count >= least && claim.bit_count <= most;
   const bool is_whole_words = claim.bit_count % 64 == 0 && claim.bit_count >= words_of(least) &&
                               claim.bit_count <= words_of(most);
@@ -77,7 +77,7 @@ std::optional<Geometry> redisbloom_geometry(const LayerClaim& claim, bool may_be
   return sizes_agree ? geometry : std::nullopt;
 }
 
-// The rate that was asked for, of which RedisBloom gives the first layer a half if it may grow.
+// The requested error rate. If the filter may grow, RedisBloom gives half of it to the first layer.
 double redisbloom_rate(const FilterParameters& parameters, double first_layer_rate) {
   if (!parameters.is_scaling()) return first_layer_rate;
   return std::min(2 * first_layer_rate, std::nextafter(1.0, 0.0));
@@ -144,7 +144,7 @@ void encode_redisbloom(FilterWriter& out, const ScalableFilter& filter) {
 }
 
 void decode_redisbloom(ModuleReader& in, FilterBuilder& builder, unsigned version) {
-  in.unsigned_number();  // the total, which the layers give too
+  in.unsigned_number();  // the total, which is also the sum of the layers
   const uint64_t layer_count = in.unsigned_number();
   const uint64_t options = version >= kSinceOptions ? in.unsigned_number() : 0;
   const uint64_t growth = version >= kSinceGrowth ? in.unsigned_number() : 2;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Layers of valkey-bloom filters as that module stores them, and the payload of BF.LOAD made of
-// them.
+// Layers of valkey-bloom filters in that module's stored form, and the payload of BF.LOAD, which
+// consists of such layers.
 //
-// Invariants: all layers of a filter have the first one's seed.
+// Invariants: all layers of a filter have the first layer's seed.
 // Thread safety: pure functions; the filter needs its key's lock.
 // Source: docs/formats.md, "Filters".
 #pragma once
@@ -18,32 +18,32 @@
 
 namespace persistence {
 
-// False when no filter can be so.
+// Returns false if no filter has these settings.
 bool take_valkeybloom_settings(const SettingsClaim& claim,
                                core::bloom::FilterParameters& parameters);
 
-// The 45 bytes before a layer's bits; both together are its blob.
+// The 45 bytes that precede a layer's bits; together they are the layer's blob.
 std::string encode_valkeybloom_blob_head(const core::bloom::ScalableFilter& filter, size_t index);
 
 struct SeedRules {
-  bool is_first_layer = false;  // its seed becomes the filter's
+  bool is_first_layer = false;  // true: its seed becomes the filter's
   bool may_be_random = false;
 };
-// What a blob says of a layer: its array's size and its hash count; the capacity stands elsewhere.
+// The claims of a blob about a layer: array size and hash count. The capacity is stored elsewhere.
 struct ValkeyBloomLayer {
   LayerClaim claim;
   core::bloom::BitArray bits;
 };
-// Nothing, and `builder` failed, when the blob is damaged or does not fit.
+// nullopt, and `builder` failed, if the blob is damaged or does not fit.
 std::optional<ValkeyBloomLayer> read_valkeybloom_blob(FilterBuilder& builder, StringReader& blob,
                                                       SeedRules rules);
 
-// The payload of BF.LOAD, in pieces of about 64 KiB, in order; each byte of an array is read
-// once. REQUIRES: a filter of the valkey-bloom layout.
+// Writes the payload of BF.LOAD in order, in pieces of about 64 KiB. Each byte of an array is read
+// once. REQUIRES: the filter has the valkey-bloom layout.
 using PieceWriter = std::function<void(std::string_view)>;
 void write_load_payload(const core::bloom::ScalableFilter& filter, const PieceWriter& write);
 uint64_t load_payload_bytes(const core::bloom::ScalableFilter& filter);
-// Errors: texts of that command; kDoesNotFit when the budget refuses.
+// Errors: texts of that command; kDoesNotFit if the budget refuses.
 core::Result<std::unique_ptr<core::bloom::ScalableFilter>> decode_load_payload(
     std::string_view payload, const core::MemoryBudget& budget);
 

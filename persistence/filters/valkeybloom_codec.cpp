@@ -25,7 +25,7 @@ void encode_valkeybloom(FilterWriter& out, const ScalableFilter& filter) {
   for (size_t i = 0; i < filter.layer_count(); ++i) {
     out.array_behind(encode_valkeybloom_blob_head(filter, i), filter, i);
     out.unsigned_number(filter.layer_info(i).capacity);
-    // The older layers are full.
+    // Older layers are full.
     if (i + 1 == filter.layer_count()) out.unsigned_number(filter.layer_info(i).item_count);
   }
 }

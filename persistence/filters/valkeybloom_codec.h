@@ -19,8 +19,8 @@ class ModuleReader;
 
 void encode_valkeybloom(FilterWriter& out, const core::bloom::ScalableFilter& filter);
 void decode_valkeybloom(ModuleReader& in, FilterBuilder& builder, unsigned version);
-// Most forms store no error rate of a layer, as it follows from the filter's, and no item counts of
-// older layers, which are full.
+// Most forms store neither a layer's error rate, which is derived from the filter's, nor the item
+// counts of older layers, which are full.
 std::optional<core::bloom::Geometry> accept_valkeybloom(
     LayerClaim& claim, core::bloom::FilterParameters& parameters,
     std::span<const core::bloom::LayerParts> earlier);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A filter's window in its stored forms: a row of numbers, the same in module values and in the
-// headers of chunks.
+// A filter's window in its stored forms: a sequence of numbers, the same in module values and in
+// chunk headers.
 //
 // Thread safety: pure functions; the filter needs its key's lock.
 // Source: docs/formats.md, "Filters".
@@ -16,10 +16,10 @@
 
 namespace persistence {
 
-// REQUIRES: a filter with a window.
+// REQUIRES: the filter has a window.
 std::vector<uint64_t> encode_window(const core::bloom::ScalableFilter& filter);
-// Takes as many numbers as encode_window() gave; the builder fails when no filter of so many layers
-// has this window. To be called before the first layer.
+// Reads the numbers written by encode_window(). The builder fails if no filter with `layer_count`
+// layers has this window. Must be called before the first layer.
 void decode_window(const std::function<uint64_t()>& next, uint64_t layer_count,
                    FilterBuilder& builder);
 

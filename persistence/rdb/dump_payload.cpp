@@ -11,18 +11,18 @@ namespace persistence {
 namespace {
 
 constexpr size_t kFooterBytes = 10;
-// Redis 7.0's: the newest that all servers in use take.
+// Redis 7.0's version: the newest that all servers in use accept.
 constexpr uint16_t kWrittenVersion = 10;
-// Strings and module values have been the same in all versions, those of Valkey 9 included.
+// The forms of strings and module values are the same in all versions, including Valkey 9.
 constexpr uint16_t kVersionMax = 81;
 
-// A payload of Redis 8.6 may begin with what modules keep of the key.
+// A payload of Redis 8.6 may begin with module metadata of the key.
 std::string_view without_key_meta(std::string_view body, uint16_t version) {
   if (version >= rdb::kFirstValkeyVersion) return body;
   if (body.empty() || static_cast<uint8_t>(body.front()) != rdb::kKeyMetaOrSlotImport) return body;
   StreamReader reader(body.substr(1));
   skip_key_meta(reader);
-  // Of a damaged one no value follows either.
+  // If the metadata is damaged, no value follows, so the body is returned unchanged.
   return reader.ok() ? body.substr(1 + reader.offset()) : body;
 }
 

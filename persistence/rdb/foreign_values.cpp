@@ -16,12 +16,12 @@ enum class Form : uint8_t {
   kUnknown,
   kOneString,
   kStrings,          // a count and as many strings
-  kPairs,            // a count and twice as many
-  kTextScores,       // a count, each a string and a number as text
-  kDoubleScores,     // a count, each a string and a double
-  kContainers,       // a count, each a length and a string
-  kPairsWithExpiry,  // a count, each two strings and 8 bytes
-  kHashWithExpiry,   // 8 bytes, a count, each a length and two strings
+  kPairs,            // a count and twice as many strings
+  kTextScores,       // a count; for each a string and a number as text
+  kDoubleScores,     // a count; for each a string and a double
+  kContainers,       // a count; for each a length and a string
+  kPairsWithExpiry,  // a count; for each two strings and 8 bytes
+  kHashWithExpiry,   // 8 bytes, a count; for each a length and two strings
   kListpackExpiry,   // 8 bytes and a string
   kStream1,
   kStream2,
@@ -30,7 +30,7 @@ enum class Form : uint8_t {
   kStream5,
   kArray,
   kTemplate,                // a count, as many names, a string
-  kTemplateArray,           // a count, twice as many strings
+  kTemplateArray,           // a count and twice as many strings
   kTemplateArrayReference,  // a template's id, as many strings as it has fields
   kLength,
 };
@@ -40,7 +40,7 @@ struct ForeignType {
   Form form = Form::kUnknown;
 };
 
-// By type id.
+// Indexed by type id.
 constexpr std::array<ForeignType, 34> kRedisTypes = {{
     {"string"},
     {"list", Form::kStrings},
@@ -94,7 +94,7 @@ std::optional<ForeignType> find_type(uint8_t type, RdbDialect dialect) {
   return std::nullopt;
 }
 
-// Numbers stored as text: their size, or one of these in its place.
+// Numbers stored as text, after their size. Special sizes stand for infinities and NaN.
 void skip_text_score(StreamReader& reader) {
   constexpr uint8_t kFirstSpecial = 253;
   const uint8_t size = reader.u8();
@@ -130,11 +130,11 @@ void skip_stream_group(StreamReader& reader, int version) {
     reader.skip(version >= 3 ? 2 * kTimeBytes : kTimeBytes);
     skip_stream_ids(reader);
   }
-  // Those that no consumer owns any longer.
+  // Ids that no consumer owns any longer.
   if (version >= 5) skip_stream_ids(reader);
 }
 
-// Streams remember the messages of their producers, to take none twice.
+// A stream stores the message ids of its producers, to detect duplicates.
 void skip_stream_producers(StreamReader& reader) {
   skip_lengths(reader, 2);
   for (uint64_t left = reader.length(); left > 0 && reader.ok(); --left) {
@@ -159,7 +159,7 @@ void skip_stream(StreamReader& reader, int version) {
 void skip_array(StreamReader& reader) {
   enum Tag : uint64_t { kLongText, kInteger, kReal, kShortText };
   uint64_t left = reader.length();
-  // Whether the place of the next insertion follows.
+  // Whether the position of the next insertion follows.
   if (reader.length() != 0) reader.length();
   for (; left > 0 && reader.ok(); --left) {
     reader.length();
@@ -191,7 +191,7 @@ void skip_template_reference(StreamReader& reader, const HashTemplates& template
   skip_strings(reader, *count);
 }
 
-// Forms that are a count of equal elements.
+// Forms that consist of a count and equal elements.
 void skip_elements(StreamReader& reader, Form form) {
   for (uint64_t left = reader.length(); left > 0 && reader.ok(); --left) {
     if (form == Form::kContainers || form == Form::kHashWithExpiry) reader.length();
@@ -229,7 +229,7 @@ bool can_skip_foreign(uint8_t type, RdbDialect dialect) {
 }
 
 void HashTemplates::read(StreamReader& reader) {
-  // A file with more than this is an attack on the memory.
+  // A file with more templates is an attack on the memory.
   constexpr size_t kTemplatesMax = size_t{1} << 20;
   const uint64_t id = reader.length();
   const uint64_t count = reader.length();
@@ -289,7 +289,7 @@ void skip_foreign_value(StreamReader& reader, uint8_t type, RdbDialect dialect,
       reader.string().skip();
       return;
     case Form::kHashWithExpiry:
-      // The release candidate had no earliest expiry before the fields.
+      // The release candidate stored no earliest expiry before the fields.
       if (type != kHashReleaseCandidate) reader.skip(kTimeBytes);
       return skip_elements(reader, form);
     default:

@@ -37,7 +37,7 @@ class Counter final : public RdbVisitor {
     return {};
   }
   core::Result<> entry(uint64_t database, EntryPtr entry) override {
-    // 128 bits of each name are enough to know it again and cost less than the names.
+    // Detects duplicate names by 128 bits of each, which take less memory than the names.
     const std::string place = fmt::format("{} {}", database, entry->key());
     if (!seen_.insert(core::bloom::hash_native(place)).second) {
       return core::Error{fmt::format("a key of database {} occurs twice", database)};
@@ -55,7 +55,7 @@ class Counter final : public RdbVisitor {
   boost::unordered_flat_set<ItemHash, HashOfHash> seen_;
 };
 
-// AUX fields are anyone's: no line breaks or terminal codes out of them.
+// Anyone can write AUX fields, so line breaks and terminal codes are escaped.
 std::string printable(std::string_view value) {
   constexpr size_t kShownMax = 100;
   std::string text;

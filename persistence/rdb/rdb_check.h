@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// check_rdb: reads a snapshot to its end, keeps nothing, and says what it holds.
+// check_rdb: reads a snapshot to its end, keeps nothing, and reports its content.
 //
-// Invariants: a file without an error is one that loads, foreign types skipped.
+// Invariants: a file without an error can be loaded if foreign types are skipped.
 // Thread safety: pure functions.
 // Source: docs/formats.md, "Snapshots".
 #pragma once
@@ -24,12 +24,12 @@ namespace persistence {
 using RdbCounts = std::map<uint64_t, std::map<std::string, uint64_t>>;
 
 struct RdbSummary {
-  RdbReadResult file;  // of a file with an error: nothing but the defaults
+  RdbReadResult file;  // after an error: only the defaults
   std::vector<std::pair<std::string, std::string>> aux;
   RdbCounts keys;
-  RdbCounts foreign;  // what a server without these types leaves out
+  RdbCounts foreign;  // types that this server does not support
   uint64_t keys_with_expiry = 0;
-  std::optional<core::Error> error;  // what is told of keys is then what came before it
+  std::optional<core::Error> error;  // if set, the counts cover the part before it
 };
 
 RdbSummary check_rdb(ByteSource& source, const RdbProgressCallback& on_progress = {});
@@ -37,7 +37,7 @@ RdbSummary check_rdb(ByteSource& source, const RdbProgressCallback& on_progress 
 // A few lines for people.
 std::string describe(const RdbSummary& summary);
 
-// `bloomery-server --check-rdb FILE`: the text to print, and whether all is well.
+// Result of `bloomery-server --check-rdb FILE`: the text to print, and whether the file is sound.
 struct RdbVerdict {
   std::string text;
   bool is_sound = false;

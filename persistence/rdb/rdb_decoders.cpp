@@ -14,8 +14,8 @@ namespace {
 
 constexpr size_t kWaitingBytesMax = size_t{32} << 20;
 constexpr size_t kWaitingForEachHelper = 8;
-// Memory beyond this is given back. As much as may wait, or the system would have to find new pages
-// for batch after batch.
+// Spare memory beyond this is freed. As much as may be queued, because otherwise the system would
+// have to provide new pages for every batch.
 constexpr size_t kSpareBytesMax = kWaitingBytesMax;
 
 core::Result<> decode_safely(const RdbDecoders::Decode& decode, const RdbBatch& batch) {
@@ -35,7 +35,7 @@ RdbDecoders::RdbDecoders(unsigned helper_count, Decode decode) : decode_(std::mo
       ::pthread_setname_np(helpers_.back().native_handle(), "load");
     }
   } catch (const std::system_error&) {
-    // Without room for more threads those that there are do the work, and the caller.
+    // If the system allows no more threads, the existing ones and the caller do the work.
   }
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// RdbDecoders: threads that decode batches of a snapshot's keys, in no order.
+// RdbDecoders: threads that decode batches of a snapshot's keys, in no defined order.
 //
-// Invariants: what waits is bounded, in bytes and batches: beyond that submit() decodes on the
+// Invariants: the queue is bounded in bytes and batches. If it is full, submit() decodes on the
 // caller's thread. After the first error batches are dropped. The destructor waits for all threads.
-// Thread safety: one caller; `decode` is called by several threads at once.
+// Thread safety: one caller; several threads call `decode` at once.
 #pragma once
 
 #include <condition_variable>
@@ -23,7 +23,7 @@
 
 namespace persistence {
 
-// Keys one behind the other, each from its name to the end of its value.
+// Consecutive keys, each from its name to the end of its value.
 struct RdbBatch {
   struct Key {
     uint8_t type = 0;
@@ -37,17 +37,17 @@ class RdbDecoders {
  public:
   using Decode = std::function<core::Result<>(const RdbBatch&)>;
 
-  // REQUIRES: at least one helper. What `decode` uses must outlive it.
+  // REQUIRES: at least one helper. Objects that `decode` uses must outlive this one.
   RdbDecoders(unsigned helper_count, Decode decode);
   ~RdbDecoders();
   RdbDecoders(const RdbDecoders&) = delete;
   RdbDecoders& operator=(const RdbDecoders&) = delete;
 
-  // With memory that an earlier one has left, if there is some.
+  // Returns an empty batch, with memory of an earlier one if available.
   RdbBatch empty_batch();
-  // False when some batch has failed already.
+  // Returns false if a batch has already failed.
   bool submit(RdbBatch batch);
-  // Returns when all batches have been decoded, with an error of one of them if there was any.
+  // Waits until all batches have been decoded. Returns the error of one of them, if any.
   core::Result<> drain();
 
  private:
@@ -57,7 +57,7 @@ class RdbDecoders {
 
   const Decode decode_;
   std::mutex mutex_;
-  // All below: under mutex_.
+  // The members below are guarded by mutex_.
   std::condition_variable changed_;
   std::deque<RdbBatch> waiting_;
   size_t waiting_bytes_ = 0;

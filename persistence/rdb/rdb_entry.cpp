@@ -17,9 +17,9 @@ using core::keyspace::EntryPtr;
 
 namespace {
 
-// As long as an Entry can hold a key: what clients may send is a matter of their limits.
+// The maximum of an Entry. The limits for clients do not apply here.
 constexpr uint64_t kKeyBytesMax = std::numeric_limits<uint32_t>::max();
-// Strings below this are taken without asking the budget.
+// Smaller strings are read without checking the budget.
 constexpr uint64_t kSmallBytes = uint64_t{64} << 10;
 
 }  // namespace

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// RdbEntryReader: one key of a snapshot, its name and its value, as an Entry.
+// RdbEntryReader: reads one key of a snapshot, its name and its value, as an Entry.
 //
-// Invariants: nothing is allocated for a length that the reader's bound or the budget does not
-// cover. After a fault the reader holds the error, and no entry comes out.
-// Thread safety: none; readers of their own may work side by side.
+// Invariants: nothing is allocated for a length that exceeds the reader's bound or the budget.
+// After a fault the reader holds the error, and no entry is returned.
+// Thread safety: none; separate readers may work in parallel.
 // Source: docs/formats.md, "Snapshots".
 #pragma once
 
@@ -17,27 +17,27 @@
 
 namespace persistence {
 
-// What stands before a key.
+// The attributes stored before a key.
 struct RdbKeyAttributes {
   uint64_t database = 0;
   int64_t expires_at_ms = core::keyspace::kNoExpiry;
   uint64_t idle_s = 0;
   uint8_t use_count = core::keyspace::kFirstUseCount;
 
-  // All but the database.
+  // Applies all attributes except the database.
   void apply_to(core::keyspace::Entry& entry) const;
 };
 
 class RdbEntryReader {
  public:
-  // Both must outlive it. Without `builds_values` entries have their names alone.
+  // Both must outlive it. Without `builds_values` entries have their names only.
   RdbEntryReader(StreamReader& reader, const core::MemoryBudget& budget, bool builds_values)
       : reader_(reader), budget_(budget), builds_values_(builds_values) {}
 
   std::string name();
-  // The value behind the name; null after a fault.
+  // Reads the value after the name; null after a fault.
   core::keyspace::EntryPtr string(const std::string& name);
-  // Behind the module's id. REQUIRES: it is one of a filter.
+  // Reads a filter after the module's id. REQUIRES: the id is that of a filter.
   core::keyspace::EntryPtr filter(const std::string& name, uint64_t id);
 
  private:

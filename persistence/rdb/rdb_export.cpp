@@ -27,7 +27,7 @@ using core::keyspace::Entry;
 struct TargetRow {
   ExportTarget target;
   std::string_view name;
-  std::optional<LayoutId> layout;  // of the filters that it has a type for
+  std::optional<LayoutId> layout;  // the layout of filters that it supports
 };
 constexpr std::array<TargetRow, 3> kTargets = {{
     {ExportTarget::kRedis, "redis", std::nullopt},
@@ -44,7 +44,7 @@ std::string kind_of(const core::bloom::ScalableFilter& filter) {
                      filter.parameters().window.is_set() ? " with a window" : "");
 }
 
-// Of the modules' filters, those that there are more of.
+// The module with more filters.
 ExportTarget best_target(const RdbCounts& keys) {
   std::array<uint64_t, kTargets.size()> counts{};
   for (const auto& [database, types] : keys) {
@@ -58,7 +58,7 @@ ExportTarget best_target(const RdbCounts& keys) {
   return kTargets[static_cast<size_t>(std::ranges::max_element(counts) - counts.begin())].target;
 }
 
-// The second pass: hands on what the target has a type for.
+// The second pass: forwards the values that the target supports.
 class Sieve final : public RdbVisitor {
  public:
   Sieve(RdbStream& stream, ExportFigures& figures) : stream_(stream), figures_(figures) {}
@@ -148,7 +148,7 @@ class Exporter {
       report(source_bytes_ + progress.bytes);
     };
     const auto read = read_rdb(source, sieve, core::UnlimitedMemory(), reading);
-    // What the disk says comes before what the reader makes of it.
+    // An error of the disk takes precedence over the reader's error that follows from it.
     if (auto sound = stream.status(); !sound) return sound.error();
     if (!read) return in_source(read.error());
     return stream.finish();
@@ -156,7 +156,7 @@ class Exporter {
 
   core::Result<> put_in_place() {
     const RdbPlace& place = request_.place;
-    // Somebody else's file may have come meanwhile.
+    // Another program may have created a file in the meantime.
     auto free = figures_.replaced ? core::Result<>() : check_place();
     if (free) free = files_.rename(place.temporary, place.path);
     if (!free) {

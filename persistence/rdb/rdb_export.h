@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// export_rdb: copies from a snapshot what another server can load, and tells what it left out.
+// export_rdb: copies the keys of a snapshot that another server can load, and reports the others.
 //
-// The file is read twice: first to its end, so that damage is found before anything is written and
-// the target can be chosen by what the file holds, then value by value into the new file.
+// The file is read twice. The first pass reads it to its end, so that damage is found before
+// anything is written, and chooses the target by the content. The second pass copies value by
+// value.
 //
-// Invariants: memory holds one value at a time. The new file has its name only when it is whole and
-// on the disk; after an error none of ours is left. Expiries are kept, also those that have passed.
+// Invariants: memory holds one value at a time. The new file gets its name only when it is complete
+// and on the disk; after an error no file of ours is left. Expiries are kept, even expired ones.
 // Thread safety: a free function.
 // Source: docs/moving_out.md.
 #pragma once
@@ -25,28 +26,28 @@
 
 namespace persistence {
 
-// Which server is to load the file, and with which module.
+// The server that will load the file, and its module.
 enum class ExportTarget : uint8_t { kRedis, kRedisBloom, kValkeyBloom };
 
-// "redis", "redisbloom", "valkey-bloom".
+// Returns "redis", "redisbloom" or "valkey-bloom".
 std::string_view export_target_name(ExportTarget target);
 std::optional<ExportTarget> parse_export_target(std::string_view name);
 
 struct ExportRequest {
   std::string source;
   RdbPlace place;
-  // Without one: the module that the most filters belong to, or Redis if there are none.
+  // Default: the module that most filters belong to, or Redis if there are none.
   std::optional<ExportTarget> target;
   bool may_replace = false;
   std::string server_version;
   int64_t created_at_s = 0;
-  // Of both passes together; bytes are those of the source.
+  // Progress of both passes together, in bytes of the source.
   std::function<void(uint64_t done_bytes, uint64_t total_bytes)> on_progress;
 };
 
 struct LeftOut {
   uint64_t count = 0;
-  std::vector<std::string> names;  // the first few; of foreign types none
+  std::vector<std::string> names;  // the first few; empty for foreign types
 };
 
 struct ExportFigures {
@@ -54,14 +55,14 @@ struct ExportFigures {
   uint64_t string_count = 0;
   uint64_t filter_count = 0;
   uint64_t file_bytes = 0;
-  uint64_t database_max = 0;                // the highest that has a key
+  uint64_t database_max = 0;                // the highest database that has a key
   std::map<std::string, LeftOut> left_out;  // by kind: "native filter", "list"
   bool replaced = false;
 };
 
 inline constexpr size_t kNamesShownMax = 5;
 
-// Errors: of the files, of damage in the source, and a file at the place that may not be replaced.
+// Errors: those of the files; damage in the source; an existing file that may not be replaced.
 core::Result<ExportFigures> export_rdb(FileSystem& files, const ExportRequest& request);
 
 }  // namespace persistence

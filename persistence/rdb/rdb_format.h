@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The numbers of the snapshot container, shared by its writer and its reader.
+// The constants of the snapshot format, shared by its writer and its reader.
 //
 // Thread safety: constants.
 // Source: docs/formats.md, "Snapshots".
@@ -14,15 +14,15 @@ namespace persistence::rdb {
 
 inline constexpr std::string_view kMagic = "REDIS";
 inline constexpr std::string_view kValkeyMagic = "VALKEY";
-// Magic and version together: REDIS0010, VALKEY080.
+// Magic and version: REDIS0010, VALKEY080.
 inline constexpr size_t kHeaderBytes = 9;
-// Redis 7.0's: the newest that all servers in use take.
+// Redis 7.0's version: the newest that all servers in use accept.
 inline constexpr unsigned kWrittenVersion = 10;
-// The oldest with all that we write, Redis 5.0's: keys have idle times and frequencies.
+// Redis 5.0's version: the oldest that supports all fields we write (idle times and frequencies).
 inline constexpr unsigned kOldestWrittenVersion = 9;
-// From this one on there is a checksum, ...
+// Versions from this one on have a checksum.
 inline constexpr unsigned kFirstVersionWithSum = 5;
-// ... and from these on type ids have other meanings than before.
+// Versions from this one on assign other meanings to type ids.
 inline constexpr unsigned kFirstValkeyVersion = 80;
 inline constexpr size_t kSumBytes = 8;
 
@@ -39,12 +39,12 @@ inline constexpr uint8_t kModuleAux = 247;
 inline constexpr uint8_t kFunctionUnreleased = 246;
 inline constexpr uint8_t kFunction = 245;
 inline constexpr uint8_t kSlotInfo = 244;
-// Redis: a key's metadata; Valkey: the import of slots.
+// Redis: metadata of a key. Valkey: import of slots.
 inline constexpr uint8_t kKeyMetaOrSlotImport = 243;
-// Redis: the fields of a hash template; Valkey: a command in a snapshot without fork.
+// Redis: the fields of a hash template. Valkey: a command in a snapshot without a fork.
 inline constexpr uint8_t kHashTemplateOrUpdate = 242;
 
-// AUX fields.
+// Names of AUX fields.
 inline constexpr std::string_view kServerVersionAux = "redis-ver";
 inline constexpr std::string_view kBitsAux = "redis-bits";
 inline constexpr std::string_view kTimeAux = "ctime";
@@ -53,9 +53,9 @@ inline constexpr std::string_view kAofBaseAux = "aof-base";
 inline constexpr std::string_view kStreamDatabaseAux = "repl-stream-db";
 inline constexpr std::string_view kReplicationIdAux = "repl-id";
 inline constexpr std::string_view kReplicationOffsetAux = "repl-offset";
-// Tells a snapshot of ours: what follows it in a journal counts items by effect.
+// Marks a snapshot of ours: commands of a journal after it count items by their effect.
 inline constexpr std::string_view kBloomeryVersionAux = "bloomery-ver";
-// "1": the replication stream behind the snapshot is that of another kind of server.
+// "1": the replication stream after the snapshot comes from another kind of server.
 inline constexpr std::string_view kForeignStreamAux = "bloomery-foreign-stream";
 inline constexpr std::string_view kAheadAux = "bloomery-ahead";
 

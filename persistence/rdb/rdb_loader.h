@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// KeyspaceLoader: puts what a snapshot holds into a keyspace.
+// KeyspaceLoader: inserts the content of a snapshot into a keyspace.
 //
-// Invariants: a key that is there already is an error, as is a database that does not exist. After
-// an error the keyspace holds a part of the snapshot: load into a fresh one.
-// Thread safety: entry() by any thread, it takes the key's stripe; size_hint() by one at any time,
-// it takes all stripes; the rest by one, while none is in entry().
+// Invariants: an existing key is an error, and so is a database that does not exist. After an error
+// the keyspace contains part of the snapshot, so load into a fresh one.
+// Thread safety: entry() may be called from any thread and takes the key's stripe. size_hint() may
+// be called by one thread at any time and takes all stripes. The others may be called by one thread
+// while no thread is in entry().
 // Source: docs/formats.md, "Snapshots".
 #pragma once
 
@@ -24,12 +25,13 @@ namespace persistence {
 
 class KeyspaceLoader : public RdbVisitor {
  public:
-  // Keys that have expired at `now_ms` are dropped; kIgnoreExpiry keeps them, as replicas and the
-  // base of a journal must. `access_clock_s`: now, on the clock of the keys' uses.
+  // Keys that have expired at `now_ms` are dropped. kIgnoreExpiry keeps them, as replicas and the
+  // base of an append log require. `access_clock_s` is the current time on the clock of the keys'
+  // uses.
   KeyspaceLoader(core::keyspace::Keyspace& keyspace, int64_t now_ms, uint32_t access_clock_s = 0)
       : keyspace_(keyspace), now_ms_(now_ms), access_clock_s_(access_clock_s) {}
 
-  // From now on keys are kept whether they have expired or not.
+  // From now on also keeps expired keys.
   void keep_expired() { now_ms_ = core::keyspace::kIgnoreExpiry; }
 
   core::Result<> aux(std::string_view name, std::string_view value) override;

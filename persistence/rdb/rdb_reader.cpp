@@ -21,11 +21,11 @@ namespace {
 
 using core::keyspace::EntryPtr;
 
-// Longer AUX fields hold nothing for us: scripts of old releases.
+// Longer AUX fields are skipped: scripts of old releases.
 constexpr uint64_t kAuxBytesMax = uint64_t{1} << 20;
-// Keys are decoded by other threads in batches of this; longer ones make a batch alone.
+// Batch size for keys that other threads decode. A longer key is a batch of its own.
 constexpr size_t kBatchBytes = size_t{256} << 10;
-// Longer ones are read straight into their place.
+// Longer keys are not batched; they are read directly into their entries.
 constexpr uint64_t kBatchedKeyBytesMax = uint64_t{16} << 20;
 
 class RdbReader {
@@ -77,12 +77,12 @@ class RdbReader {
   void footer();
 
   void hand_over(EntryPtr entry);
-  // On any thread.
+  // May be called on any thread.
   core::Result<> decode(const RdbBatch& batch, const core::MemoryBudget& budget);
-  // What has been batched is on its way then; after drain() it has arrived.
+  // Submits the current batch. Its keys reach the visitor by the time drain() returns.
   void hand_over_batch();
   void drain();
-  // False when foreign types are refused.
+  // Returns false if foreign types are rejected.
   bool accept_foreign(std::string_view type);
   void check(const core::Result<>& visited) {
     if (!visited) reader_.fail(visited.error().message);
@@ -101,7 +101,7 @@ class RdbReader {
   RdbKeyAttributes attributes_;
   bool is_done_ = false;
   RdbBatch batch_;
-  // Null when one thread reads. The last member: its threads use the others.
+  // Null if one thread reads. Must be the last member, because its threads use the others.
   std::unique_ptr<RdbDecoders> decoders_;
 };
 
@@ -132,7 +132,7 @@ void RdbReader::record() {
   attributes_ = RdbKeyAttributes{.database = attributes_.database};
 }
 
-// What stands before the one key that it is about.
+// Reads an attribute that precedes the key it applies to.
 bool RdbReader::key_attribute(uint8_t opcode) {
   constexpr int64_t kSecondMs = 1000;
   switch (opcode) {
@@ -151,7 +151,7 @@ bool RdbReader::key_attribute(uint8_t opcode) {
     default:
       return false;
   }
-  // A time before 1970 has passed like any other; -1 means none to us.
+  // A time before 1970 has passed like any other, but -1 would mean no expiry.
   attributes_.expires_at_ms = std::max<int64_t>(attributes_.expires_at_ms, 0);
   return true;
 }
@@ -208,14 +208,14 @@ void RdbReader::aux() {
   }
   std::string value(value_string.size(), '\0');
   if (!value_string.read(value)) return;
-  // What it says holds for the keys behind it.
+  // Hands over earlier keys first, because the field applies to the keys that follow.
   hand_over_batch();
   drain();
   if (reader_.ok()) check(visitor_.aux(name, value));
 }
 
 void RdbReader::module_aux() {
-  // Written by modules even where they are not used, so that it says nothing of lost data.
+  // Modules write this even if they are not used, so it does not indicate lost data.
   reader_.length();
   ModuleReader fields(reader_);
   fields.skip_to_end();
@@ -246,7 +246,7 @@ void RdbReader::module_key(const std::string& name) {
   if (EntryPtr entry = values_.filter(name, id)) hand_over(std::move(entry));
 }
 
-// Passes over the key, whose bytes join the batch.
+// Captures the bytes of the key in the batch.
 void RdbReader::batched_key(uint8_t type) {
   const size_t begin = batch_.bytes.size();
   reader_.begin_capture(batch_.bytes, kBatchedKeyBytesMax);
@@ -302,7 +302,7 @@ void RdbReader::drain() {
 }
 
 void RdbReader::foreign_key(uint8_t type) {
-  // Of others, advice to pass over them would lead to the next error.
+  // For unknown types, advice to skip them would only lead to the next error.
   const bool can_skip = can_skip_foreign(type, dialect_);
   if (can_skip && !accept_foreign(foreign_type_name(type, dialect_))) return;
   reader_.string().skip();

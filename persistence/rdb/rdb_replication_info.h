@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// RdbReplicationInfo: where in the replication stream a snapshot stands, as its AUX fields say.
+// RdbReplicationInfo: the position of a snapshot in the replication stream, from its AUX fields.
 //
 // Thread safety: a value.
 // Source: docs/replication.md, "Snapshots".
@@ -15,10 +15,11 @@ struct RdbReplicationInfo {
   int64_t stream_database = 0;
   std::string id;  // 40 hexadecimal digits
   int64_t offset = 0;
-  // Another kind of server has made the stream: its commands are judged again by who follows.
+  // Another kind of server produced the stream: the receiver re-executes its commands.
   bool is_foreign = false;
-  // Big filters may have bits that were set behind the offset: as a leader's start they are no
-  // copy of what a replica has at that offset, until the stream behind it has been applied.
+  // Big filters may contain bits that were set after the offset. If a leader starts from such a
+  // snapshot, its data do not equal a replica's at that offset until the stream after it was
+  // applied.
   bool is_ahead = false;
 };
 

@@ -8,8 +8,8 @@
 //   stream.key(entry);
 //   auto total = stream.finish();
 //
-// Invariants: every byte of a value is copied to the buffer once, and only the copy is summed and
-// written. After the sink's first error nothing is written any more; finish() tells it.
+// Invariants: every byte of a value is copied to the buffer once, and only the copy is checksummed
+// and written. After the sink's first error nothing more is written; finish() returns the error.
 // Thread safety: none; one user at a time.
 // Source: docs/formats.md, "Snapshots".
 #pragma once
@@ -31,15 +31,16 @@ class RdbStream {
   RdbStream(const RdbStream&) = delete;
   RdbStream& operator=(const RdbStream&) = delete;
 
-  // Magic, version and AUX fields.
+  // Writes magic, version and AUX fields.
   void header();
-  // The keys that follow lie in this one.
+  // Selects the database of the keys that follow.
   void database(uint64_t index);
-  // How many keys, and how many with an expiry, follow in the database; readers can do without.
+  // Writes the number of keys, and of keys with an expiry, that follow in the database. Readers may
+  // ignore it.
   void size_hint(uint64_t keys, uint64_t expires);
   // REQUIRES: the key has not been written to this database.
   void key(const core::keyspace::Entry& entry);
-  // The sink's first error, if it has had one.
+  // The sink's first error, if any.
   core::Result<> status() const { return out_.status(); }
   core::Result<RdbProgress> finish();
 

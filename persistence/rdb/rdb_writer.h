@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// write_rdb: the whole keyspace as a snapshot that Redis 7 and Valkey can load.
+// write_rdb: writes the whole keyspace as a snapshot that Redis 7 and Valkey can load.
 //
-// Invariants: the bytes leave in pieces of at most `buffer_bytes`. Every byte of a value is copied
-// to the buffer once, and only the copy is summed and written, so that bit arrays may gain bits
-// meanwhile, as those that a forked child shares with its parent do. Keys that have expired are
-// written: who loads the file decides.
-// Thread safety: reads the keyspace without locks; the caller holds all stripes, at least shared,
+// Invariants: bytes are written in pieces of at most `buffer_bytes`. Every byte of a value is
+// copied to the buffer once, and only the copy is checksummed and written. So bit arrays may gain
+// bits during the write, as arrays do that a forked child shares with its parent. Expired keys are
+// written too; the loader decides about them.
+// Thread safety: reads the keyspace without locks. The caller holds all stripes, at least shared,
 // or is a forked child.
 // Source: docs/formats.md, "Snapshots".
 #pragma once
@@ -30,36 +30,36 @@ namespace persistence {
 class ByteSink;
 class FileSystem;
 
-// How far a snapshot has been written or read.
+// Progress of writing or reading a snapshot.
 struct RdbProgress {
   uint64_t bytes = 0;
   uint64_t keys = 0;
 };
 using RdbProgressCallback = std::function<void(const RdbProgress&)>;
 
-// What of a key's uses is written with it: what the policy of eviction goes by, as Redis does.
+// Which statistics of use are written with a key. As in Redis, those of the eviction policy.
 enum class WrittenUse : uint8_t { kNone, kIdleTime, kFrequency };
 
 struct RdbWriteOptions {
   bool compresses = true;  // `rdbcompression`
-  bool has_sum = true;     // `rdbchecksum`; without it the file ends in zeros
+  bool has_sum = true;     // `rdbchecksum`; if false the file ends with zeros
   // AUX fields.
-  std::string server_version = "7.4.0";  // of Redis, as clients are told
+  std::string server_version = "7.4.0";  // the Redis version that clients see
   int64_t created_at_s = 0;
   uint64_t used_memory_bytes = 0;
   bool is_aof_base = false;
   WrittenUse use = WrittenUse::kNone;
-  uint32_t access_clock_s = 0;     // now, on the clock of the keys' uses
+  uint32_t access_clock_s = 0;     // current time on the clock of the keys' uses
   uint32_t use_decay_minutes = 1;  // `lfu-decay-time`
-  bool has_keys = true;            // without them only the AUX fields are written
+  bool has_keys = true;            // if false, only the AUX fields are written
   std::optional<RdbReplicationInfo> replication;
   std::vector<std::pair<std::string, std::string>> more_aux;
-  // For other servers alone: of the version that Redis 5 reads too, and without a field of ours.
+  // For other servers only: writes a version that Redis 5 also reads, without fields of ours.
   bool is_for_others = false;
   size_t buffer_bytes = size_t{256} << 10;
-  // Called after each piece; the bytes count those that reached the sink.
+  // Called after each piece. The bytes are those that reached the sink.
   RdbProgressCallback on_progress;
-  // Called behind each key, unless it is empty.
+  // Called after each key, if set.
   std::function<void()> after_key;
 };
 
@@ -68,27 +68,27 @@ struct RdbPlace {
   std::string temporary;
 };
 
-// Returns what was written in all. Errors: those of the sink, which is not written to again.
+// Returns the total written. Errors: those of the sink, after which nothing more is written.
 core::Result<RdbProgress> write_rdb(ByteSink& sink, const core::keyspace::Keyspace& keyspace,
                                     const RdbWriteOptions& options);
 
-// Writes a file of its own and syncs it; what was at `path` is overwritten. For a base of the
-// append log, which its manifest puts in place. Errors: those of `files`; the file is then removed.
+// Writes a separate file and syncs it. An existing file at `path` is overwritten. For a base of the
+// append log, which its manifest activates. Errors: those of `files`; the file is then removed.
 core::Result<RdbProgress> write_rdb_file(FileSystem& files, const std::string& path,
                                          const core::keyspace::Keyspace& keyspace,
                                          const RdbWriteOptions& options);
 
-// A snapshot that a process is writing.
+// Name of a snapshot that a process is writing.
 std::string temporary_snapshot_name(int64_t process_id);
-// One that a process is receiving.
+// Name of a snapshot that a process is receiving.
 std::string received_snapshot_name(int64_t process_id);
-// Removes those that a crash has left in the directory, but for the file `kept`; returns which.
+// Removes such files that a crash has left in the directory, except `kept`. Returns their names.
 core::Result<std::vector<std::string>> remove_temporary_snapshots(FileSystem& files,
                                                                   const std::string& directory,
                                                                   const std::string& kept);
 
-// Puts a snapshot in the place of the one at `path`: after any failure or power cut one of both is
-// there, whole. `temporary` is in the same directory. Errors: as above.
+// Replaces the snapshot at `path`. After any failure or power cut the old or the new one exists
+// completely. `temporary` is in the same directory. Errors: as write_rdb_file().
 core::Result<RdbProgress> save_rdb(FileSystem& files, const RdbPlace& place,
                                    const core::keyspace::Keyspace& keyspace,
                                    const RdbWriteOptions& options);

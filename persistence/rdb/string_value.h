@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Strings of keys, from their stored form straight into an entry.
+// Reads strings of keys from their stored form directly into an entry.
 //
-// Invariants: the entry has the encoding that SET of the same text would have given it.
-// Thread safety: the entry is in no keyspace yet.
+// Invariants: the entry has the encoding that SET of the same text would give it.
+// Thread safety: the entry is not in a keyspace yet.
 // Source: docs/formats.md, "Lengths and strings".
 #pragma once
 
@@ -14,10 +14,10 @@
 
 namespace persistence {
 
-// kDamaged: the reader says why. kNoMemory: the system refuses.
+// kDamaged: the reader has the error. kNoMemory: the allocation failed.
 enum class StringOutcome : uint8_t { kRead, kDamaged, kNoMemory };
 
-// Reads all of `text`; asking whether so much may be had is the caller's duty.
+// Reads all of `text`. The caller must have checked the memory budget.
 [[nodiscard]] StringOutcome read_string_value(StringReader& text, core::keyspace::Entry& entry);
 
 }  // namespace persistence
