@@ -1,176 +1,64 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Finds English that is hard to read in changed lines, and says how to rewrite it.
+"""Finds English that is hard to read in the whole tree, and says how to rewrite it.
 
-Usage: check_prose.py [BASE] [--all] [--root DIR]
-  BASE    judge the lines and commits since this commit (default: where this branch left main, or
-          the commit before)
-  --all   report on every line of the tree, and exit with 0
-  --root  the tree to check (default: the one this script lies in)
+Usage: check_prose.py [BASE] [--update | --all] [--root DIR]
+  BASE      the commit before the change (default: where this branch left main, or the commit before
+            HEAD)
+  --update  lower the counts of scripts/prose_exceptions.txt to those found; raise them too if the
+            rules have changed since BASE
+  --all     print every finding, those of the list included, and exit with 0
+  --root    the tree to check (default: the one this script lies in)
 
-The rules are in scripts/prose_rules.py. They apply to comments, texts and Markdown, to names that
-BASE does not have yet, to the names of tests, and to the subjects of commits. Text between quotes
-or backticks is a quotation and is left alone.
+The rules are in scripts/prose_rules.py. They apply to comments, texts, pages, manuals and samples
+of configuration, to names in code, to the names of tests, and to the subjects of commits since
+BASE. Text between quotes or backticks is a quotation and is left alone.
+
+scripts/prose_exceptions.txt lists the findings that are older than their rule. The check fails if a
+file has more findings or fewer than it lists, and if the list has grown since BASE. A line changed
+since BASE must have no finding, unless the list gives a reason for its file.
 """
 
 import argparse
-import ast
-import bisect
 import collections
-import io
 import pathlib
 import re
 import subprocess
 import sys
 import tokenize
 
-import check_tree
 import mutation_operators
+import prose_blocks
 import prose_rules as rules
 
-# They quote what the rules forbid.
+EXCEPTIONS = "scripts/prose_exceptions.txt"
+RULES = "scripts/prose_rules.py"
+# These files quote what the rules forbid.
 EXCLUDED = (
-    "scripts/check_prose.py", "scripts/prose_rules.py", "tests/scripts/check_prose_test.py",
+    "scripts/check_prose.py", RULES, EXCEPTIONS, "tests/scripts/check_prose_test.py",
 )  # fmt: skip
-SUFFIXES = (".h", ".cpp", ".py", ".sh", ".cmake", ".md")
-# A shorter text is a word of a protocol or a name.
-TEXT_WORDS_MIN = 3
+SUFFIXES = (
+    ".h", ".cpp", ".py", ".sh", ".cmake", ".md", ".1", ".conf", ".yml", ".service",
+)  # fmt: skip
+NAMES = ("CMakeLists.txt", "Dockerfile", "run", "postinst", "postrm", "prerm")
 QUOTATION = re.compile(r"`[^`]*`|\"[^\"]*\"|(?<!\w)'[^']*'(?!\w)|https?://\S+")
 SENTENCE_END = re.compile(r"(?<=[.?!:])[)\]]?\s+(?=[A-Z`\"(])|(?<=[.?!]) +(?=[a-z_]+[(_])")
-# A line that begins so continues no sentence: a list, a table, a drawing, an indented usage.
-BREAKS = re.compile(r"^(?:[-*+|>#=]|\d+[.)] |\s{2,}|[A-Z][A-Za-z ]{2,20}: )|^\W*$")
 CODE = re.compile(r"[;{}]\s*$|^\W*[\w.]+ ?=|-->|\w\(\)? \{")
-SHELL_COMMENT = re.compile(r"(?:^|\s)#(?!!)\s?(.*)$")
-SHELL_TEXT = re.compile(r"'([^'$]*)'|\"([^\"$]*)\"")
+DEFAULT_HEADER = "# Findings of scripts/check_prose.py that are older than their rule.\n"
 
-Finding = collections.namedtuple("Finding", "path line message")
-
-
-class Block:
-    """Prose of one comment, paragraph or text; it knows the line of each position."""
-
-    def __init__(self, kind):
-        self.kind = kind  # comment, text, page or row (of a table)
-        self.text = ""
-        self.starts = []  # positions where a line begins
-        self.lines = []
-
-    def add(self, line, text):
-        if self.text:
-            self.text += " "
-        self.starts.append(len(self.text))
-        self.lines.append(line)
-        self.text += text.strip()
-
-    def line_at(self, position):
-        return self.lines[max(0, bisect.bisect_right(self.starts, position) - 1)]
+Finding = collections.namedtuple("Finding", "path first last message name")
 
 
-def join(kind, numbered):
-    """Blocks from (line number, text) of lines that follow each other."""
-    blocks, last = [], None
-    for number, text in numbered:
-        if "SPDX-License" in text:
-            continue
-        if last != number - 1 or BREAKS.match(text):
-            blocks.append(Block("row" if text.startswith("|") else kind))
-        blocks[-1].add(number, re.sub(r"^\s*(?:[-*+>]|\d+[.)]) ", "", text))
-        last = number
-    return blocks
-
-
-def cpp_blocks(text):
-    comments, texts = [], []
-    for match in check_tree.NO_CODE.finditer(text):
-        number = text.count("\n", 0, match.start()) + 1
-        if match[0].startswith("//"):
-            begins_line = not text[text.rfind("\n", 0, match.start()) + 1 : match.start()].strip()
-            comments.append((number, match[0][2:].removeprefix(" "), begins_line))
-        elif match[0].startswith("/*"):
-            continue  # the name of a parameter
-        elif match[0].startswith('"'):
-            texts.append((number, match[0].strip('"')))
-    blocks = []
-    for number, words, begins_line in comments:
-        continues = blocks and blocks[-1][-1][0] == number - 1 and begins_line
-        if continues and text.split("\n", number)[number - 1].lstrip().startswith("//"):
-            blocks[-1].append((number, words))
-        else:
-            blocks.append([(number, words)])
-    found = [block for each in blocks for block in join("comment", each)]
-    return found + text_blocks(texts)
-
-
-def text_blocks(numbered):
-    """Adjacent texts are one that was broken."""
-    blocks, last = [], None
-    for number, words in numbered:
-        if last != number - 1:
-            blocks.append(Block("text"))
-        blocks[-1].add(number, words)
-        last = number
-    return [block for block in blocks if len(block.text.split()) >= TEXT_WORDS_MIN]
-
-
-def python_blocks(text):
-    comments, texts, docstrings = [], [], docstring_lines(text)
-    found = []
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        number = token.start[0]
-        if token.type == tokenize.COMMENT:
-            comments.append((number, token.string.lstrip("#").removeprefix(" ")))
-        elif token.type == tokenize.STRING:
-            words = token.string.strip("rbfuRBFU").strip("\"'")
-            if number in docstrings:
-                lines = list(enumerate(words.split("\n"), number))
-                margin = min((len(each) - len(each.lstrip()) for _, each in lines[1:]
-                              if each.strip()), default=0)  # fmt: skip
-                lines = [lines[0], *((line, each[margin:]) for line, each in lines[1:])]
-                found += join("comment", lines)
-            elif "\n" not in words:
-                texts.append((number, words))
-    return found + join("comment", comments) + text_blocks(texts)
-
-
-def docstring_lines(text):
-    found = set()
-    for node in ast.walk(ast.parse(text)):
-        body = getattr(node, "body", None)
-        if isinstance(body, list) and body and isinstance(body[0], ast.Expr):
-            value = body[0].value
-            if isinstance(value, ast.Constant) and isinstance(value.value, str):
-                found.add(value.lineno)
-    return found
-
-
-def shell_blocks(text):
-    comments, texts = [], []
-    for number, line in enumerate(text.split("\n"), 1):
-        if match := SHELL_COMMENT.search(line):
-            # `#` within a text or a pattern begins no comment.
-            if not line[: match.start()].strip() or match[1][:1].islower():
-                comments.append((number, match[1]))
-        for match in SHELL_TEXT.finditer(line) if not line.lstrip().startswith("#") else ():
-            texts.append((number, match[1] or match[2] or ""))
-    return join("comment", comments) + text_blocks(texts)
-
-
-def page_blocks(text):
-    numbered, fenced = [], False
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.lstrip().startswith("```"):
-            fenced = not fenced
-        elif not fenced and line.strip() and not line.startswith("    "):
-            numbered.append((number, line.lstrip() if line.startswith("  ") else line))
-    return join("page", numbered)
-
-
-def blocks_of(path, text):
+def blocks_of(path, text, tokens):
     if path.endswith((".h", ".cpp")):
-        return cpp_blocks(text)
+        return prose_blocks.cpp_blocks(text)
     if path.endswith(".py"):
-        return python_blocks(text)
-    return page_blocks(text) if path.endswith(".md") else shell_blocks(text)
+        return prose_blocks.python_blocks(tokens)
+    if path.endswith(".md"):
+        return prose_blocks.page_blocks(text)
+    if path.endswith(".1"):
+        return prose_blocks.manual_blocks(text)
+    return prose_blocks.shell_blocks(text)
 
 
 def sentences(text):
@@ -188,55 +76,63 @@ def count_words(sentence):
 
 def check_block(block):
     """(first line, last line, message) of each finding."""
-    # Of the same length, so that positions stay.
+    # The quotation keeps its length, so that positions stay the same.
     text = QUOTATION.sub(lambda match: "Q" * len(match[0]), block.text)
-    for name, pattern, cure in rules.PHRASES:
-        for match in pattern.finditer(text):
-            lines = block.line_at(match.start()), block.line_at(match.end() - 1)
-            yield *lines, f"`{match[0].strip(' .;:')}` ({name}): {cure}"
+    if rules.ANY_PHRASE.search(text):
+        for name, pattern, cure in rules.PHRASES:
+            for match in pattern.finditer(text):
+                lines = block.line_at(match.start()), block.line_at(match.end() - 1)
+                yield *lines, f"`{match[0].strip(' .;:')}` ({name}): {cure}"
     if block.kind == "text":
         return
     for start, sentence in sentences(text):
-        first, last = block.line_at(start), block.line_at(start + max(0, len(sentence) - 1))
+        first = block.line_at(start)
         for name, pattern, cure in rules.OPENINGS:
             if match := pattern.search(sentence):
                 yield first, first, f"`{match[0]} …` ({name}): {cure}"
         words = count_words(sentence)
-        is_prose = block.kind != "row" and not CODE.search(sentence)
-        if words > rules.SENTENCE_WORDS_MAX and is_prose:
+        if words <= rules.VERBLESS_WORDS_MAX or block.kind == "row" or CODE.search(sentence):
+            continue
+        last = block.line_at(start + max(0, len(sentence) - 1))
+        quoted = block.text[start : start + 40]
+        if words > rules.SENTENCE_WORDS_MAX:
             yield first, last, (
                 f"a sentence of {words} words, {rules.SENTENCE_WORDS_MAX} are allowed: "
-                f"split it (`{block.text[start : start + 40]}…`)"
+                f"split it (`{quoted}…`)"
             )
+        elif rules.VERBLESS_OPENING.match(sentence) and not rules.VERB.search(sentence):
+            yield first, last, f"no verb (`{quoted}…`): write a sentence with an actor and a verb"
 
 
-def code_lines(path, text):
+def code_lines(path, text, tokens):
     """The lines without comments and texts."""
     if path.endswith((".h", ".cpp")):
         return mutation_operators.mask(text).split("\n")
-    if not path.endswith(".py"):
-        return []
     lines = [[] for _ in range(text.count("\n") + 2)]
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+    for token in tokens or ():
         if token.type in (tokenize.NAME, tokenize.OP):
             lines[token.start[0] - 1].append(token.string)
-    return [re.sub(r" (?=\()", "", " ".join(tokens)) for tokens in lines]
+    return [re.sub(r" (?=\()", "", " ".join(words)) for words in lines]
 
 
-def check_names(path, text, known):
-    """(line, line, message) of names of tests, and of names that are not `known`."""
-    for number, line in enumerate(code_lines(path, text), 1):
+def check_names(path, text, tokens):
+    """(line, message, name) of the names that a reader must translate."""
+    if not rules.IDENTIFIER.search(text):
+        return
+    for number, line in enumerate(code_lines(path, text, tokens), 1):
         for match in rules.IDENTIFIER.finditer(line):
-            if match[0] not in known:
-                yield number, number, f"the name `{match[0]}`: {rules.IDENTIFIER_CURE}"
-    for number, line in enumerate(text.split("\n"), 1):
-        for pattern, length in (
-            (rules.TEST_NAME, rules.TEST_NAME_MAX),
-            (rules.PYTHON_TEST_NAME, rules.PYTHON_TEST_NAME_MAX),
-        ):
-            if match := pattern.match(line):
-                for message in check_test_name(match[1], length):
-                    yield number, number, message
+            yield number, f"the name `{match[0]}`: {rules.IDENTIFIER_CURE}", match[0]
+
+
+def check_test_names(text):
+    """(line, message) of the names of tests."""
+    for pattern, length in (
+        (rules.TEST_NAME, rules.TEST_NAME_MAX),
+        (rules.PYTHON_TEST_NAME, rules.PYTHON_TEST_NAME_MAX),
+    ):
+        for match in pattern.finditer(text):
+            for message in check_test_name(match[1], length):
+                yield text.count("\n", 0, match.start(1)) + 1, message
 
 
 def check_test_name(name, length):
@@ -246,6 +142,26 @@ def check_test_name(name, length):
         yield f"the test `{name}`: `{match[0].strip('_')}` is none of the field's words"
     if len(name) > length:
         yield f"the test `{name}`: {len(name)} characters, {length} are allowed: name the behaviour"
+
+
+def check_file(path, text):
+    """The findings in the order of their lines."""
+    tokens = prose_blocks.python_tokens(text) if path.endswith(".py") else None
+    found = [
+        Finding(path, *each, None)
+        for block in blocks_of(path, text, tokens) for each in check_block(block)
+    ]  # fmt: skip
+    if path.endswith((".h", ".cpp", ".py")):
+        for line, message, name in check_names(path, text, tokens):
+            found.append(Finding(path, line, line, message, name))
+        for line, message in check_test_names(text):
+            found.append(Finding(path, line, line, message, None))
+    return sorted(found, key=lambda each: each[:4])
+
+
+def is_checked(path):
+    name = pathlib.PurePath(path).name
+    return path not in EXCLUDED and (path.endswith(SUFFIXES) or name in NAMES)
 
 
 def check_subject(subject):
@@ -288,6 +204,10 @@ class Repository:
     def files(self):
         return self.git("ls-files", "-c", "-o", "--exclude-standard").splitlines()
 
+    def read(self, path):
+        file = self.root / path
+        return file.read_text(encoding="utf-8") if file.is_file() else ""
+
     def added_lines(self, base):
         """{path: set of line numbers}; None instead of the set for a file that git does not know"""
         added, path = {}, None
@@ -301,44 +221,128 @@ class Repository:
             added[path] = None
         return added
 
+    def renamed_files(self, base):
+        """{new path: old path}"""
+        lines = self.git("diff", "-M", "--name-status", "--diff-filter=R", base).splitlines()
+        return {new: old for _, old, new in (line.split("\t") for line in lines)}
+
     def subjects(self, base):
         for line in self.git("log", "--no-merges", "--format=%h %s", f"{base}..HEAD").splitlines():
             yield line.partition(" ")[::2]
 
-    def known_names(self, base):
-        """The names of BASE that the rule on names finds: who calls them did not choose them."""
-        words = self.git(
-            "grep", "-hoE", r"\w*(tell|told|note|judge|look|misuse|anew|body|who|vain)\w*", base,
-            "--", "*.h", "*.cpp", "*.py", check=False,
-        )  # fmt: skip
-        return set(words.split())
+
+class Exceptions:
+    """The list of findings that are older than their rule: a count for each file, and names."""
+
+    def __init__(self, text):
+        self.counts, self.names, self.reasons = {}, set(), {}
+        self.header = "".join(
+            line for line in text.splitlines(True) if line.startswith("#")
+        ) or DEFAULT_HEADER  # fmt: skip
+        for line in text.splitlines():
+            entry, _, reason = line.partition("#")
+            if not entry.strip():
+                continue
+            count, subject = entry.split()
+            if count == "name":
+                self.names.add(subject)
+            else:
+                self.counts[subject] = int(count)
+            if reason:
+                self.reasons[subject] = reason.strip()
+
+    def replace(self, counts, names):
+        self.counts, self.names = counts, names
+
+    def text(self):
+        lines = [f"{self.counts[path]} {path}" for path in sorted(self.counts)]
+        lines += [f"name {name}" for name in sorted(self.names)]
+        for number, line in enumerate(lines):
+            if reason := self.reasons.get(line.split()[1]):
+                lines[number] += f"  # {reason}"
+        return self.header + "".join(f"{line}\n" for line in lines)
 
 
-def check_file(path, text, added, known):
-    """Findings on the `added` lines; None stands for all lines."""
-    found = [each for block in blocks_of(path, text) for each in check_block(block)]
-    found += check_names(path, text, known)
-    for first, last, message in sorted(found):
-        lines = sorted(added.intersection(range(first, last + 1))) if added is not None else [first]
-        if lines:
-            yield Finding(path, lines[0], message)
+class Check:
+    """The findings of the tree, compared with the list of exceptions and with BASE."""
+
+    def __init__(self, repository, base):
+        self.repository = repository
+        self.base = base
+        self.listed = Exceptions(repository.read(EXCEPTIONS))
+        found = []
+        for path in sorted(filter(is_checked, repository.files())):
+            found += check_file(path, repository.read(path))
+        self.findings = found
+        self.names = {each.name for each in found if each.name}
+        self.counts = collections.Counter(each.path for each in found if not each.name)
+
+    def problems(self):
+        yield from self.problems_of_files()
+        yield from self.problems_of_names()
+        yield from self.problems_of_list()
+        for commit, subject in self.repository.subjects(self.base):
+            for message in check_subject(subject):
+                yield f"commit {commit}: `{subject}`: {message}"
+
+    def problems_of_files(self):
+        added = self.repository.added_lines(self.base)
+        for path in sorted({*self.counts, *self.listed.counts}):
+            found = [each for each in self.findings if each.path == path and not each.name]
+            listed = self.listed.counts.get(path, 0)
+            lines = added.get(path, set())
+            is_excused = path in self.listed.reasons
+            changed = [each for each in found if not is_excused and is_added(each, lines)]
+            more = len(found) > listed
+            for each in changed or (found if more else ()):
+                yield f"{path}:{each.first}: {each.message}"
+            if more and listed:
+                yield f"{path}: {len(found)} findings, {listed} are listed in {EXCEPTIONS}"
+            elif len(found) < listed:
+                yield (f"{path}: {len(found)} findings, {listed} are listed in {EXCEPTIONS}: "
+                       "shorten the list by scripts/check_prose.py --update")  # fmt: skip
+
+    def problems_of_names(self):
+        for each in self.findings:
+            if each.name and each.name not in self.listed.names:
+                yield f"{each.path}:{each.first}: {each.message}"
+        for name in sorted(self.listed.names - self.names):
+            yield (f"{EXCEPTIONS}: no code has the name `{name}`: "
+                   "shorten the list by scripts/check_prose.py --update")  # fmt: skip
+
+    def problems_of_list(self):
+        """The list must not have grown since BASE, unless there is a new rule."""
+        if self.rules_have_changed():
+            return
+        before = Exceptions(self.repository.git("show", f"{self.base}:{EXCEPTIONS}", check=False))
+        renamed = self.repository.renamed_files(self.base)
+        for path, count in sorted(self.listed.counts.items()):
+            if count > before.counts.get(renamed.get(path, path), 0):
+                yield f"{EXCEPTIONS}: the count of {path} may only fall: rewrite what is new"
+        for name in sorted(self.listed.names - before.names):
+            yield f"{EXCEPTIONS}: the name `{name}` is new: {rules.IDENTIFIER_CURE}"
+
+    def rules_have_changed(self):
+        return bool(self.repository.git("diff", "--name-only", self.base, "--", RULES).strip())
+
+    def update(self):
+        """Lowers the list to the findings, and raises it where a new rule allows that."""
+        counts, names = dict(self.counts), self.names
+        if not self.rules_have_changed():
+            renamed = self.repository.renamed_files(self.base)
+            before = self.listed.counts
+            counts = {
+                path: min(count, max(before.get(path, 0), before.get(renamed.get(path), 0)))
+                for path, count in counts.items()
+            }  # fmt: skip
+            names = names & self.listed.names
+        self.listed.replace({path: count for path, count in counts.items() if count}, names)
+        (self.repository.root / EXCEPTIONS).write_text(self.listed.text(), encoding="utf-8")
 
 
-def is_checked(path):
-    name = pathlib.PurePath(path).name
-    return path not in EXCLUDED and (path.endswith(SUFFIXES) or name == "CMakeLists.txt")
-
-
-def findings(repository, base):
-    """All of the tree where `base` is None."""
-    if base is None:
-        added, known = dict.fromkeys(repository.files()), set()
-    else:
-        added, known = repository.added_lines(base), repository.known_names(base)
-    for path in sorted(filter(is_checked, added)):
-        if (repository.root / path).is_file():
-            text = (repository.root / path).read_text(encoding="utf-8")
-            yield from check_file(path, text, added[path], known)
+def is_added(finding, lines):
+    """Whether it is on one of the lines; None stands for all lines."""
+    return lines is None or not lines.isdisjoint(range(finding.first, finding.last + 1))
 
 
 def main():
@@ -347,21 +351,29 @@ def main():
     )
     parser.add_argument("base", nargs="?")
     parser.add_argument("--all", action="store_true")
+    parser.add_argument("--update", action="store_true")
     parser.add_argument("--root", default=pathlib.Path(__file__).resolve().parents[1])
     options = parser.parse_args()
     repository = Repository(options.root)
-    base = None if options.all else options.base or repository.base()
-    count = 0
-    for path, line, message in findings(repository, base):
-        print(f"{path}:{line}: {message}")
-        count += 1
-    for commit, subject in repository.subjects(base) if base else ():
-        for message in check_subject(subject):
-            print(f"commit {commit}: `{subject}`: {message}")
-            count += 1
-    print(f"prose: {count} problems{f' since {base[:12]}' if base else ''}")
-    sys.exit(1 if count and base else 0)
+    base = options.base or repository.base()
+    check = Check(repository, base)
+    if options.all:
+        for each in check.findings:
+            print(f"{each.path}:{each.first}: {each.message}")
+        print(f"prose: {len(check.findings)} findings in the tree")
+        return 0
+    if options.update:
+        check.update()
+    problems = list(check.problems())
+    for problem in problems:
+        print(problem)
+    listed = check.listed
+    print(
+        f"prose: {len(problems)} problems; listed are {sum(listed.counts.values())} findings in "
+        f"{len(listed.counts)} files, and {len(listed.names)} names"
+    )
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
