@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Every figure that README and docs quote, ours beside redis-server in one run.
-#   scripts/bench.sh               all of it, about 20 minutes
-#   scripts/bench.sh --quick       a tenth of the work, coarser figures
-#   scripts/bench.sh --only SECTION...   those sections, with commas or spaces between: commands
+# Measures every figure that README and docs/ quote, for this server and redis-server in one run.
+#   scripts/bench.sh               all sections, about 20 minutes
+#   scripts/bench.sh --quick       a tenth of the work; the figures are less exact
+#   scripts/bench.sh --only SECTION...   these sections; commas or spaces separate them: commands
 #                                        batches memory sparse creation growth threads durability
 #                                        engine deletable windows many builder loading tls admin
 #                                        cluster limits curves
-#   scripts/bench.sh [--quick] report    writes build/report/report.md with charts, of one run:
+#   scripts/bench.sh [--quick] report    writes build/report/report.md with charts from one run:
 #                                        machine, versions, commands, ratios; about 10 minutes
 # RedisBloom joins where its module is found: REDISBLOOM_MODULE=/path/to/redisbloom.so
 set -euo pipefail
@@ -61,7 +61,8 @@ for section in "${sections[@]}"; do
       python3 bench/report.py "${server_options[@]}"
       ;;
     curves)
-      # What docs/bloom_math.md shows; with --quick into build/, for it is too coarse for the page.
+      # Draws the curves of docs/bloom_math.md. --quick writes to build/: its figures are too coarse
+      # for the page.
       cmake --build --preset release --target curves_bench
       if [ ${#engine_options[@]} -eq 0 ]; then
         build/release/bench/curves_bench >build/curves.csv
@@ -98,7 +99,7 @@ for section in "${sections[@]}"; do
         cmake --build --preset release --target bloomery-cluster
         python3 bench/cluster_bench.py "${server_options[@]}"
       else
-        echo "cluster: left out, there is no etcd (Debian: etcd-server)"
+        echo "cluster: skipped, etcd is not installed (Debian: etcd-server)"
       fi
       ;;
     limits)

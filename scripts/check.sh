@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Before a commit: format, clang-tidy on what changed, house rules.
+# Run before a commit: checks the format, clang-tidy on changed files, and the house rules.
 # Usage: scripts/check.sh [BASE]   (default: where this branch left main, or the commit before)
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -18,7 +18,7 @@ base=${1:-$(git merge-base HEAD main 2>/dev/null || true)}
 if [ -z "$base" ] || [ "$base" = "$(git rev-parse HEAD)" ]; then
   base=$(git rev-parse --verify --quiet HEAD~1 || git rev-parse HEAD)
 fi
-# Headers are looked at through the sources that include them.
+# clang-tidy checks headers through the sources that include them.
 mapfile -t changed < <(
   {
     git diff --name-only --diff-filter=d "$base" -- '*.cpp'
@@ -27,7 +27,7 @@ mapfile -t changed < <(
 )
 if [ ${#changed[@]} -gt 0 ]; then
   echo "clang-tidy since ${base:0:12}: ${#changed[@]} files"
-  # g++'s warning options are not all clang's, and its precompiled headers are of no use to clang.
+  # Clang does not know all of g++'s warning options, and cannot read its precompiled headers.
   cmake --preset release -B build/tidy -DBLOOMERY_PRECOMPILE=OFF -DBLOOMERY_GROUP_SOURCES=OFF \
     >/dev/null &&
     printf '%s\0' "${changed[@]}" | xargs -0 -n 1 -P "$(nproc)" clang-tidy-14 --quiet \

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What README.md, CONTRIBUTING.md and docs/ promise their reader and no test of the server sees.
+"""Checks README.md, CONTRIBUTING.md and docs/ for errors that no test of the server finds.
 
 Usage: check_docs.py [--root DIR] [--external]
   --root      the tree to check (default: the one this script lies in)
-  --external  list the addresses outside of the tree that pages name; nobody fetches them here
+  --external  list the addresses outside the tree that pages name; the script does not fetch them
 
 Rules: links lead to files and headings that are there; a path of this tree in backticks is there;
 what looks like an option is one, by docs/configuration.md, which is printed from the option table;
@@ -20,9 +20,9 @@ LINK = re.compile(r"(?<!\\)\[[^\]]*\]\(([^)\s]+)\)")
 BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"`([^`\n]+)`")
 HEADING = re.compile(r"^(#{1,6}) (.+)$", re.MULTILINE)
-# Names of several parts: one word may be anything.
+# In a name of several parts, one word can be anything.
 OPTION = re.compile(r"^(?:--)?([a-z][a-z0-9]*(?:[-.][a-z0-9]+)+|[a-z]+_[a-z_]+cpulist)$")
-# What looks like an option and is something else.
+# Words that look like an option and are something else.
 NOT_OPTIONS = {
     # fields of replies
     "qbuf-free", "entry-id", "timestamp-created", "timestamp-last-updated",
@@ -37,17 +37,16 @@ NOT_OPTIONS = {
     "repl-stream-db", "repl-id", "repl-offset", "aof-base", "bloomery-ver",
     "bloomery-foreign-stream", "bloomery-ahead", "waiting-for-sync",
     "failover-in-progress", "down-after-milliseconds",
-}  # fmt: skip
-# Files are checked by check_tree.py where they matter.
+}  # check_tree.py checks names of files where they matter.
 FILE = re.compile(
     r"\.(?:aof|cc|conf|cpp|crt|deb|go|h|html|js|json|key|log|md|mjs|pem|py|rdb|sh|txt|yml)$"
 )
-# A path from the root, without glob or <placeholder>; a unit may go without its suffix.
+# A path from the root, without glob or <placeholder>. The path of a unit may leave out its suffix.
 PATH = re.compile(
     r"^(?:bench|conf|core|docs|persistence|protocol|scripts|server|tests)/[^*?<>{}\[\]…]*$"
 )
 UNIT_SUFFIXES = ("", ".h", ".cpp")
-# What only a measurement can tell: times and ratios. Sizes and percentages may be limits.
+# Figures that only a measurement can give: times and ratios. Sizes and percentages may be limits.
 FIGURE = re.compile(
     r"\b\d[\d,.]*(?: to \d[\d,.]*| / \d[\d,.]*)? ?(?:ns|µs)\b"
     r"|\b\d+(?:\.\d+)? times (?:as|the)\b|\b\d+\.\d+ bits per item\b"
@@ -58,7 +57,7 @@ COMMAND = re.compile(
 
 
 def slug(heading, seen):
-    """The anchor that GitHub gives a heading."""
+    """Returns the anchor that GitHub gives a heading."""
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).strip().lower()
     text = re.sub(r"[^\w\- ]", "", text).replace(" ", "-")
     count = seen.get(text, 0)
@@ -67,7 +66,7 @@ def slug(heading, seen):
 
 
 def blanked(text):
-    """The text without its blocks of code, line by line as long."""
+    """Returns the text with blocks of code blanked. Lines keep their length."""
     return BLOCK.sub(lambda match: "\n" * match[0].count("\n"), text)
 
 
@@ -106,7 +105,9 @@ class Pages:
                 self.report(path, at, f"no heading has this anchor: {address}")
 
     def line_start(self, path, blank, position):
-        """Where a place of the blanked text lies in the page: lines are the same in both."""
+        """Returns the position in the page for a position in the blanked text; both have the same
+        lines.
+        """
         line = blank.count("\n", 0, position)
         return sum(len(row) + 1 for row in self.texts[path].split("\n")[:line])
 
@@ -118,7 +119,7 @@ class Pages:
                 continue
             if not any((self.root / (words[0] + suffix)).exists() for suffix in UNIT_SUFFIXES):
                 at = self.line_start(path, text, match.start())
-                self.report(path, at, f"`{words[0]}` is nothing in this tree")
+                self.report(path, at, f"`{words[0]}` names no file of this tree")
 
     def options(self):
         page = self.root / "docs/configuration.md"
@@ -136,13 +137,15 @@ class Pages:
                 continue
             self.report(
                 path, self.line_start(path, text, match.start()),
-                f"`{words[0]}` looks like an option and is none (docs/configuration.md has them; "
-                "else NOT_OPTIONS in scripts/check_docs.py)",
+                f"`{words[0]}` looks like an option that docs/configuration.md does not have: "
+                "correct it, or add it to NOT_OPTIONS in scripts/check_docs.py",
             )  # fmt: skip
 
     @property
     def switches(self):
-        """Options of programs: those that some script, manual page or source of ours spells."""
+        """Returns the options of programs: every one that a script, manual page or source of ours
+        names.
+        """
         if not hasattr(self, "_switches"):
             self._switches = set()
             for pattern in ("scripts/*", "bench/*.py", "bench/*.cpp", "docs/man/*.1",
@@ -154,8 +157,10 @@ class Pages:
         return self._switches
 
     def check_figures(self, path):
-        """A section ends where a heading of its rank or a higher one begins; what stands before its
-        own sub-sections belongs to it, and a command of the page's introduction serves all."""
+        """Returns the text of each section, up to the next heading of its rank or higher. Text
+        before the first sub-section belongs to the section. A command in the page's introduction
+        serves every section.
+        """
         text = blanked(self.texts[path])
         cuts = [match.start() for match in HEADING.finditer(text)] + [len(text)]
         introduction = text[: cuts[1]] if len(cuts) > 1 else text
@@ -164,7 +169,7 @@ class Pages:
         for begin, end in zip(cuts, cuts[1:]):
             section = text[begin:end]
             figure = FIGURE.search(section)
-            # A block may well hold the command.
+            # A block of code may hold the command.
             whole = self.texts[path][
                 self.line_start(path, text, begin) : self.line_start(path, text, end)
             ]

@@ -62,7 +62,7 @@ def blocks_of(path, text, tokens):
 
 
 def sentences(text):
-    """(start, sentence) of each sentence."""
+    """Yields (start, sentence) of each sentence."""
     start = 0
     for match in SENTENCE_END.finditer(text):
         yield start, text[start : match.start()]
@@ -75,7 +75,7 @@ def count_words(sentence):
 
 
 def check_block(block):
-    """(first line, last line, message) of each finding."""
+    """Yields (first line, last line, message) of each finding."""
     # The quotation keeps its length, so that positions stay the same.
     text = QUOTATION.sub(lambda match: "Q" * len(match[0]), block.text)
     if rules.ANY_PHRASE.search(text):
@@ -105,7 +105,7 @@ def check_block(block):
 
 
 def code_lines(path, text, tokens):
-    """The lines without comments and texts."""
+    """Returns the lines without comments and texts."""
     if path.endswith((".h", ".cpp")):
         return mutation_operators.mask(text).split("\n")
     lines = [[] for _ in range(text.count("\n") + 2)]
@@ -116,7 +116,7 @@ def code_lines(path, text, tokens):
 
 
 def check_names(path, text, tokens):
-    """(line, message, name) of the names that a reader must translate."""
+    """Yields (line, message, name) of the names that a reader must translate."""
     if not rules.IDENTIFIER.search(text):
         return
     for number, line in enumerate(code_lines(path, text, tokens), 1):
@@ -125,7 +125,7 @@ def check_names(path, text, tokens):
 
 
 def check_test_names(text):
-    """(line, message) of the names of tests."""
+    """Yields (line, message) of the names of tests."""
     for pattern, length in (
         (rules.TEST_NAME, rules.TEST_NAME_MAX),
         (rules.PYTHON_TEST_NAME, rules.PYTHON_TEST_NAME_MAX),
@@ -145,7 +145,7 @@ def check_test_name(name, length):
 
 
 def check_file(path, text):
-    """The findings in the order of their lines."""
+    """Returns the findings in the order of their lines."""
     tokens = prose_blocks.python_tokens(text) if path.endswith(".py") else None
     found = [
         Finding(path, *each, None)
@@ -194,7 +194,7 @@ class Repository:
         return done.stdout if done.returncode == 0 else ""
 
     def base(self):
-        """Where this branch left main, or the commit before."""
+        """Returns the commit where this branch left main, or the commit before HEAD."""
         base = self.git("merge-base", "HEAD", "main", check=False).strip()
         head = self.git("rev-parse", "HEAD").strip()
         if base and base != head:
@@ -209,7 +209,9 @@ class Repository:
         return file.read_text(encoding="utf-8") if file.is_file() else ""
 
     def added_lines(self, base):
-        """{path: set of line numbers}; None instead of the set for a file that git does not know"""
+        """Returns {path: set of line numbers}; None instead of the set for a file that git does not
+        know.
+        """
         added, path = {}, None
         for line in self.git("diff", "-U0", "--no-color", "--no-ext-diff", base).splitlines():
             if line.startswith("+++ "):
@@ -222,7 +224,7 @@ class Repository:
         return added
 
     def renamed_files(self, base):
-        """{new path: old path}"""
+        """Returns {new path: old path}."""
         lines = self.git("diff", "-M", "--name-status", "--diff-filter=R", base).splitlines()
         return {new: old for _, old, new in (line.split("\t") for line in lines)}
 
@@ -232,7 +234,8 @@ class Repository:
 
 
 class Exceptions:
-    """The list of findings that are older than their rule: a count for each file, and names."""
+    """Holds the list of findings that are older than their rule: a count for each file, and names.
+    """
 
     def __init__(self, text):
         self.counts, self.names, self.reasons = {}, set(), {}
@@ -264,7 +267,7 @@ class Exceptions:
 
 
 class Check:
-    """The findings of the tree, compared with the list of exceptions and with BASE."""
+    """Compares the findings of the tree with the list of exceptions and with BASE."""
 
     def __init__(self, repository, base):
         self.repository = repository
@@ -311,7 +314,7 @@ class Check:
                    "shorten the list by scripts/check_prose.py --update")  # fmt: skip
 
     def problems_of_list(self):
-        """The list must not have grown since BASE, unless there is a new rule."""
+        """Yields an error if the list has grown since BASE, unless there is a new rule."""
         if self.rules_have_changed():
             return
         before = Exceptions(self.repository.git("show", f"{self.base}:{EXCEPTIONS}", check=False))
@@ -341,7 +344,7 @@ class Check:
 
 
 def is_added(finding, lines):
-    """Whether it is on one of the lines; None stands for all lines."""
+    """Returns whether the finding is on one of the lines; None stands for all lines."""
     return lines is None or not lines.isdisjoint(range(finding.first, finding.last + 1))
 
 

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The house rules that a compiler does not check; every message says how to mend it.
+"""Checks the house rules that a compiler does not check. Every message says how to fix the file.
 
 Usage: check_tree.py [--root DIR] [--build DIR] [--numbers]
   --root     the tree to check (default: the one this script lies in)
   --build    a configured build folder; with it, sources that no target builds are found too
-  --numbers  print what the tree measures (scripts/tree_numbers.py) and check nothing
+  --numbers  print the sizes of the tree (scripts/tree_numbers.py) and check nothing
 
 The rules cover:
   - includes: the order of folders (LAYERS, scripts/server_order.py), paths from the root, no cycle
     of files or of folders, and the number of headers that a source pulls in
   - sizes of files, functions, lines, folders and classes
-  - the first lines of a file, and words never to commit
-  - limits that only Admission asks for, and containers that only seem to be emptied
-  - tests: one for each unit, and none that waits by the clock or chooses its port
+  - the first lines of a file, and words that must not be committed
+  - limits that only Admission may read, and containers that keep their memory when emptied
+  - tests: one for each unit; none sleeps or chooses its port
   - comments: the files and sections of docs/ that they name exist
 """
 
@@ -36,12 +36,12 @@ FOLDER_UNITS_MAX = 16
 CLASS_MEMBERS_MAX = 50
 CHAIN_FILES_MAX = 9
 PULLED_HEADERS_MAX = 28
-# What was there before its rule; this list may only get shorter.
+# Lists the units that are older than the rule; this list may only get shorter.
 UNTESTED_UNITS = "scripts/untested_units.txt"
 PRODUCT_FOLDERS = tree_facts.PRODUCT_FOLDERS
 SOURCE_FOLDERS = (*PRODUCT_FOLDERS, "tests", "bench")
 
-# folder: (own folders and headers it may include, beginnings of <...> includes besides std)
+# folder: (own folders and headers that it may include, prefixes of <...> includes other than std)
 BOOST_IN_CORE = ("boost/container/", "boost/unordered/", "boost/system/")
 LAYERS = {
     "core": (("core",), ("xxhash.h", "fmt/", *BOOST_IN_CORE)),
@@ -58,13 +58,14 @@ ASIO_ALLOWED = (
 )  # fmt: skip
 ASIO = re.compile(r"boost/(asio|beast)\b")
 
-# System headers without a dot are the standard library's; these are the C library's and Linux'.
+# System headers without a dot belong to the standard library; these belong to the C library and
+# Linux.
 POSIX_HEADERS = re.compile(
     r"^(sys|netinet|arpa|linux|asm)/|^(unistd|fcntl|poll|signal|pthread|time|errno|string|stdio"
     r"|stdlib|stdint|stddef|limits|math|float|sched|netdb|dirent|malloc|[a-z0-9]*intrin)\.h$"
 )
 POSIX_ALLOWED = {
-    # Memory and locks come from the system even for a filter; files and sockets do not.
+    # Even a filter takes memory and locks from the system, but no files or sockets.
     "core": re.compile(
         r"^(sys/(mman|resource|stat)\.h|unistd\.h|pthread\.h|[a-z0-9]*intrin\.h)$"
     ),
@@ -74,13 +75,13 @@ POSIX_ALLOWED = {
 }
 
 BANNED = [
-    # Joined from pieces, so that this file does not find itself.
+    # The patterns are joined from pieces, so that this file does not match them.
     (re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X)\b(?!\s*\(?#\d+)"),
      "an unfinished mark needs an issue number, e.g. TO" "DO(#12); or finish it"),
     (re.compile(r"(?<![\w.])/(ho" r"me|Us" r"ers)/[A-Za-z]|(?<![\w.])/ro" r"ot/"),
      "a path of one machine: write it relative to the tree, or take it as an option"),
 ]  # fmt: skip
-# Tests wait for conditions and get their ports from one allocator, so that none depends on luck.
+# Tests wait for conditions and get their ports from one allocator, so that none fails by chance.
 # {pattern: (folders, the helpers that may, cure)}
 LUCK = {
     re.compile(
@@ -105,21 +106,21 @@ EMPTIED = re.compile(
     r"(?:(?<=[;{})])|\belse)\s*((?:\w+(?:\.|->|\[\w*\]\.?))*\w+)\s*="
     r"\s*(?:\{\}|std::(?:string|vector<[^;=]*>)(?:\(\)|\{\}));"
 )
-# Limits of the configuration and of memory, which are for clients alone.
+# Limits of the configuration and of memory, which apply to clients only.
 ADMISSION = "server/dispatch/memory/admission.h"
 LIMITS = re.compile(
     r"\b(max_bulk_bytes|bloom_memory_limit_bytes|UnlimitedMemory|kProtoMaxBulkLen"
     r"|kBloomMemoryUsageLimit|memory_?\.(fits|available_bytes|measure_available|over_limit))\b"
 )
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
-# Opens a body without being a function.
+# These open a body that is not a function's.
 NOT_A_FUNCTION = re.compile(
     r"\b(namespace|class|struct|union|enum|extern)\b[^()]*$|=\s*$|\b(return|do|else|try)\s*$"
 )
 
 
 class Tree:
-    """The files git knows (or all, outside a repository) and what is wrong with them."""
+    """Holds the files that git knows (or all, outside a repository) and their problems."""
 
     def __init__(self, root):
         self.root = pathlib.Path(root)
@@ -138,7 +139,7 @@ class Tree:
 
     def _list_files(self):
         done = subprocess.run(
-            # Whoever runs this may not be the owner: root in a container, on a mounted folder.
+            # The caller may not own the files: root in a container, on a mounted folder.
             ["git", "-c", "safe.directory=*", "-C", self.root,
              "ls-files", "-z", "-c", "-o", "--exclude-standard"],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False,
@@ -158,7 +159,7 @@ class Tree:
         try:
             return (self.root / path).read_text(encoding="utf-8")
         except UnicodeDecodeError:
-            # Samples of binary formats have no lines to look at.
+            # Samples of binary formats have no lines to check.
             return ""
 
     def _line(self, path, position):
@@ -167,7 +168,7 @@ class Tree:
     def complain(self, path, line, message):
         self.problems.append(f"{path}:{line}: {message}")
 
-    # Rules.
+    # The rules follow.
 
     def check_opening(self):
         for path in self.files:
@@ -240,13 +241,13 @@ class Tree:
         if is_posix:
             if not POSIX_ALLOWED[folder].match(include):
                 self.complain(
-                    path, line, f"<{include}> in {folder}/: files and sockets belong further up"
+                    path, line, f"<{include}> in {folder}/: files and sockets belong higher up"
                 )
         elif not include.startswith(LAYERS[folder][1]):
             self.complain(
                 path, line,
-                f"<{include}> is not on the list of {folder}/ in scripts/check_tree.py: do without "
-                "or move the code to the folder that may use it",
+                f"<{include}> is not on the list of {folder}/ in scripts/check_tree.py: remove "
+                "it, or move the code to the folder that may use it",
             )  # fmt: skip
 
     def check_cycles(self):
@@ -276,7 +277,7 @@ class Tree:
 
     def check_folder_pairs(self):
         """Two folders that include each other are one folder in two places."""
-        first = {}  # of each pair of folders: an include from one to the other
+        first = {}  # for each pair of folders: an include from one to the other
         for path in self._product_sources():
             for own, _, line in self.includes[path]:
                 pair = path.parent, pathlib.Path(own or path).parent
@@ -288,11 +289,11 @@ class Tree:
                 self.complain(
                     path, line,
                     f'"{own}": {folder}/ and {other}/ include each other ({back}:{back_line}): '
-                    "decide which stands above, and move down what the lower one needs",
+                    "decide which is higher, and move the shared part to the lower one",
                 )  # fmt: skip
 
     def check_reach(self):
-        """How much a source drags in."""
+        """Limits the headers that a source includes, directly or not."""
         graph = {
             str(path): [own for own, _, _ in self.includes[path] if own]
             for path in self._product_sources()
@@ -386,12 +387,12 @@ class Tree:
             for found in LIMITS.finditer(code):
                 self.complain(
                     path, code.count("\n", 0, found.start()) + 1,
-                    f"`{found[0]}`: what a journal or a leader sends was allowed once; ask "
+                    f"`{found[0]}`: commands of a journal or a leader were admitted before; ask "
                     f"ctx.admission(), which knows the origin ({ADMISSION})",
                 )  # fmt: skip
 
     def check_tests(self):
-        """A list that may only shrink names the units without a test."""
+        """Compares the units that have no test with the list, which may only get shorter."""
         listed = self._listed(UNTESTED_UNITS)
         missing = set(tree_facts.units_without_test(self.files))
         for unit in sorted(missing - listed.keys()):
@@ -401,7 +402,7 @@ class Tree:
         for unit in sorted(listed.keys() - missing):
             self.complain(
                 UNTESTED_UNITS, listed[unit],
-                f"{unit} has a test, or is gone: delete the line (or, if only its name has "
+                f"{unit} has a test or no longer exists: delete the line (or, if only its name has "
                 "changed, change it here too)",
             )  # fmt: skip
 
@@ -420,12 +421,12 @@ class Tree:
                 path, _, class_name = name.partition(" ")
                 self.complain(
                     path, 1,
-                    f"`{class_name}` has {size} members, {CLASS_MEMBERS_MAX} are allowed: find "
-                    "the class inside of it that could be told, and tested, alone",
+                    f"`{class_name}` has {size} members, {CLASS_MEMBERS_MAX} are allowed: move "
+                    "members that can be described and tested alone to a class of their own",
                 )  # fmt: skip
 
     def class_sizes(self):
-        """{"file class": members} of the product."""
+        """Returns {"file class": members} of the product."""
         return {
             f"{path} {name}": size
             for path in self.sources if path.parts[0] in PRODUCT_FOLDERS
@@ -433,14 +434,14 @@ class Tree:
         }  # fmt: skip
 
     def _listed(self, name):
-        """{line: its number} of a list with comments."""
+        """Returns {line: its number} of a list with comments."""
         lines = self.texts.get(pathlib.Path(name), "").split("\n")
         return {
             line: number for number, line in enumerate(lines, 1) if line and line[0] != "#"
         }  # fmt: skip
 
     def check_quotations(self):
-        """Files and sections that comments and pages name."""
+        """Checks that the files and sections exist that comments and pages name."""
         known = {str(path) for path in self.files}
         names = {path.name for path in self.files}
         headings = {
@@ -459,7 +460,7 @@ class Tree:
                     if quoted not in (known if "/" in quoted else names):
                         self.complain(
                             path, line,
-                            f"names {quoted}, which is not there: name what took its place",
+                            f"names {quoted}, which does not exist: name the file that replaced it",
                         )  # fmt: skip
                 for page, section in tree_facts.quoted_sections(text):
                     if page in headings and section not in headings[page]:
@@ -486,7 +487,7 @@ class Tree:
 
 
 def sources_of(path):
-    """The sources that CMake compiles as one file, or the file itself."""
+    """Returns the sources that CMake compiles as one file, or the file itself."""
     if path.parent.name != "Unity" or not path.is_file():
         return {path}
     names = re.findall(r'^#include "(.*)"$', path.read_text(encoding="utf-8"), re.MULTILINE)
@@ -501,12 +502,12 @@ NO_CODE = re.compile(
 
 
 def strip_code(text):
-    """The text with comments, strings and preprocessor lines blanked, line breaks kept."""
+    """Returns the text with comments, strings and preprocessor lines blanked; line breaks stay."""
     return NO_CODE.sub(lambda match: "\n" * match[0].count("\n"), text)
 
 
 def comments(text):
-    """(line, words) of each comment; those on lines that follow each other are one."""
+    """Returns (line, words) of each comment. Comments on adjacent lines are one comment."""
     found, end = [], 0
     for match in NO_CODE.finditer(text):
         if not match[0].startswith(("//", "/*")):
@@ -522,8 +523,9 @@ def comments(text):
 
 
 def functions(text):
-    """(name, first line, lines) of each function body, by counting braces; lambdas belong to
-    the function around them."""
+    """Returns (name, first line, lines) of each function body, found by counting braces. A lambda
+    belongs to the function around it.
+    """
     found, depth_stack, code = [], [], strip_code(text)
     line, statement, statement_line, inside = 1, "", 1, None
     for char in code:

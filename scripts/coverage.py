@@ -36,14 +36,14 @@ SLACK = 0.001
 
 
 class Lines:
-    """The counters of one source file, merged over all the programs that contain it."""
+    """Counts the executions of one source file, merged over all the programs that contain it."""
 
     def __init__(self):
         self.counts = {}  # line number: executions
         self.branches = {}  # (line number, index): executions
 
     def add(self, lines):
-        """`lines` as gcov reports them. Branches that only an exception takes do not count."""
+        """Adds `lines` as gcov reports them. Branches that only an exception takes do not count."""
         for line in lines:
             number = line["line_number"]
             self.counts[number] = self.counts.get(number, 0) + line["count"]
@@ -65,7 +65,8 @@ class Lines:
 
 
 def product_path(name, folder, root):
-    """The path below `root` of a source that gcov names, or None if it is not the product's."""
+    """Returns the path below `root` of a source that gcov names; None if it is not the product's.
+    """
     path = pathlib.Path(os.path.normpath(pathlib.Path(folder, name)))
     if not path.is_relative_to(root):
         return None
@@ -83,7 +84,7 @@ def merge_report(report, files, root):
 
 
 def read_object(notes):
-    """Reads what gcov reports of an object file, also of one that never ran."""
+    """Reads the report of gcov for an object file, even if the program never ran."""
     done = subprocess.run(
         ["gcov", "--json-format", "--stdout", "--branch-probabilities", notes],
         cwd=notes.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False,
@@ -112,7 +113,7 @@ def read_counters(build, jobs):
 
 
 def summarize(files):
-    """{folder: {lines, covered, branches, taken}}, with the sum as `all`."""
+    """Returns {folder: {lines, covered, branches, taken}}, with the sum as `all`."""
     sums = {}
     for path, lines in files.items():
         for name in (path.split("/")[0], "all"):
@@ -139,7 +140,9 @@ def print_table(sums):
 
 
 def to_document(files, sums, root):
-    """Returns what --json writes. The text lets a later run find lines that have moved."""
+    """Returns the document that --json writes. The text lets a later run find lines that have
+    moved.
+    """
     document = {"folders": sums, "files": {}}
     for path in sorted(files):
         document["files"][path] = {
@@ -151,7 +154,7 @@ def to_document(files, sums, root):
 
 
 def moved_lines(old_text, new_text):
-    """{old line number: new line number} of the lines that both texts have."""
+    """Returns {old line number: new line number} of the lines that both texts have."""
     moved = {}
     matcher = difflib.SequenceMatcher(None, old_text, new_text, autojunk=False)
     for old, new, size in matcher.get_matching_blocks():
@@ -161,7 +164,8 @@ def moved_lines(old_text, new_text):
 
 
 def lost_lines(old, new):
-    """{path: numbers in `new` of the lines that were covered in `old` and are now missed}"""
+    """Returns {path: numbers in `new` of the lines that were covered in `old` and are now missed}.
+    """
     lost = {}
     for path, file in new["files"].items():
         before = old["files"].get(path)
@@ -176,7 +180,7 @@ def lost_lines(old, new):
 
 
 def format_ranges(numbers):
-    """[1, 2, 3, 7] as `1-3, 7`."""
+    """Formats [1, 2, 3, 7] as `1-3, 7`."""
     ranges = []
     for number in sorted(numbers):
         if ranges and number == ranges[-1][1] + 1:
@@ -187,7 +191,9 @@ def format_ranges(numbers):
 
 
 def lower_folders(old, new):
-    """(folder, old ratio, new ratio) of each folder whose line coverage is lower than before."""
+    """Returns (folder, old ratio, new ratio) of each folder whose line coverage is lower than
+    before.
+    """
     lower = []
     for name, row in new["folders"].items():
         before = old["folders"].get(name)
@@ -259,7 +265,7 @@ def main():
     options = parser.parse_args()
     old = json.loads(options.compare.read_text(encoding="utf-8")) if options.compare else None
     if not options.sum_only:
-        os.environ.setdefault("BLOOMERY_SEED", "1")  # the random tests of two runs are the same
+        os.environ.setdefault("BLOOMERY_SEED", "1")  # Both runs have the same tests.
         build(options.jobs)
         (BUILD / "coverage_tests.log").unlink(missing_ok=True)
         for name in run_tests(options.suite, options.jobs):

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# How the container starts; the rules are those users know from the Redis and Valkey images:
+# Starts the container by the rules that users know from the Redis and Valkey images:
 # - a first argument that is an option or a *.conf file goes to bloomery-server
-# - a server started by root gets its directory and then runs as the user bloomery
-# - files it makes are its own only (umask 0077), unless the caller chose a umask
+# - a server started by root takes ownership of its directory and then runs as the user bloomery
+# - the server's files are readable only by its user (umask 0077), unless the caller chose a umask
 # - BLOOM_EXTRA_FLAGS, VALKEY_EXTRA_FLAGS and REDIS_ARGS are appended to the server's options
-# - what the server only tells or checks (--version, --check-rdb …), and other commands (redis-cli,
-#   sh), are run as they are
+# - commands that only print or check (--version, --check-rdb …), and other programs (redis-cli,
+#   sh), run unchanged
 set -e
 
 [ $# -gt 0 ] || set -- bloomery-server
@@ -38,8 +38,8 @@ if [ "$(umask)" = 0022 ]; then
 fi
 
 if [ "$is_server" = yes ]; then
-  # Only the container's own network reaches the port, and publishing it is a decision; so the
-  # default is open, as in the other images. What the file or the caller says later wins.
+  # Only the container's own network reaches the port, and the user decides whether to publish it.
+  # Protected mode is therefore off by default, as in the other images. Later options win.
   name=$1
   shift
   case ${1:-} in
@@ -56,7 +56,7 @@ if [ "$is_server" = yes ]; then
       fi
       ;;
   esac
-  # Words, not patterns: a bare * among the flags is meant as one.
+  # The flags are words, not patterns: a bare * must stay as it is.
   set -f
   # shellcheck disable=SC2086
   set -- "$@" $BLOOM_EXTRA_FLAGS $VALKEY_EXTRA_FLAGS $REDIS_ARGS

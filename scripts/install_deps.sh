@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Installs the Debian 12 packages that are missing; says nothing when none is.
+# Installs the Debian 12 packages that are missing; prints nothing if all are installed.
 # Usage: scripts/install_deps.sh [run|test]
-#   run   what building and running the server needs (default)
-#   test  that, and the tools and clients the tests use
+#   run   packages that building and running the server needs (default)
+#   test  the packages of run, and the tools and clients that the tests use
 set -euo pipefail
 
 build_packages=(
@@ -36,7 +36,8 @@ for package in "${packages[@]}"; do
   status=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
   [ "$status" = installed ] || missing+=("$package")
 done
-# Any Node will do, and other packagers' nodejs brings npm along, which Debian's npm conflicts with.
+# Any version of Node is enough. Debian's npm conflicts with nodejs of other packagers, which
+# contains npm.
 if [ "${1:-run}" = test ]; then
   command -v node >/dev/null || missing+=(nodejs)
   command -v npm >/dev/null || missing+=(npm)
@@ -52,9 +53,9 @@ if [ "$(id -u)" -ne 0 ]; then
   as_root=(sudo)
 fi
 
-# The packages of etcd, redis-server, redis-sentinel and Prometheus start services;
-# the tests start programs of their own on other ports.
-# invoke-rc.d asks policy-rc.d, whose 101 means "do not". An existing policy is left in charge.
+# The packages of etcd, redis-server, redis-sentinel and Prometheus start services, but the tests
+# start these programs themselves. invoke-rc.d asks policy-rc.d, whose 101 means "do not start". An
+# existing policy stays in force.
 policy=/usr/sbin/policy-rc.d
 if [ ! -e "$policy" ]; then
   trap '"${as_root[@]}" rm -f "$policy"' EXIT
@@ -70,7 +71,7 @@ apt() {
 apt update
 apt install --no-install-recommends "${missing[@]}" >/dev/null
 
-# Nor at the next boot, if it was this script that brought it.
+# Disable the services at boot too, if this script installed them.
 for service in etcd redis-server redis-sentinel prometheus prometheus-redis-exporter; do
   if [[ " ${missing[*]} " == *" $service "* ]] && command -v systemctl >/dev/null; then
     "${as_root[@]}" systemctl disable --now "$service" >/dev/null 2>&1 || true

@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Installs the Node clients and tools that the system tests drive, each in a folder of its own,
-# because several major versions of one package are tested side by side. Does nothing for those
-# there.
+# Installs the Node clients and tools that the system tests use. Each has a folder of its own,
+# because several major versions of one package are tested. Existing folders are kept.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# folder suffix, then the packages with their pinned major versions
+# suffix of the folder, then the packages with their pinned major versions
 clients=(
   'redis6 redis@6'
   'redis5 redis@5'
@@ -19,7 +18,7 @@ clients=(
   'browser puppeteer-core@24 axe-core@4'
 )
 
-# Debian 12's Node is 18; the newest clients want 20. The package `node` is just the program.
+# Debian 12 has Node 18, but the newest clients need 20. The package `node` holds only the program.
 if [ "$(node -p 'parseInt(process.versions.node)')" -lt 20 ]; then
   clients=('node node@22' "${clients[@]}")
 fi
@@ -27,7 +26,7 @@ fi
 for client in "${clients[@]}"; do
   read -r -a words <<<"$client"
   folder=build/node_modules_${words[0]}
-  # The stamp is written last, so a broken download is tried again.
+  # The stamp is written last, so that a broken download is repeated.
   [ -e "$folder/.installed" ] && continue
   mkdir -p "$folder"
   echo "installing ${words[*]:1} into $folder"

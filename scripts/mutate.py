@@ -6,11 +6,11 @@ Usage: mutate.py [--seed SEED] [-n COUNT] [--system] [--only NUMBERS] [--json OU
                  [--jobs N] [--list]
   --seed     seed of the selection (default: the time); the same tree and seed give the same list
   -n         mutations that compile (default 50)
-  --system   run the system tests on what the unit tests did not catch: minutes per mutation
+  --system   run the system tests on mutations that the unit tests did not catch: minutes each
   --only     numbers of the list to run, e.g. 3,9,12; the others are skipped
   --json     write the results to OUT after each mutation
-  --compare  apply the mutations of OLD again, found by the text of their lines, and print which
-             were caught then and are not now; exit with 1 if there are any
+  --compare  apply the mutations of OLD again, found by the text of their lines, and print those
+             caught then and not now; exit with 1 if there are any
   --jobs     compilers and tests that run at once (default: one per processor)
   --list     print the first COUNT mutations and run nothing
 
@@ -47,7 +47,7 @@ SYSTEM_TARGETS = (
 
 
 def copy_tree():
-    """Brings the copy up to date. Files that are the same keep their time: no rebuild."""
+    """Updates the copy. Unchanged files keep their time, so that they are not compiled again."""
     listed = run(["git", "ls-files", "-z", "-c", "-o", "--exclude-standard"], cwd=ROOT).output
     names = {name for name in listed.split("\0") if name and (ROOT / name).is_file()}
     for old in [path for path in TREE.rglob("*") if path.is_file() or path.is_symlink()]:
@@ -59,7 +59,7 @@ def copy_tree():
             continue
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(source, target)
-    # The clients that system tests run.
+    # These folders hold the clients that system tests run.
     (TREE / "build").mkdir(parents=True, exist_ok=True)
     for modules in (ROOT / "build").glob("node_modules_*"):
         (TREE / "build" / modules.name).symlink_to(modules)
@@ -75,7 +75,7 @@ def product_texts(root):
 
 
 def linker():
-    """The option for the fastest linker here: most of a rebuild is linking server_tests."""
+    """Returns the option for the fastest linker: most of a rebuild is linking server_tests."""
     for name in ("lld", "gold"):
         if shutil.which(f"ld.{name}"):
             return f"-fuse-ld={name}"
@@ -93,7 +93,7 @@ def configure():
 
 
 def build(targets, jobs):
-    """Whether the targets were built."""
+    """Builds the targets; returns whether that succeeded."""
     done = run(["cmake", "--build", BUILD, "--parallel", str(jobs), "--target", *targets])
     return done.code == 0, done.output
 
@@ -113,14 +113,16 @@ class Trial:
         self.jobs = jobs
 
     def run(self, mutation):
-        """Returns what caught it: e.g. `unit core_tests`, or "". None if it does not compile."""
+        """Returns the test that caught it, e.g. `unit core_tests`, or "". None if it does not
+        compile.
+        """
         path = TREE / mutation.path
         text = path.read_text(encoding="utf-8")
         path.write_text(mutation_operators.apply(mutation, text), encoding="utf-8")
         try:
             return self._test(mutation.path)
         finally:
-            # The time of writing makes ninja compile it again.
+            # Ninja compiles the file again because its time has changed.
             path.write_text(text, encoding="utf-8")
 
     def _test(self, path):
@@ -151,7 +153,7 @@ def describe(mutation):
 
 
 def from_old(old, texts):
-    """(number, mutation) of each result in `old`; None for a line that is gone."""
+    """Yields (number, mutation) of each result in `old`; None for a line that no longer exists."""
     for row in old["mutations"]:
         mutation = Mutation(*(row[field] for field in Mutation._fields))
         text = texts.get(mutation.path)
@@ -159,7 +161,7 @@ def from_old(old, texts):
 
 
 def lost(old, rows):
-    """The results of mutations that were caught in `old` and are not any longer."""
+    """Returns the results of mutations that were caught in `old` and no longer are."""
     caught = {row["number"] for row in old["mutations"] if row["caught_by"]}
     return [row for row in rows if row["number"] in caught and not row["caught_by"]]
 
@@ -172,13 +174,13 @@ def summarize(rows):
 
 
 def run_all(numbered, trial, options, header):
-    """Runs mutations until there are as many results as asked for."""
+    """Runs mutations until there are as many results as the caller asked for."""
     rows = []
     for number, mutation in numbered:
         if options.only and number not in options.only:
             continue
         if mutation is None:
-            print(f"#{number}: the line is gone", flush=True)
+            print(f"#{number}: the line no longer exists", flush=True)
             continue
         started = time.monotonic()
         caught_by = trial.run(mutation)
@@ -244,9 +246,9 @@ def main():
     print(f"seed {header['seed']}", flush=True)
     if options.list:
         for (number, mutation), _ in zip(numbered, range(options.count)):
-            print(f"#{number}: {describe(mutation) if mutation else 'the line is gone'}")
+            print(f"#{number}: {describe(mutation) if mutation else 'the line no longer exists'}")
         return
-    os.environ.setdefault("BLOOMERY_SEED", "1")  # the random tests of each mutation are the same
+    os.environ.setdefault("BLOOMERY_SEED", "1")  # for random tests
     copy_tree()
     configure()
     programs = Programs(BUILD / "tests", TREE, options.jobs)

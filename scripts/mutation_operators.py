@@ -2,7 +2,7 @@
 """One-line mutations of C++ sources, for scripts/mutate.py.
 
 candidates() lists every mutation of a source; Selection draws from several sources by a seed. Lines
-outside functions, comments, texts, log statements, assertions and declarations are left alone.
+outside functions, comments, texts, log statements, assertions and declarations are not changed.
 """
 
 import collections
@@ -13,7 +13,7 @@ import check_tree
 
 Mutation = collections.namedtuple("Mutation", "path line before after operator")
 
-# Replaced where they stand between spaces: clang-format writes templates and references without.
+# Operators are replaced only between spaces: clang-format writes templates and references without.
 SWAPPED_OPERATORS = {
     "<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "==", "&&": "||", "||": "&&",
     "+": "-", "-": "+", "*": "/", "/": "*", "+=": "-=", "-=": "+=", "|": "&", "&": "|",
@@ -28,7 +28,7 @@ RETURN = re.compile(r"^(\s*)(return|continue|break);$")
 CALL = re.compile(r"^(\s*)(?!return\b|co_return\b|throw\b|delete\b)[\w:.>\[\]-]+\([^{}]*\);$")
 ASSIGNMENT = re.compile(r"^(\s*)[\w.>\[\]*-]+ [-+|&]?= [^{}]*;$")
 
-# Nothing that a test of behaviour could see, or no statement at all.
+# These lines are no statement, or no test of behaviour can see a change of them.
 LEFT_ALONE = re.compile(
     r"^\s*(#|//|\*|case\b|using\b|template\b|namespace\b|static_assert\b|friend\b|typedef\b"
     r"|(class|struct|enum)\b|public:|private:|protected:)"
@@ -39,7 +39,7 @@ ENDS_STATEMENT = re.compile(r"([;{}:]|^)\s*$")
 
 
 def mask(text):
-    """The text with comments blanked and texts filled with `_`, every other column kept."""
+    """Returns the text with comments blanked and texts filled with `_`; every column stays."""
 
     def hide(match):
         if match[0].startswith(("//", "/*", "#")) or match[0].lstrip().startswith("#"):
@@ -50,7 +50,9 @@ def mask(text):
 
 
 def closing(code, start):
-    """The position of the bracket that closes the one at `start`; -1 if it is on another line."""
+    """Returns the position of the bracket that closes the one at `start`; -1 if it is on another
+    line.
+    """
     depth = 0
     for position in range(start, len(code)):
         depth += (code[position] == "(") - (code[position] == ")")
@@ -64,7 +66,7 @@ def is_balanced(code):
 
 
 def changes(code, line, starts_statement):
-    """(operator, changed line) of each mutation of a line; `code` is the line masked."""
+    """Yields (operator, changed line) of each mutation of a line; `code` is the masked line."""
     for match in OPERATOR.finditer(code):
         operator = SWAPPED_OPERATORS[match[1]]
         yield "operator", line[: match.start()] + operator + line[match.end() :]
@@ -95,7 +97,7 @@ def removals(code, starts_statement):
 
 
 def candidates(path, text):
-    """Every mutation of one source."""
+    """Yields every mutation of one source."""
     lines = text.split("\n")
     code = mask(text).split("\n")
     inside = set()
@@ -115,7 +117,8 @@ def candidates(path, text):
 
 
 class Selection:
-    """An endless stream of mutations, the same for the same sources and seed, none twice."""
+    """Draws mutations without end. The same sources and seed give the same mutations, none twice.
+    """
 
     def __init__(self, texts, seed):
         self.random = random.Random(seed)
@@ -132,7 +135,7 @@ class Selection:
         weights = [size for size, _ in self.files.values()]
         while len(drawn) < total:
             found = self.files[self.random.choices(paths, weights)[0]][1]
-            # A line first: one with many operators is no likelier than another.
+            # Draws a line first, so that a line with many operators is no likelier than another.
             line = self.random.choice(sorted({mutation.line for mutation in found}))
             mutation = self.random.choice([each for each in found if each.line == line])
             if mutation not in drawn:
@@ -141,7 +144,7 @@ class Selection:
 
 
 def relocate(mutation, text):
-    """The same mutation in a changed text, or None if its line is gone."""
+    """Returns the same mutation in a changed text, or None if its line no longer exists."""
     numbers = [
         number for number, line in enumerate(text.split("\n"), 1) if line == mutation.before
     ]

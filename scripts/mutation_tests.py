@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Runs the tests of one build until the first that fails, for scripts/mutate.py.
 
-A test that fails runs a second time, for some depend on time and the machine is busy. Tests that
-fail without a mutation are left out, and named.
+A failed test runs a second time, because some tests depend on time and the machine is busy. Tests
+that fail without a mutation are skipped, and named.
 """
 
 import collections
@@ -17,9 +17,9 @@ import sys
 import threading
 import time
 
-# Small enough to stop soon after the first failure.
+# A run this small stops soon after the first failure.
 SHARDS = 16
-# A loaded machine slows a test down, a mutation that never ends does not end at all.
+# Timeout factor: a loaded machine slows a test down, and some mutations never end.
 TIMEOUT_FACTOR = 8
 TIMEOUT_EXTRA_S = 60
 UNIT_PROGRAMS = tuple(
@@ -39,8 +39,9 @@ Done = collections.namedtuple("Done", "code output")
 
 
 def run(command, *, cwd=None, env=None, timeout_s=None, stop=None):
-    """Runs a command in a session of its own; ends the whole session after the timeout, or when the
-    event `stop` is set. The code is None then."""
+    """Runs a command in its own session. Kills the whole session after the timeout, or when the
+    event `stop` is set; the returned code is then None.
+    """
     with subprocess.Popen(
         list(map(str, command)), cwd=cwd, env=env and {**os.environ, **env},
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -59,7 +60,7 @@ def run(command, *, cwd=None, env=None, timeout_s=None, stop=None):
 
 
 class Programs:
-    """The GoogleTest binaries. Each runs in parts, as many at once as there are jobs."""
+    """Runs the GoogleTest binaries, each in parts: as many at once as there are jobs."""
 
     def __init__(self, folder, tree, jobs):
         self.folder = folder
@@ -69,18 +70,20 @@ class Programs:
         self.timeout_s = {}
 
     def in_order(self, folder):
-        """All of them, those of the folder first."""
+        """Returns all programs, those of the folder first."""
         first = [name for name in self.names if name.startswith(f"{folder}_")]
         return [*first, *(name for name in self.names if name not in first)]
 
     def mirror_filter(self, path):
-        """The GoogleTest filter of the test file that mirrors a source; "" if there is none."""
+        """Returns the GoogleTest filter of the test file that mirrors a source; "" if there is
+        none.
+        """
         test = self.tree / "tests" / pathlib.Path(path).with_suffix("")
         test = test.with_name(f"{test.name}_test.cpp")
         return suites_filter(test.read_text(encoding="utf-8")) if test.is_file() else ""
 
     def measure(self):
-        """Runs everything once without a mutation, to know how long it takes."""
+        """Runs everything once without a mutation, to measure the time."""
         for name in self.names:
             started = time.monotonic()
             self.timeout_s[name] = 3600
@@ -91,7 +94,7 @@ class Programs:
             print(f"{name}: {seconds:.0f} s without a mutation", flush=True)
 
     def catches(self, name, only=None):
-        """Whether a test of the program fails. `only` is a filter; "" runs nothing."""
+        """Returns whether a test of the program fails. `only` is a filter; "" runs nothing."""
         if only == "":
             return False
         shards = SHARDS if only is None else 1
@@ -128,7 +131,7 @@ class Programs:
 
 
 def suites_filter(text):
-    """The filter that runs every suite of a test file; "" if it has none."""
+    """Returns the filter that runs every suite of a test file; "" if it has none."""
     suites = sorted(set(SUITE.findall(text)) | set(SUITE_MADE_BY.findall(text)))
     return ":".join(
         pattern for suite in suites for pattern in (f"{suite}.*", f"*/{suite}.*", f"{suite}/*")
@@ -139,7 +142,7 @@ SystemTest = collections.namedtuple("SystemTest", "name command env folder timeo
 
 
 class SystemTests:
-    """The system tests that ctest knows, in the order of how soon they may find a fault."""
+    """Runs the system tests that ctest knows. Those likely to find a fault soon come first."""
 
     def __init__(self, build, jobs):
         self.jobs = jobs
@@ -151,14 +154,14 @@ class SystemTests:
         ]  # fmt: skip
 
     def measure(self):
-        """Runs each once without a mutation; leaves out those that fail."""
+        """Runs each test once without a mutation, and removes those that fail."""
         for test in self._failing(self.tests, stop_at_first=False):
-            print(f"fails without a mutation, left out: system.{test.name}", flush=True)
+            print(f"fails without a mutation, skipped: system.{test.name}", flush=True)
             self.tests.remove(test)
         print(f"system tests: {sum(self.seconds.values()):.0f} s without a mutation", flush=True)
 
     def catching(self, path):
-        """The name of a test that fails, "" if none does."""
+        """Returns the name of a test that fails, "" if none does."""
         ordered = sorted(
             self.tests,
             key=lambda test: (-likeness(path, test.name), self.seconds.get(test.name, 0)),
@@ -199,7 +202,7 @@ class SystemTests:
 
 
 def read_test(row):
-    """A SystemTest from what ctest prints of it."""
+    """Makes a SystemTest from ctest's description."""
     properties = {each["name"]: each["value"] for each in row["properties"]}
     return SystemTest(
         row["name"].removeprefix("system."),
@@ -212,7 +215,7 @@ def read_test(row):
 
 
 def likeness(path, test_name):
-    """How many words of a test's name are in the path of a source, also in part."""
+    """Counts the words of a test's name that occur in the path of a source, even as parts."""
     words = re.findall(r"[a-z]+", str(pathlib.Path(path).with_suffix("")))
     return sum(
         any(word[:5] == part[:5] for part in words) for word in test_name.split("_")

@@ -13,7 +13,7 @@ import check_tree
 
 # A shorter text is a word of a protocol or a name.
 TEXT_WORDS_MIN = 3
-# A line that begins so continues no sentence: a list, a table, a drawing, an indented usage.
+# A line that begins like this starts a new block: a list, a table, a drawing, an indented usage.
 BREAKS = re.compile(r"^(?:[-*+|>#=]|\d+[.)] |\s{2,}|[A-Z][A-Za-z ]{2,20}: )|^\W*$")
 # Between statements, or at the end of a line of Python.
 LAYOUT_TOKENS = (tokenize.NL, tokenize.COMMENT)
@@ -23,7 +23,7 @@ SHELL_TEXT = re.compile(r"'([^'$]*)'|\"([^\"$]*)\"")
 
 
 class Block:
-    """The prose of one comment, paragraph or text, with the line of each position."""
+    """Holds the prose of one comment, paragraph or text, with the line of each position."""
 
     def __init__(self, kind):
         self.kind = kind  # comment, text, page or row (of a table)
@@ -43,7 +43,7 @@ class Block:
 
 
 def join(kind, numbered):
-    """Blocks from (line number, text) of lines that follow each other."""
+    """Returns blocks from (line number, text) of lines that follow each other."""
     blocks, last = [], None
     for number, text in numbered:
         if "SPDX-License" in text:
@@ -110,7 +110,7 @@ def python_blocks(tokens):
 
 
 def docstring_lines(number, words):
-    """(line number, line) of a docstring, without the indentation that its lines share."""
+    """Returns (line number, line) of a docstring, without the indentation that its lines share."""
     lines = list(enumerate(words.split("\n"), number))
     margin = min((len(each) - len(each.lstrip()) for _, each in lines[1:] if each.strip()),
                  default=0)  # fmt: skip

@@ -19,7 +19,7 @@ def phrase(text):
     return re.compile(rf"\b(?:{text})\b", re.IGNORECASE)
 
 
-# Words and phrases, anywhere in a sentence.
+# Words and phrases anywhere in a sentence.
 PHRASES = [
     ("no more", phrase(r"(?:no|any) more(?=[.,;:)]|$)"),
      "write `no longer`"),
@@ -68,7 +68,7 @@ PHRASES = [
 
 ANY_PHRASE = re.compile("|".join(pattern.pattern for _, pattern, _ in PHRASES), re.IGNORECASE)
 
-# The beginning of a comment, or of a sentence in it.
+# Beginnings of a comment, or of a sentence in it.
 OPENINGS = [
     ("opening", re.compile(r"^(?:What|Who|Whom|Whose)\b(?![^.?]*\?)"),
      "begin with the subject: name the thing, or a verb (`Returns …`, `Holds …`)"),
@@ -79,7 +79,7 @@ OPENINGS = [
      ), "write a sentence with subject and verb, or a noun that stands alone"),
 ]  # fmt: skip
 
-# A sentence that opens so needs a verb; "The canonical text of the row" stands alone.
+# A sentence that opens like this needs a verb; "The canonical text of the row" stands alone.
 VERBLESS_OPENING = re.compile(
     r"(?:About|Above|After|Again|Also|Always|Among|And|As|At|Before|Below|Beside|Between|But"
     r"|Beyond|Each|Either|Else|Even|Every|For|From|In|Inside|Instead|Just|Less|More|Most|Near"
@@ -88,7 +88,7 @@ VERBLESS_OPENING = re.compile(
     r"|With|Within|Without|Worth|Yet)\b",
     re.IGNORECASE,
 )
-# A word that is, or may be, a verb: any that ends in -s or -ed, too.
+# A word that is a verb or may be one: any that ends in -s or -ed, too.
 VERB = re.compile(
     r"\b(?!(?:always|as|its|perhaps|this|unless)\b)(?:am|are|be|been|being|began|begun|bound"
     r"|brought|built|came|can|cannot|caught|chosen|come"

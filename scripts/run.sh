@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Builds the server if need be and runs it in the foreground.
+# Builds the server if necessary and runs it in the foreground.
 # Usage: scripts/run.sh [configuration file] [server options], e.g. scripts/run.sh --port 7000
 # It runs in build/data, out of git's sight; relative paths in options mean that folder.
 set -euo pipefail
@@ -26,8 +26,8 @@ data=$top/build/data
 mkdir -p "$data"
 cd "$data"
 
-# The server itself reads its options, to tell where it will be reached without TLS. What comes from
-# the standard input is for the server that stays.
+# The server reads its own options, to report the address that it will have without TLS. Its
+# standard input belongs to the server that stays.
 port=
 if [ "${1:-}" != - ] && [ "${*: -1}" != - ]; then
   told=$("$server" --health-check "$@" --tls-port 0 2>/dev/null || true)

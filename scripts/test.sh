@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Tests in tiers; the last line is `N passed, N failed`. Without a tier everything that must hold,
-# which is what the CI runs. scripts/test_tiers.py says what each tier does.
+# Runs tests in tiers. The last line is `N passed, N failed`. Without a tier it runs everything that
+# the CI runs. scripts/test_tiers.py describes each tier.
 # Usage: scripts/test.sh [quick [FOLDER…] | unit | long | stress [N]]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -2,9 +2,10 @@
 """Reads the JUnit files that ctest writes.
 
 A GoogleTest program runs many cases in one process: each case counts, with its own time. A file of
-system tests counts as one test. A test that was not run (its program is missing) has failed. A
+system tests counts as one test. A test that did not run (its program is missing) has failed. A
 skipped test has neither passed nor failed: GoogleTest reports it, and a file of system tests prints
-a line for each skipped test (ServerTest.skipTest). Such a file passes when it ran other tests too.
+a line for each skipped test (ServerTest.skipTest). Such a file passes if at least one of its tests
+ran.
 """
 
 import dataclasses
@@ -16,7 +17,7 @@ SKIPPED_LINE = re.compile(r"^SKIPPED (\S+): .*$", re.MULTILINE)
 RAN_LINE = re.compile(r"^Ran (\d+) tests? in ", re.MULTILINE)
 PROGRAM_LINE = re.compile(r"^\[==========\] Running \d+ tests? from \d+ test", re.MULTILINE)
 CASE_BEGINS = re.compile(r"\[ RUN      \] ([\w/.]+)$")
-# A case that prints no newline at its end has its result on the same line.
+# If a case prints no newline at its end, its result is on the same line.
 CASE_ENDS = re.compile(
     r"\[(       OK|  FAILED |  SKIPPED) \] ([\w/.]+)(?:, where .*)? \((\d+) ms\)$"
 )
@@ -27,7 +28,7 @@ class Failure:
     name: str
     reason: str
     output: str
-    repeat: str = ""  # the command that runs it alone
+    repeat: str = ""  # the command that runs this test alone
 
     def __str__(self):
         lines = [f"== {self.name}: {self.reason}", *self.output.splitlines()[-OUTPUT_LINES_MAX:]]
@@ -53,7 +54,7 @@ class Report:
 
 
 class _Program:
-    """The output of one GoogleTest program, case by case."""
+    """Parses the output of one GoogleTest program, case by case."""
 
     def __init__(self, preset, test, status, output):
         self.report = Report()
@@ -98,7 +99,7 @@ def _is_skipped(case):
 
 
 def _read_script(preset, case, status, output):
-    """A test of ctest that counts as one."""
+    """Represents a test of ctest that counts as one."""
     test = case.get("name")
     name = f"{preset}: {test}"
     report = Report(times=[(float(case.get("time") or 0), name)])
@@ -116,8 +117,9 @@ def _read_script(preset, case, status, output):
 
 
 def read(preset, path):
-    """The report of a run of ctest on the build `preset`. Errors: OSError, ParseError, and
-    ValueError for a run without tests."""
+    """Returns the report of a run of ctest on the build `preset`. Errors: OSError, ParseError, and
+    ValueError for a run without tests.
+    """
     cases = xml.etree.ElementTree.parse(path).getroot().findall("testcase")
     if not cases:
         raise ValueError("no test ran")

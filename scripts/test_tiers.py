@@ -3,7 +3,8 @@
 """Runs the tests of one tier; scripts/test.sh installs what it needs and calls it.
 
 Usage: scripts/test.sh [TIER]
-  (none)           everything that must hold: all tests in release, unit tests under ASan and UBSan,
+  (none)           the tests that the CI runs: all tests in release, unit tests under ASan and
+  UBSan,
                    tests with threads under TSan, each fuzzer over its corpus and for 5 s
   quick [FOLDER…]  after an edit: format, prose and house rules of what changed; the unit tests that
                    need no threads and no sockets, of the libraries that changed or of FOLDER (core,
@@ -38,12 +39,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 LOGS = ROOT / "build" / "logs"
 LIBRARIES = ("core", "protocol", "persistence", "server")
 JOBS = len(os.sched_getaffinity(0))
-# System tests wait for most of their time, those with threads for much of it.
+# System tests spend most of their time waiting, tests with threads much of it.
 WAITING_JOBS = JOBS + 2
 SLOWEST_SHOWN = 10
 STRESS_ROUNDS = 5
 BUSY_LOOPS = 4
-# A busy loop that outlives its tier, for whatever reason, still ends.
+# A busy loop ends by itself, even if its tier has been killed.
 BUSY_LOOP = "import time\nend = time.monotonic() + 7200\nwhile time.monotonic() < end: pass"
 
 
@@ -58,7 +59,7 @@ class Run:
 
     @contextlib.contextmanager
     def part(self, name):
-        """Times a part; within it, `fail` reports what went wrong."""
+        """Measures the time of a part. Within it, `fail` reports a failure."""
         print(f"== {name}", flush=True)
         started, failed = time.monotonic(), self.report.failed
         yield
@@ -75,7 +76,7 @@ class Run:
         print(failure, flush=True)
 
     def command(self, name, *command, environment=None):
-        """Runs a command as a part; whether it succeeded."""
+        """Runs a command as a part; returns whether it succeeded."""
         with self.part(name):
             code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
             if code != 0:
@@ -87,7 +88,7 @@ class Run:
         return self.finish(started)
 
     def finish(self, build):
-        """Waits for a build, as a part; whether it succeeded."""
+        """Waits for a build, as a part; returns whether it succeeded."""
         with self.part(f"build {build.preset}"):
             output = build.wait()
             if output is not None:
@@ -116,7 +117,7 @@ class Run:
         return report
 
     def end(self):
-        """Prints the sums; the exit status of the tier."""
+        """Prints the sums; returns the exit status of the tier."""
         print("\nseconds  part")
         for seconds, name, result in self.parts:
             print(f"{seconds:7.0f}  {name}{'' if result == 'ok' else ': ' + result}")
@@ -137,7 +138,7 @@ class Run:
 
 
 class Build:
-    """A build that runs beside whatever else does.
+    """A build that runs beside the tests.
 
     An idle build gets only processor time that nothing else asks for.
     """
@@ -158,7 +159,7 @@ class Build:
             )  # fmt: skip
 
     def wait(self):
-        """None when it has succeeded, else the end of its output."""
+        """Returns None if the build has succeeded, else the end of its output."""
         if self._process.wait() == 0:
             return None
         return "\n".join(self._log.read_text("utf-8", errors="replace").splitlines()[-60:])
@@ -169,7 +170,7 @@ def _become_idle():
 
 
 class BusyLoops:
-    """Processes that leave the tests beside them less of each processor."""
+    """Starts processes that leave the tests a smaller share of each processor."""
 
     def __enter__(self):
         self._processes = [
@@ -184,8 +185,9 @@ class BusyLoops:
 
 
 def run_fuzzers(run, seconds):
-    """Each fuzzer over its corpus and new inputs; as many at once as there are processors. A crash
-    leaves its input in build/fuzz-findings, to be put into the corpus."""
+    """Runs each fuzzer over its corpus and new inputs, as many at once as there are processors. A
+    crash leaves its input in build/fuzz-findings; it belongs in the corpus.
+    """
     folder = ROOT / "build/asan/tests/fuzz"
     fuzzers = sorted(path for path in folder.glob("*_fuzzer") if os.access(path, os.X_OK))
     (ROOT / "build/fuzz-findings").mkdir(exist_ok=True)
@@ -223,7 +225,7 @@ def _finish_fuzzer(run, fuzzer, process):
     run.fail(f"fuzz: {fuzzer.name}", f"exit status {process.returncode}", output, repeat)
 
 
-# Tiers.
+# The tiers follow.
 
 
 def run_quick(run, options):
@@ -244,7 +246,7 @@ def run_quick(run, options):
 
 
 def newest_build():
-    """The preset, debug or release, that was built last; release when neither was."""
+    """Returns the preset, debug or release, that was built last; release if neither was."""
 
     def built(preset):
         log = ROOT / "build" / preset / ".ninja_log"
@@ -254,7 +256,8 @@ def newest_build():
 
 
 def changed_libraries(preset, changed):
-    """Those with a changed file, or with a source that is newer than their tests."""
+    """Returns the libraries with a changed file, or with a source that is newer than their tests.
+    """
     found = []
     for library in LIBRARIES:
         folders = (f"{library}/", f"tests/{library}/")
@@ -293,7 +296,8 @@ def run_everything(run, _):
 
 
 def run_system(run, preset, environment=None):
-    """All system tests. Those that watch leases and sentinels run with few others beside them."""
+    """Runs all system tests. Tests that watch leases and sentinels run with few others at a time.
+    """
     every = ("--label-regex", "^system$")
     calm = "^calm$"
     run.ctest(preset, f"{preset}: calm system tests", "--label-regex", calm,
@@ -374,7 +378,7 @@ def check_arguments(parser, options):
     if options.tier == "quick":
         unknown = set(given) - set(LIBRARIES)
         if unknown:
-            parser.error(f"not a library: {' '.join(unknown)}; choose of {' '.join(LIBRARIES)}")
+            parser.error(f"not a library: {' '.join(unknown)}; choose from {' '.join(LIBRARIES)}")
     elif options.tier == "stress":
         if len(given) > 1 or not all(word.isdecimal() and int(word) > 0 for word in given):
             parser.error("stress takes one number of rounds, at least 1")

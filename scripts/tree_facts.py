@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""What can be counted in the tree: units, include chains, members of classes, test cases.
+"""Counts units, include chains, members of classes and test cases in the tree.
 
-A unit is a .h, a .cpp or both of one name. Everything is read from the text alone, without a
-compiler, so what macros make is not seen.
+A unit is a .h, a .cpp or both with one name. Everything is read from the text without a compiler,
+so code that macros generate is not counted.
 """
 
 import re
 
-# What puts everything together, and so may include it.
+# These units compose the server, and so may include everything.
 COMPOSERS = ("server/server.cpp", "server/main.cpp")
 PRODUCT_FOLDERS = ("core", "protocol", "persistence", "server")
 TEST_CASE = re.compile(r"^(?:TEST|TEST_F|TEST_P|TYPED_TEST|TYPED_TEST_P)\(", re.MULTILINE)
-# Cases of a system test that derive from unittest's class have no server: the others do.
+# Cases of a system test that derive from unittest's class have no server; the others have one.
 SCRIPT_CLASS = re.compile(r"^class ", re.MULTILINE)
 PLAIN_SCRIPT_CLASS = re.compile(r"\w+\((?:\w+, )*unittest\.TestCase\)")
 SCRIPT_CASE = re.compile(r"^\s*(?:async )?def test_", re.MULTILINE)
@@ -32,7 +32,7 @@ QUOTED_SECTION = re.compile(r'(docs/\w+\.md),((?:(?: and)? "[^"]+")+)')
 
 
 def units(paths):
-    """{unit without suffix: its files} of the product."""
+    """Returns {unit without suffix: its files} of the product."""
     found = {}
     for path in paths:
         if path.parts[0] in PRODUCT_FOLDERS and path.suffix in (".h", ".cpp"):
@@ -41,7 +41,7 @@ def units(paths):
 
 
 def units_of_folders(paths):
-    """{folder: its units}, sub-folders not included."""
+    """Returns {folder: its units}, without sub-folders."""
     found = {}
     for unit in units(paths):
         found.setdefault(unit.rpartition("/")[0], []).append(unit)
@@ -53,7 +53,7 @@ def test_of(unit):
 
 
 def units_without_test(paths):
-    """Units with a source of their own: what stands in a header only is its users' to test."""
+    """Returns the units that have a source. A header without a source is tested by its users."""
     known = {str(path) for path in paths}
     return sorted(
         unit for unit, files in units(paths).items()
@@ -62,8 +62,9 @@ def units_without_test(paths):
 
 
 def headers_of(graph, start):
-    """Own headers that `start` pulls in, directly or not, besides those that include none of ours:
-    they hold plain values. `graph` is {file: own includes}."""
+    """Returns our headers that `start` includes, directly or not, except those that include none of
+    ours: they hold plain values. `graph` is {file: own includes}.
+    """
     found, waiting = set(), list(graph[start])
     while waiting:
         header = waiting.pop()
@@ -74,12 +75,12 @@ def headers_of(graph, start):
 
 
 def longest_chain(graph):
-    """The longest path of includes, from a source down."""
+    """Returns the longest path of includes, from a source down."""
     known = {}
 
     def chain(node, trail):
         if node not in known:
-            # A cycle is complained of elsewhere; here it must only end.
+            # Another rule reports cycles; here the search must only end.
             below = [
                 chain(target, {*trail, node}) for target in graph[node]
                 if target in graph and target not in trail
@@ -91,10 +92,11 @@ def longest_chain(graph):
 
 
 def members_of_classes(code):
-    """{class: members that it declares} in text without comments and strings. Nested classes count
-    for themselves."""
+    """Returns {class: members that it declares} in text without comments and strings. A nested
+    class is counted by itself.
+    """
     found = {}
-    stack = []  # of what the open braces belong to: a class' name, "" (a namespace) or None
+    stack = []  # the owner of each open brace: the name of a class, "" (a namespace) or None
     statement = ""
     for at, char in enumerate(code):
         in_class = bool(stack) and bool(stack[-1])
@@ -111,7 +113,7 @@ def members_of_classes(code):
             if closed is not None:
                 statement = ""
             elif in_class and code[at + 1 :].lstrip()[:1] not in (",", "{", ";", ")"):
-                found[stack[-1]] += count_members(statement)  # a function's body ended
+                found[stack[-1]] += count_members(statement)  # The body of a function has ended.
                 statement = ""
             elif not stack or stack[-1] == "":
                 statement = ""
@@ -125,7 +127,7 @@ def members_of_classes(code):
 
 
 def owner_of(statement, stack):
-    """What a brace that follows `statement` opens."""
+    """Returns the owner of a brace that follows `statement`."""
     if stack and stack[-1] is None:
         return None
     head = ACCESS.sub("", statement).strip()
@@ -144,14 +146,14 @@ def count_members(statement):
         return 0
     if "(" in text:
         return 1
-    # Several names in one declaration; commas between template arguments are none.
+    # Counts several names in one declaration; commas between template arguments separate no names.
     while (shorter := re.sub(r"<[^<>]*>|\[[^\[\]]*\]", "", text)) != text:
         text = shorter
     return 1 + text.count(",")
 
 
 def test_cases(texts):
-    """(all, those that start a server) of {path: text}."""
+    """Returns (all, those that start a server) of {path: text}."""
     in_units = sum(
         len(TEST_CASE.findall(text))
         for path, text in texts.items() if path.parts[0] == "tests" and path.suffix == ".cpp"
@@ -173,12 +175,12 @@ def quoted_files(text):
 
 
 def headings(page):
-    """Of sections, and the bold words that open a paragraph."""
+    """Matches sections, and the bold words that open a paragraph."""
     return set(re.findall(r"^(?:#+ |\*\*)(.*?)(?:\*\*.*)?$", page, re.MULTILINE))
 
 
 def quoted_sections(text):
-    """(page, section) for each `docs/page.md, "Section" and "Section"`."""
+    """Yields (page, section) for each `docs/page.md, "Section" and "Section"`."""
     for page, sections in QUOTED_SECTION.findall(" ".join(text.split())):
         for section in re.findall(r'"([^"]+)"', sections):
             yield page, section

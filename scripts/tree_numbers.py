@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What `check_tree.py --numbers` prints: sizes of folders, classes and chains, share of tests."""
+"""Prints `check_tree.py --numbers`: sizes of folders, classes and chains, share of tests."""
 
 import tree_facts
 
@@ -60,7 +60,7 @@ def print_includes(graph):
     for source in biggest[:SHOWN]:
         row(source, pulled[source])
     others = [source for source in biggest if source not in tree_facts.COMPOSERS]
-    print(f"  most besides {' and '.join(tree_facts.COMPOSERS)}: {pulled[others[0]]} ({others[0]})")
+    print(f"  most without {' and '.join(tree_facts.COMPOSERS)}: {pulled[others[0]]} ({others[0]})")
 
 
 def print_classes(tree):

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# A leader, two replicas and three sentinels on this machine, to try a failover. Ctrl-C ends them.
+# Starts a leader, two replicas and three sentinels on this machine, to try a failover. Ctrl-C ends
+# them.
 # Usage: scripts/try_failover.sh [first port, default 7000]
-#   servers on PORT, PORT+1, PORT+2, sentinels on PORT+10, PORT+11, PORT+12, all on 127.0.0.1
-# Data and logs lie in a temporary folder that goes with them. BLOOMERY_SERVER names another binary
-# than the one of this tree, which is built if need be.
+#   servers on PORT, PORT+1, PORT+2, sentinels on PORT+10, PORT+11, PORT+12, all on 127.0.0.1.
+# Data and logs are in a temporary folder that the script deletes at its end. BLOOMERY_SERVER names
+# another binary than the one of this tree, which is built if necessary.
 set -euo pipefail
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 port=${1-7000}
@@ -15,7 +16,7 @@ if ! [[ $port =~ ^[0-9]{1,5}$ ]] || [ "$port" -lt 1 ] || [ "$port" -gt 65000 ]; 
 fi
 port=$((10#$port)) # A leading zero does not make it octal.
 
-# A server that is there already would be taken for one of ours.
+# A server that already uses the port would be taken for one of ours.
 for taken in "$port" $((port + 1)) $((port + 2)) $((port + 10)) $((port + 11)) $((port + 12)); do
   if (exec 3<>"/dev/tcp/127.0.0.1/$taken") 2>/dev/null; then
     echo "port $taken is in use: name another first port than $port" >&2
@@ -40,7 +41,7 @@ folder=$(mktemp -d)
 pids=()
 finish() {
   trap - EXIT INT TERM
-  # The sentinels first, or they would promote replicas while the servers end.
+  # The sentinels end first: otherwise they would promote replicas while the servers end.
   for ((i = ${#pids[@]} - 1; i >= 0; --i)); do kill "${pids[i]}" 2>/dev/null || true; done
   wait 2>/dev/null || true
   rm -rf "$folder"
@@ -54,12 +55,12 @@ ask() { # port, words...
 
 give_up() { # why
   echo "$1; the logs:" >&2
-  # One that could not start has none.
+  # A server that could not start has no log.
   tail -n 5 "$folder"/*/log >&2 2>/dev/null || true
   exit 1
 }
 
-# Waits until the answer to a command holds a text. All that was started must live.
+# Waits until the answer to a command holds a text. Fails if a started process ends.
 await() { # text, port, words...
   for _ in $(seq 300); do
     for pid in "${pids[@]}"; do

@@ -63,8 +63,8 @@ class CheckDocsTest(unittest.TestCase):
         self.assertEqual(self.problems(no_paths), [])
         self.assertEqual(self.problems("```\n`core/none.h`\n```\n"), [])
         self.assert_problem("text\n`server/none.h`\n", "README.md:2: `server/none.h` is nothing")
-        self.assert_problem("`core/unit`\n", "`core/unit` is nothing in this tree")
-        self.assert_problem("`server/unit.h.cpp`\n", "is nothing in this tree")
+        self.assert_problem("`core/unit`\n", "`core/unit` names no file of this tree")
+        self.assert_problem("`server/unit.h.cpp`\n", "names no file of this tree")
 
     def test_external_links_are_only_listed(self):
         self.write("README.md", "[x](https://nowhere.example/a)\n")
