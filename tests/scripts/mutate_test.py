@@ -23,7 +23,9 @@ def body(*lines):
 
 
 def afters(*lines):
-    """The changed lines of every mutation of a function with this body, without indentation."""
+    """Returns the changed lines of every mutation of a function with this body, without
+    indentation.
+    """
     return [
         mutation.after.strip() for mutation in mutation_operators.candidates(PATH, body(*lines))
     ]
@@ -205,14 +207,14 @@ class RunTest(unittest.TestCase):
         stop.set()
         self.assertIsNone(mutation_tests.run(["sleep", "600"], stop=stop).code)
 
-    def programs(self, script):
+    def programs(self, script, timeout_s=60):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         program = pathlib.Path(folder.name, "core_tests")
         program.write_text(f"#!/bin/sh\ncd {folder.name}\n{script}\n")
         program.chmod(0o755)
         programs = mutation_tests.Programs(pathlib.Path(folder.name), None, 2)
-        programs.timeout_s["core_tests"] = 1
+        programs.timeout_s["core_tests"] = timeout_s
         return programs
 
     def test_a_failing_part_catches(self):
@@ -225,7 +227,7 @@ class RunTest(unittest.TestCase):
 
     def test_a_crash_and_a_timeout_catch(self):
         self.assertTrue(self.programs("kill -SEGV $$").catches("core_tests"))
-        self.assertTrue(self.programs("sleep 600").catches("core_tests"))
+        self.assertTrue(self.programs("sleep 600", timeout_s=1).catches("core_tests"))
 
     def test_an_empty_filter_runs_nothing(self):
         self.assertFalse(self.programs("exit 1").catches("core_tests", ""))
