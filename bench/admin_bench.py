@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measures what the admin port costs clients: server CPU per operation with the port polled each
-second (/metrics, and what an open dashboard asks) over the same without, in one run.
+"""Measures the cost of the admin port to clients, in one run. It compares server CPU per operation
+with the port polled each second and without. A poll asks for /metrics and for the requests of an
+open dashboard.
 
-The load never stops. Windows of two seconds with and without polls follow each other, the kind
-that begins a pair alternates; the ratio is the median of the pairs'. CPU is that of all threads of
-the server; the last column is what the admin port's own thread took of it while it was polled.
+The load never stops. Windows of two seconds with and without polls alternate, and so does the kind
+that begins a pair. The ratio is the median over the pairs. CPU is the time of all threads of the
+server. The last column is the share of the admin port's own thread while it was polled.
 """
 import argparse
 import http.client
@@ -29,7 +30,7 @@ FILTERS = 2_000
 
 
 class AdminServer(Server):
-    """A server with an admin port, which can be asked who used its CPU."""
+    """Runs a server with an admin port, and measures the CPU time of its threads."""
 
     def __init__(self, io_threads):
         binary = os.environ.get("BLOOMERY_SERVER", "build/release/bloomery-server")
@@ -60,7 +61,7 @@ class AdminServer(Server):
 
 
 def window(server, is_polled):
-    """CPU of an operation, all and the admin thread's, in ns."""
+    """Returns the CPU time of an operation in ns: all threads, and the admin thread alone."""
     before = server.cpu_ns(), server.admin_ns(), server.operations()
     begun = time.monotonic()
     for second in range(WINDOW_S):

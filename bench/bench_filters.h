@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the benchmarks of filters share: items, filters made or the process ended, layouts by name,
-// and a clock.
+// Shared parts of the filter benchmarks: items, a clock, layouts by name, and filters (a benchmark
+// ends if it cannot make one).
 //
 // Thread safety: pure functions.
 #pragma once
@@ -31,7 +31,7 @@ inline const core::UnlimitedMemory kBudget;
 using FilterPtr = std::unique_ptr<core::bloom::ScalableFilter>;
 inline constexpr size_t kBatchItems = 128;
 
-// 16 bytes. Kinds keep present and absent items apart.
+// The hash of an item of 16 bytes. `kind` separates present items from absent ones.
 inline core::bloom::ItemHash item_hash(const core::bloom::ItemHasher& hash, uint64_t kind,
                                        uint64_t number) {
   std::array<char, 16> item;
@@ -41,7 +41,7 @@ inline core::bloom::ItemHash item_hash(const core::bloom::ItemHasher& hash, uint
   return hash(std::string_view(item.data(), item.size()));
 }
 
-// CPU time, which leaves out what other programs took.
+// CPU time of this process, which excludes other programs.
 inline double cpu_ns() {
   timespec time{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
@@ -70,8 +70,8 @@ struct NamedParameters {
   core::bloom::FilterParameters parameters;
 };
 
-// The layouts that clear bits, one with regions once for each width. `region_name`: with places for
-// the layout's name and the width.
+// The layouts that clear bits. The layout with regions occurs once for each width. `region_name`
+// has places for the layout's name and the width.
 inline std::vector<NamedParameters> deletable_layouts(std::span<const int> region_bits,
                                                       std::string_view region_name) {
   std::vector<NamedParameters> all;

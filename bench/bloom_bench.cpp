@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Prints what the native layout costs beside a classic filter: nanoseconds per add and lookup, bits
-// per item, measured error; on demand also the peers' layouts.
+// Compares the native layout with a classic filter: nanoseconds per add and lookup, bits per item,
+// measured error. On request it adds the layouts of other servers.
 //
-// Usage: bloom_bench [--items N] [--peers] [error_rate...]
-// The default of a million items is a smoke test; --items 100000000 leaves every cache and takes
-// some minutes and 800 MB. The filters take turns chunk by chunk, so that a busy neighbour slows
-// all of them: read the ratios.
+// Usage: bloom_bench [--items N] [--peers] [error_rate...] The default of a million items is a
+// smoke test. --items 100000000 is larger than every cache, and takes some minutes and 800 MB. The
+// filters take turns chunk by chunk, so that a busy neighbour slows all of them: read the ratios.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,7 +29,7 @@ namespace {
 
 using namespace core::bloom;
 
-// The yardstick: as many bits and hashes as theory asks for, an index from each hash by
+// The reference: as many bits and hashes as theory requires, an index from each hash by
 // multiplication. No layout with independent bits over the whole array does less work per probe.
 class ClassicProbes {
  public:
@@ -58,7 +57,7 @@ struct ClassicLayout : DoubleHashing<ClassicProbes> {
     geometry.hash_count = static_cast<uint16_t>(std::lround(-std::log2(error_rate)));
     return geometry;
   }
-  // An add needs all its bits, where a lookup of an absent item needs two.
+  // An add needs all its bits, but a lookup of an absent item needs only two.
   static void prefetch_all(const uint64_t* words, const Geometry& geometry, ItemHash hash) {
     ClassicProbes probes(hash, geometry);
     for (unsigned i = 0; i < geometry.hash_count; ++i)
@@ -69,7 +68,7 @@ struct ClassicLayout : DoubleHashing<ClassicProbes> {
 constexpr size_t kBatchItems = 32;
 constexpr uint64_t kChunkItems = 1024 * kBatchItems;
 
-// Items are numbers as 16 bytes; kind keeps present and absent ones apart.
+// Items are numbers as 16 bytes; `kind` separates present items from absent ones.
 struct Item {
   std::array<char, 16> bytes;
   Item(uint64_t kind, uint64_t number) {
@@ -82,7 +81,7 @@ struct Item {
 constexpr uint64_t kPresent = 1;
 constexpr uint64_t kAbsent = 2;
 
-// `count` items from number `start` on, `step` apart; count is a multiple of kBatchItems.
+// Returns `count` items from number `start` on, `step` apart; `count` is a multiple of kBatchItems.
 struct Chunk {
   uint64_t kind = kPresent;
   uint64_t start = 0;
@@ -91,8 +90,8 @@ struct Chunk {
   Item item(uint64_t index) const { return Item(kind, start + index * step); }
 };
 
-// alone: each item waits for the one before, as when other work lies between two commands. loop:
-// one by one, but the processor may overlap as many items as it can look ahead. batch: by groups.
+// Alone: each item waits for the one before, as when other work separates two commands.
+// Loop: one by one, but the processor may overlap several items. Batch: in groups.
 enum Way : size_t { kAlone, kLoop, kBatch, kWays };
 constexpr uint64_t kLeastItems = kWays * kBatchItems;
 
@@ -103,12 +102,12 @@ void finish_item() {
 #endif
 }
 
-// A filter that has been in use has all its pages; a new one pays for them once.
+// A filter in use has touched all its pages; a new one touches each page once.
 void touch_pages(std::span<std::byte> bytes) {
   for (size_t i = 0; i < bytes.size(); i += 4096) static_cast<volatile std::byte&>(bytes[i]) = {};
 }
 
-// The product: a filter as the server uses it, which hashes before it locks.
+// The product: a filter as the server uses it, which hashes before it takes the lock.
 class Product {
  public:
   Product(LayoutId layout, uint64_t items, double error_rate) {
@@ -165,7 +164,7 @@ class Product {
   ItemHasher hash_{NativeLayout::kId, false, kFixedSeed};
 };
 
-// The yardstick, with nothing around it.
+// The reference, without the code around it.
 class Classic {
  public:
   Classic(uint64_t items, double error_rate)
@@ -215,7 +214,7 @@ class Classic {
   Layer layer_;
 };
 
-// Nanoseconds and items so far of one operation.
+// Sums the nanoseconds and items of one operation.
 struct Tally {
   double nanoseconds = 0;
   uint64_t items = 0;
@@ -293,8 +292,8 @@ void print_contestant(const Contestant<Filter>& contestant, uint64_t items, doub
   fmt::print("{}\n", figures.hits == count_items(figures.present) ? "" : "  FALSE NEGATIVES");
 }
 
-// How many times as fast as classic native is: first each way against the same way, then native in
-// batches against classic in either way of one by one, which is how the peers work.
+// Prints the speed of native relative to classic. First each way is compared with the same way.
+// Then native in batches is compared with classic one by one, which is how other servers work.
 void print_ratios(const Figures& native, const Figures& classic) {
   for (const bool against_batches : {false, true}) {
     fmt::print("       {:<43}", against_batches ? "classic / native batch" : "classic / native");
@@ -317,7 +316,8 @@ void run(uint64_t items, double error_rate, Contestant<Filters>&... contestants)
     const uint64_t count = std::min(added_at_once, items - start);
     (contestants.add({kPresent, start, 1, count}, Way(turn % kWays)), ...);
   }
-  // Twelve expected errors at one in a million; different absent items for each way.
+  // An error rate of one in a million needs this many lookups to see twelve errors. Each way has
+  // its own absent items.
   const auto per_way = std::clamp(uint64_t(4 / error_rate), uint64_t{1} << 20, uint64_t{4'000'000});
   const uint64_t chunk_items = std::min(kChunkItems, items);
   const uint64_t step = items / chunk_items;
@@ -350,7 +350,7 @@ void compare(uint64_t items, double error_rate, bool with_peers) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  // A long run shows each row as soon as it is there, also in a file.
+  // A long run prints each row at once, even to a file.
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   uint64_t items = 1'000'000;
   bool with_peers = false, is_valid = true;

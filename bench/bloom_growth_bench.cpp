@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Prints what the series of layer errors costs as a filter grows: bits per item, measured error and
-// nanoseconds per lookup after some layers; then what batches of absent items cost in a filter that
-// grew to a million items, against one sized right.
+// Prints the cost of a series of layer errors as a filter grows: bits per item, measured error and
+// nanoseconds per lookup after some layers. Then it compares batches of absent items in a filter
+// that grew to a million items with a filter that was sized for them.
 //
 // Usage: bloom_growth_bench
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ namespace {
 
 using namespace core::bloom;
 
-// Items are numbers as 16 bytes; kind keeps present and absent ones apart.
+// Items are numbers as 16 bytes; `kind` separates present items from absent ones.
 struct Item {
   std::array<char, 16> bytes;
   Item(uint64_t kind, uint64_t number) {
@@ -70,7 +70,7 @@ void print_growth(double tightening_ratio, LayoutId layout, std::string_view nam
   }
 }
 
-// One filter that grew to kItems, and what each turn of looking absent items up in it cost.
+// A filter that grew to kItems, and the cost of each round of lookups of absent items.
 struct Grown {
   static constexpr uint64_t kItems = 1'000'000;
   static constexpr size_t kBatchItems = 100;

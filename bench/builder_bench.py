@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The offline builder: items a second and core, by layout and error rate, from a file of lines."""
+"""Measures the offline builder: items a second and core, by layout and error rate, from a file of
+lines.
+"""
 import argparse
 import os
 import re
@@ -29,12 +31,12 @@ def main():
         write_items(items, options.items)
         for layout, rate in CASES:
             with open(items, "rb") as file:
-                told = subprocess.run(
+                output = subprocess.run(
                     [BINARY, "--build-filter", os.path.join(directory, "out.rdb"), "--error", rate,
                      "--layout", layout], stdin=file, check=True, capture_output=True, text=True,
                 ).stdout  # fmt: skip
             seconds, each, cores, used = re.search(
-                r"([\d.]+) s, ([\d.]+) million .* cores (\d+), processor time ([\d.]+) s", told
+                r"([\d.]+) s, ([\d.]+) million .* cores (\d+), processor time ([\d.]+) s", output
             ).groups()
             per_second_used = options.items / 1e6 / float(used)
             print(f"{layout:<13} at {rate:<7} {seconds:>6} s on {cores} cores: {each} million "

@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Measures two builds of bloomery-server beside each other: server CPU per operation.
 
-Each server has a load that never ends; the loads take turns of a tenth of a second, stopped and
-continued by signals, so that what the machine does besides meets both. Each two turns are a pair,
-which begins with the one server and with the other in turn. Where a process has its memory makes
-some percent, so both are started anew several times: the ratio after / before is the mean over the
-starts of the median of the pairs, and behind it stands the standard error of that mean.
-`--before` is the other build's server.
+Each server has a load that never ends. The loads take turns of a tenth of a second, stopped and
+continued by signals, so that other processes slow both equally. Two turns are a pair; the servers
+alternate in beginning it. The address of a process's memory changes its speed by some percent, so
+both servers are restarted several times. The ratio after / before is the mean over the starts of
+the median over the pairs. The standard error of that mean follows it. `--before` is the server of
+the other build.
 """
 import argparse
 import math
@@ -21,7 +21,7 @@ from server_bench import BATCH, CLIENTS, COMMANDS, Server
 
 KEYSPACE = 100_000
 TURN_S = 0.1
-# In which a server answers what a stopped load has sent.
+# The server needs this time to answer the requests of a stopped load.
 DRAIN_S = 0.003
 
 
@@ -36,7 +36,7 @@ def cases(pipelines):
 
 
 class Load:
-    """redis-benchmark against one server, stopped but for its turns."""
+    """Runs redis-benchmark against one server, stopped except in its turns."""
 
     def __init__(self, server, words, pipeline, clients=CLIENTS):
         self.server = server
@@ -47,7 +47,7 @@ class Load:
         self.process.send_signal(signal.SIGSTOP)
 
     def turn(self):
-        """CPU of a request, in ns."""
+        """Returns the CPU time of a request in ns."""
         done_before = self.requests()
         used_before = self.server.cpu_ns()
         self.process.send_signal(signal.SIGCONT)
@@ -55,7 +55,7 @@ class Load:
         self.process.send_signal(signal.SIGSTOP)
         time.sleep(DRAIN_S)
         used = self.server.cpu_ns() - used_before
-        done = self.requests() - done_before - 1  # INFO itself
+        done = self.requests() - done_before - 1  # the cost of INFO
         if self.process.poll() is not None or done < 1:
             raise SystemExit("the load has ended")
         return used / done
@@ -69,12 +69,12 @@ class Load:
 
 
 def order_of(turn):
-    """Who begins alternates, wherever one comes first."""
+    """The servers alternate in beginning, because the first position may be faster."""
     return (0, 1) if turn % 2 == 0 else (1, 0)
 
 
 def costs_in_turns(servers, case, options, first):
-    """CPU of an operation in each turn, in ns, a list for each server."""
+    """Returns the CPU time of an operation in ns for each turn, as a list for each server."""
     _, words, pipeline, operations = case
     loads = [None, None]
     costs = [[], []]
@@ -99,7 +99,7 @@ def start(binary, pin):
 
 
 def print_row(case, costs):
-    """`costs`: of each start, the costs in turns."""
+    """`costs` holds the costs of each start, turn by turn."""
     name, _, pipeline, _ = case
     before, after = (statistics.median(cost for turns in costs for cost in turns[i])
                      for i in (0, 1))

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measures what a cluster costs: server CPU per operation of a node that leads all slots, over the
-same server alone, in alternating rounds of redis-benchmark. Needs etcd (Debian: etcd-server).
+"""Measures the cost of a cluster: server CPU per operation of a node that leads all slots, compared
+with the same server alone. Rounds of redis-benchmark alternate. Needs etcd (Debian: etcd-server).
 
-CPU is that of all threads of the server, the one that talks to etcd among them.
+CPU is the time of all threads of the server, including the thread that talks to etcd.
 """
 import argparse
 import os
@@ -24,7 +24,7 @@ START_TIMEOUT_S = 30
 
 
 class Etcd:
-    """One member, with its data in a folder of its own."""
+    """Runs one member of etcd, with its data in a folder of its own."""
 
     def __init__(self, folder):
         self.url = f"http://127.0.0.1:{free_port()}"
@@ -41,7 +41,7 @@ class Etcd:
 
 
 def start_node(binary, etcd):
-    """A node that leads all slots."""
+    """Runs a node that leads all slots."""
     node = Server("cluster", [binary, "--io-threads", "1", "--cluster-enabled", "yes",
                               "--cluster-name", "bench", "--cluster-etcd", etcd.url], None)
     tool = str(pathlib.Path(binary).with_name("bloomery-cluster"))
@@ -54,7 +54,7 @@ def start_node(binary, etcd):
             break
         if time.monotonic() > deadline:
             node.stop()
-            raise SystemExit(f"no cluster could be made: {created.stderr}{created.stdout}")
+            raise SystemExit(f"the cluster was not created: {created.stderr}{created.stdout}")
         time.sleep(0.5)
     while "cluster_state:ok" not in node.bulk("CLUSTER", "INFO"):
         if time.monotonic() > deadline:

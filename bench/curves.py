@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Draws docs/plots/*.svg from docs/plots/curves.csv, which bench/curves_bench.cpp has measured.
+"""Draws docs/plots/*.svg from docs/plots/curves.csv, the output of bench/curves_bench.cpp.
 
-`scripts/bench.sh --only curves` measures anew and draws; this alone draws.
+`scripts/bench.sh --only curves` measures the curves again and draws them; this script only draws.
 """
 
 import csv
@@ -32,7 +32,7 @@ FIGURES = {
 
 
 def read_points(path):
-    """figure -> series -> pairs, in the file's order."""
+    """Returns {figure: {series: pairs}}, in the order of the file."""
     figures = {}
     with open(path, encoding="ascii", newline="") as file:
         for row in csv.DictReader(file):
@@ -42,7 +42,7 @@ def read_points(path):
 
 
 def draw(points):
-    """File name -> SVG."""
+    """Returns {file name: SVG}."""
     return {
         f"{figure}.svg": line_chart(title, x_label, y_label, points[figure], **axes)
         for figure, (title, x_label, y_label, axes) in FIGURES.items()

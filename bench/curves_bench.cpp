@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Measures the curves of docs/bloom_math.md, as lines of comma-separated values that
-// bench/curves.py draws: error against load, nanoseconds per lookup against size, residue of
-// deletable filters against load, memory against error rate.
+// Measures the curves of docs/bloom_math.md and prints them as comma-separated values, which
+// bench/curves.py draws. The curves: error by load, nanoseconds per lookup by size, residue of
+// deletable filters by load, memory by error rate.
 //
 // Usage: curves_bench [--quick] [figure...], of error, lookup, residue, memory; all by default
 // Every line is: figure, series, x, y.
@@ -40,7 +40,7 @@ void print_point(std::string_view figure, const Series& series, double x, double
   std::fflush(stdout);
 }
 
-// Each layout once, with the regions' default width.
+// Lists each layout once, with the default width of the regions.
 std::vector<Series> all_series() {
   std::vector<Series> all;
   for (const LayoutRow& row : layout_rows()) {
@@ -64,7 +64,7 @@ double measured_error(const ScalableFilter& filter, uint64_t probes) {
   return static_cast<double>(found) / static_cast<double>(probes);
 }
 
-// Reserved for 1; up to 16 times as many items come.
+// The filters are reserved for a load of 1; up to 16 times as many items follow.
 void measure_error(uint64_t capacity, uint64_t probes) {
   for (const Series& series : all_series()) {
     const FilterPtr filter = make_filter(series.parameters, kErrorRate, capacity, 2);
@@ -78,7 +78,7 @@ void measure_error(uint64_t capacity, uint64_t probes) {
   }
 }
 
-// The quickest of some rounds: a busy neighbour only slows.
+// Returns the fastest of some rounds, because a busy neighbour can only slow them.
 double batch_ns(const ScalableFilter& filter, uint64_t lookups) {
   const ItemHasher hash = filter.hasher();
   std::array<ItemHash, kBatchItems> hashes;
@@ -95,7 +95,7 @@ double batch_ns(const ScalableFilter& filter, uint64_t lookups) {
   return best;
 }
 
-// An absent item in a full filter, in batches.
+// Measures lookups of an absent item in a full filter, in batches.
 void measure_lookups(const std::vector<uint64_t>& sizes, uint64_t lookups) {
   for (const Series& series : all_series()) {
     for (const uint64_t size : sizes) {
@@ -107,7 +107,8 @@ void measure_lookups(const std::vector<uint64_t>& sizes, uint64_t lookups) {
   }
 }
 
-// Of all items, deleted after so much of the capacity was added: how many cannot be taken out.
+// Prints the share of all items that cannot be deleted, by the share of the capacity that was
+// added.
 void measure_residue(uint64_t capacity) {
   for (const Series& series : region_series()) {
     for (int percent = 10; percent <= 100; percent += 10) {
@@ -129,7 +130,7 @@ void measure_residue(uint64_t capacity) {
   }
 }
 
-// Bits per item of a filter sized for its items; of windows, with all generations.
+// Prints the bits per item of a filter sized for its items; for windows, with all generations.
 void measure_memory(uint64_t capacity) {
   std::vector<Series> all = all_series();
   FilterParameters window;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Prints what deletable filters cost and keep, beside a plain native filter: bits per item and
-// nanoseconds of adds, lookups and deletions, hashing included; false positives and residue after
-// rounds of churn at several loads; and how many items a long run of random operations has lost.
+// Compares deletable filters with a plain native filter. Prints bits per item and the time of adds,
+// lookups and deletions, hashing included. Prints false positives and residue after rounds of
+// replaced items at several loads. Prints the number of items that a long run of random operations
+// has lost.
 //
 // Usage: deletable_bench [--quick] [--timings] [--seed n]
 #include <fmt/format.h>
@@ -38,13 +39,13 @@ std::vector<Subject> subjects(bool with_native) {
   return all;
 }
 
-// Of one kind of operation: one item at a time, and in batches.
+// The times of one kind of operation: one item at a time, and in batches.
 struct Cost {
   double single_ns = 0;
   double batch_ns = 0;
 };
 
-// Asks for the items of a kind from `first` on; single(hash) and batch(hashes) do what is measured.
+// Calls single(hash) and batch(hashes) for `count` items of a kind, from `first` on.
 template <class Single, class Batch>
 Cost cost_of(const ItemHasher& hash, uint64_t kind, uint64_t first, uint64_t count, Single single,
              Batch batch) {
@@ -62,8 +63,8 @@ Cost cost_of(const ItemHasher& hash, uint64_t kind, uint64_t first, uint64_t cou
   return {(middle - start) / double(half), (end - middle) / double(half)};
 }
 
-// The subjects take turns with slices of the items, so that what else the machine does meets all of
-// them; the medians count.
+// The subjects take turns with slices of the items, so that other processes slow all of them. The
+// result is the median.
 constexpr uint64_t kSlices = 3;
 
 class Costs {
@@ -73,7 +74,7 @@ class Costs {
     batch_ns_.push_back(cost.batch_ns);
   }
   Cost median() const { return {median_of(single_ns_), median_of(batch_ns_)}; }
-  // For adds, which cost more the fuller the filter is.
+  // Adds are measured by slice, because they cost more in a fuller filter.
   Cost mean() const { return {mean_of(single_ns_), mean_of(batch_ns_)}; }
 
  private:
@@ -90,17 +91,17 @@ class Costs {
   std::vector<double> batch_ns_;
 };
 
-// A filter of `count` items, each kind of work on them in slices.
+// Runs each kind of operation, in slices, on a filter of `count` items.
 class Timing {
  public:
-  // Not growing: the first layer has the whole rate, as in a filter that was sized right.
+  // The filter does not grow: its first layer has the whole rate, as in a filter of the right size.
   Timing(const Subject& subject, double error_rate, uint64_t count)
       : name(subject.name),
         filter_(make_filter(subject.parameters, error_rate, count, 0)),
         hash_(filter_->hasher()),
         slice_(count / kSlices) {}
 
-  // Back into the cache, where it fits: the other subjects have had their turn.
+  // Loads the filter into the cache again, if it fits: the other subjects have had their turn.
   void read_array() { filter_->layer_bits(0).count_ones(); }
   void time_adds(uint64_t slice) {
     std::array<AddOutcome, kBatchItems> outcomes;
@@ -195,7 +196,7 @@ void print_timings(uint64_t count) {
   }
 }
 
-// Items that are in the filter, replaced one by one.
+// Items in the filter are replaced one by one.
 class Churn {
  public:
   Churn(const Subject& subject, double error_rate, uint64_t capacity, double load)
@@ -205,7 +206,8 @@ class Churn {
     while (live_.size() < count) add();
   }
 
-  // Every item goes and a new one comes, in turns; what cannot go stays in the filter alone.
+  // Each round deletes every item and adds a new one. Items that cannot be deleted stay in the
+  // filter.
   void round() {
     for (const uint64_t item : std::exchange(live_, {})) {
       stayed_ += filter_->remove(item_hash(hash_, 1, item)) == Removal::kStays;
@@ -219,7 +221,7 @@ class Churn {
     for (uint64_t i = 0; i < kProbes; ++i) found += filter_->may_contain(item_hash(hash_, 2, i));
     return double(found) / kProbes;
   }
-  // Of a tenth of the items, deleted from a copy: how many still answer that they are there.
+  // Deletes a tenth of the items from a copy, and counts those that it still reports as present.
   double residue() const {
     const auto copy = filter_->clone();
     const size_t count = live_.size() / 10;
@@ -238,7 +240,7 @@ class Churn {
   size_t layer_count() const { return filter_->layer_count(); }
 
  private:
-  // An item whose add answers 0 is not in the filter: the next one is taken for it.
+  // If an add answers 0, the item is not in the filter, so the next item replaces it.
   void add() {
     while (filter_->add(item_hash(hash_, 1, next_), kBudget) != AddOutcome::kAdded) ++next_;
     live_.push_back(next_++);
@@ -275,7 +277,8 @@ void print_churn(uint64_t capacity) {
   }
 }
 
-// Random adds, lookups and deletions beside an exact twin. Returns how many answers were wrong.
+// Random adds, lookups and deletions, compared with an exact model. Returns the number of wrong
+// answers.
 uint64_t run_model(const Subject& subject, uint64_t operations, uint64_t seed) {
   constexpr uint64_t kItems = 1 << 20;
   std::mt19937_64 random(seed);
@@ -290,7 +293,7 @@ uint64_t run_model(const Subject& subject, uint64_t operations, uint64_t seed) {
     const uint64_t choice = random();
     const uint64_t item = choice % kItems;
     const ItemHash place = item_hash(hash, seed, item);
-    // Waves: for a million operations adds prevail, for the next million deletions do.
+    // Waves: in one million operations most are adds, in the next million most are deletions.
     const bool adds = (choice >> 40) % 8 < ((i >> 20) % 2 == 0 ? 5U : 3U);
     if (!is_in[item] && adds) {
       if (filter->add(place, kBudget) == AddOutcome::kAdded) is_in[item] = true, ++counted;

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Adds, lookups and deletions through a server: deletable filters beside a plain native one and,
-where RedisBloom's module is found, beside its cuckoo filter (CF.*) on the same work.
+"""Measures adds, lookups and deletions through a server. Deletable filters are compared with a
+plain native one and, if RedisBloom's module is found, with its cuckoo filter (CF.*).
 
-Single commands in pipelines, one I/O thread; the figures are the server's CPU time per command,
-medians of the rounds, in which the filters take turns. Then batches on large filters: CPU time per
-item of BF.MEXISTS and BF.DEL, fingerprints beside a plain filter. The module is looked for under
---module, $REDISBLOOM_MODULE and where packages put it.
+Single commands run in pipelines with one I/O thread. Figures are the server's CPU time per command:
+medians of the rounds, in which the filters take turns. Batches on large filters follow: CPU time
+per item of BF.MEXISTS and BF.DEL, fingerprints compared with a plain filter. The module is found by
+--module, $REDISBLOOM_MODULE, or in the folders of packages.
 """
 import argparse
 import os
@@ -21,7 +21,8 @@ BATCH_RATES = (0.01, 0.001, 0.0001, 0.000001)
 
 
 class Subject:
-    """One kind of filter on a server: how it is made, asked and emptied."""
+    """One kind of filter on a server, with the commands that make it, query it and delete from it.
+    """
 
     def __init__(self, name, server, reserve, words):
         self.name = name
@@ -38,7 +39,7 @@ class Subject:
 
 
 def cost(server, commands):
-    """Server CPU ns of each of the commands, and which were answered 1."""
+    """Returns the server CPU time of each command in ns, and the commands that answered 1."""
     ones = []
     parts = [commands[start : start + PIPELINE] for start in range(0, len(commands), PIPELINE)]
     requests = [b"".join(encode(*command) for command in part) for part in parts]
@@ -58,7 +59,7 @@ def cost(server, commands):
 
 
 def measure(subject, count, turn):
-    """Fills a new filter, asks, deletes every other item, asks again."""
+    """Fills a new filter, looks items up, deletes every other item, looks them up again."""
     server, key = subject.server, f"filter:{turn}"
     reply = server.command(*[word.replace("KEY", key) for word in subject.reserve])
     if reply.startswith("-"):
@@ -76,7 +77,7 @@ def measure(subject, count, turn):
     subject.note("error", sum(found) / count)
     subject.note("bits", int(server.command("MEMORY", "USAGE", key)[1:]) * 8 / count)
     if subject.delete:
-        # What an add found by mistake is not in the filter, and not to be deleted from it.
+        # An add that answered 0 by mistake stored no item, so the item must not be deleted.
         items = [item for item, is_new in zip(items, was_new) if is_new]
         used, gone = cost(server, [(subject.delete, key, item) for item in items[::2]])
         subject.note("delete", used)
@@ -110,14 +111,14 @@ def subjects_for(ours, theirs, rate, count):
         Subject("deletable, regions 4", ours, [*plain, "DELETABLE", "REGIONS", "4"], words),
     ]
     if theirs:
-        # Its fingerprints have eight bits whatever rate is wanted: about 3 % with buckets of two.
+        # Its fingerprints have eight bits at any rate: about 3 % with buckets of two.
         subjects.append(Subject("RedisBloom CF", theirs, ["CF.RESERVE", "KEY", str(count)],
                                 ("CF.ADD", "CF.EXISTS", "CF.DEL")))
     return subjects
 
 
 def compare_batches(server, rate, count, options):
-    """Fills both filters, then lets them take turns; what is deleted is added again."""
+    """Fills both filters, which then take turns; deleted items are added again."""
     server.command("FLUSHALL")
     server.command("BF.RESERVE", "plain", str(rate), count, "NONSCALING")
     server.command("BF.RESERVE", "deletable", str(rate), count, "DELETABLE")

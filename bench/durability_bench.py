@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measures what durability costs: the append log's modes, and saving a big filter under load.
+"""Measures the cost of durability: the modes of the append log, and saving a big filter under load.
 
 1. SET at pipeline 16 with appendfsync everysec against appendonly no, ours and redis-server's, and
    appendfsync always with 50 clients, one command at a time, ours against redis-server.
@@ -70,7 +70,7 @@ def memory_kib(pid, field):
 
 
 def forked_by(server):
-    """Children of any of its threads: the one that forks is an I/O thread."""
+    """Returns the child processes of all threads, because an I/O thread forks."""
     tasks = f"/proc/{server.process.pid}/task"
     found = []
     for task in os.listdir(tasks):
@@ -83,7 +83,7 @@ def forked_by(server):
 
 
 class Sampler:
-    """Items added, over time, as BF.CARD tells."""
+    """Counts the items added over time, by BF.CARD."""
 
     def __init__(self, server):
         self.server = server
@@ -93,7 +93,7 @@ class Sampler:
         return int(self.server.command("BF.CARD", "big")[1:])
 
     def watch(self, seconds=None, until=None):
-        """Rates of each 100 ms."""
+        """Returns the rate of each 100 ms."""
         rates, begin = [], time.monotonic()
         extra_kib = 0
         while (until is None or not until()) and (seconds is None or
@@ -115,7 +115,7 @@ def info(server, field):
 
 
 def save(server, command, running):
-    """One save: its figures, throughputs as shares of the usual one before it."""
+    """One save: its figures, and throughputs as shares of the usual throughput before it."""
     sampler = Sampler(server)
     before, _ = sampler.watch(seconds=3)
     before_kib = memory_kib(server.process.pid, "Private_Dirty")
@@ -131,7 +131,7 @@ def save(server, command, running):
 
 
 def describe(command, runs):
-    """Memory and pauses at their worst; throughputs, which the machine blurs, as medians."""
+    """Prints the worst memory and pauses, and the median throughput, which varies by machine."""
     worst = {name: max(run[name] for run in runs) for name in runs[0]}
     usual = {name: statistics.median(run[name] for run in runs) for name in runs[0]}
     return (f"{command:<13} fork {worst['fork']:.2f} ms, {usual['seconds']:.1f} s, throughput "
@@ -147,7 +147,7 @@ def bench_saves(options):
         server.command("CONFIG", "SET", "auto-aof-rewrite-percentage", "0")
         capacity = int(790_000_000 * options.scale)
         server.command("BF.RESERVE", "big", "0.01", capacity)
-        # It ends by itself too, should this program be killed.
+        # The load ends by itself, even if this program is killed.
         load = subprocess.Popen([LOAD, str(server.port), "madd", "big", "4", "600"],
                                 stdout=subprocess.DEVNULL)
         try:
@@ -165,10 +165,10 @@ def bench_saves(options):
 
 
 def check_reload(server):
-    """The log alone brings back the same count."""
+    """The log alone must restore the same count."""
     count = None
     while count != (count := server.command("BF.CARD", "big")):
-        time.sleep(0.3)  # what was in flight when the load ended is still being added
+        time.sleep(0.3)  # requests in flight when the load ended are still being executed
     server.process.terminate()
     server.process.wait()
     server.restart()

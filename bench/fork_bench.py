@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What a snapshot costs filters of each kind: the fork, and the memory that is copied because items
-are added while the child saves. Deletable filters are private to each process, the others shared.
+"""Measures the cost of a snapshot for each kind of filter: the fork, and the memory copied because
+clients add items while the child saves. Deletable filters are private to each process, the
+others are shared.
 
 Environment:
   BLOOMERY_SERVER  the server (default: build/release/bloomery-server)

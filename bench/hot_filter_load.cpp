@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A load that costs little itself, so that the server is what is measured. Each connection has a
+// A load that needs little CPU, so that the server limits the throughput. Each connection has a
 // thread, which sends a burst of commands, reads all replies, and repeats this for SECONDS.
 //
 // usage: hot_filter_load PORT LOAD KEY CONNECTIONS SECONDS

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes at the memory limit, this server beside redis-server: throughput, peak and refusals.
+"""Measures writes at the memory limit, for this server and redis-server: throughput, peak,
+refusals.
 
-Every policy of eviction, values of 100 bytes to 1 MB, one command at a time and pipelines of 20.
-The servers take turns; rates are medians of the rounds. A peak is INFO's used_memory_peak less
-maxmemory. Then filters under a limit: growing ones, windows that rotate, and filters that come and
-go while a child saves. The goals are judged at the end of each row, and the exit status is 1 if one
+The cells cross every eviction policy, values of 100 bytes to 1 MB, single commands and pipelines of
+20. The servers take turns; rates are medians of the rounds. A peak is INFO's used_memory_peak less
+maxmemory. Filters under a limit follow: growing ones, windows that rotate, and filters that are
+made and deleted while a child saves. Each row ends with its goals, and the exit status is 1 if one
 was missed.
 """
 import argparse
@@ -43,7 +44,7 @@ class Verdicts:
 
 
 def rate_of(server, value_bytes, requests, pipeline, keys):
-    """Requests per second of SETEX, from a generator that stops at the first error."""
+    """Returns the requests per second of SETEX; the load generator stops at the first error."""
     value = b"v" * value_bytes
     words = ["redis-benchmark", "-p", str(server.port), "-n", str(requests), "-P", str(pipeline),
              "-c", str(CLIENTS), "-r", str(keys), "--csv", "-x",
@@ -81,7 +82,7 @@ def bench_writes(options, verdicts):
         for value_bytes, single, piped, limit in SIZES:
             for pipeline in PIPELINES:
                 requests = max(200, int((single if pipeline == 1 else piped) * options.scale))
-                # Without eviction the keys must fit, so that no write has to be refused.
+                # Without eviction the keys must fit, so that the server refuses no write.
                 keys = 1_000_000
                 if policy == "noeviction":
                     keys = max(1, limit // 4 // (value_bytes + 200))
@@ -113,7 +114,7 @@ def row(ours, theirs, case, options, verdicts):
 
 
 def send_lines(server, requests, batch=100):
-    """How many of the replies, one line each, are errors."""
+    """Returns the number of errors among the replies, one line each."""
     return sum(line.startswith("-") for line in server.replies(requests, batch))
 
 
@@ -159,7 +160,7 @@ def bench_rotating(options, verdicts):
 
 
 def await_child(server):
-    """The process that saves, suspended so that it stays."""
+    """Finds the process that saves, and suspends it so that it stays."""
     while True:
         for task in glob.glob(f"/proc/{server.process.pid}/task/*/children"):
             with open(task, encoding="ascii") as file:
@@ -184,7 +185,7 @@ def bench_child(options, verdicts):
                                           ("DEL", f"f:{i}")])
             time.sleep(0.01)
         is_saving = server.info("rdb_bgsave_in_progress", "persistence")
-        filter_row(f"40 filters come and go, a child alive: {'yes' if is_saving else 'no'}",
+        filter_row(f"40 filters made and deleted, child alive: {'yes' if is_saving else 'no'}",
                    server, limit, errors, verdicts)
         resident = server.info("used_memory_rss", "memory")
         print(f"{'':<44} resident {resident / MB:,.0f} MiB of {limit / MB:,.0f}", flush=True)

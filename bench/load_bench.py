@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""How fast a snapshot loads, on one core and on two, beside redis-server, in one run.
+"""Measures the time to load a snapshot, on one core, on two, and by redis-server, in one run.
 
-400,000 keys in 1 GB: strings of 1 kB, half of them text that packs well, 199,000 filters of a
-hundred items, and a thousand of 800 kB, half full. redis-server loads the filters with RedisBloom
-(REDISBLOOM_MODULE=/path/to/redisbloom.so); without it, it loads the strings alone, as we then do.
+The snapshot has 400,000 keys in 1 GB. Strings of 1 kB are 200,000 of them, half compressible text.
+The rest are 199,000 filters of at most a hundred items and 1,000 filters of 800 kB, half full.
+redis-server loads the filters with RedisBloom (REDISBLOOM_MODULE=/path/to/redisbloom.so). Without
+the module both servers load only the strings.
 """
 import argparse
 import os
@@ -21,7 +22,7 @@ from harness import free_port
 BINARY = os.path.abspath(os.environ.get("BLOOMERY_SERVER", "build/release/bloomery-server"))
 MODULE = os.environ.get("REDISBLOOM_MODULE", "")
 BIG_ITEMS = 700_000
-# Before each program, as `chrt -f 10` on a machine that others use, too.
+# Words before each program, such as `chrt -f 10` on a machine that others use, too.
 PREFIX = os.environ.get("BLOOMERY_BENCH_PREFIX", "").split()
 
 
@@ -32,7 +33,7 @@ def command(*words):
 
 
 class Server:
-    """A server that has begun to load; call() waits for it."""
+    """Starts a server that loads; call() waits until it has loaded."""
 
     def __init__(self, program, directory, options, cores):
         self.port = free_port()
@@ -53,7 +54,7 @@ class Server:
                 time.sleep(0.01)
 
     def call(self, *words):
-        """One command whose reply is short, or a bulk string."""
+        """Sends one command and reads its reply: a short one, or a bulk string."""
         with self.connect() as connection:
             connection.sendall(command(*words))
             reply = connection.makefile("rb")
@@ -66,7 +67,7 @@ class Server:
         return time.monotonic() - self.begun
 
     def send(self, commands):
-        """Sends them all and waits for the last one's reply."""
+        """Sends all commands and waits for the last reply."""
         with self.connect() as connection:
             seen = bytearray()
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What a request costs before its handler runs, and what a reply costs after it.
+// Measures a request before its handler runs, and a reply after it.
 #include <benchmark/benchmark.h>
 
 #include <string>
@@ -71,7 +71,7 @@ void BM_ParseInline(benchmark::State& state) {
 }
 BENCHMARK(BM_ParseInline);
 
-// A request that arrives in two halves takes the resumable path.
+// A request that arrives in two halves uses the path that resumes parsing.
 void BM_ParseSetInHalves(benchmark::State& state) {
   const std::string request = encode({"SET", "key:1234567", "value-of-20-characters"});
   protocol::RequestParser parser;

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes a report of one run: ours beside redis-server, and beside RedisBloom where its module is
-given (REDISBLOOM_MODULE), with the machine, the versions, the commands and the ratios.
+"""Writes a report of one run: this server, redis-server, and RedisBloom if its module is given
+(REDISBLOOM_MODULE). The report names the machine, the versions, the commands and the ratios.
 
-`scripts/bench.sh report` calls this. The report is report.md with its charts, in build/report or
-the folder named by --to.
+Called by `scripts/bench.sh report`. The report is report.md with its charts, in build/report or the
+folder named by --to.
 """
 
 import argparse
@@ -23,7 +23,7 @@ FILTER_ITEMS = 10_000_000
 
 
 def first_line(command):
-    """Of what a program prints; how it failed, if it did."""
+    """Returns the first line that a program prints, or the reason why it failed."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         return (done.stdout.strip().splitlines() or [""])[0]
@@ -32,7 +32,7 @@ def first_line(command):
 
 
 def machine_facts():
-    """Pairs of what and which."""
+    """Returns (property, value) pairs that describe the machine."""
     cpu = re.findall(r"^model name\s*: (.*)$", pathlib.Path("/proc/cpuinfo").read_text(), re.M)
     memory = re.search(r"MemTotal:\s*(\d+)", pathlib.Path("/proc/meminfo").read_text())
     release = platform.freedesktop_os_release()["PRETTY_NAME"]
@@ -64,7 +64,9 @@ def table(head, rows):
 
 
 def comparison(title, command, theirs, rows):
-    """A section: rows of name, pipeline, (rate, CPU ns) of ours, the same of the other server."""
+    """Formats a section: rows of name, pipeline, (rate, CPU ns) of this server, the same of the
+    other.
+    """
     cells = [
         [name, str(pipeline), f"{our[0]:,.0f}", f"{their[0]:,.0f}", f"{our[1]:,.0f}",
          f"{their[1]:,.0f}", f"**{their[1] / our[1]:.2f}**"]
@@ -83,7 +85,7 @@ def chart(title, rows):
 
 
 def command_line(words, options):
-    """What Server.load runs, as one would type it; N is the pipeline."""
+    """Returns the command that Server.load runs, as a user would type it; N is the pipeline."""
     counts = [server_bench.requests_for(pipeline, options.scale) for pipeline in options.pipelines]
     requests = " or ".join(map(str, counts))
     return f"redis-benchmark -c {CLIENTS} -P N -n {requests} -r {KEYSPACE} {' '.join(words)}"

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measures bloomery-server beside redis-server in one run: throughput and server CPU per operation.
+"""Compares bloomery-server with redis-server in one run: throughput and server CPU per operation.
 
-Machines are noisy, so both servers run at once and take turns; the figures are medians of the
-rounds, and the last column is the ratio ours / theirs (below 1: ours is cheaper). CPU is what the
-kernel accounts to all threads of the server process; it includes parsing, replies and sockets, and
-leaves out the load generator (redis-benchmark), which limits throughput at high pipeline depth.
+Machines are noisy, so both servers run at once and take turns. Figures are medians of the rounds.
+The last column is the ratio ours / theirs (below 1: ours is cheaper). CPU is the kernel's
+accounting of all threads of the server process. It includes parsing, replies and sockets. It
+excludes the load generator (redis-benchmark), which limits throughput at high pipeline depth.
 """
 import argparse
 import os
@@ -21,7 +21,7 @@ from harness import free_port
 
 
 class Server:
-    """A server process that can tell how much CPU it has used. `cores` limits all its threads."""
+    """Runs a server process and measures its CPU time. `cores` limits all its threads."""
 
     def __init__(self, name, command, cores, persistence=("--appendonly", "no")):
         self.name = name
@@ -39,7 +39,7 @@ class Server:
         self._wait()
 
     def _wait(self):
-        """Until it serves: loading may take a while."""
+        """Waits until the server answers: loading may take a while."""
         for _ in range(1200):
             try:
                 if self.command("PING") == "+PONG" and self.command("DBSIZE").startswith(":"):
@@ -52,7 +52,7 @@ class Server:
         raise SystemExit(f"{self.name} does not serve")
 
     def cpu_ns(self):
-        """CPU time of all threads, from the scheduler's own accounting."""
+        """Returns the CPU time of all threads, by the scheduler's own accounting."""
         total = 0
         tasks = f"/proc/{self.process.pid}/task"
         for task in os.listdir(tasks):
@@ -64,7 +64,7 @@ class Server:
         return total
 
     def command(self, *words):
-        """One command, its raw first reply line."""
+        """Sends one command; returns the first line of its raw reply."""
         with socket.create_connection(("127.0.0.1", self.port), 60) as connection:
             connection.sendall(encode(*words))
             return connection.makefile("rb").readline().decode().strip()
@@ -76,7 +76,7 @@ class Server:
             return stream.read(int(stream.readline()[1:])).decode()
 
     def info(self, field, section="everything"):
-        """One integer of INFO."""
+        """Returns one integer of INFO."""
         for line in self.bulk("INFO", section).splitlines():
             if line.startswith(field + ":"):
                 return int(line.split(":")[1])
@@ -111,7 +111,7 @@ COMMANDS = {
     "PING": ["PING"],
     "GET": ["GET", "key:__rand_int__"],
     "SET": ["SET", "key:__rand_int__", "xxx"],
-    # redis-benchmark pads its numbers with zeros, which no server takes as an offset.
+    # redis-benchmark pads its numbers with zeros, which no server accepts as an offset.
     "SETBIT": ["SETBIT", "bits:__rand_int__", "100", "1"],
 }
 KEYSPACE = 1_000_000
@@ -123,7 +123,7 @@ def requests_for(pipeline, scale):
 
 
 def compare(ours, theirs, words, other_words, pipeline, options):
-    """Median (rate, CPU ns) of both servers, taking turns."""
+    """Returns the median (rate, CPU ns) of both servers, which take turns."""
     figures = {ours: [], theirs: []}
     requests = requests_for(pipeline, options.scale)
     for _ in range(options.rounds):
@@ -150,7 +150,7 @@ class OurServer(Server):
                          options.pin)
 
     def replies(self, requests, batch=200):
-        """Sends many requests in pipelines; their first reply lines."""
+        """Sends many requests in pipelines; returns the first line of each reply."""
         lines = []
         with socket.create_connection(("127.0.0.1", self.port), 60) as connection:
             stream = connection.makefile("rb")
@@ -161,7 +161,7 @@ class OurServer(Server):
         return lines
 
     def filter_field(self, key, field):
-        """One field of BF.INFO."""
+        """Returns one field of BF.INFO."""
         with socket.create_connection(("127.0.0.1", self.port), 60) as connection:
             connection.sendall(encode("BF.INFO", key, field))
             stream = connection.makefile("rb")
@@ -192,7 +192,8 @@ BATCH = 100
 
 
 def batch_cost(server, command, key, requests, prefix, rounds):
-    """Server CPU per item, in ns, of batches at pipeline 16 (the median of the rounds)."""
+    """Returns the server CPU per item, in ns, of batches at pipeline 16 (the median of the rounds).
+    """
     words = [command, key] + [prefix + "__rand_int__"] * BATCH
     costs = [server.load(words, requests, 16, 20, 999_999_999)[1] / BATCH for _ in range(rounds)]
     return statistics.median(costs)
@@ -239,7 +240,7 @@ def bench_memory(options):
     print("\nMemory")
     ours = OurServer(options)
     try:
-        # INFO's own buffers are allocated before the first figure is taken.
+        # Run INFO once, because it allocates buffers that must not count.
         for _ in range(300):
             before = ours.info("used_memory")
         count = 10_000
@@ -323,7 +324,7 @@ def bench_sparse(options):
 
 
 def creation_cost(server, words, requests, seed):
-    """Server CPU per command, in ns, of commands that each make a key."""
+    """Returns the server CPU per command, in ns, of commands that each make a key."""
     batch = 200
     parts = []
     for start in range(0, requests, batch):
@@ -341,7 +342,7 @@ def creation_cost(server, words, requests, seed):
 
 
 def redisbloom_module():
-    """The path of RedisBloom's module, where it is installed."""
+    """Returns the path of RedisBloom's module if it is installed."""
     places = [os.environ.get("REDISBLOOM_MODULE", ""), "/usr/lib/redis/modules/redisbloom.so",
               "/opt/redis-stack/lib/redisbloom.so"]
     return next((place for place in places if place and os.path.exists(place)), None)
@@ -379,7 +380,7 @@ SONGS = 100
 
 
 def reply_size(server, *words):
-    """Bytes of the reply to one command."""
+    """Returns the size in bytes of the reply to one command."""
     with socket.create_connection(("127.0.0.1", server.port), 60) as connection:
         connection.sendall(encode(*words) + encode("PING"))
         reply = b""
@@ -389,7 +390,9 @@ def reply_size(server, *words):
 
 
 def many_costs(server, words, requests, options, each=1):
-    """Server CPU in us for `each` commands at pipeline 16 or 100, the median of the rounds."""
+    """Returns the server CPU in us for `each` commands at pipeline 16 or 100: the median of the
+    rounds.
+    """
     pipeline = 100 if each > 1 else 16
     return statistics.median(server.load(words, requests, pipeline, 10, SONGS)[1] * each / 1000
                              for _ in range(options.rounds))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Charts as SVG, written by hand so that the same figures always make the same file.
+"""Draws charts as SVG. The same figures always give the same file.
 
 line_chart() and bar_chart() return the text of a file; axes may be logarithmic. Each series has a
-colour (Okabe and Ito's, which colour-blind readers can tell apart) and a marker of its own.
+marker and a colour of its own (Okabe and Ito's, which colour-blind readers can distinguish).
 """
 
 import html
@@ -23,13 +23,14 @@ def number(value):
 
 
 def nice_step(span):
-    """A step of 1, 2 or 5 times a power of ten that cuts a span into at most eight."""
+    """Returns a step of 1, 2 or 5 times a power of ten that cuts a span into at most eight parts.
+    """
     power = 10 ** math.floor(math.log10(span / 8))
     return next(power * factor for factor in (1, 2, 5, 10) if span / (power * factor) <= 8)
 
 
 class Axis:
-    """Where a value lies, from `begin` to `end` in pixels."""
+    """Maps a value to pixels between `begin` and `end`."""
 
     def __init__(self, values, begin, end, *, log):
         self.begin, self.end, self.log = begin, end, log

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measures what I/O threads bring: throughput and server CPU per operation for 1 to N of them.
+"""Measures the effect of I/O threads: throughput and server CPU per operation for 1 to N of them.
 
 The loads are those of bench/hot_filter_load.cpp. `single` is BF.EXISTS and BF.ADD in turns on one
 filter. `keys` is SET and GET in turns over a million keys. `madd` is BF.MADD of 100 items on one
-filter.
-The first two send 16 commands at a time, the third 8. An operation is a command, or an item of
-BF.MADD. Machines are noisy, so there is a server for each number of threads and they take turns;
-figures are medians of the rounds. Adds must not be lost: BF.CARD must equal the replies of 1.
+filter. The first two send 16 commands at a time, the third 8. An operation is a command, or an item
+of BF.MADD. Machines are noisy, so a server for each number of threads runs at once and they take
+turns. Figures are medians of the rounds. Adds must not be lost: BF.CARD must equal the number of
+replies that are 1.
 
-With four cores or more, server and load run on different cores while enough are left for the load;
+With four cores or more, server and load run on different cores while enough remain for the load;
 otherwise they share all cores. The last column says what limits the throughput:
   server        its cores are busy
   load          its cores are busy, so the server could do more than the row shows
@@ -33,10 +33,10 @@ from server_bench import Server, encode, fill_keys
 LOADS = {"single": "one filter, BF.EXISTS and BF.ADD", "keys": "a million keys, SET and GET",
          "madd": "one filter, BF.MADD of 100"}
 FILTER_CAPACITY = 100_000_000
-KEY_LETTERS = "abcdefghijklmnop"  # as hot_filter_load.cpp makes keys
+KEY_LETTERS = "abcdefghijklmnop"  # the names of keys, as hot_filter_load.cpp makes them
 CONNECTIONS_PER_THREAD = 4
 SHARED_BELOW_CORES = 4
-BUSY = 0.9  # a share of its cores from which on a process is said to use them up
+BUSY = 0.9  # A process that uses a larger share of its cores counts as busy.
 
 
 def physical_cores():
@@ -50,10 +50,10 @@ def physical_cores():
 
 
 def split_cores(threads, groups):
-    """Cores of the server and of the load; None twice if they share all.
+    """Returns the cores of the server and of the load; None twice if they share all.
 
-    Each I/O thread gets a physical core of its own while half of these suffice, a logical one
-    otherwise. The load gets all cores of the rest, if that is a quarter of the machine at least.
+    Each I/O thread gets a physical core of its own while half of these suffice, and a logical one
+    otherwise. The load gets the other cores, if they are at least a quarter of the machine.
     """
     usable = [core for group in groups for core in group]
     if len(usable) < SHARED_BELOW_CORES:
@@ -72,7 +72,8 @@ def default_threads(count):
 
 
 def describe_split(threads, groups):
-    """As `4: 0 1 2 3 + 4 5 6 7`: the number of threads, cores of the server and of the load."""
+    """Formats `4: 0 1 2 3 + 4 5 6 7`: the number of threads, cores of the server and of the load.
+    """
     server, load = split_cores(threads, groups)
     if not server:
         return f"{threads}: shared"
@@ -84,7 +85,7 @@ def list_of_numbers(text):
 
 
 def mset_request(number):
-    """The MSET of one of the 16^3 parts of all keys that the load `keys` uses."""
+    """Returns the MSET of one of the 16^3 parts of all keys that the load `keys` uses."""
     head = [KEY_LETTERS[number >> shift & 15] for shift in (0, 4, 8)]
     words = []
     for tail in itertools.product(KEY_LETTERS, repeat=2):
@@ -93,7 +94,7 @@ def mset_request(number):
 
 
 class Subject:
-    """A server with some number of I/O threads, and what its rounds have shown."""
+    """Runs a server with a number of I/O threads, and keeps the results of its rounds."""
 
     def __init__(self, options, threads, connections):
         self.options = options
@@ -120,7 +121,7 @@ class Subject:
         return len(self.cores) if self.cores else min(self.threads, self.all_cores)
 
     def measure(self, load):
-        """One round."""
+        """Runs one round."""
         before = self.server.cpu_ns()
         operations, seconds, new_items, load_cpu_s = self.run_load(load)
         used_ns = self.server.cpu_ns() - before
@@ -133,7 +134,7 @@ class Subject:
         })  # fmt: skip
 
     def run_load(self, load):
-        """Operations, seconds, new items, CPU seconds of the load."""
+        """Parses operations, seconds, new items, CPU seconds of the load."""
         seconds = self.options.seconds
         key = "key" if load == "keys" else load
         try:
@@ -155,11 +156,11 @@ class Subject:
                              f"{self.new_items[load]}")
 
     def median(self, load, name):
-        """The median of all rounds but the first, which warms up the server."""
+        """Returns the median of all rounds but the first, which warms up the server."""
         return statistics.median(run[name] for run in self.runs[load][1:])
 
     def ratio(self, load, name, other):
-        """The median of the ratios of each round to the other server's."""
+        """Returns the median of the ratios of each round to the other server's."""
         pairs = zip(self.runs[load][1:], other.runs[load][1:])
         return statistics.median(run[name] / beside[name] for run, beside in pairs)
 
@@ -185,7 +186,7 @@ class Subject:
 
 
 def measure_all(options, connections):
-    """The subjects, measured and stopped."""
+    """Yields the subjects, measured and stopped."""
     requests = [mset_request(i) for i in range(16 ** 3)]
     subjects = []
     try:
@@ -235,7 +236,7 @@ def main():
         "BLOOMERY_SERVER", "build/release/bloomery-server"))
     parser.add_argument("--output", type=pathlib.Path, help="a file for the page (Markdown)")
     options = parser.parse_args()
-    # The same for all rows, so that only the server differs.
+    # The load is the same for all rows, so that only the server differs.
     connections = CONNECTIONS_PER_THREAD * max(2, *options.threads)
     page = head_of(options, connections)
     subjects = measure_all(options, connections)

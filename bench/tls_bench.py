@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Measures TLS: server CPU per operation and per handshake, ours beside redis-server in one run.
+"""Measures TLS: server CPU per operation and per handshake, compared with redis-server in one run.
 
 Both servers have the same certificate, on an elliptic curve, and take turns; the figures are
-medians of the rounds. Each row stands beside the same one without encryption.
+medians of the rounds. Each row is followed by the same row without encryption.
 
 Environment:
   BLOOMERY_SERVER  the program (default build/release/bloomery-server)
@@ -28,7 +28,7 @@ CASES = [
 
 
 def cpu_us(server, port, options, requests):
-    """Server CPU of one request."""
+    """Returns the server CPU of one request."""
     if "-d" in options:
         server.command("SET", "key:__rand_int__", "x" * int(options[options.index("-d") + 1]))
     before = server.cpu_ns()

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Prints what filters that forget cost beside a plain native filter of the same capacity and rate:
-// bits and nanoseconds per item, hashing included, once a window has passed and all generations are
-// alive; the measured error; and what a turn costs.
+// Compares windowed filters with a plain native filter of the same capacity and rate. Prints bits
+// and nanoseconds per item, hashing included, once a window has passed and all generations hold
+// items. Prints the measured error and the cost of a rotation.
 //
 // Usage: window_bench [--quick]
 #include <fmt/format.h>
@@ -40,7 +40,7 @@ FilterPtr make(uint8_t generations, uint64_t capacity) {
                          .generations = generations,
                          .refreshes = false};
   } else {
-    parameters.expansion = 0;  // sized right: the one layer has the whole rate
+    parameters.expansion = 0;  // The filter has the right size: one layer has the whole rate.
   }
   return make_filter(parameters);
 }
@@ -56,7 +56,7 @@ struct Figures {
   double absent_batch_ns = 0;
 };
 
-// Time for each item, of one item at a time and of batches; returns how many were found.
+// Measures the time per item, one at a time and in batches; returns the number of items found.
 uint64_t look(const ScalableFilter& filter, uint64_t kind, uint64_t first, uint64_t count,
               int64_t now_ms, double& single_ns, double& batch_ns) {
   const ItemHasher hash = filter.hasher();
@@ -84,11 +84,11 @@ Figures measure(uint8_t generations, uint64_t count) {
   Figures figures;
   int64_t now_ms = 0;
   uint64_t added = 0;
-  // Only what an add took for new is remembered; the others were found by mistake.
+  // Records only items that an add reported as new; the others were found by mistake.
   std::vector<bool> was_new;
   uint64_t turns = 0;
   double turn_ns = 0;
-  // Two windows, so that the oldest generations have gone; a plain filter gets one.
+  // Adds two windows, so that the oldest generations have expired; a plain filter gets one.
   const uint64_t pieces = generations == 0 ? 1 : 2 * uint64_t{generations};
   const uint64_t piece = generations == 0 ? count : count / generations;
   for (uint64_t i = 0; i < pieces; ++i) {

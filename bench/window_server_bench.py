@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Lookups in a filter with a window beside a plain one of the same rate and size, through a server.
+"""Compares lookups in a windowed filter with a plain one of the same rate and size, by server CPU.
 
-The window counts items and all its generations are full. BF.MEXISTS of absent items; the figures
-are the server's CPU time per item with one I/O thread, medians of the rounds, in which the filters
-take turns.
+The window counts items, and all its generations are full. The command is BF.MEXISTS of absent
+items. Figures are the server's CPU time per item with one I/O thread: medians of the rounds, in
+which the filters take turns.
 """
 import argparse
 import socket
@@ -16,14 +16,14 @@ BATCH = 350
 
 
 def batches(command, key, prefix, begin, end):
-    """Pipelines of BF.* commands of `BATCH` items each, with the items in each pipeline."""
+    """Makes pipelines of BF.* commands of `BATCH` items each; returns them with their items."""
     for start in range(begin, end, BATCH):
         stop = min(start + BATCH, end)
         yield encode(command, key, *(f"{prefix}:{i}" for i in range(start, stop))), stop - start
 
 
 def send_all(server, requests):
-    """Server CPU ns per item, and how many were answered 1."""
+    """Returns the server CPU per item in ns, and the number of items answered 1."""
     ones = items = 0
     with socket.create_connection(("127.0.0.1", server.port), 60) as connection:
         stream = connection.makefile("rb")

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""What bench/ draws and writes: the plots of docs/ are those of their data, reports are whole."""
+"""Tests of the plots and reports of bench/: docs/plots equals its data, reports are complete."""
 
 import argparse
 import pathlib
@@ -19,8 +19,8 @@ import svg_chart  # noqa: E402
 
 
 class CurvesTest(unittest.TestCase):
-    def test_the_plots_are_drawn_from_the_data(self):
-        """`python3 bench/curves.py` draws them anew."""
+    def test_plots_equal_their_data(self):
+        """`python3 bench/curves.py` draws them again."""
         for name, svg in curves.draw(curves.read_points(curves.PLOTS / "curves.csv")).items():
             drawn = (curves.PLOTS / name).read_text(encoding="utf-8")
             self.assertTrue(drawn == svg, f"{name} is not drawn from curves.csv")
@@ -49,7 +49,7 @@ class ChartTest(unittest.TestCase):
         for tick in ("1", "10", "100", "0", "4"):
             self.assertIn(tick, texts)
 
-    def test_a_place_lies_between_the_ends(self):
+    def test_values_map_between_the_ends(self):
         axis = svg_chart.Axis([0, 7], 100, 200, log=False)
         self.assertEqual((axis.place(0), axis.ticks[0]), (100, 0))
         self.assertTrue(100 < axis.place(7) <= 200)

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""scripts/check_docs.py: finds what is wrong in small trees, and nothing wrong in this one."""
+"""Tests of check_docs.py: it finds each kind of error in a small tree, and no error in this one."""
 
 import pathlib
 import sys
@@ -62,7 +62,7 @@ class CheckDocsTest(unittest.TestCase):
         no_paths = "`server/*_test.cpp` `core/<name>.h` `tests/{a,b}.py` `build/x` `a server/x`\n"
         self.assertEqual(self.problems(no_paths), [])
         self.assertEqual(self.problems("```\n`core/none.h`\n```\n"), [])
-        self.assert_problem("text\n`server/none.h`\n", "README.md:2: `server/none.h` is nothing")
+        self.assert_problem("text\n`server/none.h`\n", "README.md:2: `server/none.h` names no file")
         self.assert_problem("`core/unit`\n", "`core/unit` names no file of this tree")
         self.assert_problem("`server/unit.h.cpp`\n", "names no file of this tree")
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Bad trees for check_tree: each rule must find its own kind of badness, and say the fix."""
+"""Tests of check_tree.py: each rule finds its own kind of error, and names the fix."""
 
 import contextlib
 import io
@@ -25,7 +25,7 @@ HEADER = SPDX + "//\n// Something: what it is.\n#pragma once\n"
 
 class CheckTreeTest(unittest.TestCase):
     def check(self, files, *options, repository=False):
-        """Lays the files down and returns (exit code, output)."""
+        """Writes the files and returns (exit code, output)."""
         with tempfile.TemporaryDirectory() as root:
             if repository:
                 subprocess.run(["git", "init", "-q", root], check=True)
@@ -35,7 +35,7 @@ class CheckTreeTest(unittest.TestCase):
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(text, encoding="utf-8")
             output = io.StringIO()
-            # Git then takes it that another user owns the folder.
+            # Git then assumes that another user owns the folder.
             elsewhere = unittest.mock.patch.dict(
                 os.environ, {"GIT_TEST_ASSUME_DIFFERENT_OWNER": "1"}
             )
@@ -45,7 +45,7 @@ class CheckTreeTest(unittest.TestCase):
 
     @staticmethod
     def _untested(files):
-        """What a tree must list, for tests of other rules."""
+        """Adds the lists that every tree must have, for tests of other rules."""
         for name in files:
             unit, dot, suffix = name.rpartition(".")
             is_product = name.startswith(("core/", "protocol/", "persistence/", "server/"))
@@ -56,14 +56,14 @@ class CheckTreeTest(unittest.TestCase):
         code, output = self.check(files, *options)
         self.assertEqual(code, 1, output)
         self.assertRegex(output, pattern)
-        # One badness is told once; the last line sums up.
+        # An error is reported once; the last line sums up.
         self.assertEqual(len(output.splitlines()), 2, output)
 
     def assert_accepted(self, files, *options):
         code, output = self.check(files, *options)
         self.assertEqual(code, 0, output)
 
-    def test_only_what_git_knows_is_looked_at(self):
+    def test_checks_only_files_that_git_knows(self):
         long_line = "// " + "x" * 200 + "\n"
         self.assert_accepted({"core/clock.h": HEADER, "build/release/other.h": long_line})
         ignored = {".gitignore": "/ignored/\n", "ignored/other.h": long_line}
@@ -98,7 +98,7 @@ class CheckTreeTest(unittest.TestCase):
     def test_libraries_of_a_layer(self):
         self.assert_include("core/a.cpp", "<boost/asio.hpp>", refused="Asio only in server/loop/")
         self.assert_include("core/a.cpp", "<boost/json.hpp>", refused="not on the list of core/")
-        self.assert_include("core/a.cpp", "<sys/socket.h>", refused="further up")
+        self.assert_include("core/a.cpp", "<sys/socket.h>", refused="belong higher up")
         self.assert_include("core/a.cpp", "<spdlog/spdlog.h>", refused="not on the list of core/")
         self.assert_include("protocol/a.cpp", "<xxhash.h>", refused="not on the list of protocol/")
         for include in (
@@ -108,7 +108,7 @@ class CheckTreeTest(unittest.TestCase):
             self.assert_include("core/a.cpp", include, refused=None)
 
     def assert_inside(self, path, include, *, refused):
-        """As assert_include(), for a header that is there."""
+        """Like assert_include(), for a header that exists."""
         files = {path: SPDX + f'#include "{include}"\n', include: HEADER}
         if refused:
             self.assert_refused(files, refused)
@@ -117,13 +117,14 @@ class CheckTreeTest(unittest.TestCase):
 
     def test_layers_inside_the_server(self):
         self.assert_inside(
-            "server/commands/a.cpp", "server/net/connection.h", refused="net/ is higher than commands"
+            "server/commands/a.cpp", "server/net/connection.h",
+            refused="net/ is higher than commands",
         )
         self.assert_inside(
             "server/replication/stream/a.cpp", "server/commands/command.h", refused="is higher than"
         )
-        self.assert_inside("server/commands/a.cpp", "server/server.h", refused="composes")
-        self.assert_inside("server/session/a.cpp", "server/commands/command.h", refused="above")
+        self.assert_inside("server/commands/a.cpp", "server/server.h", refused="only server.h")
+        self.assert_inside("server/session/a.cpp", "server/commands/command.h", refused="higher")
         self.assert_inside("server/net/a.cpp", "server/commands/command.h", refused=None)
         self.assert_inside(
             "server/commands/a.cpp", "server/replication/leader/leader.h", refused=None
@@ -141,15 +142,15 @@ class CheckTreeTest(unittest.TestCase):
             ("session", "dispatch"), ("replication/roles", "commands"), ("commands", "net"),
         ):  # fmt: skip
             self.assert_inside(f"server/{upper}/a.cpp", f"server/{lower}/b.h", refused=None)
-        # A folder inside of one that has a place shares it.
+        # A folder inside a listed folder shares its place.
         self.assert_inside(
-            "server/durability/saving/a.cpp", "server/replication/stream/b.h", refused="above"
+            "server/durability/saving/a.cpp", "server/replication/stream/b.h", refused="higher"
         )
         self.assert_inside("server/a/b.cpp", "server/config/c.h", refused="no place in ORDER")
 
-    def test_what_commands_on_data_may_include(self):
+    def test_includes_of_commands_on_data(self):
         for folder in ("durability", "replication/roles", "process", "config", "commands"):
-            wrong = "is higher than" if folder == "commands" else "commands on data include dispatch"
+            wrong = "is higher" if folder == "commands" else "commands on data include dispatch"
             self.assert_inside("server/commands/keys/a.cpp", f"server/{folder}/b.h", refused=wrong)
         for folder in ("dispatch", "commands/bloom", "commands/keys"):
             self.assert_inside("server/commands/keys/a.cpp", f"server/{folder}/b.h", refused=None)
@@ -170,7 +171,7 @@ class CheckTreeTest(unittest.TestCase):
 
     @staticmethod
     def _chain(length):
-        """Headers of which each includes the next."""
+        """Makes headers of which each includes the next."""
         return {
             f"core/a{i:02}.h": HEADER + (f'#include "core/a{i + 1:02}.h"\n' if i < length else "")
             for i in range(1, length + 1)
@@ -184,7 +185,9 @@ class CheckTreeTest(unittest.TestCase):
 
     @staticmethod
     def _wide(count, source="core/b.cpp"):
-        """A source that includes so many headers, in more folders than one for their number."""
+        """Makes a source that includes `count` headers, spread over several folders to keep these
+        small.
+        """
         headers = [f"core/f{i % 4}/a{i}.h" for i in range(count)]
         return {
             **{f"core/f{i}/value.h": HEADER for i in range(4)},
@@ -236,7 +239,7 @@ class CheckTreeTest(unittest.TestCase):
                      "std::vector<int> f(\n    int a)"):  # fmt: skip
             self.assert_refused({"core/a.cpp": function(80, head)}, "lines, 70 are allowed")
 
-    def test_long_things_that_are_no_function(self):
+    def test_only_functions_have_a_length_limit(self):
         body = "int a;\n" * 45 + "// b\n" * 45
         for head in ("namespace core", "class A", "struct A : B<int>", "enum class A : int",
                      "const int kTable[] ="):  # fmt: skip
@@ -269,7 +272,7 @@ class CheckTreeTest(unittest.TestCase):
         self.assert_accepted({"docs/a.md": "see https://example.org/ho" "me/me\n"})
 
     def test_waiting_by_the_clock(self):
-        # Joined from pieces, so that this file may stand in the tree.
+        # The words are joined from pieces, so that check_tree.py accepts this file.
         script = "# " + SPDX
         for words in ("time.sle" "ep(1)", "from time import sle" "ep", "asyncio.sle" "ep(1)"):
             self.assert_refused({"tests/a_test.py": f"{script}{words}\n"}, r":2: .* wait_until\(\)")
@@ -306,7 +309,7 @@ class CheckTreeTest(unittest.TestCase):
             text = SPDX + "void f() {\n  g();\n  " + line + "\n}\n"
             self.assert_accepted({"core/a.cpp": text})
 
-    def test_limits_that_only_admission_may_ask_for(self):
+    def test_only_admission_may_read_limits(self):
         for call in ("config.max_bulk_bytes()", "services.memory.fits(1)", "memory_.over_limit()"):
             text = SPDX + f"bool a = {call};\n"
             self.assert_refused({"server/commands/a.cpp": text}, r"cpp:2: .* ctx.admission\(\)")
@@ -338,12 +341,12 @@ class CheckTreeTest(unittest.TestCase):
         self.assert_refused(files, r"^core/a/b.cpp:1: no test: write tests/core/a/b_test.cpp")
         self.assert_accepted({**files, UNTESTED: "# reason\ncore/a/b\n"})
         self.assert_accepted({**files, "tests/core/a/b_test.cpp": SPDX})
-        # What stands in a header is tested with what uses it.
+        # A header without a source is tested by its users.
         self.assert_accepted({"core/a/b.h": HEADER, UNTESTED: ""})
 
     def test_the_list_of_untested_units_only_shrinks(self):
         tested = {"core/a.cpp": SPDX, "tests/core/a_test.cpp": SPDX, UNTESTED: "#\ncore/a\n"}
-        self.assert_refused(tested, r"^scripts/untested_units.txt:2: core/a has a test or no longer")
+        self.assert_refused(tested, r"^scripts/untested_units.txt:2: core/a has a test or no")
         self.assert_refused({"core/a.h": HEADER, UNTESTED: "core/b\n"}, "core/b .* delete the line")
 
     def test_units_of_a_folder(self):
@@ -367,7 +370,7 @@ class CheckTreeTest(unittest.TestCase):
             "  static A make();\n  struct B {\n    int a, b;\n  };\n",
         ):  # fmt: skip
             files = {"core/a.h": self._class(fifty + one)}
-            self.assert_refused(files, r"^core/a.h:1: `A` has 51 members, 50 .*: find the class")
+            self.assert_refused(files, r"^core/a.h:1: `A` has 51 members, 50 .*: move members")
         for none in (
             "  A(const A&) = delete;\n", "  A& operator=(A&&) = default;\n",
             "  using B = int;\n", "  friend class B;\n", "  class B;\n",
@@ -397,7 +400,7 @@ class CheckTreeTest(unittest.TestCase):
         self.assert_accepted({**files, "core/b.h": HEADER + "// As core/a.h does, in b_c/d.h.\n"})
         for name in ("core/c.h", "c.cpp", "docs/other.md"):
             self.assert_refused({**files, "core/b.h": HEADER + f"// As {name}.\n"}, f"names {name}")
-        self.assert_refused({**files, "docs/b.md": "In `core/c.h`.\n"}, "names core/c.h, which is")
+        self.assert_refused({**files, "docs/b.md": "In `core/c.h`.\n"}, "names core/c.h, which")
         self.assert_accepted({**files, "core/b.h": HEADER + 'auto a = "core/c.h";\n'})
 
     def test_numbers(self):

@@ -1,6 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""The entrypoint's rules, with stand-ins for what it calls; no Docker engine is needed."""
+"""Tests of the entrypoint, with stand-ins for the programs that it calls; they need no Docker
+engine.
+"""
 
 import os
 import pathlib
@@ -12,9 +14,9 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 ENTRYPOINT = ROOT / "scripts" / "docker-entrypoint.sh"
 
-# Each prints its own name and arguments, one per line; servers print their umask too.
+# Each program prints its own name and arguments, one per line; servers also print their umask.
 SAY = '#!/bin/sh\nfor word in "$(basename "$0")" "$@"; do echo "$word"; done\numask\n'
-# Becomes the user by name only: what follows sees another uid.
+# The stand-in does not change the user: the commands after it see another uid.
 SETPRIV = """#!/bin/sh
 echo "setpriv $1 $2 $3" >> "$STAND_IN_LOG"
 while [ "$1" != -- ]; do shift; done
@@ -22,7 +24,7 @@ shift
 STAND_IN_UID=999 exec "$@"
 """
 FIND = '#!/bin/sh\necho "find $*" >> "$STAND_IN_LOG"\n'
-# The real find. No user bloomery need exist: 65533 stands for that user.
+# Calls the real find. The user bloomery need not exist: 65533 represents it.
 REAL_FIND = """#!/bin/sh
 for word in "$@"; do
   shift
@@ -60,7 +62,7 @@ class DockerEntrypointTest(unittest.TestCase):
             path.chmod(0o755)
 
     def run_entrypoint(self, *arguments, uid=999, umask=0o022, cwd=None, **environment):
-        """Returns (command and arguments, umask) of what it became."""
+        """Returns (command and arguments, umask) of the program that the entrypoint became."""
         done = subprocess.run(
             [ENTRYPOINT, *arguments],
             cwd=cwd or self.root, umask=umask, stdout=subprocess.PIPE, text=True, check=True,
@@ -93,18 +95,18 @@ class DockerEntrypointTest(unittest.TestCase):
             expected = [name, "--protected-mode", "no", "--port", "1"]
             self.assert_becomes(expected, name, "--port", "1")
 
-    def test_other_commands_run_as_they_are(self):
+    def test_other_commands_run_unchanged(self):
         self.assert_becomes(["redis-cli", "PING"], "redis-cli", "PING", VALKEY_EXTRA_FLAGS="--x")
         self.assert_becomes(["redis-cli", "PING"], "redis-cli", "PING", uid=0)
-        self.assertFalse(self.log.exists(), "nobody asked to change the user")
+        self.assertFalse(self.log.exists(), "the user was changed")
 
-    def test_what_only_tells_runs_as_it_is(self):
+    def test_commands_that_only_print_run_unchanged(self):
         for words in (["--version"], ["-v"], ["--help"], ["--check-rdb", "a b"], ["--health-check"],
                       ["--check-aof", "x", "--fix"], ["--build-filter", "out.rdb"]):  # fmt: skip
             for name in ([], ["redis-server"], ["bloomery-server"]):
                 expected = [*(name or ["bloomery-server"]), *words]
                 self.assert_becomes(expected, *name, *words, VALKEY_EXTRA_FLAGS="--x", uid=0)
-        self.assertFalse(self.log.exists(), "nobody asked to change the user")
+        self.assertFalse(self.log.exists(), "the user was changed")
 
     def test_extra_flags_are_appended_word_by_word(self):
         expected = ["bloomery-server", "--protected-mode", "no", "--port", "1"]

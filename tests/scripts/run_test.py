@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Where scripts/run.sh runs the server, with stand-ins for what it calls."""
+"""Tests where scripts/run.sh runs the server, with stand-ins for the programs that it calls."""
 
 import os
 import pathlib
@@ -10,10 +10,10 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Asked for its health it says which port its options mean, as the real one does; 0 is none.
+# Like the real server, --health-check prints the port that its options set; 0 is none.
 SERVER = """#!/bin/sh
 if [ "$1" = --health-check ]; then
-  port=${TOLD_PORT:-6379}
+  port=${PRINTED_PORT:-6379}
   [ "$port" != 0 ] && echo "port $port: Connection refused"
   exit 1
 fi
@@ -38,38 +38,39 @@ class RunTest(unittest.TestCase):
         path.write_text(text, encoding="ascii")
         path.chmod(0o755)
 
-    def _output(self, *arguments, told_port="6379"):
+    def _output(self, *arguments, printed_port="6379"):
         path = f"{self.top}/bin:{os.environ['PATH']}"
         done = subprocess.run(
             [self.top / "scripts" / "run.sh", *arguments],
-            cwd=self.top, env={**os.environ, "PATH": path, "TOLD_PORT": told_port},
+            cwd=self.top, env={**os.environ, "PATH": path, "PRINTED_PORT": printed_port},
             stdout=subprocess.PIPE, check=True, text=True,
         )  # fmt: skip
         return done.stdout.splitlines()
 
     def _run(self, *arguments):
-        """The server's working directory and its arguments."""
+        """Returns the server's working directory and its arguments."""
         lines = self._output(*arguments)
         return lines[lines.index("") + 1 :][-1 - len(arguments) :]
 
-    def test_the_hint_names_the_port_that_the_server_means(self):
+    def test_hint_names_the_port_of_the_server(self):
         self._write("my.conf", "port 7123\n")
-        lines = self._output("my.conf", told_port="7123")
+        lines = self._output("my.conf", printed_port="7123")
         self.assertIn("bloomery-server listens on port 7123; Ctrl-C stops it.", lines[1])
         self.assertIn("redis-cli -p 7123 ", lines[2])
-        # None, as with TLS alone, or known to the server only, which reads its standard input.
-        for arguments, told in ((["--port", "0"], "0"), (["-"], "7123")):
-            hint = "\n".join(self._output(*arguments, told_port=told))
+        # There is no port with TLS alone, or only the server knows it because it reads its standard
+        # input.
+        for arguments, printed in ((["--port", "0"], "0"), (["-"], "7123")):
+            hint = "\n".join(self._output(*arguments, printed_port=printed))
             self.assertIn("says where it listens", hint)
             self.assertNotIn("7123", hint)
 
-    def test_data_go_where_git_does_not_look(self):
+    def test_data_folder_is_ignored_by_git(self):
         self.assertEqual(self._run("--port", "7000"), [f"{self.top}/build/data", "--port", "7000"])
         self.assertEqual(self._run(), [f"{self.top}/build/data"])
         ignored = (ROOT / ".gitignore").read_text(encoding="ascii").split()
         self.assertIn("/build/", ignored)
 
-    def test_a_configuration_file_is_found_from_there(self):
+    def test_relative_configuration_file_is_found(self):
         self._write("my.conf", "port 7000\n")
         self.assertEqual(
             self._run("my.conf", "--port", "1"),

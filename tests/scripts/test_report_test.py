@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""scripts/test_report.py on reports that ctest wrote."""
+"""Tests of scripts/test_report.py on reports that ctest wrote."""
 
 import pathlib
 import subprocess
@@ -34,7 +34,7 @@ class TestReportTest(unittest.TestCase):
         return test_report.read("asan", self.top / "report.xml")
 
     def script(self, lines, status):
-        """A command that prints the lines and ends with the status."""
+        """Makes a command that prints the lines and ends with the status."""
         path = self.top / "output"
         path.write_text("\n".join(lines) + "\n", encoding="ascii")
         return f"cat {path}; exit {status}"

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""scripts/test_tiers.py with stand-ins for compilers, ctest and fuzzers."""
+"""Tests of scripts/test_tiers.py with stand-ins for compilers, ctest and fuzzers."""
 
 import contextlib
 import io
