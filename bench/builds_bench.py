@@ -17,6 +17,7 @@ import statistics
 import subprocess
 import time
 
+from figures import Figures
 from server_bench import BATCH, CLIENTS, COMMANDS, Server
 
 KEYSPACE = 100_000
@@ -119,6 +120,7 @@ def main():
     parser.add_argument("--clients", type=int, default=CLIENTS)
     parser.add_argument("--only", nargs="+", help="names of commands; all without")
     parser.add_argument("--pin", type=int, nargs="+", help="processors for the servers")
+    Figures.add_option(parser)
     options = parser.parse_args()
     binaries = options.before, os.environ.get("BLOOMERY_SERVER", "build/release/bloomery-server")
     rows = [(case, []) for case in cases(options.pipelines)
@@ -137,6 +139,9 @@ def main():
           f"{'ratio':>7}")
     ratios = [print_row(case, costs) for case, costs in rows]
     print(f"mean of the ratios {statistics.geometric_mean(ratios):.3f}")
+    figures = Figures({f"builds/{name}/{pipeline}/ratio": ratio
+                       for ((name, _, pipeline, _), _), ratio in zip(rows, ratios)})
+    figures.write(options.figures)
 
 
 if __name__ == "__main__":

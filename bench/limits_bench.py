@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 
+from figures import Figures
 from server_bench import OurServer, Server, encode, fill_keys
 
 KB, MB = 1000, 1 << 20
@@ -32,10 +33,11 @@ PEAK_MAX = MB
 
 
 class Verdicts:
-    """Counts the goals that were missed."""
+    """Counts the goals that were missed, and keeps the figures."""
 
     def __init__(self):
         self.missed = 0
+        self.figures = Figures()
 
     def of(self, *goals):
         missed = [name for name, is_met in goals if not is_met]
@@ -80,6 +82,8 @@ def bench_writes(options, verdicts):
           f"{'peak':>7} {'redis':>7} {'refused':>7}")
     for policy in options.policies:
         for value_bytes, single, piped, limit in SIZES:
+            if value_bytes not in options.sizes:
+                continue
             for pipeline in PIPELINES:
                 requests = max(200, int((single if pipeline == 1 else piped) * options.scale))
                 # Without eviction the keys must fit, so that the server refuses no write.
@@ -106,6 +110,10 @@ def row(ours, theirs, case, options, verdicts):
     our, their = (statistics.median(rates[server]) for server in (ours, theirs))
     peaks = [peak_excess(server, limit) for server in (ours, theirs)]
     refused = refusals(ours)
+    case = f"writes/{policy}/{value_bytes}/{pipeline}"
+    verdicts.figures.add(f"{case}/ratio", our / max(their, 1))
+    verdicts.figures.add(f"{case}/peak_bytes", peaks[0])
+    verdicts.figures.add(f"{case}/refused", refused)
     verdict = verdicts.of(("rate", our >= their * (1 - options.noise)),
                           ("peak", peaks[0] <= PEAK_MAX), ("refusals", refused == 0))
     print(f"{policy:<16} {value_bytes:>8,} {pipeline:>4} {our:>9,.0f} {their:>9,.0f} "
@@ -120,6 +128,8 @@ def send_lines(server, requests, batch=100):
 
 def filter_row(name, server, limit, errors, verdicts):
     excess = peak_excess(server, limit)
+    verdicts.figures.add(f"filters/{name}/peak_bytes", excess)
+    verdicts.figures.add(f"filters/{name}/refused", errors)
     verdict = verdicts.of(("peak", excess <= PEAK_MAX), ("refusals", errors == 0))
     print(f"{name:<44} peak {excess / KB:>7,.0f} kB above, refused {errors}, evicted "
           f"{server.info('evicted_keys', 'stats'):,} {verdict}", flush=True)
@@ -200,9 +210,12 @@ def main():
     parser.add_argument("--rounds", type=int, default=3, help="turns per server and figure")
     parser.add_argument("--scale", type=float, default=1.0, help="factor on the requests")
     parser.add_argument("--policies", nargs="+", default=list(POLICIES), choices=POLICIES)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[size for size, *_ in SIZES],
+                        help="bytes of a value")
     parser.add_argument("--noise", type=float, default=0.03,
                         help="share by which a rate may be below redis-server's")
     parser.add_argument("--pin", type=int, nargs="+", help="processors for the servers")
+    Figures.add_option(parser)
     options = parser.parse_args()
     verdicts = Verdicts()
     bench_writes(options, verdicts)
@@ -210,6 +223,7 @@ def main():
     bench_growing(options, verdicts)
     bench_rotating(options, verdicts)
     bench_child(options, verdicts)
+    verdicts.figures.write(options.figures)
     print(f"\n{verdicts.missed} goals missed")
     sys.exit(1 if verdicts.missed else 0)
 

@@ -144,9 +144,10 @@ def print_header(title):
 
 
 class OurServer(Server):
-    def __init__(self, options):
+    def __init__(self, options, *more):
         binary = os.environ.get("BLOOMERY_SERVER", "build/release/bloomery-server")
-        super().__init__("bloomery", [binary, "--io-threads", "1", "--loglevel", "warning"],
+        super().__init__("bloomery",
+                         [binary, "--io-threads", "1", "--loglevel", "warning", *more],
                          options.pin)
 
     def replies(self, requests, batch=200):

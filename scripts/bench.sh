@@ -7,7 +7,10 @@
 #   scripts/bench.sh --only SECTION...   these sections; commas or spaces separate them: commands
 #                                        batches memory sparse creation growth threads durability
 #                                        engine deletable windows many builder loading tls admin
-#                                        cluster limits curves
+#                                        cluster limits expiry curves
+#   scripts/bench.sh [--quick] goals [--before SERVER] [--only TEXT]
+#                                  a table of the server's goals: goal, figure, command, met or
+#                                  missed; --before: an earlier build's server; about 40 minutes
 #   scripts/bench.sh [--quick] report    writes build/report/report.md with charts from one run:
 #                                        machine, versions, commands, ratios; about 10 minutes
 # RedisBloom joins where its module is found: REDISBLOOM_MODULE=/path/to/redisbloom.so
@@ -18,8 +21,10 @@ items=100000000
 engine_options=()
 server_options=()
 threads_options=()
+scale_options=()
+goals_options=()
 sections=(commands batches memory sparse creation growth threads durability engine deletable windows
-  many builder loading tls admin cluster limits)
+  many builder loading tls admin cluster limits expiry)
 while [ $# -gt 0 ]; do
   case $1 in
     --quick)
@@ -27,6 +32,7 @@ while [ $# -gt 0 ]; do
       engine_options+=(--quick)
       server_options+=(--rounds 2 --scale 0.2)
       threads_options+=(--rounds 2 --seconds 0.2)
+      scale_options+=(--scale 0.2)
       shift
       ;;
     --only)
@@ -38,8 +44,14 @@ while [ $# -gt 0 ]; do
       sections=(report)
       shift
       ;;
+    goals)
+      sections=(goals)
+      shift
+      goals_options=("$@")
+      break
+      ;;
     *)
-      echo "usage: scripts/bench.sh [--quick] [report | --only SECTION...]" >&2
+      echo "usage: scripts/bench.sh [--quick] [report | goals [OPTION...] | --only SECTION...]" >&2
       exit 2
       ;;
   esac
@@ -59,6 +71,12 @@ for section in "${sections[@]}"; do
       ;;
     report)
       python3 bench/report.py "${server_options[@]}"
+      ;;
+    goals)
+      python3 bench/goals.py "${scale_options[@]}" "${goals_options[@]}"
+      ;;
+    expiry)
+      python3 bench/expiry_bench.py "${scale_options[@]}"
       ;;
     curves)
       # Draws the curves of docs/bloom_math.md. --quick writes to build/: its figures are too coarse
