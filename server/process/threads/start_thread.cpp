@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/thread_heap.h"
+#include "server/process/allocator.h"
 #include "server/process/progress/fatal_message.h"
 
 namespace server {
@@ -28,6 +29,9 @@ std::thread start_thread(const std::string& name, std::function<void()> run) {
   try {
     std::thread thread([run = std::move(run)] {
       core::count_thread_heap();
+      // The allocator's tables for a thread are in no thread's count. A limit that is set before
+      // the next periodic correction would lack them.
+      correct_heap_bytes();
       run();
     });
     ::pthread_setname_np(thread.native_handle(), name.c_str());

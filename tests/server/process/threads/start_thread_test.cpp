@@ -9,6 +9,8 @@
 #include <string>
 #include <thread>
 
+#include "server/process/allocator.h"
+
 namespace server {
 namespace {
 
@@ -24,6 +26,25 @@ TEST(StartThreadTest, ThreadRunsWithItsName) {
   named.set_value();
   EXPECT_EQ(seen.get_future().get(), "of-the-test");
   thread.join();
+}
+
+TEST(StartThreadTest, CountsWhatTheThreadTakes) {
+  std::promise<void> end;
+  const std::shared_future<void> ended = end.get_future().share();
+  std::array<std::thread, 8> threads;
+  for (std::thread& thread : threads) {
+    std::promise<void> started;
+    thread = start_thread("of-the-test", [&] {
+      started.set_value();
+      ended.wait();
+    });
+    started.get_future().wait();
+  }
+  const auto before = static_cast<double>(heap_bytes());
+  correct_heap_bytes();
+  EXPECT_NEAR(static_cast<double>(heap_bytes()), before, 4096);
+  end.set_value();
+  for (std::thread& thread : threads) thread.join();
 }
 
 }  // namespace
