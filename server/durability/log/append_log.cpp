@@ -218,10 +218,8 @@ void AppendLog::step() {
   }
   pacing_.end(clients, clock_.monotonic_us() - now_us);
   is_taken_ = false;
-  // Other threads write too, and not all of their bytes have waiting replies.
-  const uint64_t safe = safe_offset(writer(), config_.append_fsync());
-  if (safe == told_offset_) return;
-  told_offset_ = safe;
+  // Always, not only when the safe offset has grown. CONFIG SET appendfsync moves that offset too,
+  // back and forth, and sync_here() may have counted on this step's notification.
   notify_progress();
 }
 

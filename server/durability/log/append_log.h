@@ -132,7 +132,6 @@ class AppendLog final : public ReplyLog {
   // Whether a thread writes and syncs for all.
   std::atomic<bool> is_taken_{false};
   SyncPacing pacing_;          // with `always`
-  uint64_t told_offset_ = 0;   // of the log's thread: where the last notification was
   int64_t next_sync_us_ = 0;   // of the log's thread
   int64_t next_retry_us_ = 0;  // of the log's thread
   std::thread thread_;

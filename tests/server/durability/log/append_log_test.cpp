@@ -23,6 +23,7 @@
 #include "server/durability/log/log_listener.h"
 #include "server/process/availability.h"
 #include "tests/support/virtual_disk.h"
+#include "tests/support/waiting.h"
 
 namespace server {
 namespace {
@@ -172,6 +173,25 @@ TEST_F(AppendLogTest, WhatIsFarBehindTakesNoMore) {
   EXPECT_FALSE(log_.takes_more());
   log_.write();
   EXPECT_TRUE(log_.takes_more());
+}
+
+// With everysec the offset is safe once it is written, with always it is not. A reply that waits
+// for it from then on must hear of the sync, although the log has announced this offset before.
+TEST_F(AppendLogTest, SyncAfterSwitchToAlwaysIsNotified) {
+  open("everysec");
+  std::atomic<int> notified{0};
+  listener_.on_progress = [&] { ++notified; };
+  log_.start();
+  ASSERT_TRUE(becomes_safe(append("synced by the first step")));
+  const uint64_t end = append("key");
+  while (!log_.is_safe(end)) log_.wake();
+  ASSERT_TRUE(support::wait_until([&] { return notified > 1; }));
+  EXPECT_LT(log_.writer().synced_offset(), end);
+  ASSERT_TRUE(config_.set({{{"appendfsync", "always"}}}));
+  EXPECT_FALSE(log_.is_safe(end));
+  notified = 0;
+  log_.commit(1);
+  EXPECT_TRUE(support::wait_until([&] { return notified > 0 && log_.is_safe(end); }));
 }
 
 TEST_F(AppendLogTest, AlwaysTheCallerLeavesASlowDiskAlone) {
